@@ -1,0 +1,1 @@
+//! Placeholder of geometry until its first commit.

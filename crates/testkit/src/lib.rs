@@ -1,0 +1,1 @@
+//! Placeholder of testkit until its first commit.

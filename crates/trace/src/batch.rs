@@ -1,0 +1,259 @@
+//! Events in columns: the form in which all readers hand on what they read.
+//!
+//! A batch holds some thousand events, small enough for the cache and large enough that calls cost nothing.
+//! Positions are bytes; a block source multiplies its sectors, so that one column serves every layer.
+
+use std::sync::Arc;
+
+use crate::names::{DeviceId, NameId, Names};
+use crate::op::{Layer, Op};
+
+/// Stands for "unknown" in the time columns. No latency and no time of day takes this value.
+pub const UNKNOWN_NS: i64 = i64::MIN;
+
+/// Stands for "unknown" in the pid column.
+pub const UNKNOWN_PID: i32 = i32::MIN;
+
+/// How many events a reader puts into a batch before it hands it on.
+pub const BATCH_EVENTS: usize = 4096;
+
+/// One I/O as a row; [`Batch::push`] takes it apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Time of issue in ns of the source's clock.
+    pub time_ns: i64,
+    /// Device, see [`Names`].
+    pub device: DeviceId,
+    /// Where it was seen.
+    pub layer: Layer,
+    /// What it does.
+    pub op: Op,
+    /// Bits of [`crate::op::flags`].
+    pub flags: i32,
+    /// First byte, in the address space of the device (of the file at `vfs`).
+    pub start_bytes: u64,
+    /// Length in bytes; 0 for a flush.
+    pub len_bytes: u64,
+    /// Insert to issue; `None` when the source does not tell.
+    pub queue_ns: Option<i64>,
+    /// Issue to complete; `None` when the source does not tell.
+    pub device_ns: Option<i64>,
+    /// Process; `None` when the source does not tell.
+    pub pid: Option<i32>,
+    /// Command of the process; 0 unknown.
+    pub comm: NameId,
+    /// Control group (inode of its v2 directory); `None` when the source does not tell.
+    pub cgroup: Option<i64>,
+    /// File; 0 unknown.
+    pub file: NameId,
+}
+
+impl Event {
+    /// An event of which only what every source tells is known.
+    #[must_use]
+    pub fn new(
+        time_ns: i64,
+        device: DeviceId,
+        layer: Layer,
+        op: Op,
+        start_bytes: u64,
+        len_bytes: u64,
+    ) -> Event {
+        Event {
+            time_ns,
+            device,
+            layer,
+            op,
+            flags: 0,
+            start_bytes,
+            len_bytes,
+            queue_ns: None,
+            device_ns: None,
+            pid: None,
+            comm: 0,
+            cgroup: None,
+            file: 0,
+        }
+    }
+}
+
+/// Columns of equal length, one entry an event. The optional ones ([`Batch::queue_ns`] and those after it)
+/// may be empty instead, which means unknown throughout.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// Time of issue, ns of the source's clock.
+    pub time_ns: Vec<i64>,
+    /// Device.
+    pub device: Vec<DeviceId>,
+    /// Layer.
+    pub layer: Vec<Layer>,
+    /// Operation.
+    pub op: Vec<Op>,
+    /// Bits of [`crate::op::flags`].
+    pub flags: Vec<i32>,
+    /// First byte.
+    pub start_bytes: Vec<u64>,
+    /// Length in bytes.
+    pub len_bytes: Vec<u64>,
+    /// Insert to issue, [`UNKNOWN_NS`] where unknown.
+    pub queue_ns: Vec<i64>,
+    /// Issue to complete, [`UNKNOWN_NS`] where unknown.
+    pub device_ns: Vec<i64>,
+    /// Process, [`UNKNOWN_PID`] where unknown.
+    pub pid: Vec<i32>,
+    /// Command, 0 where unknown.
+    pub comm: Vec<NameId>,
+    /// Control group, [`UNKNOWN_NS`] where unknown.
+    pub cgroup: Vec<i64>,
+    /// File, 0 where unknown.
+    pub file: Vec<NameId>,
+    /// What the ids mean; as of the last event of this batch.
+    pub names: Arc<Names>,
+}
+
+impl Batch {
+    /// How many events.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.time_ns.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.time_ns.is_empty()
+    }
+
+    /// Takes all events out and keeps the memory.
+    pub fn clear(&mut self) {
+        self.time_ns.clear();
+        self.device.clear();
+        self.layer.clear();
+        self.op.clear();
+        self.flags.clear();
+        self.start_bytes.clear();
+        self.len_bytes.clear();
+        self.queue_ns.clear();
+        self.device_ns.clear();
+        self.pid.clear();
+        self.comm.clear();
+        self.cgroup.clear();
+        self.file.clear();
+    }
+
+    /// Adds an event to every column.
+    pub fn push(&mut self, event: &Event) {
+        debug_assert!(self.file.len() == self.time_ns.len(), "rows go into batches without absent columns");
+        self.time_ns.push(event.time_ns);
+        self.device.push(event.device);
+        self.layer.push(event.layer);
+        self.op.push(event.op);
+        self.flags.push(event.flags);
+        self.start_bytes.push(event.start_bytes);
+        self.len_bytes.push(event.len_bytes);
+        self.queue_ns.push(event.queue_ns.unwrap_or(UNKNOWN_NS));
+        self.device_ns.push(event.device_ns.unwrap_or(UNKNOWN_NS));
+        self.pid.push(event.pid.unwrap_or(UNKNOWN_PID));
+        self.comm.push(event.comm);
+        self.cgroup.push(event.cgroup.unwrap_or(UNKNOWN_NS));
+        self.file.push(event.file);
+    }
+
+    /// The event in a row. Panics when `row` is not below [`Batch::len`].
+    #[must_use]
+    pub fn event(&self, row: usize) -> Event {
+        let known = |column: &[i64]| column.get(row).copied().filter(|&ns| ns != UNKNOWN_NS);
+        Event {
+            time_ns: self.time_ns[row],
+            device: self.device[row],
+            layer: self.layer[row],
+            op: self.op[row],
+            flags: self.flags[row],
+            start_bytes: self.start_bytes[row],
+            len_bytes: self.len_bytes[row],
+            queue_ns: known(&self.queue_ns),
+            device_ns: known(&self.device_ns),
+            pid: self.pid.get(row).copied().filter(|&pid| pid != UNKNOWN_PID),
+            comm: self.comm.get(row).copied().unwrap_or(0),
+            cgroup: known(&self.cgroup),
+            file: self.file.get(row).copied().unwrap_or(0),
+        }
+    }
+
+    /// All events, in order.
+    pub fn events(&self) -> impl Iterator<Item = Event> + '_ {
+        (0..self.len()).map(|row| self.event(row))
+    }
+
+    /// Whether the times never go back.
+    #[must_use]
+    pub fn is_in_order(&self) -> bool {
+        self.time_ns.is_sorted()
+    }
+
+    /// Appends rows of this batch to another one; the names stay what they are there.
+    pub fn copy_rows(&self, rows: std::ops::Range<usize>, to: &mut Batch) {
+        for row in rows {
+            to.push(&self.event(row));
+        }
+    }
+
+    /// Sorts the events by time; those of the same time keep their order.
+    pub fn sort_by_time(&mut self) {
+        let mut events: Vec<Event> = self.events().collect();
+        events.sort_by_key(|event| event.time_ns);
+        self.clear();
+        for event in &events {
+            self.push(event);
+        }
+    }
+
+    /// Keeps the rows for which `keep` says so; the order stays.
+    pub fn retain(&mut self, mut keep: impl FnMut(&Batch, usize) -> bool) {
+        let rows: Vec<bool> = (0..self.len()).map(|row| keep(self, row)).collect();
+        if rows.iter().all(|&kept| kept) {
+            return;
+        }
+        retain_rows(&mut self.time_ns, &rows);
+        retain_rows(&mut self.device, &rows);
+        retain_rows(&mut self.layer, &rows);
+        retain_rows(&mut self.op, &rows);
+        retain_rows(&mut self.flags, &rows);
+        retain_rows(&mut self.start_bytes, &rows);
+        retain_rows(&mut self.len_bytes, &rows);
+        retain_rows(&mut self.queue_ns, &rows);
+        retain_rows(&mut self.device_ns, &rows);
+        retain_rows(&mut self.pid, &rows);
+        retain_rows(&mut self.comm, &rows);
+        retain_rows(&mut self.cgroup, &rows);
+        retain_rows(&mut self.file, &rows);
+    }
+}
+
+fn retain_rows<T>(column: &mut Vec<T>, rows: &[bool]) {
+    let mut row = 0;
+    column.retain(|_| {
+        row += 1;
+        rows[row - 1]
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_comes_back_as_it_went_in() {
+        let mut batch = Batch::default();
+        let mut event = Event::new(-5, 2, Layer::Bio, Op::Write, 512, 1024);
+        batch.push(&event);
+        event.device_ns = Some(7);
+        event.pid = Some(0);
+        event.comm = 3;
+        batch.push(&event);
+        assert_eq!(batch.event(1), event);
+        assert_eq!(batch.event(0).device_ns, None);
+        batch.retain(|batch, row| batch.device_ns[row] == 7);
+        assert_eq!(batch.events().collect::<Vec<_>>(), [event]);
+    }
+}

@@ -1,0 +1,169 @@
+//! What can go wrong while a trace is read, each with its place, what was found and what was expected.
+
+use std::fmt;
+use std::io;
+
+use crate::op::Layer;
+
+/// Where in an input something was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// Line, counted from 1.
+    Line(u64),
+    /// Byte, counted from 0.
+    Byte(u64),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Line(line) => write!(f, "line {line}"),
+            Place::Byte(byte) => write!(f, "byte {byte}"),
+        }
+    }
+}
+
+/// A part of an input that could not be understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Where it is.
+    pub place: Place,
+    /// What stands there, shortened.
+    pub found: String,
+    /// What should stand there.
+    pub expected: String,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: found {}, expected {}", self.place, self.found, self.expected)
+    }
+}
+
+/// Why a trace could not be opened or read on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file could not be opened.
+    #[error("cannot open {path}")]
+    Open {
+        /// Input as the user named it.
+        path: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Reading failed underway.
+    #[error("cannot read {path} at byte {offset}")]
+    Read {
+        /// Input as the user named it.
+        path: String,
+        /// Bytes read before.
+        offset: u64,
+        /// What the system (or the decompressor) said.
+        source: io::Error,
+    },
+    /// A directory without any trace that belongs into one.
+    #[error(
+        "{path} is a directory: found no NAME.blktrace.CPU in it, expected the per-CPU files of blktrace; name a trace file instead"
+    )]
+    Directory {
+        /// Input as the user named it.
+        path: String,
+    },
+    /// Nothing to read.
+    #[error("{path} is empty: found 0 bytes, expected a trace")]
+    Empty {
+        /// Input as the user named it.
+        path: String,
+    },
+    /// No reader knows it.
+    #[error(
+        "{path} has no known trace format: it begins with {found}; expected one of: {known}; `--format` names one"
+    )]
+    UnknownFormat {
+        /// Input as the user named it.
+        path: String,
+        /// First bytes, made printable.
+        found: String,
+        /// Names of the formats.
+        known: String,
+    },
+    /// The user named a format that does not exist.
+    #[error("no trace format is called {found}; expected one of: {known}")]
+    NoSuchFormat {
+        /// The name given.
+        found: String,
+        /// Names of the formats.
+        known: String,
+    },
+    /// The format is known and cannot serve.
+    #[error("{path} is {format}, which is refused: {reason}")]
+    Refused {
+        /// Input as the user named it.
+        path: String,
+        /// Name of the format.
+        format: &'static str,
+        /// Why, and what to use instead.
+        reason: &'static str,
+    },
+    /// Nothing sensible could be read any more.
+    #[error("{path}, {damage}")]
+    Malformed {
+        /// Input as the user named it.
+        path: String,
+        /// Place, found and expected.
+        damage: Damage,
+    },
+    /// The trace holds no event of the layer asked for.
+    #[error("{path} holds no {} layer; it has: {present}", asked.word())]
+    NoLayer {
+        /// Input as the user named it.
+        path: String,
+        /// Layer asked for.
+        asked: Layer,
+        /// Layers that are there.
+        present: String,
+    },
+    /// The format needs a file that can be read at any place.
+    #[error("{path} is {format}, which is read from its end: found a stream, expected a plain file")]
+    NeedsFile {
+        /// Input as the user named it.
+        path: String,
+        /// Name of the format.
+        format: &'static str,
+    },
+    /// A trace could not be written.
+    #[error("cannot write {path}")]
+    Write {
+        /// Output as the user named it.
+        path: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The Parquet library refused the file.
+    #[error("{path} cannot be read as Parquet")]
+    Parquet {
+        /// File as the user named it.
+        path: String,
+        /// What the library said.
+        source: parquet::errors::ParquetError,
+    },
+}
+
+/// Makes the first bytes of something printable, quoted and short.
+#[must_use]
+pub fn shown(bytes: &[u8]) -> String {
+    const MOST: usize = 48;
+    let cut = &bytes[..bytes.len().min(MOST)];
+    let dots = if bytes.len() > MOST { "…" } else { "" };
+    if cut.is_empty() {
+        return "nothing".to_owned();
+    }
+    let printable =
+        cut.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t')) || std::str::from_utf8(cut).is_ok();
+    if printable {
+        format!("`{}{dots}`", String::from_utf8_lossy(cut).escape_debug())
+    } else {
+        let hex: Vec<String> = cut.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        format!("bytes {}{}", hex.join(" "), if bytes.len() > 16 { " …" } else { "" })
+    }
+}

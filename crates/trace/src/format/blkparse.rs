@@ -1,0 +1,261 @@
+//! The text that blkparse prints in its default form, from a run of blktrace.
+//!
+//! `MAJ,MIN CPU SEQ SEC.NSEC PID ACTION RWBS` and then, by action, `SECTOR + SECTORS [comm]` or
+//! `[error]`, `SECTOR / NEW [comm]` for a split, `SECTOR + SECTORS <- (MAJ,MIN) SECTOR` for a remap. Lines
+//! before the events (`Input file … added`) and the summary after them are passed over.
+//!
+//! An event before the start of the trace prints with its seconds wrapped at 2^64 ns and cut to 32 bits:
+//! 1266874889.67 is −0.04. That is undone here, so such a trace is not in time order.
+//! The length is cut to whole sectors by the tool, and only what was selected there (`-a`, `-f`) is here.
+
+use crate::blk::{Action, BlockEvents, PEEK_RECORDS, Present, Record};
+use crate::format::Format;
+use crate::input::{Input, SNIFF_BYTES};
+use crate::number::{parse_i64, parse_u64};
+use crate::op::parse_rwbs;
+use crate::reader::{LayerChoice, ReadOptions, Reader, Sniff};
+use crate::source::{Clock, SourceInfo};
+use crate::text::{LineError, LineFormat, Sink, TextReader, sniff_lines, whole_lines, words};
+use crate::{batch::BATCH_EVENTS, error::Error};
+
+/// The format's entry in the list.
+pub static FORMAT: Format = Format {
+    name: "blkparse",
+    title: "text of blkparse, default form",
+    verified: true,
+    unsorted: true,
+    sniff,
+    open,
+};
+
+/// Seconds to which blkparse cuts 2^64 ns: printed for what lies before the start of the trace.
+const WRAP_SECONDS: i64 = 1_266_874_889;
+/// Nanoseconds that belong to them.
+const WRAP_NS: i64 = 709_551_616;
+
+struct Line<'line> {
+    record: RawRecord<'line>,
+    letter: &'static str,
+    remap: Option<(&'line [u8], u64)>,
+}
+
+struct RawRecord<'line> {
+    device: &'line [u8],
+    action: Action,
+    time_ns: i64,
+    pid: Option<i32>,
+    rwbs: &'line [u8],
+    sector: u64,
+    sectors: u64,
+    comm: &'line [u8],
+    failed: bool,
+}
+
+const ACTIONS: [(&str, Action); 20] = [
+    ("Q", Action::Queue),
+    ("M", Action::Other),
+    ("F", Action::Other),
+    ("G", Action::Other),
+    ("S", Action::Other),
+    ("R", Action::Requeue),
+    ("D", Action::Issue),
+    ("C", Action::Complete),
+    ("P", Action::Other),
+    ("U", Action::Other),
+    ("UT", Action::Other),
+    ("I", Action::Insert),
+    ("X", Action::Other),
+    ("B", Action::Other),
+    ("A", Action::Remap),
+    ("m", Action::Other),
+    ("ZP", Action::Other),
+    ("ZU", Action::Other),
+    ("DRV", Action::Other),
+    ("ABORT", Action::Other),
+];
+
+/// Seconds and nanoseconds as blkparse prints them, with the wrap of early events undone.
+fn parse_time(text: &[u8]) -> Option<i64> {
+    let point = memchr::memchr(b'.', text)?;
+    let (seconds, ns) = (parse_i64(&text[..point])?, parse_i64(&text[point + 1..])?);
+    if text.len() - point != 10 {
+        return None;
+    }
+    let time_ns = seconds.checked_mul(1_000_000_000)?.checked_add(ns)?;
+    let wrapped = (WRAP_SECONDS - 60..=WRAP_SECONDS).contains(&seconds);
+    Some(if wrapped { time_ns - (WRAP_SECONDS * 1_000_000_000 + WRAP_NS) } else { time_ns })
+}
+
+fn is_device(word: &[u8]) -> bool {
+    memchr::memchr(b',', word)
+        .is_some_and(|at| parse_u64(&word[..at]).is_some() && parse_u64(&word[at + 1..]).is_some())
+}
+
+/// What follows the seven fields that all lines have, or why it is not understood.
+fn parse(line: &[u8]) -> Result<Line<'_>, LineError> {
+    let mut fields = words(line);
+    let mut next = |expected| fields.next().ok_or(LineError::new(line, expected));
+    let device = next("MAJOR,MINOR of a device")?;
+    if !is_device(device) {
+        return Err(LineError::new(device, "MAJOR,MINOR of a device"));
+    }
+    for expected in ["a CPU number", "a sequence number"] {
+        let word = next(expected)?;
+        parse_u64(word).ok_or(LineError::new(word, expected))?;
+    }
+    let word = next("a time SECONDS.NANOSECONDS")?;
+    let time_ns = parse_time(word).ok_or(LineError::new(word, "a time SECONDS.NANOSECONDS"))?;
+    let word = next("a process id")?;
+    let pid = parse_i64(word).and_then(|pid| i32::try_from(pid).ok());
+    if pid.is_none() {
+        return Err(LineError::new(word, "a process id"));
+    }
+    let word = next("an action letter")?;
+    let Some(&(letter, action)) = ACTIONS.iter().find(|(letter, _)| letter.as_bytes() == word) else {
+        return Err(LineError::new(word, "an action letter of blkparse"));
+    };
+    let mut record = RawRecord {
+        device,
+        action,
+        time_ns,
+        pid,
+        rwbs: b"",
+        sector: 0,
+        sectors: 0,
+        comm: b"",
+        failed: false,
+    };
+    if letter == "m" {
+        return Ok(Line { record, letter, remap: None });
+    }
+    record.rwbs = next("RWBS letters")?;
+    let remap = parse_place(line, fields, &mut record)?;
+    Ok(Line { record, letter, remap })
+}
+
+/// `SECTOR + SECTORS`, `SECTOR / SECTOR`, or neither, and what stands in brackets.
+fn parse_place<'line>(
+    line: &'line [u8],
+    mut fields: impl Iterator<Item = &'line [u8]>,
+    record: &mut RawRecord<'line>,
+) -> Result<Option<(&'line [u8], u64)>, LineError> {
+    bracketed(line, record);
+    let Some(first) = fields.next() else { return Ok(None) };
+    let Some(sector) = parse_u64(first) else {
+        // Plug and unplug have the letter N and no place; a bare flush has only the bracket.
+        return Ok(None);
+    };
+    let sign = fields.next();
+    record.sector = sector;
+    if sign != Some(b"+") {
+        return Ok(None);
+    }
+    let count = fields.next().unwrap_or_default();
+    record.sectors = parse_u64(count).ok_or(LineError::new(count, "a count of sectors"))?;
+    if record.action != Action::Remap {
+        return Ok(None);
+    }
+    let expected = "`<- (MAJOR,MINOR) SECTOR` of a remap";
+    let (arrow, from, source) = (fields.next(), fields.next(), fields.next());
+    let (Some(b"<-"), Some(from), Some(source)) = (arrow, from, source) else {
+        return Err(LineError::new(line, expected));
+    };
+    let from =
+        from.strip_prefix(b"(").and_then(|from| from.strip_suffix(b")")).filter(|from| is_device(from));
+    let (Some(from), Some(source)) = (from, parse_u64(source)) else {
+        return Err(LineError::new(line, expected));
+    };
+    Ok(Some((from, source)))
+}
+
+/// The command (it may hold blanks) or the error number of a completion.
+fn bracketed<'line>(line: &'line [u8], record: &mut RawRecord<'line>) {
+    let (Some(open), Some(close)) = (memchr::memchr(b'[', line), memchr::memrchr(b']', line)) else { return };
+    if close < open {
+        return;
+    }
+    let inside = &line[open + 1..close];
+    match record.action {
+        Action::Complete | Action::Requeue => record.failed = inside != b"0",
+        _ if inside == b"(null)" => {}
+        _ => record.comm = inside,
+    }
+}
+
+/// Lines that blkparse prints around the events.
+fn is_around(line: &[u8]) -> bool {
+    !line.iter().find(|byte| !matches!(byte, b' ' | b'\t')).is_some_and(u8::is_ascii_digit)
+        || !words(line).next().is_some_and(|word| memchr::memchr(b',', word).is_some())
+}
+
+fn sniff(prefix: &[u8], complete: bool) -> Sniff {
+    let mut lines = whole_lines(prefix, complete).skip_while(|line| line.starts_with(b"Input file"));
+    match lines.next() {
+        Some(line) => {
+            if parse(line).is_ok() {
+                Sniff::Yes
+            } else {
+                Sniff::No
+            }
+        }
+        None => sniff_lines(prefix, complete, |line| line.starts_with(b"Input file")),
+    }
+}
+
+struct Blkparse {
+    events: BlockEvents,
+}
+
+fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
+    let mut present = Present::default();
+    let prefix = input.peek(SNIFF_BYTES)?;
+    for line in whole_lines(prefix, true).take(PEEK_RECORDS).filter_map(|line| parse(line).ok()) {
+        present.saw(line.record.action);
+    }
+    let mut info =
+        SourceInfo { format: FORMAT.name, verified: true, clock: Clock::Start, ..SourceInfo::default() };
+    if let LayerChoice::Only(asked) = options.layer
+        && !present.layers().contains(&asked)
+    {
+        let present = present.layers().iter().map(|layer| layer.word()).collect::<Vec<_>>().join(", ");
+        return Err(Error::NoLayer { path: input.path, asked, present });
+    }
+    let events = BlockEvents::new(present, options.layer, None, &mut info);
+    Ok(Box::new(TextReader::new(input, Blkparse { events }, info)))
+}
+
+impl LineFormat for Blkparse {
+    fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
+        if is_around(line) {
+            return Ok(());
+        }
+        let line = parse(line)?;
+        sink.info.tally(line.letter);
+        let raw = &line.record;
+        let len_bytes = raw.sectors.saturating_mul(512);
+        let (op, flags) = parse_rwbs(raw.rwbs, len_bytes);
+        let record = Record {
+            action: raw.action,
+            time_ns: raw.time_ns,
+            device: sink.names.device(&String::from_utf8_lossy(raw.device)),
+            sector: raw.sector,
+            len_bytes,
+            op,
+            flags,
+            pid: raw.pid,
+            comm: sink.names.word(&String::from_utf8_lossy(raw.comm)),
+            failed: raw.failed,
+        };
+        if let Some((from, sector)) = line.remap {
+            let from = sink.names.device(&String::from_utf8_lossy(from));
+            self.events.remap(from, sector, &record, &mut sink.names);
+        }
+        self.events.accept(&record, &mut sink.info);
+        self.events.drain(&mut sink.batch, 2 * BATCH_EVENTS, &mut sink.info);
+        Ok(())
+    }
+
+    fn end(&mut self, sink: &mut Sink) {
+        self.events.drain_rest(&mut sink.batch, usize::MAX, &mut sink.info);
+    }
+}

@@ -1,0 +1,33 @@
+//! One file a format. [`FORMATS`] is the list of them; sniffing asks each in turn.
+
+use crate::error::Error;
+use crate::input::Input;
+use crate::reader::{ReadOptions, Reader, Sniff};
+
+pub mod blkparse;
+pub mod vscsi;
+
+/// A trace format: how it is recognised and read.
+pub struct Format {
+    /// Short name, as in `--format`.
+    pub name: &'static str,
+    /// What it is, for people.
+    pub title: &'static str,
+    /// Whether the reader was held against a real file.
+    pub verified: bool,
+    /// Whether events may come in another order than that of their times.
+    pub unsorted: bool,
+    /// Asks whether the first bytes are of this format; the flag says that they are the whole input.
+    pub sniff: fn(&[u8], bool) -> Sniff,
+    /// Opens a reader.
+    pub open: fn(Input, &ReadOptions) -> Result<Box<dyn Reader>, Error>,
+}
+
+/// All formats, the most distinctive first: where two say yes the earlier one is taken.
+pub static FORMATS: &[&Format] = &[&vscsi::FORMAT, &blkparse::FORMAT];
+
+/// The names of all formats, for messages.
+#[must_use]
+pub fn known_names() -> String {
+    FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,31 @@
+//! Traces of I/O: events in columns, and a reader for each format in which somebody may have one.
+//!
+//! [`open::open`] finds out the format of an input and gives a [`Reader`], which fills a [`Batch`] again and
+//! again. What the source lost, cannot tell or had damaged is in its [`SourceInfo`]. Nothing here counts or
+//! judges I/O; that is the business of the profile and of the rules.
+
+#![forbid(unsafe_code)]
+
+pub mod batch;
+pub mod blk;
+pub mod error;
+pub mod format;
+pub mod input;
+pub mod names;
+pub mod number;
+pub mod op;
+pub mod open;
+pub mod order;
+pub mod reader;
+pub mod source;
+pub mod text;
+
+pub use batch::{Batch, Event, UNKNOWN_NS, UNKNOWN_PID};
+pub use error::{Damage, Error, Place};
+pub use names::{Device, DeviceId, NameId, Names};
+pub use op::{Layer, Op, flags};
+pub use reader::{
+    AlignTotals, Bucket, Distribution, Fill, LayerChoice, Measured, ReadOptions, Reader, ResidueRow,
+    ResidueTable,
+};
+pub use source::{Clock, Counts, Latency, SourceInfo};

@@ -1,0 +1,147 @@
+//! What a reader knows of its source: how far the numbers can be trusted and what they cannot tell.
+
+use std::collections::BTreeMap;
+
+use crate::error::Damage;
+use crate::op::Layer;
+
+/// What time 0 of a trace means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Clock {
+    /// Nanoseconds since 1970-01-01 UTC.
+    Unix,
+    /// Nanoseconds since some boot; traces of one host and boot can be laid side by side.
+    Boot,
+    /// Nanoseconds since the trace began.
+    Start,
+    /// The source does not say, or has no times at all.
+    #[default]
+    Unknown,
+}
+
+impl Clock {
+    /// The word used in output and in Parquet metadata.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Clock::Unix => "unix",
+            Clock::Boot => "boot",
+            Clock::Start => "start",
+            Clock::Unknown => "unknown",
+        }
+    }
+
+    /// The clock of a word; `None` for any other.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Clock> {
+        [Clock::Unix, Clock::Boot, Clock::Start, Clock::Unknown]
+            .into_iter()
+            .find(|clock| clock.word() == word)
+    }
+}
+
+/// Counts of a source. Nothing that was seen and not used goes uncounted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Lines or records looked at.
+    pub records: u64,
+    /// Events handed on.
+    pub events: u64,
+    /// Events that the source itself says it lost.
+    pub lost: u64,
+    /// Issues whose completion never came.
+    pub unmatched_issues: u64,
+    /// Completions whose issue was not seen.
+    pub unmatched_completions: u64,
+    /// Completions that came after their issue had been handed on, so that their latency is in no figure.
+    pub late_completions: u64,
+    /// Largest latency among the late completions, in ns; 0 without any.
+    pub late_ns_max: i64,
+    /// Events with a time before that of an event already handed on.
+    pub out_of_order: u64,
+    /// Lines or records that could not be understood and were passed over.
+    pub damaged: u64,
+    /// Bytes passed over to find the next record.
+    pub skipped_bytes: u64,
+}
+
+/// Whether the events of a source carry latencies.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Latency {
+    /// They do, as far as each event says.
+    #[default]
+    Known,
+    /// None does, for this reason.
+    None(String),
+}
+
+/// How many damaged places are kept in full; the rest is only counted.
+pub const DAMAGES_KEPT: usize = 5;
+
+/// What a reader knows of its source. Complete once the reader has come to its end.
+#[derive(Clone, Debug, Default)]
+pub struct SourceInfo {
+    /// Input as the user named it.
+    pub path: String,
+    /// Name of the format, as in `--format`.
+    pub format: &'static str,
+    /// Whether the reader was held against a real file of this format.
+    pub verified: bool,
+    /// Layers that were seen in the source.
+    pub layers: Vec<Layer>,
+    /// Whether only completions were recorded: their times are those of completion.
+    pub completions_only: bool,
+    /// What time 0 means.
+    pub clock: Clock,
+    /// Unix time of time 0 in ns; `None` when it cannot be known.
+    pub unix_ns_at_zero: Option<i64>,
+    /// Whether there are latencies.
+    pub latency: Latency,
+    /// Counts.
+    pub counts: Counts,
+    /// Records by kind, as the format names its kinds: Q, D, C, …
+    pub tallies: BTreeMap<&'static str, u64>,
+    /// The first damaged places; see [`Counts::damaged`] for how many there were.
+    pub damages: Vec<Damage>,
+    /// Everything else that a reader of the result must know, a sentence each.
+    pub notes: Vec<String>,
+    /// What this source cannot tell, for instance "start alignment".
+    pub cannot_tell: Vec<&'static str>,
+}
+
+impl SourceInfo {
+    /// Counts a damaged place and keeps it if it is among the first.
+    pub fn damage(&mut self, damage: Damage) {
+        self.counts.damaged += 1;
+        if self.damages.len() < DAMAGES_KEPT {
+            self.damages.push(damage);
+        }
+    }
+
+    /// Counts a record of a kind.
+    pub fn tally(&mut self, kind: &'static str) {
+        *self.tallies.entry(kind).or_insert(0) += 1;
+    }
+
+    /// Notes a sentence once.
+    pub fn note(&mut self, sentence: impl Into<String>) {
+        let sentence = sentence.into();
+        if !self.notes.contains(&sentence) {
+            self.notes.push(sentence);
+        }
+    }
+
+    /// Notes that a layer was seen.
+    pub fn saw_layer(&mut self, layer: Layer) {
+        if !self.layers.contains(&layer) {
+            self.layers.push(layer);
+            self.layers.sort_unstable();
+        }
+    }
+
+    /// Whether everything in the input was understood and nothing was lost.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.counts.damaged == 0 && self.counts.lost == 0 && self.counts.skipped_bytes == 0
+    }
+}
