@@ -44,12 +44,14 @@ pub fn ns(value: u64) -> String {
 }
 
 /// A share from 0 to 1 in percent: `7.6 %`, below 1 % with two digits: `0.12 %`. A share that is neither none nor
-/// all is never shown as such.
+/// all is never shown as such: `0 %` and `100 %` are exact.
 #[must_use]
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if !percent.is_finite() {
         "unknown".to_owned()
+    } else if percent == 0.0 || percent == 100.0 {
+        format!("{percent:.0} %")
     } else if percent > 0.0 && percent < 0.005 {
         "< 0.01 %".to_owned()
     } else if percent > 0.0 && percent < 1.0 {
@@ -129,13 +131,13 @@ mod tests {
     #[test]
     fn shares_are_none_or_all_only_when_they_are() {
         for (share, shown) in [
-            (0.0, "0.0 %"),
+            (0.0, "0 %"),
             (0.000_01, "< 0.01 %"),
             (0.001_2, "0.12 %"),
             (0.0762, "7.6 %"),
             (0.9994, "99.9 %"),
             (0.999_99, "> 99.9 %"),
-            (1.0, "100.0 %"),
+            (1.0, "100 %"),
             (f64::NAN, "unknown"),
         ] {
             assert_eq!(percent(share), shown, "{share}");

@@ -89,6 +89,11 @@ impl<'a> Course<'a> {
         (edge(self.columns.first(), |column| column.from), edge(self.columns.last(), |column| column.to))
     }
 
+    /// Where a column begins; the end for those behind the last.
+    pub fn edge(&self, column: usize) -> f64 {
+        self.columns.get(column).map_or(self.domain().1, |column| column.from)
+    }
+
     /// Ticks of the time axis and its title.
     pub fn axis(&self, plot: Plot) -> (Vec<Tick>, String) {
         let (from, to) = self.domain();
@@ -99,14 +104,19 @@ impl<'a> Course<'a> {
             let at = |ns: i128| scale.at((ns - i128::from(self.first_ns)) as f64 / 1e9);
             return (marks.into_iter().map(|(ns, label)| Tick { at: at(ns), label }).collect(), title);
         }
-        let units =
-            [(86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"), (1e-3, "ms")];
-        let (unit, name) =
-            units.into_iter().find(|(unit, _)| to - from >= 8.0 * unit).unwrap_or((1e-6, "µs"));
+        // Time units of sixty and of twenty-four have round steps from one whole unit on only.
+        let units = [
+            (86_400.0, 8.0, "days"),
+            (3_600.0, 8.0, "hours"),
+            (60.0, 8.0, "minutes"),
+            (1.0, 2.0, "seconds"),
+            (1e-3, 2.0, "ms"),
+        ];
+        let found = units.into_iter().find(|(unit, least, _)| to - from >= least * unit);
+        let (unit, _, name) = found.unwrap_or((1e-6, 0.0, "µs"));
         let step = round_step((to - from) / unit, 5.0);
-        let first = (from / unit / step).ceil().min(0.0) as i64;
-        let marks = (first..first + 32).map(|n| n as f64 * step);
-        let shown = marks.filter(|mark| (from..=to).contains(&(mark * unit)) && *mark >= 0.0);
+        let marks = (0..64).map(|n| f64::from(n) * step);
+        let shown = marks.filter(|mark| (from..=to).contains(&(mark * unit)));
         let tick = |mark: f64| Tick { at: scale.at(mark * unit), label: tick_label(mark, step) };
         (shown.map(tick).collect(), format!("{name} since the first I/O"))
     }

@@ -63,10 +63,14 @@ fn times(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
         figure(m, "First I/O", &clock::to_the_second(i128::from(first)), "UTC");
     }
     let timed = match analysis.timed {
-        0 => "no latency is known".to_owned(),
+        0 => "none".to_owned(),
         timed => share_of(timed, analysis.ios),
     };
-    let base = if profile.completion_order { "times are those of completion" } else { "of the I/O" };
+    let base = match (analysis.timed, profile.completion_order) {
+        (0, _) => "no latency is known",
+        (_, true) => "of the I/O; their times are those of completion",
+        (_, false) => "of the I/O have a latency",
+    };
     figure(m, "Timed", &timed, base);
 }
 

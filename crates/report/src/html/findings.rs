@@ -78,7 +78,7 @@ fn one(m: &mut Markup, report: &Report<'_>, number: usize, finding: &Finding) {
             m.text(finding.id());
         });
         m.el("p", &[], |m| {
-            m.leaf("b", &[], finding.summary());
+            m.leaf("b", &[], &super::capitalized(finding.summary()));
             m.text(" on ");
             target(m, report, finding.target());
             m.text(".");
@@ -88,18 +88,15 @@ fn one(m: &mut Markup, report: &Report<'_>, number: usize, finding: &Finding) {
         }
         let cost = finding.cost().map_or_else(|| "not known".to_owned(), cost_words);
         m.leaf("p", &[], &format!("Cost: {cost}. Confidence: {}.", finding.confidence().word()));
-        let rows: Vec<Vec<String>> = finding.evidence().iter().map(evidence_row).collect();
-        table(m, "Evidence", &["<what", "value", "<where"], &rows);
+        evidence(m, finding.evidence());
         steps(m, finding.fix());
     });
 }
 
 /// A first letter as at the beginning of a sentence, and a full stop.
 fn as_sentence(words: &str) -> String {
-    let mut letters = words.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     let stop = if words.ends_with(['.', '?', '!']) { "" } else { "." };
-    format!("{first}{}{stop}", letters.as_str())
+    format!("{}{stop}", super::capitalized(words))
 }
 
 fn cost_words(cost: &Cost) -> String {
@@ -110,8 +107,33 @@ fn cost_words(cost: &Cost) -> String {
     format!("{} {} ({basis})", format::digits(cost.value), cost.unit)
 }
 
-fn evidence_row(evidence: &Evidence) -> Vec<String> {
-    vec![evidence.name.replace('_', " "), value_words(evidence), evidence.source.clone()]
+/// The numbers; where they were counted is said once when it is one place.
+fn evidence(m: &mut Markup, evidence: &[Evidence]) {
+    let words = |evidence: &Evidence| vec![name_words(evidence.name), value_words(evidence)];
+    let first = evidence.first().map_or("", |evidence| evidence.source.as_str());
+    if evidence.iter().all(|evidence| evidence.source == first) {
+        let rows: Vec<Vec<String>> = evidence.iter().map(words).collect();
+        return table(m, &format!("Evidence, {first}"), &["<what", "value"], &rows);
+    }
+    let with_source = |evidence: &Evidence| [words(evidence), vec![evidence.source.clone()]].concat();
+    let rows: Vec<Vec<String>> = evidence.iter().map(with_source).collect();
+    table(m, "Evidence", &["<what", "value", "<where"], &rows);
+}
+
+/// Keys that say too little without their underscores.
+const NAMES: [(&str, &str); 5] = [
+    ("ios_unfit", "I/O with the defect"),
+    ("ios", "I/O looked at"),
+    ("share_low", "share, lower end of the 95 % interval"),
+    ("share_high", "share, upper end of the 95 % interval"),
+    ("head_bytes_mean", "mean distance behind the boundary"),
+];
+
+fn name_words(name: &str) -> String {
+    let known = NAMES.iter().find(|(key, _)| *key == name);
+    let plain =
+        || name.split('_').map(|word| if word == "ios" { "I/O" } else { word }).collect::<Vec<_>>().join(" ");
+    known.map_or_else(plain, |(_, words)| (*words).to_owned())
 }
 
 fn value_words(evidence: &Evidence) -> String {
@@ -123,7 +145,7 @@ fn value_words(evidence: &Evidence) -> String {
         "ns" if whole => format::ns(value.round() as u64),
         "ios" if whole => format!("{} I/O", format::count(value.round() as u64)),
         "ratio" if whole => format::digits(value),
-        unit if whole => format!("{} {unit}", format::digits(value)),
+        unit if whole => format!("{} {}", format::digits(value), unit.replace("ios", "I/O")),
         unit => format!("{value} {unit}"),
     }
 }
@@ -174,12 +196,11 @@ pub fn links(m: &mut Markup, report: &Report<'_>, about: &Target) {
     let numbered = report.diagnosis.findings.iter().enumerate();
     let mine: Vec<(usize, &Finding)> = numbered.filter(|(_, finding)| finding.target() == about).collect();
     let open = report.diagnosis.unknown.iter().filter(|question| question.target == *about).count();
-    m.el("p", &[], |m| {
+    m.class("p", "links", |m| {
         for (number, finding) in &mine {
             let word = finding.severity().word();
             m.leaf("span", &[("class", &format!("word {word}"))], word);
             m.leaf("a", &[("href", &format!("#{}", anchor(*number)))], finding.id());
-            m.text("  ");
         }
         if mine.is_empty() {
             m.text("No finding. ");

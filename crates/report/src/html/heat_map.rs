@@ -85,33 +85,20 @@ fn picture(
 ) {
     let y = Linear { domain: (0.0, rows as f64 * region), range: (plot.bottom(), plot.top) };
     let x = course.scale(plot);
-    for (class, fill) in bounds.windows(2).zip(FILLS) {
-        let mut d = String::new();
-        for (column, ios) in course.columns.iter().zip(cells) {
-            let (left, right) = column.place(x);
-            let inside = |row: usize| ios.get(row).is_some_and(|ios| (class[0]..class[1]).contains(ios));
-            let mut row = 0;
-            while row < rows {
-                let from = row;
-                while row < rows && inside(row) {
-                    row += 1;
-                }
-                if row > from {
-                    let [bottom, top] = [from, row].map(|row| svg::num(y.at(row as f64 * region)));
-                    let [left, right] = [left, right].map(svg::num);
-                    d.push_str(&format!("M{left} {bottom}V{top}H{right}V{bottom}Z"));
-                }
-                row += 1;
-            }
-        }
-        if !d.is_empty() {
-            svg::path(m, fill, &d);
-        }
-    }
     let ticks = byte_ticks(y.domain.1).into_iter().map(|(bytes, label)| Tick { at: y.at(bytes), label });
     svg::y_axis(m, plot, &ticks.collect::<Vec<_>>(), "offset on the device");
     let (marks, title) = course.axis(plot);
     svg::x_axis(m, plot, &marks, &title);
+    let (width, height) = (x.at(course.edge(1)) - plot.left, plot.height / rows as f64);
+    let place = format!("translate({} {})scale({width:.4} {:.4})", plot.left, plot.bottom(), -height);
+    m.el("g", &[("transform", &place), ("shape-rendering", "crispEdges")], |m| {
+        for (class, fill) in bounds.windows(2).zip(FILLS) {
+            let d = rectangles(cells, rows, class[0]..class[1], (plot.right() - plot.left) / width);
+            if !d.is_empty() {
+                svg::path(m, fill, &d);
+            }
+        }
+    });
     for (column, ios) in course.columns.iter().zip(cells) {
         let busiest = ios.iter().enumerate().max_by_key(|(_, ios)| **ios);
         let Some((row, most)) = busiest.filter(|(_, ios)| **ios > 0) else { continue };
@@ -124,4 +111,28 @@ fn picture(
         );
         svg::hint(m, column.place(x), (plot.top, plot.bottom()), &words);
     }
+}
+
+/// Cells of one class, those side by side as one, in units of a cell. The last column may be cut by the edge at
+/// `right`.
+fn rectangles(cells: &[Vec<u64>], rows: usize, class: std::ops::Range<u64>, right: f64) -> String {
+    let mut d = String::new();
+    for row in 0..rows {
+        let inside = |column: usize| {
+            cells.get(column).and_then(|ios| ios.get(row)).is_some_and(|ios| class.contains(ios))
+        };
+        let mut column = 0;
+        while column < cells.len() {
+            let from = column;
+            while inside(column) {
+                column += 1;
+            }
+            if column > from {
+                let width = svg::num((column as f64).min(right) - from as f64);
+                d.push_str(&format!("M{from} {row}h{width}v1h-{width}z"));
+            }
+            column += 1;
+        }
+    }
+    d
 }

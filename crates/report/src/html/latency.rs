@@ -220,15 +220,15 @@ fn over_time(m: &mut Markup, profile: &Profile) {
             let (marks, title) = course.axis(plot);
             svg::x_axis(m, plot, &marks, &title);
             let x = course.scale(plot);
-            let curves: [(&str, fn(&Point) -> Option<f64>); 2] =
-                [("lo", |point| point.longest), ("lr", |point| point.mean)];
-            for (class, value) in curves {
-                let columns = course.columns.iter().zip(&points).map(|(column, point)| {
+            let curve = |m: &mut Markup, class: &str, heights: Vec<Option<f64>>| {
+                let columns = course.columns.iter().zip(heights).map(|(column, ns)| {
                     let (left, right) = column.place(x);
-                    (left, right, value(point).map(|ns| y.at(ns)))
+                    (left, right, ns.map(|ns| y.at(ns)))
                 });
                 svg::path(m, class, &svg::steps(&columns.collect::<Vec<_>>()));
-            }
+            };
+            curve(m, "lo", points.iter().map(|point| point.longest).collect());
+            curve(m, "lr", points.iter().map(|point| point.mean).collect());
             time_hints(m, profile, x, plot);
         });
         legend(m, [("lr", "mean".to_owned()), ("lo", "longest".to_owned())]);

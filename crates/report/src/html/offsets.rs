@@ -12,8 +12,16 @@ use crate::format;
 /// Draws the tables of all places.
 pub fn draw(m: &mut Markup, analysis: &Analysis) {
     for place in &analysis.places {
-        if !place.inference.steps.is_empty() {
-            one(m, place);
+        match &place.name {
+            Some(name) if super::phases::is_whole(place, analysis) => {
+                m.leaf(
+                    "p",
+                    &[("class", "dim")],
+                    &format!("The offsets of {name} are those of the whole device."),
+                );
+            }
+            _ if !place.inference.steps.is_empty() => one(m, place),
+            _ => {}
         }
     }
 }

@@ -77,7 +77,9 @@ pub fn table(m: &mut Markup, caption: &str, columns: &[&str], rows: &[Vec<String
     m.class("div", "scroll", |m| {
         m.el("table", &[], |m| {
             if !caption.is_empty() {
-                m.leaf("caption", &[], caption);
+                // A caption longer than its table would wrap within the width of that.
+                let class = if caption.chars().count() <= 72 { "short" } else { "" };
+                m.leaf("caption", &[("class", class)], caption);
             }
             m.el("thead", &[], |m| {
                 m.el("tr", &[], |m| {

@@ -3,12 +3,13 @@
 
 use plumb_diagnose::analysis::{Analysis, PlaceAnalysis};
 use plumb_geometry::{Bytes, SECTOR};
-use plumb_profile::infer::{Inference, Verdict};
 use plumb_profile::{Places, Profile, Select};
 
+use super::marks::{marks, phases_of};
 use super::markup::Markup;
 use super::page::{figure, legend, not_known, share_of};
 use super::scale::{Linear, Tick, multiples, round_step};
+use super::steps;
 use super::svg::{self, Plot};
 use crate::format;
 
@@ -33,56 +34,64 @@ struct Phases {
 
 /// Draws all places of a profile.
 pub fn draw(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
-    for place in analysis.places.iter().take(PLACES_MAX) {
+    let mut drawn = 0;
+    for place in &analysis.places {
         let places = match &place.name {
             None => Some(&profile.places),
             Some(name) => profile.partitions.get(name),
         };
-        let Some(places) = places else { continue };
-        let title = |granularity: Bytes| match &place.name {
-            None => format!("Starts within {granularity}"),
-            Some(name) => format!("Starts within {granularity}, {name}"),
-        };
-        m.class("div", "pair", |m| {
-            for granularity in granularities(place) {
-                match Phases::of(places, place, granularity) {
-                    Ok(phases) => phases.draw(m, &title(granularity)),
-                    Err(why) => not_known(m, &title(granularity), &why),
-                }
+        match (places, &place.name) {
+            (Some(_), Some(name)) if is_whole(place, analysis) => {
+                let words =
+                    format!("All reads and writes are in {name}: its starts are those of the device.");
+                m.leaf("p", &[("class", "dim")], &words);
             }
-        });
+            (Some(places), _) if drawn < PLACES_MAX => {
+                drawn += 1;
+                draw_place(m, places, place);
+            }
+            _ => {}
+        }
     }
     if analysis.places.len() > PLACES_MAX {
-        let left = analysis.places.len() - PLACES_MAX;
-        m.leaf(
-            "p",
-            &[("class", "dim small")],
-            &format!("{left} more partitions are in the table of offsets only."),
-        );
+        let words =
+            format!("Pictures of {PLACES_MAX} places at most; the tables of offsets have all of them.");
+        m.leaf("p", &[("class", "dim small")], &words);
     }
 }
 
-/// 4 KiB, and the largest of those inferred or asked for if that is another one.
+/// Whether a partition has all the I/O of its device.
+#[must_use]
+pub fn is_whole(place: &PlaceAnalysis, analysis: &Analysis) -> bool {
+    place.name.is_some() && analysis.device().is_some_and(|device| device.inference == place.inference)
+}
+
+fn draw_place(m: &mut Markup, places: &Places, place: &PlaceAnalysis) {
+    let name = place.name.as_ref().map_or_else(String::new, |name| format!(", {name}"));
+    m.class("div", "pair", |m| {
+        for granularity in granularities(place) {
+            let title = format!("Starts within {granularity}{name}");
+            match Phases::of(places, place, granularity) {
+                Ok(phases) => phases.draw(m, &title),
+                Err(why) => not_known(m, &title, &why),
+            }
+        }
+        steps::draw(m, place, &format!("Best offset by granularity{name}"));
+    });
+}
+
+/// 4 KiB, and what was asked for or inferred, if that is more.
 fn granularities(place: &PlaceAnalysis) -> Vec<Bytes> {
     let inferred = phases_of(&place.inference).map(|(granularity, _)| granularity);
     let asked = place.grids.iter().map(|fit| fit.grid.granularity());
     let mut drawn = vec![USUAL];
     for granularity in asked.chain(inferred) {
-        if !drawn.contains(&granularity) && granularity.0 > SECTOR && drawn.len() < 4 {
+        let within_usual = USUAL.0.is_multiple_of(granularity.0);
+        if !drawn.contains(&granularity) && !within_usual && granularity.0 > SECTOR && drawn.len() < 4 {
             drawn.push(granularity);
         }
     }
     drawn
-}
-
-/// (granularity, offset) of each phase found.
-fn phases_of(inference: &Inference) -> impl Iterator<Item = (Bytes, Bytes)> + '_ {
-    let phases = match &inference.verdict {
-        Verdict::One { phase } => std::slice::from_ref(phase),
-        Verdict::Two { phases } => phases,
-        Verdict::NoGrid | Verdict::NotEnoughData { .. } => &[],
-    };
-    phases.iter().map(|phase| (phase.granularity_bytes, phase.offset_bytes))
 }
 
 impl Phases {
@@ -164,7 +173,7 @@ impl Phases {
         if let Some(heads) = self.chance_heads {
             let share = heads as f64 / self.whole[1].max(1) as f64;
             if share <= top {
-                svg::line(m, "chance", (plot.left, y.at(share)), (plot.right(), y.at(share)));
+                svg::level(m, (plot.left, y.at(share)), (plot.right(), y.at(share)));
             }
         }
         self.draw_marks(m, plot, slot);
@@ -190,7 +199,7 @@ impl Phases {
             let x = plot.left + slot * ((offset.0 / self.bar_bytes) as f64 + 0.5);
             svg::line(m, "mark", (x, plot.top - 8.0), (x, plot.bottom()));
             let [left, right, tip, top] = [x - 5.0, x + 5.0, plot.top - 4.0, plot.top - 12.0].map(svg::num);
-            svg::path(m, "mark", &format!("M{left} {top}H{right}L{} {tip}Z", svg::num(x)));
+            svg::path(m, "tip", &format!("M{left} {top}H{right}L{} {tip}Z", svg::num(x)));
         }
     }
 
@@ -204,33 +213,5 @@ impl Phases {
             format::count(bar[1]),
             share_of(bar[1], self.whole[1]),
         )
-    }
-}
-
-/// Offsets of the grids of this granularity, those found and those that the I/O are judged by; one mark an offset.
-fn marks(place: &PlaceAnalysis, granularity: Bytes) -> Vec<(Bytes, String)> {
-    let judged = place.grids.iter().filter(|fit| fit.grid.granularity() == granularity);
-    let judged = judged.map(|fit| (fit.grid.offset(), format!("{} grid", fit.source.word())));
-    let found = phases_of(&place.inference).filter(|(of, _)| of.0 >= granularity.0);
-    let found = found.map(|(_, offset)| (Bytes(offset.0 % granularity.0.max(1)), "inferred grid".to_owned()));
-    let mut marks: Vec<(Bytes, String)> = Vec::new();
-    for (offset, words) in judged.chain(found) {
-        match marks.iter_mut().find(|(kept, _)| *kept == offset) {
-            Some((_, kept)) if kept.contains(&words) => {}
-            Some((_, kept)) => *kept = format!("{kept} and {words}"),
-            None => marks.push((offset, words)),
-        }
-    }
-    for (offset, words) in &mut marks {
-        *words = format!("{words}: boundary at {}", position(*offset));
-    }
-    marks
-}
-
-/// `sector 7`, or bytes where it is no whole number of sectors.
-fn position(offset: Bytes) -> String {
-    match offset.to_sectors_exact() {
-        Some(sectors) => format!("sector {}", format::count(sectors.0)),
-        None => format!("byte {}", format::count(offset.0)),
     }
 }

@@ -47,13 +47,14 @@ impl Log {
         Linear { domain: (log(self.domain.0), log(self.domain.1)), range: self.range }.at(log(value))
     }
 
-    /// A tick at each power of ten in ns, in words; where they are few, unnamed ones at 2 and 5 as well.
+    /// Ticks at 1, 2 and 5 times each power of ten, in ns. Over three decades and more only the powers are in words.
     #[must_use]
     pub fn time_ticks(&self) -> Vec<Tick> {
         let mut ticks = Vec::new();
+        let few = self.domain.1 < self.domain.0 * 1e3;
         let mut decade = 1u64;
         while (decade as f64) <= self.domain.1 {
-            for (factor, named) in [(1, true), (2, false), (5, false)] {
+            for (factor, named) in [(1, true), (2, few), (5, few)] {
                 let value = decade.saturating_mul(factor);
                 if (self.domain.0..=self.domain.1).contains(&(value as f64)) {
                     let label = if named { round_time(value) } else { String::new() };
@@ -67,7 +68,7 @@ impl Log {
     }
 }
 
-/// A power of ten in ns: `100 µs`.
+/// 1, 2 or 5 times a power of ten in ns: `100 µs`.
 fn round_time(value: u64) -> String {
     match value {
         1_000_000_000.. => format!("{} s", format::count(value / 1_000_000_000)),

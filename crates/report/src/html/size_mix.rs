@@ -114,32 +114,25 @@ fn axes(m: &mut Markup, course: &Course<'_>, plot: Plot, side: [Linear; 2], high
     svg::x_axis(m, plot, &marks, &title);
 }
 
-/// All classes of one side, each on top of the smaller ones, and the outline of the whole.
+/// All classes of one side, each reaching from the middle line over the smaller ones, the largest drawn first.
 fn stack(m: &mut Markup, course: &Course<'_>, classes: &[[ByClass; 2]], side: usize, x: Linear, y: Linear) {
-    let mut below = vec![0u64; classes.len()];
-    for (class, (_, fill, _)) in CLASSES.iter().enumerate() {
-        let columns: Vec<_> = course
-            .columns
-            .iter()
-            .zip(classes)
-            .zip(&mut below)
-            .map(|((column, both), below)| {
-                let near = y.at(rate(column, *below));
-                *below += both[side][class];
-                let (left, right) = column.place(x);
-                (left, right, near, y.at(rate(column, *below)))
-            })
-            .collect();
-        let d = svg::band(&columns);
+    for (class, (_, fill, _)) in CLASSES.iter().enumerate().rev() {
+        let columns = course.columns.iter().zip(classes).map(|(column, both)| {
+            let (left, right) = column.place(x);
+            let upto = both[side][..=class].iter().sum();
+            (left, right, (both[side][class] > 0).then(|| y.at(rate(column, upto))))
+        });
+        let d = svg::area(&columns.collect::<Vec<_>>(), y.range.0);
         if !d.is_empty() {
             svg::path(m, fill, &d);
         }
     }
-    let total = course.columns.iter().zip(&below).map(|(column, ios)| {
+    let tops = course.columns.iter().zip(classes).map(|(column, both)| {
         let (left, right) = column.place(x);
-        (left, right, (*ios > 0).then(|| y.at(rate(column, *ios))))
+        let whole: u64 = both[side].iter().sum();
+        (left, right, (whole > 0).then(|| y.at(rate(column, whole))))
     });
-    svg::path(m, "outline", &svg::steps(&total.collect::<Vec<_>>()));
+    svg::path(m, "outline", &svg::tops(tops));
 }
 
 fn hint(course: &Course<'_>, column: &Column<'_>) -> String {

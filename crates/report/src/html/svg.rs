@@ -41,6 +41,9 @@ impl Plot {
 /// A coordinate with one decimal at most.
 #[must_use]
 pub fn num(value: f64) -> String {
+    if !value.is_finite() {
+        return "0".to_owned();
+    }
     let rounded = (value * 10.0).round() / 10.0;
     if rounded == rounded.trunc() { format!("{}", rounded as i64) } else { format!("{rounded:.1}") }
 }
@@ -60,6 +63,12 @@ pub fn label(m: &mut Markup, class: &str, (x, y): (f64, f64), words: &str) {
 pub fn line(m: &mut Markup, class: &str, from: (f64, f64), to: (f64, f64)) {
     let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(num);
     m.shape("line", &[("class", class), ("x1", &x1), ("y1", &y1), ("x2", &x2), ("y2", &y2)]);
+}
+
+/// A broken line that also shows on bars: over a wider one in the colour of the ground.
+pub fn level(m: &mut Markup, from: (f64, f64), to: (f64, f64)) {
+    line(m, "halo", from, to);
+    line(m, "chance", from, to);
 }
 
 /// A path.
@@ -100,20 +109,25 @@ pub fn hint(m: &mut Markup, (left, right): (f64, f64), (top, bottom): (f64, f64)
     m.el("rect", &place, |m| m.leaf("title", &[], words));
 }
 
-/// A closed band between two step curves over the same columns: (left, right, near, far).
+/// What lies between `base` and columns (left, right, height); columns without a height are left out.
 #[must_use]
-pub fn band(columns: &[(f64, f64, f64, f64)]) -> String {
+pub fn area(columns: &[(f64, f64, Option<f64>)], base: f64) -> String {
     let mut d = String::new();
-    for run in runs(columns, |column| (column.2 - column.3).abs() < 0.05) {
-        let Some(first) = run.first() else { continue };
-        let _ = write!(d, "M{} {}", num(first.0), num(first.2));
-        for column in run {
-            let _ = write!(d, "V{}H{}", num(column.3), num(column.1));
+    let base = num(base);
+    for run in runs(columns, |column| column.2.is_none_or(|height| num(height) == base)) {
+        let mut pen = base.clone();
+        for (at, &(left, right, height)) in run.iter().enumerate() {
+            if at == 0 {
+                let _ = write!(d, "M{} {base}", num(left));
+            }
+            let height = num(height.unwrap_or_default());
+            if height != pen {
+                let _ = write!(d, "V{height}");
+            }
+            let _ = write!(d, "H{}", num(right));
+            pen = height;
         }
-        for column in run.iter().rev() {
-            let _ = write!(d, "V{}H{}", num(column.2), num(column.0));
-        }
-        d.push('Z');
+        let _ = write!(d, "V{base}Z");
     }
     d
 }
@@ -141,6 +155,18 @@ pub fn steps(columns: &[(f64, f64, Option<f64>)]) -> String {
     d
 }
 
+/// The upper ends of columns (left, right, height) without the ways between them, which would hide what is narrow.
+#[must_use]
+pub fn tops(columns: impl IntoIterator<Item = (f64, f64, Option<f64>)>) -> String {
+    let mut d = String::new();
+    for (left, right, at) in columns {
+        if let Some(at) = at {
+            let _ = write!(d, "M{} {}H{}", num(left), num(at), num(right));
+        }
+    }
+    d
+}
+
 /// Bars from `base`: (left, right, end).
 #[must_use]
 pub fn bars(columns: impl IntoIterator<Item = (f64, f64, f64)>, base: f64) -> String {
@@ -159,15 +185,17 @@ mod tests {
 
     #[test]
     fn coordinates_are_short() {
-        for (value, shown) in [(1.0, "1"), (0.04, "0"), (12.34, "12.3"), (-0.04, "0"), (-1.26, "-1.3")] {
+        for (value, shown) in
+            [(1.0, "1"), (0.04, "0"), (12.34, "12.3"), (-0.04, "0"), (-1.26, "-1.3"), (f64::NAN, "0")]
+        {
             assert_eq!(num(value), shown);
         }
     }
 
     #[test]
-    fn a_band_leaves_out_what_is_empty() {
-        let columns = [(0.0, 1.0, 9.0, 5.0), (1.0, 2.0, 9.0, 9.0), (2.0, 3.0, 9.0, 4.0)];
-        assert_eq!(band(&columns), "M0 9V5H1V9H0ZM2 9V4H3V9H2Z");
+    fn an_area_leaves_out_what_is_empty() {
+        let columns = [(0.0, 1.0, Some(5.0)), (1.0, 2.0, Some(9.0)), (2.0, 3.0, Some(4.0)), (3.0, 4.0, None)];
+        assert_eq!(area(&columns, 9.0), "M0 9V5H1V9ZM2 9V4H3V9Z");
     }
 
     #[test]
