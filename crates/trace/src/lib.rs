@@ -17,6 +17,7 @@ pub mod op;
 pub mod open;
 pub mod order;
 pub mod reader;
+pub mod scan;
 pub mod source;
 pub mod text;
 
