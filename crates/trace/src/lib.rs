@@ -11,6 +11,7 @@ pub mod blk;
 pub mod error;
 pub mod format;
 pub mod input;
+pub mod locale;
 pub mod names;
 pub mod number;
 pub mod op;

@@ -7,12 +7,15 @@ use crate::reader::{ReadOptions, Reader, Sniff};
 pub mod alibaba;
 pub mod blkparse;
 pub mod disksim;
+pub mod etw;
+pub mod fio_iolog;
 pub mod msr;
 pub mod oracle_general;
 pub mod spc;
 pub mod systor;
 pub mod tencent;
 pub mod vscsi;
+pub mod xperf;
 
 /// A trace format: how it is recognised and read.
 pub struct Format {
@@ -33,6 +36,9 @@ pub struct Format {
 /// All formats, the most distinctive first: where two say yes the earlier one is taken.
 pub static FORMATS: &[&Format] = &[
     &vscsi::FORMAT,
+    &fio_iolog::FORMAT,
+    &etw::FORMAT,
+    &xperf::FORMAT,
     &blkparse::FORMAT,
     &msr::FORMAT,
     &systor::FORMAT,
