@@ -132,7 +132,8 @@ impl Input {
             self.end -= self.start;
             self.start = 0;
         }
-        let room = want.max(READ_BYTES);
+        // What is left grows twofold, so that a long line does not come in by single bytes.
+        let room = want.max(READ_BYTES).max(2 * self.end);
         if self.buffer.len() < room {
             self.buffer.resize(room, 0);
         }

@@ -11,12 +11,14 @@ pub mod blk;
 pub mod error;
 pub mod format;
 pub mod input;
+pub mod locale;
 pub mod names;
 pub mod number;
 pub mod op;
 pub mod open;
 pub mod order;
 pub mod reader;
+pub mod scan;
 pub mod source;
 pub mod text;
 

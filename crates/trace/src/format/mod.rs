@@ -4,8 +4,18 @@ use crate::error::Error;
 use crate::input::Input;
 use crate::reader::{ReadOptions, Reader, Sniff};
 
+pub mod alibaba;
 pub mod blkparse;
+pub mod disksim;
+pub mod etw;
+pub mod fio_iolog;
+pub mod msr;
+pub mod oracle_general;
+pub mod spc;
+pub mod systor;
+pub mod tencent;
 pub mod vscsi;
+pub mod xperf;
 
 /// A trace format: how it is recognised and read.
 pub struct Format {
@@ -24,7 +34,20 @@ pub struct Format {
 }
 
 /// All formats, the most distinctive first: where two say yes the earlier one is taken.
-pub static FORMATS: &[&Format] = &[&vscsi::FORMAT, &blkparse::FORMAT];
+pub static FORMATS: &[&Format] = &[
+    &vscsi::FORMAT,
+    &fio_iolog::FORMAT,
+    &etw::FORMAT,
+    &xperf::FORMAT,
+    &blkparse::FORMAT,
+    &msr::FORMAT,
+    &systor::FORMAT,
+    &alibaba::FORMAT,
+    &spc::FORMAT,
+    &tencent::FORMAT,
+    &disksim::FORMAT,
+    &oracle_general::FORMAT,
+];
 
 /// The names of all formats, for messages.
 #[must_use]
