@@ -5,6 +5,7 @@ use crate::input::Input;
 use crate::reader::{ReadOptions, Reader, Sniff};
 
 pub mod blkparse;
+pub mod blktrace;
 pub mod vscsi;
 
 /// A trace format: how it is recognised and read.
@@ -20,11 +21,12 @@ pub struct Format {
     /// Asks whether the first bytes are of this format; the flag says that they are the whole input.
     pub sniff: fn(&[u8], bool) -> Sniff,
     /// Opens a reader.
+    #[allow(clippy::type_complexity)]
     pub open: fn(Input, &ReadOptions) -> Result<Box<dyn Reader>, Error>,
 }
 
 /// All formats, the most distinctive first: where two say yes the earlier one is taken.
-pub static FORMATS: &[&Format] = &[&vscsi::FORMAT, &blkparse::FORMAT];
+pub static FORMATS: &[&Format] = &[&blktrace::FORMAT, &vscsi::FORMAT, &blkparse::FORMAT];
 
 /// The names of all formats, for messages.
 #[must_use]
