@@ -17,6 +17,7 @@ pub mod number;
 pub mod op;
 pub mod open;
 pub mod order;
+pub mod pending;
 pub mod reader;
 pub mod scan;
 pub mod source;

@@ -6,6 +6,7 @@ use crate::reader::{ReadOptions, Reader, Sniff};
 
 pub mod alibaba;
 pub mod blkparse;
+pub mod blktrace;
 pub mod disksim;
 pub mod etw;
 pub mod fio_iolog;
@@ -30,11 +31,13 @@ pub struct Format {
     /// Asks whether the first bytes are of this format; the flag says that they are the whole input.
     pub sniff: fn(&[u8], bool) -> Sniff,
     /// Opens a reader.
+    #[allow(clippy::type_complexity)]
     pub open: fn(Input, &ReadOptions) -> Result<Box<dyn Reader>, Error>,
 }
 
 /// All formats, the most distinctive first: where two say yes the earlier one is taken.
 pub static FORMATS: &[&Format] = &[
+    &blktrace::FORMAT,
     &vscsi::FORMAT,
     &fio_iolog::FORMAT,
     &etw::FORMAT,
