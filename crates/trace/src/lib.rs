@@ -18,7 +18,9 @@ pub mod open;
 pub mod order;
 pub mod reader;
 pub mod source;
+pub mod table;
 pub mod text;
+pub mod tool;
 
 pub use batch::{Batch, Event, UNKNOWN_NS, UNKNOWN_PID};
 pub use error::{Damage, Error, Place};

@@ -4,7 +4,12 @@ use crate::error::Error;
 use crate::input::Input;
 use crate::reader::{ReadOptions, Reader, Sniff};
 
+pub mod bcc_biosnoop;
 pub mod blkparse;
+pub mod bpftrace_biosnoop;
+pub mod dtrace_iosnoop;
+pub mod perftools_iosnoop;
+pub mod residue;
 pub mod vscsi;
 
 /// A trace format: how it is recognised and read.
@@ -24,7 +29,16 @@ pub struct Format {
 }
 
 /// All formats, the most distinctive first: where two say yes the earlier one is taken.
-pub static FORMATS: &[&Format] = &[&vscsi::FORMAT, &blkparse::FORMAT];
+pub static FORMATS: &[&Format] = &[
+    &residue::FORMAT,
+    &vscsi::FORMAT,
+    &blkparse::FORMAT,
+    // Last, since their headers may stand below prose.
+    &bcc_biosnoop::FORMAT,
+    &bpftrace_biosnoop::FORMAT,
+    &perftools_iosnoop::FORMAT,
+    &dtrace_iosnoop::FORMAT,
+];
 
 /// The names of all formats, for messages.
 #[must_use]
