@@ -17,16 +17,6 @@ pub struct Tables {
     pub runs: u64,
 }
 
-/// What a line of a tool's output is.
-pub enum Line<'line> {
-    /// A header: from here on another run is read.
-    Header(Header),
-    /// A row of the current table.
-    Row(Row<'line>),
-    /// Something else that is passed over.
-    Prose,
-}
-
 impl Tables {
     /// Tables with columns among `known` that have all of `required`.
     #[must_use]
@@ -34,37 +24,32 @@ impl Tables {
         Tables { known, required, header: None, runs: 0 }
     }
 
-    /// Tells what a line is and counts it.
+    /// The header in a line, if it is one. The rows after it are read by it.
+    pub fn header(&mut self, line: &[u8], info: &mut SourceInfo) -> Option<Header> {
+        let header = Header::find(line, self.known, self.required)?;
+        self.runs += 1;
+        if self.runs == 2 {
+            info.note("several outputs of the tool stand in this file; all of them were read");
+        }
+        self.header = Some(header.clone());
+        Some(header)
+    }
+
+    /// A line that is no header as a row, or `None` for what stands around the rows; both are counted.
     ///
     /// # Errors
     /// When it is a row of which something is broken.
-    pub fn line<'line>(
-        &mut self,
+    pub fn row<'line>(
+        &self,
         line: &'line [u8],
         info: &mut SourceInfo,
-    ) -> Result<Line<'line>, LineError> {
-        if let Some(header) = Header::find(line, self.known, self.required) {
-            self.runs += 1;
-            if self.runs == 2 {
-                info.note("several outputs of the tool stand in this file; all of them were read");
-            }
-            self.header = Some(header.clone());
-            return Ok(Line::Header(header));
-        }
+    ) -> Result<Option<Row<'line>>, LineError> {
         let row = match &self.header {
             Some(header) => header.row(line)?,
             None => None,
         };
-        match row {
-            Some(row) => {
-                info.tally("row");
-                Ok(Line::Row(row))
-            }
-            None => {
-                info.tally("other line");
-                Ok(Line::Prose)
-            }
-        }
+        info.tally(if row.is_some() { "row" } else { "other line" });
+        Ok(row)
     }
 }
 

@@ -19,7 +19,7 @@ use crate::reader::{ReadOptions, Reader, Sniff};
 use crate::source::{Clock, SourceInfo};
 use crate::table::{Column, Header, Kind, Row};
 use crate::text::{LineError, LineFormat, Sink, TextReader};
-use crate::tool::{Line, Tables, check_layer, sniff_below_prose};
+use crate::tool::{Tables, check_layer, sniff_below_prose};
 
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
@@ -77,15 +77,15 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
 
 impl LineFormat for Biosnoop {
     fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
-        match self.tables.line(line, &mut sink.info)? {
-            Line::Header(_) if self.tables.runs > 1 => {
+        if self.tables.header(line, &mut sink.info).is_some() {
+            if self.tables.runs > 1 {
                 self.zero_ns = self.last_ns.saturating_add(GAP_NS);
                 sink.info.note("each run of the tool has a clock of its own; the runs are laid end to end");
-                Ok(())
             }
-            Line::Row(row) => self.row(line, &row, sink),
-            Line::Header(_) | Line::Prose => Ok(()),
+            return Ok(());
         }
+        let Some(row) = self.tables.row(line, &mut sink.info)? else { return Ok(()) };
+        self.row(line, &row, sink)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::reader::{Bucket, Distribution, Fill, Measured, ReadOptions, Reader, S
 use crate::source::{Clock, SourceInfo};
 use crate::table::{Column, Header, Kind};
 use crate::text::{LineError, LineFormat, Sink, TextReader};
-use crate::tool::{Line, Tables, check_layer, sniff_below_prose};
+use crate::tool::{Tables, check_layer, sniff_below_prose};
 
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
@@ -66,7 +66,10 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
 
 impl LineFormat for Biosnoop {
     fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
-        let Line::Row(row) = self.tables.line(line, &mut sink.info)? else { return Ok(()) };
+        if self.tables.header(line, &mut sink.info).is_some() {
+            return Ok(());
+        }
+        let Some(row) = self.tables.row(line, &mut sink.info)? else { return Ok(()) };
         let expected = "a latency in ms that fits into 63 bits of nanoseconds";
         let low_ns = row.decimal("LAT(ms)", 6)?.filter(|&ns| ns.checked_add(NS_PER_MS).is_some());
         let low_ns = low_ns.ok_or(LineError::new(line, expected))?;

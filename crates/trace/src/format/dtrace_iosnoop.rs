@@ -20,7 +20,7 @@ use crate::reader::{ReadOptions, Reader, Sniff};
 use crate::source::{Clock, Latency, SourceInfo};
 use crate::table::{Column, Header, Kind, Row};
 use crate::text::{LineError, LineFormat, Sink, TextReader};
-use crate::tool::{Line, Tables, check_layer, has_no_times, sniff_below_prose};
+use crate::tool::{Tables, check_layer, has_no_times, sniff_below_prose};
 
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
@@ -122,7 +122,8 @@ fn describe(header: &Header, info: &mut SourceInfo) {
     if start || end {
         info.clock = Clock::Boot;
     }
-    if !start && !(end && delta) {
+    let issue_known = start || end && delta;
+    if !issue_known {
         info.completions_only = true;
         has_no_times(info);
     }
@@ -168,15 +169,12 @@ fn device_name(row: &Row<'_>) -> String {
 
 impl LineFormat for Iosnoop {
     fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
-        let row = match self.tables.line(line, &mut sink.info)? {
-            Line::Header(header) => {
-                describe(&header, &mut sink.info);
-                (self.has_comm, self.has_path) = (header.has("COMM"), header.has("PATHNAME"));
-                return Ok(());
-            }
-            Line::Row(row) => row,
-            Line::Prose => return Ok(()),
-        };
+        if let Some(header) = self.tables.header(line, &mut sink.info) {
+            describe(&header, &mut sink.info);
+            (self.has_comm, self.has_path) = (header.has("COMM"), header.has("PATHNAME"));
+            return Ok(());
+        }
+        let Some(row) = self.tables.row(line, &mut sink.info)? else { return Ok(()) };
         let (start_bytes, len_bytes) = row.extent("BLOCK", "SIZE")?;
         let (time_ns, device_ns) = times(line, &row)?;
         let letter = row.get("D").unwrap_or_default();

@@ -19,7 +19,7 @@ use crate::reader::{ReadOptions, Reader, Sniff};
 use crate::source::{Clock, SourceInfo};
 use crate::table::{Column, Header, Kind, Row};
 use crate::text::{LineError, LineFormat, Sink, TextReader};
-use crate::tool::{Line, Tables, check_layer, has_no_times, sniff_below_prose};
+use crate::tool::{Tables, check_layer, has_no_times, sniff_below_prose};
 
 /// The format's entry in the list.
 pub static FORMAT: Format = Format {
@@ -97,14 +97,11 @@ fn times(line: &[u8], row: &Row<'_>) -> Result<(i64, i64), LineError> {
 
 impl LineFormat for Iosnoop {
     fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
-        let row = match self.tables.line(line, &mut sink.info)? {
-            Line::Header(header) => {
-                describe(&header, &mut sink.info);
-                return Ok(());
-            }
-            Line::Row(row) => row,
-            Line::Prose => return Ok(()),
-        };
+        if let Some(header) = self.tables.header(line, &mut sink.info) {
+            describe(&header, &mut sink.info);
+            return Ok(());
+        }
+        let Some(row) = self.tables.row(line, &mut sink.info)? else { return Ok(()) };
         let (start_bytes, len_bytes) = row.extent("BLOCK", "BYTES")?;
         let (time_ns, device_ns) = times(line, &row)?;
         let device = sink.names.device(&String::from_utf8_lossy(row.get("DEV").unwrap_or_default()));
