@@ -21,7 +21,9 @@ pub mod pending;
 pub mod reader;
 pub mod scan;
 pub mod source;
+pub mod table;
 pub mod text;
+pub mod tool;
 
 pub use batch::{Batch, Event, UNKNOWN_NS, UNKNOWN_PID};
 pub use error::{Damage, Error, Place};

@@ -5,13 +5,18 @@ use crate::input::Input;
 use crate::reader::{ReadOptions, Reader, Sniff};
 
 pub mod alibaba;
+pub mod bcc_biosnoop;
 pub mod blkparse;
 pub mod blktrace;
+pub mod bpftrace_biosnoop;
 pub mod disksim;
+pub mod dtrace_iosnoop;
 pub mod etw;
 pub mod fio_iolog;
 pub mod msr;
 pub mod oracle_general;
+pub mod perftools_iosnoop;
+pub mod residue;
 pub mod spc;
 pub mod systor;
 pub mod tencent;
@@ -40,8 +45,12 @@ pub static FORMATS: &[&Format] = &[
     &blktrace::FORMAT,
     &vscsi::FORMAT,
     &fio_iolog::FORMAT,
+    &residue::FORMAT,
     &etw::FORMAT,
     &xperf::FORMAT,
+    &bcc_biosnoop::FORMAT,
+    &bpftrace_biosnoop::FORMAT,
+    &perftools_iosnoop::FORMAT,
     &blkparse::FORMAT,
     &msr::FORMAT,
     &systor::FORMAT,
@@ -50,6 +59,7 @@ pub static FORMATS: &[&Format] = &[
     &tencent::FORMAT,
     &disksim::FORMAT,
     &oracle_general::FORMAT,
+    &dtrace_iosnoop::FORMAT,
 ];
 
 /// The names of all formats, for messages.
