@@ -5,6 +5,7 @@ use crate::input::Input;
 use crate::reader::{ReadOptions, Reader, Sniff};
 
 pub mod blkparse;
+pub mod parquet;
 pub mod vscsi;
 
 /// A trace format: how it is recognised and read.
@@ -24,7 +25,7 @@ pub struct Format {
 }
 
 /// All formats, the most distinctive first: where two say yes the earlier one is taken.
-pub static FORMATS: &[&Format] = &[&vscsi::FORMAT, &blkparse::FORMAT];
+pub static FORMATS: &[&Format] = &[&parquet::FORMAT, &vscsi::FORMAT, &blkparse::FORMAT];
 
 /// The names of all formats, for messages.
 #[must_use]
