@@ -15,6 +15,7 @@ pub mod etw;
 pub mod fio_iolog;
 pub mod msr;
 pub mod oracle_general;
+pub mod parquet;
 pub mod perftools_iosnoop;
 pub mod residue;
 pub mod spc;
@@ -42,12 +43,14 @@ pub struct Format {
 
 /// All formats, the most distinctive first: where two say yes the earlier one is taken.
 pub static FORMATS: &[&Format] = &[
+    &parquet::FORMAT,
     &blktrace::FORMAT,
     &vscsi::FORMAT,
     &fio_iolog::FORMAT,
     &residue::FORMAT,
     &etw::FORMAT,
     &xperf::FORMAT,
+    &dtrace_iosnoop::FORMAT,
     &bcc_biosnoop::FORMAT,
     &bpftrace_biosnoop::FORMAT,
     &perftools_iosnoop::FORMAT,
@@ -59,7 +62,6 @@ pub static FORMATS: &[&Format] = &[
     &tencent::FORMAT,
     &disksim::FORMAT,
     &oracle_general::FORMAT,
-    &dtrace_iosnoop::FORMAT,
 ];
 
 /// The names of all formats, for messages.
