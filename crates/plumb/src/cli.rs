@@ -154,7 +154,7 @@ pub struct Convert {
     /// File to write; its ending names the format: .parquet, .iolog, .csv
     #[arg(value_name = "OUT")]
     pub output: PathBuf,
-    /// Format to write, whatever the ending: parquet, fio-iolog, msr
+    /// Format to write, whatever the ending: parquet, fio-iolog, msr-csv
     #[arg(long, value_name = "NAME")]
     pub to: Option<String>,
     #[command(flatten)]

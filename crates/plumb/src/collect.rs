@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use plumb_profile::codec::{self, Saved};
 use plumb_profile::profile::ProfileSet;
 use plumb_profile::{Collector, Settings};
+use plumb_trace::ahead::ReadAhead;
 use plumb_trace::open::{self, Piece};
-use plumb_trace::{Batch, Fill, Latency, Layer, SourceInfo};
+use plumb_trace::reader::Columns;
+use plumb_trace::{Batch, Fill, Latency, Layer, ReadOptions, SourceInfo};
 
 use crate::cli::Selection;
 use crate::failure::Failure;
@@ -113,10 +115,14 @@ fn read_piece(
     piece: &Piece,
     selection: &Selection,
     settings: &Settings,
-    _alone: bool,
+    alone: bool,
 ) -> Result<Outcome, Failure> {
     let failed = |error: plumb_trace::Error| Failure::failed(&error);
-    let mut reader = open::open(piece, &selection.read_options()).map_err(failed)?;
+    let options = ReadOptions { columns: Columns::PROFILE, ..selection.read_options() };
+    let mut reader = open::open(piece, &options).map_err(failed)?;
+    if alone {
+        reader = ReadAhead::wrap(reader);
+    }
     let mut collector = Collector::new(settings).map_err(|error| Failure::usage(error.to_string()))?;
     collector.set_clock(reader.info().clock);
     let mut filter = Filter::new(selection);

@@ -9,6 +9,7 @@ use clap::Parser;
 mod analyze;
 mod cli;
 mod collect;
+mod convert;
 mod exit;
 mod failure;
 mod generate;
@@ -23,7 +24,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let ended = match &cli.command {
         Command::Analyze(args) => analyze::run(args),
-        Command::Convert(_) => Err(failure::Failure::failed(&std::io::Error::other("not linked yet"))),
+        Command::Convert(args) => convert::run(args),
         Command::Generate(args) => generate::run(args),
     };
     match ended {
