@@ -4,13 +4,17 @@ use crate::error::Error;
 use crate::input::Input;
 use crate::reader::{ReadOptions, Reader, Sniff};
 
+pub mod align_d;
 pub mod bcc_biosnoop;
 pub mod blkparse;
 pub mod bpftrace_biosnoop;
 pub mod dtrace_iosnoop;
 pub mod perftools_iosnoop;
+pub mod quantize;
 pub mod residue;
+pub mod tnfdump;
 pub mod vscsi;
+pub mod vscsistats;
 
 /// A trace format: how it is recognised and read.
 pub struct Format {
@@ -31,13 +35,18 @@ pub struct Format {
 /// All formats, the most distinctive first: where two say yes the earlier one is taken.
 pub static FORMATS: &[&Format] = &[
     &residue::FORMAT,
+    &vscsistats::FORMAT,
     &vscsi::FORMAT,
     &blkparse::FORMAT,
+    &tnfdump::FORMAT,
     // Last, since their headers may stand below prose.
     &bcc_biosnoop::FORMAT,
     &bpftrace_biosnoop::FORMAT,
     &perftools_iosnoop::FORMAT,
     &dtrace_iosnoop::FORMAT,
+    // Before the histograms, of which it prints one.
+    &align_d::FORMAT,
+    &quantize::FORMAT,
 ];
 
 /// The names of all formats, for messages.
