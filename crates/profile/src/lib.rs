@@ -1,1 +1,24 @@
-//! profile
+//! Profiles: what is left of I/O when the events have gone by, and the questions it still answers exactly.
+
+#![forbid(unsafe_code)]
+
+pub mod codec;
+pub mod collector;
+pub mod fit;
+pub mod histogram;
+pub mod imported;
+pub mod in_flight;
+pub mod infer;
+pub mod latency_fit;
+pub mod profile;
+pub mod starts;
+pub mod streams;
+pub mod table;
+pub mod timeline;
+pub mod top;
+pub mod what_if;
+
+pub use collector::{Collector, Settings};
+pub use fit::{FitTally, Select, Unknown};
+pub use profile::{Places, Profile, ProfileSet};
+pub use table::Table;

@@ -1,1 +1,34 @@
-//! report
+//! Reports of what was analysed: text, JSON and HTML, one file each. They compute no statistics; what they
+//! print was counted in the profile and judged by the rules.
+
+#![forbid(unsafe_code)]
+
+pub mod format;
+pub mod json;
+pub mod text;
+
+/// One analysed profile.
+pub struct Section<'a> {
+    /// The profile, for the pictures.
+    pub profile: &'a plumb_profile::Profile,
+    /// What was computed of it.
+    pub analysis: &'a plumb_diagnose::Analysis,
+}
+
+/// Everything that a report of `plumb analyze` shows.
+pub struct Report<'a> {
+    /// What it is about, for the head of the page.
+    pub title: String,
+    /// Version of the program.
+    pub version: &'a str,
+    /// The command as it was given.
+    pub command: String,
+    /// A line for each source.
+    pub sources: &'a [String],
+    /// Sentences that a reader must know.
+    pub notes: &'a [String],
+    /// Profiles, by device and layer.
+    pub sections: Vec<Section<'a>>,
+    /// What the rules came to, over all sections.
+    pub diagnosis: &'a plumb_diagnose::Diagnosis,
+}

@@ -1,1 +1,24 @@
-//! Placeholder of testkit until its first commit.
+//! What the tests hold Plumb against: synthetic I/O with answers known in advance, writers of foreign
+//! trace formats, converters, and checks of what a machine can do.
+//!
+//! The crate knows nothing of Plumb's readers. A writer here follows the description of a format, so
+//! that a reader and its test cannot share one mistake.
+//!
+//! Left out: anything that opens a device. The laboratories (loop devices, guests) are scripts.
+
+#![forbid(unsafe_code)]
+
+pub mod by_name;
+pub mod convert;
+pub mod event;
+pub mod require;
+pub mod rng;
+pub mod tempdir;
+pub mod workload;
+pub mod write;
+
+pub use event::{SynthEvent, SynthOp};
+pub use require::{Capability, real_traces};
+pub use rng::Rng;
+pub use tempdir::temp_dir;
+pub use write::{EventSink, WriteError, Written, write_all};

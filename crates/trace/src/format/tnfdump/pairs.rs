@@ -5,8 +5,10 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use crate::batch::Event;
-use crate::blk::WAITING_MAX;
 use crate::text::Sink;
+
+/// Most starts that wait for an end. Behind one that never comes they would gather without bound.
+const WAITING_MAX: usize = 1 << 18;
 
 /// What identifies an I/O between start and end. A buffer carries one I/O at a time.
 #[derive(Clone, Copy, PartialEq, Eq)]

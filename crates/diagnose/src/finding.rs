@@ -1,0 +1,243 @@
+//! A finding: a defect with the numbers that show it. One without evidence cannot be made.
+
+use serde::Serialize;
+
+use plumb_trace::Layer;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Worth knowing.
+    Note,
+    /// Worth mending.
+    Warning,
+    /// Mend it now.
+    Critical,
+}
+
+impl Severity {
+    /// The word used in output and in flags.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Critical => "critical",
+        }
+    }
+}
+
+/// How sure it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Confidence {
+    /// Rests on an assumption that nobody has checked.
+    Low,
+    /// Rests on what the user said or the I/O show.
+    Medium,
+    /// Counted, on a grid that was given or measured.
+    High,
+}
+
+impl Confidence {
+    /// The word used in output.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Confidence::Low => "low",
+            Confidence::Medium => "medium",
+            Confidence::High => "high",
+        }
+    }
+}
+
+/// A number that shows a defect, and where it is from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evidence {
+    /// What it is, as a key: `misaligned_ios`.
+    pub name: &'static str,
+    /// The number.
+    pub value: f64,
+    /// Its unit: `ios`, `bytes`, `share`, `ns`, `ratio`.
+    pub unit: &'static str,
+    /// Where it was counted.
+    pub source: String,
+}
+
+/// Whether a cost was measured or follows from arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Basis {
+    /// Measured by an experiment.
+    Measured,
+    /// Arithmetic on what was seen: an upper bound.
+    Estimated,
+}
+
+/// What a defect costs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cost {
+    /// How much.
+    pub value: f64,
+    /// Of what: `cells touched per cell needed`.
+    pub unit: &'static str,
+    /// How it is known.
+    pub basis: Basis,
+}
+
+/// A step towards the remedy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// Command to run, or what to change where no command can.
+    pub command: String,
+    /// What can go wrong.
+    pub risk: &'static str,
+    /// The way back.
+    pub undo: &'static str,
+}
+
+/// What a defect was found on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Target {
+    /// Device as the source names it.
+    pub device: String,
+    /// Part of it, if not the whole: a partition or a range.
+    pub part: Option<String>,
+    /// Layer at which the I/O were seen.
+    pub layer: Layer,
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(part) = &self.part {
+            write!(f, "{part} of ")?;
+        }
+        write!(f, "device {} ({} layer)", self.device, self.layer.word())
+    }
+}
+
+/// A defect and what shows it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    id: &'static str,
+    severity: Severity,
+    target: Target,
+    layer: Layer,
+    /// One sentence with N of M.
+    summary: String,
+    evidence: Vec<Evidence>,
+    cost: Option<Cost>,
+    confidence: Confidence,
+    /// What it means and why, a sentence each.
+    explanation: Vec<String>,
+    fix: Vec<Step>,
+}
+
+impl Finding {
+    /// A finding with its first evidence.
+    #[must_use]
+    pub fn new(
+        id: &'static str,
+        severity: Severity,
+        target: &Target,
+        confidence: Confidence,
+        summary: String,
+        evidence: Evidence,
+    ) -> Finding {
+        Finding {
+            id,
+            severity,
+            layer: target.layer,
+            target: target.clone(),
+            summary,
+            evidence: vec![evidence],
+            cost: None,
+            confidence,
+            explanation: Vec::new(),
+            fix: Vec::new(),
+        }
+    }
+
+    /// Adds evidence.
+    #[must_use]
+    pub fn with_evidence(mut self, evidence: Evidence) -> Finding {
+        self.evidence.push(evidence);
+        self
+    }
+
+    /// Says what it costs.
+    #[must_use]
+    pub fn with_cost(mut self, cost: Option<Cost>) -> Finding {
+        self.cost = cost;
+        self
+    }
+
+    /// Adds a sentence of explanation.
+    #[must_use]
+    pub fn explained(mut self, sentence: impl Into<String>) -> Finding {
+        self.explanation.push(sentence.into());
+        self
+    }
+
+    /// Adds a step of the remedy.
+    #[must_use]
+    pub fn with_fix(mut self, step: Step) -> Finding {
+        self.fix.push(step);
+        self
+    }
+
+    /// Name of the defect.
+    #[must_use]
+    pub fn id(&self) -> &'static str {
+        self.id
+    }
+
+    /// How bad it is.
+    #[must_use]
+    pub fn severity(&self) -> Severity {
+        self.severity
+    }
+
+    /// What it was found on.
+    #[must_use]
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// One sentence with N of M.
+    #[must_use]
+    pub fn summary(&self) -> &str {
+        &self.summary
+    }
+
+    /// The numbers; at least one.
+    #[must_use]
+    pub fn evidence(&self) -> &[Evidence] {
+        &self.evidence
+    }
+
+    /// What it costs, where that can be said.
+    #[must_use]
+    pub fn cost(&self) -> Option<&Cost> {
+        self.cost.as_ref()
+    }
+
+    /// How sure it is.
+    #[must_use]
+    pub fn confidence(&self) -> Confidence {
+        self.confidence
+    }
+
+    /// What it means, a sentence each.
+    #[must_use]
+    pub fn explanation(&self) -> &[String] {
+        &self.explanation
+    }
+
+    /// Steps of the remedy.
+    #[must_use]
+    pub fn fix(&self) -> &[Step] {
+        &self.fix
+    }
+}

@@ -1,0 +1,55 @@
+//! `small-random-writes`: writes that are small and continue no stream. Disks and parity arrays suffer most from them.
+
+use plumb_geometry::{Bytes, group_digits};
+use plumb_profile::fit::Select;
+use plumb_trace::Op;
+
+use super::{Context, Outcome, Rule, of, severity_of, too_few};
+use crate::finding::{Basis, Confidence, Cost, Severity};
+use crate::share::Share;
+
+/// The rule.
+pub const RULE: Rule =
+    Rule { id: "small-random-writes", title: "small writes that continue no stream", judge };
+
+/// Longest write that is small. At 16 KiB a disk spends far more time on its way than on data.
+pub const SMALL_BYTES_MAX: u64 = 16 << 10;
+
+/// How many small writes one gathered write might hold; the number tried in the 307 Corporation case.
+const GATHERED: u64 = 16;
+
+fn judge(context: &Context<'_>) -> Vec<Outcome> {
+    let table = &context.profile.places.table;
+    let data = table.count(Select::DATA);
+    if let Some(unknown) = too_few(data) {
+        return vec![unknown];
+    }
+    if context.profile.completion_order {
+        return vec![Outcome::Unknown("streams cannot be told from completions alone".to_owned())];
+    }
+    let writes = Select { op: Some(Op::Write), continues: Some(false), len_bytes_min: 0 };
+    let longer = Select { len_bytes_min: SMALL_BYTES_MAX + 1, ..writes };
+    let small = table.count(writes).saturating_sub(table.count(longer));
+    let share = Share::new(small, data);
+    let Some(severity) = severity_of(share) else { return vec![Outcome::Silent] };
+    let severity = if share.value() < 0.25 { Severity::Note } else { severity };
+    let summary = format!("{} I/O are random writes of at most {}", of(share), Bytes(SMALL_BYTES_MAX));
+    let mut finding = context
+        .share_finding(&RULE, severity, Confidence::Medium, share, summary)
+        .with_cost(Some(Cost {
+            value: GATHERED as f64,
+            unit: "writes that one gathered write could hold",
+            basis: Basis::Estimated,
+        }))
+        .explained(format!(
+            "gathered {GATHERED} to a write, {} writes would do; written in sequence, none would seek",
+            group_digits(small.div_ceil(GATHERED)),
+        ))
+        .explained("an estimate that changes the requests: only replay or compare can prove what it gives");
+    if let Some(span_ns) = context.analysis.span_ns {
+        let rate = small as f64 * 1e9 / span_ns as f64;
+        finding =
+            finding.with_evidence(context.evidence("small_random_writes_per_second", rate, "ios per second"));
+    }
+    vec![Outcome::Found(finding)]
+}

@@ -1,0 +1,151 @@
+//! The encoded form of profiles: `docs/formats/profile.md` describes it byte by byte.
+//!
+//! A fixed head, then one zstd frame with a checksum, in it the profiles in postcard's encoding. Everything is
+//! written in a fixed order, so equal profiles give equal bytes.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+
+use serde::{Deserialize, Serialize};
+
+use crate::profile::{Profile, ProfileSet};
+
+/// First bytes of the encoded form.
+pub const MAGIC: &[u8; 8] = b"PLUMBPRF";
+/// Version that is written, and the only one that is read.
+pub const VERSION: u16 = 1;
+/// No set of profiles is larger when unpacked; a longer one is not unpacked.
+pub const UNPACKED_BYTES_MAX: u64 = 1 << 30;
+const HEAD_BYTES: usize = 12;
+const LEVEL: i32 = 3;
+
+/// Why bytes are not the encoded form of profiles.
+#[derive(Debug, thiserror::Error)]
+pub enum CodecError {
+    /// Other first bytes.
+    #[error("not a profile: found {found:02x?} at byte 0, expected `PLUMBPRF`")]
+    Magic {
+        /// First bytes.
+        found: Vec<u8>,
+    },
+    /// Another version.
+    #[error(
+        "profile of version {found} at byte 8: this program reads version {VERSION}; use one that wrote it"
+    )]
+    Version {
+        /// Version found.
+        found: u16,
+    },
+    /// The frame is damaged or cut off.
+    #[error("damaged profile: cannot unpack what follows byte {HEAD_BYTES}")]
+    Unpack {
+        /// What the decompressor said.
+        source: std::io::Error,
+    },
+    /// The frame unpacks to more than can be.
+    #[error("damaged profile: unpacks to more than {UNPACKED_BYTES_MAX} bytes")]
+    TooLarge,
+    /// The contents are not what they should be.
+    #[error("damaged profile: {what}")]
+    Contents {
+        /// What was found and expected.
+        what: String,
+    },
+}
+
+/// Profiles with the lines that say where they are from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Saved {
+    /// The profiles.
+    pub profiles: ProfileSet,
+    /// A line for each source, as reports print it.
+    pub sources: BTreeSet<String>,
+    /// Sentences that a reader of any result must know.
+    pub notes: BTreeSet<String>,
+}
+
+impl Saved {
+    /// Adds what somebody else has saved.
+    pub fn merge(&mut self, other: &Saved) {
+        self.profiles.merge(&other.profiles);
+        self.sources.extend(other.sources.iter().cloned());
+        self.notes.extend(other.notes.iter().cloned());
+    }
+}
+
+/// Whether bytes begin like the encoded form.
+#[must_use]
+pub fn is_encoded(bytes: &[u8]) -> bool {
+    bytes.starts_with(MAGIC)
+}
+
+/// Encodes profiles.
+///
+/// # Errors
+/// When the compressor fails, which takes a lack of memory.
+pub fn encode(saved: &Saved) -> Result<Vec<u8>, CodecError> {
+    let contents = |error: postcard::Error| CodecError::Contents { what: error.to_string() };
+    let body = postcard::to_allocvec(saved).map_err(contents)?;
+    let mut bytes = Vec::with_capacity(HEAD_BYTES + body.len() / 4);
+    bytes.extend_from_slice(MAGIC);
+    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    bytes.extend_from_slice(&0u16.to_le_bytes());
+    let pack = || -> std::io::Result<Vec<u8>> {
+        let mut encoder = zstd::stream::write::Encoder::new(bytes, LEVEL)?;
+        encoder.include_checksum(true)?;
+        std::io::Write::write_all(&mut encoder, &body)?;
+        encoder.finish()
+    };
+    pack().map_err(|source| CodecError::Unpack { source })
+}
+
+/// Decodes profiles; the bytes may come from anywhere.
+///
+/// # Errors
+/// When the bytes are not the encoded form, are damaged, or are of another version.
+pub fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
+    if !is_encoded(bytes) {
+        return Err(CodecError::Magic { found: bytes[..bytes.len().min(8)].to_vec() });
+    }
+    let Some(head) = bytes.get(..HEAD_BYTES) else {
+        return Err(CodecError::Contents {
+            what: format!("found {} bytes, expected a head of 12", bytes.len()),
+        });
+    };
+    let version = u16::from_le_bytes([head[8], head[9]]);
+    if version != VERSION {
+        return Err(CodecError::Version { found: version });
+    }
+    let unpack = |source| CodecError::Unpack { source };
+    let mut body = Vec::new();
+    let decoder = zstd::stream::read::Decoder::with_buffer(&bytes[HEAD_BYTES..]).map_err(unpack)?;
+    decoder.take(UNPACKED_BYTES_MAX + 1).read_to_end(&mut body).map_err(unpack)?;
+    if body.len() as u64 > UNPACKED_BYTES_MAX {
+        return Err(CodecError::TooLarge);
+    }
+    let saved: Saved =
+        postcard::from_bytes(&body).map_err(|error| CodecError::Contents { what: error.to_string() })?;
+    let fault = saved.profiles.iter().find_map(implausible);
+    fault.map_or(Ok(saved), |what| Err(CodecError::Contents { what }))
+}
+
+/// What in a decoded profile cannot be, if anything: the parts rely on their bounds.
+fn implausible(profile: &Profile) -> Option<String> {
+    let histograms_fit = profile.ops.iter().all(|op| {
+        op.sizes.is_plausible(65) && op.device_ns.is_plausible(976) && op.queue_ns.is_plausible(976)
+    });
+    let places_fit = std::iter::once(&profile.places)
+        .chain(profile.partitions.values())
+        .all(|places| places.read_heads.is_plausible() && places.write_heads.is_plausible());
+    let ordered = &profile.ordered;
+    let ordered_fit = ordered.runs_reaching.is_plausible(64)
+        && ordered.interarrival_ns.is_plausible(976)
+        && ordered.seeks.forward.is_plausible(65)
+        && ordered.seeks.backward.is_plausible(65);
+    let fits = histograms_fit
+        && places_fit
+        && ordered_fit
+        && profile.timeline.is_plausible()
+        && profile.top.is_plausible();
+    (!fits).then(|| format!("profile of {}: a histogram or list is longer than it can be", profile.device))
+}

@@ -1,0 +1,227 @@
+//! How the I/O of a residue table lie on a grid: exact sums, or why the table cannot tell.
+
+use serde::Serialize;
+
+use plumb_geometry::{Bytes, Fit, Grid, GridKind};
+use plumb_trace::Op;
+
+use crate::histogram::{Counts, power_index};
+use crate::table::{Key, Row, Table};
+
+/// Why a question has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+pub enum Unknown {
+    /// The granularity does not divide M.
+    #[error("the residues were kept modulo {modulus}, which {granularity} does not divide")]
+    Modulus {
+        /// Granularity asked for.
+        granularity: Bytes,
+        /// M of the table.
+        modulus: Bytes,
+    },
+    /// The offset lies between two units.
+    #[error("starts were kept in units of {unit}, and {offset} is no multiple of it")]
+    Offset {
+        /// Offset asked for.
+        offset: Bytes,
+        /// Unit of the table.
+        unit: Bytes,
+    },
+    /// Nothing was counted.
+    #[error("no read or write was seen")]
+    NoIo,
+    /// The source holds no table at all.
+    #[error("the source does not tell where I/O start")]
+    NoStarts,
+}
+
+/// Which rows of a table are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Select {
+    /// Only this operation; `None` is reads and writes.
+    pub op: Option<Op>,
+    /// Only stream heads (`false`) or only continuations (`true`).
+    pub continues: Option<bool>,
+    /// Only lengths of at least so many bytes.
+    pub len_bytes_min: u64,
+}
+
+impl Select {
+    /// All reads and writes.
+    pub const DATA: Select = Select { op: None, continues: None, len_bytes_min: 0 };
+    /// Reads and writes that are stream heads.
+    pub const HEADS: Select = Select { op: None, continues: Some(false), len_bytes_min: 0 };
+
+    /// One operation.
+    #[must_use]
+    pub const fn op(op: Op) -> Select {
+        Select { op: Some(op), continues: None, len_bytes_min: 0 }
+    }
+
+    /// Whether a row is asked for; I/O without an extent never are.
+    #[must_use]
+    pub fn takes(&self, key: Key, unit: u64) -> bool {
+        let op = match self.op {
+            Some(op) => key.op() == op,
+            None => matches!(key.op(), Op::Read | Op::Write),
+        };
+        op && key.length() > 0
+            && self.continues.is_none_or(|continues| key.continues() == continues)
+            && key.length().saturating_mul(unit) >= self.len_bytes_min
+    }
+}
+
+/// Sums over the I/O of a table laid on a grid.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FitTally {
+    /// I/O asked for.
+    pub ios: u64,
+    /// Of these, I/O that do not start on the grid.
+    pub misaligned: u64,
+    /// Sum of the distances from the boundary before the start, bytes.
+    pub head_bytes_sum: u128,
+    /// Heads by power of two of their 512-byte sectors, as `quantize` would print: index 0 is on the grid,
+    /// index n+1 holds 2^n to 2^(n+1)−1 sectors.
+    #[serde(skip)]
+    pub heads: Counts,
+    /// I/O whose length is not known exactly any more; they are in none of the sums below.
+    pub unknown_length: u64,
+    /// I/O whose length is no multiple of the granularity.
+    pub odd_length: u64,
+    /// I/O that cover some cell only in part: they start or end off the grid.
+    pub partial: u64,
+    /// I/O that touch more cells than their length needs.
+    pub split: u64,
+    /// I/O that touch more than one cell, whatever the cause.
+    pub crossing: u64,
+    /// Cells touched.
+    pub cells: u128,
+    /// Cells that the lengths need.
+    pub cells_min: u128,
+    /// Cells covered only in part.
+    pub partial_cells: u128,
+    /// Bytes asked for.
+    pub bytes: u128,
+    /// Bytes of all cells touched; counts for unit grids only.
+    pub touched_bytes: u128,
+    /// Bytes of cells that a write covers only in part and has to read first; unit grids only.
+    pub read_first_bytes: u128,
+}
+
+impl FitTally {
+    /// I/O whose length is known.
+    #[must_use]
+    pub fn known_length(&self) -> u64 {
+        self.ios - self.unknown_length
+    }
+
+    /// Bytes moved per byte asked for: an upper bound, since neighbours in a stream, caches and merges save some.
+    /// `None` on grids that are no units, or without bytes.
+    #[must_use]
+    pub fn amplification(&self, grid: &Grid) -> Option<f64> {
+        if grid.kind() != GridKind::Unit || self.bytes == 0 {
+            return None;
+        }
+        Some((self.touched_bytes + self.read_first_bytes) as f64 / self.bytes as f64)
+    }
+
+    fn add(&mut self, key: Key, row: &Row, unit: u64, grid: &Grid) {
+        let ios = row.ios;
+        let wide = u128::from(ios);
+        let start = Bytes(key.residue() * unit);
+        let head = grid.past_boundary(start).0;
+        self.ios += ios;
+        self.misaligned += if head == 0 { 0 } else { ios };
+        self.head_bytes_sum += wide * u128::from(head);
+        self.heads.add(head_index(head), ios);
+        if key.is_rounded() {
+            self.unknown_length += ios;
+            return;
+        }
+        let len = Bytes(key.length().saturating_mul(unit));
+        let Some(fit) = Fit::of_residue(start.0, len, grid) else { return };
+        self.odd_length += if Fit::odd_length(len, grid) { ios } else { 0 };
+        self.partial += if fit.partial_cells > 0 { ios } else { 0 };
+        self.split += if fit.split() { ios } else { 0 };
+        self.crossing += if fit.crosses() { ios } else { 0 };
+        self.cells += wide * u128::from(fit.cells);
+        self.cells_min += wide * u128::from(fit.min_cells);
+        self.partial_cells += wide * u128::from(fit.partial_cells);
+        self.bytes += wide * u128::from(len.0);
+        if grid.kind() == GridKind::Unit {
+            self.touched_bytes += wide * fit.touched_bytes(grid);
+            if key.op() == Op::Write {
+                self.read_first_bytes += wide * fit.read_first_bytes(grid);
+            }
+        }
+    }
+}
+
+/// Index of a head in [`FitTally::heads`].
+fn head_index(head_bytes: u64) -> usize {
+    let sectors = head_bytes / 512;
+    if head_bytes == 0 { 0 } else { 64 - sectors.leading_zeros() as usize }.max(usize::from(head_bytes > 0))
+}
+
+impl Table {
+    /// Whether the table can tell how its I/O lie on a grid.
+    ///
+    /// # Errors
+    /// When the granularity does not divide M or the offset is no whole number of units.
+    pub fn can_answer(&self, grid: &Grid) -> Result<(), Unknown> {
+        if !grid.divides(self.modulus_bytes()) {
+            let modulus = Bytes(self.modulus_bytes());
+            return Err(Unknown::Modulus { granularity: grid.granularity(), modulus });
+        }
+        let unit = Bytes(self.unit_bytes());
+        if !grid.offset().0.is_multiple_of(unit.0) {
+            return Err(Unknown::Offset { offset: grid.offset(), unit });
+        }
+        Ok(())
+    }
+
+    /// How the I/O asked for lie on a grid.
+    ///
+    /// # Errors
+    /// When the table cannot tell, and when there are none.
+    pub fn fit(&self, grid: &Grid, select: Select) -> Result<FitTally, Unknown> {
+        self.can_answer(grid)?;
+        let unit = self.unit_bytes();
+        let mut tally = FitTally::default();
+        for (key, row) in self.iter().filter(|(key, _)| select.takes(*key, unit)) {
+            tally.add(key, row, unit, grid);
+        }
+        if tally.ios == 0 { Err(Unknown::NoIo) } else { Ok(tally) }
+    }
+
+    /// How many I/O are asked for, of which lengths: (length in bytes, whether rounded up, I/O), most first.
+    #[must_use]
+    pub fn lengths(&self, select: Select) -> Vec<(u64, bool, u64)> {
+        let mut lengths = std::collections::BTreeMap::new();
+        for (key, row) in self.iter().filter(|(key, _)| select.takes(*key, self.unit_bytes())) {
+            let length = key.length().saturating_mul(self.unit_bytes());
+            *lengths.entry((length, key.is_rounded())).or_insert(0) += row.ios;
+        }
+        let mut lengths: Vec<_> =
+            lengths.into_iter().map(|((length, rounded), ios)| (length, rounded, ios)).collect();
+        lengths.sort_by_key(|&(_, _, ios)| std::cmp::Reverse(ios));
+        lengths
+    }
+
+    /// How many I/O are asked for.
+    #[must_use]
+    pub fn count(&self, select: Select) -> u64 {
+        self.iter().filter(|(key, _)| select.takes(*key, self.unit_bytes())).map(|(_, row)| row.ios).sum()
+    }
+
+    /// I/O by power of two of their length; index as [`power_index`].
+    #[must_use]
+    pub fn sizes(&self, select: Select) -> Counts {
+        let mut sizes = Counts::default();
+        for (length, _, ios) in self.lengths(select) {
+            sizes.add(power_index(length), ios);
+        }
+        sizes
+    }
+}

@@ -1,0 +1,177 @@
+//! Histograms that merge by adding: log-linear for times, powers of two for lengths and distances.
+
+use serde::{Deserialize, Serialize};
+
+/// Sub-buckets of each power of two of a log-linear histogram, so a bucket is at most 1/16 wide.
+pub const SUB_BUCKETS: u64 = 16;
+
+/// Index of the bucket of `value`: 0 to 15 stand for themselves, then 16 buckets a power of two.
+#[inline]
+#[must_use]
+pub const fn log_linear_index(value: u64) -> usize {
+    if value < SUB_BUCKETS {
+        return value as usize;
+    }
+    let power = 63 - value.leading_zeros() as u64;
+    ((power - 4) * SUB_BUCKETS + (value >> (power - 4))) as usize
+}
+
+/// Lowest and highest value of a bucket of [`log_linear_index`].
+#[must_use]
+pub const fn log_linear_bounds(index: usize) -> (u64, u64) {
+    let index = index as u64;
+    if index < 2 * SUB_BUCKETS {
+        return (index, index);
+    }
+    let power = index / SUB_BUCKETS - 1;
+    let low = (index % SUB_BUCKETS + SUB_BUCKETS) << power;
+    (low, low + ((1 << power) - 1))
+}
+
+/// Index of the power of two at or above `value`: 0 for 0 and 1, 9 for 257 to 512.
+#[inline]
+#[must_use]
+pub const fn power_index(value: u64) -> usize {
+    if value <= 1 { 0 } else { 64 - (value - 1).leading_zeros() as usize }
+}
+
+/// Counts by bucket; what a bucket means is the owner's business. Trailing empty buckets are not kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts(Vec<u64>);
+
+impl Counts {
+    /// Adds to a bucket.
+    #[inline]
+    pub fn add(&mut self, index: usize, weight: u64) {
+        if index >= self.0.len() {
+            if weight == 0 {
+                return;
+            }
+            self.0.resize(index + 1, 0);
+        }
+        self.0[index] += weight;
+    }
+
+    /// Adds all of another one's buckets.
+    pub fn merge(&mut self, other: &Counts) {
+        for (index, &weight) in other.0.iter().enumerate() {
+            self.add(index, weight);
+        }
+    }
+
+    /// Sum over all buckets.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// What is in a bucket.
+    #[must_use]
+    pub fn get(&self, index: usize) -> u64 {
+        self.0.get(index).copied().unwrap_or(0)
+    }
+
+    /// Buckets that hold something, by index.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (usize, u64)> + '_ {
+        self.0.iter().copied().enumerate().filter(|(_, weight)| *weight > 0)
+    }
+
+    /// Bounds of the log-linear bucket in which the share `part / whole` of the weight is reached.
+    #[must_use]
+    pub fn log_linear_quantile(&self, part: u64, whole: u64) -> Option<(u64, u64)> {
+        let total = u128::from(self.total());
+        if total == 0 {
+            return None;
+        }
+        let wanted = (total * u128::from(part)).div_ceil(u128::from(whole.max(1))).max(1);
+        let mut seen = 0u128;
+        for (index, weight) in self.iter() {
+            seen += u128::from(weight);
+            if seen >= wanted {
+                return Some(log_linear_bounds(index));
+            }
+        }
+        None
+    }
+
+    pub(crate) fn is_plausible(&self, buckets_max: usize) -> bool {
+        self.0.len() <= buckets_max && self.0.last() != Some(&0)
+    }
+}
+
+/// Distances, backward and forward, each by power of two; 0 is neither.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Distances {
+    /// The I/O begins where the last one ended.
+    pub none: u64,
+    /// By [`power_index`] of the bytes skipped.
+    pub forward: Counts,
+    /// By [`power_index`] of the bytes gone back.
+    pub backward: Counts,
+}
+
+impl Distances {
+    /// Counts the way from the end of the last I/O to the start of this one.
+    #[inline]
+    pub fn add(&mut self, from: u64, to: u64) {
+        match to.cmp(&from) {
+            std::cmp::Ordering::Equal => self.none += 1,
+            std::cmp::Ordering::Greater => self.forward.add(power_index(to - from), 1),
+            std::cmp::Ordering::Less => self.backward.add(power_index(from - to), 1),
+        }
+    }
+
+    /// Adds another one's counts.
+    pub fn merge(&mut self, other: &Distances) {
+        self.none += other.none;
+        self.forward.merge(&other.forward);
+        self.backward.merge(&other.backward);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_lies_within_its_bucket_and_buckets_are_narrow() {
+        let mut value = 0u64;
+        while value < u64::MAX / 2 {
+            let (low, high) = log_linear_bounds(log_linear_index(value));
+            assert!(low <= value && value <= high, "{value}: {low}..={high}");
+            assert!((high - low) as u128 * 16 <= value as u128, "{value}: {low}..={high}");
+            value = value + value / 37 + 1;
+        }
+        assert_eq!(log_linear_index(u64::MAX), 975);
+    }
+
+    #[test]
+    fn buckets_follow_each_other_without_gap() {
+        let mut expected = 0;
+        for index in 0..900 {
+            let (low, high) = log_linear_bounds(index);
+            assert_eq!(low, expected, "bucket {index}");
+            expected = high + 1;
+        }
+    }
+
+    #[test]
+    fn powers() {
+        for (value, index) in
+            [(0, 0), (1, 0), (2, 1), (3, 2), (4, 2), (257, 9), (512, 9), (513, 10), (u64::MAX, 64)]
+        {
+            assert_eq!(power_index(value), index, "{value}");
+        }
+    }
+
+    #[test]
+    fn quantiles() {
+        let mut counts = Counts::default();
+        for value in 1..=10u64 {
+            counts.add(log_linear_index(value), 1);
+        }
+        assert_eq!(counts.log_linear_quantile(1, 2), Some((5, 5)));
+        assert_eq!(counts.log_linear_quantile(99, 100), Some((10, 10)));
+        assert_eq!(Counts::default().log_linear_quantile(1, 2), None);
+    }
+}

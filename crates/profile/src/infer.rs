@@ -1,0 +1,232 @@
+//! Which offset the I/O really has, found from the I/O alone.
+//!
+//! For each granularity from 1 KiB to 1 MiB the offset at which most I/O start, by all I/O and by stream heads
+//! alone: continuations only repeat the phase of their head. The verdict is the largest granularity at which the
+//! share of heads stays within 10 % of that at the next smaller one. Two phases, as two partitions give
+//! them, are two answers.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use plumb_geometry::Bytes;
+
+use crate::fit::Select;
+use crate::profile::Places;
+use crate::table::Table;
+
+/// Smallest granularity looked at; the share at half of it is 1 by definition.
+pub const GRANULARITY_MIN: u64 = 1 << 10;
+/// Largest granularity looked at.
+pub const GRANULARITY_MAX: u64 = 1 << 20;
+/// Fewer stream heads decide nothing: with 200, a share is known to about 7 points.
+pub const HEADS_MIN: u64 = 200;
+/// Heads must lie in so many 64ths of the device, or a small hot area would speak for all of it.
+pub const REGIONS_MIN: u32 = 8;
+/// No single start may have more of the heads than this, in percent.
+pub const SINGLE_START_PERCENT_MAX: u64 = 10;
+/// How much of the share at the next smaller granularity must remain, in percent.
+pub const REMAINING_PERCENT_MIN: u64 = 90;
+/// A second phase must have so much of the heads, in percent, to be an answer of its own.
+pub const SECOND_PHASE_PERCENT_MIN: u64 = 10;
+
+/// One granularity.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// Granularity.
+    pub granularity_bytes: Bytes,
+    /// Offset at which most heads start.
+    pub offset_bytes: Bytes,
+    /// Heads at that offset.
+    pub heads: u64,
+    /// All I/O at that offset.
+    pub ios: u64,
+    /// Offset with the second most heads.
+    pub second_offset_bytes: Option<Bytes>,
+    /// Heads at it.
+    pub second_heads: u64,
+    /// What the best of that many offsets reaches by chance in 99 of 100 cases, in heads.
+    pub chance_heads: u64,
+}
+
+/// A grid that the I/O reveal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Phase {
+    /// Granularity.
+    pub granularity_bytes: Bytes,
+    /// Offset in the address space of the device.
+    pub offset_bytes: Bytes,
+    /// Heads on it.
+    pub heads: u64,
+    /// All I/O on it.
+    pub ios: u64,
+}
+
+/// What inference comes to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "verdict", rename_all = "kebab-case")]
+pub enum Verdict {
+    /// One grid.
+    One {
+        /// It.
+        phase: Phase,
+    },
+    /// Two grids of one granularity.
+    Two {
+        /// They, the one with more heads first.
+        phases: [Phase; 2],
+    },
+    /// The heads lie on no grid of 1 KiB or more.
+    NoGrid,
+    /// Too little was seen to say anything.
+    NotEnoughData {
+        /// What was found and what it takes.
+        why: String,
+    },
+}
+
+/// Everything that was looked at, and the verdict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Inference {
+    /// I/O with an extent.
+    pub ios: u64,
+    /// Stream heads among them.
+    pub heads: u64,
+    /// 64ths of the device in which heads were seen.
+    pub regions: u32,
+    /// Largest share that a single start can have, in heads.
+    pub single_start_max: u64,
+    /// By granularity.
+    pub steps: Vec<Step>,
+    /// The outcome.
+    pub verdict: Verdict,
+}
+
+/// Finds the offset of the I/O in one place.
+#[must_use]
+pub fn infer(places: &Places) -> Inference {
+    let table = &places.table;
+    let heads_at = starts(table, Select::HEADS);
+    let all_at = starts(table, Select::DATA);
+    let heads = heads_at.values().sum();
+    let regions = table
+        .iter()
+        .filter(|(key, _)| Select::HEADS.takes(*key, table.unit_bytes()))
+        .fold(0, |regions, (_, row)| regions | row.regions)
+        .count_ones();
+    let single_start_max = places.read_heads.single_max() + places.write_heads.single_max();
+    let steps = steps(table, &heads_at, &all_at, heads);
+    let verdict = match not_enough(heads, regions, single_start_max) {
+        Some(why) => Verdict::NotEnoughData { why },
+        None => verdict(&steps, heads, &all_at),
+    };
+    Inference { ios: all_at.values().sum(), heads, regions, single_start_max, steps, verdict }
+}
+
+/// I/O by start modulo M, bytes.
+fn starts(table: &Table, select: Select) -> BTreeMap<u64, u64> {
+    let mut starts = BTreeMap::new();
+    for (key, row) in table.iter().filter(|(key, _)| select.takes(*key, table.unit_bytes())) {
+        *starts.entry(key.residue() * table.unit_bytes()).or_insert(0) += row.ios;
+    }
+    starts
+}
+
+fn steps(table: &Table, heads_at: &BTreeMap<u64, u64>, all_at: &BTreeMap<u64, u64>, heads: u64) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut granularity = GRANULARITY_MIN;
+    while granularity <= GRANULARITY_MAX && table.modulus_bytes().is_multiple_of(granularity) {
+        let mut offsets: Vec<(u64, u64)> = fold(heads_at, granularity).into_iter().collect();
+        // By most heads; of equals the smaller offset, so that the result does not hang on anything else.
+        offsets.sort_by_key(|&(offset, heads)| (std::cmp::Reverse(heads), offset));
+        let Some(&(offset, best)) = offsets.first() else { break };
+        let second = offsets.get(1);
+        steps.push(Step {
+            granularity_bytes: Bytes(granularity),
+            offset_bytes: Bytes(offset),
+            heads: best,
+            ios: at(all_at, granularity, offset),
+            second_offset_bytes: second.map(|&(offset, _)| Bytes(offset)),
+            second_heads: second.map_or(0, |&(_, heads)| heads),
+            chance_heads: chance(heads, granularity / 512),
+        });
+        granularity *= 2;
+    }
+    steps
+}
+
+fn fold(starts: &BTreeMap<u64, u64>, granularity: u64) -> BTreeMap<u64, u64> {
+    let mut folded = BTreeMap::new();
+    for (start, ios) in starts {
+        *folded.entry(start % granularity).or_insert(0) += ios;
+    }
+    folded
+}
+
+fn at(starts: &BTreeMap<u64, u64>, granularity: u64, offset: u64) -> u64 {
+    starts.iter().filter(|(start, _)| *start % granularity == offset).map(|(_, ios)| ios).sum()
+}
+
+/// What the fullest of `offsets` equal cells holds by chance in 99 of 100 cases, by the normal bound of a
+/// maximum: mean + √(2·ln(100·offsets)·variance).
+fn chance(heads: u64, offsets: u64) -> u64 {
+    let share = 1.0 / offsets.max(1) as f64;
+    let mean = heads as f64 * share;
+    let spread = (2.0 * (100.0 * offsets as f64).ln() * mean * (1.0 - share)).sqrt();
+    (mean + spread).ceil().min(heads as f64) as u64
+}
+
+fn not_enough(heads: u64, regions: u32, single_start_max: u64) -> Option<String> {
+    if heads < HEADS_MIN {
+        return Some(format!("{heads} stream heads seen, {HEADS_MIN} needed"));
+    }
+    if regions == 0 {
+        return Some("the source does not tell which parts of the device were touched".to_owned());
+    }
+    if regions < REGIONS_MIN {
+        return Some(format!(
+            "stream heads lie in {regions} of 64 parts of the device, {REGIONS_MIN} needed"
+        ));
+    }
+    if single_start_max * 100 > heads * SINGLE_START_PERCENT_MAX {
+        return Some(format!(
+            "a single start may have {single_start_max} of {heads} stream heads, at most {SINGLE_START_PERCENT_MAX} % allowed"
+        ));
+    }
+    None
+}
+
+fn verdict(steps: &[Step], heads: u64, all_at: &BTreeMap<u64, u64>) -> Verdict {
+    let holds = |now: u64, before: u64| now * 100 >= before * REMAINING_PERCENT_MIN;
+    let last = |share: &dyn Fn(&Step) -> u64| {
+        let mut before = heads;
+        steps.iter().take_while(|step| holds(share(step), std::mem::replace(&mut before, share(step)))).last()
+    };
+    if let Some(step) = last(&|step| step.heads) {
+        let phase = Phase {
+            granularity_bytes: step.granularity_bytes,
+            offset_bytes: step.offset_bytes,
+            heads: step.heads,
+            ios: step.ios,
+        };
+        return Verdict::One { phase };
+    }
+    let both = last(&|step| step.heads + step.second_heads);
+    // Two offsets always share all I/O at 1 KiB, so two phases say something only above.
+    match both {
+        Some(step)
+            if step.granularity_bytes.0 > 2 * GRANULARITY_MIN
+                && step.second_heads * 100 >= heads * SECOND_PHASE_PERCENT_MIN =>
+        {
+            let phase = |offset_bytes: Bytes, heads| Phase {
+                granularity_bytes: step.granularity_bytes,
+                offset_bytes,
+                heads,
+                ios: at(all_at, step.granularity_bytes.0, offset_bytes.0),
+            };
+            let second = step.second_offset_bytes.unwrap_or(step.offset_bytes);
+            Verdict::Two { phases: [phase(step.offset_bytes, step.heads), phase(second, step.second_heads)] }
+        }
+        _ => Verdict::NoGrid,
+    }
+}

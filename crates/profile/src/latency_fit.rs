@@ -1,0 +1,138 @@
+//! Whether I/O that do not fit take longer, compared like with like.
+//!
+//! Fitting and unfitting I/O are compared only within one operation, length and stream bit, and weighted to the mix
+//! of the unfitting ones. What comes out is a difference, not a cost: that takes an experiment.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use plumb_geometry::{Bytes, Grid};
+
+use crate::fit::{Select, Unknown};
+use crate::table::{Row, Table};
+
+/// Fewer timed I/O on either side of a stratum do not count.
+pub const STRATUM_TIMED_MIN: u64 = 30;
+/// So much of the unfitting I/O must lie in strata that count, in percent.
+pub const COVERAGE_PERCENT_MIN: u64 = 20;
+/// Width of the interval in standard errors: 95 of 100.
+const Z: f64 = 1.96;
+
+/// The comparison.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum LatencyByFit {
+    /// There was enough to compare.
+    Difference {
+        /// Mean latency of unfitting I/O less that of fitting ones of the same mix, ns.
+        difference_ns: f64,
+        /// Lower end of the 95 % interval, ns.
+        low_ns: f64,
+        /// Upper end of the 95 % interval, ns.
+        high_ns: f64,
+        /// Mean latency of the fitting I/O in that mix, ns.
+        fitting_ns_mean: f64,
+        /// Mean latency of the unfitting I/O that were compared, ns.
+        unfitting_ns_mean: f64,
+        /// Unfitting I/O that were compared.
+        compared: u64,
+        /// Unfitting I/O that were timed.
+        unfitting: u64,
+        /// Pairs of groups that were compared.
+        strata: u64,
+    },
+    /// There was not.
+    NotComparable {
+        /// Why.
+        why: String,
+    },
+}
+
+#[derive(Clone, Copy, Default)]
+struct Side {
+    timed: u64,
+    sum: u128,
+    squared_sum: u128,
+}
+
+impl Side {
+    fn add(&mut self, row: &Row) {
+        self.timed += row.timed;
+        self.sum += row.ns_sum;
+        self.squared_sum = self.squared_sum.saturating_add(row.ns_squared_sum);
+    }
+
+    fn mean(&self) -> f64 {
+        self.sum as f64 / self.timed as f64
+    }
+
+    /// Variance of the mean.
+    fn mean_variance(&self) -> f64 {
+        let timed = self.timed as f64;
+        let spread = (self.squared_sum as f64 / timed - self.mean() * self.mean()).max(0.0);
+        spread / (timed - 1.0)
+    }
+}
+
+impl Table {
+    /// Compares the latency of I/O that start on a grid with that of those that do not.
+    ///
+    /// # Errors
+    /// When the table cannot tell how its I/O lie on the grid.
+    pub fn latency_by_fit(&self, grid: &Grid) -> Result<LatencyByFit, Unknown> {
+        self.can_answer(grid)?;
+        let mut strata: BTreeMap<(u8, u64, bool, bool), [Side; 2]> = BTreeMap::new();
+        for (key, row) in self.iter().filter(|(key, _)| Select::DATA.takes(*key, self.unit_bytes())) {
+            let off = grid.past_boundary(Bytes(key.residue() * self.unit_bytes())).0 != 0;
+            let stratum = (key.op() as u8, key.length(), key.is_rounded(), key.continues());
+            strata.entry(stratum).or_default()[usize::from(off)].add(row);
+        }
+        Ok(compare(strata.values().filter(|sides| sides.iter().any(|side| side.timed > 0))))
+    }
+}
+
+fn compare<'a>(strata: impl Iterator<Item = &'a [Side; 2]> + Clone) -> LatencyByFit {
+    let unfitting: u64 = strata.clone().map(|[_, off]| off.timed).sum();
+    let fitting: u64 = strata.clone().map(|[on, _]| on.timed).sum();
+    let why = |why: String| LatencyByFit::NotComparable { why };
+    if unfitting + fitting == 0 {
+        return why("no latency is known".to_owned());
+    }
+    if unfitting == 0 || fitting == 0 {
+        let (side, timed) = if unfitting == 0 { ("start on", fitting) } else { ("start off", unfitting) };
+        return why(format!("all {timed} timed I/O {side} the grid"));
+    }
+    let counted: Vec<&[Side; 2]> =
+        strata.filter(|sides| sides.iter().all(|side| side.timed >= STRATUM_TIMED_MIN)).collect();
+    let compared: u64 = counted.iter().map(|[_, off]| off.timed).sum();
+    if compared * 100 < unfitting * COVERAGE_PERCENT_MIN || compared == 0 {
+        return why(format!(
+            "{compared} of {unfitting} unfitting timed I/O have like ones that fit; {COVERAGE_PERCENT_MIN} % are needed"
+        ));
+    }
+    let weighted = |value: &dyn Fn(&[Side; 2]) -> f64| -> f64 {
+        counted.iter().map(|sides| sides[1].timed as f64 / compared as f64 * value(sides)).sum()
+    };
+    let fitting_ns_mean = weighted(&|[on, _]| on.mean());
+    let unfitting_ns_mean = weighted(&|[_, off]| off.mean());
+    let variance: f64 = counted
+        .iter()
+        .map(|[on, off]| {
+            let weight = off.timed as f64 / compared as f64;
+            weight * weight * (on.mean_variance() + off.mean_variance())
+        })
+        .sum();
+    let difference_ns = unfitting_ns_mean - fitting_ns_mean;
+    let reach = Z * variance.sqrt();
+    LatencyByFit::Difference {
+        difference_ns,
+        low_ns: difference_ns - reach,
+        high_ns: difference_ns + reach,
+        fitting_ns_mean,
+        unfitting_ns_mean,
+        compared,
+        unfitting,
+        strata: counted.len() as u64,
+    }
+}

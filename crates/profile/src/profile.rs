@@ -1,0 +1,352 @@
+//! The Profile: the summary of the I/O seen at one layer of one device in one window.
+//!
+//! Every part merges by adding, so windows roll up to a year and hosts to a fleet, in any order and grouping.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use plumb_trace::{Layer, Op};
+
+use crate::histogram::{Counts, Distances};
+use crate::imported::Imported;
+use crate::in_flight::InFlight;
+use crate::starts::Starts;
+use crate::table::{Row, Table};
+use crate::timeline::Timeline;
+use crate::top::Top;
+
+/// What time 0 of a profile's times means. Profiles of different clocks merge, but not their course over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum TimeBase {
+    /// Nothing was timed yet.
+    Empty,
+    /// Unix time.
+    Unix,
+    /// Since a boot.
+    Boot,
+    /// Since the start of the trace.
+    Start,
+    /// The source does not say.
+    Unknown,
+    /// Of several kinds: the course over time was given up.
+    Mixed,
+}
+
+/// Totals of one operation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpTotals {
+    /// I/O.
+    pub ios: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// I/O that completed with an error.
+    pub failed: u64,
+    /// I/O of which the latency is known.
+    pub timed: u64,
+    /// By power of two of the length in bytes: index n holds lengths above 2^(n−1) up to 2^n.
+    pub sizes: Counts,
+    /// Issue to complete, log-linear, ns.
+    pub device_ns: Counts,
+    /// Insert to issue, log-linear, ns.
+    pub queue_ns: Counts,
+}
+
+impl OpTotals {
+    fn merge(&mut self, other: &OpTotals) {
+        self.ios += other.ios;
+        self.bytes += other.bytes;
+        self.failed += other.failed;
+        self.timed += other.timed;
+        self.sizes.merge(&other.sizes);
+        self.device_ns.merge(&other.device_ns);
+        self.queue_ns.merge(&other.queue_ns);
+    }
+}
+
+/// Where I/O start: the residue table and what offset inference needs beside it. For the whole device and for
+/// each known part of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Places {
+    /// First byte of the part; 0 for the device. Residues count from the start of the device all the same.
+    pub first_byte: u64,
+    /// I/O by residue.
+    pub table: Table,
+    /// Starts of the reads that are stream heads.
+    pub read_heads: Starts,
+    /// Starts of the writes that are stream heads.
+    pub write_heads: Starts,
+}
+
+impl Places {
+    /// Empty, with a table of modulus M.
+    #[must_use]
+    pub fn with_table(table: Table, first_byte: u64) -> Places {
+        Places { first_byte, table, read_heads: Starts::default(), write_heads: Starts::default() }
+    }
+
+    fn merge(&mut self, other: &Places) {
+        self.first_byte = self.first_byte.max(other.first_byte);
+        self.table.merge(&other.table);
+        self.read_heads.merge(&other.read_heads);
+        self.write_heads.merge(&other.write_heads);
+    }
+}
+
+/// Measures that depend on the order of I/O.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ordered {
+    /// I/O that continue a stream.
+    pub continuing: u64,
+    /// I/O that belong to a run: a chain of at least three.
+    pub run_ios: u64,
+    /// How many runs grew to at least 2^n I/O (index n; index 0: runs, that is to three).
+    pub runs_reaching: Counts,
+    /// Distances from the end of an I/O to the start of the next.
+    pub seeks: Distances,
+    /// Time between two issues, log-linear, ns.
+    pub interarrival_ns: Counts,
+    /// I/O and threads in flight.
+    pub in_flight: InFlight,
+}
+
+impl Ordered {
+    /// How many runs there were.
+    #[must_use]
+    pub fn runs(&self) -> u64 {
+        self.runs_reaching.get(0)
+    }
+
+    fn merge(&mut self, other: &Ordered) {
+        self.continuing += other.continuing;
+        self.run_ios += other.run_ios;
+        self.runs_reaching.merge(&other.runs_reaching);
+        self.seeks.merge(&other.seeks);
+        self.interarrival_ns.merge(&other.interarrival_ns);
+        self.in_flight.merge(&other.in_flight);
+    }
+}
+
+/// Events that should be in a profile and are not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Losses {
+    /// Lost at the source, as the source itself says.
+    pub lost: u64,
+    /// Damaged lines or records of the input.
+    pub damaged: u64,
+    /// Issues whose completion never came.
+    pub unmatched_issues: u64,
+    /// Completions without an issue.
+    pub unmatched_completions: u64,
+    /// Completions that came too late to be counted.
+    pub late_completions: u64,
+    /// Events that were out of time order beyond repair.
+    pub out_of_order: u64,
+}
+
+impl Losses {
+    fn merge(&mut self, other: &Losses) {
+        self.lost += other.lost;
+        self.damaged += other.damaged;
+        self.unmatched_issues += other.unmatched_issues;
+        self.unmatched_completions += other.unmatched_completions;
+        self.late_completions += other.late_completions;
+        self.out_of_order += other.out_of_order;
+    }
+}
+
+/// The summary; see the module.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Profile {
+    /// Device as the source names it.
+    pub device: String,
+    /// Layer.
+    pub layer: Layer,
+    /// Size of the device in bytes; `None` when the source does not say.
+    pub size_bytes: Option<u64>,
+    /// Logical block in bytes; `None` when the source does not say.
+    pub logical_block_bytes: Option<u32>,
+    /// How many recordings it is made of.
+    pub pieces: u64,
+    /// What its times count from.
+    pub time_base: TimeBase,
+    /// Time of the first issue, ns; `None` without events.
+    pub first_ns: Option<i64>,
+    /// Time of the last issue, ns; `None` without events.
+    pub last_ns: Option<i64>,
+    /// Times are those of completion: only completions were recorded.
+    pub completion_order: bool,
+    /// Totals by operation, in the order of [`Op::ALL`].
+    pub ops: [OpTotals; 6],
+    /// Where I/O start on the device.
+    pub places: Places,
+    /// The same for each partition that the source revealed, by name.
+    pub partitions: BTreeMap<String, Places>,
+    /// Measures that depend on order.
+    pub ordered: Ordered,
+    /// Processes.
+    pub top: Top,
+    /// Course over time; empty when clocks were mixed.
+    pub timeline: Timeline,
+    /// What is missing.
+    pub losses: Losses,
+    /// What came ready-made and cannot be broken down further.
+    pub imported: Imported,
+}
+
+impl Profile {
+    /// An empty profile with tables of the given modulus.
+    #[must_use]
+    pub fn new(device: &str, layer: Layer, table: Table) -> Profile {
+        Profile {
+            device: device.to_owned(),
+            layer,
+            size_bytes: None,
+            logical_block_bytes: None,
+            pieces: 0,
+            time_base: TimeBase::Empty,
+            first_ns: None,
+            last_ns: None,
+            completion_order: false,
+            ops: Default::default(),
+            places: Places::with_table(table, 0),
+            partitions: BTreeMap::new(),
+            ordered: Ordered::default(),
+            top: Top::default(),
+            timeline: Timeline::default(),
+            losses: Losses::default(),
+            imported: Imported::default(),
+        }
+    }
+
+    /// I/O of all operations.
+    #[must_use]
+    pub fn ios(&self) -> u64 {
+        self.ops.iter().map(|op| op.ios).sum()
+    }
+
+    /// I/O with an extent: all but flushes and the like.
+    #[must_use]
+    pub fn placed_ios(&self) -> u64 {
+        self.places.table.iter().filter(|(key, _)| key.length() > 0).map(|(_, row)| row.ios).sum()
+    }
+
+    /// Bytes of all operations that move data.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.op(Op::Read).bytes.saturating_add(self.op(Op::Write).bytes)
+    }
+
+    /// I/O of which the latency is known.
+    #[must_use]
+    pub fn timed_ios(&self) -> u64 {
+        self.ops.iter().map(|op| op.timed).sum()
+    }
+
+    /// Totals of one operation.
+    #[must_use]
+    pub fn op(&self, op: Op) -> &OpTotals {
+        &self.ops[op as usize]
+    }
+
+    /// Counts I/O that a source has already summed up by residue. Order and sizes over time stay unknown.
+    pub fn add_residue(&mut self, op: Op, residue_bytes: u64, len_bytes: u64, row: &Row) {
+        let totals = &mut self.ops[op as usize];
+        totals.ios += row.ios;
+        totals.bytes = totals.bytes.saturating_add(len_bytes.saturating_mul(row.ios));
+        totals.timed += row.timed;
+        totals.sizes.add(crate::histogram::power_index(len_bytes), row.ios);
+        self.places.table.add_row(op, residue_bytes, len_bytes, false, row);
+    }
+
+    /// Adds a profile of the same device and layer.
+    pub fn merge(&mut self, other: &Profile) {
+        debug_assert!(self.device == other.device && self.layer == other.layer, "only like profiles merge");
+        self.size_bytes = self.size_bytes.max(other.size_bytes);
+        self.logical_block_bytes = self.logical_block_bytes.max(other.logical_block_bytes);
+        self.pieces += other.pieces;
+        self.first_ns = [self.first_ns, other.first_ns].into_iter().flatten().min();
+        self.last_ns = self.last_ns.max(other.last_ns);
+        self.completion_order |= other.completion_order;
+        for (mine, theirs) in self.ops.iter_mut().zip(&other.ops) {
+            mine.merge(theirs);
+        }
+        self.places.merge(&other.places);
+        for (name, theirs) in &other.partitions {
+            match self.partitions.get_mut(name) {
+                Some(mine) => mine.merge(theirs),
+                None => {
+                    self.partitions.insert(name.clone(), theirs.clone());
+                }
+            }
+        }
+        self.ordered.merge(&other.ordered);
+        self.top.merge(&other.top);
+        self.losses.merge(&other.losses);
+        self.imported.merge(&other.imported);
+        self.merge_times(other);
+    }
+
+    fn merge_times(&mut self, other: &Profile) {
+        self.time_base = match (self.time_base, other.time_base) {
+            (TimeBase::Empty, base) | (base, TimeBase::Empty) => base,
+            (mine, theirs) if mine == theirs => mine,
+            _ => TimeBase::Mixed,
+        };
+        if self.time_base == TimeBase::Mixed {
+            self.timeline = Timeline::default();
+            self.first_ns = None;
+            self.last_ns = None;
+        } else {
+            self.timeline.merge(&other.timeline);
+        }
+    }
+}
+
+/// Profiles of several devices and layers, in the order of their names.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProfileSet {
+    profiles: BTreeMap<(String, Layer), Profile>,
+}
+
+impl ProfileSet {
+    /// Adds a profile to that of the same device and layer.
+    pub fn add(&mut self, profile: &Profile) {
+        let key = (profile.device.clone(), profile.layer);
+        match self.profiles.get_mut(&key) {
+            Some(mine) => mine.merge(profile),
+            None => {
+                self.profiles.insert(key, profile.clone());
+            }
+        }
+    }
+
+    /// Adds all profiles of another set.
+    pub fn merge(&mut self, other: &ProfileSet) {
+        other.iter().for_each(|profile| self.add(profile));
+    }
+
+    /// All profiles by device and layer.
+    pub fn iter(&self) -> impl Iterator<Item = &Profile> {
+        self.profiles.values()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.profiles.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.profiles.is_empty()
+    }
+
+    /// The profile of a device and layer, empty if new.
+    pub fn entry(&mut self, device: &str, layer: Layer, table: impl FnOnce() -> Table) -> &mut Profile {
+        self.profiles
+            .entry((device.to_owned(), layer))
+            .or_insert_with(|| Profile::new(device, layer, table()))
+    }
+}

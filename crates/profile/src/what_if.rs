@@ -1,0 +1,200 @@
+//! What another layout would make of the recorded I/O. Exact arithmetic on these requests, and no forecast: each
+//! answer says its class.
+
+use serde::Serialize;
+
+use plumb_geometry::{Bytes, Grid, Share, split_share};
+use plumb_trace::{Layer, Op};
+
+use crate::fit::{FitTally, Select, Unknown};
+use crate::table::Table;
+
+/// How far an answer reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// Exact for these requests.
+    ExactForTheseRequests,
+    /// Can only be told from requests recorded above the layer in question.
+    NeedsTheLayerAbove,
+    /// The layout would change the requests themselves: an estimate that an experiment has to prove.
+    ChangesTheRequests,
+}
+
+impl Class {
+    /// The words used in output.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Class::ExactForTheseRequests => "exact for these requests",
+            Class::NeedsTheLayerAbove => "needs the layer above",
+            Class::ChangesTheRequests => "changes the requests",
+        }
+    }
+}
+
+/// Why a what-if is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Refusal {
+    /// The layer recorded lies below the one in question.
+    #[error("a record is decided above the {} layer: this takes a trace of the vfs layer", layer.word())]
+    LayerAbove {
+        /// Layer recorded.
+        layer: Layer,
+    },
+    /// The table cannot tell.
+    #[error(transparent)]
+    Unknown(#[from] Unknown),
+}
+
+/// All starts moved by `by_bytes`, as a partition that begins elsewhere would: the same as the grid moved back.
+///
+/// # Errors
+/// When the table cannot tell.
+pub fn shifted(table: &Table, grid: &Grid, by_bytes: i64, select: Select) -> Result<FitTally, Unknown> {
+    let granularity = grid.granularity().0;
+    let back = by_bytes.unsigned_abs() % granularity;
+    let back = if by_bytes < 0 { (granularity - back) % granularity } else { back };
+    let offset = (grid.offset().0 % granularity + granularity - back) % granularity;
+    let moved = Grid::new(grid.granularity(), Bytes(offset), grid.kind()).unwrap_or(*grid);
+    table.fit(&moved, select)
+}
+
+/// What one member of a stripe would get.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MemberLoad {
+    /// Pieces of I/O.
+    pub pieces: u64,
+    /// I/O of which this member has the first byte.
+    pub ios: u64,
+    /// Bytes.
+    pub bytes: u128,
+}
+
+/// What a stripe would make of the requests of the striped device.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Striped {
+    /// Size of a chunk.
+    pub chunk_bytes: Bytes,
+    /// Class of the answer.
+    pub class: Class,
+    /// How the requests lie on the chunks.
+    pub tally: FitTally,
+    /// Share of splits that random starts on every sector would give, weighted by the lengths seen.
+    pub expected_split_share: f64,
+    /// The same for the most frequent length, exactly: (length, share).
+    pub expected_of_commonest: Option<(Bytes, Share)>,
+    /// Load by member; `None` when members were not given, or the table cannot tell.
+    pub members: Option<Vec<MemberLoad>>,
+    /// Why there is no load by member although it was asked for.
+    pub members_unknown: Option<Unknown>,
+}
+
+/// Lays the requests on a stripe of `members` chunks, the first at offset 0.
+///
+/// # Errors
+/// When the table cannot tell.
+pub fn striped(table: &Table, chunk: &Grid, members: Option<u32>) -> Result<Striped, Unknown> {
+    let tally = table.fit(chunk, Select::DATA)?;
+    let lengths = table.lengths(Select::DATA);
+    let unit = Bytes(table.unit_bytes().max(512));
+    let share = |length: u64| split_share(Bytes(length), chunk, unit);
+    let known: u64 = lengths.iter().filter(|(_, rounded, _)| !rounded).map(|(_, _, ios)| ios).sum();
+    let expected: f64 = lengths
+        .iter()
+        .filter(|(_, rounded, _)| !rounded)
+        .filter_map(|(length, _, ios)| {
+            let share = share(*length)?;
+            Some(share.numerator as f64 / share.denominator as f64 * *ios as f64)
+        })
+        .sum();
+    let commonest = lengths.iter().find(|(_, rounded, _)| !rounded);
+    let loads = members.map(|members| member_loads(table, chunk, members));
+    let (members, members_unknown) = match loads {
+        Some(Ok(loads)) => (Some(loads), None),
+        Some(Err(why)) => (None, Some(why)),
+        None => (None, None),
+    };
+    Ok(Striped {
+        chunk_bytes: chunk.granularity(),
+        class: Class::ExactForTheseRequests,
+        tally,
+        expected_split_share: expected / known.max(1) as f64,
+        expected_of_commonest: commonest.and_then(|(length, _, _)| Some((Bytes(*length), share(*length)?))),
+        members,
+        members_unknown,
+    })
+}
+
+fn member_loads(table: &Table, chunk: &Grid, members: u32) -> Result<Vec<MemberLoad>, Unknown> {
+    let members = u64::from(members.max(1));
+    let size = chunk.granularity().0;
+    let stripe = size.saturating_mul(members);
+    if !table.modulus_bytes().is_multiple_of(stripe) {
+        return Err(Unknown::Modulus { granularity: Bytes(stripe), modulus: Bytes(table.modulus_bytes()) });
+    }
+    let mut loads = vec![MemberLoad::default(); usize::try_from(members).unwrap_or(1)];
+    let unit = table.unit_bytes();
+    for (key, row) in table.iter().filter(|(key, _)| Select::DATA.takes(*key, unit)) {
+        let start = (key.residue() * unit + stripe - chunk.offset().0 % stripe) % stripe;
+        loads[(start / size % members) as usize].ios += row.ios;
+        if key.is_rounded() {
+            continue;
+        }
+        spread(&mut loads, start, key.length().saturating_mul(unit), size, row.ios);
+    }
+    Ok(loads)
+}
+
+/// Adds `ios` extents to the members that they touch, whole stripes at once.
+fn spread(loads: &mut [MemberLoad], start: u64, len: u64, chunk: u64, ios: u64) {
+    let members = loads.len() as u64;
+    let stripe = chunk * members;
+    let whole = len / stripe;
+    if whole > 0 {
+        for load in loads.iter_mut() {
+            load.pieces += ios * whole;
+            load.bytes += u128::from(whole * chunk) * u128::from(ios);
+        }
+    }
+    let (mut at, mut left) = (start, len % stripe);
+    while left > 0 {
+        let piece = left.min(chunk - at % chunk);
+        let load = &mut loads[(at / chunk % members) as usize];
+        load.pieces += ios;
+        load.bytes += u128::from(piece) * u128::from(ios);
+        at += piece;
+        left -= piece;
+    }
+}
+
+/// What records would make of the requests of an application.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Recorded {
+    /// Size of a record.
+    pub record_bytes: Bytes,
+    /// Class of the answer.
+    pub class: Class,
+    /// Reads on the records; `None` without reads.
+    pub reads: Option<FitTally>,
+    /// Writes on the records; `None` without writes.
+    pub writes: Option<FitTally>,
+}
+
+/// Lays the requests of the vfs layer on records.
+///
+/// # Errors
+/// When the requests are those of a lower layer, or the table cannot tell.
+pub fn recorded(table: &Table, layer: Layer, record: &Grid) -> Result<Recorded, Refusal> {
+    if layer != Layer::Vfs {
+        return Err(Refusal::LayerAbove { layer });
+    }
+    table.can_answer(record)?;
+    Ok(Recorded {
+        record_bytes: record.granularity(),
+        class: Class::ChangesTheRequests,
+        reads: table.fit(record, Select::op(Op::Read)).ok(),
+        writes: table.fit(record, Select::op(Op::Write)).ok(),
+    })
+}

@@ -1,0 +1,229 @@
+//! What a test needs of the machine, and how a test that cannot run says so.
+//!
+//! A skip is never silent: it goes to stderr as `SKIPPED: why`, and to the file named by `PLUMB_SKIPS` as
+//! one line, test and reason apart by a tab, from which `make test` counts. Whether a skip is allowed is
+//! decided there and not here.
+//!
+//! Checks look and do not touch: nothing is loaded, attached or created by them.
+
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Something that a test cannot do without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Capability {
+    /// Effective user 0.
+    Root,
+    /// Loading BPF programs: the capabilities for it, and the kernel's type information.
+    Bpf,
+    /// Loop devices: root, `/dev/loop-control` and losetup.
+    Loop,
+    /// A system emulator for this architecture.
+    Qemu,
+    /// `/dev/kvm` open to this user.
+    Kvm,
+    /// The folder of real traces, see [`real_traces`].
+    RealTraces,
+    /// Tracing live block devices: root, the blktrace program and debugfs.
+    Blktrace,
+    /// A program of this name in PATH.
+    Tool(&'static str),
+}
+
+/// Why a capability is missing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// What was asked for.
+    pub capability: Capability,
+    /// What was found instead.
+    pub why: String,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} is missing: {}", self.capability, self.why)
+    }
+}
+
+impl Capability {
+    /// Whether the machine has it.
+    ///
+    /// # Errors
+    /// [`Missing`] with the first lack found.
+    pub fn check(self) -> Result<(), Missing> {
+        let lack = match self {
+            Self::Root => lack_of_root(),
+            Self::Bpf => lack_of_bpf(),
+            Self::Loop => lack_of_root()
+                .or_else(|| lack_of_device("/dev/loop-control"))
+                .or_else(|| lack_of_tool("losetup")),
+            Self::Qemu => lack_of_tool(&format!("qemu-system-{}", std::env::consts::ARCH)),
+            Self::Kvm => lack_of_device("/dev/kvm"),
+            Self::RealTraces => real_traces()
+                .is_none()
+                .then(|| "no folder of real traces; set PLUMB_REAL_TRACES to one".to_owned()),
+            Self::Blktrace => lack_of_root()
+                .or_else(|| lack_of_tool("blktrace"))
+                .or_else(|| lack_of_path("/sys/kernel/debug/block")),
+            Self::Tool(name) => lack_of_tool(name),
+        };
+        lack.map_or(Ok(()), |why| Err(Missing { capability: self, why }))
+    }
+}
+
+/// The folder of real traces: `PLUMB_REAL_TRACES`, else `../shared/traces` beside the workspace.
+/// `None` when that is no directory.
+#[must_use]
+pub fn real_traces() -> Option<PathBuf> {
+    let folder = std::env::var_os("PLUMB_REAL_TRACES")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"), PathBuf::from);
+    folder.is_dir().then_some(folder)
+}
+
+/// Where PATH has the program `name`.
+#[must_use]
+pub fn tool(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| is_executable(file))
+}
+
+/// Records that `test` did not run. Called by [`require!`](crate::require!); a test with a condition of
+/// its own may call it too.
+pub fn record_skip(test: &str, why: &str) {
+    eprintln!("SKIPPED: {why}");
+    let Some(file) = std::env::var_os("PLUMB_SKIPS") else { return };
+    let line = format!("{test}\t{}\n", why.replace(['\t', '\n'], " "));
+    // One write to a file opened for appending: lines of parallel tests do not mix.
+    let written = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&file)
+        .and_then(|mut f| f.write_all(line.as_bytes()));
+    if let Err(e) = written {
+        panic!("cannot record a skip in {}: {e}; mend PLUMB_SKIPS", Path::new(&file).display());
+    }
+}
+
+/// Leaves the test, visibly, unless the machine has all that is named.
+///
+/// Names are variants of [`Capability`](crate::require::Capability); the test must return `()`.
+///
+/// ```
+/// fn reads_a_real_trace() {
+///     plumb_testkit::require!(RealTraces, Tool("blkparse"));
+///     // …
+/// }
+/// # reads_a_real_trace();
+/// ```
+#[macro_export]
+macro_rules! require {
+    ($($capability:ident $(($argument:expr))?),+ $(,)?) => {
+        $(
+            if let Err(missing) = $crate::require::Capability::$capability$(($argument))?.check() {
+                $crate::require::record_skip($crate::test_name!(), &missing.to_string());
+                return;
+            }
+        )+
+    };
+}
+
+/// The path of the enclosing function, whatever thread it runs on.
+#[macro_export]
+macro_rules! test_name {
+    () => {{
+        fn here() {}
+        let name = ::std::any::type_name_of_val(&here);
+        name.strip_suffix("::here").unwrap_or(name)
+    }};
+}
+
+/// `name: value` of /proc/self/status, the value trimmed.
+fn own_status(name: &str) -> Option<String> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(':'))?;
+    Some(line.trim().to_owned())
+}
+
+fn lack_of_root() -> Option<String> {
+    let effective = own_status("Uid").and_then(|ids| ids.split_whitespace().nth(1).map(str::to_owned));
+    match effective.as_deref() {
+        Some("0") => None,
+        Some(uid) => Some(format!("effective user is {uid}; run the test as root")),
+        None => Some("/proc/self/status names no effective user".to_owned()),
+    }
+}
+
+/// Bit numbers from linux/capability.h: CAP_SYS_ADMIN alone, or CAP_PERFMON with CAP_BPF.
+fn lack_of_bpf() -> Option<String> {
+    const SYS_ADMIN: u64 = 1 << 21;
+    const PERFMON_AND_BPF: u64 = 1 << 38 | 1 << 39;
+    let effective = own_status("CapEff").and_then(|hex| u64::from_str_radix(&hex, 16).ok()).unwrap_or(0);
+    if effective & SYS_ADMIN == 0 && effective & PERFMON_AND_BPF != PERFMON_AND_BPF {
+        return Some("neither CAP_SYS_ADMIN nor CAP_BPF with CAP_PERFMON is held".to_owned());
+    }
+    lack_of_path("/sys/kernel/btf/vmlinux")
+}
+
+fn lack_of_tool(name: &str) -> Option<String> {
+    tool(name).is_none().then(|| format!("no program {name} in PATH"))
+}
+
+fn lack_of_path(path: &str) -> Option<String> {
+    fs::metadata(path).err().map(|e| format!("{path}: {e}"))
+}
+
+fn lack_of_device(path: &str) -> Option<String> {
+    OpenOptions::new().read(true).write(true).open(path).err().map(|e| format!("{path}: {e}"))
+}
+
+fn is_executable(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(file).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn finds_a_shell_and_no_nonsense() {
+        assert_eq!(Capability::Tool("sh").check(), Ok(()));
+        let missing = Capability::Tool("no-such-program").check().expect_err("not installed anywhere");
+        assert_eq!(
+            missing.to_string(),
+            "Tool(\"no-such-program\") is missing: no program no-such-program in PATH"
+        );
+    }
+
+    #[test]
+    fn name_is_that_of_the_function() {
+        assert_eq!(crate::test_name!(), "plumb_testkit::require::tests::name_is_that_of_the_function");
+    }
+
+    /// The skip happens in a second process of the same test, whose environment nothing else shares.
+    #[test]
+    fn skip_is_written_down() {
+        const CHILD: &str = "PLUMB_TESTKIT_SKIPS_ITSELF";
+        if std::env::var_os(CHILD).is_some() {
+            crate::require!(Tool("sh"), Tool("no-such-program"));
+            panic!("went on without the program");
+        }
+        let dir = crate::temp_dir("skips");
+        let skips = dir.path().join("skips");
+        let out = Command::new(std::env::current_exe().expect("path of the test program"))
+            .args(["--exact", "require::tests::skip_is_written_down", "--nocapture"])
+            .env("PLUMB_SKIPS", &skips)
+            .env(CHILD, "1")
+            .output()
+            .expect("run the test program again");
+        assert!(out.status.success());
+        assert!(String::from_utf8_lossy(&out.stderr).contains("SKIPPED: Tool(\"no-such-program\")"));
+        let lines = fs::read_to_string(&skips).expect("a file of skips");
+        let (test, why) = lines.trim_end().split_once('\t').expect("two columns");
+        assert!(test.ends_with("require::tests::skip_is_written_down"), "{test}");
+        assert!(why.contains("no program no-such-program in PATH"), "{why}");
+    }
+}

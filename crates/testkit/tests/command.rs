@@ -1,0 +1,79 @@
+//! The program itself: what it writes, and how it ends.
+
+#![forbid(unsafe_code)]
+
+use plumb_testkit::temp_dir;
+use std::process::{Command, Output};
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_plumb-testkit")).args(arguments).output().expect("run plumb-testkit")
+}
+
+#[test]
+fn a_file_for_each_cpu_and_the_same_for_the_same_seed() {
+    let dir = temp_dir("command");
+    let base = |name: &str| dir.path().join(name).to_string_lossy().into_owned();
+    for name in ["a", "b"] {
+        let out = run(&[
+            "generate",
+            "blktrace",
+            "--events",
+            "1_000",
+            "--seed",
+            "7",
+            "--cpus",
+            "3",
+            "--out",
+            &base(name),
+        ]);
+        assert!(out.status.success());
+        assert!(String::from_utf8_lossy(&out.stderr).contains("seed of Mixed: 7"));
+    }
+    for cpu in 0..3 {
+        let read =
+            |name: &str| std::fs::read(format!("{}.blktrace.{cpu}", base(name))).expect("a file a CPU");
+        assert!(!read("a").is_empty());
+        assert!(read("a") == read("b"));
+    }
+    assert!(!dir.path().join("a.blktrace.3").exists());
+}
+
+#[test]
+fn converted_stream_is_the_generated_one() {
+    let dir = temp_dir("command");
+    let path = |name: &str| dir.path().join(name).to_string_lossy().into_owned();
+    let generate = |name: &str, more: &[&str]| {
+        let (out, mut arguments) =
+            (path(name), vec!["generate", "blktrace", "--events", "500", "--shapes", "all"]);
+        arguments.extend(more);
+        // One CPU, so its file is the merged stream too.
+        arguments.extend(["--cpus", "1", "--out", &out]);
+        assert!(run(&arguments).status.success());
+    };
+    generate("little", &[]);
+    generate("big", &["--version", "8", "--endian", "big"]);
+    let (from, to) = (path("little.blktrace.0"), path("converted"));
+    assert!(run(&["convert-blktrace", &from, &to, "--version", "8", "--endian", "big"]).status.success());
+    let read = |name: &str| std::fs::read(path(name)).expect("just written");
+    assert!(read("converted") == read("big.blktrace.0"));
+    // It is of version 8 now, which is not converted from.
+    let again = run(&["convert-blktrace", &to, "-"]);
+    assert_eq!(again.status.code(), Some(5));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("byte 0: found 0x8746165"), "{again:?}");
+}
+
+#[test]
+fn wrong_usage_is_2() {
+    for arguments in [
+        &["generate", "msr"][..],
+        &["generate", "nonsense", "--events", "1"],
+        &["generate", "msr", "--events", "many"],
+        &["generate", "msr", "--events", "1", "--workload", "nonsense"],
+        &["generate", "msr", "--nonsense", "1"],
+        &["generate", "msr", "--events"],
+        &["convert-vscsi", "one"],
+        &[],
+    ] {
+        assert_eq!(run(arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}
