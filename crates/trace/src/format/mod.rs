@@ -5,6 +5,7 @@ use crate::input::Input;
 use crate::reader::{ReadOptions, Reader, Sniff};
 
 pub mod alibaba;
+pub mod align_d;
 pub mod bcc_biosnoop;
 pub mod blkparse;
 pub mod blktrace;
@@ -17,11 +18,14 @@ pub mod msr;
 pub mod oracle_general;
 pub mod parquet;
 pub mod perftools_iosnoop;
+pub mod quantize;
 pub mod residue;
 pub mod spc;
 pub mod systor;
 pub mod tencent;
+pub mod tnfdump;
 pub mod vscsi;
+pub mod vscsistats;
 pub mod xperf;
 
 /// A trace format: how it is recognised and read.
@@ -48,12 +52,17 @@ pub static FORMATS: &[&Format] = &[
     &vscsi::FORMAT,
     &fio_iolog::FORMAT,
     &residue::FORMAT,
+    &vscsistats::FORMAT,
     &etw::FORMAT,
     &xperf::FORMAT,
+    &tnfdump::FORMAT,
     &dtrace_iosnoop::FORMAT,
     &bcc_biosnoop::FORMAT,
     &bpftrace_biosnoop::FORMAT,
     &perftools_iosnoop::FORMAT,
+    // Prints a histogram too, so it comes before those.
+    &align_d::FORMAT,
+    &quantize::FORMAT,
     &blkparse::FORMAT,
     &msr::FORMAT,
     &systor::FORMAT,
