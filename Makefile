@@ -28,6 +28,7 @@ test: ## Format, lints, all tests, documentation; what is missing is installed f
 bench: ## Speed beside the peers, paired; prints medians and spread
 	@scripts/setup bench
 	cargo build --release --locked -p plumb -p plumb-testkit
+	cargo build --release --locked -p plumb-trace --example synthetic_parquet
 	python3 bench/run.py
 
 soak: ## Long proofs: memory over 500 million events

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use plumb_trace::ahead::ReadAhead;
-use plumb_trace::open::{Piece, open};
+use plumb_trace::open::{Piece, open, pieces};
 use plumb_trace::write::create;
 use plumb_trace::{
     Batch, Clock, Columns, Error, Event, Fill, Layer, LayerChoice, Names, Op, ReadOptions, SourceInfo,
@@ -92,7 +92,7 @@ fn read(files: &[&str], ahead: bool) -> Result<(), Box<dyn std::error::Error>> {
     let threads: Vec<_> = files
         .iter()
         .map(|file| {
-            let piece = Piece { path: PathBuf::from(file) };
+            let piece = pieces(&[PathBuf::from(file)]).remove(0);
             std::thread::spawn(move || count(&piece, ahead))
         })
         .collect();
