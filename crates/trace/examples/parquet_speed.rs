@@ -1,7 +1,7 @@
 //! Measures the Parquet format: writes a synthetic trace, or decodes one and uses nothing of it.
 //!
 //!     parquet_speed write EVENTS FILE [--no-queue]  # one disk, reads and writes, a third of them sequential
-//!     parquet_speed read FILE… [--ahead]                # a thread a file; columns as for a profile
+//!     parquet_speed read FILE… [--ahead]              # a thread a file; columns as for a profile
 //!
 //! Prints events, seconds and ns per event and file. It is a yardstick, not a benchmark of record.
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use plumb_trace::ahead::ReadAhead;
-use plumb_trace::open::{Piece, open};
+use plumb_trace::open::{Piece, open, pieces};
 use plumb_trace::write::create;
 use plumb_trace::{
     Batch, Clock, Columns, Error, Event, Fill, Layer, LayerChoice, Names, Op, ReadOptions, SourceInfo,
@@ -93,7 +93,7 @@ fn read(files: &[&str], ahead: bool) -> Result<(), Box<dyn std::error::Error>> {
     let threads: Vec<_> = files
         .iter()
         .map(|file| {
-            let piece = Piece { path: PathBuf::from(file) };
+            let piece = pieces(&[PathBuf::from(file)]).remove(0);
             std::thread::spawn(move || count(&piece, ahead))
         })
         .collect();

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use plumb_trace::ahead::ReadAhead;
-use plumb_trace::open::{Piece, open};
+use plumb_trace::open::{open, pieces};
 use plumb_trace::reader::Sniff;
 use plumb_trace::write::{Target, create};
 use plumb_trace::{
@@ -63,7 +63,7 @@ fn drain(reader: &mut dyn Reader) -> Result<Vec<Row>, Error> {
 }
 
 fn open_path(path: &Path, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
-    open(&Piece { path: path.to_owned() }, options)
+    open(&pieces(&[path.to_owned()])[0], options)
 }
 
 fn read(path: &Path, options: &ReadOptions) -> Result<(Vec<Row>, SourceInfo), Error> {

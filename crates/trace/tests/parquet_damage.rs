@@ -6,14 +6,14 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use parquet::file::metadata::KeyValue;
-use plumb_trace::open::{Piece, open};
+use plumb_trace::open::{open, pieces};
 use plumb_trace::write::create;
 use plumb_trace::{Batch, Error, Event, Fill, Layer, LayerChoice, Names, Op, ReadOptions, SourceInfo};
 use tempfile::TempDir;
 
 fn read(path: &Path, layer: LayerChoice) -> Result<(Vec<Event>, SourceInfo), Error> {
     let options = ReadOptions { layer, ..ReadOptions::default() };
-    let mut reader = open(&Piece { path: path.to_owned() }, &options)?;
+    let mut reader = open(&pieces(&[path.to_owned()])[0], &options)?;
     let mut events = Vec::new();
     let mut batch = Batch::default();
     while reader.fill(&mut batch)? == Fill::Events {
@@ -150,7 +150,7 @@ fn what_is_no_trace_is_refused() {
 /// Reads without regard to what comes: rows, or `None` where opening is refused.
 fn survive(path: &Path, rows_max: usize) -> Option<usize> {
     let options = ReadOptions { layer: LayerChoice::All, ..ReadOptions::default() };
-    let mut reader = open(&Piece { path: path.to_owned() }, &options).ok()?;
+    let mut reader = open(&pieces(&[path.to_owned()])[0], &options).ok()?;
     let mut batch = Batch::default();
     let mut rows = 0;
     while let Ok(Fill::Events) = reader.fill(&mut batch) {
