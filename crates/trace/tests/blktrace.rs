@@ -69,7 +69,7 @@ impl Drop for Dir {
 }
 
 fn read(piece: &Piece, layer: LayerChoice) -> Result<(Vec<Event>, SourceInfo), Error> {
-    let mut reader = open::open(piece, &ReadOptions { layer, format: None })?;
+    let mut reader = open::open(piece, &ReadOptions { layer, ..ReadOptions::default() })?;
     let mut batch = Batch::default();
     let mut events = Vec::new();
     while let Fill::Events = reader.fill(&mut batch)? {
