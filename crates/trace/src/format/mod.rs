@@ -6,6 +6,7 @@ use crate::reader::{ReadOptions, Reader, Sniff};
 
 pub mod blkparse;
 pub mod blktrace;
+pub mod ftrace;
 pub mod vscsi;
 
 /// A trace format: how it is recognised and read.
@@ -26,7 +27,7 @@ pub struct Format {
 }
 
 /// All formats, the most distinctive first: where two say yes the earlier one is taken.
-pub static FORMATS: &[&Format] = &[&blktrace::FORMAT, &vscsi::FORMAT, &blkparse::FORMAT];
+pub static FORMATS: &[&Format] = &[&blktrace::FORMAT, &vscsi::FORMAT, &ftrace::FORMAT, &blkparse::FORMAT];
 
 /// The names of all formats, for messages.
 #[must_use]
