@@ -77,9 +77,8 @@ fn the_bundled_recording_of_postgres() {
 
 #[test]
 fn lines_from_elsewhere() {
-    let Some(folder) = plumb_testkit::real_traces() else {
-        return plumb_testkit::require::record_skip("lines_from_elsewhere", "no real traces");
-    };
+    plumb_testkit::require!(RealTraces);
+    let folder = plumb_testkit::real_traces().expect("required before");
     let (events, info, batch) = read_file(&folder.join("perf/perf_script_3.14.txt"), LayerChoice::Lowest);
     let found: Vec<_> =
         events.iter().map(|event| (event.start_bytes / 512, event.len_bytes, event.device_ns)).collect();
@@ -97,9 +96,8 @@ fn lines_from_elsewhere() {
 
 #[test]
 fn sniffing_the_real_traces() {
-    let Some(folder) = plumb_testkit::real_traces() else {
-        return plumb_testkit::require::record_skip("sniffing_the_real_traces", "no real traces");
-    };
+    plumb_testkit::require!(RealTraces);
+    let folder = plumb_testkit::real_traces().expect("required before");
     let mut looked_at = 0;
     for directory in std::fs::read_dir(folder).unwrap().filter_map(|entry| Some(entry.ok()?.path())) {
         let Ok(files) = std::fs::read_dir(&directory) else { continue };
