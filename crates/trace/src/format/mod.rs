@@ -14,6 +14,7 @@ pub mod disksim;
 pub mod dtrace_iosnoop;
 pub mod etw;
 pub mod fio_iolog;
+pub mod ftrace;
 pub mod msr;
 pub mod oracle_general;
 pub mod parquet;
@@ -52,6 +53,7 @@ pub static FORMATS: &[&Format] = &[
     &vscsi::FORMAT,
     &fio_iolog::FORMAT,
     &residue::FORMAT,
+    &align_d::FORMAT,
     &vscsistats::FORMAT,
     &etw::FORMAT,
     &xperf::FORMAT,
@@ -60,10 +62,9 @@ pub static FORMATS: &[&Format] = &[
     &bcc_biosnoop::FORMAT,
     &bpftrace_biosnoop::FORMAT,
     &perftools_iosnoop::FORMAT,
-    // Prints a histogram too, so it comes before those.
-    &align_d::FORMAT,
-    &quantize::FORMAT,
     &blkparse::FORMAT,
+    &ftrace::FORMAT,
+    &quantize::FORMAT,
     &msr::FORMAT,
     &systor::FORMAT,
     &alibaba::FORMAT,

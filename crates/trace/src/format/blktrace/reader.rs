@@ -99,6 +99,10 @@ impl BlktraceReader {
         Ok(())
     }
 
+    fn drain_rest(&mut self) {
+        self.interpreter.events.drain_rest(&mut self.sink.batch, BATCH_EVENTS, &mut self.sink.info);
+    }
+
     /// Brings the counts of the records into what is known of the source.
     fn settle(&mut self) {
         let info = &mut self.sink.info;
@@ -117,11 +121,15 @@ impl Reader for BlktraceReader {
         if !self.ended {
             let outcome = self.read_records();
             self.settle();
+            if outcome.is_err() {
+                // What waits for completions that cannot be read is something good, too.
+                self.drain_rest();
+            }
             self.sink.stop_on(outcome, &mut self.ended)?;
         }
         if self.ended {
             self.interpreter.end(&mut self.sink.info);
-            self.interpreter.events.drain_rest(&mut self.sink.batch, BATCH_EVENTS, &mut self.sink.info);
+            self.drain_rest();
         }
         Ok(self.sink.next_fill(batch))
     }
