@@ -266,11 +266,11 @@ impl<F: LineFormat> Reader for TextReader<F> {
         batch.clear();
         if !self.ended {
             let outcome = self.read_lines();
-            let failed = outcome.is_err();
-            self.sink.stop_on(outcome, &mut self.ended)?;
-            if failed {
+            if outcome.is_err() {
+                // What a format still holds back was read before the error and stays.
                 self.format.end(&mut self.sink);
             }
+            self.sink.stop_on(outcome, &mut self.ended)?;
         }
         Ok(self.sink.next_fill(batch))
     }

@@ -30,6 +30,7 @@ pub struct Format {
     /// Asks whether the first bytes are of this format; the flag says that they are the whole input.
     pub sniff: fn(&[u8], bool) -> Sniff,
     /// Opens a reader.
+    #[allow(clippy::type_complexity)]
     pub open: fn(Input, &ReadOptions) -> Result<Box<dyn Reader>, Error>,
 }
 
