@@ -156,7 +156,7 @@ fn check_trace(path: &str, whole: &Whole, time_zero: i128) {
     assert_eq!(sequential(events, false), expected[any].as_u64().unwrap());
     assert_eq!(sequential(events, true), expected[same].as_u64().unwrap());
     let times = || events.iter().map(|event| i128::from(event.time_ns) + time_zero);
-    let found = [times().next(), times().last(), times().min(), times().max()];
+    let found = [times().next(), times().next_back(), times().min(), times().max()];
     for (found, expected) in found.iter().zip(expected["t_first_last_min_max_ns"].as_array().unwrap()) {
         assert_eq!(found.unwrap().to_string(), expected.to_string(), "{path}: time");
     }
