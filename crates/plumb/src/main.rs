@@ -1,1 +1,37 @@
-fn main() {}
+//! `plumb`: finds the I/O that does not fit the storage beneath it. Reads flags, runs a command, says how it ended.
+
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+mod analyze;
+mod cli;
+mod collect;
+mod convert;
+mod exit;
+mod failure;
+mod generate;
+mod moment;
+mod output;
+mod select;
+
+use cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    // Usage errors, --help and --version end here, with the statuses 2, 0 and 0.
+    let cli = Cli::parse();
+    let ended = match &cli.command {
+        Command::Analyze(args) => analyze::run(args),
+        Command::Convert(args) => convert::run(args),
+        Command::Generate(args) => generate::run(args),
+    };
+    match ended {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            failure.print();
+            failure.exit().into()
+        }
+    }
+}

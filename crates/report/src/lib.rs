@@ -1,14 +1,14 @@
-//! What `plumb` found, made readable: one file for each form. Nothing is computed here; numbers are scaled, put
-//! into words and drawn.
+//! Reports of what was analysed: text, JSON and HTML, one file each. They compute no statistics; what they
+//! print was counted in the profile and judged by the rules.
 
 #![forbid(unsafe_code)]
 
 pub mod format;
 pub mod html;
+pub mod json;
+pub mod text;
 
-pub use html::html;
-
-/// One analysed profile with what was found on it.
+/// One analysed profile.
 pub struct Section<'a> {
     /// The profile, for the pictures.
     pub profile: &'a plumb_profile::Profile,
@@ -22,14 +22,14 @@ pub struct Report<'a> {
     pub title: String,
     /// Version of the program.
     pub version: &'a str,
-    /// Command that made it.
+    /// The command as it was given.
     pub command: String,
-    /// Inputs, as the user named them.
+    /// A line for each source.
     pub sources: &'a [String],
-    /// What a reader must know of the inputs, a sentence each.
+    /// Sentences that a reader must know.
     pub notes: &'a [String],
-    /// One for each device and layer.
+    /// Profiles, by device and layer.
     pub sections: Vec<Section<'a>>,
-    /// Findings of all sections.
+    /// What the rules came to, over all sections.
     pub diagnosis: &'a plumb_diagnose::Diagnosis,
 }

@@ -2,23 +2,19 @@
 //!
 //! Serves every source of such records: binary blktrace, the text of blkparse, ftrace and perf.
 //! At the bio layer one I/O is one Q; at the request layer one D, ended by its C. A source that holds only
-//! completions gives those, without latency. An issue waits in a ring until its completion has come, so that
-//! events leave in issue order with their latency; the ring is bounded, and what leaves it without a latency
-//! is counted.
+//! completions gives those, without latency. An issue waits in [`Pending`] until its completion has come.
 
-use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
 use crate::batch::{Batch, Event};
+use crate::error::Error;
 use crate::names::{DeviceId, NameId, Names};
 use crate::op::{Layer, Op, flags};
+use crate::pending::{Key, Pending, Recent};
 use crate::reader::LayerChoice;
 use crate::source::{Latency, SourceInfo};
-
-/// Most issues that wait for their completion. At 300,000 I/O a second this is almost a second of I/O
-/// behind a single one that hangs; a longer wait ends without a latency and is counted.
-pub const WAITING_MAX: usize = 1 << 18;
 
 /// How many records are looked at to find which layers a source holds.
 pub const PEEK_RECORDS: usize = 1 << 16;
@@ -30,6 +26,8 @@ pub enum Action {
     Queue,
     /// A request went into the scheduler.
     Insert,
+    /// A bio was put before a request that waits in the scheduler, which now begins with it.
+    FrontMerge,
     /// A request went to the driver.
     Issue,
     /// A request (or, on a driver without requests, a bio) completed.
@@ -63,6 +61,8 @@ pub struct Record {
     pub pid: Option<i32>,
     /// Command, 0 unknown.
     pub comm: NameId,
+    /// Control group, where known.
+    pub cgroup: Option<i64>,
     /// Whether a completion reports an error.
     pub failed: bool,
 }
@@ -102,6 +102,20 @@ impl Present {
         layers
     }
 
+    /// Refuses a choice of a layer that is not there.
+    ///
+    /// # Errors
+    /// [`Error::NoLayer`] when one was asked for that the source does not hold.
+    pub fn check(self, choice: LayerChoice, path: &str) -> Result<(), Error> {
+        match choice {
+            LayerChoice::Only(asked) if !self.layers().contains(&asked) => {
+                let present = self.layers().iter().map(|layer| layer.word()).collect::<Vec<_>>().join(", ");
+                Err(Error::NoLayer { path: path.to_owned(), asked, present })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The lowest layer; the request layer when nothing was seen.
     #[must_use]
     pub fn lowest(self) -> Layer {
@@ -109,16 +123,12 @@ impl Present {
     }
 }
 
-#[derive(Clone, Copy)]
-struct Waiting {
-    event: Event,
-    /// Bytes that have not completed yet; 0 once it is done.
-    open_bytes: u64,
-    done: bool,
+/// Where a device begins on the one below it.
+enum Remap {
+    At(u64),
+    /// At several places, so that it is no partition.
+    Scattered,
 }
-
-/// What identifies an I/O between issue and completion.
-type Key = (DeviceId, u64, bool);
 
 /// Makes I/O of block-layer records.
 pub struct BlockEvents {
@@ -128,12 +138,9 @@ pub struct BlockEvents {
     /// The layer whose issues a C ends.
     completed_layer: Layer,
     timed: bool,
-    waiting: VecDeque<Waiting>,
-    first_waiting: u64,
-    by_place: FxHashMap<Key, u64>,
-    overdue: FxHashMap<Key, i64>,
-    inserted: FxHashMap<Key, i64>,
-    remaps: FxHashMap<(DeviceId, DeviceId), ()>,
+    pending: Pending,
+    inserted: Recent,
+    remaps: FxHashMap<(DeviceId, DeviceId), Remap>,
 }
 
 impl BlockEvents {
@@ -166,186 +173,130 @@ impl BlockEvents {
             from_completions,
             completed_layer,
             timed,
-            waiting: VecDeque::new(),
-            first_waiting: 0,
-            by_place: FxHashMap::default(),
-            overdue: FxHashMap::default(),
-            inserted: FxHashMap::default(),
+            pending: Pending::default(),
+            inserted: Recent::default(),
             remaps: FxHashMap::default(),
         }
     }
 
     /// Takes a record in. Events come out by [`BlockEvents::drain`].
+    #[inline]
     pub fn accept(&mut self, record: &Record, info: &mut SourceInfo) {
         match record.action {
-            Action::Queue if self.take_bio => self.issue(record, Layer::Bio),
-            Action::Issue if self.take_request => self.issue(record, Layer::Request),
-            Action::Insert if self.take_request && self.inserted.len() < WAITING_MAX => {
-                self.inserted.insert(key(record), record.time_ns);
+            Action::Queue if self.take_bio => self.issue(record, Layer::Bio, None),
+            Action::Issue if self.take_request => {
+                let inserted = self.inserted.remove(key(record));
+                self.issue(record, Layer::Request, inserted);
             }
-            Action::Complete if self.from_completions => {
-                if self.take_request {
-                    self.push(record, Layer::Request, None);
+            Action::Insert if self.take_request => self.inserted.insert(key(record), record.time_ns),
+            Action::FrontMerge if self.take_request => self.front_merge(record),
+            Action::Complete if self.from_completions && self.take_request => {
+                // What runs when a completion comes in has nothing to do with the I/O.
+                let record = Record { pid: None, comm: 0, ..*record };
+                self.pending.push(event(&record, Layer::Request));
+            }
+            Action::Complete if self.timed => {
+                if record.len_bytes == 0 && !self.pending.awaits_empty(key(record)) {
+                    // A bio that asked for a flush completes once more by itself, when its parts have.
+                    info.tally("completion without length");
+                    return;
                 }
+                let failed = if record.failed { flags::FAILED } else { 0 };
+                let counts = &mut info.counts;
+                self.pending.complete(key(record), record.len_bytes, record.time_ns, failed, counts);
             }
-            Action::Complete if self.timed => self.complete(record, info),
-            Action::Requeue if self.take_request => self.requeue(record),
+            Action::Requeue if self.take_request => self.pending.withdraw(key(record), record.len_bytes),
             _ => {}
         }
     }
 
-    /// Learns from a remap where a partition begins on its disk, and says what lies on what.
-    pub fn remap(&mut self, from: DeviceId, from_sector: u64, record: &Record, names: &mut Names) {
-        if self.remaps.insert((from, record.device), ()).is_some() {
-            return;
+    /// Says that records were lost here: what is open may have completed without notice.
+    pub fn lost_some(&mut self) {
+        self.pending.doubt();
+    }
+
+    fn issue(&mut self, record: &Record, layer: Layer, inserted_ns: Option<i64>) {
+        let mut event = event(record, layer);
+        event.queue_ns = inserted_ns.and_then(|ns| record.time_ns.checked_sub(ns)).filter(|&ns| ns >= 0);
+        if self.timed && layer == self.completed_layer {
+            self.pending.push_open(event, key(record));
+        } else {
+            self.pending.push(event);
         }
-        let Some(name) = names.devices().get(from as usize).map(|device| device.name.clone()) else { return };
-        let Some(start) = record.sector.checked_sub(from_sector).and_then(|sectors| sectors.checked_mul(512))
-        else {
+    }
+
+    /// The request that was inserted at the end of this bio now begins where the bio does.
+    fn front_merge(&mut self, record: &Record) {
+        let behind = record.sector.wrapping_add(record.len_bytes / 512);
+        if let Some(ns) = self.inserted.remove(Key::place(record.device, behind)) {
+            self.inserted.insert(key(record), ns);
+        }
+    }
+
+    /// Learns from a remap where a partition begins on its disk.
+    ///
+    /// A stacked device has another driver, and so another major number, than what it maps to, and it may map
+    /// to many places; a partition has that of its disk, and maps to one.
+    pub fn remap(&mut self, from: DeviceId, from_sector: u64, record: &Record, names: &mut Names) {
+        let Some(sectors) = record.sector.checked_sub(from_sector).filter(|_| from != record.device) else {
             return;
         };
-        if let Some(disk) = names.device_mut(record.device) {
-            // A stacked device maps its blocks to many places of a disk; a partition to one.
-            disk.partitions.push((name, start));
-            disk.partitions.sort_by_key(|partition| partition.1);
+        let start = sectors.saturating_mul(512);
+        match self.remaps.entry((from, record.device)) {
+            Entry::Occupied(mut known) => {
+                if matches!(known.get(), Remap::At(at) if *at != start) {
+                    known.insert(Remap::Scattered);
+                    set_partition(names, from, record.device, None);
+                }
+            }
+            Entry::Vacant(unknown) => {
+                unknown.insert(Remap::At(start));
+                set_partition(names, from, record.device, Some(start));
+            }
         }
     }
 
     /// Moves finished events into the batch, oldest first, until one still waits.
+    #[inline]
     pub fn drain(&mut self, batch: &mut Batch, most: usize, info: &mut SourceInfo) {
-        while batch.len() < most {
-            let Some(front) = self.waiting.front() else { return };
-            if !front.done {
-                if self.waiting.len() <= WAITING_MAX {
-                    return;
-                }
-                self.give_up_front();
-            }
-            self.pop_front(batch, info);
-        }
+        self.pending.drain(batch, most, &mut info.counts);
     }
 
     /// Moves everything into the batch that is left at the end of the source; call until nothing comes.
     pub fn drain_rest(&mut self, batch: &mut Batch, most: usize, info: &mut SourceInfo) {
-        while batch.len() < most && !self.waiting.is_empty() {
-            self.pop_front(batch, info);
-        }
-    }
-
-    fn pop_front(&mut self, batch: &mut Batch, info: &mut SourceInfo) {
-        if let Some(front) = self.waiting.pop_front() {
-            self.first_waiting += 1;
-            if !front.done {
-                info.counts.unmatched_issues += 1;
-            }
-            batch.push(&front.event);
-        }
-    }
-
-    fn give_up_front(&mut self) {
-        let Some(front) = self.waiting.front() else { return };
-        let key = (front.event.device, front.event.start_bytes / 512, front.event.op == Op::Flush);
-        if self.by_place.get(&key) == Some(&self.first_waiting) {
-            self.by_place.remove(&key);
-            self.overdue.insert(key, front.event.time_ns);
-        }
-    }
-
-    fn issue(&mut self, record: &Record, layer: Layer) {
-        let awaited = self.timed && layer == self.completed_layer;
-        let seq = self.first_waiting + self.waiting.len() as u64;
-        let queue_ns = if layer == Layer::Request { self.inserted.remove(&key(record)) } else { None };
-        self.push(record, layer, queue_ns.map(|inserted| record.time_ns.saturating_sub(inserted)));
-        if awaited {
-            if let Some(last) = self.waiting.back_mut() {
-                last.done = false;
-                last.open_bytes = record.len_bytes;
-            }
-            if let Some(before) = self.by_place.insert(key(record), seq) {
-                self.supersede(before, seq);
-            }
-        }
-    }
-
-    /// Two issues of the same place: the first can no longer be told from the second.
-    fn supersede(&mut self, before: u64, by: u64) {
-        if before == by {
-            return;
-        }
-        if let Some(index) = before.checked_sub(self.first_waiting)
-            && let Some(old) = self.waiting.get_mut(usize::try_from(index).unwrap_or(usize::MAX))
-        {
-            old.open_bytes = 0;
-        }
-    }
-
-    fn push(&mut self, record: &Record, layer: Layer, queue_ns: Option<i64>) {
-        let has_extent = record.len_bytes > 0;
-        let mut event = Event::new(
-            record.time_ns,
-            record.device,
-            layer,
-            record.op,
-            if has_extent { record.sector.saturating_mul(512) } else { 0 },
-            record.len_bytes,
-        );
-        event.flags = record.flags;
-        event.queue_ns = queue_ns;
-        event.pid = record.pid;
-        event.comm = record.comm;
-        if record.failed {
-            event.flags |= flags::FAILED;
-        }
-        self.waiting.push_back(Waiting { event, open_bytes: 0, done: true });
-    }
-
-    fn complete(&mut self, record: &Record, info: &mut SourceInfo) {
-        let key = key(record);
-        let Some(&seq) = self.by_place.get(&key) else {
-            match self.overdue.remove(&key) {
-                Some(issued_ns) => {
-                    info.counts.late_completions += 1;
-                    let late_ns = record.time_ns.saturating_sub(issued_ns);
-                    info.counts.late_ns_max = info.counts.late_ns_max.max(late_ns);
-                }
-                None => info.counts.unmatched_completions += 1,
-            }
-            return;
-        };
-        self.by_place.remove(&key);
-        let index = usize::try_from(seq.wrapping_sub(self.first_waiting)).unwrap_or(usize::MAX);
-        let Some(waiting) = self.waiting.get_mut(index) else { return };
-        if record.len_bytes < waiting.open_bytes && record.len_bytes > 0 {
-            // The rest of it completes later, under the sector at which it begins.
-            waiting.open_bytes -= record.len_bytes;
-            self.by_place.insert((key.0, key.1 + record.len_bytes / 512, key.2), seq);
-            return;
-        }
-        waiting.done = true;
-        waiting.event.device_ns = Some(record.time_ns.saturating_sub(waiting.event.time_ns).max(0));
-        if record.failed {
-            waiting.event.flags |= flags::FAILED;
-        }
-    }
-
-    /// A requeued request is issued again under the same sector: the first issue is withdrawn.
-    fn requeue(&mut self, record: &Record) {
-        if let Some(seq) = self.by_place.remove(&key(record)) {
-            let index = usize::try_from(seq.wrapping_sub(self.first_waiting)).unwrap_or(usize::MAX);
-            if let Some(waiting) = self.waiting.get_mut(index) {
-                waiting.done = true;
-            }
-        }
+        self.pending.drain_rest(batch, most, &mut info.counts);
     }
 }
 
+fn event(record: &Record, layer: Layer) -> Event {
+    let start = if record.len_bytes > 0 { record.sector.saturating_mul(512) } else { 0 };
+    let mut event = Event::new(record.time_ns, record.device, layer, record.op, start, record.len_bytes);
+    event.flags = record.flags | if record.failed { flags::FAILED } else { 0 };
+    event.pid = record.pid;
+    event.comm = record.comm;
+    event.cgroup = record.cgroup;
+    event
+}
+
 fn key(record: &Record) -> Key {
-    // A flush has no place of its own; the driver may report any sector for it.
-    if record.op == Op::Flush || record.len_bytes == 0 {
-        (record.device, 0, true)
-    } else {
-        (record.device, record.sector, false)
+    if record.op == Op::Flush { Key::flush(record.device) } else { Key::place(record.device, record.sector) }
+}
+
+/// Puts a partition of a disk in its place among the others, or takes it away.
+fn set_partition(names: &mut Names, from: DeviceId, disk: DeviceId, start: Option<u64>) {
+    let name_of = |id: DeviceId| names.devices().get(id as usize).map(|device| device.name.clone());
+    let (Some(from), Some(disk_name)) = (name_of(from), name_of(disk)) else { return };
+    if major(&from) != major(&disk_name) {
+        return;
     }
+    let Some(disk) = names.device_mut(disk) else { return };
+    disk.partitions.retain(|(name, _)| *name != from);
+    disk.partitions.extend(start.map(|start| (from, start)));
+    disk.partitions.sort_by_key(|partition| partition.1);
+}
+
+fn major(device: &str) -> &str {
+    device.split_once(',').map_or(device, |(major, _)| major)
 }
 
 fn no_latency_reason(present: Present, from_completions: bool) -> String {

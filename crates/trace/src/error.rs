@@ -12,6 +12,8 @@ pub enum Place {
     Line(u64),
     /// Byte, counted from 0.
     Byte(u64),
+    /// Row of a table, counted from 0.
+    Row(u64),
 }
 
 impl fmt::Display for Place {
@@ -19,6 +21,7 @@ impl fmt::Display for Place {
         match self {
             Place::Line(line) => write!(f, "line {line}"),
             Place::Byte(byte) => write!(f, "byte {byte}"),
+            Place::Row(row) => write!(f, "row {row}"),
         }
     }
 }
@@ -131,6 +134,14 @@ pub enum Error {
         /// Name of the format.
         format: &'static str,
     },
+    /// No writer for what was asked.
+    #[error("no trace format to write is known for {found}; expected one of: {known}")]
+    NoSuchTarget {
+        /// The name or path given.
+        found: String,
+        /// Names of the formats, with their extensions.
+        known: String,
+    },
     /// A trace could not be written.
     #[error("cannot write {path}")]
     Write {
@@ -138,6 +149,26 @@ pub enum Error {
         path: String,
         /// What the system said.
         source: io::Error,
+    },
+    /// A Parquet file of other things.
+    #[error("{path} is Parquet, but no trace of plumb: found {found}, expected {expected}")]
+    NoTrace {
+        /// File as the user named it.
+        path: String,
+        /// Columns or the type that stand there.
+        found: String,
+        /// Column or type that should stand there.
+        expected: String,
+    },
+    /// A Parquet trace of a version that is not known yet.
+    #[error("{path} has schema version {found}, expected {expected} or older; a newer plumb reads it")]
+    NewerSchema {
+        /// File as the user named it.
+        path: String,
+        /// Version that stands there.
+        found: String,
+        /// Newest version that is known.
+        expected: u32,
     },
     /// The Parquet library refused the file.
     #[error("{path} cannot be read as Parquet")]

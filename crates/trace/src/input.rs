@@ -64,7 +64,7 @@ impl Input {
             return Err(Error::Empty { path: input.path });
         }
         let gzip = magic.starts_with(&[0x1f, 0x8b]);
-        let zstd = magic == [0x28, 0xb5, 0x2f, 0xfd];
+        let zstd = magic.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
         if !gzip && !zstd {
             return Ok(input);
         }
@@ -107,6 +107,13 @@ impl Input {
         Ok(&self.buffer[self.start..self.end])
     }
 
+    /// What [`Input::peek`] has brought and nobody has taken yet; never reads.
+    #[inline]
+    #[must_use]
+    pub fn shown(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
     /// Whether the bytes that [`Input::peek`] shows are the last ones.
     #[must_use]
     pub fn is_last(&self) -> bool {
@@ -114,6 +121,7 @@ impl Input {
     }
 
     /// Takes bytes that [`Input::peek`] has shown.
+    #[inline]
     pub fn consume(&mut self, bytes: usize) {
         debug_assert!(bytes <= self.end - self.start, "only what was shown can be taken");
         self.start += bytes;
@@ -132,7 +140,8 @@ impl Input {
             self.end -= self.start;
             self.start = 0;
         }
-        let room = want.max(READ_BYTES);
+        // What is left grows twofold, so that a long line does not come in by single bytes.
+        let room = want.max(READ_BYTES).max(2 * self.end);
         if self.buffer.len() < room {
             self.buffer.resize(room, 0);
         }

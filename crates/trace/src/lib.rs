@@ -6,26 +6,34 @@
 
 #![forbid(unsafe_code)]
 
+pub mod ahead;
 pub mod batch;
 pub mod blk;
 pub mod error;
 pub mod format;
 pub mod input;
+pub mod locale;
 pub mod names;
 pub mod number;
 pub mod op;
 pub mod open;
 pub mod order;
+pub mod parquet;
+pub mod pending;
 pub mod reader;
+pub mod scan;
 pub mod source;
+pub mod table;
 pub mod text;
+pub mod tool;
+pub mod write;
 
 pub use batch::{Batch, Event, UNKNOWN_NS, UNKNOWN_PID};
 pub use error::{Damage, Error, Place};
 pub use names::{Device, DeviceId, NameId, Names};
 pub use op::{Layer, Op, flags};
 pub use reader::{
-    AlignTotals, Bucket, Distribution, Fill, LayerChoice, Measured, ReadOptions, Reader, ResidueRow,
+    AlignTotals, Bucket, Columns, Distribution, Fill, LayerChoice, Measured, ReadOptions, Reader, ResidueRow,
     ResidueTable,
 };
 pub use source::{Clock, Counts, Latency, SourceInfo};

@@ -1,5 +1,45 @@
 //! Numbers in text, straight from bytes. Exact: a decimal fraction never goes through a float.
 
+/// The number that a text begins with and how many digits it has (0 without any); `None` above `u64`.
+///
+/// Eight digits are looked at in one step: which bytes are digits and what they are worth comes out of a few
+/// operations on a word of 64 bits.
+#[inline]
+#[must_use]
+pub fn leading_digits(text: &[u8]) -> Option<(u64, usize)> {
+    const POWERS: [u64; 9] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+    let mut value = 0u64;
+    let mut at = 0;
+    while let Some(chunk) = text.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        let word = u64::from_le_bytes(*chunk) ^ 0x3030_3030_3030_3030;
+        let others = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
+        let digits = (others.trailing_zeros() / 8) as usize;
+        if digits == 0 {
+            return Some((value, at));
+        }
+        let worth = worth_of_digits(word << (64 - 8 * digits));
+        value = value.checked_mul(POWERS[digits])?.checked_add(worth)?;
+        at += digits;
+        if digits < 8 {
+            return Some((value, at));
+        }
+    }
+    while let Some(digit) = text.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit <= 9) {
+        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+        at += 1;
+    }
+    Some((value, at))
+}
+
+/// The value of eight digits (0 to 9, not letters), the lowest byte being the first: neighbours are joined
+/// to pairs, pairs to fours, fours to the eight.
+#[inline]
+fn worth_of_digits(digits: u64) -> u64 {
+    let pairs = (digits & 0x000f_000f_000f_000f) * 10 + (digits >> 8 & 0x000f_000f_000f_000f);
+    let fours = (pairs & 0x0000_00ff_0000_00ff) * 100 + (pairs >> 16 & 0x0000_00ff_0000_00ff);
+    (fours & 0xffff) * 10_000 + (fours >> 32)
+}
+
 /// A whole number without sign; `None` for anything else or above `u64`.
 #[must_use]
 pub fn parse_u64(text: &[u8]) -> Option<u64> {
@@ -91,6 +131,21 @@ mod tests {
         assert_eq!(parse_i64(b"9223372036854775808"), None);
         assert_eq!(parse_hex(b"0xFFFFFFFFFFFFFFFF"), Some(u64::MAX));
         assert_eq!(parse_hex(b"0x"), None);
+    }
+
+    #[test]
+    fn leading_digits_stop_at_the_first_other_byte() {
+        for digits in 0..=20usize {
+            let number = &"12345678901234567890"[..digits];
+            for after in ["", ",", ",12345678", "x", ":", "/", "\u{e9}9999999"] {
+                let expected = if digits == 0 { 0 } else { number.parse().unwrap() };
+                let text = format!("{number}{after}");
+                assert_eq!(leading_digits(text.as_bytes()), Some((expected, digits)), "{text}");
+            }
+        }
+        assert_eq!(leading_digits(b"18446744073709551615,"), Some((u64::MAX, 20)));
+        assert_eq!(leading_digits(b"18446744073709551616,"), None);
+        assert_eq!(leading_digits(b"99999999999999999999999999"), None);
     }
 
     #[test]

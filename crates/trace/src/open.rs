@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, shown};
+use crate::format::blktrace::{self, set};
 use crate::format::{FORMATS, Format, known_names};
 use crate::input::{Input, SNIFF_BYTES};
 use crate::order::Ordered;
@@ -11,14 +12,55 @@ use crate::reader::{ReadOptions, Reader, Sniff};
 /// One recording: the unit within which streams and order have a meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// As the user named it.
+    /// As the user named it; `DIR/NAME` for several files of CPUs.
     pub path: PathBuf,
+    /// The files that record one CPU each; empty where the path itself is the file.
+    pub files: Vec<PathBuf>,
 }
 
-/// Takes what the user named apart into recordings.
+/// Takes what the user named apart into recordings: a directory into those of blktrace in it, `DIR/NAME` into
+/// its files `NAME.blktrace.CPU`, and such files, named one by one, into those that belong together.
 #[must_use]
 pub fn pieces(paths: &[PathBuf]) -> Vec<Piece> {
-    paths.iter().map(|path| Piece { path: path.clone() }).collect()
+    let mut pieces: Vec<Piece> = Vec::new();
+    for path in paths {
+        let files = if path.is_dir() {
+            set::files_in(path).into_iter().map(|(recording, _, file)| (recording, file)).collect()
+        } else if let Some((recording, _)) = set::file_of_cpu(path) {
+            vec![(recording, path.clone())]
+        } else if path.exists() {
+            Vec::new()
+        } else {
+            set::files_of(path).into_iter().map(|file| (path.clone(), file)).collect::<Vec<_>>()
+        };
+        if files.is_empty() {
+            pieces.push(Piece { path: path.clone(), files: Vec::new() });
+        }
+        for (recording, file) in files {
+            add(&mut pieces, recording, file);
+        }
+    }
+    for piece in &mut pieces {
+        if let [file] = &piece.files[..] {
+            piece.path.clone_from(file);
+        }
+    }
+    pieces
+}
+
+/// Adds a file to its recording, unless the file of its CPU is already there.
+fn add(pieces: &mut Vec<Piece>, recording: PathBuf, file: PathBuf) {
+    let cpu_of = |file: &Path| set::file_of_cpu(file).map(|(_, cpu)| cpu);
+    let found = pieces.iter_mut().find(|piece| !piece.files.is_empty() && piece.path == recording);
+    match found {
+        None => pieces.push(Piece { path: recording, files: vec![file] }),
+        Some(piece) => {
+            if piece.files.iter().all(|known| cpu_of(known) != cpu_of(&file)) {
+                piece.files.push(file);
+                piece.files.sort_by_key(|file| cpu_of(file));
+            }
+        }
+    }
 }
 
 /// Opens a recording.
@@ -26,7 +68,12 @@ pub fn pieces(paths: &[PathBuf]) -> Vec<Piece> {
 /// # Errors
 /// When it cannot be opened, is empty, or its format is unknown, refused or not what was asked.
 pub fn open(piece: &Piece, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
-    open_input(Input::open(&piece.path)?, options)
+    let as_blktrace = options.format.as_deref().is_none_or(|name| name == blktrace::FORMAT.name);
+    if piece.files.is_empty() || !as_blktrace {
+        return open_input(Input::open(&piece.path)?, options);
+    }
+    let reader = blktrace::reader::open_files(&piece.path, &piece.files, options)?;
+    Ok(Box::new(Ordered::new(reader)))
 }
 
 /// Opens a recording whose bytes are at hand.
@@ -68,8 +115,8 @@ fn sniff(input: &mut Input) -> Result<&'static Format, Error> {
     }
 }
 
-/// Whether a path is that of an existing file or standard input.
+/// Whether a path is standard input, that of an existing file, or the `DIR/NAME` of files of blktrace.
 #[must_use]
 pub fn exists(path: &Path) -> bool {
-    path == Path::new("-") || path.exists()
+    path == Path::new("-") || path.exists() || !set::files_of(path).is_empty()
 }

@@ -29,6 +29,39 @@ impl LayerChoice {
     }
 }
 
+/// Which of the columns that a batch may leave empty are wanted. A reader that can do so does not even decode
+/// the others; any reader may fill them all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Columns {
+    /// Insert to issue.
+    pub queue_ns: bool,
+    /// Issue to complete.
+    pub device_ns: bool,
+    /// Process.
+    pub pid: bool,
+    /// Command.
+    pub comm: bool,
+    /// Control group.
+    pub cgroup: bool,
+    /// File.
+    pub file: bool,
+}
+
+impl Columns {
+    /// Everything.
+    pub const ALL: Columns =
+        Columns { queue_ns: true, device_ns: true, pid: true, comm: true, cgroup: true, file: true };
+
+    /// What a profile is made of: no control groups and no files.
+    pub const PROFILE: Columns = Columns { cgroup: false, file: false, ..Columns::ALL };
+}
+
+impl Default for Columns {
+    fn default() -> Columns {
+        Columns::ALL
+    }
+}
+
 /// How a trace is to be read.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
@@ -36,6 +69,8 @@ pub struct ReadOptions {
     pub layer: LayerChoice,
     /// Name of the format; `None` finds it out from the content.
     pub format: Option<String>,
+    /// Which optional columns.
+    pub columns: Columns,
 }
 
 /// A row of an already counted residue table.

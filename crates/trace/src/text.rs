@@ -6,11 +6,14 @@ use crate::batch::{BATCH_EVENTS, Batch, Event};
 use crate::error::{Damage, Error, Place, shown};
 use crate::input::Input;
 use crate::names::Names;
-use crate::reader::{Fill, Reader};
+use crate::reader::{Fill, LayerChoice, ReadOptions, Reader};
 use crate::source::SourceInfo;
 
 /// No line of any format comes near this; a longer one is not text of ours.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
+
+/// Some programs of Windows put it before a text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// After so many damaged lines without a good one the rest is given up.
 const DAMAGED_IN_A_ROW_MAX: u64 = 1000;
@@ -54,6 +57,7 @@ impl Sink {
     }
 
     /// Hands an event on.
+    #[inline]
     pub fn push(&mut self, event: &Event) {
         self.batch.push(event);
     }
@@ -120,67 +124,77 @@ pub struct TextReader<F> {
     input: Input,
     format: F,
     sink: Sink,
-    line_number: u64,
-    damaged_in_a_row: u64,
-    good_lines: u64,
+    lines: Lines,
     ended: bool,
+}
+
+/// Opens a reader of lines for a source of one layer, the one that `info` names.
+///
+/// # Errors
+/// When another layer was asked for.
+pub fn open_lines<F: LineFormat + 'static>(
+    input: Input,
+    options: &ReadOptions,
+    format: F,
+    info: SourceInfo,
+) -> Result<Box<dyn Reader>, Error> {
+    if let (LayerChoice::Only(asked), Some(&present)) = (options.layer, info.layers.first())
+        && asked != present
+    {
+        return Err(Error::NoLayer { path: input.path, asked, present: present.word().to_owned() });
+    }
+    Ok(Box::new(TextReader::new(input, format, info)))
+}
+
+/// How far the lines of an input went well.
+#[derive(Default)]
+struct Lines {
+    read: u64,
+    good: u64,
+    damaged_in_a_row: u64,
 }
 
 impl<F: LineFormat> TextReader<F> {
     /// A reader that describes itself as `info`; the path is taken from the input.
     pub fn new(input: Input, format: F, mut info: SourceInfo) -> TextReader<F> {
         info.path.clone_from(&input.path);
-        TextReader {
-            input,
-            format,
-            sink: Sink::new(info),
-            line_number: 0,
-            damaged_in_a_row: 0,
-            good_lines: 0,
-            ended: false,
-        }
+        TextReader { input, format, sink: Sink::new(info), lines: Lines::default(), ended: false }
     }
 
     fn read_lines(&mut self) -> Result<(), Error> {
-        while self.sink.batch.len() < BATCH_EVENTS {
-            let line_bytes = match self.find_line()? {
-                Some(bytes) => bytes,
-                None => return self.finish(),
-            };
-            let (shown_bytes, taken) = line_bytes;
-            let line = &self.input.peek(taken)?[..shown_bytes];
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
-            self.line_number += 1;
-            if !line.is_empty() {
-                self.sink.info.counts.records += 1;
-                match self.format.line(line, &mut self.sink) {
-                    Ok(()) => {
-                        self.good_lines += 1;
-                        self.damaged_in_a_row = 0;
-                    }
-                    Err(error) => self.damaged(error)?,
-                }
+        while self.sink.batch.len() < BATCH_EVENTS && !self.ended {
+            let Some(bytes) = self.find_lines()? else { return self.finish() };
+            let shown = &self.input.peek(bytes)?[..bytes];
+            let mut taken = 0;
+            let mut outcome = Ok(());
+            while outcome.is_ok() && taken < bytes && self.sink.batch.len() < BATCH_EVENTS {
+                let rest = &shown[taken..];
+                let line = &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())];
+                taken += (line.len() + 1).min(rest.len());
+                outcome = self.lines.read(line, &mut self.format, &mut self.sink);
             }
             self.input.consume(taken);
+            self.ended |= outcome.is_err();
+            outcome?;
         }
         Ok(())
     }
 
-    /// Length of the next line without and with its end; `None` at the end of the input.
-    fn find_line(&mut self) -> Result<Option<(usize, usize)>, Error> {
+    /// How many of the next bytes are whole lines, at least one; `None` at the end of the input.
+    fn find_lines(&mut self) -> Result<Option<usize>, Error> {
         let mut want = 1;
         let mut looked = 0;
         loop {
             let shown = self.input.peek(want)?;
-            if let Some(at) = memchr::memchr(b'\n', &shown[looked..]) {
-                return Ok(Some((looked + at, looked + at + 1)));
+            if let Some(at) = memchr::memrchr(b'\n', &shown[looked..]) {
+                return Ok(Some(looked + at + 1));
             }
             let length = shown.len();
             if length > LINE_BYTES_MAX {
                 return Err(self.line_too_long());
             }
             if self.input.is_last() {
-                return Ok(if length == 0 { None } else { Some((length, length)) });
+                return Ok(if length == 0 { None } else { Some(length) });
             }
             looked = length;
             want = length + 1;
@@ -190,7 +204,7 @@ impl<F: LineFormat> TextReader<F> {
     fn line_too_long(&mut self) -> Error {
         self.ended = true;
         let damage = Damage {
-            place: Place::Line(self.line_number + 1),
+            place: Place::Line(self.lines.read + 1),
             found: format!("a line of more than {LINE_BYTES_MAX} bytes"),
             expected: format!("lines of {}", self.sink.info.format),
         };
@@ -198,31 +212,52 @@ impl<F: LineFormat> TextReader<F> {
         Error::Malformed { path: self.input.path.clone(), damage }
     }
 
-    fn damaged(&mut self, error: LineError) -> Result<(), Error> {
-        let damage = Damage {
-            place: Place::Line(self.line_number),
-            found: error.found,
-            expected: error.expected.to_owned(),
-        };
-        self.sink.info.damage(damage.clone());
-        self.damaged_in_a_row += 1;
-        if self.damaged_in_a_row < DAMAGED_IN_A_ROW_MAX {
-            return Ok(());
-        }
-        self.ended = true;
-        Err(Error::Malformed { path: self.input.path.clone(), damage })
-    }
-
     fn finish(&mut self) -> Result<(), Error> {
         self.ended = true;
         self.format.end(&mut self.sink);
         let first = self.sink.info.damages.first();
         match first {
-            Some(damage) if self.good_lines == 0 => {
+            Some(damage) if self.lines.good == 0 => {
                 Err(Error::Malformed { path: self.input.path.clone(), damage: damage.clone() })
             }
             _ => Ok(()),
         }
+    }
+}
+
+impl Lines {
+    /// Has one line understood, without its `\n`, and keeps count.
+    #[inline]
+    fn read(&mut self, line: &[u8], format: &mut impl LineFormat, sink: &mut Sink) -> Result<(), Error> {
+        let mut line = line.strip_suffix(b"\r").unwrap_or(line);
+        self.read += 1;
+        if self.read == 1 {
+            line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        }
+        if line.is_empty() {
+            return Ok(());
+        }
+        sink.info.counts.records += 1;
+        match format.line(line, sink) {
+            Ok(()) => {
+                self.good += 1;
+                self.damaged_in_a_row = 0;
+                Ok(())
+            }
+            Err(error) => self.damaged(error, sink),
+        }
+    }
+
+    #[cold]
+    fn damaged(&mut self, error: LineError, sink: &mut Sink) -> Result<(), Error> {
+        let damage =
+            Damage { place: Place::Line(self.read), found: error.found, expected: error.expected.to_owned() };
+        sink.info.damage(damage.clone());
+        self.damaged_in_a_row += 1;
+        if self.damaged_in_a_row < DAMAGED_IN_A_ROW_MAX {
+            return Ok(());
+        }
+        Err(Error::Malformed { path: sink.info.path.clone(), damage })
     }
 }
 
@@ -231,11 +266,11 @@ impl<F: LineFormat> Reader for TextReader<F> {
         batch.clear();
         if !self.ended {
             let outcome = self.read_lines();
-            let failed = outcome.is_err();
-            self.sink.stop_on(outcome, &mut self.ended)?;
-            if failed {
+            if outcome.is_err() {
+                // What a format still holds back was read before the error and stays.
                 self.format.end(&mut self.sink);
             }
+            self.sink.stop_on(outcome, &mut self.ended)?;
         }
         Ok(self.sink.next_fill(batch))
     }
@@ -291,7 +326,9 @@ pub fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// The first lines of what a sniffer sees that are whole: all of them at the end of the input.
 pub fn whole_lines(prefix: &[u8], complete: bool) -> impl Iterator<Item = &[u8]> {
     let end = if complete { prefix.len() } else { memchr::memrchr(b'\n', prefix).map_or(0, |at| at + 1) };
-    prefix[..end]
+    let text = &prefix[..end];
+    text.strip_prefix(BYTE_ORDER_MARK)
+        .unwrap_or(text)
         .split(|&byte| byte == b'\n')
         .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
         .filter(|line| !line.is_empty())

@@ -13,7 +13,7 @@ use crate::format::Format;
 use crate::input::{Input, SNIFF_BYTES};
 use crate::number::{parse_i64, parse_u64};
 use crate::op::parse_rwbs;
-use crate::reader::{LayerChoice, ReadOptions, Reader, Sniff};
+use crate::reader::{ReadOptions, Reader, Sniff};
 use crate::source::{Clock, SourceInfo};
 use crate::text::{LineError, LineFormat, Sink, TextReader, sniff_lines, whole_lines, words};
 use crate::{batch::BATCH_EVENTS, error::Error};
@@ -54,7 +54,7 @@ struct RawRecord<'line> {
 const ACTIONS: [(&str, Action); 20] = [
     ("Q", Action::Queue),
     ("M", Action::Other),
-    ("F", Action::Other),
+    ("F", Action::FrontMerge),
     ("G", Action::Other),
     ("S", Action::Other),
     ("R", Action::Requeue),
@@ -142,10 +142,19 @@ fn parse_place<'line>(
     bracketed(line, record);
     let Some(first) = fields.next() else { return Ok(None) };
     let Some(sector) = parse_u64(first) else {
-        // Plug and unplug have the letter N and no place; a bare flush has only the bracket.
+        // Plug and unplug have the letter N and no place; a bare flush has only the bracket. The completion
+        // of a command that an application wrote itself shows the command.
+        if first.starts_with(b"(") {
+            record.action = Action::Other;
+        }
         return Ok(None);
     };
     let sign = fields.next();
+    if sign.is_some_and(|sign| sign.starts_with(b"(")) {
+        // `BYTES (CDB)` of a command that an application wrote itself.
+        record.action = Action::Other;
+        return Ok(None);
+    }
     record.sector = sector;
     if sign != Some(b"+") {
         return Ok(None);
@@ -184,8 +193,8 @@ fn bracketed<'line>(line: &'line [u8], record: &mut RawRecord<'line>) {
 
 /// Lines that blkparse prints around the events.
 fn is_around(line: &[u8]) -> bool {
-    !line.iter().find(|byte| !matches!(byte, b' ' | b'\t')).is_some_and(u8::is_ascii_digit)
-        || !words(line).next().is_some_and(|word| memchr::memchr(b',', word).is_some())
+    !line.trim_ascii_start().first().is_some_and(u8::is_ascii_digit)
+        || words(line).next().is_none_or(|word| memchr::memchr(b',', word).is_none())
 }
 
 fn sniff(prefix: &[u8], complete: bool) -> Sniff {
@@ -214,12 +223,7 @@ fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Erro
     }
     let mut info =
         SourceInfo { format: FORMAT.name, verified: true, clock: Clock::Start, ..SourceInfo::default() };
-    if let LayerChoice::Only(asked) = options.layer
-        && !present.layers().contains(&asked)
-    {
-        let present = present.layers().iter().map(|layer| layer.word()).collect::<Vec<_>>().join(", ");
-        return Err(Error::NoLayer { path: input.path, asked, present });
-    }
+    present.check(options.layer, &input.path)?;
     let events = BlockEvents::new(present, options.layer, None, &mut info);
     Ok(Box::new(TextReader::new(input, Blkparse { events }, info)))
 }
@@ -244,6 +248,7 @@ impl LineFormat for Blkparse {
             flags,
             pid: raw.pid,
             comm: sink.names.word(&String::from_utf8_lossy(raw.comm)),
+            cgroup: None,
             failed: raw.failed,
         };
         if let Some((from, sector)) = line.remap {

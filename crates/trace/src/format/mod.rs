@@ -4,8 +4,30 @@ use crate::error::Error;
 use crate::input::Input;
 use crate::reader::{ReadOptions, Reader, Sniff};
 
+pub mod alibaba;
+pub mod align_d;
+pub mod bcc_biosnoop;
 pub mod blkparse;
+pub mod blktrace;
+pub mod bpftrace_biosnoop;
+pub mod disksim;
+pub mod dtrace_iosnoop;
+pub mod etw;
+pub mod fio_iolog;
+pub mod ftrace;
+pub mod msr;
+pub mod oracle_general;
+pub mod parquet;
+pub mod perftools_iosnoop;
+pub mod quantize;
+pub mod residue;
+pub mod spc;
+pub mod systor;
+pub mod tencent;
+pub mod tnfdump;
 pub mod vscsi;
+pub mod vscsistats;
+pub mod xperf;
 
 /// A trace format: how it is recognised and read.
 pub struct Format {
@@ -20,11 +42,37 @@ pub struct Format {
     /// Asks whether the first bytes are of this format; the flag says that they are the whole input.
     pub sniff: fn(&[u8], bool) -> Sniff,
     /// Opens a reader.
+    #[allow(clippy::type_complexity)]
     pub open: fn(Input, &ReadOptions) -> Result<Box<dyn Reader>, Error>,
 }
 
 /// All formats, the most distinctive first: where two say yes the earlier one is taken.
-pub static FORMATS: &[&Format] = &[&vscsi::FORMAT, &blkparse::FORMAT];
+pub static FORMATS: &[&Format] = &[
+    &parquet::FORMAT,
+    &blktrace::FORMAT,
+    &vscsi::FORMAT,
+    &fio_iolog::FORMAT,
+    &residue::FORMAT,
+    &align_d::FORMAT,
+    &vscsistats::FORMAT,
+    &etw::FORMAT,
+    &xperf::FORMAT,
+    &tnfdump::FORMAT,
+    &dtrace_iosnoop::FORMAT,
+    &bcc_biosnoop::FORMAT,
+    &bpftrace_biosnoop::FORMAT,
+    &perftools_iosnoop::FORMAT,
+    &blkparse::FORMAT,
+    &ftrace::FORMAT,
+    &quantize::FORMAT,
+    &msr::FORMAT,
+    &systor::FORMAT,
+    &alibaba::FORMAT,
+    &spc::FORMAT,
+    &tencent::FORMAT,
+    &disksim::FORMAT,
+    &oracle_general::FORMAT,
+];
 
 /// The names of all formats, for messages.
 #[must_use]

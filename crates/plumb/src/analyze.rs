@@ -1,0 +1,130 @@
+//! `plumb analyze`: from traces to findings.
+
+use std::io::{IsTerminal, Write};
+
+use plumb_diagnose::{Analysis, Diagnosis, Questions, analyze, diagnose};
+use plumb_profile::{Profile, Settings, codec};
+use plumb_report::text::Color;
+use plumb_report::{Report, Section, html, json, text};
+
+use crate::cli::{Analyze, ColorChoice};
+use crate::collect::{Collected, collect};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output;
+
+/// Runs the command.
+///
+/// # Errors
+/// When nothing could be read, or what was asked for could not be written.
+pub fn run(args: &Analyze) -> Result<Exit, Failure> {
+    let questions = questions(args);
+    let settings = Settings { modulus_bytes: questions.modulus_bytes() };
+    let mut collected = collect(&args.files, &args.select, &settings);
+    let failures = std::mem::take(&mut collected.failures);
+    if collected.saved.sources.is_empty() {
+        return Err(fail(failures));
+    }
+    failures.iter().for_each(Failure::print);
+    collected.partial |= !failures.is_empty();
+
+    let profiles: Vec<&Profile> = collected
+        .saved
+        .profiles
+        .iter()
+        .filter(|profile| args.select.device.is_empty() || args.select.device.contains(&profile.device))
+        .collect();
+    let analyses: Vec<Analysis> =
+        profiles.iter().map(|profile| analyze(profile, args.select.part(), &questions)).collect();
+    let mut diagnosis = Diagnosis::default();
+    for (profile, analysis) in profiles.iter().zip(&analyses) {
+        diagnosis.absorb(diagnose(profile, analysis, &questions));
+    }
+    write_outputs(args, &collected, &profiles, &analyses, &diagnosis)?;
+    let usage = failures.iter().any(|failure| failure.exit() == Exit::Usage);
+    Ok(if usage { Exit::Usage } else { exit_of(args, &collected, &analyses, &diagnosis) })
+}
+
+fn questions(args: &Analyze) -> Questions {
+    Questions {
+        grids: args.grid.clone(),
+        chunk: args.chunk,
+        members: args.members,
+        record: args.record,
+        shift_bytes: args.shift,
+    }
+}
+
+/// The failure to end with when nothing could be read: the others are printed.
+fn fail(mut failures: Vec<Failure>) -> Failure {
+    let last = failures.pop().unwrap_or_else(|| Failure::unknown("nothing to analyze"));
+    failures.iter().for_each(Failure::print);
+    last
+}
+
+fn write_outputs(
+    args: &Analyze,
+    collected: &Collected,
+    profiles: &[&Profile],
+    analyses: &[Analysis],
+    diagnosis: &Diagnosis,
+) -> Result<(), Failure> {
+    let sources: Vec<String> = collected.saved.sources.iter().cloned().collect();
+    let notes: Vec<String> = collected.saved.notes.iter().cloned().collect();
+    let names: Vec<String> = args.files.iter().map(|file| file.display().to_string()).collect();
+    let sections =
+        profiles.iter().zip(analyses).map(|(profile, analysis)| Section { profile, analysis }).collect();
+    let report = Report {
+        title: names.join(" "),
+        version: env!("CARGO_PKG_VERSION"),
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        sources: &sources,
+        notes: &notes,
+        sections,
+        diagnosis,
+    };
+    if let Some(path) = &args.html {
+        output::write_file(path, html::html(&report).as_bytes())?;
+    }
+    if let Some(path) = &args.save {
+        let bytes = codec::encode(&collected.saved).map_err(|error| Failure::failed(&error))?;
+        output::write_file(path, &bytes)?;
+    }
+    let shown = if args.json {
+        json::analyze(&report, &collected.infos).map_err(|error| Failure::failed(&error))? + "\n"
+    } else {
+        text::text(&report, color(args.color))
+    };
+    output::print(&shown)
+}
+
+fn color(choice: ColorChoice) -> Color {
+    let wanted = match choice {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+    };
+    if wanted { Color::Always } else { Color::Never }
+}
+
+fn exit_of(args: &Analyze, collected: &Collected, analyses: &[Analysis], diagnosis: &Diagnosis) -> Exit {
+    if diagnosis.worst().is_some_and(|worst| args.fail_on.covers(worst)) {
+        return Exit::Findings;
+    }
+    let nothing_seen = analyses.iter().all(|analysis| analysis.ios == 0);
+    if collected.partial || nothing_seen || !diagnosis.unknown.is_empty() || what_if_unknown(analyses) {
+        return Exit::Unknown;
+    }
+    std::io::stdout().flush().ok();
+    Exit::Clean
+}
+
+/// Whether a layout was asked about and the answer is unknown or refused.
+fn what_if_unknown(analyses: &[Analysis]) -> bool {
+    analyses.iter().any(|analysis| {
+        let asked = &analysis.what_if;
+        asked.shifted.iter().any(|shifted| shifted.tally.is_err())
+            || matches!(&asked.striped, Some(Err(_)))
+            || matches!(&asked.recorded, Some(Err(_)))
+    })
+}

@@ -1,0 +1,202 @@
+//! What may be typed. Help, manual pages and completions are made from here and from nowhere else.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use plumb_diagnose::Severity;
+use plumb_geometry::{Bytes, Grid, GridKind, parse_grid, parse_range, parse_shift};
+use plumb_trace::{Layer, Op};
+
+use crate::moment::Moment;
+
+/// Finds the I/O that does not fit the storage beneath it, and shows what that costs.
+#[derive(Debug, Parser)]
+#[command(name = "plumb", version, propagate_version = true, disable_help_subcommand = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Read traces of any known format: which I/O does not fit, by how much, at which offset
+    Analyze(Box<Analyze>),
+    /// Write a trace in another format
+    Convert(Convert),
+    /// Write manual pages or shell completions
+    #[command(hide = true)]
+    Generate(Generate),
+}
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// From which severity on findings make the command fail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// Any finding
+    Note,
+    /// Warnings and worse
+    #[default]
+    Warning,
+    /// Only critical ones
+    Critical,
+    /// Never
+    None,
+}
+
+impl FailOn {
+    /// Whether a finding of this severity makes the command fail.
+    #[must_use]
+    pub fn covers(self, severity: Severity) -> bool {
+        match self {
+            FailOn::Note => true,
+            FailOn::Warning => severity >= Severity::Warning,
+            FailOn::Critical => severity >= Severity::Critical,
+            FailOn::None => false,
+        }
+    }
+}
+
+/// Flags of `plumb analyze`.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes.\n\
+Exit status: 0 clean, 1 findings, 2 usage, 3 unknown or read only in part, 4 not permitted, 5 failed."
+)]
+pub struct Analyze {
+    /// Traces, saved profiles, a directory of blktrace files, or - for standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times
+    #[arg(long, value_name = "G[@O]", value_parser = grid, help_heading = "What lies beneath")]
+    pub grid: Vec<Grid>,
+    /// Chunk of a stripe: shows what it splits
+    #[arg(long, value_name = "SIZE[@O]", value_parser = boundary, help_heading = "What lies beneath")]
+    pub chunk: Option<Grid>,
+    /// Members of that stripe: shows the load of each
+    #[arg(long, value_name = "N", requires = "chunk", value_parser = clap::value_parser!(u32).range(2..=4096), help_heading = "What lies beneath")]
+    pub members: Option<u32>,
+    /// Record of a file system: shows what requests of another size move
+    #[arg(long, value_name = "SIZE[@O]", value_parser = grid, help_heading = "What lies beneath")]
+    pub record: Option<Grid>,
+    /// Move every start: shows the fit if the partition began elsewhere, for instance +1s
+    #[arg(long, value_name = "±SIZE", value_parser = shift, allow_hyphen_values = true, help_heading = "What lies beneath")]
+    pub shift: Option<i64>,
+
+    #[command(flatten)]
+    pub select: Selection,
+
+    /// Print one JSON document instead of text
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// Write a page with pictures
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub html: Option<PathBuf>,
+    /// Save the profile: a small file that answers the same questions later
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub save: Option<PathBuf>,
+    /// Severity from which the exit status is 1
+    #[arg(long, value_name = "SEVERITY", default_value = "warning", help_heading = "Output")]
+    pub fail_on: FailOn,
+    /// When to colour
+    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
+    pub color: ColorChoice,
+}
+
+/// Which I/O of a trace are meant.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Selection {
+    /// Only this device, as the trace names it; may be given several times
+    #[arg(long, value_name = "NAME", help_heading = "Which I/O")]
+    pub device: Vec<String>,
+    /// Only these operations: read, write, discard, flush, write-zeroes, other, or their letters
+    #[arg(long, value_name = "OP", value_delimiter = ',', value_parser = op, help_heading = "Which I/O")]
+    pub op: Vec<Op>,
+    /// Only this partition, by number, where the trace reveals partitions
+    #[arg(long, value_name = "N", conflicts_with = "range", help_heading = "Which I/O")]
+    pub partition: Option<u32>,
+    /// Only I/O that start in this part of the device, the end excluded: 1m-5g
+    #[arg(long, value_name = "A-B", value_parser = range, help_heading = "Which I/O")]
+    pub range: Option<(Bytes, Bytes)>,
+    /// Layer: vfs, bio or request; the lowest present when not given
+    #[arg(long, value_name = "LAYER", value_parser = layer, help_heading = "Which I/O")]
+    pub layer: Option<Layer>,
+    /// Only from this time on: 90s, 5m since the first I/O, or a UTC time
+    #[arg(long, value_name = "TIME", value_parser = Moment::parse, help_heading = "Which I/O")]
+    pub since: Option<Moment>,
+    /// Only before this time
+    #[arg(long, value_name = "TIME", value_parser = Moment::parse, help_heading = "Which I/O")]
+    pub until: Option<Moment>,
+    /// Format of the traces, when it cannot be told from their contents
+    #[arg(long, value_name = "NAME", help_heading = "Which I/O")]
+    pub format: Option<String>,
+}
+
+/// Flags of `plumb convert`.
+#[derive(Debug, Args)]
+pub struct Convert {
+    /// Trace to read, or - for standard input
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
+    /// File to write; its ending names the format: .parquet, .iolog, .csv
+    #[arg(value_name = "OUT")]
+    pub output: PathBuf,
+    /// Format to write, whatever the ending: parquet, fio-iolog, msr-csv
+    #[arg(long, value_name = "NAME")]
+    pub to: Option<String>,
+    #[command(flatten)]
+    pub select: Selection,
+}
+
+/// Flags of the hidden command that writes manual pages and completions.
+#[derive(Debug, Args)]
+pub struct Generate {
+    /// Directory to write to
+    pub directory: PathBuf,
+}
+
+fn grid(text: &str) -> Result<Grid, String> {
+    parse_grid(text).map_err(|error| error.to_string())
+}
+
+fn boundary(text: &str) -> Result<Grid, String> {
+    let grid = grid(text)?;
+    Grid::new(grid.granularity(), grid.offset(), GridKind::Boundary).map_err(|error| error.to_string())
+}
+
+fn shift(text: &str) -> Result<i64, String> {
+    parse_shift(text).map_err(|error| error.to_string())
+}
+
+fn range(text: &str) -> Result<(Bytes, Bytes), String> {
+    parse_range(text).map_err(|error| error.to_string())
+}
+
+fn op(text: &str) -> Result<Op, String> {
+    let letter = match text.as_bytes() {
+        [letter] => Op::from_letter(*letter),
+        _ => None,
+    };
+    letter.or_else(|| Op::from_word(text)).ok_or_else(|| {
+        format!(
+            "found `{text}`, expected read, write, discard, flush, write-zeroes, other or one of R W D F Z O"
+        )
+    })
+}
+
+fn layer(text: &str) -> Result<Layer, String> {
+    Layer::from_word(text).ok_or_else(|| format!("found `{text}`, expected vfs, bio or request"))
+}

@@ -1,0 +1,212 @@
+//! From files to profiles: opens what was named, reads pieces side by side, keeps what each said of itself.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use plumb_profile::codec::{self, Saved};
+use plumb_profile::profile::ProfileSet;
+use plumb_profile::{Collector, Settings};
+use plumb_trace::ahead::ReadAhead;
+use plumb_trace::open::{self, Piece};
+use plumb_trace::reader::Columns;
+use plumb_trace::{Batch, Fill, Latency, Layer, ReadOptions, SourceInfo};
+
+use crate::cli::Selection;
+use crate::failure::Failure;
+use crate::select::Filter;
+
+/// Everything that was read.
+#[derive(Default)]
+pub struct Collected {
+    /// The profiles, with lines on their sources.
+    pub saved: Saved,
+    /// What each trace said of itself, in the order given.
+    pub infos: Vec<SourceInfo>,
+    /// What could not be read at all.
+    pub failures: Vec<Failure>,
+    /// Whether something was read only in part.
+    pub partial: bool,
+}
+
+/// What one piece came to.
+struct Outcome {
+    profiles: ProfileSet,
+    info: SourceInfo,
+    selected: bool,
+}
+
+/// Reads everything that was named.
+pub fn collect(files: &[PathBuf], selection: &Selection, settings: &Settings) -> Collected {
+    let mut collected = Collected::default();
+    let mut traces = Vec::new();
+    for file in files {
+        match read_saved(file) {
+            Some(Ok(saved)) if selection.needs_events() => {
+                drop(saved);
+                collected.failures.push(Failure::usage(format!(
+                    "{} is a saved profile: --op, --partition, --range, --since and --until need the events",
+                    file.display()
+                )));
+            }
+            Some(Ok(saved)) => collected.saved.merge(&saved),
+            Some(Err(failure)) => collected.failures.push(failure),
+            None => traces.push(file.clone()),
+        }
+    }
+    let pieces = open::pieces(&traces);
+    for outcome in read_pieces(&pieces, selection, settings) {
+        match outcome {
+            Ok(outcome) => collected.add(outcome, selection),
+            Err(failure) => collected.failures.push(failure),
+        }
+    }
+    collected
+}
+
+/// A saved profile, if the file is one.
+fn read_saved(file: &Path) -> Option<Result<Saved, Failure>> {
+    use std::io::Read;
+    let mut head = [0; 8];
+    if !file.is_file() {
+        return None;
+    }
+    std::fs::File::open(file).ok()?.read_exact(&mut head).ok()?;
+    if !codec::is_encoded(&head) {
+        return None;
+    }
+    let name = file.display();
+    let read = std::fs::read(file).map_err(|error| Failure::failed(&error));
+    Some(read.and_then(|bytes| {
+        codec::decode(&bytes)
+            .map_err(|error| Failure::failed(&error).with_help(format!("the file is {name}")))
+    }))
+}
+
+/// Reads pieces on as many threads as there are processors; the results are in the order of the pieces.
+fn read_pieces(
+    pieces: &[Piece],
+    selection: &Selection,
+    settings: &Settings,
+) -> Vec<Result<Outcome, Failure>> {
+    let next = AtomicUsize::new(0);
+    let results: Mutex<Vec<(usize, Result<Outcome, Failure>)>> = Mutex::new(Vec::new());
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..processors.min(pieces.len()) {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(piece) = pieces.get(at) else { return };
+                    let outcome = read_piece(piece, selection, settings, pieces.len() == 1);
+                    if let Ok(mut results) = results.lock() {
+                        results.push((at, outcome));
+                    }
+                }
+            });
+        }
+    });
+    let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    results.sort_by_key(|(at, _)| *at);
+    results.into_iter().map(|(_, outcome)| outcome).collect()
+}
+
+fn read_piece(
+    piece: &Piece,
+    selection: &Selection,
+    settings: &Settings,
+    alone: bool,
+) -> Result<Outcome, Failure> {
+    let failed = |error: plumb_trace::Error| Failure::failed(&error);
+    let options = ReadOptions { columns: Columns::PROFILE, ..selection.read_options() };
+    let mut reader = open::open(piece, &options).map_err(failed)?;
+    if alone {
+        reader = ReadAhead::wrap(reader);
+    }
+    let mut collector = Collector::new(settings).map_err(|error| Failure::usage(error.to_string()))?;
+    collector.set_clock(reader.info().clock);
+    let mut filter = Filter::new(selection);
+    let mut batch = Batch::default();
+    loop {
+        match reader.fill(&mut batch).map_err(failed)? {
+            Fill::Events => {
+                filter.apply(&mut batch, reader.info()).map_err(|error| Failure::failed(&error))?;
+                collector.fold(&batch);
+            }
+            Fill::End => break,
+            ready_made => {
+                let layer = reader.info().layers.last().copied().unwrap_or(Layer::Request);
+                collector.fold_ready_made(&ready_made, layer);
+            }
+        }
+    }
+    let info = reader.info().clone();
+    let selected = selection.partition.is_none() || filter.saw_partition || filter.seen == 0;
+    Ok(Outcome { profiles: collector.finish(&info), info, selected })
+}
+
+impl Collected {
+    fn add(&mut self, outcome: Outcome, selection: &Selection) {
+        if !outcome.selected {
+            let number = selection.partition.unwrap_or_default();
+            self.failures.push(
+                Failure::unknown(format!("{} does not reveal a partition {number}", outcome.info.path))
+                    .with_help("give the part of the device with --range, for instance --range 63s-100g"),
+            );
+            return;
+        }
+        self.partial |= !outcome.info.is_whole();
+        self.saved.sources.insert(source_line(&outcome.info));
+        for note in notes_of(&outcome.info) {
+            self.saved.notes.insert(note);
+        }
+        self.saved.profiles.merge(&outcome.profiles);
+        self.infos.push(outcome.info);
+    }
+}
+
+/// What a source is, in one line.
+fn source_line(info: &SourceInfo) -> String {
+    let verified = if info.verified { "" } else { ", reader unverified on real files" };
+    let layers: Vec<&str> = info.layers.iter().map(|layer| layer.word()).collect();
+    let layers =
+        if layers.is_empty() { "no I/O".to_owned() } else { format!("layers {}", layers.join(", ")) };
+    let records = plumb_geometry::group_digits(info.counts.records);
+    let events = plumb_geometry::group_digits(info.counts.events);
+    format!("{}: {}{verified}; {layers}; {events} I/O of {records} records", info.path, info.format)
+}
+
+/// What must be known of a source before its numbers are believed.
+fn notes_of(info: &SourceInfo) -> Vec<String> {
+    let mut notes = Vec::new();
+    let mut add = |count: u64, words: &str| {
+        if count > 0 {
+            notes.push(format!("{}: {} {words}", info.path, plumb_geometry::group_digits(count)));
+        }
+    };
+    let counts = &info.counts;
+    add(counts.lost, "events were lost when it was recorded");
+    add(counts.damaged, "places could not be understood");
+    add(counts.skipped_bytes, "bytes were passed over");
+    add(counts.unmatched_issues, "I/O have no completion, so no latency");
+    add(counts.unmatched_completions, "completions have no issue");
+    add(counts.late_completions, "completions came too late to be counted");
+    add(counts.out_of_order, "events stand out of order by more than could be sorted");
+    for damage in &info.damages {
+        notes.push(format!("{}, {damage}", info.path));
+    }
+    if info.completions_only {
+        notes.push(format!(
+            "{}: only completions were recorded; order and times are those of completion",
+            info.path
+        ));
+    }
+    if let Latency::None(why) = &info.latency {
+        notes.push(format!("{}: latency unknown: {why}", info.path));
+    }
+    notes.extend(info.notes.iter().map(|note| format!("{}: {note}", info.path)));
+    if !info.cannot_tell.is_empty() {
+        notes.push(format!("{} cannot tell: {}", info.path, info.cannot_tell.join(", ")));
+    }
+    notes
+}

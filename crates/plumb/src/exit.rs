@@ -1,0 +1,41 @@
+//! Exit statuses, the same for every command.
+
+use std::process::ExitCode;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Nothing at or above `--fail-on`, and everything could be judged.
+    Clean,
+    /// Findings at or above `--fail-on`.
+    Findings,
+    /// The command line was not understood.
+    Usage,
+    /// Something could not be told, or the input was read only in part.
+    Unknown,
+    /// The system refused.
+    NotPermitted,
+    /// The operation failed.
+    Failed,
+}
+
+impl Exit {
+    /// The number that the shell sees.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Exit::Clean => 0,
+            Exit::Findings => 1,
+            Exit::Usage => 2,
+            Exit::Unknown => 3,
+            Exit::NotPermitted => 4,
+            Exit::Failed => 5,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
+    }
+}

@@ -1,0 +1,76 @@
+//! Errors on their way to the terminal: printed once, with what lies behind them.
+
+use std::error::Error;
+use std::io;
+
+use crate::exit::Exit;
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+pub struct Failure {
+    exit: Exit,
+    message: String,
+    causes: Vec<String>,
+    help: Option<String>,
+}
+
+impl Failure {
+    /// The command line asks for something that cannot be.
+    #[must_use]
+    pub fn usage(message: impl Into<String>) -> Failure {
+        Failure { exit: Exit::Usage, message: message.into(), causes: Vec::new(), help: None }
+    }
+
+    /// The question has no answer.
+    #[must_use]
+    pub fn unknown(message: impl Into<String>) -> Failure {
+        Failure { exit: Exit::Unknown, message: message.into(), causes: Vec::new(), help: None }
+    }
+
+    /// Something went wrong.
+    #[must_use]
+    pub fn failed(error: &(dyn Error + 'static)) -> Failure {
+        let mut causes = Vec::new();
+        let mut exit = Exit::Failed;
+        let mut next = Some(error);
+        while let Some(cause) = next {
+            if cause
+                .downcast_ref::<io::Error>()
+                .is_some_and(|io| io.kind() == io::ErrorKind::PermissionDenied)
+            {
+                exit = Exit::NotPermitted;
+            }
+            causes.push(cause.to_string());
+            next = cause.source();
+        }
+        let message = causes.remove(0);
+        let help = (exit == Exit::NotPermitted).then(|| {
+            "the file's owner or CAP_DAC_READ_SEARCH may read it: run the command with sudo".to_owned()
+        });
+        Failure { exit, message, causes, help }
+    }
+
+    /// Adds advice.
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Failure {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// How the command ends for it.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    /// Prints it to standard error.
+    pub fn print(&self) {
+        eprintln!("plumb: {}", self.message);
+        for cause in &self.causes {
+            eprintln!("  because: {cause}");
+        }
+        if let Some(help) = &self.help {
+            eprintln!("  help: {help}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Writes what was asked for: whole or not at all.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::failure::Failure;
+
+/// Prints to standard output. A reader that has gone away is no failure.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::failed(&error)),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a file under another name first, so that a file of this name is always whole.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::failed(&error).with_help(format!("writing {}", path.display()));
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    std::fs::write(&partial, bytes).map_err(failed)?;
+    std::fs::rename(&partial, path).map_err(failed)
+}

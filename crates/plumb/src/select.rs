@@ -1,0 +1,171 @@
+//! Takes out of a trace the I/O that are meant.
+
+use plumb_trace::{Batch, Device, LayerChoice, ReadOptions, SourceInfo};
+
+use crate::cli::Selection;
+use crate::moment::Moment;
+
+impl Selection {
+    /// How a trace has to be read for it.
+    #[must_use]
+    pub fn read_options(&self) -> ReadOptions {
+        ReadOptions {
+            layer: self.layer.map_or(LayerChoice::Lowest, LayerChoice::Only),
+            format: self.format.clone(),
+            ..ReadOptions::default()
+        }
+    }
+
+    /// Whether it takes single events apart, which a saved profile cannot.
+    #[must_use]
+    pub fn needs_events(&self) -> bool {
+        !self.op.is_empty()
+            || self.partition.is_some()
+            || self.range.is_some()
+            || self.since.is_some()
+            || self.until.is_some()
+    }
+
+    /// Which part of each device is meant, in words; `None` is all of it.
+    #[must_use]
+    pub fn part(&self) -> Option<String> {
+        let (first, second) = match (self.partition, self.range) {
+            (Some(number), _) => return Some(format!("partition {number}")),
+            (None, Some(range)) => range,
+            (None, None) => return None,
+        };
+        Some(format!("bytes {first} to {second}"))
+    }
+}
+
+/// Why a selection cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum SelectError {
+    /// The trace has no time of day.
+    #[error(
+        "{path} does not know the time of day: give --since and --until as durations since its first I/O"
+    )]
+    NoTimeOfDay {
+        /// Input as the user named it.
+        path: String,
+    },
+}
+
+/// Keeps the I/O of one trace that are meant.
+pub struct Filter<'a> {
+    selection: &'a Selection,
+    limits: Option<(i64, i64)>,
+    /// I/O that were looked at.
+    pub seen: u64,
+    /// Whether a partition of the number wanted was revealed.
+    pub saw_partition: bool,
+}
+
+impl<'a> Filter<'a> {
+    /// A filter for one trace.
+    #[must_use]
+    pub fn new(selection: &'a Selection) -> Filter<'a> {
+        Filter { selection, limits: None, seen: 0, saw_partition: false }
+    }
+
+    /// Takes out of a batch what is not meant.
+    ///
+    /// # Errors
+    /// When a time of day is asked of a trace that has none.
+    pub fn apply(&mut self, batch: &mut Batch, info: &SourceInfo) -> Result<(), SelectError> {
+        self.seen += batch.len() as u64;
+        let selection = self.selection;
+        if selection.since.is_some() || selection.until.is_some() {
+            let (from, to) = self.limits(batch, info)?;
+            batch.retain(|batch, row| (from..to).contains(&batch.time_ns[row]));
+        }
+        if !selection.op.is_empty() {
+            batch.retain(|batch, row| selection.op.contains(&batch.op[row]));
+        }
+        if !selection.device.is_empty() {
+            let names = batch.names.clone();
+            let meant: Vec<bool> =
+                names.devices().iter().map(|device| selection.device.contains(&device.name)).collect();
+            batch.retain(|batch, row| meant.get(batch.device[row] as usize).copied().unwrap_or(false));
+        }
+        if let Some((first, end)) = selection.range {
+            batch.retain(|batch, row| {
+                (first.0..end.0).contains(&batch.start_bytes[row]) && batch.len_bytes[row] > 0
+            });
+        }
+        if let Some(number) = selection.partition {
+            self.keep_partition(batch, number);
+        }
+        Ok(())
+    }
+
+    fn limits(&mut self, batch: &Batch, info: &SourceInfo) -> Result<(i64, i64), SelectError> {
+        if let Some(limits) = self.limits {
+            return Ok(limits);
+        }
+        let first_ns = batch.time_ns.first().copied().unwrap_or(0);
+        let at = |moment: Option<Moment>, otherwise| match moment {
+            Some(moment) => moment
+                .on_clock_of(info, first_ns)
+                .ok_or_else(|| SelectError::NoTimeOfDay { path: info.path.clone() }),
+            None => Ok(otherwise),
+        };
+        let limits = (at(self.selection.since, i64::MIN)?, at(self.selection.until, i64::MAX)?);
+        self.limits = Some(limits);
+        Ok(limits)
+    }
+
+    fn keep_partition(&mut self, batch: &mut Batch, number: u32) {
+        let names = batch.names.clone();
+        let ranges: Vec<Option<(u64, u64)>> =
+            names.devices().iter().map(|device| partition_range(device, number)).collect();
+        self.saw_partition |= ranges.iter().any(Option::is_some);
+        batch.retain(|batch, row| {
+            let range = ranges.get(batch.device[row] as usize).copied().flatten();
+            range.is_some_and(|(first, end)| {
+                (first..end).contains(&batch.start_bytes[row]) && batch.len_bytes[row] > 0
+            })
+        });
+    }
+}
+
+/// First byte of a partition and of the one after it.
+fn partition_range(device: &Device, number: u32) -> Option<(u64, u64)> {
+    let (_, first) =
+        device.partitions.iter().find(|(name, _)| partition_number(&device.name, name) == Some(number))?;
+    let next = device.partitions.iter().map(|(_, first)| *first).filter(|next| next > first).min();
+    Some((*first, next.unwrap_or(u64::MAX)))
+}
+
+/// Number of a partition: the distance of minor numbers (`8,2` of `8,0`), or the digits after the disk's name.
+fn partition_number(disk: &str, partition: &str) -> Option<u32> {
+    if let (Some((major, first)), Some((same, minor))) = (disk.split_once(','), partition.split_once(',')) {
+        let (first, minor): (u32, u32) = (first.parse().ok()?, minor.parse().ok()?);
+        return if major == same { minor.checked_sub(first) } else { None };
+    }
+    partition.strip_prefix(disk)?.trim_start_matches('p').parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_partitions() {
+        assert_eq!(partition_number("8,0", "8,2"), Some(2));
+        assert_eq!(partition_number("259,1", "259,2"), Some(1));
+        assert_eq!(partition_number("sda", "sda12"), Some(12));
+        assert_eq!(partition_number("nvme0n1", "nvme0n1p3"), Some(3));
+        assert_eq!(partition_number("8,0", "253,0"), None);
+        assert_eq!(partition_number("sda", "sdb1"), None);
+    }
+
+    #[test]
+    fn a_partition_ends_where_the_next_begins() {
+        let partitions = vec![("sda1".to_owned(), 1000), ("sda2".to_owned(), 5000)];
+        let device = Device { name: "sda".to_owned(), partitions, ..Device::default() };
+        assert_eq!(partition_range(&device, 1), Some((1000, 5000)));
+        assert_eq!(partition_range(&device, 2), Some((5000, u64::MAX)));
+        assert_eq!(partition_range(&device, 3), None);
+    }
+}

@@ -1,0 +1,117 @@
+//! The JSON document of a command: one object with the same five keys for every command.
+
+use serde::Serialize;
+
+use plumb_diagnose::{Analysis, Finding, Unjudged};
+use plumb_trace::{Latency, SourceInfo};
+
+use crate::Report;
+
+/// A place in an input that was not understood.
+#[derive(Serialize)]
+struct Damage {
+    place: String,
+    found: String,
+    expected: String,
+}
+
+/// An input and how far it can be trusted.
+#[derive(Serialize)]
+struct Input<'a> {
+    path: &'a str,
+    format: &'a str,
+    verified: bool,
+    layers: Vec<&'static str>,
+    completions_only: bool,
+    clock: &'static str,
+    unix_ns_at_zero: Option<i64>,
+    latency_unknown: Option<&'a str>,
+    records: u64,
+    events: u64,
+    lost: u64,
+    damaged: u64,
+    skipped_bytes: u64,
+    unmatched_issues: u64,
+    unmatched_completions: u64,
+    late_completions: u64,
+    out_of_order: u64,
+    tallies: &'a std::collections::BTreeMap<&'static str, u64>,
+    damages: Vec<Damage>,
+    notes: &'a [String],
+    cannot_tell: &'a [&'static str],
+}
+
+#[derive(Serialize)]
+struct AnalyzeResult<'a> {
+    profiles: Vec<&'a Analysis>,
+    unknown: &'a [Unjudged],
+    silent: &'a [&'static str],
+    notes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Document<'a, R> {
+    schema: &'static str,
+    plumb: &'a str,
+    inputs: Vec<Input<'a>>,
+    findings: &'a [Finding],
+    result: R,
+}
+
+fn input(info: &SourceInfo) -> Input<'_> {
+    let counts = &info.counts;
+    Input {
+        path: &info.path,
+        format: info.format,
+        verified: info.verified,
+        layers: info.layers.iter().map(|layer| layer.word()).collect(),
+        completions_only: info.completions_only,
+        clock: info.clock.word(),
+        unix_ns_at_zero: info.unix_ns_at_zero,
+        latency_unknown: match &info.latency {
+            Latency::Known => None,
+            Latency::None(why) => Some(why),
+        },
+        records: counts.records,
+        events: counts.events,
+        lost: counts.lost,
+        damaged: counts.damaged,
+        skipped_bytes: counts.skipped_bytes,
+        unmatched_issues: counts.unmatched_issues,
+        unmatched_completions: counts.unmatched_completions,
+        late_completions: counts.late_completions,
+        out_of_order: counts.out_of_order,
+        tallies: &info.tallies,
+        damages: info
+            .damages
+            .iter()
+            .map(|damage| Damage {
+                place: damage.place.to_string(),
+                found: damage.found.clone(),
+                expected: damage.expected.clone(),
+            })
+            .collect(),
+        notes: &info.notes,
+        cannot_tell: &info.cannot_tell,
+    }
+}
+
+/// The document of `plumb analyze`.
+///
+/// # Errors
+/// When a number cannot be written as JSON.
+pub fn analyze(report: &Report<'_>, inputs: &[SourceInfo]) -> Result<String, serde_json::Error> {
+    let document = Document {
+        schema: "plumb.analyze/1",
+        plumb: report.version,
+        inputs: inputs.iter().map(input).collect(),
+        findings: &report.diagnosis.findings,
+        result: AnalyzeResult {
+            profiles: report.sections.iter().map(|section| section.analysis).collect(),
+            unknown: &report.diagnosis.unknown,
+            silent: &report.diagnosis.silent,
+            notes: report.notes,
+        },
+    };
+    serde_json::to_string_pretty(&document)
+}

@@ -1,0 +1,308 @@
+//! The report as text, for 80 columns: findings first, then what they were found in.
+
+use plumb_diagnose::analysis::{Analysis, GridFit, PlaceAnalysis};
+use plumb_diagnose::finding::{Basis, Finding, Severity};
+use plumb_geometry::{Bytes, group_digits};
+use plumb_profile::infer::Verdict;
+
+use crate::Report;
+use crate::format::{count, percent};
+
+mod chart;
+mod measures;
+mod what_if;
+
+/// Columns that a report is made for.
+pub const WIDTH: usize = 80;
+
+/// Whether to colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Color {
+    /// Plain text.
+    #[default]
+    Never,
+    /// Severities in colour.
+    Always,
+}
+
+/// Text under construction.
+struct Page {
+    text: String,
+    color: Color,
+}
+
+impl Page {
+    fn line(&mut self, line: impl AsRef<str>) {
+        self.text.push_str(line.as_ref().trim_end());
+        self.text.push('\n');
+    }
+
+    fn gap(&mut self) {
+        if !self.text.ends_with("\n\n") && !self.text.is_empty() {
+            self.text.push('\n');
+        }
+    }
+
+    fn heading(&mut self, words: &str) {
+        self.gap();
+        self.line(words);
+        self.line("─".repeat(words.chars().count()));
+    }
+
+    /// A paragraph behind `first`, its other lines behind `rest`.
+    fn wrapped(&mut self, first: &str, rest: &str, words: &str) {
+        let mut line = first.to_owned();
+        let mut fresh = true;
+        for word in words.split_whitespace() {
+            let long = line.chars().count() + 1 + word.chars().count() > WIDTH;
+            if !fresh && long {
+                self.line(&line);
+                line = rest.to_owned();
+                fresh = true;
+            }
+            if !fresh {
+                line.push(' ');
+            }
+            line.push_str(word);
+            fresh = false;
+        }
+        self.line(&line);
+    }
+
+    fn severity(&self, severity: Severity) -> String {
+        let word = severity.word().to_uppercase();
+        let code = match severity {
+            Severity::Note => "36",
+            Severity::Warning => "33",
+            Severity::Critical => "31",
+        };
+        match self.color {
+            Color::Never => word,
+            Color::Always => format!("\x1b[1;{code}m{word}\x1b[0m"),
+        }
+    }
+}
+
+/// The whole report.
+#[must_use]
+pub fn text(report: &Report<'_>, color: Color) -> String {
+    let mut page = Page { text: String::new(), color };
+    headline(&mut page, report);
+    for finding in &report.diagnosis.findings {
+        finding_lines(&mut page, finding);
+    }
+    unknown_lines(&mut page, report);
+    source_lines(&mut page, report);
+    for section in &report.sections {
+        section_lines(&mut page, section.analysis, section.profile);
+    }
+    page.text
+}
+
+fn headline(page: &mut Page, report: &Report<'_>) {
+    let ios: u64 = report.sections.iter().map(|section| section.analysis.ios).sum();
+    let counted = report.sections.iter().any(|section| !section.profile.imported.is_empty());
+    let places = report.sections.len();
+    let of = match (ios, places) {
+        (0, _) if counted => "in ready-made histograms".to_owned(),
+        (ios, 1) => format!("in {} I/O", count(ios)),
+        (ios, places) => format!("in {} I/O of {places} devices", count(ios)),
+    };
+    let findings = report.diagnosis.findings.len();
+    page.line(match findings {
+        0 => format!("no finding {of}"),
+        1 => format!("1 finding {of}"),
+        many => format!("{many} findings {of}"),
+    });
+}
+
+fn finding_lines(page: &mut Page, finding: &Finding) {
+    page.gap();
+    let severity = page.severity(finding.severity());
+    page.line(format!("{severity}  {}: {}", finding.id(), finding.target()));
+    page.wrapped("  ", "  ", finding.summary());
+    let share =
+        |name: &str| finding.evidence().iter().find(|evidence| evidence.name == name).map(|e| e.value);
+    if let (Some(low), Some(high)) = (share("share_low"), share("share_high")) {
+        page.line(format!("  95 % interval of that share: {} to {}", percent(low), percent(high)));
+    }
+    for sentence in finding.explanation() {
+        page.wrapped("  - ", "    ", sentence);
+    }
+    if let Some(cost) = finding.cost() {
+        let basis = if cost.basis == Basis::Measured { "measured" } else { "estimated, not measured" };
+        page.wrapped("  cost: ", "    ", &format!("{:.2} {} ({basis})", cost.value, cost.unit));
+    }
+    page.line(format!("  confidence: {}", finding.confidence().word()));
+    for step in finding.fix() {
+        page.wrapped("  next: ", "    ", &step.command);
+        page.wrapped("    ", "    ", &format!("(risk: {}; way back: {})", step.risk, step.undo));
+    }
+}
+
+fn unknown_lines(page: &mut Page, report: &Report<'_>) {
+    if report.diagnosis.unknown.is_empty() {
+        return;
+    }
+    page.heading("Unknown");
+    let several = report.sections.len() > 1;
+    for unjudged in &report.diagnosis.unknown {
+        let on = if several { format!(" on {}", unjudged.target) } else { String::new() };
+        page.wrapped("  ", "    ", &format!("{}{on}: {}", unjudged.rule, unjudged.why));
+    }
+}
+
+fn source_lines(page: &mut Page, report: &Report<'_>) {
+    page.heading("Source");
+    for source in report.sources {
+        page.wrapped("  ", "    ", source);
+    }
+    for note in report.notes {
+        page.wrapped("  note: ", "    ", note);
+    }
+}
+
+fn section_lines(page: &mut Page, analysis: &Analysis, profile: &plumb_profile::Profile) {
+    let name = analysis.target.to_string();
+    let mut letters = name.chars();
+    let heading: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
+    page.heading(&heading);
+    measures::totals(page, analysis);
+    for (at, place) in analysis.places.iter().enumerate() {
+        if at > 0 {
+            place_heading(page, place, analysis);
+        }
+        for fit in &place.grids {
+            grid_lines(page, fit);
+        }
+        inference_lines(page, place);
+    }
+    what_if::lines(page, analysis);
+    measures::sizes(page, analysis);
+    measures::order(page, analysis);
+    measures::latency(page, analysis);
+    measures::processes(page, analysis);
+    measures::imported(page, profile);
+}
+
+fn place_heading(page: &mut Page, place: &PlaceAnalysis, analysis: &Analysis) {
+    page.gap();
+    let name = place.name.as_deref().unwrap_or_default();
+    page.line(format!(
+        "  Partition {name} of {}, from sector {} on (offsets are those of {})",
+        analysis.target.device,
+        group_digits(place.first_byte / 512),
+        analysis.target.device
+    ));
+}
+
+/// What `align.d` prints, for a grid.
+fn grid_lines(page: &mut Page, fit: &GridFit) {
+    page.gap();
+    page.line(format!("  On the grid of {} ({})", fit.grid, fit.source.word()));
+    let tally = match &fit.all {
+        Ok(tally) => tally,
+        Err(why) => {
+            page.wrapped("    unknown: ", "      ", &why.to_string());
+            return;
+        }
+    };
+    let mean = tally.head_bytes_sum / u128::from(tally.ios.max(1));
+    page.line(format!("{:>14} I/O issued", count(tally.ios)));
+    page.line(format!(
+        "{:>14} I/O misaligned ({}), mean {} block, {} byte offset",
+        count(tally.misaligned),
+        percent(tally.misaligned as f64 / tally.ios as f64),
+        mean / 512,
+        group_digits(mean as u64)
+    ));
+    let of_known = |ios: u64| percent(ios as f64 / tally.known_length().max(1) as f64);
+    let granularity = fit.grid.granularity();
+    page.line(format!(
+        "{:>14} I/O no multiple of {granularity} long ({})",
+        count(tally.odd_length),
+        of_known(tally.odd_length)
+    ));
+    page.line(format!(
+        "{:>14} I/O touch more cells than they need ({})",
+        count(tally.split),
+        of_known(tally.split)
+    ));
+    if tally.unknown_length > 0 {
+        page.line(format!(
+            "{:>14} I/O of unknown length, in neither of the last two",
+            count(tally.unknown_length)
+        ));
+    }
+    for (word, value) in [("read", fit.read_amplification), ("written", fit.write_amplification)] {
+        if let Some(value) = value {
+            page.line(format!("{value:>14.3} bytes moved per byte {word}, at most"));
+        }
+    }
+    if tally.misaligned > 0 {
+        page.gap();
+        page.line("    sectors past the grid");
+        let rows: Vec<(String, u64)> = tally
+            .heads
+            .iter()
+            .map(|(index, ios)| (if index == 0 { "0".into() } else { count(1 << (index - 1)) }, ios))
+            .collect();
+        chart::bars(page, &rows);
+    }
+}
+
+fn inference_lines(page: &mut Page, place: &PlaceAnalysis) {
+    let inference = &place.inference;
+    if inference.ios == 0 {
+        return;
+    }
+    page.gap();
+    page.line("  Offset that the I/O themselves show");
+    let of_heads = |heads: u64| percent(heads as f64 / inference.heads.max(1) as f64);
+    let of_ios = |ios: u64| percent(ios as f64 / inference.ios.max(1) as f64);
+    match &inference.verdict {
+        Verdict::One { phase } => page.wrapped(
+            "    ",
+            "    ",
+            &format!(
+                "{} blocks at offset {} (sector {} of {}): {} of the I/O, {} of the {} stream heads",
+                phase.granularity_bytes,
+                phase.offset_bytes,
+                phase.offset_bytes.0 / 512,
+                phase.granularity_bytes.0 / 512,
+                of_ios(phase.ios),
+                of_heads(phase.heads),
+                count(inference.heads),
+            ),
+        ),
+        Verdict::Two { phases } => {
+            for phase in phases {
+                page.line(format!(
+                    "    {} blocks at offset {}: {} of the I/O, {} of the stream heads",
+                    phase.granularity_bytes,
+                    phase.offset_bytes,
+                    of_ios(phase.ios),
+                    of_heads(phase.heads),
+                ));
+            }
+        }
+        Verdict::NoGrid => page.line("    none: stream heads lie on no grid of 1 KiB or more"),
+        Verdict::NotEnoughData { why } => page.wrapped("    not enough data: ", "      ", why),
+    }
+    page.line("    granularity   best offset   stream heads    all I/O   by chance");
+    for step in &inference.steps {
+        page.line(format!(
+            "    {:>11} {:>13} {:>14} {:>10} {:>11}",
+            step.granularity_bytes.to_string(),
+            step.offset_bytes.to_string(),
+            of_heads(step.heads),
+            of_ios(step.ios),
+            of_heads(step.chance_heads),
+        ));
+    }
+}
+
+/// `8 KiB`, or `≤ 8 KiB` for a length that was rounded up.
+fn length(bytes: u64, rounded: bool) -> String {
+    if rounded { format!("≤ {}", Bytes(bytes)) } else { Bytes(bytes).to_string() }
+}

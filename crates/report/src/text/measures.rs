@@ -1,0 +1,241 @@
+//! The measures of one device: totals, sizes, order, latency, processes.
+
+use plumb_diagnose::analysis::{Analysis, OpSummary, Quantiles};
+use plumb_profile::Profile;
+use plumb_profile::imported::{ForeignHistogram, Measured};
+
+use super::{Page, chart, length};
+use crate::format::{bytes, count, ns, percent, rate};
+
+/// What was seen, in a few lines.
+pub(super) fn totals(page: &mut Page, analysis: &Analysis) {
+    for op in &analysis.ops {
+        let failed = if op.failed > 0 { format!(", {} failed", count(op.failed)) } else { String::new() };
+        page.line(format!("  {:>14} {:<12} {:>10}{failed}", count(op.ios), plural(op), bytes(op.bytes)));
+    }
+    if let (Some(span), Some(per_second)) = (analysis.span_ns, analysis.ios_per_second) {
+        page.line(format!("  {:>14} from first to last issue: {}", ns(span), rate(per_second)));
+    }
+    if let Some(size) = analysis.size_bytes {
+        page.line(format!("  {:>14} is the size of the device", bytes(size)));
+    }
+    if analysis.lengths_rounded {
+        page.wrapped(
+            "  ",
+            "  ",
+            "Lengths that are no power of two were rounded up: there were too many different ones.",
+        );
+    }
+    if analysis.modulus_bytes < 1 << 20 {
+        let modulus = bytes(analysis.modulus_bytes);
+        page.wrapped(
+            "  ",
+            "  ",
+            &format!("Starts are known modulo {modulus} only: there were too many different ones."),
+        );
+    }
+}
+
+fn plural(op: &OpSummary) -> String {
+    match op.op {
+        "flush" => "flushes".to_owned(),
+        "write-zeroes" | "other" => op.op.to_owned(),
+        word => format!("{word}s"),
+    }
+}
+
+/// Lengths by power of two, and the commonest exact ones.
+pub(super) fn sizes(page: &mut Page, analysis: &Analysis) {
+    for op in analysis.ops.iter().filter(|op| matches!(op.op, "read" | "write")) {
+        page.gap();
+        page.line(format!("  Length of {}, up to", plural(op)));
+        let rows: Vec<(String, u64)> = op.sizes.iter().map(|(top, ios)| (bytes(*top), *ios)).collect();
+        chart::bars(page, &rows);
+    }
+    if !analysis.lengths.is_empty() {
+        page.gap();
+        let all: u64 =
+            analysis.ops.iter().filter(|op| matches!(op.op, "read" | "write")).map(|op| op.ios).sum();
+        let listed: Vec<String> = analysis
+            .lengths
+            .iter()
+            .take(6)
+            .map(|(bytes, rounded, ios)| {
+                format!("{} {}", length(*bytes, *rounded), percent(*ios as f64 / all.max(1) as f64))
+            })
+            .collect();
+        page.wrapped("  Commonest lengths: ", "    ", &listed.join(", "));
+    }
+}
+
+/// Sequential against random.
+pub(super) fn order(page: &mut Page, analysis: &Analysis) {
+    let Some(all) = analysis.random_by_size.first().filter(|row| row.ios > 0) else { return };
+    page.gap();
+    page.line("  Sequential and random, by stream");
+    page.line(format!(
+        "  {:>14} continue a stream ({}); {} runs of 3 or more hold {} I/O",
+        count(analysis.continuing),
+        percent(analysis.continuing as f64 / analysis.ios.max(1) as f64),
+        count(analysis.runs),
+        count(analysis.run_ios)
+    ));
+    page.line("    requests of at least        I/O     random");
+    for row in &analysis.random_by_size {
+        let least = if row.len_bytes_min == 0 { "any size".to_owned() } else { bytes(row.len_bytes_min) };
+        let share = if row.ios > 0 { percent(row.heads as f64 / row.ios as f64) } else { "-".to_owned() };
+        page.line(format!("    {least:>20} {:>10} {share:>10}", count(row.ios)));
+    }
+    debug_assert!(all.len_bytes_min == 0, "the first threshold is none");
+}
+
+/// Latency by operation and by fit, and what was in flight.
+pub(super) fn latency(page: &mut Page, analysis: &Analysis) {
+    page.gap();
+    if analysis.timed == 0 {
+        page.line("  Latency: unknown, the source has none");
+        return;
+    }
+    page.line(format!(
+        "  Latency, issue to complete ({} of {} I/O timed)",
+        count(analysis.timed),
+        count(analysis.ios)
+    ));
+    page.line("                     median       90 %       99 %     99.9 %    largest");
+    for op in &analysis.ops {
+        for (word, quantiles) in [("", &op.device), (" queue", &op.queue)] {
+            if let Some(quantiles) = quantiles {
+                page.line(quantile_row(&format!("{}{word}", op.op), quantiles));
+            }
+        }
+    }
+    if let Some(flight) = &analysis.in_flight {
+        page.line(format!(
+            "    in flight: {:.2} I/O on average, {} at most",
+            flight.depth_mean,
+            count(flight.depth_max)
+        ));
+        if let (Some(mean), Some(max)) = (flight.threads_mean, flight.threads_max) {
+            page.line(format!(
+                "    threads with I/O in flight: {mean:.2} on average while any, {} at most",
+                count(max)
+            ));
+        }
+    }
+    by_fit(page, analysis);
+}
+
+fn quantile_row(name: &str, quantiles: &Quantiles) -> String {
+    let q = quantiles;
+    format!(
+        "    {name:<12} {:>10} {:>10} {:>10} {:>10} {:>10}",
+        ns(q.p50_ns),
+        ns(q.p90_ns),
+        ns(q.p99_ns),
+        ns(q.p999_ns),
+        ns(q.max_ns)
+    )
+}
+
+fn by_fit(page: &mut Page, analysis: &Analysis) {
+    use plumb_profile::latency_fit::LatencyByFit;
+    for fit in analysis.device().into_iter().flat_map(|place| &place.grids) {
+        let words = match &fit.latency {
+            Some(LatencyByFit::Difference {
+                difference_ns,
+                low_ns,
+                high_ns,
+                fitting_ns_mean,
+                compared,
+                unfitting,
+                strata,
+                ..
+            }) => {
+                format!(
+                    "off the grid {:+.1} µs against {:.1} µs on it (95 % interval {:+.1} to {:+.1} µs; {} of {} unfitting I/O \
+                     compared in {strata} groups)",
+                    difference_ns / 1e3,
+                    fitting_ns_mean / 1e3,
+                    low_ns / 1e3,
+                    high_ns / 1e3,
+                    count(*compared),
+                    count(*unfitting),
+                )
+            }
+            Some(LatencyByFit::NotComparable { why }) => format!("not comparable: {why}"),
+            None => continue,
+        };
+        page.wrapped(&format!("    by fit on {}: ", fit.grid.granularity()), "      ", &words);
+    }
+}
+
+/// Processes with the most I/O.
+pub(super) fn processes(page: &mut Page, analysis: &Analysis) {
+    if analysis.processes.is_empty() {
+        return;
+    }
+    page.gap();
+    let bound = if analysis.processes_shortened { " (names shortened: at most)" } else { "" };
+    page.line(format!("  Processes with the most I/O{bound}"));
+    for (name, ios, moved) in analysis.processes.iter().take(6) {
+        page.line(format!("    {name:<20} {:>12} I/O {:>10}", count(*ios), bytes(*moved)));
+    }
+}
+
+/// Histograms that came ready-made.
+pub(super) fn imported(page: &mut Page, profile: &Profile) {
+    for totals in &profile.imported.totals {
+        page.gap();
+        page.line(format!("{:>14} I/O issued", count(totals.ios)));
+        page.line(format!(
+            "{:>14} I/O misaligned, {} block offset, {} byte offset",
+            count(totals.misaligned_ios),
+            totals.mean_offset_bytes / 512,
+            count(totals.mean_offset_bytes)
+        ));
+        page.line(format!(
+            "{:>14} I/O no multiple of {} long",
+            count(totals.odd_length_ios),
+            bytes(totals.len_unit_bytes)
+        ));
+    }
+    for histogram in &profile.imported.histograms {
+        page.gap();
+        let op = histogram.op.map_or("all operations", plumb_trace::Op::word);
+        page.line(format!("  {} ({op}), as the source counted", measured_words(histogram.measured)));
+        let rows: Vec<(String, u64)> = histogram
+            .buckets
+            .iter()
+            .filter(|(_, _, ios)| *ios > 0)
+            .map(|(low, high, ios)| (bucket(histogram, *low, *high), *ios))
+            .collect();
+        chart::bars(page, &rows);
+    }
+}
+
+fn measured_words(measured: Measured) -> &'static str {
+    match measured {
+        Measured::LenBytes => "Length",
+        Measured::SeekBytes => "Distance to the next I/O, bytes",
+        Measured::DeviceNs => "Latency, issue to complete",
+        Measured::InterarrivalNs => "Time between issues",
+        Measured::Depth => "In flight at an issue",
+        Measured::ResidueBytes => "Bytes past the grid",
+    }
+}
+
+fn bucket(histogram: &ForeignHistogram, low: Option<i64>, high: Option<i64>) -> String {
+    let show = |value: i64| match histogram.measured {
+        Measured::LenBytes | Measured::ResidueBytes => bytes(value.unsigned_abs()),
+        Measured::DeviceNs | Measured::InterarrivalNs => ns(value.unsigned_abs()),
+        Measured::SeekBytes | Measured::Depth => {
+            format!("{}{}", if value < 0 { "-" } else { "" }, count(value.unsigned_abs()))
+        }
+    };
+    match (low, high) {
+        (Some(low), Some(high)) if low == high => show(low),
+        (_, Some(high)) => format!("to {}", show(high)),
+        (Some(low), None) => format!("from {}", show(low)),
+        (None, None) => "any".to_owned(),
+    }
+}

@@ -1,0 +1,85 @@
+//! What another layout would change, with the class of each answer.
+
+use plumb_diagnose::analysis::{Analysis, Shifted};
+use plumb_profile::what_if::{Class, Recorded, Striped};
+
+use super::Page;
+use crate::format::{bytes, count, percent};
+
+pub(super) fn lines(page: &mut Page, analysis: &Analysis) {
+    for shifted in &analysis.what_if.shifted {
+        shift_lines(page, shifted);
+    }
+    match &analysis.what_if.striped {
+        Some(Ok(striped)) => stripe_lines(page, striped),
+        Some(Err(why)) => refusal(page, "a stripe", &why.to_string()),
+        None => {}
+    }
+    match &analysis.what_if.recorded {
+        Some(Ok(recorded)) => record_lines(page, recorded),
+        Some(Err(why)) => refusal(page, "records", &why.to_string()),
+        None => {}
+    }
+}
+
+fn heading(page: &mut Page, words: &str, class: Class) {
+    page.gap();
+    page.wrapped("  What if: ", "    ", &format!("{words} ({})", class.words()));
+}
+
+fn refusal(page: &mut Page, words: &str, why: &str) {
+    page.gap();
+    page.wrapped("  What if: ", "    ", &format!("{words}: refused: {why}"));
+}
+
+fn shift_lines(page: &mut Page, shifted: &Shifted) {
+    let sectors = shifted.by_bytes as f64 / 512.0;
+    let words = format!("every start moved by {sectors:+} sectors, on {}", shifted.grid);
+    heading(page, &words, shifted.class);
+    match &shifted.tally {
+        Ok(tally) => page.line(format!(
+            "{:>14} of {} I/O would start off it ({})",
+            count(tally.misaligned),
+            count(tally.ios),
+            percent(tally.misaligned as f64 / tally.ios as f64)
+        )),
+        Err(why) => page.wrapped("    unknown: ", "      ", &why.to_string()),
+    }
+}
+
+fn stripe_lines(page: &mut Page, striped: &Striped) {
+    let tally = &striped.tally;
+    heading(page, &format!("chunks of {}", striped.chunk_bytes), striped.class);
+    let known = tally.known_length().max(1) as f64;
+    page.line(format!(
+        "{:>14} I/O touch more chunks than they need ({}; by chance {})",
+        count(tally.split),
+        percent(tally.split as f64 / known),
+        percent(striped.expected_split_share)
+    ));
+    page.line(format!(
+        "{:>14} I/O touch more than one chunk ({})",
+        count(tally.crossing),
+        percent(tally.crossing as f64 / known)
+    ));
+    if let Some(why) = &striped.members_unknown {
+        page.wrapped("    load by member unknown: ", "      ", &why.to_string());
+    }
+    for (member, load) in striped.members.iter().flatten().enumerate() {
+        let moved = u64::try_from(load.bytes).unwrap_or(u64::MAX);
+        page.line(format!("    member {member:<3} {:>12} pieces {:>10}", count(load.pieces), bytes(moved)));
+    }
+}
+
+fn record_lines(page: &mut Page, recorded: &Recorded) {
+    heading(page, &format!("records of {}", recorded.record_bytes), recorded.class);
+    for (word, tally) in [("reads", &recorded.reads), ("writes", &recorded.writes)] {
+        let Some(tally) = tally else { continue };
+        let moved = (tally.touched_bytes + tally.read_first_bytes) as f64 / tally.bytes.max(1) as f64;
+        page.line(format!(
+            "{:>14} of {} {word} cover a record in part; {moved:.2} bytes moved per byte, at most",
+            count(tally.partial),
+            count(tally.ios)
+        ));
+    }
+}

@@ -1,0 +1,182 @@
+//! DiskSim's ASCII traces, which MQSim reads too: one request a line, five columns between blanks.
+//!
+//! `time device start_sector sectors type`: sectors of 512 bytes, type 0 is a write and 1 a read. The unit of
+//! the time is in neither program's file: DiskSim takes decimal ms, MQSim whole ns. So a time with a point is
+//! read as ms and one without as ns; the first time other than 0 decides for the whole file, and a note says
+//! what was assumed.
+//!
+//! What the host gives a disk: the request layer. There are no response times. The form with whole numbers is
+//! verified against a real trace; no real file with decimal times was at hand.
+
+use crate::batch::Event;
+use crate::error::Error;
+use crate::format::Format;
+use crate::input::Input;
+use crate::number::parse_decimal;
+use crate::op::{Layer, Op};
+use crate::reader::{ReadOptions, Reader, Sniff};
+use crate::scan::{DeviceKeys, Scan, extent, ns};
+use crate::source::{Clock, Latency, SourceInfo};
+use crate::text::{LineError, LineFormat, Sink, open_lines, sniff_lines};
+
+/// The format's entry in the list.
+pub static FORMAT: Format = Format {
+    name: "disksim",
+    title: "DiskSim or MQSim ASCII trace",
+    verified: true,
+    unsorted: true,
+    sniff,
+    open,
+};
+
+const SECTOR_BYTES: u64 = 512;
+
+/// Places after the point of a ms.
+const MS_SCALE: u32 = 6;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Ns,
+    Ms,
+}
+
+struct Row {
+    time_ns: i64,
+    /// How the time was written; `None` for a plain 0, which fits both.
+    unit: Option<Unit>,
+    device: u64,
+    start_bytes: u64,
+    len_bytes: u64,
+    op: Op,
+}
+
+#[inline]
+fn parse(line: &[u8]) -> Result<Row, LineError> {
+    const TIME: &str = "a time in ns (whole) or ms (decimal), 0 or more";
+    const TYPE: &str = "0 (write) or 1 (read)";
+    let mut scan = Scan::new(line, b' ');
+    let mut whole = scan.clone();
+    let (time_ns, unit) = match whole.u64(TIME) {
+        Ok(value) => {
+            scan = whole;
+            (ns(value, 1, line)?, (value != 0).then_some(Unit::Ns))
+        }
+        Err(_) => {
+            let word = scan.word(TIME)?;
+            let time_ns = parse_decimal(word, MS_SCALE).filter(|&time_ns| time_ns >= 0);
+            (time_ns.ok_or_else(|| LineError::new(word, TIME))?, Some(Unit::Ms))
+        }
+    };
+    let device = scan.u64("a device number")?;
+    let (start, len) = (scan.u64("a start sector")?, scan.u64("a count of sectors")?);
+    let op = match scan.u64(TYPE)? {
+        0 => Op::Write,
+        1 => Op::Read,
+        other => return Err(LineError::new(other.to_string().as_bytes(), TYPE)),
+    };
+    scan.end("five columns")?;
+    let (start_bytes, len_bytes) = extent(start, len, SECTOR_BYTES, line)?;
+    Ok(Row { time_ns, unit, device, start_bytes, len_bytes, op })
+}
+
+/// Tabs separate as blanks do; they are rare enough to pay for a copy.
+fn parse_any(line: &[u8]) -> Result<Row, LineError> {
+    match parse(line) {
+        Err(_) if line.contains(&b'\t') => {
+            let blanks: Vec<u8> = line.iter().map(|&byte| if byte == b'\t' { b' ' } else { byte }).collect();
+            parse(&blanks)
+        }
+        parsed => parsed,
+    }
+}
+
+fn sniff(prefix: &[u8], complete: bool) -> Sniff {
+    sniff_lines(prefix, complete, |line| parse_any(line).is_ok())
+}
+
+fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
+    let info = SourceInfo {
+        format: FORMAT.name,
+        verified: FORMAT.verified,
+        layers: vec![Layer::Request],
+        clock: Clock::Start,
+        latency: Latency::None("the format has no response times".to_owned()),
+        ..SourceInfo::default()
+    };
+    open_lines(input, options, DiskSim::default(), info)
+}
+
+#[derive(Default)]
+struct DiskSim {
+    devices: DeviceKeys,
+    unit: Option<Unit>,
+}
+
+impl DiskSim {
+    fn decide(&mut self, unit: Unit, sink: &mut Sink) {
+        self.unit = Some(unit);
+        sink.info.verified = unit == Unit::Ns;
+        sink.info.note(match unit {
+            Unit::Ns => "times are whole numbers: taken as ns, as MQSim does",
+            Unit::Ms => "times are decimal: taken as ms, as DiskSim does",
+        });
+    }
+}
+
+impl LineFormat for DiskSim {
+    #[inline]
+    fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
+        let row = parse_any(line)?;
+        match (self.unit, row.unit) {
+            (None, Some(unit)) => self.decide(unit, sink),
+            (Some(Unit::Ns), Some(Unit::Ms)) => {
+                return Err(LineError::new(line, "a whole number of ns, as in the lines before"));
+            }
+            (Some(Unit::Ms), Some(Unit::Ns)) => {
+                return Err(LineError::new(line, "decimal ms, as in the lines before"));
+            }
+            _ => {}
+        }
+        let device = self.devices.number(row.device, &mut sink.names);
+        let (start, len) = (row.start_bytes, row.len_bytes);
+        sink.push(&Event::new(row.time_ns, device, Layer::Request, row.op, start, len));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows() {
+        let check = |line: &str, time_ns, unit, device, start, len, op| {
+            let row = parse_any(line.as_bytes()).ok().unwrap();
+            let found = (row.time_ns, row.unit, row.device, row.start_bytes, row.len_bytes, row.op);
+            assert_eq!(found, (time_ns, unit, device, start, len, op), "{line}");
+        };
+        check("11413000 0 657728 16 1", 11_413_000, Some(Unit::Ns), 0, 336_756_736, 8192, Op::Read);
+        check("  12.345678  1 8\t8 0 ", 12_345_678, Some(Unit::Ms), 1, 4096, 4096, Op::Write);
+        check("0 1 8 8 0", 0, None, 1, 4096, 4096, Op::Write);
+        check("0.0 1 8 8 0", 0, Some(Unit::Ms), 1, 4096, 4096, Op::Write);
+    }
+
+    #[test]
+    fn what_is_no_row() {
+        for line in [
+            "1 0 8 8",
+            "1 0 8 8 2",
+            "1 0 8 8 1 1",
+            "-1 0 8 8 1",
+            "-0.5 0 8 8 1",
+            "NaN 0 8 8 1",
+            "1e3 0 8 8 1",
+            "1 0 36028797018963968 8 1",
+            "9223372036854775808 0 8 8 1",
+            "1 0 -8 8 1",
+            "1 0 8 8 1.0",
+        ] {
+            assert!(parse_any(line.as_bytes()).is_err(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! fio's I/O logs (`write_iolog`), versions 2 and 3: what a job asked of its files.
+//!
+//! The first line is `fio version N iolog`. Version 2: `FILE add|open|close` and
+//! `FILE read|write|trim|sync|datasync|wait OFFSET LENGTH`; version 3 has a time in front of each and no
+//! `wait`. Offsets and lengths are bytes of the file, the time is in µs since the job began. A `wait` says how
+//! many µs after the `wait` before it the job goes on; without one a log of version 2 has no times at all.
+//! FILE, without blanks, is the device here.
+//!
+//! This is what the job asked of the file: the vfs layer, even where the file is a device node. There are no
+//! completions, so no latencies. A sync has neither place nor length, whatever its line says; a trim is a
+//! discard. Version 3 is verified against a log of fio 3.33; of version 2 no real log was at hand, and version
+//! 1 (`rw,offset,length`, before fio 1.17) is not read.
+
+use crate::batch::Event;
+use crate::error::Error;
+use crate::format::Format;
+use crate::input::Input;
+use crate::names::{DeviceId, NameId};
+use crate::op::{Layer, Op};
+use crate::reader::{ReadOptions, Reader, Sniff};
+use crate::scan::{DeviceKeys, Scan, ns};
+use crate::source::{Clock, Latency, SourceInfo};
+use crate::text::{LineError, LineFormat, Sink, open_lines, whole_lines};
+
+/// The format's entry in the list.
+pub static FORMAT: Format = Format {
+    name: "fio-iolog",
+    title: "fio I/O log, version 2 and 3",
+    verified: true,
+    unsorted: true,
+    sniff,
+    open,
+};
+
+const US_NS: i64 = 1000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    V2,
+    V3,
+}
+
+/// Every word that may stand for what is done, with its operation; those without one do no I/O.
+const ACTIONS: [(&str, Option<Op>); 10] = [
+    ("read", Some(Op::Read)),
+    ("write", Some(Op::Write)),
+    ("trim", Some(Op::Discard)),
+    ("sync", Some(Op::Flush)),
+    ("datasync", Some(Op::Flush)),
+    ("sync_file_range", Some(Op::Flush)),
+    ("wait", None),
+    ("add", None),
+    ("open", None),
+    ("close", None),
+];
+
+/// Place of `wait` in the list.
+const WAIT: usize = 6;
+
+/// Place of the first action on the file as a whole.
+const FIRST_FILE_ACTION: usize = 7;
+
+#[derive(Debug, PartialEq, Eq)]
+struct Line<'line> {
+    /// Since the job began; `None` in version 2.
+    time_ns: Option<i64>,
+    file: &'line [u8],
+    /// Place in [`ACTIONS`].
+    action: usize,
+    offset: u64,
+    len_bytes: u64,
+}
+
+fn version_of(line: &[u8]) -> Option<Version> {
+    match line.trim_ascii_end() {
+        b"fio version 2 iolog" => Some(Version::V2),
+        b"fio version 3 iolog" => Some(Version::V3),
+        _ => None,
+    }
+}
+
+#[inline]
+fn parse(version: Version, line: &[u8]) -> Result<Line<'_>, LineError> {
+    const ACTION: &str = "an action of fio: read, write, trim, sync, datasync, wait, add, open or close";
+    let mut scan = Scan::new(line, b' ');
+    let time_ns = match version {
+        Version::V2 => None,
+        Version::V3 => Some(ns(scan.u64("a time in µs")?, US_NS, line)?),
+    };
+    let file = scan.word("a file name")?;
+    let word = scan.word(ACTION)?;
+    let found = ACTIONS.iter().position(|(name, _)| name.as_bytes() == word);
+    let action = found.ok_or_else(|| LineError::new(word, ACTION))?;
+    if action == WAIT && version == Version::V3 {
+        return Err(LineError::new(word, "an action of version 3, which has no `wait`"));
+    }
+    if action >= FIRST_FILE_ACTION {
+        scan.end("nothing after add, open or close")?;
+        return Ok(Line { time_ns, file, action, offset: 0, len_bytes: 0 });
+    }
+    let offset = scan.u64("an offset in bytes")?;
+    let len_bytes = scan.u64("a length in bytes")?;
+    scan.end("an offset and a length, and nothing more")?;
+    if offset.checked_add(len_bytes).is_none() {
+        return Err(LineError::new(line, "an offset and length whose sum is below 2^64 bytes"));
+    }
+    Ok(Line { time_ns, file, action, offset, len_bytes })
+}
+
+fn sniff(prefix: &[u8], complete: bool) -> Sniff {
+    match whole_lines(prefix, complete).next() {
+        Some(line) if version_of(line).is_some() => Sniff::Yes,
+        Some(_) => Sniff::No,
+        None if complete || prefix.len() > 64 => Sniff::No,
+        None => Sniff::More,
+    }
+}
+
+fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
+    let info = SourceInfo {
+        format: FORMAT.name,
+        layers: vec![Layer::Vfs],
+        clock: Clock::Unknown,
+        latency: Latency::None("an I/O log of fio has no completions".to_owned()),
+        ..SourceInfo::default()
+    };
+    open_lines(input, options, FioLog::default(), info)
+}
+
+#[derive(Default)]
+struct FioLog {
+    version: Option<Version>,
+    files: DeviceKeys,
+    /// Name of the file of each device.
+    names: Vec<NameId>,
+    /// Where the waits of version 2 have come to.
+    waited_ns: i64,
+    counts: [u64; ACTIONS.len()],
+}
+
+impl FioLog {
+    fn first_line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
+        let version = version_of(line);
+        let expected = "`fio version 2 iolog` or `fio version 3 iolog` as the first line";
+        self.version = Some(version.ok_or_else(|| LineError::new(line, expected))?);
+        sink.info.verified = version == Some(Version::V3);
+        if version == Some(Version::V3) {
+            sink.info.clock = Clock::Start;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn file(&mut self, file: &[u8], sink: &mut Sink) -> (DeviceId, NameId) {
+        let name = |file: &[u8]| String::from_utf8_lossy(file).into_owned();
+        let device = self.files.text(file, &mut sink.names, name);
+        if let Some(&word) = self.names.get(device as usize) {
+            return (device, word);
+        }
+        let word = sink.names.word(&name(file));
+        self.names.push(word);
+        (device, word)
+    }
+
+    fn wait(&mut self, wait_us: u64, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
+        let until = self.waited_ns.checked_add(ns(wait_us, US_NS, line)?);
+        self.waited_ns = until.ok_or_else(|| LineError::new(line, "waits of less than 2^63 ns in all"))?;
+        sink.info.clock = Clock::Start;
+        Ok(())
+    }
+}
+
+impl LineFormat for FioLog {
+    #[inline]
+    fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
+        let Some(version) = self.version else { return self.first_line(line, sink) };
+        let parsed = parse(version, line)?;
+        if let Some(count) = self.counts.get_mut(parsed.action) {
+            *count += 1;
+        }
+        if parsed.action == WAIT {
+            return self.wait(parsed.offset, line, sink);
+        }
+        let (device, file) = self.file(parsed.file, sink);
+        let Some(&(_, Some(op))) = ACTIONS.get(parsed.action) else { return Ok(()) };
+        let (start, len) = if op == Op::Flush { (0, 0) } else { (parsed.offset, parsed.len_bytes) };
+        let time_ns = parsed.time_ns.unwrap_or(self.waited_ns);
+        let mut event = Event::new(time_ns, device, Layer::Vfs, op, start, len);
+        event.file = file;
+        sink.push(&event);
+        Ok(())
+    }
+
+    fn end(&mut self, sink: &mut Sink) {
+        for ((name, _), &count) in ACTIONS.iter().zip(&self.counts) {
+            if count > 0 {
+                sink.info.tallies.insert(name, count);
+            }
+        }
+        if self.version == Some(Version::V2) {
+            if self.counts[WAIT] > 0 {
+                sink.info.note("times are only those of the `wait` lines: what stands between two has one");
+            } else {
+                sink.info.note("no times: version 2 of the log, without `wait` lines");
+                sink.info.cannot_tell.extend(["times", "rates"]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines() {
+        let check = |version, line: &str, time_ns, action: &str, offset, len_bytes| {
+            let parsed = parse(version, line.as_bytes()).ok().unwrap();
+            let action = ACTIONS.iter().position(|(name, _)| *name == action).unwrap();
+            assert_eq!(parsed, Line { time_ns, file: b"f.dat", action, offset, len_bytes }, "{line}");
+        };
+        check(Version::V3, "18 f.dat add", Some(18_000), "add", 0, 0);
+        check(Version::V3, "424 f.dat read 3536384 50125", Some(424_000), "read", 3_536_384, 50_125);
+        check(Version::V2, "f.dat wait 120 0", None, "wait", 120, 0);
+        check(Version::V2, "f.dat trim 4096 8192", None, "trim", 4096, 8192);
+        check(Version::V2, "f.dat datasync 4096 8192", None, "datasync", 4096, 8192);
+    }
+
+    #[test]
+    fn what_is_no_line() {
+        for line in [
+            "f.dat read 0 512",
+            "1 f.dat read 0",
+            "1 f.dat read 0 512 7",
+            "1 f.dat wait 5 0",
+            "1 f.dat open 5",
+            "-1 f.dat read 0 512",
+            "1 f.dat read NaN 512",
+            "1 f.dat seek 0 512",
+            "1 f.dat",
+            "9223372036854775807 f.dat read 0 512",
+            "1 f.dat read 18446744073709551615 1",
+        ] {
+            assert!(parse(Version::V3, line.as_bytes()).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn recognised_by_its_first_line() {
+        assert_eq!(sniff(b"fio version 3 iolog\r\n1 f", false), Sniff::Yes);
+        assert_eq!(sniff(b"fio vers", false), Sniff::More);
+        assert_eq!(sniff(b"fio version 4 iolog\n", false), Sniff::No);
+    }
+}

@@ -1,0 +1,35 @@
+//! The project's own traces: Parquet files of schema version 1, told by `PAR1` at their beginning.
+//!
+//! One row is one I/O, at the layer that its own column names; times in ns, places in sectors of 512 bytes and
+//! a rest. See [`crate::parquet`] for the columns. Read from the end and at any place, so a stream or a
+//! compressed file cannot be one. Verified against what the project's writer and other engines write.
+
+use crate::error::Error;
+use crate::format::Format;
+use crate::input::Input;
+use crate::parquet;
+use crate::reader::{ReadOptions, Reader, Sniff};
+
+/// The format's entry in the list. Where rows are out of order the reader sorts them itself.
+pub static FORMAT: Format =
+    Format { name: "parquet", title: "Parquet trace of plumb", verified: true, unsorted: false, sniff, open };
+
+const MAGIC: &[u8] = b"PAR1";
+
+fn sniff(prefix: &[u8], complete: bool) -> Sniff {
+    if prefix.starts_with(MAGIC) {
+        Sniff::Yes
+    } else if MAGIC.starts_with(prefix) && !complete {
+        Sniff::More
+    } else {
+        Sniff::No
+    }
+}
+
+fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
+    let path = input.path.clone();
+    match input.plain_file.take() {
+        Some(file) => parquet::open::open(file, path, FORMAT.name, options),
+        None => Err(Error::NeedsFile { path, format: FORMAT.name }),
+    }
+}

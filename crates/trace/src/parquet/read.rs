@@ -1,0 +1,251 @@
+//! Reads a trace of schema version 1, row group by row group.
+//!
+//! Only the columns wanted are decoded. Rows that cannot be are counted and passed over, and so is a row group
+//! in which the library fails: the next one is tried. The library is known to panic on some damaged pages
+//! instead of returning an error; every call that decodes is guarded against that.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
+use parquet::errors::ParquetError;
+
+use crate::batch::{BATCH_EVENTS, Batch};
+use crate::error::{Damage, Error, Place};
+use crate::names::Names;
+use crate::op::Layer;
+use crate::parquet::columns::Decoder;
+use crate::parquet::pread::PartFile;
+use crate::parquet::schema::{At, COLUMNS};
+use crate::parquet::statistics::{Source, source_by_statistics};
+use crate::reader::{Columns, Fill, Reader};
+use crate::source::SourceInfo;
+
+/// What opening found out.
+pub(super) struct Opened {
+    /// The file.
+    pub file: PartFile,
+    /// Its footer.
+    pub metadata: ArrowReaderMetadata,
+    /// Where each column stands in it.
+    pub leaves: [Option<usize>; COLUMNS.len()],
+    /// Which columns are wanted.
+    pub columns: Columns,
+    /// Which layers are wanted.
+    pub takes: [bool; Layer::ALL.len()],
+}
+
+/// Reads Parquet traces.
+pub(super) struct ParquetReader {
+    opened: Opened,
+    names: Names,
+    shared_names: Arc<Names>,
+    shared_count: (usize, usize),
+    info: SourceInfo,
+    group: Option<Group>,
+    next_group: usize,
+    row: u64,
+    last_ns: i64,
+    failure: Option<ParquetError>,
+}
+
+/// The row group that is being read.
+struct Group {
+    rows: ParquetRecordBatchReader,
+    decoder: Decoder,
+    /// Rows that are still to come.
+    left: u64,
+}
+
+/// Calls the library so that a panic in it becomes an error.
+pub(super) fn guarded<T>(call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
+        Err(ParquetError::General("found data that the Parquet library cannot cope with".to_owned()))
+    })
+}
+
+impl ParquetReader {
+    /// A reader at the first row.
+    pub fn new(opened: Opened, names: Names, info: SourceInfo) -> ParquetReader {
+        ParquetReader {
+            opened,
+            shared_names: Arc::new(names.clone()),
+            shared_count: (names.devices().len(), names.word_count()),
+            names,
+            info,
+            group: None,
+            next_group: 0,
+            row: 0,
+            last_ns: i64::MIN,
+            failure: None,
+        }
+    }
+
+    /// Goes to the next row group of which anything is wanted; `false` when there is none.
+    fn enter_group(&mut self) -> bool {
+        while let Some(chunks) = self.opened.metadata.metadata().row_groups().get(self.next_group) {
+            let index = self.next_group;
+            self.next_group += 1;
+            let rows = u64::try_from(chunks.num_rows()).unwrap_or(0);
+            let (sources, mask) = self.plan(index);
+            let unwanted = match &sources[At::Layer as usize] {
+                Source::Word(word) => {
+                    Layer::from_word(word).is_some_and(|layer| !self.opened.takes[layer as usize])
+                }
+                _ => false,
+            };
+            if unwanted || rows == 0 {
+                self.row += rows;
+                self.info.counts.records += rows;
+                continue;
+            }
+            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(
+                self.opened.file.clone(),
+                self.opened.metadata.clone(),
+            )
+            .with_row_groups(vec![index])
+            .with_projection(mask)
+            .with_batch_size(BATCH_EVENTS);
+            match guarded(|| builder.build()) {
+                Ok(reader) => {
+                    self.group = Some(Group { rows: reader, decoder: Decoder::new(sources), left: rows });
+                    return true;
+                }
+                Err(error) => self.give_up_rows(rows, error),
+            }
+        }
+        false
+    }
+
+    /// Where each column of a row group comes from, and which ones the library has to decode.
+    fn plan(&self, index: usize) -> ([Source; COLUMNS.len()], ProjectionMask) {
+        let chunks = self.opened.metadata.metadata().row_group(index);
+        let mut sources = [const { Source::Absent }; COLUMNS.len()];
+        let mut decoded = Vec::new();
+        for (at, leaf) in self.opened.leaves.iter().enumerate() {
+            let Some(leaf) = leaf.filter(|_| self.is_wanted(at)) else { continue };
+            let chunk = &chunks.columns()[leaf];
+            // The time is always decoded: it tells how many rows there are.
+            let known = source_by_statistics(chunk, chunks.num_rows(), COLUMNS[at].nullable);
+            match known.filter(|_| at != At::TimeNs as usize) {
+                Some(source) => sources[at] = source,
+                None => decoded.push((leaf, at)),
+            }
+        }
+        decoded.sort_unstable();
+        for (place, (_, at)) in decoded.iter().enumerate() {
+            sources[*at] = Source::Array(place);
+        }
+        let mask = ProjectionMask::leaves(
+            self.opened.metadata.parquet_schema(),
+            decoded.iter().map(|(leaf, _)| *leaf),
+        );
+        (sources, mask)
+    }
+
+    fn is_wanted(&self, at: usize) -> bool {
+        let optional = [
+            (At::QueueNs, self.opened.columns.queue_ns),
+            (At::DeviceNs, self.opened.columns.device_ns),
+            (At::Pid, self.opened.columns.pid),
+            (At::Comm, self.opened.columns.comm),
+            (At::Cgroup, self.opened.columns.cgroup),
+            (At::File, self.opened.columns.file),
+        ];
+        optional.iter().all(|(column, wanted)| *column as usize != at || *wanted)
+    }
+
+    /// Puts the next rows of the row group into the batch, if there are any.
+    fn read_rows(&mut self, batch: &mut Batch) {
+        let Some(group) = &mut self.group else { return };
+        let next = guarded(|| group.rows.next().transpose().map_err(ParquetError::from));
+        let left = group.left;
+        let rows = match next {
+            Ok(Some(rows)) if rows.num_rows() > 0 && rows.num_rows() as u64 <= left => rows,
+            Ok(None) if left == 0 => {
+                self.group = None;
+                return;
+            }
+            Ok(_) => {
+                let error = ParquetError::EOF(format!("found another count of rows, expected {left} more"));
+                return self.give_up_rows(left, error);
+            }
+            Err(error) => return self.give_up_rows(left, error),
+        };
+        group.left -= rows.num_rows() as u64;
+        let bad = group.decoder.fill(&rows, &mut self.names, batch);
+        self.info.counts.records += rows.num_rows() as u64;
+        for (row, found, expected) in &bad.found {
+            let place = Place::Row(self.row + *row as u64);
+            self.info.damage(Damage { place, found: found.clone(), expected: (*expected).to_owned() });
+        }
+        self.row += rows.num_rows() as u64;
+        if !bad.is_empty() {
+            batch.retain(|_, row| !bad.is_bad(row));
+        }
+        if !batch.layer.iter().fold(true, |all, &layer| all & self.opened.takes[layer as usize]) {
+            let takes = self.opened.takes;
+            batch.retain(|batch, row| takes[batch.layer[row] as usize]);
+        }
+    }
+
+    /// Passes over the rest of a row group.
+    fn give_up_rows(&mut self, rows: u64, error: ParquetError) {
+        self.group = None;
+        let damage = Damage {
+            place: Place::Row(self.row),
+            found: error.to_string(),
+            expected: format!("{rows} more rows of the row group"),
+        };
+        self.info.damage(damage);
+        self.info.counts.damaged += rows.saturating_sub(1);
+        self.info.counts.records += rows;
+        self.row += rows;
+        self.failure.get_or_insert(error);
+    }
+
+    fn hand_over(&mut self, batch: &mut Batch) {
+        let count = (self.names.devices().len(), self.names.word_count());
+        if count != self.shared_count {
+            self.shared_count = count;
+            self.shared_names = Arc::new(self.names.clone());
+        }
+        batch.names = Arc::clone(&self.shared_names);
+        self.info.counts.events += batch.len() as u64;
+        let first_ns = batch.time_ns.first().copied().unwrap_or(self.last_ns);
+        if first_ns >= self.last_ns && batch.is_in_order() {
+            self.last_ns = batch.time_ns.last().copied().unwrap_or(self.last_ns);
+            return;
+        }
+        for &time_ns in &batch.time_ns {
+            self.info.counts.out_of_order += u64::from(time_ns < self.last_ns);
+            self.last_ns = self.last_ns.max(time_ns);
+        }
+    }
+}
+
+impl Reader for ParquetReader {
+    fn fill(&mut self, batch: &mut Batch) -> Result<Fill, Error> {
+        batch.clear();
+        while batch.is_empty() {
+            if self.group.is_none() && !self.enter_group() {
+                return match self.failure.take() {
+                    Some(source) if self.info.counts.events == 0 => {
+                        Err(Error::Parquet { path: self.info.path.clone(), source })
+                    }
+                    _ => Ok(Fill::End),
+                };
+            }
+            self.read_rows(batch);
+        }
+        self.hand_over(batch);
+        Ok(Fill::Events)
+    }
+
+    fn info(&self) -> &SourceInfo {
+        &self.info
+    }
+}

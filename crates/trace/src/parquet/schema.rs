@@ -1,0 +1,194 @@
+//! Columns of schema version 1 and how they are encoded.
+//!
+//! Times, sectors and latencies are stored as signed differences (DELTA_BINARY_PACKED) without a dictionary:
+//! on block traces that is a fifth smaller than the library's defaults. What has few different values (names,
+//! operations, lengths, processes) is dictionary-encoded. Integers are signed because several engines read
+//! unsigned 64-bit ones as decimals.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::schema::types::{ColumnPath, SchemaDescriptor};
+
+/// The version that is written, and the newest that is read.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Rows of a row group: the unit that is decoded on its own.
+pub const ROW_GROUP_ROWS: usize = 524_288;
+
+/// Most rows of a page. A page of each column has to fit the cache together while rows are put together.
+const PAGE_ROWS: usize = 16_384;
+
+/// A page is stored compressed only when that leaves less than this share of it. Delta-packed numbers hardly
+/// shrink any further, and decompressing them would then cost more than all else.
+const COMPRESSED_SHARE_MAX: f64 = 0.8;
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Signed 64-bit number.
+    I64,
+    /// Signed 32-bit number.
+    I32,
+    /// Text from a dictionary.
+    Word,
+}
+
+impl Kind {
+    /// The type by which it is read and written.
+    #[must_use]
+    pub fn data_type(self) -> DataType {
+        match self {
+            Kind::I64 => DataType::Int64,
+            Kind::I32 => DataType::Int32,
+            Kind::Word => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
+        }
+    }
+}
+
+/// A column: name, content, whether null (unknown) is allowed, whether it is delta-packed.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Name in the file.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// Whether it may hold nulls, or be absent from the file.
+    pub nullable: bool,
+    delta: bool,
+}
+
+const fn needed(name: &'static str, kind: Kind, delta: bool) -> Column {
+    Column { name, kind, nullable: false, delta }
+}
+
+const fn optional(name: &'static str, kind: Kind, delta: bool) -> Column {
+    Column { name, kind, nullable: true, delta }
+}
+
+/// Place of a column in [`COLUMNS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "named as the columns are")]
+pub enum At {
+    TimeNs,
+    Device,
+    Layer,
+    Op,
+    Flags,
+    Sector,
+    RemBytes,
+    LenBytes,
+    QueueNs,
+    DeviceNs,
+    Pid,
+    Comm,
+    Cgroup,
+    File,
+}
+
+/// All columns, in the order of writing.
+pub const COLUMNS: [Column; 14] = [
+    needed("time_ns", Kind::I64, true),
+    needed("device", Kind::Word, false),
+    needed("layer", Kind::Word, false),
+    needed("op", Kind::Word, false),
+    needed("flags", Kind::I32, false),
+    needed("sector", Kind::I64, true),
+    needed("rem_bytes", Kind::I32, false),
+    needed("len_bytes", Kind::I64, false),
+    optional("queue_ns", Kind::I64, true),
+    optional("device_ns", Kind::I64, true),
+    optional("pid", Kind::I32, false),
+    optional("comm", Kind::Word, false),
+    optional("cgroup", Kind::I64, false),
+    optional("file", Kind::Word, false),
+];
+
+/// The schema by which files are written.
+#[must_use]
+pub fn arrow_schema() -> SchemaRef {
+    let field = |column: &Column| Field::new(column.name, column.kind.data_type(), column.nullable);
+    Arc::new(Schema::new(COLUMNS.iter().map(field).collect::<Vec<_>>()))
+}
+
+/// The leaf in a file of each column, or what was found and expected where the file is no trace. Columns may
+/// stand in any order; ones that are not known are passed over.
+///
+/// # Errors
+/// When a column is missing that every trace has, or holds something else.
+pub fn leaves_of(
+    file: &SchemaDescriptor,
+    types: &Schema,
+) -> Result<[Option<usize>; COLUMNS.len()], (String, String)> {
+    let mut leaves = [None; COLUMNS.len()];
+    for (column, place) in COLUMNS.iter().zip(&mut leaves) {
+        let is_it = |leaf: &usize| file.column(*leaf).path().parts() == [column.name];
+        let Some(leaf) = (0..file.num_columns()).find(is_it) else {
+            if column.nullable {
+                continue;
+            }
+            let found = types.fields().iter().take(20).map(|field| field.name().as_str()).collect::<Vec<_>>();
+            return Err((format!("columns {}", found.join(", ")), format!("a column {}", column.name)));
+        };
+        let found = types.field_with_name(column.name).map(Field::data_type);
+        let stored = if column.kind == Kind::Word { DataType::Utf8 } else { column.kind.data_type() };
+        match found {
+            Ok(found) if *found == stored => *place = Some(leaf),
+            Ok(found) => return Err((format!("{} of type {found}", column.name), format!("{stored}"))),
+            Err(_) => {
+                return Err((format!("{} within another column", column.name), "a plain column".to_owned()));
+            }
+        }
+    }
+    Ok(leaves)
+}
+
+/// The schema by which a file is read: words as dictionaries, all else as it stands there.
+#[must_use]
+pub fn read_schema(file: &Schema) -> SchemaRef {
+    let field = |field: &Arc<Field>| match COLUMNS.iter().find(|column| column.name == field.name()) {
+        Some(column) if column.kind == Kind::Word => {
+            Field::new(field.name(), column.kind.data_type(), field.is_nullable())
+        }
+        _ => field.as_ref().clone(),
+    };
+    Arc::new(Schema::new(file.fields().iter().map(field).collect::<Vec<_>>()))
+}
+
+/// Encodings, compression and sizes by which files are written.
+#[must_use]
+pub fn writer_properties() -> WriterProperties {
+    let level = ZstdLevel::try_new(1).unwrap_or_default();
+    let mut properties = WriterProperties::builder()
+        .set_created_by(concat!("plumb ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_writer_version(WriterVersion::PARQUET_2_0)
+        .set_compression(Compression::ZSTD(level))
+        .set_data_page_v2_compression_ratio_threshold(COMPRESSED_SHARE_MAX)
+        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+        .set_data_page_row_count_limit(PAGE_ROWS)
+        .set_statistics_enabled(EnabledStatistics::Chunk);
+    for column in COLUMNS.iter().filter(|column| column.delta) {
+        let path = ColumnPath::from(column.name);
+        properties = properties
+            .set_column_dictionary_enabled(path.clone(), false)
+            .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+    }
+    properties.build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_and_names_agree() {
+        let check = |at: At, name| assert_eq!(COLUMNS[at as usize].name, name);
+        check(At::TimeNs, "time_ns");
+        check(At::Sector, "sector");
+        check(At::QueueNs, "queue_ns");
+        check(At::File, "file");
+        assert_eq!(COLUMNS.len(), At::File as usize + 1);
+    }
+}

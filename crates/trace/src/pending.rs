@@ -1,0 +1,314 @@
+//! I/O between issue and completion: they wait here so that they leave in the order of issue with a latency.
+//!
+//! An I/O is known by device and first sector, a flush by its device alone. Where several of one key are in
+//! flight the one of the completed length is taken, and the oldest among equals: which of two equal ones it
+//! was cannot be told, and the sum of latencies is the same either way. That would go wrong for ever after
+//! one lost completion, so nothing is queued behind an I/O from before a loss or from more than
+//! [`SAME_PLACE_NS_MAX`] ago. The ring is bounded; what leaves it unfinished is counted.
+
+use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
+
+use rustc_hash::FxHashMap;
+
+use crate::batch::{Batch, Event};
+use crate::names::DeviceId;
+use crate::source::Counts;
+
+/// Most issues that wait for their completion. At 300,000 I/O a second this is almost a second of I/O
+/// behind a single one that hangs; a longer wait ends without a latency and is counted.
+pub const WAITING_MAX: usize = 1 << 18;
+
+/// An I/O open for longer at a place where another one is issued is taken to have lost its completion. In a
+/// recording from which the files of several CPUs were missing, 0.02 to 1 s gave the same latencies, the
+/// longest 15 ms; at 3 s the first stranger came in, at 30 s some of 37 s.
+pub const SAME_PLACE_NS_MAX: i64 = 1_000_000_000;
+
+/// The same for flushes, of which many threads may wait for a slow disk: the kernel's default time-out of a
+/// request (`rq_timeout`, 30 s).
+pub const FLUSH_NS_MAX: i64 = 30_000_000_000;
+
+/// How many I/O of one key are looked at for one of the completed length.
+const SAME_PLACE_LOOKED_AT: usize = 8;
+
+/// What identifies an I/O between issue and completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    sector: u64,
+    /// Device, and in the lowest bit whether it is a flush.
+    device: u64,
+}
+
+impl Key {
+    /// Of an I/O with an extent.
+    #[must_use]
+    pub fn place(device: DeviceId, sector: u64) -> Key {
+        Key { sector, device: u64::from(device) << 1 }
+    }
+
+    /// Of a flush: it has no place, and drivers report any sector for it.
+    #[must_use]
+    pub fn flush(device: DeviceId) -> Key {
+        Key { sector: 0, device: u64::from(device) << 1 | 1 }
+    }
+
+    const fn is_flush(self) -> bool {
+        self.device & 1 == 1
+    }
+}
+
+/// Times by key of which only the recent half is sure to be kept.
+#[derive(Default)]
+pub struct Recent {
+    young: FxHashMap<Key, i64>,
+    old: FxHashMap<Key, i64>,
+}
+
+impl Recent {
+    /// So many are kept at least, twice as many at most.
+    const KEPT: usize = 1 << 16;
+
+    /// Remembers a time.
+    pub fn insert(&mut self, key: Key, ns: i64) {
+        if self.young.len() >= Recent::KEPT {
+            std::mem::swap(&mut self.young, &mut self.old);
+            self.young.clear();
+        }
+        self.young.insert(key, ns);
+    }
+
+    /// Takes a time out.
+    pub fn remove(&mut self, key: Key) -> Option<i64> {
+        self.young.remove(&key).or_else(|| if self.old.is_empty() { None } else { self.old.remove(&key) })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Its completion is awaited.
+    Open,
+    /// It needs nothing more.
+    Done,
+    /// Its completion was lost.
+    Lost,
+    /// It went back to the queue and will be issued again.
+    Withdrawn,
+}
+
+struct Waiting {
+    event: Event,
+    key: Key,
+    /// Bytes that have not completed yet.
+    open_bytes: u64,
+    /// Number of the next younger open one of the same key.
+    younger: Option<u64>,
+    state: State,
+}
+
+/// The oldest and the youngest open I/O of a key.
+#[derive(Clone, Copy)]
+struct Chain {
+    oldest: u64,
+    youngest: u64,
+}
+
+/// I/O in the order of their issue.
+#[derive(Default)]
+pub struct Pending {
+    ring: VecDeque<Waiting>,
+    /// Number of the first one in the ring.
+    first: u64,
+    open: FxHashMap<Key, Chain>,
+    overdue: Recent,
+    /// I/O below this number were issued before something was lost.
+    doubtful_below: u64,
+}
+
+impl Pending {
+    /// Takes in an I/O that needs no completion.
+    pub fn push(&mut self, event: Event) {
+        let key = Key::flush(event.device);
+        self.ring.push_back(Waiting { event, key, open_bytes: 0, younger: None, state: State::Done });
+    }
+
+    /// Takes in an I/O whose completion is awaited.
+    pub fn push_open(&mut self, event: Event, key: Key) {
+        let number = self.first + self.ring.len() as u64;
+        let chain = match self.open.entry(key) {
+            Entry::Vacant(entry) => {
+                entry.insert(Chain { oldest: number, youngest: number });
+                None
+            }
+            Entry::Occupied(mut entry) => {
+                let before = *entry.get();
+                entry.insert(Chain { oldest: before.oldest, youngest: number });
+                Some(before)
+            }
+        };
+        let open_bytes = event.len_bytes;
+        self.ring.push_back(Waiting { event, key, open_bytes, younger: None, state: State::Open });
+        if let Some(before) = chain {
+            self.same_place(before, key, number, event.time_ns);
+        }
+    }
+
+    /// Links an I/O behind those of the same key, or gives those up.
+    fn same_place(&mut self, before: Chain, key: Key, number: u64, now_ns: i64) {
+        let doubtful_below = self.doubtful_below;
+        let Some(youngest) = self.at(before.youngest) else { return };
+        let open_ns = now_ns.saturating_sub(youngest.event.time_ns);
+        let most_ns = if key.is_flush() { FLUSH_NS_MAX } else { SAME_PLACE_NS_MAX };
+        if before.youngest >= doubtful_below && open_ns <= most_ns {
+            youngest.younger = Some(number);
+            return;
+        }
+        let mut next = Some(before.oldest);
+        while let Some(old) = next.and_then(|number| self.at(number)) {
+            old.state = State::Lost;
+            next = old.younger.take();
+        }
+        self.open.insert(key, Chain { oldest: number, youngest: number });
+    }
+
+    fn at(&mut self, number: u64) -> Option<&mut Waiting> {
+        let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.ring.get_mut(index)
+    }
+
+    /// The open I/O to which a completion belongs, and the one before it in its chain.
+    fn find(&mut self, chain: Chain, len_bytes: u64) -> (Option<u64>, u64) {
+        let (mut before, mut number) = (None, chain.oldest);
+        if chain.oldest == chain.youngest {
+            return (None, number);
+        }
+        for _ in 0..SAME_PLACE_LOOKED_AT {
+            let Some(waiting) = self.at(number) else { break };
+            if waiting.open_bytes == len_bytes {
+                return (before, number);
+            }
+            let Some(younger) = waiting.younger else { break };
+            (before, number) = (Some(number), younger);
+        }
+        (None, chain.oldest)
+    }
+
+    /// Takes an open I/O of a key out of its chain.
+    fn unlink(&mut self, key: Key, len_bytes: u64) -> Option<u64> {
+        let chain = *self.open.get(&key)?;
+        if chain.oldest == chain.youngest {
+            self.open.remove(&key);
+            return Some(chain.oldest);
+        }
+        let (before, number) = self.find(chain, len_bytes);
+        let younger = self.at(number)?.younger.take();
+        let oldest = match before {
+            Some(before) => {
+                self.at(before)?.younger = younger;
+                chain.oldest
+            }
+            None => younger?,
+        };
+        let youngest = if number == chain.youngest { before? } else { chain.youngest };
+        self.open.insert(key, Chain { oldest, youngest });
+        Some(number)
+    }
+
+    /// Whether a completion without a length is that of an open I/O, which then has none either.
+    #[must_use]
+    pub fn awaits_empty(&mut self, key: Key) -> bool {
+        let oldest = self.open.get(&key).map(|chain| chain.oldest);
+        oldest.and_then(|number| self.at(number)).is_some_and(|waiting| waiting.open_bytes == 0)
+    }
+
+    /// A completion: gives the I/O of the key its latency, and `flags` to add.
+    pub fn complete(&mut self, key: Key, len_bytes: u64, time_ns: i64, flags: i32, counts: &mut Counts) {
+        let Some(number) = self.unlink(key, len_bytes) else {
+            match self.overdue.remove(key) {
+                Some(issued_ns) => {
+                    counts.late_completions += 1;
+                    counts.late_ns_max = counts.late_ns_max.max(time_ns.saturating_sub(issued_ns));
+                }
+                None => counts.unmatched_completions += 1,
+            }
+            return;
+        };
+        let Some(waiting) = self.at(number) else { return };
+        waiting.event.flags |= flags;
+        if 0 < len_bytes && len_bytes < waiting.open_bytes {
+            self.complete_part(number, key, len_bytes);
+            return;
+        }
+        let device_ns = time_ns.saturating_sub(waiting.event.time_ns);
+        // A completion from before the issue is that of another one.
+        waiting.state = if device_ns < 0 { State::Lost } else { State::Done };
+        waiting.event.device_ns = (device_ns >= 0).then_some(device_ns);
+    }
+
+    /// The rest of it completes later, under the sector at which it begins.
+    fn complete_part(&mut self, number: u64, key: Key, len_bytes: u64) {
+        let rest = Key { sector: key.sector.wrapping_add(len_bytes / 512), ..key };
+        let entry = self.open.entry(rest);
+        let free = matches!(entry, Entry::Vacant(_));
+        entry.or_insert(Chain { oldest: number, youngest: number });
+        let Some(waiting) = self.at(number) else { return };
+        waiting.open_bytes -= len_bytes;
+        waiting.key = rest;
+        if !free {
+            // Chains are in the order of issue; an older one cannot join.
+            waiting.state = State::Lost;
+        }
+    }
+
+    /// An issue is taken back; it will come again.
+    pub fn withdraw(&mut self, key: Key, len_bytes: u64) {
+        if let Some(waiting) = self.unlink(key, len_bytes).and_then(|number| self.at(number)) {
+            waiting.state = State::Withdrawn;
+        }
+    }
+
+    /// From here on no completion of what is open now is counted on.
+    pub fn doubt(&mut self) {
+        self.doubtful_below = self.first + self.ring.len() as u64;
+    }
+
+    /// Moves finished events into the batch, oldest first, until one still waits.
+    #[inline]
+    pub fn drain(&mut self, batch: &mut Batch, most: usize, counts: &mut Counts) {
+        while batch.len() < most {
+            let Some(front) = self.ring.front() else { return };
+            if front.state == State::Open {
+                if self.ring.len() <= WAITING_MAX {
+                    return;
+                }
+                self.give_up_front();
+            }
+            self.pop_front(batch, counts);
+        }
+    }
+
+    /// Moves everything into the batch that is left at the end of the source.
+    pub fn drain_rest(&mut self, batch: &mut Batch, most: usize, counts: &mut Counts) {
+        while batch.len() < most && !self.ring.is_empty() {
+            self.pop_front(batch, counts);
+        }
+    }
+
+    fn give_up_front(&mut self) {
+        let Some(front) = self.ring.front() else { return };
+        let (key, issued_ns, open_bytes) = (front.key, front.event.time_ns, front.open_bytes);
+        // Nothing older is left, so that the front is the oldest of its chain.
+        self.unlink(key, open_bytes);
+        self.overdue.insert(key, issued_ns);
+    }
+
+    fn pop_front(&mut self, batch: &mut Batch, counts: &mut Counts) {
+        let Some(front) = self.ring.pop_front() else { return };
+        self.first += 1;
+        match front.state {
+            State::Withdrawn => return,
+            State::Open | State::Lost => counts.unmatched_issues += 1,
+            State::Done => {}
+        }
+        batch.push(&front.event);
+    }
+}

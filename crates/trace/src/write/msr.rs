@@ -1,0 +1,107 @@
+//! CSV as the MSR Cambridge traces have it, without a header line.
+//!
+//! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`: times in units of 100 ns, the first a Windows
+//! FILETIME (since 1601-01-01 UTC), offset and size in bytes, type `Read` or `Write`. Where the time of day is
+//! not known, time 0 of the trace is written as 1970-01-01 and that is returned as a loss.
+//!
+//! A device `NAME_NUMBER` becomes host and disk number; any other becomes the host, with disk number 0.
+
+use std::io::{self, Write};
+
+use crate::batch::{Batch, Event};
+use crate::error::Error;
+use crate::op::Op;
+use crate::source::{Clock, SourceInfo};
+use crate::write::{Losses, Output, TraceWriter, Written, known};
+
+/// FILETIME of 1970-01-01: 11,644,473,600 s in units of 100 ns.
+const FILETIME_OF_1970: i128 = 116_444_736_000_000_000;
+
+/// Writes MSR Cambridge CSV.
+pub struct MsrWriter {
+    output: Output,
+    unix_ns_at_zero: Option<i64>,
+    events: u64,
+    losses: Losses,
+}
+
+impl MsrWriter {
+    /// Begins a file; `info` tells the time of day of time 0.
+    pub fn new(output: Output, info: &SourceInfo) -> MsrWriter {
+        let unix_ns_at_zero = if info.clock == Clock::Unix { Some(0) } else { info.unix_ns_at_zero };
+        MsrWriter { output, unix_ns_at_zero, events: 0, losses: Losses::default() }
+    }
+
+    fn write_event(&mut self, event: &Event, batch: &Batch) -> io::Result<()> {
+        let kind = match event.op {
+            Op::Read => "Read",
+            Op::Write => "Write",
+            _ => {
+                self.losses.count("operations other than read and write are left out", 1);
+                return Ok(());
+            }
+        };
+        let unix_ns = i128::from(event.time_ns) + i128::from(self.unix_ns_at_zero.unwrap_or(0));
+        let filetime = unix_ns.div_euclid(100) + FILETIME_OF_1970;
+        if filetime < 0 {
+            self.losses.count("events before 1601 are left out", 1);
+            return Ok(());
+        }
+        let response_ns = event.device_ns.unwrap_or(0).max(0);
+        self.losses.count("unknown latencies are written as 0", usize::from(event.device_ns.is_none()));
+        let cut = unix_ns.rem_euclid(100) != 0 || response_ns % 100 != 0;
+        self.losses.count("times are cut to 100 ns", usize::from(cut));
+        let device =
+            batch.names.devices().get(event.device as usize).map_or("", |device| device.name.as_str());
+        let (host, disk) = host_and_disk(device);
+        self.losses.count("devices get a disk number 0 (NAME_0)", usize::from(disk.is_none()));
+        let host: String = host.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
+        self.events += 1;
+        writeln!(
+            self.output,
+            "{filetime},{host},{},{kind},{},{},{}",
+            disk.unwrap_or("0"),
+            event.start_bytes,
+            event.len_bytes,
+            response_ns / 100
+        )
+    }
+}
+
+fn is_plain(letter: char) -> bool {
+    letter != ',' && letter != '"' && !letter.is_control()
+}
+
+/// `hm_0` is disk 0 of host `hm`.
+fn host_and_disk(device: &str) -> (&str, Option<&str>) {
+    match device.rsplit_once('_') {
+        Some((host, disk))
+            if !host.is_empty()
+                && (1..=9).contains(&disk.len())
+                && disk.bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
+            (host, Some(disk))
+        }
+        _ => (if device.is_empty() { "unnamed" } else { device }, None),
+    }
+}
+
+impl TraceWriter for MsrWriter {
+    fn write(&mut self, batch: &Batch) -> Result<(), Error> {
+        known::count_context(batch, &mut self.losses);
+        for event in batch.events() {
+            self.write_event(&event, batch)
+                .map_err(|source| Error::Write { path: self.output.path(), source })?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>, _info: &SourceInfo) -> Result<Written, Error> {
+        if self.unix_ns_at_zero.is_none() {
+            let events = usize::try_from(self.events).unwrap_or(usize::MAX);
+            self.losses.count("time of day: time 0 of the trace is written as 1970-01-01", events);
+        }
+        self.output.commit()?;
+        Ok(Written { events: self.events, losses: self.losses.into_list() })
+    }
+}
