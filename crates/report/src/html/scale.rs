@@ -47,11 +47,12 @@ impl Log {
         Linear { domain: (log(self.domain.0), log(self.domain.1)), range: self.range }.at(log(value))
     }
 
-    /// Ticks at 1, 2 and 5 times each power of ten, in ns. Over three decades and more only the powers are in words.
+    /// Ticks at 1, 2 and 5 times each power of ten, in ns. Over many decades only the powers are in words.
     #[must_use]
     pub fn time_ticks(&self) -> Vec<Tick> {
         let mut ticks = Vec::new();
-        let few = self.domain.1 < self.domain.0 * 1e3;
+        // Over more than two and a half decades the words would touch.
+        let few = self.domain.1 < self.domain.0 * 300.0;
         let mut decade = 1u64;
         while (decade as f64) <= self.domain.1 {
             for (factor, named) in [(1, true), (2, few), (5, few)] {
