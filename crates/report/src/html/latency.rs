@@ -228,10 +228,10 @@ fn over_time(m: &mut Markup, profile: &Profile) {
                 svg::path(m, class, &svg::steps(&columns.collect::<Vec<_>>()));
             };
             curve(m, "lo", points.iter().map(|point| point.longest).collect());
-            curve(m, "lr", points.iter().map(|point| point.mean).collect());
+            curve(m, "lm", points.iter().map(|point| point.mean).collect());
             time_hints(m, profile, x, plot);
         });
-        legend(m, [("lr", "mean".to_owned()), ("lo", "longest".to_owned())]);
+        legend(m, [("lm", "mean".to_owned()), ("lo", "longest".to_owned())]);
     });
 }
 
