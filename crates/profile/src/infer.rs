@@ -29,6 +29,8 @@ pub const SINGLE_START_PERCENT_MAX: u64 = 10;
 pub const REMAINING_PERCENT_MIN: u64 = 90;
 /// A second phase must have so much of the heads, in percent, to be an answer of its own.
 pub const SECOND_PHASE_PERCENT_MIN: u64 = 10;
+/// An offset beside the verdict's with so much of all I/O, in percent, is worth a word.
+pub const OTHER_OFFSET_PERCENT_MIN: u64 = 10;
 
 /// One granularity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -100,6 +102,9 @@ pub struct Inference {
     pub steps: Vec<Step>,
     /// The outcome.
     pub verdict: Verdict,
+    /// Further offsets with many I/O at the verdict's granularity, most I/O first. Those with few heads hold
+    /// streams that began elsewhere, and are no layout.
+    pub other_offsets: Vec<Phase>,
 }
 
 /// Finds the offset of the I/O in one place.
@@ -120,7 +125,35 @@ pub fn infer(places: &Places) -> Inference {
         Some(why) => Verdict::NotEnoughData { why },
         None => verdict(&steps, heads, &all_at),
     };
-    Inference { ios: all_at.values().sum(), heads, regions, single_start_max, steps, verdict }
+    let other_offsets = other_offsets(&verdict, &heads_at, &all_at);
+    Inference { ios: all_at.values().sum(), heads, regions, single_start_max, steps, verdict, other_offsets }
+}
+
+fn other_offsets(
+    verdict: &Verdict,
+    heads_at: &BTreeMap<u64, u64>,
+    all_at: &BTreeMap<u64, u64>,
+) -> Vec<Phase> {
+    let phases: &[Phase] = match verdict {
+        Verdict::One { phase } => std::slice::from_ref(phase),
+        Verdict::Two { phases } => phases,
+        Verdict::NoGrid | Verdict::NotEnoughData { .. } => &[],
+    };
+    let Some(granularity) = phases.first().map(|phase| phase.granularity_bytes) else { return Vec::new() };
+    let all: u64 = all_at.values().sum();
+    let mut others: Vec<Phase> = fold(all_at, granularity.0)
+        .into_iter()
+        .filter(|(offset, _)| !phases.iter().any(|phase| phase.offset_bytes.0 == *offset))
+        .filter(|(_, ios)| ios * 100 >= all * OTHER_OFFSET_PERCENT_MIN)
+        .map(|(offset, ios)| Phase {
+            granularity_bytes: granularity,
+            offset_bytes: Bytes(offset),
+            heads: at(heads_at, granularity.0, offset),
+            ios,
+        })
+        .collect();
+    others.sort_by_key(|other| std::cmp::Reverse(other.ios));
+    others
 }
 
 /// I/O by start modulo M, bytes.
@@ -202,31 +235,26 @@ fn verdict(steps: &[Step], heads: u64, all_at: &BTreeMap<u64, u64>) -> Verdict {
         let mut before = heads;
         steps.iter().take_while(|step| holds(share(step), std::mem::replace(&mut before, share(step)))).last()
     };
-    if let Some(step) = last(&|step| step.heads) {
-        let phase = Phase {
-            granularity_bytes: step.granularity_bytes,
-            offset_bytes: step.offset_bytes,
-            heads: step.heads,
-            ios: step.ios,
-        };
-        return Verdict::One { phase };
-    }
-    let both = last(&|step| step.heads + step.second_heads);
-    // Two offsets always share all I/O at 1 KiB, so two phases say something only above.
-    match both {
-        Some(step)
-            if step.granularity_bytes.0 > 2 * GRANULARITY_MIN
-                && step.second_heads * 100 >= heads * SECOND_PHASE_PERCENT_MIN =>
-        {
-            let phase = |offset_bytes: Bytes, heads| Phase {
-                granularity_bytes: step.granularity_bytes,
-                offset_bytes,
-                heads,
-                ios: at(all_at, step.granularity_bytes.0, offset_bytes.0),
-            };
+    let one = last(&|step| step.heads);
+    // One phase at g is always two at 2g, so two are news from 4g on only; without any phase from 4 KiB on, since
+    // at 1 KiB two offsets share all I/O and at 2 KiB half of them.
+    let least = 4 * one.map_or(GRANULARITY_MIN, |step| step.granularity_bytes.0);
+    let both = last(&|step| step.heads + step.second_heads).filter(|step| {
+        step.granularity_bytes.0 >= least && step.second_heads * 100 >= heads * SECOND_PHASE_PERCENT_MIN
+    });
+    let phase = |step: &Step, offset_bytes: Bytes, heads| Phase {
+        granularity_bytes: step.granularity_bytes,
+        offset_bytes,
+        heads,
+        ios: at(all_at, step.granularity_bytes.0, offset_bytes.0),
+    };
+    match (one, both) {
+        (_, Some(step)) => {
             let second = step.second_offset_bytes.unwrap_or(step.offset_bytes);
-            Verdict::Two { phases: [phase(step.offset_bytes, step.heads), phase(second, step.second_heads)] }
+            let phases = [phase(step, step.offset_bytes, step.heads), phase(step, second, step.second_heads)];
+            Verdict::Two { phases }
         }
-        _ => Verdict::NoGrid,
+        (Some(step), None) => Verdict::One { phase: phase(step, step.offset_bytes, step.heads) },
+        (None, None) => Verdict::NoGrid,
     }
 }
