@@ -3,7 +3,8 @@
 use plumb_geometry::{Bytes, group_digits};
 use plumb_profile::fit::Select;
 
-use super::{Context, Outcome, Rule, of, severity_of, too_few};
+use super::{Context, Outcome, Rule, lengths_unknown, of, severity_of};
+use crate::analysis::count_at_least;
 use crate::finding::{Confidence, Severity};
 use crate::share::Share;
 
@@ -19,27 +20,35 @@ const SHARE_WARNING: f64 = 0.25;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
     let table = &context.profile.places.table;
-    let data = table.count(Select::DATA);
-    if let Some(unknown) = too_few(data) {
+    if let Some(unknown) = context.streams_unknown() {
         return vec![unknown];
     }
-    if context.profile.completion_order {
-        return vec![Outcome::Unknown("streams cannot be told from completions alone".to_owned())];
+    let data = table.count(Select::DATA);
+    if let Some(unknown) = context.too_few(data) {
+        return vec![unknown];
     }
-    let large = table.count(Select { len_bytes_min: LARGE_BYTES_MIN, ..Select::HEADS });
+    let large = count_at_least(table, Select::HEADS, LARGE_BYTES_MIN);
+    let possible = table.count(Select { len_bytes_min: LARGE_BYTES_MIN, ..Select::HEADS });
+    if let Some(why) = lengths_unknown(data, possible - large) {
+        return vec![Outcome::Unknown(why)];
+    }
     let share = Share::new(large, data);
-    let Some(severity) = severity_of(share) else { return vec![Outcome::Silent] };
+    let Some(severity) = severity_of(share) else { return vec![context.none_found(share)] };
     let severity = if share.value() < SHARE_WARNING { Severity::Note } else { severity };
     let summary = format!("{} I/O are random and of {} or more", of(share), Bytes(LARGE_BYTES_MIN));
-    let of_that_size = table.count(Select { len_bytes_min: LARGE_BYTES_MIN, ..Select::DATA });
+    let of_that_size = count_at_least(table, Select::DATA, LARGE_BYTES_MIN);
     let finding = context
         .share_finding(&RULE, severity, Confidence::Medium, share, summary)
         .with_evidence(context.evidence("large_ios", of_that_size as f64, "ios"))
         .explained(format!(
-            "of {} I/O of that size, {} continue no stream; an array that judges by size caches or prefetches them wrongly",
+            "of {} I/O of that size, {} continue no stream; an array that judges by size would cache or prefetch them \
+             wrongly, one that follows positions would not",
             group_digits(of_that_size),
             group_digits(large),
         ))
-        .explained("a file-system record larger than the application's request is a usual cause: compare --record");
+        .explained(
+            "a file-system record larger than the application's request is a usual cause; where the application asks for \
+             so much at once, nothing is wrong with it",
+        );
     vec![Outcome::Found(finding)]
 }

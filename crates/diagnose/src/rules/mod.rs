@@ -2,10 +2,13 @@
 
 use serde::Serialize;
 
+use plumb_geometry::group_digits;
 use plumb_profile::Profile;
+use plumb_profile::fit::{FitTally, Unknown};
+use plumb_trace::Layer;
 
 use crate::analysis::Analysis;
-use crate::finding::{Evidence, Finding, Severity, Target};
+use crate::finding::{Confidence, Evidence, Finding, Severity, Target};
 use crate::question::Questions;
 use crate::share::Share;
 
@@ -27,9 +30,17 @@ pub const SHARE_MIN: f64 = 0.005;
 /// From this share on a defect is worth mending rather than knowing.
 pub const SHARE_WARNING: f64 = 0.10;
 
+/// Of the lengths at most so many, in percent, may have been rounded before a rule that needs them says nothing.
+pub const ROUNDED_PERCENT_MAX: u64 = 10;
+
+/// Of the I/O at most so many, in percent, may have come without their order before streams say nothing.
+const UNORDERED_PERCENT_MAX: u64 = 1;
+
 /// What a rule looks at.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
+    /// What findings are about: the device, or a partition of it.
+    pub target: &'a Target,
     /// The I/O.
     pub profile: &'a Profile,
     /// What was computed of them.
@@ -47,6 +58,8 @@ pub enum Outcome {
     Silent,
     /// It cannot tell, for this reason.
     Unknown(String),
+    /// It cannot tell of a part of the device, for this reason.
+    UnknownOf(Target, String),
     /// It was not asked: it takes something that the user did not give.
     NotAsked,
 }
@@ -95,16 +108,27 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// Adds what was found on another profile.
+    /// Adds what was found on another profile. A rule that spoke on either is silent no more.
     pub fn absorb(&mut self, other: Diagnosis) {
         self.findings.extend(other.findings);
-        self.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity()));
         self.unknown.extend(other.unknown);
-        for rule in other.silent {
-            if !self.silent.contains(&rule) {
-                self.silent.push(rule);
+        self.silent.extend(other.silent);
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        self.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity()));
+        let spoke = |rule: &'static str| {
+            self.findings.iter().any(|finding| finding.id() == rule)
+                || self.unknown.iter().any(|unjudged| unjudged.rule == rule)
+        };
+        let mut silent: Vec<&'static str> = Vec::new();
+        for rule in self.silent.iter().copied() {
+            if !spoke(rule) && !silent.contains(&rule) {
+                silent.push(rule);
             }
         }
+        self.silent = silent;
     }
 
     /// The worst severity found.
@@ -117,22 +141,21 @@ impl Diagnosis {
 /// Applies all rules to a profile.
 #[must_use]
 pub fn diagnose(profile: &Profile, analysis: &Analysis, questions: &Questions) -> Diagnosis {
-    let context = Context { profile, analysis, questions };
+    let context = Context { target: &analysis.target, profile, analysis, questions };
     let mut diagnosis = Diagnosis::default();
     for rule in RULES {
         for outcome in (rule.judge)(&context) {
+            let mut unknown = |target, why| diagnosis.unknown.push(Unjudged { rule: rule.id, target, why });
             match outcome {
                 Outcome::Found(finding) => diagnosis.findings.push(finding),
-                Outcome::Unknown(why) => {
-                    let target = analysis.target.clone();
-                    diagnosis.unknown.push(Unjudged { rule: rule.id, target, why });
-                }
+                Outcome::Unknown(why) => unknown(analysis.target.clone(), why),
+                Outcome::UnknownOf(target, why) => unknown(target, why),
                 Outcome::Silent => diagnosis.silent.push(rule.id),
                 Outcome::NotAsked => {}
             }
         }
     }
-    diagnosis.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity()));
+    diagnosis.settle();
     diagnosis
 }
 
@@ -144,38 +167,127 @@ pub(crate) fn severity_of(share: Share) -> Option<Severity> {
     Some(if share.value() >= SHARE_WARNING { Severity::Warning } else { Severity::Note })
 }
 
-/// Why too few I/O cannot be judged; `None` when there are enough.
-pub(crate) fn too_few(ios: u64) -> Option<Outcome> {
-    (ios < IOS_MIN).then(|| Outcome::Unknown(format!("{ios} I/O seen, {IOS_MIN} needed")))
+/// Why a tally cannot be judged by length: too few I/O, or too many whose length was rounded up.
+pub(crate) fn lengths_unknown(ios: u64, unknown_length: u64) -> Option<String> {
+    let share = Share::new(unknown_length, ios);
+    let many = u128::from(unknown_length) * 100 > u128::from(ios) * u128::from(ROUNDED_PERCENT_MAX);
+    many.then(|| format!("the length of {} I/O is not known exactly any more", of(share)))
+}
+
+/// As [`lengths_unknown`], of a tally.
+pub(crate) fn tally_lengths_unknown(tally: &FitTally) -> Option<Outcome> {
+    lengths_unknown(tally.ios, tally.unknown_length).map(Outcome::Unknown)
 }
 
 impl Context<'_> {
-    /// Evidence counted in this profile.
-    pub(crate) fn evidence(&self, name: &'static str, value: f64, unit: &'static str) -> Evidence {
-        Evidence { name, value, unit, source: format!("counted at {}", self.analysis.target) }
+    /// Why there is too little to judge; `None` when there is enough.
+    pub(crate) fn too_few(&self, ios: u64) -> Option<Outcome> {
+        if ios >= IOS_MIN {
+            return None;
+        }
+        // A source of ready-made counts saw many I/O, only not where they start.
+        Some(Outcome::Unknown(if ios == 0 && !self.profile.imported.is_empty() {
+            Unknown::NoStarts.to_string()
+        } else {
+            format!("{ios} I/O seen, {IOS_MIN} needed")
+        }))
     }
 
-    /// A finding about a share of I/O, with the three numbers that show it.
+    /// Why streams say nothing here; `None` when they do.
+    pub(crate) fn streams_unknown(&self) -> Option<Outcome> {
+        let profile = self.profile;
+        // Streams of the application are those of its files; what a device sees of them is decided below.
+        if profile.layer == Layer::Vfs {
+            return Some(Outcome::NotAsked);
+        }
+        if profile.completion_order {
+            return Some(Outcome::Unknown("streams cannot be told from completions alone".to_owned()));
+        }
+        let ordered = profile.ordered.interarrival_ns.total().saturating_add(profile.pieces);
+        let unordered = profile.ios().saturating_sub(ordered);
+        if u128::from(unordered) * 100 > u128::from(profile.ios()) * u128::from(UNORDERED_PERCENT_MAX) {
+            return Some(Outcome::Unknown(
+                "streams cannot be told from counts by place: the source does not tell the order".to_owned(),
+            ));
+        }
+        None
+    }
+
+    /// Says that nothing was found, unless the events lost at the source might hold a defect.
+    pub(crate) fn none_found(&self, share: Share) -> Outcome {
+        let lost = self.analysis.losses.lost;
+        if lost == 0 || with_lost(share, lost).1 <= SHARE_MIN {
+            return Outcome::Silent;
+        }
+        Outcome::Unknown(format!(
+            "{} were seen, but {} events were lost at the source",
+            of(share),
+            group_digits(lost)
+        ))
+    }
+
+    /// Evidence counted in this profile.
+    pub(crate) fn evidence(&self, name: &'static str, value: f64, unit: &'static str) -> Evidence {
+        Evidence { name, value, unit, source: format!("counted at {}", self.target) }
+    }
+
+    /// A finding about a share of I/O, with the numbers that show it and what lost events may change.
     pub(crate) fn share_finding(
         &self,
         rule: &Rule,
         severity: Severity,
-        confidence: crate::finding::Confidence,
+        confidence: Confidence,
         share: Share,
         summary: String,
     ) -> Finding {
-        let (low, high) = share.interval();
-        let first = self.evidence("ios_unfit", share.part as f64, "ios");
-        Finding::new(rule.id, severity, &self.analysis.target, confidence, summary, first)
-            .with_evidence(self.evidence("ios", share.whole as f64, "ios"))
-            .with_evidence(self.evidence("share_low", low, "share"))
-            .with_evidence(self.evidence("share_high", high, "share"))
+        let lost = self.analysis.losses.lost;
+        let (low, high) = with_lost(share, lost);
+        let confidence = if lost > 0 && low <= SHARE_MIN { confidence.lowered() } else { confidence };
+        let finding = self.counted_finding(rule, severity, confidence, (share, "ios"), summary);
+        if lost == 0 {
+            return finding;
+        }
+        finding.explained(format!(
+            "with the lost events the share would lie between {} and {}",
+            percent(low),
+            percent(high)
+        ))
     }
+
+    /// A finding about a share of I/O or of something else, with the numbers that show it.
+    pub(crate) fn counted_finding(
+        &self,
+        rule: &Rule,
+        severity: Severity,
+        confidence: Confidence,
+        (share, unit): (Share, &'static str),
+        summary: String,
+    ) -> Finding {
+        let (low, high) = share.interval();
+        let (unfit, all) = if unit == "ios" { ("ios_unfit", "ios") } else { ("busiest", "all") };
+        let first = self.evidence(unfit, share.part as f64, unit);
+        let mut finding = Finding::new(rule.id, severity, self.target, confidence, summary, first)
+            .with_evidence(self.evidence(all, share.whole as f64, unit))
+            .with_evidence(self.evidence("share_low", low, "share"))
+            .with_evidence(self.evidence("share_high", high, "share"));
+        let lost = self.analysis.losses.lost;
+        if lost > 0 {
+            finding = finding.with_evidence(self.evidence("lost_events", lost as f64, "events")).explained(
+                format!("{} events were lost at the source and are in no count", group_digits(lost)),
+            );
+        }
+        finding
+    }
+}
+
+/// Least and largest share that lost events leave possible. An event is at most one I/O.
+fn with_lost(share: Share, lost: u64) -> (f64, f64) {
+    let whole = (share.whole as f64 + lost as f64).max(1.0);
+    (share.part as f64 / whole, (share.part as f64 + lost as f64) / whole)
 }
 
 /// `7,231 of 94,878 (7.6 %)`.
 pub(crate) fn of(share: Share) -> String {
-    use plumb_geometry::group_digits;
     format!("{} of {} ({})", group_digits(share.part), group_digits(share.whole), percent(share.value()))
 }
 
