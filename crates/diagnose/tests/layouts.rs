@@ -41,7 +41,7 @@ proptest! {
         let mut bench = Bench::default();
         bench.questions.grids = vec![grid];
         let ios = blocks(&mut Random(seed), 2000, phase, block);
-        let off = |io: &&Io| (io.1 + cell - offset) % cell != 0;
+        let off = |io: &&Io| !(io.1 + cell - offset).is_multiple_of(cell);
         let (misaligned, wholes) = (ios.iter().filter(off).count(), block % cell == 0);
         let judged = bench.judge_ios(ios.iter().copied());
         if misaligned == 0 {
@@ -107,7 +107,7 @@ fn an_offset_of_continuations_is_no_layout() {
         said.contains("4 KiB blocks sit at sector 7 of 8: 71.4 % of the I/O, 100.0 % of the stream"),
         "{said}"
     );
-    assert!(said.contains("the 1,200 I/O at sector 4 of 8 continue streams: no second layout"), "{said}");
+    assert!(said.contains("the 1,200 I/O at sector 4 continue streams: no second layout"), "{said}");
 }
 
 fn parted(partitions: &[(&'static str, u64)], grid: Option<&str>) -> Bench {

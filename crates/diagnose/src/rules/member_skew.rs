@@ -23,7 +23,7 @@ const RATIO_WARNING: f64 = 1.25;
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
     let striped = match stripe(context) {
         Ok(striped) => striped,
-        Err(instead) => return vec![instead],
+        Err(instead) => return vec![*instead],
     };
     let loads = match (&striped.members, &striped.members_unknown) {
         (Some(loads), _) if loads.len() > 1 => loads,

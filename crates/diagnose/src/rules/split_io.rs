@@ -12,20 +12,20 @@ use crate::share::Share;
 pub const RULE: Rule = Rule { id: "split-io", title: "I/O lie across a chunk boundary", judge };
 
 /// What was asked about a stripe, or what to say instead.
-pub(super) fn stripe<'a>(context: &Context<'a>) -> Result<&'a Striped, Outcome> {
+pub(super) fn stripe<'a>(context: &Context<'a>) -> Result<&'a Striped, Box<Outcome>> {
     let striped = match &context.analysis.what_if.striped {
-        None => return Err(Outcome::NotAsked),
-        Some(Err(why)) => return Err(Outcome::Unknown(why.to_string())),
+        None => return Err(Box::new(Outcome::NotAsked)),
+        Some(Err(why)) => return Err(Box::new(Outcome::Unknown(why.to_string()))),
         Some(Ok(striped)) => striped,
     };
     if context.profile.layer == Layer::Vfs {
-        return Err(Outcome::Unknown(
+        return Err(Box::new(Outcome::Unknown(
             "places at the vfs layer are those in files: chunks take a trace of the striped device"
                 .to_owned(),
-        ));
+        )));
     }
     match context.too_few(striped.tally.ios).or_else(|| tally_lengths_unknown(&striped.tally)) {
-        Some(unknown) => Err(unknown),
+        Some(unknown) => Err(Box::new(unknown)),
         None => Ok(striped),
     }
 }
@@ -33,7 +33,7 @@ pub(super) fn stripe<'a>(context: &Context<'a>) -> Result<&'a Striped, Outcome> 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
     let striped = match stripe(context) {
         Ok(striped) => striped,
-        Err(instead) => return vec![instead],
+        Err(instead) => return vec![*instead],
     };
     let tally = &striped.tally;
     let share = Share::new(tally.split, tally.known_length());

@@ -29,7 +29,7 @@ pub(super) fn explain(
     tally: &FitTally,
 ) -> Finding {
     let inference = &place.inference;
-    let finding = match &inference.verdict {
+    match &inference.verdict {
         Verdict::One { phase } => {
             let finding = finding.explained(phase_words(context, place, phase));
             let finding = others(finding, inference);
@@ -52,8 +52,7 @@ pub(super) fn explain(
         Verdict::NotEnoughData { why } => {
             finding.explained(format!("which offset the I/O have cannot be said: {why}"))
         }
-    };
-    finding
+    }
 }
 
 /// `4 KiB blocks sit at sector 7 of 8: 79.5 % of the I/O, 97.2 % of the stream heads; consistent with …`.
@@ -77,9 +76,17 @@ fn phase_words(context: &Context<'_>, place: &PlaceAnalysis, phase: &Phase) -> S
 
 /// `sector 7 of 8`, or bytes where it is no whole sector.
 fn position(phase: &Phase) -> String {
-    let (Bytes(offset), Bytes(granularity)) = (phase.offset_bytes, phase.granularity_bytes);
-    let (word, unit) = if offset.is_multiple_of(SECTOR) { ("sector", SECTOR) } else { ("byte", 1) };
-    format!("{word} {} of {}", group_digits(offset / unit), group_digits(granularity / unit))
+    let unit = if phase.offset_bytes.0.is_multiple_of(SECTOR) { SECTOR } else { 1 };
+    format!("{} of {}", place(phase), group_digits(phase.granularity_bytes.0 / unit))
+}
+
+/// `sector 7`, or the byte where it is no whole sector.
+fn place(phase: &Phase) -> String {
+    let Bytes(offset) = phase.offset_bytes;
+    match offset % SECTOR {
+        0 => format!("sector {}", group_digits(offset / SECTOR)),
+        _ => format!("byte {}", group_digits(offset)),
+    }
 }
 
 /// First sectors that old tools gave the first partition, with the tool.
@@ -108,14 +115,14 @@ fn others(mut finding: Finding, inference: &Inference) -> Finding {
             format!(
                 "the {} I/O at {} continue streams: no second layout",
                 group_digits(other.ios),
-                position(other)
+                place(other)
             )
         } else {
             format!(
                 "{} more I/O, {} of them stream heads, sit at {}: few heads, but perhaps a second layout",
                 group_digits(other.ios),
                 group_digits(other.heads),
-                position(other)
+                place(other)
             )
         });
     }
