@@ -195,6 +195,26 @@ impl Table {
         if tally.ios == 0 { Err(Unknown::NoIo) } else { Ok(tally) }
     }
 
+    /// How many I/O are asked for at each start modulo a granularity, in bytes.
+    ///
+    /// # Errors
+    /// When the granularity does not divide M.
+    pub fn starts_within(
+        &self,
+        granularity: Bytes,
+        select: Select,
+    ) -> Result<std::collections::BTreeMap<u64, u64>, Unknown> {
+        let modulus = Bytes(self.modulus_bytes());
+        if granularity.0 == 0 || !modulus.0.is_multiple_of(granularity.0) {
+            return Err(Unknown::Modulus { granularity, modulus });
+        }
+        let mut starts = std::collections::BTreeMap::new();
+        for (key, row) in self.iter().filter(|(key, _)| select.takes(*key, self.unit_bytes())) {
+            *starts.entry(key.residue() * self.unit_bytes() % granularity.0).or_insert(0) += row.ios;
+        }
+        Ok(starts)
+    }
+
     /// How many I/O are asked for, of which lengths: (length in bytes, whether rounded up, I/O), most first.
     #[must_use]
     pub fn lengths(&self, select: Select) -> Vec<(u64, bool, u64)> {

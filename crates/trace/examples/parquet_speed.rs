@@ -1,7 +1,7 @@
 //! Measures the Parquet format: writes a synthetic trace, or decodes one and uses nothing of it.
 //!
-//!     parquet_speed write EVENTS FILE     # one disk, reads and writes, a third of them sequential
-//!     parquet_speed read FILE… [--ahead]  # a thread a file; columns as for a profile
+//!     parquet_speed write EVENTS FILE [--no-queue]  # one disk, reads and writes, a third of them sequential
+//!     parquet_speed read FILE… [--ahead]              # a thread a file; columns as for a profile
 //!
 //! Prints events, seconds and ns per event and file. It is a yardstick, not a benchmark of record.
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use plumb_trace::ahead::ReadAhead;
-use plumb_trace::open::{Piece, open};
+use plumb_trace::open::{Piece, open, pieces};
 use plumb_trace::write::create;
 use plumb_trace::{
     Batch, Clock, Columns, Error, Event, Fill, Layer, LayerChoice, Names, Op, ReadOptions, SourceInfo,
@@ -38,14 +38,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let names: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match names.as_slice() {
-        ["write", events, file] => Ok(write(events.parse()?, Path::new(file))?),
+        ["write", events, file] => Ok(write(events.parse()?, Path::new(file), true)?),
+        ["write", events, file, "--no-queue"] => Ok(write(events.parse()?, Path::new(file), false)?),
         ["read", files @ .., "--ahead"] => read(files, true),
         ["read", files @ ..] => read(files, false),
-        _ => Err("usage: parquet_speed write EVENTS FILE | read FILE… [--ahead]".into()),
+        _ => Err("usage: parquet_speed write EVENTS FILE [--no-queue] | read FILE… [--ahead]".into()),
     }
 }
 
-fn write(events: u64, path: &Path) -> Result<(), Error> {
+fn write(events: u64, path: &Path, queue: bool) -> Result<(), Error> {
     let info = SourceInfo { format: "synthetic", clock: Clock::Start, ..SourceInfo::default() };
     let mut names = Names::default();
     let device = names.device("259,0");
@@ -64,7 +65,7 @@ fn write(events: u64, path: &Path) -> Result<(), Error> {
         let op = if chance.next(10) < 7 { Op::Read } else { Op::Write };
         let mut event = Event::new(time_ns, device, Layer::Request, op, start, len);
         event.flags = i32::from(op == Op::Write && chance.next(4) == 0);
-        event.queue_ns = Some(chance.skewed(8_000).cast_signed());
+        event.queue_ns = queue.then(|| chance.skewed(8_000).cast_signed());
         event.device_ns = Some(60_000 + chance.skewed(400_000).cast_signed());
         let comm = chance.skewed(24).min(23) as usize;
         event.pid = Some(1000 + comm as i32 * 7);
@@ -92,7 +93,7 @@ fn read(files: &[&str], ahead: bool) -> Result<(), Box<dyn std::error::Error>> {
     let threads: Vec<_> = files
         .iter()
         .map(|file| {
-            let piece = Piece { path: PathBuf::from(file) };
+            let piece = pieces(&[PathBuf::from(file)]).remove(0);
             std::thread::spawn(move || count(&piece, ahead))
         })
         .collect();

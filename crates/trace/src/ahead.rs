@@ -108,3 +108,56 @@ impl Drop for ReadAhead {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::Event;
+    use crate::op::{Layer, Op};
+
+    /// Gives some batches of one event and then what it is told to.
+    struct Few {
+        left: i64,
+        then: fn() -> Result<Fill, Error>,
+        info: SourceInfo,
+    }
+
+    impl Reader for Few {
+        fn fill(&mut self, batch: &mut Batch) -> Result<Fill, Error> {
+            batch.clear();
+            if self.left == 0 {
+                return (self.then)();
+            }
+            batch.push(&Event::new(self.left, 0, Layer::Bio, Op::Read, 0, 512));
+            self.left -= 1;
+            self.info.counts.events += 1;
+            self.info.counts.lost += 2;
+            Ok(Fill::Events)
+        }
+
+        fn info(&self) -> &SourceInfo {
+            &self.info
+        }
+    }
+
+    fn check(left: i64, then: fn() -> Result<Fill, Error>, expected: &str) {
+        let mut reader = ReadAhead::wrap(Box::new(Few { left, then, info: SourceInfo::default() }));
+        let mut batch = Batch::default();
+        for number in 0..left {
+            assert_eq!(reader.fill(&mut batch).ok(), Some(Fill::Events));
+            assert_eq!(batch.time_ns, [left - number]);
+        }
+        let last = reader.fill(&mut batch).map_or_else(|error| error.to_string(), |fill| format!("{fill:?}"));
+        assert!(last.contains(expected), "{last}");
+        assert_eq!(reader.info().counts.events, left.cast_unsigned());
+        assert_eq!(reader.fill(&mut batch).ok(), Some(Fill::End), "after the last word there is no more");
+    }
+
+    #[test]
+    fn events_errors_and_panics_come_in_their_turn() {
+        check(11, || Ok(Fill::End), "End");
+        check(0, || Ok(Fill::End), "End");
+        check(9, || Err(Error::Empty { path: "x".to_owned() }), "x is empty");
+        check(3, || panic!("a reader of the test gives up"), "stopped on an internal error");
+    }
+}

@@ -58,7 +58,7 @@ impl Locale {
             let continues = byte & 0xc0 == 0x80 && at > 0 && group == Some(0);
             let begins = matches!(byte, b'.' | b',' | b'\'' | b' ' | 0xc2 | 0xe2);
             let after_digits = length > 0 && group.is_none_or(|digits| digits == 2 || digits == 3);
-            if !continues && !(begins && after_digits) {
+            if !(continues || begins && after_digits) {
                 return None;
             }
             group = Some(0);

@@ -114,7 +114,14 @@ pub mod flags {
 /// `len_bytes` tells a bare flush from a write that flushes first.
 #[must_use]
 pub fn parse_rwbs(rwbs: &[u8], len_bytes: u64) -> (Op, i32) {
-    let mut op = None;
+    // Operations on zones: an append, and those that move no data (reset, finish, open, close).
+    let (mut op, rwbs) = match rwbs {
+        [b'Z', b'A', rest @ ..] => (Some(Op::Write), rest),
+        [b'Z', b'R', b'A', rest @ ..] | [b'Z', b'R' | b'F' | b'O' | b'C', rest @ ..] => {
+            (Some(Op::Other), rest)
+        }
+        _ => (None, rwbs),
+    };
     let mut bits = 0;
     for &letter in rwbs {
         match letter {
@@ -158,6 +165,9 @@ mod tests {
         check("FF", 0, Op::Flush, flags::PREFLUSH);
         check("DS", 1 << 20, Op::Discard, flags::SYNC);
         check("WZS", 4096, Op::WriteZeroes, flags::SYNC);
+        check("ZAS", 4096, Op::Write, flags::SYNC);
+        check("ZRA", 0, Op::Other, 0);
+        check("ZFS", 0, Op::Other, flags::SYNC);
         check("N", 0, Op::Other, 0);
         check("", 0, Op::Other, 0);
     }

@@ -213,6 +213,13 @@ impl Pending {
         Some(number)
     }
 
+    /// Whether a completion without a length is that of an open I/O, which then has none either.
+    #[must_use]
+    pub fn awaits_empty(&mut self, key: Key) -> bool {
+        let oldest = self.open.get(&key).map(|chain| chain.oldest);
+        oldest.and_then(|number| self.at(number)).is_some_and(|waiting| waiting.open_bytes == 0)
+    }
+
     /// A completion: gives the I/O of the key its latency, and `flags` to add.
     pub fn complete(&mut self, key: Key, len_bytes: u64, time_ns: i64, flags: i32, counts: &mut Counts) {
         let Some(number) = self.unlink(key, len_bytes) else {

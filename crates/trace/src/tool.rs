@@ -1,6 +1,6 @@
 //! Reading the printed output of a tracing tool: tables of I/O with prose around them, several in one file.
 
-use crate::error::Error;
+use crate::error::{Damage, Error, Place};
 use crate::input::SNIFF_BYTES;
 use crate::op::Layer;
 use crate::reader::{LayerChoice, ReadOptions, Sniff};
@@ -61,6 +61,12 @@ pub fn sniff_below_prose(prefix: &[u8], complete: bool, is_it: impl Fn(&[u8]) ->
     }
     let is_text = memchr::memchr(0, prefix).is_none();
     if is_text && !complete && prefix.len() < SNIFF_BYTES { Sniff::More } else { Sniff::No }
+}
+
+/// Counts what turned out to be damaged only when the last line had come.
+pub fn damaged_at_end(error: LineError, info: &mut SourceInfo) {
+    let place = Place::Line(info.counts.records);
+    info.damage(Damage { place, found: error.found, expected: error.expected.to_owned() });
 }
 
 /// Says that a run of the tool printed no times of issue.

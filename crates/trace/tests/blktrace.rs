@@ -3,73 +3,42 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use plumb_testkit::tempdir::TempDir;
+use plumb_testkit::{require, temp_dir};
 use plumb_trace::format::blktrace::{self, LETTERS, split_sector};
 use plumb_trace::open::{self, Piece};
 use plumb_trace::{
     Batch, Clock, Error, Event, Fill, Latency, Layer, LayerChoice, Op, ReadOptions, SourceInfo, flags,
 };
 
-/// A real trace, or `None`, said aloud, where there are none.
-fn real(path: &str) -> Option<PathBuf> {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let folder = std::env::var_os("PLUMB_REAL_TRACES")
-        .map_or_else(|| workspace.join("../shared/traces"), PathBuf::from);
-    let found = folder.join(path);
-    if found.exists() {
-        return Some(found);
-    }
-    println!("SKIPPED: {} is not there", found.display());
-    None
+/// A real trace. Only after `require!(RealTraces)`.
+fn real(path: &str) -> PathBuf {
+    plumb_testkit::real_traces().expect("required before").join(path)
 }
 
-fn tool(name: &str) -> bool {
-    let found = Command::new(name).arg("-V").output().is_ok();
-    if !found {
-        println!("SKIPPED: {name} is not installed");
+/// Copies of the files of CPU 0, 1 and 10, and empty ones between so that the set looks complete.
+fn set_with_empty_files(test: &str) -> TempDir {
+    let dir = temp_dir(test);
+    for cpu in 0..=10 {
+        let file = format!("sdb.blktrace.{cpu}");
+        let bytes = if matches!(cpu, 0 | 1 | 10) {
+            std::fs::read(real("blktrace").join(&file)).unwrap()
+        } else {
+            Vec::new()
+        };
+        std::fs::write(dir.path().join(file), bytes).unwrap();
     }
-    found
+    dir
 }
 
-/// A directory that goes away with the test.
-struct Dir(PathBuf);
-
-impl Dir {
-    fn new(name: &str) -> Dir {
-        let path = std::env::temp_dir().join(format!("plumb-trace-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Dir(path)
-    }
-
-    /// Copies of the files of CPU 0, 1 and 10; with empty ones between so that the set looks complete.
-    fn with_set(name: &str, complete: bool) -> Option<Dir> {
-        let from = real("blktrace")?;
-        let dir = Dir::new(name);
-        for cpu in 0..=10 {
-            let file = format!("sdb.blktrace.{cpu}");
-            if matches!(cpu, 0 | 1 | 10) {
-                std::fs::write(dir.0.join(&file), std::fs::read(from.join(&file)).unwrap()).unwrap();
-            } else if complete {
-                std::fs::write(dir.0.join(&file), "").unwrap();
-            }
-        }
-        Some(dir)
-    }
-
-    fn run(&self, program: &str, arguments: &[&str]) -> String {
-        let output = Command::new(program).args(arguments).current_dir(&self.0).output().unwrap();
-        assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+fn run(dir: &TempDir, program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).current_dir(dir.path()).output().unwrap();
+    assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 fn read(piece: &Piece, layer: LayerChoice) -> Result<(Vec<Event>, SourceInfo), Error> {
-    let mut reader = open::open(piece, &ReadOptions { layer, format: None })?;
+    let mut reader = open::open(piece, &ReadOptions { layer, ..ReadOptions::default() })?;
     let mut batch = Batch::default();
     let mut events = Vec::new();
     while let Fill::Events = reader.fill(&mut batch)? {
@@ -173,13 +142,11 @@ fn count(lines: &[Line], action: &str) -> usize {
 
 #[test]
 fn every_record_is_what_blkparse_says() {
-    if !tool("blkparse") {
-        return;
-    }
-    let Some(dir) = Dir::with_set("blkparse", true) else { return };
-    let text = dir.run("blkparse", &["-q", "-i", "sdb", "-f", FORMAT]);
+    require!(RealTraces, Tool("blkparse"));
+    let dir = set_with_empty_files("blkparse");
+    let text = run(&dir, "blkparse", &["-q", "-i", "sdb", "-f", FORMAT]);
     let mut theirs: Vec<Line> = text.lines().filter_map(line_of).collect();
-    let pieces = open::pieces(&[dir.0.join("sdb")]);
+    let pieces = open::pieces(&[dir.path().join("sdb")]);
     let ours = lines_of_ours(&pieces[0].files);
     assert!(ours.is_sorted_by_key(|line| (line.time_ns, line.cpu, line.sequence)));
     // Records of one time on two CPUs may come in either order there.
@@ -199,16 +166,14 @@ const FIRST_NS: i64 = 2_556_205_113_763_856;
 
 #[test]
 fn a_merged_file_gives_what_the_set_gives() {
-    if !tool("blkparse") {
-        return;
-    }
-    let Some(dir) = Dir::with_set("merged", true) else { return };
-    dir.run("blkparse", &["-q", "-i", "sdb", "-d", "all", "-O"]);
-    let (from_set, set) = read_path(&dir.0.join("sdb"));
-    let packed = zstd::encode_all(&std::fs::read(dir.0.join("all")).unwrap()[..], 3).unwrap();
-    std::fs::write(dir.0.join("packed"), packed).unwrap();
+    require!(RealTraces, Tool("blkparse"));
+    let dir = set_with_empty_files("merged");
+    run(&dir, "blkparse", &["-q", "-i", "sdb", "-d", "all", "-O"]);
+    let (from_set, set) = read_path(&dir.path().join("sdb"));
+    let packed = zstd::encode_all(&std::fs::read(dir.path().join("all")).unwrap()[..], 3).unwrap();
+    std::fs::write(dir.path().join("packed"), packed).unwrap();
     for name in ["all", "packed"] {
-        let (events, info) = read_path(&dir.0.join(name));
+        let (events, info) = read_path(&dir.path().join(name));
         assert_eq!(events.len(), 7248, "7250 issues, of which 2 were requeued");
         for (merged, single) in events.iter().zip(&from_set) {
             // blkparse writes times since the first record, and puts the names of processes first.
@@ -225,15 +190,17 @@ fn a_merged_file_gives_what_the_set_gives() {
 /// code: 2445 reads in 6,563,713,498 ns, 44 writes in 24,600,466 ns, 34 completions without issue.
 #[test]
 fn latencies_of_a_set() {
-    let Some(dir) = Dir::with_set("latency", true) else { return };
-    let (events, info) = read_path(&dir.0.join("sdb"));
+    require!(RealTraces);
+    let dir = set_with_empty_files("latency");
+    let (events, info) = read_path(&dir.path().join("sdb"));
     let sum = |op: Op| {
         let timed = events.iter().filter(|event| event.op == op).filter_map(|event| event.device_ns);
         timed.fold((0, 0), |(ios, ns), one| (ios + 1, ns + one))
     };
     assert_eq!(sum(Op::Read), (2445, 6_563_713_498));
     assert_eq!(sum(Op::Write), (44, 24_600_466));
-    assert_eq!(info.counts.unmatched_completions, 34);
+    // 2 of the 34 have no length.
+    assert_eq!((info.counts.unmatched_completions, info.tallies["completion without length"]), (32, 2));
     assert_eq!(info.counts.unmatched_issues, 7250 - 2 - 2489);
     assert_eq!(info.latency, Latency::Known);
     assert!(events.iter().filter(|event| event.queue_ns.is_some()).count() > 7000);
@@ -241,7 +208,8 @@ fn latencies_of_a_set() {
 
 #[test]
 fn an_incomplete_set_has_no_latency() {
-    let Some(from) = real("blktrace") else { return };
+    require!(RealTraces);
+    let from = real("blktrace");
     let all: Vec<PathBuf> = [0, 1, 10].map(|cpu| from.join(format!("sdb.blktrace.{cpu}"))).into();
     let check = |paths: &[PathBuf], issues: usize, said: &str| {
         let pieces = open::pieces(paths);
@@ -265,7 +233,8 @@ fn an_incomplete_set_has_no_latency() {
 
 #[test]
 fn layers_can_be_chosen() {
-    let Some(from) = real("blktrace/sdb.blktrace.10") else { return };
+    require!(RealTraces);
+    let from = real("blktrace/sdb.blktrace.10");
     let piece = &open::pieces(&[from])[0];
     let count = |layer| read(piece, layer).map(|(events, _)| events.len());
     assert_eq!(count(LayerChoice::Only(Layer::Bio)).unwrap(), 2415);
@@ -277,15 +246,15 @@ fn layers_can_be_chosen() {
 
 #[test]
 fn what_is_named_becomes_pieces() {
-    let dir = Dir::new("pieces");
+    let dir = temp_dir("pieces");
     for name in ["sda.blktrace.0", "sda.blktrace.1", "sdb.blktrace.0", "notes.txt"] {
-        std::fs::write(dir.0.join(name), "").unwrap();
+        std::fs::write(dir.path().join(name), "").unwrap();
     }
     let check = |named: &[&str], expected: &[(&str, usize)]| {
-        let paths: Vec<PathBuf> = named.iter().map(|name| dir.0.join(name)).collect();
+        let paths: Vec<PathBuf> = named.iter().map(|name| dir.path().join(name)).collect();
         let pieces = open::pieces(&paths);
         let found: Vec<_> = pieces.iter().map(|piece| (piece.path.clone(), piece.files.len())).collect();
-        let expected: Vec<_> = expected.iter().map(|(path, files)| (dir.0.join(path), *files)).collect();
+        let expected: Vec<_> = expected.iter().map(|(path, files)| (dir.path().join(path), *files)).collect();
         assert_eq!(found, expected, "{named:?}");
     };
     check(&[""], &[("sda", 2), ("sdb.blktrace.0", 1)]);
@@ -294,11 +263,12 @@ fn what_is_named_becomes_pieces() {
     check(&["sda.blktrace.1"], &[("sda.blktrace.1", 1)]);
     check(&["", "sda.blktrace.1", "sda"], &[("sda", 2), ("sdb.blktrace.0", 1)]);
     check(&["sdc"], &[("sdc", 0)]);
-    assert!(open::exists(&dir.0.join("sda")) && !open::exists(&dir.0.join("sdc")));
-    let empty = read(&open::pieces(&[dir.0.join("sda")])[0], LayerChoice::Lowest).unwrap_err();
+    assert!(open::exists(&dir.path().join("sda")) && !open::exists(&dir.path().join("sdc")));
+    let empty = read(&open::pieces(&[dir.path().join("sda")])[0], LayerChoice::Lowest).unwrap_err();
     assert!(matches!(empty, Error::Empty { .. }), "{empty}");
-    let nothing = Dir::new("pieces-none");
-    let none = read(&open::pieces(std::slice::from_ref(&nothing.0))[0], LayerChoice::Lowest).unwrap_err();
+    let nothing = temp_dir("pieces-none");
+    let none = read(&open::pieces(std::slice::from_ref(&nothing.path().to_owned()))[0], LayerChoice::Lowest)
+        .unwrap_err();
     assert!(matches!(none, Error::Directory { .. }), "{none}");
 }
 
@@ -316,13 +286,14 @@ fn ends_of_records(bytes: &[u8]) -> Vec<usize> {
 /// One bit anywhere, or a cut anywhere, costs a record or two and is said.
 #[test]
 fn damage_costs_little_and_is_said() {
-    let Some(from) = real("blktrace/sdb.blktrace.0") else { return };
+    require!(RealTraces);
+    let from = real("blktrace/sdb.blktrace.0");
     let whole = std::fs::read(from).unwrap();
     let ends = ends_of_records(&whole);
     let records = 4000;
     let file = &whole[..ends[records - 1]];
-    let dir = Dir::new("damage");
-    let path = dir.0.join("damaged");
+    let dir = temp_dir("damage");
+    let path = dir.path().join("damaged");
     let read = |bytes: &[u8]| {
         std::fs::write(&path, bytes).unwrap();
         let mut records = blktrace::records(std::slice::from_ref(&path)).unwrap();
@@ -357,12 +328,13 @@ fn damage_costs_little_and_is_said() {
 /// A hole in the middle of one file does not hurt the others.
 #[test]
 fn a_hole_is_passed_over() {
-    let Some(dir) = Dir::with_set("hole", true) else { return };
-    let path = dir.0.join("sdb.blktrace.1");
+    require!(RealTraces);
+    let dir = set_with_empty_files("hole");
+    let path = dir.path().join("sdb.blktrace.1");
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[100_001..400_001].fill(0xa5);
     std::fs::write(&path, bytes).unwrap();
-    let (events, info) = read_path(&dir.0.join("sdb"));
+    let (events, info) = read_path(&dir.path().join("sdb"));
     assert_eq!(info.counts.damaged, 1);
     assert!((299_950..300_100).contains(&info.counts.skipped_bytes), "{:?}", info.counts);
     // The numbers of CPU 1 jump by what the hole held.
@@ -374,7 +346,8 @@ fn a_hole_is_passed_over() {
 /// No other real trace is taken for this format, and each of this format is.
 #[test]
 fn sniffing_the_real_traces() {
-    let Some(folder) = real(".") else { return };
+    require!(RealTraces);
+    let folder = real(".");
     let mut looked_at = 0;
     for directory in std::fs::read_dir(folder).unwrap().filter_map(|entry| Some(entry.ok()?.path())) {
         let Ok(files) = std::fs::read_dir(&directory) else { continue };

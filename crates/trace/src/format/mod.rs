@@ -5,6 +5,7 @@ use crate::input::Input;
 use crate::reader::{ReadOptions, Reader, Sniff};
 
 pub mod alibaba;
+pub mod align_d;
 pub mod bcc_biosnoop;
 pub mod blkparse;
 pub mod blktrace;
@@ -13,15 +14,19 @@ pub mod disksim;
 pub mod dtrace_iosnoop;
 pub mod etw;
 pub mod fio_iolog;
+pub mod ftrace;
 pub mod msr;
 pub mod oracle_general;
 pub mod parquet;
 pub mod perftools_iosnoop;
+pub mod quantize;
 pub mod residue;
 pub mod spc;
 pub mod systor;
 pub mod tencent;
+pub mod tnfdump;
 pub mod vscsi;
+pub mod vscsistats;
 pub mod xperf;
 
 /// A trace format: how it is recognised and read.
@@ -48,13 +53,18 @@ pub static FORMATS: &[&Format] = &[
     &vscsi::FORMAT,
     &fio_iolog::FORMAT,
     &residue::FORMAT,
+    &align_d::FORMAT,
+    &vscsistats::FORMAT,
     &etw::FORMAT,
     &xperf::FORMAT,
+    &tnfdump::FORMAT,
     &dtrace_iosnoop::FORMAT,
     &bcc_biosnoop::FORMAT,
     &bpftrace_biosnoop::FORMAT,
     &perftools_iosnoop::FORMAT,
     &blkparse::FORMAT,
+    &ftrace::FORMAT,
+    &quantize::FORMAT,
     &msr::FORMAT,
     &systor::FORMAT,
     &alibaba::FORMAT,

@@ -7,7 +7,7 @@
 use crate::error::Error;
 use crate::format::Format;
 use crate::input::Input;
-use crate::parquet::read;
+use crate::parquet;
 use crate::reader::{ReadOptions, Reader, Sniff};
 
 /// The format's entry in the list. Where rows are out of order the reader sorts them itself.
@@ -29,7 +29,7 @@ fn sniff(prefix: &[u8], complete: bool) -> Sniff {
 fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
     let path = input.path.clone();
     match input.plain_file.take() {
-        Some(file) => read::open(file, path, FORMAT.name, options),
+        Some(file) => parquet::open::open(file, path, FORMAT.name, options),
         None => Err(Error::NeedsFile { path, format: FORMAT.name }),
     }
 }

@@ -131,11 +131,14 @@ fn map_cells(line: &[u8]) -> Option<Cells<'_>> {
     named.then(|| Cells { device: device.join(","), op, residue, length, ios, timed: None })
 }
 
+/// One of R W D F Z O, or the rwbs letters of a kernel, which are capitals too.
 fn parse_op(word: &[u8], len_bytes: u64) -> Option<Op> {
+    if word.is_empty() || !word.iter().all(u8::is_ascii_uppercase) {
+        return None;
+    }
     match word {
-        [] => None,
-        [letter] => Op::from_letter(*letter).filter(|_| letter.is_ascii_uppercase()).or(Some(Op::Other)),
-        _ => word.iter().all(u8::is_ascii_uppercase).then(|| parse_rwbs(word, len_bytes).0),
+        [letter] => Op::from_letter(*letter).or((*letter == b'N').then_some(Op::Other)),
+        _ => Some(parse_rwbs(word, len_bytes).0),
     }
 }
 

@@ -8,8 +8,9 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader
 use parquet::errors::ParquetError;
 
 use crate::op::Layer;
-use crate::parquet::columns::{Source, source_by_statistics};
+
 use crate::parquet::pread::PartFile;
+use crate::parquet::statistics::{Source, source_by_statistics};
 
 /// Rows looked at together.
 const ROWS: usize = 65_536;

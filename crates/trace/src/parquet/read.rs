@@ -4,41 +4,46 @@
 //! in which the library fails: the next one is tried. The library is known to panic on some damaged pages
 //! instead of returning an error; every call that decodes is guarded against that.
 
-use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+    ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
-use parquet::file::reader::Length;
 
 use crate::batch::{BATCH_EVENTS, Batch};
-use crate::error::{Damage, Error, Place, shown};
+use crate::error::{Damage, Error, Place};
 use crate::names::Names;
 use crate::op::Layer;
-use crate::order::Ordered;
-use crate::parquet::columns::{Decoder, Source, source_by_statistics};
-use crate::parquet::layers::layers_of_rows;
-use crate::parquet::meta;
+use crate::parquet::columns::Decoder;
 use crate::parquet::pread::PartFile;
-use crate::parquet::schema::{At, COLUMNS, SCHEMA_VERSION, leaves_of, read_schema};
-use crate::reader::{Columns, Fill, LayerChoice, ReadOptions, Reader};
+use crate::parquet::schema::{At, COLUMNS};
+use crate::parquet::statistics::{Source, source_by_statistics};
+use crate::progress::Progress;
+use crate::reader::{Columns, Fill, Reader};
 use crate::source::SourceInfo;
 
-/// Shortest Parquet file: both magic words and the footer's length.
-const FILE_BYTES_MIN: u64 = 12;
+/// What opening found out.
+pub(super) struct Opened {
+    /// The file.
+    pub file: PartFile,
+    /// Its footer.
+    pub metadata: ArrowReaderMetadata,
+    /// Where each column stands in it.
+    pub leaves: [Option<usize>; COLUMNS.len()],
+    /// Which columns are wanted.
+    pub columns: Columns,
+    /// Which layers are wanted.
+    pub takes: [bool; Layer::ALL.len()],
+    /// Who wants to know how far the reading has come.
+    pub progress: Option<Arc<Progress>>,
+}
 
 /// Reads Parquet traces.
-pub struct ParquetReader {
-    file: PartFile,
-    metadata: ArrowReaderMetadata,
-    leaves: [Option<usize>; COLUMNS.len()],
-    columns: Columns,
-    takes: [bool; Layer::ALL.len()],
+pub(super) struct ParquetReader {
+    opened: Opened,
     names: Names,
     shared_names: Arc<Names>,
     shared_count: (usize, usize),
@@ -58,99 +63,6 @@ struct Group {
     left: u64,
 }
 
-/// Opens a trace.
-///
-/// # Errors
-/// When it is cut off, is Parquet but no trace, has a newer schema, or lacks the layer asked for.
-pub fn open(
-    file: File,
-    path: String,
-    format: &'static str,
-    options: &ReadOptions,
-) -> Result<Box<dyn Reader>, Error> {
-    let file = PartFile::new(file).map_err(|source| Error::Open { path: path.clone(), source })?;
-    check_end(&file, &path)?;
-    let library = |source| Error::Parquet { path: path.clone(), source };
-    let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let metadata = guarded(|| ArrowReaderMetadata::load(&file, plain)).map_err(library)?;
-    let mut info = SourceInfo { path: path.clone(), format, verified: true, ..SourceInfo::default() };
-    let mut names = Names::default();
-    let no_pairs: Vec<KeyValue> = Vec::new();
-    let pairs = metadata.metadata().file_metadata().key_value_metadata().unwrap_or(&no_pairs);
-    let said = meta::read(pairs, &mut info, &mut names);
-    check_version(said.schema.as_deref(), &mut info)?;
-    let leaves = leaves_of(metadata.parquet_schema(), metadata.schema())
-        .map_err(|(found, expected)| Error::NoTrace { path: path.clone(), found, expected })?;
-    let typed = ArrowReaderOptions::new().with_schema(read_schema(metadata.schema()));
-    let metadata =
-        guarded(|| ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), typed)).map_err(library)?;
-    info.layers = match said.layers {
-        Some(layers) => layers,
-        None => guarded(|| layers_of_rows(&file, &metadata, leaves[At::Layer as usize])).map_err(library)?,
-    };
-    let takes = layers_taken(options.layer, &info)?;
-    let reader = ParquetReader {
-        file,
-        metadata,
-        leaves,
-        columns: options.columns,
-        takes,
-        shared_names: Arc::new(names.clone()),
-        shared_count: (names.devices().len(), names.word_count()),
-        names,
-        info,
-        group: None,
-        next_group: 0,
-        row: 0,
-        last_ns: i64::MIN,
-        failure: None,
-    };
-    Ok(if said.in_order { Box::new(reader) } else { Box::new(Ordered::new(Box::new(reader))) })
-}
-
-/// A Parquet file says at its end where everything is.
-fn check_end(file: &PartFile, path: &str) -> Result<(), Error> {
-    let tail = file.tail(4).map_err(|source| Error::Open { path: path.to_owned(), source })?;
-    if file.len() >= FILE_BYTES_MIN && tail == b"PAR1" {
-        return Ok(());
-    }
-    let damage = Damage {
-        place: Place::Byte(file.len().saturating_sub(4)),
-        found: shown(&tail),
-        expected:
-            "`PAR1` after the footer: recording or copying was cut off, and without its footer no row of a \
-                   Parquet file can be found; record or copy it again"
-                .to_owned(),
-    };
-    Err(Error::Malformed { path: path.to_owned(), damage })
-}
-
-fn check_version(schema: Option<&str>, info: &mut SourceInfo) -> Result<(), Error> {
-    match schema.map(str::parse::<u32>) {
-        Some(Ok(1..=SCHEMA_VERSION)) => Ok(()),
-        None => {
-            info.note(format!("no {} in the metadata: taken as version {SCHEMA_VERSION}", meta::SCHEMA));
-            Ok(())
-        }
-        Some(_) => Err(Error::NewerSchema {
-            path: info.path.clone(),
-            found: schema.unwrap_or_default().escape_debug().take(20).collect(),
-            expected: SCHEMA_VERSION,
-        }),
-    }
-}
-
-fn layers_taken(choice: LayerChoice, info: &SourceInfo) -> Result<[bool; Layer::ALL.len()], Error> {
-    let lowest = info.layers.iter().max().copied().unwrap_or(Layer::Request);
-    if let LayerChoice::Only(asked) = choice
-        && !info.layers.contains(&asked)
-    {
-        let present = info.layers.iter().map(|layer| layer.word()).collect::<Vec<_>>().join(", ");
-        return Err(Error::NoLayer { path: info.path.clone(), asked, present });
-    }
-    Ok(Layer::ALL.map(|layer| choice.takes(layer, lowest)))
-}
-
 /// Calls the library so that a panic in it becomes an error.
 pub(super) fn guarded<T>(call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
@@ -159,15 +71,36 @@ pub(super) fn guarded<T>(call: impl FnOnce() -> Result<T, ParquetError>) -> Resu
 }
 
 impl ParquetReader {
+    /// A reader at the first row.
+    pub fn new(opened: Opened, names: Names, info: SourceInfo) -> ParquetReader {
+        ParquetReader {
+            opened,
+            shared_names: Arc::new(names.clone()),
+            shared_count: (names.devices().len(), names.word_count()),
+            names,
+            info,
+            group: None,
+            next_group: 0,
+            row: 0,
+            last_ns: i64::MIN,
+            failure: None,
+        }
+    }
+
     /// Goes to the next row group of which anything is wanted; `false` when there is none.
     fn enter_group(&mut self) -> bool {
-        while let Some(chunks) = self.metadata.metadata().row_groups().get(self.next_group) {
+        while let Some(chunks) = self.opened.metadata.metadata().row_groups().get(self.next_group) {
             let index = self.next_group;
             self.next_group += 1;
+            if let Some(progress) = &self.opened.progress {
+                progress.advance(u64::try_from(chunks.compressed_size()).unwrap_or(0));
+            }
             let rows = u64::try_from(chunks.num_rows()).unwrap_or(0);
             let (sources, mask) = self.plan(index);
             let unwanted = match &sources[At::Layer as usize] {
-                Source::Word(word) => Layer::from_word(word).is_some_and(|layer| !self.takes[layer as usize]),
+                Source::Word(word) => {
+                    Layer::from_word(word).is_some_and(|layer| !self.opened.takes[layer as usize])
+                }
                 _ => false,
             };
             if unwanted || rows == 0 {
@@ -175,11 +108,13 @@ impl ParquetReader {
                 self.info.counts.records += rows;
                 continue;
             }
-            let builder =
-                ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), self.metadata.clone())
-                    .with_row_groups(vec![index])
-                    .with_projection(mask)
-                    .with_batch_size(BATCH_EVENTS);
+            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(
+                self.opened.file.clone(),
+                self.opened.metadata.clone(),
+            )
+            .with_row_groups(vec![index])
+            .with_projection(mask)
+            .with_batch_size(BATCH_EVENTS);
             match guarded(|| builder.build()) {
                 Ok(reader) => {
                     self.group = Some(Group { rows: reader, decoder: Decoder::new(sources), left: rows });
@@ -193,10 +128,10 @@ impl ParquetReader {
 
     /// Where each column of a row group comes from, and which ones the library has to decode.
     fn plan(&self, index: usize) -> ([Source; COLUMNS.len()], ProjectionMask) {
-        let chunks = self.metadata.metadata().row_group(index);
+        let chunks = self.opened.metadata.metadata().row_group(index);
         let mut sources = [const { Source::Absent }; COLUMNS.len()];
         let mut decoded = Vec::new();
-        for (at, leaf) in self.leaves.iter().enumerate() {
+        for (at, leaf) in self.opened.leaves.iter().enumerate() {
             let Some(leaf) = leaf.filter(|_| self.is_wanted(at)) else { continue };
             let chunk = &chunks.columns()[leaf];
             // The time is always decoded: it tells how many rows there are.
@@ -210,19 +145,21 @@ impl ParquetReader {
         for (place, (_, at)) in decoded.iter().enumerate() {
             sources[*at] = Source::Array(place);
         }
-        let mask =
-            ProjectionMask::leaves(self.metadata.parquet_schema(), decoded.iter().map(|(leaf, _)| *leaf));
+        let mask = ProjectionMask::leaves(
+            self.opened.metadata.parquet_schema(),
+            decoded.iter().map(|(leaf, _)| *leaf),
+        );
         (sources, mask)
     }
 
     fn is_wanted(&self, at: usize) -> bool {
         let optional = [
-            (At::QueueNs, self.columns.queue_ns),
-            (At::DeviceNs, self.columns.device_ns),
-            (At::Pid, self.columns.pid),
-            (At::Comm, self.columns.comm),
-            (At::Cgroup, self.columns.cgroup),
-            (At::File, self.columns.file),
+            (At::QueueNs, self.opened.columns.queue_ns),
+            (At::DeviceNs, self.opened.columns.device_ns),
+            (At::Pid, self.opened.columns.pid),
+            (At::Comm, self.opened.columns.comm),
+            (At::Cgroup, self.opened.columns.cgroup),
+            (At::File, self.opened.columns.file),
         ];
         optional.iter().all(|(column, wanted)| *column as usize != at || *wanted)
     }
@@ -255,8 +192,8 @@ impl ParquetReader {
         if !bad.is_empty() {
             batch.retain(|_, row| !bad.is_bad(row));
         }
-        if !batch.layer.iter().fold(true, |all, &layer| all & self.takes[layer as usize]) {
-            let takes = self.takes;
+        if !batch.layer.iter().fold(true, |all, &layer| all & self.opened.takes[layer as usize]) {
+            let takes = self.opened.takes;
             batch.retain(|batch, row| takes[batch.layer[row] as usize]);
         }
     }

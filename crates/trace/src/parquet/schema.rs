@@ -23,7 +23,7 @@ const PAGE_ROWS: usize = 16_384;
 
 /// A page is stored compressed only when that leaves less than this share of it. Delta-packed numbers hardly
 /// shrink any further, and decompressing them would then cost more than all else.
-const COMPRESSED_SHARE_MAX: f64 = 0.9;
+const COMPRESSED_SHARE_MAX: f64 = 0.8;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -96,11 +96,11 @@ impl IologWriter {
         let first = *self.first_ns.get_or_insert(time_ns);
         let since_ns = i128::from(time_ns) - i128::from(first);
         self.losses.count("times are cut to 1 µs", usize::from(since_ns % 1000 != 0));
-        let time_us = u64::try_from(since_ns / 1000).unwrap_or(0);
+        let time_us = since_ns.div_euclid(1000);
         // fio waits for each line's time in turn; one that lies back would be late in any case.
-        self.losses
-            .count("times before that of the line above take its time", usize::from(time_us < self.last_us));
-        self.last_us = self.last_us.max(time_us);
+        let is_back = time_us < i128::from(self.last_us);
+        self.losses.count("times before that of the line above take its time", usize::from(is_back));
+        self.last_us = self.last_us.max(u64::try_from(time_us).unwrap_or(0));
         self.last_us
     }
 

@@ -30,7 +30,7 @@ struct BlktraceReader {
 /// When one cannot be opened, is no blktrace, or when the layer asked for is not there.
 pub fn open_files(path: &Path, files: &[PathBuf], options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
     let path = path.display().to_string();
-    let opened = set::open(&path, files)?;
+    let opened = set::open(&path, files, options.progress.as_ref())?;
     open(path, opened, options)
 }
 
@@ -99,6 +99,10 @@ impl BlktraceReader {
         Ok(())
     }
 
+    fn drain_rest(&mut self) {
+        self.interpreter.events.drain_rest(&mut self.sink.batch, BATCH_EVENTS, &mut self.sink.info);
+    }
+
     /// Brings the counts of the records into what is known of the source.
     fn settle(&mut self) {
         let info = &mut self.sink.info;
@@ -117,11 +121,15 @@ impl Reader for BlktraceReader {
         if !self.ended {
             let outcome = self.read_records();
             self.settle();
+            if outcome.is_err() {
+                // What waits for completions that cannot be read is something good, too.
+                self.drain_rest();
+            }
             self.sink.stop_on(outcome, &mut self.ended)?;
         }
         if self.ended {
             self.interpreter.end(&mut self.sink.info);
-            self.interpreter.events.drain_rest(&mut self.sink.batch, BATCH_EVENTS, &mut self.sink.info);
+            self.drain_rest();
         }
         Ok(self.sink.next_fill(batch))
     }

@@ -1,0 +1,47 @@
+# The commands of this project. `make` alone lists them.
+
+TRACE  := examples/traces/postgres-sector34.txt.gz
+REPORT := target/report/postgres-sector34.html
+PLUMB  := target/release/plumb
+
+.PHONY: help run build test bench soak fuzz docs clean
+.DEFAULT_GOAL := help
+
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+run: build ## Build Plumb and analyze a recorded trace of PostgreSQL on a misaligned partition
+	@mkdir -p $(dir $(REPORT))
+	@status=0; $(PLUMB) analyze $(TRACE) --html $(REPORT) || status=$$?; \
+	case $$status in 0|1|3) ;; *) echo "plumb ended with status $$status" >&2; exit $$status ;; esac
+	@echo
+	@echo "The same with pictures: $(REPORT)"
+
+build: ## Build target/release/plumb
+	@scripts/setup run
+	cargo build --release --locked -p plumb
+
+test: ## Format, lints, all tests, documentation; what is missing is installed first
+	@scripts/setup test
+	@scripts/test
+
+bench: ## Speed beside the peers, paired; prints medians and spread
+	@scripts/setup bench
+	cargo build --release --locked -p plumb -p plumb-testkit
+	cargo build --release --locked -p plumb-trace --example synthetic_parquet
+	python3 bench/run.py
+
+soak: ## Long proofs: memory over 500 million events
+	@scripts/setup test
+	cargo build --release --locked -p plumb -p plumb-testkit
+	scripts/soak
+
+fuzz: ## Every reader against a fuzzer: 2 minutes each, binary and compressed ones 10
+	@scripts/setup fuzz
+	scripts/fuzz
+
+docs: build ## Manual pages and completions from the definitions of the flags
+	$(PLUMB) generate docs
+
+clean: ## Remove what was built
+	cargo clean

@@ -1,0 +1,103 @@
+//! Opens a trace: is it whole, is it one, which version, which columns and layers.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::file::metadata::KeyValue;
+use parquet::file::reader::Length;
+
+use crate::error::{Damage, Error, Place, shown};
+use crate::names::Names;
+use crate::op::Layer;
+use crate::order::Ordered;
+use crate::parquet::layers::layers_of_rows;
+use crate::parquet::meta;
+use crate::parquet::pread::PartFile;
+use crate::parquet::read::{Opened, ParquetReader, guarded};
+use crate::parquet::schema::{At, SCHEMA_VERSION, leaves_of, read_schema};
+use crate::reader::{LayerChoice, ReadOptions, Reader};
+use crate::source::SourceInfo;
+
+/// Shortest Parquet file: both magic words and the footer's length.
+const FILE_BYTES_MIN: u64 = 12;
+
+/// Opens a trace.
+///
+/// # Errors
+/// When it is cut off, is Parquet but no trace, has a newer schema, or lacks the layer asked for.
+pub fn open(
+    file: File,
+    path: String,
+    format: &'static str,
+    options: &ReadOptions,
+) -> Result<Box<dyn Reader>, Error> {
+    let file = PartFile::new(file).map_err(|source| Error::Open { path: path.clone(), source })?;
+    check_end(&file, &path)?;
+    let library = |source| Error::Parquet { path: path.clone(), source };
+    let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let metadata = guarded(|| ArrowReaderMetadata::load(&file, plain)).map_err(library)?;
+    let mut info = SourceInfo { path: path.clone(), format, verified: true, ..SourceInfo::default() };
+    let mut names = Names::default();
+    let no_pairs: Vec<KeyValue> = Vec::new();
+    let pairs = metadata.metadata().file_metadata().key_value_metadata().unwrap_or(&no_pairs);
+    let said = meta::read(pairs, &mut info, &mut names);
+    check_version(said.schema.as_deref(), &mut info)?;
+    let leaves = leaves_of(metadata.parquet_schema(), metadata.schema())
+        .map_err(|(found, expected)| Error::NoTrace { path: path.clone(), found, expected })?;
+    let typed = ArrowReaderOptions::new().with_schema(read_schema(metadata.schema()));
+    let metadata =
+        guarded(|| ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), typed)).map_err(library)?;
+    info.layers = match said.layers {
+        Some(layers) => layers,
+        None => guarded(|| layers_of_rows(&file, &metadata, leaves[At::Layer as usize])).map_err(library)?,
+    };
+    let takes = layers_taken(options.layer, &info)?;
+    let progress = options.progress.clone();
+    let opened = Opened { file, metadata, leaves, columns: options.columns, takes, progress };
+    let reader = ParquetReader::new(opened, names, info);
+    Ok(if said.in_order { Box::new(reader) } else { Box::new(Ordered::new(Box::new(reader))) })
+}
+
+/// A Parquet file says at its end where everything is.
+fn check_end(file: &PartFile, path: &str) -> Result<(), Error> {
+    let tail = file.tail(4).map_err(|source| Error::Open { path: path.to_owned(), source })?;
+    if file.len() >= FILE_BYTES_MIN && tail == b"PAR1" {
+        return Ok(());
+    }
+    let damage = Damage {
+        place: Place::Byte(file.len().saturating_sub(4)),
+        found: shown(&tail),
+        expected:
+            "`PAR1` after the footer: recording or copying was cut off, and without its footer no row of a \
+                   Parquet file can be found; record or copy it again"
+                .to_owned(),
+    };
+    Err(Error::Malformed { path: path.to_owned(), damage })
+}
+
+fn check_version(schema: Option<&str>, info: &mut SourceInfo) -> Result<(), Error> {
+    match schema.map(str::parse::<u32>) {
+        Some(Ok(1..=SCHEMA_VERSION)) => Ok(()),
+        None => {
+            info.note(format!("no {} in the metadata: taken as version {SCHEMA_VERSION}", meta::SCHEMA));
+            Ok(())
+        }
+        Some(_) => Err(Error::NewerSchema {
+            path: info.path.clone(),
+            found: schema.unwrap_or_default().escape_debug().take(20).collect(),
+            expected: SCHEMA_VERSION,
+        }),
+    }
+}
+
+fn layers_taken(choice: LayerChoice, info: &SourceInfo) -> Result<[bool; Layer::ALL.len()], Error> {
+    let lowest = info.layers.iter().max().copied().unwrap_or(Layer::Request);
+    if let LayerChoice::Only(asked) = choice
+        && !info.layers.contains(&asked)
+    {
+        let present = info.layers.iter().map(|layer| layer.word()).collect::<Vec<_>>().join(", ");
+        return Err(Error::NoLayer { path: info.path.clone(), asked, present });
+    }
+    Ok(Layer::ALL.map(|layer| choice.takes(layer, lowest)))
+}
