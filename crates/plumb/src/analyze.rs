@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 use plumb_diagnose::{Analysis, Diagnosis, Questions, analyze, diagnose};
 use plumb_profile::{Profile, Settings, codec};
 use plumb_report::text::Color;
-use plumb_report::{Report, Section, json, text};
+use plumb_report::{Report, Section, html, json, text};
 
 use crate::cli::{Analyze, ColorChoice};
 use crate::collect::{Collected, collect};
@@ -83,6 +83,9 @@ fn write_outputs(
         sections,
         diagnosis,
     };
+    if let Some(path) = &args.html {
+        output::write_file(path, html::html(&report).as_bytes())?;
+    }
     if let Some(path) = &args.save {
         let bytes = codec::encode(&collected.saved).map_err(|error| Failure::failed(&error))?;
         output::write_file(path, &bytes)?;

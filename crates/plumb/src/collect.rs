@@ -14,6 +14,7 @@ use plumb_trace::{Batch, Fill, Latency, Layer, ReadOptions, SourceInfo};
 
 use crate::cli::Selection;
 use crate::failure::Failure;
+use crate::meter::Meter;
 use crate::select::Filter;
 
 /// Everything that was read.
@@ -27,6 +28,13 @@ pub struct Collected {
     pub failures: Vec<Failure>,
     /// Whether something was read only in part.
     pub partial: bool,
+}
+
+/// What is done to each piece.
+struct Job<'a> {
+    selection: &'a Selection,
+    settings: &'a Settings,
+    options: &'a ReadOptions,
 }
 
 /// What one piece came to.
@@ -55,7 +63,15 @@ pub fn collect(files: &[PathBuf], selection: &Selection, settings: &Settings) ->
         }
     }
     let pieces = open::pieces(&traces);
-    for outcome in read_pieces(&pieces, selection, settings) {
+    let meter = Meter::start();
+    let options = ReadOptions {
+        columns: Columns::PROFILE,
+        progress: Some(meter.progress()),
+        ..selection.read_options()
+    };
+    let outcomes = read_pieces(&pieces, &Job { selection, settings, options: &options });
+    drop(meter);
+    for outcome in outcomes {
         match outcome {
             Ok(outcome) => collected.add(outcome, selection),
             Err(failure) => collected.failures.push(failure),
@@ -84,11 +100,7 @@ fn read_saved(file: &Path) -> Option<Result<Saved, Failure>> {
 }
 
 /// Reads pieces on as many threads as there are processors; the results are in the order of the pieces.
-fn read_pieces(
-    pieces: &[Piece],
-    selection: &Selection,
-    settings: &Settings,
-) -> Vec<Result<Outcome, Failure>> {
+fn read_pieces(pieces: &[Piece], job: &Job<'_>) -> Vec<Result<Outcome, Failure>> {
     let next = AtomicUsize::new(0);
     let results: Mutex<Vec<(usize, Result<Outcome, Failure>)>> = Mutex::new(Vec::new());
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -98,7 +110,7 @@ fn read_pieces(
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(piece) = pieces.get(at) else { return };
-                    let outcome = read_piece(piece, selection, settings, pieces.len() == 1);
+                    let outcome = read_piece(piece, job, pieces.len() == 1);
                     if let Ok(mut results) = results.lock() {
                         results.push((at, outcome));
                     }
@@ -111,15 +123,10 @@ fn read_pieces(
     results.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-fn read_piece(
-    piece: &Piece,
-    selection: &Selection,
-    settings: &Settings,
-    alone: bool,
-) -> Result<Outcome, Failure> {
+fn read_piece(piece: &Piece, job: &Job<'_>, alone: bool) -> Result<Outcome, Failure> {
     let failed = |error: plumb_trace::Error| Failure::failed(&error);
-    let options = ReadOptions { columns: Columns::PROFILE, ..selection.read_options() };
-    let mut reader = open::open(piece, &options).map_err(failed)?;
+    let Job { selection, settings, options } = *job;
+    let mut reader = open::open(piece, options).map_err(failed)?;
     if alone {
         reader = ReadAhead::wrap(reader);
     }

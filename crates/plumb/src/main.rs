@@ -13,6 +13,7 @@ mod convert;
 mod exit;
 mod failure;
 mod generate;
+mod meter;
 mod moment;
 mod output;
 mod select;

@@ -4,13 +4,14 @@
 //! beside the profiles and outlives [`Collector::cut`], so that windows cut out of one piece add up to the
 //! profile of the whole.
 
+use plumb_geometry::gcd;
 use plumb_trace::{Batch, Clock, DeviceId, Fill, Layer, Op, SourceInfo, UNKNOWN_NS, UNKNOWN_PID, flags};
 
 use crate::histogram::{log_linear_index, power_index};
 use crate::in_flight::{NO_THREAD, Pending};
 use crate::profile::{Losses, Places, Profile, ProfileSet, TimeBase};
 use crate::streams::{RUN_LENGTH_MIN, Streams};
-use crate::table::{MODULUS_BYTES, ModulusError, Row, Table};
+use crate::table::{MODULUS_BYTES, MODULUS_BYTES_MAX, ModulusError, Row, Table};
 use crate::timeline::Seen;
 use crate::top::Share;
 
@@ -53,7 +54,7 @@ struct Scratch {
     device_ns: Vec<i64>,
     pid: Vec<i32>,
     comm: Vec<u32>,
-    chain: Vec<u64>,
+    continues: Vec<bool>,
 }
 
 /// Makes profiles of one piece; see the module.
@@ -114,18 +115,23 @@ impl Collector {
         let table = || self.table.clone();
         match given {
             Fill::Residue(residues) => {
-                let modulus = residues.modulus_bytes;
+                // Apart first: what is there already may be of another modulus.
+                let mut set = ProfileSet::default();
+                let found = table_for(residues.modulus_bytes);
                 for row in &residues.rows {
-                    let table = || Table::new(modulus).unwrap_or_else(|_| table());
-                    let profile = self.ready_made.entry(&row.device, layer, table);
                     let sums = Row {
                         ios: row.ios,
-                        timed: row.timed_ios,
+                        timed: row.timed_ios.min(row.ios),
                         ns_sum: row.device_ns_sum,
                         ..Row::default()
                     };
-                    profile.add_residue(row.op, row.residue_bytes, row.len_bytes, &sums);
+                    let profile = set.entry(&row.device, layer, || found.clone().unwrap_or_else(table));
+                    match found {
+                        Some(_) => profile.add_residue(row.op, row.residue_bytes, row.len_bytes, &sums),
+                        None => profile.add_unplaced(row.op, row.len_bytes, &sums),
+                    }
                 }
+                self.ready_made.merge(&set);
             }
             Fill::Distribution(histogram) => {
                 self.ready_made.entry(&histogram.subject, layer, table).imported.add_histogram(histogram);
@@ -139,13 +145,18 @@ impl Collector {
 
     /// The profiles since the last cut. Streams and I/O in flight go on.
     pub fn cut(&mut self) -> ProfileSet {
+        self.take(false)
+    }
+
+    /// The profiles since the last cut; at the end also those without I/O, since what was in flight has ended.
+    fn take(&mut self, ended: bool) -> ProfileSet {
         let mut set = ProfileSet::default();
         let table = self.table.clone();
         for lane in self.lanes.iter_mut().flatten() {
             let next = Profile::new(&lane.profile.device, lane.profile.layer, table.clone());
             let next = next.with_parts_of(&lane.profile, &table);
             let done = std::mem::replace(&mut lane.profile, next);
-            if done.ios() > 0 {
+            if done.ios() > 0 || ended {
                 set.add(&done);
             }
         }
@@ -158,17 +169,21 @@ impl Collector {
         for lane in self.lanes.iter_mut().flatten() {
             lane.pending.finish(&mut lane.profile.ordered.in_flight);
         }
-        let first = self.lanes.iter().flatten().position(|lane| lane.profile.ios() > 0);
-        for (at, lane) in self.lanes.iter_mut().flatten().enumerate() {
-            lane.profile.pieces = 1;
-            lane.profile.completion_order = info.completions_only;
-            if Some(at) == first {
+        let mut set = self.take(true);
+        for given in self.ready_made.iter() {
+            // What has events has counted the piece already.
+            let known = set.find(&given.device, given.layer).is_some();
+            set.add(given);
+            let profile = set.entry(&given.device, given.layer, || self.table.clone());
+            profile.pieces += u64::from(!known);
+        }
+        for (at, profile) in set.iter_mut().enumerate() {
+            profile.completion_order = info.completions_only;
+            if at == 0 {
                 // Losses of a source cannot be told by device; they are said once.
-                lane.profile.losses = losses_of(info);
+                profile.losses = losses_of(info);
             }
         }
-        let mut set = self.cut();
-        set.merge(&self.ready_made.with_pieces());
         set
     }
 
@@ -198,6 +213,13 @@ impl Collector {
     }
 }
 
+/// A table for residues of a source's own modulus: where that is too large, of its largest divisor that is not.
+/// `None` when there is none.
+fn table_for(modulus_bytes: u64) -> Option<Table> {
+    let table = Table::new(modulus_bytes);
+    table.or_else(|_| Table::new(gcd(modulus_bytes, MODULUS_BYTES_MAX))).ok()
+}
+
 fn losses_of(info: &SourceInfo) -> Losses {
     Losses {
         lost: info.counts.lost,
@@ -206,18 +228,6 @@ fn losses_of(info: &SourceInfo) -> Losses {
         unmatched_completions: info.counts.unmatched_completions,
         late_completions: info.counts.late_completions,
         out_of_order: info.counts.out_of_order,
-    }
-}
-
-impl ProfileSet {
-    fn with_pieces(self) -> ProfileSet {
-        let mut set = ProfileSet::default();
-        for profile in self.iter() {
-            let mut profile = profile.clone();
-            profile.pieces = 1;
-            set.add(&profile);
-        }
-        set
     }
 }
 
@@ -240,9 +250,11 @@ impl Lane {
         let known = batch.names.devices().get(device as usize).cloned().unwrap_or_default();
         let mut table = table.clone();
         if let Some(size) = known.size_bytes {
-            table.set_region_shift(64 - size.saturating_sub(1).leading_zeros().min(63) - 6.min(64));
+            table.set_region_shift((64 - size.saturating_sub(1).leading_zeros()).saturating_sub(6));
         }
         let mut profile = Profile::new(&known.name, layer, table);
+        // The piece counts where it begins: a window that is cut out later is no piece of its own.
+        profile.pieces = 1;
         profile.size_bytes = known.size_bytes;
         profile.logical_block_bytes = known.logical_block_bytes;
         profile.time_base = time_base;
@@ -290,20 +302,18 @@ impl Lane {
     /// Streams, runs, seeks and the time between issues.
     fn order(&mut self, ios: &mut Scratch) {
         let ordered = &mut self.profile.ordered;
-        ios.chain.clear();
+        ios.continues.clear();
         for row in 0..ios.time_ns.len() {
             let (start, len) = (ios.start_bytes[row], ios.len_bytes[row]);
             if len == 0 {
-                ios.chain.push(0);
+                ios.continues.push(false);
                 continue;
             }
-            let chain = self.streams.issue(ios.op[row], start, len);
-            ios.chain.push(chain);
-            if chain > 1 {
-                ordered.continuing += 1;
-                if chain >= RUN_LENGTH_MIN {
-                    count_run(ordered, chain);
-                }
+            let (continues, chain) = self.streams.issue(ios.op[row], start, len);
+            ios.continues.push(continues);
+            ordered.continuing += u64::from(continues);
+            if chain >= RUN_LENGTH_MIN {
+                count_run(ordered, chain);
             }
             if let Some(last_end) = self.last_end {
                 ordered.seeks.add(last_end, start);
@@ -418,7 +428,7 @@ fn add_places(places: &mut Places, ios: &Scratch, range: std::ops::Range<u64>) {
         if !whole && (len == 0 || !range.contains(&start)) {
             continue;
         }
-        let continues = ios.chain[row] > 1;
+        let continues = ios.continues[row];
         places.table.add(op, start, len, continues, known(ios.device_ns[row]));
         if !continues && len > 0 {
             match op {

@@ -35,9 +35,12 @@ pub const fn power_index(value: u64) -> usize {
     if value <= 1 { 0 } else { 64 - (value - 1).leading_zeros() as usize }
 }
 
+/// No histogram has more buckets than the log-linear one.
+const BUCKETS_MAX: usize = log_linear_index(u64::MAX) + 1;
+
 /// Counts by bucket; what a bucket means is the owner's business. Trailing empty buckets are not kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts(Vec<u64>);
+pub struct Counts(#[serde(deserialize_with = "crate::bounded::list::<_, _, BUCKETS_MAX>")] Vec<u64>);
 
 impl Counts {
     /// Adds to a bucket.
@@ -49,7 +52,8 @@ impl Counts {
             }
             self.0.resize(index + 1, 0);
         }
-        self.0[index] += weight;
+        // Weights may be times of a trace that nobody vouches for: the sum stays at its end.
+        self.0[index] = self.0[index].saturating_add(weight);
     }
 
     /// Adds all of another one's buckets.
@@ -62,7 +66,7 @@ impl Counts {
     /// Sum over all buckets.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.0.iter().sum()
+        self.0.iter().fold(0, |total, &weight| total.saturating_add(weight))
     }
 
     /// What is in a bucket.
@@ -123,7 +127,7 @@ impl Distances {
 
     /// Adds another one's counts.
     pub fn merge(&mut self, other: &Distances) {
-        self.none += other.none;
+        self.none = self.none.saturating_add(other.none);
         self.forward.merge(&other.forward);
         self.backward.merge(&other.backward);
     }

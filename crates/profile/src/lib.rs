@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bounded;
 pub mod codec;
 pub mod collector;
 pub mod fit;

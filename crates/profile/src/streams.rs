@@ -17,6 +17,8 @@ const HEADS: usize = 1024;
 struct Slot {
     end: u64,
     op: u8,
+    /// Whether a later I/O went on from this one.
+    continued: bool,
     /// How many I/O the chain has up to this one.
     length: u64,
     /// Number of the I/O before this one whose end hashes alike.
@@ -45,29 +47,35 @@ fn hash(position: u64, op: u8) -> usize {
 }
 
 impl Streams {
-    /// Takes an I/O in; tells how many I/O its chain has with it: 1 is a stream head, more continues.
+    /// Takes an I/O in; tells whether it continues a stream, and how many I/O its chain has with it.
     ///
-    /// Only for I/O with an extent.
+    /// Several I/O may start where one ended, and all of them continue; the chain goes on in one of them only, so
+    /// that each I/O is in one chain. Only for I/O with an extent.
     #[inline]
-    pub fn issue(&mut self, op: Op, start_bytes: u64, len_bytes: u64) -> u64 {
+    pub fn issue(&mut self, op: Op, start_bytes: u64, len_bytes: u64) -> (bool, u64) {
         let op = op as u8;
         let oldest = self.issued.saturating_sub(WINDOW as u64 - 1);
         let mut number = self.heads[hash(start_bytes, op)];
-        let mut length = 1;
+        let (mut continues, mut length) = (false, 1);
         while number >= oldest && number != 0 {
-            let slot = &self.slots[number as usize % WINDOW];
+            let slot = &mut self.slots[number as usize % WINDOW];
             if slot.end == start_bytes && slot.op == op {
-                length = slot.length + 1;
-                break;
+                continues = true;
+                if !slot.continued {
+                    slot.continued = true;
+                    length = slot.length + 1;
+                    break;
+                }
             }
             number = slot.previous;
         }
         self.issued += 1;
-        let end = start_bytes.wrapping_add(len_bytes);
+        let end = start_bytes.saturating_add(len_bytes);
         let head = &mut self.heads[hash(end, op)];
-        self.slots[self.issued as usize % WINDOW] = Slot { end, op, length, previous: *head };
+        self.slots[self.issued as usize % WINDOW] =
+            Slot { end, op, continued: false, length, previous: *head };
         *head = self.issued;
-        length
+        (continues, length)
     }
 }
 
@@ -81,17 +89,21 @@ mod tests {
 
     /// The definition, word by word.
     #[derive(Default)]
-    struct Slow(VecDeque<(Op, u64, u64)>);
+    struct Slow(VecDeque<(Op, u64, u64, bool)>);
 
     impl Slow {
-        fn issue(&mut self, op: Op, start: u64, len: u64) -> u64 {
-            let found = self.0.iter().rev().find(|last| last.0 == op && last.1 == start);
-            let length = found.map_or(1, |last| last.2 + 1);
-            self.0.push_back((op, start + len, length));
+        fn issue(&mut self, op: Op, start: u64, len: u64) -> (bool, u64) {
+            let continues = self.0.iter().any(|last| last.0 == op && last.1 == start);
+            let free = self.0.iter_mut().rev().find(|last| last.0 == op && last.1 == start && !last.3);
+            let length = free.map_or(1, |last| {
+                last.3 = true;
+                last.2 + 1
+            });
+            self.0.push_back((op, start + len, length, false));
             if self.0.len() > WINDOW {
                 self.0.pop_front();
             }
-            length
+            (continues, length)
         }
     }
 
@@ -114,7 +126,7 @@ mod tests {
             for other in 0..between {
                 streams.issue(Op::Read, (1000 + 2 * other) * 512, 512);
             }
-            let continues = streams.issue(Op::Read, 512, 512) > 1;
+            let (continues, _) = streams.issue(Op::Read, 512, 512);
             assert_eq!(continues, between < 256, "{between} I/O between");
         }
     }

@@ -24,17 +24,27 @@ pub const MODULUS_BYTES: u64 = 1 << 20;
 /// Largest M, so that a residue in bytes fits its field of the key.
 pub const MODULUS_BYTES_MAX: u64 = 1 << 24;
 
-/// Longest length, in units, that is kept exactly.
-const LENGTH_MAX: u64 = (1 << 35) - 1;
+/// The field of a length in a key.
+const LENGTH_FIELD: u64 = (1 << 35) - 1;
+
+/// Longest length that is kept exactly: as many bytes as the field of a key holds, whatever the unit, so that the
+/// step of a table does not hang on when it went over to bytes.
+const LENGTH_BYTES_MAX: u64 = LENGTH_FIELD;
+
+/// Regions of 2^58 bytes are 64 for all addresses that there are.
+const REGION_SHIFT_MAX: u32 = 58;
 
 /// A row's key in one word, in the order in which rows are written: operation, stream bit, mark, residue, length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Key(u64);
 
 impl Key {
-    fn new(op: Op, continues: bool, residue: u64, length: u64) -> Key {
+    /// Residue and length in units of 2^`unit_shift` bytes.
+    #[inline]
+    fn new(op: Op, continues: bool, residue: u64, length: u64, unit_shift: u32) -> Key {
         debug_assert!(residue < 1 << 24, "a residue is below the largest modulus");
-        let (rounded, length) = if length > LENGTH_MAX { (true, exponent(length)) } else { (false, length) };
+        let rounded = length > LENGTH_BYTES_MAX >> unit_shift;
+        let length = if rounded { exponent(length) } else { length };
         Key((op as u64) << 61
             | u64::from(continues) << 60
             | u64::from(rounded) << 59
@@ -69,12 +79,26 @@ impl Key {
     /// Length in units; when rounded, the power of two at or above it.
     #[must_use]
     pub fn length(self) -> u64 {
-        let field = self.0 & LENGTH_MAX;
+        let field = self.0 & LENGTH_FIELD;
         if self.is_rounded() { 1u64.checked_shl(field as u32).unwrap_or(u64::MAX) } else { field }
     }
 
-    fn is_valid(self, modulus: u64) -> bool {
-        self.0 >> 61 < 6 && self.residue() < modulus && (!self.is_rounded() || self.0 & LENGTH_MAX < 64)
+    /// The least length that it may stand for, in units: a power of two is not rounded to another one.
+    #[must_use]
+    pub fn length_min(self) -> u64 {
+        let field = self.0 & LENGTH_FIELD;
+        if self.is_rounded() { (1u64 << (field.clamp(1, 63) - 1)).saturating_add(1) } else { field }
+    }
+
+    fn is_valid(self, modulus: u64, unit_shift: u32, lengths_rounded: bool) -> bool {
+        let field = self.0 & LENGTH_FIELD;
+        let length_fits = if self.is_rounded() {
+            (1..64).contains(&field)
+        } else {
+            field <= LENGTH_BYTES_MAX >> unit_shift
+                && (!lengths_rounded || field == 0 || field.is_power_of_two())
+        };
+        self.0 >> 61 < 6 && self.residue() < modulus && length_fits
     }
 
     fn with_rounded_length(self) -> Key {
@@ -82,27 +106,20 @@ impl Key {
         if self.is_rounded() || length == 0 || length.is_power_of_two() {
             return self;
         }
-        Key(self.0 & !LENGTH_MAX | 1 << 59 | exponent(length))
+        Key(self.0 & !LENGTH_FIELD | 1 << 59 | exponent(length))
     }
 
     fn with_modulus(self, modulus: u64) -> Key {
-        Key(self.0 & !(0xff_ffff << 35) | self.residue() % modulus << 35)
+        Key(self.0 & !(0xff_ffff << 35) | (self.residue() % modulus) << 35)
     }
 
-    /// The same I/O counted in bytes instead of units of `unit` bytes.
-    fn in_bytes(self, unit: u64) -> Key {
-        let mut key = Key::new(self.op(), self.continues(), self.residue() * unit, 0);
-        if self.is_rounded() {
-            key.0 |= 1 << 59 | ((self.0 & LENGTH_MAX) + u64::from(unit.trailing_zeros())).min(63);
-        } else {
-            key = Key::new(
-                self.op(),
-                self.continues(),
-                self.residue() * unit,
-                self.length().saturating_mul(unit),
-            );
-        }
-        key
+    /// The same I/O counted in bytes instead of units of 2^`unit_shift` bytes.
+    fn in_bytes(self, unit_shift: u32) -> Key {
+        let field = self.0 & LENGTH_FIELD;
+        let field =
+            if self.is_rounded() { (field + u64::from(unit_shift)).min(63) } else { field << unit_shift };
+        let same = self.0 & !(0xff_ffff << 35) & !LENGTH_FIELD;
+        Key(same | self.residue() << unit_shift << 35 | field)
     }
 }
 
@@ -128,9 +145,9 @@ pub struct Row {
 
 impl Row {
     fn absorb(&mut self, other: &Row) {
-        self.ios += other.ios;
-        self.timed += other.timed;
-        self.ns_sum += other.ns_sum;
+        self.ios = self.ios.saturating_add(other.ios);
+        self.timed = self.timed.saturating_add(other.timed);
+        self.ns_sum = self.ns_sum.saturating_add(other.ns_sum);
         self.ns_squared_sum = self.ns_squared_sum.saturating_add(other.ns_squared_sum);
         self.regions |= other.regions;
     }
@@ -144,6 +161,7 @@ pub struct Table {
     modulus: u64,
     lengths_rounded: bool,
     mixed_moduli: bool,
+    spread_unknown: bool,
     region_shift: u32,
     index: FxHashMap<Key, u32>,
     keys: Vec<Key>,
@@ -190,6 +208,7 @@ impl Table {
             modulus,
             lengths_rounded: false,
             mixed_moduli: false,
+            spread_unknown: false,
             region_shift: 20,
             index: FxHashMap::default(),
             keys: Vec::new(),
@@ -227,6 +246,12 @@ impl Table {
         self.mixed_moduli
     }
 
+    /// Whether some latencies came as sums without their squares, so that nothing tells how far they spread.
+    #[must_use]
+    pub fn is_spread_unknown(&self) -> bool {
+        self.spread_unknown
+    }
+
     /// Regions are 2^shift bytes; bit r of a row stands for region r. There are at most 64, so the shift
     /// grows with the device, and of a device of known size 33 to 64 are used.
     #[must_use]
@@ -260,9 +285,9 @@ impl Table {
         if start_bytes >> self.region_shift >= 64 {
             self.widen_regions(start_bytes);
         }
-        let shift = if self.unit == 1 { 0 } else { 9 };
-        let key =
-            self.reduce(Key::new(op, continues, (start_bytes >> shift) % self.modulus, len_bytes >> shift));
+        let shift = self.unit_shift();
+        let residue = (start_bytes >> shift) % self.modulus;
+        let key = self.reduce(Key::new(op, continues, residue, len_bytes >> shift, shift));
         let region = 1u64 << (start_bytes >> self.region_shift);
         let row = self.row(key);
         row.ios += 1;
@@ -283,8 +308,10 @@ impl Table {
         if self.unit != 1 && (residue_bytes | len_bytes) & 511 != 0 {
             self.count_in_bytes();
         }
-        let key = Key::new(op, continues, residue_bytes / self.unit % self.modulus, len_bytes / self.unit);
-        let key = self.reduce(key);
+        let shift = self.unit_shift();
+        let residue = (residue_bytes >> shift) % self.modulus;
+        let key = self.reduce(Key::new(op, continues, residue, len_bytes >> shift, shift));
+        self.spread_unknown |= row.ns_sum > 0 && row.ns_squared_sum == 0;
         self.row(key).absorb(row);
         self.lower_until_it_fits();
     }
@@ -297,6 +324,7 @@ impl Table {
             other.to_mut().count_in_bytes();
         }
         self.mixed_moduli |= other.mixed_moduli;
+        self.spread_unknown |= other.spread_unknown;
         if self.base_modulus != other.base_modulus {
             self.mixed_moduli = true;
             self.base_modulus = gcd(self.base_modulus, other.base_modulus);
@@ -309,7 +337,7 @@ impl Table {
         for (key, row) in other.iter() {
             let mut row = *row;
             row.regions = fold_regions(row.regions, shift - other.region_shift);
-            let key = self.reduce(key);
+            let key = self.reduce(key.with_modulus(self.modulus));
             self.row(key).absorb(&row);
         }
         self.lower_until_it_fits();
@@ -326,15 +354,15 @@ impl Table {
         &mut self.rows[at as usize]
     }
 
-    /// A key as the present step of the chain has it.
+    /// A key of a residue below M as the present step of the chain has it.
     #[inline]
     fn reduce(&self, key: Key) -> Key {
-        let key = if self.lengths_rounded { key.with_rounded_length() } else { key };
-        if self.modulus < self.base_modulus || self.mixed_moduli {
-            key.with_modulus(self.modulus)
-        } else {
-            key
-        }
+        if self.lengths_rounded { key.with_rounded_length() } else { key }
+    }
+
+    #[inline]
+    fn unit_shift(&self) -> u32 {
+        if self.unit == 1 { 0 } else { 9 }
     }
 
     fn lower_until_it_fits(&mut self) {
@@ -365,11 +393,11 @@ impl Table {
         if self.unit == 1 {
             return;
         }
-        let unit = self.unit;
+        let shift = self.unit_shift();
         self.unit = 1;
-        self.modulus *= unit;
-        self.base_modulus *= unit;
-        self.rebuild(|key| key.in_bytes(unit));
+        self.modulus <<= shift;
+        self.base_modulus <<= shift;
+        self.rebuild(|key| key.in_bytes(shift));
     }
 
     fn rebuild(&mut self, change: impl Fn(Key) -> Key) {
@@ -388,6 +416,7 @@ impl Table {
 
     /// Makes regions at least 2^shift bytes large.
     pub fn set_region_shift(&mut self, shift: u32) {
+        let shift = shift.min(REGION_SHIFT_MAX);
         if shift <= self.region_shift {
             return;
         }
@@ -416,7 +445,9 @@ struct Written {
     modulus: u64,
     lengths_rounded: bool,
     mixed_moduli: bool,
+    spread_unknown: bool,
     region_shift: u32,
+    #[serde(deserialize_with = "crate::bounded::list::<_, _, ROWS_MAX>")]
     rows: Vec<(Key, Row)>,
 }
 
@@ -430,6 +461,7 @@ impl Serialize for Table {
             modulus: self.modulus,
             lengths_rounded: self.lengths_rounded,
             mixed_moduli: self.mixed_moduli,
+            spread_unknown: self.spread_unknown,
             region_shift: self.region_shift,
             rows,
         }
@@ -448,18 +480,21 @@ impl<'de> Deserialize<'de> for Table {
         let moduli = 1..=most;
         if !moduli.contains(&written.modulus)
             || !moduli.contains(&written.base_modulus)
-            || written.modulus > written.base_modulus
+            || !written.base_modulus.is_multiple_of(written.modulus)
         {
             return Err(fault(format!(
                 "modulus of a residue table: found {}, expected 1 to {most}",
                 written.modulus
             )));
         }
-        if written.rows.len() > ROWS_MAX || written.region_shift > 63 {
+        if written.region_shift > REGION_SHIFT_MAX {
             return Err(fault(format!(
-                "residue table: found {} rows, expected at most {ROWS_MAX}",
-                written.rows.len()
+                "regions of a residue table: found a shift of {}, expected at most {REGION_SHIFT_MAX}",
+                written.region_shift
             )));
+        }
+        if !written.rows.is_sorted_by(|(one, _), (next, _)| one < next) {
+            return Err(fault("rows of a residue table: found them out of order".to_owned()));
         }
         let mut table = Table {
             unit: written.unit,
@@ -467,13 +502,15 @@ impl<'de> Deserialize<'de> for Table {
             modulus: written.modulus,
             lengths_rounded: written.lengths_rounded,
             mixed_moduli: written.mixed_moduli,
+            spread_unknown: written.spread_unknown,
             region_shift: written.region_shift,
             index: FxHashMap::default(),
             keys: Vec::with_capacity(written.rows.len()),
             rows: Vec::with_capacity(written.rows.len()),
         };
         for (key, row) in written.rows {
-            if !key.is_valid(table.modulus) || row.timed > row.ios {
+            if !key.is_valid(table.modulus, table.unit_shift(), table.lengths_rounded) || row.timed > row.ios
+            {
                 return Err(fault("row of a residue table: found a key or count out of range".to_owned()));
             }
             table.row(key).absorb(&row);
@@ -493,6 +530,7 @@ impl PartialEq for Table {
             && self.modulus == other.modulus
             && self.base_modulus == other.base_modulus
             && self.lengths_rounded == other.lengths_rounded
+            && self.spread_unknown == other.spread_unknown
             && self.mixed_moduli == other.mixed_moduli
             && self.region_shift == other.region_shift
             && rows(self) == rows(other)

@@ -16,6 +16,9 @@ pub const WINDOWS_MAX: usize = 512;
 /// Width to begin with: 2^20 ns, about a millisecond.
 const SHIFT_MIN: u32 = 20;
 
+/// Regions of 2^58 bytes are 64 for all addresses that there are.
+const REGION_SHIFT_MAX: u32 = 58;
+
 /// What happened in one window.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
@@ -43,10 +46,10 @@ impl Window {
     fn merge(&mut self, other: &Window) {
         self.read_sizes.merge(&other.read_sizes);
         self.write_sizes.merge(&other.write_sizes);
-        self.read_bytes += other.read_bytes;
-        self.write_bytes += other.write_bytes;
-        self.other_ios += other.other_ios;
-        self.timed += other.timed;
+        self.read_bytes = self.read_bytes.saturating_add(other.read_bytes);
+        self.write_bytes = self.write_bytes.saturating_add(other.write_bytes);
+        self.other_ios = self.other_ios.saturating_add(other.other_ios);
+        self.timed = self.timed.saturating_add(other.timed);
         self.ns_sum = self.ns_sum.saturating_add(other.ns_sum);
         self.ns_max = self.ns_max.max(other.ns_max);
         self.regions.merge(&other.regions);
@@ -66,6 +69,7 @@ impl Window {
 pub struct Timeline {
     shift: u32,
     region_shift: u32,
+    #[serde(deserialize_with = "crate::bounded::map::<_, _, _, WINDOWS_MAX>")]
     windows: BTreeMap<i64, Window>,
 }
 
@@ -155,7 +159,7 @@ impl Timeline {
 
     fn span(&self) -> u64 {
         match (self.windows.keys().next(), self.windows.keys().next_back()) {
-            (Some(first), Some(last)) => first.abs_diff(*last) + 1,
+            (Some(first), Some(last)) => first.abs_diff(*last).saturating_add(1),
             _ => 0,
         }
     }
@@ -189,7 +193,15 @@ impl Timeline {
     }
 
     pub(crate) fn is_plausible(&self) -> bool {
-        self.shift < 63 && self.region_shift < 64 && self.span() <= WINDOWS_MAX as u64
+        (SHIFT_MIN..63).contains(&self.shift)
+            && (SHIFT_MIN..=REGION_SHIFT_MAX).contains(&self.region_shift)
+            && self.span() <= WINDOWS_MAX as u64
+            && self.windows.iter().all(|(number, window)| {
+                number << self.shift >> self.shift == *number
+                    && window.read_sizes.is_plausible(65)
+                    && window.write_sizes.is_plausible(65)
+                    && window.regions.is_plausible(64)
+            })
     }
 }
 
@@ -198,11 +210,11 @@ fn note(window: &mut Window, io: &Seen, region_shift: u32) {
     match io.op {
         Op::Read => {
             window.read_sizes.add(power_index(io.len_bytes), 1);
-            window.read_bytes += io.len_bytes;
+            window.read_bytes = window.read_bytes.saturating_add(io.len_bytes);
         }
         Op::Write => {
             window.write_sizes.add(power_index(io.len_bytes), 1);
-            window.write_bytes += io.len_bytes;
+            window.write_bytes = window.write_bytes.saturating_add(io.len_bytes);
         }
         _ => {
             window.other_ios += 1;

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod format;
+pub mod html;
 pub mod json;
 pub mod text;
 
