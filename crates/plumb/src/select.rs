@@ -1,5 +1,6 @@
 //! Takes out of a trace the I/O that are meant.
 
+use plumb_trace::names::partition_number;
 use plumb_trace::{Batch, Device, LayerChoice, ReadOptions, SourceInfo};
 
 use crate::cli::Selection;
@@ -137,28 +138,9 @@ fn partition_range(device: &Device, number: u32) -> Option<(u64, u64)> {
     Some((*first, next.unwrap_or(u64::MAX)))
 }
 
-/// Number of a partition: the distance of minor numbers (`8,2` of `8,0`), or the digits after the disk's name.
-fn partition_number(disk: &str, partition: &str) -> Option<u32> {
-    if let (Some((major, first)), Some((same, minor))) = (disk.split_once(','), partition.split_once(',')) {
-        let (first, minor): (u32, u32) = (first.parse().ok()?, minor.parse().ok()?);
-        return if major == same { minor.checked_sub(first) } else { None };
-    }
-    partition.strip_prefix(disk)?.trim_start_matches('p').parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_of_partitions() {
-        assert_eq!(partition_number("8,0", "8,2"), Some(2));
-        assert_eq!(partition_number("259,1", "259,2"), Some(1));
-        assert_eq!(partition_number("sda", "sda12"), Some(12));
-        assert_eq!(partition_number("nvme0n1", "nvme0n1p3"), Some(3));
-        assert_eq!(partition_number("8,0", "253,0"), None);
-        assert_eq!(partition_number("sda", "sdb1"), None);
-    }
 
     #[test]
     fn a_partition_ends_where_the_next_begins() {

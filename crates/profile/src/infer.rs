@@ -29,6 +29,8 @@ pub const SINGLE_START_PERCENT_MAX: u64 = 10;
 pub const REMAINING_PERCENT_MIN: u64 = 90;
 /// A second phase must have so much of the heads, in percent, to be an answer of its own.
 pub const SECOND_PHASE_PERCENT_MIN: u64 = 10;
+/// An offset beside the verdict's with so much of all I/O, in percent, is worth a word.
+pub const OTHER_OFFSET_PERCENT_MIN: u64 = 10;
 
 /// One granularity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -100,6 +102,9 @@ pub struct Inference {
     pub steps: Vec<Step>,
     /// The outcome.
     pub verdict: Verdict,
+    /// Further offsets with many I/O at the verdict's granularity, most I/O first. Those with few heads hold
+    /// streams that began elsewhere, and are no layout.
+    pub other_offsets: Vec<Phase>,
 }
 
 /// Finds the offset of the I/O in one place.
@@ -120,7 +125,8 @@ pub fn infer(places: &Places) -> Inference {
         Some(why) => Verdict::NotEnoughData { why },
         None => verdict(&steps, heads, &all_at),
     };
-    Inference { ios: sum(all_at.values()), heads, regions, single_start_max, steps, verdict }
+    let other_offsets = other_offsets(&verdict, &heads_at, &all_at);
+    Inference { ios: sum(all_at.values()), heads, regions, single_start_max, steps, verdict, other_offsets }
 }
 
 /// Sums stay at their end rather than begin anew, whatever a source says.
@@ -131,6 +137,33 @@ fn sum<'a>(counts: impl Iterator<Item = &'a u64>) -> u64 {
 /// Whether `part` is at least so many percent of `whole`.
 fn reaches(part: u64, whole: u64, percent: u64) -> bool {
     u128::from(part) * 100 >= u128::from(whole) * u128::from(percent)
+}
+
+fn other_offsets(
+    verdict: &Verdict,
+    heads_at: &BTreeMap<u64, u64>,
+    all_at: &BTreeMap<u64, u64>,
+) -> Vec<Phase> {
+    let phases: &[Phase] = match verdict {
+        Verdict::One { phase } => std::slice::from_ref(phase),
+        Verdict::Two { phases } => phases,
+        Verdict::NoGrid | Verdict::NotEnoughData { .. } => &[],
+    };
+    let Some(granularity) = phases.first().map(|phase| phase.granularity_bytes) else { return Vec::new() };
+    let all = sum(all_at.values());
+    let mut others: Vec<Phase> = fold(all_at, granularity.0)
+        .into_iter()
+        .filter(|(offset, _)| !phases.iter().any(|phase| phase.offset_bytes.0 == *offset))
+        .filter(|(_, ios)| reaches(*ios, all, OTHER_OFFSET_PERCENT_MIN))
+        .map(|(offset, ios)| Phase {
+            granularity_bytes: granularity,
+            offset_bytes: Bytes(offset),
+            heads: at(heads_at, granularity.0, offset),
+            ios,
+        })
+        .collect();
+    others.sort_by_key(|other| std::cmp::Reverse(other.ios));
+    others
 }
 
 /// I/O by start modulo M, bytes.

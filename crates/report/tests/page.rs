@@ -294,7 +294,7 @@ fn the_pictures_of_a_real_trace_say_what_was_counted_elsewhere() {
     let all = &expected[name]["all"];
 
     let questions = Questions::default();
-    let mut reader = open::open(&open::Piece { path }, &ReadOptions::default()).expect("opens");
+    let mut reader = open::open(&open::pieces(&[path]).remove(0), &ReadOptions::default()).expect("opens");
     let mut collector = Collector::new(&Settings::default()).expect("a modulus");
     let mut batch = Batch::default();
     while reader.fill(&mut batch).expect("readable") == Fill::Events {
