@@ -130,7 +130,8 @@ fn sessions_print_what_the_pages_say() {
 #[test]
 fn a_wrong_line_is_noticed_and_other_commands_stay() {
     let place = workplace(Path::new("self-test.md"));
-    let page = "```\n$ plumb --version\nplumb 99\nmore\n$ echo $?\n7\n$ ls /nowhere\nas it was\n```\nplain $ text\n";
+    let page =
+        "```\n$ plumb --version\nplumb 99\nmore\n$ echo $?\n7\n$ ls /nowhere\nas it was\n```\nplain $ text\n";
     let version = env!("CARGO_PKG_VERSION");
     let expected = format!(
         "```\n$ plumb --version\nplumb {version}\n$ echo $?\n0\n$ ls /nowhere\nas it was\n```\nplain $ text\n"

@@ -26,14 +26,16 @@ fn thresholds(rule: &str) -> Vec<String> {
     let with = |more: &[String]| [&share, more].concat();
     let warning = format!("warning from {}", percent(SHARE_WARNING));
     match rule {
-        "looks-sequential" => {
-            with(&[format!("requests of {} KiB or more", looks_sequential::LARGE_BYTES_MIN >> 10)])
-        }
+        "looks-sequential" => with(&[
+            format!("requests of {} KiB or more", looks_sequential::LARGE_BYTES_MIN >> 10),
+            format!("less than {} MiB", looks_sequential::HUGE_BYTES_MIN >> 20),
+        ]),
         "small-random-writes" => {
             with(&[format!("writes of at most {} KiB", small_random_writes::SMALL_BYTES_MAX >> 10)])
         }
         "member-skew" => vec![
-            format!("at least {IOS_MIN} pieces"),
+            format!("at least {IOS_MIN} I/O"),
+            format!("{} pieces a member", member_skew::PIECES_PER_MEMBER_MIN),
             format!("more than {} points above the even part", member_skew::EXCESS_MIN * 100.0),
         ],
         _ => with(&[warning]),
@@ -68,10 +70,18 @@ fn each_format_has_a_line() {
         let start = format!("| `{}` |", format.name);
         let line = table.lines().find(|line| line.starts_with(&start));
         let line = line.unwrap_or_else(|| panic!("{} has no line in docs/formats/README.md", format.name));
-        assert!(format.verified || line.contains("**unverified**"), "{}: not said to be unverified", format.name);
+        assert!(
+            format.verified || line.contains("**unverified**"),
+            "{}: not said to be unverified",
+            format.name
+        );
     }
     for target in plumb_trace::write::Target::ALL {
-        assert!(table.contains(&format!("`{}`", target.name())), "{} is written and not listed", target.name());
+        assert!(
+            table.contains(&format!("`{}`", target.name())),
+            "{} is written and not listed",
+            target.name()
+        );
     }
 }
 

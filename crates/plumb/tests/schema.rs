@@ -54,15 +54,17 @@ impl Schema {
                 }),
                 "required" => {
                     let lacks = |name: &&Value| value.get(name.as_str().expect("a name")).is_none();
-                    let missing: Vec<_> = list(wanted).iter().filter(lacks).collect();
-                    missing.is_empty() || !value.is_object()
+                    let missing = list(wanted).iter().filter(lacks).filter(|_| value.is_object());
+                    faults.extend(missing.map(|name| format!("{at}: {name} is required and missing")));
+                    true
                 }
                 "properties" | "additionalProperties" | "items" | "prefixItems" => true,
                 word if WORDS.contains(&word) => true,
                 other => panic!("the schema uses `{other}`, which this test does not know: teach it"),
             };
             if !fits {
-                faults.push(format!("{at}: {value} is against {keyword} {wanted}"));
+                let shown: String = value.to_string().chars().take(80).collect();
+                faults.push(format!("{at}: {shown} is against {keyword} {wanted}"));
             }
         }
         self.check_members(schema, value, at, faults);
@@ -186,21 +188,32 @@ fn the_schema_names_the_rules() {
     assert_eq!(named, rules);
 }
 
+type Change<'a> = &'a dyn Fn(&mut Value);
+
 #[test]
 fn what_is_not_promised_is_noticed() {
     let schema = Schema::of("analyze");
     let good = analyze(&example("guest-blktrace"), "");
-    let bent = |change: &dyn Fn(&mut Value)| {
+    let bent = |change: Change<'_>| {
         let mut document = good.clone();
         change(&mut document);
         schema.faults(&document).join("\n")
     };
     assert_eq!(bent(&|_| {}), "");
-    let checks: [(&dyn Fn(&mut Value), &str); 6] = [
+    let checks: [(Change<'_>, &str); 6] = [
         (&|document| document["more"] = 1.into(), "/more: nothing is allowed here"),
-        (&|document| drop(document.as_object_mut().map(|all| all.remove("inputs"))), "required"),
-        (&|document| document["inputs"][0]["records"] = (-1).into(), "/inputs/0/records: -1 is against minimum 0"),
-        (&|document| document["findings"][0]["severity"] = "bad".into(), "/findings/0/severity: \"bad\" is against enum"),
+        (
+            &|document| drop(document.as_object_mut().map(|all| all.remove("inputs"))),
+            "\"inputs\" is required",
+        ),
+        (
+            &|document| document["inputs"][0]["records"] = (-1).into(),
+            "/inputs/0/records: -1 is against minimum 0",
+        ),
+        (
+            &|document| document["findings"][0]["severity"] = "bad".into(),
+            "/findings/0/severity: \"bad\" is against enum",
+        ),
         (&|document| document["result"]["profiles"][0]["ios"] = Value::Null, "against type \"integer\""),
         (&|document| document["findings"][0]["evidence"] = Value::Array(vec![]), "against minItems 1"),
     ];
