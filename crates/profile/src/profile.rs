@@ -145,7 +145,8 @@ pub struct Losses {
 }
 
 impl Losses {
-    fn merge(&mut self, other: &Losses) {
+    /// Adds what is missing elsewhere.
+    pub fn merge(&mut self, other: &Losses) {
         self.lost += other.lost;
         self.damaged += other.damaged;
         self.unmatched_issues += other.unmatched_issues;
