@@ -1,21 +1,26 @@
 //! From files to profiles: opens what was named, reads pieces side by side, keeps what each said of itself.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plumb_profile::codec::{self, Saved};
-use plumb_profile::profile::ProfileSet;
-use plumb_profile::{Collector, Settings};
+use plumb_profile::profile::{Losses, ProfileSet};
+use plumb_profile::{Collector, Profile, Settings};
 use plumb_trace::ahead::ReadAhead;
 use plumb_trace::open::{self, Piece};
 use plumb_trace::reader::Columns;
-use plumb_trace::{Batch, Fill, Latency, Layer, ReadOptions, SourceInfo};
+use plumb_trace::{Batch, Fill, Layer, ReadOptions, SourceInfo};
 
 use crate::cli::Selection;
 use crate::failure::Failure;
 use crate::meter::Meter;
+use crate::notes::{notes_of, source_line};
 use crate::select::Filter;
+
+/// Devices that are named when one asked for is not among them.
+const DEVICES_LISTED: usize = 12;
 
 /// Everything that was read.
 #[derive(Default)]
@@ -28,6 +33,11 @@ pub struct Collected {
     pub failures: Vec<Failure>,
     /// Whether something was read only in part.
     pub partial: bool,
+    /// What is missing, by device and layer. A source cannot tell of which of its devices it lost events, so each
+    /// device in it has all its losses.
+    pub losses: BTreeMap<(String, Layer), Losses>,
+    /// Devices that were seen, those that were not asked for too.
+    devices: BTreeSet<String>,
 }
 
 /// What is done to each piece.
@@ -42,6 +52,7 @@ struct Outcome {
     profiles: ProfileSet,
     info: SourceInfo,
     selected: bool,
+    devices: BTreeSet<String>,
 }
 
 /// Reads everything that was named.
@@ -57,7 +68,7 @@ pub fn collect(files: &[PathBuf], selection: &Selection, settings: &Settings) ->
                     file.display()
                 )));
             }
-            Some(Ok(saved)) => collected.saved.merge(&saved),
+            Some(Ok(saved)) => collected.add_saved(&saved),
             Some(Err(failure)) => collected.failures.push(failure),
             None => traces.push(file.clone()),
         }
@@ -76,6 +87,10 @@ pub fn collect(files: &[PathBuf], selection: &Selection, settings: &Settings) ->
             Ok(outcome) => collected.add(outcome, selection),
             Err(failure) => collected.failures.push(failure),
         }
+    }
+    if !collected.saved.sources.is_empty() {
+        collected.saved.notes.extend(selection.note());
+        collected.miss_devices(selection);
     }
     collected
 }
@@ -149,7 +164,7 @@ fn read_piece(piece: &Piece, job: &Job<'_>, alone: bool) -> Result<Outcome, Fail
     }
     let info = reader.info().clone();
     let selected = selection.partition.is_none() || filter.saw_partition || filter.seen == 0;
-    Ok(Outcome { profiles: collector.finish(&info), info, selected })
+    Ok(Outcome { profiles: collector.finish(&info), info, selected, devices: filter.devices })
 }
 
 impl Collected {
@@ -167,53 +182,38 @@ impl Collected {
         for note in notes_of(&outcome.info) {
             self.saved.notes.insert(note);
         }
+        self.devices.extend(outcome.devices);
+        self.lose(&outcome.profiles);
         self.saved.profiles.merge(&outcome.profiles);
         self.infos.push(outcome.info);
     }
-}
 
-/// What a source is, in one line.
-fn source_line(info: &SourceInfo) -> String {
-    let verified = if info.verified { "" } else { ", reader unverified on real files" };
-    let layers: Vec<&str> = info.layers.iter().map(|layer| layer.word()).collect();
-    let layers =
-        if layers.is_empty() { "no I/O".to_owned() } else { format!("layers {}", layers.join(", ")) };
-    let records = plumb_geometry::group_digits(info.counts.records);
-    let events = plumb_geometry::group_digits(info.counts.events);
-    format!("{}: {}{verified}; {layers}; {events} I/O of {records} records", info.path, info.format)
-}
+    fn add_saved(&mut self, saved: &Saved) {
+        let cut = |profile: &Profile| profile.losses.lost > 0 || profile.losses.damaged > 0;
+        self.partial |= saved.profiles.iter().any(cut);
+        self.lose(&saved.profiles);
+        self.saved.merge(saved);
+    }
 
-/// What must be known of a source before its numbers are believed.
-fn notes_of(info: &SourceInfo) -> Vec<String> {
-    let mut notes = Vec::new();
-    let mut add = |count: u64, words: &str| {
-        if count > 0 {
-            notes.push(format!("{}: {} {words}", info.path, plumb_geometry::group_digits(count)));
+    /// Notes what the sources of these profiles lost.
+    fn lose(&mut self, profiles: &ProfileSet) {
+        let mut all = Losses::default();
+        profiles.iter().for_each(|profile| all.merge(&profile.losses));
+        for profile in profiles.iter() {
+            self.devices.insert(profile.device.clone());
+            self.losses.entry((profile.device.clone(), profile.layer)).or_default().merge(&all);
         }
-    };
-    let counts = &info.counts;
-    add(counts.lost, "events were lost when it was recorded");
-    add(counts.damaged, "places could not be understood");
-    add(counts.skipped_bytes, "bytes were passed over");
-    add(counts.unmatched_issues, "I/O have no completion, so no latency");
-    add(counts.unmatched_completions, "completions have no issue");
-    add(counts.late_completions, "completions came too late to be counted");
-    add(counts.out_of_order, "events stand out of order by more than could be sorted");
-    for damage in &info.damages {
-        notes.push(format!("{}, {damage}", info.path));
     }
-    if info.completions_only {
-        notes.push(format!(
-            "{}: only completions were recorded; order and times are those of completion",
-            info.path
-        ));
+
+    /// Fails for devices that were asked for and are not there: nothing seen is not nothing wrong.
+    fn miss_devices(&mut self, selection: &Selection) {
+        let listed: Vec<&str> = self.devices.iter().take(DEVICES_LISTED).map(String::as_str).collect();
+        let more = if self.devices.len() > DEVICES_LISTED { ", …" } else { "" };
+        let help = format!("these are: {}{more}", listed.join(", "));
+        let missing = selection.device.iter().filter(|name| !self.devices.contains(*name));
+        let missing: Vec<Failure> = missing
+            .map(|name| Failure::unknown(format!("no device `{name}` in what was read")).with_help(&*help))
+            .collect();
+        self.failures.extend(missing);
     }
-    if let Latency::None(why) = &info.latency {
-        notes.push(format!("{}: latency unknown: {why}", info.path));
-    }
-    notes.extend(info.notes.iter().map(|note| format!("{}: {note}", info.path)));
-    if !info.cannot_tell.is_empty() {
-        notes.push(format!("{} cannot tell: {}", info.path, info.cannot_tell.join(", ")));
-    }
-    notes
 }

@@ -15,6 +15,7 @@ mod failure;
 mod generate;
 mod meter;
 mod moment;
+mod notes;
 mod output;
 mod select;
 

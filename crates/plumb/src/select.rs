@@ -1,5 +1,8 @@
 //! Takes out of a trace the I/O that are meant.
 
+use std::collections::BTreeSet;
+
+use plumb_profile::Profile;
 use plumb_trace::names::partition_number;
 use plumb_trace::{Batch, Device, LayerChoice, ReadOptions, SourceInfo};
 
@@ -25,6 +28,27 @@ impl Selection {
             || self.range.is_some()
             || self.since.is_some()
             || self.until.is_some()
+    }
+
+    /// Whether a profile is of a device and layer that are meant.
+    #[must_use]
+    pub fn wants(&self, profile: &Profile) -> bool {
+        (self.device.is_empty() || self.device.contains(&profile.device))
+            && self.layer.is_none_or(|layer| layer == profile.layer)
+    }
+
+    /// What was left out of the events, for whoever reads the result; `None` when nothing was.
+    #[must_use]
+    pub fn note(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        if !self.op.is_empty() {
+            let words: Vec<&str> = self.op.iter().map(|op| op.word()).collect();
+            parts.push(words.join(", "));
+        }
+        parts.extend(self.part());
+        parts.extend(self.since.map(|since| format!("from {since} on")));
+        parts.extend(self.until.map(|until| format!("before {until}")));
+        (!parts.is_empty()).then(|| format!("only some of the I/O were asked for: {}", parts.join("; ")))
     }
 
     /// Which part of each device is meant, in words; `None` is all of it.
@@ -60,13 +84,15 @@ pub struct Filter<'a> {
     pub seen: u64,
     /// Whether a partition of the number wanted was revealed.
     pub saw_partition: bool,
+    /// Names of the devices that were seen.
+    pub devices: BTreeSet<String>,
 }
 
 impl<'a> Filter<'a> {
     /// A filter for one trace.
     #[must_use]
     pub fn new(selection: &'a Selection) -> Filter<'a> {
-        Filter { selection, limits: None, seen: 0, saw_partition: false }
+        Filter { selection, limits: None, seen: 0, saw_partition: false, devices: BTreeSet::new() }
     }
 
     /// Takes out of a batch what is not meant.
@@ -76,6 +102,9 @@ impl<'a> Filter<'a> {
     pub fn apply(&mut self, batch: &mut Batch, info: &SourceInfo) -> Result<(), SelectError> {
         self.seen += batch.len() as u64;
         let selection = self.selection;
+        if self.devices.len() < batch.names.devices().len() {
+            self.devices = batch.names.devices().iter().map(|device| device.name.clone()).collect();
+        }
         if selection.since.is_some() || selection.until.is_some() {
             let (from, to) = self.limits(batch, info)?;
             batch.retain(|batch, row| (from..to).contains(&batch.time_ns[row]));

@@ -145,7 +145,8 @@ pub struct Losses {
 }
 
 impl Losses {
-    fn merge(&mut self, other: &Losses) {
+    /// Adds what is missing elsewhere.
+    pub fn merge(&mut self, other: &Losses) {
         self.lost = self.lost.saturating_add(other.lost);
         self.damaged = self.damaged.saturating_add(other.damaged);
         self.unmatched_issues = self.unmatched_issues.saturating_add(other.unmatched_issues);
