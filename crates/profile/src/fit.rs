@@ -199,7 +199,7 @@ impl Table {
         let unit = self.unit_bytes();
         let mut tally = FitTally::default();
         for (key, row) in self.iter().filter(|(key, _)| select.takes(*key, unit)) {
-            tally.add(key, row, unit, grid);
+            tally.add(key, &row, unit, grid);
         }
         if tally.ios == 0 { Err(Unknown::NoIo) } else { Ok(tally) }
     }

@@ -94,7 +94,7 @@ impl Table {
         for (key, row) in self.iter().filter(|(key, _)| Select::DATA.takes(*key, self.unit_bytes())) {
             let off = grid.past_boundary(Bytes(key.residue() * self.unit_bytes())).0 != 0;
             let stratum = (key.is_rounded(), key.op() as u8, key.length(), key.continues());
-            strata.entry(stratum).or_default()[usize::from(off)].add(row);
+            strata.entry(stratum).or_default()[usize::from(off)].add(&row);
         }
         Ok(compare(&strata))
     }

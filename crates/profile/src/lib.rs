@@ -5,11 +5,13 @@
 mod bounded;
 pub mod codec;
 pub mod collector;
+mod columns;
 pub mod fit;
 pub mod histogram;
 pub mod imported;
 pub mod in_flight;
 pub mod infer;
+mod lane;
 pub mod latency_fit;
 pub mod profile;
 pub mod starts;
