@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::io::Read;
 
+use plumb_trace::IOS_MAX;
 use serde::{Deserialize, Serialize};
 
 use crate::profile::{Profile, ProfileSet};
@@ -129,6 +130,23 @@ pub fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
     fault.map_or(Ok(saved), |what| Err(CodecError::Contents { what }))
 }
 
+/// Whether no count is larger than can be, so that sums and percentages of them do not overflow.
+fn counts_fit(profile: &Profile) -> bool {
+    let (ordered, losses) = (&profile.ordered, &profile.losses);
+    let of_ops = profile.ops.iter().flat_map(|op| [op.ios, op.failed, op.timed]);
+    let of_order =
+        [profile.pieces, ordered.continuing, ordered.run_ios, ordered.seeks.none, ordered.in_flight.depth_max];
+    let of_losses = [
+        losses.lost,
+        losses.damaged,
+        losses.unmatched_issues,
+        losses.unmatched_completions,
+        losses.late_completions,
+        losses.out_of_order,
+    ];
+    of_ops.chain(of_order).chain(of_losses).all(|count| count <= IOS_MAX)
+}
+
 /// What in a decoded profile cannot be, if anything: the parts rely on their bounds.
 fn implausible(profile: &Profile) -> Option<String> {
     let histograms_fit = profile.ops.iter().all(|op| {
@@ -141,8 +159,11 @@ fn implausible(profile: &Profile) -> Option<String> {
     let ordered_fit = ordered.runs_reaching.is_plausible(64)
         && ordered.interarrival_ns.is_plausible(976)
         && ordered.seeks.forward.is_plausible(65)
-        && ordered.seeks.backward.is_plausible(65);
-    let fits = histograms_fit
+        && ordered.seeks.backward.is_plausible(65)
+        && ordered.in_flight.depth_ns.is_plausible(976)
+        && ordered.in_flight.threads_ns.is_plausible(976);
+    let fits = counts_fit(profile)
+        && histograms_fit
         && places_fit
         && ordered_fit
         && profile.timeline.is_plausible()

@@ -49,7 +49,8 @@ impl Counts {
             }
             self.0.resize(index + 1, 0);
         }
-        self.0[index] += weight;
+        // Weights are also ns, which over many hosts and years do not fit; the largest number stands for more.
+        self.0[index] = self.0[index].saturating_add(weight);
     }
 
     /// Adds all of another one's buckets.
@@ -62,7 +63,7 @@ impl Counts {
     /// Sum over all buckets.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.0.iter().sum()
+        self.0.iter().fold(0, |total, &weight| total.saturating_add(weight))
     }
 
     /// What is in a bucket.

@@ -55,7 +55,7 @@ pub struct OpTotals {
 impl OpTotals {
     fn merge(&mut self, other: &OpTotals) {
         self.ios += other.ios;
-        self.bytes += other.bytes;
+        self.bytes = self.bytes.saturating_add(other.bytes);
         self.failed += other.failed;
         self.timed += other.timed;
         self.sizes.merge(&other.sizes);

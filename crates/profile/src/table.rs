@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use plumb_geometry::gcd;
-use plumb_trace::Op;
+use plumb_trace::{DEVICE_NS_SUM_MAX, IOS_MAX, Op};
 
 /// Most rows of a table. A database gives some hundreds, a busy mixed guest up to 14,000 in two hours.
 pub const ROWS_MAX: usize = 16_384;
@@ -472,7 +472,13 @@ impl<'de> Deserialize<'de> for Table {
             keys: Vec::with_capacity(written.rows.len()),
             rows: Vec::with_capacity(written.rows.len()),
         };
+        let (mut ios, mut ns_sum) = (0u64, 0u128);
         for (key, row) in written.rows {
+            ios = ios.saturating_add(row.ios);
+            ns_sum = ns_sum.saturating_add(row.ns_sum);
+            if ios > IOS_MAX || ns_sum > DEVICE_NS_SUM_MAX {
+                return Err(fault("residue table: found more I/O or ns than there can be".to_owned()));
+            }
             if !key.is_valid(table.modulus) || row.timed > row.ios {
                 return Err(fault("row of a residue table: found a key or count out of range".to_owned()));
             }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use plumb_trace::Op;
+use plumb_trace::{IOS_MAX, Op};
 
 use crate::histogram::{Counts, power_index};
 
@@ -43,8 +43,8 @@ impl Window {
     fn merge(&mut self, other: &Window) {
         self.read_sizes.merge(&other.read_sizes);
         self.write_sizes.merge(&other.write_sizes);
-        self.read_bytes += other.read_bytes;
-        self.write_bytes += other.write_bytes;
+        self.read_bytes = self.read_bytes.saturating_add(other.read_bytes);
+        self.write_bytes = self.write_bytes.saturating_add(other.write_bytes);
         self.other_ios += other.other_ios;
         self.timed += other.timed;
         self.ns_sum = self.ns_sum.saturating_add(other.ns_sum);
@@ -155,7 +155,7 @@ impl Timeline {
 
     fn span(&self) -> u64 {
         match (self.windows.keys().next(), self.windows.keys().next_back()) {
-            (Some(first), Some(last)) => first.abs_diff(*last) + 1,
+            (Some(first), Some(last)) => first.abs_diff(*last).saturating_add(1),
             _ => 0,
         }
     }
@@ -189,7 +189,17 @@ impl Timeline {
     }
 
     pub(crate) fn is_plausible(&self) -> bool {
-        self.shift < 63 && self.region_shift < 64 && self.span() <= WINDOWS_MAX as u64
+        let fits = |window: &Window| {
+            let ios = [window.other_ios, window.timed];
+            window.read_sizes.is_plausible(65)
+                && window.write_sizes.is_plausible(65)
+                && window.regions.is_plausible(64)
+                && ios.iter().all(|&ios| ios <= IOS_MAX)
+        };
+        self.shift < 63
+            && self.region_shift < 64
+            && self.span() <= WINDOWS_MAX as u64
+            && self.windows.values().all(fits)
     }
 }
 
@@ -198,11 +208,11 @@ fn note(window: &mut Window, io: &Seen, region_shift: u32) {
     match io.op {
         Op::Read => {
             window.read_sizes.add(power_index(io.len_bytes), 1);
-            window.read_bytes += io.len_bytes;
+            window.read_bytes = window.read_bytes.saturating_add(io.len_bytes);
         }
         Op::Write => {
             window.write_sizes.add(power_index(io.len_bytes), 1);
-            window.write_bytes += io.len_bytes;
+            window.write_bytes = window.write_bytes.saturating_add(io.len_bytes);
         }
         _ => {
             window.other_ios += 1;

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use plumb_trace::IOS_MAX;
 use serde::{Deserialize, Serialize};
 
 /// Most names that are kept apart. A host runs some hundreds of different commands.
@@ -80,7 +81,7 @@ impl Top {
     fn put(&mut self, name: String, share: Share) {
         let kept = self.names.entry(name).or_default();
         kept.ios += share.ios;
-        kept.bytes += share.bytes;
+        kept.bytes = kept.bytes.saturating_add(share.bytes);
     }
 
     fn lower_until_it_fits(&mut self) {
@@ -100,7 +101,9 @@ impl Top {
     }
 
     pub(crate) fn is_plausible(&self) -> bool {
-        self.step <= 4 && self.names.len() <= NAMES_MAX
+        self.step <= 4
+            && self.names.len() <= NAMES_MAX
+            && self.names.values().all(|share| share.ios <= IOS_MAX)
     }
 }
 

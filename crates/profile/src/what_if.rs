@@ -154,7 +154,7 @@ fn spread(loads: &mut [MemberLoad], start: u64, len: u64, chunk: u64, ios: u64) 
     let whole = len / stripe;
     if whole > 0 {
         for load in loads.iter_mut() {
-            load.pieces += ios * whole;
+            load.pieces = load.pieces.saturating_add(ios.saturating_mul(whole));
             load.bytes += u128::from(whole * chunk) * u128::from(ios);
         }
     }
@@ -162,7 +162,7 @@ fn spread(loads: &mut [MemberLoad], start: u64, len: u64, chunk: u64, ios: u64) 
     while left > 0 {
         let piece = left.min(chunk - at % chunk);
         let load = &mut loads[(at / chunk % members) as usize];
-        load.pieces += ios;
+        load.pieces = load.pieces.saturating_add(ios);
         load.bytes += u128::from(piece) * u128::from(ios);
         at += piece;
         left -= piece;
