@@ -275,8 +275,10 @@ mod tests {
             let (mut depth_max, mut threads_max) = (0, 0);
             let mut random = 7u64;
             for time_ns in 0..20_000 {
-                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                let (device_ns, thread) = ((random >> 33) as i64 % (2 * depth), (random >> 40) as i32 % threads);
+                random =
+                    random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let (device_ns, thread) =
+                    ((random >> 33) as i64 % (2 * depth), (random >> 40) as i32 % threads);
                 pending.issue(time_ns, device_ns, thread, &mut sums);
                 flights.retain(|flight| flight.0 > time_ns);
                 flights.push((time_ns + device_ns, thread));

@@ -3,6 +3,7 @@
 //! Offset inference must not take one hot block for a layout. Starts themselves would be too many, so they
 //! are spread over [`BUCKETS`] by a hash; the fullest bucket bounds the share of every single start from above.
 
+use plumb_trace::IOS_MAX;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Counts;
@@ -40,6 +41,6 @@ impl Starts {
     }
 
     pub(crate) fn is_plausible(&self) -> bool {
-        self.0.is_plausible(BUCKETS)
+        self.0.is_plausible(BUCKETS) && self.0.total() <= IOS_MAX
     }
 }

@@ -36,7 +36,7 @@ use crate::format::Format;
 use crate::input::{Input, SNIFF_BYTES};
 use crate::number::parse_u64;
 use crate::op::{Layer, Op, parse_rwbs};
-use crate::reader::{Fill, ReadOptions, Reader, ResidueRow, ResidueTable, Sniff};
+use crate::reader::{DEVICE_NS_SUM_MAX, Fill, IOS_MAX, ReadOptions, Reader, ResidueRow, ResidueTable, Sniff};
 use crate::source::{Latency, SourceInfo};
 use crate::text::{LineError, LineFormat, Sink, TextReader, sniff_lines, whole_lines, words};
 use crate::tool::check_layer;
@@ -62,6 +62,8 @@ struct Head {
     modulus_bytes: u64,
     layer: Option<Layer>,
 }
+
+const SUMS: &str = "counts of at most 2^48 I/O, and 2^111 ns, in the whole file";
 
 fn parse_head(line: &[u8]) -> Result<Head, LineError> {
     let bad = || LineError::new(line, HEADER);
@@ -194,6 +196,9 @@ struct Residue {
     head: Head,
     table: ResidueTable,
     timed: bool,
+    /// I/O and nanoseconds of all rows so far.
+    ios: u64,
+    device_ns_sum: u128,
 }
 
 fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
@@ -216,12 +221,23 @@ fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Erro
         cannot_tell: vec!["order", "streams", "seek distances", "times", "processes"],
         ..SourceInfo::default()
     };
-    let format = Residue { head, table: table(head), timed: false };
+    let format = Residue { head, table: table(head), timed: false, ios: 0, device_ns_sum: 0 };
     Ok(Box::new(TextReader::new(input, format, info)))
 }
 
 fn table(head: Head) -> ResidueTable {
     ResidueTable { unit_bytes: head.unit_bytes, modulus_bytes: head.modulus_bytes, rows: Vec::new() }
+}
+
+impl Residue {
+    /// Adds a row to the sums; `None` when they would become larger than any that can be true.
+    fn count(&mut self, row: &ResidueRow) -> Option<()> {
+        let ios = self.ios.checked_add(row.ios).filter(|&ios| ios <= IOS_MAX)?;
+        let sum =
+            self.device_ns_sum.checked_add(row.device_ns_sum).filter(|&sum| sum <= DEVICE_NS_SUM_MAX)?;
+        (self.ios, self.device_ns_sum) = (ios, sum);
+        Some(())
+    }
 }
 
 impl LineFormat for Residue {
@@ -238,6 +254,7 @@ impl LineFormat for Residue {
             return Ok(());
         }
         let row = parse_row(line, self.head)?;
+        self.count(&row).ok_or(LineError::new(line, SUMS))?;
         self.timed |= row.timed_ios > 0;
         sink.info.tally("row");
         self.table.rows.push(row);
