@@ -256,3 +256,26 @@ impl Table {
         sizes
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn starts_fold_to_any_granularity_that_divides_the_modulus() {
+        let mut table = Table::new(16 << 10).expect("a modulus");
+        for (start, continues) in [(512, false), (4_608, true), (8_192, false), (16_896, false)] {
+            table.add(Op::Read, start, 4_096, continues, None);
+        }
+        let starts = |granularity, select| {
+            let starts = table.starts_within(Bytes(granularity), select).expect("divides");
+            starts.into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(starts(4_096, Select::DATA), [(0, 1), (512, 3)]);
+        assert_eq!(starts(4_096, Select::HEADS), [(0, 1), (512, 2)]);
+        assert_eq!(starts(16 << 10, Select::DATA), [(512, 2), (4_608, 1), (8_192, 1)]);
+        for granularity in [0, 3 << 10, 32 << 10] {
+            assert!(table.starts_within(Bytes(granularity), Select::DATA).is_err(), "{granularity}");
+        }
+    }
+}

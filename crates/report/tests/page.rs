@@ -8,7 +8,8 @@ use std::sync::Arc;
 use plumb_diagnose::{Analysis, Diagnosis, Questions, analyze, diagnose};
 use plumb_geometry::{Bytes, Grid};
 use plumb_profile::{Collector, Profile, ProfileSet, Settings};
-use plumb_report::{Report, Section, html};
+use plumb_report::html::html;
+use plumb_report::{Report, Section};
 use plumb_trace::{
     AlignTotals, Batch, Bucket, Clock, Distribution, Event, Fill, Layer, Measured, Names, Op, ReadOptions,
     SourceInfo, open,
