@@ -52,6 +52,10 @@ pub static FORMAT: Format = Format {
 };
 
 const MAGIC: &[u8] = b"# plumb-residue ";
+/// More I/O than anybody can have counted (a million a second for 2,000 years), and few enough to sum up in 64 bits.
+const IOS_MAX: u64 = 1 << 56;
+/// A longer table is handed on in parts.
+const ROWS_HANDED: usize = 1 << 16;
 const HEADER: &str =
     "the line `# plumb-residue 1 unit=512 modulus=2048` on top (unit in bytes, modulus in units)";
 
@@ -163,8 +167,9 @@ fn parse_row(line: &[u8], head: Head) -> Result<ResidueRow, LineError> {
         }
         let digits =
             std::str::from_utf8(sum).ok().filter(|sum| sum.bytes().all(|byte| byte.is_ascii_digit()));
-        let parsed = digits.and_then(|sum| sum.parse().ok());
-        device_ns_sum = parsed.ok_or(LineError::new(sum, "a sum of nanoseconds"))?;
+        let parsed = digits.and_then(|sum| sum.parse::<u128>().ok());
+        let possible = parsed.filter(|sum| sum >> 63 <= u128::from(timed_ios));
+        device_ns_sum = possible.ok_or(LineError::new(sum, "a sum of nanoseconds"))?;
     }
     // Below the modulus, so the product with the unit fits as that of the modulus did.
     let residue_bytes = residue * head.unit_bytes;
@@ -194,6 +199,7 @@ struct Residue {
     head: Head,
     table: ResidueTable,
     timed: bool,
+    ios: u64,
 }
 
 fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
@@ -216,7 +222,7 @@ fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Erro
         cannot_tell: vec!["order", "streams", "seek distances", "times", "processes"],
         ..SourceInfo::default()
     };
-    let format = Residue { head, table: table(head), timed: false };
+    let format = Residue { head, table: table(head), timed: false, ios: 0 };
     Ok(Box::new(TextReader::new(input, format, info)))
 }
 
@@ -238,6 +244,11 @@ impl LineFormat for Residue {
             return Ok(());
         }
         let row = parse_row(line, self.head)?;
+        let all = self.ios.checked_add(row.ios).filter(|ios| *ios <= IOS_MAX);
+        self.ios = all.ok_or(LineError::new(line, "counts of I/O that stay below 2^56 together"))?;
+        if self.table.rows.len() == ROWS_HANDED {
+            self.end(sink);
+        }
         self.timed |= row.timed_ios > 0;
         sink.info.tally("row");
         self.table.rows.push(row);
