@@ -3,6 +3,7 @@
 //! Offset inference must not take one hot block for a layout. Starts themselves would be too many, so they
 //! are spread over [`BUCKETS`] by a hash; the fullest bucket bounds the share of every single start from above.
 
+use plumb_trace::IOS_MAX;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Counts;
@@ -19,7 +20,7 @@ impl Starts {
     #[inline]
     pub fn add(&mut self, start_bytes: u64) {
         let mixed = (start_bytes ^ start_bytes >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0.add((mixed >> 56) as usize, 1);
+        self.0.bump((mixed >> 56) as usize);
     }
 
     /// Adds another one's counts.
@@ -40,6 +41,6 @@ impl Starts {
     }
 
     pub(crate) fn is_plausible(&self) -> bool {
-        self.0.is_plausible(BUCKETS)
+        self.0.is_plausible(BUCKETS) && self.0.total() <= IOS_MAX
     }
 }

@@ -25,6 +25,7 @@ pub struct Share {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Top {
     step: u8,
+    #[serde(deserialize_with = "crate::bounded::map::<_, _, _, NAMES_MAX>")]
     names: BTreeMap<String, Share>,
 }
 
@@ -40,7 +41,8 @@ fn shorten(name: &str, step: u8) -> String {
         0 => name.to_owned(),
         1 => stem(name),
         2 => stem(name).chars().take(4).collect(),
-        3 => stem(name).chars().filter(char::is_ascii).take(1).collect(),
+        // Out of the four letters of the step before, or a list that went through it would differ.
+        3 => stem(name).chars().take(4).filter(char::is_ascii).take(1).collect(),
         _ => String::new(),
     }
 }
@@ -79,8 +81,8 @@ impl Top {
 
     fn put(&mut self, name: String, share: Share) {
         let kept = self.names.entry(name).or_default();
-        kept.ios += share.ios;
-        kept.bytes += share.bytes;
+        kept.ios = kept.ios.saturating_add(share.ios);
+        kept.bytes = kept.bytes.saturating_add(share.bytes);
     }
 
     fn lower_until_it_fits(&mut self) {
@@ -100,7 +102,7 @@ impl Top {
     }
 
     pub(crate) fn is_plausible(&self) -> bool {
-        self.step <= 4 && self.names.len() <= NAMES_MAX
+        self.step <= 4 && self.names.keys().all(|name| shorten(name, self.step) == *name)
     }
 }
 

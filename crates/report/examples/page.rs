@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use plumb_diagnose::{Diagnosis, Questions, analyze, diagnose};
 use plumb_profile::{Collector, ProfileSet, Settings};
-use plumb_report::{Report, Section, html};
+use plumb_report::html::html;
+use plumb_report::{Report, Section};
 use plumb_trace::{Batch, Fill, ReadOptions, open};
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -8,6 +8,8 @@ pub mod html;
 pub mod json;
 pub mod text;
 
+pub use html::html;
+
 /// One analysed profile.
 pub struct Section<'a> {
     /// The profile, for the pictures.

@@ -78,6 +78,13 @@ pub struct ReadOptions {
     pub progress: Option<Arc<Progress>>,
 }
 
+/// No source and no profile can have counted more: a million I/O a second for nine years. Readers of ready-made
+/// counts refuse more, so that sums of counts, and percentages of them, stay far below 2^64.
+pub const IOS_MAX: u64 = 1 << 48;
+
+/// As many nanoseconds as the longest latency of the most I/O.
+pub const DEVICE_NS_SUM_MAX: u128 = (IOS_MAX as u128) << 63;
+
 /// A row of an already counted residue table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResidueRow {

@@ -83,7 +83,7 @@ const CGROUP: u64 = 1 << 8;
 
 fn read(bytes: Vec<u8>, layer: LayerChoice) -> Result<(Vec<Event>, SourceInfo, Batch), Error> {
     let input = Input::from_reader("records", Box::new(Cursor::new(bytes)))?;
-    let mut reader = open::open_input(input, &ReadOptions { layer, format: None })?;
+    let mut reader = open::open_input(input, &ReadOptions { layer, ..ReadOptions::default() })?;
     let (mut batch, mut last, mut events) = (Batch::default(), Batch::default(), Vec::new());
     while let Fill::Events = reader.fill(&mut batch)? {
         events.extend(batch.events());

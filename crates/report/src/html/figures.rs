@@ -117,7 +117,7 @@ fn missing(m: &mut Markup, profile: &Profile) {
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)
-    .map(|(count, words)| format!("{} {words}", format::count(count)))
+    .map(|(count, words)| format!("{words}: {}", format::count(count)))
     .collect();
     if !lost.is_empty() {
         m.leaf(
@@ -125,7 +125,7 @@ fn missing(m: &mut Markup, profile: &Profile) {
             &[],
             &format!(
                 "Missing from these figures, counted for all devices of the input: {}.",
-                lost.join(", ")
+                lost.join("; ")
             ),
         );
     }

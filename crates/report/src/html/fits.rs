@@ -7,14 +7,15 @@ use plumb_profile::latency_fit::LatencyByFit;
 
 use super::markup::Markup;
 use super::page::{NONE, or_dash, share_of, table};
+use super::phases::is_whole;
 use crate::format;
 
 /// Draws the table.
 pub fn draw(m: &mut Markup, analysis: &Analysis) {
     let mut rows = Vec::new();
     let mut said = Vec::new();
-    for place in &analysis.places {
-        let name = place.name.as_deref().unwrap_or("whole device");
+    for place in analysis.places.iter().filter(|place| !is_whole(place, analysis)) {
+        let name = place.name.as_deref().unwrap_or("device");
         for fit in &place.grids {
             let grid = format!("{} ({})", fit.grid, fit.source.word());
             match &fit.all {

@@ -1,6 +1,7 @@
 //! What a source handed over ready-made: its own histograms and totals, in its own buckets, since nothing finer can
 //! be got out of them.
 
+use plumb_geometry::Bytes;
 use plumb_profile::Profile;
 use plumb_profile::imported::{ForeignHistogram, Measured, Totals};
 
@@ -57,8 +58,9 @@ fn name(measured: Measured) -> &'static str {
 
 fn quantity(measured: Measured, value: i64) -> String {
     let sign = if value < 0 { "−" } else { "" };
-    let words = match measured {
-        Measured::LenBytes | Measured::SeekBytes | Measured::ResidueBytes => format::bytes,
+    let words: fn(u64) -> String = match measured {
+        Measured::SeekBytes => format::bytes,
+        Measured::LenBytes | Measured::ResidueBytes => |bytes| Bytes(bytes).to_string(),
         Measured::DeviceNs | Measured::InterarrivalNs => format::ns,
         Measured::Depth => format::count,
     };

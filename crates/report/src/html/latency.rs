@@ -89,7 +89,7 @@ fn histogram(m: &mut Markup, series: &[Series<'_>], octaves: (u32, u32), x: Log)
                 svg::path(m, series.fill, &svg::bars(columns, plot.bottom()));
             }
             hints(m, series, &shares, octaves, (x, plot));
-            svg::x_axis(m, plot, &x.time_ticks(), "latency");
+            svg::x_axis(m, plot, &x.time_ticks(300.0), "latency");
         });
         legend(m, series.iter().map(|series| (series.fill, series.name())));
     });
@@ -152,7 +152,7 @@ fn cumulative(m: &mut Markup, series: &[Series<'_>], x: Log) {
                 d.push_str(&format!("H{}", svg::num(plot.right())));
                 svg::path(m, series.line, &d);
             }
-            svg::x_axis(m, plot, &x.time_ticks(), "latency");
+            svg::x_axis(m, plot, &x.time_ticks(300.0), "latency");
         });
         legend(m, series.iter().map(|series| (series.line, series.name())));
     });
@@ -216,7 +216,7 @@ fn over_time(m: &mut Markup, profile: &Profile) {
     let y = Log { domain: (low / 1.5, high * 1.5), range: (plot.bottom(), plot.top) };
     figure(m, title, &how, |m| {
         svg::picture(m, plot, "Mean and longest latency over time", |m| {
-            svg::y_axis(m, plot, &y.time_ticks(), "latency");
+            svg::y_axis(m, plot, &y.time_ticks(3_000.0), "latency");
             let (marks, title) = course.axis(plot);
             svg::x_axis(m, plot, &marks, &title);
             let x = course.scale(plot);
@@ -228,10 +228,10 @@ fn over_time(m: &mut Markup, profile: &Profile) {
                 svg::path(m, class, &svg::steps(&columns.collect::<Vec<_>>()));
             };
             curve(m, "lo", points.iter().map(|point| point.longest).collect());
-            curve(m, "lr", points.iter().map(|point| point.mean).collect());
+            curve(m, "lm", points.iter().map(|point| point.mean).collect());
             time_hints(m, profile, x, plot);
         });
-        legend(m, [("lr", "mean".to_owned()), ("lo", "longest".to_owned())]);
+        legend(m, [("lm", "mean".to_owned()), ("lo", "longest".to_owned())]);
     });
 }
 

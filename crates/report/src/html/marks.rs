@@ -16,24 +16,38 @@ pub fn phases_of(inference: &Inference) -> impl Iterator<Item = (Bytes, Bytes)> 
     phases.iter().map(|phase| (phase.granularity_bytes, phase.offset_bytes))
 }
 
+/// Boundaries of one grid, or of several that have the same, and what they are.
+pub struct Marks {
+    /// Where.
+    pub offsets: Vec<Bytes>,
+    sources: Vec<&'static str>,
+}
+
+impl Marks {
+    /// `assumed and inferred grid: boundary at sector 7`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let places: Vec<String> = self.offsets.iter().map(|offset| position(*offset)).collect();
+        let noun = if places.len() == 1 { "boundary" } else { "boundaries" };
+        format!("{} grid: {noun} at {}", self.sources.join(" and "), places.join(", "))
+    }
+}
+
 /// Boundaries of the grids that the I/O are judged by and of those found, as far as they are few within this
-/// granularity; one mark an offset.
+/// granularity.
 #[must_use]
-pub fn marks(place: &PlaceAnalysis, granularity: Bytes) -> Vec<(Bytes, String)> {
+pub fn marks(place: &PlaceAnalysis, granularity: Bytes) -> Vec<Marks> {
     let judged = place.grids.iter().map(|fit| (fit.grid.granularity(), fit.grid.offset(), fit.source.word()));
     let found = phases_of(&place.inference).map(|(of, offset)| (of, offset, "inferred"));
-    let mut marks: Vec<(Bytes, String)> = Vec::new();
+    let mut marks: Vec<Marks> = Vec::new();
     for (of, offset, source) in judged.chain(found) {
-        for boundary in boundaries(of, offset, granularity) {
-            match marks.iter_mut().find(|(kept, _)| *kept == boundary) {
-                Some((_, kept)) if kept.contains(source) => {}
-                Some((_, kept)) => *kept = format!("{kept} and {source}"),
-                None => marks.push((boundary, source.to_owned())),
-            }
+        let offsets = boundaries(of, offset, granularity);
+        match marks.iter_mut().find(|kept| kept.offsets == offsets) {
+            _ if offsets.is_empty() => {}
+            Some(kept) if kept.sources.contains(&source) => {}
+            Some(kept) => kept.sources.push(source),
+            None => marks.push(Marks { offsets, sources: vec![source] }),
         }
-    }
-    for (offset, words) in &mut marks {
-        *words = format!("{words} grid: boundary at {}", position(*offset));
     }
     marks
 }

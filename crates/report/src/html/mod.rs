@@ -27,7 +27,6 @@ mod throughput;
 mod what_if;
 
 use markup::Markup;
-use page::plural;
 
 use crate::{Report, Section, format};
 
@@ -71,7 +70,7 @@ fn head(m: &mut Markup, report: &Report<'_>) {
 }
 
 fn overview(m: &mut Markup, report: &Report<'_>) {
-    m.leaf("h3", &[], &plural(report.sections.len(), "device and layer").replace("layers", "layer"));
+    m.leaf("h3", &[], &format!("{} devices and layers", format::count(report.sections.len() as u64)));
     m.class("div", "scroll", |m| {
         m.el("table", &[], |m| {
             m.el("thead", &[], |m| {

@@ -14,11 +14,7 @@ pub fn draw(m: &mut Markup, analysis: &Analysis) {
     for place in &analysis.places {
         match &place.name {
             Some(name) if super::phases::is_whole(place, analysis) => {
-                m.leaf(
-                    "p",
-                    &[("class", "dim")],
-                    &format!("The offsets of {name} are those of the whole device."),
-                );
+                m.leaf("p", &[("class", "dim")], &format!("The offsets of {name} are those of the device."));
             }
             _ if !place.inference.steps.is_empty() => one(m, place),
             _ => {}
@@ -48,10 +44,10 @@ fn one(m: &mut Markup, place: &PlaceAnalysis) {
         "second best",
         "of stream heads",
     ];
-    let name = place.name.as_ref().map_or_else(
-        || "whole device".to_owned(),
-        |name| format!("{name}, in the address space of the device"),
-    );
+    let name = place
+        .name
+        .as_ref()
+        .map_or_else(|| "device".to_owned(), |name| format!("{name}, in the address space of the device"));
     table(m, &format!("Offset of the I/O, {name}"), &columns, &rows.collect::<Vec<_>>());
     m.leaf("p", &[], &verdict(&inference.verdict));
 }

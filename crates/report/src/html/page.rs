@@ -72,7 +72,6 @@ pub fn table(m: &mut Markup, caption: &str, columns: &[&str], rows: &[Vec<String
     if rows.is_empty() {
         return;
     }
-    let class = |name: &str| if name.starts_with('<') { "text" } else { "" };
     m.raw("\n");
     m.class("div", "scroll", |m| {
         m.el("table", &[], |m| {
@@ -84,22 +83,24 @@ pub fn table(m: &mut Markup, caption: &str, columns: &[&str], rows: &[Vec<String
             m.el("thead", &[], |m| {
                 m.el("tr", &[], |m| {
                     for name in columns {
-                        let attributes = [("scope", "col"), ("class", class(name))];
-                        m.leaf("th", &attributes, name.trim_start_matches('<'));
+                        cell(m, "th", name, name.trim_start_matches('<'));
                     }
                 });
             });
             m.el("tbody", &[], |m| {
                 for row in rows {
                     m.el("tr", &[], |m| {
-                        for (cell, name) in row.iter().zip(columns) {
-                            m.leaf("td", &[("class", class(name))], cell);
-                        }
+                        row.iter().zip(columns).for_each(|(words, name)| cell(m, "td", name, words))
                     });
                 }
             });
         });
     });
+}
+
+fn cell(m: &mut Markup, tag: &'static str, column: &str, words: &str) {
+    let attributes: &[_] = if column.starts_with('<') { &[("class", "text")] } else { &[] };
+    m.leaf(tag, attributes, words);
 }
 
 /// A dash for what there is none of.

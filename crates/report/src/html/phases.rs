@@ -5,7 +5,7 @@ use plumb_diagnose::analysis::{Analysis, PlaceAnalysis};
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_profile::{Places, Profile, Select};
 
-use super::marks::{marks, phases_of};
+use super::marks::{Marks, marks, phases_of};
 use super::markup::Markup;
 use super::page::{figure, legend, not_known, share_of};
 use super::scale::{Linear, Tick, multiples, round_step};
@@ -27,8 +27,7 @@ struct Phases {
     /// I/O and heads by bar.
     bars: Vec<[u64; 2]>,
     whole: [u64; 2],
-    /// (offset, words) of grids given and found.
-    marks: Vec<(Bytes, String)>,
+    marks: Vec<Marks>,
     chance_heads: Option<u64>,
 }
 
@@ -139,7 +138,7 @@ impl Phases {
             if self.chance_heads.is_some() {
                 entries.push(("chance", "heads in the fullest sector by chance, 99 of 100 cases".to_owned()));
             }
-            entries.extend(self.marks.iter().map(|(_, words)| ("mark", words.clone())));
+            entries.extend(self.marks.iter().map(|marks| ("mark", marks.words())));
             legend(m, entries);
         });
     }
@@ -185,17 +184,19 @@ impl Phases {
 
     fn axis(&self, m: &mut Markup, plot: Plot, slot: f64) {
         let per_bar = self.bar_bytes / SECTOR;
-        let every = (self.bars.len() as u64).div_ceil(16).next_power_of_two();
+        // Sixteen numbers of two digits fit, or eight of four.
+        let most = if self.bars.len() <= 16 { 16 } else { 8 };
+        let every = (self.bars.len() as u64).div_ceil(most).next_power_of_two();
         let ticks = (0..self.bars.len() as u64)
             .step_by(every as usize)
-            .map(|at| Tick { at: plot.left + slot * (at as f64 + 0.5), label: (at * per_bar).to_string() });
+            .map(|at| Tick { at: plot.left + slot * (at as f64 + 0.5), label: format::count(at * per_bar) });
         let title = format!("start in sectors of 512 B, within {}", self.granularity);
         svg::x_axis(m, plot, &ticks.collect::<Vec<_>>(), &title);
     }
 
     /// A triangle above the bar in which a grid has its boundary, and a line down to it.
     fn draw_marks(&self, m: &mut Markup, plot: Plot, slot: f64) {
-        for (offset, _) in &self.marks {
+        for offset in self.marks.iter().flat_map(|marks| &marks.offsets) {
             let x = plot.left + slot * ((offset.0 / self.bar_bytes) as f64 + 0.5);
             svg::line(m, "mark", (x, plot.top - 8.0), (x, plot.bottom()));
             let [left, right, tip, top] = [x - 5.0, x + 5.0, plot.top - 4.0, plot.top - 12.0].map(svg::num);

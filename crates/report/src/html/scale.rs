@@ -47,11 +47,12 @@ impl Log {
         Linear { domain: (log(self.domain.0), log(self.domain.1)), range: self.range }.at(log(value))
     }
 
-    /// Ticks at 1, 2 and 5 times each power of ten, in ns. Over three decades and more only the powers are in words.
+    /// Ticks at 1, 2 and 5 times each power of ten, in ns. Over a ratio of
+    /// `named_up_to` only the powers are in words, or these would touch.
     #[must_use]
-    pub fn time_ticks(&self) -> Vec<Tick> {
+    pub fn time_ticks(&self, named_up_to: f64) -> Vec<Tick> {
         let mut ticks = Vec::new();
-        let few = self.domain.1 < self.domain.0 * 1e3;
+        let few = self.domain.1 < self.domain.0 * named_up_to;
         let mut decade = 1u64;
         while (decade as f64) <= self.domain.1 {
             for (factor, named) in [(1, true), (2, few), (5, few)] {
@@ -154,8 +155,12 @@ mod tests {
     #[test]
     fn decades_of_time() {
         let log = Log { domain: (100.0, 2e6), range: (0.0, 100.0) };
-        let named: Vec<String> =
-            log.time_ticks().into_iter().map(|tick| tick.label).filter(|label| !label.is_empty()).collect();
+        let named: Vec<String> = log
+            .time_ticks(300.0)
+            .into_iter()
+            .map(|tick| tick.label)
+            .filter(|label| !label.is_empty())
+            .collect();
         assert_eq!(named, ["100 ns", "1 µs", "10 µs", "100 µs", "1 ms"]);
         assert_eq!(log.at(50.0), 0.0);
         assert!((log.at(1e9) - 100.0).abs() < 1e-9);

@@ -79,7 +79,7 @@ fn picture(m: &mut Markup, bins: &[Bin], whole: u64, plot: Plot) {
     let left = |at: usize| plot.left + slot * at as f64;
     let columns = bins.iter().enumerate();
     let columns = columns.map(|(at, bin)| (left(at) + slot * 0.1, left(at) + slot * 0.9, y.at(share(bin))));
-    svg::path(m, "fr", &svg::bars(columns, plot.bottom()));
+    svg::path(m, "fo", &svg::bars(columns, plot.bottom()));
     let labels = bins
         .iter()
         .enumerate()

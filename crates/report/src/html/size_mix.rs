@@ -33,7 +33,7 @@ type ByClass = [u64; CLASSES.len()];
 /// Draws it.
 pub fn draw(m: &mut Markup, profile: &Profile) {
     let Some(course) = Course::of(profile, 512) else { return not_known(m, TITLE, no_course(profile)) };
-    let plot = Plot { height: 270.0, ..Plot::WIDE };
+    let plot = Plot { top: 26.0, height: 270.0, ..Plot::WIDE };
     let how = format!(
         "I/O a second by length, reads up, writes down; classes hold lengths above the first figure up to the second; \
          one column is {}",
@@ -74,7 +74,7 @@ fn picture(m: &mut Markup, profile: &Profile, course: &Course<'_>, plot: Plot) {
     };
     let highest = [highest(0), highest(1)];
     let both = (highest[0] + highest[1]).max(f64::MIN_POSITIVE);
-    // A side without I/O keeps a strip for its name.
+    // A side without I/O keeps a strip, so that it is seen to have none.
     let up = (highest[0] / both).clamp(0.08, 0.92) * plot.height;
     let middle = plot.top + up;
     let unit = (highest[0] / up).max(highest[1] / (plot.height - up)) * 1.04;
@@ -88,8 +88,8 @@ fn picture(m: &mut Markup, profile: &Profile, course: &Course<'_>, plot: Plot) {
         stack(m, course, &classes, at, x, *scale);
     }
     svg::line(m, "axis", (plot.left, middle), (plot.right(), middle));
-    svg::label(m, "end title", (plot.right() - 4.0, plot.top + 12.0), "reads ↑");
-    svg::label(m, "end title", (plot.right() - 4.0, plot.bottom() - 6.0), "writes ↓");
+    svg::label(m, "title", (plot.left, plot.top - 9.0), "↑ reads");
+    svg::label(m, "title", (plot.left, plot.bottom() + 38.0), "↓ writes");
     if let Some(coarse) = Course::of(profile, 128) {
         for column in &coarse.columns {
             svg::hint(m, column.place(x), (plot.top, plot.bottom()), &hint(&coarse, column));

@@ -21,7 +21,7 @@ pub struct Plot {
 
 impl Plot {
     /// Across the page, over time.
-    pub const WIDE: Plot = Plot { left: 74.0, top: 12.0, width: 892.0, height: 230.0 };
+    pub const WIDE: Plot = Plot { left: 84.0, top: 12.0, width: 882.0, height: 230.0 };
     /// Half of it.
     pub const HALF: Plot = Plot { left: 58.0, top: 26.0, width: 408.0, height: 216.0 };
 

@@ -9,10 +9,12 @@ use crate::format;
 
 /// Draws them.
 pub fn draw(m: &mut Markup, analysis: &Analysis) {
-    sizes(m, analysis);
     m.class("div", "pair", |m| {
-        m.el("div", &[], |m| lengths(m, analysis));
-        m.el("div", &[], |m| random(m, analysis));
+        m.el("div", &[], |m| sizes(m, analysis));
+        m.el("div", &[], |m| {
+            lengths(m, analysis);
+            random(m, analysis);
+        });
     });
     processes(m, analysis);
 }

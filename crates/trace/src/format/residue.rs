@@ -36,7 +36,7 @@ use crate::format::Format;
 use crate::input::{Input, SNIFF_BYTES};
 use crate::number::parse_u64;
 use crate::op::{Layer, Op, parse_rwbs};
-use crate::reader::{Fill, ReadOptions, Reader, ResidueRow, ResidueTable, Sniff};
+use crate::reader::{DEVICE_NS_SUM_MAX, Fill, IOS_MAX, ReadOptions, Reader, ResidueRow, ResidueTable, Sniff};
 use crate::source::{Latency, SourceInfo};
 use crate::text::{LineError, LineFormat, Sink, TextReader, sniff_lines, whole_lines, words};
 use crate::tool::check_layer;
@@ -52,9 +52,7 @@ pub static FORMAT: Format = Format {
 };
 
 const MAGIC: &[u8] = b"# plumb-residue ";
-/// More I/O than anybody can have counted (a million a second for 2,000 years), and few enough to sum up in 64 bits.
-const IOS_MAX: u64 = 1 << 56;
-/// A longer table is handed on in parts.
+/// A longer table is handed on in parts: its length is not ours to bound.
 const ROWS_HANDED: usize = 1 << 16;
 const HEADER: &str =
     "the line `# plumb-residue 1 unit=512 modulus=2048` on top (unit in bytes, modulus in units)";
@@ -66,6 +64,8 @@ struct Head {
     modulus_bytes: u64,
     layer: Option<Layer>,
 }
+
+const SUMS: &str = "counts of at most 2^48 I/O, and 2^111 ns, in the whole file";
 
 fn parse_head(line: &[u8]) -> Result<Head, LineError> {
     let bad = || LineError::new(line, HEADER);
@@ -167,9 +167,8 @@ fn parse_row(line: &[u8], head: Head) -> Result<ResidueRow, LineError> {
         }
         let digits =
             std::str::from_utf8(sum).ok().filter(|sum| sum.bytes().all(|byte| byte.is_ascii_digit()));
-        let parsed = digits.and_then(|sum| sum.parse::<u128>().ok());
-        let possible = parsed.filter(|sum| sum >> 63 <= u128::from(timed_ios));
-        device_ns_sum = possible.ok_or(LineError::new(sum, "a sum of nanoseconds"))?;
+        let parsed = digits.and_then(|sum| sum.parse().ok());
+        device_ns_sum = parsed.ok_or(LineError::new(sum, "a sum of nanoseconds"))?;
     }
     // Below the modulus, so the product with the unit fits as that of the modulus did.
     let residue_bytes = residue * head.unit_bytes;
@@ -199,7 +198,9 @@ struct Residue {
     head: Head,
     table: ResidueTable,
     timed: bool,
+    /// I/O and nanoseconds of all rows so far.
     ios: u64,
+    device_ns_sum: u128,
 }
 
 fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
@@ -222,12 +223,23 @@ fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Erro
         cannot_tell: vec!["order", "streams", "seek distances", "times", "processes"],
         ..SourceInfo::default()
     };
-    let format = Residue { head, table: table(head), timed: false, ios: 0 };
+    let format = Residue { head, table: table(head), timed: false, ios: 0, device_ns_sum: 0 };
     Ok(Box::new(TextReader::new(input, format, info)))
 }
 
 fn table(head: Head) -> ResidueTable {
     ResidueTable { unit_bytes: head.unit_bytes, modulus_bytes: head.modulus_bytes, rows: Vec::new() }
+}
+
+impl Residue {
+    /// Adds a row to the sums; `None` when they would become larger than any that can be true.
+    fn count(&mut self, row: &ResidueRow) -> Option<()> {
+        let ios = self.ios.checked_add(row.ios).filter(|&ios| ios <= IOS_MAX)?;
+        let sum =
+            self.device_ns_sum.checked_add(row.device_ns_sum).filter(|&sum| sum <= DEVICE_NS_SUM_MAX)?;
+        (self.ios, self.device_ns_sum) = (ios, sum);
+        Some(())
+    }
 }
 
 impl LineFormat for Residue {
@@ -244,8 +256,7 @@ impl LineFormat for Residue {
             return Ok(());
         }
         let row = parse_row(line, self.head)?;
-        let all = self.ios.checked_add(row.ios).filter(|ios| *ios <= IOS_MAX);
-        self.ios = all.ok_or(LineError::new(line, "counts of I/O that stay below 2^56 together"))?;
+        self.count(&row).ok_or(LineError::new(line, SUMS))?;
         if self.table.rows.len() == ROWS_HANDED {
             self.end(sink);
         }
