@@ -134,8 +134,13 @@ pub fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
 fn counts_fit(profile: &Profile) -> bool {
     let (ordered, losses) = (&profile.ordered, &profile.losses);
     let of_ops = profile.ops.iter().flat_map(|op| [op.ios, op.failed, op.timed]);
-    let of_order =
-        [profile.pieces, ordered.continuing, ordered.run_ios, ordered.seeks.none, ordered.in_flight.depth_max];
+    let of_order = [
+        profile.pieces,
+        ordered.continuing,
+        ordered.run_ios,
+        ordered.seeks.none,
+        ordered.in_flight.depth_max,
+    ];
     let of_losses = [
         losses.lost,
         losses.damaged,

@@ -4,7 +4,9 @@
 //! beside the profiles and outlives [`Collector::cut`], so that windows cut out of one piece add up to the
 //! profile of the whole.
 
-use plumb_trace::{Batch, Clock, DeviceId, Fill, Layer, Op, SourceInfo, UNKNOWN_NS, UNKNOWN_PID, flags};
+use plumb_trace::{
+    Batch, Clock, DeviceId, Fill, IOS_MAX, Layer, Op, SourceInfo, UNKNOWN_NS, UNKNOWN_PID, flags,
+};
 
 use crate::histogram::{log_linear_index, power_index};
 use crate::in_flight::{NO_THREAD, Pending};
@@ -198,14 +200,16 @@ impl Collector {
     }
 }
 
+/// Bounded, since a source may claim any number.
 fn losses_of(info: &SourceInfo) -> Losses {
+    let bounded = |count: u64| count.min(IOS_MAX);
     Losses {
-        lost: info.counts.lost,
-        damaged: info.counts.damaged,
-        unmatched_issues: info.counts.unmatched_issues,
-        unmatched_completions: info.counts.unmatched_completions,
-        late_completions: info.counts.late_completions,
-        out_of_order: info.counts.out_of_order,
+        lost: bounded(info.counts.lost),
+        damaged: bounded(info.counts.damaged),
+        unmatched_issues: bounded(info.counts.unmatched_issues),
+        unmatched_completions: bounded(info.counts.unmatched_completions),
+        late_completions: bounded(info.counts.late_completions),
+        out_of_order: bounded(info.counts.out_of_order),
     }
 }
 

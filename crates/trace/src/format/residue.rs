@@ -233,7 +233,8 @@ impl Residue {
     /// Adds a row to the sums; `None` when they would become larger than any that can be true.
     fn count(&mut self, row: &ResidueRow) -> Option<()> {
         let ios = self.ios.checked_add(row.ios).filter(|&ios| ios <= IOS_MAX)?;
-        let sum = self.device_ns_sum.checked_add(row.device_ns_sum).filter(|&sum| sum <= DEVICE_NS_SUM_MAX)?;
+        let sum =
+            self.device_ns_sum.checked_add(row.device_ns_sum).filter(|&sum| sum <= DEVICE_NS_SUM_MAX)?;
         (self.ios, self.device_ns_sum) = (ios, sum);
         Some(())
     }
