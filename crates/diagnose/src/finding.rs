@@ -41,6 +41,15 @@ pub enum Confidence {
 }
 
 impl Confidence {
+    /// One step less.
+    #[must_use]
+    pub const fn lowered(self) -> Confidence {
+        match self {
+            Confidence::High => Confidence::Medium,
+            Confidence::Medium | Confidence::Low => Confidence::Low,
+        }
+    }
+
     /// The word used in output.
     #[must_use]
     pub const fn word(self) -> &'static str {

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 use plumb_diagnose::{Analysis, Diagnosis, Questions, analyze, diagnose};
 use plumb_profile::{Profile, Settings, codec};
 use plumb_report::text::Color;
-use plumb_report::{Report, Section, json, text};
+use plumb_report::{Report, Section, html, json, text};
 
 use crate::cli::{Analyze, ColorChoice};
 use crate::collect::{Collected, collect};
@@ -27,15 +27,12 @@ pub fn run(args: &Analyze) -> Result<Exit, Failure> {
     }
     failures.iter().for_each(Failure::print);
     collected.partial |= !failures.is_empty();
+    collected.saved.notes.extend(failures.iter().map(Failure::note));
 
-    let profiles: Vec<&Profile> = collected
-        .saved
-        .profiles
-        .iter()
-        .filter(|profile| args.select.device.is_empty() || args.select.device.contains(&profile.device))
-        .collect();
+    let profiles: Vec<&Profile> =
+        collected.saved.profiles.iter().filter(|profile| args.select.wants(profile)).collect();
     let analyses: Vec<Analysis> =
-        profiles.iter().map(|profile| analyze(profile, args.select.part(), &questions)).collect();
+        profiles.iter().map(|profile| analysis(args, profile, &collected, &questions)).collect();
     let mut diagnosis = Diagnosis::default();
     for (profile, analysis) in profiles.iter().zip(&analyses) {
         diagnosis.absorb(diagnose(profile, analysis, &questions));
@@ -43,6 +40,14 @@ pub fn run(args: &Analyze) -> Result<Exit, Failure> {
     write_outputs(args, &collected, &profiles, &analyses, &diagnosis)?;
     let usage = failures.iter().any(|failure| failure.exit() == Exit::Usage);
     Ok(if usage { Exit::Usage } else { exit_of(args, &collected, &analyses, &diagnosis) })
+}
+
+fn analysis(args: &Analyze, profile: &Profile, collected: &Collected, questions: &Questions) -> Analysis {
+    let mut analysis = analyze(profile, args.select.part(), questions);
+    if let Some(losses) = collected.losses.get(&(profile.device.clone(), profile.layer)) {
+        analysis.losses = losses.clone();
+    }
+    analysis
 }
 
 fn questions(args: &Analyze) -> Questions {
@@ -55,9 +60,19 @@ fn questions(args: &Analyze) -> Questions {
     }
 }
 
-/// The failure to end with when nothing could be read: the others are printed.
+/// The failure to end with when nothing could be read: the one whose exit status goes before the others', which are
+/// printed here.
 fn fail(mut failures: Vec<Failure>) -> Failure {
-    let last = failures.pop().unwrap_or_else(|| Failure::unknown("nothing to analyze"));
+    let rank = |failure: &Failure| match failure.exit() {
+        Exit::Usage => 0,
+        Exit::NotPermitted => 1,
+        Exit::Failed => 2,
+        Exit::Findings | Exit::Unknown | Exit::Clean => 3,
+    };
+    let Some(first) = (0..failures.len()).min_by_key(|&at| rank(&failures[at])) else {
+        return Failure::unknown("nothing to analyze");
+    };
+    let last = failures.remove(first);
     failures.iter().for_each(Failure::print);
     last
 }
@@ -83,6 +98,9 @@ fn write_outputs(
         sections,
         diagnosis,
     };
+    if let Some(path) = &args.html {
+        output::write_file(path, html::html(&report).as_bytes())?;
+    }
     if let Some(path) = &args.save {
         let bytes = codec::encode(&collected.saved).map_err(|error| Failure::failed(&error))?;
         output::write_file(path, &bytes)?;

@@ -1,20 +1,26 @@
 //! From files to profiles: opens what was named, reads pieces side by side, keeps what each said of itself.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plumb_profile::codec::{self, Saved};
-use plumb_profile::profile::ProfileSet;
-use plumb_profile::{Collector, Settings};
+use plumb_profile::profile::{Losses, ProfileSet};
+use plumb_profile::{Collector, Profile, Settings};
 use plumb_trace::ahead::ReadAhead;
 use plumb_trace::open::{self, Piece};
 use plumb_trace::reader::Columns;
-use plumb_trace::{Batch, Fill, Latency, Layer, ReadOptions, SourceInfo};
+use plumb_trace::{Batch, Fill, Layer, ReadOptions, SourceInfo};
 
 use crate::cli::Selection;
 use crate::failure::Failure;
+use crate::meter::Meter;
+use crate::notes::{notes_of, source_line};
 use crate::select::Filter;
+
+/// Devices that are named when one asked for is not among them.
+const DEVICES_LISTED: usize = 12;
 
 /// Everything that was read.
 #[derive(Default)]
@@ -27,6 +33,18 @@ pub struct Collected {
     pub failures: Vec<Failure>,
     /// Whether something was read only in part.
     pub partial: bool,
+    /// What is missing, by device and layer. A source cannot tell of which of its devices it lost events, so each
+    /// device in it has all its losses.
+    pub losses: BTreeMap<(String, Layer), Losses>,
+    /// Devices that were seen, those that were not asked for too.
+    devices: BTreeSet<String>,
+}
+
+/// What is done to each piece.
+struct Job<'a> {
+    selection: &'a Selection,
+    settings: &'a Settings,
+    options: &'a ReadOptions,
 }
 
 /// What one piece came to.
@@ -34,6 +52,7 @@ struct Outcome {
     profiles: ProfileSet,
     info: SourceInfo,
     selected: bool,
+    devices: BTreeSet<String>,
 }
 
 /// Reads everything that was named.
@@ -49,17 +68,29 @@ pub fn collect(files: &[PathBuf], selection: &Selection, settings: &Settings) ->
                     file.display()
                 )));
             }
-            Some(Ok(saved)) => collected.saved.merge(&saved),
+            Some(Ok(saved)) => collected.add_saved(&saved),
             Some(Err(failure)) => collected.failures.push(failure),
             None => traces.push(file.clone()),
         }
     }
     let pieces = open::pieces(&traces);
-    for outcome in read_pieces(&pieces, selection, settings) {
+    let meter = Meter::start();
+    let options = ReadOptions {
+        columns: Columns::PROFILE,
+        progress: Some(meter.progress()),
+        ..selection.read_options()
+    };
+    let outcomes = read_pieces(&pieces, &Job { selection, settings, options: &options });
+    drop(meter);
+    for outcome in outcomes {
         match outcome {
             Ok(outcome) => collected.add(outcome, selection),
             Err(failure) => collected.failures.push(failure),
         }
+    }
+    if !collected.saved.sources.is_empty() {
+        collected.saved.notes.extend(selection.note());
+        collected.miss_devices(selection);
     }
     collected
 }
@@ -84,11 +115,7 @@ fn read_saved(file: &Path) -> Option<Result<Saved, Failure>> {
 }
 
 /// Reads pieces on as many threads as there are processors; the results are in the order of the pieces.
-fn read_pieces(
-    pieces: &[Piece],
-    selection: &Selection,
-    settings: &Settings,
-) -> Vec<Result<Outcome, Failure>> {
+fn read_pieces(pieces: &[Piece], job: &Job<'_>) -> Vec<Result<Outcome, Failure>> {
     let next = AtomicUsize::new(0);
     let results: Mutex<Vec<(usize, Result<Outcome, Failure>)>> = Mutex::new(Vec::new());
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -98,7 +125,7 @@ fn read_pieces(
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(piece) = pieces.get(at) else { return };
-                    let outcome = read_piece(piece, selection, settings, pieces.len() == 1);
+                    let outcome = read_piece(piece, job, pieces.len() == 1);
                     if let Ok(mut results) = results.lock() {
                         results.push((at, outcome));
                     }
@@ -111,15 +138,10 @@ fn read_pieces(
     results.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-fn read_piece(
-    piece: &Piece,
-    selection: &Selection,
-    settings: &Settings,
-    alone: bool,
-) -> Result<Outcome, Failure> {
+fn read_piece(piece: &Piece, job: &Job<'_>, alone: bool) -> Result<Outcome, Failure> {
     let failed = |error: plumb_trace::Error| Failure::failed(&error);
-    let options = ReadOptions { columns: Columns::PROFILE, ..selection.read_options() };
-    let mut reader = open::open(piece, &options).map_err(failed)?;
+    let Job { selection, settings, options } = *job;
+    let mut reader = open::open(piece, options).map_err(failed)?;
     if alone {
         reader = ReadAhead::wrap(reader);
     }
@@ -142,7 +164,7 @@ fn read_piece(
     }
     let info = reader.info().clone();
     let selected = selection.partition.is_none() || filter.saw_partition || filter.seen == 0;
-    Ok(Outcome { profiles: collector.finish(&info), info, selected })
+    Ok(Outcome { profiles: collector.finish(&info), info, selected, devices: filter.devices })
 }
 
 impl Collected {
@@ -160,53 +182,38 @@ impl Collected {
         for note in notes_of(&outcome.info) {
             self.saved.notes.insert(note);
         }
+        self.devices.extend(outcome.devices);
+        self.lose(&outcome.profiles);
         self.saved.profiles.merge(&outcome.profiles);
         self.infos.push(outcome.info);
     }
-}
 
-/// What a source is, in one line.
-fn source_line(info: &SourceInfo) -> String {
-    let verified = if info.verified { "" } else { ", reader unverified on real files" };
-    let layers: Vec<&str> = info.layers.iter().map(|layer| layer.word()).collect();
-    let layers =
-        if layers.is_empty() { "no I/O".to_owned() } else { format!("layers {}", layers.join(", ")) };
-    let records = plumb_geometry::group_digits(info.counts.records);
-    let events = plumb_geometry::group_digits(info.counts.events);
-    format!("{}: {}{verified}; {layers}; {events} I/O of {records} records", info.path, info.format)
-}
+    fn add_saved(&mut self, saved: &Saved) {
+        let cut = |profile: &Profile| profile.losses.lost > 0 || profile.losses.damaged > 0;
+        self.partial |= saved.profiles.iter().any(cut);
+        self.lose(&saved.profiles);
+        self.saved.merge(saved);
+    }
 
-/// What must be known of a source before its numbers are believed.
-fn notes_of(info: &SourceInfo) -> Vec<String> {
-    let mut notes = Vec::new();
-    let mut add = |count: u64, words: &str| {
-        if count > 0 {
-            notes.push(format!("{}: {} {words}", info.path, plumb_geometry::group_digits(count)));
+    /// Notes what the sources of these profiles lost.
+    fn lose(&mut self, profiles: &ProfileSet) {
+        let mut all = Losses::default();
+        profiles.iter().for_each(|profile| all.merge(&profile.losses));
+        for profile in profiles.iter() {
+            self.devices.insert(profile.device.clone());
+            self.losses.entry((profile.device.clone(), profile.layer)).or_default().merge(&all);
         }
-    };
-    let counts = &info.counts;
-    add(counts.lost, "events were lost when it was recorded");
-    add(counts.damaged, "places could not be understood");
-    add(counts.skipped_bytes, "bytes were passed over");
-    add(counts.unmatched_issues, "I/O have no completion, so no latency");
-    add(counts.unmatched_completions, "completions have no issue");
-    add(counts.late_completions, "completions came too late to be counted");
-    add(counts.out_of_order, "events stand out of order by more than could be sorted");
-    for damage in &info.damages {
-        notes.push(format!("{}, {damage}", info.path));
     }
-    if info.completions_only {
-        notes.push(format!(
-            "{}: only completions were recorded; order and times are those of completion",
-            info.path
-        ));
+
+    /// Fails for devices that were asked for and are not there: nothing seen is not nothing wrong.
+    fn miss_devices(&mut self, selection: &Selection) {
+        let listed: Vec<&str> = self.devices.iter().take(DEVICES_LISTED).map(String::as_str).collect();
+        let more = if self.devices.len() > DEVICES_LISTED { ", …" } else { "" };
+        let help = format!("these are: {}{more}", listed.join(", "));
+        let missing = selection.device.iter().filter(|name| !self.devices.contains(*name));
+        let missing: Vec<Failure> = missing
+            .map(|name| Failure::unknown(format!("no device `{name}` in what was read")).with_help(&*help))
+            .collect();
+        self.failures.extend(missing);
     }
-    if let Latency::None(why) = &info.latency {
-        notes.push(format!("{}: latency unknown: {why}", info.path));
-    }
-    notes.extend(info.notes.iter().map(|note| format!("{}: {note}", info.path)));
-    if !info.cannot_tell.is_empty() {
-        notes.push(format!("{} cannot tell: {}", info.path, info.cannot_tell.join(", ")));
-    }
-    notes
 }

@@ -63,6 +63,17 @@ impl Failure {
         self.exit
     }
 
+    /// The same in one line, for a report on what could be read.
+    #[must_use]
+    pub fn note(&self) -> String {
+        let mut note = format!("not read: {}", self.message);
+        for cause in &self.causes {
+            note.push_str(": ");
+            note.push_str(cause);
+        }
+        note
+    }
+
     /// Prints it to standard error.
     pub fn print(&self) {
         eprintln!("plumb: {}", self.message);

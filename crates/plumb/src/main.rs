@@ -13,7 +13,9 @@ mod convert;
 mod exit;
 mod failure;
 mod generate;
+mod meter;
 mod moment;
+mod notes;
 mod output;
 mod select;
 

@@ -1,6 +1,6 @@
 //! Times as `--since` and `--until` take them: since the first I/O, or of the day in UTC.
 
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use plumb_trace::{Clock, SourceInfo};
 
@@ -38,6 +38,18 @@ impl Moment {
             Moment::SinceFirst(ns) => Some(first_ns.saturating_add(ns)),
             Moment::Unix(ns) if info.clock == Clock::Unix => Some(ns),
             Moment::Unix(ns) => info.unix_ns_at_zero.map(|zero| ns.saturating_sub(zero)),
+        }
+    }
+}
+
+impl std::fmt::Display for Moment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Moment::SinceFirst(ns) => write!(f, "{} s after the first I/O", ns as f64 / 1e9),
+            Moment::Unix(ns) => {
+                let time = UNIX_EPOCH + Duration::from_nanos(ns.unsigned_abs());
+                write!(f, "{}", humantime::format_rfc3339(time))
+            }
         }
     }
 }

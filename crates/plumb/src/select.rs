@@ -1,5 +1,9 @@
 //! Takes out of a trace the I/O that are meant.
 
+use std::collections::BTreeSet;
+
+use plumb_profile::Profile;
+use plumb_trace::names::partition_number;
 use plumb_trace::{Batch, Device, LayerChoice, ReadOptions, SourceInfo};
 
 use crate::cli::Selection;
@@ -24,6 +28,27 @@ impl Selection {
             || self.range.is_some()
             || self.since.is_some()
             || self.until.is_some()
+    }
+
+    /// Whether a profile is of a device and layer that are meant.
+    #[must_use]
+    pub fn wants(&self, profile: &Profile) -> bool {
+        (self.device.is_empty() || self.device.contains(&profile.device))
+            && self.layer.is_none_or(|layer| layer == profile.layer)
+    }
+
+    /// What was left out of the events, for whoever reads the result; `None` when nothing was.
+    #[must_use]
+    pub fn note(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        if !self.op.is_empty() {
+            let words: Vec<&str> = self.op.iter().map(|op| op.word()).collect();
+            parts.push(words.join(", "));
+        }
+        parts.extend(self.part());
+        parts.extend(self.since.map(|since| format!("from {since} on")));
+        parts.extend(self.until.map(|until| format!("before {until}")));
+        (!parts.is_empty()).then(|| format!("only some of the I/O were asked for: {}", parts.join("; ")))
     }
 
     /// Which part of each device is meant, in words; `None` is all of it.
@@ -59,13 +84,15 @@ pub struct Filter<'a> {
     pub seen: u64,
     /// Whether a partition of the number wanted was revealed.
     pub saw_partition: bool,
+    /// Names of the devices that were seen.
+    pub devices: BTreeSet<String>,
 }
 
 impl<'a> Filter<'a> {
     /// A filter for one trace.
     #[must_use]
     pub fn new(selection: &'a Selection) -> Filter<'a> {
-        Filter { selection, limits: None, seen: 0, saw_partition: false }
+        Filter { selection, limits: None, seen: 0, saw_partition: false, devices: BTreeSet::new() }
     }
 
     /// Takes out of a batch what is not meant.
@@ -75,6 +102,9 @@ impl<'a> Filter<'a> {
     pub fn apply(&mut self, batch: &mut Batch, info: &SourceInfo) -> Result<(), SelectError> {
         self.seen += batch.len() as u64;
         let selection = self.selection;
+        if self.devices.len() < batch.names.devices().len() {
+            self.devices = batch.names.devices().iter().map(|device| device.name.clone()).collect();
+        }
         if selection.since.is_some() || selection.until.is_some() {
             let (from, to) = self.limits(batch, info)?;
             batch.retain(|batch, row| (from..to).contains(&batch.time_ns[row]));
@@ -137,28 +167,9 @@ fn partition_range(device: &Device, number: u32) -> Option<(u64, u64)> {
     Some((*first, next.unwrap_or(u64::MAX)))
 }
 
-/// Number of a partition: the distance of minor numbers (`8,2` of `8,0`), or the digits after the disk's name.
-fn partition_number(disk: &str, partition: &str) -> Option<u32> {
-    if let (Some((major, first)), Some((same, minor))) = (disk.split_once(','), partition.split_once(',')) {
-        let (first, minor): (u32, u32) = (first.parse().ok()?, minor.parse().ok()?);
-        return if major == same { minor.checked_sub(first) } else { None };
-    }
-    partition.strip_prefix(disk)?.trim_start_matches('p').parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_of_partitions() {
-        assert_eq!(partition_number("8,0", "8,2"), Some(2));
-        assert_eq!(partition_number("259,1", "259,2"), Some(1));
-        assert_eq!(partition_number("sda", "sda12"), Some(12));
-        assert_eq!(partition_number("nvme0n1", "nvme0n1p3"), Some(3));
-        assert_eq!(partition_number("8,0", "253,0"), None);
-        assert_eq!(partition_number("sda", "sdb1"), None);
-    }
 
     #[test]
     fn a_partition_ends_where_the_next_begins() {

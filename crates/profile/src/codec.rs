@@ -18,6 +18,8 @@ pub const VERSION: u16 = 1;
 /// No set of profiles is larger when unpacked; a longer one is not unpacked.
 pub const UNPACKED_BYTES_MAX: u64 = 1 << 30;
 const HEAD_BYTES: usize = 12;
+/// Power of two of the largest window that a frame may ask for; what is written asks for less.
+const WINDOW_LOG_MAX: u32 = 23;
 const LEVEL: i32 = 3;
 
 /// Why bytes are not the encoded form of profiles.
@@ -44,7 +46,7 @@ pub enum CodecError {
         source: std::io::Error,
     },
     /// The frame unpacks to more than can be.
-    #[error("damaged profile: unpacks to more than {UNPACKED_BYTES_MAX} bytes")]
+    #[error("damaged profile: takes more than {UNPACKED_BYTES_MAX} bytes when unpacked")]
     TooLarge,
     /// The contents are not what they should be.
     #[error("damaged profile: {what}")]
@@ -83,10 +85,13 @@ pub fn is_encoded(bytes: &[u8]) -> bool {
 /// Encodes profiles.
 ///
 /// # Errors
-/// When the compressor fails, which takes a lack of memory.
+/// When there are so many that they could not be read again, or memory is short.
 pub fn encode(saved: &Saved) -> Result<Vec<u8>, CodecError> {
     let contents = |error: postcard::Error| CodecError::Contents { what: error.to_string() };
     let body = postcard::to_allocvec(saved).map_err(contents)?;
+    if body.len() as u64 > UNPACKED_BYTES_MAX {
+        return Err(CodecError::TooLarge);
+    }
     let mut bytes = Vec::with_capacity(HEAD_BYTES + body.len() / 4);
     bytes.extend_from_slice(MAGIC);
     bytes.extend_from_slice(&VERSION.to_le_bytes());
@@ -117,15 +122,21 @@ pub fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
     if version != VERSION {
         return Err(CodecError::Version { found: version });
     }
-    let unpack = |source| CodecError::Unpack { source };
-    let mut body = Vec::new();
-    let decoder = zstd::stream::read::Decoder::with_buffer(&bytes[HEAD_BYTES..]).map_err(unpack)?;
-    decoder.take(UNPACKED_BYTES_MAX + 1).read_to_end(&mut body).map_err(unpack)?;
-    if body.len() as u64 > UNPACKED_BYTES_MAX {
-        return Err(CodecError::TooLarge);
+    if head[10..] != [0, 0] {
+        return Err(CodecError::Contents {
+            what: format!("found {:02x?} at byte 10, expected two zeros", &head[10..]),
+        });
     }
-    let saved: Saved =
-        postcard::from_bytes(&body).map_err(|error| CodecError::Contents { what: error.to_string() })?;
+    let body = unpack(&bytes[HEAD_BYTES..], UNPACKED_BYTES_MAX)?;
+    let (saved, rest): (Saved, &[u8]) =
+        postcard::take_from_bytes(&body).map_err(|error| CodecError::Contents { what: error.to_string() })?;
+    if !rest.is_empty() {
+        let what = format!("found {} bytes after the profiles, expected none", rest.len());
+        return Err(CodecError::Contents { what });
+    }
+    if !saved.profiles.is_keyed() {
+        return Err(CodecError::Contents { what: "a profile stands under another one's name".to_owned() });
+    }
     let fault = saved.profiles.iter().find_map(implausible);
     fault.map_or(Ok(saved), |what| Err(CodecError::Contents { what }))
 }
@@ -152,6 +163,16 @@ fn counts_fit(profile: &Profile) -> bool {
     of_ops.chain(of_order).chain(of_losses).all(|count| count <= IOS_MAX)
 }
 
+/// Unpacks a frame to at most `bytes_max` bytes.
+fn unpack(frame: &[u8], bytes_max: u64) -> Result<Vec<u8>, CodecError> {
+    let unpack = |source| CodecError::Unpack { source };
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(frame).map_err(unpack)?;
+    decoder.window_log_max(WINDOW_LOG_MAX).map_err(unpack)?;
+    let mut body = Vec::new();
+    decoder.take(bytes_max.saturating_add(1)).read_to_end(&mut body).map_err(unpack)?;
+    if body.len() as u64 > bytes_max { Err(CodecError::TooLarge) } else { Ok(body) }
+}
+
 /// What in a decoded profile cannot be, if anything: the parts rely on their bounds.
 fn implausible(profile: &Profile) -> Option<String> {
     let histograms_fit = profile.ops.iter().all(|op| {
@@ -173,5 +194,18 @@ fn implausible(profile: &Profile) -> Option<String> {
         && ordered_fit
         && profile.timeline.is_plausible()
         && profile.top.is_plausible();
-    (!fits).then(|| format!("profile of {}: a histogram or list is longer than it can be", profile.device))
+    (!fits).then(|| format!("profile of {}: a histogram, list or window is not as it can be", profile.device))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_that_swells_is_stopped() {
+        let frame = zstd::encode_all(&vec![0; 1 << 20][..], 1).expect("room to pack");
+        assert!(frame.len() < 1000);
+        assert_eq!(unpack(&frame, 1 << 20).expect("just as long").len(), 1 << 20);
+        assert!(matches!(unpack(&frame, (1 << 20) - 1), Err(CodecError::TooLarge)));
+    }
 }

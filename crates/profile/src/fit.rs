@@ -43,7 +43,8 @@ pub struct Select {
     pub op: Option<Op>,
     /// Only stream heads (`false`) or only continuations (`true`).
     pub continues: Option<bool>,
-    /// Only lengths of at least so many bytes.
+    /// Only lengths of at least so many bytes. Of lengths that were rounded those are taken that surely are as
+    /// long, which are all of them where this is a power of two or one more.
     pub len_bytes_min: u64,
 }
 
@@ -68,7 +69,7 @@ impl Select {
         };
         op && key.length() > 0
             && self.continues.is_none_or(|continues| key.continues() == continues)
-            && key.length().saturating_mul(unit) >= self.len_bytes_min
+            && key.length_min().saturating_mul(unit) >= self.len_bytes_min
     }
 }
 
@@ -131,20 +132,20 @@ impl FitTally {
         let wide = u128::from(ios);
         let start = Bytes(key.residue() * unit);
         let head = grid.past_boundary(start).0;
-        self.ios += ios;
-        self.misaligned += if head == 0 { 0 } else { ios };
+        add(&mut self.ios, ios);
+        add(&mut self.misaligned, if head == 0 { 0 } else { ios });
         self.head_bytes_sum += wide * u128::from(head);
         self.heads.add(head_index(head), ios);
         if key.is_rounded() {
-            self.unknown_length += ios;
+            add(&mut self.unknown_length, ios);
             return;
         }
         let len = Bytes(key.length().saturating_mul(unit));
         let Some(fit) = Fit::of_residue(start.0, len, grid) else { return };
-        self.odd_length += if Fit::odd_length(len, grid) { ios } else { 0 };
-        self.partial += if fit.partial_cells > 0 { ios } else { 0 };
-        self.split += if fit.split() { ios } else { 0 };
-        self.crossing += if fit.crosses() { ios } else { 0 };
+        add(&mut self.odd_length, if Fit::odd_length(len, grid) { ios } else { 0 });
+        add(&mut self.partial, if fit.partial_cells > 0 { ios } else { 0 });
+        add(&mut self.split, if fit.split() { ios } else { 0 });
+        add(&mut self.crossing, if fit.crosses() { ios } else { 0 });
         self.cells += wide * u128::from(fit.cells);
         self.cells_min += wide * u128::from(fit.min_cells);
         self.partial_cells += wide * u128::from(fit.partial_cells);
@@ -156,6 +157,11 @@ impl FitTally {
             }
         }
     }
+}
+
+/// Sums stay at their end rather than begin anew: counts of a source that nobody vouches for may be that large.
+fn add(sum: &mut u64, ios: u64) {
+    *sum = sum.saturating_add(ios);
 }
 
 /// Index of a head in [`FitTally::heads`].
@@ -171,14 +177,17 @@ impl Table {
     /// When the granularity does not divide M or the offset is no whole number of units.
     pub fn can_answer(&self, grid: &Grid) -> Result<(), Unknown> {
         if !grid.divides(self.modulus_bytes()) {
-            let modulus = Bytes(self.modulus_bytes());
-            return Err(Unknown::Modulus { granularity: grid.granularity(), modulus });
+            return Err(self.outside(grid));
         }
         let unit = Bytes(self.unit_bytes());
         if !grid.offset().0.is_multiple_of(unit.0) {
             return Err(Unknown::Offset { offset: grid.offset(), unit });
         }
         Ok(())
+    }
+
+    pub(crate) fn outside(&self, grid: &Grid) -> Unknown {
+        Unknown::Modulus { granularity: grid.granularity(), modulus: Bytes(self.modulus_bytes()) }
     }
 
     /// How the I/O asked for lie on a grid.
@@ -190,9 +199,29 @@ impl Table {
         let unit = self.unit_bytes();
         let mut tally = FitTally::default();
         for (key, row) in self.iter().filter(|(key, _)| select.takes(*key, unit)) {
-            tally.add(key, row, unit, grid);
+            tally.add(key, &row, unit, grid);
         }
         if tally.ios == 0 { Err(Unknown::NoIo) } else { Ok(tally) }
+    }
+
+    /// How many I/O are asked for at each start modulo a granularity, in bytes.
+    ///
+    /// # Errors
+    /// When the granularity does not divide M.
+    pub fn starts_within(
+        &self,
+        granularity: Bytes,
+        select: Select,
+    ) -> Result<std::collections::BTreeMap<u64, u64>, Unknown> {
+        let modulus = Bytes(self.modulus_bytes());
+        if granularity.0 == 0 || !modulus.0.is_multiple_of(granularity.0) {
+            return Err(Unknown::Modulus { granularity, modulus });
+        }
+        let mut starts = std::collections::BTreeMap::new();
+        for (key, row) in self.iter().filter(|(key, _)| select.takes(*key, self.unit_bytes())) {
+            *starts.entry(key.residue() * self.unit_bytes() % granularity.0).or_insert(0) += row.ios;
+        }
+        Ok(starts)
     }
 
     /// How many I/O are asked for, of which lengths: (length in bytes, whether rounded up, I/O), most first.
@@ -201,7 +230,8 @@ impl Table {
         let mut lengths = std::collections::BTreeMap::new();
         for (key, row) in self.iter().filter(|(key, _)| select.takes(*key, self.unit_bytes())) {
             let length = key.length().saturating_mul(self.unit_bytes());
-            *lengths.entry((length, key.is_rounded())).or_insert(0) += row.ios;
+            let ios: &mut u64 = lengths.entry((length, key.is_rounded())).or_insert(0);
+            *ios = ios.saturating_add(row.ios);
         }
         let mut lengths: Vec<_> =
             lengths.into_iter().map(|((length, rounded), ios)| (length, rounded, ios)).collect();
@@ -212,7 +242,8 @@ impl Table {
     /// How many I/O are asked for.
     #[must_use]
     pub fn count(&self, select: Select) -> u64 {
-        self.iter().filter(|(key, _)| select.takes(*key, self.unit_bytes())).map(|(_, row)| row.ios).sum()
+        let rows = self.iter().filter(|(key, _)| select.takes(*key, self.unit_bytes()));
+        rows.fold(0, |ios, (_, row)| ios.saturating_add(row.ios))
     }
 
     /// I/O by power of two of their length; index as [`power_index`].
@@ -223,5 +254,28 @@ impl Table {
             sizes.add(power_index(length), ios);
         }
         sizes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn starts_fold_to_any_granularity_that_divides_the_modulus() {
+        let mut table = Table::new(16 << 10).expect("a modulus");
+        for (start, continues) in [(512, false), (4_608, true), (8_192, false), (16_896, false)] {
+            table.add(Op::Read, start, 4_096, continues, None);
+        }
+        let starts = |granularity, select| {
+            let starts = table.starts_within(Bytes(granularity), select).expect("divides");
+            starts.into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(starts(4_096, Select::DATA), [(0, 1), (512, 3)]);
+        assert_eq!(starts(4_096, Select::HEADS), [(0, 1), (512, 2)]);
+        assert_eq!(starts(16 << 10, Select::DATA), [(512, 2), (4_608, 1), (8_192, 1)]);
+        for granularity in [0, 3 << 10, 32 << 10] {
+            assert!(table.starts_within(Bytes(granularity), Select::DATA).is_err(), "{granularity}");
+        }
     }
 }

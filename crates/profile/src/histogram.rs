@@ -9,11 +9,10 @@ pub const SUB_BUCKETS: u64 = 16;
 #[inline]
 #[must_use]
 pub const fn log_linear_index(value: u64) -> usize {
-    if value < SUB_BUCKETS {
-        return value as usize;
-    }
-    let power = 63 - value.leading_zeros() as u64;
-    ((power - 4) * SUB_BUCKETS + (value >> (power - 4))) as usize
+    // Small values are taken for their own index without a branch: as if they had the power of the smallest
+    // one that is not.
+    let shift = 59 - (value | SUB_BUCKETS).leading_zeros() as u64;
+    (shift * SUB_BUCKETS + (value >> shift)) as usize
 }
 
 /// Lowest and highest value of a bucket of [`log_linear_index`].
@@ -32,12 +31,19 @@ pub const fn log_linear_bounds(index: usize) -> (u64, u64) {
 #[inline]
 #[must_use]
 pub const fn power_index(value: u64) -> usize {
-    if value <= 1 { 0 } else { 64 - (value - 1).leading_zeros() as usize }
+    let below = value.saturating_sub(1);
+    if below >> 63 != 0 {
+        return 64;
+    }
+    63 - (below << 1 | 1).leading_zeros() as usize
 }
+
+/// No histogram has more buckets than the log-linear one.
+pub(crate) const LOG_LINEAR_BUCKETS: usize = log_linear_index(u64::MAX) + 1;
 
 /// Counts by bucket; what a bucket means is the owner's business. Trailing empty buckets are not kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts(Vec<u64>);
+pub struct Counts(#[serde(deserialize_with = "crate::bounded::list::<_, _, LOG_LINEAR_BUCKETS>")] Vec<u64>);
 
 impl Counts {
     /// Adds to a bucket.
@@ -49,8 +55,31 @@ impl Counts {
             }
             self.0.resize(index + 1, 0);
         }
-        // Weights are also ns, which over many hosts and years do not fit; the largest number stands for more.
+        // Weights may be times of a trace that nobody vouches for: the sum stays at its end.
         self.0[index] = self.0[index].saturating_add(weight);
+    }
+
+    /// Adds one to a bucket. Counting alone does not come to the end of 64 bits.
+    #[inline(always)]
+    pub(crate) fn bump(&mut self, index: usize) {
+        match self.0.get_mut(index) {
+            Some(count) => *count += 1,
+            None => self.add(index, 1),
+        }
+    }
+
+    /// What was counted in plain buckets.
+    pub(crate) fn of(buckets: &[u64]) -> Counts {
+        let used = buckets.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
+        Counts(buckets[..used].to_vec())
+    }
+
+    /// Adds what was counted in plain buckets, and empties them.
+    pub(crate) fn take_from(&mut self, buckets: &mut [u64]) {
+        let used = buckets.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
+        for (index, count) in buckets[..used].iter_mut().enumerate() {
+            self.add(index, std::mem::take(count));
+        }
     }
 
     /// Adds all of another one's buckets.
@@ -124,7 +153,7 @@ impl Distances {
 
     /// Adds another one's counts.
     pub fn merge(&mut self, other: &Distances) {
-        self.none += other.none;
+        self.none = self.none.saturating_add(other.none);
         self.forward.merge(&other.forward);
         self.backward.merge(&other.backward);
     }

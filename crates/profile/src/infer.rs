@@ -3,7 +3,7 @@
 //! For each granularity from 1 KiB to 1 MiB the offset at which most I/O start, by all I/O and by stream heads
 //! alone: continuations only repeat the phase of their head. The verdict is the largest granularity at which the
 //! share of heads stays within 10 % of that at the next smaller one. Two phases, as two partitions give
-//! them, are two answers.
+//! them, are two answers: also where both lie on one grid of a smaller granularity, which then says less.
 
 use std::collections::BTreeMap;
 
@@ -29,6 +29,8 @@ pub const SINGLE_START_PERCENT_MAX: u64 = 10;
 pub const REMAINING_PERCENT_MIN: u64 = 90;
 /// A second phase must have so much of the heads, in percent, to be an answer of its own.
 pub const SECOND_PHASE_PERCENT_MIN: u64 = 10;
+/// An offset beside the verdict's with so much of all I/O, in percent, is worth a word.
+pub const OTHER_OFFSET_PERCENT_MIN: u64 = 10;
 
 /// One granularity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -100,6 +102,9 @@ pub struct Inference {
     pub steps: Vec<Step>,
     /// The outcome.
     pub verdict: Verdict,
+    /// Further offsets with many I/O at the verdict's granularity, most I/O first. Those with few heads hold
+    /// streams that began elsewhere, and are no layout.
+    pub other_offsets: Vec<Phase>,
 }
 
 /// Finds the offset of the I/O in one place.
@@ -108,26 +113,65 @@ pub fn infer(places: &Places) -> Inference {
     let table = &places.table;
     let heads_at = starts(table, Select::HEADS);
     let all_at = starts(table, Select::DATA);
-    let heads = heads_at.values().sum();
+    let heads = sum(heads_at.values());
     let regions = table
         .iter()
         .filter(|(key, _)| Select::HEADS.takes(*key, table.unit_bytes()))
         .fold(0, |regions, (_, row)| regions | row.regions)
         .count_ones();
-    let single_start_max = places.read_heads.single_max() + places.write_heads.single_max();
+    let single_start_max = places.read_heads.single_max().saturating_add(places.write_heads.single_max());
     let steps = steps(table, &heads_at, &all_at, heads);
     let verdict = match not_enough(heads, regions, single_start_max) {
         Some(why) => Verdict::NotEnoughData { why },
         None => verdict(&steps, heads, &all_at),
     };
-    Inference { ios: all_at.values().sum(), heads, regions, single_start_max, steps, verdict }
+    let other_offsets = other_offsets(&verdict, &heads_at, &all_at);
+    Inference { ios: sum(all_at.values()), heads, regions, single_start_max, steps, verdict, other_offsets }
+}
+
+/// Sums stay at their end rather than begin anew, whatever a source says.
+fn sum<'a>(counts: impl Iterator<Item = &'a u64>) -> u64 {
+    counts.fold(0, |sum, &ios| sum.saturating_add(ios))
+}
+
+/// Whether `part` is at least so many percent of `whole`.
+fn reaches(part: u64, whole: u64, percent: u64) -> bool {
+    u128::from(part) * 100 >= u128::from(whole) * u128::from(percent)
+}
+
+fn other_offsets(
+    verdict: &Verdict,
+    heads_at: &BTreeMap<u64, u64>,
+    all_at: &BTreeMap<u64, u64>,
+) -> Vec<Phase> {
+    let phases: &[Phase] = match verdict {
+        Verdict::One { phase } => std::slice::from_ref(phase),
+        Verdict::Two { phases } => phases,
+        Verdict::NoGrid | Verdict::NotEnoughData { .. } => &[],
+    };
+    let Some(granularity) = phases.first().map(|phase| phase.granularity_bytes) else { return Vec::new() };
+    let all = sum(all_at.values());
+    let mut others: Vec<Phase> = fold(all_at, granularity.0)
+        .into_iter()
+        .filter(|(offset, _)| !phases.iter().any(|phase| phase.offset_bytes.0 == *offset))
+        .filter(|(_, ios)| reaches(*ios, all, OTHER_OFFSET_PERCENT_MIN))
+        .map(|(offset, ios)| Phase {
+            granularity_bytes: granularity,
+            offset_bytes: Bytes(offset),
+            heads: at(heads_at, granularity.0, offset),
+            ios,
+        })
+        .collect();
+    others.sort_by_key(|other| std::cmp::Reverse(other.ios));
+    others
 }
 
 /// I/O by start modulo M, bytes.
 fn starts(table: &Table, select: Select) -> BTreeMap<u64, u64> {
     let mut starts = BTreeMap::new();
     for (key, row) in table.iter().filter(|(key, _)| select.takes(*key, table.unit_bytes())) {
-        *starts.entry(key.residue() * table.unit_bytes()).or_insert(0) += row.ios;
+        let ios: &mut u64 = starts.entry(key.residue() * table.unit_bytes()).or_insert(0);
+        *ios = ios.saturating_add(row.ios);
     }
     starts
 }
@@ -158,13 +202,14 @@ fn steps(table: &Table, heads_at: &BTreeMap<u64, u64>, all_at: &BTreeMap<u64, u6
 fn fold(starts: &BTreeMap<u64, u64>, granularity: u64) -> BTreeMap<u64, u64> {
     let mut folded = BTreeMap::new();
     for (start, ios) in starts {
-        *folded.entry(start % granularity).or_insert(0) += ios;
+        let sum: &mut u64 = folded.entry(start % granularity).or_insert(0);
+        *sum = sum.saturating_add(*ios);
     }
     folded
 }
 
 fn at(starts: &BTreeMap<u64, u64>, granularity: u64, offset: u64) -> u64 {
-    starts.iter().filter(|(start, _)| *start % granularity == offset).map(|(_, ios)| ios).sum()
+    sum(starts.iter().filter(|(start, _)| *start % granularity == offset).map(|(_, ios)| ios))
 }
 
 /// What the fullest of `offsets` equal cells holds by chance in 99 of 100 cases, by the normal bound of a
@@ -188,7 +233,7 @@ fn not_enough(heads: u64, regions: u32, single_start_max: u64) -> Option<String>
             "stream heads lie in {regions} of 64 parts of the device, {REGIONS_MIN} needed"
         ));
     }
-    if single_start_max * 100 > heads * SINGLE_START_PERCENT_MAX {
+    if u128::from(single_start_max) * 100 > u128::from(heads) * u128::from(SINGLE_START_PERCENT_MAX) {
         return Some(format!(
             "a single start may have {single_start_max} of {heads} stream heads, at most {SINGLE_START_PERCENT_MAX} % allowed"
         ));
@@ -197,36 +242,35 @@ fn not_enough(heads: u64, regions: u32, single_start_max: u64) -> Option<String>
 }
 
 fn verdict(steps: &[Step], heads: u64, all_at: &BTreeMap<u64, u64>) -> Verdict {
-    let holds = |now: u64, before: u64| now * 100 >= before * REMAINING_PERCENT_MIN;
     let last = |share: &dyn Fn(&Step) -> u64| {
         let mut before = heads;
-        steps.iter().take_while(|step| holds(share(step), std::mem::replace(&mut before, share(step)))).last()
-    };
-    if let Some(step) = last(&|step| step.heads) {
-        let phase = Phase {
-            granularity_bytes: step.granularity_bytes,
-            offset_bytes: step.offset_bytes,
-            heads: step.heads,
-            ios: step.ios,
+        let holds = |step: &&Step| {
+            let now = share(step);
+            reaches(now, std::mem::replace(&mut before, now), REMAINING_PERCENT_MIN)
         };
-        return Verdict::One { phase };
-    }
-    let both = last(&|step| step.heads + step.second_heads);
-    // Two offsets always share all I/O at 1 KiB, so two phases say something only above.
-    match both {
-        Some(step)
-            if step.granularity_bytes.0 > 2 * GRANULARITY_MIN
-                && step.second_heads * 100 >= heads * SECOND_PHASE_PERCENT_MIN =>
+        steps.iter().take_while(holds).last()
+    };
+    let one = last(&|step| step.heads);
+    let both = last(&|step| step.heads.saturating_add(step.second_heads));
+    // I/O of one phase always have two at twice its granularity, and all I/O have one at 512 bytes: two
+    // phases say something only above.
+    let least = 2 * one.map_or(GRANULARITY_MIN / 2, |step| step.granularity_bytes.0);
+    let phase = |step: &Step, offset_bytes: Bytes, heads| Phase {
+        granularity_bytes: step.granularity_bytes,
+        offset_bytes,
+        heads,
+        ios: at(all_at, step.granularity_bytes.0, offset_bytes.0),
+    };
+    match (one, both) {
+        (_, Some(step))
+            if step.granularity_bytes.0 > least
+                && reaches(step.second_heads, heads, SECOND_PHASE_PERCENT_MIN) =>
         {
-            let phase = |offset_bytes: Bytes, heads| Phase {
-                granularity_bytes: step.granularity_bytes,
-                offset_bytes,
-                heads,
-                ios: at(all_at, step.granularity_bytes.0, offset_bytes.0),
-            };
             let second = step.second_offset_bytes.unwrap_or(step.offset_bytes);
-            Verdict::Two { phases: [phase(step.offset_bytes, step.heads), phase(second, step.second_heads)] }
+            let phases = [phase(step, step.offset_bytes, step.heads), phase(step, second, step.second_heads)];
+            Verdict::Two { phases }
         }
+        (Some(step), _) => Verdict::One { phase: phase(step, step.offset_bytes, step.heads) },
         _ => Verdict::NoGrid,
     }
 }

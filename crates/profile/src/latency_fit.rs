@@ -49,6 +49,9 @@ pub enum LatencyByFit {
     },
 }
 
+/// What must be the same: whether the length was rounded, operation, length, stream bit.
+type Stratum = (bool, u8, u64, bool);
+
 #[derive(Clone, Copy, Default)]
 struct Side {
     timed: u64,
@@ -58,8 +61,8 @@ struct Side {
 
 impl Side {
     fn add(&mut self, row: &Row) {
-        self.timed += row.timed;
-        self.sum += row.ns_sum;
+        self.timed = self.timed.saturating_add(row.timed);
+        self.sum = self.sum.saturating_add(row.ns_sum);
         self.squared_sum = self.squared_sum.saturating_add(row.ns_squared_sum);
     }
 
@@ -82,31 +85,41 @@ impl Table {
     /// When the table cannot tell how its I/O lie on the grid.
     pub fn latency_by_fit(&self, grid: &Grid) -> Result<LatencyByFit, Unknown> {
         self.can_answer(grid)?;
-        let mut strata: BTreeMap<(u8, u64, bool, bool), [Side; 2]> = BTreeMap::new();
+        if self.is_spread_unknown() {
+            return Ok(LatencyByFit::NotComparable {
+                why: "the source does not tell the spread of its latencies".to_owned(),
+            });
+        }
+        let mut strata: BTreeMap<Stratum, [Side; 2]> = BTreeMap::new();
         for (key, row) in self.iter().filter(|(key, _)| Select::DATA.takes(*key, self.unit_bytes())) {
             let off = grid.past_boundary(Bytes(key.residue() * self.unit_bytes())).0 != 0;
-            let stratum = (key.op() as u8, key.length(), key.is_rounded(), key.continues());
-            strata.entry(stratum).or_default()[usize::from(off)].add(row);
+            let stratum = (key.is_rounded(), key.op() as u8, key.length(), key.continues());
+            strata.entry(stratum).or_default()[usize::from(off)].add(&row);
         }
-        Ok(compare(strata.values().filter(|sides| sides.iter().any(|side| side.timed > 0))))
+        Ok(compare(&strata))
     }
 }
 
-fn compare<'a>(strata: impl Iterator<Item = &'a [Side; 2]> + Clone) -> LatencyByFit {
-    let unfitting: u64 = strata.clone().map(|[_, off]| off.timed).sum();
-    let fitting: u64 = strata.clone().map(|[on, _]| on.timed).sum();
+fn compare(strata: &BTreeMap<Stratum, [Side; 2]>) -> LatencyByFit {
+    let timed = |side: usize| strata.values().fold(0u64, |sum, sides| sum.saturating_add(sides[side].timed));
+    let (fitting, unfitting) = (timed(0), timed(1));
     let why = |why: String| LatencyByFit::NotComparable { why };
-    if unfitting + fitting == 0 {
+    if unfitting == 0 && fitting == 0 {
         return why("no latency is known".to_owned());
     }
     if unfitting == 0 || fitting == 0 {
         let (side, timed) = if unfitting == 0 { ("start on", fitting) } else { ("start off", unfitting) };
         return why(format!("all {timed} timed I/O {side} the grid"));
     }
-    let counted: Vec<&[Side; 2]> =
-        strata.filter(|sides| sides.iter().all(|side| side.timed >= STRATUM_TIMED_MIN)).collect();
-    let compared: u64 = counted.iter().map(|[_, off]| off.timed).sum();
-    if compared * 100 < unfitting * COVERAGE_PERCENT_MIN || compared == 0 {
+    // Behind one rounded length there are several, and the longer ones need not be on the same side.
+    let counted: Vec<&[Side; 2]> = strata
+        .iter()
+        .filter(|((rounded, ..), sides)| !rounded && sides.iter().all(|side| side.timed >= STRATUM_TIMED_MIN))
+        .map(|(_, sides)| sides)
+        .collect();
+    let compared = counted.iter().fold(0u64, |sum, [_, off]| sum.saturating_add(off.timed));
+    let least = u128::from(unfitting) * u128::from(COVERAGE_PERCENT_MIN);
+    if u128::from(compared) * 100 < least || compared == 0 {
         return why(format!(
             "{compared} of {unfitting} unfitting timed I/O have like ones that fit; {COVERAGE_PERCENT_MIN} % are needed"
         ));

@@ -2,13 +2,16 @@
 
 #![forbid(unsafe_code)]
 
+mod bounded;
 pub mod codec;
 pub mod collector;
+mod columns;
 pub mod fit;
 pub mod histogram;
 pub mod imported;
 pub mod in_flight;
 pub mod infer;
+mod lane;
 pub mod latency_fit;
 pub mod profile;
 pub mod starts;

@@ -54,10 +54,10 @@ pub struct OpTotals {
 
 impl OpTotals {
     fn merge(&mut self, other: &OpTotals) {
-        self.ios += other.ios;
+        self.ios = self.ios.saturating_add(other.ios);
         self.bytes = self.bytes.saturating_add(other.bytes);
-        self.failed += other.failed;
-        self.timed += other.timed;
+        self.failed = self.failed.saturating_add(other.failed);
+        self.timed = self.timed.saturating_add(other.timed);
         self.sizes.merge(&other.sizes);
         self.device_ns.merge(&other.device_ns);
         self.queue_ns.merge(&other.queue_ns);
@@ -118,8 +118,8 @@ impl Ordered {
     }
 
     fn merge(&mut self, other: &Ordered) {
-        self.continuing += other.continuing;
-        self.run_ios += other.run_ios;
+        self.continuing = self.continuing.saturating_add(other.continuing);
+        self.run_ios = self.run_ios.saturating_add(other.run_ios);
         self.runs_reaching.merge(&other.runs_reaching);
         self.seeks.merge(&other.seeks);
         self.interarrival_ns.merge(&other.interarrival_ns);
@@ -145,13 +145,14 @@ pub struct Losses {
 }
 
 impl Losses {
-    fn merge(&mut self, other: &Losses) {
-        self.lost += other.lost;
-        self.damaged += other.damaged;
-        self.unmatched_issues += other.unmatched_issues;
-        self.unmatched_completions += other.unmatched_completions;
-        self.late_completions += other.late_completions;
-        self.out_of_order += other.out_of_order;
+    /// Adds what is missing elsewhere.
+    pub fn merge(&mut self, other: &Losses) {
+        self.lost = self.lost.saturating_add(other.lost);
+        self.damaged = self.damaged.saturating_add(other.damaged);
+        self.unmatched_issues = self.unmatched_issues.saturating_add(other.unmatched_issues);
+        self.unmatched_completions = self.unmatched_completions.saturating_add(other.unmatched_completions);
+        self.late_completions = self.late_completions.saturating_add(other.late_completions);
+        self.out_of_order = self.out_of_order.saturating_add(other.out_of_order);
     }
 }
 
@@ -222,13 +223,13 @@ impl Profile {
     /// I/O of all operations.
     #[must_use]
     pub fn ios(&self) -> u64 {
-        self.ops.iter().map(|op| op.ios).sum()
+        sum(self.ops.iter().map(|op| op.ios))
     }
 
     /// I/O with an extent: all but flushes and the like.
     #[must_use]
     pub fn placed_ios(&self) -> u64 {
-        self.places.table.iter().filter(|(key, _)| key.length() > 0).map(|(_, row)| row.ios).sum()
+        sum(self.places.table.iter().filter(|(key, _)| key.length() > 0).map(|(_, row)| row.ios))
     }
 
     /// Bytes of all operations that move data.
@@ -240,7 +241,7 @@ impl Profile {
     /// I/O of which the latency is known.
     #[must_use]
     pub fn timed_ios(&self) -> u64 {
-        self.ops.iter().map(|op| op.timed).sum()
+        sum(self.ops.iter().map(|op| op.timed))
     }
 
     /// Totals of one operation.
@@ -251,12 +252,17 @@ impl Profile {
 
     /// Counts I/O that a source has already summed up by residue. Order and sizes over time stay unknown.
     pub fn add_residue(&mut self, op: Op, residue_bytes: u64, len_bytes: u64, row: &Row) {
-        let totals = &mut self.ops[op as usize];
-        totals.ios += row.ios;
-        totals.bytes = totals.bytes.saturating_add(len_bytes.saturating_mul(row.ios));
-        totals.timed += row.timed;
-        totals.sizes.add(crate::histogram::power_index(len_bytes), row.ios);
+        self.add_unplaced(op, len_bytes, row);
         self.places.table.add_row(op, residue_bytes, len_bytes, false, row);
+    }
+
+    /// Counts I/O that a source has already summed up, and of which nothing tells where they start.
+    pub(crate) fn add_unplaced(&mut self, op: Op, len_bytes: u64, row: &Row) {
+        let totals = &mut self.ops[op as usize];
+        totals.ios = totals.ios.saturating_add(row.ios);
+        totals.bytes = totals.bytes.saturating_add(len_bytes.saturating_mul(row.ios));
+        totals.timed = totals.timed.saturating_add(row.timed);
+        totals.sizes.add(crate::histogram::power_index(len_bytes), row.ios);
     }
 
     /// Adds a profile of the same device and layer.
@@ -264,7 +270,7 @@ impl Profile {
         debug_assert!(self.device == other.device && self.layer == other.layer, "only like profiles merge");
         self.size_bytes = self.size_bytes.max(other.size_bytes);
         self.logical_block_bytes = self.logical_block_bytes.max(other.logical_block_bytes);
-        self.pieces += other.pieces;
+        self.pieces = self.pieces.saturating_add(other.pieces);
         self.first_ns = [self.first_ns, other.first_ns].into_iter().flatten().min();
         self.last_ns = self.last_ns.max(other.last_ns);
         self.completion_order |= other.completion_order;
@@ -303,6 +309,11 @@ impl Profile {
     }
 }
 
+/// Sums stay at their end rather than begin anew, whatever a source says.
+fn sum(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
+}
+
 /// Profiles of several devices and layers, in the order of their names.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProfileSet {
@@ -329,6 +340,23 @@ impl ProfileSet {
     /// All profiles by device and layer.
     pub fn iter(&self) -> impl Iterator<Item = &Profile> {
         self.profiles.values()
+    }
+
+    /// The profile of a device and layer, if there is one.
+    #[must_use]
+    pub fn find(&self, device: &str, layer: Layer) -> Option<&Profile> {
+        self.profiles.get(&(device.to_owned(), layer))
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Profile> {
+        self.profiles.values_mut()
+    }
+
+    /// Whether each profile is found under its own name, as the encoded form of somebody else may claim.
+    pub(crate) fn is_keyed(&self) -> bool {
+        self.profiles
+            .iter()
+            .all(|((device, layer), profile)| *device == profile.device && *layer == profile.layer)
     }
 
     /// How many there are.

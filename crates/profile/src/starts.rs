@@ -20,7 +20,7 @@ impl Starts {
     #[inline]
     pub fn add(&mut self, start_bytes: u64) {
         let mixed = (start_bytes ^ start_bytes >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0.add((mixed >> 56) as usize, 1);
+        self.0.bump((mixed >> 56) as usize);
     }
 
     /// Adds another one's counts.

@@ -9,11 +9,19 @@
 //! Tables of different moduli meet at the greatest common divisor. If such tables also overflow, the order of
 //! merging can decide how far they are reduced (never what they say at that modulus).
 
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use plumb_geometry::gcd;
-use plumb_trace::{DEVICE_NS_SUM_MAX, IOS_MAX, Op};
+use plumb_trace::{Op, UNKNOWN_NS};
+
+use crate::columns::Ios;
+
+mod cells;
+mod key;
+mod written;
+
+use cells::Cells;
+pub use key::Key;
 
 /// Most rows of a table. A database gives some hundreds, a busy mixed guest up to 14,000 in two hours.
 pub const ROWS_MAX: usize = 16_384;
@@ -24,92 +32,8 @@ pub const MODULUS_BYTES: u64 = 1 << 20;
 /// Largest M, so that a residue in bytes fits its field of the key.
 pub const MODULUS_BYTES_MAX: u64 = 1 << 24;
 
-/// Longest length, in units, that is kept exactly.
-const LENGTH_MAX: u64 = (1 << 35) - 1;
-
-/// A row's key in one word, in the order in which rows are written: operation, stream bit, mark, residue, length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Key(u64);
-
-impl Key {
-    fn new(op: Op, continues: bool, residue: u64, length: u64) -> Key {
-        debug_assert!(residue < 1 << 24, "a residue is below the largest modulus");
-        let (rounded, length) = if length > LENGTH_MAX { (true, exponent(length)) } else { (false, length) };
-        Key((op as u64) << 61
-            | u64::from(continues) << 60
-            | u64::from(rounded) << 59
-            | residue << 35
-            | length)
-    }
-
-    /// What the I/O do.
-    #[must_use]
-    pub fn op(self) -> Op {
-        Op::from_code((self.0 >> 61) as u8).unwrap_or(Op::Other)
-    }
-
-    /// Whether they continue a stream.
-    #[must_use]
-    pub fn continues(self) -> bool {
-        self.0 >> 60 & 1 == 1
-    }
-
-    /// Whether the length was rounded up to a power of two.
-    #[must_use]
-    pub fn is_rounded(self) -> bool {
-        self.0 >> 59 & 1 == 1
-    }
-
-    /// Start modulo M, in units.
-    #[must_use]
-    pub fn residue(self) -> u64 {
-        self.0 >> 35 & 0xff_ffff
-    }
-
-    /// Length in units; when rounded, the power of two at or above it.
-    #[must_use]
-    pub fn length(self) -> u64 {
-        let field = self.0 & LENGTH_MAX;
-        if self.is_rounded() { 1u64.checked_shl(field as u32).unwrap_or(u64::MAX) } else { field }
-    }
-
-    fn is_valid(self, modulus: u64) -> bool {
-        self.0 >> 61 < 6 && self.residue() < modulus && (!self.is_rounded() || self.0 & LENGTH_MAX < 64)
-    }
-
-    fn with_rounded_length(self) -> Key {
-        let length = self.length();
-        if self.is_rounded() || length == 0 || length.is_power_of_two() {
-            return self;
-        }
-        Key(self.0 & !LENGTH_MAX | 1 << 59 | exponent(length))
-    }
-
-    fn with_modulus(self, modulus: u64) -> Key {
-        Key(self.0 & !(0xff_ffff << 35) | self.residue() % modulus << 35)
-    }
-
-    /// The same I/O counted in bytes instead of units of `unit` bytes.
-    fn in_bytes(self, unit: u64) -> Key {
-        let mut key = Key::new(self.op(), self.continues(), self.residue() * unit, 0);
-        if self.is_rounded() {
-            key.0 |= 1 << 59 | ((self.0 & LENGTH_MAX) + u64::from(unit.trailing_zeros())).min(63);
-        } else {
-            key = Key::new(
-                self.op(),
-                self.continues(),
-                self.residue() * unit,
-                self.length().saturating_mul(unit),
-            );
-        }
-        key
-    }
-}
-
-/// Exponent of the power of two at or above `length`.
-fn exponent(length: u64) -> u64 {
-    u64::from(64 - (length.max(1) - 1).leading_zeros()).min(63)
-}
+/// Regions of 2^58 bytes are 64 for all addresses that there are.
+const REGION_SHIFT_MAX: u32 = 58;
 
 /// What is summed up in a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,16 +50,6 @@ pub struct Row {
     pub regions: u64,
 }
 
-impl Row {
-    fn absorb(&mut self, other: &Row) {
-        self.ios += other.ios;
-        self.timed += other.timed;
-        self.ns_sum += other.ns_sum;
-        self.ns_squared_sum = self.ns_squared_sum.saturating_add(other.ns_squared_sum);
-        self.regions |= other.regions;
-    }
-}
-
 /// I/O counted by residue; see the module.
 #[derive(Clone, Debug)]
 pub struct Table {
@@ -144,10 +58,9 @@ pub struct Table {
     modulus: u64,
     lengths_rounded: bool,
     mixed_moduli: bool,
+    spread_unknown: bool,
     region_shift: u32,
-    index: FxHashMap<Key, u32>,
-    keys: Vec<Key>,
-    rows: Vec<Row>,
+    cells: Cells,
 }
 
 /// What a modulus must be.
@@ -190,10 +103,9 @@ impl Table {
             modulus,
             lengths_rounded: false,
             mixed_moduli: false,
+            spread_unknown: false,
             region_shift: 20,
-            index: FxHashMap::default(),
-            keys: Vec::new(),
-            rows: Vec::new(),
+            cells: Cells::new(),
         }
     }
 
@@ -227,6 +139,12 @@ impl Table {
         self.mixed_moduli
     }
 
+    /// Whether some latencies came as sums without their squares, so that nothing tells how far they spread.
+    #[must_use]
+    pub fn is_spread_unknown(&self) -> bool {
+        self.spread_unknown
+    }
+
     /// Regions are 2^shift bytes; bit r of a row stands for region r. There are at most 64, so the shift
     /// grows with the device, and of a device of known size 33 to 64 are used.
     #[must_use]
@@ -237,45 +155,81 @@ impl Table {
     /// How many rows.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.rows.len()
+        self.cells.len()
     }
 
     /// Whether nothing was counted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.cells.len() == 0
     }
 
     /// All rows, in no particular order.
-    pub fn iter(&self) -> impl Iterator<Item = (Key, &Row)> {
-        self.keys.iter().copied().zip(&self.rows)
+    pub fn iter(&self) -> impl Iterator<Item = (Key, Row)> + '_ {
+        self.cells.iter()
     }
 
     /// Counts one I/O.
-    #[inline]
     pub fn add(&mut self, op: Op, start_bytes: u64, len_bytes: u64, continues: bool, device_ns: Option<i64>) {
-        if self.unit != 1 && (start_bytes | len_bytes) & 511 != 0 {
+        self.make_ready(start_bytes | len_bytes, start_bytes);
+        let device_ns = device_ns.unwrap_or(UNKNOWN_NS);
+        self.count_one(self.step(), op, start_bytes, len_bytes, continues, device_ns);
+    }
+
+    /// Counts I/O one after the other.
+    pub(crate) fn add_all(&mut self, ios: &Ios<'_>, continues: &[bool]) {
+        let bits = ios.start_bytes.iter().zip(ios.len_bytes).fold(0, |bits, (start, len)| bits | start | len);
+        // Larger regions and smaller units give the same whether they come before an I/O or with it.
+        self.make_ready(bits, ios.start_bytes.iter().copied().max().unwrap_or(0));
+        let mut step = self.step();
+        for row in 0..ios.len().min(continues.len()) {
+            let (start, len, ns) = (ios.start_bytes[row], ios.len_bytes[row], ios.device_ns(row));
+            if self.count_one(step, ios.op[row], start, len, continues[row], ns) {
+                step = self.step();
+            }
+        }
+    }
+
+    /// Goes over to bytes and to larger regions where I/O of these starts and lengths need them.
+    fn make_ready(&mut self, bits: u64, start_bytes_max: u64) {
+        if self.unit != 1 && bits & 511 != 0 {
             self.count_in_bytes();
         }
-        if start_bytes >> self.region_shift >= 64 {
-            self.widen_regions(start_bytes);
+        if start_bytes_max >> self.region_shift >= 64 {
+            self.widen_regions(start_bytes_max);
         }
-        let shift = if self.unit == 1 { 0 } else { 9 };
-        let key =
-            self.reduce(Key::new(op, continues, (start_bytes >> shift) % self.modulus, len_bytes >> shift));
-        let region = 1u64 << (start_bytes >> self.region_shift);
-        let row = self.row(key);
-        row.ios += 1;
-        row.regions |= region;
-        if let Some(ns) = device_ns {
-            let ns = ns.max(0).unsigned_abs();
-            row.timed += 1;
-            row.ns_sum += u128::from(ns);
-            row.ns_squared_sum = row.ns_squared_sum.saturating_add(u128::from(ns) * u128::from(ns));
+    }
+
+    #[inline(always)]
+    fn step(&self) -> Step {
+        Step {
+            unit_shift: self.unit_shift(),
+            region_shift: self.region_shift,
+            modulus: self.modulus,
+            mask: if self.modulus.is_power_of_two() { self.modulus - 1 } else { 0 },
+            lengths_rounded: self.lengths_rounded,
         }
-        if self.rows.len() > ROWS_MAX {
+    }
+
+    /// Counts one I/O for which the table is ready; tells whether the table was lowered.
+    #[inline(always)]
+    fn count_one(
+        &mut self,
+        step: Step,
+        op: Op,
+        start_bytes: u64,
+        len_bytes: u64,
+        continues: bool,
+        device_ns: i64,
+    ) -> bool {
+        let key = step.key(op, continues, start_bytes, len_bytes);
+        let known = (device_ns != UNKNOWN_NS).then_some(device_ns.max(0).unsigned_abs());
+        self.cells.at(key).count(1 << (start_bytes >> step.region_shift & 63), known);
+        let lowered = self.cells.len() > ROWS_MAX;
+        if lowered {
             self.lower_until_it_fits();
         }
+        lowered
     }
 
     /// Counts a row that somebody else has already summed up.
@@ -283,9 +237,9 @@ impl Table {
         if self.unit != 1 && (residue_bytes | len_bytes) & 511 != 0 {
             self.count_in_bytes();
         }
-        let key = Key::new(op, continues, residue_bytes / self.unit % self.modulus, len_bytes / self.unit);
-        let key = self.reduce(key);
-        self.row(key).absorb(row);
+        let key = self.step().key(op, continues, residue_bytes, len_bytes);
+        self.spread_unknown |= row.ns_sum > 0 && row.ns_squared_sum == 0;
+        self.cells.at(key).absorb(row);
         self.lower_until_it_fits();
     }
 
@@ -297,6 +251,7 @@ impl Table {
             other.to_mut().count_in_bytes();
         }
         self.mixed_moduli |= other.mixed_moduli;
+        self.spread_unknown |= other.spread_unknown;
         if self.base_modulus != other.base_modulus {
             self.mixed_moduli = true;
             self.base_modulus = gcd(self.base_modulus, other.base_modulus);
@@ -306,39 +261,22 @@ impl Table {
         self.take_step(modulus, rounded);
         let shift = self.region_shift.max(other.region_shift);
         self.set_region_shift(shift);
-        for (key, row) in other.iter() {
-            let mut row = *row;
+        self.cells.make_room_for(&other.cells);
+        for (key, mut row) in other.iter() {
             row.regions = fold_regions(row.regions, shift - other.region_shift);
-            let key = self.reduce(key);
-            self.row(key).absorb(&row);
+            let key = reduce(key, self.modulus, self.lengths_rounded);
+            self.cells.at(key).absorb(&row);
         }
         self.lower_until_it_fits();
     }
 
     #[inline]
-    fn row(&mut self, key: Key) -> &mut Row {
-        let next = self.rows.len() as u32;
-        let at = *self.index.entry(key).or_insert(next);
-        if at == next {
-            self.keys.push(key);
-            self.rows.push(Row::default());
-        }
-        &mut self.rows[at as usize]
-    }
-
-    /// A key as the present step of the chain has it.
-    #[inline]
-    fn reduce(&self, key: Key) -> Key {
-        let key = if self.lengths_rounded { key.with_rounded_length() } else { key };
-        if self.modulus < self.base_modulus || self.mixed_moduli {
-            key.with_modulus(self.modulus)
-        } else {
-            key
-        }
+    fn unit_shift(&self) -> u32 {
+        if self.unit == 1 { 0 } else { 9 }
     }
 
     fn lower_until_it_fits(&mut self) {
-        while self.rows.len() > ROWS_MAX {
+        while self.cells.len() > ROWS_MAX {
             if self.lengths_rounded {
                 let half = if self.modulus.is_multiple_of(2) { self.modulus / 2 } else { 1 };
                 self.take_step(half, true);
@@ -354,10 +292,7 @@ impl Table {
         }
         self.modulus = modulus;
         self.lengths_rounded = lengths_rounded;
-        self.rebuild(|key| {
-            let key = if lengths_rounded { key.with_rounded_length() } else { key };
-            key.with_modulus(modulus)
-        });
+        self.rebuild(|key| reduce(key, modulus, lengths_rounded));
     }
 
     /// Goes over to a unit of one byte. What was counted in sectors stays exact.
@@ -365,19 +300,18 @@ impl Table {
         if self.unit == 1 {
             return;
         }
-        let unit = self.unit;
+        let shift = self.unit_shift();
         self.unit = 1;
-        self.modulus *= unit;
-        self.base_modulus *= unit;
-        self.rebuild(|key| key.in_bytes(unit));
+        self.modulus <<= shift;
+        self.base_modulus <<= shift;
+        self.rebuild(|key| key.in_bytes(shift));
     }
 
     fn rebuild(&mut self, change: impl Fn(Key) -> Key) {
-        self.index.clear();
-        let keys = std::mem::take(&mut self.keys);
-        let rows = std::mem::take(&mut self.rows);
-        for (key, row) in keys.into_iter().zip(rows) {
-            self.row(change(key)).absorb(&row);
+        let room = Cells::with_room_of(&self.cells);
+        let before = std::mem::replace(&mut self.cells, room);
+        for (key, row) in before.iter() {
+            self.cells.at(change(key)).absorb(&row);
         }
     }
 
@@ -388,14 +322,40 @@ impl Table {
 
     /// Makes regions at least 2^shift bytes large.
     pub fn set_region_shift(&mut self, shift: u32) {
+        let shift = shift.min(REGION_SHIFT_MAX);
         if shift <= self.region_shift {
             return;
         }
         let by = shift - self.region_shift;
         self.region_shift = shift;
-        for row in &mut self.rows {
-            row.regions = fold_regions(row.regions, by);
-        }
+        self.cells.fold_regions(by);
+    }
+}
+
+/// A key as a step of the chain has it.
+fn reduce(key: Key, modulus: u64, lengths_rounded: bool) -> Key {
+    let key = if lengths_rounded { key.with_rounded_length() } else { key };
+    key.with_modulus(modulus)
+}
+
+/// What counting an I/O needs of a table, as long as it is not lowered.
+#[derive(Clone, Copy)]
+struct Step {
+    unit_shift: u32,
+    region_shift: u32,
+    modulus: u64,
+    /// M less one where M is a power of two, which spares a division; else 0.
+    mask: u64,
+    lengths_rounded: bool,
+}
+
+impl Step {
+    #[inline(always)]
+    fn key(self, op: Op, continues: bool, start_bytes: u64, len_bytes: u64) -> Key {
+        let start = start_bytes >> self.unit_shift;
+        let residue = if self.mask != 0 { start & self.mask } else { start % self.modulus };
+        let key = Key::new(op, continues, residue, len_bytes >> self.unit_shift, self.unit_shift);
+        if self.lengths_rounded { key.with_rounded_length() } else { key }
     }
 }
 
@@ -408,90 +368,10 @@ fn fold_regions(mut regions: u64, by: u32) -> u64 {
     if by > 6 { u64::from(regions != 0) } else { regions }
 }
 
-/// A table in the form in which it is written: rows in order of their keys.
-#[derive(Serialize, Deserialize)]
-struct Written {
-    unit: u64,
-    base_modulus: u64,
-    modulus: u64,
-    lengths_rounded: bool,
-    mixed_moduli: bool,
-    region_shift: u32,
-    rows: Vec<(Key, Row)>,
-}
-
-impl Serialize for Table {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut rows: Vec<(Key, Row)> = self.iter().map(|(key, row)| (key, *row)).collect();
-        rows.sort_unstable_by_key(|(key, _)| *key);
-        Written {
-            unit: self.unit,
-            base_modulus: self.base_modulus,
-            modulus: self.modulus,
-            lengths_rounded: self.lengths_rounded,
-            mixed_moduli: self.mixed_moduli,
-            region_shift: self.region_shift,
-            rows,
-        }
-        .serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Table {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Table, D::Error> {
-        let written = Written::deserialize(deserializer)?;
-        let fault = serde::de::Error::custom;
-        if written.unit != 1 && written.unit != 512 {
-            return Err(fault(format!("unit of a residue table: found {}, expected 1 or 512", written.unit)));
-        }
-        let most = MODULUS_BYTES_MAX / written.unit;
-        let moduli = 1..=most;
-        if !moduli.contains(&written.modulus)
-            || !moduli.contains(&written.base_modulus)
-            || written.modulus > written.base_modulus
-        {
-            return Err(fault(format!(
-                "modulus of a residue table: found {}, expected 1 to {most}",
-                written.modulus
-            )));
-        }
-        if written.rows.len() > ROWS_MAX || written.region_shift > 63 {
-            return Err(fault(format!(
-                "residue table: found {} rows, expected at most {ROWS_MAX}",
-                written.rows.len()
-            )));
-        }
-        let mut table = Table {
-            unit: written.unit,
-            base_modulus: written.base_modulus,
-            modulus: written.modulus,
-            lengths_rounded: written.lengths_rounded,
-            mixed_moduli: written.mixed_moduli,
-            region_shift: written.region_shift,
-            index: FxHashMap::default(),
-            keys: Vec::with_capacity(written.rows.len()),
-            rows: Vec::with_capacity(written.rows.len()),
-        };
-        let (mut ios, mut ns_sum) = (0u64, 0u128);
-        for (key, row) in written.rows {
-            ios = ios.saturating_add(row.ios);
-            ns_sum = ns_sum.saturating_add(row.ns_sum);
-            if ios > IOS_MAX || ns_sum > DEVICE_NS_SUM_MAX {
-                return Err(fault("residue table: found more I/O or ns than there can be".to_owned()));
-            }
-            if !key.is_valid(table.modulus) || row.timed > row.ios {
-                return Err(fault("row of a residue table: found a key or count out of range".to_owned()));
-            }
-            table.row(key).absorb(&row);
-        }
-        Ok(table)
-    }
-}
-
 impl PartialEq for Table {
     fn eq(&self, other: &Table) -> bool {
         let rows = |table: &Table| {
-            let mut rows: Vec<(Key, Row)> = table.iter().map(|(key, row)| (key, *row)).collect();
+            let mut rows: Vec<(Key, Row)> = table.iter().collect();
             rows.sort_unstable_by_key(|(key, _)| *key);
             rows
         };
@@ -499,6 +379,7 @@ impl PartialEq for Table {
             && self.modulus == other.modulus
             && self.base_modulus == other.base_modulus
             && self.lengths_rounded == other.lengths_rounded
+            && self.spread_unknown == other.spread_unknown
             && self.mixed_moduli == other.mixed_moduli
             && self.region_shift == other.region_shift
             && rows(self) == rows(other)

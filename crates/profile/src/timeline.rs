@@ -3,10 +3,11 @@
 //! Windows lie at multiples of their width, a power of two in ns, so that timelines of one clock merge in any order.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use serde::{Deserialize, Serialize};
 
-use plumb_trace::{IOS_MAX, Op};
+use plumb_trace::Op;
 
 use crate::histogram::{Counts, power_index};
 
@@ -15,6 +16,12 @@ pub const WINDOWS_MAX: usize = 512;
 
 /// Width to begin with: 2^20 ns, about a millisecond.
 const SHIFT_MIN: u32 = 20;
+
+/// Lengths by power of two: one more than there are bits.
+const SIZES: usize = 65;
+
+/// Regions of 2^58 bytes are 64 for all addresses that there are.
+const REGION_SHIFT_MAX: u32 = 58;
 
 /// What happened in one window.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,8 +52,8 @@ impl Window {
         self.write_sizes.merge(&other.write_sizes);
         self.read_bytes = self.read_bytes.saturating_add(other.read_bytes);
         self.write_bytes = self.write_bytes.saturating_add(other.write_bytes);
-        self.other_ios += other.other_ios;
-        self.timed += other.timed;
+        self.other_ios = self.other_ios.saturating_add(other.other_ios);
+        self.timed = self.timed.saturating_add(other.timed);
         self.ns_sum = self.ns_sum.saturating_add(other.ns_sum);
         self.ns_max = self.ns_max.max(other.ns_max);
         self.regions.merge(&other.regions);
@@ -66,6 +73,7 @@ impl Window {
 pub struct Timeline {
     shift: u32,
     region_shift: u32,
+    #[serde(deserialize_with = "crate::bounded::map::<_, _, _, WINDOWS_MAX>")]
     windows: BTreeMap<i64, Window>,
 }
 
@@ -108,30 +116,53 @@ impl Timeline {
         self.windows.iter().map(|(number, window)| (number << self.shift, window))
     }
 
-    /// Takes note of I/O in the order given; runs of one window cost little.
+    /// Takes note of I/O in the order given.
     pub fn add_all(&mut self, ios: impl Iterator<Item = Seen>) {
-        let mut open: Option<(i64, Window)> = None;
+        let mut open = Open::default();
         for io in ios {
-            if io.start_bytes >> self.region_shift >= 64 {
-                if let Some((number, window)) = open.take() {
-                    self.put(number, &window);
-                }
-                let bits = 64 - io.start_bytes.leading_zeros();
-                self.set_region_shift(bits.saturating_sub(6));
-            }
-            let number = io.time_ns >> self.shift;
-            if open.as_ref().is_none_or(|(at, _)| *at != number) {
-                if let Some((at, window)) = open.take() {
-                    self.put(at, &window);
-                }
-                open = Some((io.time_ns >> self.shift, Window::default()));
-            }
-            if let Some((_, window)) = &mut open {
-                note(window, &io, self.region_shift);
+            self.make_ready(io.start_bytes, &mut open);
+            self.go_to(io.time_ns, &mut open);
+            if io.op as usize > 1 {
+                open.other_ios += 1;
+            } else {
+                open.place(io.op, io.start_bytes, io.len_bytes, self.region_shift);
+                io.device_ns.into_iter().for_each(|ns| open.time(ns.max(0).unsigned_abs()));
             }
         }
-        if let Some((number, window)) = open {
-            self.put(number, &window);
+        self.close(&mut open);
+    }
+
+    /// Makes regions large enough for a start.
+    pub(crate) fn make_ready(&mut self, start_bytes_max: u64, open: &mut Open) {
+        if start_bytes_max >> self.region_shift >= 64 {
+            self.close(open);
+            let bits = 64 - start_bytes_max.leading_zeros();
+            self.set_region_shift(bits.saturating_sub(6));
+        }
+    }
+
+    /// Opens the window of a time, if it is not the open one.
+    #[inline(always)]
+    pub(crate) fn go_to(&mut self, time_ns: i64, open: &mut Open) {
+        if !open.is_open || time_ns >> self.shift != open.number {
+            self.close(open);
+            open.number = time_ns >> self.shift;
+            open.is_open = true;
+        }
+    }
+
+    /// Puts the open window, if any, to the others.
+    #[inline(never)]
+    pub(crate) fn close(&mut self, open: &mut Open) {
+        if open.is_open {
+            let window = open.take();
+            match self.windows.entry(open.number) {
+                Entry::Vacant(free) => {
+                    free.insert(window);
+                    self.widen_until_it_fits();
+                }
+                Entry::Occupied(mut known) => known.get_mut().merge(&window),
+            }
         }
     }
 
@@ -145,11 +176,6 @@ impl Timeline {
             let number = number >> (self.shift - other.shift);
             self.windows.entry(number).or_default().merge(&window);
         }
-        self.widen_until_it_fits();
-    }
-
-    fn put(&mut self, number: i64, window: &Window) {
-        self.windows.entry(number).or_default().merge(window);
         self.widen_until_it_fits();
     }
 
@@ -189,41 +215,83 @@ impl Timeline {
     }
 
     pub(crate) fn is_plausible(&self) -> bool {
-        let fits = |window: &Window| {
-            let ios = [window.other_ios, window.timed];
-            window.read_sizes.is_plausible(65)
-                && window.write_sizes.is_plausible(65)
-                && window.regions.is_plausible(64)
-                && ios.iter().all(|&ios| ios <= IOS_MAX)
-        };
-        self.shift < 63
-            && self.region_shift < 64
+        (SHIFT_MIN..63).contains(&self.shift)
+            && (SHIFT_MIN..=REGION_SHIFT_MAX).contains(&self.region_shift)
             && self.span() <= WINDOWS_MAX as u64
-            && self.windows.values().all(fits)
+            && self.windows.iter().all(|(number, window)| {
+                number << self.shift >> self.shift == *number
+                    && window.read_sizes.is_plausible(SIZES)
+                    && window.write_sizes.is_plausible(SIZES)
+                    && window.regions.is_plausible(64)
+            })
     }
 }
 
-#[inline]
-fn note(window: &mut Window, io: &Seen, region_shift: u32) {
-    match io.op {
-        Op::Read => {
-            window.read_sizes.add(power_index(io.len_bytes), 1);
-            window.read_bytes = window.read_bytes.saturating_add(io.len_bytes);
-        }
-        Op::Write => {
-            window.write_sizes.add(power_index(io.len_bytes), 1);
-            window.write_bytes = window.write_bytes.saturating_add(io.len_bytes);
-        }
-        _ => {
-            window.other_ios += 1;
-            return;
+/// The window into which I/O go at present, with room for every bucket.
+#[derive(Clone, Debug)]
+pub(crate) struct Open {
+    is_open: bool,
+    number: i64,
+    /// By operation, read or write, and by size.
+    sizes: [[u64; SIZES]; 2],
+    bytes: [u64; 2],
+    pub(crate) other_ios: u64,
+    timed: u64,
+    ns_sum: u64,
+    ns_max: u64,
+    regions: [u64; 64],
+}
+
+impl Default for Open {
+    fn default() -> Open {
+        Open {
+            is_open: false,
+            number: 0,
+            sizes: [[0; SIZES]; 2],
+            bytes: [0; 2],
+            other_ios: 0,
+            timed: 0,
+            ns_sum: 0,
+            ns_max: 0,
+            regions: [0; 64],
         }
     }
-    window.regions.add((io.start_bytes >> region_shift) as usize, 1);
-    if let Some(ns) = io.device_ns {
-        let ns = ns.max(0).unsigned_abs();
-        window.timed += 1;
-        window.ns_sum = window.ns_sum.saturating_add(ns);
-        window.ns_max = window.ns_max.max(ns);
+}
+
+impl Open {
+    /// Counts a read or write.
+    #[inline(always)]
+    pub(crate) fn place(&mut self, op: Op, start_bytes: u64, len_bytes: u64, region_shift: u32) {
+        let op = op as usize & 1;
+        self.sizes[op][power_index(len_bytes)] += 1;
+        self.bytes[op] = self.bytes[op].saturating_add(len_bytes);
+        self.regions[(start_bytes >> region_shift & 63) as usize] += 1;
+    }
+
+    /// Counts its latency.
+    #[inline(always)]
+    pub(crate) fn time(&mut self, ns: u64) {
+        self.timed += 1;
+        self.ns_sum = self.ns_sum.saturating_add(ns);
+        self.ns_max = self.ns_max.max(ns);
+    }
+
+    /// What is in it; it is empty and closed then.
+    fn take(&mut self) -> Window {
+        let mut window = Window {
+            read_bytes: self.bytes[0],
+            write_bytes: self.bytes[1],
+            other_ios: self.other_ios,
+            timed: self.timed,
+            ns_sum: self.ns_sum,
+            ns_max: self.ns_max,
+            ..Window::default()
+        };
+        let [reads, writes] = &self.sizes;
+        window.read_sizes = Counts::of(reads);
+        window.write_sizes = Counts::of(writes);
+        window.regions = Counts::of(&self.regions);
+        *self = Open { number: self.number, ..Open::default() };
+        window
     }
 }

@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 
-use plumb_trace::IOS_MAX;
 use serde::{Deserialize, Serialize};
 
 /// Most names that are kept apart. A host runs some hundreds of different commands.
@@ -26,6 +25,7 @@ pub struct Share {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Top {
     step: u8,
+    #[serde(deserialize_with = "crate::bounded::map::<_, _, _, NAMES_MAX>")]
     names: BTreeMap<String, Share>,
 }
 
@@ -41,7 +41,8 @@ fn shorten(name: &str, step: u8) -> String {
         0 => name.to_owned(),
         1 => stem(name),
         2 => stem(name).chars().take(4).collect(),
-        3 => stem(name).chars().filter(char::is_ascii).take(1).collect(),
+        // Out of the four letters of the step before, or a list that went through it would differ.
+        3 => stem(name).chars().take(4).filter(char::is_ascii).take(1).collect(),
         _ => String::new(),
     }
 }
@@ -80,7 +81,7 @@ impl Top {
 
     fn put(&mut self, name: String, share: Share) {
         let kept = self.names.entry(name).or_default();
-        kept.ios += share.ios;
+        kept.ios = kept.ios.saturating_add(share.ios);
         kept.bytes = kept.bytes.saturating_add(share.bytes);
     }
 
@@ -101,9 +102,7 @@ impl Top {
     }
 
     pub(crate) fn is_plausible(&self) -> bool {
-        self.step <= 4
-            && self.names.len() <= NAMES_MAX
-            && self.names.values().all(|share| share.ios <= IOS_MAX)
+        self.step <= 4 && self.names.keys().all(|name| shorten(name, self.step) == *name)
     }
 }
 

@@ -53,6 +53,10 @@ pub enum Refusal {
 /// # Errors
 /// When the table cannot tell.
 pub fn shifted(table: &Table, grid: &Grid, by_bytes: i64, select: Select) -> Result<FitTally, Unknown> {
+    if !grid.divides(table.modulus_bytes()) {
+        return Err(table.outside(grid));
+    }
+    // At most the largest modulus from here on, so that sums cannot run over.
     let granularity = grid.granularity().0;
     let back = by_bytes.unsigned_abs() % granularity;
     let back = if by_bytes < 0 { (granularity - back) % granularity } else { back };
@@ -100,7 +104,8 @@ pub fn striped(table: &Table, chunk: &Grid, members: Option<u32>) -> Result<Stri
     let lengths = table.lengths(Select::DATA);
     let unit = Bytes(table.unit_bytes().max(512));
     let share = |length: u64| split_share(Bytes(length), chunk, unit);
-    let known: u64 = lengths.iter().filter(|(_, rounded, _)| !rounded).map(|(_, _, ios)| ios).sum();
+    let exact = lengths.iter().filter(|(_, rounded, _)| !rounded);
+    let known = exact.fold(0u64, |known, (_, _, ios)| known.saturating_add(*ios));
     let expected: f64 = lengths
         .iter()
         .filter(|(_, rounded, _)| !rounded)
@@ -138,7 +143,8 @@ fn member_loads(table: &Table, chunk: &Grid, members: u32) -> Result<Vec<MemberL
     let unit = table.unit_bytes();
     for (key, row) in table.iter().filter(|(key, _)| Select::DATA.takes(*key, unit)) {
         let start = (key.residue() * unit + stripe - chunk.offset().0 % stripe) % stripe;
-        loads[(start / size % members) as usize].ios += row.ios;
+        let load = &mut loads[(start / size % members) as usize];
+        load.ios = load.ios.saturating_add(row.ios);
         if key.is_rounded() {
             continue;
         }
@@ -147,23 +153,23 @@ fn member_loads(table: &Table, chunk: &Grid, members: u32) -> Result<Vec<MemberL
     Ok(loads)
 }
 
-/// Adds `ios` extents to the members that they touch, whole stripes at once.
+/// Adds `ios` extents to the members that they touch: every chunk touched is a piece. `start` is below a stripe.
 fn spread(loads: &mut [MemberLoad], start: u64, len: u64, chunk: u64, ios: u64) {
     let members = loads.len() as u64;
     let stripe = chunk * members;
-    let whole = len / stripe;
-    if whole > 0 {
-        for load in loads.iter_mut() {
-            load.pieces = load.pieces.saturating_add(ios.saturating_mul(whole));
-            load.bytes += u128::from(whole * chunk) * u128::from(ios);
-        }
+    let first = start / chunk;
+    let chunks = (start % chunk + len).div_ceil(chunk);
+    let (turns, rest) = (chunks / members, chunks % members);
+    for turn in 0..members {
+        let load = &mut loads[((first + turn) % members) as usize];
+        let pieces = turns + u64::from(turn < rest);
+        load.pieces = load.pieces.saturating_add(ios.saturating_mul(pieces));
+        load.bytes += u128::from(len / stripe * chunk) * u128::from(ios);
     }
     let (mut at, mut left) = (start, len % stripe);
     while left > 0 {
         let piece = left.min(chunk - at % chunk);
-        let load = &mut loads[(at / chunk % members) as usize];
-        load.pieces = load.pieces.saturating_add(ios);
-        load.bytes += u128::from(piece) * u128::from(ios);
+        loads[(at / chunk % members) as usize].bytes += u128::from(piece) * u128::from(ios);
         at += piece;
         left -= piece;
     }

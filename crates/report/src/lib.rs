@@ -4,8 +4,11 @@
 #![forbid(unsafe_code)]
 
 pub mod format;
+pub mod html;
 pub mod json;
 pub mod text;
+
+pub use html::html;
 
 /// One analysed profile.
 pub struct Section<'a> {

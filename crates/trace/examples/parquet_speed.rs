@@ -108,7 +108,12 @@ fn read(files: &[&str], ahead: bool) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn count(piece: &Piece, ahead: bool) -> Result<u64, Error> {
-    let options = ReadOptions { layer: LayerChoice::Lowest, format: None, columns: Columns::PROFILE };
+    let options = ReadOptions {
+        layer: LayerChoice::Lowest,
+        format: None,
+        columns: Columns::PROFILE,
+        ..ReadOptions::default()
+    };
     let mut reader = open(piece, &options)?;
     if ahead {
         reader = ReadAhead::wrap(reader);

@@ -5,8 +5,10 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::error::Error;
+use crate::progress::{Progress, Watched};
 
 /// How many bytes a format may ask to see before it decides.
 pub const SNIFF_BYTES: usize = 64 * 1024;
@@ -34,6 +36,14 @@ impl Input {
     /// # Errors
     /// When it cannot be opened, is a directory or is empty.
     pub fn open(path: &Path) -> Result<Input, Error> {
+        Input::open_watched(path, None)
+    }
+
+    /// The same, telling how much was read.
+    ///
+    /// # Errors
+    /// As [`Input::open`].
+    pub fn open_watched(path: &Path, progress: Option<&Arc<Progress>>) -> Result<Input, Error> {
         let name = path.display().to_string();
         if name == "-" {
             return Input::new("standard input".to_owned(), Box::new(io::stdin()), None);
@@ -45,7 +55,9 @@ impl Input {
             return Err(Error::Directory { path: name });
         }
         let plain = if kind.is_file() { Some(file.try_clone().map_err(open)?) } else { None };
-        Input::new(name, Box::new(file), plain)
+        let Some(progress) = progress else { return Input::new(name, Box::new(file), plain) };
+        progress.expect(kind.len());
+        Input::new(name, Box::new(Watched::new(file, progress)), plain)
     }
 
     /// Bytes that are already in memory or come from elsewhere, under a name for messages.

@@ -20,6 +20,7 @@ pub mod open;
 pub mod order;
 pub mod parquet;
 pub mod pending;
+pub mod progress;
 pub mod reader;
 pub mod scan;
 pub mod source;

@@ -21,6 +21,17 @@ pub struct Device {
     pub partitions: Vec<(String, u64)>,
 }
 
+/// Number of a partition: the distance of minor numbers (`8,2` of `8,0`), or the digits after the disk's name.
+/// `None` where the names do not tell.
+#[must_use]
+pub fn partition_number(disk: &str, partition: &str) -> Option<u32> {
+    if let (Some((major, first)), Some((same, minor))) = (disk.split_once(','), partition.split_once(',')) {
+        let (first, minor): (u32, u32) = (first.parse().ok()?, minor.parse().ok()?);
+        return if major == same { minor.checked_sub(first) } else { None };
+    }
+    partition.strip_prefix(disk)?.trim_start_matches('p').parse().ok()
+}
+
 /// Dictionaries of one trace. They only grow, so an id stays valid.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
@@ -89,5 +100,20 @@ impl Names {
     #[must_use]
     pub fn word_count(&self) -> usize {
         self.words.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_partitions() {
+        assert_eq!(partition_number("8,0", "8,2"), Some(2));
+        assert_eq!(partition_number("259,1", "259,2"), Some(1));
+        assert_eq!(partition_number("sda", "sda12"), Some(12));
+        assert_eq!(partition_number("nvme0n1", "nvme0n1p3"), Some(3));
+        assert_eq!(partition_number("8,0", "253,0"), None);
+        assert_eq!(partition_number("sda", "sdb1"), None);
     }
 }

@@ -70,7 +70,7 @@ fn add(pieces: &mut Vec<Piece>, recording: PathBuf, file: PathBuf) {
 pub fn open(piece: &Piece, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
     let as_blktrace = options.format.as_deref().is_none_or(|name| name == blktrace::FORMAT.name);
     if piece.files.is_empty() || !as_blktrace {
-        return open_input(Input::open(&piece.path)?, options);
+        return open_input(Input::open_watched(&piece.path, options.progress.as_ref())?, options);
     }
     let reader = blktrace::reader::open_files(&piece.path, &piece.files, options)?;
     Ok(Box::new(Ordered::new(reader)))

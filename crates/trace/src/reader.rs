@@ -1,8 +1,11 @@
 //! The one interface behind which every format stands.
 
+use std::sync::Arc;
+
 use crate::batch::Batch;
 use crate::error::Error;
 use crate::op::{Layer, Op};
+use crate::progress::Progress;
 use crate::source::SourceInfo;
 
 /// Which layer of a source is wanted.
@@ -71,6 +74,8 @@ pub struct ReadOptions {
     pub format: Option<String>,
     /// Which optional columns.
     pub columns: Columns,
+    /// Who wants to know how far the reading has come.
+    pub progress: Option<Arc<Progress>>,
 }
 
 /// No source and no profile can have counted more: a million I/O a second for nine years. Readers of ready-made

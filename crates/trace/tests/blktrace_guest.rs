@@ -19,7 +19,7 @@ fn folder() -> PathBuf {
 fn read(path: &Path, layer: LayerChoice) -> Result<(Vec<Event>, SourceInfo, Batch), Error> {
     let pieces = open::pieces(&[path.to_owned()]);
     assert_eq!(pieces.len(), 1, "{}", path.display());
-    let mut reader = open::open(&pieces[0], &ReadOptions { layer, format: None })?;
+    let mut reader = open::open(&pieces[0], &ReadOptions { layer, ..ReadOptions::default() })?;
     let (mut batch, mut last, mut events) = (Batch::default(), Batch::default(), Vec::new());
     while let Fill::Events = reader.fill(&mut batch)? {
         events.extend(batch.events());

@@ -9,7 +9,7 @@ use plumb_trace::{
 };
 
 fn read_input(input: Input, layer: LayerChoice) -> Result<(Vec<Event>, SourceInfo, Batch), Error> {
-    let mut reader = open::open_input(input, &ReadOptions { layer, format: None })?;
+    let mut reader = open::open_input(input, &ReadOptions { layer, ..ReadOptions::default() })?;
     let mut batch = Batch::default();
     let (mut events, mut last) = (Vec::new(), Batch::default());
     while let Fill::Events = reader.fill(&mut batch)? {

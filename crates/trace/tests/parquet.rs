@@ -209,7 +209,7 @@ fn only_wanted_columns_and_layers_are_read() {
     let path = dir.path().join("some.parquet");
     write_rows(&path, &some_rows(10_000), &SourceInfo::default());
     let check = |layer, columns, expected: &dyn Fn(&mut Row) -> bool| {
-        let options = ReadOptions { layer, columns, format: None };
+        let options = ReadOptions { layer, columns, ..ReadOptions::default() };
         let mut rows = some_rows(10_000);
         rows.retain_mut(expected);
         assert_eq!(read(&path, &options).unwrap().0, rows, "{layer:?}");

@@ -3,7 +3,8 @@
 use plumb_geometry::{Bytes, group_digits};
 use plumb_profile::fit::Select;
 
-use super::{Context, Outcome, Rule, of, severity_of, too_few};
+use super::{Context, Outcome, Rule, lengths_unknown, of, severity_of};
+use crate::analysis::count_at_least;
 use crate::finding::{Confidence, Severity};
 use crate::share::Share;
 
@@ -14,32 +15,54 @@ pub const RULE: Rule =
 /// From this length on. Requests of 64 to 128 KiB were taken for sequential by the array of the ZFS case.
 pub const LARGE_BYTES_MIN: u64 = 64 << 10;
 
+/// From this length on a request is as good as sequential: its transfer takes a disk as long as the way to it, and what
+/// an array prefetches or keeps out of its cache for it does no harm.
+pub const HUGE_BYTES_MIN: u64 = 1 << 20;
+
 /// Below this share large random I/O is nothing that an array would have to be tuned for.
 const SHARE_WARNING: f64 = 0.25;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
     let table = &context.profile.places.table;
-    let data = table.count(Select::DATA);
-    if let Some(unknown) = too_few(data) {
+    if let Some(unknown) = context.streams_unknown() {
         return vec![unknown];
     }
-    if context.profile.completion_order {
-        return vec![Outcome::Unknown("streams cannot be told from completions alone".to_owned())];
+    let data = table.count(Select::DATA);
+    if let Some(unknown) = context.too_few(data) {
+        return vec![unknown];
     }
-    let large = table.count(Select { len_bytes_min: LARGE_BYTES_MIN, ..Select::HEADS });
+    let between = |select| {
+        let huge = count_at_least(table, select, HUGE_BYTES_MIN);
+        count_at_least(table, select, LARGE_BYTES_MIN).saturating_sub(huge)
+    };
+    let large = between(Select::HEADS);
+    let perhaps = table.count(Select { len_bytes_min: LARGE_BYTES_MIN, ..Select::HEADS });
+    let surely = count_at_least(table, Select::HEADS, LARGE_BYTES_MIN);
+    if let Some(why) = lengths_unknown(data, perhaps.saturating_sub(surely)) {
+        return vec![Outcome::Unknown(why)];
+    }
     let share = Share::new(large, data);
-    let Some(severity) = severity_of(share) else { return vec![Outcome::Silent] };
+    let Some(severity) = severity_of(share) else { return vec![context.none_found(share)] };
     let severity = if share.value() < SHARE_WARNING { Severity::Note } else { severity };
-    let summary = format!("{} I/O are random and of {} or more", of(share), Bytes(LARGE_BYTES_MIN));
-    let of_that_size = table.count(Select { len_bytes_min: LARGE_BYTES_MIN, ..Select::DATA });
+    let summary = format!(
+        "{} I/O are random and of {} or more, but less than {}",
+        of(share),
+        Bytes(LARGE_BYTES_MIN),
+        Bytes(HUGE_BYTES_MIN)
+    );
+    let of_that_size = between(Select::DATA);
     let finding = context
         .share_finding(&RULE, severity, Confidence::Medium, share, summary)
         .with_evidence(context.evidence("large_ios", of_that_size as f64, "ios"))
         .explained(format!(
-            "of {} I/O of that size, {} continue no stream; an array that judges by size caches or prefetches them wrongly",
+            "of {} I/O of that size, {} continue no stream; an array that judges by size would cache or prefetch them \
+             wrongly, one that follows positions would not",
             group_digits(of_that_size),
             group_digits(large),
         ))
-        .explained("a file-system record larger than the application's request is a usual cause: compare --record");
+        .explained(
+            "a file-system record larger than the application's request is a usual cause; where the application asks for \
+             so much at once, nothing is wrong with it",
+        );
     vec![Outcome::Found(finding)]
 }

@@ -2,7 +2,8 @@
 
 use plumb_geometry::group_digits;
 
-use super::{Context, IOS_MIN, Outcome, Rule, percent};
+use super::split_io::stripe;
+use super::{Context, Outcome, Rule, percent};
 use crate::finding::{Basis, Confidence, Cost, Severity};
 use crate::share::Share;
 
@@ -13,14 +14,16 @@ pub const RULE: Rule = Rule { id: "member-skew", title: "members of a stripe are
 /// 100,000 I/O on one member of four is 0.75 points above its part, known to 0.27.
 pub const EXCESS_MIN: f64 = 0.0025;
 
+/// Fewer pieces to each member say nothing of how evenly they are spread.
+pub const PIECES_PER_MEMBER_MIN: u64 = 50;
+
 /// From this multiple of its part on, the busiest member limits the whole stripe.
 const RATIO_WARNING: f64 = 1.25;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    let Some(striped) = &context.analysis.what_if.striped else { return vec![Outcome::NotAsked] };
-    let striped = match striped {
+    let striped = match stripe(context) {
         Ok(striped) => striped,
-        Err(why) => return vec![Outcome::Unknown(why.to_string())],
+        Err(instead) => return vec![*instead],
     };
     let loads = match (&striped.members, &striped.members_unknown) {
         (Some(loads), _) if loads.len() > 1 => loads,
@@ -28,30 +31,43 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         _ => return vec![Outcome::NotAsked],
     };
     let pieces: u64 = loads.iter().map(|load| load.pieces).sum();
-    if pieces < IOS_MIN {
-        return vec![Outcome::Unknown(format!("{pieces} pieces seen, {IOS_MIN} needed"))];
+    let needed = PIECES_PER_MEMBER_MIN * loads.len() as u64;
+    if pieces < needed {
+        return vec![Outcome::Unknown(format!(
+            "{pieces} pieces seen, {needed} needed for {} members",
+            loads.len()
+        ))];
     }
     let Some((member, load)) = loads.iter().enumerate().max_by_key(|(_, load)| load.pieces) else {
         return vec![Outcome::Silent];
     };
     let (share, part) = (Share::new(load.pieces, pieces), 1.0 / loads.len() as f64);
-    if share.low() - part <= EXCESS_MIN {
+    let excess = load.pieces as f64 - pieces as f64 * part;
+    if share.low() - part <= EXCESS_MIN || excess <= chance(pieces, loads.len()) {
         return vec![Outcome::Silent];
     }
     let ratio = share.value() / part;
     let severity = if ratio >= RATIO_WARNING { Severity::Warning } else { Severity::Note };
     let summary = format!(
-        "member {member} of {} gets {} of {} pieces ({}), its even part is {}",
-        loads.len(),
+        "member {member} (of 0 to {}) gets {} of {} pieces ({}), its even part is {}",
+        loads.len() - 1,
         group_digits(share.part),
         group_digits(share.whole),
         percent(share.value()),
         percent(part),
     );
     let finding = context
-        .share_finding(&RULE, severity, Confidence::High, share, summary)
+        .counted_finding(&RULE, severity, Confidence::High, (share, "pieces"), summary)
         .with_evidence(context.evidence("ratio_to_even", ratio, "ratio"))
         .with_cost(Some(Cost { value: ratio, unit: "load of the busiest member per even load", basis: Basis::Estimated }))
         .explained("the busiest member limits the stripe; look for metadata or hot blocks that repeat at the stripe's width");
     vec![Outcome::Found(finding)]
+}
+
+/// What the fullest of `members` gets beyond its part by chance in 99 of 100 cases: the normal bound of a maximum,
+/// √(2·ln(100·members)·variance). The more members, the more one of them has by chance alone.
+fn chance(pieces: u64, members: usize) -> f64 {
+    let members = members as f64;
+    let variance = pieces as f64 / members * (1.0 - 1.0 / members);
+    (2.0 * (100.0 * members).ln() * variance).sqrt()
 }

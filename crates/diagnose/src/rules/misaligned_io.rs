@@ -1,19 +1,22 @@
 //! `misaligned-io`: I/O start off the grid.
 //!
 //! Judges every grid asked for (4 KiB at offset 0 when none is), and totals that a source hands over ready-made,
-//! as `align.d` prints them. What offset the I/O really have comes from inference.
+//! as `align.d` prints them. What offset the I/O really have comes from inference. Where the source reveals
+//! partitions that do not stand alike, each is judged by itself.
 
-use plumb_geometry::{Bytes, Grid, SECTOR, group_digits};
+use plumb_geometry::{Bytes, Grid, group_digits};
 use plumb_profile::fit::{FitTally, Unknown};
 use plumb_profile::imported::Totals;
-use plumb_profile::infer::{Phase, Verdict};
+use plumb_profile::infer::Verdict;
 use plumb_profile::latency_fit::LatencyByFit;
 
-use super::{Context, Outcome, Rule, of, severity_of, too_few};
-use crate::analysis::GridFit;
-use crate::finding::{Basis, Confidence, Cost, Finding, Step};
+use super::{Context, IOS_MIN, Outcome, Rule, of, severity_of};
+use crate::analysis::{GridFit, PlaceAnalysis};
+use crate::finding::{Basis, Confidence, Cost, Finding, Severity, Target};
 use crate::question::GridSource;
 use crate::share::Share;
+
+mod offset;
 
 /// The rule.
 pub const RULE: Rule = Rule { id: "misaligned-io", title: "I/O start off the grid", judge };
@@ -23,11 +26,61 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     if !totals.is_empty() {
         return vec![judge_totals(context, totals)];
     }
-    let Some(device) = context.analysis.device() else { return vec![] };
-    device.grids.iter().map(|fit| judge_grid(context, fit)).collect()
+    let Some((device, parts)) = context.analysis.places.split_first() else { return vec![] };
+    let mut outcomes = Vec::new();
+    for (at, fit) in device.grids.iter().enumerate() {
+        let fits: Vec<Place<'_>> =
+            parts.iter().filter_map(|part| Some(Place { place: part, fit: part.grids.get(at)? })).collect();
+        if differ(&fits) {
+            outcomes.extend(fits.iter().map(|part| judge_part(context, *part)));
+        } else {
+            outcomes.push(judge_place(context, Place { place: device, fit }));
+        }
+    }
+    outcomes
 }
 
-fn judge_grid(context: &Context<'_>, fit: &GridFit) -> Outcome {
+/// The device or a partition, on one grid.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    place: &'a PlaceAnalysis,
+    fit: &'a GridFit,
+}
+
+impl Place<'_> {
+    /// How it stands: how bad, and how far past the grid its own blocks sit where that is known. `None` when too
+    /// little was seen to say so.
+    fn stand(&self) -> Option<(Option<Severity>, Option<u64>)> {
+        let tally = self.fit.all.as_ref().ok().filter(|tally| tally.ios >= IOS_MIN)?;
+        let past = match &self.place.inference.verdict {
+            Verdict::One { phase } => offset::past(&self.fit.grid, phase),
+            _ => None,
+        };
+        Some((severity_of(Share::new(tally.misaligned, tally.ios)), past))
+    }
+}
+
+/// Whether partitions stand so differently that one sentence on the device would be wrong of one of them.
+fn differ(parts: &[Place<'_>]) -> bool {
+    let stands: Vec<_> = parts.iter().filter_map(Place::stand).collect();
+    stands.iter().enumerate().any(|(at, (severity, past))| {
+        stands[at + 1..].iter().any(|(other, elsewhere)| {
+            severity != other || past.zip(*elsewhere).is_some_and(|(here, there)| here != there)
+        })
+    })
+}
+
+fn judge_part(context: &Context<'_>, part: Place<'_>) -> Outcome {
+    let name = part.place.name.as_deref().unwrap_or_default();
+    let target = Target { part: Some(format!("partition {name}")), ..context.target.clone() };
+    match judge_place(&Context { target: &target, ..*context }, part) {
+        Outcome::Unknown(why) => Outcome::UnknownOf(target, why),
+        outcome => outcome,
+    }
+}
+
+fn judge_place(context: &Context<'_>, at: Place<'_>) -> Outcome {
+    let fit = at.fit;
     let tally = match &fit.all {
         Ok(tally) => tally,
         Err(Unknown::NoIo) if !context.profile.imported.is_empty() => {
@@ -35,32 +88,34 @@ fn judge_grid(context: &Context<'_>, fit: &GridFit) -> Outcome {
         }
         Err(why) => return Outcome::Unknown(why.to_string()),
     };
-    if let Some(unknown) = too_few(tally.ios) {
+    if let Some(unknown) = context.too_few(tally.ios) {
         return unknown;
     }
     let share = Share::new(tally.misaligned, tally.ios);
     let Some(severity) = severity_of(share) else {
-        if fit.source == GridSource::Assumed {
-            let granularity = fit.grid.granularity();
-            return Outcome::Unknown(format!(
-                "{} start off the assumed grid of {granularity}; unknown beyond {granularity}, since no grid is known: \
-                 give one with --grid",
-                of(share)
-            ));
-        }
-        return Outcome::Silent;
+        return if fit.source == GridSource::Assumed {
+            Outcome::Unknown(beyond_assumed(share, fit.grid.granularity()))
+        } else {
+            context.none_found(share)
+        };
     };
     let confidence = if fit.source == GridSource::User { Confidence::High } else { Confidence::Medium };
     let summary = format!("{} I/O start off {}", of(share), grid_words(&fit.grid, fit.source));
-    let mut finding = context
+    let finding = context
         .share_finding(&RULE, severity, confidence, share, summary)
         .with_evidence(context.evidence("head_bytes_mean", mean_head(tally), "bytes"))
         .with_cost(cost(tally));
-    if let Some(device) = context.analysis.device() {
-        finding = explain_offset(context, finding, &fit.grid, &device.inference.verdict);
-    }
-    finding = explain_latency(finding, fit);
-    Outcome::Found(finding)
+    let finding = offset::explain(context, finding, at.place, fit, tally);
+    Outcome::Found(if context.analysis.timed > 0 { explain_latency(finding, fit) } else { finding })
+}
+
+/// Never "aligned" where nobody knows of a grid.
+fn beyond_assumed(share: Share, granularity: Bytes) -> String {
+    format!(
+        "{} start off the assumed grid of {granularity}; unknown beyond {granularity}, since no grid is known: give one \
+         with --grid",
+        of(share)
+    )
 }
 
 fn grid_words(grid: &Grid, source: GridSource) -> String {
@@ -81,90 +136,6 @@ fn cost(tally: &FitTally) -> Option<Cost> {
     }
     let value = tally.cells as f64 / tally.cells_min as f64;
     Some(Cost { value, unit: "cells touched per cell needed", basis: Basis::Estimated })
-}
-
-fn explain_offset(context: &Context<'_>, finding: Finding, grid: &Grid, verdict: &Verdict) -> Finding {
-    match verdict {
-        Verdict::One { phase } => {
-            let finding = finding.explained(phase_words(context, phase));
-            match move_words(grid, phase) {
-                Some((words, shift)) => finding.explained(words).with_fix(Step {
-                    command: format!("plumb analyze FILE --shift {shift}"),
-                    risk: "none: reads the trace again",
-                    undo: "nothing to undo",
-                }),
-                None => finding,
-            }
-        }
-        Verdict::Two { phases: [first, second] } => finding
-            .explained(format!("two layouts: {}", phase_words(context, first)))
-            .explained(format!("and {}", phase_words(context, second)))
-            .explained("look at each partition by itself (--partition or --range)"),
-        Verdict::NoGrid => {
-            finding.explained("stream heads lie on no grid of 1 KiB or more: no single shift would mend it")
-        }
-        Verdict::NotEnoughData { why } => {
-            finding.explained(format!("which offset the I/O have cannot be said: {why}"))
-        }
-    }
-}
-
-/// `4 KiB blocks sit at sector 7 of 8: 79.5 % of the I/O, 97.2 % of the stream heads; consistent with …`.
-#[must_use]
-pub fn phase_words(context: &Context<'_>, phase: &Phase) -> String {
-    let Some(device) = context.analysis.device() else { return String::new() };
-    let (ios, heads) = (device.inference.ios.max(1), device.inference.heads.max(1));
-    let Bytes(granularity) = phase.granularity_bytes;
-    let mut words = format!(
-        "{} blocks sit at sector {} of {}: {:.1} % of the I/O, {:.1} % of the stream heads",
-        phase.granularity_bytes,
-        group_digits(phase.offset_bytes.0 / SECTOR),
-        group_digits(granularity / SECTOR),
-        phase.ios as f64 * 100.0 / ios as f64,
-        phase.heads as f64 * 100.0 / heads as f64,
-    );
-    if let Some(cause) = consistent_with(phase) {
-        words.push_str("; ");
-        words.push_str(&cause);
-    }
-    words
-}
-
-/// First sectors that old tools gave the first partition, with the tool.
-const KNOWN_STARTS: [(u64, &str); 3] = [
-    (63, "a partition at sector 63, as MBR tools made it for cylinders"),
-    (34, "a partition at sector 34, right behind an EFI label"),
-    (16_065, "a partition at a cylinder boundary (16,065 sectors)"),
-];
-
-/// A layout that would give this phase. Never more than consistent with it: a residue proves no cause.
-#[must_use]
-pub fn consistent_with(phase: &Phase) -> Option<String> {
-    let Bytes(granularity) = phase.granularity_bytes;
-    if phase.offset_bytes.0 == 0 {
-        return None;
-    }
-    let known = KNOWN_STARTS.iter().find(|(sector, _)| sector * SECTOR % granularity == phase.offset_bytes.0);
-    known.map(|(_, words)| format!("consistent with {words} (not proven by it)"))
-}
-
-/// By how much all would have to move to stand on the grid, if one move does it.
-fn move_words(grid: &Grid, phase: &Phase) -> Option<(String, String)> {
-    let granularity = grid.granularity().0;
-    if phase.granularity_bytes.0 < granularity {
-        return None;
-    }
-    let off = grid.past_boundary(phase.offset_bytes).0;
-    let by = (granularity - off) % granularity;
-    if by == 0 || !by.is_multiple_of(SECTOR) {
-        return None;
-    }
-    let sectors = by / SECTOR;
-    let plural = if sectors == 1 { "" } else { "s" };
-    Some((
-        format!("a layout that begins {sectors} sector{plural} ({}) later would put them on it", Bytes(by)),
-        format!("+{sectors}s"),
-    ))
 }
 
 fn explain_latency(finding: Finding, fit: &GridFit) -> Finding {
@@ -188,9 +159,9 @@ fn explain_latency(finding: Finding, fit: &GridFit) -> Finding {
 
 /// Judges totals of `align.d`, all observations together.
 fn judge_totals(context: &Context<'_>, totals: &[Totals]) -> Outcome {
-    let ios: u64 = totals.iter().map(|totals| totals.ios).sum();
-    let misaligned: u64 = totals.iter().map(|totals| totals.misaligned_ios).sum();
-    if let Some(unknown) = too_few(ios) {
+    let sum = |value: fn(&Totals) -> u64| totals.iter().map(value).fold(0, u64::saturating_add);
+    let (ios, misaligned) = (sum(|totals| totals.ios), sum(|totals| totals.misaligned_ios));
+    if let Some(unknown) = context.too_few(ios) {
         return unknown;
     }
     let share = Share::new(misaligned, ios);
@@ -202,11 +173,11 @@ fn judge_totals(context: &Context<'_>, totals: &[Totals]) -> Outcome {
         ));
     };
     let summary = format!("{} I/O start off the {unit} that the source tested", of(share));
-    let offset: u64 =
-        totals.iter().map(|totals| totals.mean_offset_bytes * totals.ios).sum::<u64>() / ios.max(1);
+    let head: u128 =
+        totals.iter().map(|totals| u128::from(totals.mean_offset_bytes) * u128::from(totals.ios)).sum();
     let finding = context
         .share_finding(&RULE, severity, Confidence::Medium, share, summary)
-        .with_evidence(context.evidence("head_bytes_mean", offset as f64, "bytes"))
+        .with_evidence(context.evidence("head_bytes_mean", head as f64 / ios.max(1) as f64, "bytes"))
         .explained("the source counted; which devices, operations and lengths it cannot tell");
     Outcome::Found(finding)
 }

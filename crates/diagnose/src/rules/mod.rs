@@ -5,10 +5,10 @@ use serde::Serialize;
 use plumb_profile::Profile;
 
 use crate::analysis::Analysis;
-use crate::finding::{Evidence, Finding, Severity, Target};
+use crate::finding::{Finding, Severity, Target};
 use crate::question::Questions;
-use crate::share::Share;
 
+mod context;
 pub mod looks_sequential;
 pub mod member_skew;
 pub mod misaligned_io;
@@ -16,6 +16,9 @@ pub mod odd_length_io;
 pub mod record_mismatch;
 pub mod small_random_writes;
 pub mod split_io;
+
+pub use context::Context;
+pub(crate) use context::{lengths_unknown, of, percent, severity_of, tally_lengths_unknown};
 
 /// No rule judges fewer I/O: with 200 a share is known to about 7 points.
 pub const IOS_MIN: u64 = 200;
@@ -27,16 +30,8 @@ pub const SHARE_MIN: f64 = 0.005;
 /// From this share on a defect is worth mending rather than knowing.
 pub const SHARE_WARNING: f64 = 0.10;
 
-/// What a rule looks at.
-#[derive(Clone, Copy)]
-pub struct Context<'a> {
-    /// The I/O.
-    pub profile: &'a Profile,
-    /// What was computed of them.
-    pub analysis: &'a Analysis,
-    /// What was asked.
-    pub questions: &'a Questions,
-}
+/// Of the lengths at most so many, in percent, may have been rounded before a rule that needs them says nothing.
+pub const ROUNDED_PERCENT_MAX: u64 = 10;
 
 /// What a rule comes to.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +42,8 @@ pub enum Outcome {
     Silent,
     /// It cannot tell, for this reason.
     Unknown(String),
+    /// It cannot tell of a part of the device, for this reason.
+    UnknownOf(Target, String),
     /// It was not asked: it takes something that the user did not give.
     NotAsked,
 }
@@ -95,16 +92,27 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// Adds what was found on another profile.
+    /// Adds what was found on another profile. A rule that spoke on either is silent no more.
     pub fn absorb(&mut self, other: Diagnosis) {
         self.findings.extend(other.findings);
-        self.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity()));
         self.unknown.extend(other.unknown);
-        for rule in other.silent {
-            if !self.silent.contains(&rule) {
-                self.silent.push(rule);
+        self.silent.extend(other.silent);
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        self.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity()));
+        let spoke = |rule: &'static str| {
+            self.findings.iter().any(|finding| finding.id() == rule)
+                || self.unknown.iter().any(|unjudged| unjudged.rule == rule)
+        };
+        let mut silent: Vec<&'static str> = Vec::new();
+        for rule in self.silent.iter().copied() {
+            if !spoke(rule) && !silent.contains(&rule) {
+                silent.push(rule);
             }
         }
+        self.silent = silent;
     }
 
     /// The worst severity found.
@@ -117,73 +125,20 @@ impl Diagnosis {
 /// Applies all rules to a profile.
 #[must_use]
 pub fn diagnose(profile: &Profile, analysis: &Analysis, questions: &Questions) -> Diagnosis {
-    let context = Context { profile, analysis, questions };
+    let context = Context { target: &analysis.target, profile, analysis, questions };
     let mut diagnosis = Diagnosis::default();
     for rule in RULES {
         for outcome in (rule.judge)(&context) {
+            let mut unknown = |target, why| diagnosis.unknown.push(Unjudged { rule: rule.id, target, why });
             match outcome {
                 Outcome::Found(finding) => diagnosis.findings.push(finding),
-                Outcome::Unknown(why) => {
-                    let target = analysis.target.clone();
-                    diagnosis.unknown.push(Unjudged { rule: rule.id, target, why });
-                }
+                Outcome::Unknown(why) => unknown(analysis.target.clone(), why),
+                Outcome::UnknownOf(target, why) => unknown(target, why),
                 Outcome::Silent => diagnosis.silent.push(rule.id),
                 Outcome::NotAsked => {}
             }
         }
     }
-    diagnosis.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity()));
+    diagnosis.settle();
     diagnosis
-}
-
-/// What a share of unfitting I/O comes to: `None` when it is not shown to be above the threshold.
-pub(crate) fn severity_of(share: Share) -> Option<Severity> {
-    if share.whole < IOS_MIN || share.low() <= SHARE_MIN {
-        return None;
-    }
-    Some(if share.value() >= SHARE_WARNING { Severity::Warning } else { Severity::Note })
-}
-
-/// Why too few I/O cannot be judged; `None` when there are enough.
-pub(crate) fn too_few(ios: u64) -> Option<Outcome> {
-    (ios < IOS_MIN).then(|| Outcome::Unknown(format!("{ios} I/O seen, {IOS_MIN} needed")))
-}
-
-impl Context<'_> {
-    /// Evidence counted in this profile.
-    pub(crate) fn evidence(&self, name: &'static str, value: f64, unit: &'static str) -> Evidence {
-        Evidence { name, value, unit, source: format!("counted at {}", self.analysis.target) }
-    }
-
-    /// A finding about a share of I/O, with the three numbers that show it.
-    pub(crate) fn share_finding(
-        &self,
-        rule: &Rule,
-        severity: Severity,
-        confidence: crate::finding::Confidence,
-        share: Share,
-        summary: String,
-    ) -> Finding {
-        let (low, high) = share.interval();
-        let first = self.evidence("ios_unfit", share.part as f64, "ios");
-        Finding::new(rule.id, severity, &self.analysis.target, confidence, summary, first)
-            .with_evidence(self.evidence("ios", share.whole as f64, "ios"))
-            .with_evidence(self.evidence("share_low", low, "share"))
-            .with_evidence(self.evidence("share_high", high, "share"))
-    }
-}
-
-/// `7,231 of 94,878 (7.6 %)`.
-pub(crate) fn of(share: Share) -> String {
-    use plumb_geometry::group_digits;
-    format!("{} of {} ({})", group_digits(share.part), group_digits(share.whole), percent(share.value()))
-}
-
-/// `7.6 %`; small shares keep two digits.
-pub(crate) fn percent(value: f64) -> String {
-    if value > 0.0 && value < 0.01 {
-        format!("{:.2} %", value * 100.0)
-    } else {
-        format!("{:.1} %", value * 100.0)
-    }
 }

@@ -1,9 +1,10 @@
 //! `odd-length-io`: the length is no multiple of the unit, so an end is off the grid whatever the start.
 
-use plumb_geometry::Bytes;
+use plumb_geometry::{Bytes, group_digits};
+use plumb_profile::fit::{FitTally, Select};
 use plumb_profile::imported::Totals;
 
-use super::{Context, Outcome, Rule, of, severity_of, too_few};
+use super::{Context, Outcome, Rule, of, severity_of, tally_lengths_unknown};
 use crate::analysis::GridFit;
 use crate::finding::{Basis, Confidence, Cost};
 use crate::question::GridSource;
@@ -12,8 +13,8 @@ use crate::share::Share;
 /// The rule.
 pub const RULE: Rule = Rule { id: "odd-length-io", title: "the length is no multiple of the unit", judge };
 
-/// Of the lengths at most so many, in percent, may have been rounded: more would speak for too little.
-const UNKNOWN_PERCENT_MAX: u64 = 10;
+/// Odd lengths that are named.
+const NAMED: usize = 3;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
     let totals = &context.profile.imported.totals;
@@ -27,34 +28,32 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
 fn judge_grid(context: &Context<'_>, fit: &GridFit) -> Outcome {
     let tally = match &fit.all {
         Ok(tally) => tally,
+        Err(_) if !context.profile.imported.is_empty() => {
+            return Outcome::Unknown("the source does not tell single lengths".to_owned());
+        }
         Err(why) => return Outcome::Unknown(why.to_string()),
     };
-    if let Some(unknown) = too_few(tally.known_length()) {
+    if let Some(unknown) = context.too_few(tally.ios).or_else(|| tally_lengths_unknown(tally)) {
         return unknown;
     }
-    if tally.unknown_length * 100 > tally.ios * UNKNOWN_PERCENT_MAX {
-        let share = Share::new(tally.unknown_length, tally.ios);
-        return Outcome::Unknown(format!("the length of {} I/O is not known exactly any more", of(share)));
-    }
     let share = Share::new(tally.odd_length, tally.known_length());
-    let Some(severity) = severity_of(share) else { return Outcome::Silent };
+    let Some(severity) = severity_of(share) else { return context.none_found(share) };
     let granularity = fit.grid.granularity();
     let confidence = if fit.source == GridSource::User { Confidence::High } else { Confidence::Medium };
     let summary = format!("the length of {} I/O is no multiple of {granularity}", of(share));
-    let cost = (tally.bytes > 0 && tally.touched_bytes > 0).then(|| Cost {
-        value: tally.touched_bytes as f64 / tally.bytes as f64,
-        unit: "bytes touched per byte asked for",
-        basis: Basis::Estimated,
-    });
     let odd: Vec<String> = context
-        .analysis
-        .lengths
-        .iter()
+        .profile
+        .places
+        .table
+        .lengths(Select::DATA)
+        .into_iter()
         .filter(|(length, rounded, _)| !rounded && !length.is_multiple_of(granularity.0))
-        .take(3)
-        .map(|(length, _, ios)| format!("{} ({} I/O)", Bytes(*length), plumb_geometry::group_digits(*ios)))
+        .take(NAMED)
+        .map(|(length, _, ios)| format!("{} ({} I/O)", Bytes(length), group_digits(ios)))
         .collect();
-    let mut finding = context.share_finding(&RULE, severity, confidence, share, summary).with_cost(cost);
+    let mut finding = context
+        .share_finding(&RULE, severity, confidence, share, summary)
+        .with_cost(cost(tally, granularity));
     if !odd.is_empty() {
         finding = finding.explained(format!("commonest odd lengths: {}", odd.join(", ")));
     }
@@ -64,14 +63,25 @@ fn judge_grid(context: &Context<'_>, fit: &GridFit) -> Outcome {
     Outcome::Found(finding)
 }
 
+/// What the lengths alone cost: bytes of the cells that they need at best. What off starts add to that is counted
+/// by `misaligned-io`.
+fn cost(tally: &FitTally, granularity: Bytes) -> Option<Cost> {
+    if tally.bytes == 0 {
+        return None;
+    }
+    let value = tally.cells_min as f64 * granularity.0 as f64 / tally.bytes as f64;
+    let unit = "bytes touched per byte asked for, were all starts on the grid";
+    Some(Cost { value, unit, basis: Basis::Estimated })
+}
+
 fn judge_totals(context: &Context<'_>, totals: &[Totals]) -> Outcome {
-    let ios: u64 = totals.iter().map(|totals| totals.ios).sum();
-    let odd: u64 = totals.iter().map(|totals| totals.odd_length_ios).sum();
-    if let Some(unknown) = too_few(ios) {
+    let sum = |value: fn(&Totals) -> u64| totals.iter().map(value).fold(0, u64::saturating_add);
+    let (ios, odd) = (sum(|totals| totals.ios), sum(|totals| totals.odd_length_ios));
+    if let Some(unknown) = context.too_few(ios) {
         return unknown;
     }
     let share = Share::new(odd, ios);
-    let Some(severity) = severity_of(share) else { return Outcome::Silent };
+    let Some(severity) = severity_of(share) else { return context.none_found(share) };
     let unit = Bytes(totals.first().map_or(0, |totals| totals.len_unit_bytes));
     let summary = format!("the length of {} I/O is no multiple of {unit}", of(share));
     Outcome::Found(context.share_finding(&RULE, severity, Confidence::Medium, share, summary))

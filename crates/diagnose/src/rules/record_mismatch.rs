@@ -3,18 +3,23 @@
 //! Takes the requests of the application (the vfs layer): below the file system they have the size of the records
 //! already.
 
-use plumb_profile::fit::FitTally;
+use plumb_geometry::{Bytes, Grid, group_digits};
+use plumb_profile::fit::{FitTally, Select};
 use plumb_profile::what_if::Recorded;
 
-use super::{Context, Outcome, Rule, of, severity_of, too_few};
-use crate::finding::{Basis, Confidence, Cost, Step};
+use super::{Context, Outcome, Rule, lengths_unknown, of, severity_of};
+use crate::finding::{Basis, Confidence, Cost, Finding, Severity, Step};
 use crate::share::Share;
 
 /// The rule.
 pub const RULE: Rule =
     Rule { id: "record-mismatch", title: "requests and file-system records differ in size or place", judge };
 
+/// Record sizes that ZFS takes without further settings and that are worth their metadata.
+const ADVISED_BYTES: std::ops::RangeInclusive<u64> = 4 << 10..=1 << 20;
+
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
+    let Some(record) = &context.questions.record else { return vec![Outcome::NotAsked] };
     let Some(recorded) = &context.analysis.what_if.recorded else { return vec![Outcome::NotAsked] };
     let recorded = match recorded {
         Ok(recorded) => recorded,
@@ -23,18 +28,26 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     let sum = |value: fn(&FitTally) -> u64| -> u64 {
         [&recorded.reads, &recorded.writes].into_iter().flatten().map(value).sum()
     };
-    let known = sum(FitTally::known_length);
-    if let Some(unknown) = too_few(known) {
+    let all = sum(|tally| tally.ios);
+    if let Some(unknown) = context.too_few(all) {
         return vec![unknown];
     }
-    let share = Share::new(sum(|tally| tally.partial), known);
-    let Some(severity) = severity_of(share) else { return vec![Outcome::Silent] };
-    let (read, write) = (amplification(recorded, false), amplification(recorded, true));
+    if let Some(why) = lengths_unknown(all, sum(|tally| tally.unknown_length)) {
+        return vec![Outcome::Unknown(why)];
+    }
+    let share = Share::new(sum(|tally| tally.partial), sum(FitTally::known_length));
+    let Some(severity) = severity_of(share) else { return vec![context.none_found(share)] };
+    // Parts of one record that follow each other are gathered by the cache before the record goes to the disk.
+    let alone = partial_heads(context, record);
+    let severity = match severity_of(Share::new(alone, share.whole)) {
+        Some(Severity::Warning) => severity,
+        _ => Severity::Note,
+    };
     let summary = format!("{} requests cover a record of {} only in part", of(share), recorded.record_bytes);
-    let worst = read.unwrap_or(1.0).max(write.unwrap_or(1.0));
+    let (read, write) = (amplification(recorded, false), amplification(recorded, true));
     let mut finding =
         context.share_finding(&RULE, severity, Confidence::Medium, share, summary).with_cost(Some(Cost {
-            value: worst,
+            value: read.unwrap_or(1.0).max(write.unwrap_or(1.0)),
             unit: "bytes moved per byte asked for",
             basis: Basis::Estimated,
         }));
@@ -47,17 +60,41 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
                 .explained(format!("{words} up to {value:.1} bytes for each byte asked for"));
         }
     }
-    if let Some((length, _, _)) = context.analysis.lengths.iter().find(|(_, rounded, _)| !rounded) {
-        finding = finding
-            .explained(format!("the commonest request has {}", plumb_geometry::Bytes(*length)))
-            .explained("an upper bound: a cache may hold the record already; replay or compare has to prove the gain")
-            .with_fix(Step {
-                command: format!("zfs set recordsize={length} DATASET, then write the files anew"),
-                risk: "applies to files written afterwards only; smaller records compress less",
-                undo: "zfs inherit recordsize DATASET",
-            });
+    if alone < share.part {
+        finding = finding.explained(format!(
+            "{} of them follow another request without a gap: a cache may make whole records of those",
+            group_digits(share.part - alone)
+        ));
     }
-    vec![Outcome::Found(finding)]
+    vec![Outcome::Found(advise(finding, context, record))]
+}
+
+/// Requests that cover a record in part and continue no stream.
+fn partial_heads(context: &Context<'_>, record: &Grid) -> u64 {
+    context.profile.places.table.fit(record, Select::HEADS).map_or(0, |tally| tally.partial)
+}
+
+fn advise(finding: Finding, context: &Context<'_>, record: &Grid) -> Finding {
+    let lengths = context.profile.places.table.lengths(Select::DATA);
+    let Some(&(length, _, ios)) = lengths.iter().find(|(_, rounded, _)| !rounded) else { return finding };
+    let finding = finding
+        .explained(format!("the commonest request has {} ({} I/O)", Bytes(length), group_digits(ios)))
+        .explained(
+            "an upper bound: a cache may hold the record already; replay or compare has to prove the gain",
+        );
+    if record.granularity() == Bytes(length) {
+        return finding.explained(
+            "that is the size of a record: it is the place in the file that does not fit, not the size",
+        );
+    }
+    if !length.is_power_of_two() || !ADVISED_BYTES.contains(&length) {
+        return finding;
+    }
+    finding.with_fix(Step {
+        command: format!("zfs set recordsize={length} DATASET, then write the files anew"),
+        risk: "applies to files written afterwards only; smaller records compress less",
+        undo: "zfs inherit recordsize DATASET",
+    })
 }
 
 fn amplification(recorded: &Recorded, writes: bool) -> Option<f64> {

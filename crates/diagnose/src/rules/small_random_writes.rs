@@ -4,7 +4,8 @@ use plumb_geometry::{Bytes, group_digits};
 use plumb_profile::fit::Select;
 use plumb_trace::Op;
 
-use super::{Context, Outcome, Rule, of, severity_of, too_few};
+use super::{Context, Outcome, Rule, lengths_unknown, of, severity_of};
+use crate::analysis::count_at_least;
 use crate::finding::{Basis, Confidence, Cost, Severity};
 use crate::share::Share;
 
@@ -15,24 +16,31 @@ pub const RULE: Rule =
 /// Longest write that is small. At 16 KiB a disk spends far more time on its way than on data.
 pub const SMALL_BYTES_MAX: u64 = 16 << 10;
 
+/// Below this share writing them otherwise would change little.
+const SHARE_WARNING: f64 = 0.25;
+
 /// How many small writes one gathered write might hold; the number tried in the 307 Corporation case.
 const GATHERED: u64 = 16;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
     let table = &context.profile.places.table;
-    let data = table.count(Select::DATA);
-    if let Some(unknown) = too_few(data) {
+    if let Some(unknown) = context.streams_unknown() {
         return vec![unknown];
     }
-    if context.profile.completion_order {
-        return vec![Outcome::Unknown("streams cannot be told from completions alone".to_owned())];
+    let data = table.count(Select::DATA);
+    if let Some(unknown) = context.too_few(data) {
+        return vec![unknown];
     }
     let writes = Select { op: Some(Op::Write), continues: Some(false), len_bytes_min: 0 };
     let longer = Select { len_bytes_min: SMALL_BYTES_MAX + 1, ..writes };
     let small = table.count(writes).saturating_sub(table.count(longer));
+    let surely_longer = count_at_least(table, writes, SMALL_BYTES_MAX + 1);
+    if let Some(why) = lengths_unknown(data, table.count(longer).saturating_sub(surely_longer)) {
+        return vec![Outcome::Unknown(why)];
+    }
     let share = Share::new(small, data);
-    let Some(severity) = severity_of(share) else { return vec![Outcome::Silent] };
-    let severity = if share.value() < 0.25 { Severity::Note } else { severity };
+    let Some(severity) = severity_of(share) else { return vec![context.none_found(share)] };
+    let severity = if share.value() < SHARE_WARNING { Severity::Note } else { severity };
     let summary = format!("{} I/O are random writes of at most {}", of(share), Bytes(SMALL_BYTES_MAX));
     let mut finding = context
         .share_finding(&RULE, severity, Confidence::Medium, share, summary)

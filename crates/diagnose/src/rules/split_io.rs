@@ -1,24 +1,43 @@
 //! `split-io`: I/O touch more chunks of a stripe than their length needs.
 
-use super::{Context, Outcome, Rule, of, percent, severity_of, too_few};
+use plumb_geometry::group_digits;
+use plumb_profile::what_if::Striped;
+use plumb_trace::Layer;
+
+use super::{Context, Outcome, Rule, of, percent, severity_of, tally_lengths_unknown};
 use crate::finding::{Basis, Confidence, Cost};
 use crate::share::Share;
 
 /// The rule.
 pub const RULE: Rule = Rule { id: "split-io", title: "I/O lie across a chunk boundary", judge };
 
+/// What was asked about a stripe, or what to say instead.
+pub(super) fn stripe<'a>(context: &Context<'a>) -> Result<&'a Striped, Box<Outcome>> {
+    let striped = match &context.analysis.what_if.striped {
+        None => return Err(Box::new(Outcome::NotAsked)),
+        Some(Err(why)) => return Err(Box::new(Outcome::Unknown(why.to_string()))),
+        Some(Ok(striped)) => striped,
+    };
+    if context.profile.layer == Layer::Vfs {
+        return Err(Box::new(Outcome::Unknown(
+            "places at the vfs layer are those in files: chunks take a trace of the striped device"
+                .to_owned(),
+        )));
+    }
+    match context.too_few(striped.tally.ios).or_else(|| tally_lengths_unknown(&striped.tally)) {
+        Some(unknown) => Err(Box::new(unknown)),
+        None => Ok(striped),
+    }
+}
+
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    let Some(striped) = &context.analysis.what_if.striped else { return vec![Outcome::NotAsked] };
-    let striped = match striped {
+    let striped = match stripe(context) {
         Ok(striped) => striped,
-        Err(why) => return vec![Outcome::Unknown(why.to_string())],
+        Err(instead) => return vec![*instead],
     };
     let tally = &striped.tally;
-    if let Some(unknown) = too_few(tally.known_length()) {
-        return vec![unknown];
-    }
     let share = Share::new(tally.split, tally.known_length());
-    let Some(severity) = severity_of(share) else { return vec![Outcome::Silent] };
+    let Some(severity) = severity_of(share) else { return vec![context.none_found(share)] };
     let summary = format!(
         "{} I/O touch more chunks of {} than their length needs; random starts would give {}",
         of(share),
@@ -44,9 +63,12 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         finding =
             finding.explained("more than chance gives: the I/O lie off the chunks, look at their offset");
     }
-    finding = finding.explained(format!(
-        "{} I/O touch more than one chunk for any reason, most of them because of their length if that is longer than a chunk",
-        plumb_geometry::group_digits(tally.crossing)
-    ));
+    let longer = tally.crossing.saturating_sub(tally.split);
+    if longer > 0 {
+        finding = finding.explained(format!(
+            "{} more touch several chunks because they are longer than one: that is the chunk's size, not their place",
+            group_digits(longer)
+        ));
+    }
     vec![Outcome::Found(finding)]
 }

@@ -51,28 +51,23 @@ struct RawRecord<'line> {
     failed: bool,
 }
 
-const ACTIONS: [(&str, Action); 20] = [
+const ACTIONS: [(&str, Action); 7] = [
     ("Q", Action::Queue),
-    ("M", Action::Other),
     ("F", Action::FrontMerge),
-    ("G", Action::Other),
-    ("S", Action::Other),
     ("R", Action::Requeue),
     ("D", Action::Issue),
     ("C", Action::Complete),
-    ("P", Action::Other),
-    ("U", Action::Other),
-    ("UT", Action::Other),
     ("I", Action::Insert),
-    ("X", Action::Other),
-    ("B", Action::Other),
     ("A", Action::Remap),
-    ("m", Action::Other),
-    ("ZP", Action::Other),
-    ("ZU", Action::Other),
-    ("DRV", Action::Other),
-    ("ABORT", Action::Other),
 ];
+
+/// Letters that are only counted.
+const OTHERS: [&str; 13] = ["M", "G", "S", "P", "U", "UT", "X", "B", "m", "ZP", "ZU", "DRV", "ABORT"];
+
+fn action_of(word: &[u8]) -> Option<(&'static str, Action)> {
+    let others = OTHERS.into_iter().map(|letter| (letter, Action::Other));
+    ACTIONS.into_iter().chain(others).find(|(letter, _)| letter.as_bytes() == word)
+}
 
 /// Seconds and nanoseconds as blkparse prints them, with the wrap of early events undone.
 fn parse_time(text: &[u8]) -> Option<i64> {
@@ -111,9 +106,7 @@ fn parse(line: &[u8]) -> Result<Line<'_>, LineError> {
         return Err(LineError::new(word, "a process id"));
     }
     let word = next("an action letter")?;
-    let Some(&(letter, action)) = ACTIONS.iter().find(|(letter, _)| letter.as_bytes() == word) else {
-        return Err(LineError::new(word, "an action letter of blkparse"));
-    };
+    let (letter, action) = action_of(word).ok_or(LineError::new(word, "an action letter of blkparse"))?;
     let mut record = RawRecord {
         device,
         action,
@@ -233,10 +226,15 @@ impl LineFormat for Blkparse {
         if is_around(line) {
             return Ok(());
         }
-        let line = parse(line)?;
-        sink.info.tally(line.letter);
+        let text = line;
+        let line = parse(text)?;
         let raw = &line.record;
-        let len_bytes = raw.sectors.saturating_mul(512);
+        let end = raw.sector.checked_add(raw.sectors).and_then(|end| end.checked_mul(512));
+        if raw.sectors > 0 && end.is_none() {
+            return Err(LineError::new(text, "a sector and a count below 2^55"));
+        }
+        sink.info.tally(line.letter);
+        let len_bytes = raw.sectors * 512;
         let (op, flags) = parse_rwbs(raw.rwbs, len_bytes);
         let record = Record {
             action: raw.action,

@@ -53,7 +53,8 @@ pub fn open(
         None => guarded(|| layers_of_rows(&file, &metadata, leaves[At::Layer as usize])).map_err(library)?,
     };
     let takes = layers_taken(options.layer, &info)?;
-    let opened = Opened { file, metadata, leaves, columns: options.columns, takes };
+    let progress = options.progress.clone();
+    let opened = Opened { file, metadata, leaves, columns: options.columns, takes, progress };
     let reader = ParquetReader::new(opened, names, info);
     Ok(if said.in_order { Box::new(reader) } else { Box::new(Ordered::new(Box::new(reader))) })
 }

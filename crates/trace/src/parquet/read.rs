@@ -21,6 +21,7 @@ use crate::parquet::columns::Decoder;
 use crate::parquet::pread::PartFile;
 use crate::parquet::schema::{At, COLUMNS};
 use crate::parquet::statistics::{Source, source_by_statistics};
+use crate::progress::Progress;
 use crate::reader::{Columns, Fill, Reader};
 use crate::source::SourceInfo;
 
@@ -36,6 +37,8 @@ pub(super) struct Opened {
     pub columns: Columns,
     /// Which layers are wanted.
     pub takes: [bool; Layer::ALL.len()],
+    /// Who wants to know how far the reading has come.
+    pub progress: Option<Arc<Progress>>,
 }
 
 /// Reads Parquet traces.
@@ -89,6 +92,9 @@ impl ParquetReader {
         while let Some(chunks) = self.opened.metadata.metadata().row_groups().get(self.next_group) {
             let index = self.next_group;
             self.next_group += 1;
+            if let Some(progress) = &self.opened.progress {
+                progress.advance(u64::try_from(chunks.compressed_size()).unwrap_or(0));
+            }
             let rows = u64::try_from(chunks.num_rows()).unwrap_or(0);
             let (sources, mask) = self.plan(index);
             let unwanted = match &sources[At::Layer as usize] {

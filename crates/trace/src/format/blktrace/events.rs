@@ -179,20 +179,17 @@ impl Interpreter {
     pub fn end(&self, info: &mut SourceInfo) {
         let mut say = |count: u64, what: &str| {
             if count > 0 {
-                info.note(format!("{count} {what}"));
+                info.note(format!("{what}: {count}"));
             }
         };
-        say(self.of_other_cpu, "records name another CPU than their file does");
+        say(self.of_other_cpu, "records that name another CPU than their file does");
         say(
             self.back_in_time,
-            "records are earlier than the one before; if this is a live stream of blktrace, merge it with `blkparse -d` first",
+            "records earlier than the one before (merge a live stream of blktrace with `blkparse -d` first)",
         );
-        say(self.sequences.back, "sequence numbers go back, as if recordings had been joined");
-        say(
-            self.passthrough,
-            "records are of commands that applications sent themselves; they are no I/O here",
-        );
-        say(self.by_action[0], "records are of an unknown action");
+        say(self.sequences.back, "times that sequence numbers go back, as if recordings had been joined");
+        say(self.passthrough, "commands that applications sent themselves, which are no I/O here");
+        say(self.by_action[0], "records of an unknown action");
     }
 }
 

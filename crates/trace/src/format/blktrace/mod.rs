@@ -62,5 +62,5 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
 /// When one cannot be opened, is no blktrace, or is of another layout than the others.
 pub fn records(files: &[std::path::PathBuf]) -> Result<Records, Error> {
     let path = files.first().map(|file| file.display().to_string()).unwrap_or_default();
-    Ok(Records::new(set::open(&path, files)?.streams))
+    Ok(Records::new(set::open(&path, files, None)?.streams))
 }

@@ -30,7 +30,7 @@ struct BlktraceReader {
 /// When one cannot be opened, is no blktrace, or when the layer asked for is not there.
 pub fn open_files(path: &Path, files: &[PathBuf], options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
     let path = path.display().to_string();
-    let opened = set::open(&path, files)?;
+    let opened = set::open(&path, files, options.progress.as_ref())?;
     open(path, opened, options)
 }
 

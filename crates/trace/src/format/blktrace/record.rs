@@ -1,6 +1,6 @@
 //! One record of blktrace: what its bits mean. How it lies in the file is said in [`super::shape`].
 
-use super::shape::Shape;
+use super::shape::{CPUS_MAX, Shape};
 use crate::blk::Action;
 use crate::op::{Op, flags};
 
@@ -34,6 +34,9 @@ const IO_DATA_MAX: u16 = 24;
 
 /// Notes (at most 128 bytes of text), commands of applications and data of drivers are far below this.
 const DATA_MAX: u16 = 4096;
+
+/// From here even the longest I/O ends before 2^64 bytes.
+const SECTOR_MAX: u64 = (u64::MAX - u32::MAX as u64) / 512;
 
 /// A record as it stands in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,12 +111,15 @@ impl RawRecord {
         self.categories() & category::PASSTHROUGH != 0
     }
 
-    /// Whether the data may be as long as the record says: one that is damaged there could hide those after it.
+    /// Whether the numbers can be those of a record: a damaged length of data could hide the records after it.
     #[inline]
-    pub(super) const fn data_fits(&self) -> bool {
+    pub(super) const fn is_plausible(&self) -> bool {
         let known = matches!(self.action & 0xff, 1..=16 | 18 | 19);
         let bounded = known && self.note().is_none() && !self.is_passthrough();
-        self.data_bytes <= if bounded { IO_DATA_MAX } else { DATA_MAX }
+        let data_fits = self.data_bytes <= if bounded { IO_DATA_MAX } else { DATA_MAX };
+        // A flush may have any sector, all others end before 2^64 bytes.
+        let place_fits = !bounded || self.len_bytes == 0 || self.sector <= SECTOR_MAX;
+        self.time_ns >= 0 && self.cpu < CPUS_MAX && data_fits && place_fits
     }
 
     /// What happened, as far as I/O are made of it.

@@ -1,11 +1,13 @@
 //! Sequence numbers: each CPU counts its records, so that a gap tells how many are missing.
 //!
-//! Notes are not counted. A number that jumps ahead and is followed by the one expected before was damaged
+//! Notes are not counted. The kernel counts by device, too; recorders that write several devices under one
+//! count are understood as well. A number that jumps ahead and is followed by the one expected before was damaged
 //! itself; it loses nothing.
 
 use rustc_hash::FxHashMap;
 
 use super::record::RawRecord;
+use super::shape::CPUS_MAX;
 
 /// Follows the sequence numbers of each device and CPU.
 #[derive(Default)]
@@ -13,6 +15,8 @@ pub struct Sequences {
     index: FxHashMap<(u32, u32), usize>,
     states: Vec<Sequence>,
     recent: Option<((u32, u32), usize)>,
+    /// Last number by CPU, of whatever device.
+    of_cpu: Vec<u32>,
     /// Records that are missing.
     pub lost: u64,
     /// How often the numbers went back.
@@ -37,9 +41,11 @@ impl Sequences {
             Some((recent, index)) if recent == key => index,
             _ => self.find(key, record.sequence),
         };
-        let state = &mut self.states[index];
-        let before = std::mem::replace(&mut state.last, record.sequence);
-        if record.sequence == before.wrapping_add(1) {
+        let expected = record.sequence.wrapping_sub(1);
+        let before = std::mem::replace(&mut self.states[index].last, record.sequence);
+        let of_cpu = self.of_cpu.get_mut(record.cpu as usize);
+        let before_of_cpu = of_cpu.map(|last| std::mem::replace(last, record.sequence));
+        if expected == before || before_of_cpu == Some(expected) {
             return false;
         }
         self.jumped(index, before, record.sequence)
@@ -52,6 +58,10 @@ impl Sequences {
             states.len() - 1
         });
         self.recent = Some((key, index));
+        let cpus = key.1 as usize + 1;
+        if self.of_cpu.len() < cpus && cpus <= CPUS_MAX as usize {
+            self.of_cpu.resize(cpus, 0);
+        }
         index
     }
 
@@ -108,5 +118,10 @@ mod tests {
             sequences.step(&RawRecord { device, cpu, sequence, ..RawRecord::default() });
         }
         assert_eq!(sequences.lost, 1);
+        let mut one_count = Sequences::default();
+        for (device, sequence) in [(1, 1), (2, 2), (1, 3), (1, 4), (2, 5), (2, 8)] {
+            one_count.step(&RawRecord { device, sequence, ..RawRecord::default() });
+        }
+        assert_eq!(one_count.lost, 2);
     }
 }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::shape::Shape;
 use super::stream::Stream;
 use crate::error::Error;
+use crate::progress::Progress;
 
 /// The recording to which a file of one CPU belongs, as `DIR/NAME`, and the CPU.
 #[must_use]
@@ -58,7 +60,7 @@ pub struct Opened {
 ///
 /// # Errors
 /// When one cannot be opened, is no blktrace, or is of another layout than the others.
-pub fn open(path: &str, files: &[PathBuf]) -> Result<Opened, Error> {
+pub fn open(path: &str, files: &[PathBuf], progress: Option<&Arc<Progress>>) -> Result<Opened, Error> {
     let mut streams: Vec<Stream> = Vec::new();
     let mut named = BTreeSet::new();
     for file in files {
@@ -66,7 +68,7 @@ pub fn open(path: &str, files: &[PathBuf]) -> Result<Opened, Error> {
         named.extend(cpu);
         let label = if files.len() > 1 { file_label(file) } else { String::new() };
         // An empty file is a CPU that did no I/O, and is as good as any other.
-        streams.extend(Stream::open(file, label, cpu)?);
+        streams.extend(Stream::open(file, label, cpu, progress)?);
     }
     let Some(shape) = streams.first().map(Stream::shape) else {
         return Err(Error::Empty { path: path.to_owned() });

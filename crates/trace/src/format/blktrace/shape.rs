@@ -23,7 +23,7 @@
 use super::record::RawRecord;
 
 /// No kernel runs on more CPUs; a larger number is damage.
-const CPUS_MAX: u32 = 1 << 16;
+pub(super) const CPUS_MAX: u32 = 1 << 16;
 
 /// Layout of the records: one file has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl Shape {
         } else {
             self.decode_8(bytes.first_chunk()?)
         };
-        (record.time_ns >= 0 && record.cpu < CPUS_MAX && record.data_fits()).then_some(record)
+        record.is_plausible().then_some(record)
     }
 
     #[inline]

@@ -5,6 +5,7 @@
 //! of its data that is damaged.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use memchr::memmem;
 
@@ -12,6 +13,7 @@ use super::record::RawRecord;
 use super::shape::Shape;
 use crate::error::{Damage, Error, Place, shown};
 use crate::input::Input;
+use crate::progress::Progress;
 use crate::source::DAMAGES_KEPT;
 
 /// How far is looked at once for the next record: beyond the longest record and its successor's magic.
@@ -72,8 +74,13 @@ impl Stream {
     ///
     /// # Errors
     /// When it cannot be opened or is no blktrace.
-    pub fn open(path: &Path, label: String, cpu: Option<u32>) -> Result<Option<Stream>, Error> {
-        match Input::open(path) {
+    pub fn open(
+        path: &Path,
+        label: String,
+        cpu: Option<u32>,
+        progress: Option<&Arc<Progress>>,
+    ) -> Result<Option<Stream>, Error> {
+        match Input::open_watched(path, progress) {
             Ok(input) => Stream::new(input, label, cpu).map(Some),
             Err(Error::Empty { .. }) if cpu.is_some() => Ok(None),
             Err(error) => Err(error),

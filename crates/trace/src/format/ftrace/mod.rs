@@ -154,12 +154,13 @@ impl Ftrace {
 
     fn io(&mut self, action: Action, head: &Line<'_>, sink: &mut Sink) -> Result<(), LineError> {
         let place = place_of(action, head.rest)?;
-        let len_bytes = place.sectors.checked_mul(512);
         let (op, flags) = parse_rwbs(place.rwbs, place.sectors);
-        let in_range = op == Op::Flush || place.sectors == 0 || place.sector.checked_mul(512).is_some();
-        let Some(len_bytes) = len_bytes.filter(|_| in_range) else {
+        let end = place.sector.checked_add(place.sectors).and_then(|end| end.checked_mul(512));
+        // The sector of a flush means nothing, and is often the largest number.
+        if place.sectors > 0 && end.is_none() {
             return Err(LineError::new(head.rest, "a sector and a count below 2^55"));
-        };
+        }
+        let len_bytes = place.sectors * 512;
         if !place.command.is_empty() || op == Op::Other && len_bytes == 0 {
             // A command that an application wrote itself: its place and length are not those of data.
             sink.info.tally("passthrough");

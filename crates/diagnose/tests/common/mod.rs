@@ -1,0 +1,170 @@
+//! From synthetic I/O to what the rules say of them, by the same way that traces take.
+
+#![allow(dead_code, reason = "each test file uses its part of it")]
+
+use std::sync::Arc;
+
+use plumb_diagnose::{Analysis, Diagnosis, Finding, Questions, analyze, diagnose};
+use plumb_geometry::{Bytes, Grid, GridKind};
+use plumb_profile::{Collector, Profile, Settings};
+use plumb_testkit::event::{SynthEvent, SynthOp};
+use plumb_trace::{Batch, Event, Layer, Names, Op, SourceInfo};
+
+/// An I/O by hand: operation, start and length in sectors.
+#[derive(Clone, Copy, Debug)]
+pub struct Io(pub Op, pub u64, pub u64);
+
+/// One device's I/O on their way to the rules.
+pub struct Bench {
+    pub layer: Layer,
+    /// Partitions that the source reveals: (name, first sector).
+    pub partitions: Vec<(&'static str, u64)>,
+    pub info: SourceInfo,
+    pub questions: Questions,
+}
+
+impl Default for Bench {
+    fn default() -> Bench {
+        Bench {
+            layer: Layer::Request,
+            partitions: Vec::new(),
+            info: SourceInfo::default(),
+            questions: Questions::default(),
+        }
+    }
+}
+
+/// What came out.
+pub struct Judged {
+    pub profile: Profile,
+    pub analysis: Analysis,
+    pub diagnosis: Diagnosis,
+}
+
+impl Bench {
+    pub fn grid(text: &str) -> Bench {
+        let grids = vec![plumb_geometry::parse_grid(text).expect("a grid")];
+        Bench { questions: Questions { grids, ..Questions::default() }, ..Bench::default() }
+    }
+
+    pub fn chunk(bytes: u64, members: Option<u32>) -> Bench {
+        let chunk = Some(Grid::boundary(Bytes(bytes)).expect("a grid"));
+        Bench { questions: Questions { chunk, members, ..Questions::default() }, ..Bench::default() }
+    }
+
+    pub fn record(bytes: u64) -> Bench {
+        let record = Some(Grid::new(Bytes(bytes), Bytes(0), GridKind::Unit).expect("a grid"));
+        let questions = Questions { record, ..Questions::default() };
+        Bench { layer: Layer::Vfs, questions, ..Bench::default() }
+    }
+
+    fn names(&self) -> Arc<Names> {
+        let mut names = Names::default();
+        let device = names.device("8,0");
+        names.device_mut(device).expect("just made").partitions =
+            self.partitions.iter().map(|(name, first)| ((*name).to_owned(), first * 512)).collect();
+        Arc::new(names)
+    }
+
+    pub fn judge_events(&self, events: impl Iterator<Item = Event>) -> Judged {
+        let settings = Settings { modulus_bytes: self.questions.modulus_bytes() };
+        let mut collector = Collector::new(&settings).expect("a modulus for these questions");
+        let mut batch = Batch { names: self.names(), ..Batch::default() };
+        for event in events {
+            batch.push(&event);
+            if batch.len() == 4096 {
+                collector.fold(&batch);
+                batch.clear();
+            }
+        }
+        collector.fold(&batch);
+        let set = collector.finish(&self.info);
+        let profile = set
+            .iter()
+            .next()
+            .cloned()
+            .unwrap_or_else(|| Profile::new("8,0", self.layer, plumb_profile::table::Table::default()));
+        self.judge(profile)
+    }
+
+    pub fn judge(&self, profile: Profile) -> Judged {
+        let analysis = analyze(&profile, None, &self.questions);
+        let diagnosis = diagnose(&profile, &analysis, &self.questions);
+        Judged { profile, analysis, diagnosis }
+    }
+
+    pub fn judge_synthetic(&self, events: impl Iterator<Item = SynthEvent>) -> Judged {
+        self.judge_events(events.map(|event| {
+            let op = match event.op {
+                SynthOp::Read => Op::Read,
+                SynthOp::Write => Op::Write,
+                SynthOp::Discard => Op::Discard,
+                SynthOp::Flush => Op::Flush,
+            };
+            let (start, len) = (event.start_bytes, event.len_bytes);
+            let mut to = Event::new(event.time_ns, 0, self.layer, op, start, len);
+            to.device_ns = event.device_ns;
+            to
+        }))
+    }
+
+    pub fn judge_ios(&self, ios: impl IntoIterator<Item = Io>) -> Judged {
+        self.judge_events(ios.into_iter().enumerate().map(|(at, Io(op, start, sectors))| {
+            Event::new(at as i64 * 1_000_000, 0, self.layer, op, start * 512, sectors * 512)
+        }))
+    }
+}
+
+impl Judged {
+    pub fn findings<'a>(&'a self, rule: &str) -> impl Iterator<Item = &'a Finding> + use<'a> {
+        let rule = rule.to_owned();
+        self.diagnosis.findings.iter().filter(move |finding| finding.id() == rule)
+    }
+
+    /// The one finding of a rule.
+    pub fn finding(&self, rule: &str) -> &Finding {
+        let mut found = self.findings(rule);
+        let first =
+            found.next().unwrap_or_else(|| panic!("{rule} did not fire: {:?}", self.diagnosis.unknown));
+        assert!(found.next().is_none(), "{rule} fired twice");
+        first
+    }
+
+    pub fn is_silent(&self, rule: &str) -> bool {
+        self.diagnosis.silent.contains(&rule) && self.findings(rule).next().is_none()
+    }
+
+    /// Why a rule cannot tell.
+    pub fn unknown(&self, rule: &str) -> String {
+        assert!(self.findings(rule).next().is_none(), "{rule} fired");
+        let unknown = self.diagnosis.unknown.iter().find(|unjudged| unjudged.rule == rule);
+        unknown.unwrap_or_else(|| panic!("{rule} has no doubt")).why.clone()
+    }
+}
+
+/// A number of a finding's evidence.
+pub fn evidence(finding: &Finding, name: &str) -> f64 {
+    let found = finding.evidence().iter().find(|evidence| evidence.name == name);
+    found.unwrap_or_else(|| panic!("no {name} in {:?}", finding.evidence())).value
+}
+
+/// All sentences of a finding.
+pub fn words(finding: &Finding) -> String {
+    format!("{}\n{}", finding.summary(), finding.explanation().join("\n"))
+}
+
+/// Numbers that look random and are the same each time: xorshift64*.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
+    }
+
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+}

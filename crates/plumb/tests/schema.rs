@@ -1,0 +1,224 @@
+//! `--json` prints what `docs/schema/` promises.
+//!
+//! A validator for the part of JSON Schema that our schemas use: a library for all of it would bring more crates
+//! than the program has. A keyword that is not known here fails, so that nothing goes unchecked.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Map, Value};
+
+/// Keywords that say nothing about a value.
+const WORDS: [&str; 5] = ["$schema", "$id", "$defs", "title", "description"];
+
+struct Schema {
+    root: Value,
+}
+
+impl Schema {
+    fn of(command: &str) -> Schema {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schema/{command}.json"));
+        let text = std::fs::read_to_string(path).expect("a readable schema");
+        Schema { root: serde_json::from_str(&text).expect("a schema in JSON") }
+    }
+
+    /// Everything in `document` that the schema does not allow.
+    fn faults(&self, document: &Value) -> Vec<String> {
+        let mut faults = Vec::new();
+        self.check(&self.root, document, "", &mut faults);
+        faults
+    }
+
+    fn check(&self, schema: &Value, value: &Value, at: &str, faults: &mut Vec<String>) {
+        let schema = match schema {
+            Value::Bool(true) => return,
+            Value::Bool(false) => return faults.push(format!("{at}: nothing is allowed here")),
+            schema => schema.as_object().expect("a schema is an object or a truth value"),
+        };
+        for (keyword, wanted) in schema {
+            let fits = match keyword.as_str() {
+                "type" => one_or_many(wanted).any(|name| has_type(value, name)),
+                "enum" => list(wanted).contains(value),
+                "const" => wanted == value,
+                "minimum" => value.as_f64().is_none_or(|number| number >= wanted.as_f64().expect("a number")),
+                "minItems" => value.as_array().is_none_or(|items| items.len() >= size(wanted)),
+                "maxItems" => value.as_array().is_none_or(|items| items.len() <= size(wanted)),
+                "$ref" => {
+                    self.check(self.definition(wanted), value, at, faults);
+                    true
+                }
+                "anyOf" => list(wanted).iter().any(|one| {
+                    let mut its = Vec::new();
+                    self.check(one, value, at, &mut its);
+                    its.is_empty()
+                }),
+                "required" => {
+                    let lacks = |name: &&Value| value.get(name.as_str().expect("a name")).is_none();
+                    let missing = list(wanted).iter().filter(lacks).filter(|_| value.is_object());
+                    faults.extend(missing.map(|name| format!("{at}: {name} is required and missing")));
+                    true
+                }
+                "properties" | "additionalProperties" | "items" | "prefixItems" => true,
+                word if WORDS.contains(&word) => true,
+                other => panic!("the schema uses `{other}`, which this test does not know: teach it"),
+            };
+            if !fits {
+                let shown: String = value.to_string().chars().take(80).collect();
+                faults.push(format!("{at}: {shown} is against {keyword} {wanted}"));
+            }
+        }
+        self.check_members(schema, value, at, faults);
+    }
+
+    /// Members of objects and elements of arrays.
+    fn check_members(&self, schema: &Map<String, Value>, value: &Value, at: &str, faults: &mut Vec<String>) {
+        if let Some(members) = value.as_object() {
+            let named = schema.get("properties").and_then(Value::as_object);
+            for (name, member) in members {
+                let rule = named.and_then(|named| named.get(name)).or(schema.get("additionalProperties"));
+                if let Some(rule) = rule {
+                    self.check(rule, member, &format!("{at}/{name}"), faults);
+                }
+            }
+        }
+        if let Some(items) = value.as_array() {
+            let first = schema.get("prefixItems").map(list).unwrap_or_default();
+            for (number, item) in items.iter().enumerate() {
+                if let Some(rule) = first.get(number).or(schema.get("items")) {
+                    self.check(rule, item, &format!("{at}/{number}"), faults);
+                }
+            }
+        }
+    }
+
+    fn definition(&self, reference: &Value) -> &Value {
+        let pointer = reference.as_str().and_then(|text| text.strip_prefix('#')).expect("a local reference");
+        self.root.pointer(pointer).unwrap_or_else(|| panic!("the schema lacks {pointer}"))
+    }
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().expect("a list")
+}
+
+fn size(value: &Value) -> usize {
+    value.as_u64().expect("a number of items") as usize
+}
+
+fn one_or_many(value: &Value) -> impl Iterator<Item = &str> {
+    let many = value.as_array().map(Vec::as_slice).unwrap_or(std::slice::from_ref(value));
+    many.iter().map(|name| name.as_str().expect("name of a type"))
+}
+
+fn has_type(value: &Value, name: &str) -> bool {
+    match name {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        "number" => value.is_number(),
+        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        other => panic!("the schema names a type {other}"),
+    }
+}
+
+/// The document that `plumb analyze --json` prints.
+fn analyze(file: &Path, flags: &str) -> Value {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    command.arg("analyze").arg(file).arg("--json").args(flags.split_whitespace());
+    let done = command.output().expect("plumb runs");
+    serde_json::from_slice(&done.stdout).unwrap_or_else(|error| {
+        let said = String::from_utf8_lossy(&done.stderr);
+        panic!("{} {flags}: no JSON document: {error}; it said: {said}", file.display())
+    })
+}
+
+fn check(schema: &Schema, file: &Path, flags: &str) {
+    let faults = schema.faults(&analyze(file, flags));
+    assert!(faults.is_empty(), "{} {flags}:\n{}", file.display(), faults.join("\n"));
+}
+
+/// Flags that bring every part of the document about.
+const QUESTIONS: [&str; 6] = [
+    "",
+    "--grid 8k --grid 4k@1024 --shift +2s",
+    "--chunk 64k --members 4",
+    "--chunk 48k --members 7 --record 8k",
+    "--grid 3000",
+    "--op flush --range 0-1g",
+];
+
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces").join(name)
+}
+
+#[test]
+fn output_of_analyze_is_as_promised() {
+    let schema = Schema::of("analyze");
+    for flags in QUESTIONS {
+        check(&schema, &example("guest-blktrace"), flags);
+    }
+    check(&schema, &example("guest-blktrace/blkparse.txt.gz"), "--layer bio --until 1s");
+}
+
+#[test]
+fn output_for_real_traces_is_as_promised() {
+    plumb_testkit::require!(RealTraces);
+    let traces = plumb_testkit::require::real_traces().expect("checked above");
+    let schema = Schema::of("analyze");
+    for (file, flags) in [
+        ("vscsi/cloudPhysicsIO.vscsi", "--shift +1s"),
+        ("fio-iolog/local_v3.iolog", "--record 128k"),
+        ("blkparse/leveldb_blk_data.txt", "--chunk 64k --members 4"),
+        ("bcc/biosnoop_example.txt", ""),
+        ("vscsiStats/algonquin.csv", ""),
+        ("etw/wpaexporter-head.csv", ""),
+        ("blktrace", ""),
+    ] {
+        check(&schema, &traces.join(file), flags);
+    }
+}
+
+#[test]
+fn the_schema_names_the_rules() {
+    let schema = Schema::of("analyze");
+    let named = list(&schema.root["$defs"]["finding"]["properties"]["id"]["enum"]);
+    let rules: Vec<&str> = plumb_diagnose::RULES.iter().map(|rule| rule.id).collect();
+    assert_eq!(named, rules);
+}
+
+type Change<'a> = &'a dyn Fn(&mut Value);
+
+#[test]
+fn what_is_not_promised_is_noticed() {
+    let schema = Schema::of("analyze");
+    let good = analyze(&example("guest-blktrace"), "");
+    let bent = |change: Change<'_>| {
+        let mut document = good.clone();
+        change(&mut document);
+        schema.faults(&document).join("\n")
+    };
+    assert_eq!(bent(&|_| {}), "");
+    let checks: [(Change<'_>, &str); 6] = [
+        (&|document| document["more"] = 1.into(), "/more: nothing is allowed here"),
+        (
+            &|document| drop(document.as_object_mut().map(|all| all.remove("inputs"))),
+            "\"inputs\" is required",
+        ),
+        (
+            &|document| document["inputs"][0]["records"] = (-1).into(),
+            "/inputs/0/records: -1 is against minimum 0",
+        ),
+        (
+            &|document| document["findings"][0]["severity"] = "bad".into(),
+            "/findings/0/severity: \"bad\" is against enum",
+        ),
+        (&|document| document["result"]["profiles"][0]["ios"] = Value::Null, "against type \"integer\""),
+        (&|document| document["findings"][0]["evidence"] = Value::Array(vec![]), "against minItems 1"),
+    ];
+    for (change, words) in checks {
+        let faults = bent(change);
+        assert!(faults.contains(words), "expected {words:?}, found {faults:?}");
+    }
+}

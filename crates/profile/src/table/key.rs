@@ -1,0 +1,106 @@
+//! What the I/O of one row have in common, in one word.
+
+use serde::{Deserialize, Serialize};
+
+use plumb_trace::Op;
+
+/// The field of a length in a key.
+const LENGTH_FIELD: u64 = (1 << 35) - 1;
+
+/// Longest length that is kept exactly: as many bytes as the field of a key holds, whatever the unit, so that the
+/// step of a table does not hang on when it went over to bytes.
+const LENGTH_BYTES_MAX: u64 = LENGTH_FIELD;
+
+/// A row's key in one word, in the order in which rows are written: operation, stream bit, mark, residue, length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Key(pub(super) u64);
+
+impl Key {
+    /// Residue and length in units of 2^`unit_shift` bytes.
+    #[inline]
+    pub(super) fn new(op: Op, continues: bool, residue: u64, length: u64, unit_shift: u32) -> Key {
+        debug_assert!(residue < 1 << 24, "a residue is below the largest modulus");
+        let rounded = length > LENGTH_BYTES_MAX >> unit_shift;
+        let length = if rounded { exponent(length) } else { length };
+        Key((op as u64) << 61
+            | u64::from(continues) << 60
+            | u64::from(rounded) << 59
+            | residue << 35
+            | length)
+    }
+
+    /// What the I/O do.
+    #[must_use]
+    pub fn op(self) -> Op {
+        Op::from_code((self.0 >> 61) as u8).unwrap_or(Op::Other)
+    }
+
+    /// Whether they continue a stream.
+    #[must_use]
+    pub fn continues(self) -> bool {
+        self.0 >> 60 & 1 == 1
+    }
+
+    /// Whether the length was rounded up to a power of two.
+    #[must_use]
+    pub fn is_rounded(self) -> bool {
+        self.0 >> 59 & 1 == 1
+    }
+
+    /// Start modulo M, in units.
+    #[must_use]
+    pub fn residue(self) -> u64 {
+        self.0 >> 35 & 0xff_ffff
+    }
+
+    /// Length in units; when rounded, the power of two at or above it.
+    #[must_use]
+    pub fn length(self) -> u64 {
+        let field = self.0 & LENGTH_FIELD;
+        if self.is_rounded() { 1u64.checked_shl(field as u32).unwrap_or(u64::MAX) } else { field }
+    }
+
+    /// The least length that it may stand for, in units: a power of two is not rounded to another one.
+    #[must_use]
+    pub fn length_min(self) -> u64 {
+        let field = self.0 & LENGTH_FIELD;
+        if self.is_rounded() { (1u64 << (field.clamp(1, 63) - 1)).saturating_add(1) } else { field }
+    }
+
+    pub(super) fn is_valid(self, modulus: u64, unit_shift: u32, lengths_rounded: bool) -> bool {
+        let field = self.0 & LENGTH_FIELD;
+        let length_fits = if self.is_rounded() {
+            (1..64).contains(&field)
+        } else {
+            field <= LENGTH_BYTES_MAX >> unit_shift
+                && (!lengths_rounded || field == 0 || field.is_power_of_two())
+        };
+        self.0 >> 61 < 6 && self.residue() < modulus && length_fits
+    }
+
+    pub(super) fn with_rounded_length(self) -> Key {
+        let length = self.length();
+        if self.is_rounded() || length == 0 || length.is_power_of_two() {
+            return self;
+        }
+        Key(self.0 & !LENGTH_FIELD | 1 << 59 | exponent(length))
+    }
+
+    pub(super) fn with_modulus(self, modulus: u64) -> Key {
+        Key(self.0 & !(0xff_ffff << 35) | (self.residue() % modulus) << 35)
+    }
+
+    /// The same I/O counted in bytes instead of units of 2^`unit_shift` bytes.
+    pub(super) fn in_bytes(self, unit_shift: u32) -> Key {
+        let field = self.0 & LENGTH_FIELD;
+        let field =
+            if self.is_rounded() { (field + u64::from(unit_shift)).min(63) } else { field << unit_shift };
+        let same = self.0 & !(0xff_ffff << 35) & !LENGTH_FIELD;
+        Key(same | self.residue() << unit_shift << 35 | field)
+    }
+}
+
+/// Exponent of the power of two at or above `length`.
+fn exponent(length: u64) -> u64 {
+    u64::from(64 - (length.max(1) - 1).leading_zeros()).min(63)
+}

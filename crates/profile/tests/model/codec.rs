@@ -1,0 +1,202 @@
+//! The encoded form: what was written comes back; what is cut, changed or made up is refused or harmless.
+
+use std::collections::BTreeSet;
+
+use plumb_geometry::Grid;
+use plumb_profile::codec::{CodecError, MAGIC, Saved, VERSION, decode, encode};
+use plumb_profile::infer::infer;
+use plumb_profile::{Select, what_if};
+use plumb_testkit::Rng;
+use plumb_testkit::workload::Mixed;
+
+use crate::support::{Recording, Spread, random};
+
+/// Byte at which the compressed frame begins.
+const HEAD_BYTES: usize = 12;
+
+fn saved(recording: &Recording) -> Saved {
+    Saved {
+        profiles: recording.profiles(100),
+        sources: BTreeSet::from(["a.trace: 300 events".to_owned(), "b.trace".to_owned()]),
+        notes: BTreeSet::from(["lost: 3".to_owned()]),
+    }
+}
+
+fn small() -> Saved {
+    saved(&random(Spread { events: 60, ..Spread::SMALL }, 4))
+}
+
+fn packed(body: &[u8]) -> Vec<u8> {
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    bytes.extend_from_slice(&[0, 0]);
+    bytes.extend_from_slice(&zstd::encode_all(body, 1).expect("room to pack"));
+    bytes
+}
+
+fn body_of(bytes: &[u8]) -> Vec<u8> {
+    zstd::decode_all(&bytes[HEAD_BYTES..]).expect("just packed")
+}
+
+/// Asks everything of profiles from a source that nobody vouches for: whatever they say, nothing may break.
+fn use_it_all(saved: &Saved) {
+    let mut twice = saved.clone();
+    twice.merge(saved);
+    for profile in twice.profiles.iter() {
+        let _ = (profile.ios(), profile.placed_ios(), profile.bytes(), profile.timed_ios());
+        let _ = (profile.top.most(5), profile.timeline.iter().count(), profile.ordered.runs());
+        let _ = profile.ordered.in_flight.depth_ns.log_linear_quantile(1, 2);
+        for places in std::iter::once(&profile.places).chain(profile.partitions.values()) {
+            let _ = infer(places);
+            let table = &places.table;
+            let _ = table.fit(&Grid::ASSUMED, Select::DATA).map(|tally| tally.known_length());
+            let _ = (table.latency_by_fit(&Grid::ASSUMED), table.lengths(Select::DATA));
+            let _ = what_if::striped(table, &Grid::ASSUMED, Some(4));
+        }
+    }
+    let bytes = encode(&twice).expect("room to encode");
+    assert!(bytes.starts_with(MAGIC));
+}
+
+#[test]
+fn what_was_written_comes_back_and_equal_profiles_give_equal_bytes() {
+    let mixed = Mixed { events: 60_000, devices: 2, ..Mixed::default() };
+    for saved in [Saved::default(), small(), saved(&Recording::of(mixed.iter()))] {
+        let bytes = encode(&saved).expect("room to encode");
+        let back = decode(&bytes).expect("just written");
+        assert_eq!(back, saved);
+        assert_eq!(encode(&back).expect("room to encode"), bytes);
+    }
+}
+
+#[test]
+fn a_head_must_be_ours() {
+    let bytes = encode(&small()).expect("room to encode");
+    assert!(matches!(decode(b""), Err(CodecError::Magic { .. })));
+    assert!(matches!(decode(b"PLUMBPRx\x01\0\0\0"), Err(CodecError::Magic { .. })));
+    for version in [0u16, 2, 256, u16::MAX] {
+        let mut other = bytes.clone();
+        other[8..10].copy_from_slice(&version.to_le_bytes());
+        assert!(matches!(decode(&other), Err(CodecError::Version { found }) if found == version));
+    }
+    for byte in [10, 11] {
+        let mut other = bytes.clone();
+        other[byte] = 1;
+        assert!(matches!(decode(&other), Err(CodecError::Contents { .. })));
+    }
+}
+
+#[test]
+fn cut_off_anywhere_it_is_refused() {
+    let bytes = encode(&small()).expect("room to encode");
+    for len in 0..bytes.len() {
+        assert!(decode(&bytes[..len]).is_err(), "cut after {len} of {} bytes", bytes.len());
+    }
+    let body = body_of(&bytes);
+    for len in 0..body.len() {
+        assert!(decode(&packed(&body[..len])).is_err(), "body cut after {len} of {} bytes", body.len());
+    }
+    let longer: Vec<u8> = body.iter().copied().chain([0]).collect();
+    assert!(decode(&packed(&longer)).is_err(), "something follows the profiles");
+    let twice: Vec<u8> = bytes.iter().chain(&bytes[HEAD_BYTES..]).copied().collect();
+    assert!(decode(&twice).is_err(), "a second frame follows the first");
+}
+
+#[test]
+fn a_changed_bit_is_found_or_harmless() {
+    let saved = small();
+    let bytes = encode(&saved).expect("room to encode");
+    for bit in 0..bytes.len() * 8 {
+        let mut other = bytes.clone();
+        other[bit / 8] ^= 1 << (bit % 8);
+        if let Ok(found) = decode(&other) {
+            assert_eq!(found, saved, "bit {bit}: the checksum must have noticed");
+        }
+    }
+}
+
+/// Behind the checksum: bodies that somebody made up.
+#[test]
+fn made_up_contents_do_no_harm() {
+    let body = body_of(&encode(&small()).expect("room to encode"));
+    let mut rng = Rng::announced("made_up_contents", 21);
+    let mut read = 0;
+    for at in 0..body.len() {
+        for byte in [0, 1, 0x7f, 0x80, 0xff, body[at] ^ 1 << rng.below(8), rng.next_u64() as u8] {
+            let mut other = body.clone();
+            other[at] = byte;
+            if let Ok(found) = decode(&packed(&other)) {
+                read += 1;
+                if read % 8 == 0 {
+                    use_it_all(&found);
+                }
+            }
+        }
+    }
+    assert!(read > 1_000, "{read} bodies could be read: too few to show anything");
+    // Several numbers as large as they go.
+    for _ in 0..2_000 {
+        let mut other = body.clone();
+        for _ in 0..rng.between(1, 4) {
+            let at = rng.below(other.len() as u64) as usize;
+            let one = at + 1;
+            other.splice(at..one, [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01]);
+        }
+        if let Ok(found) = decode(&packed(&other)) {
+            use_it_all(&found);
+        }
+    }
+}
+
+fn resident_peak_kib() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().trim_end_matches(" kB").parse().ok()
+}
+
+/// A few bytes that claim to be more: lengths that are not there, and lists longer than any profile has.
+#[test]
+fn claims_of_length_take_no_memory() {
+    const MIB: usize = 1 << 20;
+    let name = |len: usize| [&[1u8][..], &vec![b'x'; len]].concat();
+    let before = resident_peak_kib();
+    let mut bodies: Vec<Vec<u8>> = Vec::new();
+    for count in
+        [&[0xff, 0xff, 0xff, 0xff, 0x0f][..], &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]]
+    {
+        bodies.push(count.to_vec());
+        bodies.push([count, &vec![0; MIB]].concat());
+        bodies.push([count, &vec![1; MIB]].concat());
+        bodies.push([&[0][..], count, &name(100)].concat());
+    }
+    let body = body_of(&encode(&small()).expect("room to encode"));
+    let mut rng = Rng::new(3);
+    for _ in 0..500 {
+        // Any length in the body may become a huge one that a long run of small elements follows.
+        let at = rng.below(body.len() as u64) as usize;
+        let fill = rng.below(3) as u8;
+        bodies.push([&body[..at], &[0x80, 0x80, 0x80, 0x01], &vec![fill; MIB / 2], &body[at..]].concat());
+    }
+    for body in &bodies {
+        let _ = decode(&packed(body));
+    }
+    if let (Some(before), Some(after)) = (before, resident_peak_kib()) {
+        let bodies: usize = bodies.iter().map(Vec::len).sum();
+        let grown = (after - before) as usize * 1024;
+        assert!(grown < bodies + 64 * MIB, "{grown} bytes more in use at most");
+    }
+}
+
+/// A frame that wants a larger window than any that is written takes no memory for it.
+#[test]
+fn a_frame_with_a_huge_window_is_refused() {
+    use std::io::Write;
+    let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).expect("room to pack");
+    encoder.window_log(27).expect("a window");
+    let zeros = vec![0; 1 << 20];
+    (0..5).for_each(|_| encoder.write_all(&zeros).expect("room to pack"));
+    let mut bytes = packed(&[]);
+    bytes.truncate(HEAD_BYTES);
+    bytes.extend(encoder.finish().expect("room to pack"));
+    assert!(matches!(decode(&bytes), Err(CodecError::Unpack { .. })));
+}

@@ -1,0 +1,77 @@
+//! What offset the I/O have, by granularity, against chance, and the verdict on it.
+
+use plumb_diagnose::Analysis;
+use plumb_diagnose::analysis::PlaceAnalysis;
+use plumb_geometry::Bytes;
+use plumb_profile::infer::{Phase, Verdict};
+
+use super::markup::Markup;
+use super::page::{NONE, share_of, table};
+use crate::format;
+
+/// Draws the tables of all places.
+pub fn draw(m: &mut Markup, analysis: &Analysis) {
+    for place in &analysis.places {
+        match &place.name {
+            Some(name) if super::phases::is_whole(place, analysis) => {
+                m.leaf("p", &[("class", "dim")], &format!("The offsets of {name} are those of the device."));
+            }
+            _ if !place.inference.steps.is_empty() => one(m, place),
+            _ => {}
+        }
+    }
+}
+
+fn one(m: &mut Markup, place: &PlaceAnalysis) {
+    let inference = &place.inference;
+    let rows = inference.steps.iter().map(|step| {
+        vec![
+            step.granularity_bytes.to_string(),
+            position(step.offset_bytes),
+            share_of(step.heads, inference.heads),
+            share_of(step.ios, inference.ios),
+            share_of(step.chance_heads, inference.heads),
+            step.second_offset_bytes.map_or_else(|| NONE.to_owned(), position),
+            share_of(step.second_heads, inference.heads),
+        ]
+    });
+    let columns = [
+        "granularity",
+        "best offset",
+        "of stream heads",
+        "of all I/O",
+        "heads by chance",
+        "second best",
+        "of stream heads",
+    ];
+    let name = place
+        .name
+        .as_ref()
+        .map_or_else(|| "device".to_owned(), |name| format!("{name}, in the address space of the device"));
+    table(m, &format!("Offset of the I/O, {name}"), &columns, &rows.collect::<Vec<_>>());
+    m.leaf("p", &[], &verdict(&inference.verdict));
+}
+
+fn verdict(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::One { phase } => format!("One grid: {}.", words(phase)),
+        Verdict::Two { phases: [first, second] } => {
+            format!("Two grids: {}; and {}.", words(first), words(second))
+        }
+        Verdict::NoGrid => "Stream heads lie on no grid of 1 KiB or more.".to_owned(),
+        Verdict::NotEnoughData { why } => format!("Not enough data: {why}."),
+    }
+}
+
+fn words(phase: &Phase) -> String {
+    format!("{} at {}", phase.granularity_bytes, position(phase.offset_bytes))
+}
+
+/// `0`, or an offset in bytes and sectors.
+fn position(offset: Bytes) -> String {
+    match offset.to_sectors_exact() {
+        _ if offset.0 == 0 => "offset 0".to_owned(),
+        Some(sectors) => format!("{} ({sectors})", format::bytes(offset.0)),
+        None => format!("{} B", format::count(offset.0)),
+    }
+}
