@@ -59,3 +59,17 @@ fn residue_counts_that_cannot_be() {
     check("sda R 7 8 1\nsda W 7 8 18446744073709551615\nsda W 7 8 2\n", 2, 1);
     check("sda R 7 8 3 3 9\nsda R 7 8 1 1 340282366920938463463374607431768211455\n", 1, 1);
 }
+
+/// Counts of ready-made histograms overflowed in the same way.
+#[test]
+fn histogram_counts_that_cannot_be() {
+    let heading = "bitesize\n  value  ------------- Distribution ------------- count\n";
+    let check = |rows: &str, buckets: usize, damaged: u64| {
+        let all = read("quantize", format!("{heading}{rows}").as_bytes()).unwrap();
+        let [Fill::Distribution(histogram)] = &all.ready_made[..] else { panic!("one histogram of {rows}") };
+        assert_eq!((histogram.buckets.len(), all.info.counts.damaged), (buckets, damaged), "{rows}");
+    };
+    check("  512 |@@ 3\n 1024 |@ 281474976710656\n", 2, 0);
+    check("  512 |@@ 3\n 1024 |@ 281474976710657\n", 1, 1);
+    check("  512 |@@ 3\n 1024 |@ 18446744073709551615\n", 1, 1);
+}
