@@ -216,5 +216,6 @@ fn losses_of(info: &SourceInfo) -> Losses {
         unmatched_completions: info.counts.unmatched_completions,
         late_completions: info.counts.late_completions,
         out_of_order: info.counts.out_of_order,
+        missing_files: info.counts.missing_files,
     }
 }

@@ -54,6 +54,7 @@ struct CountsEntry {
     out_of_order: u64,
     damaged: u64,
     skipped_bytes: u64,
+    missing_files: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -130,6 +131,7 @@ fn counts_entry(counts: &Counts) -> CountsEntry {
         out_of_order: counts.out_of_order,
         damaged: counts.damaged,
         skipped_bytes: counts.skipped_bytes,
+        missing_files: counts.missing_files,
     }
 }
 
@@ -196,6 +198,7 @@ fn take_counts(entry: &CountsEntry, counts: &mut Counts) {
     counts.late_ns_max = entry.late_ns_max;
     counts.damaged = entry.damaged;
     counts.skipped_bytes = entry.skipped_bytes;
+    counts.missing_files = entry.missing_files;
 }
 
 fn take_device(entry: DeviceEntry, names: &mut Names) {
