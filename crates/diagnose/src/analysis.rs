@@ -186,6 +186,8 @@ pub struct Analysis {
     pub pieces: u64,
     /// Largest granularity about which the table can tell.
     pub modulus_bytes: u64,
+    /// Whether that is less than was asked for, for want of rows.
+    pub modulus_lowered: bool,
     /// Whether lengths had to be rounded, so that some are not known exactly.
     pub lengths_rounded: bool,
     /// By operation, those that occur.
@@ -244,6 +246,7 @@ pub fn analyze(profile: &Profile, part: Option<String>, questions: &Questions) -
         timed: profile.timed_ios(),
         pieces: profile.pieces,
         modulus_bytes: table.modulus_bytes(),
+        modulus_lowered: table.is_modulus_lowered(),
         lengths_rounded: table.are_lengths_rounded(),
         ops: Op::ALL.iter().filter_map(|&op| summary_of(profile, op)).collect(),
         places: places(profile, questions),

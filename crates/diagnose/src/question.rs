@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use plumb_geometry::{Bytes, Grid, lcm_checked};
+use plumb_geometry::{Bytes, Grid, SECTOR, lcm_checked};
 use plumb_profile::table::{MODULUS_BYTES, MODULUS_BYTES_MAX};
 
 /// Where a grid is from.
@@ -52,24 +52,29 @@ impl Questions {
         }
     }
 
-    /// The modulus that residue tables need to answer all of it: 1 MiB or a multiple. Questions that no table can
-    /// answer are left out; they answer *unknown*.
+    /// The modulus that residue tables need to answer all of it: a multiple of every grid asked about, and of as large a
+    /// power of two as fits into 1 MiB, since a larger table has more rows than it may have and would lose lengths
+    /// for starts that nobody asked about. Questions that no table can answer are left out; they answer *unknown*.
     #[must_use]
     pub fn modulus_bytes(&self) -> u64 {
         let chunk = self.chunk.map(|chunk| chunk.granularity());
         let stripe =
             chunk.zip(self.members).and_then(|(chunk, members)| chunk.checked_mul(u64::from(members)));
-        let wanted = self
-            .grids
+        let grids = self.grids();
+        let wanted = grids
             .iter()
-            .map(Grid::granularity)
+            .map(|(grid, _)| grid.granularity())
             .chain(chunk)
             .chain(stripe)
             .chain(self.record.map(|record| record.granularity()));
-        wanted.fold(MODULUS_BYTES, |modulus, Bytes(granularity)| {
-            let both = lcm_checked(modulus, granularity).filter(|both| both.is_multiple_of(512));
-            both.filter(|&both| both <= MODULUS_BYTES_MAX).unwrap_or(modulus)
-        })
+        let asked = wanted.fold(SECTOR, |asked, Bytes(granularity)| {
+            lcm_checked(asked, granularity).filter(|&both| both <= MODULUS_BYTES_MAX).unwrap_or(asked)
+        });
+        let most = asked.max(MODULUS_BYTES);
+        let powers =
+            std::iter::successors(Some(MODULUS_BYTES), |power| Some(power / 2)).take_while(|&p| p > SECTOR);
+        let mut both = powers.filter_map(|power| lcm_checked(asked, power)).filter(|&both| both <= most);
+        both.next().unwrap_or(asked)
     }
 }
 
@@ -81,11 +86,33 @@ mod tests {
     fn the_modulus_serves_all_grids() {
         let mut questions = Questions::default();
         assert_eq!(questions.modulus_bytes(), 1 << 20);
+        questions.chunk = Grid::boundary(Bytes(64 << 10)).ok();
+        questions.members = Some(4);
+        assert_eq!(questions.modulus_bytes(), 1 << 20);
+        questions.members = Some(3);
+        assert_eq!(questions.modulus_bytes(), 768 << 10, "three chunks and 256 KiB");
         questions.chunk = Grid::boundary(Bytes(48 << 10)).ok();
-        assert_eq!(questions.modulus_bytes(), 3 << 20);
         questions.members = Some(5);
-        assert_eq!(questions.modulus_bytes(), 15 << 20);
+        assert_eq!(questions.modulus_bytes(), 960 << 10, "five chunks and 64 KiB");
         questions.record = Grid::unit(Bytes(7 << 20)).ok();
-        assert_eq!(questions.modulus_bytes(), 15 << 20, "too large: that question stays unknown");
+        assert_eq!(questions.modulus_bytes(), 960 << 10, "too large together: that question stays unknown");
+        questions = Questions { record: questions.record, ..Questions::default() };
+        assert_eq!(questions.modulus_bytes(), 7 << 20);
+    }
+
+    #[test]
+    fn every_grid_asked_about_divides_the_modulus() {
+        for sectors in 1..3000u64 {
+            let questions = Questions {
+                grids: Grid::unit(Bytes(sectors * 512)).into_iter().collect(),
+                ..Questions::default()
+            };
+            let modulus = questions.modulus_bytes();
+            assert!(modulus.is_multiple_of(sectors * 512), "{sectors}");
+            assert!(
+                modulus <= (1 << 20).max(sectors * 512) && modulus.is_multiple_of(512),
+                "{sectors}: {modulus}"
+            );
+        }
     }
 }

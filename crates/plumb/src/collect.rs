@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plumb_profile::codec::{self, Saved};
 use plumb_profile::profile::{Losses, ProfileSet};
-use plumb_profile::{Collector, Profile, Settings};
+use plumb_profile::{Collector, Settings};
 use plumb_trace::ahead::ReadAhead;
 use plumb_trace::open::{self, Piece};
 use plumb_trace::reader::Columns;
@@ -18,6 +18,9 @@ use crate::failure::Failure;
 use crate::meter::Meter;
 use crate::notes::{notes_of, source_line};
 use crate::select::Filter;
+
+/// Why a selection cannot be made from sums.
+const NEED_EVENTS: &str = "--op, --partition, --range, --since and --until need the events";
 
 /// Devices that are named when one asked for is not among them.
 const DEVICES_LISTED: usize = 12;
@@ -63,10 +66,9 @@ pub fn collect(files: &[PathBuf], selection: &Selection, settings: &Settings) ->
         match read_saved(file) {
             Some(Ok(saved)) if selection.needs_events() => {
                 drop(saved);
-                collected.failures.push(Failure::usage(format!(
-                    "{} is a saved profile: --op, --partition, --range, --since and --until need the events",
-                    file.display()
-                )));
+                collected
+                    .failures
+                    .push(Failure::usage(format!("{} is a saved profile: {NEED_EVENTS}", file.display())));
             }
             Some(Ok(saved)) => collected.add_saved(&saved),
             Some(Err(failure)) => collected.failures.push(failure),
@@ -156,6 +158,10 @@ fn read_piece(piece: &Piece, job: &Job<'_>, alone: bool) -> Result<Outcome, Fail
                 collector.fold(&batch);
             }
             Fill::End => break,
+            _ if selection.needs_events() => {
+                let path = &reader.info().path;
+                return Err(Failure::usage(format!("{path} holds ready-made counts: {NEED_EVENTS}")));
+            }
             ready_made => {
                 let layer = reader.info().layers.last().copied().unwrap_or(Layer::Request);
                 collector.fold_ready_made(&ready_made, layer);
@@ -189,8 +195,7 @@ impl Collected {
     }
 
     fn add_saved(&mut self, saved: &Saved) {
-        let cut = |profile: &Profile| profile.losses.lost > 0 || profile.losses.damaged > 0;
-        self.partial |= saved.profiles.iter().any(cut);
+        self.partial |= saved.profiles.iter().any(|profile| profile.losses.is_part_missing());
         self.lose(&saved.profiles);
         self.saved.merge(saved);
     }

@@ -40,7 +40,10 @@ impl Failure {
             {
                 exit = Exit::NotPermitted;
             }
-            if matches!(cause.downcast_ref(), Some(plumb_trace::Error::NoSuchFormat { .. })) {
+            if matches!(
+                cause.downcast_ref(),
+                Some(plumb_trace::Error::NoSuchFormat { .. } | plumb_trace::Error::NoSuchTarget { .. })
+            ) {
                 exit = Exit::Usage;
             }
             causes.push(cause.to_string());

@@ -42,6 +42,32 @@ fn a_misaligned_guest() {
     assert_eq!(shifted["class"], "exact-for-these-requests");
 }
 
+/// Pieces and bytes by member, counted apart from this program by cutting each I/O at the chunks.
+#[test]
+fn a_stripe_that_is_no_power_of_two() {
+    require!(RealTraces);
+    for (members, pieces, bytes) in [
+        (3, vec![60_246, 58_038, 59_394], vec![1_410_188_800_u64, 1_390_852_608, 1_404_936_704]),
+        (
+            4,
+            vec![46_614, 44_295, 43_408, 43_361],
+            vec![1_056_643_584, 1_055_781_376, 1_048_295_936, 1_045_257_216],
+        ),
+    ] {
+        let json = analyze(&real(VSCSI), &format!("--chunk 64k --members {members} --json")).json();
+        let striped = &json["result"]["profiles"][0]["what_if"]["striped"];
+        assert_eq!(
+            (&striped["tally"]["split"], &striped["tally"]["crossing"]),
+            (&52_579.into(), &63_130.into())
+        );
+        let loads = striped["members"].as_array().expect("loads");
+        let column = |name: &str| loads.iter().map(|load| unsigned(&load[name])).collect::<Vec<u64>>();
+        assert_eq!((column("pieces"), column("bytes")), (pieces, bytes), "{members} members");
+        // What is asked beside it is answered as ever.
+        assert_eq!(json["result"]["profiles"][0]["lengths_rounded"], false);
+    }
+}
+
 /// Sums a number over the devices of a document.
 fn sum(json: &Value, number: impl Fn(&Value) -> u64) -> u64 {
     json["result"]["profiles"].as_array().expect("profiles").iter().map(number).sum()

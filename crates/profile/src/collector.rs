@@ -218,5 +218,6 @@ fn losses_of(info: &SourceInfo) -> Losses {
         unmatched_completions: bounded(info.counts.unmatched_completions),
         late_completions: bounded(info.counts.late_completions),
         out_of_order: bounded(info.counts.out_of_order),
+        missing_files: bounded(info.counts.missing_files),
     }
 }

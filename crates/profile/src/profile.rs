@@ -142,9 +142,17 @@ pub struct Losses {
     pub late_completions: u64,
     /// Events that were out of time order beyond repair.
     pub out_of_order: u64,
+    /// Files that belong to a recording and were not there to be read.
+    pub missing_files: u64,
 }
 
 impl Losses {
+    /// Whether I/O that belong into the profile are not in it.
+    #[must_use]
+    pub fn is_part_missing(&self) -> bool {
+        self.lost > 0 || self.damaged > 0 || self.missing_files > 0
+    }
+
     /// Adds what is missing elsewhere.
     pub fn merge(&mut self, other: &Losses) {
         self.lost = self.lost.saturating_add(other.lost);
@@ -153,6 +161,7 @@ impl Losses {
         self.unmatched_completions = self.unmatched_completions.saturating_add(other.unmatched_completions);
         self.late_completions = self.late_completions.saturating_add(other.late_completions);
         self.out_of_order = self.out_of_order.saturating_add(other.out_of_order);
+        self.missing_files = self.missing_files.saturating_add(other.missing_files);
     }
 }
 

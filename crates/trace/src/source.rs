@@ -63,6 +63,8 @@ pub struct Counts {
     pub damaged: u64,
     /// Bytes passed over to find the next record.
     pub skipped_bytes: u64,
+    /// Files that belong to the recording and were not there to be read.
+    pub missing_files: u64,
 }
 
 /// Whether the events of a source carry latencies.
@@ -142,6 +144,7 @@ impl SourceInfo {
     /// Whether everything in the input was understood and nothing was lost.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.counts.damaged == 0 && self.counts.lost == 0 && self.counts.skipped_bytes == 0
+        let counts = &self.counts;
+        counts.damaged == 0 && counts.lost == 0 && counts.skipped_bytes == 0 && counts.missing_files == 0
     }
 }

@@ -12,6 +12,9 @@ use crate::source::SourceInfo;
 /// No line of any format comes near this; a longer one is not text of ours.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
 
+/// Ready-made things that are kept before the first of them is handed on.
+const EXTRAS_HELD: usize = 8;
+
 /// Some programs of Windows put it before a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -75,6 +78,13 @@ impl Sink {
         self.batch.clear();
         self.batch.names = names;
         self.info.counts.events += batch.len() as u64;
+    }
+
+    /// Whether something should be handed on before more is read.
+    #[inline]
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.batch.len() >= BATCH_EVENTS || self.extras.len() >= EXTRAS_HELD
     }
 
     /// What a reader does with the outcome of reading on: an error that comes after something good ends the
@@ -162,12 +172,12 @@ impl<F: LineFormat> TextReader<F> {
     }
 
     fn read_lines(&mut self) -> Result<(), Error> {
-        while self.sink.batch.len() < BATCH_EVENTS && !self.ended {
+        while !self.sink.is_full() && !self.ended {
             let Some(bytes) = self.find_lines()? else { return self.finish() };
             let shown = &self.input.peek(bytes)?[..bytes];
             let mut taken = 0;
             let mut outcome = Ok(());
-            while outcome.is_ok() && taken < bytes && self.sink.batch.len() < BATCH_EVENTS {
+            while outcome.is_ok() && taken < bytes && !self.sink.is_full() {
                 let rest = &shown[taken..];
                 let line = &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())];
                 taken += (line.len() + 1).min(rest.len());

@@ -71,6 +71,13 @@ impl Context<'_> {
         if profile.completion_order {
             return Some(Outcome::Unknown("streams cannot be told from completions alone".to_owned()));
         }
+        let missing = self.analysis.losses.missing_files;
+        if missing > 0 {
+            return Some(Outcome::Unknown(format!(
+                "streams have holes: {} files of the recording are not here",
+                group_digits(missing)
+            )));
+        }
         let ordered = profile.ordered.interarrival_ns.total().saturating_add(profile.pieces);
         let unordered = profile.ios().saturating_sub(ordered);
         if u128::from(unordered) * 100 > u128::from(profile.ios()) * u128::from(UNORDERED_PERCENT_MAX) {

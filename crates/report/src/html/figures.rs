@@ -114,6 +114,7 @@ fn missing(m: &mut Markup, profile: &Profile) {
         (losses.unmatched_completions, "completions without an issue"),
         (losses.late_completions, "completions too late to be counted"),
         (losses.out_of_order, "events out of time order"),
+        (losses.missing_files, "files of the recording that were not there"),
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)

@@ -26,7 +26,7 @@ pub(super) fn totals(page: &mut Page, analysis: &Analysis) {
             "Lengths that are no power of two were rounded up: there were too many different ones.",
         );
     }
-    if analysis.modulus_bytes < 1 << 20 {
+    if analysis.modulus_lowered {
         let modulus = bytes(analysis.modulus_bytes);
         page.wrapped(
             "  ",

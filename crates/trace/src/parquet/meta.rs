@@ -55,6 +55,7 @@ struct CountsEntry {
     out_of_order: u64,
     damaged: u64,
     skipped_bytes: u64,
+    missing_files: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -131,6 +132,7 @@ fn counts_entry(counts: &Counts) -> CountsEntry {
         out_of_order: counts.out_of_order,
         damaged: counts.damaged,
         skipped_bytes: counts.skipped_bytes,
+        missing_files: counts.missing_files,
     }
 }
 
@@ -199,6 +201,7 @@ fn take_counts(entry: &CountsEntry, counts: &mut Counts) {
     counts.late_ns_max = entry.late_ns_max;
     counts.damaged = bounded(entry.damaged);
     counts.skipped_bytes = bounded(entry.skipped_bytes);
+    counts.missing_files = bounded(entry.missing_files);
 }
 
 fn take_device(entry: DeviceEntry, names: &mut Names) {

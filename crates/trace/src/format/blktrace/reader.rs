@@ -51,6 +51,7 @@ pub(super) fn open(
         ..SourceInfo::default()
     };
     let missing = (!opened.missing.is_empty()).then(|| set::ranges(&opened.missing));
+    info.counts.missing_files = opened.missing.len() as u64;
     if let Some(missing) = &missing {
         info.note(format!("the recording has files of other CPUs too, which are not here: {missing}"));
     }
