@@ -168,21 +168,32 @@ pub struct Generate {
     pub directory: PathBuf,
 }
 
+/// An error with what lies behind it, in one line.
+fn whole(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        words.push_str(&format!(": {cause}"));
+        next = cause.source();
+    }
+    words
+}
+
 fn grid(text: &str) -> Result<Grid, String> {
-    parse_grid(text).map_err(|error| error.to_string())
+    parse_grid(text).map_err(|error| whole(&error))
 }
 
 fn boundary(text: &str) -> Result<Grid, String> {
     let grid = grid(text)?;
-    Grid::new(grid.granularity(), grid.offset(), GridKind::Boundary).map_err(|error| error.to_string())
+    Grid::new(grid.granularity(), grid.offset(), GridKind::Boundary).map_err(|error| whole(&error))
 }
 
 fn shift(text: &str) -> Result<i64, String> {
-    parse_shift(text).map_err(|error| error.to_string())
+    parse_shift(text).map_err(|error| whole(&error))
 }
 
 fn range(text: &str) -> Result<(Bytes, Bytes), String> {
-    parse_range(text).map_err(|error| error.to_string())
+    parse_range(text).map_err(|error| whole(&error))
 }
 
 fn op(text: &str) -> Result<Op, String> {

@@ -40,6 +40,9 @@ impl Failure {
             {
                 exit = Exit::NotPermitted;
             }
+            if matches!(cause.downcast_ref(), Some(plumb_trace::Error::NoSuchFormat { .. })) {
+                exit = Exit::Usage;
+            }
             causes.push(cause.to_string());
             next = cause.source();
         }

@@ -118,8 +118,12 @@ impl Lane {
             self.part(&ios);
             self.course(&ios);
             self.queue(&ios);
-            self.space(&ios);
-            if ios.may_be_timed() {
+            // Without times of issue nothing is known of the time between issues and of what was in flight.
+            let times_known = ios.time_ns.iter().all(|&time_ns| time_ns != UNKNOWN_NS);
+            if times_known {
+                self.space(&ios);
+            }
+            if times_known && ios.may_be_timed() {
                 self.flights(&ios);
             }
             if ios.may_have_processes() {
@@ -226,7 +230,9 @@ impl Lane {
         let any_failed = ios.flags.iter().fold(0, |all, flags| all | flags) & flags::FAILED != 0;
         for row in 0..ios.len() {
             let (op, len, ns) = (ios.op[row], ios.len_bytes[row], ios.device_ns(row));
-            timeline.go_to(ios.time_ns[row], &mut self.open);
+            // The windows also hold the totals, so I/O of unknown time need one: the first.
+            let time_ns = ios.time_ns[row];
+            timeline.go_to(if time_ns == UNKNOWN_NS { 0 } else { time_ns }, &mut self.open);
             if op as usize > 1 {
                 self.open.other_ios += 1;
                 let totals = &mut ops[op as usize];
@@ -251,7 +257,8 @@ impl Lane {
                 ops[*op as usize].failed += u64::from(flags & flags::FAILED != 0);
             }
         }
-        let (first, last) = (ios.time_ns.iter().min().copied(), ios.time_ns.iter().max().copied());
+        let known = ios.time_ns.iter().copied().filter(|&time_ns| time_ns != UNKNOWN_NS);
+        let (first, last) = (known.clone().min(), known.max());
         self.profile.first_ns = [self.profile.first_ns, first].into_iter().flatten().min();
         self.profile.last_ns = self.profile.last_ns.max(last);
     }

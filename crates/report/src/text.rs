@@ -49,12 +49,12 @@ impl Page {
         self.line("─".repeat(words.chars().count()));
     }
 
-    /// A paragraph behind `first`, its other lines behind `rest`.
+    /// A paragraph behind `first`, its other lines behind `rest`. A number and its unit stay on one line.
     fn wrapped(&mut self, first: &str, rest: &str, words: &str) {
         let mut line = first.to_owned();
         let mut fresh = true;
-        for word in words.split_whitespace() {
-            let long = line.chars().count() + 1 + word.chars().count() > WIDTH;
+        for word in unbreakable(words) {
+            let long = columns(&line) + 1 + columns(&word) > WIDTH;
             if !fresh && long {
                 self.line(&line);
                 line = rest.to_owned();
@@ -63,10 +63,15 @@ impl Page {
             if !fresh {
                 line.push(' ');
             }
-            line.push_str(word);
+            line.push_str(&word);
             fresh = false;
         }
         self.line(&line);
+    }
+
+    /// Words behind a number that ends in column `width`.
+    fn told(&mut self, width: usize, number: &str, words: &str) {
+        self.wrapped(&format!("{number:>width$} "), &" ".repeat(width + 1), words);
     }
 
     fn severity(&self, severity: Severity) -> String {
@@ -81,6 +86,40 @@ impl Page {
             Color::Always => format!("\x1b[1;{code}m{word}\x1b[0m"),
         }
     }
+}
+
+/// Columns that a line takes on a terminal: escape sequences of colour take none.
+fn columns(line: &str) -> usize {
+    let mut columns = 0;
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        if letter == '\x1b' {
+            letters.by_ref().find(|&letter| letter == 'm');
+        } else {
+            columns += 1;
+        }
+    }
+    columns
+}
+
+/// What stands behind a number without a line between them.
+const UNITS: [&str; 15] =
+    ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "%", "ns", "µs", "ms", "s", "I/O", "sector", "sectors"];
+
+/// The words of a text, a number together with the unit behind it.
+fn unbreakable(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let unit = UNITS.contains(&word.trim_end_matches([',', '.', ';', ':', ')']));
+        match words.last_mut() {
+            Some(last) if unit && last.ends_with(|letter: char| letter.is_ascii_digit()) => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
 }
 
 /// The whole report.
@@ -119,7 +158,7 @@ fn headline(page: &mut Page, report: &Report<'_>) {
 fn finding_lines(page: &mut Page, finding: &Finding) {
     page.gap();
     let severity = page.severity(finding.severity());
-    page.line(format!("{severity}  {}: {}", finding.id(), finding.target()));
+    page.wrapped(&format!("{severity}  "), "  ", &format!("{}: {}", finding.id(), finding.target()));
     page.wrapped("  ", "  ", finding.summary());
     let share =
         |name: &str| finding.evidence().iter().find(|evidence| evidence.name == name).map(|e| e.value);
@@ -147,7 +186,8 @@ fn unknown_lines(page: &mut Page, report: &Report<'_>) {
     page.heading("Unknown");
     let several = report.sections.len() > 1;
     for unjudged in &report.diagnosis.unknown {
-        let on = if several { format!(" on {}", unjudged.target) } else { String::new() };
+        let whole = report.sections.iter().any(|section| section.analysis.target == unjudged.target);
+        let on = if several || !whole { format!(" on {}", unjudged.target) } else { String::new() };
         page.wrapped("  ", "    ", &format!("{}{on}: {}", unjudged.rule, unjudged.why));
     }
 }
@@ -188,12 +228,13 @@ fn section_lines(page: &mut Page, analysis: &Analysis, profile: &plumb_profile::
 fn place_heading(page: &mut Page, place: &PlaceAnalysis, analysis: &Analysis) {
     page.gap();
     let name = place.name.as_deref().unwrap_or_default();
-    page.line(format!(
-        "  Partition {name} of {}, from sector {} on (offsets are those of {})",
-        analysis.target.device,
-        group_digits(place.first_byte / 512),
-        analysis.target.device
-    ));
+    let device = &analysis.target.device;
+    let first = group_digits(place.first_byte / 512);
+    page.wrapped(
+        "  ",
+        "  ",
+        &format!("Partition {name} of {device}, from sector {first} on (offsets are those of {device})"),
+    );
 }
 
 /// What `align.d` prints, for a grid.
@@ -208,35 +249,23 @@ fn grid_lines(page: &mut Page, fit: &GridFit) {
         }
     };
     let mean = tally.head_bytes_sum / u128::from(tally.ios.max(1));
-    page.line(format!("{:>14} I/O issued", count(tally.ios)));
-    page.line(format!(
-        "{:>14} I/O misaligned ({}), mean {} block, {} byte offset",
-        count(tally.misaligned),
-        percent(tally.misaligned as f64 / tally.ios as f64),
-        mean / 512,
-        group_digits(mean as u64)
-    ));
+    page.told(14, &count(tally.ios), "I/O issued");
+    let misaligned = percent(tally.misaligned as f64 / tally.ios.max(1) as f64);
+    let (blocks, bytes) = (mean / 512, group_digits(u64::try_from(mean).unwrap_or(u64::MAX)));
+    let words = format!("I/O misaligned ({misaligned}), mean {blocks} block, {bytes} byte offset");
+    page.told(14, &count(tally.misaligned), &words);
     let of_known = |ios: u64| percent(ios as f64 / tally.known_length().max(1) as f64);
     let granularity = fit.grid.granularity();
-    page.line(format!(
-        "{:>14} I/O no multiple of {granularity} long ({})",
-        count(tally.odd_length),
-        of_known(tally.odd_length)
-    ));
-    page.line(format!(
-        "{:>14} I/O touch more cells than they need ({})",
-        count(tally.split),
-        of_known(tally.split)
-    ));
+    let words = format!("I/O no multiple of {granularity} long ({})", of_known(tally.odd_length));
+    page.told(14, &count(tally.odd_length), &words);
+    let words = format!("I/O touch more cells than they need ({})", of_known(tally.split));
+    page.told(14, &count(tally.split), &words);
     if tally.unknown_length > 0 {
-        page.line(format!(
-            "{:>14} I/O of unknown length, in neither of the last two",
-            count(tally.unknown_length)
-        ));
+        page.told(14, &count(tally.unknown_length), "I/O of unknown length, in neither of the last two");
     }
     for (word, value) in [("read", fit.read_amplification), ("written", fit.write_amplification)] {
         if let Some(value) = value {
-            page.line(format!("{value:>14.3} bytes moved per byte {word}, at most"));
+            page.told(14, &format!("{value:.3}"), &format!("bytes moved per byte {word}, at most"));
         }
     }
     if tally.misaligned > 0 {
@@ -277,13 +306,14 @@ fn inference_lines(page: &mut Page, place: &PlaceAnalysis) {
         ),
         Verdict::Two { phases } => {
             for phase in phases {
-                page.line(format!(
-                    "    {} blocks at offset {}: {} of the I/O, {} of the stream heads",
+                let words = format!(
+                    "{} blocks at offset {}: {} of the I/O, {} of the stream heads",
                     phase.granularity_bytes,
                     phase.offset_bytes,
                     of_ios(phase.ios),
                     of_heads(phase.heads),
-                ));
+                );
+                page.wrapped("    ", "    ", &words);
             }
         }
         Verdict::NoGrid => page.line("    none: stream heads lie on no grid of 1 KiB or more"),

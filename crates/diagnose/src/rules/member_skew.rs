@@ -17,6 +17,9 @@ pub const EXCESS_MIN: f64 = 0.0025;
 /// Fewer pieces to each member say nothing of how evenly they are spread.
 pub const PIECES_PER_MEMBER_MIN: u64 = 50;
 
+/// Nor does it matter below this multiple of its part. One percent of all I/O gives one member of four 1.03.
+pub const RATIO_MIN: f64 = 1.02;
+
 /// From this multiple of its part on, the busiest member limits the whole stripe.
 const RATIO_WARNING: f64 = 1.25;
 
@@ -43,10 +46,11 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     };
     let (share, part) = (Share::new(load.pieces, pieces), 1.0 / loads.len() as f64);
     let excess = load.pieces as f64 - pieces as f64 * part;
-    if share.low() - part <= EXCESS_MIN || excess <= chance(pieces, loads.len()) {
+    let ratio = share.value() / part;
+    let shown = share.low() - part > EXCESS_MIN && excess > chance(pieces, loads.len());
+    if !shown || ratio < RATIO_MIN {
         return vec![Outcome::Silent];
     }
-    let ratio = share.value() / part;
     let severity = if ratio >= RATIO_WARNING { Severity::Warning } else { Severity::Note };
     let summary = format!(
         "member {member} (of 0 to {}) gets {} of {} pieces ({}), its even part is {}",

@@ -172,7 +172,7 @@ mod tests {
     fn rows_are_found_again() {
         let (mut cells, mut expected) = (Cells::new(), BTreeMap::new());
         for n in 0..50_000u64 {
-            let key = Key((n * n) % 9_973 << 30 | n % 7);
+            let key = Key((((n * n) % 9_973) << 30) | (n % 7));
             cells.at(key).count(1, Some(n));
             *expected.entry(key).or_insert(0) += u128::from(n);
         }

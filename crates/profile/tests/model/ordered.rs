@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use plumb_profile::ProfileSet;
+use plumb_profile::{Collector, ProfileSet, Settings};
 use plumb_testkit::workload::{Mixed, Oltp, Streams};
-use plumb_trace::{Event, Layer, Op};
+use plumb_trace::{Batch, Event, Layer, Names, Op, SourceInfo, UNKNOWN_NS};
 
 use crate::slow;
 use crate::support::{Recording, Spread, random};
@@ -91,4 +91,27 @@ fn an_io_is_in_one_run_at_most() {
     assert_eq!(runs(&[(0, 8), (8, 8), (8, 8), (16, 8), (16, 8), (16, 8)]), (1, 3));
     // Two readers of the same place, side by side.
     assert_eq!(runs(&[(0, 8), (0, 8), (8, 8), (8, 8), (16, 8), (16, 8)]), (2, 6));
+}
+
+/// A source without times says nothing of the time between issues, of what was in flight or of a span.
+#[test]
+fn unknown_times_count_for_nothing() {
+    let mut batch = Batch::default();
+    let mut names = Names::default();
+    let device = names.device("sd0");
+    for io in 0..10 {
+        let mut event = Event::new(UNKNOWN_NS, device, Layer::Bio, Op::Read, io * 8192, 4096);
+        event.device_ns = Some(1_000);
+        batch.push(&event);
+    }
+    batch.names = std::sync::Arc::new(names);
+    let mut collector = Collector::new(&Settings::default()).expect("a modulus of 1 MiB");
+    collector.fold(&batch);
+    let profiles = collector.finish(&SourceInfo::default());
+    let profile = profiles.iter().next().expect("one device");
+    assert_eq!(profile.op(Op::Read).ios, 10);
+    assert_eq!(profile.op(Op::Read).timed, 10);
+    assert_eq!((profile.first_ns, profile.last_ns), (None, None));
+    assert_eq!(profile.ordered.interarrival_ns.total(), 0);
+    assert_eq!(profile.ordered.in_flight.depth_max, 0);
 }

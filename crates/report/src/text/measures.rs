@@ -14,10 +14,10 @@ pub(super) fn totals(page: &mut Page, analysis: &Analysis) {
         page.line(format!("  {:>14} {:<12} {:>10}{failed}", count(op.ios), plural(op), bytes(op.bytes)));
     }
     if let (Some(span), Some(per_second)) = (analysis.span_ns, analysis.ios_per_second) {
-        page.line(format!("  {:>14} from first to last issue: {}", ns(span), rate(per_second)));
+        page.told(16, &ns(span), &format!("from first to last issue: {}", rate(per_second)));
     }
     if let Some(size) = analysis.size_bytes {
-        page.line(format!("  {:>14} is the size of the device", bytes(size)));
+        page.told(16, &bytes(size), "is the size of the device");
     }
     if analysis.lengths_rounded {
         page.wrapped(
@@ -73,13 +73,10 @@ pub(super) fn order(page: &mut Page, analysis: &Analysis) {
     let Some(all) = analysis.random_by_size.first().filter(|row| row.ios > 0) else { return };
     page.gap();
     page.line("  Sequential and random, by stream");
-    page.line(format!(
-        "  {:>14} continue a stream ({}); {} runs of 3 or more hold {} I/O",
-        count(analysis.continuing),
-        percent(analysis.continuing as f64 / analysis.ios.max(1) as f64),
-        count(analysis.runs),
-        count(analysis.run_ios)
-    ));
+    let share = percent(analysis.continuing as f64 / analysis.ios.max(1) as f64);
+    page.told(16, &count(analysis.continuing), &format!("I/O continue a stream ({share})"));
+    let runs = if analysis.runs == 1 { "1 run".to_owned() } else { format!("{} runs", count(analysis.runs)) };
+    page.told(16, &count(analysis.run_ios), &format!("I/O in {runs} of 3 or more"));
     page.line("    requests of at least        I/O     random");
     for row in &analysis.random_by_size {
         let least = if row.len_bytes_min == 0 { "any size".to_owned() } else { bytes(row.len_bytes_min) };
@@ -110,16 +107,16 @@ pub(super) fn latency(page: &mut Page, analysis: &Analysis) {
         }
     }
     if let Some(flight) = &analysis.in_flight {
-        page.line(format!(
-            "    in flight: {:.2} I/O on average, {} at most",
+        let words = format!(
+            "in flight: {:.2} I/O on average, {} at most",
             flight.depth_mean,
             count(flight.depth_max)
-        ));
+        );
+        page.wrapped("    ", "      ", &words);
         if let (Some(mean), Some(max)) = (flight.threads_mean, flight.threads_max) {
-            page.line(format!(
-                "    threads with I/O in flight: {mean:.2} on average while any, {} at most",
-                count(max)
-            ));
+            let words =
+                format!("threads with I/O in flight: {mean:.2} on average while any, {} at most", count(max));
+            page.wrapped("    ", "      ", &words);
         }
     }
     by_fit(page, analysis);
@@ -186,18 +183,12 @@ pub(super) fn processes(page: &mut Page, analysis: &Analysis) {
 pub(super) fn imported(page: &mut Page, profile: &Profile) {
     for totals in &profile.imported.totals {
         page.gap();
-        page.line(format!("{:>14} I/O issued", count(totals.ios)));
-        page.line(format!(
-            "{:>14} I/O misaligned, {} block offset, {} byte offset",
-            count(totals.misaligned_ios),
-            totals.mean_offset_bytes / 512,
-            count(totals.mean_offset_bytes)
-        ));
-        page.line(format!(
-            "{:>14} I/O no multiple of {} long",
-            count(totals.odd_length_ios),
-            bytes(totals.len_unit_bytes)
-        ));
+        page.told(14, &count(totals.ios), "I/O issued");
+        let (blocks, bytes_off) = (totals.mean_offset_bytes / 512, count(totals.mean_offset_bytes));
+        let words = format!("I/O misaligned, {blocks} block offset, {bytes_off} byte offset");
+        page.told(14, &count(totals.misaligned_ios), &words);
+        let words = format!("I/O no multiple of {} long", bytes(totals.len_unit_bytes));
+        page.told(14, &count(totals.odd_length_ios), &words);
     }
     for histogram in &profile.imported.histograms {
         page.gap();

@@ -37,12 +37,11 @@ fn shift_lines(page: &mut Page, shifted: &Shifted) {
     let words = format!("every start moved by {sectors:+} sectors, on {}", shifted.grid);
     heading(page, &words, shifted.class);
     match &shifted.tally {
-        Ok(tally) => page.line(format!(
-            "{:>14} of {} I/O would start off it ({})",
-            count(tally.misaligned),
-            count(tally.ios),
-            percent(tally.misaligned as f64 / tally.ios as f64)
-        )),
+        Ok(tally) => {
+            let share = percent(tally.misaligned as f64 / tally.ios.max(1) as f64);
+            let words = format!("of {} I/O would start off it ({share})", count(tally.ios));
+            page.told(14, &count(tally.misaligned), &words);
+        }
         Err(why) => page.wrapped("    unknown: ", "      ", &why.to_string()),
     }
 }
@@ -51,17 +50,14 @@ fn stripe_lines(page: &mut Page, striped: &Striped) {
     let tally = &striped.tally;
     heading(page, &format!("chunks of {}", striped.chunk_bytes), striped.class);
     let known = tally.known_length().max(1) as f64;
-    page.line(format!(
-        "{:>14} I/O touch more chunks than they need ({}; by chance {})",
-        count(tally.split),
+    let words = format!(
+        "I/O touch more chunks than they need ({}; by chance {})",
         percent(tally.split as f64 / known),
         percent(striped.expected_split_share)
-    ));
-    page.line(format!(
-        "{:>14} I/O touch more than one chunk ({})",
-        count(tally.crossing),
-        percent(tally.crossing as f64 / known)
-    ));
+    );
+    page.told(14, &count(tally.split), &words);
+    let words = format!("I/O touch more than one chunk ({})", percent(tally.crossing as f64 / known));
+    page.told(14, &count(tally.crossing), &words);
     if let Some(why) = &striped.members_unknown {
         page.wrapped("    load by member unknown: ", "      ", &why.to_string());
     }
@@ -76,10 +72,10 @@ fn record_lines(page: &mut Page, recorded: &Recorded) {
     for (word, tally) in [("reads", &recorded.reads), ("writes", &recorded.writes)] {
         let Some(tally) = tally else { continue };
         let moved = (tally.touched_bytes + tally.read_first_bytes) as f64 / tally.bytes.max(1) as f64;
-        page.line(format!(
-            "{:>14} of {} {word} cover a record in part; {moved:.2} bytes moved per byte, at most",
-            count(tally.partial),
+        let words = format!(
+            "of {} {word} cover a record in part; {moved:.2} bytes moved per byte, at most",
             count(tally.ios)
-        ));
+        );
+        page.told(14, &count(tally.partial), &words);
     }
 }

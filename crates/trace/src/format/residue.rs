@@ -52,6 +52,8 @@ pub static FORMAT: Format = Format {
 };
 
 const MAGIC: &[u8] = b"# plumb-residue ";
+/// A longer table is handed on in parts: its length is not ours to bound.
+const ROWS_HANDED: usize = 1 << 16;
 const HEADER: &str =
     "the line `# plumb-residue 1 unit=512 modulus=2048` on top (unit in bytes, modulus in units)";
 
@@ -255,6 +257,9 @@ impl LineFormat for Residue {
         }
         let row = parse_row(line, self.head)?;
         self.count(&row).ok_or(LineError::new(line, SUMS))?;
+        if self.table.rows.len() == ROWS_HANDED {
+            self.end(sink);
+        }
         self.timed |= row.timed_ios > 0;
         sink.info.tally("row");
         self.table.rows.push(row);

@@ -1,0 +1,137 @@
+//! Runs the program as a user does.
+
+#![allow(dead_code, reason = "each test file uses its part of it")]
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// How a run ended.
+pub struct Ran {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ran {
+    /// The JSON document on standard output.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|why| panic!("{why}: {}\n{}", self.out, self.err))
+    }
+
+    /// The same text with every run of white space made one space: sentences are found whatever the line breaks.
+    pub fn flat(&self) -> String {
+        self.out.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[track_caller]
+    pub fn says(&self, words: &str) -> &Ran {
+        assert!(self.flat().contains(words), "no `{words}` in:\n{}", self.out);
+        self
+    }
+
+    #[track_caller]
+    pub fn complains(&self, words: &str) -> &Ran {
+        let flat = self.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(words), "no `{words}` in:\n{}", self.err);
+        self
+    }
+
+    #[track_caller]
+    pub fn ends(&self, code: i32) -> &Ran {
+        assert_eq!(self.code, code, "{}\n{}", self.out, self.err);
+        self
+    }
+}
+
+pub fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    command.env_remove("NO_COLOR");
+    command
+}
+
+fn ran(command: &mut Command) -> Ran {
+    let done = command.output().expect("the program starts");
+    Ran {
+        code: done.status.code().unwrap_or(-1),
+        out: String::from_utf8(done.stdout).expect("text"),
+        err: String::from_utf8_lossy(&done.stderr).into_owned(),
+    }
+}
+
+/// Runs it with arguments.
+pub fn plumb<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Ran {
+    ran(command().args(args).stdin(Stdio::null()))
+}
+
+/// `plumb analyze FILE` and flags, parted by spaces.
+pub fn analyze(file: &Path, flags: &str) -> Ran {
+    ran(command().arg("analyze").arg(file).args(flags.split_whitespace()).stdin(Stdio::null()))
+}
+
+/// The same with bytes on standard input.
+pub fn analyze_input(bytes: &[u8], flags: &str) -> Ran {
+    let mut child = command()
+        .args(["analyze", "-"])
+        .args(flags.split_whitespace())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    let bytes = bytes.to_vec();
+    // The program may end before it has read everything.
+    let writer = std::thread::spawn(move || input.write_all(&bytes).ok());
+    let done = child.wait_with_output().expect("the program ends");
+    writer.join().expect("the writer ends");
+    Ran {
+        code: done.status.code().unwrap_or(-1),
+        out: String::from_utf8(done.stdout).expect("text"),
+        err: String::from_utf8_lossy(&done.stderr).into_owned(),
+    }
+}
+
+/// A real trace.
+pub fn real(name: &str) -> PathBuf {
+    plumb_testkit::real_traces().expect("asked for before").join(name)
+}
+
+/// A directory for a test, with files in it.
+pub struct Folder(plumb_testkit::tempdir::TempDir);
+
+impl Folder {
+    pub fn new(name: &str) -> Folder {
+        Folder(plumb_testkit::temp_dir(name))
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, bytes).expect("writes");
+        path
+    }
+}
+
+/// Lines of the MSR format, an I/O a millisecond: (letter of the operation, start and length in bytes).
+pub fn msr(ios: impl IntoIterator<Item = (char, u64, u64)>) -> String {
+    let mut lines = String::new();
+    for (at, (op, start, len)) in ios.into_iter().enumerate() {
+        let op = if op == 'W' { "Write" } else { "Read" };
+        let time = 128_166_372_003_061_629 + at * 10_000;
+        lines.push_str(&format!("{time},host,0,{op},{start},{len},{}\n", 1000 + at % 7));
+    }
+    lines
+}
+
+/// Random multiples of 64 KiB, and so many bytes more.
+pub fn pages(count: u64, past: u64, len: u64) -> Vec<(char, u64, u64)> {
+    let mut random = plumb_testkit::Rng::new(count + past);
+    (0..count).map(|_| ('R', random.below(1 << 24) * 65_536 + past, len)).collect()
+}
