@@ -4,7 +4,6 @@ use plumb_geometry::{Bytes, group_digits};
 use plumb_profile::fit::Select;
 
 use super::{Context, Outcome, Rule, lengths_unknown, of, severity_of};
-use crate::analysis::count_at_least;
 use crate::finding::{Confidence, Severity};
 use crate::share::Share;
 
@@ -32,13 +31,13 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         return vec![unknown];
     }
     let between = |select| {
-        let huge = count_at_least(table, select, HUGE_BYTES_MIN);
-        count_at_least(table, select, LARGE_BYTES_MIN).saturating_sub(huge)
+        let at_least = |len_bytes_min| table.count(Select { len_bytes_min, ..select });
+        at_least(LARGE_BYTES_MIN).saturating_sub(at_least(HUGE_BYTES_MIN))
     };
     let large = between(Select::HEADS);
-    let perhaps = table.count(Select { len_bytes_min: LARGE_BYTES_MIN, ..Select::HEADS });
-    let surely = count_at_least(table, Select::HEADS, LARGE_BYTES_MIN);
-    if let Some(why) = lengths_unknown(data, perhaps.saturating_sub(surely)) {
+    let large_heads = Select { len_bytes_min: LARGE_BYTES_MIN, ..Select::HEADS };
+    let doubtful = table.count_perhaps(large_heads).saturating_sub(table.count(large_heads));
+    if let Some(why) = lengths_unknown(data, doubtful) {
         return vec![Outcome::Unknown(why)];
     }
     let share = Share::new(large, data);
