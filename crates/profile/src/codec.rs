@@ -214,4 +214,22 @@ mod tests {
         assert_eq!(unpack(&frame, 1 << 20).expect("just as long").len(), 1 << 20);
         assert!(matches!(unpack(&frame, (1 << 20) - 1), Err(CodecError::TooLarge)));
     }
+
+    #[test]
+    fn counts_that_cannot_be_are_refused() {
+        let check = |change: fn(&mut Profile)| {
+            let mut profile =
+                Profile::new("sda", plumb_trace::Layer::Request, crate::table::Table::default());
+            change(&mut profile);
+            let mut saved = Saved::default();
+            saved.profiles.add(&profile);
+            decode(&encode(&saved).expect("room to pack")).is_ok()
+        };
+        assert!(check(|profile| profile.ops[0].ios = IOS_MAX));
+        assert!(!check(|profile| profile.ops[0].ios = IOS_MAX + 1));
+        assert!(!check(|profile| profile.losses.lost = u64::MAX));
+        assert!(!check(|profile| profile.ordered.seeks.forward.add(3, u64::MAX)));
+        // A time may be any number; its sums are held at the largest.
+        assert!(check(|profile| profile.ordered.in_flight.depth_ns.add(3, u64::MAX)));
+    }
 }
