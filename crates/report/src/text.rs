@@ -1,7 +1,7 @@
 //! The report as text, for 80 columns: findings first, then what they were found in.
 
 use plumb_diagnose::analysis::{Analysis, GridFit, PlaceAnalysis};
-use plumb_diagnose::finding::{Basis, Finding, Severity};
+use plumb_diagnose::finding::{Basis, Finding};
 use plumb_geometry::{Bytes, group_digits};
 use plumb_profile::infer::Verdict;
 
@@ -10,117 +10,12 @@ use crate::format::{count, percent};
 
 mod chart;
 mod measures;
+mod page;
 mod what_if;
 
-/// Columns that a report is made for.
-pub const WIDTH: usize = 80;
+pub use page::{Color, WIDTH};
 
-/// Whether to colour.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Color {
-    /// Plain text.
-    #[default]
-    Never,
-    /// Severities in colour.
-    Always,
-}
-
-/// Text under construction.
-struct Page {
-    text: String,
-    color: Color,
-}
-
-impl Page {
-    fn line(&mut self, line: impl AsRef<str>) {
-        self.text.push_str(line.as_ref().trim_end());
-        self.text.push('\n');
-    }
-
-    fn gap(&mut self) {
-        if !self.text.ends_with("\n\n") && !self.text.is_empty() {
-            self.text.push('\n');
-        }
-    }
-
-    fn heading(&mut self, words: &str) {
-        self.gap();
-        self.line(words);
-        self.line("─".repeat(words.chars().count()));
-    }
-
-    /// A paragraph behind `first`, its other lines behind `rest`. A number and its unit stay on one line.
-    fn wrapped(&mut self, first: &str, rest: &str, words: &str) {
-        let mut line = first.to_owned();
-        let mut fresh = true;
-        for word in unbreakable(words) {
-            let long = columns(&line) + 1 + columns(&word) > WIDTH;
-            if !fresh && long {
-                self.line(&line);
-                line = rest.to_owned();
-                fresh = true;
-            }
-            if !fresh {
-                line.push(' ');
-            }
-            line.push_str(&word);
-            fresh = false;
-        }
-        self.line(&line);
-    }
-
-    /// Words behind a number that ends in column `width`.
-    fn told(&mut self, width: usize, number: &str, words: &str) {
-        self.wrapped(&format!("{number:>width$} "), &" ".repeat(width + 1), words);
-    }
-
-    fn severity(&self, severity: Severity) -> String {
-        let word = severity.word().to_uppercase();
-        let code = match severity {
-            Severity::Note => "36",
-            Severity::Warning => "33",
-            Severity::Critical => "31",
-        };
-        match self.color {
-            Color::Never => word,
-            Color::Always => format!("\x1b[1;{code}m{word}\x1b[0m"),
-        }
-    }
-}
-
-/// Columns that a line takes on a terminal: escape sequences of colour take none.
-fn columns(line: &str) -> usize {
-    let mut columns = 0;
-    let mut letters = line.chars();
-    while let Some(letter) = letters.next() {
-        if letter == '\x1b' {
-            letters.by_ref().find(|&letter| letter == 'm');
-        } else {
-            columns += 1;
-        }
-    }
-    columns
-}
-
-/// What stands behind a number without a line between them.
-const UNITS: [&str; 15] =
-    ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "%", "ns", "µs", "ms", "s", "I/O", "sector", "sectors"];
-
-/// The words of a text, a number together with the unit behind it.
-fn unbreakable(text: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        let unit = UNITS.contains(&word.trim_end_matches([',', '.', ';', ':', ')']));
-        match words.last_mut() {
-            Some(last) if unit && last.ends_with(|letter: char| letter.is_ascii_digit()) => {
-                last.push(' ');
-                last.push_str(word);
-            }
-            _ => words.push(word.to_owned()),
-        }
-    }
-    words
-}
+use page::Page;
 
 /// The whole report.
 #[must_use]
