@@ -75,9 +75,10 @@ impl<'a> Ios<'a> {
         self.comm.get(row).copied().unwrap_or(0)
     }
 
-    /// Insert to issue; empty when unknown throughout.
-    pub(crate) fn queue_ns(&self) -> &'a [i64] {
-        self.queue_ns
+    /// Insert to issue; [`UNKNOWN_NS`] where unknown.
+    #[inline(always)]
+    pub(crate) fn queue_ns(&self, row: usize) -> i64 {
+        self.queue_ns.get(row).copied().unwrap_or(UNKNOWN_NS)
     }
 
     /// Whether any latency may be known.

@@ -85,8 +85,11 @@ impl Counts {
 
     /// Adds all of another one's buckets.
     pub fn merge(&mut self, other: &Counts) {
-        for (index, &weight) in other.0.iter().enumerate() {
-            self.add(index, weight);
+        if other.0.len() > self.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        for (mine, &theirs) in self.0.iter_mut().zip(&other.0) {
+            *mine = mine.saturating_add(theirs);
         }
     }
 

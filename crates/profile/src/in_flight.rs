@@ -37,140 +37,232 @@ impl InFlight {
 pub const NO_THREAD: i32 = i32::MIN;
 
 /// I/O in flight on one device, kept up from issue to issue.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Pending {
-    completions: Completions,
+    is_begun: bool,
+    now: Now,
+    /// The next completions with the places of their threads, the very next at `now.near`. The first entry is never
+    /// reached: it ends every search.
+    near_ns: [i64; ROOM],
+    near_place: [u32; ROOM],
+    /// All others, none of them before one of the near ones. Empty when there are no near ones.
+    far: BinaryHeap<Reverse<(i64, u32)>>,
     threads: Threads,
-    now_ns: Option<i64>,
+    /// Whether any thread is known.
     any_thread: bool,
+    /// Times by number of I/O and number of threads, as long as both are few, as is usual: they need no bucket to be
+    /// worked out. They cannot run over: all of them lie one after the other.
+    few_ns: Box<[[u64; FEW]; FEW]>,
+}
+
+/// What changes with every I/O, apart, so that it can stay in registers.
+#[derive(Clone, Copy, Default)]
+struct Now {
+    time_ns: i64,
+    /// How many completions are near.
+    near: usize,
+    /// How many threads have I/O in flight.
+    threads: usize,
+    depth_max: usize,
+    threads_max: usize,
+}
+
+/// Queues are short as a rule, and then a short sorted list is faster than a heap; what it cannot hold waits in one.
+const NEAR: usize = 31;
+
+/// One entry more, which is never reached.
+const ROOM: usize = NEAR + 1;
+
+/// Up to here a log-linear bucket holds one number.
+const FEW: usize = 32;
+
+impl Default for Pending {
+    fn default() -> Pending {
+        Pending {
+            is_begun: false,
+            now: Now::default(),
+            near_ns: [i64::MAX; ROOM],
+            near_place: [NO_PLACE; ROOM],
+            far: BinaryHeap::new(),
+            threads: Threads::default(),
+            any_thread: false,
+            few_ns: Box::new([[0; FEW]; FEW]),
+        }
+    }
 }
 
 impl Pending {
-    /// Goes on to `time_ns`, then puts an I/O in flight that stays for `device_ns`.
-    #[inline]
-    pub fn issue(&mut self, time_ns: i64, device_ns: i64, thread: i32, sums: &mut InFlight) {
-        self.advance(time_ns, sums);
-        let now_ns = self.now_ns.unwrap_or(time_ns);
-        self.completions.push(now_ns.saturating_add(device_ns.max(0)), thread);
-        sums.depth_max = sums.depth_max.max(self.completions.len() as u64);
-        if thread != NO_THREAD {
-            self.any_thread = true;
-            self.threads.enter(thread);
-            sums.threads_max = sums.threads_max.max(self.threads.in_flight() as u64);
+    /// Goes on from issue to issue, and puts an I/O in flight at each: (time, how long it stays, thread).
+    #[inline(always)]
+    pub fn issue_all(&mut self, ios: impl Iterator<Item = (i64, i64, i32)>, sums: &mut InFlight) {
+        let mut ios = ios.peekable();
+        if let (false, Some(&(time_ns, ..))) = (self.is_begun, ios.peek()) {
+            self.now.time_ns = time_ns;
+            self.is_begun = true;
         }
-    }
-
-    /// Goes on to `time_ns`: what completed until then leaves. Time never goes back.
-    #[inline]
-    pub fn advance(&mut self, time_ns: i64, sums: &mut InFlight) {
-        let Some(mut now_ns) = self.now_ns else {
-            self.now_ns = Some(time_ns);
-            return;
-        };
-        while let Some((done_ns, thread)) = self.completions.pop_until(time_ns) {
-            self.spend(now_ns, done_ns, self.completions.len() + 1, sums);
-            now_ns = now_ns.max(done_ns);
-            if thread != NO_THREAD {
-                self.threads.leave(thread);
-            }
+        let mut now = self.now;
+        for (time_ns, device_ns, thread) in ios {
+            now = self.advance(now, time_ns, sums);
+            let (issued, place) = self.enter(now, thread, sums);
+            now = self.push(issued, device_ns, place);
         }
-        self.spend(now_ns, time_ns, self.completions.len(), sums);
-        self.now_ns = Some(now_ns.max(time_ns));
+        self.now = now;
     }
 
     /// The end of the piece: everything in flight completes.
     pub fn finish(&mut self, sums: &mut InFlight) {
-        while let Some(done_ns) = self.completions.next_ns() {
-            self.advance(done_ns, sums);
+        while self.now.near > 0 {
+            self.now = self.advance(self.now, self.near_ns[self.now.near], sums);
         }
+        self.put_into(sums);
         *self = Pending::default();
     }
 
-    #[inline(always)]
-    fn spend(&self, from_ns: i64, to_ns: i64, depth: usize, sums: &mut InFlight) {
-        if to_ns > from_ns {
-            let ns = from_ns.abs_diff(to_ns);
-            sums.depth_ns.add(log_linear_index(depth as u64), ns);
-            if self.any_thread {
-                sums.threads_ns.add(log_linear_index(self.threads.in_flight() as u64), ns);
+    /// Puts what is kept here into the sums, which are not complete without.
+    pub fn put_into(&mut self, sums: &mut InFlight) {
+        self.put_times_into(sums);
+        sums.depth_max = sums.depth_max.max(std::mem::take(&mut self.now.depth_max) as u64);
+        sums.threads_max = sums.threads_max.max(std::mem::take(&mut self.now.threads_max) as u64);
+    }
+
+    fn put_times_into(&mut self, sums: &mut InFlight) {
+        for (depth, spent) in self.few_ns.iter_mut().enumerate() {
+            sums.depth_ns.add(depth, spent.iter().sum());
+            for (threads, ns) in spent.iter_mut().enumerate() {
+                sums.threads_ns.add(threads, std::mem::take(ns) & if self.any_thread { u64::MAX } else { 0 });
             }
         }
     }
-}
 
-/// How many of the next completions are kept sorted.
-const NEAR: usize = 32;
-
-/// Completions by time. Queues are short as a rule, and then a short sorted list is faster than a heap; what it
-/// cannot hold waits in a heap.
-#[derive(Clone, Default)]
-struct Completions {
-    /// The next ones, the very next at the end.
-    near: [(i64, i32); NEAR],
-    near_len: usize,
-    /// All others, none of them before one of the near ones. Empty when those are.
-    far: BinaryHeap<Reverse<(i64, i32)>>,
-}
-
-impl Completions {
+    /// Goes on to `time_ns`: what completed until then leaves. Time never goes back.
     #[inline(always)]
-    fn len(&self) -> usize {
-        self.near_len + self.far.len()
+    fn advance(&mut self, mut now: Now, time_ns: i64, sums: &mut InFlight) -> Now {
+        loop {
+            let done_ns = self.near_ns[now.near % ROOM];
+            if done_ns > time_ns || now.near == 0 {
+                break;
+            }
+            let place = self.near_place[now.near % ROOM];
+            now.time_ns = self.spend(now, done_ns, sums);
+            now.near -= 1;
+            if now.near == 0 && !self.far.is_empty() {
+                now.near = self.refill();
+            }
+            if place != NO_PLACE {
+                now.threads -= usize::from(self.threads.leave(place));
+            }
+        }
+        now.time_ns = self.spend(now, time_ns, sums);
+        now
     }
 
+    /// Counts the time until `to_ns`, if that is later, and tells until when.
     #[inline(always)]
-    fn next_ns(&self) -> Option<i64> {
-        self.near[..self.near_len].last().map(|next| next.0)
+    fn spend(&mut self, now: Now, to_ns: i64, sums: &mut InFlight) -> i64 {
+        let to_ns = to_ns.max(now.time_ns);
+        let ns = to_ns.abs_diff(now.time_ns);
+        let depth = now.near + self.far.len();
+        match self.few_ns.get_mut(depth).and_then(|spent| spent.get_mut(now.threads)) {
+            Some(spent) => *spent += ns,
+            None => self.spend_deep(depth, now.threads, ns, sums),
+        }
+        to_ns
     }
 
-    #[inline(always)]
-    fn pop_until(&mut self, time_ns: i64) -> Option<(i64, i32)> {
-        let next = self.near[..self.near_len].last().copied().filter(|next| next.0 <= time_ns)?;
-        self.near_len -= 1;
-        if self.near_len == 0 && !self.far.is_empty() {
-            self.refill();
-        }
-        Some(next)
-    }
-
-    #[inline(always)]
-    fn push(&mut self, done_ns: i64, thread: i32) {
-        if self.near_len == NEAR {
-            self.spill();
-        }
-        if !self.far.is_empty() && done_ns >= self.near[0].0 {
-            self.far.push(Reverse((done_ns, thread)));
-            return;
-        }
-        let mut at = self.near_len;
-        while at > 0 && self.near[at - 1].0 < done_ns {
-            self.near[at] = self.near[at - 1];
-            at -= 1;
-        }
-        self.near[at] = (done_ns, thread);
-        self.near_len += 1;
-    }
-
-    /// Gives the later half of the near ones to the others.
-    #[cold]
-    fn spill(&mut self) {
-        self.far.extend(self.near[..NEAR / 2].iter().map(|&later| Reverse(later)));
-        self.near.copy_within(NEAR / 2.., 0);
-        self.near_len = NEAR / 2;
-    }
-
-    /// Takes the next ones of the others.
     #[inline(never)]
-    fn refill(&mut self) {
+    fn spend_deep(&self, depth: usize, threads: usize, ns: u64, sums: &mut InFlight) {
+        sums.depth_ns.add(log_linear_index(depth as u64), ns);
+        if self.any_thread {
+            sums.threads_ns.add(log_linear_index(threads as u64), ns);
+        }
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, mut now: Now, thread: i32, sums: &mut InFlight) -> (Now, u32) {
+        if thread == NO_THREAD {
+            return (now, NO_PLACE);
+        }
+        if !self.any_thread {
+            // What went by so far was without knowledge of threads.
+            self.put_times_into(sums);
+            self.any_thread = true;
+        }
+        let place = match self.threads.find(thread) {
+            Some(place) => place,
+            None => self.insert(now, thread),
+        };
+        now.threads += usize::from(self.threads.enter(place));
+        now.threads_max = now.threads_max.max(now.threads);
+        (now, place)
+    }
+
+    #[inline(always)]
+    fn push(&mut self, mut now: Now, device_ns: i64, place: u32) -> Now {
+        let done_ns = now.time_ns.saturating_add(device_ns.max(0));
+        if now.near == NEAR {
+            now.near = self.spill();
+        }
+        if !self.far.is_empty() && done_ns >= self.near_ns[1] {
+            self.far.push(Reverse((done_ns, place)));
+        } else {
+            now.near += 1;
+            let mut at = now.near % ROOM;
+            while at > 1 && self.near_ns[at - 1] < done_ns {
+                self.near_ns[at] = self.near_ns[at - 1];
+                self.near_place[at] = self.near_place[at - 1];
+                at -= 1;
+            }
+            self.near_ns[at] = done_ns;
+            self.near_place[at] = place;
+        }
+        now.depth_max = now.depth_max.max(now.near + self.far.len());
+        now
+    }
+
+    /// Gives the later half of the near completions to the others; tells how many are left.
+    #[cold]
+    #[inline(never)]
+    fn spill(&mut self) -> usize {
+        for at in 1..=NEAR / 2 {
+            self.far.push(Reverse((self.near_ns[at], self.near_place[at])));
+        }
+        self.near_ns.copy_within(NEAR / 2 + 1.., 1);
+        self.near_place.copy_within(NEAR / 2 + 1.., 1);
+        NEAR - NEAR / 2
+    }
+
+    /// Takes the next ones of the others; tells how many.
+    #[inline(never)]
+    fn refill(&mut self) -> usize {
         let taken = (NEAR / 2).min(self.far.len());
-        for at in (0..taken).rev() {
+        for at in (1..=taken).rev() {
             if let Some(Reverse(next)) = self.far.pop() {
-                self.near[at] = next;
+                (self.near_ns[at], self.near_place[at]) = next;
             }
         }
-        self.near_len = taken;
+        taken
+    }
+
+    /// A place for a new thread, for which others may have to move.
+    #[cold]
+    #[inline(never)]
+    fn insert(&mut self, now: Now, thread: i32) -> u32 {
+        if self.threads.is_full() {
+            let moved = self.threads.clear_idle(now.threads);
+            let to = |place: u32| moved.get(place as usize).copied().unwrap_or(NO_PLACE);
+            self.near_place[1..=now.near].iter_mut().for_each(|place| *place = to(*place));
+            let far = std::mem::take(&mut self.far).into_vec();
+            self.far = far.into_iter().map(|Reverse((ns, place))| Reverse((ns, to(place)))).collect();
+        }
+        self.threads.insert(thread)
     }
 }
+
+/// The place of no thread.
+const NO_PLACE: u32 = u32::MAX;
+
+/// Places to begin with: enough for the threads of a usual program to keep theirs.
+const PLACES_MIN: usize = 512;
 
 /// How many I/O each thread has in flight: places by hash of the thread. One without I/O keeps its place, since it
 /// will be back as a rule; such places are cleared when free ones become few.
@@ -179,34 +271,23 @@ struct Threads {
     /// A power of two of (thread, I/O in flight), or none yet. [`NO_THREAD`] where free.
     places: Vec<(i32, u32)>,
     taken: usize,
-    in_flight: usize,
 }
 
 impl Threads {
-    /// How many threads have I/O in flight.
+    /// One I/O more; tells whether it is the first.
     #[inline(always)]
-    fn in_flight(&self) -> usize {
-        self.in_flight
-    }
-
-    #[inline(always)]
-    fn enter(&mut self, thread: i32) {
-        let at = match self.find(thread) {
-            Some(at) => at,
-            None => self.insert(thread),
-        };
-        let ios = &mut self.places[at].1;
-        self.in_flight += usize::from(*ios == 0);
+    fn enter(&mut self, place: u32) -> bool {
+        let ios = &mut self.places[place as usize].1;
         *ios += 1;
+        *ios == 1
     }
 
+    /// One I/O less; tells whether it was the last.
     #[inline(always)]
-    fn leave(&mut self, thread: i32) {
-        if let Some(at) = self.find(thread) {
-            let ios = &mut self.places[at].1;
-            *ios = ios.saturating_sub(1);
-            self.in_flight -= usize::from(*ios == 0);
-        }
+    fn leave(&mut self, place: u32) -> bool {
+        let ios = &mut self.places[place as usize].1;
+        *ios -= 1;
+        *ios == 0
     }
 
     #[inline(always)]
@@ -215,13 +296,13 @@ impl Threads {
     }
 
     #[inline(always)]
-    fn find(&self, thread: i32) -> Option<usize> {
+    fn find(&self, thread: i32) -> Option<u32> {
         let mask = self.places.len().wrapping_sub(1);
         let mut at = self.first_place(thread) & mask;
         loop {
             let taken = self.places.get(at)?.0;
             if taken == thread {
-                return Some(at);
+                return Some(at as u32);
             }
             if taken == NO_THREAD {
                 return None;
@@ -230,33 +311,31 @@ impl Threads {
         }
     }
 
-    #[cold]
-    fn insert(&mut self, thread: i32) -> usize {
-        if 2 * (self.taken + 1) > self.places.len() {
-            self.clear_idle();
-        }
+    fn is_full(&self) -> bool {
+        2 * (self.taken + 1) > self.places.len()
+    }
+
+    fn insert(&mut self, thread: i32) -> u32 {
         self.taken += 1;
         self.put(thread, 0)
     }
 
-    fn put(&mut self, thread: i32, ios: u32) -> usize {
+    fn put(&mut self, thread: i32, ios: u32) -> u32 {
         let mask = self.places.len() - 1;
         let mut at = self.first_place(thread) & mask;
         while self.places[at].0 != NO_THREAD {
             at = (at + 1) & mask;
         }
         self.places[at] = (thread, ios);
-        at
+        at as u32
     }
 
-    fn clear_idle(&mut self) {
-        let busy: Vec<(i32, u32)> = self.places.iter().copied().filter(|place| place.1 > 0).collect();
-        let places = (4 * (busy.len() + 1)).next_power_of_two().max(64);
-        self.places = vec![(NO_THREAD, 0); places];
-        self.taken = busy.len();
-        for (thread, ios) in busy {
-            self.put(thread, ios);
-        }
+    /// Clears the places of threads without I/O, of which `busy` are not; tells where those have moved.
+    fn clear_idle(&mut self, busy: usize) -> Vec<u32> {
+        let places = (4 * (busy + 1)).next_power_of_two().max(PLACES_MIN);
+        let before = std::mem::replace(&mut self.places, vec![(NO_THREAD, 0); places]);
+        self.taken = busy;
+        before.iter().map(|&(thread, ios)| if ios > 0 { self.put(thread, ios) } else { NO_PLACE }).collect()
     }
 }
 
@@ -279,18 +358,21 @@ mod tests {
                     random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let (device_ns, thread) =
                     ((random >> 33) as i64 % (2 * depth), (random >> 40) as i32 % threads);
-                pending.issue(time_ns, device_ns, thread, &mut sums);
+                pending.issue_all(std::iter::once((time_ns, device_ns, thread)), &mut sums);
                 flights.retain(|flight| flight.0 > time_ns);
                 flights.push((time_ns + device_ns, thread));
                 depth_max = depth_max.max(flights.len());
-                assert_eq!(pending.completions.len(), flights.len());
+                assert_eq!(pending.now.near + pending.far.len(), flights.len());
                 if time_ns % 16 == 0 {
                     let distinct: std::collections::BTreeSet<i32> = flights.iter().map(|f| f.1).collect();
-                    assert_eq!(pending.threads.in_flight(), distinct.len());
+                    assert_eq!(pending.now.threads, distinct.len());
                     threads_max = threads_max.max(distinct.len());
-                    assert!(pending.threads.places.len() <= 16 * (threads_max + 16).next_power_of_two());
+                    assert!(
+                        pending.threads.places.len() <= PLACES_MIN.max(16 * threads_max.next_power_of_two())
+                    );
                 }
             }
+            pending.finish(&mut sums);
             assert_eq!(sums.depth_max, depth_max as u64);
             assert!(sums.threads_max >= threads_max as u64);
         }
@@ -307,7 +389,7 @@ mod tests {
             let mut flights = Vec::new();
             for (step, device_ns, thread) in ios {
                 time_ns += step;
-                pending.issue(time_ns, device_ns, thread, &mut sums);
+                pending.issue_all(std::iter::once((time_ns, device_ns, thread)), &mut sums);
                 flights.push((time_ns, time_ns + device_ns, thread));
             }
             pending.finish(&mut sums);

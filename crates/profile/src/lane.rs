@@ -11,7 +11,8 @@ use rustc_hash::FxHashMap;
 use crate::columns::{BLOCK_EVENTS, Ios};
 use crate::histogram::{LOG_LINEAR_BUCKETS, log_linear_index, power_index};
 use crate::in_flight::{NO_THREAD, Pending};
-use crate::profile::{Ordered, Places, Profile, TimeBase};
+use crate::profile::{OpTotals, Ordered, Places, Profile, TimeBase};
+use crate::starts::{BUCKETS as START_BUCKETS, bucket as start_bucket};
 use crate::streams::{RUN_LENGTH_MIN, Streams};
 use crate::table::Table;
 use crate::timeline::Open;
@@ -37,11 +38,13 @@ pub(crate) struct Lane {
     last_issue_ns: Option<i64>,
     last_end: Option<u64>,
     /// Whether each I/O of the block continues a stream.
-    continues: Vec<bool>,
+    continues: Box<[bool; BLOCK_EVENTS]>,
     /// Reads and writes; the rare others are counted in the profile.
     device_ns: Box<[LogLinear; 2]>,
     queue_ns: Box<[LogLinear; 2]>,
     interarrival_ns: Box<LogLinear>,
+    /// Starts of stream heads among reads and writes, by hash.
+    heads: Box<[[u64; START_BUCKETS]; 2]>,
     seeks: Seeks,
     names: Arc<Names>,
     numbered: Vec<Share>,
@@ -81,10 +84,11 @@ impl Lane {
             open: Open::default(),
             last_issue_ns: None,
             last_end: None,
-            continues: Vec::new(),
+            continues: Box::new([false; BLOCK_EVENTS]),
             device_ns: Box::new([[0; LOG_LINEAR_BUCKETS]; 2]),
             queue_ns: Box::new([[0; LOG_LINEAR_BUCKETS]; 2]),
             interarrival_ns: Box::new([0; LOG_LINEAR_BUCKETS]),
+            heads: Box::new([[0; START_BUCKETS]; 2]),
             seeks: Seeks::default(),
             names: Arc::default(),
             numbered: Vec::new(),
@@ -111,23 +115,43 @@ impl Lane {
 
     /// Takes events in, in issue order.
     pub(crate) fn fold(&mut self, ios: &Ios<'_>) {
+        let mut first = 0;
+        while let Some(&time_ns) = ios.time_ns.get(first) {
+            let known = time_ns != UNKNOWN_NS;
+            let alike = ios.time_ns[first..].iter().take_while(|&&time_ns| (time_ns != UNKNOWN_NS) == known);
+            let end = first + alike.count();
+            self.fold_alike(&ios.part(first..end), known);
+            first = end;
+        }
+        if self.named.len().max(self.unnamed.len()) > WAITING_MAX {
+            self.name_processes();
+        }
+    }
+
+    /// Takes events in of which all times are known, or none. Without them nothing is known of the time between
+    /// issues, of what was in flight and of the course over time.
+    fn fold_alike(&mut self, ios: &Ios<'_>, times_known: bool) {
+        self.make_ready(ios, times_known);
         for first in (0..ios.len()).step_by(BLOCK_EVENTS) {
             let ios = ios.part(first..ios.len().min(first + BLOCK_EVENTS));
             self.order(&ios);
-            self.profile.places.add_all(&ios, &self.continues);
+            self.ways(&ios);
+            self.profile.places.table.add_all(&ios, &self.continues[..]);
             self.part(&ios);
-            self.course(&ios);
-            self.queue(&ios);
-            self.space(&ios);
-            if ios.may_be_timed() {
+            if times_known {
+                self.course(&ios);
+                self.space(&ios);
+            } else {
+                // The windows also hold the totals, so these need one as well: that of time 0.
+                self.profile.timeline.go_to(&[0], &mut self.open);
+                self.window(&ios);
+            }
+            if times_known && ios.may_be_timed() {
                 self.flights(&ios);
             }
             if ios.may_have_processes() {
                 self.processes(&ios);
             }
-        }
-        if self.named.len().max(self.unnamed.len()) > WAITING_MAX {
-            self.name_processes();
         }
     }
 
@@ -174,33 +198,53 @@ impl Lane {
         }
         profile.ordered.interarrival_ns.take_from(&mut self.interarrival_ns[..]);
         self.seeks.put_into(&mut profile.ordered);
+        self.pending.put_into(&mut profile.ordered.in_flight);
+        let Places { read_heads, write_heads, .. } = &mut profile.places;
+        read_heads.take_from(&mut self.heads[0]);
+        write_heads.take_from(&mut self.heads[1]);
         self.name_processes();
     }
 
-    /// Streams, runs and seeks.
+    /// Streams and runs.
+    #[inline(never)]
     fn order(&mut self, ios: &Ios<'_>) {
         let ordered = &mut self.profile.ordered;
-        self.continues.clear();
-        for ((&op, &start), &len) in ios.op.iter().zip(ios.start_bytes).zip(ios.len_bytes) {
-            if len == 0 {
-                self.continues.push(false);
-                continue;
+        let mut flags = self.continues.iter_mut();
+        let (mut continuing, mut run_ios) = (0, 0);
+        let columns = ios.op.iter().zip(ios.start_bytes).zip(ios.len_bytes);
+        self.streams.issue_all(columns.map(|((&op, &start), &len)| (op, start, len)), |continues, chain| {
+            flags.next().into_iter().for_each(|flag| *flag = continues);
+            continuing += u64::from(continues);
+            // The third I/O makes the two before it part of a run.
+            run_ios += u64::from(chain >= RUN_LENGTH_MIN) + 2 * u64::from(chain == RUN_LENGTH_MIN);
+            if (chain & (chain.wrapping_sub(1)) == 0) & (chain > 2) | (chain == RUN_LENGTH_MIN) {
+                ordered.count_run(chain);
             }
-            let (continues, chain) = self.streams.issue(op, start, len);
-            self.continues.push(continues);
-            ordered.continuing += u64::from(continues);
-            if chain >= RUN_LENGTH_MIN {
-                count_run(ordered, chain);
+        });
+        ordered.continuing += continuing;
+        ordered.run_ios += run_ios;
+    }
+
+    /// Seeks, and where the heads of streams start. Without branches, since which I/O are heads is hard to foresee.
+    #[inline(never)]
+    fn ways(&mut self, ios: &Ios<'_>) {
+        let (heads, seeks) = (&mut *self.heads, &mut self.seeks);
+        let (mut from, mut is_known) = (self.last_end.unwrap_or(0), self.last_end.is_some());
+        let columns = ios.op.iter().zip(ios.start_bytes).zip(ios.len_bytes).zip(self.continues.iter());
+        for (((&op, &start), &len), &continues) in columns {
+            let is_head = !continues & (len > 0) & (op as usize <= 1);
+            heads[op as usize & 1][start_bucket(start)] += u64::from(is_head);
+            if len > 0 {
+                seeks.add(from, start, is_known);
+                (from, is_known) = (start.saturating_add(len), true);
             }
-            if let Some(last_end) = self.last_end {
-                self.seeks.add(last_end, start);
-            }
-            self.last_end = Some(start.saturating_add(len));
         }
+        self.last_end = is_known.then_some(from);
     }
 
     /// The residue tables of known partitions. One reaches to the next; several that begin at one place hold the
     /// same.
+    #[inline(never)]
     fn part(&mut self, ios: &Ios<'_>) {
         if self.parts.is_empty() {
             return;
@@ -218,87 +262,91 @@ impl Lane {
         }
     }
 
-    /// The course over time; totals of reads and writes come from it.
-    fn course(&mut self, ios: &Ios<'_>) {
-        let Profile { timeline, ops, .. } = &mut self.profile;
-        timeline.make_ready(ios.start_bytes.iter().copied().max().unwrap_or(0), &mut self.open);
-        let region_shift = timeline.region_shift();
-        let any_failed = ios.flags.iter().fold(0, |all, flags| all | flags) & flags::FAILED != 0;
-        for row in 0..ios.len() {
-            let (op, len, ns) = (ios.op[row], ios.len_bytes[row], ios.device_ns(row));
-            // The windows also hold the totals, so I/O of unknown time need one: the first.
-            let time_ns = ios.time_ns[row];
-            timeline.go_to(if time_ns == UNKNOWN_NS { 0 } else { time_ns }, &mut self.open);
-            if op as usize > 1 {
-                self.open.other_ios += 1;
-                let totals = &mut ops[op as usize];
-                totals.ios += 1;
-                totals.bytes = totals.bytes.saturating_add(len);
-                totals.sizes.add(power_index(len), 1);
-                if ns != UNKNOWN_NS {
-                    totals.timed += 1;
-                    totals.device_ns.add(log_linear_index(ns.max(0).unsigned_abs()), 1);
-                }
-                continue;
-            }
-            self.open.place(op, ios.start_bytes[row], len, region_shift);
-            if ns != UNKNOWN_NS {
-                let ns = ns.max(0).unsigned_abs();
-                self.open.time(ns);
-                self.device_ns[op as usize & 1][log_linear_index(ns)] += 1;
-            }
+    /// Makes the timeline ready for events, and takes note of the first and last time.
+    fn make_ready(&mut self, ios: &Ios<'_>, times_known: bool) {
+        let Some(&time_ns) = ios.time_ns.first() else { return };
+        let (mut first_ns, mut last_ns, mut starts) = (time_ns, time_ns, 0);
+        for (&time_ns, start) in ios.time_ns.iter().zip(ios.start_bytes) {
+            (first_ns, last_ns, starts) = (first_ns.min(time_ns), last_ns.max(time_ns), starts | start);
         }
-        if any_failed {
+        let profile = &mut self.profile;
+        if times_known {
+            profile.first_ns = Some(profile.first_ns.map_or(first_ns, |first| first.min(first_ns)));
+            profile.last_ns = Some(profile.last_ns.map_or(last_ns, |last| last.max(last_ns)));
+        } else {
+            (first_ns, last_ns) = (0, 0);
+        }
+        profile.timeline.make_ready(starts, &mut self.open);
+        profile.timeline.widen_to(first_ns, last_ns, &mut self.open);
+        if ios.flags.iter().fold(0, |all, flags| all | flags) & flags::FAILED != 0 {
             for (op, flags) in ios.op.iter().zip(ios.flags) {
-                ops[*op as usize].failed += u64::from(flags & flags::FAILED != 0);
+                profile.ops[*op as usize].failed += u64::from(flags & flags::FAILED != 0);
             }
         }
-        let known = ios.time_ns.iter().copied().filter(|&time_ns| time_ns != UNKNOWN_NS);
-        let (first, last) = (known.clone().min(), known.max());
-        self.profile.first_ns = [self.profile.first_ns, first].into_iter().flatten().min();
-        self.profile.last_ns = self.profile.last_ns.max(last);
     }
 
-    /// Insert to issue.
-    fn queue(&mut self, ios: &Ios<'_>) {
-        for (&op, &ns) in ios.op.iter().zip(ios.queue_ns()) {
-            if ns == UNKNOWN_NS {
+    /// The course over time, from which the totals of reads and writes come, and latencies.
+    fn course(&mut self, ios: &Ios<'_>) {
+        let mut row = 0;
+        while row < ios.len() {
+            let rows = self.profile.timeline.go_to(&ios.time_ns[row..], &mut self.open);
+            self.window(&ios.part(row..row + rows));
+            row += rows;
+        }
+    }
+
+    /// I/O of one window.
+    #[inline(never)]
+    fn window(&mut self, ios: &Ios<'_>) {
+        let region_shift = self.profile.timeline.region_shift();
+        let (open, device, queue) = (&mut self.open, &mut *self.device_ns, &mut *self.queue_ns);
+        let columns = ios.op.iter().zip(ios.start_bytes).zip(ios.len_bytes).enumerate();
+        for (row, ((&op, &start), &len)) in columns {
+            let (device_ns, queue_ns) = (ios.device_ns(row), ios.queue_ns(row));
+            if op as usize > 1 {
+                open.other_ios += 1;
+                self.profile.ops[op as usize].add(len, device_ns, queue_ns);
                 continue;
             }
-            let index = log_linear_index(ns.max(0).unsigned_abs());
-            match self.queue_ns.get_mut(op as usize) {
-                Some(counts) => counts[index] += 1,
-                None => self.profile.ops[op as usize].queue_ns.add(index, 1),
+            open.place(op, start, len, region_shift);
+            if device_ns != UNKNOWN_NS {
+                let ns = device_ns.max(0).unsigned_abs();
+                open.time(ns);
+                device[op as usize & 1][log_linear_index(ns)] += 1;
+            }
+            if queue_ns != UNKNOWN_NS {
+                queue[op as usize & 1][log_linear_index(queue_ns.max(0).unsigned_abs())] += 1;
             }
         }
     }
 
-    /// Time between issues, of those whose time is known.
+    /// Time between issues.
+    #[inline(never)]
     fn space(&mut self, ios: &Ios<'_>) {
-        for &time_ns in ios.time_ns {
-            if time_ns == UNKNOWN_NS {
-                continue;
-            }
-            if let Some(last_ns) = self.last_issue_ns {
-                let waited = time_ns.saturating_sub(last_ns).max(0).unsigned_abs();
-                self.interarrival_ns[log_linear_index(waited)] += 1;
-            }
-            self.last_issue_ns = Some(time_ns);
+        let (mut last_ns, times) = match (self.last_issue_ns, ios.time_ns.split_first()) {
+            (Some(last_ns), _) => (last_ns, ios.time_ns),
+            (None, Some((&first_ns, rest))) => (first_ns, rest),
+            (None, None) => return,
+        };
+        for &time_ns in times {
+            let waited = time_ns.saturating_sub(last_ns).max(0).unsigned_abs();
+            self.interarrival_ns[log_linear_index(waited)] += 1;
+            last_ns = time_ns;
         }
+        self.last_issue_ns = Some(last_ns);
     }
 
+    #[inline(never)]
     fn flights(&mut self, ios: &Ios<'_>) {
-        let sums = &mut self.profile.ordered.in_flight;
-        for (row, &time_ns) in ios.time_ns.iter().enumerate() {
-            let ns = ios.device_ns(row);
-            if ns != UNKNOWN_NS && time_ns != UNKNOWN_NS {
-                let pid = ios.pid(row);
-                let thread = if pid == UNKNOWN_PID { NO_THREAD } else { pid };
-                self.pending.issue(time_ns, ns, thread, sums);
-            }
-        }
+        let timed = ios.time_ns.iter().enumerate().filter_map(|(row, &time_ns)| {
+            let (device_ns, pid) = (ios.device_ns(row), ios.pid(row));
+            let thread = if pid == UNKNOWN_PID { NO_THREAD } else { pid };
+            (device_ns != UNKNOWN_NS).then_some((time_ns, device_ns, thread))
+        });
+        self.pending.issue_all(timed, &mut self.profile.ordered.in_flight);
     }
 
+    #[inline(never)]
     fn processes(&mut self, ios: &Ios<'_>) {
         for (row, &len) in ios.len_bytes.iter().enumerate() {
             let (comm, pid) = (ios.comm(row), ios.pid(row));
@@ -342,45 +390,42 @@ impl Lane {
     }
 }
 
-impl Places {
-    /// Counts I/O of the device.
-    fn add_all(&mut self, ios: &Ios<'_>, continues: &[bool]) {
-        self.table.add_all(ios, continues);
-        for (row, (&start, continues)) in ios.start_bytes.iter().zip(continues).enumerate() {
-            if !continues && ios.len_bytes[row] > 0 {
-                self.add_head(ios.op[row], start);
-            }
+impl OpTotals {
+    /// Counts an I/O of an operation that is rare.
+    #[inline(never)]
+    fn add(&mut self, len_bytes: u64, device_ns: i64, queue_ns: i64) {
+        self.ios += 1;
+        self.bytes = self.bytes.saturating_add(len_bytes);
+        self.sizes.add(power_index(len_bytes), 1);
+        if device_ns != UNKNOWN_NS {
+            self.timed += 1;
+            self.device_ns.add(log_linear_index(device_ns.max(0).unsigned_abs()), 1);
+        }
+        if queue_ns != UNKNOWN_NS {
+            self.queue_ns.add(log_linear_index(queue_ns.max(0).unsigned_abs()), 1);
         }
     }
+}
 
+impl Places {
     /// Counts one I/O with an extent.
     fn add(&mut self, op: Op, start_bytes: u64, len_bytes: u64, continues: bool, device_ns: i64) {
         let device_ns = if device_ns == UNKNOWN_NS { None } else { Some(device_ns) };
         self.table.add(op, start_bytes, len_bytes, continues, device_ns);
-        if !continues {
-            self.add_head(op, start_bytes);
-        }
-    }
-
-    #[inline(always)]
-    fn add_head(&mut self, op: Op, start_bytes: u64) {
         match op {
-            Op::Read => self.read_heads.add(start_bytes),
-            Op::Write => self.write_heads.add(start_bytes),
+            Op::Read if !continues => self.read_heads.add(start_bytes),
+            Op::Write if !continues => self.write_heads.add(start_bytes),
             _ => {}
         }
     }
 }
 
-fn count_run(ordered: &mut Ordered, chain: u64) {
-    if chain == RUN_LENGTH_MIN {
-        ordered.run_ios += RUN_LENGTH_MIN;
-        ordered.runs_reaching.add(0, 1);
-    } else {
-        ordered.run_ios += 1;
-        if chain.is_power_of_two() {
-            ordered.runs_reaching.add(chain.trailing_zeros() as usize, 1);
-        }
+impl Ordered {
+    /// A chain has come to three I/O, which makes it a run, or to a power of two.
+    #[cold]
+    fn count_run(&mut self, chain: u64) {
+        let index = if chain == RUN_LENGTH_MIN { 0 } else { chain.trailing_zeros() as usize };
+        self.runs_reaching.add(index, 1);
     }
 }
 
@@ -398,10 +443,9 @@ impl Default for Seeks {
 
 impl Seeks {
     #[inline(always)]
-    fn add(&mut self, from: u64, to: u64) {
-        let direction = if to > from { 1 } else { 0 };
-        let direction = if to == from { 2 } else { direction };
-        self.0[direction * SEEK_BUCKETS + power_index(to.abs_diff(from))] += 1;
+    fn add(&mut self, from: u64, to: u64, is_known: bool) {
+        let direction = usize::from(to > from) + 2 * usize::from(to == from);
+        self.0[direction * SEEK_BUCKETS + power_index(to.abs_diff(from))] += u64::from(is_known);
     }
 
     fn put_into(&mut self, ordered: &mut Ordered) {

@@ -11,6 +11,13 @@ use crate::histogram::Counts;
 /// How many buckets. With none hot, each holds about 0.4 %: far below the 10 % that matters.
 pub const BUCKETS: usize = 256;
 
+/// The bucket of a start.
+#[inline(always)]
+pub(crate) fn bucket(start_bytes: u64) -> usize {
+    let mixed = (start_bytes ^ start_bytes >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 56) as usize
+}
+
 /// Starts of stream heads, spread by hash.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Starts(Counts);
@@ -19,8 +26,12 @@ impl Starts {
     /// Counts a start.
     #[inline]
     pub fn add(&mut self, start_bytes: u64) {
-        let mixed = (start_bytes ^ start_bytes >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0.bump((mixed >> 56) as usize);
+        self.0.bump(bucket(start_bytes));
+    }
+
+    /// Adds what was counted in plain buckets, and empties them.
+    pub(crate) fn take_from(&mut self, buckets: &mut [u64; BUCKETS]) {
+        self.0.take_from(buckets);
     }
 
     /// Adds another one's counts.

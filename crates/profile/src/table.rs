@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use plumb_geometry::gcd;
 use plumb_trace::{Op, UNKNOWN_NS};
 
-use crate::columns::Ios;
+use crate::columns::{BLOCK_EVENTS, Ios};
 
 mod cells;
 mod key;
@@ -105,7 +105,7 @@ impl Table {
             mixed_moduli: false,
             spread_unknown: false,
             region_shift: 20,
-            cells: Cells::new(),
+            cells: Cells::default(),
         }
     }
 
@@ -172,21 +172,60 @@ impl Table {
     /// Counts one I/O.
     pub fn add(&mut self, op: Op, start_bytes: u64, len_bytes: u64, continues: bool, device_ns: Option<i64>) {
         self.make_ready(start_bytes | len_bytes, start_bytes);
-        let device_ns = device_ns.unwrap_or(UNKNOWN_NS);
-        self.count_one(self.step(), op, start_bytes, len_bytes, continues, device_ns);
+        let key = self.step().key(op, continues, start_bytes, len_bytes);
+        let region = 1 << (start_bytes >> self.region_shift & 63);
+        self.cells.at(key).count(region, device_ns.map(|ns| ns.max(0).unsigned_abs()));
+        self.lower_until_it_fits();
     }
 
     /// Counts I/O one after the other.
     pub(crate) fn add_all(&mut self, ios: &Ios<'_>, continues: &[bool]) {
-        let bits = ios.start_bytes.iter().zip(ios.len_bytes).fold(0, |bits, (start, len)| bits | start | len);
-        // Larger regions and smaller units give the same whether they come before an I/O or with it.
-        self.make_ready(bits, ios.start_bytes.iter().copied().max().unwrap_or(0));
-        let mut step = self.step();
-        for (row, &continues) in continues.iter().enumerate().take(ios.len()) {
-            let (start, len, ns) = (ios.start_bytes[row], ios.len_bytes[row], ios.device_ns(row));
-            if self.count_one(step, ios.op[row], start, len, continues, ns) {
-                step = self.step();
-            }
+        let bits = |column: &[u64]| column.iter().fold(0, |bits, number| bits | number);
+        let (starts, lengths) = (bits(ios.start_bytes), bits(ios.len_bytes));
+        // Larger regions and smaller units give the same whether they come before an I/O or with it. All bits of
+        // some numbers together have the same highest one as the largest.
+        self.make_ready(starts | lengths, starts);
+        let mut numbers = [0; BLOCK_EVENTS];
+        for first in (0..ios.len().min(continues.len())).step_by(BLOCK_EVENTS) {
+            let rows = first..ios.len().min(continues.len()).min(first + BLOCK_EVENTS);
+            let ios = ios.part(rows.clone());
+            self.find_rows(&ios, &continues[rows], &mut numbers);
+            self.count_rows(&ios, &numbers);
+            // Some rows too many do no harm before: the step depends on nothing but which rows there are.
+            self.lower_until_it_fits();
+        }
+    }
+
+    /// Finds the rows of a block of I/O. Apart from counting them, and in three goes of which only the last has to
+    /// wait for one row before it comes to the next.
+    #[inline(never)]
+    fn find_rows(&mut self, ios: &Ios<'_>, continues: &[bool], numbers: &mut [u16; BLOCK_EVENTS]) {
+        let step = self.step();
+        let mut keys = [Key(0); BLOCK_EVENTS];
+        let starts = ios.op.iter().zip(ios.start_bytes).zip(ios.len_bytes).zip(continues);
+        for ((((&op, &start), &len), &continues), (key, number)) in
+            starts.zip(keys.iter_mut().zip(numbers.iter_mut()))
+        {
+            *key = step.key(op, continues, start, len);
+            *number = self.cells.likely(*key);
+        }
+        let (mut others, mut count) = ([0; BLOCK_EVENTS], 0);
+        for (row, (&key, &number)) in keys.iter().zip(numbers.iter()).enumerate().take(ios.len()) {
+            others[count % BLOCK_EVENTS] = row;
+            count += usize::from(!self.cells.has(number, key));
+        }
+        for &row in &others[..count] {
+            numbers[row] = self.cells.number(keys[row]);
+        }
+    }
+
+    #[inline(never)]
+    fn count_rows(&mut self, ios: &Ios<'_>, numbers: &[u16]) {
+        let region_shift = self.region_shift;
+        for ((row, &start), &number) in ios.start_bytes.iter().enumerate().zip(numbers) {
+            let ns = ios.device_ns(row);
+            let known = (ns != UNKNOWN_NS).then_some(ns.max(0).unsigned_abs());
+            self.cells.numbered(number).count(1 << (start >> region_shift & 63), known);
         }
     }
 
@@ -204,32 +243,10 @@ impl Table {
     fn step(&self) -> Step {
         Step {
             unit_shift: self.unit_shift(),
-            region_shift: self.region_shift,
             modulus: self.modulus,
             mask: if self.modulus.is_power_of_two() { self.modulus - 1 } else { 0 },
             lengths_rounded: self.lengths_rounded,
         }
-    }
-
-    /// Counts one I/O for which the table is ready; tells whether the table was lowered.
-    #[inline(always)]
-    fn count_one(
-        &mut self,
-        step: Step,
-        op: Op,
-        start_bytes: u64,
-        len_bytes: u64,
-        continues: bool,
-        device_ns: i64,
-    ) -> bool {
-        let key = step.key(op, continues, start_bytes, len_bytes);
-        let known = (device_ns != UNKNOWN_NS).then_some(device_ns.max(0).unsigned_abs());
-        self.cells.at(key).count(1 << (start_bytes >> step.region_shift & 63), known);
-        let lowered = self.cells.len() > ROWS_MAX;
-        if lowered {
-            self.lower_until_it_fits();
-        }
-        lowered
     }
 
     /// Counts a row that somebody else has already summed up.
@@ -261,7 +278,6 @@ impl Table {
         self.take_step(modulus, rounded);
         let shift = self.region_shift.max(other.region_shift);
         self.set_region_shift(shift);
-        self.cells.make_room_for(&other.cells);
         for (key, mut row) in other.iter() {
             row.regions = fold_regions(row.regions, shift - other.region_shift);
             let key = reduce(key, self.modulus, self.lengths_rounded);
@@ -308,8 +324,7 @@ impl Table {
     }
 
     fn rebuild(&mut self, change: impl Fn(Key) -> Key) {
-        let room = Cells::with_room_of(&self.cells);
-        let before = std::mem::replace(&mut self.cells, room);
+        let before = std::mem::take(&mut self.cells);
         for (key, row) in before.iter() {
             self.cells.at(change(key)).absorb(&row);
         }
@@ -342,7 +357,6 @@ fn reduce(key: Key, modulus: u64, lengths_rounded: bool) -> Key {
 #[derive(Clone, Copy)]
 struct Step {
     unit_shift: u32,
-    region_shift: u32,
     modulus: u64,
     /// M less one where M is a power of two, which spares a division; else 0.
     mask: u64,

@@ -121,7 +121,7 @@ impl Timeline {
         let mut open = Open::default();
         for io in ios {
             self.make_ready(io.start_bytes, &mut open);
-            self.go_to(io.time_ns, &mut open);
+            self.go_to(&[io.time_ns], &mut open);
             if io.op as usize > 1 {
                 open.other_ios += 1;
             } else {
@@ -141,14 +141,32 @@ impl Timeline {
         }
     }
 
-    /// Opens the window of a time, if it is not the open one.
-    #[inline(always)]
-    pub(crate) fn go_to(&mut self, time_ns: i64, open: &mut Open) {
-        if !open.is_open || time_ns >> self.shift != open.number {
+    /// Makes windows wide enough for what happens between two times.
+    pub(crate) fn widen_to(&mut self, first_ns: i64, last_ns: i64, open: &mut Open) {
+        let width = |timeline: &Timeline, open: &Open| {
+            let shift = timeline.shift;
+            let known = timeline.windows.keys().next().into_iter().chain(timeline.windows.keys().next_back());
+            let numbers = known.copied().chain(open.is_open.then_some(open.number));
+            let (first, last) = numbers
+                .fold((first_ns >> shift, last_ns >> shift), |(first, last), n| (first.min(n), last.max(n)));
+            first.abs_diff(last)
+        };
+        while width(self, open) >= WINDOWS_MAX as u64 {
             self.close(open);
-            open.number = time_ns >> self.shift;
+            self.set_shift(self.shift + 1);
+        }
+    }
+
+    /// Opens the window of the first of some times, if it is not the open one; tells how many of them lie in it.
+    pub(crate) fn go_to(&mut self, times_ns: &[i64], open: &mut Open) -> usize {
+        let Some(&first_ns) = times_ns.first() else { return 0 };
+        if !open.is_open || first_ns >> self.shift != open.number {
+            self.close(open);
+            open.number = first_ns >> self.shift;
             open.is_open = true;
         }
+        let (shift, number) = (self.shift, open.number);
+        times_ns.iter().position(|time_ns| time_ns >> shift != number).unwrap_or(times_ns.len())
     }
 
     /// Puts the open window, if any, to the others.

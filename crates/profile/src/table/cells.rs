@@ -1,22 +1,17 @@
-//! The rows of a table by their keys: a hash table with open addressing, in which a row and its key share one
-//! line of the cache, since counting an I/O should touch no more than that.
+//! The rows of a table by their keys.
 //!
-//! Rows are never taken out one by one. Half of the places are free at least, so a row is found at its place or
-//! right after it.
+//! Rows lie one after the other in the order of their first I/O, each with its key in one line of the cache, so the
+//! frequent ones are close together. Beside them is an index: groups of eight places, each place a byte of the
+//! key's hash and the number of a row. A byte that differs rules a row out without looking at it, so that counting
+//! an I/O comes to the line of one row and hardly ever to a wrong one.
 
 use super::{Key, Row};
-
-/// Stands for a free place; no key has it, since no operation has code 7.
-const FREE: u64 = u64::MAX;
-
-/// Places to begin with.
-const PLACES_MIN: usize = 64;
 
 /// A row with its key.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Cell {
-    key: u64,
+    key: Key,
     ios: u64,
     timed: u64,
     regions: u64,
@@ -24,9 +19,11 @@ pub(super) struct Cell {
     ns_squared_sum: u128,
 }
 
-const EMPTY: Cell = Cell { key: FREE, ios: 0, timed: 0, regions: 0, ns_sum: 0, ns_squared_sum: 0 };
-
 impl Cell {
+    const fn new(key: Key) -> Cell {
+        Cell { key, ios: 0, timed: 0, regions: 0, ns_sum: 0, ns_squared_sum: 0 }
+    }
+
     /// Counts one I/O, and its latency where it is known.
     #[inline(always)]
     pub(super) fn count(&mut self, region: u64, device_ns: Option<u64>) {
@@ -60,98 +57,149 @@ impl Cell {
     }
 }
 
+/// Places of a group.
+const GROUP: usize = 8;
+
+/// Of the places of all groups at most so many in eight are taken, so that most rows are in their own group.
+const TAKEN_MAX: usize = 5;
+
+/// The lowest bit of a hash by which groups are told apart: leaves room for twice as many rows as there are.
+const GROUP_SHIFT: u32 = 43;
+
+/// One in each byte of a word.
+const EACH: u64 = 0x0101_0101_0101_0101;
+
 /// The rows of a table; see the module.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Cells {
-    /// A power of two of them, or none yet.
     cells: Vec<Cell>,
-    rows: usize,
-    /// What is left of a hash after this shift is a place.
-    shift: u32,
+    /// By group, a power of two of them or none yet: for each place a byte of the hash, 0 where it is free.
+    tags: Vec<u64>,
+    /// By group: for each place the number of the row.
+    numbers: Vec<[u16; GROUP]>,
+}
+
+#[inline(always)]
+fn hash(key: Key) -> u64 {
+    key.0.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// A byte of a hash that is never 0, in each byte of a word. The highest bits of the product depend on all bits of
+/// the key; groups take theirs from right below.
+#[inline(always)]
+fn tag(hash: u64) -> u64 {
+    (hash >> 56).max(1) * EACH
+}
+
+/// The highest bit of each byte that is 0; a byte right above such a one may be taken for one as well.
+#[inline(always)]
+fn zero_bytes(word: u64) -> u64 {
+    word.wrapping_sub(EACH) & !word & EACH << 7
 }
 
 impl Cells {
-    pub(super) const fn new() -> Cells {
-        Cells { cells: Vec::new(), rows: 0, shift: 63 }
-    }
-
-    /// None yet, with room for as many as another one has.
-    pub(super) fn with_room_of(other: &Cells) -> Cells {
-        let mut cells = Cells::new();
-        cells.resize(other.cells.len());
-        cells
-    }
-
     pub(super) fn len(&self) -> usize {
-        self.rows
+        self.cells.len()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (Key, Row)> + '_ {
-        self.cells.iter().filter(|cell| cell.key != FREE).map(|cell| (Key(cell.key), cell.row()))
+        self.cells.iter().map(|cell| (cell.key, cell.row()))
     }
 
     /// The row of a key, new or known.
-    #[inline(always)]
     pub(super) fn at(&mut self, key: Key) -> &mut Cell {
-        let mut place = self.place(key);
-        loop {
-            match self.cells.get(place) {
-                Some(cell) if cell.key == key.0 => return &mut self.cells[place],
-                Some(cell) if cell.key != FREE => place = (place + 1) & (self.cells.len() - 1),
-                _ => return self.insert(key),
+        let number = self.number(key);
+        self.numbered(number)
+    }
+
+    /// The row of a number.
+    #[inline(always)]
+    pub(super) fn numbered(&mut self, number: u16) -> &mut Cell {
+        &mut self.cells[usize::from(number)]
+    }
+
+    /// The number of the row that is most likely that of a key. Looks at no row, so that many lookups are under way
+    /// at a time; [`Cells::has`] tells whether it is.
+    #[inline(always)]
+    pub(super) fn likely(&self, key: Key) -> u16 {
+        let hash = hash(key);
+        let group = self.group(hash);
+        let alike = self.tags.get(group).map_or(0, |tags| zero_bytes(tags ^ tag(hash)));
+        let place = alike.trailing_zeros() as usize / 8 % GROUP;
+        self.numbers.get(group).map_or(0, |numbers| numbers[place])
+    }
+
+    /// Whether a row is that of a key.
+    #[inline(always)]
+    pub(super) fn has(&self, number: u16, key: Key) -> bool {
+        self.cells.get(usize::from(number)).is_some_and(|cell| cell.key == key)
+    }
+
+    /// The number of the row of a key, new or known.
+    pub(super) fn number(&mut self, key: Key) -> u16 {
+        let hash = hash(key);
+        let tag = tag(hash);
+        let mut group = self.group(hash);
+        while let Some(&tags) = self.tags.get(group) {
+            let mut alike = zero_bytes(tags ^ tag);
+            while alike != 0 {
+                let number = self.numbers[group][alike.trailing_zeros() as usize / 8 % GROUP];
+                if self.cells[usize::from(number)].key == key {
+                    return number;
+                }
+                alike &= alike - 1;
             }
+            if zero_bytes(tags) != 0 {
+                break;
+            }
+            group = (group + 1) & (self.tags.len() - 1);
         }
+        self.insert(key)
     }
 
     #[inline(always)]
-    fn place(&self, key: Key) -> usize {
-        (key.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
+    fn group(&self, hash: u64) -> usize {
+        (hash >> GROUP_SHIFT) as usize & self.tags.len().wrapping_sub(1)
     }
 
     #[cold]
     #[inline(never)]
-    fn insert(&mut self, key: Key) -> &mut Cell {
-        // The row that overflows a table still has its place: it is about to be lowered.
-        if self.cells.is_empty() || self.rows > self.cells.len() / 2 {
-            self.resize((2 * self.cells.len()).max(PLACES_MIN));
+    fn insert(&mut self, key: Key) -> u16 {
+        if GROUP * self.cells.len() >= TAKEN_MAX * GROUP * self.tags.len() {
+            self.widen_index();
         }
-        self.rows += 1;
-        let place = self.free_place(key);
-        self.cells[place] = Cell { key: key.0, ..EMPTY };
-        &mut self.cells[place]
+        self.cells.push(Cell::new(key));
+        self.enter(self.cells.len() - 1)
     }
 
-    fn free_place(&self, key: Key) -> usize {
-        let mut place = self.place(key);
-        while self.cells[place].key != FREE {
-            place = (place + 1) & (self.cells.len() - 1);
+    /// Puts a row into the index.
+    fn enter(&mut self, row: usize) -> u16 {
+        debug_assert!(row <= usize::from(u16::MAX), "a table is lowered soon after it has a row too many");
+        let number = row as u16;
+        let hash = hash(self.cells[row].key);
+        let mut group = self.group(hash);
+        while zero_bytes(self.tags[group]) == 0 {
+            group = (group + 1) & (self.tags.len() - 1);
         }
-        place
+        // The lowest of the bytes that are taken for 0 is.
+        let free = zero_bytes(self.tags[group]).trailing_zeros() as usize / 8;
+        self.tags[group] |= (tag(hash) & 0xff) << (8 * free);
+        self.numbers[group][free] = number;
+        number
     }
 
-    /// Makes room for the rows of another one. Without that, taking them in their order, which is that of their
-    /// hashes, would fill one end of a small table first.
-    pub(super) fn make_room_for(&mut self, other: &Cells) {
-        if other.cells.len() > self.cells.len() {
-            self.resize(other.cells.len());
-        }
-    }
-
-    fn resize(&mut self, places: usize) {
-        if places == 0 {
-            return;
-        }
-        let before = std::mem::replace(&mut self.cells, vec![EMPTY; places]);
-        self.shift = 64 - places.trailing_zeros();
-        for cell in before.iter().filter(|cell| cell.key != FREE) {
-            let place = self.free_place(Key(cell.key));
-            self.cells[place] = *cell;
+    fn widen_index(&mut self) {
+        let groups = (2 * self.tags.len()).max(GROUP);
+        self.tags = vec![0; groups];
+        self.numbers = vec![[0; GROUP]; groups];
+        for row in 0..self.cells.len() {
+            self.enter(row);
         }
     }
 
     /// Makes each region 2^by times as large.
     pub(super) fn fold_regions(&mut self, by: u32) {
-        for cell in self.cells.iter_mut().filter(|cell| cell.key != FREE) {
+        for cell in &mut self.cells {
             cell.regions = super::fold_regions(cell.regions, by);
         }
     }
@@ -170,15 +218,26 @@ mod tests {
 
     #[test]
     fn rows_are_found_again() {
-        let (mut cells, mut expected) = (Cells::new(), BTreeMap::new());
+        let (mut cells, mut expected) = (Cells::default(), BTreeMap::new());
         for n in 0..50_000u64 {
-            let key = Key((((n * n) % 9_973) << 30) | (n % 7));
+            let key = Key((n * n) % 2_017 << 35 | n % 7);
             cells.at(key).count(1, Some(n));
             *expected.entry(key).or_insert(0) += u128::from(n);
         }
         let found: BTreeMap<Key, u128> = cells.iter().map(|(key, row)| (key, row.ns_sum)).collect();
         assert_eq!(found, expected);
         assert_eq!(cells.len(), expected.len());
-        assert!(cells.cells.len() >= 2 * cells.len() - 1);
+        assert!(8 * cells.tags.len() >= cells.len() * 8 / 5);
+    }
+
+    #[test]
+    fn a_byte_alike_is_never_missed() {
+        for (tags, wanted) in [(0x8001_00ff_7f80_0102u64, 0xff), (0x0101_0101_0101_0101, 1), (0xff00, 0xff)] {
+            let alike = zero_bytes(tags ^ wanted * EACH);
+            for place in 0..GROUP {
+                let is_alike = tags >> (8 * place) & 0xff == wanted;
+                assert!(!is_alike || alike >> (8 * place) & 0x80 != 0, "{tags:x} {wanted:x} {place}");
+            }
+        }
     }
 }

@@ -72,7 +72,7 @@ impl<'de> Deserialize<'de> for Table {
             mixed_moduli: written.mixed_moduli,
             spread_unknown: written.spread_unknown,
             region_shift: written.region_shift,
-            cells: Cells::new(),
+            cells: Cells::default(),
         };
         for (key, row) in written.rows {
             if !key.is_valid(table.modulus, table.unit_shift(), table.lengths_rounded) || row.timed > row.ios
