@@ -53,7 +53,7 @@ impl Default for Streams {
 #[inline(always)]
 fn mark(position: u64, op: Op) -> u32 {
     let mixed = (position ^ (op as u64) << 60).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> (64 - BUCKET_BITS)) as u32 * 16 | (op as u32) << 1
+    ((mixed >> (64 - BUCKET_BITS)) as u32 * 16) | ((op as u32) << 1)
 }
 
 #[inline(always)]

@@ -220,7 +220,7 @@ mod tests {
     fn rows_are_found_again() {
         let (mut cells, mut expected) = (Cells::default(), BTreeMap::new());
         for n in 0..50_000u64 {
-            let key = Key((n * n) % 2_017 << 35 | n % 7);
+            let key = Key((((n * n) % 2_017) << 35) | (n % 7));
             cells.at(key).count(1, Some(n));
             *expected.entry(key).or_insert(0) += u128::from(n);
         }
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn a_byte_alike_is_never_missed() {
         for (tags, wanted) in [(0x8001_00ff_7f80_0102u64, 0xff), (0x0101_0101_0101_0101, 1), (0xff00, 0xff)] {
-            let alike = zero_bytes(tags ^ wanted * EACH);
+            let alike = zero_bytes(tags ^ (wanted * EACH));
             for place in 0..GROUP {
                 let is_alike = tags >> (8 * place) & 0xff == wanted;
                 assert!(!is_alike || alike >> (8 * place) & 0x80 != 0, "{tags:x} {wanted:x} {place}");
