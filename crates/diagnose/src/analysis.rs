@@ -8,7 +8,6 @@ use plumb_profile::histogram::{Counts, log_linear_bounds};
 use plumb_profile::infer::{Inference, infer};
 use plumb_profile::latency_fit::LatencyByFit;
 use plumb_profile::profile::{Losses, Places, Profile};
-use plumb_profile::table::{Key, Table};
 use plumb_profile::what_if::{self, Class, Recorded, Refusal, Striped};
 use plumb_trace::Op;
 
@@ -232,8 +231,8 @@ pub fn analyze(profile: &Profile, part: Option<String>, questions: &Questions) -
     lengths.truncate(LISTED);
     let random_by_size = SIZE_THRESHOLDS.iter().map(|&len_bytes_min| RandomBySize {
         len_bytes_min,
-        ios: count_at_least(table, Select::DATA, len_bytes_min),
-        heads: count_at_least(table, Select::HEADS, len_bytes_min),
+        ios: table.count(Select { len_bytes_min, ..Select::DATA }),
+        heads: table.count(Select { len_bytes_min, ..Select::HEADS }),
     });
     let most = profile.top.most(LISTED);
     Analysis {
@@ -261,22 +260,6 @@ pub fn analyze(profile: &Profile, part: Option<String>, questions: &Questions) -
         what_if: what_if(profile, questions),
         losses: profile.losses.clone(),
     }
-}
-
-/// I/O that are known to have at least so many bytes. A length that was rounded up says no more than that it was
-/// longer than half of what is written.
-#[must_use]
-pub fn count_at_least(table: &Table, select: Select, len_bytes_min: u64) -> u64 {
-    let unit = table.unit_bytes();
-    let least = |key: Key| {
-        let len_bytes = key.length().saturating_mul(unit);
-        if key.is_rounded() { len_bytes / 2 + 1 } else { len_bytes }
-    };
-    table
-        .iter()
-        .filter(|(key, _)| select.takes(*key, unit) && least(*key) >= len_bytes_min)
-        .map(|(_, row)| row.ios)
-        .sum()
 }
 
 fn places(profile: &Profile, questions: &Questions) -> Vec<PlaceAnalysis> {

@@ -3,8 +3,7 @@
 use plumb_geometry::{Bytes, group_digits};
 use plumb_profile::fit::Select;
 
-use super::{Context, Outcome, Rule, lengths_unknown, of, severity_of};
-use crate::analysis::count_at_least;
+use super::{Context, Outcome, Rule, of, severity_of};
 use crate::finding::{Confidence, Severity};
 use crate::share::Share;
 
@@ -31,16 +30,12 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     if let Some(unknown) = context.too_few(data) {
         return vec![unknown];
     }
-    let between = |select| {
-        let huge = count_at_least(table, select, HUGE_BYTES_MIN);
-        count_at_least(table, select, LARGE_BYTES_MIN).saturating_sub(huge)
+    // Both bounds are powers of two, on one side of which a rounded length lies for certain.
+    let between = |select: Select| {
+        let at_least = |len_bytes_min| table.count(Select { len_bytes_min, ..select });
+        at_least(LARGE_BYTES_MIN).saturating_sub(at_least(HUGE_BYTES_MIN))
     };
     let large = between(Select::HEADS);
-    let perhaps = table.count(Select { len_bytes_min: LARGE_BYTES_MIN, ..Select::HEADS });
-    let surely = count_at_least(table, Select::HEADS, LARGE_BYTES_MIN);
-    if let Some(why) = lengths_unknown(data, perhaps.saturating_sub(surely)) {
-        return vec![Outcome::Unknown(why)];
-    }
     let share = Share::new(large, data);
     let Some(severity) = severity_of(share) else { return vec![context.none_found(share)] };
     let severity = if share.value() < SHARE_WARNING { Severity::Note } else { severity };
