@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::io::Read;
 
+use plumb_trace::IOS_MAX;
 use serde::{Deserialize, Serialize};
 
 use crate::profile::{Profile, ProfileSet};
@@ -140,6 +141,33 @@ pub fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
     fault.map_or(Ok(saved), |what| Err(CodecError::Contents { what }))
 }
 
+/// Whether no count is larger than can be, so that sums and percentages of them do not overflow.
+fn counts_fit(profile: &Profile) -> bool {
+    let (ordered, losses) = (&profile.ordered, &profile.losses);
+    let of_ops = profile.ops.iter().flat_map(|op| [op.ios, op.failed, op.timed]);
+    let of_order = [
+        profile.pieces,
+        ordered.continuing,
+        ordered.run_ios,
+        ordered.seeks.none,
+        ordered.in_flight.depth_max,
+    ];
+    let of_losses = [
+        losses.lost,
+        losses.damaged,
+        losses.unmatched_issues,
+        losses.unmatched_completions,
+        losses.late_completions,
+        losses.out_of_order,
+    ];
+    let imported = &profile.imported;
+    let of_histograms = imported.histograms.iter().flat_map(|given| &given.buckets).map(|bucket| bucket.2);
+    let of_totals =
+        imported.totals.iter().flat_map(|totals| [totals.ios, totals.misaligned_ios, totals.odd_length_ios]);
+    let ready_made = of_histograms.chain(of_totals);
+    of_ops.chain(of_order).chain(of_losses).chain(ready_made).all(|count| count <= IOS_MAX)
+}
+
 /// Unpacks a frame to at most `bytes_max` bytes.
 fn unpack(frame: &[u8], bytes_max: u64) -> Result<Vec<u8>, CodecError> {
     let unpack = |source| CodecError::Unpack { source };
@@ -152,20 +180,22 @@ fn unpack(frame: &[u8], bytes_max: u64) -> Result<Vec<u8>, CodecError> {
 
 /// What in a decoded profile cannot be, if anything: the parts rely on their bounds.
 fn implausible(profile: &Profile) -> Option<String> {
-    let histograms_fit = profile.ops.iter().all(|op| {
-        op.sizes.is_plausible(65) && op.device_ns.is_plausible(976) && op.queue_ns.is_plausible(976)
-    });
+    let histograms_fit = profile
+        .ops
+        .iter()
+        .all(|op| op.sizes.can_be_ios(65) && op.device_ns.can_be_ios(976) && op.queue_ns.can_be_ios(976));
     let places_fit = std::iter::once(&profile.places)
         .chain(profile.partitions.values())
         .all(|places| places.read_heads.is_plausible() && places.write_heads.is_plausible());
     let ordered = &profile.ordered;
-    let ordered_fit = ordered.runs_reaching.is_plausible(64)
-        && ordered.interarrival_ns.is_plausible(976)
-        && ordered.seeks.forward.is_plausible(65)
-        && ordered.seeks.backward.is_plausible(65)
+    let ordered_fit = ordered.runs_reaching.can_be_ios(64)
+        && ordered.interarrival_ns.can_be_ios(976)
+        && ordered.seeks.forward.can_be_ios(65)
+        && ordered.seeks.backward.can_be_ios(65)
         && ordered.in_flight.depth_ns.is_plausible(976)
         && ordered.in_flight.threads_ns.is_plausible(976);
-    let fits = histograms_fit
+    let fits = counts_fit(profile)
+        && histograms_fit
         && places_fit
         && ordered_fit
         && profile.timeline.is_plausible()
@@ -183,5 +213,23 @@ mod tests {
         assert!(frame.len() < 1000);
         assert_eq!(unpack(&frame, 1 << 20).expect("just as long").len(), 1 << 20);
         assert!(matches!(unpack(&frame, (1 << 20) - 1), Err(CodecError::TooLarge)));
+    }
+
+    #[test]
+    fn counts_that_cannot_be_are_refused() {
+        let check = |change: fn(&mut Profile)| {
+            let mut profile =
+                Profile::new("sda", plumb_trace::Layer::Request, crate::table::Table::default());
+            change(&mut profile);
+            let mut saved = Saved::default();
+            saved.profiles.add(&profile);
+            decode(&encode(&saved).expect("room to pack")).is_ok()
+        };
+        assert!(check(|profile| profile.ops[0].ios = IOS_MAX));
+        assert!(!check(|profile| profile.ops[0].ios = IOS_MAX + 1));
+        assert!(!check(|profile| profile.losses.lost = u64::MAX));
+        assert!(!check(|profile| profile.ordered.seeks.forward.add(3, u64::MAX)));
+        // A time may be any number; its sums are held at the largest.
+        assert!(check(|profile| profile.ordered.in_flight.depth_ns.add(3, u64::MAX)));
     }
 }

@@ -5,7 +5,7 @@
 //! profile of the whole.
 
 use plumb_geometry::gcd;
-use plumb_trace::{Batch, Clock, DeviceId, Fill, Layer, SourceInfo};
+use plumb_trace::{Batch, Clock, DeviceId, Fill, IOS_MAX, Layer, SourceInfo};
 
 use crate::columns::{Gathered, Ios};
 use crate::lane::Lane;
@@ -208,14 +208,16 @@ fn table_for(modulus_bytes: u64) -> Option<Table> {
     table.or_else(|_| Table::new(gcd(modulus_bytes, MODULUS_BYTES_MAX))).ok()
 }
 
+/// Bounded, since a source may claim any number.
 fn losses_of(info: &SourceInfo) -> Losses {
+    let bounded = |count: u64| count.min(IOS_MAX);
     Losses {
-        lost: info.counts.lost,
-        damaged: info.counts.damaged,
-        unmatched_issues: info.counts.unmatched_issues,
-        unmatched_completions: info.counts.unmatched_completions,
-        late_completions: info.counts.late_completions,
-        out_of_order: info.counts.out_of_order,
-        missing_files: info.counts.missing_files,
+        lost: bounded(info.counts.lost),
+        damaged: bounded(info.counts.damaged),
+        unmatched_issues: bounded(info.counts.unmatched_issues),
+        unmatched_completions: bounded(info.counts.unmatched_completions),
+        late_completions: bounded(info.counts.late_completions),
+        out_of_order: bounded(info.counts.out_of_order),
+        missing_files: bounded(info.counts.missing_files),
     }
 }

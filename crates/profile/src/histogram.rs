@@ -1,5 +1,6 @@
 //! Histograms that merge by adding: log-linear for times, powers of two for lengths and distances.
 
+use plumb_trace::IOS_MAX;
 use serde::{Deserialize, Serialize};
 
 /// Sub-buckets of each power of two of a log-linear histogram, so a bucket is at most 1/16 wide.
@@ -122,6 +123,11 @@ impl Counts {
             }
         }
         None
+    }
+
+    /// Whether these can be counts of I/O, whose sums and percentages do not overflow.
+    pub(crate) fn can_be_ios(&self, buckets_max: usize) -> bool {
+        self.is_plausible(buckets_max) && self.total() <= IOS_MAX
     }
 
     pub(crate) fn is_plausible(&self, buckets_max: usize) -> bool {

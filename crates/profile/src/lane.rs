@@ -118,12 +118,8 @@ impl Lane {
             self.part(&ios);
             self.course(&ios);
             self.queue(&ios);
-            // Without times of issue nothing is known of the time between issues and of what was in flight.
-            let times_known = ios.time_ns.iter().all(|&time_ns| time_ns != UNKNOWN_NS);
-            if times_known {
-                self.space(&ios);
-            }
-            if times_known && ios.may_be_timed() {
+            self.space(&ios);
+            if ios.may_be_timed() {
                 self.flights(&ios);
             }
             if ios.may_have_processes() {
@@ -277,26 +273,25 @@ impl Lane {
         }
     }
 
-    /// Time between issues.
+    /// Time between issues, of those whose time is known.
     fn space(&mut self, ios: &Ios<'_>) {
-        let (mut last_ns, times) = match (self.last_issue_ns, ios.time_ns.split_first()) {
-            (Some(last_ns), _) => (last_ns, ios.time_ns),
-            (None, Some((&first_ns, rest))) => (first_ns, rest),
-            (None, None) => return,
-        };
-        for &time_ns in times {
-            let waited = time_ns.saturating_sub(last_ns).max(0).unsigned_abs();
-            self.interarrival_ns[log_linear_index(waited)] += 1;
-            last_ns = time_ns;
+        for &time_ns in ios.time_ns {
+            if time_ns == UNKNOWN_NS {
+                continue;
+            }
+            if let Some(last_ns) = self.last_issue_ns {
+                let waited = time_ns.saturating_sub(last_ns).max(0).unsigned_abs();
+                self.interarrival_ns[log_linear_index(waited)] += 1;
+            }
+            self.last_issue_ns = Some(time_ns);
         }
-        self.last_issue_ns = Some(last_ns);
     }
 
     fn flights(&mut self, ios: &Ios<'_>) {
         let sums = &mut self.profile.ordered.in_flight;
         for (row, &time_ns) in ios.time_ns.iter().enumerate() {
             let ns = ios.device_ns(row);
-            if ns != UNKNOWN_NS {
+            if ns != UNKNOWN_NS && time_ns != UNKNOWN_NS {
                 let pid = ios.pid(row);
                 let thread = if pid == UNKNOWN_PID { NO_THREAD } else { pid };
                 self.pending.issue(time_ns, ns, thread, sums);

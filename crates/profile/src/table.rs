@@ -182,9 +182,9 @@ impl Table {
         // Larger regions and smaller units give the same whether they come before an I/O or with it.
         self.make_ready(bits, ios.start_bytes.iter().copied().max().unwrap_or(0));
         let mut step = self.step();
-        for row in 0..ios.len().min(continues.len()) {
+        for (row, &continues) in continues.iter().enumerate().take(ios.len()) {
             let (start, len, ns) = (ios.start_bytes[row], ios.len_bytes[row], ios.device_ns(row));
-            if self.count_one(step, ios.op[row], start, len, continues[row], ns) {
+            if self.count_one(step, ios.op[row], start, len, continues, ns) {
                 step = self.step();
             }
         }

@@ -7,7 +7,7 @@ use std::collections::btree_map::Entry;
 
 use serde::{Deserialize, Serialize};
 
-use plumb_trace::Op;
+use plumb_trace::{IOS_MAX, Op};
 
 use crate::histogram::{Counts, power_index};
 
@@ -220,9 +220,10 @@ impl Timeline {
             && self.span() <= WINDOWS_MAX as u64
             && self.windows.iter().all(|(number, window)| {
                 number << self.shift >> self.shift == *number
-                    && window.read_sizes.is_plausible(SIZES)
-                    && window.write_sizes.is_plausible(SIZES)
-                    && window.regions.is_plausible(64)
+                    && window.read_sizes.can_be_ios(SIZES)
+                    && window.write_sizes.can_be_ios(SIZES)
+                    && window.regions.can_be_ios(64)
+                    && window.other_ios.max(window.timed) <= IOS_MAX
             })
     }
 }

@@ -2,6 +2,7 @@
 
 use plumb_diagnose::analysis::{Analysis, GridFit, PlaceAnalysis};
 use plumb_diagnose::finding::{Basis, Finding};
+use plumb_diagnose::rules::Unjudged;
 use plumb_geometry::{Bytes, group_digits};
 use plumb_profile::infer::Verdict;
 
@@ -65,7 +66,9 @@ fn finding_lines(page: &mut Page, finding: &Finding) {
     }
     if let Some(cost) = finding.cost() {
         let basis = if cost.basis == Basis::Measured { "measured" } else { "estimated, not measured" };
-        page.wrapped("  cost: ", "    ", &format!("{:.2} {} ({basis})", cost.value, cost.unit));
+        let value =
+            if cost.value.fract() == 0.0 { format!("{}", cost.value) } else { format!("{:.2}", cost.value) };
+        page.wrapped("  cost: ", "    ", &format!("{value} {} ({basis})", cost.unit));
     }
     page.line(format!("  confidence: {}", finding.confidence().word()));
     for step in finding.fix() {
@@ -80,10 +83,21 @@ fn unknown_lines(page: &mut Page, report: &Report<'_>) {
     }
     page.heading("Unknown");
     let several = report.sections.len() > 1;
+    // One reason often stands in the way of several rules.
+    let mut gathered: Vec<(&Unjudged, Vec<&str>)> = Vec::new();
     for unjudged in &report.diagnosis.unknown {
-        let whole = report.sections.iter().any(|section| section.analysis.target == unjudged.target);
-        let on = if several || !whole { format!(" on {}", unjudged.target) } else { String::new() };
-        page.wrapped("  ", "    ", &format!("{}{on}: {}", unjudged.rule, unjudged.why));
+        let same = |(first, _): &&mut (&Unjudged, Vec<&str>)| {
+            first.target == unjudged.target && first.why == unjudged.why
+        };
+        match gathered.iter_mut().find(same) {
+            Some((_, rules)) => rules.push(unjudged.rule),
+            None => gathered.push((unjudged, vec![unjudged.rule])),
+        }
+    }
+    for (first, rules) in gathered {
+        let whole = report.sections.iter().any(|section| section.analysis.target == first.target);
+        let on = if several || !whole { format!(" on {}", first.target) } else { String::new() };
+        page.wrapped("  ", "    ", &format!("{}{on}: {}", rules.join(", "), first.why));
     }
 }
 
@@ -92,8 +106,11 @@ fn source_lines(page: &mut Page, report: &Report<'_>) {
     for source in report.sources {
         page.wrapped("  ", "    ", source);
     }
+    // With one source its name need not stand before each note.
+    let only = (report.sources.len() == 1).then(|| format!("{}: ", report.title));
     for note in report.notes {
-        page.wrapped("  note: ", "    ", note);
+        let words = only.as_ref().and_then(|name| note.strip_prefix(name.as_str())).unwrap_or(note);
+        page.wrapped("  note: ", "    ", words);
     }
 }
 
@@ -106,6 +123,10 @@ fn section_lines(page: &mut Page, analysis: &Analysis, profile: &plumb_profile::
     for (at, place) in analysis.places.iter().enumerate() {
         if at > 0 {
             place_heading(page, place, analysis);
+            if analysis.places.first().is_some_and(|device| device.inference.ios == place.inference.ios) {
+                page.line("    all I/O lie behind its start, as above; where it ends is not known");
+                continue;
+            }
         }
         for fit in &place.grids {
             grid_lines(page, fit);
@@ -213,6 +234,9 @@ fn inference_lines(page: &mut Page, place: &PlaceAnalysis) {
         }
         Verdict::NoGrid => page.line("    none: stream heads lie on no grid of 1 KiB or more"),
         Verdict::NotEnoughData { why } => page.wrapped("    not enough data: ", "      ", why),
+    }
+    if matches!(inference.verdict, Verdict::NotEnoughData { .. }) {
+        return;
     }
     page.line("    granularity   best offset   stream heads    all I/O   by chance");
     for step in &inference.steps {

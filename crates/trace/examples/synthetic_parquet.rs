@@ -43,7 +43,8 @@ fn write_file(directory: &Path, file: u64, events: u64) -> Result<(), Error> {
     let path = directory.join(format!("host{}-disk{}.parquet", file / DEVICES, file % DEVICES));
     let mut writer = write::create(&path, None, &info)?;
     let mut names = Names::default();
-    let device = names.device(&format!("sd{}", (b'a' + (file % DEVICES) as u8) as char));
+    let disk = (b'a' + (file % DEVICES) as u8) as char;
+    let device = names.device(&format!("host{}/sd{disk}", file / DEVICES));
     let workload = Mixed { seed: file + 1, events, devices: 1, mean_gap_ns: 400_000, ..Mixed::default() };
     let mut batch = Batch::default();
     for event in workload.iter() {

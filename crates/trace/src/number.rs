@@ -1,5 +1,7 @@
 //! Numbers in text, straight from bytes. Exact: a decimal fraction never goes through a float.
 
+use crate::reader::IOS_MAX;
+
 /// The number that a text begins with and how many digits it has (0 without any); `None` above `u64`.
 ///
 /// Eight digits are looked at in one step: which bytes are digits and what they are worth comes out of a few
@@ -65,6 +67,12 @@ pub fn parse_u64(text: &[u8]) -> Option<u64> {
         value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
     }
     Some(value)
+}
+
+/// How many I/O a source has counted by itself; `None` for anything else or more than there can have been.
+#[must_use]
+pub fn parse_ios(text: &[u8]) -> Option<u64> {
+    parse_u64(text).filter(|&ios| ios <= IOS_MAX)
 }
 
 /// A whole number with an optional minus sign; `None` for anything else or outside `i64`.

@@ -33,7 +33,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         (_, Some(why)) => return vec![Outcome::Unknown(why.to_string())],
         _ => return vec![Outcome::NotAsked],
     };
-    let pieces: u64 = loads.iter().map(|load| load.pieces).sum();
+    let pieces = loads.iter().fold(0u64, |pieces, load| pieces.saturating_add(load.pieces));
     let needed = PIECES_PER_MEMBER_MIN * loads.len() as u64;
     if pieces < needed {
         return vec![Outcome::Unknown(format!(

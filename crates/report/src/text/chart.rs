@@ -12,7 +12,7 @@ const TITLE: &str = " Distribution ";
 
 /// A row for each value: label, bar, count. The longest bar stands for all I/O together.
 pub(super) fn bars(page: &mut Page, rows: &[(String, u64)]) {
-    let total = rows.iter().fold(0u64, |total, (_, ios)| total.saturating_add(*ios));
+    let total: u128 = rows.iter().map(|(_, ios)| u128::from(*ios)).sum();
     if total == 0 {
         return;
     }
@@ -24,7 +24,7 @@ pub(super) fn bars(page: &mut Page, rows: &[(String, u64)]) {
     let title = format!("{dashes}{TITLE}{dashes}");
     page.line(format!("    {:>label$}  {title:<bar$} count", "value"));
     for (name, ios) in rows {
-        let columns = (u128::from(*ios) * bar as u128 + u128::from(total) / 2) / u128::from(total);
+        let columns = (u128::from(*ios) * bar as u128 + total / 2) / total;
         let filled = "@".repeat(columns as usize);
         page.line(format!("    {name:>label$} |{filled:<bar$} {}", count(*ios)));
     }

@@ -40,6 +40,7 @@ fn plural(op: &OpSummary) -> String {
     match op.op {
         "flush" => "flushes".to_owned(),
         "write-zeroes" | "other" => op.op.to_owned(),
+        word if op.ios == 1 => word.to_owned(),
         word => format!("{word}s"),
     }
 }
@@ -94,7 +95,7 @@ pub(super) fn latency(page: &mut Page, analysis: &Analysis) {
         return;
     }
     page.line(format!(
-        "  Latency, issue to complete ({} of {} I/O timed)",
+        "  Latency, issue to complete, at most ({} of {} I/O timed)",
         count(analysis.timed),
         count(analysis.ios)
     ));

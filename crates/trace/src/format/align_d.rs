@@ -24,9 +24,9 @@ use crate::error::Error;
 use crate::format::Format;
 use crate::format::quantize::{is_distribution, row_range};
 use crate::input::Input;
-use crate::number::{parse_i64, parse_u64};
+use crate::number::{parse_i64, parse_ios, parse_u64};
 use crate::op::Layer;
-use crate::reader::{Bucket, Distribution, Fill, Measured, ReadOptions, Reader, Sniff};
+use crate::reader::{Bucket, Distribution, Fill, IOS_MAX, Measured, ReadOptions, Reader, Sniff};
 use crate::source::{Clock, Latency, SourceInfo};
 use crate::text::{LineError, LineFormat, Sink, TextReader, words};
 use crate::tool::{check_layer, damaged_at_end, sniff_below_prose};
@@ -145,7 +145,7 @@ impl AlignD {
         if misread {
             sink.info.note("a letter O in place of a count was read as 0");
         }
-        let count = if misread { Some(0) } else { parse_u64(figure) };
+        let count = if misread { Some(0) } else { parse_ios(figure) };
         let count = count.ok_or(LineError::new(figure, "a count"))?;
         match fact {
             Fact::Issued => self.block.issued = Some(count),
@@ -163,7 +163,7 @@ impl AlignD {
         let mut found = words(line);
         let (Some(first), last) = (found.next(), found.last()) else { return true };
         let value = parse_i64(first);
-        let count = last.and_then(|word| if word == b"O" { Some(0) } else { parse_u64(word) });
+        let count = last.and_then(|word| if word == b"O" { Some(0) } else { parse_ios(word) });
         let table = match self.table {
             Table::None => return false,
             Table::Lengths => &mut self.lengths,
@@ -173,7 +173,7 @@ impl AlignD {
         match (value.filter(|&value| fits(value)), count) {
             (Some(value), Some(count)) => {
                 let sum = table.entry(value).or_insert(0);
-                *sum = sum.saturating_add(count);
+                *sum = sum.saturating_add(count).min(IOS_MAX);
                 true
             }
             _ if value.is_some() || first == b"|" => {

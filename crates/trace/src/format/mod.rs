@@ -74,8 +74,9 @@ pub static FORMATS: &[&Format] = &[
     &oracle_general::FORMAT,
 ];
 
-/// The names of all formats, for messages.
+/// The names of all formats that are read, for messages.
 #[must_use]
 pub fn known_names() -> String {
-    FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ")
+    let read = FORMATS.iter().filter(|format| format.name != oracle_general::FORMAT.name);
+    read.map(|format| format.name).collect::<Vec<_>>().join(", ")
 }

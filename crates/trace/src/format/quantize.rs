@@ -15,7 +15,7 @@
 use crate::error::Error;
 use crate::format::Format;
 use crate::input::Input;
-use crate::number::{parse_i64, parse_u64};
+use crate::number::{parse_i64, parse_ios};
 use crate::op::Layer;
 use crate::reader::{Bucket, Distribution, Fill, Measured, ReadOptions, Reader, Sniff};
 use crate::source::{Latency, SourceInfo};
@@ -81,7 +81,7 @@ fn dtrace_row(line: &[u8]) -> Result<Bucket, LineError> {
     let bar = memchr::memchr(b'|', line).ok_or_else(bad)?;
     let value = parse_i64(line[..bar].trim_ascii()).ok_or_else(bad)?;
     let (low, high) = row_range(value).ok_or_else(bad)?;
-    let ios = words(&line[bar + 1..]).last().and_then(parse_u64).ok_or_else(bad)?;
+    let ios = words(&line[bar + 1..]).last().and_then(parse_ios).ok_or_else(bad)?;
     Ok(Bucket { low: Some(low), high: Some(high), ios })
 }
 
@@ -98,7 +98,7 @@ fn bcc_row(line: &[u8]) -> Result<Bucket, LineError> {
     let arrow = found.next() == Some(b"->");
     let high = found.next().and_then(parse_i64).and_then(|high| high.checked_add(1)?.checked_mul(1024));
     let colon = found.next() == Some(b":");
-    let ios = found.next().and_then(parse_u64);
+    let ios = found.next().and_then(parse_ios);
     match (low, high, ios) {
         (Some(low), Some(above), Some(ios)) if arrow && colon && 0 <= low && low < above => {
             Ok(Bucket { low: Some(low), high: Some(above - 1), ios })

@@ -14,7 +14,7 @@
 use crate::error::{Damage, Error, Place, shown};
 use crate::format::Format;
 use crate::input::Input;
-use crate::number::{parse_i64, parse_u64};
+use crate::number::{parse_i64, parse_ios, parse_u64};
 use crate::op::{Layer, Op};
 use crate::reader::{Bucket, Distribution, Fill, Measured, ReadOptions, Reader, Sniff};
 use crate::source::SourceInfo;
@@ -145,7 +145,7 @@ impl Section {
             b"count" => self.count = Some(parse_u64(value).ok_or_else(bad)?),
             b"Frequency" => {}
             _ => {
-                let row = (parse_i64(value).ok_or_else(bad)?, parse_u64(name).ok_or_else(bad)?);
+                let row = (parse_i64(value).ok_or_else(bad)?, parse_ios(name).ok_or_else(bad)?);
                 let overflowed = self.limits.windows(2).any(|pair| pair[0].0 == pair[1].0);
                 let falls = self.limits.last().is_some_and(|last| row.0 < last.0);
                 if overflowed || falls || self.limits.len() == BUCKETS_MAX {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::names::{Device, Names};
 use crate::op::Layer;
 use crate::parquet::schema::SCHEMA_VERSION;
+use crate::reader::IOS_MAX;
 use crate::source::{Clock, Counts, Latency, SourceInfo};
 
 /// Key of the schema's version.
@@ -191,14 +192,16 @@ fn parse<T: DeserializeOwned>(key: &str, text: &str, info: &mut SourceInfo) -> O
 }
 
 fn take_counts(entry: &CountsEntry, counts: &mut Counts) {
-    counts.lost = entry.lost;
-    counts.unmatched_issues = entry.unmatched_issues;
-    counts.unmatched_completions = entry.unmatched_completions;
-    counts.late_completions = entry.late_completions;
+    // Reading adds to some of them, so none may stand at the end of its range.
+    let bounded = |count: u64| count.min(IOS_MAX);
+    counts.lost = bounded(entry.lost);
+    counts.unmatched_issues = bounded(entry.unmatched_issues);
+    counts.unmatched_completions = bounded(entry.unmatched_completions);
+    counts.late_completions = bounded(entry.late_completions);
     counts.late_ns_max = entry.late_ns_max;
-    counts.damaged = entry.damaged;
-    counts.skipped_bytes = entry.skipped_bytes;
-    counts.missing_files = entry.missing_files;
+    counts.damaged = bounded(entry.damaged);
+    counts.skipped_bytes = bounded(entry.skipped_bytes);
+    counts.missing_files = bounded(entry.missing_files);
 }
 
 fn take_device(entry: DeviceEntry, names: &mut Names) {

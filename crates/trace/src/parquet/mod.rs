@@ -2,7 +2,7 @@
 //!
 //! Parquet gives columns that are read apart, small numbers where they are delta-encoded, and a format that
 //! every engine reads. `docs/formats/trace-parquet.md` has the columns with unit and range, the metadata and
-//! the rule for versions. [`schema`] holds the columns, [`meta`] what a file says of itself, [`write`] and
+//! the rule for versions. [`schema`] holds the columns, [`meta`] what a file says of itself, [`mod@write`] and
 //! [`open`] the two directions.
 //!
 //! Left out: page checksums, so that a flipped bit within a page may go unseen; encryption; nested columns.

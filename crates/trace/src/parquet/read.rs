@@ -104,8 +104,7 @@ impl ParquetReader {
                 _ => false,
             };
             if unwanted || rows == 0 {
-                self.row += rows;
-                self.info.counts.records += rows;
+                self.count_rows(rows);
                 continue;
             }
             let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(
@@ -183,12 +182,11 @@ impl ParquetReader {
         };
         group.left -= rows.num_rows() as u64;
         let bad = group.decoder.fill(&rows, &mut self.names, batch);
-        self.info.counts.records += rows.num_rows() as u64;
         for (row, found, expected) in &bad.found {
-            let place = Place::Row(self.row + *row as u64);
+            let place = Place::Row(self.row.saturating_add(*row as u64));
             self.info.damage(Damage { place, found: found.clone(), expected: (*expected).to_owned() });
         }
-        self.row += rows.num_rows() as u64;
+        self.count_rows(rows.num_rows() as u64);
         if !bad.is_empty() {
             batch.retain(|_, row| !bad.is_bad(row));
         }
@@ -207,10 +205,16 @@ impl ParquetReader {
             expected: format!("{rows} more rows of the row group"),
         };
         self.info.damage(damage);
-        self.info.counts.damaged += rows.saturating_sub(1);
-        self.info.counts.records += rows;
-        self.row += rows;
+        let damaged = &mut self.info.counts.damaged;
+        *damaged = damaged.saturating_add(rows.saturating_sub(1));
+        self.count_rows(rows);
         self.failure.get_or_insert(error);
+    }
+
+    /// Counts rows: those that were not decoded are as many as the file says, which may be any number.
+    fn count_rows(&mut self, rows: u64) {
+        self.row = self.row.saturating_add(rows);
+        self.info.counts.records = self.info.counts.records.saturating_add(rows);
     }
 
     fn hand_over(&mut self, batch: &mut Batch) {
