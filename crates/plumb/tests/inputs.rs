@@ -119,12 +119,17 @@ fn a_damaged_profile() {
     let mut newer = whole.clone();
     newer[8] = 99;
     analyze(&folder.file("newer", &newer), "").ends(5).complains("profile of version 99 at byte 8");
+    // Some bits of a zstd frame mean nothing; every other one is noticed.
+    let meant = analyze(&saved, "--json").json();
     for at in (12..whole.len()).step_by(7) {
         let mut flipped = whole.clone();
         flipped[at] ^= 0x10;
-        let ran = analyze(&folder.file("flipped", &flipped), "");
-        assert_eq!(ran.code, 5, "byte {at}: {}", ran.err);
-        ran.complains("damaged profile");
+        let ran = analyze(&folder.file("flipped", &flipped), "--json");
+        if ran.code == 3 {
+            assert_eq!(ran.json(), meant, "byte {at}");
+        } else {
+            ran.ends(5).complains("damaged profile");
+        }
     }
 }
 
