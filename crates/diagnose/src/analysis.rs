@@ -8,7 +8,6 @@ use plumb_profile::histogram::{Counts, log_linear_bounds};
 use plumb_profile::infer::{Inference, infer};
 use plumb_profile::latency_fit::LatencyByFit;
 use plumb_profile::profile::{Losses, Places, Profile};
-
 use plumb_profile::what_if::{self, Class, Recorded, Refusal, Striped};
 use plumb_trace::Op;
 

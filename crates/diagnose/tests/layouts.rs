@@ -23,7 +23,7 @@ fn advised(judged: &Judged) -> Option<u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Whatever the phase and the grid: if a move is advised, these very I/O all stand on the grid after it; and one is
     /// advised whenever the blocks are whole cells and off.

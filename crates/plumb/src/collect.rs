@@ -1,6 +1,8 @@
 //! From files to profiles: opens what was named, reads pieces side by side, keeps what each said of itself.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -99,21 +101,23 @@ pub fn collect(files: &[PathBuf], selection: &Selection, settings: &Settings) ->
 
 /// A saved profile, if the file is one.
 fn read_saved(file: &Path) -> Option<Result<Saved, Failure>> {
-    use std::io::Read;
     let mut head = [0; 8];
     if !file.is_file() {
         return None;
     }
-    std::fs::File::open(file).ok()?.read_exact(&mut head).ok()?;
+    File::open(file).ok()?.read_exact(&mut head).ok()?;
     if !codec::is_encoded(&head) {
         return None;
     }
     let name = file.display();
-    let read = std::fs::read(file).map_err(|error| Failure::failed(&error));
-    Some(read.and_then(|bytes| {
-        codec::decode(&bytes)
-            .map_err(|error| Failure::failed(&error).with_help(format!("the file is {name}")))
-    }))
+    let mut bytes = Vec::new();
+    // Packed it is never larger than unpacked, and more than that is refused anyway.
+    let read = File::open(file).and_then(|file| file.take(codec::UNPACKED_BYTES_MAX).read_to_end(&mut bytes));
+    Some(match read {
+        Ok(_) => codec::decode(&bytes)
+            .map_err(|error| Failure::failed(&error).with_help(format!("the file is {name}"))),
+        Err(error) => Err(Failure::failed(&error).with_help(format!("the file is {name}"))),
+    })
 }
 
 /// Reads pieces on as many threads as there are processors; the results are in the order of the pieces.

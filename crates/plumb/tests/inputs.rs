@@ -105,6 +105,35 @@ fn fields_that_cannot_be() {
 }
 
 #[test]
+fn a_damaged_profile() {
+    let folder = Folder::new("inputs");
+    let saved = folder.path("saved");
+    analyze(&folder.file("trace.csv", msr(pages(300, 0, 8192))), &format!("--save {}", saved.display()))
+        .ends(3);
+    let whole = std::fs::read(&saved).expect("saved");
+    let cut = folder.file("cut", &whole[..whole.len() / 2]);
+    analyze(&cut, "")
+        .ends(5)
+        .complains("damaged profile: cannot unpack what follows byte 12")
+        .complains("the file is");
+    let mut newer = whole.clone();
+    newer[8] = 99;
+    analyze(&folder.file("newer", &newer), "").ends(5).complains("profile of version 99 at byte 8");
+    // Some bits of a zstd frame mean nothing; every other one is noticed.
+    let meant = analyze(&saved, "--json").json();
+    for at in (12..whole.len()).step_by(7) {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 0x10;
+        let ran = analyze(&folder.file("flipped", &flipped), "--json");
+        if ran.code == 3 {
+            assert_eq!(ran.json(), meant, "byte {at}");
+        } else {
+            ran.ends(5).complains("damaged profile");
+        }
+    }
+}
+
+#[test]
 fn counts_that_overflow_do_not_end_the_program() {
     let head = "# plumb-residue 1 unit=512 modulus=2048\n".to_owned();
     let row = |ios: u64, sum: u128| format!("sda R 7 16 {ios} {ios} {sum}\n");

@@ -138,7 +138,7 @@ fn a_profile_and_a_trace_add_up() {
         ran.ends(1).says("1,000 of 1,500 (66.7 %) I/O start off the grid");
     }
     let both = folder.path("both");
-    plumb([Path::new("analyze"), &saved, &two, &Path::new("--save").to_path_buf(), &both]).ends(1);
+    plumb([Path::new("analyze"), &saved, &two, Path::new("--save"), &both]).ends(1);
     analyze(&both, "").says("1,000 of 1,500").says("one.csv").says("two.csv");
 }
 

@@ -246,17 +246,6 @@ impl Table {
         rows.fold(0, |ios, (_, row)| ios.saturating_add(row.ios))
     }
 
-    /// How many may be asked for: as [`Table::count`], with lengths that were rounded up taken at their longest.
-    #[must_use]
-    pub fn count_perhaps(&self, select: Select) -> u64 {
-        let any_length = Select { len_bytes_min: 0, ..select };
-        let unit = self.unit_bytes();
-        let rows = self.iter().filter(|(key, _)| {
-            any_length.takes(*key, unit) && key.length().saturating_mul(unit) >= select.len_bytes_min
-        });
-        rows.fold(0, |ios, (_, row)| ios.saturating_add(row.ios))
-    }
-
     /// I/O by power of two of their length; index as [`power_index`].
     #[must_use]
     pub fn sizes(&self, select: Select) -> Counts {

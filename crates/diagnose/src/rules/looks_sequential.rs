@@ -3,7 +3,7 @@
 use plumb_geometry::{Bytes, group_digits};
 use plumb_profile::fit::Select;
 
-use super::{Context, Outcome, Rule, lengths_unknown, of, severity_of};
+use super::{Context, Outcome, Rule, of, severity_of};
 use crate::finding::{Confidence, Severity};
 use crate::share::Share;
 
@@ -30,16 +30,12 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     if let Some(unknown) = context.too_few(data) {
         return vec![unknown];
     }
-    let between = |select| {
+    // Both bounds are powers of two, on one side of which a rounded length lies for certain.
+    let between = |select: Select| {
         let at_least = |len_bytes_min| table.count(Select { len_bytes_min, ..select });
         at_least(LARGE_BYTES_MIN).saturating_sub(at_least(HUGE_BYTES_MIN))
     };
     let large = between(Select::HEADS);
-    let large_heads = Select { len_bytes_min: LARGE_BYTES_MIN, ..Select::HEADS };
-    let doubtful = table.count_perhaps(large_heads).saturating_sub(table.count(large_heads));
-    if let Some(why) = lengths_unknown(data, doubtful) {
-        return vec![Outcome::Unknown(why)];
-    }
     let share = Share::new(large, data);
     let Some(severity) = severity_of(share) else { return vec![context.none_found(share)] };
     let severity = if share.value() < SHARE_WARNING { Severity::Note } else { severity };

@@ -4,7 +4,7 @@ use plumb_geometry::{Bytes, group_digits};
 use plumb_profile::fit::Select;
 use plumb_trace::Op;
 
-use super::{Context, Outcome, Rule, lengths_unknown, of, severity_of};
+use super::{Context, Outcome, Rule, of, severity_of};
 use crate::finding::{Basis, Confidence, Cost, Severity};
 use crate::share::Share;
 
@@ -32,11 +32,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     }
     let writes = Select { op: Some(Op::Write), continues: Some(false), len_bytes_min: 0 };
     let longer = Select { len_bytes_min: SMALL_BYTES_MAX + 1, ..writes };
-    let perhaps_longer = table.count_perhaps(longer);
-    let small = table.count(writes).saturating_sub(perhaps_longer);
-    if let Some(why) = lengths_unknown(data, perhaps_longer.saturating_sub(table.count(longer))) {
-        return vec![Outcome::Unknown(why)];
-    }
+    let small = table.count(writes).saturating_sub(table.count(longer));
     let share = Share::new(small, data);
     let Some(severity) = severity_of(share) else { return vec![context.none_found(share)] };
     let severity = if share.value() < SHARE_WARNING { Severity::Note } else { severity };
