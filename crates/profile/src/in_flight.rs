@@ -8,7 +8,13 @@ use std::collections::BinaryHeap;
 
 use serde::{Deserialize, Serialize};
 
+use plumb_trace::UNKNOWN_NS;
+
 use crate::histogram::{Counts, log_linear_index};
+
+mod threads;
+
+use threads::{NO_PLACE, Threads};
 
 /// How long how many were in flight.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +45,6 @@ pub const NO_THREAD: i32 = i32::MIN;
 /// I/O in flight on one device, kept up from issue to issue.
 #[derive(Clone)]
 pub struct Pending {
-    is_begun: bool,
     now: Now,
     /// The next completions with the places of their threads, the very next at `now.near`. The first entry is never
     /// reached: it ends every search.
@@ -56,8 +61,9 @@ pub struct Pending {
 }
 
 /// What changes with every I/O, apart, so that it can stay in registers.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Now {
+    /// [`UNKNOWN_NS`] before the first issue.
     time_ns: i64,
     /// How many completions are near.
     near: usize,
@@ -79,8 +85,7 @@ const FEW: usize = 32;
 impl Default for Pending {
     fn default() -> Pending {
         Pending {
-            is_begun: false,
-            now: Now::default(),
+            now: Now { time_ns: UNKNOWN_NS, near: 0, threads: 0, depth_max: 0, threads_max: 0 },
             near_ns: [i64::MAX; ROOM],
             near_place: [NO_PLACE; ROOM],
             far: BinaryHeap::new(),
@@ -95,13 +100,11 @@ impl Pending {
     /// Goes on from issue to issue, and puts an I/O in flight at each: (time, how long it stays, thread).
     #[inline(always)]
     pub fn issue_all(&mut self, ios: impl Iterator<Item = (i64, i64, i32)>, sums: &mut InFlight) {
-        let mut ios = ios.peekable();
-        if let (false, Some(&(time_ns, ..))) = (self.is_begun, ios.peek()) {
-            self.now.time_ns = time_ns;
-            self.is_begun = true;
-        }
         let mut now = self.now;
         for (time_ns, device_ns, thread) in ios {
+            if now.time_ns == UNKNOWN_NS {
+                now.time_ns = time_ns;
+            }
             now = self.advance(now, time_ns, sums);
             let (issued, place) = self.enter(now, thread, sums);
             now = self.push(issued, device_ns, place);
@@ -258,87 +261,6 @@ impl Pending {
     }
 }
 
-/// The place of no thread.
-const NO_PLACE: u32 = u32::MAX;
-
-/// Places to begin with: enough for the threads of a usual program to keep theirs.
-const PLACES_MIN: usize = 512;
-
-/// How many I/O each thread has in flight: places by hash of the thread. One without I/O keeps its place, since it
-/// will be back as a rule; such places are cleared when free ones become few.
-#[derive(Clone, Default)]
-struct Threads {
-    /// A power of two of (thread, I/O in flight), or none yet. [`NO_THREAD`] where free.
-    places: Vec<(i32, u32)>,
-    taken: usize,
-}
-
-impl Threads {
-    /// One I/O more; tells whether it is the first.
-    #[inline(always)]
-    fn enter(&mut self, place: u32) -> bool {
-        let ios = &mut self.places[place as usize].1;
-        *ios += 1;
-        *ios == 1
-    }
-
-    /// One I/O less; tells whether it was the last.
-    #[inline(always)]
-    fn leave(&mut self, place: u32) -> bool {
-        let ios = &mut self.places[place as usize].1;
-        *ios -= 1;
-        *ios == 0
-    }
-
-    #[inline(always)]
-    fn first_place(&self, thread: i32) -> usize {
-        (thread as u32).wrapping_mul(0x9e37_79b9) as usize >> 7
-    }
-
-    #[inline(always)]
-    fn find(&self, thread: i32) -> Option<u32> {
-        let mask = self.places.len().wrapping_sub(1);
-        let mut at = self.first_place(thread) & mask;
-        loop {
-            let taken = self.places.get(at)?.0;
-            if taken == thread {
-                return Some(at as u32);
-            }
-            if taken == NO_THREAD {
-                return None;
-            }
-            at = (at + 1) & mask;
-        }
-    }
-
-    fn is_full(&self) -> bool {
-        2 * (self.taken + 1) > self.places.len()
-    }
-
-    fn insert(&mut self, thread: i32) -> u32 {
-        self.taken += 1;
-        self.put(thread, 0)
-    }
-
-    fn put(&mut self, thread: i32, ios: u32) -> u32 {
-        let mask = self.places.len() - 1;
-        let mut at = self.first_place(thread) & mask;
-        while self.places[at].0 != NO_THREAD {
-            at = (at + 1) & mask;
-        }
-        self.places[at] = (thread, ios);
-        at as u32
-    }
-
-    /// Clears the places of threads without I/O, of which `busy` are not; tells where those have moved.
-    fn clear_idle(&mut self, busy: usize) -> Vec<u32> {
-        let places = (4 * (busy + 1)).next_power_of_two().max(PLACES_MIN);
-        let before = std::mem::replace(&mut self.places, vec![(NO_THREAD, 0); places]);
-        self.taken = busy;
-        before.iter().map(|&(thread, ios)| if ios > 0 { self.put(thread, ios) } else { NO_PLACE }).collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -368,7 +290,8 @@ mod tests {
                     assert_eq!(pending.now.threads, distinct.len());
                     threads_max = threads_max.max(distinct.len());
                     assert!(
-                        pending.threads.places.len() <= PLACES_MIN.max(16 * threads_max.next_power_of_two())
+                        pending.threads.places.len()
+                            <= threads::PLACES_MIN.max(16 * threads_max.next_power_of_two())
                     );
                 }
             }

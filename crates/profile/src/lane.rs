@@ -3,10 +3,7 @@
 //! Events come in blocks, and a block goes through one measure after the other. What is counted per event is
 //! counted in plain arrays, and put into the profile when it is taken.
 
-use std::sync::Arc;
-
-use plumb_trace::{Batch, DeviceId, Layer, Names, Op, UNKNOWN_NS, UNKNOWN_PID, flags};
-use rustc_hash::FxHashMap;
+use plumb_trace::{Batch, DeviceId, Layer, Op, UNKNOWN_NS, UNKNOWN_PID, flags};
 
 use crate::columns::{BLOCK_EVENTS, Ios};
 use crate::histogram::{LOG_LINEAR_BUCKETS, log_linear_index, power_index};
@@ -16,14 +13,12 @@ use crate::starts::{BUCKETS as START_BUCKETS, bucket as start_bucket};
 use crate::streams::{RUN_LENGTH_MIN, Streams};
 use crate::table::Table;
 use crate::timeline::Open;
-use crate::top::Share;
 
-/// Commands with a lower number are counted by number, others in a map: numbers are shared with file names, of
-/// which there may be many.
-const NUMBERED_MAX: usize = 256;
+mod processes;
+mod seeks;
 
-/// Most entries of a map that waits to go into the list of processes.
-const WAITING_MAX: usize = 4096;
+use processes::Processes;
+use seeks::Seeks;
 
 type LogLinear = [u64; LOG_LINEAR_BUCKETS];
 
@@ -46,10 +41,7 @@ pub(crate) struct Lane {
     /// Starts of stream heads among reads and writes, by hash.
     heads: Box<[[u64; START_BUCKETS]; 2]>,
     seeks: Seeks,
-    names: Arc<Names>,
-    numbered: Vec<Share>,
-    named: FxHashMap<u32, Share>,
-    unnamed: FxHashMap<i32, Share>,
+    processes: Processes,
 }
 
 struct Part {
@@ -65,16 +57,10 @@ impl Lane {
         table: &Table,
         time_base: TimeBase,
     ) -> Lane {
-        let known = batch.names.devices().get(device as usize).cloned().unwrap_or_default();
-        let mut table = table.clone();
-        if let Some(size) = known.size_bytes {
-            table.set_region_shift((64 - size.saturating_sub(1).leading_zeros()).saturating_sub(6));
-        }
-        let mut profile = Profile::new(&known.name, layer, table);
+        let name = batch.names.devices().get(device as usize).map_or("", |device| &device.name);
+        let mut profile = Profile::new(name, layer, table.clone());
         // The piece counts where it begins: a window that is cut out later is no piece of its own.
         profile.pieces = 1;
-        profile.size_bytes = known.size_bytes;
-        profile.logical_block_bytes = known.logical_block_bytes;
         profile.time_base = time_base;
         Lane {
             profile,
@@ -90,20 +76,24 @@ impl Lane {
             interarrival_ns: Box::new([0; LOG_LINEAR_BUCKETS]),
             heads: Box::new([[0; START_BUCKETS]; 2]),
             seeks: Seeks::default(),
-            names: Arc::default(),
-            numbered: Vec::new(),
-            named: FxHashMap::default(),
-            unnamed: FxHashMap::default(),
+            processes: Processes::default(),
         }
     }
 
-    /// Takes note of what the source has revealed since.
+    /// Takes note of what the source has revealed since. I/O of a partition count from the batch on with which it is
+    /// known.
     pub(crate) fn learn(&mut self, batch: &Batch, device: DeviceId, table: &Table) {
-        if Arc::ptr_eq(&self.names, &batch.names) {
+        if !self.processes.learn(&batch.names) {
             return;
         }
-        self.names = batch.names.clone();
         let Some(known) = batch.names.devices().get(device as usize) else { return };
+        let profile = &mut self.profile;
+        profile.logical_block_bytes = profile.logical_block_bytes.max(known.logical_block_bytes);
+        if known.size_bytes > profile.size_bytes {
+            profile.size_bytes = known.size_bytes;
+            let bits = 64 - known.size_bytes.unwrap_or(0).saturating_sub(1).leading_zeros();
+            profile.places.table.set_region_shift(bits.saturating_sub(6));
+        }
         for (name, first_byte) in &known.partitions {
             if self.parts.iter().all(|part| part.name != *name) {
                 let places = Places::with_table(table.clone(), *first_byte);
@@ -118,14 +108,12 @@ impl Lane {
         let mut first = 0;
         while let Some(&time_ns) = ios.time_ns.get(first) {
             let known = time_ns != UNKNOWN_NS;
-            let alike = ios.time_ns[first..].iter().take_while(|&&time_ns| (time_ns != UNKNOWN_NS) == known);
-            let end = first + alike.count();
+            let alike = ios.time_ns[first..].iter().position(|&time_ns| (time_ns != UNKNOWN_NS) != known);
+            let end = alike.map_or(ios.len(), |rows| first + rows);
             self.fold_alike(&ios.part(first..end), known);
             first = end;
         }
-        if self.named.len().max(self.unnamed.len()) > WAITING_MAX {
-            self.name_processes();
-        }
+        self.processes.put_surplus_into(&mut self.profile.top);
     }
 
     /// Takes events in of which all times are known, or none. Without them nothing is known of the time between
@@ -150,7 +138,7 @@ impl Lane {
                 self.flights(&ios);
             }
             if ios.may_have_processes() {
-                self.processes(&ios);
+                self.processes.add(&ios);
             }
         }
     }
@@ -197,12 +185,12 @@ impl Lane {
             totals.queue_ns.take_from(&mut self.queue_ns[op]);
         }
         profile.ordered.interarrival_ns.take_from(&mut self.interarrival_ns[..]);
-        self.seeks.put_into(&mut profile.ordered);
+        self.seeks.put_into(&mut profile.ordered.seeks);
         self.pending.put_into(&mut profile.ordered.in_flight);
         let Places { read_heads, write_heads, .. } = &mut profile.places;
         read_heads.take_from(&mut self.heads[0]);
         write_heads.take_from(&mut self.heads[1]);
-        self.name_processes();
+        self.processes.put_into(&mut profile.top);
     }
 
     /// Streams and runs.
@@ -215,9 +203,10 @@ impl Lane {
         self.streams.issue_all(columns.map(|((&op, &start), &len)| (op, start, len)), |continues, chain| {
             flags.next().into_iter().for_each(|flag| *flag = continues);
             continuing += u64::from(continues);
-            // The third I/O makes the two before it part of a run.
-            run_ios += u64::from(chain >= RUN_LENGTH_MIN) + 2 * u64::from(chain == RUN_LENGTH_MIN);
-            if (chain & (chain.wrapping_sub(1)) == 0) & (chain > 2) | (chain == RUN_LENGTH_MIN) {
+            run_ios += u64::from(chain >= RUN_LENGTH_MIN);
+            // Short chains become 5 or 7 first, so that both conditions are rare, and foreseen.
+            let long = chain | (u64::from(chain < RUN_LENGTH_MIN) * 5);
+            if long.is_power_of_two() || long == RUN_LENGTH_MIN {
                 ordered.count_run(chain);
             }
         });
@@ -264,17 +253,19 @@ impl Lane {
 
     /// Makes the timeline ready for events, and takes note of the first and last time.
     fn make_ready(&mut self, ios: &Ios<'_>, times_known: bool) {
-        let Some(&time_ns) = ios.time_ns.first() else { return };
-        let (mut first_ns, mut last_ns, mut starts) = (time_ns, time_ns, 0);
-        for (&time_ns, start) in ios.time_ns.iter().zip(ios.start_bytes) {
-            (first_ns, last_ns, starts) = (first_ns.min(time_ns), last_ns.max(time_ns), starts | start);
-        }
+        let (Some(&first), Some(&last)) = (ios.time_ns.first(), ios.time_ns.last()) else { return };
+        let (first_ns, last_ns) = if !times_known {
+            (0, 0)
+        } else if ios.time_ns.is_sorted() {
+            (first, last)
+        } else {
+            ios.time_ns.iter().fold((first, last), |(first, last), &ns| (first.min(ns), last.max(ns)))
+        };
+        let starts = ios.start_bytes.iter().fold(0, |bits, start| bits | start);
         let profile = &mut self.profile;
         if times_known {
             profile.first_ns = Some(profile.first_ns.map_or(first_ns, |first| first.min(first_ns)));
             profile.last_ns = Some(profile.last_ns.map_or(last_ns, |last| last.max(last_ns)));
-        } else {
-            (first_ns, last_ns) = (0, 0);
         }
         profile.timeline.make_ready(starts, &mut self.open);
         profile.timeline.widen_to(first_ns, last_ns, &mut self.open);
@@ -345,49 +336,6 @@ impl Lane {
         });
         self.pending.issue_all(timed, &mut self.profile.ordered.in_flight);
     }
-
-    #[inline(never)]
-    fn processes(&mut self, ios: &Ios<'_>) {
-        for (row, &len) in ios.len_bytes.iter().enumerate() {
-            let (comm, pid) = (ios.comm(row), ios.pid(row));
-            let share = if let Some(share) = self.numbered.get_mut(comm as usize).filter(|_| comm > 0) {
-                share
-            } else if comm > 0 {
-                self.rare_process(comm)
-            } else if pid != UNKNOWN_PID {
-                self.unnamed.entry(pid).or_default()
-            } else {
-                continue;
-            };
-            share.ios += 1;
-            share.bytes = share.bytes.saturating_add(len);
-        }
-    }
-
-    #[cold]
-    fn rare_process(&mut self, comm: u32) -> &mut Share {
-        let number = comm as usize;
-        if number < NUMBERED_MAX {
-            self.numbered.resize(number + 1, Share::default());
-            return &mut self.numbered[number];
-        }
-        self.named.entry(comm).or_default()
-    }
-
-    /// Puts what was counted by number under the names.
-    fn name_processes(&mut self) {
-        let top = &mut self.profile.top;
-        let numbered = self.numbered.iter_mut().map(std::mem::take).enumerate();
-        let numbered = numbered.map(|(number, share)| (number as u32, share));
-        for (number, share) in numbered.chain(self.named.drain()).filter(|(_, share)| share.ios > 0) {
-            if let Some(name) = self.names.word_of(number) {
-                top.add(name, share);
-            }
-        }
-        for (pid, share) in self.unnamed.drain() {
-            top.add(&format!("pid {pid}"), share);
-        }
-    }
 }
 
 impl OpTotals {
@@ -421,39 +369,14 @@ impl Places {
 }
 
 impl Ordered {
-    /// A chain has come to three I/O, which makes it a run, or to a power of two.
+    /// A chain has come to three I/O, which makes the two before part of a run, or to a power of two.
     #[cold]
     fn count_run(&mut self, chain: u64) {
-        let index = if chain == RUN_LENGTH_MIN { 0 } else { chain.trailing_zeros() as usize };
-        self.runs_reaching.add(index, 1);
-    }
-}
-
-/// Distances by direction and power of two, in one array so that counting takes no branch.
-struct Seeks(Box<[u64; 3 * SEEK_BUCKETS]>);
-
-/// Powers of two of 64 bits: one more than there are bits.
-const SEEK_BUCKETS: usize = 65;
-
-impl Default for Seeks {
-    fn default() -> Seeks {
-        Seeks(Box::new([0; 3 * SEEK_BUCKETS]))
-    }
-}
-
-impl Seeks {
-    #[inline(always)]
-    fn add(&mut self, from: u64, to: u64, is_known: bool) {
-        let direction = usize::from(to > from) + 2 * usize::from(to == from);
-        self.0[direction * SEEK_BUCKETS + power_index(to.abs_diff(from))] += u64::from(is_known);
-    }
-
-    fn put_into(&mut self, ordered: &mut Ordered) {
-        let seeks = &mut ordered.seeks;
-        let (backward, rest) = self.0.split_at_mut(SEEK_BUCKETS);
-        let (forward, none) = rest.split_at_mut(SEEK_BUCKETS);
-        seeks.backward.take_from(backward);
-        seeks.forward.take_from(forward);
-        seeks.none += std::mem::take(&mut none[0]);
+        if chain == RUN_LENGTH_MIN {
+            self.run_ios += RUN_LENGTH_MIN - 1;
+            self.runs_reaching.add(0, 1);
+        } else {
+            self.runs_reaching.add(chain.trailing_zeros() as usize, 1);
+        }
     }
 }

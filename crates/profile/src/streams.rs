@@ -25,8 +25,8 @@ struct Slot {
     mark: u32,
     /// Place of the I/O before this one in the same bucket, if it is still that one.
     previous: u8,
-    /// Whether there was one.
-    is_shared: bool,
+    /// 1 if there was one, else 0: a number, so that it goes into one condition with others and not before them.
+    shared: u8,
 }
 
 /// A mark that no I/O has.
@@ -44,7 +44,7 @@ pub struct Streams {
 
 impl Default for Streams {
     fn default() -> Streams {
-        let free = Slot { end: 0, length: 0, mark: NO_MARK, previous: 0, is_shared: false };
+        let free = Slot { end: 0, length: 0, mark: NO_MARK, previous: 0, shared: 0 };
         Streams { slots: Box::new([free; WINDOW]), newest: Box::new([0; BUCKETS]), last: 0 }
     }
 }
@@ -53,7 +53,7 @@ impl Default for Streams {
 #[inline(always)]
 fn mark(position: u64, op: Op) -> u32 {
     let mixed = (position ^ (op as u64) << 60).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    ((mixed >> (64 - BUCKET_BITS)) as u32 * 16) | ((op as u32) << 1)
+    ((mixed >> (64 - BUCKET_BITS)) as u32) << 4 | (op as u32) << 1
 }
 
 #[inline(always)]
@@ -69,64 +69,65 @@ impl Streams {
     /// that each I/O is in one chain.
     #[inline(always)]
     pub fn issue_all(&mut self, ios: impl Iterator<Item = (Op, u64, u64)>, mut tell: impl FnMut(bool, u64)) {
-        let mut last = self.last;
+        let (slots, newest, mut last) = (&mut *self.slots, &mut *self.newest, self.last);
         for (op, start_bytes, len_bytes) in ios {
             let (mut continues, mut length) = (false, 0);
             if len_bytes > 0 {
-                (continues, length) = self.look_up(last, op, start_bytes);
+                (continues, length) = look_up(slots, newest, last, op, start_bytes);
                 last = last.wrapping_add(1);
-                self.remember(last, op, start_bytes.saturating_add(len_bytes), length);
+                remember(slots, newest, last, op, start_bytes.saturating_add(len_bytes), length);
             }
             tell(continues, length);
         }
         self.last = last;
     }
+}
 
-    /// Which I/O continue is hard to foresee, so it is worked out without a branch wherever a bucket has one I/O,
-    /// which is nearly everywhere.
-    #[inline(always)]
-    fn look_up(&mut self, last: u8, op: Op, start_bytes: u64) -> (bool, u64) {
-        let mark = mark(start_bytes, op);
-        let newest = self.newest[bucket(mark)];
-        let slot = &mut self.slots[usize::from(newest)];
-        let continues = (slot.end == start_bytes) & (slot.mark & !1 == mark);
-        let is_next = u32::from(continues) & !slot.mark & 1;
-        if slot.is_shared && is_next == 0 && bucket(slot.mark) == bucket(mark) {
-            return self.find(last, newest, mark, start_bytes);
+type Slots = [Slot; WINDOW];
+
+/// Which I/O continue is hard to foresee, so it is worked out without a branch wherever a bucket has one I/O, which
+/// is nearly everywhere.
+#[inline(always)]
+fn look_up(slots: &mut Slots, newest: &[u8; BUCKETS], last: u8, op: Op, start_bytes: u64) -> (bool, u64) {
+    let mark = mark(start_bytes, op);
+    let newest = newest[bucket(mark)];
+    let slot = &mut slots[usize::from(newest)];
+    let continues = (slot.end == start_bytes) & (slot.mark & !1 == mark);
+    let is_next = u32::from(continues) & !slot.mark & 1;
+    if u32::from(slot.shared) & !is_next & 1 != 0 && bucket(slot.mark) == bucket(mark) {
+        return find(slots, last, newest, mark, start_bytes);
+    }
+    slot.mark |= is_next;
+    (continues, 1 + slot.length * u64::from(is_next))
+}
+
+#[inline(always)]
+fn remember(slots: &mut Slots, newest: &mut [u8; BUCKETS], last: u8, op: Op, end: u64, length: u64) {
+    let mark = mark(end, op);
+    let previous = std::mem::replace(&mut newest[bucket(mark)], last);
+    let shared = u8::from(bucket(slots[usize::from(previous)].mark) == bucket(mark));
+    slots[usize::from(last)] = Slot { end, length, mark, previous, shared };
+}
+
+/// The I/O that this one goes on from, among those of its bucket.
+#[inline(never)]
+fn find(slots: &mut Slots, last: u8, mut place: u8, mark: u32, start_bytes: u64) -> (bool, u64) {
+    let mut continues = false;
+    loop {
+        let slot = &mut slots[usize::from(place)];
+        if slot.end == start_bytes && slot.mark & !1 == mark {
+            continues = true;
+            if slot.mark == mark {
+                slot.mark |= 1;
+                return (true, slot.length + 1);
+            }
         }
-        slot.mark |= is_next;
-        (continues, 1 + slot.length * u64::from(is_next))
-    }
-
-    #[inline(always)]
-    fn remember(&mut self, last: u8, op: Op, end: u64, length: u64) {
-        let mark = mark(end, op);
-        let newest = &mut self.newest[bucket(mark)];
-        let previous = std::mem::replace(newest, last);
-        let is_shared = bucket(self.slots[usize::from(previous)].mark) == bucket(mark);
-        self.slots[usize::from(last)] = Slot { end, length, mark, previous, is_shared };
-    }
-
-    /// The I/O that this one goes on from, among those of its bucket.
-    #[inline(never)]
-    fn find(&mut self, last: u8, mut place: u8, mark: u32, start_bytes: u64) -> (bool, u64) {
-        let mut continues = false;
-        loop {
-            let slot = &mut self.slots[usize::from(place)];
-            if slot.end == start_bytes && slot.mark & !1 == mark {
-                continues = true;
-                if slot.mark == mark {
-                    slot.mark |= 1;
-                    return (true, slot.length + 1);
-                }
-            }
-            // One that is younger has taken the place of what was there, and all before that have gone as well.
-            let (age, previous_age) = (last.wrapping_sub(place), last.wrapping_sub(slot.previous));
-            place = slot.previous;
-            let previous = self.slots[usize::from(place)].mark;
-            if previous_age <= age || previous == NO_MARK || bucket(previous) != bucket(mark) {
-                return (continues, 1);
-            }
+        // One that is younger has taken the place of what was there, and all before that have gone as well.
+        let (age, previous_age) = (last.wrapping_sub(place), last.wrapping_sub(slot.previous));
+        place = slot.previous;
+        let previous = slots[usize::from(place)].mark;
+        if previous_age <= age || previous == NO_MARK || bucket(previous) != bucket(mark) {
+            return (continues, 1);
         }
     }
 }

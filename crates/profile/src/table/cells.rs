@@ -73,10 +73,18 @@ const EACH: u64 = 0x0101_0101_0101_0101;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cells {
     cells: Vec<Cell>,
-    /// By group, a power of two of them or none yet: for each place a byte of the hash, 0 where it is free.
-    tags: Vec<u64>,
-    /// By group: for each place the number of the row.
-    numbers: Vec<[u16; GROUP]>,
+    /// A power of two of them, or none yet.
+    groups: Vec<Group>,
+}
+
+/// Places of the index.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(32))]
+struct Group {
+    /// For each place a byte of the hash, 0 where it is free.
+    tags: u64,
+    /// For each place the number of the row.
+    numbers: [u16; GROUP],
 }
 
 #[inline(always)]
@@ -123,10 +131,10 @@ impl Cells {
     #[inline(always)]
     pub(super) fn likely(&self, key: Key) -> u16 {
         let hash = hash(key);
-        let group = self.group(hash);
-        let alike = self.tags.get(group).map_or(0, |tags| zero_bytes(tags ^ tag(hash)));
-        let place = alike.trailing_zeros() as usize / 8 % GROUP;
-        self.numbers.get(group).map_or(0, |numbers| numbers[place])
+        self.groups.get(self.group(hash)).map_or(0, |group| {
+            let alike = zero_bytes(group.tags ^ tag(hash));
+            group.numbers[alike.trailing_zeros() as usize / 8 % GROUP]
+        })
     }
 
     /// Whether a row is that of a key.
@@ -139,33 +147,33 @@ impl Cells {
     pub(super) fn number(&mut self, key: Key) -> u16 {
         let hash = hash(key);
         let tag = tag(hash);
-        let mut group = self.group(hash);
-        while let Some(&tags) = self.tags.get(group) {
-            let mut alike = zero_bytes(tags ^ tag);
+        let mut at = self.group(hash);
+        while let Some(group) = self.groups.get(at) {
+            let mut alike = zero_bytes(group.tags ^ tag);
             while alike != 0 {
-                let number = self.numbers[group][alike.trailing_zeros() as usize / 8 % GROUP];
-                if self.cells[usize::from(number)].key == key {
+                let number = group.numbers[alike.trailing_zeros() as usize / 8 % GROUP];
+                if self.has(number, key) {
                     return number;
                 }
                 alike &= alike - 1;
             }
-            if zero_bytes(tags) != 0 {
+            if zero_bytes(group.tags) != 0 {
                 break;
             }
-            group = (group + 1) & (self.tags.len() - 1);
+            at = (at + 1) & (self.groups.len() - 1);
         }
         self.insert(key)
     }
 
     #[inline(always)]
     fn group(&self, hash: u64) -> usize {
-        (hash >> GROUP_SHIFT) as usize & self.tags.len().wrapping_sub(1)
+        (hash >> GROUP_SHIFT) as usize & self.groups.len().wrapping_sub(1)
     }
 
     #[cold]
     #[inline(never)]
     fn insert(&mut self, key: Key) -> u16 {
-        if GROUP * self.cells.len() >= TAKEN_MAX * GROUP * self.tags.len() {
+        if self.cells.len() >= TAKEN_MAX * self.groups.len() {
             self.widen_index();
         }
         self.cells.push(Cell::new(key));
@@ -177,21 +185,21 @@ impl Cells {
         debug_assert!(row <= usize::from(u16::MAX), "a table is lowered soon after it has a row too many");
         let number = row as u16;
         let hash = hash(self.cells[row].key);
-        let mut group = self.group(hash);
-        while zero_bytes(self.tags[group]) == 0 {
-            group = (group + 1) & (self.tags.len() - 1);
+        let mut at = self.group(hash);
+        while zero_bytes(self.groups[at].tags) == 0 {
+            at = (at + 1) & (self.groups.len() - 1);
         }
+        let group = &mut self.groups[at];
         // The lowest of the bytes that are taken for 0 is.
-        let free = zero_bytes(self.tags[group]).trailing_zeros() as usize / 8;
-        self.tags[group] |= (tag(hash) & 0xff) << (8 * free);
-        self.numbers[group][free] = number;
+        let free = zero_bytes(group.tags).trailing_zeros() as usize / 8;
+        group.tags |= (tag(hash) & 0xff) << (8 * free);
+        group.numbers[free] = number;
         number
     }
 
     fn widen_index(&mut self) {
-        let groups = (2 * self.tags.len()).max(GROUP);
-        self.tags = vec![0; groups];
-        self.numbers = vec![[0; GROUP]; groups];
+        let groups = (2 * self.groups.len()).max(GROUP);
+        self.groups = vec![Group::default(); groups];
         for row in 0..self.cells.len() {
             self.enter(row);
         }
@@ -220,14 +228,14 @@ mod tests {
     fn rows_are_found_again() {
         let (mut cells, mut expected) = (Cells::default(), BTreeMap::new());
         for n in 0..50_000u64 {
-            let key = Key((((n * n) % 2_017) << 35) | (n % 7));
+            let key = Key((((n * n) % 2_017) << 35) + n % 7);
             cells.at(key).count(1, Some(n));
             *expected.entry(key).or_insert(0) += u128::from(n);
         }
         let found: BTreeMap<Key, u128> = cells.iter().map(|(key, row)| (key, row.ns_sum)).collect();
         assert_eq!(found, expected);
         assert_eq!(cells.len(), expected.len());
-        assert!(8 * cells.tags.len() >= cells.len() * 8 / 5);
+        assert!(cells.len() <= TAKEN_MAX * cells.groups.len());
     }
 
     #[test]

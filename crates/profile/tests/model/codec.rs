@@ -127,7 +127,7 @@ fn made_up_contents_do_no_harm() {
             other[at] = byte;
             if let Ok(found) = decode(&packed(&other)) {
                 read += 1;
-                if read % 8 == 0 {
+                if read % 32 == 0 {
                     use_it_all(&found);
                 }
             }

@@ -76,6 +76,46 @@ fn batches_may_end_anywhere() {
     }
 }
 
+/// A column that is not there says the same as one that says nothing.
+#[test]
+fn absent_columns_are_unknown_throughout() {
+    let mut recording = random(Spread { events: 800, ..Spread::SMALL }, 6);
+    for event in &mut recording.events {
+        (event.device_ns, event.queue_ns, event.pid, event.comm) = (None, None, None, 0);
+    }
+    let expected = bytes_of(&recording.profiles(100));
+    let mut collector = collector(1 << 20);
+    for mut batch in recording.batches(100) {
+        (batch.device_ns, batch.queue_ns, batch.pid, batch.comm) = Default::default();
+        (batch.cgroup, batch.file) = Default::default();
+        collector.fold(&batch);
+    }
+    assert_eq!(bytes_of(&collector.finish(&SourceInfo::default())), expected);
+}
+
+/// What a source reveals of a device as it goes on.
+#[test]
+fn sizes_and_partitions_may_be_learned_later() {
+    let mut names = plumb_trace::Names::default();
+    let device = names.device("sda");
+    let events: Vec<Event> =
+        (0..4).map(|n| Event::new(n, device, Layer::Bio, Op::Write, n as u64 * 4096, 4096)).collect();
+    let before = std::sync::Arc::new(names.clone());
+    let known = names.device_mut(device).expect("just made");
+    known.size_bytes = Some(1 << 40);
+    known.partitions = vec![("sda1".to_owned(), 4096), ("sda2".to_owned(), 12288)];
+    let after = std::sync::Arc::new(names);
+    let mut collector = collector(1 << 20);
+    let both = [(before, &events[..]), (after, &events[..])];
+    for (names, events) in both {
+        collector.fold(&Recording { events: events.to_vec(), names }.batch(events));
+    }
+    let profile = only(&collector.finish(&info()));
+    assert_eq!((profile.size_bytes, profile.places.table.region_shift()), (Some(1 << 40), 34));
+    let ios = |name: &str| profile.partitions[name].table.iter().map(|(_, row)| row.ios).sum::<u64>();
+    assert_eq!((profile.ios(), ios("sda1"), ios("sda2")), (8, 2, 1));
+}
+
 #[test]
 fn a_piece_is_counted_once_and_its_losses_are_said_once() {
     let recording = random(Spread { events: 500, ..Spread::SMALL }, 3);

@@ -109,6 +109,10 @@ pub fn random(spread: Spread, seed: u64) -> Recording {
             ];
         }
     }
+    // Commands share their numbers with files, of which there may be many.
+    (0..rng.below(2) * 300).for_each(|n| {
+        names.word(&format!("/a/file/{n}"));
+    });
     let comms: Vec<u32> = (0..5).map(|n| names.word(&format!("comm{n}"))).collect();
     let mut ends = vec![0];
     let mut time_ns = rng.below(1_000) as i64;
