@@ -34,6 +34,7 @@ sys.path.insert(0, {packages!r})
 import duckdb
 connection = duckdb.connect()
 connection.execute("SET threads = {threads}")
+connection.execute("SET enable_progress_bar = false")
 started = time.perf_counter()
 rows = connection.execute({query!r}).fetchall()
 print(time.perf_counter() - started, len(rows), sum(row[4] for row in rows), duckdb.__version__)
@@ -128,7 +129,7 @@ def bench_parquet(runs, events):
     base = DATA / "parquet"
     if not base.exists():
         base.mkdir(parents=True)
-        subprocess.run([SYNTHETIC, str(base), str(events)], check=True)
+        subprocess.run([SYNTHETIC, str(base), str(events)], check=True, stderr=subprocess.DEVNULL)
     files = sorted(base.glob("*.parquet"))
     size = sum(file.stat().st_size for file in files)
     warm(files)
@@ -138,7 +139,7 @@ def bench_parquet(runs, events):
     for _ in range(runs):
         ours.append(check(Run(plumb(files), {0, 1}), "plumb"))
         run = check(Run([sys.executable, "-c", script], {0, 1}), "DuckDB")
-        seconds, rows, counted, version = run.output.split()
+        seconds, rows, counted, version = run.output.split(maxsplit=3)
         run.wall = float(seconds)
         if int(counted) != events:
             sys.exit(f"DuckDB counted {int(counted)} of {events} events")
@@ -152,7 +153,7 @@ def bench_parquet(runs, events):
     table(f"Parquet, {events / 1e6:.0f} million events in {len(files)} files, {size / events:.2f} bytes an event",
           ["command", "processors", "million events/s, median (spread)", "peak MiB"], [
               ["plumb analyze, full profile", "2", rate(ours), f"{max(run.mib for run in ours):.0f}"],
-              [f"DuckDB {version.decode()}, residue GROUP BY alone ({int(rows):,} rows)", "2", rate(theirs),
+              [f"DuckDB {version.decode().strip()}, residue GROUP BY alone ({int(rows):,} rows)", "2", rate(theirs),
                f"{max(run.mib for run in theirs):.0f}"]])
     print(f"\nplumb is {spread(ratios)} times as fast.")
 
