@@ -200,3 +200,107 @@ fn a_frame_with_a_huge_window_is_refused() {
     bytes.extend(encoder.finish().expect("room to pack"));
     assert!(matches!(decode(&bytes), Err(CodecError::Unpack { .. })));
 }
+
+/// What only somebody who made it up can have written.
+mod unbelievable {
+    use std::collections::BTreeMap;
+
+    use plumb_profile::Table;
+    use plumb_profile::histogram::Counts;
+    use plumb_profile::table::{ROWS_MAX, Row};
+    use plumb_profile::timeline::{Timeline, WINDOWS_MAX, Window};
+    use plumb_profile::top::{NAMES_MAX, Share, Top};
+    use serde::Serialize;
+    use serde::de::DeserializeOwned;
+
+    use super::*;
+
+    fn read<T: DeserializeOwned>(given: &impl Serialize) -> Option<T> {
+        postcard::from_bytes(&postcard::to_allocvec(given).expect("room to encode")).ok()
+    }
+
+    /// Unit, M to begin with, M, lengths rounded, moduli mixed, spread unknown, region shift, rows.
+    type Written = (u64, u64, u64, bool, bool, bool, u32, Vec<(u64, Row)>);
+
+    /// A read of 8 sectors at a residue.
+    fn key(residue: u64) -> u64 {
+        residue << 35 | 8
+    }
+
+    #[test]
+    fn tables() {
+        let row = Row { ios: 2, timed: 1, ns_sum: 5, ns_squared_sum: 25, regions: 1 };
+        let good =
+            || -> Written { (512, 2048, 1024, false, false, false, 20, vec![(key(1), row), (key(2), row)]) };
+        let table: Table = read(&good()).expect("nothing is wrong with it");
+        assert_eq!((table.modulus_bytes(), table.len()), (1 << 19, 2));
+        let refused: [(&str, fn(&mut Written)); 12] = [
+            ("unit", |table| table.0 = 256),
+            ("M of nothing", |table| table.2 = 0),
+            ("M too large", |table| (table.1, table.2) = (1 << 16, 1 << 16)),
+            ("M that the first one is no multiple of", |table| table.2 = 1000),
+            ("region shift", |table| table.6 = 59),
+            ("rows out of order", |table| table.7.swap(0, 1)),
+            ("a row twice", |table| table.7[1].0 = table.7[0].0),
+            ("residue not below M", |table| table.7[1].0 = key(1024)),
+            ("operation", |table| table.7[1].0 = key(2) | 6 << 61),
+            ("exact length where lengths are rounded", |table| {
+                table.3 = true;
+                table.7[1].0 += 1;
+            }),
+            ("length beyond the longest exact one", |table| table.7[1].0 |= 1 << 34),
+            ("more timed than there are", |table| table.7[0].1.timed = 3),
+        ];
+        for (what, change) in refused {
+            let mut table = good();
+            change(&mut table);
+            assert!(read::<Table>(&table).is_none(), "{what}");
+        }
+        let rows = |count| -> Written {
+            let rows = (0..count).map(|n| (key(n as u64 % 1024) | (n as u64 / 1024) << 60, row)).collect();
+            (512, 2048, 1024, false, false, false, 20, rows)
+        };
+        let mut most = rows(ROWS_MAX);
+        most.7.iter_mut().enumerate().for_each(|(n, row)| row.0 = key(n as u64 / 64) + n as u64 % 64);
+        assert_eq!(read::<Table>(&most).map(|table| table.len()), Some(ROWS_MAX));
+        most.7.push((key(1000), row));
+        assert!(read::<Table>(&most).is_none(), "a row too many");
+    }
+
+    #[test]
+    fn lists_and_maps() {
+        assert!(read::<Counts>(&vec![1u64; 976]).is_some());
+        assert!(read::<Counts>(&vec![1u64; 977]).is_none());
+        let names = |count: usize| (0..count).map(|n| (format!("{n:05}"), Share::default()));
+        let top = |names: Vec<(String, Share)>| {
+            let map = Entries(names);
+            read::<Top>(&(0u8, map)).is_some()
+        };
+        assert!(top(names(NAMES_MAX).collect()));
+        assert!(!top(names(NAMES_MAX + 1).collect()));
+        assert!(!top(names(2).collect::<Vec<_>>().into_iter().rev().collect()));
+        let windows =
+            |count: i64| -> BTreeMap<i64, Window> { (0..count).map(|n| (n, Window::default())).collect() };
+        assert!(read::<Timeline>(&(20u32, 20u32, windows(WINDOWS_MAX as i64))).is_some());
+        assert!(read::<Timeline>(&(20u32, 20u32, windows(WINDOWS_MAX as i64 + 1))).is_none());
+    }
+
+    /// A map in the order given.
+    struct Entries(Vec<(String, Share)>);
+
+    impl Serialize for Entries {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.collect_map(self.0.iter().map(|(name, share)| (name, share)))
+        }
+    }
+
+    #[test]
+    fn a_profile_under_another_name() {
+        let body = body_of(&encode(&small()).expect("room to encode"));
+        let at = body.windows(3).position(|bytes| bytes == b"sda").expect("a device of that name");
+        let mut other = body.clone();
+        other[at + 2] = b'A';
+        let refused = decode(&packed(&other));
+        assert!(matches!(refused, Err(CodecError::Contents { what }) if what.contains("another one's name")));
+    }
+}

@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use plumb_profile::histogram::power_index;
 use plumb_profile::timeline::{Seen, Timeline, WINDOWS_MAX};
 use plumb_testkit::Rng;
-use plumb_trace::Op;
+use plumb_trace::{Event, Layer, Op};
 
-use crate::support::merge_anyhow;
+use crate::support::{Recording, merge_anyhow, only};
 
 fn timeline_of(ios: &[Seen]) -> Timeline {
     let mut timeline = Timeline::default();
@@ -107,6 +107,17 @@ fn windows_are_no_wider_than_they_must_be() {
     for (last, width) in [(0, 20), (511 << 20, 20), (512 << 20, 21), ((1024 << 20) - 1, 21), (1024 << 20, 22)]
     {
         assert_eq!(timeline_of(&[at(0), at(last)]).width_ns(), 1 << width, "{last} ns");
+    }
+    // Nor does a collector, which looks ahead in a batch, make them so.
+    for (last, width) in [(511 << 20, 20), (512 << 20, 21)] {
+        let mut names = plumb_trace::Names::default();
+        let device = names.device("sda");
+        let event = |time_ns| Event::new(time_ns, device, Layer::Bio, Op::Read, 0, 512);
+        let recording = Recording { events: vec![event(0), event(last)], names: names.into() };
+        for size in [1, 2] {
+            let profiles = recording.profiles(size);
+            assert_eq!(only(&profiles).timeline.width_ns(), 1 << width, "{last} ns in batches of {size}");
+        }
     }
     // Windows lie at multiples of their width, so that a start elsewhere may take one more.
     assert_eq!(timeline_of(&[at(-1), at((511 << 20) - 1)]).width_ns(), 1 << 20);
