@@ -234,7 +234,8 @@ mod unbelievable {
             || -> Written { (512, 2048, 1024, false, false, false, 20, vec![(key(1), row), (key(2), row)]) };
         let table: Table = read(&good()).expect("nothing is wrong with it");
         assert_eq!((table.modulus_bytes(), table.len()), (1 << 19, 2));
-        let refused: [(&str, fn(&mut Written)); 12] = [
+        type Bend = fn(&mut Written);
+        let refused: [(&str, Bend); 12] = [
             ("unit", |table| table.0 = 256),
             ("M of nothing", |table| table.2 = 0),
             ("M too large", |table| (table.1, table.2) = (1 << 16, 1 << 16)),
