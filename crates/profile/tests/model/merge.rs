@@ -154,18 +154,17 @@ fn long_lists_of_processes_merge_in_any_order() {
     for names in [100u64, 1_024, 1_025, 5_000, 200_000] {
         let mut rng = Rng::announced("long_lists", names);
         let spread = |n: u64| if names < 10_000 { name(n) } else { format!("{}{n}", unusual(n)) };
-        let tops: Vec<Top> = (0..5)
-            .map(|part| {
-                let mut top = Top::default();
-                (0..names)
-                    .filter(|n| n % 5 == part)
-                    .for_each(|n| top.add(&spread(n), Share { ios: n, bytes: 512 * n }));
-                top
-            })
-            .collect();
+        let top_of = |numbers: &mut dyn Iterator<Item = u64>| {
+            let mut top = Top::default();
+            numbers.for_each(|n| top.add(&spread(n), Share { ios: n, bytes: 512 * n }));
+            top
+        };
+        let tops: Vec<Top> = (0..5).map(|part| top_of(&mut (0..names).filter(|n| n % 5 == part))).collect();
         let merge = |rng: &mut Rng| merge_anyhow(tops.clone(), rng, |into, top| into.merge(&top));
         let one = merge(&mut rng);
         (0..5).for_each(|_| assert_eq!(merge(&mut rng), one));
+        assert_eq!(top_of(&mut (0..names)), one);
+        assert_eq!(top_of(&mut (0..names).rev()), one);
         let all = one.most(usize::MAX);
         assert!(all.len() <= NAMES_MAX);
         assert_eq!(one.is_shortened(), names > 1_024);

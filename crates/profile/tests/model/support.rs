@@ -110,7 +110,7 @@ pub fn random(spread: Spread, seed: u64) -> Recording {
         }
     }
     // Commands share their numbers with files, of which there may be many.
-    (0..rng.below(2) * 300).for_each(|n| {
+    (0..rng.below(2) * 700).for_each(|n| {
         names.word(&format!("/a/file/{n}"));
     });
     let comms: Vec<u32> = (0..5).map(|n| names.word(&format!("comm{n}"))).collect();
