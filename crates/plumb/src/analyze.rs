@@ -1,6 +1,6 @@
 //! `plumb analyze`: from traces to findings.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 
 use plumb_diagnose::{Analysis, Diagnosis, Questions, analyze, diagnose};
 use plumb_profile::{Profile, Settings, codec};
@@ -130,7 +130,6 @@ fn exit_of(args: &Analyze, collected: &Collected, analyses: &[Analysis], diagnos
     if collected.partial || nothing_seen || !diagnosis.unknown.is_empty() || what_if_unknown(analyses) {
         return Exit::Unknown;
     }
-    std::io::stdout().flush().ok();
     Exit::Clean
 }
 

@@ -214,6 +214,21 @@ fn joined(whole: u64, parts: u64, scale: u32, missing: u32) -> Option<i64> {
     i64::try_from(value).ok()
 }
 
+/// A row, or nothing for a line that is a header: asked only where the line is no row.
+///
+/// # Errors
+/// When the line is neither.
+#[inline]
+pub fn row_or_header<Row>(
+    row: Result<Row, LineError>,
+    is_header: impl FnOnce() -> bool,
+) -> Result<Option<Row>, LineError> {
+    match row {
+        Err(_) if is_header() => Ok(None),
+        row => row.map(Some),
+    }
+}
+
 /// Whether a line begins with these words, in capitals or not: how a header line is recognised.
 #[must_use]
 pub fn begins_with(line: &[u8], words: &[u8]) -> bool {

@@ -2,7 +2,9 @@
 
 use crate::error::Error;
 use crate::input::Input;
+use crate::op::Layer;
 use crate::reader::{ReadOptions, Reader, Sniff};
+use crate::source::{Clock, SourceInfo};
 
 pub mod alibaba;
 pub mod align_d;
@@ -44,6 +46,20 @@ pub struct Format {
     /// Opens a reader.
     #[allow(clippy::type_complexity)]
     pub open: fn(Input, &ReadOptions) -> Result<Box<dyn Reader>, Error>,
+}
+
+impl Format {
+    /// What is known beforehand of a source of this format that holds requests of a driver.
+    pub(crate) fn requests(&self, clock: Clock) -> SourceInfo {
+        SourceInfo {
+            format: self.name,
+            verified: self.verified,
+            layers: vec![Layer::Request],
+            clock,
+            unix_ns_at_zero: (clock == Clock::Unix).then_some(0),
+            ..SourceInfo::default()
+        }
+    }
 }
 
 /// All formats, the most distinctive first: where two say yes the earlier one is taken.

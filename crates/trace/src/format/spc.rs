@@ -57,12 +57,8 @@ fn sniff(prefix: &[u8], complete: bool) -> Sniff {
 
 fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
     let mut info = SourceInfo {
-        format: FORMAT.name,
-        verified: FORMAT.verified,
-        layers: vec![Layer::Request],
-        clock: Clock::Start,
         latency: Latency::None("the format has no response times".to_owned()),
-        ..SourceInfo::default()
+        ..FORMAT.requests(Clock::Start)
     };
     info.note("block numbers are taken as units of 512 bytes; the file does not say");
     open_lines(input, options, Spc::default(), info)

@@ -14,8 +14,8 @@ use crate::format::Format;
 use crate::input::Input;
 use crate::op::{Layer, Op};
 use crate::reader::{ReadOptions, Reader, Sniff};
-use crate::scan::{DeviceKeys, Scan, begins_with, extent};
-use crate::source::{Clock, SourceInfo};
+use crate::scan::{DeviceKeys, Scan, begins_with, extent, row_or_header};
+use crate::source::Clock;
 use crate::text::{LineError, LineFormat, Sink, open_lines, sniff_lines};
 
 /// The format's entry in the list.
@@ -57,15 +57,7 @@ fn sniff(prefix: &[u8], complete: bool) -> Sniff {
 }
 
 fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
-    let info = SourceInfo {
-        format: FORMAT.name,
-        verified: FORMAT.verified,
-        layers: vec![Layer::Request],
-        clock: Clock::Unix,
-        unix_ns_at_zero: Some(0),
-        ..SourceInfo::default()
-    };
-    open_lines(input, options, Systor::default(), info)
+    open_lines(input, options, Systor::default(), FORMAT.requests(Clock::Unix))
 }
 
 #[derive(Default)]
@@ -77,11 +69,7 @@ struct Systor {
 impl LineFormat for Systor {
     #[inline]
     fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
-        let row = match parse(line) {
-            Ok(row) => row,
-            Err(_) if is_header(line) => return Ok(()),
-            Err(error) => return Err(error),
-        };
+        let Some(row) = row_or_header(parse(line), || is_header(line))? else { return Ok(()) };
         let name = |lun: &[u8]| String::from_utf8_lossy(lun).into_owned();
         let device = self.devices.text(row.lun, &mut sink.names, name);
         self.without_op += u64::from(row.op.is_none());

@@ -14,7 +14,7 @@ use crate::format::Format;
 use crate::input::Input;
 use crate::op::{Layer, Op};
 use crate::reader::{ReadOptions, Reader, Sniff};
-use crate::scan::{DeviceKeys, Scan, begins_with, extent, ns};
+use crate::scan::{DeviceKeys, Scan, begins_with, extent, ns, row_or_header};
 use crate::source::{Clock, Latency, SourceInfo};
 use crate::text::{LineError, LineFormat, Sink, open_lines, sniff_lines};
 
@@ -71,13 +71,8 @@ fn sniff(prefix: &[u8], complete: bool) -> Sniff {
 
 fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
     let mut info = SourceInfo {
-        format: FORMAT.name,
-        verified: FORMAT.verified,
-        layers: vec![Layer::Request],
-        clock: Clock::Unix,
-        unix_ns_at_zero: Some(0),
         latency: Latency::None("the format has no response times".to_owned()),
-        ..SourceInfo::default()
+        ..FORMAT.requests(Clock::Unix)
     };
     info.note("times are whole seconds: the order within a second is that of the lines");
     open_lines(input, options, Tencent::default(), info)
@@ -91,11 +86,7 @@ struct Tencent {
 impl LineFormat for Tencent {
     #[inline]
     fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
-        let row = match parse(line) {
-            Ok(row) => row,
-            Err(_) if is_header(line) => return Ok(()),
-            Err(error) => return Err(error),
-        };
+        let Some(row) = row_or_header(parse(line), || is_header(line))? else { return Ok(()) };
         let device = self.devices.number(row.volume, &mut sink.names);
         let (start, len) = (row.start_bytes, row.len_bytes);
         sink.push(&Event::new(row.time_ns, device, Layer::Request, row.op, start, len));
