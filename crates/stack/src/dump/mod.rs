@@ -1,0 +1,154 @@
+//! What other tools print: one file a tool, told apart by content.
+//!
+//! A dump is untrusted text. Lines that mean nothing are passed over and counted; a file of which nothing can be made
+//! is an error that says where, what was found and what was expected. Several dumps of one host go into one
+//! [`Builder`], in any order; [`join`] then connects what only names connect (a slice and its disk).
+
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::builder::Builder;
+use crate::grid::Source;
+
+mod linux;
+mod solaris;
+
+/// The text of one dump.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// Name of the file, for messages and sources.
+    pub name: &'a str,
+    /// What it says.
+    pub text: &'a str,
+}
+
+impl Input<'_> {
+    /// The source of something seen in a line, counted from 1; 0 where lines mean nothing.
+    #[must_use]
+    pub fn source(&self, tool: &'static str, line: usize) -> Source {
+        Source::Dump { tool, file: self.name.to_owned(), line: line as u64 }
+    }
+}
+
+/// How sure a format is of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sniff {
+    /// It is something else.
+    No,
+    /// It may be, if nobody knows better: a format without a mark of its own.
+    Maybe,
+    /// It is.
+    Yes,
+}
+
+/// One tool's output.
+pub struct Format {
+    /// Name in messages: `metastat -p`.
+    pub tool: &'static str,
+    /// Whether it was tested on output of the real tool; others say *unverified* wherever they are named.
+    pub is_verified: bool,
+    /// Looks at the beginning.
+    pub sniff: fn(&Input<'_>) -> Sniff,
+    /// Takes everything in; tells how many lines meant nothing.
+    pub read: fn(&Input<'_>, &mut Builder) -> Result<Taken, DumpError>,
+}
+
+/// What became of a dump.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Taken {
+    /// Lines or records that were understood.
+    pub understood: u64,
+    /// Those that were not, and are not decoration.
+    pub passed_over: u64,
+}
+
+/// Why nothing can be made of a dump.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum DumpError {
+    /// No format knows it.
+    #[error("{file}: found {found}, expected the output of one of: {expected}")]
+    Unknown {
+        /// The input.
+        file: String,
+        /// Its first words.
+        found: String,
+        /// All tools.
+        expected: String,
+    },
+    /// A format knows it, and cannot read it.
+    #[error("{file}:{line}: found {found}, expected {expected} ({tool})")]
+    Malformed {
+        /// The tool.
+        tool: &'static str,
+        /// The input.
+        file: String,
+        /// Line, from 1.
+        line: u64,
+        /// What is there.
+        found: String,
+        /// What should be.
+        expected: String,
+    },
+}
+
+/// A dump that was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Read {
+    /// Name of the file.
+    pub file: String,
+    /// Whose output it is.
+    pub tool: &'static str,
+    /// Whether that format was tested on output of the real tool.
+    pub is_verified: bool,
+    /// What became of it.
+    pub taken: Taken,
+}
+
+/// All formats.
+pub fn formats() -> impl Iterator<Item = &'static Format> {
+    solaris::FORMATS.iter().chain(linux::FORMATS).copied()
+}
+
+/// Longest name of a thing found that an error repeats.
+const FOUND_MAX: usize = 60;
+
+/// Reads a dump, whatever tool it is from.
+///
+/// # Errors
+/// When no format knows the text, or the one that does cannot read it.
+pub fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Read, DumpError> {
+    let sure = formats().map(|format| ((format.sniff)(input), format));
+    // The first of equals: formats stand from the narrow to the wide.
+    let best = sure.fold(None, |best: Option<(Sniff, &Format)>, (sniff, format)| match best {
+        Some((known, _)) if known >= sniff => best,
+        _ => Some((sniff, format)),
+    });
+    match best {
+        Some((Sniff::Yes | Sniff::Maybe, format)) => {
+            let taken = (format.read)(input, builder)?;
+            Ok(Read {
+                file: input.name.to_owned(),
+                tool: format.tool,
+                is_verified: format.is_verified,
+                taken,
+            })
+        }
+        _ => Err(DumpError::Unknown {
+            file: input.name.to_owned(),
+            found: shown(input.text.lines().find(|line| !line.trim().is_empty()).unwrap_or("nothing")),
+            expected: formats().map(|format| format.tool).collect::<Vec<_>>().join(", "),
+        }),
+    }
+}
+
+/// Connects what only names connect; after the last dump.
+pub fn join(builder: &mut Builder) {
+    solaris::join(builder);
+    linux::join(builder);
+}
+
+/// A word as an error repeats it: short, and without what a terminal would obey.
+pub(crate) fn shown(found: &str) -> String {
+    let plain: String = found.trim().chars().take(FOUND_MAX).flat_map(char::escape_debug).collect();
+    format!("\"{plain}\"")
+}

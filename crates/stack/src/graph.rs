@@ -1,0 +1,163 @@
+//! The finished graph: nodes, what is above and below each, and what was noticed while building it.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::builder::device_name;
+use crate::node::{Kind, Node, Problem};
+
+/// Name of the node that carries what is true of a host as a whole.
+pub const HOST: &str = "(host)";
+
+/// Number of a node in its stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(transparent)]
+pub struct NodeId(pub(crate) u32);
+
+impl NodeId {
+    pub(crate) const fn at(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// All layers that sources told of; made by a [`crate::Builder`].
+#[derive(Clone, Debug, Default)]
+pub struct Stack {
+    nodes: Vec<Node>,
+    names: HashMap<String, NodeId>,
+    above: Vec<Vec<NodeId>>,
+    problems: Vec<Problem>,
+    notes: Vec<String>,
+}
+
+impl Stack {
+    pub(crate) fn new(
+        nodes: Vec<Node>,
+        names: HashMap<String, NodeId>,
+        problems: Vec<Problem>,
+        notes: Vec<String>,
+    ) -> Stack {
+        let mut above = vec![Vec::new(); nodes.len()];
+        for (at, node) in nodes.iter().enumerate() {
+            for below in node.placing.below() {
+                above[below.at()].push(NodeId(at as u32));
+            }
+        }
+        Stack { nodes, names, above, problems, notes }
+    }
+
+    /// A node; ids are those of this stack.
+    #[must_use]
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.at()]
+    }
+
+    /// All nodes but the host's.
+    pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
+        let all = self.nodes.iter().enumerate().map(|(at, node)| (NodeId(at as u32), node));
+        all.filter(|(_, node)| node.name != HOST)
+    }
+
+    /// What is true of the host as a whole, if anything was said of it.
+    #[must_use]
+    pub fn host(&self) -> Option<&Node> {
+        self.names.get(HOST).map(|id| self.node(*id))
+    }
+
+    /// A node by any of its names, with `/dev/` or without.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<NodeId> {
+        self.names.get(device_name(name).as_ref()).copied()
+    }
+
+    /// What stands directly on a node.
+    #[must_use]
+    pub fn above(&self, id: NodeId) -> &[NodeId] {
+        &self.above[id.at()]
+    }
+
+    /// Where trees begin, by name: disks and whatever else stands on nothing.
+    #[must_use]
+    pub fn roots(&self) -> Vec<NodeId> {
+        let mut roots: Vec<NodeId> =
+            self.nodes().filter(|(_, node)| node.placing.below().is_empty()).map(|(id, _)| id).collect();
+        roots.sort_by(|a, b| natural(&self.node(*a).name, &self.node(*b).name));
+        roots
+    }
+
+    /// Where data begin: nodes on which nothing stands. Their bytes are what has to lie well.
+    #[must_use]
+    pub fn tops(&self) -> Vec<NodeId> {
+        let mut tops: Vec<NodeId> =
+            self.nodes().filter(|(id, _)| self.above(*id).is_empty()).map(|(id, _)| id).collect();
+        tops.sort_by(|a, b| natural(&self.node(*a).name, &self.node(*b).name));
+        tops
+    }
+
+    /// A node and everything below it, each once, itself first.
+    #[must_use]
+    pub fn under(&self, top: NodeId) -> Vec<NodeId> {
+        let (mut seen, mut next) = (vec![top], 0);
+        let mut known = std::collections::HashSet::from([top]);
+        while let Some(id) = seen.get(next).copied() {
+            next += 1;
+            seen.extend(self.node(id).placing.below().into_iter().filter(|below| known.insert(*below)));
+        }
+        seen
+    }
+
+    /// Whether a node is on a file system's or a volume's way down to something that may hold sectors.
+    #[must_use]
+    pub fn is_leaf(&self, id: NodeId) -> bool {
+        let node = self.node(id);
+        node.kind.is_leaf() || node.placing.below().is_empty() && node.kind != Kind::File
+    }
+
+    /// What was noticed while the stack was put together.
+    #[must_use]
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// What the sources could not tell, in sentences.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
+
+/// Orders `sda2` before `sda10`.
+#[must_use]
+pub fn natural(a: &str, b: &str) -> std::cmp::Ordering {
+    let (mut left, mut right) = (a, b);
+    while !left.is_empty() && !right.is_empty() {
+        let (head, rest) = piece(left);
+        let (other, other_rest) = piece(right);
+        let numbers = head.parse::<u128>().ok().zip(other.parse::<u128>().ok());
+        let order = numbers.map_or_else(|| head.cmp(other), |(head, other)| head.cmp(&other));
+        if order.is_ne() {
+            return order;
+        }
+        (left, right) = (rest, other_rest);
+    }
+    left.len().cmp(&right.len()).then_with(|| a.cmp(b))
+}
+
+/// The digits, or what is no digit, that a name begins with, and the rest.
+fn piece(name: &str) -> (&str, &str) {
+    let is_number = name.starts_with(|c: char| c.is_ascii_digit());
+    name.split_at(name.find(|c: char| c.is_ascii_digit() != is_number).unwrap_or(name.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_ordered_as_people_do() {
+        let mut names = ["d10", "sda10", "d9", "sda2", "sda", "d009", "c1t10d0s0", "c1t9d0s0"];
+        names.sort_by(|a, b| natural(a, b));
+        assert_eq!(names, ["c1t9d0s0", "c1t10d0s0", "d009", "d9", "d10", "sda", "sda2", "sda10"]);
+    }
+}

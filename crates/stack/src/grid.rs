@@ -1,0 +1,194 @@
+//! A grid with its pedigree: what it is, who said so, and whether to believe it.
+
+use plumb_geometry::{Bytes, Grid};
+use serde::Serialize;
+
+/// What the cells of a grid are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum What {
+    /// The smallest addressable block.
+    LogicalBlock,
+    /// Physical block of a drive.
+    PhysicalBlock,
+    /// `minimum_io_size`: what the device would rather not be asked less than.
+    MinimumIo,
+    /// `optimal_io_size`: a hint, often a stripe, often nonsense.
+    OptimalIo,
+    /// NVMe NPWA: where writes should start.
+    WriteAlignment,
+    /// NVMe NPWG or another statement of the unit in which flash is mapped.
+    IndirectionUnit,
+    /// Bytes written all or nothing.
+    AtomicWrite,
+    /// Where discards begin and end.
+    DiscardUnit,
+    /// Zone of a zoned drive.
+    Zone,
+    /// `chunk_sectors` or NVMe NOIOB: a boundary that I/O should not cross.
+    IoBoundary,
+    /// Chunk of a stripe: interlace, strip, stripe unit.
+    Chunk,
+    /// Data of one stripe over all its members, of a parity RAID.
+    ParityStripe,
+    /// Segment or allocation unit of a hardware array.
+    ArrayUnit,
+    /// Sector of an encrypted volume.
+    CryptSector,
+    /// Block of a thin pool, a cache or a virtual disk: contiguous inside, anywhere as a whole.
+    Cluster,
+    /// Allocation unit of a volume group.
+    VolumeExtent,
+    /// Block of a file system.
+    FileSystemBlock,
+    /// Record of ZFS, or block of one of its volumes.
+    Record,
+    /// 2^ashift of a ZFS vdev.
+    Ashift,
+    /// Page of a database.
+    Page,
+    /// Nobody said anything: 4 KiB.
+    Assumed,
+}
+
+impl What {
+    /// The words used in output.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            What::LogicalBlock => "logical block",
+            What::PhysicalBlock => "physical block",
+            What::MinimumIo => "minimum I/O size",
+            What::OptimalIo => "optimal I/O size",
+            What::WriteAlignment => "preferred write alignment",
+            What::IndirectionUnit => "indirection unit",
+            What::AtomicWrite => "atomic write unit",
+            What::DiscardUnit => "discard unit",
+            What::Zone => "zone",
+            What::IoBoundary => "I/O boundary",
+            What::Chunk => "chunk",
+            What::ParityStripe => "parity stripe",
+            What::ArrayUnit => "array unit",
+            What::CryptSector => "encryption sector",
+            What::Cluster => "cluster",
+            What::VolumeExtent => "volume extent",
+            What::FileSystemBlock => "file-system block",
+            What::Record => "record",
+            What::Ashift => "ashift block",
+            What::Page => "database page",
+            What::Assumed => "assumed unit",
+        }
+    }
+}
+
+/// Who stated something.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Source {
+    /// A limit that the kernel states in sysfs, by its path.
+    Kernel {
+        /// Path below the root of the host.
+        path: String,
+    },
+    /// A field that the drive itself returned.
+    Drive {
+        /// `NPWA`, `READ CAPACITY(16)`.
+        field: String,
+    },
+    /// The table of a device mapper device.
+    DeviceMapper,
+    /// A label or superblock read from the disk.
+    OnDisk {
+        /// `gpt`, `ext4`, `md 1.2`.
+        format: String,
+    },
+    /// Output of a tool.
+    Dump {
+        /// `metastat -p`.
+        tool: &'static str,
+        /// Name of the input.
+        file: String,
+        /// Line in it, from 1; 0 where lines mean nothing.
+        line: u64,
+    },
+    /// The user said so.
+    User,
+    /// A table of known arrays and drives, with the document it is from.
+    Catalogue {
+        /// The document.
+        document: &'static str,
+    },
+    /// It follows from how the layer places its bytes.
+    Layout,
+    /// Nobody: taken for want of better knowledge.
+    Assumed,
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Source::Kernel { path } => f.write_str(path),
+            Source::Drive { field } => write!(f, "{field} of the drive"),
+            Source::DeviceMapper => f.write_str("device mapper table"),
+            Source::OnDisk { format } => write!(f, "{format} on the disk"),
+            Source::Dump { tool, file, line: 0 } => write!(f, "{tool} ({file})"),
+            Source::Dump { tool, file, line } => write!(f, "{tool} ({file}:{line})"),
+            Source::User => f.write_str("given by the user"),
+            Source::Catalogue { document } => write!(f, "known arrays: {document}"),
+            Source::Layout => f.write_str("layout of the layer"),
+            Source::Assumed => f.write_str("assumed"),
+        }
+    }
+}
+
+/// Whether a statement is taken for true.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Belief {
+    /// Yes.
+    Believed,
+    /// No, for this reason.
+    Doubted {
+        /// Why not.
+        why: String,
+    },
+}
+
+/// A grid in the address space of the node that it is a fact of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct GridFact {
+    /// The grid.
+    pub grid: Grid,
+    /// What its cells are.
+    pub what: What,
+    /// Who said so.
+    pub source: Source,
+    /// Whether it is believed.
+    pub belief: Belief,
+}
+
+impl GridFact {
+    /// A fact that is believed.
+    #[must_use]
+    pub const fn believed(grid: Grid, what: What, source: Source) -> GridFact {
+        GridFact { grid, what, source, belief: Belief::Believed }
+    }
+
+    /// A fact that is kept but not believed.
+    #[must_use]
+    pub fn doubted(grid: Grid, what: What, source: Source, why: impl Into<String>) -> GridFact {
+        GridFact { grid, what, source, belief: Belief::Doubted { why: why.into() } }
+    }
+
+    /// Whether it is believed.
+    #[must_use]
+    pub fn is_believed(&self) -> bool {
+        self.belief == Belief::Believed
+    }
+
+    /// The length of a cell.
+    #[must_use]
+    pub const fn granularity(&self) -> Bytes {
+        self.grid.granularity()
+    }
+}

@@ -1,0 +1,31 @@
+//! What lies under a file or a device: disks, partitions, volumes, file systems, and how each places its bytes on
+//! the ones below.
+//!
+//! Sources (a live Linux host, dumps of any host, what the user knows) tell a [`Builder`] what they saw; it joins what
+//! they say of one device into one [`Node`], and keeps where they contradict each other as a [`Problem`]. The
+//! finished [`Stack`] is folded: where does byte 0 of a volume come to lie on the disk below, through every layer
+//! between. Only that decides whether something is aligned; a layer alone never does.
+//!
+//! - [`node`]: a layer, how it places its bytes ([`Placing`]), the grids it states
+//! - [`grid`]: a grid with its source, and whether to believe it
+//! - [`builder`]: joining what several sources say
+//! - [`dump`]: what other tools print
+//! - [`graph`]: the finished graph; [`fold`]: where bytes come to lie
+//! - [`verdict`]: aligned, misaligned by so many bytes, or unknown and why
+
+#![forbid(unsafe_code)]
+
+pub mod builder;
+pub mod dump;
+pub mod fold;
+pub mod graph;
+pub mod grid;
+pub mod node;
+pub mod verdict;
+
+pub use builder::Builder;
+pub use fold::{Landing, Landings};
+pub use graph::{NodeId, Stack};
+pub use grid::{Belief, GridFact, Source, What};
+pub use node::{Chunks, Kind, Member, Node, Part, Placing, Problem};
+pub use verdict::{Standing, Verdict};

@@ -1,0 +1,351 @@
+//! One layer of a stack, and how it places its bytes on those below.
+
+use std::collections::BTreeMap;
+
+use plumb_geometry::{Bytes, ParityLayout};
+use serde::Serialize;
+
+use crate::graph::NodeId;
+use crate::grid::{GridFact, Source};
+
+/// What a layer is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Named by somebody, described by nobody.
+    #[default]
+    Unknown,
+    /// A drive, or a LUN that looks like one.
+    Disk,
+    /// A disk that a hypervisor or a cloud shows: what is below cannot be seen from here.
+    VirtualDisk,
+    /// One way to a disk that has several.
+    Path,
+    /// Several paths joined.
+    Multipath,
+    /// A partition or slice.
+    Partition,
+    /// An extent cut out by a volume manager.
+    SoftPartition,
+    /// Members one after the other.
+    Concat,
+    /// Members in turn, chunk by chunk.
+    Stripe,
+    /// Copies.
+    Mirror,
+    /// Chunks with parity.
+    ParityRaid,
+    /// An encrypted volume.
+    Crypt,
+    /// A volume with a cache in front.
+    Cache,
+    /// Blocks that thin volumes take as they need them.
+    ThinPool,
+    /// A volume whose blocks come out of a pool.
+    ThinVolume,
+    /// A logical volume.
+    LogicalVolume,
+    /// A file shown as a disk.
+    Loop,
+    /// Memory shown as a disk.
+    Ram,
+    /// A pool of ZFS or btrfs: many devices, own placement.
+    Pool,
+    /// A file system.
+    FileSystem,
+    /// A data set or volume of ZFS.
+    Dataset,
+    /// A file.
+    File,
+    /// Space for paging.
+    Swap,
+}
+
+impl Kind {
+    /// The words used in output.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Kind::Unknown => "unknown",
+            Kind::Disk => "disk",
+            Kind::VirtualDisk => "virtual disk",
+            Kind::Path => "path",
+            Kind::Multipath => "multipath",
+            Kind::Partition => "partition",
+            Kind::SoftPartition => "soft partition",
+            Kind::Concat => "concatenation",
+            Kind::Stripe => "stripe",
+            Kind::Mirror => "mirror",
+            Kind::ParityRaid => "parity RAID",
+            Kind::Crypt => "encrypted volume",
+            Kind::Cache => "cached volume",
+            Kind::ThinPool => "thin pool",
+            Kind::ThinVolume => "thin volume",
+            Kind::LogicalVolume => "logical volume",
+            Kind::Loop => "loop device",
+            Kind::Ram => "memory",
+            Kind::Pool => "pool",
+            Kind::FileSystem => "file system",
+            Kind::Dataset => "data set",
+            Kind::File => "file",
+            Kind::Swap => "swap",
+        }
+    }
+
+    /// Whether bytes end here, on something that has sectors of its own.
+    #[must_use]
+    pub const fn is_leaf(self) -> bool {
+        matches!(self, Kind::Disk | Kind::VirtualDisk | Kind::Ram)
+    }
+}
+
+/// A device that a layer is built of, and where its data begins there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Member {
+    /// The device.
+    pub node: NodeId,
+    /// First byte of data on it.
+    pub start: Bytes,
+}
+
+/// A run of bytes of a layer that lies in one piece on a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Part {
+    /// First byte of the run in the layer.
+    pub upper: Bytes,
+    /// The device.
+    pub node: NodeId,
+    /// First byte of the run on it.
+    pub start: Bytes,
+    /// Length of the run, if known.
+    pub len: Option<Bytes>,
+}
+
+/// Chunks laid on members in turn.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Chunks {
+    /// Length of a chunk.
+    pub chunk: Bytes,
+    /// The members in order.
+    pub members: Vec<Member>,
+    /// Chunks of parity in each stripe: 0, 1 or 2 (3 for RAID-Z3).
+    pub parity: u32,
+    /// Copies of each chunk: 1, or more for RAID 10.
+    pub copies: u32,
+    /// How parity moves, where it does.
+    pub layout: Option<ParityLayout>,
+}
+
+impl Chunks {
+    /// Chunks of data in a stripe: what is not parity and not a copy. At least 1.
+    #[must_use]
+    pub fn data_chunks(&self) -> u64 {
+        let members = u32::try_from(self.members.len()).unwrap_or(u32::MAX);
+        u64::from((members / self.copies.max(1)).saturating_sub(self.parity).max(1))
+    }
+
+    /// Bytes of data in a stripe: its true width, whatever hints say.
+    #[must_use]
+    pub fn stripe_bytes(&self) -> Option<Bytes> {
+        self.chunk.checked_mul(self.data_chunks())
+    }
+}
+
+/// How a layer places its bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Placing {
+    /// Nothing is known to be below.
+    #[default]
+    Leaf,
+    /// In runs, one after the other: partitions, linear volumes, soft partitions, concatenations.
+    Parts {
+        /// By their place in the layer.
+        parts: Vec<Part>,
+    },
+    /// In chunks over the members.
+    Chunks(Chunks),
+    /// All on each of the members: mirrors, and the paths to one disk.
+    Copies {
+        /// The members.
+        members: Vec<Member>,
+    },
+    /// In blocks that lie anywhere on one member, each at a multiple of its length from `start` on: thin volumes,
+    /// cached volumes, sparse virtual disks.
+    Blocks {
+        /// Length of a block.
+        block: Bytes,
+        /// Where blocks are counted from.
+        member: Member,
+    },
+    /// On these members in a way that is not known, for this reason.
+    Unknown {
+        /// The members.
+        members: Vec<NodeId>,
+        /// Why it is not known.
+        why: String,
+    },
+}
+
+impl Placing {
+    /// The devices below, in order, each once.
+    #[must_use]
+    pub fn below(&self) -> Vec<NodeId> {
+        let mut below: Vec<NodeId> = match self {
+            Placing::Leaf => Vec::new(),
+            Placing::Parts { parts } => parts.iter().map(|part| part.node).collect(),
+            Placing::Chunks(Chunks { members, .. }) | Placing::Copies { members } => {
+                members.iter().map(|member| member.node).collect()
+            }
+            Placing::Blocks { member, .. } => vec![member.node],
+            Placing::Unknown { members, .. } => members.clone(),
+        };
+        let mut seen = std::collections::HashSet::new();
+        below.retain(|node| seen.insert(*node));
+        below
+    }
+}
+
+/// What somebody noted of a node that is no place and no grid: `level`, `read_policy`, `scheduler`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fact {
+    /// The value as the source has it, in base units (bytes, a count, a word).
+    pub value: String,
+    /// Who said so.
+    pub source: Source,
+}
+
+/// Something about a node that is not as it should be, seen while reading: a broken label, sources that contradict
+/// each other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// The node, if it is about one.
+    pub node: Option<NodeId>,
+    /// Name of the finding that it becomes: `broken-label`.
+    pub id: &'static str,
+    /// One sentence.
+    pub text: String,
+    /// Where it was seen.
+    pub source: Source,
+}
+
+/// One layer; see the module.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Node {
+    /// As its host calls it, without the directories of device nodes: `sda1`, `d12`, `vg0/data`.
+    pub name: String,
+    /// Other names of the same.
+    pub aliases: Vec<String>,
+    /// What it is.
+    pub kind: Kind,
+    /// Its size, if known.
+    pub size: Option<Bytes>,
+    /// How it places its bytes, and who said so.
+    pub placing: Placing,
+    /// Who said how.
+    pub placed_by: Option<Source>,
+    /// Grids in its own address space, those that are not believed as well.
+    pub grids: Vec<GridFact>,
+    /// What else is known, by key; keys are listed in [`crate::node::keys`].
+    pub facts: BTreeMap<&'static str, Fact>,
+    /// Why nothing can be told of what is below, where that is so although something must be there.
+    pub opaque: Option<String>,
+}
+
+impl Node {
+    /// A fact as a number; `None` when absent or none.
+    #[must_use]
+    pub fn number(&self, key: &str) -> Option<u64> {
+        self.facts.get(key)?.value.parse().ok()
+    }
+
+    /// A fact as it stands.
+    #[must_use]
+    pub fn word(&self, key: &str) -> Option<&str> {
+        self.facts.get(key).map(|fact| fact.value.as_str())
+    }
+}
+
+/// Keys of [`Node::facts`]. One place, so that a source and a rule cannot call one thing by two names.
+pub mod keys {
+    /// What is in a device: `ext4`, `xfs`, `LVM2 PV`, `swap`, `md member`, `zfs member`.
+    pub const CONTENT: &str = "content";
+    /// Where it is mounted.
+    pub const MOUNT: &str = "mount";
+    /// Mount options, separated by commas.
+    pub const MOUNT_OPTIONS: &str = "mount_options";
+    /// Model of a drive.
+    pub const MODEL: &str = "model";
+    /// `1` where the drive turns.
+    pub const ROTATIONAL: &str = "rotational";
+    /// Where in the sequence of a label: 1, 2, … or the slice number.
+    pub const PARTITION_NUMBER: &str = "partition_number";
+    /// Kind of label on a disk: `gpt`, `dos`, `sun`, `vtoc`, `efi`.
+    pub const LABEL: &str = "label";
+    /// Sectors of a cylinder, where slices must start at one.
+    pub const CYLINDER_SECTORS: &str = "cylinder_sectors";
+    /// Level of an array: `raid0`, `raid5`.
+    pub const LEVEL: &str = "level";
+    /// Metadata version of an array.
+    pub const METADATA: &str = "metadata";
+    /// Whose layer it is: `md`, `lvm`, `svm`, `vxvm`, `zfs`, `dm`.
+    pub const MANAGER: &str = "manager";
+    /// Read policy of a mirror: `round-robin`, `geometric`, `first`.
+    pub const READ_POLICY: &str = "read_policy";
+    /// Order in which a mirror is resynced after a boot.
+    pub const RESYNC_PASS: &str = "resync_pass";
+    /// Alignment offset in bytes as the kernel states it; -1 where it gave up.
+    pub const ALIGNMENT_OFFSET: &str = "alignment_offset_bytes";
+    /// I/O scheduler in use.
+    pub const SCHEDULER: &str = "scheduler";
+    /// Read-ahead, bytes.
+    pub const READ_AHEAD: &str = "read_ahead_bytes";
+    /// Largest request, bytes.
+    pub const MAX_REQUEST: &str = "max_request_bytes";
+    /// Largest request that the hardware takes, bytes.
+    pub const MAX_REQUEST_HARDWARE: &str = "max_request_hardware_bytes";
+    /// Requests the queue holds.
+    pub const QUEUE_DEPTH: &str = "queue_depth";
+    /// `write back` or `write through`.
+    pub const WRITE_CACHE: &str = "write_cache";
+    /// `none`, `host-aware`, `host-managed`.
+    pub const ZONED: &str = "zoned";
+    /// Where discards begin, bytes past a boundary of the discard unit.
+    pub const DISCARD_ALIGNMENT: &str = "discard_alignment_bytes";
+    /// Stripe unit that a file system was told, bytes.
+    pub const FS_STRIPE_UNIT: &str = "fs_stripe_unit_bytes";
+    /// Stripe width that a file system was told, bytes.
+    pub const FS_STRIPE_WIDTH: &str = "fs_stripe_width_bytes";
+    /// Block of a file system, bytes.
+    pub const FS_BLOCK: &str = "fs_block_bytes";
+    /// Start of the volume as the file system on it has noted it, bytes.
+    pub const HIDDEN_BYTES: &str = "hidden_bytes";
+    /// First extent of a physical volume, bytes.
+    pub const PE_START: &str = "pe_start_bytes";
+    /// Extent of a volume group, bytes.
+    pub const PE_SIZE: &str = "pe_size_bytes";
+    /// ZFS: record size of a data set, bytes.
+    pub const RECORD_SIZE: &str = "record_size_bytes";
+    /// ZFS: block of a volume, bytes.
+    pub const VOLUME_BLOCK: &str = "volblocksize_bytes";
+    /// ZFS: ashift of a vdev.
+    pub const ASHIFT: &str = "ashift";
+    /// I/O a second, as somebody counted them.
+    pub const IOS_PER_SECOND: &str = "ios_per_second";
+    /// Vendor's or kernel's identity of a device, to join paths by.
+    pub const IDENTITY: &str = "identity";
+    /// Host-wide settings, on the node named [`crate::graph::HOST`]: maxphys, bytes.
+    pub const MAXPHYS: &str = "maxphys_bytes";
+    /// nmd of md.conf.
+    pub const NMD: &str = "nmd";
+    /// md_mirror_wow_flg, as a number.
+    pub const MIRROR_WOW: &str = "md_mirror_wow_flg";
+    /// segmap_percent.
+    pub const SEGMAP_PERCENT: &str = "segmap_percent";
+    /// I/O size of metasync, bytes.
+    pub const RESYNC_BYTES: &str = "resync_bytes";
+    /// Operating system of the host: `linux`, `solaris`.
+    pub const SYSTEM: &str = "system";
+    /// A target that exports this device: `lio`, `iscsi`, `nvmet`.
+    pub const EXPORTED_BY: &str = "exported_by";
+}

@@ -1,0 +1,147 @@
+//! How a top stands on each grid below it: aligned, misaligned by so many bytes, or unknown and why.
+
+use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
+use serde::Serialize;
+
+use crate::fold::{Landing, Landings, Phase};
+use crate::graph::{NodeId, Stack};
+use crate::grid::{GridFact, Source, What};
+use crate::node::{Chunks, Kind, Placing};
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "verdict", rename_all = "kebab-case")]
+pub enum Verdict {
+    /// On the grid, as deep as can be seen.
+    Aligned,
+    /// Past a boundary by this.
+    Misaligned {
+        /// Bytes past the boundary before.
+        by: Bytes,
+    },
+    /// Aligned at the first chunk, but chunks are no multiple of the grid, so not at all of them.
+    Varies {
+        /// Phases differ by multiples of this.
+        step: Bytes,
+    },
+    /// Cannot be told.
+    Unknown {
+        /// Why not.
+        why: String,
+    },
+}
+
+/// A top on one grid of one layer below.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// What stands.
+    pub top: NodeId,
+    /// How it comes to lie there.
+    pub landing: Landing,
+    /// On which grid.
+    pub fact: GridFact,
+    /// How.
+    pub verdict: Verdict,
+}
+
+impl What {
+    /// Whether a start off such a grid costs something on every I/O: then it decides about alignment.
+    #[must_use]
+    pub const fn decides(self) -> bool {
+        matches!(
+            self,
+            What::PhysicalBlock
+                | What::WriteAlignment
+                | What::IndirectionUnit
+                | What::ArrayUnit
+                | What::Zone
+                | What::CryptSector
+                | What::Cluster
+                | What::Ashift
+                | What::Assumed
+        )
+    }
+}
+
+impl Stack {
+    /// The grids of a node: those it was given, and those that follow from how it places its bytes.
+    #[must_use]
+    pub fn grids(&self, id: NodeId) -> Vec<GridFact> {
+        let node = self.node(id);
+        let mut grids = node.grids.clone();
+        if let Placing::Chunks(chunks) = &node.placing {
+            grids.extend(grids_of(chunks));
+        }
+        grids
+    }
+
+    /// The grids of a leaf that decide; 4 KiB with source *assumed* where it states none larger than a sector.
+    #[must_use]
+    pub fn deciding_grids(&self, id: NodeId) -> Vec<GridFact> {
+        let mut grids = self.grids(id);
+        grids.retain(|fact| fact.what.decides() && fact.is_believed() && fact.granularity().0 > SECTOR);
+        if grids.is_empty() && self.is_leaf(id) {
+            grids.push(GridFact::believed(Grid::ASSUMED, What::Assumed, Source::Assumed));
+        }
+        grids
+    }
+
+    /// How a top stands on all grids that decide, on every layer below itself.
+    #[must_use]
+    pub fn standings(&self, top: NodeId) -> Vec<Standing> {
+        self.standings_of(&self.landings(top))
+    }
+
+    /// As [`Stack::standings`], of landings that were worked out before.
+    #[must_use]
+    pub fn standings_of(&self, landings: &Landings) -> Vec<Standing> {
+        let mut standings = Vec::new();
+        for landing in landings.all.iter() {
+            for fact in self.deciding_grids(landing.on) {
+                let verdict = self.verdict(landing, &fact);
+                standings.push(Standing { top: landing.via[0], landing: landing.clone(), fact, verdict });
+            }
+        }
+        standings
+    }
+
+    /// How a landing stands on a grid of the layer that it lies on.
+    #[must_use]
+    pub fn verdict(&self, landing: &Landing, fact: &GridFact) -> Verdict {
+        match landing.phase(&fact.grid) {
+            Phase::Past(Bytes(0)) => self.on_grid(landing.on, fact),
+            Phase::Past(by) => Verdict::Misaligned { by },
+            Phase::Varies(step) => Verdict::Varies { step },
+        }
+    }
+
+    /// On the grid is aligned only where the grid is known to be the whole truth.
+    fn on_grid(&self, id: NodeId, fact: &GridFact) -> Verdict {
+        let node = self.node(id);
+        let why = match (fact.what, node.kind, &node.opaque) {
+            (What::Assumed, ..) => format!("nothing is known of {} beyond {}", node.name, fact.granularity()),
+            (_, Kind::VirtualDisk, None) if fact.source != Source::User => {
+                format!("on what the virtual disk states; what is below {} cannot be seen", node.name)
+            }
+            (_, _, Some(why)) => why.clone(),
+            _ => return Verdict::Aligned,
+        };
+        Verdict::Unknown { why }
+    }
+}
+
+/// Chunks are boundaries; with parity a full stripe is a cell as well.
+fn grids_of(chunks: &Chunks) -> Vec<GridFact> {
+    let fact = |bytes: Bytes, kind, what| {
+        let grid = Grid::new(bytes, Bytes(0), kind).ok()?;
+        Some(GridFact::believed(grid, what, Source::Layout))
+    };
+    let parity = if chunks.parity > 0 { chunks.stripe_bytes() } else { None };
+    [
+        fact(chunks.chunk, GridKind::Boundary, What::Chunk),
+        parity.and_then(|bytes| fact(bytes, GridKind::ParityStripe, What::ParityStripe)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
