@@ -1,17 +1,18 @@
-//! From the library's columns to those of a [`Batch`].
-//!
-//! Whole columns are copied and checked at once; only where a check fails is it looked at row by row.
+//! From the columns of a row group to those of a [`Batch`]: what each number and word means.
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use std::fmt::Display;
+
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::errors::Result;
+use parquet::file::metadata::RowGroupMetaData;
 
 use crate::batch::{Batch, UNKNOWN_NS, UNKNOWN_PID};
 use crate::names::Names;
 use crate::op::{Layer, Op};
+use crate::parquet::column::{Bad, Column, Meaning};
+use crate::parquet::pread::PartFile;
 use crate::parquet::schema::{At, COLUMNS};
 use crate::parquet::statistics::Source;
-use crate::parquet::words::{Bad, Remap};
 
 /// Sectors beyond this have no byte address in 63 bits.
 const SECTORS_BITS: u32 = 54;
@@ -22,199 +23,299 @@ const REM_BITS: u32 = 9;
 
 /// Makes batches of the columns of one row group.
 pub struct Decoder {
-    sources: [Source; COLUMNS.len()],
-    device: Remap<u32>,
-    layer: Remap<Layer>,
-    op: Remap<Op>,
-    comm: Remap<u32>,
-    file: Remap<u32>,
+    time_ns: Input<Int64Type, i64>,
+    device: Input<ByteArrayType, u32>,
+    layer: Input<ByteArrayType, Layer>,
+    op: Input<ByteArrayType, Op>,
+    flags: Input<Int32Type, i32>,
+    sector: Input<Int64Type, u64>,
+    rem_bytes: Input<Int32Type, u64>,
+    len_bytes: Input<Int64Type, u64>,
+    queue_ns: Input<Int64Type, i64>,
+    device_ns: Input<Int64Type, i64>,
+    pid: Input<Int32Type, i32>,
+    comm: Input<ByteArrayType, u32>,
+    cgroup: Input<Int64Type, i64>,
+    file: Input<ByteArrayType, u32>,
+    /// The rests of the rows that are being read.
+    rests: Vec<u64>,
 }
 
 impl Decoder {
     /// A decoder of columns that come from these places.
-    #[must_use]
-    pub fn new(sources: [Source; COLUMNS.len()]) -> Decoder {
-        Decoder {
-            sources,
-            device: Remap::default(),
-            layer: Remap::default(),
-            op: Remap::default(),
-            comm: Remap::default(),
-            file: Remap::default(),
-        }
+    ///
+    /// # Errors
+    /// When one of them cannot be read at all.
+    pub fn new(
+        file: &PartFile,
+        group: &RowGroupMetaData,
+        sources: &[Source; COLUMNS.len()],
+    ) -> Result<Decoder> {
+        let from = From { file, group, sources };
+        Ok(Decoder {
+            time_ns: from.numbers(At::TimeNs)?,
+            device: from.words(At::Device)?,
+            layer: from.words(At::Layer)?,
+            op: from.words(At::Op)?,
+            flags: from.numbers_32(At::Flags)?,
+            sector: from.numbers(At::Sector)?,
+            rem_bytes: from.numbers_32(At::RemBytes)?,
+            len_bytes: from.numbers(At::LenBytes)?,
+            queue_ns: from.numbers(At::QueueNs)?,
+            device_ns: from.numbers(At::DeviceNs)?,
+            pid: from.numbers_32(At::Pid)?,
+            comm: from.words(At::Comm)?,
+            cgroup: from.numbers(At::Cgroup)?,
+            file: from.words(At::File)?,
+            rests: Vec::new(),
+        })
     }
 
-    /// Appends the library's rows to an empty batch; returns the rows that cannot be used.
-    pub fn fill(&mut self, rows: &RecordBatch, names: &mut Names, batch: &mut Batch) -> Bad {
+    /// Appends the next rows to an empty batch; returns those that cannot be used.
+    ///
+    /// # Errors
+    /// When there are fewer, or they cannot be decoded.
+    pub fn fill(&mut self, rows: usize, names: &mut Names, batch: &mut Batch) -> Result<Bad> {
         let mut bad = Bad::default();
-        let count = rows.num_rows();
-        let take = Taker { sources: &self.sources, rows, count };
-        take.numbers(At::TimeNs, &mut batch.time_ns, 0, &mut bad);
-        take.words(At::Device, &mut self.device, &mut batch.device, u32::MAX, &mut bad, |word| {
-            Some(names.device(word))
-        });
-        take.words(At::Layer, &mut self.layer, &mut batch.layer, Layer::Request, &mut bad, Layer::from_word);
-        take.words(At::Op, &mut self.op, &mut batch.op, Op::Other, &mut bad, Op::from_word);
-        take.numbers_32(At::Flags, &mut batch.flags, 0, &mut bad);
-        take.extents(batch, &mut bad);
-        take.latency(At::QueueNs, &mut batch.queue_ns, "a time not below 0 in queue_ns", &mut bad);
-        take.latency(At::DeviceNs, &mut batch.device_ns, "a time not below 0 in device_ns", &mut bad);
-        take.numbers_32(At::Pid, &mut batch.pid, UNKNOWN_PID, &mut bad);
-        take.words(At::Comm, &mut self.comm, &mut batch.comm, 0, &mut bad, |word| Some(names.word(word)));
-        take.numbers(At::Cgroup, &mut batch.cgroup, UNKNOWN_NS, &mut bad);
-        take.words(At::File, &mut self.file, &mut batch.file, 0, &mut bad, |word| Some(names.word(word)));
-        bad
-    }
-}
-
-struct Taker<'a> {
-    sources: &'a [Source; COLUMNS.len()],
-    rows: &'a RecordBatch,
-    count: usize,
-}
-
-impl Taker<'_> {
-    fn array(&self, at: At) -> Option<&ArrayRef> {
-        match self.sources[at as usize] {
-            Source::Array(place) => self.rows.columns().get(place),
-            _ => None,
-        }
-    }
-
-    fn numbers(&self, at: At, out: &mut Vec<i64>, unknown: i64, bad: &mut Bad) {
-        if let Source::Number(one) = self.sources[at as usize] {
-            out.resize(self.count, one);
-        } else if let Some(column) = self.array(at).and_then(|array| array.as_primitive_opt::<Int64Type>()) {
-            if COLUMNS[at as usize].nullable && column.null_count() == self.count {
-                return;
-            }
-            out.extend_from_slice(column.values());
-            self.nulls(at, column, out, unknown, bad);
-        }
-    }
-
-    fn numbers_32(&self, at: At, out: &mut Vec<i32>, unknown: i32, bad: &mut Bad) {
-        if let Source::Number(one) = self.sources[at as usize] {
-            out.resize(self.count, i32::try_from(one).unwrap_or(unknown));
-        } else if let Some(column) = self.array(at).and_then(|array| array.as_primitive_opt::<Int32Type>()) {
-            if COLUMNS[at as usize].nullable && column.null_count() == self.count {
-                return;
-            }
-            out.extend_from_slice(column.values());
-            self.nulls(at, column, out, unknown, bad);
-        }
-    }
-
-    /// Unknown where null is allowed, damage where it is not.
-    fn nulls<T: Copy>(&self, at: At, column: &dyn Array, out: &mut [T], unknown: T, bad: &mut Bad) {
-        let Some(nulls) = column.nulls().filter(|nulls| nulls.null_count() > 0) else { return };
-        for (row, (value, known)) in out.iter_mut().zip(nulls).enumerate() {
-            if !known {
-                *value = unknown;
-                if !COLUMNS[at as usize].nullable {
-                    bad.mark(
-                        self.count,
-                        row,
-                        || format!("null in {}", COLUMNS[at as usize].name),
-                        "a number",
-                    );
-                }
-            }
-        }
-    }
-
-    fn words<T: Copy>(
-        &self,
-        at: At,
-        remap: &mut Remap<T>,
-        out: &mut Vec<T>,
-        unknown: T,
-        bad: &mut Bad,
-        mut map: impl FnMut(&str) -> Option<T>,
-    ) {
-        let nullable = COLUMNS[at as usize].nullable;
-        if let Source::Word(word) = &self.sources[at as usize] {
-            let one = map(word);
-            out.resize(self.count, one.unwrap_or(unknown));
-            for row in 0..if one.is_none() { self.count } else { 0 } {
-                bad.mark(self.count, row, || word.escape_debug().collect(), expected_word(at));
-            }
-        } else if let Some(column) = self.array(at).and_then(|array| array.as_dictionary_opt::<Int32Type>()) {
-            if nullable && column.null_count() == self.count {
-                return;
-            }
-            remap.learn(column, unknown, map);
-            remap.fill(column, unknown, out);
-            if !nullable {
-                remap.mark(column, expected_word(at), bad);
-            }
-        }
+        let mut into = Into { rows, bad: &mut bad };
+        into.read(&mut self.time_ns, any_number(At::TimeNs, 0), &mut batch.time_ns)?;
+        let device = Word { of: |word: &str| Some(names.device(word)), unknown: u32::MAX, at: At::Device };
+        into.read(&mut self.device, device, &mut batch.device)?;
+        let layer = Word { of: Layer::from_word, unknown: Layer::Request, at: At::Layer };
+        into.read(&mut self.layer, layer, &mut batch.layer)?;
+        let op = Word { of: Op::from_word, unknown: Op::Other, at: At::Op };
+        into.read(&mut self.op, op, &mut batch.op)?;
+        into.read(&mut self.flags, any_number(At::Flags, 0), &mut batch.flags)?;
+        self.fill_extents(&mut into, batch)?;
+        into.read(&mut self.queue_ns, latency(At::QueueNs), &mut batch.queue_ns)?;
+        into.read(&mut self.device_ns, latency(At::DeviceNs), &mut batch.device_ns)?;
+        into.read(&mut self.pid, any_number(At::Pid, UNKNOWN_PID), &mut batch.pid)?;
+        let comm = Word { of: |word: &str| Some(names.word(word)), unknown: 0, at: At::Comm };
+        into.read(&mut self.comm, comm, &mut batch.comm)?;
+        into.read(&mut self.cgroup, any_number(At::Cgroup, UNKNOWN_NS), &mut batch.cgroup)?;
+        let file = Word { of: |word: &str| Some(names.word(word)), unknown: 0, at: At::File };
+        into.read(&mut self.file, file, &mut batch.file)?;
+        Ok(bad)
     }
 
     /// Start and length in bytes of sector, rest and length.
-    fn extents(&self, batch: &mut Batch, bad: &mut Bad) {
-        let mut spare = Vec::new();
-        let sectors = self.borrowed(At::Sector, &mut spare, bad);
-        self.within(sectors, SECTORS_BITS, "a sector from 0 to 2^54", bad);
-        batch.start_bytes.extend(sectors.iter().map(|&sector| sector.cast_unsigned() << 9));
-        spare.clear();
-        let lengths = self.borrowed(At::LenBytes, &mut spare, bad);
-        self.within(lengths, LEN_BITS, "a length from 0 to 2^62 bytes", bad);
-        batch.len_bytes.extend(lengths.iter().map(|&len| len.cast_unsigned()));
-        if self.sources[At::RemBytes as usize] != Source::Number(0) {
-            let mut rems = Vec::new();
-            self.numbers_32(At::RemBytes, &mut rems, 0, bad);
-            let wide: Vec<i64> = rems.iter().map(|&rem| i64::from(rem)).collect();
-            self.within(&wide, REM_BITS, "a rest from 0 to 511 bytes", bad);
-            for (start, rem) in batch.start_bytes.iter_mut().zip(&rems) {
-                *start |= u64::from(rem.cast_unsigned()) & 511;
-            }
+    fn fill_extents(&mut self, into: &mut Into<'_>, batch: &mut Batch) -> Result<()> {
+        let expected = "a sector from 0 to 2^54";
+        let is_sector = |sector: i64| is_within(sector, SECTORS_BITS);
+        let start = |sector: i64| sector.cast_unsigned() << 9;
+        let start = Number { makes_sense: is_sector, is: start, unknown: 0, at: At::Sector, expected };
+        into.read(&mut self.sector, start, &mut batch.start_bytes)?;
+        let expected = "a length from 0 to 2^62 bytes";
+        let is_len = |len: i64| is_within(len, LEN_BITS);
+        let len =
+            Number { makes_sense: is_len, is: i64::cast_unsigned, unknown: 0, at: At::LenBytes, expected };
+        into.read(&mut self.len_bytes, len, &mut batch.len_bytes)?;
+        if matches!(self.rem_bytes, Input::One(0)) {
+            return Ok(());
         }
+        let expected = "a rest from 0 to 511 bytes";
+        let is_rest = |rest: i32| is_within(rest.into(), REM_BITS);
+        let rest = |rest: i32| u64::from(rest.cast_unsigned());
+        let rest = Number { makes_sense: is_rest, is: rest, unknown: 0, at: At::RemBytes, expected };
+        self.rests.clear();
+        into.read(&mut self.rem_bytes, rest, &mut self.rests)?;
+        for (start, rest) in batch.start_bytes.iter_mut().zip(&self.rests) {
+            *start |= rest;
+        }
+        Ok(())
+    }
+}
+
+/// Where the values of a column come from.
+enum Input<P: DataType, T> {
+    /// From nowhere: the column stays empty.
+    Absent,
+    /// One value throughout.
+    One(P::T),
+    /// The file.
+    File(Box<Column<P, T>>),
+}
+
+/// What inputs are made of.
+struct From<'a> {
+    file: &'a PartFile,
+    group: &'a RowGroupMetaData,
+    sources: &'a [Source; COLUMNS.len()],
+}
+
+impl From<'_> {
+    fn numbers<T: Copy>(&self, at: At) -> Result<Input<Int64Type, T>> {
+        self.input(at, |source| if let Source::Number(one) = source { Some(*one) } else { None })
     }
 
-    /// The numbers of a column where they lie, if all are there; else a copy of them.
-    fn borrowed<'s>(&'s self, at: At, spare: &'s mut Vec<i64>, bad: &mut Bad) -> &'s [i64] {
-        match self.array(at).and_then(|array| array.as_primitive_opt::<Int64Type>()) {
-            Some(column) if column.null_count() == 0 => column.values(),
-            _ => {
-                self.numbers(at, spare, 0, bad);
-                spare
-            }
-        }
+    fn numbers_32<T: Copy>(&self, at: At) -> Result<Input<Int32Type, T>> {
+        let one = |source: &Source| match source {
+            Source::Number(one) => i32::try_from(*one).ok(),
+            _ => None,
+        };
+        self.input(at, one)
     }
 
-    /// Marks values below 0 or of more bits.
-    fn within(&self, values: &[i64], bits: u32, expected: &'static str, bad: &mut Bad) {
-        let any = values.iter().fold(0, |any, &value| any | value).cast_unsigned();
-        if any >> bits == 0 {
-            return;
-        }
-        for (row, value) in values.iter().enumerate().filter(|(_, value)| value.cast_unsigned() >> bits != 0)
-        {
-            bad.mark(self.count, row, || value.to_string(), expected);
-        }
+    fn words<T: Copy>(&self, at: At) -> Result<Input<ByteArrayType, T>> {
+        let one = |source: &Source| match source {
+            Source::Word(one) => Some(ByteArray::from(one.as_str())),
+            _ => None,
+        };
+        self.input(at, one)
     }
 
-    /// A time that is never below 0, or unknown.
-    fn latency(&self, at: At, out: &mut Vec<i64>, expected: &'static str, bad: &mut Bad) {
-        self.numbers(at, out, UNKNOWN_NS, bad);
-        // Without nulls the sign bits of all values together tell whether one is below 0.
-        let any_null = self.array(at).is_some_and(|column| column.null_count() > 0);
-        if !any_null && out.iter().fold(0, |any, &value| any | value) >= 0 {
-            return;
+    fn input<P: DataType, T: Copy>(
+        &self,
+        at: At,
+        one: impl Fn(&Source) -> Option<P::T>,
+    ) -> Result<Input<P, T>> {
+        let source = &self.sources[at as usize];
+        if let Source::Leaf(leaf) = source {
+            let rows = usize::try_from(self.group.num_rows()).unwrap_or(0);
+            return Ok(Input::File(Box::new(Column::new(self.file, self.group.column(*leaf), rows)?)));
         }
-        for (row, value) in out.iter().enumerate() {
-            if *value < 0 && *value != UNKNOWN_NS {
-                bad.mark(self.count, row, || value.to_string(), expected);
+        Ok(one(source).map_or(Input::Absent, Input::One))
+    }
+}
+
+/// How much is read, and what is found wrong with it.
+struct Into<'a> {
+    rows: usize,
+    bad: &'a mut Bad,
+}
+
+impl Into<'_> {
+    fn read<P: DataType, M: Meaning<P::T>>(
+        &mut self,
+        input: &mut Input<P, M::Is>,
+        mut meaning: M,
+        out: &mut Vec<M::Is>,
+    ) -> Result<()> {
+        match input {
+            Input::Absent => {}
+            Input::One(one) => {
+                let meant = meaning.of(one);
+                out.resize(self.rows, meant.unwrap_or(meaning.unknown()));
+                if meant.is_none()
+                    && let Some((found, expected)) = meaning.complaint(Some(one))
+                {
+                    (0..self.rows).for_each(|row| self.bad.mark(row, || found.clone(), expected));
+                }
             }
+            Input::File(column) => {
+                let nulls = column.read(self.rows, &mut meaning, out, self.bad)?;
+                if nulls == self.rows && meaning.complaint(None).is_none() {
+                    out.clear();
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The meaning of numbers.
+struct Number<S, I, T> {
+    makes_sense: S,
+    is: I,
+    unknown: T,
+    at: At,
+    expected: &'static str,
+}
+
+impl<V, T, S, I> Meaning<V> for Number<S, I, T>
+where
+    V: Copy + Display,
+    T: Copy,
+    S: Fn(V) -> bool,
+    I: Fn(V) -> T,
+{
+    type Is = T;
+
+    fn of(&mut self, value: &V) -> Option<T> {
+        (self.makes_sense)(*value).then(|| (self.is)(*value))
+    }
+
+    fn of_all(&mut self, values: &[V], out: &mut Vec<T>) -> bool {
+        let all = values.iter().fold(true, |all, value| all & (self.makes_sense)(*value));
+        if all {
+            out.extend(values.iter().map(|value| (self.is)(*value)));
+        }
+        all
+    }
+
+    fn unknown(&self) -> T {
+        self.unknown
+    }
+
+    fn complaint(&self, value: Option<&V>) -> Option<(String, &'static str)> {
+        let column = COLUMNS[self.at as usize];
+        match value {
+            Some(value) => Some((value.to_string(), self.expected)),
+            None => (!column.nullable).then(|| (format!("null in {}", column.name), "a number")),
         }
     }
 }
 
-const fn expected_word(at: At) -> &'static str {
-    match at {
-        At::Layer => "a layer: vfs, bio or request",
-        At::Op => "an operation: read, write, discard, flush, write-zeroes or other",
-        _ => "the name of a device",
+/// Any number makes sense.
+fn any_number<V: Copy>(at: At, unknown: V) -> Number<impl Fn(V) -> bool, impl Fn(V) -> V, V> {
+    Number { makes_sense: |_| true, is: |number| number, unknown, at, expected: "a number" }
+}
+
+/// A time that is never below 0, or unknown.
+fn latency(at: At) -> Number<impl Fn(i64) -> bool, impl Fn(i64) -> i64, i64> {
+    let expected = match at {
+        At::QueueNs => "a time not below 0 in queue_ns",
+        _ => "a time not below 0 in device_ns",
+    };
+    Number { makes_sense: |ns| ns >= 0, is: |ns| ns, unknown: UNKNOWN_NS, at, expected }
+}
+
+/// Whether a number is not below 0 and has at most so many bits.
+fn is_within(value: i64, bits: u32) -> bool {
+    value.cast_unsigned() >> bits == 0
+}
+
+/// The meaning of words.
+pub struct Word<F, T> {
+    /// What a word means.
+    pub of: F,
+    /// Stands where there is none.
+    pub unknown: T,
+    /// The column.
+    pub at: At,
+}
+
+impl<T: Copy, F: FnMut(&str) -> Option<T>> Meaning<ByteArray> for Word<F, T> {
+    type Is = T;
+
+    fn of(&mut self, value: &ByteArray) -> Option<T> {
+        (self.of)(value.as_utf8().ok()?)
+    }
+
+    fn of_all(&mut self, values: &[ByteArray], out: &mut Vec<T>) -> bool {
+        let first = out.len();
+        out.extend(values.iter().map_while(|value| self.of(value)));
+        let all = out.len() - first == values.len();
+        if !all {
+            out.truncate(first);
+        }
+        all
+    }
+
+    fn unknown(&self) -> T {
+        self.unknown
+    }
+
+    fn complaint(&self, value: Option<&ByteArray>) -> Option<(String, &'static str)> {
+        let expected = match self.at {
+            At::Layer => "a layer: vfs, bio or request",
+            At::Op => "an operation: read, write, discard, flush, write-zeroes or other",
+            At::Device => "the name of a device",
+            _ => "text in UTF-8",
+        };
+        match value {
+            Some(value) => Some((String::from_utf8_lossy(value.data()).escape_debug().collect(), expected)),
+            None => (!COLUMNS[self.at as usize].nullable).then(|| ("null".to_owned(), expected)),
+        }
     }
 }

@@ -37,7 +37,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The type by which it is read and written.
+    /// The type by which it is written.
     #[must_use]
     pub fn data_type(self) -> DataType {
         match self {
@@ -143,18 +143,6 @@ pub fn leaves_of(
         }
     }
     Ok(leaves)
-}
-
-/// The schema by which a file is read: words as dictionaries, all else as it stands there.
-#[must_use]
-pub fn read_schema(file: &Schema) -> SchemaRef {
-    let field = |field: &Arc<Field>| match COLUMNS.iter().find(|column| column.name == field.name()) {
-        Some(column) if column.kind == Kind::Word => {
-            Field::new(field.name(), column.kind.data_type(), field.is_nullable())
-        }
-        _ => field.as_ref().clone(),
-    };
-    Arc::new(Schema::new(file.fields().iter().map(field).collect::<Vec<_>>()))
 }
 
 /// Encodings, compression and sizes by which files are written.
