@@ -49,8 +49,8 @@ pub trait Meaning<V> {
     /// What a value means; `None` when it makes no sense.
     fn of(&mut self, value: &V) -> Option<Self::Is>;
 
-    /// Appends what values mean if all make sense, else nothing and `false`.
-    fn of_all(&mut self, values: &[V], out: &mut Vec<Self::Is>) -> bool;
+    /// Appends what values mean if all make sense, else nothing and `false`. May take the values out.
+    fn of_all(&mut self, values: &mut Vec<V>, out: &mut Vec<Self::Is>) -> bool;
 
     /// Stands where there is no value, or none that makes sense.
     fn unknown(&self) -> Self::Is;
@@ -191,7 +191,7 @@ impl<P: DataType, T: Copy> Column<P, T> {
                         "found the end of a page, expected more values".to_owned(),
                     ));
                 }
-                Ok(translate(&self.read, meaning, out))
+                Ok(translate(&mut self.read, meaning, out))
             }
         }
     }
@@ -237,14 +237,14 @@ impl<P: DataType, T: Copy> Dictionary<P, T> {
         let places = Table::new(0..self.values.len(), 0);
         let mut read = Vec::new();
         keys.read(count, &places, &mut read)?;
-        let values: Vec<P::T> = read.into_iter().map(|place| self.values[place].clone()).collect();
-        Ok(translate(&values, meaning, out))
+        let mut values: Vec<P::T> = read.into_iter().map(|place| self.values[place].clone()).collect();
+        Ok(translate(&mut values, meaning, out))
     }
 }
 
 /// Appends what values mean; returns those that make no sense.
 fn translate<V: Clone, M: Meaning<V>>(
-    values: &[V],
+    values: &mut Vec<V>,
     meaning: &mut M,
     out: &mut Vec<M::Is>,
 ) -> Vec<(usize, V)> {

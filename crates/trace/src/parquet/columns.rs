@@ -103,12 +103,12 @@ impl Decoder {
         let expected = "a sector from 0 to 2^54";
         let is_sector = |sector: i64| is_within(sector, SECTORS_BITS);
         let start = |sector: i64| sector.cast_unsigned() << 9;
-        let start = Number { makes_sense: is_sector, is: start, unknown: 0, at: At::Sector, expected };
+        let start = Scaled { makes_sense: is_sector, is: start, unknown: 0, at: At::Sector, expected };
         into.read(&mut self.sector, start, &mut batch.start_bytes)?;
         let expected = "a length from 0 to 2^62 bytes";
         let is_len = |len: i64| is_within(len, LEN_BITS);
         let len =
-            Number { makes_sense: is_len, is: i64::cast_unsigned, unknown: 0, at: At::LenBytes, expected };
+            Scaled { makes_sense: is_len, is: i64::cast_unsigned, unknown: 0, at: At::LenBytes, expected };
         into.read(&mut self.len_bytes, len, &mut batch.len_bytes)?;
         if matches!(self.rem_bytes, Input::One(0)) {
             return Ok(());
@@ -116,7 +116,7 @@ impl Decoder {
         let expected = "a rest from 0 to 511 bytes";
         let is_rest = |rest: i32| is_within(rest.into(), REM_BITS);
         let rest = |rest: i32| u64::from(rest.cast_unsigned());
-        let rest = Number { makes_sense: is_rest, is: rest, unknown: 0, at: At::RemBytes, expected };
+        let rest = Scaled { makes_sense: is_rest, is: rest, unknown: 0, at: At::RemBytes, expected };
         self.rests.clear();
         into.read(&mut self.rem_bytes, rest, &mut self.rests)?;
         for (start, rest) in batch.start_bytes.iter_mut().zip(&self.rests) {
@@ -213,16 +213,50 @@ impl Into<'_> {
     }
 }
 
-/// The meaning of numbers.
-struct Number<S, I, T> {
+/// The meaning of numbers that mean themselves.
+struct Plain<S, V> {
     makes_sense: S,
-    is: I,
-    unknown: T,
+    unknown: V,
     at: At,
     expected: &'static str,
 }
 
-impl<V, T, S, I> Meaning<V> for Number<S, I, T>
+impl<V: Copy + Display, S: Fn(V) -> bool> Meaning<V> for Plain<S, V> {
+    type Is = V;
+
+    fn of(&mut self, value: &V) -> Option<V> {
+        Some(*value).filter(|value| (self.makes_sense)(*value))
+    }
+
+    fn of_all(&mut self, values: &mut Vec<V>, out: &mut Vec<V>) -> bool {
+        let all = all(values, &self.makes_sense);
+        if all && out.is_empty() {
+            std::mem::swap(values, out);
+        } else if all {
+            out.append(values);
+        }
+        all
+    }
+
+    fn unknown(&self) -> V {
+        self.unknown
+    }
+
+    fn complaint(&self, value: Option<&V>) -> Option<(String, &'static str)> {
+        complaint(self.at, value, self.expected)
+    }
+}
+
+/// The meaning of numbers in another unit.
+struct Scaled<S, I, T> {
+    makes_sense: S,
+    is: I,
+    at: At,
+    expected: &'static str,
+    unknown: T,
+}
+
+impl<V, T, S, I> Meaning<V> for Scaled<S, I, T>
 where
     V: Copy + Display,
     T: Copy,
@@ -235,8 +269,8 @@ where
         (self.makes_sense)(*value).then(|| (self.is)(*value))
     }
 
-    fn of_all(&mut self, values: &[V], out: &mut Vec<T>) -> bool {
-        let all = values.iter().fold(true, |all, value| all & (self.makes_sense)(*value));
+    fn of_all(&mut self, values: &mut Vec<V>, out: &mut Vec<T>) -> bool {
+        let all = all(values, &self.makes_sense);
         if all {
             out.extend(values.iter().map(|value| (self.is)(*value)));
         }
@@ -248,26 +282,35 @@ where
     }
 
     fn complaint(&self, value: Option<&V>) -> Option<(String, &'static str)> {
-        let column = COLUMNS[self.at as usize];
-        match value {
-            Some(value) => Some((value.to_string(), self.expected)),
-            None => (!column.nullable).then(|| (format!("null in {}", column.name), "a number")),
-        }
+        complaint(self.at, value, self.expected)
+    }
+}
+
+/// Whether all values make sense. Looks at each of them, which is faster than to stop at the first that does not.
+fn all<V: Copy>(values: &[V], makes_sense: impl Fn(V) -> bool) -> bool {
+    values.iter().fold(true, |all, value| all & makes_sense(*value))
+}
+
+fn complaint(at: At, value: Option<&impl Display>, expected: &'static str) -> Option<(String, &'static str)> {
+    let column = COLUMNS[at as usize];
+    match value {
+        Some(value) => Some((value.to_string(), expected)),
+        None => (!column.nullable).then(|| (format!("null in {}", column.name), "a number")),
     }
 }
 
 /// Any number makes sense.
-fn any_number<V: Copy>(at: At, unknown: V) -> Number<impl Fn(V) -> bool, impl Fn(V) -> V, V> {
-    Number { makes_sense: |_| true, is: |number| number, unknown, at, expected: "a number" }
+fn any_number<V: Copy>(at: At, unknown: V) -> Plain<impl Fn(V) -> bool, V> {
+    Plain { makes_sense: |_| true, unknown, at, expected: "a number" }
 }
 
 /// A time that is never below 0, or unknown.
-fn latency(at: At) -> Number<impl Fn(i64) -> bool, impl Fn(i64) -> i64, i64> {
+fn latency(at: At) -> Plain<impl Fn(i64) -> bool, i64> {
     let expected = match at {
         At::QueueNs => "a time not below 0 in queue_ns",
         _ => "a time not below 0 in device_ns",
     };
-    Number { makes_sense: |ns| ns >= 0, is: |ns| ns, unknown: UNKNOWN_NS, at, expected }
+    Plain { makes_sense: |ns| ns >= 0, unknown: UNKNOWN_NS, at, expected }
 }
 
 /// Whether a number is not below 0 and has at most so many bits.
@@ -292,7 +335,7 @@ impl<T: Copy, F: FnMut(&str) -> Option<T>> Meaning<ByteArray> for Word<F, T> {
         (self.of)(value.as_utf8().ok()?)
     }
 
-    fn of_all(&mut self, values: &[ByteArray], out: &mut Vec<T>) -> bool {
+    fn of_all(&mut self, values: &mut Vec<ByteArray>, out: &mut Vec<T>) -> bool {
         let first = out.len();
         out.extend(values.iter().map_while(|value| self.of(value)));
         let all = out.len() - first == values.len();

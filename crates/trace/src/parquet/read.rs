@@ -55,6 +55,8 @@ pub(super) struct ParquetReader {
 /// The row group that is being read.
 struct Group {
     decoder: Decoder,
+    /// Whether it is known that each row is of a layer that is wanted.
+    all_taken: bool,
     /// Rows that are still to come.
     left: u64,
 }
@@ -93,20 +95,18 @@ impl ParquetReader {
             }
             let rows = u64::try_from(chunks.num_rows()).unwrap_or(0);
             let sources = self.plan(index);
-            let unwanted = match &sources[At::Layer as usize] {
-                Source::Word(word) => {
-                    Layer::from_word(word).is_some_and(|layer| !self.opened.takes[layer as usize])
-                }
-                _ => false,
+            let taken = match &sources[At::Layer as usize] {
+                Source::Word(word) => Layer::from_word(word).map(|layer| self.opened.takes[layer as usize]),
+                _ => None,
             };
-            if unwanted || rows == 0 {
+            if taken == Some(false) || rows == 0 {
                 self.count_rows(rows);
                 continue;
             }
             match guarded(|| Decoder::new(&self.opened.file, self.opened.metadata.row_group(index), &sources))
             {
                 Ok(decoder) => {
-                    self.group = Some(Group { decoder, left: rows });
+                    self.group = Some(Group { decoder, all_taken: taken == Some(true), left: rows });
                     return true;
                 }
                 Err(error) => self.give_up_rows(rows, error),
@@ -158,6 +158,7 @@ impl ParquetReader {
             }
         };
         group.left -= rows;
+        let all_taken = group.all_taken;
         for (row, found, expected) in &bad.found {
             let place = Place::Row(self.row.saturating_add(*row as u64));
             self.info.damage(Damage { place, found: found.clone(), expected: (*expected).to_owned() });
@@ -166,7 +167,8 @@ impl ParquetReader {
         if !bad.is_empty() {
             batch.retain(|_, row| !bad.is_bad(row));
         }
-        if !batch.layer.iter().fold(true, |all, &layer| all & self.opened.takes[layer as usize]) {
+        if !all_taken && !batch.layer.iter().fold(true, |all, &layer| all & self.opened.takes[layer as usize])
+        {
             let takes = self.opened.takes;
             batch.retain(|batch, row| takes[batch.layer[row] as usize]);
         }
