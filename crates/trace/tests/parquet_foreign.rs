@@ -109,8 +109,7 @@ fn any_encoding_gives_the_same_rows() {
     for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
         for nullable_all in [false, true] {
             let new = || WriterProperties::builder().set_writer_version(version);
-            let check =
-                |name: &str, with| check(&path, &format!("{version:?}, {name}"), nullable_all, with);
+            let check = |name: &str, with| check(&path, &format!("{version:?}, {name}"), nullable_all, with);
             check("dictionaries", new());
             check("plain", new().set_dictionary_enabled(false).set_compression(Compression::SNAPPY));
             let zstd = Compression::ZSTD(ZstdLevel::try_new(3).unwrap());

@@ -3,6 +3,7 @@
 //! Dictionary keys go straight to what they mean here, by a table made once a dictionary. All other encodings are
 //! the library's; what it gives is checked and translated in one go.
 
+use bytes::Bytes;
 use parquet::basic::Encoding;
 use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::DataType;
@@ -10,6 +11,7 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ColumnChunkMetaData;
 
 use crate::parquet::keys::{Keys, Table};
+use crate::parquet::meaning::Meaning;
 use crate::parquet::pages::{Pages, Part, RowsPart};
 use crate::parquet::pread::PartFile;
 
@@ -41,28 +43,10 @@ impl Bad {
     }
 }
 
-/// What the values of a column mean.
-pub trait Meaning<V> {
-    /// How a meaning is kept.
-    type Is: Copy;
-
-    /// What a value means; `None` when it makes no sense.
-    fn of(&mut self, value: &V) -> Option<Self::Is>;
-
-    /// Appends what values mean if all make sense, else nothing and `false`. May take the values out.
-    fn of_all(&mut self, values: &mut Vec<V>, out: &mut Vec<Self::Is>) -> bool;
-
-    /// Stands where there is no value, or none that makes sense.
-    fn unknown(&self) -> Self::Is;
-
-    /// What was found and expected where a value (`None`: null) makes no sense; `None` where null does.
-    fn complaint(&self, value: Option<&V>) -> Option<(String, &'static str)>;
-}
-
 /// A column of a row group that is being read.
 pub struct Column<P: DataType, T> {
     pages: Pages,
-    /// Rows of this page that are still to come.
+    /// Rows of this page that are still to come; 0 before the first page.
     left: usize,
     levels: Option<Keys>,
     values: Values<P>,
@@ -90,13 +74,11 @@ impl<P: DataType, T: Copy> Column<P, T> {
     /// # Errors
     /// When it cannot be read at all.
     pub fn new(file: &PartFile, chunk: &ColumnChunkMetaData, rows: usize) -> Result<Column<P, T>> {
-        let pages = Pages::new(file, chunk, rows)?;
-        let nothing = pages.library_reader(bytes::Bytes::new(), 0, Encoding::PLAIN);
         Ok(Column {
-            pages,
+            pages: Pages::new(file, chunk, rows)?,
             left: 0,
             levels: None,
-            values: Values::Library(nothing),
+            values: Values::Keys(Keys::new(Bytes::new(), 0)?),
             dictionary: Dictionary { values: Vec::new(), meanings: None, all_make_sense: true },
             read: Vec::new(),
             known: Vec::new(),

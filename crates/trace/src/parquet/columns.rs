@@ -1,7 +1,5 @@
 //! From the columns of a row group to those of a [`Batch`]: what each number and word means.
 
-use std::fmt::Display;
-
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::Result;
 use parquet::file::metadata::RowGroupMetaData;
@@ -9,7 +7,8 @@ use parquet::file::metadata::RowGroupMetaData;
 use crate::batch::{Batch, UNKNOWN_NS, UNKNOWN_PID};
 use crate::names::Names;
 use crate::op::{Layer, Op};
-use crate::parquet::column::{Bad, Column, Meaning};
+use crate::parquet::column::{Bad, Column};
+use crate::parquet::meaning::{Meaning, Scaled, Word, any_number, is_within, latency};
 use crate::parquet::pread::PartFile;
 use crate::parquet::schema::{At, COLUMNS};
 use crate::parquet::statistics::Source;
@@ -51,22 +50,22 @@ impl Decoder {
         group: &RowGroupMetaData,
         sources: &[Source; COLUMNS.len()],
     ) -> Result<Decoder> {
-        let from = From { file, group, sources };
+        let inputs = Inputs { file, group, sources };
         Ok(Decoder {
-            time_ns: from.numbers(At::TimeNs)?,
-            device: from.words(At::Device)?,
-            layer: from.words(At::Layer)?,
-            op: from.words(At::Op)?,
-            flags: from.numbers_32(At::Flags)?,
-            sector: from.numbers(At::Sector)?,
-            rem_bytes: from.numbers_32(At::RemBytes)?,
-            len_bytes: from.numbers(At::LenBytes)?,
-            queue_ns: from.numbers(At::QueueNs)?,
-            device_ns: from.numbers(At::DeviceNs)?,
-            pid: from.numbers_32(At::Pid)?,
-            comm: from.words(At::Comm)?,
-            cgroup: from.numbers(At::Cgroup)?,
-            file: from.words(At::File)?,
+            time_ns: inputs.numbers(At::TimeNs)?,
+            device: inputs.words(At::Device)?,
+            layer: inputs.words(At::Layer)?,
+            op: inputs.words(At::Op)?,
+            flags: inputs.numbers_32(At::Flags)?,
+            sector: inputs.numbers(At::Sector)?,
+            rem_bytes: inputs.numbers_32(At::RemBytes)?,
+            len_bytes: inputs.numbers(At::LenBytes)?,
+            queue_ns: inputs.numbers(At::QueueNs)?,
+            device_ns: inputs.numbers(At::DeviceNs)?,
+            pid: inputs.numbers_32(At::Pid)?,
+            comm: inputs.words(At::Comm)?,
+            cgroup: inputs.numbers(At::Cgroup)?,
+            file: inputs.words(At::File)?,
             rests: Vec::new(),
         })
     }
@@ -77,39 +76,39 @@ impl Decoder {
     /// When there are fewer, or they cannot be decoded.
     pub fn fill(&mut self, rows: usize, names: &mut Names, batch: &mut Batch) -> Result<Bad> {
         let mut bad = Bad::default();
-        let mut into = Into { rows, bad: &mut bad };
-        into.read(&mut self.time_ns, any_number(At::TimeNs, 0), &mut batch.time_ns)?;
+        let mut next = Next { rows, bad: &mut bad };
+        next.read(&mut self.time_ns, any_number(At::TimeNs, 0), &mut batch.time_ns)?;
         let device = Word { of: |word: &str| Some(names.device(word)), unknown: u32::MAX, at: At::Device };
-        into.read(&mut self.device, device, &mut batch.device)?;
+        next.read(&mut self.device, device, &mut batch.device)?;
         let layer = Word { of: Layer::from_word, unknown: Layer::Request, at: At::Layer };
-        into.read(&mut self.layer, layer, &mut batch.layer)?;
+        next.read(&mut self.layer, layer, &mut batch.layer)?;
         let op = Word { of: Op::from_word, unknown: Op::Other, at: At::Op };
-        into.read(&mut self.op, op, &mut batch.op)?;
-        into.read(&mut self.flags, any_number(At::Flags, 0), &mut batch.flags)?;
-        self.fill_extents(&mut into, batch)?;
-        into.read(&mut self.queue_ns, latency(At::QueueNs), &mut batch.queue_ns)?;
-        into.read(&mut self.device_ns, latency(At::DeviceNs), &mut batch.device_ns)?;
-        into.read(&mut self.pid, any_number(At::Pid, UNKNOWN_PID), &mut batch.pid)?;
+        next.read(&mut self.op, op, &mut batch.op)?;
+        next.read(&mut self.flags, any_number(At::Flags, 0), &mut batch.flags)?;
+        self.fill_extents(&mut next, batch)?;
+        next.read(&mut self.queue_ns, latency(At::QueueNs), &mut batch.queue_ns)?;
+        next.read(&mut self.device_ns, latency(At::DeviceNs), &mut batch.device_ns)?;
+        next.read(&mut self.pid, any_number(At::Pid, UNKNOWN_PID), &mut batch.pid)?;
         let comm = Word { of: |word: &str| Some(names.word(word)), unknown: 0, at: At::Comm };
-        into.read(&mut self.comm, comm, &mut batch.comm)?;
-        into.read(&mut self.cgroup, any_number(At::Cgroup, UNKNOWN_NS), &mut batch.cgroup)?;
+        next.read(&mut self.comm, comm, &mut batch.comm)?;
+        next.read(&mut self.cgroup, any_number(At::Cgroup, UNKNOWN_NS), &mut batch.cgroup)?;
         let file = Word { of: |word: &str| Some(names.word(word)), unknown: 0, at: At::File };
-        into.read(&mut self.file, file, &mut batch.file)?;
+        next.read(&mut self.file, file, &mut batch.file)?;
         Ok(bad)
     }
 
     /// Start and length in bytes of sector, rest and length.
-    fn fill_extents(&mut self, into: &mut Into<'_>, batch: &mut Batch) -> Result<()> {
+    fn fill_extents(&mut self, next: &mut Next<'_>, batch: &mut Batch) -> Result<()> {
         let expected = "a sector from 0 to 2^54";
         let is_sector = |sector: i64| is_within(sector, SECTORS_BITS);
         let start = |sector: i64| sector.cast_unsigned() << 9;
         let start = Scaled { makes_sense: is_sector, is: start, unknown: 0, at: At::Sector, expected };
-        into.read(&mut self.sector, start, &mut batch.start_bytes)?;
+        next.read(&mut self.sector, start, &mut batch.start_bytes)?;
         let expected = "a length from 0 to 2^62 bytes";
         let is_len = |len: i64| is_within(len, LEN_BITS);
         let len =
             Scaled { makes_sense: is_len, is: i64::cast_unsigned, unknown: 0, at: At::LenBytes, expected };
-        into.read(&mut self.len_bytes, len, &mut batch.len_bytes)?;
+        next.read(&mut self.len_bytes, len, &mut batch.len_bytes)?;
         if matches!(self.rem_bytes, Input::One(0)) {
             return Ok(());
         }
@@ -118,7 +117,7 @@ impl Decoder {
         let rest = |rest: i32| u64::from(rest.cast_unsigned());
         let rest = Scaled { makes_sense: is_rest, is: rest, unknown: 0, at: At::RemBytes, expected };
         self.rests.clear();
-        into.read(&mut self.rem_bytes, rest, &mut self.rests)?;
+        next.read(&mut self.rem_bytes, rest, &mut self.rests)?;
         for (start, rest) in batch.start_bytes.iter_mut().zip(&self.rests) {
             *start |= rest;
         }
@@ -136,14 +135,14 @@ enum Input<P: DataType, T> {
     File(Box<Column<P, T>>),
 }
 
-/// What inputs are made of.
-struct From<'a> {
+/// What the inputs of a row group are made of.
+struct Inputs<'a> {
     file: &'a PartFile,
     group: &'a RowGroupMetaData,
     sources: &'a [Source; COLUMNS.len()],
 }
 
-impl From<'_> {
+impl Inputs<'_> {
     fn numbers<T: Copy>(&self, at: At) -> Result<Input<Int64Type, T>> {
         self.input(at, |source| if let Source::Number(one) = source { Some(*one) } else { None })
     }
@@ -178,13 +177,13 @@ impl From<'_> {
     }
 }
 
-/// How much is read, and what is found wrong with it.
-struct Into<'a> {
+/// The rows that are read next, and what is found wrong with them.
+struct Next<'a> {
     rows: usize,
     bad: &'a mut Bad,
 }
 
-impl Into<'_> {
+impl Next<'_> {
     fn read<P: DataType, M: Meaning<P::T>>(
         &mut self,
         input: &mut Input<P, M::Is>,
@@ -210,155 +209,5 @@ impl Into<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// The meaning of numbers that mean themselves.
-struct Plain<S, V> {
-    makes_sense: S,
-    unknown: V,
-    at: At,
-    expected: &'static str,
-}
-
-impl<V: Copy + Display, S: Fn(V) -> bool> Meaning<V> for Plain<S, V> {
-    type Is = V;
-
-    fn of(&mut self, value: &V) -> Option<V> {
-        Some(*value).filter(|value| (self.makes_sense)(*value))
-    }
-
-    fn of_all(&mut self, values: &mut Vec<V>, out: &mut Vec<V>) -> bool {
-        let all = all(values, &self.makes_sense);
-        if all && out.is_empty() {
-            std::mem::swap(values, out);
-        } else if all {
-            out.append(values);
-        }
-        all
-    }
-
-    fn unknown(&self) -> V {
-        self.unknown
-    }
-
-    fn complaint(&self, value: Option<&V>) -> Option<(String, &'static str)> {
-        complaint(self.at, value, self.expected)
-    }
-}
-
-/// The meaning of numbers in another unit.
-struct Scaled<S, I, T> {
-    makes_sense: S,
-    is: I,
-    at: At,
-    expected: &'static str,
-    unknown: T,
-}
-
-impl<V, T, S, I> Meaning<V> for Scaled<S, I, T>
-where
-    V: Copy + Display,
-    T: Copy,
-    S: Fn(V) -> bool,
-    I: Fn(V) -> T,
-{
-    type Is = T;
-
-    fn of(&mut self, value: &V) -> Option<T> {
-        (self.makes_sense)(*value).then(|| (self.is)(*value))
-    }
-
-    fn of_all(&mut self, values: &mut Vec<V>, out: &mut Vec<T>) -> bool {
-        let all = all(values, &self.makes_sense);
-        if all {
-            out.extend(values.iter().map(|value| (self.is)(*value)));
-        }
-        all
-    }
-
-    fn unknown(&self) -> T {
-        self.unknown
-    }
-
-    fn complaint(&self, value: Option<&V>) -> Option<(String, &'static str)> {
-        complaint(self.at, value, self.expected)
-    }
-}
-
-/// Whether all values make sense. Looks at each of them, which is faster than to stop at the first that does not.
-fn all<V: Copy>(values: &[V], makes_sense: impl Fn(V) -> bool) -> bool {
-    values.iter().fold(true, |all, value| all & makes_sense(*value))
-}
-
-fn complaint(at: At, value: Option<&impl Display>, expected: &'static str) -> Option<(String, &'static str)> {
-    let column = COLUMNS[at as usize];
-    match value {
-        Some(value) => Some((value.to_string(), expected)),
-        None => (!column.nullable).then(|| (format!("null in {}", column.name), "a number")),
-    }
-}
-
-/// Any number makes sense.
-fn any_number<V: Copy>(at: At, unknown: V) -> Plain<impl Fn(V) -> bool, V> {
-    Plain { makes_sense: |_| true, unknown, at, expected: "a number" }
-}
-
-/// A time that is never below 0, or unknown.
-fn latency(at: At) -> Plain<impl Fn(i64) -> bool, i64> {
-    let expected = match at {
-        At::QueueNs => "a time not below 0 in queue_ns",
-        _ => "a time not below 0 in device_ns",
-    };
-    Plain { makes_sense: |ns| ns >= 0, unknown: UNKNOWN_NS, at, expected }
-}
-
-/// Whether a number is not below 0 and has at most so many bits.
-fn is_within(value: i64, bits: u32) -> bool {
-    value.cast_unsigned() >> bits == 0
-}
-
-/// The meaning of words.
-pub struct Word<F, T> {
-    /// What a word means.
-    pub of: F,
-    /// Stands where there is none.
-    pub unknown: T,
-    /// The column.
-    pub at: At,
-}
-
-impl<T: Copy, F: FnMut(&str) -> Option<T>> Meaning<ByteArray> for Word<F, T> {
-    type Is = T;
-
-    fn of(&mut self, value: &ByteArray) -> Option<T> {
-        (self.of)(value.as_utf8().ok()?)
-    }
-
-    fn of_all(&mut self, values: &mut Vec<ByteArray>, out: &mut Vec<T>) -> bool {
-        let first = out.len();
-        out.extend(values.iter().map_while(|value| self.of(value)));
-        let all = out.len() - first == values.len();
-        if !all {
-            out.truncate(first);
-        }
-        all
-    }
-
-    fn unknown(&self) -> T {
-        self.unknown
-    }
-
-    fn complaint(&self, value: Option<&ByteArray>) -> Option<(String, &'static str)> {
-        let expected = match self.at {
-            At::Layer => "a layer: vfs, bio or request",
-            At::Op => "an operation: read, write, discard, flush, write-zeroes or other",
-            At::Device => "the name of a device",
-            _ => "text in UTF-8",
-        };
-        match value {
-            Some(value) => Some((String::from_utf8_lossy(value.data()).escape_debug().collect(), expected)),
-            None => (!COLUMNS[self.at as usize].nullable).then(|| ("null".to_owned(), expected)),
-        }
     }
 }

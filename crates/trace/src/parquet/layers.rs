@@ -7,7 +7,7 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use crate::batch::BATCH_EVENTS;
 use crate::op::Layer;
 use crate::parquet::column::{Bad, Column};
-use crate::parquet::columns::Word;
+use crate::parquet::meaning::Word;
 use crate::parquet::pread::PartFile;
 use crate::parquet::read::guarded;
 use crate::parquet::schema::At;

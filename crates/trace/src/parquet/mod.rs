@@ -11,6 +11,7 @@ mod column;
 mod columns;
 mod keys;
 mod layers;
+mod meaning;
 pub mod meta;
 pub mod open;
 mod pages;
