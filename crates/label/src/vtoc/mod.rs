@@ -4,6 +4,7 @@
 //! Offsets are those of illumos `sys/dklabel.h` and `sys/vtoc.h`.
 
 use crate::bytes::field;
+use crate::write::EncodeError;
 
 mod sparc;
 pub mod tags;
@@ -89,6 +90,15 @@ impl Geometry {
 /// that.
 pub(crate) fn checksum(label: &[u8]) -> u16 {
     label[..LABEL_BYTES].chunks_exact(2).fold(0, |sum, word| sum ^ u16::from_be_bytes(field(word, 0)))
+}
+
+/// A label keeps the sector that it came from, and is written to sectors of that size.
+pub(crate) fn check_rest(rest: &[u8], sector_bytes: u32) -> Result<(), EncodeError> {
+    if rest.len() == sector_bytes as usize {
+        return Ok(());
+    }
+    let expected = "the one that the label was made for";
+    Err(EncodeError::Field { field: "sector size", found: sector_bytes.into(), expected })
 }
 
 #[cfg(test)]

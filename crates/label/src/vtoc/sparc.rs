@@ -7,7 +7,9 @@ use crate::checks;
 use crate::disk::Blocks;
 use crate::label::{Detail, Kind, Label, LabelCopy, Partition, PartitionType, Place, extent};
 use crate::problem::{Fault, PartId, Problem, Role};
-use crate::vtoc::{Geometry, LABEL_BYTES, MAGIC, SANITY, Slice, VERSION, WHOLE_SLICE, checksum, tags};
+use crate::vtoc::{
+    Geometry, LABEL_BYTES, MAGIC, SANITY, Slice, VERSION, WHOLE_SLICE, check_rest, checksum, tags,
+};
 use crate::write::{EncodeError, Step};
 
 const SLICES: usize = 8;
@@ -80,7 +82,7 @@ impl SparcVtoc {
     /// # Errors
     /// When the geometry does not fit the label, or a backup lies outside of the disk or on sector 0.
     pub fn encode(&self) -> Result<Vec<Step>, EncodeError> {
-        crate::check_sector_bytes(self.sector_bytes)?;
+        check_rest(&self.rest, self.sector_bytes)?;
         let label = self.encode_sector()?;
         let mut steps = Vec::new();
         for &lba in &self.backup_lbas {

@@ -12,7 +12,7 @@ use crate::disk::Blocks;
 use crate::label::{Label, LabelCopy, Partition, PartitionType, Place, extent};
 use crate::mbr::types;
 use crate::problem::{Fault, PartId, Problem, Role};
-use crate::vtoc::{Geometry, MAGIC, SANITY, Slice, VERSION, WHOLE_SLICE, checksum, tags};
+use crate::vtoc::{Geometry, MAGIC, SANITY, Slice, VERSION, WHOLE_SLICE, check_rest, checksum, tags};
 use crate::write::{EncodeError, Step};
 
 const SLICES: usize = 16;
@@ -95,7 +95,7 @@ impl X86Vtoc {
     /// # Errors
     /// When the label or a backup lies outside of its partition, or more slices count than there are.
     pub fn encode(&self) -> Result<Vec<Step>, EncodeError> {
-        crate::check_sector_bytes(self.sector_bytes)?;
+        check_rest(&self.rest, self.sector_bytes)?;
         if usize::from(self.slice_count) > SLICES {
             let (found, expected) = (self.slice_count.into(), "at most 16");
             return Err(EncodeError::Field { field: "number of slices", found, expected });
