@@ -116,14 +116,53 @@ fn a_stranded_backup_is_found_also_when_the_primary_is_broken() {
     let image = image();
     image.resize(96 * MIB);
     let grown = image.bytes();
-    for break_at in [512 + 40, 512] {
-        let mut bytes = grown.clone();
-        bytes[break_at] ^= 1;
-        let label = label_of(&bytes, 512);
-        assert_eq!(rows(&label), ROWS, "broken at {break_at}");
-        assert!(has(&label, |p| matches!(p, Problem::StrandedBackup { found_lba: LAST, .. })));
+    let (header_field, signature, protective_size) = (512 + 40, 512, 446 + 12..446 + 16);
+    let found = |bytes: &[u8]| {
+        let label = label_of(bytes, 512);
         assert!(has(&label, |p| matches!(p, Problem::BrokenCopy { role: Role::Primary, .. })));
-    }
+        let stranded = has(&label, |p| matches!(p, Problem::StrandedBackup { found_lba: LAST, .. }));
+        assert_eq!(rows(&label) == ROWS, stranded);
+        stranded
+    };
+    let mut by_protective = grown.clone();
+    by_protective[signature] ^= 1;
+    assert!(found(&by_protective));
+    let mut by_header = grown.clone();
+    by_header[header_field] ^= 1;
+    by_header[protective_size.clone()].fill(0xff);
+    assert!(found(&by_header));
+    by_header[signature] ^= 1;
+    assert!(!found(&by_header), "nothing leads there any more");
+}
+
+/// The header still tells where its array is, when only that is broken.
+#[test]
+fn a_primary_array_elsewhere_is_mended_at_its_place() {
+    require!(Tool("sgdisk"));
+    let image = Image::new(64 * MIB, 512);
+    image.tool("sgdisk", &["-j", "100", "-n1:4096:8191"], "");
+    let whole = image.bytes();
+    let mut bytes = whole.clone();
+    bytes[100 * 512 + 33] ^= 1;
+    let label = label_of(&bytes, 512);
+    assert_eq!(rows(&label), [(1, 4_096, 4_096)]);
+    assert_eq!(used(&label), [Role::Backup]);
+    assert!(applied(&gpt(&label).encode().expect("can be written"), &bytes) == whole);
+}
+
+/// A header copied to another block is none, though its checksum is right.
+#[test]
+fn a_header_has_to_say_where_it_is() {
+    require!(Tool("sfdisk"));
+    let mut bytes = image().bytes();
+    let (first, rest) = bytes.split_at_mut(1_024);
+    let end = rest.len();
+    rest[end - 512..].copy_from_slice(&first[512..]);
+    let label = label_of(&bytes, 512);
+    let fault = |p: &Problem| {
+        matches!(p, Problem::BrokenCopy { fault: Fault::Field { field: "MyLBA", found: 1, .. }, .. })
+    };
+    assert!(label.problems.len() == 1 && has(&label, fault), "{:?}", label.problems);
 }
 
 #[test]
@@ -304,6 +343,35 @@ fn a_gpt_without_protective_mbr_and_one_beside_an_mbr() {
     let beside = label_of(&bytes, 512);
     assert_eq!((beside.kind, rows(&beside)), (Kind::Mbr, vec![(1, 63, 100)]));
     assert_eq!(beside.problems, [Problem::LeftoverGpt { good: true }]);
+    let end = bytes.len();
+    for header in [512, end - 512] {
+        bytes[header + 60] ^= 1;
+    }
+    assert_eq!(label_of(&bytes, 512).problems, [Problem::LeftoverGpt { good: false }]);
+}
+
+/// The device's own sector size is where its systems look.
+#[test]
+fn of_two_labels_the_one_for_this_device_counts() {
+    require!(Tool("parted"));
+    let large = Image::new(64 * MIB, 4096);
+    large.parted("mklabel gpt unit s mkpart large 256s 511s");
+    let small = Image::new(64 * MIB, 512);
+    small.parted("mklabel gpt unit s mkpart small 2048s 4095s");
+    // Of the small label header, backup and what comes before the large one's header; its primary array is lost.
+    let mut both = large.bytes();
+    let small = small.bytes();
+    both[512..4_096].copy_from_slice(&small[512..4_096]);
+    let backup = both.len() - 33 * 512..both.len();
+    let large_backup = both[backup.clone()].to_vec();
+    both[backup.clone()].copy_from_slice(&small[backup.clone()]);
+    let label = label_of(&both, 512);
+    assert_eq!((label.sector_bytes, rows(&label)), (512, vec![(1, 2_048, 2_048)]));
+    assert_eq!(used(&label), [Role::Backup]);
+    both[backup].copy_from_slice(&large_backup);
+    let label = label_of(&both, 4096);
+    assert_eq!((label.sector_bytes, rows(&label)), (4096, vec![(1, 256, 256)]));
+    assert_eq!(label.problems, []);
 }
 
 /// A disk with bad sectors.

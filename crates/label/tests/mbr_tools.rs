@@ -160,6 +160,25 @@ fn a_chain_that_leaves_is_told() {
     check(50, &|p| matches!(p, Problem::BrokenEbr { lba: 10_290, fault: Fault::NoSignature }));
 }
 
+/// Linux and its tools list any entry with a length, and leave garbage in the last two entries of a link alone.
+#[test]
+fn an_entry_is_in_use_when_it_has_a_length() {
+    require!(Tool("sfdisk"), Tool("partx"));
+    let image = Image::new(64 * MIB, 512);
+    let script = "label: dos\nstart=2048, size=100, type=0\nstart=4096, size=9000, type=5\nstart=6144, size=64, type=83\n";
+    image.tool("sfdisk", &["--quiet"], script);
+    let mut bytes = image.bytes();
+    let garbage = 4_096 * 512 + 446 + 32;
+    bytes[garbage..garbage + 32].fill(0x77);
+    image.put(&bytes);
+    let label = image.label();
+    assert_eq!(label.problems, []);
+    assert_eq!(rows(&label), [(1, 2_048, 100), (2, 4_096, 9_000), (5, 6_144, 64)]);
+    let theirs = image.tool("partx", &["--raw", "--noheadings", "--output", "NR,START"], "");
+    assert_eq!(theirs, "1 2048\n2 4096\n5 6144\n");
+    assert_same_bytes(&mbr(&label).encode().expect("can be written"), &bytes);
+}
+
 #[test]
 fn an_endless_chain_is_left() {
     // 5000 links, each one block after the other, from block 1 on.

@@ -198,3 +198,13 @@ fn a_new_label_reads_back() {
     let past = X86Vtoc::new(512, 1, FIRST, 1, geometry).expect("one block");
     assert!(past.encode().is_err(), "no room for the label in one block");
 }
+
+/// With one head and no alternate cylinder the first backup would lie where the label is.
+#[test]
+fn a_label_is_not_its_own_backup() {
+    let geometry =
+        Geometry { cylinders_physical: 1, cylinders: 1, cylinders_alternate: 0, heads: 1, sectors: 10 };
+    let new = X86Vtoc::new(512, 1, FIRST, LBAS, geometry).expect("blocks that 32 bits count");
+    let label = label_of(&applied(&new.encode().expect("can be written"), &disk(0xbf)), 512);
+    assert_eq!((label.copies.len(), vtocs(&label)), (2, &[new][..]), "the MBR and the label");
+}

@@ -34,13 +34,19 @@ pub struct Ebr {
 impl Ebr {
     /// The entries that name logical partitions; one, as a rule.
     pub fn logical(&self) -> impl Iterator<Item = &MbrEntry> {
-        self.sector.entries.iter().filter(|entry| entry.is_used() && !types::is_extended(entry.kind))
+        self.entries().filter(|entry| entry.is_used() && !types::is_extended(entry.kind))
     }
 
     /// The entry that leads to the next link.
     #[must_use]
     pub fn next(&self) -> Option<&MbrEntry> {
-        self.sector.entries.iter().find(|entry| entry.is_used() && types::is_extended(entry.kind))
+        self.entries().find(|entry| entry.is_used() && types::is_extended(entry.kind))
+    }
+
+    /// The entries that mean something. Some systems leave garbage in the others
+    /// (`parse_extended` in Linux's `block/partitions/msdos.c`).
+    fn entries(&self) -> impl Iterator<Item = &MbrEntry> {
+        self.sector.entries[..2].iter()
     }
 }
 
@@ -148,6 +154,6 @@ impl Chains<'_> {
             let expected = "a block after the first";
             return Err(Fault::Field { field: "block of a logical partition's link", found: 0, expected });
         }
-        MbrSector::decode(&self.blocks.read(lba, 1)?)
+        MbrSector::decode_link(&self.blocks.read(lba, 1)?)
     }
 }

@@ -21,7 +21,7 @@ pub struct MbrEntry {
     pub status: u8,
     /// Head, sector and cylinder of the first sector, as stored. Nothing but the BIOS uses them.
     pub first_chs: [u8; 3],
-    /// Type; 0 for an entry that is not in use.
+    /// Type; 0 in an entry that is not in use.
     pub kind: u8,
     /// The same of the last sector.
     pub last_chs: [u8; 3],
@@ -32,10 +32,10 @@ pub struct MbrEntry {
 }
 
 impl MbrEntry {
-    /// Whether it names blocks.
+    /// Whether it names blocks. Linux and its tools take any with a length for a partition, also of type 0.
     #[must_use]
     pub fn is_used(&self) -> bool {
-        self.kind != 0 && self.count != 0
+        self.count != 0
     }
 
     fn decode(bytes: &[u8]) -> Self {
@@ -125,18 +125,24 @@ impl MbrSector {
         }
     }
 
-    /// Decodes a whole sector.
+    /// Decodes the first sector of a disk.
     pub(crate) fn decode(sector: &[u8]) -> Result<Self, Fault> {
+        let decoded = Self::decode_link(sector)?;
+        if let Some(entry) = decoded.entries.iter().find(|entry| !matches!(entry.status, 0 | ACTIVE)) {
+            let found = entry.status.into();
+            return Err(Fault::Field { field: "status of a partition", found, expected: "0 or 128" });
+        }
+        Ok(decoded)
+    }
+
+    /// Decodes a link of a chain, where the signature is all that can be held against it.
+    pub(crate) fn decode_link(sector: &[u8]) -> Result<Self, Fault> {
         if sector.len() < MBR_BYTES || sector[510..MBR_BYTES] != SIGNATURE {
             return Err(Fault::NoSignature);
         }
         let mut entries = [MbrEntry::default(); 4];
         for (entry, bytes) in entries.iter_mut().zip(sector[ENTRIES_AT..510].chunks_exact(ENTRY_BYTES)) {
             *entry = MbrEntry::decode(bytes);
-        }
-        if let Some(entry) = entries.iter().find(|entry| !matches!(entry.status, 0 | ACTIVE)) {
-            let found = entry.status.into();
-            return Err(Fault::Field { field: "status of a partition", found, expected: "0 or 128" });
         }
         Ok(Self {
             boot_code: field(sector, 0),

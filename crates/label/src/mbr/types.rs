@@ -13,7 +13,8 @@ pub const fn is_extended(kind: u8) -> bool {
     matches!(kind, 0x05 | 0x0f | 0x85)
 }
 
-const NAMES: [(u8, &str); 35] = [
+const NAMES: [(u8, &str); 36] = [
+    (0x00, "Empty"),
     (0x01, "FAT12"),
     (0x04, "FAT16 <32M"),
     (0x05, "Extended"),

@@ -255,6 +255,8 @@ pub(crate) fn read(blocks: Blocks<'_>, first: &[u8]) -> Option<Label> {
         .backup_lbas()
         .into_iter()
         .filter_map(|lba| Some((lba, SparcVtoc::decode(&blocks.read(lba, 1).ok()?, blocks).ok()?)))
+        // A broken geometry may lead to a backup of another label.
+        .filter(|(lba, backup)| backup.geometry.backup_lbas().contains(lba))
         .collect();
     Some(label_of(blocks, primary, backups))
 }

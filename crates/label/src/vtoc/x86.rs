@@ -214,12 +214,16 @@ impl X86Vtoc {
         if primary.is_err() && !tells {
             return None;
         }
-        let in_partition = |lba: &u64| *lba < part.extent.end().0 / u64::from(blocks.sector_bytes);
+        let end_lba = part.extent.end().0 / u64::from(blocks.sector_bytes);
+        // With a cylinder of one track the place of the first backup is that of the label itself.
+        let in_partition = |lba: &u64| *lba > first_lba + LABEL_LBA && *lba < end_lba;
         let backups: Vec<(u64, Self)> = geometry(&sector)
             .backup_lbas()
             .into_iter()
             .filter_map(|lba| lba.checked_add(first_lba).filter(in_partition))
             .filter_map(|lba| Some((lba, Self::decode(&blocks.read(lba, 1).ok()?, blocks, part).ok()?)))
+            // A broken geometry may lead to a backup of another label.
+            .filter(|(lba, backup)| backup.geometry.backup_lbas().contains(&(lba - first_lba)))
             .collect();
         let backup_lbas = backups.iter().map(|&(lba, _)| lba).collect();
         note_copies(label, blocks, first_lba + LABEL_LBA, &primary, &backups);

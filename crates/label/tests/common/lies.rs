@@ -59,9 +59,9 @@ fn logical(label: &Label, image: &[u8], partition: &Partition) -> (u128, u128, u
         let (base, count, kind) = mbr(image, 446 + 16 * extended, 0);
         let mut next = (is_extended(kind) && count > 0).then_some(base);
         while let Some(lba) = next.take() {
-            for slot in 0..4 {
+            for slot in 0..2 {
                 let found = mbr(image, sector(lba) + 446 + 16 * slot, 0);
-                if found.2 == 0 || found.1 == 0 {
+                if found.1 == 0 {
                     continue;
                 }
                 if is_extended(found.2) {
