@@ -237,7 +237,7 @@ impl fmt::Display for Problem {
             Self::SectorSizeMismatch { label_bytes, device_bytes } => {
                 write!(
                     f,
-                    "label was written for sectors of {label_bytes} bytes, the device has {device_bytes}"
+                    "label was written for logical blocks of {label_bytes} bytes, the device has those of {device_bytes}"
                 )
             }
             Self::BrokenCopy { role, lba, fault } => write!(f, "{role} label at LBA {lba}: {fault}"),

@@ -24,7 +24,7 @@ pub enum ReadError {
         error: String,
     },
     /// The caller's idea of the device's sector size is none.
-    #[error("sector size of the device: found {found}, expected a power of two from 512 to 65536")]
+    #[error("logical block size of the device: found {found}, expected a power of two from 512 to 65536")]
     SectorBytes {
         /// What was given.
         found: u32,
