@@ -138,6 +138,13 @@ pub struct Label {
 }
 
 impl Label {
+    /// The copy that the partitions are of, to be written last; `None` when none was good. Of an MBR with Solaris
+    /// labels it is that of the last such label.
+    #[must_use]
+    pub fn in_use(&self) -> Option<Role> {
+        self.copies.iter().rfind(|copy| copy.is_used).map(|copy| copy.role)
+    }
+
     /// The partition that a Solaris EFI label keeps for the system (tag 11); `None` when there is none.
     #[must_use]
     pub fn solaris_reserved(&self) -> Option<&Partition> {

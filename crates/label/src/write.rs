@@ -2,6 +2,8 @@
 
 use plumb_geometry::Bytes;
 
+use crate::problem::Role;
+
 /// One step of writing a label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
@@ -24,6 +26,19 @@ impl Step {
             .ok_or(EncodeError::Beyond64Bits { lba })?;
         Ok(Self::Write { at: Bytes(at), bytes })
     }
+}
+
+/// The copies of a label in the order of writing: first those that the disk can do without.
+pub(crate) fn in_order(primary: Vec<Step>, backup: Vec<Step>, in_use: Role) -> Vec<Step> {
+    let (mut steps, then) = match in_use {
+        Role::Primary => (backup, primary),
+        Role::Backup => (primary, backup),
+    };
+    if !steps.is_empty() && !then.is_empty() {
+        steps.push(Step::Flush);
+    }
+    steps.extend(then);
+    steps
 }
 
 /// Lays the writes of `steps` into an image in memory, as a disk would have them in the end.

@@ -50,7 +50,7 @@ fn a_broken_primary_leaves_the_partitions_of_the_backup_and_can_be_mended() {
             (1_057, Fault::Checksum { over: "partition entries", .. }) => {}
             _ => panic!("byte {at}: {fault}"),
         }
-        let mended = applied(&gpt(&label).encode().expect("can be written"), &bytes);
+        let mended = applied(&gpt(&label).encode(Role::Primary).expect("can be written"), &bytes);
         assert!(mended == whole, "byte {at} is not as it was");
     }
 }
@@ -68,7 +68,7 @@ fn a_broken_backup_is_told_and_can_be_mended() {
         assert_eq!(used(&label), [Role::Primary]);
         let is_it = |p: &Problem| matches!(p, Problem::BrokenCopy { role: Role::Backup, lba: LAST, .. });
         assert!(label.problems.len() == 1 && has(&label, is_it), "byte {at}: {:?}", label.problems);
-        let mended = applied(&gpt(&label).encode().expect("can be written"), &bytes);
+        let mended = applied(&gpt(&label).encode(Role::Primary).expect("can be written"), &bytes);
         assert!(mended == whole, "byte {at} is not as it was");
     }
 }
@@ -98,12 +98,12 @@ fn a_grown_disk_has_a_stranded_backup_that_can_be_moved() {
 
     let mut moved = gpt(&label);
     moved.move_backup_to_end().expect("room at the end");
-    let ours = applied(&moved.encode_with_mbr().expect("can be written"), &image.bytes());
+    let ours = applied(&moved.encode_with_mbr(Role::Primary).expect("can be written"), &image.bytes());
     // sgdisk does the same but leaves a gap before the array, so sfdisk is what to compare with.
     let path = image.path();
     let path = path.to_str().expect("a path of text");
     common::run("sfdisk", &["--quiet", "--relocate", "gpt-bak-std", path], 512, "");
-    assert_same_bytes(&moved.encode_with_mbr().expect("can be written"), &image.bytes());
+    assert_same_bytes(&moved.encode_with_mbr(Role::Primary).expect("can be written"), &image.bytes());
     image.put(&ours);
     assert_eq!(image.label().problems, []);
     assert!(image.tool("sgdisk", &["-v"], "").contains("No problems found."));
@@ -147,7 +147,7 @@ fn a_primary_array_elsewhere_is_mended_at_its_place() {
     let label = label_of(&bytes, 512);
     assert_eq!(rows(&label), [(1, 4_096, 4_096)]);
     assert_eq!(used(&label), [Role::Backup]);
-    assert!(applied(&gpt(&label).encode().expect("can be written"), &bytes) == whole);
+    assert!(applied(&gpt(&label).encode(Role::Primary).expect("can be written"), &bytes) == whole);
 }
 
 /// A header copied to another block is none, though its checksum is right.
@@ -184,11 +184,11 @@ fn a_shrunk_disk_is_smaller_than_its_label_and_a_partition_ends_beyond_it() {
     assert_eq!(rows(&label), ROWS);
 
     let mut moved = gpt(&label);
-    assert!(matches!(moved.encode(), Err(EncodeError::OutsideDisk { .. })));
+    assert!(matches!(moved.encode(Role::Primary), Err(EncodeError::OutsideDisk { .. })));
     assert!(matches!(moved.move_backup_to_end(), Err(EncodeError::InTheWay { .. })));
     moved.entries[1].last_lba = 90_000;
     moved.move_backup_to_end().expect("the partition is out of the way");
-    image.put(&applied(&moved.encode_with_mbr().expect("can be written"), &image.bytes()));
+    image.put(&applied(&moved.encode_with_mbr(Role::Primary).expect("can be written"), &image.bytes()));
     assert_eq!(image.label().problems, []);
 }
 
@@ -221,7 +221,7 @@ fn copies_that_differ_are_told() {
     let first = image.bytes();
     let mut other = gpt(&image.label());
     other.entries[0].last_lba -= 8;
-    let mut bytes = applied(&other.encode().expect("can be written"), &first);
+    let mut bytes = applied(&other.encode(Role::Primary).expect("can be written"), &first);
     bytes[..40 * 512].copy_from_slice(&first[..40 * 512]);
     let label = label_of(&bytes, 512);
     assert_eq!(label.problems, [Problem::CopiesDiffer { field: "partitions" }]);
@@ -251,7 +251,7 @@ fn a_header_of_512_bytes_is_read_and_kept() {
     let image = image();
     let mut solaris = gpt(&image.label());
     (solaris.primary.header_bytes, solaris.backup.header_bytes) = (512, 512);
-    let bytes = applied(&solaris.encode().expect("can be written"), &image.bytes());
+    let bytes = applied(&solaris.encode(Role::Primary).expect("can be written"), &image.bytes());
     // Computed apart from the codec, bit by bit.
     let mut header = bytes[512..1_024].to_vec();
     let stored = u32::from_le_bytes(header[16..20].try_into().expect("4 bytes"));
@@ -304,7 +304,7 @@ fn partitions_that_cannot_be_are_told_one_by_one() {
     odd.entries[5] = at(30_000, LBAS); // Over all and the end.
     odd.entries[6] = at(u64::MAX, u64::MAX);
     odd.entries[7] = at(20_000, 19_999);
-    let label = label_of(&applied(&odd.encode().expect("can be written"), &image.bytes()), 512);
+    let label = label_of(&applied(&odd.encode(Role::Primary).expect("can be written"), &image.bytes()), 512);
     let id = plumb_label::PartId::partition;
     let backwards =
         |number, first_lba, last_lba| Problem::Backwards { part: id(number), first_lba, last_lba };

@@ -6,7 +6,7 @@ mod common;
 use std::fs::File;
 
 use common::{Image, assert_same_bytes, rows, run};
-use plumb_label::{Detail, FileDisk, read};
+use plumb_label::{Detail, FileDisk, Role, read};
 use plumb_testkit::require;
 
 const SECTOR_BYTES: u32 = 4096;
@@ -48,6 +48,6 @@ fn a_block_device_is_read_as_its_image_is() {
         drop(device);
         assert_eq!(image.label(), label);
         let Some(Detail::Gpt(gpt)) = &label.detail else { panic!("no GPT") };
-        assert_same_bytes(&gpt.encode_with_mbr().expect("can be written"), &image.bytes());
+        assert_same_bytes(&gpt.encode_with_mbr(Role::Primary).expect("can be written"), &image.bytes());
     }
 }

@@ -99,7 +99,7 @@ fn reads_what_fdisk_parted_and_sgdisk_wrote_for_either_sector_size() {
         assert_eq!(starts, [(2_048, 2_048), (4_100, 901)], "{tool}");
         assert_eq!(rows(&label), image.parted_rows(), "{tool} with {sector_bytes}");
         let bytes = image.bytes();
-        assert_same_bytes(&gpt(&label).encode_with_mbr().expect("can be written"), &bytes);
+        assert_same_bytes(&gpt(&label).encode_with_mbr(Role::Primary).expect("can be written"), &bytes);
     }
 }
 
@@ -108,7 +108,7 @@ fn what_was_read_is_written_as_it_was_in_the_safe_order() {
     require!(Tool("sfdisk"));
     let image = sfdisk_image();
     let label = image.label();
-    let steps = gpt(&label).encode_with_mbr().expect("can be written");
+    let steps = gpt(&label).encode_with_mbr(Role::Primary).expect("can be written");
     assert_same_bytes(&steps, &image.bytes());
     let last = 64 * MIB / 512 - 1;
     let places: Vec<Option<u64>> = steps
@@ -132,7 +132,7 @@ fn bytes_that_no_field_has_are_kept() {
     bytes[512 + 92..1024].fill(0xee);
     let label = label_of(&bytes, 512);
     assert_whole(&label);
-    assert_same_bytes(&gpt(&label).encode_with_mbr().expect("can be written"), &bytes);
+    assert_same_bytes(&gpt(&label).encode_with_mbr(Role::Primary).expect("can be written"), &bytes);
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_changed_label_is_one_that_the_tools_read() {
         last_lba: 65_543,
         ..changed.entries[3].clone()
     };
-    image.put(&applied(&changed.encode().expect("can be written"), &image.bytes()));
+    image.put(&applied(&changed.encode(Role::Primary).expect("can be written"), &image.bytes()));
     let expected: Vec<Row> = vec![(1, 34, 2_014), (2, 2_048, 20_480), (4, 32_776, 8_192), (6, 65_536, 8)];
     assert_eq!(sfdisk_rows(&image.sfdisk_json()), expected);
     assert_eq!(rows(&image.label()), expected);
@@ -171,7 +171,7 @@ fn a_new_label_is_one_that_the_tools_read() {
         let uuid = Guid::from_u128(7);
         new.entries[0] =
             plumb_label::gpt::Entry { kind, uuid, first_lba: 256, last_lba: 1_023, ..new.entries[0].clone() };
-        image.put(&applied(&new.encode_with_mbr().expect("can be written"), &image.bytes()));
+        image.put(&applied(&new.encode_with_mbr(Role::Primary).expect("can be written"), &image.bytes()));
         assert_eq!(image.parted_rows(), [(1, 256, 768)]);
         let label = image.label();
         assert_whole(&label);
@@ -223,7 +223,7 @@ fn tables_of_other_sizes_are_read() {
         assert_whole(&label);
         assert_eq!(gpt(&label).entries.len().to_string(), entries);
         assert_eq!(rows(&label), [(2, 4_096, 4_096)]);
-        assert_same_bytes(&gpt(&label).encode().expect("can be written"), &image.bytes());
+        assert_same_bytes(&gpt(&label).encode(Role::Primary).expect("can be written"), &image.bytes());
     }
 }
 
@@ -235,5 +235,5 @@ fn a_hybrid_mbr_is_noted_and_kept() {
     let label = image.label();
     assert_eq!(label.problems, [plumb_label::Problem::HybridMbr]);
     assert_eq!(rows(&label), [(1, 2_048, 6_144), (2, 8_192, 8_192)]);
-    assert_same_bytes(&gpt(&label).encode_with_mbr().expect("can be written"), &image.bytes());
+    assert_same_bytes(&gpt(&label).encode_with_mbr(Role::Primary).expect("can be written"), &image.bytes());
 }

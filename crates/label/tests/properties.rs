@@ -10,7 +10,7 @@ use lies::assert_lies_as_the_bytes_say;
 use plumb_label::gpt::Entry;
 use plumb_label::mbr::{Ebr, MbrEntry, MbrSector};
 use plumb_label::vtoc::{Geometry, Slice};
-use plumb_label::{Detail, Gpt, Guid, Label, Mbr, SparcVtoc, X86Vtoc, read};
+use plumb_label::{Detail, Gpt, Guid, Label, Mbr, Role, SparcVtoc, Step, X86Vtoc, read};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -122,7 +122,7 @@ fn read_back(image: &[u8], sector_bytes: u32) -> Label {
 fn images() -> impl Strategy<Value = Vec<u8>> {
     let encoded = prop_oneof![
         gpt().prop_map(|gpt| applied(
-            &gpt.encode_with_mbr().expect("fits"),
+            &gpt.encode_with_mbr(Role::Primary).expect("fits"),
             &vec![0; 200 * gpt.sector_bytes as usize]
         )),
         mbr()
@@ -130,7 +130,7 @@ fn images() -> impl Strategy<Value = Vec<u8>> {
         (geometry(), slices()).prop_map(|(geometry, slices)| {
             let mut vtoc = SparcVtoc::new(512, 1 << 20, geometry).expect("fits");
             vtoc.slices = slices;
-            applied(&vtoc.encode().expect("fits"), &[0; 4_096])
+            applied(&vtoc.encode(Role::Primary).expect("fits"), &[0; 4_096])
         }),
         (geometry(), slices()).prop_map(|(geometry, slices)| solaris_disk(geometry, slices).1),
         vec(any::<u8>(), 0..3_000),
@@ -157,7 +157,7 @@ fn solaris_disk(geometry: Geometry, slices: [Slice; 16]) -> (X86Vtoc, Vec<u8>) {
     let mut vtoc = X86Vtoc::new(512, 3, 7, 50, geometry).expect("fits");
     vtoc.slices = slices;
     let image = applied(&mbr.encode().expect("fits"), &[0; 64 * 512]);
-    let image = applied(&vtoc.encode().expect("fits"), &image);
+    let image = applied(&vtoc.encode(Role::Primary).expect("fits"), &image);
     (vtoc, image)
 }
 
@@ -166,7 +166,7 @@ proptest! {
 
     #[test]
     fn a_gpt_that_was_written_is_read(gpt in gpt()) {
-        let image = applied(&gpt.encode_with_mbr().expect("fits"), &vec![0; 200 * gpt.sector_bytes as usize]);
+        let image = applied(&gpt.encode_with_mbr(Role::Primary).expect("fits"), &vec![0; 200 * gpt.sector_bytes as usize]);
         let label = read_back(&image, gpt.sector_bytes);
         prop_assert_eq!(label.detail, Some(Detail::Gpt(Box::new(gpt))));
     }
@@ -182,7 +182,7 @@ proptest! {
     fn a_sparc_label_that_was_written_is_read(geometry in geometry(), slices in slices(), volume in any::<[u8; 8]>()) {
         let mut vtoc = SparcVtoc::new(512, 1 << 20, geometry).expect("fits");
         (vtoc.slices, vtoc.volume, vtoc.disk_lbas) = (slices, volume, 8);
-        let label = read_back(&applied(&vtoc.encode().expect("fits"), &[0; 4_096]), 512);
+        let label = read_back(&applied(&vtoc.encode(Role::Primary).expect("fits"), &[0; 4_096]), 512);
         prop_assert_eq!(label.detail, Some(Detail::SparcVtoc(Box::new(vtoc))));
     }
 
@@ -208,7 +208,7 @@ proptest! {
         seal(&mut sector);
         let label = read_back(&sector, 512);
         let Some(Detail::SparcVtoc(vtoc)) = &label.detail else { panic!("found {:?}", label.kind) };
-        assert_same_bytes(&vtoc.encode().expect("fits"), &sector);
+        assert_same_bytes(&vtoc.encode(Role::Primary).expect("fits"), &sector);
 
         let (_, mut image) = solaris_disk(Geometry::default(), slices);
         let label_at = 8 * 512;
@@ -217,7 +217,7 @@ proptest! {
         }
         seal(&mut image[label_at..label_at + 512]);
         let Some(Detail::Mbr(_, vtocs)) = read_back(&image, 512).detail else { panic!("no MBR") };
-        assert_same_bytes(&vtocs[0].encode().expect("fits"), &image);
+        assert_same_bytes(&vtocs[0].encode(Role::Primary).expect("fits"), &image);
     }
 
     /// Whatever the bytes: there is an answer, partitions lie where the bytes say, and a label that can be written
@@ -229,10 +229,11 @@ proptest! {
         for problem in &label.problems {
             prop_assert!(!problem.to_string().is_empty());
         }
+        let in_use = label.in_use().unwrap_or(Role::Primary);
         let (steps, is_gpt) = match &label.detail {
-            Some(Detail::Gpt(gpt)) => (gpt.encode(), true),
+            Some(Detail::Gpt(gpt)) => (gpt.encode(in_use), true),
             Some(Detail::Mbr(mbr, _)) => (mbr.encode(), false),
-            Some(Detail::SparcVtoc(vtoc)) => (vtoc.encode(), false),
+            Some(Detail::SparcVtoc(vtoc)) => (vtoc.encode(in_use), false),
             None => return Ok(()),
         };
         let Ok(steps) = steps else { return Ok(()) };
@@ -243,6 +244,71 @@ proptest! {
         if is_gpt {
             prop_assert!(read_again.copies.iter().filter(|copy| copy.fault.is_none()).count() >= 2);
         }
+    }
+}
+
+/// Writes the steps up to the flush of number `group`, and after it the sectors that `mask` says: any of them may have
+/// reached the medium when power fails.
+fn crash(steps: &[Step], group: usize, mask: &[bool], disk: &[u8]) -> Vec<u8> {
+    let mut image = disk.to_vec();
+    let mut mask = mask.iter().cycle();
+    for (index, group_of) in steps.split(|step| *step == Step::Flush).enumerate() {
+        for step in group_of {
+            let Step::Write { at, bytes } = step else { continue };
+            for (sector, bytes) in (at.0 as usize..).step_by(512).zip(bytes.chunks(512)) {
+                if index < group || (index == group && *mask.next().expect("endless")) {
+                    image[sector..sector + bytes.len()].copy_from_slice(bytes);
+                }
+            }
+        }
+    }
+    image
+}
+
+proptest! {
+    /// A label with both copies, or one of them broken, is changed, and power fails.
+    #[test]
+    fn a_crash_leaves_the_old_gpt_or_the_new(
+        gpt in gpt(), change in entry(128), broken in 0..3usize, group in 0..2usize, mask in vec(any::<bool>(), 64)
+    ) {
+        let mut gpt = gpt;
+        gpt.backup.header_lba = gpt.disk_lbas - 1;
+        gpt.backup.array_lba = gpt.backup.header_lba - gpt.array_lbas();
+        let mut disk = applied(
+            &gpt.encode_with_mbr(Role::Primary).expect("fits"),
+            &vec![0; 200 * gpt.sector_bytes as usize],
+        );
+        let break_at = [None, Some(1), Some(gpt.backup.header_lba as usize)][broken];
+        if let Some(lba) = break_at {
+            disk[lba * gpt.sector_bytes as usize + 24] ^= 1;
+        }
+        let old = read_back(&disk, gpt.sector_bytes);
+        let mut changed = gpt.clone();
+        if let Some(first) = changed.entries.first_mut() {
+            *first = Entry { rest: first.rest.clone(), ..change };
+        }
+        let steps = changed.encode(old.in_use().expect("a good copy")).expect("fits");
+        let new = read_back(&applied(&steps, &disk), gpt.sector_bytes);
+        let crashed = read_back(&crash(&steps, group, &mask, &disk), gpt.sector_bytes);
+        prop_assert!(crashed.detail.is_some(), "{:?}", crashed.problems);
+        prop_assert!(crashed.partitions == old.partitions || crashed.partitions == new.partitions);
+    }
+
+    #[test]
+    fn a_crash_leaves_the_old_sparc_label_or_the_new(
+        slices in (slices(), slices()), broken in any::<bool>(), group in 0..2usize, mask in vec(any::<bool>(), 64)
+    ) {
+        let geometry = Geometry { cylinders_physical: 3, cylinders: 2, cylinders_alternate: 1, heads: 2, sectors: 10 };
+        let mut vtoc = SparcVtoc::new(512, 60, geometry).expect("fits");
+        (vtoc.slices, vtoc.backup_lbas) = (slices.0, geometry.backup_lbas());
+        let mut disk = applied(&vtoc.encode(Role::Primary).expect("fits"), &[0; 60 * 512]);
+        disk[300] ^= u8::from(broken);
+        let old = read_back(&disk, 512);
+        vtoc.slices = slices.1;
+        let steps = vtoc.encode(old.in_use().expect("a good copy")).expect("fits");
+        let new = read_back(&applied(&steps, &disk), 512);
+        let crashed = read_back(&crash(&steps, group, &mask, &disk), 512);
+        prop_assert!(crashed.partitions == old.partitions || crashed.partitions == new.partitions);
     }
 }
 

@@ -51,7 +51,7 @@ fn reads_what_sfdisk_wrote_and_says_what_sfdisk_says() {
     assert_eq!(tags, said);
     let slices: Vec<_> = label.partitions.iter().map(|p| (p.id.slice, p.is_whole_disk)).collect();
     assert_eq!(slices, [(Some(0), false), (Some(1), false), (Some(2), true), (Some(3), false)]);
-    assert_same_bytes(&vtoc(&label).encode().expect("can be written"), &image.bytes());
+    assert_same_bytes(&vtoc(&label).encode(Role::Primary).expect("can be written"), &image.bytes());
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn reads_what_parted_wrote_and_says_what_parted_says() {
     assert_eq!(others, image.parted_rows());
     assert_eq!(others, [(1, 0, 16_384), (2, 16_384, 16_384)]);
     assert_eq!(whole.len(), 1);
-    assert_same_bytes(&vtoc(&label).encode().expect("can be written"), &image.bytes());
+    assert_same_bytes(&vtoc(&label).encode(Role::Primary).expect("can be written"), &image.bytes());
 }
 
 /// The example of the layout's own comment: `SUN18G cyl 7506 alt 2 hd 19 sec 248`, on a disk of its size.
@@ -87,7 +87,7 @@ fn a_new_label_is_one_that_the_tools_read() {
     new.slices[0] = Slice { tag: 2, flag: 0, start: 0, count: 4_712 * 100 };
     new.slices[7] = Slice { tag: 8, flag: 1, start: 100, count: 4_712 * 7_406 };
     let image = Image::new(1 << 20, 512);
-    image.put(&applied(&new.encode().expect("can be written"), &image.bytes()));
+    image.put(&applied(&new.encode(Role::Primary).expect("can be written"), &image.bytes()));
     image.resize(lbas * 512);
     let expected: Vec<Row> = vec![(1, 0, 471_200), (3, 0, 35_368_272), (8, 471_200, 34_897_072)];
     assert_eq!(sfdisk_rows(&image.sfdisk_json()), expected);
@@ -109,7 +109,7 @@ fn fields_lie_where_the_table_says() {
     };
     let mut new = SparcVtoc::new(512, 1 << 32, geometry).expect("a geometry that fits");
     new.slices[6] = Slice { tag: 0x0102, flag: 0x0304, start: 0x0506_0708, count: 0x090a_0b0c };
-    let steps = new.encode().expect("can be written");
+    let steps = new.encode(Role::Primary).expect("can be written");
     let [Step::Write { at, bytes }] = &steps[..] else { panic!("{steps:?}") };
     assert_eq!((at.0, bytes.len()), (0, 512));
     assert_eq!(bytes[..36], *b"plumb cyl 7506 alt 2 hd 19 sec 248\0\0");
@@ -142,7 +142,7 @@ fn a_broken_label_is_told_and_its_backups_answer() {
     with_backups.slices[2].count = 7 * 16_065;
     with_backups.slices[3].count -= 16_065;
     with_backups.backup_lbas = with_backups.geometry.backup_lbas();
-    let mut bytes = applied(&with_backups.encode().expect("can be written"), &image.bytes());
+    let mut bytes = applied(&with_backups.encode(Role::Primary).expect("can be written"), &image.bytes());
     let whole = label_of(&bytes, 512);
     assert_eq!((whole.copies.len(), &whole.problems[..]), (6, &[][..]));
     assert_eq!(vtoc(&whole), with_backups);
@@ -153,7 +153,7 @@ fn a_broken_label_is_told_and_its_backups_answer() {
     let used: Vec<Role> = label.copies.iter().filter(|copy| copy.is_used).map(|copy| copy.role).collect();
     assert_eq!(used, [Role::Backup]);
     // The mended label is the first one again.
-    let mended = applied(&vtoc(&label).encode().expect("can be written"), &bytes);
+    let mended = applied(&vtoc(&label).encode(Role::Primary).expect("can be written"), &bytes);
     assert_eq!(label_of(&mended, 512), whole);
 }
 
@@ -163,7 +163,7 @@ fn slices_on_each_other_and_a_smaller_disk_are_told() {
     let image = image();
     let mut odd = vtoc(&image.label());
     odd.slices[1].start = 1;
-    let bytes = applied(&odd.encode().expect("can be written"), &image.bytes());
+    let bytes = applied(&odd.encode(Role::Primary).expect("can be written"), &image.bytes());
     let slice = |number| PartId::slice(number, None);
     assert_eq!(label_of(&bytes, 512).problems, [Problem::Overlap { first: slice(0), second: slice(1) }]);
 
@@ -198,5 +198,5 @@ fn a_label_without_tags_has_slices() {
     assert!(label.partitions.iter().all(|p| p.kind == PartitionType::Tag(0)));
     assert!(label.partitions[2].is_whole_disk, "slice 2 over all cylinders");
     assert_eq!(tags::name(5), Some("backup"));
-    assert_same_bytes(&vtoc(&label).encode().expect("can be written"), &bytes);
+    assert_same_bytes(&vtoc(&label).encode(Role::Primary).expect("can be written"), &bytes);
 }

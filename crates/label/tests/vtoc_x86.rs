@@ -5,7 +5,7 @@ mod common;
 
 use common::{Image, applied, assert_same_bytes, has, label_of, rows, run};
 use plumb_label::vtoc::{Geometry, Slice};
-use plumb_label::{Detail, Fault, Kind, Label, PartId, Place, Problem, X86Vtoc};
+use plumb_label::{Detail, Fault, Kind, Label, PartId, Place, Problem, Role, X86Vtoc};
 use plumb_testkit::require;
 
 /// The Solaris partition begins at the second cylinder of 255 heads and 63 sectors.
@@ -91,7 +91,7 @@ fn slices_count_from_their_partition() {
             );
         }
         assert_eq!(slices[0].id.to_string(), "slice 0 of partition 1");
-        assert_same_bytes(&vtocs(&label)[0].encode().expect("can be written"), &disk(kind));
+        assert_same_bytes(&vtocs(&label)[0].encode(Role::Primary).expect("can be written"), &disk(kind));
         assert_eq!(vtocs(&label)[0].geometry.cylinder_lbas(), FIRST);
     }
 }
@@ -126,7 +126,7 @@ fn a_changed_label_is_at_its_place_with_a_checksum() {
     let bytes = disk(0xbf);
     let mut changed = vtocs(&label_of(&bytes, 512))[0].clone();
     changed.slices[7] = Slice { tag: 8, flag: 0, start: 80_325, count: 32_130 };
-    let after = applied(&changed.encode().expect("can be written"), &bytes);
+    let after = applied(&changed.encode(Role::Primary).expect("can be written"), &bytes);
     let mut expected = sector();
     let at = 72 + 12 * 7;
     expected[at..at + 12].copy_from_slice(&[8, 0, 0, 0, 0xc5, 0x39, 1, 0, 0x82, 0x7d, 0, 0]);
@@ -150,7 +150,7 @@ fn a_broken_label_is_told_and_a_backup_answers() {
     assert_eq!((label.kind, rows(&label)), (Kind::Mbr, vec![(1, FIRST, LBAS)]));
 
     with_backups.backup_lbas = with_backups.geometry.backup_lbas().iter().map(|lba| lba + FIRST).collect();
-    let mut bytes = applied(&with_backups.encode().expect("can be written"), &bytes);
+    let mut bytes = applied(&with_backups.encode(Role::Primary).expect("can be written"), &bytes);
     assert_eq!(label_of(&bytes, 512).problems, []);
     bytes[place + 300] ^= 1;
     let label = label_of(&bytes, 512);
@@ -164,7 +164,7 @@ fn slices_over_each_other_and_over_their_partition_are_told() {
     let mut odd = vtocs(&label_of(&bytes, 512))[0].clone();
     odd.slices[1].start = 64_259;
     odd.slices[7] = Slice { tag: 8, flag: 0, start: 112_454, count: 2 };
-    let label = label_of(&applied(&odd.encode().expect("can be written"), &bytes), 512);
+    let label = label_of(&applied(&odd.encode(Role::Primary).expect("can be written"), &bytes), 512);
     let slice = |number| PartId::slice(number, Some(1));
     assert_eq!(
         label.problems,
@@ -192,11 +192,11 @@ fn a_new_label_reads_back() {
     let geometry =
         Geometry { cylinders_physical: 7, cylinders: 5, cylinders_alternate: 2, heads: 255, sectors: 63 };
     let new = X86Vtoc::new(512, 1, FIRST, LBAS, geometry).expect("blocks that 32 bits count");
-    let label = label_of(&applied(&new.encode().expect("can be written"), &disk(0xbf)), 512);
+    let label = label_of(&applied(&new.encode(Role::Primary).expect("can be written"), &disk(0xbf)), 512);
     assert_eq!(vtocs(&label), [new]);
     assert!(label.partitions[1].is_whole_disk);
     let past = X86Vtoc::new(512, 1, FIRST, 1, geometry).expect("one block");
-    assert!(past.encode().is_err(), "no room for the label in one block");
+    assert!(past.encode(Role::Primary).is_err(), "no room for the label in one block");
 }
 
 /// With one head and no alternate cylinder the first backup would lie where the label is.
@@ -205,6 +205,6 @@ fn a_label_is_not_its_own_backup() {
     let geometry =
         Geometry { cylinders_physical: 1, cylinders: 1, cylinders_alternate: 0, heads: 1, sectors: 10 };
     let new = X86Vtoc::new(512, 1, FIRST, LBAS, geometry).expect("blocks that 32 bits count");
-    let label = label_of(&applied(&new.encode().expect("can be written"), &disk(0xbf)), 512);
+    let label = label_of(&applied(&new.encode(Role::Primary).expect("can be written"), &disk(0xbf)), 512);
     assert_eq!((label.copies.len(), vtocs(&label)), (2, &[new][..]), "the MBR and the label");
 }

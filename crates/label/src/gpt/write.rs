@@ -1,43 +1,39 @@
-//! A GPT back to bytes: the backup first, so that one whole copy is on the disk at every moment.
+//! A GPT back to bytes, in an order that leaves one whole copy on the disk at every moment.
+
+use plumb_geometry::Bytes;
 
 use crate::gpt::header::{ARRAY_BYTES_MAX, HEADER_BYTES, Header, is_entry_size};
 use crate::gpt::{Gpt, HeaderCopy};
-use crate::write::{EncodeError, Step};
-use plumb_geometry::Bytes;
+use crate::problem::Role;
+use crate::write::{EncodeError, Step, in_order};
 
 impl Gpt {
-    /// Both copies: array and header of the backup, flush, array and header of the primary. The caller flushes
-    /// once more at the end. Sector 0 is left alone.
+    /// Both copies, each its array and then its header, with a flush between: first the one that the disk can do
+    /// without, which is the backup unless that is `in_use` because the primary is broken. The caller flushes once
+    /// more at the end. Sector 0 is left alone.
     ///
     /// # Errors
     /// When the parts do not fit the disk or each other, or a field has a value that cannot be.
-    pub fn encode(&self) -> Result<Vec<Step>, EncodeError> {
+    pub fn encode(&self, in_use: Role) -> Result<Vec<Step>, EncodeError> {
         self.check()?;
-        let mut steps = Vec::new();
-        for (copy, other) in [(&self.backup, &self.primary), (&self.primary, &self.backup)] {
-            if !steps.is_empty() {
-                steps.push(Step::Flush);
-            }
-            let (array, header) = self.encode_copy(copy, other.header_lba);
-            steps.push(Step::write(copy.array_lba, self.sector_bytes, array)?);
-            steps.push(Step::write(copy.header_lba, self.sector_bytes, header)?);
-        }
-        Ok(steps)
+        let primary = self.encode_copy(&self.primary, self.backup.header_lba)?;
+        let backup = self.encode_copy(&self.backup, self.primary.header_lba)?;
+        Ok(in_order(primary, backup, in_use))
     }
 
     /// As [`Gpt::encode`], and after a flush the protective MBR: for a label where none was.
     ///
     /// # Errors
     /// As [`Gpt::encode`].
-    pub fn encode_with_mbr(&self) -> Result<Vec<Step>, EncodeError> {
-        let mut steps = self.encode()?;
+    pub fn encode_with_mbr(&self, in_use: Role) -> Result<Vec<Step>, EncodeError> {
+        let mut steps = self.encode(in_use)?;
         if let Some(mbr) = &self.mbr {
             steps.extend([Step::Flush, Step::write(0, self.sector_bytes, mbr.encode(self.sector_bytes)?)?]);
         }
         Ok(steps)
     }
 
-    fn encode_copy(&self, copy: &HeaderCopy, alternate_lba: u64) -> (Vec<u8>, Vec<u8>) {
+    fn encode_copy(&self, copy: &HeaderCopy, alternate_lba: u64) -> Result<Vec<Step>, EncodeError> {
         let mut array: Vec<u8> = self.entries.iter().flat_map(|entry| entry.encode()).collect();
         let header = Header {
             revision: self.revision,
@@ -56,7 +52,8 @@ impl Gpt {
             rest: copy.header_rest.clone(),
         };
         array.extend_from_slice(&copy.array_rest);
-        (array, header.encode())
+        let write = |lba, bytes| Step::write(lba, self.sector_bytes, bytes);
+        Ok(vec![write(copy.array_lba, array)?, write(copy.header_lba, header.encode())?])
     }
 
     fn check(&self) -> Result<(), EncodeError> {

@@ -10,7 +10,7 @@ use crate::problem::{Fault, PartId, Problem, Role};
 use crate::vtoc::{
     Geometry, LABEL_BYTES, MAGIC, SANITY, Slice, VERSION, WHOLE_SLICE, check_rest, checksum, tags,
 };
-use crate::write::{EncodeError, Step};
+use crate::write::{EncodeError, Step, in_order};
 
 const SLICES: usize = 8;
 /// Places of the two halves of a slice: tag and flag, start and count.
@@ -77,26 +77,21 @@ impl SparcVtoc {
         })
     }
 
-    /// The backup labels, flush, sector 0. The caller flushes once more at the end.
+    /// The backup labels and the one in sector 0, with a flush between: first those that the disk can do without,
+    /// which are the backups unless one of them is `in_use`. The caller flushes once more at the end.
     ///
     /// # Errors
     /// When the geometry does not fit the label, or a backup lies outside of the disk or on sector 0.
-    pub fn encode(&self) -> Result<Vec<Step>, EncodeError> {
+    pub fn encode(&self, in_use: Role) -> Result<Vec<Step>, EncodeError> {
         check_rest(&self.rest, self.sector_bytes)?;
+        if let Some(&lba) = self.backup_lbas.iter().find(|&&lba| lba == 0 || lba >= self.disk_lbas) {
+            let expected = "a block of the disk after the first";
+            return Err(EncodeError::Field { field: "block of a backup label", found: lba, expected });
+        }
         let label = self.encode_sector()?;
-        let mut steps = Vec::new();
-        for &lba in &self.backup_lbas {
-            if lba == 0 || lba >= self.disk_lbas {
-                let expected = "a block of the disk after the first";
-                return Err(EncodeError::Field { field: "block of a backup label", found: lba, expected });
-            }
-            steps.push(Step::write(lba, self.sector_bytes, label.clone())?);
-        }
-        if !steps.is_empty() {
-            steps.push(Step::Flush);
-        }
-        steps.push(Step::write(0, self.sector_bytes, label)?);
-        Ok(steps)
+        let write = |lba: &u64| Step::write(*lba, self.sector_bytes, label.clone());
+        let backups = self.backup_lbas.iter().map(write).collect::<Result<_, _>>()?;
+        Ok(in_order(vec![write(&0)?], backups, in_use))
     }
 
     fn encode_sector(&self) -> Result<Vec<u8>, EncodeError> {

@@ -13,7 +13,7 @@ use crate::label::{Label, LabelCopy, Partition, PartitionType, Place, extent};
 use crate::mbr::types;
 use crate::problem::{Fault, PartId, Problem, Role};
 use crate::vtoc::{Geometry, MAGIC, SANITY, Slice, VERSION, WHOLE_SLICE, check_rest, checksum, tags};
-use crate::write::{EncodeError, Step};
+use crate::write::{EncodeError, Step, in_order};
 
 const SLICES: usize = 16;
 const SLICES_AT: usize = 72;
@@ -90,11 +90,12 @@ impl X86Vtoc {
         })
     }
 
-    /// The backup labels, flush, the label. The caller flushes once more at the end.
+    /// The backup labels and the label, with a flush between: first those that the disk can do without, which are
+    /// the backups unless one of them is `in_use`. The caller flushes once more at the end.
     ///
     /// # Errors
     /// When the label or a backup lies outside of its partition, or more slices count than there are.
-    pub fn encode(&self) -> Result<Vec<Step>, EncodeError> {
+    pub fn encode(&self, in_use: Role) -> Result<Vec<Step>, EncodeError> {
         check_rest(&self.rest, self.sector_bytes)?;
         if usize::from(self.slice_count) > SLICES {
             let (found, expected) = (self.slice_count.into(), "at most 16");
@@ -102,19 +103,15 @@ impl X86Vtoc {
         }
         let end_lba = self.partition_lba.saturating_add(self.partition_lbas);
         let label_lba = self.partition_lba.saturating_add(LABEL_LBA);
+        let outside = |&&lba: &&u64| lba < label_lba || lba >= end_lba;
+        if let Some(&found) = self.backup_lbas.iter().chain([&label_lba]).find(outside) {
+            let expected = "a block of the Solaris partition after the first";
+            return Err(EncodeError::Field { field: "block of a label", found, expected });
+        }
         let label = self.encode_sector();
-        let mut steps = Vec::new();
-        for &lba in self.backup_lbas.iter().chain([&label_lba]) {
-            if lba < label_lba || lba >= end_lba {
-                let expected = "a block of the Solaris partition after the first";
-                return Err(EncodeError::Field { field: "block of a label", found: lba, expected });
-            }
-            steps.push(Step::write(lba, self.sector_bytes, label.clone())?);
-        }
-        if steps.len() > 1 {
-            steps.insert(steps.len() - 1, Step::Flush);
-        }
-        Ok(steps)
+        let write = |lba: &u64| Step::write(*lba, self.sector_bytes, label.clone());
+        let backups = self.backup_lbas.iter().map(write).collect::<Result<_, _>>()?;
+        Ok(in_order(vec![write(&label_lba)?], backups, in_use))
     }
 
     fn encode_sector(&self) -> Vec<u8> {
