@@ -295,16 +295,18 @@ fn a_label_for_other_sectors_is_found_and_told() {
 fn partitions_that_cannot_be_are_told_one_by_one() {
     require!(Tool("sfdisk"));
     let image = image();
-    let mut odd = gpt(&image.label());
-    let entry = odd.entries[0].clone();
-    let at = |first_lba, last_lba| plumb_label::gpt::Entry { first_lba, last_lba, ..entry.clone() };
-    odd.entries[2] = at(9_000, 9_100); // In the first one.
-    odd.entries[3] = at(20_000, 19_998); // Ends before it begins.
-    odd.entries[4] = at(1, 40); // On the label itself.
-    odd.entries[5] = at(30_000, LBAS); // Over all and the end.
-    odd.entries[6] = at(u64::MAX, u64::MAX);
-    odd.entries[7] = at(20_000, 19_999);
-    let label = label_of(&applied(&odd.encode(Role::Primary).expect("can be written"), &image.bytes()), 512);
+    let mut bytes = image.bytes();
+    for (number, first_lba, last_lba) in [
+        (3, 9_000, 9_100),   // In the first one.
+        (4, 20_000, 19_998), // Ends before it begins.
+        (5, 1u64, 40u64),    // On the label itself.
+        (6, 30_000, LBAS),   // Over all and the end.
+        (7, u64::MAX, u64::MAX),
+        (8, 20_000, 19_999),
+    ] {
+        put_entry(&mut bytes, number, first_lba, last_lba);
+    }
+    let label = label_of(&bytes, 512);
     let id = plumb_label::PartId::partition;
     let backwards =
         |number, first_lba, last_lba| Problem::Backwards { part: id(number), first_lba, last_lba };
@@ -323,6 +325,54 @@ fn partitions_that_cannot_be_are_told_one_by_one() {
     );
     let numbers: Vec<u32> = label.partitions.iter().map(|p| p.id.number).collect();
     assert_eq!(numbers, [1, 2, 3, 5, 6]);
+}
+
+/// Copies the first entry to another number and moves it, in both copies, with checksums computed apart.
+fn put_entry(bytes: &mut [u8], number: usize, first_lba: u64, last_lba: u64) {
+    let end = bytes.len();
+    for (header, array) in [(512, 1_024), (end - 512, end - 33 * 512)] {
+        let entry = array + 128 * (number - 1);
+        bytes.copy_within(array..array + 128, entry);
+        bytes[entry + 32..entry + 40].copy_from_slice(&first_lba.to_le_bytes());
+        bytes[entry + 40..entry + 48].copy_from_slice(&last_lba.to_le_bytes());
+        let array_crc = slow_crc(&bytes[array..array + 128 * 128]);
+        bytes[header + 88..header + 92].copy_from_slice(&array_crc.to_le_bytes());
+        bytes[header + 16..header + 20].fill(0);
+        let crc = slow_crc(&bytes[header..header + 92]);
+        bytes[header + 16..header + 20].copy_from_slice(&crc.to_le_bytes());
+    }
+}
+
+/// A label is never written into a partition, wherever its fields say that a lost copy was.
+#[test]
+fn a_label_on_a_partition_is_not_written() {
+    require!(Tool("sfdisk"));
+    let image = image();
+    let whole = gpt(&image.label());
+    let check = |first_lba, last_lba, refused: Option<(&str, u64)>| {
+        let mut changed = whole.clone();
+        (changed.entries[1].first_lba, changed.entries[1].last_lba) = (first_lba, last_lba);
+        let found = match changed.encode(Role::Primary) {
+            Ok(_) => None,
+            Err(EncodeError::InTheWay { what, lba, other }) => {
+                assert_eq!(other, "partition 2");
+                Some((what, lba))
+            }
+            Err(other) => panic!("{other}"),
+        };
+        assert_eq!(found, refused, "{first_lba} to {last_lba}");
+    };
+    check(34, LAST - 33, None);
+    check(33, 40, Some(("primary array", 2)));
+    check(60_000, LAST - 32, Some(("backup array", LAST - 32)));
+    check(LAST, LAST, Some(("backup header", LAST)));
+    check(1, 1, Some(("primary header", 1)));
+    check(0, u64::MAX, Some(("sector 0", 0)));
+    check(LAST, 1, None);
+    // A lost backup, and a primary that names a block in the middle of the second partition for it.
+    let mut stale = whole.clone();
+    (stale.backup.header_lba, stale.backup.array_lba) = (70_000, 69_968);
+    assert!(matches!(stale.encode(Role::Primary), Err(EncodeError::InTheWay { what: "backup array", .. })));
 }
 
 #[test]

@@ -20,7 +20,8 @@ fn sector_bytes() -> impl Strategy<Value = u32> {
 
 fn entry(entry_bytes: u32) -> impl Strategy<Value = Entry> {
     let rest = vec(any::<u8>(), (entry_bytes - 128) as usize);
-    let lbas = prop_oneof![Just((0, 0)), (0..300u64, 0..300u64), any::<(u64, u64)>()];
+    // Off the label itself, on which no partition may lie; ends before starts are no partition.
+    let lbas = prop_oneof![(30..135u64, 30..135u64), (300..u64::MAX, 300..u64::MAX)];
     let kind = prop_oneof![Just([0; 16]), any::<[u8; 16]>()];
     (kind, any::<[u8; 16]>(), lbas, any::<u64>(), vec(any::<u16>(), 36), rest).prop_map(
         |(kind, uuid, (first_lba, last_lba), attributes, units, rest)| {

@@ -3,7 +3,7 @@
 use plumb_geometry::Bytes;
 
 use crate::gpt::header::{ARRAY_BYTES_MAX, HEADER_BYTES, Header, is_entry_size};
-use crate::gpt::{Gpt, HeaderCopy};
+use crate::gpt::{Entry, Gpt, HeaderCopy};
 use crate::problem::Role;
 use crate::write::{EncodeError, Step, in_order};
 
@@ -109,7 +109,8 @@ impl Gpt {
         Ok(())
     }
 
-    /// Nothing lies on anything else, on sector 0, or beyond the end.
+    /// No part lies on another, on sector 0, on a partition, or beyond the end. A primary that names a wrong place for
+    /// a lost backup must not have one written into somebody's data.
     fn check_places(&self) -> Result<(), EncodeError> {
         let parts = [
             ("sector 0", 0, 1),
@@ -133,7 +134,18 @@ impl Gpt {
             if let Some((other, ..)) = parts[..index].iter().find(shares) {
                 return Err(EncodeError::InTheWay { what, lba, other: (*other).to_owned() });
             }
+            if let Some(number) = self.partition_in(lba, end) {
+                return Err(EncodeError::InTheWay { what, lba, other: format!("partition {number}") });
+            }
         }
         Ok(())
+    }
+    /// Number of the first partition with blocks from `lba` to before `end`.
+    fn partition_in(&self, lba: u64, end: u64) -> Option<usize> {
+        let shares = |entry: &Entry| {
+            entry.is_used()
+                && (lba.max(entry.first_lba)..end).contains(&entry.last_lba.min(end.saturating_sub(1)))
+        };
+        self.entries.iter().position(shares).map(|index| index + 1)
     }
 }
