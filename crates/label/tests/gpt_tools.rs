@@ -236,4 +236,12 @@ fn a_hybrid_mbr_is_noted_and_kept() {
     assert_eq!(label.problems, [plumb_label::Problem::HybridMbr]);
     assert_eq!(rows(&label), [(1, 2_048, 6_144), (2, 8_192, 8_192)]);
     assert_same_bytes(&gpt(&label).encode_with_mbr(Role::Primary).expect("can be written"), &image.bytes());
+
+    // On a grown disk the length of its protective entry stays as somebody chose it.
+    image.resize(96 * MIB);
+    let mut moved = gpt(&image.label()).clone();
+    moved.move_backup_to_end().expect("room at the end");
+    assert_eq!(moved.mbr, gpt(&label).mbr);
+    image.put(&applied(&moved.encode_with_mbr(Role::Primary).expect("can be written"), &image.bytes()));
+    assert_eq!(image.label().problems, [plumb_label::Problem::HybridMbr]);
 }

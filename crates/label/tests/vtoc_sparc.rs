@@ -200,3 +200,32 @@ fn a_label_without_tags_has_slices() {
     assert_eq!(tags::name(5), Some("backup"));
     assert_same_bytes(&vtoc(&label).encode(Role::Primary).expect("can be written"), &bytes);
 }
+
+/// A broken geometry may lead anywhere; what lies there has to say itself that it is a backup.
+#[test]
+fn a_label_at_a_wrong_place_is_no_backup() {
+    let geometry =
+        |sectors| Geometry { cylinders_physical: 3, cylinders: 2, cylinders_alternate: 1, heads: 2, sectors };
+    let other = SparcVtoc::new(512, 100, geometry(12)).expect("a geometry that fits");
+    let disk = applied(&other.encode(Role::Primary).expect("can be written"), &[0; 100 * 512]);
+    let mut bytes = applied(
+        &SparcVtoc::new(512, 100, geometry(10))
+            .expect("a geometry that fits")
+            .encode(Role::Primary)
+            .expect("fits"),
+        &[0; 100 * 512],
+    );
+    let place = geometry(10).backup_lbas()[0] as usize * 512;
+    bytes[place..place + 512].copy_from_slice(&disk[..512]);
+    bytes[300] ^= 1;
+    let label = label_of(&bytes, 512);
+    assert_eq!((label.copies.len(), &label.detail), (1, &None));
+}
+
+/// The checksum is over the magic number too: a sector with nothing else would be right.
+#[test]
+fn a_magic_number_alone_is_no_label() {
+    let mut bytes = vec![0; 4_096];
+    bytes[508..512].copy_from_slice(&[0xda, 0xbe, 0xda, 0xbe]);
+    assert_eq!(plumb_label::read(&bytes, Some(512)), Ok(None));
+}
