@@ -16,6 +16,7 @@ use plumb_trace::open::{Piece, open, open_input};
 use plumb_trace::{Error, Layer, LayerChoice, ReadOptions, Reader};
 
 mod judge;
+pub mod label;
 mod read;
 
 /// The fewest bytes that make an input gzip: its fixed head without any optional field.
