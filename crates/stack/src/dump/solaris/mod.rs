@@ -5,16 +5,20 @@
 //! worked out after the last dump, in [`layout`].
 
 mod format;
+mod iostat;
 mod label;
 mod layout;
 mod md_tab;
 mod metadb;
 mod metainit;
 mod metastat;
+mod mounts;
 mod names;
 mod prtvtoc;
+mod system;
 mod text;
 mod volume;
+mod vxdisk;
 
 use super::Format;
 use crate::builder::Builder;
@@ -26,12 +30,20 @@ pub(super) static FORMATS: &[&Format] = &[
     &metastat::FORMAT,
     &metadb::FORMAT,
     &format::FORMAT,
+    &iostat::FORMAT,
+    &vxdisk::FORMAT,
     &prtvtoc::FORMAT,
     &metainit::FORMAT,
     &md_tab::FORMAT,
+    &mounts::MNTTAB,
+    &mounts::VFSTAB,
+    &mounts::MOUNT,
+    &system::MD_CONF,
+    &system::SYSTEM,
 ];
 
-/// Places the volumes, and connects slices with their disks.
+/// Places the volumes, connects slices with their disks, and tells of file systems that are to be mounted.
 pub(super) fn join(builder: &mut Builder) {
     layout::place_all(builder);
+    mounts::tell_planned(builder);
 }

@@ -124,6 +124,8 @@ impl Volume {
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     pub(super) volumes: Vec<Volume>,
+    /// What is to be mounted, which yields to what is mounted.
+    pub(super) mounts: Vec<super::mounts::Mount>,
     /// Hot spares that stand in, of which a note was made.
     pub(super) spares: HashSet<String>,
 }
