@@ -421,6 +421,29 @@ mod tests {
         assert_eq!(stack.problems(), []);
     }
 
+    /// What verify prints before a table decides; a row that contradicts it is no slice.
+    #[test]
+    fn heads_and_sectors_count_more_than_rows() {
+        let text = "selecting c1t0d0\nPrimary label contents:\n\nVolume name = <        >\n\
+            ascii name  = <SUN18G cyl 7506 alt 2 hd 19 sec 248>\npcyl        = 7508\nncyl        = 7506\n\
+            acyl        =    2\nnhead       =   19\nnsect       =  248\n\
+            Part      Tag    Flag     Cylinders        Size            Blocks\n\
+            \x20 0       root    wm       0 -   99       48.83MB    (100/0/0)    100000\n\
+            \x20 1       swap    wu     100 -  199      230.08MB    (100/0/0)    471200\n\
+            \x20 7       home    wm    7500 - 7506       16.11MB    (7/0/0)       32984\n";
+        let mut builder = Builder::default();
+        read(&Input { name: "verify", text }, &mut builder).expect("reads");
+        let stack = builder.finish();
+        let disk = stack.node(stack.find("c1t0d0").expect("it"));
+        assert_eq!(disk.number(keys::CYLINDER_SECTORS), Some(4712));
+        assert!(stack.find("c1t0d0s0").is_none());
+        assert_eq!(stack.node(stack.find("c1t0d0s1").expect("it")).size, Some(Bytes(471_200 * 512)));
+        // The last cylinder is 7505.
+        let texts: Vec<&str> = stack.problems().iter().map(|problem| problem.text.as_str()).collect();
+        assert_eq!(texts.len(), 2, "{texts:?}");
+        assert!(texts[0].contains("slice 0") && texts[1].contains("slice 7"), "{texts:?}");
+    }
+
     #[test]
     fn sectors_of_an_efi_label_are_as_long_as_their_sizes_say() {
         let text = "Total disk sectors available: 1000 + 2048 (reserved sectors)\n\
