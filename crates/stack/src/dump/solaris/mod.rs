@@ -19,6 +19,7 @@ mod system;
 mod text;
 mod volume;
 mod vxdisk;
+mod vxprint;
 
 use super::Format;
 use crate::builder::Builder;
@@ -32,6 +33,7 @@ pub(super) static FORMATS: &[&Format] = &[
     &format::FORMAT,
     &iostat::FORMAT,
     &vxdisk::FORMAT,
+    &vxprint::FORMAT,
     &prtvtoc::FORMAT,
     &metainit::FORMAT,
     &md_tab::FORMAT,
