@@ -16,6 +16,7 @@ mod mounts;
 mod names;
 mod prtvtoc;
 mod system;
+mod table;
 mod text;
 mod volume;
 mod vxdisk;
