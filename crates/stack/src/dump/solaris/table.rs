@@ -107,7 +107,8 @@ fn sectors(rest: &[&str]) -> Option<Place> {
     if last == 0 {
         return Some(Place::Empty);
     }
-    (first <= last).then_some(Place::Sectors { first, last, size: printed_size(size)? })
+    // No label has 2^64 sectors, whose number would not fit.
+    (first <= last && last < u64::MAX).then_some(Place::Sectors { first, last, size: printed_size(size)? })
 }
 
 /// `136.71GB` in bytes, as near as it was printed.
@@ -195,5 +196,30 @@ impl Print {
             builder.note(format!("sectors of {disk} are taken for {SECTOR} bytes"));
             SECTOR
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_are_none() {
+        for text in [
+            "0 usr wm 0 1.00GB 18446744073709551615",
+            "0 usr wm 34 1.00GB 33",
+            "0 usr wm 34 1.00 40",
+            "0 usr xx 34 1.00GB 40",
+            "0 usr wm 34",
+        ] {
+            assert_eq!(row(text, Columns::Sectors, 1), None, "{text}");
+        }
+        for text in [
+            "0 root wm 0 - 9 1.00MB (10/1/0) 9",
+            "0 root wm 0 - 9 1.00MB (10/0/0) 0",
+            "0 root wm 0 - 9 1.00MB",
+        ] {
+            assert_eq!(row(text, Columns::Cylinders, 1), None, "{text}");
+        }
     }
 }
