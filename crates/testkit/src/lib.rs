@@ -11,6 +11,7 @@
 pub mod by_name;
 pub mod convert;
 pub mod event;
+pub mod fake_sysfs;
 pub mod loop_device;
 pub mod require;
 pub mod rng;

@@ -15,6 +15,7 @@ mod words;
 use plumb_geometry::{ParityLayout, Sectors};
 use thiserror::Error;
 
+pub(crate) use place::missing;
 pub use place::{Mapped, lvm_name, number_of, place};
 use words::Words;
 
