@@ -390,6 +390,9 @@ fn damaged_trees_give_notes() {
     }
     fake.attribute("sda", "queue/physical_block_size", "four");
     fake.attribute("sda", "alignment_offset", "-1");
+    fake.attribute("sda", "discard_alignment", "-1");
+    fake.attribute("sda", "queue/discard_max_bytes", "4096");
+    fake.attribute("sda", "queue/discard_granularity", "4096");
     std::fs::remove_file(fake.root().join("sys/devices/pci0000:00/sdb-host/block/sdb/size"))
         .expect("removed");
     std::fs::remove_dir_all(fake.root().join("sys/devices/pci0000:00/sdc-host/block/sdc/queue"))
@@ -408,6 +411,8 @@ fn damaged_trees_give_notes() {
     }
     let sda = node(&stack, "sda");
     assert_eq!((grid(sda, What::PhysicalBlock), sda.word(keys::ALIGNMENT_OFFSET)), (None, Some("-1")));
+    assert_eq!(grid(sda, What::DiscardUnit), Some((4096, 0, false)), "the kernel gave up");
+    assert!(!notes.contains("alignment"), "-1 has a meaning: {notes}");
     assert_eq!(stack.find("sdb"), None, "no size, no device");
     assert_eq!(grid(node(&stack, "sdc"), What::PhysicalBlock), Some((8192, 0, true)), "asked by ioctl");
 
@@ -425,7 +430,7 @@ fn damaged_trees_give_notes() {
 fn reading_is_one_pass() {
     let dir = temp_dir("many");
     let mut fake = FakeHost::new(dir.path());
-    let (disks, partitions) = (40, 8);
+    let (disks, partitions) = (20, 14);
     for number in 0..disks {
         let name = format!("sd{number}x");
         fake.disk(&FakeDisk::named(&name));
