@@ -223,6 +223,8 @@ type Row = (u64, u64, &'static str, &'static str);
 struct Scripted {
     tables: Vec<(u32, u32, &'static [Row])>,
     extents: Vec<FileExtent>,
+    /// NPWG of every namespace, in blocks of 512 bytes.
+    granularity: Option<u8>,
 }
 
 impl Kernel for Scripted {
@@ -241,8 +243,12 @@ impl Kernel for Scripted {
         Ok(Mapped { targets: targets.collect(), ..Mapped::default() })
     }
 
-    fn identify(&self, _: &str) -> Result<Identified, NoAnswer> {
-        Err(NoAnswer::Elsewhere)
+    fn identify(&self, device: &str) -> Result<Identified, NoAnswer> {
+        assert!(!device.contains('c'), "{device} has no node");
+        let mut namespace = Box::new([0; 4096]);
+        (namespace[24], namespace[64], namespace[130]) =
+            (0x10, self.granularity.ok_or(NoAnswer::Elsewhere)? - 1, 9);
+        Ok(Identified { namespace, controller: None })
     }
 
     fn limits(&self, _: &str) -> Result<Limits, NoAnswer> {
@@ -364,16 +370,29 @@ fn file_systems_swaps_and_files_stand_on_devices() {
 fn paths_of_nvme_and_bcache_are_joined() {
     let dir = temp_dir("paths");
     let mut fake = FakeHost::new(dir.path());
-    for name in ["nvme0n1", "nvme0c0n1", "nvme0c1n1"] {
+    for name in ["nvme0n1", "nvme0c0n1", "nvme0c1n1", "nvme1n1"] {
         fake.disk(&FakeDisk::named(name));
+    }
+    // In a guest, a shared namespace with one path.
+    for name in ["nvme2n1", "nvme2c2n1"] {
+        fake.disk(&FakeDisk { model: "QEMU NVMe Ctrl".to_owned(), ..FakeDisk::named(name) });
     }
     fake.disk(&FakeDisk { sectors: 1000, ..FakeDisk::named("sda") });
     fake.disk(&FakeDisk { sectors: 984, ..FakeDisk::named("bcache0") });
     let bcache = fake.root().join("sys/devices/virtual/block/bcache0/bcache");
     std::os::unix::fs::symlink("../../../pci0000:00/sda-host/block/sda/bcache", bcache).expect("a link");
-    let stack = stack_of(&fake);
+    let (stack, _) = collect(&fake, &Scripted { granularity: Some(32), ..Scripted::default() });
+    let unit =
+        |name: &str| grid(node(&stack, name), What::IndirectionUnit).map(|(granularity, ..)| granularity);
+    let joined = ["nvme0c0n1", "nvme0c1n1", "nvme0n1", "nvme1n1"].map(unit);
+    assert_eq!(joined, [Some(16 << 10), Some(16 << 10), None, Some(16 << 10)], "a fact of leaves");
+    assert_eq!(grid(node(&stack, "nvme0n1"), What::PhysicalBlock), Some((4096, 0, false)));
     assert_eq!(node(&stack, "nvme0n1").kind, Kind::Multipath);
     assert_eq!(node(&stack, "nvme0c1n1").kind, Kind::Path);
+    assert_eq!(
+        (node(&stack, "nvme2n1").kind, node(&stack, "nvme2c2n1").kind),
+        (Kind::Multipath, Kind::VirtualDisk)
+    );
     let head = stack.landings(stack.find("nvme0n1").expect("it"));
     assert_eq!(head.all.len(), 3, "itself and both paths");
     let Placing::Parts { parts } = &node(&stack, "bcache0").placing else { panic!("no parts") };

@@ -13,7 +13,7 @@ use super::sysfs;
 use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::{GridFact, Source, What};
-use crate::node::keys;
+use crate::node::{Kind, keys};
 
 /// Largest optimal I/O that is taken for a property of a device: 16 MiB.
 const OPTIMAL_MAX: u64 = 16 << 20;
@@ -153,7 +153,8 @@ impl Telling<'_> {
 
     /// Why limits are not the device's own.
     fn derived(&self) -> Option<String> {
-        let stacked = self.device.family.is_stacked();
+        let is_joined = self.builder.get(self.node).kind == Kind::Multipath;
+        let stacked = self.device.family.is_stacked() || is_joined;
         stacked.then(|| "worked out by the kernel from the devices below".to_owned())
     }
 
