@@ -9,7 +9,8 @@ use std::process::Command;
 
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_stack::linux::{self, Live, Root};
-use plumb_stack::{Builder, Kind, Landing, Node, NodeId, Stack};
+use plumb_stack::node::keys;
+use plumb_stack::{Builder, GridFact, Kind, Landing, Node, NodeId, Source, Stack, Verdict, What};
 use plumb_testkit::loop_device::{LoopDevice, run};
 use plumb_testkit::require::record_skip;
 use plumb_testkit::{require, temp_dir};
@@ -260,4 +261,74 @@ fn arrays_of_copies() {
     let members: Vec<String> = (0..4).map(|at| disks.path(at)).collect();
     let array = Array::create(122, &["--level=10", "--raid-devices=4", "--chunk=64"], &members);
     assert_eq!(prove(&disks, &array.0), 2);
+}
+
+/// Leaves the test outside of the guest, which has devices that no other machine has.
+macro_rules! require_guest {
+    () => {
+        if std::env::var_os("PLUMB_IN_GUEST").is_none() {
+            return record_skip(
+                plumb_testkit::test_name!(),
+                "runs in the guest alone, see all_of_it_in_a_guest",
+            );
+        }
+    };
+}
+
+fn grid(node: &Node, what: What) -> Option<(u64, u64, bool)> {
+    let fact = node.grids.iter().find(|fact| fact.what == what)?;
+    Some((fact.granularity().0, fact.grid.offset().0, fact.is_believed()))
+}
+
+/// `physblk_exp=3 lowest_aligned=7 opt_blks=128` of scsi_debug, through the kernel.
+#[test]
+fn disks_with_an_offset() {
+    require_guest!();
+    let path = Path::new("/dev/sda");
+    for (number, start) in [("1", "2047"), ("2", "4096")] {
+        run(Command::new("addpart").arg(path).args([number, start, "1024"]));
+    }
+    let stack = stack();
+    let sda = node(&stack, "sda");
+    assert_eq!(grid(sda, What::PhysicalBlock), Some((4096, 7 * 512, true)));
+    assert_eq!(grid(sda, What::OptimalIo), Some((128 * 512, 0, true)));
+    let verdict = |name: &str| {
+        let standings = stack.standings(stack.find(name).expect(name));
+        standings.into_iter().map(|one| one.verdict).collect::<Vec<_>>()
+    };
+    assert_eq!(verdict("sda1"), [Verdict::Aligned]);
+    assert_eq!(verdict("sda2"), [Verdict::Misaligned { by: Bytes(512) }]);
+}
+
+/// The granularity of discards that the emulator was told.
+#[test]
+fn namespaces_identify_themselves() {
+    require_guest!();
+    let stack = stack();
+    let namespace = node(&stack, "nvme0n1");
+    assert_eq!(namespace.kind, Kind::VirtualDisk);
+    let stated =
+        namespace.grids.iter().find(|fact| fact.source == Source::Drive { field: "NPDG".to_owned() });
+    assert_eq!(stated.map(GridFact::granularity), Some(Bytes(16 << 10)));
+    let formats = namespace.word(keys::LBA_FORMATS).unwrap_or_default();
+    assert!(formats.contains("512 performance 0 (in use)"), "{formats}");
+}
+
+/// Everything above once more in a guest, for hosts whose kernel has neither the device mapper nor md. There nothing may be
+/// skipped.
+#[test]
+fn all_of_it_in_a_guest() {
+    if std::env::var_os("PLUMB_IN_GUEST").is_some() {
+        return;
+    }
+    require!(Qemu);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/test-in-guest");
+    let this = std::env::current_exe().expect("path of the test program");
+    let out = Command::new(&script).arg(this).output().expect("a shell");
+    let said = format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    if out.status.code() == Some(5) {
+        let why = said.lines().find(|line| line.contains("lacking")).unwrap_or("the guest lacks something");
+        return record_skip(plumb_testkit::test_name!(), why);
+    }
+    assert!(out.status.success() && !said.contains("SKIPPED"), "{said}");
 }
