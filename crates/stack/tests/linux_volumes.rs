@@ -11,6 +11,7 @@ use plumb_geometry::{Bytes, SECTOR};
 use plumb_stack::linux::{self, Live, Root};
 use plumb_stack::node::keys;
 use plumb_stack::{Builder, GridFact, Kind, Landing, Node, NodeId, Source, Stack, Verdict, What};
+use plumb_sys::{BlockDevice, scsi};
 use plumb_testkit::loop_device::{LoopDevice, run};
 use plumb_testkit::require::record_skip;
 use plumb_testkit::{require, temp_dir};
@@ -296,6 +297,12 @@ fn disks_with_an_offset() {
         let standings = stack.standings(stack.find(name).expect(name));
         standings.into_iter().map(|one| one.verdict).collect::<Vec<_>>()
     };
+    let drive = BlockDevice::open(path)
+        .and_then(|device| Ok((scsi::capacity(&device)?, scsi::page(&device, scsi::Page::BlockLimits)?)));
+    let (capacity, limits) = drive.expect("the drive's own word");
+    assert_eq!((capacity.logical_per_physical, capacity.lowest_aligned_block), (8, 7));
+    assert_eq!(capacity.blocks * 512, sda.size.expect("a size").0);
+    assert_eq!(limits[12..16], 128u32.to_be_bytes(), "optimal transfer length");
     assert_eq!(verdict("sda1"), [Verdict::Aligned]);
     assert_eq!(verdict("sda2"), [Verdict::Misaligned { by: Bytes(512) }]);
 }
