@@ -320,7 +320,7 @@ pub mod keys {
     pub const WRITE_CACHE: &str = "write_cache";
     /// `none`, `host-aware`, `host-managed`.
     pub const ZONED: &str = "zoned";
-    /// Where discards begin, bytes past a boundary of the discard unit.
+    /// Where discards begin, bytes past a boundary of the discard unit; -1 where the kernel gave up.
     pub const DISCARD_ALIGNMENT: &str = "discard_alignment_bytes";
     /// Stripe unit that a file system was told, bytes.
     pub const FS_STRIPE_UNIT: &str = "fs_stripe_unit_bytes";
@@ -360,4 +360,10 @@ pub mod keys {
     pub const SYSTEM: &str = "system";
     /// A target that exports this device: `lio`, `iscsi`, `nvmet`.
     pub const EXPORTED_BY: &str = "exported_by";
+    /// `1` where it cannot be written to.
+    pub const READ_ONLY: &str = "read_only";
+    /// `1` where a loop device reads and writes its file directly, `0` where through the page cache.
+    pub const DIRECT_IO: &str = "direct_io";
+    /// Formats of an NVMe namespace: blocks, bytes of metadata beside each, relative performance (0 best).
+    pub const LBA_FORMATS: &str = "lba_formats";
 }
