@@ -65,6 +65,19 @@ pub(super) struct Overlap {
     many_ns: Counts,
     /// Most that were open before another one began.
     most: u64,
+    /// What is worked out for each block, kept for its room.
+    room: Room,
+}
+
+/// Lists that a block needs while it is looked at.
+#[derive(Clone, Default)]
+struct Room {
+    /// Ends of the intervals that are open, as [`Overlap::ends_ns`].
+    open_ns: Vec<i64>,
+    /// By lane, what ends beyond it.
+    beyond_ns: Vec<(usize, i64)>,
+    /// By lane, what is replaced and would have ended beyond it.
+    replaced_ns: Vec<(usize, i64)>,
 }
 
 impl Default for Overlap {
@@ -75,6 +88,7 @@ impl Default for Overlap {
             ahead_ns: [0; LEVELS],
             many_ns: Counts::default(),
             most: 0,
+            room: Room::default(),
         }
     }
 }
@@ -122,7 +136,7 @@ impl Overlap {
     #[inline(always)]
     fn go_by_levels(&mut self, given: Intervals<'_>) -> Option<()> {
         let mut levels = [[NEVER; LANES]; LEVELS];
-        let (open_ns, deepest) = given.open_by_lane(&self.ends_ns, &mut levels)?;
+        let deepest = given.open_by_lane(&self.ends_ns, &mut levels, &mut self.room)?;
         let (mut ahead_ns, mut most, mut group) = ([0; LEVELS], 0, 0);
         let mut ends_ns = *given.ends_ns;
         loop {
@@ -143,7 +157,7 @@ impl Overlap {
             *sum = sum.wrapping_add(ns);
         }
         self.most = self.most.max(most);
-        self.ends_ns = open_ns;
+        std::mem::swap(&mut self.ends_ns, &mut self.room.open_ns);
         Some(())
     }
 }
@@ -155,21 +169,23 @@ impl Intervals<'_> {
         self.times_ns[STEPS - 1]
     }
 
-    /// Writes the ends that are open where each lane begins into its levels. Tells which are open at the end, the latest
-    /// first, and how many were open at most; nothing when these are more than there are levels.
+    /// Writes the ends that are open where each lane begins into its levels, and those that are at the end, the latest
+    /// first, into the room. Tells how many were open at most; nothing when these are more than there are levels.
     #[inline(always)]
-    fn open_by_lane(&self, ends_ns: &[i64], levels: &mut [Lane; LEVELS]) -> Option<(Vec<i64>, usize)> {
-        let mut open_ns = ends_ns.to_vec();
-        let beyond_ns = later_than(self.last_ns(), self.ends_ns);
-        let replaced_ns =
-            self.replaced_ns.map(|column| later_than(self.last_ns(), column)).unwrap_or_default();
+    fn open_by_lane(&self, ends_ns: &[i64], levels: &mut [Lane; LEVELS], room: &mut Room) -> Option<usize> {
+        let Room { open_ns, beyond_ns, replaced_ns } = room;
+        open_ns.clear();
+        open_ns.extend_from_slice(ends_ns);
+        list_later(self.last_ns(), self.ends_ns, beyond_ns);
+        replaced_ns.clear();
+        self.replaced_ns.into_iter().for_each(|column| list_later(self.last_ns(), column, replaced_ns));
         let mut deepest = 0;
         for (lane, now_ns) in self.last_ns().into_iter().enumerate() {
             deepest = deepest.max(open_ns.len());
             open_ns.iter().zip(&mut *levels).for_each(|(&end_ns, level)| level[lane] = end_ns);
             open_ns.retain(|&end_ns| end_ns > now_ns);
-            open_ns.extend(of_lane(&beyond_ns, lane));
-            for end_ns in of_lane(&replaced_ns, lane) {
+            open_ns.extend(of_lane(beyond_ns, lane));
+            for end_ns in of_lane(replaced_ns, lane) {
                 open_ns.iter().position(|&open_ns| open_ns == end_ns).map(|at| open_ns.swap_remove(at));
             }
             open_ns.sort_unstable_by_key(|&end_ns| Reverse(end_ns));
@@ -177,14 +193,14 @@ impl Intervals<'_> {
                 return None;
             }
         }
-        Some((open_ns, deepest))
+        Some(deepest)
     }
 }
 
-/// The few times of each lane that are later than the last one given.
+/// Lists the few times of each lane that are later than the last one given.
 #[inline(always)]
-fn later_than(last_ns: Lane, column: &Column) -> Vec<(usize, i64)> {
-    let mut later = Vec::new();
+fn list_later(last_ns: Lane, column: &Column, later: &mut Vec<(usize, i64)>) {
+    later.clear();
     for times_ns in column {
         if (0..LANES).fold(false, |any, lane| any | (times_ns[lane] > last_ns[lane])) {
             let lanes = times_ns.iter().zip(&last_ns).enumerate();
@@ -192,7 +208,6 @@ fn later_than(last_ns: Lane, column: &Column) -> Vec<(usize, i64)> {
                 .extend(lanes.filter(|(_, (time, last))| time > last).map(|(lane, (&time, _))| (lane, time)));
         }
     }
-    later
 }
 
 fn of_lane(times_ns: &[(usize, i64)], lane: usize) -> impl Iterator<Item = i64> {
