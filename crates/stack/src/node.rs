@@ -280,6 +280,9 @@ pub mod keys {
     pub const ROTATIONAL: &str = "rotational";
     /// Where in the sequence of a label: 1, 2, … or the slice number.
     pub const PARTITION_NUMBER: &str = "partition_number";
+    /// What a partition is for as its label says, where that is no place for data: `backup`, `reserved`, `extended`,
+    /// `bios-boot`, `altsctr`.
+    pub const TAG: &str = "tag";
     /// Kind of label on a disk: `gpt`, `dos`, `sun`, `vtoc`, `efi`.
     pub const LABEL: &str = "label";
     /// Sectors of a cylinder, where slices must start at one.
