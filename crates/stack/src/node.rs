@@ -280,9 +280,6 @@ pub mod keys {
     pub const ROTATIONAL: &str = "rotational";
     /// Where in the sequence of a label: 1, 2, … or the slice number.
     pub const PARTITION_NUMBER: &str = "partition_number";
-    /// What a partition is for as its label says, where that is no place for data: `backup`, `reserved`, `extended`,
-    /// `bios-boot`, `altsctr`.
-    pub const TAG: &str = "tag";
     /// Kind of label on a disk: `gpt`, `dos`, `sun`, `vtoc`, `efi`.
     pub const LABEL: &str = "label";
     /// Tag of a slice, as a number: 2 root, 3 swap, 5 the whole disk, which no other slice overlaps with.
@@ -363,4 +360,10 @@ pub mod keys {
     pub const SYSTEM: &str = "system";
     /// A target that exports this device: `lio`, `iscsi`, `nvmet`.
     pub const EXPORTED_BY: &str = "exported_by";
+    /// `1` where it cannot be written to.
+    pub const READ_ONLY: &str = "read_only";
+    /// `1` where a loop device reads and writes its file directly, `0` where through the page cache.
+    pub const DIRECT_IO: &str = "direct_io";
+    /// Formats of an NVMe namespace: blocks, bytes of metadata beside each, relative performance (0 best).
+    pub const LBA_FORMATS: &str = "lba_formats";
 }

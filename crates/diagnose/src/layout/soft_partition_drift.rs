@@ -1,7 +1,7 @@
 //! `soft-partition-drift`: soft partitions made one after the other are pushed off the unit below by the sector that
 //! holds the header of each extent.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use plumb_geometry::{Bytes, Grid, SECTOR};
 use plumb_stack::{Kind, NodeId, Part, Placing, What};
@@ -60,22 +60,23 @@ fn judge_component(context: &Context<'_>, component: NodeId, mut extents: Vec<Ex
         let owner = |extent: &Extent| Outcome::UnknownOf(context.target(extent.owner), why.clone());
         return extents.iter().map(owner).collect();
     };
-    let ends: HashSet<Bytes> = extents.iter().filter_map(Extent::end).collect();
+    let ends: HashMap<Bytes, usize> =
+        extents.iter().enumerate().filter_map(|(at, extent)| Some((extent.end()?, at))).collect();
     let are_lengths_known = extents.iter().all(|extent| extent.len.is_some());
     // The next free place, if the last one's end is known: what a new soft partition should be given.
     let last = extents.iter().filter_map(Extent::end).max();
     let free = last.filter(|_| are_lengths_known).and_then(|end| next_on(&unit.grid, end));
     let mut outcomes = Vec::new();
     let mut reported = HashSet::new();
-    for (at, extent) in extents.iter().enumerate() {
+    for extent in &extents {
         let Some(before) = extent.start.checked_sub(Bytes(HEADER_BYTES)) else { continue };
-        let follows = before == Bytes(0) || ends.contains(&before);
+        let follows = before == Bytes(0) || ends.contains_key(&before);
         let is_off = unit.grid.past_boundary(extent.start) != Bytes(0);
         if !is_off {
             outcomes.push(on_unit(context, extent, &unit));
         } else if follows {
             if reported.insert(extent.owner) {
-                let previous = extents[..at].iter().rev().find(|other| other.end() == Some(before));
+                let previous = ends.get(&before).map(|at| &extents[*at]);
                 outcomes.push(Outcome::Found(found(context, component, extent, previous, &unit, free)));
             }
         } else if !are_lengths_known {

@@ -172,7 +172,7 @@ fn what_holds_no_data_is_no_top() {
     lab.runs(Kind::Partition, "c0t0d0s0", &[(disk, 8, 1000)]);
     lab.runs(Kind::Partition, "c0t0d0s1", &[(disk, 1008, 1000)]);
     let reserved = lab.runs(Kind::Partition, "c0t0d0s8", &[(disk, 10_001, 100)]);
-    lab.fact(reserved, keys::TAG, "reserved");
+    lab.fact(reserved, keys::PARTITION_TAG, 11);
     let judged = lab.judge();
     assert!(judged.is_silent(RULE), "{:?}", judged.diagnosis.findings);
     // Alone on the disk it is a partition like any other.
@@ -245,7 +245,7 @@ fn a_physical_volume_is_judged_by_its_first_extent() {
 /// A unit that the user gave is as good as one that was measured; a table of models is less.
 #[test]
 fn who_said_it_is_how_sure_it_is() {
-    let catalogue = Source::Catalogue { document: "a list" };
+    let catalogue = Source::Catalogue { document: "a list".into() };
     for (source, expected) in [(Source::User, Confidence::High), (catalogue, Confidence::Medium)] {
         let mut lab = Lab::default();
         let disk = lab.bare("sda");
