@@ -110,7 +110,7 @@ fn a_volume_inherits_what_is_below() {
     );
     let said = words(finding);
     assert!(
-        said.contains("on the way down sda1 begins at 32,256 B (63 sectors) of sda: 3584 B over"),
+        said.contains("on the way down sda1 begins at 32,256 B (63 sectors) of sda: 3,584 B over"),
         "{said}"
     );
 }
@@ -295,6 +295,22 @@ fn discard_misaligned() {
     let disk = lab.disk("sda", 512, 0);
     lab.partition("sda1", disk, 34);
     assert!(lab.judge().is_not_asked(rule), "no unit is stated");
+}
+
+/// NPDA says where discards should begin, NPDG how long they should be.
+#[test]
+fn a_discard_follows_npda() {
+    let drive = |field: &str| Source::Drive { field: field.to_owned() };
+    for (has_start, found) in [(true, 0), (false, 1)] {
+        let mut lab = Lab::default();
+        let disk = lab.disk("nvme0n1", 4096, 0);
+        lab.grid(disk, What::DiscardUnit, 64 << 10, 0, drive("NPDG"));
+        if has_start {
+            lab.grid(disk, What::DiscardUnit, 8 << 10, 0, drive("NPDA"));
+        }
+        lab.partition("nvme0n1p1", disk, 2064);
+        assert_eq!(lab.judge().found_on("discard-misaligned").len(), found);
+    }
 }
 
 /// Blocks of a thin pool lie at multiples of their length from where the pool's data begin.
