@@ -42,6 +42,19 @@ fn the_expected_share_is_exact() {
     assert_eq!(half.finding(rule).severity(), Severity::Note);
 }
 
+/// A volume in pieces is as bad as its worst piece.
+#[test]
+fn the_worst_piece_counts() {
+    let mut lab = Lab::default();
+    lab.known.page = Some(Bytes(8192));
+    let disks = ["sda", "sdb"].map(|name| lab.disk(name, 512, 0));
+    let stripe = lab.stripe("d10", 32 << 10, &disks);
+    lab.runs(Kind::SoftPartition, "d11", &[(stripe, 64, 640), (stripe, 1025, 640), (stripe, 2048, 640)]);
+    let judged = lab.judge();
+    assert_eq!(evidence(judged.finding("split-io"), "split_share_expected"), 0.25);
+    assert_eq!(evidence(judged.finding("split-io"), "past_chunk_bytes"), 512.0);
+}
+
 #[test]
 fn without_a_page_4_kib_are_assumed() {
     let rule = "split-io";
@@ -173,6 +186,14 @@ fn stripe_segment_mismatch() {
     assert!(words(finding).contains("of 2 of 2 devices below"));
     assert_eq!(on_array(1 << 20, None, Some(48 << 10)).found_on(rule), ["d10"]);
     assert!(on_array(1 << 20, None, None).unknown(rule).contains("give --segment"));
+    let mut lab = Lab::default();
+    lab.known.segment = Some(Bytes(48 << 10));
+    let disks = ["sda", "sdb"].map(|name| lab.disk(name, 512, 0));
+    for disk in disks {
+        lab.fact(disk, keys::MODEL, "ST18000NM000J");
+    }
+    lab.stripe("md0", 1 << 20, &disks);
+    assert!(lab.judge().is_not_asked(rule), "a drive has no segment, whatever the arrays have");
     let drives = judge_volume(1 << 20, 0, None);
     assert!(drives.is_not_asked(rule), "no array and no segment");
 }
