@@ -107,7 +107,7 @@ fn disks(context: &Context<'_>, volume: NodeId) -> usize {
     let (mut next, mut disks) = (vec![volume], 0);
     while let Some(id) = next.pop() {
         let node = context.stack.node(id);
-        if node.kind == Kind::Multipath || id != volume && context.stack.is_leaf(id) {
+        if node.kind == Kind::Multipath || context.stack.is_leaf(id) {
             disks += 1;
         } else {
             next.extend(node.placing.below().into_iter().filter(|below| seen.insert(*below)));

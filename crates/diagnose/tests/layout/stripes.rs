@@ -2,9 +2,9 @@
 //! `software-stripe-on-hardware-raid`, `geometry-mismatch`.
 
 use plumb_diagnose::{Confidence, Severity};
-use plumb_geometry::Bytes;
+use plumb_geometry::{Bytes, Grid};
 use plumb_stack::node::keys;
-use plumb_stack::{Kind, NodeId, Source, What};
+use plumb_stack::{GridFact, Kind, NodeId, Placing, Source, What};
 use plumb_trace::Op;
 
 use crate::lab::{Judged, Lab, evidence, kernel, words};
@@ -140,6 +140,34 @@ fn narrow_stripe() {
     assert!(judge_volume(256 << 10, 64, None).unknown(rule).contains("which are assumed"));
 }
 
+/// A stripe of which nobody gave the chunk.
+#[test]
+fn a_chunk_that_is_not_known() {
+    let mut lab = Lab::default();
+    let disks = ["sda", "sdb"].map(|name| lab.disk(name, 512, 0));
+    let stripe = lab.node(Kind::Stripe, "d10");
+    let grid = Grid::boundary(Bytes(16 << 10)).expect("a grid");
+    let why = "no interlace is given".to_owned();
+    lab.builder.grid(stripe, GridFact::doubted(grid, What::Chunk, kernel(), why.clone()));
+    lab.builder.place(stripe, Placing::Unknown { members: disks.to_vec(), why: why.clone() }, &kernel());
+    assert_eq!(lab.judge().unknown("narrow-stripe"), why);
+}
+
+/// A boundary of a drive that everything begins on is no question.
+#[test]
+fn boundaries_of_drives() {
+    for (start, page, found) in [(2048, None, 0), (2055, Some(8192), 1)] {
+        let mut lab = Lab::default();
+        lab.known.page = page.map(Bytes);
+        let disk = lab.disk("nvme0n1", 512, 0);
+        lab.grid(disk, What::IoBoundary, 128 << 10, 0, kernel());
+        lab.partition("nvme0n1p1", disk, start);
+        let judged = lab.judge();
+        assert_eq!(judged.found_on("split-io").len(), found);
+        assert_eq!(judged.is_not_asked("split-io"), found == 0);
+    }
+}
+
 /// The commonest I/O seen says more than the page that somebody gave.
 #[test]
 fn narrow_for_what_is_seen() {
@@ -267,6 +295,8 @@ fn software_stripe_on_hardware_raid() {
         lab.judge()
     };
     assert!(modelled(Some("ST18000NM000J")).is_silent(rule));
+    assert!(modelled(Some("ST3000DM001")).is_silent(rule), "no T300");
+    assert_eq!(modelled(Some("SUN T300")).found_on(rule), ["md0"]);
     assert_eq!(modelled(None).unknown(rule), "whether sda is a drive or a LUN of an array is not known");
 }
 
