@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::plan::Step;
-use crate::shell::{file_name, word};
+use crate::shell::{file_name, word, words};
 
 /// Whose tools and habits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -31,60 +31,55 @@ impl Nodes {
     /// What to do about these nodes; `names` as the system calls them, with their directories.
     #[must_use]
     pub fn of(system: System, names: &[String]) -> Nodes {
-        let (mut before, mut after) = (Vec::new(), Vec::new());
-        for name in names {
-            let (first, last) = match system {
-                System::Linux => linux(name),
-                System::Solaris => solaris(name),
-            };
-            before.extend(first);
-            after.extend(last);
-        }
+        let nodes = words(names.iter().map(String::as_str));
+        let (before, after) = match system {
+            System::Linux => linux(&nodes, names),
+            System::Solaris => solaris(&nodes),
+        };
         Nodes { names: names.to_vec(), before, after }
     }
 }
 
+const RESTORED: &str = "chown and chmod with the values from before";
+
 /// A rule of udev is what lasts on Linux; chown does until the next event of the device.
-fn linux(name: &str) -> (Vec<Step>, Vec<Step>) {
-    let (node, file) = (word(name), file_name(name));
+fn linux(nodes: &str, names: &[String]) -> (Vec<Step>, Vec<Step>) {
+    let same: Vec<String> = names.iter().map(|name| format!("-samefile {}", word(name))).collect();
+    let links = format!("find -L /dev/disk /dev/mapper {} | sort", same.join(" -o "));
+    let rules: Vec<String> = names.iter().map(|name| format!("-e {}", file_name(name))).collect();
     let before = vec![
-        Step::save(format!("stat -c 'chown %u:%g %n && chmod %a %n' {node} > {file}.nodes")),
-        Step::save(format!("find -L /dev/disk /dev/mapper -samefile {node} | sort > {file}.names")),
-        Step::look(format!("grep -rnE 'OWNER|GROUP|MODE' /etc/udev/rules.d | grep -F {file}")),
+        Step::save(format!("stat -L -c 'chown %u:%g %N && chmod %a %N' {nodes} > nodes.restore")),
+        Step::save(format!("{links} > nodes.names")),
+        Step::look(format!("grep -rF {} /etc/udev/rules.d", rules.join(" "))),
     ];
-    let restored = "chown and chmod with the values from before";
     let after = vec![
-        Step::new(format!("sh ./{file}.nodes"), "the node must be the one meant", restored),
-        Step::look(format!("find -L /dev/disk /dev/mapper -samefile {node} | sort | diff {file}.names -")),
+        Step::new("sh ./nodes.restore", "the nodes must be the ones meant", RESTORED),
+        Step::look(format!("{links} | diff nodes.names -")),
         Step::new(
             "udevadm control --reload && udevadm trigger --action=change",
-            "rules in /etc/udev/rules.d that match by start or size no longer match: mend them first",
-            restored,
+            "rules that match by start, size or UUID match no longer: mend them first",
+            RESTORED,
         ),
     ];
     (before, after)
 }
 
 /// What lasts on Solaris stands in `/etc/minor_perm`: `driver:minor mode owner group`.
-fn solaris(name: &str) -> (Vec<Step>, Vec<Step>) {
-    let (node, file) = (word(name), file_name(name));
+fn solaris(nodes: &str) -> (Vec<Step>, Vec<Step>) {
     let before = vec![
-        Step::save(format!("ls -l {node} > {file}.nodes; ls -lL {node} >> {file}.nodes")),
-        Step::save("cp -p /etc/minor_perm /etc/minor_perm.before"),
+        Step::save(format!("{{ ls -l {nodes}; ls -lL {nodes}; }} > nodes.before")),
+        Step::save("cp -p /etc/minor_perm minor_perm.before"),
     ];
     let after = vec![
         Step::new(
-            format!("chown OWNER:GROUP {node} && chmod MODE {node}    # as in {file}.nodes"),
+            "chown OWNER:GROUP NODE && chmod MODE NODE    # each as in nodes.before",
             "gone after a reboot unless /etc/minor_perm says the same",
-            "chown and chmod with the values from before",
+            RESTORED,
         ),
         Step::new(
-            format!(
-                "echo 'DRIVER:MINOR MODE OWNER GROUP' >> /etc/minor_perm    \
-                 # DRIVER and MINOR: the link in {file}.nodes ends in /DRIVER@...:MINOR"
-            ),
+            "echo 'DRIVER:MINOR MODE OWNER GROUP' >> /etc/minor_perm    # its link ends in /DRIVER@...:MINOR",
             "a line for the wrong minor opens another device",
-            "cp -p /etc/minor_perm.before /etc/minor_perm",
+            "cp -p minor_perm.before /etc/minor_perm",
         ),
     ];
     (before, after)

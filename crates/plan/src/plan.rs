@@ -43,6 +43,9 @@ pub struct Step {
     pub undo: String,
 }
 
+const READS_ONLY: &str = "none: reads only";
+const WRITES_A_FILE: &str = "none: writes a file, to be kept on another disk";
+
 impl Step {
     /// A step that changes something.
     #[must_use]
@@ -53,13 +56,19 @@ impl Step {
     /// A step that only looks.
     #[must_use]
     pub fn look(command: impl Into<String>) -> Step {
-        Step::new(command, "none: reads only", "nothing to undo")
+        Step::new(command, READS_ONLY, "nothing to undo")
     }
 
     /// A step that only writes a copy of what is there into a file.
     #[must_use]
     pub fn save(command: impl Into<String>) -> Step {
-        Step::new(command, "none: writes a file, which belongs on another disk", "remove the file")
+        Step::new(command, WRITES_A_FILE, "remove the file")
+    }
+
+    /// Whether nothing is changed by it but a file of its own.
+    #[must_use]
+    pub fn is_harmless(&self) -> bool {
+        self.risk == READS_ONLY || self.risk == WRITES_A_FILE
     }
 }
 

@@ -242,13 +242,14 @@ fn xfs_keeps_what_the_plan_says() {
 fn owner_and_mode_of_a_node_come_back() {
     require!(Root);
     let folder = temp_dir("plan-nodes");
-    let node = folder.path().join("sdb1").display().to_string();
-    sh(folder.path(), &format!("touch '{node}' && chown 12:34 '{node}' && chmod 640 '{node}'"));
+    let node = folder.path().join("it's sdb1").display().to_string();
     let nodes = plumb_plan::Nodes::of(plumb_plan::System::Linux, std::slice::from_ref(&node));
+    let node = plumb_plan::shell::word(&node);
+    sh(folder.path(), &format!("touch {node} && chown 12:34 {node} && chmod 640 {node}"));
     sh(folder.path(), &nodes.before[0].command);
-    sh(folder.path(), &format!("chown 0:0 '{node}' && chmod 600 '{node}'"));
-    let saved = std::fs::read_to_string(folder.path().join("sdb1.nodes")).expect("the list");
+    sh(folder.path(), &format!("chown 0:0 {node} && chmod 600 {node}"));
+    let saved = std::fs::read_to_string(folder.path().join("nodes.restore")).expect("the list");
     assert!(saved.contains("chmod 640"), "{saved}");
     sh(folder.path(), &nodes.after[0].command);
-    assert_eq!(sh(folder.path(), &format!("stat -c '%u:%g %a' '{node}'")).trim(), "12:34 640");
+    assert_eq!(sh(folder.path(), &format!("stat -c '%u:%g %a' {node}")).trim(), "12:34 640");
 }

@@ -1,5 +1,7 @@
 //! What a partition holds decides which ways there are: volume managers and mirrors move data while in use.
 
+use plumb_geometry::align_up;
+
 use crate::partition::{Layout, Request};
 use crate::plan::{Harm, Remedy, Step};
 use crate::shell::word;
@@ -96,6 +98,8 @@ impl Content {
         }
         let ahead = grid.granularity().0 - past;
         let part = request.label.node(&request.device, request.number).into_iter().next()?;
+        // At least the usual 1 MiB, in whole cells of the grid, and then the way to the grid.
+        let alignment = align_up(1 << 20, grid.granularity().0)?;
         match self {
             Content::Lvm { .. } => Some(
                 Remedy::new(
@@ -106,7 +110,7 @@ impl Content {
                 .step(Step::new(
                     format!(
                         "pvcreate --dataalignment {}b --dataalignmentoffset {ahead}b {}",
-                        grid.granularity().0.max(1 << 20),
+                        alignment,
                         word(&part)
                     ),
                     "all of the physical volume is lost: empty it with pvmove first",

@@ -68,11 +68,23 @@ pub struct Placed {
     pub paper: Option<u64>,
 }
 
-/// Works out where every extent should be, in their present order.
+/// Works out where every extent should be, in their present order: where it is or the next place behind, so that gaps
+/// stay; without gaps where they would not fit into the component otherwise.
 ///
 /// # Errors
 /// When unit or base are no whole sectors, or an offset exceeds 64 bits.
 pub fn place(request: &Request) -> Result<Vec<Placed>, PlanError> {
+    let placed = place_in_order(request, true)?;
+    if beyond(request, &placed).is_some() { place_in_order(request, false) } else { Ok(placed) }
+}
+
+/// Sectors by which the last extent ends beyond the component, if it does.
+fn beyond(request: &Request, placed: &[Placed]) -> Option<u64> {
+    let end = placed.last().map(|last| last.offset + last.size)?;
+    end.checked_sub(request.component_bytes?.0 / SECTOR).filter(|beyond| *beyond > 0)
+}
+
+fn place_in_order(request: &Request, are_gaps_kept: bool) -> Result<Vec<Placed>, PlanError> {
     let unit = sectors("the unit", request.unit)?;
     let base = sectors("the start of the component", request.base)?;
     if unit == 0 {
@@ -94,7 +106,8 @@ pub fn place(request: &Request) -> Result<Vec<Placed>, PlanError> {
     let mut placed: Vec<Placed> = Vec::with_capacity(extents.len());
     for (name, now, size) in extents {
         let last = placed.last().map(|last| (last.offset, last.size));
-        let offset = next_offset(&grid, last).ok_or(PlanError::TooLarge { what: "an offset" })?;
+        let from = now.filter(|_| are_gaps_kept).unwrap_or(0);
+        let offset = next_offset(&grid, last, from).ok_or(PlanError::TooLarge { what: "an offset" })?;
         offset.checked_add(size).ok_or(PlanError::TooLarge { what: "the end of a soft partition" })?;
         placed.push(Placed {
             name: name.to_owned(),
@@ -108,18 +121,13 @@ pub fn place(request: &Request) -> Result<Vec<Placed>, PlanError> {
     Ok(placed)
 }
 
-/// The smallest offset on the grid that leaves a sector for the header behind what came last.
-fn next_offset(grid: &Grid, last: Option<(u64, u64)>) -> Option<u64> {
-    let unit = grid.granularity().0;
-    match last {
-        // The usual case keeps to the formula that everybody knows.
-        Some((at, size)) if grid.offset().0 == 0 => next_aligned_start(at, size, unit),
-        Some((at, size)) => {
-            let free = at.checked_add(size)?.checked_add(1)?;
-            Some(next_boundary(grid, Bytes(free))?.0)
-        }
-        None => Some(next_boundary(grid, Bytes(1))?.0),
-    }
+/// The smallest offset on the grid, from one on, that leaves a sector for the header behind what came last.
+fn next_offset(grid: &Grid, last: Option<(u64, u64)>, from: u64) -> Option<u64> {
+    let free = match last {
+        Some((at, size)) => next_aligned_start(at, size, 1)?,
+        None => 1,
+    };
+    Some(next_boundary(grid, Bytes(free.max(from)))?.0)
 }
 
 /// The formula of the paper: right where offset and size are multiples of the unit.
@@ -151,8 +159,11 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     let mut plan = Plan::new("softpart", title(request, off, exist));
     figures(&mut plan, request, &placed, off, exist);
     plan.tables.push(table(&placed));
-    plan.add(metainit::remedies(request, &placed));
-    if off > 0 {
+    let is_room = beyond(request, &placed).is_none();
+    if is_room {
+        plan.add(metainit::remedies(request, &placed));
+    }
+    if off > 0 && is_room {
         let moved = request.existing.iter().map(|part| format!("/dev/md/rdsk/{}", part.name));
         plan.nodes = Some(Nodes::of(System::Solaris, &moved.collect::<Vec<_>>()));
     }
@@ -222,15 +233,11 @@ fn notes(plan: &mut Plan, request: &Request, placed: &[Placed]) {
              is a multiple of the unit, and the component starts on it; elsewhere what it gives is off the unit",
         );
     }
-    if let (Some(last), Some(size)) = (placed.last(), request.component_bytes) {
-        let end = last.offset + last.size;
-        if end > size.0 / SECTOR {
-            plan.note(format!(
-                "it does not fit: the last one would end {} sectors beyond the component; make one of them smaller, \
-                 or put one elsewhere",
-                end - size.0 / SECTOR
-            ));
-        }
+    if let Some(sectors) = beyond(request, placed) {
+        plan.note(format!(
+            "it does not fit: the last one would end {sectors} sectors beyond the component, so no commands are given; \
+             make one of them smaller, or put one elsewhere"
+        ));
     }
     if request.component_bytes.is_none() {
         plan.note("the length of the component is not known: see that the last one ends before it (prtvtoc, metastat)");
