@@ -253,3 +253,68 @@ fn owner_and_mode_of_a_node_come_back() {
     sh(folder.path(), &nodes.after[0].command);
     assert_eq!(sh(folder.path(), &format!("stat -c '%u:%g %a' {node}")).trim(), "12:34 640");
 }
+
+#[test]
+fn btrfs_keeps_what_the_plan_says() {
+    require!(Tool("mkfs.btrfs"), Tool("btrfs"));
+    let folder = temp_dir("plan-btrfs");
+    let device = image(folder.path(), 256 << 20);
+    let plan = filesystem::plan(&on_stripe(filesystem::Type::Btrfs, &device)).expect("a plan");
+    run(folder.path(), way(&plan, "when it is made"));
+    let out = sh(folder.path(), &format!("btrfs inspect-internal dump-super '{device}'"));
+    let of = |name: &str| {
+        let line = out.lines().find_map(|line| line.strip_prefix(name)).expect("a line");
+        line.trim().to_owned()
+    };
+    assert_eq!((of("sectorsize"), of("nodesize")), ("4096".to_owned(), "16384".to_owned()));
+}
+
+/// A loop device with its partitions; gone with the value.
+struct Loop(String);
+
+impl Loop {
+    fn of(image: &str) -> Loop {
+        let device = sh(Path::new("/"), &format!("losetup -f --show '{image}'")).trim().to_owned();
+        let device = Loop(device);
+        sh(Path::new("/"), &format!("partx -a {}", device.0));
+        device
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let script = format!("partx -d {0}; losetup -d {0}", self.0);
+        Command::new("sh").args(["-c", &script]).output().ok();
+    }
+}
+
+/// A physical volume on a partition at 63 begins so much later that its first extent is on the grid.
+#[test]
+fn a_physical_volume_makes_up_for_its_partition() {
+    require!(Loop, Tool("sgdisk"), Tool("partx"), Tool("pvcreate"));
+    let folder = temp_dir("plan-lvm");
+    let image = image(folder.path(), IMAGE);
+    sh(folder.path(), &format!("sgdisk -a 1 -n 1:63:120000 '{image}'"));
+    let device = Loop::of(&image);
+    let mut request = request(&device.0, Label::Gpt, (4096, 0), 63);
+    (request.is_new_label, request.current) = (false, Some(Bytes(63 * SECTOR)));
+    request.content = Some(partition::Content::Lvm { group: "vg0".to_owned() });
+    let node = format!("{}p1", device.0);
+    let is_block = std::fs::metadata(&node)
+        .is_ok_and(|meta| std::os::unix::fs::FileTypeExt::is_block_device(&meta.file_type()));
+    if !is_block {
+        // Without a node LVM would write to a file of that name.
+        plumb_testkit::require::record_skip(
+            plumb_testkit::test_name!(),
+            "no node for a partition of a loop device",
+        );
+        return;
+    }
+    let plan = partition::plan(&request).expect("a plan");
+    let way = way(&plan, "the partition stays, the physical volume begins later");
+    run(folder.path(), way);
+    let out = sh(folder.path(), &format!("pvs --noheadings --units s -o pe_start {node}"));
+    let first: u64 = out.trim().trim_end_matches(['S', 's']).parse().expect("a sector");
+    assert_eq!((63 + first) % 8, 0, "first extent at {first} of the partition");
+    assert_eq!(first, 2049, "1 MiB and the one sector that 63 lacks");
+}
