@@ -9,13 +9,14 @@
 //! - [`partition`], [`softpart`], [`stripe`], [`filesystem`]: layouts
 //! - [`record`], [`resync`], [`disks`], [`writes`]: sizes and numbers
 //! - [`meet`]: a position that is on several grids at once
-//! - [`of_stack`]: the same requests, filled in from a node of a stack
+//! - [`of_stack`]: the same requests, filled in from a node of a stack; [`for_finding`]: the plan that answers a finding
 
 #![forbid(unsafe_code)]
 
 pub mod disks;
 pub mod error;
 pub mod filesystem;
+pub mod for_finding;
 pub mod meet;
 pub mod nodes;
 pub mod of_stack;
@@ -29,5 +30,6 @@ pub mod stripe;
 pub mod writes;
 
 pub use error::PlanError;
+pub use for_finding::{Wishes, for_finding};
 pub use nodes::{Nodes, System};
 pub use plan::{Figure, Harm, Plan, Remedy, Step, Table, Value};

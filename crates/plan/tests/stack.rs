@@ -207,3 +207,40 @@ fn gaps_are_kept_as_long_as_there_is_room() {
     assert!(plan.remedies.is_empty(), "no commands for what does not fit");
     assert!(plan.notes.iter().any(|note| note.contains("6 sectors beyond")), "{:?}", plan.notes);
 }
+
+/// Findings lead to the layer that can be mended, however far below the node that they are about.
+#[test]
+fn findings_lead_to_plans() {
+    let mut builder = Builder::default();
+    let sda = disk(&mut builder, "sda", "gpt", physical(0), 100_000);
+    let part = cut(&mut builder, "sda1", Kind::Partition, sda, 63, 1_000);
+    builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
+    let volume = cut(&mut builder, "vg0/data", Kind::LogicalVolume, part, 200, 400);
+    let members: Vec<Member> = ["sdb", "sdc"]
+        .map(|name| Member { node: disk(&mut builder, name, "gpt", physical(0), 100_000), start: Bytes(0) })
+        .to_vec();
+    let unit = Grid::unit(Bytes(48 << 10)).expect("a grid");
+    builder.grid(members[0].node, GridFact::believed(unit, What::ArrayUnit, FROM));
+    let stripe = builder.node("d10");
+    builder.fact(stripe, keys::MANAGER, "svm", &FROM);
+    let chunks = Chunks { chunk: Bytes(32 << 10), members, parity: 0, copies: 1, layout: None };
+    builder.place(stripe, Placing::Chunks(chunks), &FROM);
+    let data = builder.node("tank/db");
+    builder.fact(data, keys::RECORD_SIZE, "131072", &FROM);
+    let stack = builder.finish();
+    let wishes = plumb_plan::Wishes { page: Some(Bytes(8192)), ..Default::default() };
+    let plan = |finding: &str, node: NodeId| {
+        plumb_plan::for_finding(&stack, finding, node, &wishes).expect("has plans").expect("a plan")
+    };
+    let start = plan("misaligned-partition", volume);
+    assert_eq!(start.value("start_sectors"), Some(&plumb_plan::Value::Count(64)));
+    // 32 KiB are no whole segment of 48 KiB; 816 KiB = 17 × 48 KiB is the first with 1 % or less.
+    let stripe = plan("stripe-segment-mismatch", stripe);
+    assert_eq!(stripe.value("past_segment_bytes"), Some(&plumb_plan::Value::Count(32 << 10)));
+    assert!(stripe.remedies[0].steps[0].command.ends_with("1 2 sdb sdc -i 816k"), "{:?}", stripe.remedies);
+    let record = plan("record-mismatch", data);
+    assert_eq!(record.value("record_bytes"), Some(&plumb_plan::Value::Count(8192)));
+    assert!(plumb_plan::for_finding(&stack, "read-policy", data, &wishes).is_none());
+    let unknown = plumb_plan::for_finding(&stack, "misaligned-partition", sda, &wishes).expect("has plans");
+    assert!(unknown.is_err(), "a whole disk has no start to choose");
+}
