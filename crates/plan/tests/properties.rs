@@ -7,7 +7,9 @@ use plumb_plan::{PlanError, partition};
 use proptest::prelude::*;
 
 fn grids() -> impl Strategy<Value = Vec<Grid>> {
-    let one = (0_u32..8, 1_u64..4, 0_u64..64).prop_map(|(power, odd, offset)| {
+    // Grids with offsets of their own seldom meet, and only where they meet is there a start to check.
+    let offset = prop_oneof![3 => Just(0), 1 => 0_u64..64];
+    let one = (0_u32..8, 1_u64..4, offset).prop_map(|(power, odd, offset)| {
         let granularity = (odd << power) * SECTOR;
         Grid::new(Bytes(granularity), Bytes(offset * SECTOR % granularity), GridKind::Unit).expect("a grid")
     });
@@ -33,7 +35,7 @@ prop_compose! {
         label in labels(),
         sector_bytes in prop_oneof![Just(512_u64), Just(4096)],
         disk in prop::option::of(20_000_u64..60_000),
-        after in 0_u64..4_000,
+        after in prop_oneof![Just(0), 0_u64..4_000],
         before in prop::option::of(1_000_u64..50_000),
         size in prop::option::of(1_u64..4_000),
         current in prop::option::of(0_u64..4_000),
@@ -110,6 +112,8 @@ fn end(request: &Request) -> Option<u64> {
 const FAR: u64 = 768 * 300;
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1_000) })]
+
     #[test]
     fn a_start_is_on_all_grids_the_smallest_and_within_limits(request in requests()) {
         let searched = (first(&request)..first(&request) + FAR).find(|sector| will_do(&request, *sector));

@@ -243,6 +243,7 @@ fn resync_blocks_are_of_512_bytes() {
     assert_ne!(2048 * 512 * KIB, 1 << 20);
     assert_eq!(2048 * 512 * KIB, 1 << 30);
     assert_eq!(resync::blocks(Bytes(32 * KIB)), Ok(64), "the default of that time");
+    assert!(resync::blocks(Bytes((1 << 20) + 512)).is_err(), "2048 blocks are the most");
     let plan = resync::plan(&resync::Request {
         size: Bytes(1 << 20),
         maxphys: Some(Bytes(256 * KIB)),
@@ -283,6 +284,32 @@ fn four_disks_for_265_writes_a_second() {
     let response = four.response_ms.expect("no overload");
     assert!((response - 72.727).abs() < 0.001, "{response}");
     assert!((response / request.service_ms() - 5.818).abs() < 0.001);
+}
+
+/// Without a margin four disks of 80 carry 318 a second; with a fifth more, 381.6, it takes five.
+#[test]
+fn a_margin_is_left_over() {
+    let mut request = disks(Raid::Raid0);
+    request.writes = 318.0;
+    let found = counts(&request).expect("numbers");
+    assert_eq!((found.load, found.margin, found.all()), (4, 5, 5));
+}
+
+/// However tight the limit, the number is the first that answers in time.
+#[test]
+fn a_response_limit_takes_the_fewest_disks() {
+    for limit in [13.0, 15.0, 20.0, 25.0, 50.0, 72.0, 73.0, 100.0, 1000.0] {
+        let mut request = disks(Raid::Raid0);
+        request.response_ms = Some(limit);
+        let found = counts(&request).expect("numbers").response.expect("asked for");
+        let in_time =
+            |disks| request.outcome(disks).response_ms.is_some_and(|response| response <= limit + 1e-6);
+        let searched = (1..1000).find(|disks| in_time(*disks));
+        assert_eq!(Some(found), searched, "{limit} ms");
+    }
+    let mut request = disks(Raid::Raid0);
+    request.response_ms = Some(12.5);
+    assert!(counts(&request).is_err(), "the disk alone takes 12.5 ms");
 }
 
 /// Document 004: 66 × 4 is 264; it asks for 265.

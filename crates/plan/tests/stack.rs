@@ -46,6 +46,7 @@ fn a_partition_is_planned_with_the_grid_and_the_neighbours_of_its_disk() {
     let part = cut(&mut builder, "sda1", Kind::Partition, sda, 63, 1_000);
     builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
     cut(&mut builder, "sda2", Kind::Partition, sda, 2_000, 5_000);
+    cut(&mut builder, "sda3", Kind::Partition, sda, 7_000, 5_000);
     let volume = cut(&mut builder, "vg0/data", Kind::LogicalVolume, part, 200, 400);
     builder.fact(volume, keys::MANAGER, "lvm", &FROM);
     let stack = builder.finish();
@@ -243,4 +244,38 @@ fn findings_lead_to_plans() {
     assert!(plumb_plan::for_finding(&stack, "read-policy", data, &wishes).is_none());
     let unknown = plumb_plan::for_finding(&stack, "misaligned-partition", sda, &wishes).expect("has plans");
     assert!(unknown.is_err(), "a whole disk has no start to choose");
+}
+
+/// On x86 a VTOC counts from the start of the fdisk partition, and labels put boot and alternates in front.
+#[test]
+fn slices_on_x86_count_from_their_fdisk_partition() {
+    let request = partition::Request {
+        device: "c1t0d0".to_owned(),
+        label: Label::SmiX86 { cylinder_sectors: 255 * 63, fdisk_start: sectors(16_065) },
+        is_new_label: false,
+        sector_bytes: 512,
+        disk_bytes: Some(Bytes(10 << 30)),
+        grids: vec![physical(0)],
+        are_grids_assumed: false,
+        after: Bytes(0),
+        before: None,
+        size: Some(sectors(16_065 * 10)),
+        number: 0,
+        current: None,
+        content: None,
+    };
+    // 16,065 is odd, so the eighth multiple of it is the first on 8 sectors: cylinder 7 of the partition.
+    assert_eq!(layout(&request).expect("a layout").start, sectors(8 * 16_065));
+    let plan = partition::plan(&request).expect("a plan");
+    let commands: Vec<&str> =
+        plan.remedies.iter().flat_map(|way| &way.steps).map(|s| s.command.as_str()).collect();
+    assert!(commands.iter().any(|command| command.contains("echo '0 4 00 112455 160650'")), "{commands:?}");
+    assert!(commands.iter().any(|command| command.contains("\n0\nusr\nwm\n7\n10c\n")), "{commands:?}");
+    let mut first = request.clone();
+    first.grids = vec![Grid::unit(Bytes(512)).expect("a grid")];
+    assert_eq!(
+        layout(&first).expect("a layout").start,
+        sectors(16_065 * 4),
+        "cylinder 0 boots, 1 and 2 are spare"
+    );
 }

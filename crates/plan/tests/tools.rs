@@ -237,6 +237,20 @@ fn xfs_keeps_what_the_plan_says() {
     assert_eq!(out.split_whitespace().collect::<Vec<_>>(), ["unit", "=", "16", "width", "=", "48"]);
 }
 
+/// A chunk that is more than the log takes: the tool must not refuse what the plan gives it.
+#[test]
+fn xfs_takes_a_large_chunk() {
+    require!(Tool("mkfs.xfs"), Tool("xfs_db"));
+    let folder = temp_dir("plan-xfs-large");
+    let device = image(folder.path(), 2 << 30);
+    let mut request = on_stripe(filesystem::Type::Xfs, &device);
+    request.chunk = Some(Bytes(512 << 10));
+    run(folder.path(), way(&filesystem::plan(&request).expect("a plan"), "when it is made"));
+    let out = sh(folder.path(), &format!("xfs_db -r -c 'sb 0' -c 'print unit width logsunit' '{device}'"));
+    let words: Vec<&str> = out.split_whitespace().collect();
+    assert_eq!(words, ["unit", "=", "128", "width", "=", "384", "logsunit", "=", "32768"]);
+}
+
 /// Owner and mode come back by the file that the first step writes.
 #[test]
 fn owner_and_mode_of_a_node_come_back() {
