@@ -56,6 +56,14 @@ impl Work<'_> {
         }
     }
 
+    /// What tools that number partitions by themselves cannot do.
+    fn numbered(&self, remedy: Remedy) -> Remedy {
+        if self.request.current.is_none() && (!self.request.is_new_label || self.request.number != 1) {
+            return remedy.constraint("takes the first free number, whatever was asked for");
+        }
+        remedy
+    }
+
     fn start(&self) -> u64 {
         self.layout.start_lba(self.request)
     }
@@ -115,12 +123,13 @@ impl Work<'_> {
                 .step(Step::new(format!("echo '{place}' | sfdisk -N {number} {device}"), risk, back))
                 .constraint("-N keeps type, name and UUID")
         } else {
-            remedy
-                .step(dump)
-                .step(Step::new(format!("echo '{place}' | sfdisk --append {device}"), risk, back))
-                .constraint("takes the first free number")
+            remedy.step(dump).step(Step::new(
+                format!("echo '{place}' | sfdisk --append {device}"),
+                risk,
+                back,
+            ))
         };
-        let remedy = remedy.step(Step::look(format!("sfdisk -d {device}")));
+        let remedy = self.numbered(remedy).step(Step::look(format!("sfdisk -d {device}")));
         if self.request.label == Label::Gpt && !self.request.is_new_label {
             return remedy.constraint(
                 "the start is not below the first-lba that sfdisk -d prints: labels made by sfdisk have 2048",
@@ -152,7 +161,7 @@ impl Work<'_> {
             remedy = remedy.step(Step::new(format!("parted -s {device} rm {number}"), LOST, back.clone()));
             remedy = remedy.constraint("type, name and UUID of the partition are new ones");
         }
-        remedy
+        self.numbered(remedy)
             .step(Step::new(
                 format!("parted -s -a none {device} unit s mkpart {kind} {}s {last}", self.start()),
                 risk,
@@ -209,6 +218,7 @@ impl Work<'_> {
             .step(save)
             .step(Step::new(command, "a wrong disk: format names its model when it starts", back))
             .step(Step::look(format!("prtvtoc {}", self.raw())))
+            .constraint("the lines below format -e answer its menus and questions, one after the other")
             .constraint("tag usr and flag wm stand for those that the slice has: prtvtoc prints them");
         match self.request.label {
             Label::SolarisEfi => remedy.constraint(
