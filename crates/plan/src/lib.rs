@@ -9,7 +9,7 @@
 //! - [`partition`], [`softpart`], [`stripe`], [`filesystem`]: layouts
 //! - [`record`], [`resync`], [`disks`], [`writes`]: sizes and numbers
 //! - [`meet`]: a position that is on several grids at once
-//! - [`of_stack`]: the same requests, filled in from a node of a stack; [`for_finding`]: the plan that answers a finding
+//! - [`of_stack`]: the same requests, filled in from a node of a stack; [`mod@for_finding`]: the plan that answers a finding
 
 #![forbid(unsafe_code)]
 
