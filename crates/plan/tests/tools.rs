@@ -332,3 +332,30 @@ fn a_physical_volume_makes_up_for_its_partition() {
     assert_eq!((63 + first) % 8, 0, "first extent at {first} of the partition");
     assert_eq!(first, 2049, "1 MiB and the one sector that 63 lacks");
 }
+
+/// `fmthard` is not here, but the file that it is given can be made from what `prtvtoc` prints.
+#[test]
+fn the_new_vtoc_differs_in_one_line() {
+    require!(Tool("awk"));
+    let folder = temp_dir("plan-vtoc");
+    let saved = "* /dev/rdsk/c1t0d0s2 partition map\n*\n*     512 bytes/sector\n\
+                 * Partition  Tag  Flags    Sector     Count    Sector  Mount Directory\n       \
+                 0      2    00          0    528687    528686   /\n       \
+                 1      3    01     528687   4200606   4729292\n       \
+                 2      5    01          0  71127180  71127179\n";
+    std::fs::write(folder.path().join("c1t0d0.vtoc"), saved).expect("a file");
+    let mut request = request("c1t0d0", Label::Smi { cylinder_sectors: 27 * 107 }, (4096, 0), 528_687);
+    (request.is_new_label, request.current) = (false, Some(Bytes(528_687 * SECTOR)));
+    request.disk_bytes = Some(Bytes(71_127_180 * SECTOR));
+    request.size = Some(Bytes(4_200_606 * SECTOR));
+    let plan = partition::plan(&request).expect("a plan");
+    let write = way(&plan, "with fmthard").steps.iter().find(|step| step.command.contains("awk"));
+    let script = &write.expect("a step that writes").command;
+    let (make, call) = script.split_once('\n').expect("two lines");
+    assert_eq!(call, "fmthard -s c1t0d0.new /dev/rdsk/c1t0d0s2");
+    sh(folder.path(), make);
+    let made = std::fs::read_to_string(folder.path().join("c1t0d0.new")).expect("the new file");
+    // Cylinder 183 is the present start; 184 = 8 × 23 is the first multiple of 8 from there on.
+    assert_eq!((528_687 / 2_889, 184 * 2_889), (183, 531_576));
+    assert_eq!(made, "0 2 00 0 528687\n2 5 01 0 71127180\n1 4 00 531576 4200606\n");
+}
