@@ -9,6 +9,8 @@ use plumb_trace::{Layer, Op};
 
 use crate::moment::Moment;
 
+pub mod plan;
+
 /// Finds the I/O that does not fit the storage beneath it, and shows what that costs.
 #[derive(Debug, Parser)]
 #[command(name = "plumb", version, propagate_version = true, disable_help_subcommand = true)]
@@ -25,6 +27,8 @@ pub enum Command {
     Analyze(Box<Analyze>),
     /// Write a trace in another format
     Convert(Convert),
+    /// Work out a layout: where to start, how large, and the commands for it
+    Plan(plan::Plan),
     /// Write manual pages or shell completions
     #[command(hide = true)]
     Generate(Generate),

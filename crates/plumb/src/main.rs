@@ -17,6 +17,7 @@ mod meter;
 mod moment;
 mod notes;
 mod output;
+mod plan;
 mod select;
 
 use cli::{Cli, Command};
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
     let ended = match &cli.command {
         Command::Analyze(args) => analyze::run(args),
         Command::Convert(args) => convert::run(args),
+        Command::Plan(args) => plan::run(args),
         Command::Generate(args) => generate::run(args),
     };
     match ended {

@@ -222,3 +222,29 @@ fn what_is_not_promised_is_noticed() {
         assert!(faults.contains(words), "expected {words:?}, found {faults:?}");
     }
 }
+
+/// One plan of each kind.
+const PLANS: [&str; 9] = [
+    "partition /dev/sdb --grid 8k --current 34s --size 10g --holds lvm=vg0",
+    "partition c1t0d0 --label smi --geometry 27x107 --disk-size 100g",
+    "stripe --io 8k --segment 48k --chunk 1m",
+    "softpart d10 --unit 256k --existing d11:1s:1g --new d12:1g",
+    "filesystem /dev/md0 --type ext4 --chunk 64k --members 4 --parity 1",
+    "record tank/db --page 8k --current 128k",
+    "resync --maxphys 256k --mirror 100g",
+    "disks --writes 265 --disk-rate 80 --response 50ms",
+    "writes --record 512 --gather 16 --random 80 --sequential 409",
+];
+
+#[test]
+fn output_of_plan_is_as_promised() {
+    let schema = Schema::of("plan");
+    for args in PLANS {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        let done =
+            command.arg("plan").args(args.split_whitespace()).arg("--json").output().expect("plumb runs");
+        let document = serde_json::from_slice(&done.stdout).unwrap_or_else(|error| panic!("{args}: {error}"));
+        let faults = schema.faults(&document);
+        assert!(faults.is_empty(), "{args}:\n{}", faults.join("\n"));
+    }
+}

@@ -6,6 +6,7 @@
 pub mod format;
 pub mod html;
 pub mod json;
+pub mod plan;
 pub mod text;
 
 pub use html::html;

@@ -16,7 +16,7 @@ mod what_if;
 
 pub use page::{Color, WIDTH};
 
-use page::Page;
+pub(crate) use page::Page;
 
 /// The whole report.
 #[must_use]

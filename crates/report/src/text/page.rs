@@ -16,6 +16,7 @@ pub enum Color {
 }
 
 /// Text under construction.
+#[derive(Default)]
 pub struct Page {
     /// What was written so far.
     pub text: String,
