@@ -66,6 +66,14 @@ impl Page {
         self.wrapped(&format!("{number:>width$} "), &" ".repeat(width + 1), words);
     }
 
+    /// A word in a colour, by its number.
+    pub fn painted(&self, code: &str, word: &str) -> String {
+        match self.color {
+            Color::Never => word.to_owned(),
+            Color::Always => format!("\x1b[1;{code}m{word}\x1b[0m"),
+        }
+    }
+
     pub fn severity(&self, severity: Severity) -> String {
         let word = severity.word().to_uppercase();
         let code = match severity {
@@ -73,10 +81,7 @@ impl Page {
             Severity::Warning => "33",
             Severity::Critical => "31",
         };
-        match self.color {
-            Color::Never => word,
-            Color::Always => format!("\x1b[1;{code}m{word}\x1b[0m"),
-        }
+        self.painted(code, &word)
     }
 }
 
