@@ -56,6 +56,22 @@ impl Failure {
         Failure { exit, message, causes, help }
     }
 
+    /// The one to end with when nothing could be read: that whose exit status goes before the others', which are
+    /// printed here.
+    #[must_use]
+    pub fn first_of(mut failures: Vec<Failure>) -> Option<Failure> {
+        let rank = |failure: &Failure| match failure.exit() {
+            Exit::Usage => 0,
+            Exit::NotPermitted => 1,
+            Exit::Failed => 2,
+            Exit::Findings | Exit::Unknown | Exit::Clean => 3,
+        };
+        let first = (0..failures.len()).min_by_key(|&at| rank(&failures[at]))?;
+        let last = failures.remove(first);
+        failures.iter().for_each(Failure::print);
+        Some(last)
+    }
+
     /// Adds advice.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Failure {

@@ -1,0 +1,112 @@
+//! `plumb check`: from what is known of a host's storage to how each layer stands.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use plumb_diagnose::Diagnosis;
+use plumb_profile::codec::{self, Saved};
+use plumb_report::check::{Check as Report, json, text};
+use plumb_stack::catalogue::{self, Catalogue, FILE_BYTES_MAX};
+use plumb_stack::{Builder, NodeId, Overall, Stack, Survey};
+
+use crate::cli::Check;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output;
+
+mod sources;
+mod target;
+
+use sources::Gathered;
+
+/// Runs the command.
+///
+/// # Errors
+/// When nothing could be read, or the target is not in what was read.
+pub fn run(args: &Check) -> Result<Exit, Failure> {
+    let known = known(args)?;
+    let profile = args.profile.as_deref().map(saved).transpose()?;
+    let mut gathered = sources::gather(args)?;
+    give(args, &known, &mut gathered.builder)?;
+    let stack = std::mem::take(&mut gathered.builder).finish();
+    if stack.nodes().next().is_none() {
+        return Err(Failure::unknown("no device in what was read"));
+    }
+    let wanted = target::wanted(&stack, args)?;
+    let survey = Survey::of(&stack);
+    let mut diagnosis = judge(args, &stack, profile.as_ref());
+    if let Some(wanted) = &wanted {
+        keep(&mut diagnosis, &stack, wanted);
+    }
+    let report = Report {
+        version: env!("CARGO_PKG_VERSION"),
+        inputs: &gathered.inputs,
+        stack: &stack,
+        survey: &survey,
+        wanted: wanted.as_ref(),
+        diagnosis: &diagnosis,
+        notes: stack.notes(),
+    };
+    let shown = if args.json {
+        json(&report).map_err(|error| Failure::failed(&error))? + "\n"
+    } else {
+        text(&report, output::color(args.color))
+    };
+    output::print(&shown)?;
+    Ok(exit_of(args, &gathered, &report))
+}
+
+/// The known arrays: the user's before those that come with the program.
+fn known(args: &Check) -> Result<Catalogue, Failure> {
+    let built_in = Catalogue::built_in();
+    let Some(path) = &args.known else { return Ok(built_in) };
+    let bytes = sources::read(path, FILE_BYTES_MAX)?;
+    let mine = Catalogue::parse(&path.display().to_string(), &String::from_utf8_lossy(&bytes));
+    Ok(built_in.behind(mine.map_err(|error| Failure::failed(&error))?))
+}
+
+/// A saved profile.
+fn saved(path: &Path) -> Result<Saved, Failure> {
+    let bytes = sources::read(path, codec::UNPACKED_BYTES_MAX)?;
+    codec::decode(&bytes).map_err(|error| {
+        Failure::failed(&error)
+            .with_help(format!("{} must be a profile that plumb analyze --save wrote", path.display()))
+    })
+}
+
+/// Adds what the user knows of the disks.
+fn give(args: &Check, known: &Catalogue, builder: &mut Builder) -> Result<(), Failure> {
+    let picked = args.disk_type.as_deref().map(|name| known.named(name)).transpose();
+    let picked = picked.map_err(|error| Failure::usage(error.to_string()))?;
+    known.apply(builder, picked);
+    for grid in args.grid.iter().chain(&args.segment) {
+        catalogue::give(builder, *grid);
+    }
+    Ok(())
+}
+
+/// What the layout rules say.
+fn judge(_args: &Check, _stack: &Stack, _profile: Option<&Saved>) -> Diagnosis {
+    Diagnosis::default()
+}
+
+/// Leaves out what was found on other devices than those asked about; what is true of the host stays.
+fn keep(diagnosis: &mut Diagnosis, stack: &Stack, wanted: &HashSet<NodeId>) {
+    let is_wanted = |device: &str| stack.find(device).is_none_or(|id| wanted.contains(&id));
+    diagnosis.findings.retain(|finding| is_wanted(&finding.target().device));
+    diagnosis.unknown.retain(|unjudged| is_wanted(&unjudged.target.device));
+}
+
+fn exit_of(args: &Check, gathered: &Gathered, report: &Report<'_>) -> Exit {
+    if report.diagnosis.worst().is_some_and(|worst| args.fail_on.covers(worst)) {
+        return Exit::Findings;
+    }
+    let is_open =
+        |top: &NodeId| report.survey.stand(*top).is_some_and(|stand| stand.overall == Overall::Unknown);
+    let wants = |top: &NodeId| report.wanted.is_none_or(|wanted| wanted.contains(top));
+    let any_open = report.stack.tops().iter().filter(|top| wants(top)).any(is_open);
+    if gathered.is_partial || any_open || !report.diagnosis.unknown.is_empty() {
+        return Exit::Unknown;
+    }
+    Exit::Clean
+}

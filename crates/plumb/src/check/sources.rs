@@ -1,0 +1,112 @@
+//! Where a check has its knowledge from: dumps of any host, or the host that it runs on.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use plumb_report::check::Input;
+use plumb_stack::{Builder, dump};
+
+use crate::cli::Check;
+use crate::failure::Failure;
+
+/// No dump is larger: `lsblk -J -O` of ten thousand devices takes 30 MB.
+const DUMP_BYTES_MAX: u64 = 256 << 20;
+
+/// Everything that was read.
+#[derive(Default)]
+pub struct Gathered {
+    /// The layers.
+    pub builder: Builder,
+    /// What was read.
+    pub inputs: Vec<Input>,
+    /// Whether something was read only in part, or not at all.
+    pub is_partial: bool,
+}
+
+/// Reads what the flags name.
+///
+/// # Errors
+/// When nothing of it could be read.
+pub fn gather(args: &Check) -> Result<Gathered, Failure> {
+    let mut gathered = Gathered::default();
+    if args.from.is_empty() {
+        live(args, &mut gathered)?;
+        return Ok(gathered);
+    }
+    let mut failures = Vec::new();
+    for path in &args.from {
+        if let Err(failure) = gathered.dump(path) {
+            gathered.inputs.push(Input {
+                path: path.display().to_string(),
+                tool: None,
+                verified: false,
+                understood: 0,
+                passed_over: 0,
+                error: Some(failure.note()),
+            });
+            failures.push(failure);
+        }
+    }
+    if failures.len() == args.from.len() {
+        return Err(Failure::first_of(failures).unwrap_or_else(|| Failure::unknown("nothing to check")));
+    }
+    gathered.is_partial |= !failures.is_empty();
+    failures.iter().for_each(Failure::print);
+    dump::join(&mut gathered.builder);
+    Ok(gathered)
+}
+
+/// The host itself.
+fn live(_args: &Check, _gathered: &mut Gathered) -> Result<(), Failure> {
+    Err(Failure::unknown("this version cannot look at the host it runs on")
+        .with_help("give what its tools print with --from"))
+}
+
+impl Gathered {
+    fn dump(&mut self, path: &Path) -> Result<(), Failure> {
+        let bytes = read(path, DUMP_BYTES_MAX)?;
+        let name = path.display().to_string();
+        let text = String::from_utf8_lossy(&bytes);
+        let read = dump::read(&dump::Input { name: &name, text: &text }, &mut self.builder);
+        let read = read.map_err(|error| Failure::failed(&error))?;
+        self.is_partial |= read.taken.passed_over > 0;
+        self.inputs.push(Input {
+            path: read.file,
+            tool: Some(read.tool.to_owned()),
+            verified: read.is_verified,
+            understood: read.taken.understood,
+            passed_over: read.taken.passed_over,
+            error: None,
+        });
+        Ok(())
+    }
+}
+
+/// The bytes of a file, or of standard input for `-`.
+///
+/// # Errors
+/// When it cannot be read, or is longer than it may be.
+pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Failure> {
+    let failed =
+        |error: std::io::Error| Failure::failed(&error).with_help(format!("the file is {}", path.display()));
+    let input: Box<dyn Read> = match path.to_str() {
+        Some("-") => Box::new(std::io::stdin().lock()),
+        _ => Box::new(File::open(path).map_err(failed)?),
+    };
+    let mut bytes = Vec::new();
+    input.take(bytes_max + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > bytes_max {
+        let name = path.display();
+        return Err(Failure::failed(&TooLong { name: name.to_string(), bytes_max }));
+    }
+    Ok(bytes)
+}
+
+/// A file that is longer than anything it could be.
+#[derive(Debug, thiserror::Error)]
+#[error("{name}: found more than {bytes_max} bytes, expected the output of a tool")]
+struct TooLong {
+    name: String,
+    bytes_max: u64,
+}
