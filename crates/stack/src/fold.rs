@@ -11,9 +11,6 @@ use crate::node::Placing;
 /// Most landings that are followed: a volume of thousands of pieces over thousands of members.
 pub const LANDINGS_MAX: usize = 1 << 14;
 
-/// Most layers that are followed down from a top. Real stacks have about ten; a damaged dump may have as many as lines.
-pub const DEPTH_MAX: usize = 64;
-
 /// A run of bytes of a top, as it lies on one layer below.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Landing {
@@ -101,12 +98,6 @@ impl Stack {
         while next < found.all.len() {
             let from = found.all[next].clone();
             next += 1;
-            if from.via.len() > DEPTH_MAX {
-                found
-                    .lost
-                    .push((from.on, format!("more than {DEPTH_MAX} layers below: not all were followed")));
-                continue;
-            }
             let node = self.node(from.on);
             let mut go = |on: NodeId, move_by: i128, period: Option<Bytes>, run: (Bytes, Option<Bytes>)| {
                 let shift = period.map_or(from.shift + move_by, |period| {
@@ -265,18 +256,6 @@ mod tests {
             .map(|one| (one.on, one.shift, one.upper, one.len))
             .collect();
         assert_eq!(found, [(a, 5090, Bytes(0), Some(Bytes(10))), (b, 690, Bytes(10), Some(Bytes(10)))]);
-    }
-
-    #[test]
-    fn a_bottomless_pile_is_not_followed_to_its_end() {
-        let mut builder = Builder::default();
-        for at in 0..1000 {
-            let (upper, below) = (builder.node(&format!("d{at}")), builder.node(&format!("d{}", at + 1)));
-            builder.place(upper, run(below, 0, 8), &FROM);
-        }
-        let stack = builder.finish();
-        let landings = stack.landings(stack.find("d0").expect("it"));
-        assert_eq!((landings.all.len(), landings.lost.len()), (DEPTH_MAX + 1, 1));
     }
 
     /// Nothing below a circle is known, and nothing hangs.
