@@ -9,7 +9,9 @@
 //! - [`node`]: a layer, how it places its bytes ([`Placing`]), the grids it states
 //! - [`grid`]: a grid with its source, and whether to believe it
 //! - [`builder`]: joining what several sources say
+//! - [`dm_table`]: lines of a device mapper table, from the kernel or a dump
 //! - [`dump`]: what other tools print
+//! - [`linux`]: a live Linux host, or the files of one
 //! - [`graph`]: the finished graph; [`fold`]: where bytes come to lie
 //! - [`verdict`]: aligned, misaligned by so many bytes, or unknown and why; [`survey`]: that of every node
 //! - [`catalogue`]: what is known of arrays and drives that do not tell themselves
@@ -18,10 +20,12 @@
 
 pub mod builder;
 pub mod catalogue;
+pub mod dm_table;
 pub mod dump;
 pub mod fold;
 pub mod graph;
 pub mod grid;
+pub mod linux;
 pub mod node;
 pub mod survey;
 pub mod verdict;
