@@ -11,7 +11,7 @@ use plumb_profile::profile::{Losses, Places, Profile};
 use plumb_profile::what_if::{self, Class, Recorded, Refusal, Striped};
 use plumb_trace::Op;
 
-use crate::finding::Target;
+use crate::finding::{Target, TargetLayer};
 use crate::question::{GridSource, Questions};
 
 /// Request sizes by which random I/O is told apart, in bytes.
@@ -236,7 +236,7 @@ pub fn analyze(profile: &Profile, part: Option<String>, questions: &Questions) -
     });
     let most = profile.top.most(LISTED);
     Analysis {
-        target: Target { device: profile.device.clone(), part, layer: profile.layer },
+        target: Target { device: profile.device.clone(), part, layer: TargetLayer::Seen(profile.layer) },
         size_bytes: profile.size_bytes,
         ios: profile.ios(),
         bytes: profile.bytes(),

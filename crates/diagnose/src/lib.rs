@@ -9,7 +9,7 @@ pub mod rules;
 pub mod share;
 
 pub use analysis::{Analysis, analyze};
-pub use finding::{Confidence, Cost, Evidence, Finding, Severity, Target};
+pub use finding::{Confidence, Cost, Evidence, Finding, Severity, Target, TargetLayer};
 pub use question::{GridSource, Questions};
 pub use rules::{Diagnosis, RULES, Unjudged, diagnose};
 pub use share::Share;
