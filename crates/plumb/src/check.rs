@@ -24,6 +24,10 @@ use sources::Gathered;
 /// # Errors
 /// When nothing could be read, or the target is not in what was read.
 pub fn run(args: &Check) -> Result<Exit, Failure> {
+    if args.image {
+        return Err(Failure::unknown("this version cannot read a file as a disk")
+            .with_help("give what sfdisk -d or prtvtoc prints of it with --from"));
+    }
     let known = known(args)?;
     let profile = args.profile.as_deref().map(saved).transpose()?;
     let mut gathered = sources::gather(args)?;
@@ -32,7 +36,7 @@ pub fn run(args: &Check) -> Result<Exit, Failure> {
     if stack.nodes().next().is_none() {
         return Err(Failure::unknown("no device in what was read"));
     }
-    let wanted = target::wanted(&stack, args)?;
+    let wanted = target::wanted(&stack, args, gathered.target)?;
     let survey = Survey::of(&stack);
     let mut diagnosis = judge(args, &stack, profile.as_ref());
     if let Some(wanted) = &wanted {

@@ -5,8 +5,10 @@ use std::io::Read;
 use std::path::Path;
 
 use plumb_report::check::Input;
-use plumb_stack::{Builder, dump};
+use plumb_stack::linux::{self, Live, Root};
+use plumb_stack::{Builder, NodeId, dump};
 
+use super::target;
 use crate::cli::Check;
 use crate::failure::Failure;
 
@@ -22,6 +24,8 @@ pub struct Gathered {
     pub inputs: Vec<Input>,
     /// Whether something was read only in part, or not at all.
     pub is_partial: bool,
+    /// The target, where it is not found by its name alone.
+    pub target: Option<NodeId>,
 }
 
 /// Reads what the flags name.
@@ -57,10 +61,17 @@ pub fn gather(args: &Check) -> Result<Gathered, Failure> {
     Ok(gathered)
 }
 
-/// The host itself.
-fn live(_args: &Check, _gathered: &mut Gathered) -> Result<(), Failure> {
-    Err(Failure::unknown("this version cannot look at the host it runs on")
-        .with_help("give what its tools print with --from"))
+/// The host itself, and the target on it: a file is followed down to its device.
+fn live(args: &Check, gathered: &mut Gathered) -> Result<(), Failure> {
+    let kernel = Live::default();
+    let root = Root::open(Path::new("/"), &kernel).map_err(|error| Failure::failed(&error))?;
+    let host = linux::collect(&root, &mut gathered.builder).map_err(|error| {
+        Failure::failed(&error).with_help("give what the tools of a host print with --from")
+    })?;
+    if let Some(target) = &args.target {
+        gathered.target = target::on_host(target, &host, &root, &mut gathered.builder)?;
+    }
+    Ok(())
 }
 
 impl Gathered {

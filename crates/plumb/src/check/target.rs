@@ -1,11 +1,13 @@
 //! What a check is asked about: a device, a mount point or a file, with all that it stands on and all that stands on it.
 
 use std::collections::HashSet;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use plumb_stack::graph::natural;
+use plumb_stack::linux::{Host, Root};
 use plumb_stack::node::keys;
-use plumb_stack::{NodeId, Stack};
+use plumb_stack::{Builder, NodeId, Stack};
 
 use crate::cli::Check;
 use crate::failure::Failure;
@@ -17,21 +19,58 @@ const DEVICES_LISTED: usize = 12;
 ///
 /// # Errors
 /// When the target is not in the stack.
-pub fn wanted(stack: &Stack, args: &Check) -> Result<Option<HashSet<NodeId>>, Failure> {
+pub fn wanted(
+    stack: &Stack,
+    args: &Check,
+    known: Option<NodeId>,
+) -> Result<Option<HashSet<NodeId>>, Failure> {
     let Some(target) = &args.target else { return Ok(None) };
-    let is_dump = !args.from.is_empty();
-    if args.image {
-        return Err(Failure::unknown(format!("cannot read {} as a disk in this version", target.display()))
-            .with_help("give what sfdisk -d or prtvtoc prints of it with --from"));
-    }
-    let found = named(stack, target).or_else(|| if is_dump { None } else { mounted(stack, target) });
-    let Some(id) = found else { return Err(missing(stack, target)) };
+    let Some(id) = known.or_else(|| named(stack, target)) else { return Err(missing(stack, target)) };
     let mut wanted: HashSet<NodeId> = stack.under(id).into_iter().collect();
     let mut next = vec![id];
     while let Some(id) = next.pop() {
         next.extend(stack.above(id).iter().copied().filter(|above| wanted.insert(*above)));
     }
     Ok(Some(wanted))
+}
+
+/// The node of a path of this host: of a block device by its number, of a directory that of its file system, of a file
+/// one that is made. `None` for what is no path.
+///
+/// # Errors
+/// When there is such a path and nothing can be found under it.
+pub fn on_host(
+    target: &Path,
+    host: &Host,
+    root: &Root<'_>,
+    builder: &mut Builder,
+) -> Result<Option<NodeId>, Failure> {
+    let Ok(path) = std::fs::canonicalize(target) else { return Ok(None) };
+    let found = std::fs::metadata(&path).map_err(|error| Failure::failed(&error))?;
+    let none = |what: &str| Failure::unknown(format!("{} is {what}", target.display()));
+    let kind = found.file_type();
+    if kind.is_block_device() {
+        let number = (major(found.rdev()), minor(found.rdev()));
+        return host.by_number(number).map(Some).ok_or_else(|| none("no device of /sys/class/block"));
+    }
+    if kind.is_dir() {
+        let mounted = mounted(builder, &path);
+        return mounted.map(Some).ok_or_else(|| none("on a file system without a block device of this host"));
+    }
+    match path.to_str() {
+        Some(path) if kind.is_file() => Ok(Some(host.file(root, builder, path))),
+        _ => Err(none("no block device, directory or file")),
+    }
+}
+
+/// As glibc takes device numbers apart (makedev(3)).
+fn major(number: u64) -> u32 {
+    ((number >> 8) & 0xfff) as u32 | (number >> 32) as u32 & !0xfff
+}
+
+/// The other part.
+fn minor(number: u64) -> u32 {
+    (number & 0xff) as u32 | (number >> 12) as u32 & !0xff
 }
 
 /// A device by any of its names, a file system by its mount point.
@@ -44,11 +83,10 @@ fn named(stack: &Stack, target: &Path) -> Option<NodeId> {
     })
 }
 
-/// The file system that a directory of this host is in.
-fn mounted(stack: &Stack, target: &Path) -> Option<NodeId> {
-    let whole = std::fs::canonicalize(target).ok().filter(|path| path.is_dir())?;
-    let mounts = stack.nodes().filter_map(|(id, node)| Some((id, Path::new(node.word(keys::MOUNT)?))));
-    let around = mounts.filter(|(_, mount)| whole.starts_with(mount));
+/// The file system that a directory of this host is in: that with the longest mount point above it.
+fn mounted(builder: &Builder, path: &Path) -> Option<NodeId> {
+    let mounts = builder.ids().filter_map(|id| Some((id, Path::new(builder.get(id).word(keys::MOUNT)?))));
+    let around = mounts.filter(|(_, mount)| path.starts_with(mount));
     around.max_by_key(|(_, mount)| mount.components().count()).map(|(id, _)| id)
 }
 
@@ -59,4 +97,19 @@ fn missing(stack: &Stack, target: &Path) -> Failure {
     names.truncate(DEVICES_LISTED);
     Failure::unknown(format!("no `{}` in what was read", target.display()))
         .with_help(format!("these are: {}{more}", names.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn device_numbers() {
+        // makedev(8, 17), makedev(259, 1), makedev(253, 0x12345) of glibc.
+        for (number, parts) in
+            [(0x811, (8, 17)), (0x10301, (259, 1)), ((0x123 << 20) | (253 << 8) | 0x45, (253, 0x12345))]
+        {
+            assert_eq!((major(number), minor(number)), parts);
+        }
+    }
 }
