@@ -24,6 +24,8 @@ pub struct Builder {
     notes: Vec<String>,
     /// Sentences that were said: a damaged dump may repeat one as often as it has lines.
     said: HashSet<String>,
+    /// What readers of Solaris's tools keep until the last dump was read.
+    pub(crate) solaris: crate::dump::solaris::Pending,
 }
 
 /// A device's name without the directories that only say that it is one: `/dev/sda1` is `sda1`, and Solaris's
