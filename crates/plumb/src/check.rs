@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use plumb_diagnose::Diagnosis;
+use plumb_diagnose::layout::{self, Known};
 use plumb_profile::codec::{self, Saved};
 use plumb_report::check::{Check as Report, json, text};
 use plumb_stack::catalogue::{self, Catalogue, FILE_BYTES_MAX};
@@ -90,8 +91,13 @@ fn give(args: &Check, known: &Catalogue, builder: &mut Builder) -> Result<(), Fa
 }
 
 /// What the layout rules say.
-fn judge(_args: &Check, _stack: &Stack, _profile: Option<&Saved>) -> Diagnosis {
-    Diagnosis::default()
+fn judge(args: &Check, stack: &Stack, profile: Option<&Saved>) -> Diagnosis {
+    let known = Known {
+        page: args.page,
+        segment: args.segment.map(|segment| segment.granularity()),
+        ..Known::default()
+    };
+    layout::diagnose(stack, &known, profile.map(|saved| &saved.profiles))
 }
 
 /// Leaves out what was found on other devices than those asked about; what is true of the host stays.

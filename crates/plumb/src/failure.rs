@@ -88,12 +88,21 @@ impl Failure {
     /// The same in one line, for a report on what could be read.
     #[must_use]
     pub fn note(&self) -> String {
-        let mut note = format!("not read: {}", self.message);
+        format!("not read: {}", self.words(""))
+    }
+
+    /// Message and causes, without the name of the file before them.
+    #[must_use]
+    pub fn words(&self, file: &str) -> String {
+        let mut words = self.message.clone();
         for cause in &self.causes {
-            note.push_str(": ");
-            note.push_str(cause);
+            words.push_str(": ");
+            words.push_str(cause);
         }
-        note
+        match words.strip_prefix(file).and_then(|rest| rest.strip_prefix(": ")) {
+            Some(bare) if !file.is_empty() => bare.to_owned(),
+            _ => words,
+        }
     }
 
     /// Prints it to standard error.

@@ -47,7 +47,7 @@ pub fn gather(args: &Check) -> Result<Gathered, Failure> {
                 verified: false,
                 understood: 0,
                 passed_over: 0,
-                error: Some(failure.note()),
+                error: Some(failure.words(&path.display().to_string())),
             });
             failures.push(failure);
         }

@@ -1,8 +1,9 @@
 //! The report of `plumb check`: findings first, then how many layers stand how, then the stack as a tree.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use plumb_diagnose::{Diagnosis, Finding};
+use plumb_diagnose::{Diagnosis, Finding, Unjudged};
+use plumb_stack::graph::HOST;
 use plumb_stack::{NodeId, Stack, Survey};
 use serde::Serialize;
 
@@ -117,18 +118,36 @@ fn unknown(page: &mut Page, check: &Check<'_>) {
         return;
     }
     page.heading("Unknown");
-    let mut gathered: Vec<(&str, String, Vec<&str>)> = Vec::new();
+    let mut gathered: Vec<(&Unjudged, Vec<&str>)> = Vec::new();
+    let mut known = HashMap::new();
     for one in unjudged {
-        // Reasons that differ only in the name of the device are one.
-        let why = one.why.replace(&one.target.device, "it");
-        match gathered.iter_mut().find(|(rule, known, _)| *rule == one.rule && *known == why) {
-            Some((_, _, devices)) => devices.push(&one.target.device),
-            None => gathered.push((one.rule, why, vec![&one.target.device])),
+        // Reasons that differ only in the names of devices are one.
+        let reason = (one.rule, without_names(check.stack, &one.why));
+        let at = *known.entry(reason).or_insert(gathered.len());
+        match gathered.get_mut(at) {
+            Some((_, devices)) => devices.push(&one.target.device),
+            None => gathered.push((one, vec![&one.target.device])),
         }
     }
-    for (rule, why, devices) in gathered {
-        page.wrapped("  ", "    ", &format!("{rule}: {}: {why}", listed(devices)));
+    for (first, devices) in gathered {
+        let several = devices.len() > 1;
+        let why = if several { without_names(check.stack, &first.why) } else { first.why.clone() };
+        let devices = if devices == [HOST] { "the host".to_owned() } else { listed(devices) };
+        page.wrapped("  ", "    ", &format!("{}: {devices}: {}", first.rule, plain(&why)));
     }
+}
+
+/// A sentence with names of devices replaced by `its device`, and what is said twice said once.
+fn without_names(stack: &Stack, why: &str) -> String {
+    let is_name = |word: &str| stack.find(word).is_some();
+    let bare = |part: &str| {
+        let words =
+            part.split(' ').map(|word| if is_name(word.trim_matches(',')) { "its device" } else { word });
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let mut parts: Vec<String> = why.split("; ").map(bare).collect();
+    parts.dedup();
+    parts.join("; ")
 }
 
 /// How many layers of each kind stand how.

@@ -5,13 +5,13 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use plumb_geometry::Bytes;
+use plumb_geometry::{Bytes, SECTOR};
 use plumb_stack::graph::natural;
 use plumb_stack::node::keys;
-use plumb_stack::{Chunks, Member, Node, NodeId, Overall, Placing, Verdict, What};
+use plumb_stack::{Chunks, GridFact, Member, Node, NodeId, Overall, Placing, Verdict, What};
 
 use super::Check;
-use super::words::{gathered, listed, name, place, plain, verdict};
+use super::words::{gathered, is_same, listed, name, place, plain, verdict};
 use crate::format::{bytes, count};
 use crate::text::page::Page;
 
@@ -129,9 +129,14 @@ fn summed_up(trees: &[Drawn]) -> Vec<(&Drawn, Vec<&Drawn>)> {
 fn draw(page: &mut Page, check: &Check<'_>, tree: &Drawn, first: &str, rest: &str) {
     let has_above = !tree.above.is_empty() || tree.cut > 0;
     let beside = format!("{rest}{}", if has_above { "│  " } else { "   " });
-    page.wrapped(first, &format!("{beside}    "), &node_words(check, tree));
+    let as_below = stands_as_below(check, tree);
+    let mut words = node_words(check, tree);
+    if let Some(overall) = as_below {
+        words.push_str(&format!(", {} as below", overall_word(page, overall)));
+    }
+    page.wrapped(first, &format!("{beside}    "), &words);
     if !tree.is_repeat {
-        for words in notes(page, check, tree.id) {
+        for words in notes(page, check, tree.id, as_below.is_some()) {
             page.wrapped(&format!("{beside}  "), &format!("{beside}    "), &words);
         }
     }
@@ -148,6 +153,20 @@ fn draw(page: &mut Page, check: &Check<'_>, tree: &Drawn, first: &str, rest: &st
     if tree.cut > 0 {
         let words = format!("{} more above; --json has all", count(tree.cut as u64));
         page.wrapped(&format!("{rest}└─ "), &format!("{rest}   "), &words);
+    }
+}
+
+/// The verdict of a layer that stands just as the layer does that it is drawn on.
+fn stands_as_below(check: &Check<'_>, tree: &Drawn) -> Option<Overall> {
+    let (mine, below) = (check.survey.stand(tree.id)?, check.survey.stand(tree.below?)?);
+    (!tree.is_repeat && is_same(mine, below)).then_some(mine.overall)
+}
+
+fn overall_word(page: &Page, overall: Overall) -> String {
+    match overall {
+        Overall::Misaligned => page.painted("31", "misaligned"),
+        Overall::Unknown => page.painted("36", "unknown"),
+        Overall::Aligned => page.painted("32", "aligned"),
     }
 }
 
@@ -208,12 +227,19 @@ fn start_on(node: &Node, below: NodeId) -> Option<(Bytes, usize)> {
     }
 }
 
+/// Whether a grid is worth a word in the tree: it decides, or I/O are cut at it, and it is more than a sector.
+fn is_shown(fact: &GridFact) -> bool {
+    let is_cut =
+        matches!(fact.what, What::IoBoundary | What::ParityStripe | What::Record | What::VolumeExtent);
+    (fact.what.decides() || is_cut) && fact.granularity().0 > SECTOR
+}
+
 /// What is said of a node below its own line: the grids of a device, the verdicts of a layer.
-fn notes(page: &Page, check: &Check<'_>, id: NodeId) -> Vec<String> {
+fn notes(page: &Page, check: &Check<'_>, id: NodeId, is_as_below: bool) -> Vec<String> {
     let stack = check.stack;
     let mut notes = Vec::new();
     let own = stack.grids(id);
-    let shown = own.iter().filter(|fact| fact.is_believed() && fact.what != What::Chunk);
+    let shown = own.iter().filter(|fact| fact.is_believed() && is_shown(fact));
     let mut grids: Vec<String> = shown
         .map(|fact| {
             let offset = match fact.grid.offset() {
@@ -233,13 +259,15 @@ fn notes(page: &Page, check: &Check<'_>, id: NodeId) -> Vec<String> {
         notes.push(format!("grid: {}", grids.join(", ")));
     }
     notes.extend(stack.node(id).opaque.as_deref().map(plain));
-    let Some(stand) = check.survey.stand(id) else { return notes };
+    let stand = check.survey.stand(id).filter(|_| !is_as_below);
+    let Some(stand) = stand else { return notes };
     let verdicts = gathered(stand);
-    let carries = !stack.above(id).is_empty();
+    let is_better = |above: &NodeId| check.survey.stand(*above).is_some_and(|it| it.overall > stand.overall);
+    let mends = stack.above(id).iter().any(is_better);
     for (at, (on, nodes)) in verdicts.iter().take(VERDICTS_MAX).enumerate() {
         let mut words = verdict(page, stack, on, nodes);
-        if at == 0 && carries && stand.overall == Overall::Misaligned {
-            words.push_str("; what stands on it decides");
+        if at == 0 && mends && stand.overall == Overall::Misaligned {
+            words.push_str("; what stands on it makes up for it");
         }
         notes.push(words);
     }

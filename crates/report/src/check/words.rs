@@ -62,6 +62,13 @@ pub fn gathered(stand: &Stand) -> Vec<(&On, Vec<NodeId>)> {
     gathered
 }
 
+/// Whether two nodes stand alike, whatever the layers that they stand on.
+pub fn is_same(one: &Stand, other: &Stand) -> bool {
+    let (mine, its) = (gathered(one), gathered(other));
+    let all = || mine.iter().zip(&its).all(|((one, _), (other, _))| is_alike(one, other));
+    one.lost.is_empty() && other.lost.is_empty() && mine.len() == its.len() && all()
+}
+
 fn is_alike(one: &On, other: &On) -> bool {
     let same_verdict = match (&one.verdict, &other.verdict) {
         // The reasons differ in the name of the device alone.
