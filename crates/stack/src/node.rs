@@ -289,9 +289,6 @@ pub mod keys {
     pub const ROTATIONAL: &str = "rotational";
     /// Where in the sequence of a label: 1, 2, … or the slice number.
     pub const PARTITION_NUMBER: &str = "partition_number";
-    /// What a partition is for as its label says, where that is no place for data: `backup`, `reserved`, `extended`,
-    /// `bios-boot`, `altsctr`.
-    pub const TAG: &str = "tag";
     /// Kind of label on a disk: `gpt`, `dos`, `sun`, `vtoc`, `efi`.
     pub const LABEL: &str = "label";
     /// Tag of a slice, as a number: 2 root, 3 swap, 5 the whole disk, which no other slice overlaps with.

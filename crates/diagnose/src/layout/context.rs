@@ -7,15 +7,16 @@ use std::collections::{HashMap, HashSet};
 use plumb_geometry::{Bytes, Grid};
 use plumb_profile::{Profile, ProfileSet};
 use plumb_stack::graph::HOST;
-use plumb_stack::node::keys;
-use plumb_stack::{Chunks, GridFact, Kind, Landing, Landings, NodeId, Placing, Stack, Standing, What};
+use plumb_stack::node::{Fact, keys};
+use plumb_stack::{Chunks, GridFact, Kind, Landing, Landings, Node, NodeId, Placing, Stack, Standing, What};
 
 use super::Rule;
 use super::known::Known;
 use crate::finding::{Confidence, Evidence, Finding, HostLayer, Severity, Target, TargetLayer};
 
-/// Uses of a partition, as its label states them, that are no place for data.
-const NO_DATA: [&str; 6] = ["backup", "reserved", "extended", "bios-boot", "altsctr", "unassigned"];
+/// Tags of slices that are no place for data: 1 boot blocks, 5 the whole disk, 9 alternate sectors, 11 reserved
+/// (V_BOOT, V_BACKUP, V_ALTSCTR and V_RESERVED of Solaris).
+const NO_DATA: [u64; 4] = [1, 5, 9, 11];
 
 /// Words in the model of a LUN of a hardware array. Few and plain: what is not listed is *not known*, not a disk.
 const ARRAY_MODELS: [&str; 12] = [
@@ -131,17 +132,32 @@ impl<'a> Context<'a> {
     /// The device on which a file system or swap lies without a gap; any other node is its own.
     #[must_use]
     pub fn device_of(&self, id: NodeId) -> NodeId {
-        let mut device = id;
-        while matches!(self.stack.node(device).kind, Kind::FileSystem | Kind::Swap) {
-            match &self.stack.node(device).placing {
-                Placing::Parts { parts } => match parts.as_slice() {
-                    [only] if only.start == Bytes(0) && only.upper == Bytes(0) => device = only.node,
-                    _ => break,
-                },
-                _ => break,
-            }
-        }
-        device
+        device_of(self.stack, id)
+    }
+
+    /// What is known of a file system: said of itself, or of the device that it lies on.
+    #[must_use]
+    pub fn fact(&self, id: NodeId, key: &str) -> Option<&'a Fact> {
+        let of = |id: NodeId| self.stack.node(id).facts.get(key);
+        of(id).or_else(|| of(self.device_of(id)))
+    }
+
+    /// As [`Context::fact`], of a number.
+    #[must_use]
+    pub fn number(&self, id: NodeId, key: &str) -> Option<u64> {
+        self.fact(id, key)?.value.parse().ok()
+    }
+
+    /// File systems: nodes of their own, and devices of which a source says that they are mounted.
+    pub fn file_systems(&self) -> impl Iterator<Item = (NodeId, &'a Node)> {
+        let stack = self.stack;
+        stack.nodes().filter(move |(id, node)| {
+            let is_mounted =
+                node.facts.contains_key(keys::MOUNT) || node.facts.contains_key(keys::MOUNT_OPTIONS);
+            let has_own = || stack.above(*id).iter().any(|above| stack.node(*above).kind == Kind::FileSystem);
+            node.kind == Kind::FileSystem
+                || is_mounted && node.word(keys::CONTENT) != Some("swap") && !has_own()
+        })
     }
 
     /// Name of a node.
@@ -243,12 +259,27 @@ fn tops(stack: &Stack) -> Vec<NodeId> {
         });
         match owner {
             Some(members) => tops.extend(members.iter().copied().filter(|id| known.insert(*id))),
-            None if known.insert(id) => tops.push(id),
+            // A device may be mounted in several places.
+            None if known.insert(device_of(stack, id)) => tops.push(id),
             None => {}
         }
     }
     tops.retain(|id| lies_on_something(*id) && !no_data.contains(id));
     tops
+}
+
+fn device_of(stack: &Stack, id: NodeId) -> NodeId {
+    let mut device = id;
+    while matches!(stack.node(device).kind, Kind::FileSystem | Kind::Swap) {
+        match &stack.node(device).placing {
+            Placing::Parts { parts } => match parts.as_slice() {
+                [only] if only.start == Bytes(0) && only.upper == Bytes(0) => device = only.node,
+                _ => break,
+            },
+            _ => break,
+        }
+    }
+    device
 }
 
 fn places_itself(kind: Kind) -> bool {
@@ -261,7 +292,7 @@ fn without_data(stack: &Stack) -> HashSet<NodeId> {
     let mut without = HashSet::new();
     let mut by_disk: HashMap<NodeId, Vec<(Bytes, Bytes, NodeId)>> = HashMap::new();
     for (id, node) in stack.nodes().filter(|(_, node)| node.kind == Kind::Partition) {
-        if node.word(keys::TAG).is_some_and(|tag| NO_DATA.contains(&tag)) {
+        if node.number(keys::PARTITION_TAG).is_some_and(|tag| NO_DATA.contains(&tag)) {
             without.insert(id);
         }
         if let Placing::Parts { parts } = &node.placing

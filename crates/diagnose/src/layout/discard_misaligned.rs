@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use plumb_geometry::{Bytes, Grid, GridKind};
 use plumb_stack::fold::Phase;
+use plumb_stack::grid::Source;
 use plumb_stack::node::keys;
 use plumb_stack::{GridFact, Landing, NodeId, What};
 
@@ -27,7 +28,10 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Vec<Outcome> {
     let mut seen = HashSet::new();
     let mut outcomes = Vec::new();
     for landing in &top.landings.all {
-        for fact in context.grids(landing.on, |what| what == What::DiscardUnit) {
+        let units = context.grids(landing.on, |what| what == What::DiscardUnit);
+        // A drive that states where discards should begin means that for starts, and the other for lengths.
+        let has_start = units.iter().any(|fact| is_field(fact, "NPDA"));
+        for fact in units.into_iter().filter(|fact| !(has_start && is_field(fact, "NPDG"))) {
             // One answer a layer, however many pieces lie on it.
             if fact.granularity().0 >= UNIT_BYTES_MIN && seen.insert((landing.on, fact.granularity())) {
                 outcomes.push(judge_landing(context, device, landing, &fact));
@@ -35,6 +39,10 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Vec<Outcome> {
         }
     }
     outcomes
+}
+
+fn is_field(fact: &GridFact, name: &str) -> bool {
+    matches!(&fact.source, Source::Drive { field } if field == name)
 }
 
 /// The grid with the offset that the kernel states apart from it.

@@ -2,7 +2,7 @@
 
 use plumb_geometry::Bytes;
 use plumb_stack::node::keys;
-use plumb_stack::{Chunks, Kind, Node, NodeId, Placing};
+use plumb_stack::{Chunks, NodeId, Placing};
 
 use super::context::{Context, Hardware};
 use super::{Rule, words};
@@ -17,20 +17,17 @@ pub const RULE: Rule =
 pub const TOLD: [&str; 4] = ["ext2", "ext3", "ext4", "xfs"];
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    let nodes = context.stack.nodes().filter(|(_, node)| is_told(node));
-    nodes.map(|(id, node)| judge_one(context, id, node)).collect()
+    let is_told = |id: NodeId| {
+        context.fact(id, keys::FS_STRIPE_UNIT).is_some()
+            || context.fact(id, keys::CONTENT).is_some_and(|content| TOLD.contains(&content.value.as_str()))
+    };
+    context.file_systems().filter(|(id, _)| is_told(*id)).map(|(id, _)| judge_one(context, id)).collect()
 }
 
-fn is_told(node: &Node) -> bool {
-    node.facts.contains_key(keys::FS_STRIPE_UNIT)
-        || node.kind == Kind::FileSystem
-            && node.word(keys::CONTENT).is_some_and(|content| TOLD.contains(&content))
-}
-
-fn judge_one(context: &Context<'_>, id: NodeId, node: &Node) -> Outcome {
+fn judge_one(context: &Context<'_>, id: NodeId) -> Outcome {
     let unknown = |why: String| Outcome::UnknownOf(context.target(id), why);
     let stripe = true_stripe(context, id);
-    let told = node.number(keys::FS_STRIPE_UNIT).map(Bytes);
+    let told = context.number(id, keys::FS_STRIPE_UNIT).map(Bytes);
     match (told, stripe) {
         (None, None) => Outcome::NotAsked,
         (None, Some((on, _))) => {
@@ -38,7 +35,7 @@ fn judge_one(context: &Context<'_>, id: NodeId, node: &Node) -> Outcome {
         }
         (Some(Bytes(0)), None) => Outcome::Silent,
         (Some(told), None) => on_no_stripe(context, id, told),
-        (Some(unit), Some((on, chunks))) => compare(context, (id, node), unit, (on, chunks)),
+        (Some(unit), Some((on, chunks))) => compare(context, id, unit, (on, chunks)),
     }
 }
 
@@ -66,14 +63,9 @@ fn on_no_stripe(context: &Context<'_>, id: NodeId, told: Bytes) -> Outcome {
     Outcome::Found(finding)
 }
 
-fn compare(
-    context: &Context<'_>,
-    (id, node): (NodeId, &Node),
-    unit: Bytes,
-    (on, chunks): (NodeId, &Chunks),
-) -> Outcome {
+fn compare(context: &Context<'_>, id: NodeId, unit: Bytes, (on, chunks): (NodeId, &Chunks)) -> Outcome {
     let (chunk, width) = (chunks.chunk, chunks.stripe_bytes());
-    let told_width = node.number(keys::FS_STRIPE_WIDTH).map(Bytes);
+    let told_width = context.number(id, keys::FS_STRIPE_WIDTH).map(Bytes);
     if unit == chunk && told_width.is_none_or(|told| Some(told) == width) {
         return Outcome::Silent;
     }
@@ -97,7 +89,7 @@ fn compare(
             finding.with_evidence(words::bytes("stripe_width_bytes", width, format!("layout of {name}")));
     }
     if let Some(told) = told_width {
-        finding = finding.with_evidence(words::bytes("told_width_bytes", told, source(node)));
+        finding = finding.with_evidence(words::bytes("told_width_bytes", told, source(context, id)));
     }
     Outcome::Found(finding.explained(format!(
         "allocation is spread by the stripe it was told: a wrong one puts metadata on few members and splits files. The \
@@ -106,8 +98,8 @@ fn compare(
     )))
 }
 
-fn source(node: &Node) -> String {
-    node.facts.get(keys::FS_STRIPE_UNIT).map(|fact| fact.source.to_string()).unwrap_or_default()
+fn source(context: &Context<'_>, id: NodeId) -> String {
+    context.fact(id, keys::FS_STRIPE_UNIT).map(|fact| fact.source.to_string()).unwrap_or_default()
 }
 
 fn mismatch(
@@ -116,7 +108,7 @@ fn mismatch(
     (severity, told): (Severity, Bytes),
     summary: String,
 ) -> Finding {
-    let evidence = words::bytes("told_unit_bytes", told, source(context.stack.node(id)));
+    let evidence = words::bytes("told_unit_bytes", told, source(context, id));
     context
         .finding(&RULE, (id, severity, Confidence::High), summary, evidence)
         .explained("stripe unit and width are hints and can be changed without moving data: retrofit them, or mount with them")

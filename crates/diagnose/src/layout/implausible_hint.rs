@@ -3,7 +3,7 @@
 
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_stack::grid::Belief;
-use plumb_stack::{GridFact, Node, NodeId, Placing, What};
+use plumb_stack::{GridFact, Kind, Node, NodeId, Placing, What};
 
 use super::context::Context;
 use super::{Rule, words};
@@ -24,8 +24,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
 }
 
 fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome> {
-    let is_hint = |fact: &&GridFact| fact.what == What::OptimalIo || !fact.is_believed();
-    let mut hints = node.grids.iter().filter(is_hint).peekable();
+    let mut hints = node.grids.iter().filter(|fact| is_hint(node, fact)).peekable();
     hints.peek()?;
     let mut finding: Option<Finding> = None;
     for fact in hints {
@@ -39,25 +38,44 @@ fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome>
     Some(finding.map_or(Outcome::Silent, Outcome::Found))
 }
 
-/// Why a statement is not believed: by whoever read it, or by what any optimal I/O size must be.
+/// Optimal I/O sizes, and what a drive states of itself that is not believed. Limits that the kernel works out for a
+/// stacked device are not that device's word.
+fn is_hint(node: &Node, fact: &GridFact) -> bool {
+    let is_drive = matches!(node.kind, Kind::Disk | Kind::VirtualDisk);
+    let is_limit = matches!(
+        fact.what,
+        What::PhysicalBlock | What::MinimumIo | What::IoBoundary | What::DiscardUnit | What::WriteAlignment
+    );
+    fact.what == What::OptimalIo || is_drive && is_limit && !fact.is_believed()
+}
+
+/// Why a statement is not believed: by what any optimal I/O size must be, or by whoever read it.
 fn doubt(context: &Context<'_>, node: &Node, fact: &GridFact) -> Option<String> {
-    if let Belief::Doubted { why } = &fact.belief {
-        return Some(why.clone());
+    let told = match &fact.belief {
+        Belief::Doubted { why } if matches!(node.kind, Kind::Disk | Kind::VirtualDisk) => Some(why.clone()),
+        _ => None,
+    };
+    if fact.what != What::OptimalIo {
+        return told;
     }
     let size = fact.granularity();
-    let physical =
-        node.grids.iter().find(|other| other.what == What::PhysicalBlock).map(GridFact::granularity);
+    let stated = |what: What| node.grids.iter().find(|other| other.what == what).map(GridFact::granularity);
     if size.0 == BRIDGE_BYTES {
         return Some("65,535 sectors is what bridges state for want of an answer".to_owned());
     }
     if size.0 > OPTIMAL_BYTES_MAX {
         return Some(format!("no device is at its best with more than {}", Bytes(OPTIMAL_BYTES_MAX)));
     }
-    if let Some(physical) = physical.filter(|physical| !words::is_multiple(size, *physical)) {
-        return Some(format!("no multiple of the physical block of {physical}"));
+    for (what, unit) in [What::PhysicalBlock, What::MinimumIo].map(|what| (what, stated(what))) {
+        if let Some(unit) = unit.filter(|unit| !words::is_multiple(size, *unit)) {
+            return Some(format!("no multiple of the {} of {unit}", what.words()));
+        }
     }
     if !size.0.is_multiple_of(2 * SECTOR) {
         return Some("an odd number of sectors".to_owned());
+    }
+    if told.is_some() {
+        return told;
     }
     let Placing::Chunks(chunks) = &node.placing else { return None };
     let stripe = chunks.stripe_bytes().filter(|stripe| *stripe != size)?;

@@ -213,8 +213,9 @@ fn way(context: &Context<'_>, standing: &Standing) -> Vec<String> {
             let start = only_start(context, pair[0], pair[1])?;
             let past = start.0 % granularity;
             let (above, below) = (context.name(pair[0]), context.name(pair[1]));
-            (past != 0)
-                .then(|| format!("{above} begins at {} of {below}: {past} B over", words::place(start)))
+            (past != 0).then(|| {
+                format!("{above} begins at {} of {below}: {} over", words::place(start), Bytes(past))
+            })
         })
         .collect();
     if landing.via.len() > 2 && !movers.is_empty() {

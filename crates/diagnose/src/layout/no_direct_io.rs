@@ -41,7 +41,7 @@ fn judge_mount(context: &Context<'_>, id: NodeId, node: &Node) -> Outcome {
             words::number("forcedirectio", 0, "flag", options),
         )
         .with_evidence(words::bytes("page_bytes", page, "page given by the user"));
-    let block = node.number(keys::FS_BLOCK).map(Bytes);
+    let block = context.number(id, keys::FS_BLOCK).map(Bytes);
     if let Some(block) = block.filter(|block| page < *block) {
         finding = finding.explained(format!(
             "a write of {page} makes the file system read a block of {block} first; direct I/O moves the page alone"

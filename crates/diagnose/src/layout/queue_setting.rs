@@ -2,7 +2,7 @@
 
 use plumb_geometry::Bytes;
 use plumb_stack::node::keys;
-use plumb_stack::{Node, NodeId};
+use plumb_stack::{Node, NodeId, Placing};
 
 use super::context::Context;
 use super::{Rule, words};
@@ -16,6 +16,9 @@ pub const RULE: Rule =
 /// Read-ahead above this is read for nothing by whoever stops reading: 64 MiB, taken from a hint, brought a volume from
 /// its cap to a few MiB/s (Azure AKS 5743). Streams of one disk are at full speed with a few hundred KiB.
 pub const READ_AHEAD_BYTES_MAX: u64 = 4 << 20;
+
+/// So many stripes of an array are right whatever their size: the default of md.
+pub const STRIPES_AHEAD: u64 = 2;
 
 /// Requests below this are small where the hardware takes more: chunks of stripes are larger.
 pub const REQUEST_BYTES_MIN: u64 = 256 << 10;
@@ -66,12 +69,20 @@ fn source(node: &Node, key: &str) -> String {
 }
 
 fn read_ahead(node: &Node) -> Option<Point> {
-    let bytes = node.number(keys::READ_AHEAD).filter(|bytes| *bytes > READ_AHEAD_BYTES_MAX)?;
+    // md reads two stripes ahead, so that all members have work.
+    let stripes = match &node.placing {
+        Placing::Chunks(chunks) => {
+            chunks.stripe_bytes().map_or(0, |stripe| stripe.0.saturating_mul(STRIPES_AHEAD))
+        }
+        _ => 0,
+    };
+    let most = READ_AHEAD_BYTES_MAX.max(stripes);
+    let bytes = node.number(keys::READ_AHEAD).filter(|bytes| *bytes > most)?;
     let evidence = words::bytes("read_ahead_bytes", Bytes(bytes), source(node, keys::READ_AHEAD));
     let sentence = format!(
         "read-ahead of {}: each small read in a row may bring in as much; more than {} serves no stream",
         Bytes(bytes),
-        Bytes(READ_AHEAD_BYTES_MAX)
+        Bytes(most)
     );
     Some((evidence, sentence, Severity::Warning))
 }

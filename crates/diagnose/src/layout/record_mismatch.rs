@@ -3,7 +3,7 @@
 
 use plumb_geometry::Bytes;
 use plumb_stack::node::keys;
-use plumb_stack::{Kind, Node, NodeId, What};
+use plumb_stack::{Node, NodeId, What};
 
 use super::context::Context;
 use super::solaris;
@@ -17,6 +17,9 @@ pub const RULE: Rule = Rule { id: "record-mismatch", title: "pages and records d
 /// From this read amplification on it is worth mending: two pages to a record cost a write one read of the record.
 pub const AMPLIFICATION_WARNING: u64 = 4;
 
+/// What a file system without records keeps pages in.
+const BLOCKS: &str = "blocks";
+
 /// What pages are kept in.
 struct Record {
     bytes: Bytes,
@@ -25,9 +28,12 @@ struct Record {
 }
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    context.stack.nodes().filter_map(|(id, node)| Some(judge_one(context, id, node, record(node)?))).collect()
+    let records = context.stack.nodes().filter_map(|(id, node)| Some((id, record(node)?)));
+    let blocks = context.file_systems().filter_map(|(id, _)| Some((id, block(context, id)?)));
+    records.chain(blocks).map(|(id, record)| judge_one(context, id, record)).collect()
 }
 
+/// The record of a data set, or the block of a volume.
 fn record(node: &Node) -> Option<Record> {
     let of_fact = |key, words| {
         let bytes = Bytes(node.number(key)?);
@@ -38,17 +44,21 @@ fn record(node: &Node) -> Option<Record> {
     let record = of_fact(keys::RECORD_SIZE, "records")
         .or_else(|| of_fact(keys::VOLUME_BLOCK, "volume blocks"))
         .or_else(|| {
-            grid.map(|fact| Record {
-                bytes: fact.granularity(),
-                words: "records",
-                source: fact.source.to_string(),
-            })
-        })
-        .or_else(|| (node.kind == Kind::FileSystem).then(|| of_fact(keys::FS_BLOCK, "blocks")).flatten())?;
+            let (bytes, source) = grid.map(|fact| (fact.granularity(), fact.source.to_string()))?;
+            Some(Record { bytes, words: "records", source })
+        })?;
     (record.bytes.0 > 0).then_some(record)
 }
 
-fn judge_one(context: &Context<'_>, id: NodeId, node: &Node, record: Record) -> Outcome {
+/// The block of a file system that has no records.
+fn block(context: &Context<'_>, id: NodeId) -> Option<Record> {
+    let bytes = Bytes(context.number(id, keys::FS_BLOCK).filter(|bytes| *bytes > 0)?);
+    let source = context.fact(id, keys::FS_BLOCK)?.source.to_string();
+    record(context.stack.node(id)).is_none().then_some(Record { bytes, words: BLOCKS, source })
+}
+
+fn judge_one(context: &Context<'_>, id: NodeId, record: Record) -> Outcome {
+    let node = context.stack.node(id);
     let stated = node.grids.iter().find(|fact| fact.what == What::Page && fact.is_believed());
     let given =
         context.known.page.filter(|page| page.0 > 0).map(|page| (page, "page given by the user".to_owned()));
@@ -56,7 +66,7 @@ fn judge_one(context: &Context<'_>, id: NodeId, node: &Node, record: Record) -> 
     let Some((page, page_source)) = page else {
         return match record.words {
             // Blocks of file systems are small and suit most: nobody asked.
-            "blocks" => Outcome::NotAsked,
+            BLOCKS => Outcome::NotAsked,
             _ => Outcome::UnknownOf(
                 context.target(id),
                 format!(
@@ -70,7 +80,7 @@ fn judge_one(context: &Context<'_>, id: NodeId, node: &Node, record: Record) -> 
         return Outcome::Silent;
     }
     // Direct I/O moves parts of blocks.
-    if record.words == "blocks" && solaris::option(node, "forcedirectio") == Some(true) {
+    if record.words == BLOCKS && solaris::option(node, "forcedirectio") == Some(true) {
         return Outcome::Silent;
     }
     let touched = page.0.div_ceil(record.bytes.0).saturating_mul(record.bytes.0);

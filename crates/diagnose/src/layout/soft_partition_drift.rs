@@ -1,7 +1,7 @@
 //! `soft-partition-drift`: soft partitions made one after the other are pushed off the unit below by the sector that
 //! holds the header of each extent.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use plumb_geometry::{Bytes, Grid, SECTOR};
 use plumb_stack::{Kind, NodeId, Part, Placing, What};
@@ -60,40 +60,40 @@ fn judge_component(context: &Context<'_>, component: NodeId, mut extents: Vec<Ex
         let owner = |extent: &Extent| Outcome::UnknownOf(context.target(extent.owner), why.clone());
         return extents.iter().map(owner).collect();
     };
-    let ends: HashSet<Bytes> = extents.iter().filter_map(Extent::end).collect();
+    let ends: HashMap<Bytes, usize> =
+        extents.iter().enumerate().filter_map(|(at, extent)| Some((extent.end()?, at))).collect();
     let are_lengths_known = extents.iter().all(|extent| extent.len.is_some());
     // The next free place, if the last one's end is known: what a new soft partition should be given.
     let last = extents.iter().filter_map(Extent::end).max();
     let free = last.filter(|_| are_lengths_known).and_then(|end| next_on(&unit.grid, end));
     let mut outcomes = Vec::new();
-    let mut reported = HashSet::new();
-    for (at, extent) in extents.iter().enumerate() {
+    let (mut reported, mut doubted) = (HashSet::new(), HashSet::new());
+    for extent in &extents {
         let Some(before) = extent.start.checked_sub(Bytes(HEADER_BYTES)) else { continue };
-        let follows = before == Bytes(0) || ends.contains(&before);
+        let follows = before == Bytes(0) || ends.contains_key(&before);
         let is_off = unit.grid.past_boundary(extent.start) != Bytes(0);
         if !is_off {
-            outcomes.push(on_unit(context, extent, &unit));
+            if unit.confidence != Confidence::Low {
+                outcomes.push(Outcome::Silent);
+            } else if doubted.insert(extent.owner) {
+                let why = format!("on {}; unknown beyond that", unit.words);
+                outcomes.push(Outcome::UnknownOf(context.target(extent.owner), why));
+            }
         } else if follows {
             if reported.insert(extent.owner) {
-                let previous = extents[..at].iter().rev().find(|other| other.end() == Some(before));
+                let previous = ends.get(&before).map(|at| &extents[*at]);
                 outcomes.push(Outcome::Found(found(context, component, extent, previous, &unit, free)));
             }
         } else if !are_lengths_known {
-            let why = format!("how long the extents on {} are is not known", context.name(component));
-            outcomes.push(Outcome::UnknownOf(context.target(extent.owner), why));
+            if doubted.insert(extent.owner) {
+                let why = format!("how long the extents on {} are is not known", context.name(component));
+                outcomes.push(Outcome::UnknownOf(context.target(extent.owner), why));
+            }
         } else {
             outcomes.push(Outcome::Silent);
         }
     }
     outcomes
-}
-
-fn on_unit(context: &Context<'_>, extent: &Extent, unit: &Unit) -> Outcome {
-    if unit.confidence != Confidence::Low {
-        return Outcome::Silent;
-    }
-    let why = format!("on {}; unknown beyond that", unit.words);
-    Outcome::UnknownOf(context.target(extent.owner), why)
 }
 
 /// The chunk of the component or of what it lies on; without one the segment of an array, what decides at the bottom, or

@@ -39,9 +39,6 @@ pub fn mirrors<'a>(context: &Context<'a>) -> impl Iterator<Item = (NodeId, &'a N
 }
 
 /// UFS file systems that are mounted, or are to be.
-pub fn ufs<'a>(context: &Context<'a>) -> impl Iterator<Item = (NodeId, &'a Node)> + use<'a> {
-    context.stack.nodes().filter(|(_, node)| {
-        node.word(keys::CONTENT) == Some("ufs")
-            && (node.facts.contains_key(keys::MOUNT) || node.facts.contains_key(keys::MOUNT_OPTIONS))
-    })
+pub fn ufs<'a>(context: &Context<'a>) -> impl Iterator<Item = (NodeId, &'a Node)> {
+    context.file_systems().filter(|(_, node)| node.word(keys::CONTENT) == Some("ufs"))
 }

@@ -110,7 +110,7 @@ fn a_volume_inherits_what_is_below() {
     );
     let said = words(finding);
     assert!(
-        said.contains("on the way down sda1 begins at 32,256 B (63 sectors) of sda: 3584 B over"),
+        said.contains("on the way down sda1 begins at 32,256 B (63 sectors) of sda: 3,584 B over"),
         "{said}"
     );
 }
@@ -172,7 +172,7 @@ fn what_holds_no_data_is_no_top() {
     lab.runs(Kind::Partition, "c0t0d0s0", &[(disk, 8, 1000)]);
     lab.runs(Kind::Partition, "c0t0d0s1", &[(disk, 1008, 1000)]);
     let reserved = lab.runs(Kind::Partition, "c0t0d0s8", &[(disk, 10_001, 100)]);
-    lab.fact(reserved, keys::TAG, "reserved");
+    lab.fact(reserved, keys::PARTITION_TAG, 11);
     let judged = lab.judge();
     assert!(judged.is_silent(RULE), "{:?}", judged.diagnosis.findings);
     // Alone on the disk it is a partition like any other.
@@ -245,7 +245,7 @@ fn a_physical_volume_is_judged_by_its_first_extent() {
 /// A unit that the user gave is as good as one that was measured; a table of models is less.
 #[test]
 fn who_said_it_is_how_sure_it_is() {
-    let catalogue = Source::Catalogue { document: "a list" };
+    let catalogue = Source::Catalogue { document: "a list".into() };
     for (source, expected) in [(Source::User, Confidence::High), (catalogue, Confidence::Medium)] {
         let mut lab = Lab::default();
         let disk = lab.bare("sda");
@@ -295,6 +295,22 @@ fn discard_misaligned() {
     let disk = lab.disk("sda", 512, 0);
     lab.partition("sda1", disk, 34);
     assert!(lab.judge().is_not_asked(rule), "no unit is stated");
+}
+
+/// NPDA says where discards should begin, NPDG how long they should be.
+#[test]
+fn a_discard_follows_npda() {
+    let drive = |field: &str| Source::Drive { field: field.to_owned() };
+    for (has_start, found) in [(true, 0), (false, 1)] {
+        let mut lab = Lab::default();
+        let disk = lab.disk("nvme0n1", 4096, 0);
+        lab.grid(disk, What::DiscardUnit, 64 << 10, 0, drive("NPDG"));
+        if has_start {
+            lab.grid(disk, What::DiscardUnit, 8 << 10, 0, drive("NPDA"));
+        }
+        lab.partition("nvme0n1p1", disk, 2064);
+        assert_eq!(lab.judge().found_on("discard-misaligned").len(), found);
+    }
 }
 
 /// Blocks of a thin pool lie at multiples of their length from where the pool's data begin.

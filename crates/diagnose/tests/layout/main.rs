@@ -9,6 +9,7 @@ mod model;
 mod pages;
 mod paths;
 mod problems;
+mod real;
 mod soft_partitions;
 mod stripes;
 mod units;

@@ -60,6 +60,7 @@ fn thresholds(rule: &str) -> Vec<String> {
         ],
         "queue-setting" => vec![
             format!("read-ahead above {}", size(queue_setting::READ_AHEAD_BYTES_MAX)),
+            format!("{} stripes of an array", queue_setting::STRIPES_AHEAD),
             format!("requests below {}", size(queue_setting::REQUEST_BYTES_MIN)),
             format!("at least {} times", queue_setting::REQUEST_RATIO),
             queue_setting::SEEK_SCHEDULERS.join(" or "),

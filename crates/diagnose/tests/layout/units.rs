@@ -65,6 +65,7 @@ fn implausible_hint() {
         (64 << 20, 512, "more than 16 MiB"),
         (6144, 4096, "no multiple of the physical block of 4 KiB"),
         (1536, 512, "an odd number of sectors"),
+        (2048, 4096, "no multiple of the physical block of 4 KiB"),
     ] {
         let judged = hinting(optimal, physical);
         assert!(words(judged.finding(rule)).contains(why), "{}", words(judged.finding(rule)));
@@ -78,14 +79,24 @@ fn implausible_hint() {
 
 #[test]
 fn what_a_source_doubts_is_said() {
-    let mut lab = Lab::default();
-    let disk = lab.disk("nvme0n1", 4096, 0);
-    let grid = Grid::unit(Bytes(128 << 10)).expect("a grid");
-    let fact = GridFact::doubted(grid, What::IndirectionUnit, kernel(), "NOWS is no indirection unit");
-    lab.builder.grid(disk, fact);
-    let judged = lab.judge();
-    assert!(words(judged.finding("implausible-hint")).contains("NOWS is no indirection unit"));
-    assert!(judged.is_not_asked("indirection-unit"), "what is not believed is not used");
+    let judge = |kind: Kind, what: What| {
+        let mut lab = Lab::default();
+        let node = lab.node(kind, "nvme0n1");
+        let grid = Grid::unit(Bytes(128 << 10)).expect("a grid");
+        lab.builder.grid(node, GridFact::doubted(grid, what, kernel(), "no offset fits"));
+        lab.judge()
+    };
+    let rule = "implausible-hint";
+    let judged = judge(Kind::Disk, What::PhysicalBlock);
+    assert!(words(judged.finding(rule)).contains("no offset fits"));
+    assert!(judge(Kind::Loop, What::PhysicalBlock).is_not_asked(rule), "not its own word");
+    assert!(
+        judge(Kind::LogicalVolume, What::OptimalIo).is_silent(rule),
+        "worked out by the kernel, and plausible"
+    );
+    let nows = judge(Kind::Disk, What::IndirectionUnit);
+    assert!(nows.is_not_asked(rule), "NOWS is no unit of the flash, but not nonsense");
+    assert!(nows.is_not_asked("indirection-unit"), "what is not believed is not used");
 }
 
 /// md states the least common multiple with the hints of its members: 512 KiB for a true stripe of 128 KiB.
@@ -131,6 +142,15 @@ fn queue_setting() {
     assert!(queue(&[(keys::SCHEDULER, "bfq"), (keys::ROTATIONAL, "1")]).is_silent(rule));
     assert!(queue(&[(keys::SCHEDULER, "mq-deadline"), flash]).is_silent(rule));
     assert!(queue(&[flash]).is_not_asked(rule));
+    let md = |read_ahead: u64| {
+        let mut lab = Lab::default();
+        let disks: Vec<NodeId> = (0..12).map(|at| lab.disk(&format!("sd{at}"), 4096, 0)).collect();
+        let array = lab.stripe("md0", 512 << 10, &disks);
+        lab.fact(array, keys::READ_AHEAD, read_ahead);
+        lab.judge()
+    };
+    assert!(md(12 << 20).is_silent(rule), "two stripes of 6 MiB, as md sets it");
+    assert_eq!(md(64 << 20).found_on(rule), ["md0"]);
     let both = queue(&[(keys::READ_AHEAD, "67108864"), (keys::SCHEDULER, "cfq"), flash]);
     assert!(words(both.finding(rule)).contains("scheduler cfq"), "one finding says all of a device");
 }
