@@ -20,6 +20,24 @@ mod target;
 
 use sources::Gathered;
 
+/// Rules on settings, paths and load. They need facts that a layout does not hold, so that they cannot tell does not make
+/// it unknown how the layers lie; the report says so all the same.
+const BEYOND_LAYOUT: [&str; 13] = [
+    "double-counted",
+    "mirror-write-copy",
+    "narrow-stripe",
+    "no-direct-io",
+    "no-logging",
+    "parity-small-writes",
+    "queue-setting",
+    "read-policy",
+    "single-path",
+    "small-maxphys",
+    "small-resync-io",
+    "small-segmap",
+    "too-few-disks",
+];
+
 /// Runs the command.
 ///
 /// # Errors
@@ -115,8 +133,21 @@ fn exit_of(args: &Check, gathered: &Gathered, report: &Report<'_>) -> Exit {
         |top: &NodeId| report.survey.stand(*top).is_some_and(|stand| stand.overall == Overall::Unknown);
     let wants = |top: &NodeId| report.wanted.is_none_or(|wanted| wanted.contains(top));
     let any_open = report.stack.tops().iter().filter(|top| wants(top)).any(is_open);
-    if gathered.is_partial || any_open || !report.diagnosis.unknown.is_empty() {
+    let mut unknown = report.diagnosis.unknown.iter();
+    if gathered.is_partial || any_open || unknown.any(|one| !BEYOND_LAYOUT.contains(&one.rule)) {
         return Exit::Unknown;
     }
     Exit::Clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_that_decide_nothing_are_rules() {
+        for id in BEYOND_LAYOUT {
+            assert!(layout::RULES.iter().any(|rule| rule.id == id), "{id}");
+        }
+    }
 }

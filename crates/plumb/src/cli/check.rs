@@ -13,7 +13,8 @@ use super::{ColorChoice, FailOn, boundary, grid, whole};
     after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes.\n\
 A layer is judged by where its bytes come to lie on every grid below it. Where no grid is known 4 KiB is assumed: off \
 it is misaligned, on it is unknown, never aligned.\n\
-Exit status: 0 clean, 1 findings, 2 usage, 3 unknown or read only in part, 4 not permitted, 5 failed."
+Exit status: 0 clean, 1 findings, 2 usage, 3 how something lies is unknown, or input was read only in part, 4 not \
+permitted, 5 failed."
 )]
 pub struct Check {
     /// What to check, with what it stands on and what stands on it: a device, a mount point or a file; all when not
