@@ -131,7 +131,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__check)
-            opts="-h -V --from --image --profile --grid --segment --disk-type --known --page --json --fail-on --color --help --version"
+            opts="-h -V --from --image --profile --collect --grid --segment --disk-type --known --page --json --fail-on --color --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -142,6 +142,10 @@ _plumb() {
                     return 0
                     ;;
                 --profile)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --collect)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -15,6 +15,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 
+mod archive;
 mod sources;
 mod target;
 
@@ -43,6 +44,9 @@ const BEYOND_LAYOUT: [&str; 13] = [
 /// # Errors
 /// When nothing could be read, or the target is not in what was read.
 pub fn run(args: &Check) -> Result<Exit, Failure> {
+    if let Some(path) = &args.collect {
+        return collect(path);
+    }
     if args.image {
         return Err(Failure::unknown("this version cannot read a file as a disk")
             .with_help("give what sfdisk -d or prtvtoc prints of it with --from"));
@@ -77,6 +81,19 @@ pub fn run(args: &Check) -> Result<Exit, Failure> {
     };
     output::print(&shown)?;
     Ok(exit_of(args, &gathered, &report))
+}
+
+/// Gathers what another host needs to check this one.
+fn collect(path: &Path) -> Result<Exit, Failure> {
+    let mut bytes = Vec::new();
+    let found = archive::collect(Path::new("/"), &mut bytes).map_err(|error| {
+        Failure::failed(&error).with_help("/sys/class/block must be there: only a Linux host is collected")
+    })?;
+    output::write_file(path, &bytes)?;
+    let some = |number: u64, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
+    let (devices, dumps) = (some(found.devices, "block device"), some(found.dumps, "output"));
+    output::print(&format!("{}: {devices} and {dumps} of tools, {} bytes\n", path.display(), bytes.len()))?;
+    Ok(Exit::Clean)
 }
 
 /// The known arrays: the user's before those that come with the program.

@@ -167,3 +167,21 @@ fn a_recorded_host_fits_a_terminal() {
     // Paths in the list of sources may be longer than a line.
     assert!(long.iter().all(|line| line.contains("solaris-svm/")), "{long:#?}");
 }
+
+/// What `--collect` writes here is checked like this host; where the host can be read at all.
+#[test]
+fn a_collection_of_this_host() {
+    let folder = Folder::new("check");
+    let file = folder.path("host.tar.zst");
+    let ran = plumb(["check".as_ref(), "--collect".as_ref(), file.as_os_str()]);
+    ran.ends(0).says("block device");
+    let ran = check(&[&file], "--json");
+    assert!([0, 1, 3].contains(&ran.code), "{}", ran.err);
+    assert_eq!(ran.json()["inputs"][0]["tool"], "plumb check --collect");
+    let mut cut = std::fs::read(&file).expect("it was written");
+    cut.truncate(cut.len() / 2);
+    let cut = folder.file("cut.tar.zst", cut);
+    check(&[&cut], "").ends(5).complains("cut.tar.zst: cannot be unpacked at entry");
+    let usage = plumb(["check", "--collect", "x.tar.zst", "--from", "y"]);
+    usage.ends(2).complains("cannot be used with");
+}

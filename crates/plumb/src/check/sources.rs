@@ -5,10 +5,10 @@ use std::io::Read;
 use std::path::Path;
 
 use plumb_report::check::Input;
-use plumb_stack::linux::{self, Live, Root};
+use plumb_stack::linux::{self, Elsewhere, Live, Root};
 use plumb_stack::{Builder, NodeId, dump};
 
-use super::target;
+use super::{archive, target};
 use crate::cli::Check;
 use crate::failure::Failure;
 
@@ -41,21 +41,13 @@ pub fn gather(args: &Check) -> Result<Gathered, Failure> {
     let mut failures = Vec::new();
     for path in &args.from {
         if let Err(failure) = gathered.dump(path) {
-            gathered.inputs.push(Input {
-                path: path.display().to_string(),
-                tool: None,
-                verified: false,
-                understood: 0,
-                passed_over: 0,
-                error: Some(failure.words(&path.display().to_string())),
-            });
+            gathered.fail(path.display().to_string(), &failure);
             failures.push(failure);
         }
     }
     if failures.len() == args.from.len() {
         return Err(Failure::first_of(failures).unwrap_or_else(|| Failure::unknown("nothing to check")));
     }
-    gathered.is_partial |= !failures.is_empty();
     failures.iter().for_each(Failure::print);
     dump::join(&mut gathered.builder);
     Ok(gathered)
@@ -78,7 +70,53 @@ impl Gathered {
     fn dump(&mut self, path: &Path) -> Result<(), Failure> {
         let bytes = read(path, DUMP_BYTES_MAX)?;
         let name = path.display().to_string();
-        let text = String::from_utf8_lossy(&bytes);
+        if archive::is_archive(&bytes) {
+            return self.collection(&name, &bytes);
+        }
+        self.text(name, &bytes)
+    }
+
+    /// The files and outputs of another host, unpacked into a directory that vanishes.
+    fn collection(&mut self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+        let failed = |error: &(dyn std::error::Error + 'static)| Failure::failed(error);
+        let folder = tempfile::tempdir().map_err(|error| failed(&error))?;
+        archive::unpack(name, bytes, folder.path()).map_err(|error| failed(&error))?;
+        let root = Root::open(&folder.path().join("root"), &Elsewhere).map_err(|error| failed(&error))?;
+        let host = linux::collect(&root, &mut self.builder).map_err(|error| failed(&error))?;
+        self.inputs.push(Input {
+            path: name.to_owned(),
+            tool: Some("plumb check --collect".to_owned()),
+            verified: true,
+            understood: host.work().files,
+            passed_over: 0,
+            error: None,
+        });
+        for dump in archive::dumps(folder.path()) {
+            let bytes = read(&dump, DUMP_BYTES_MAX)?;
+            let within = dump.strip_prefix(folder.path()).unwrap_or(&dump);
+            let within = format!("{name}/{}", within.display());
+            if let Err(failure) = self.text(within.clone(), &bytes) {
+                self.fail(within, &failure);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes an input of which nothing could be made.
+    fn fail(&mut self, path: String, failure: &Failure) {
+        self.is_partial = true;
+        self.inputs.push(Input {
+            error: Some(failure.words(&path)),
+            path,
+            tool: None,
+            verified: false,
+            understood: 0,
+            passed_over: 0,
+        });
+    }
+
+    fn text(&mut self, name: String, bytes: &[u8]) -> Result<(), Failure> {
+        let text = String::from_utf8_lossy(bytes);
         let read = dump::read(&dump::Input { name: &name, text: &text }, &mut self.builder);
         let read = read.map_err(|error| Failure::failed(&error))?;
         self.is_partial |= read.taken.passed_over > 0;

@@ -21,8 +21,8 @@ pub struct Check {
     /// given
     #[arg(value_name = "TARGET")]
     pub target: Option<PathBuf>,
-    /// What tools print of another host, in any mix, for instance prtvtoc, metastat -p, lsblk -J -O -b; - for standard
-    /// input
+    /// What tools print of another host, in any mix, for instance prtvtoc, metastat -p, lsblk -J -O -b, or what --collect
+    /// gathered there; - for standard input
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Where from")]
     pub from: Vec<PathBuf>,
     /// Read a regular file as a disk instead of following it down to its device
@@ -31,6 +31,10 @@ pub struct Check {
     /// Join a saved profile, so that rules that need sizes of I/O use the real ones
     #[arg(long, value_name = "FILE", help_heading = "Where from")]
     pub profile: Option<PathBuf>,
+    /// Gather what a check reads of this host into a file, for --from elsewhere: sysfs, mounts and what volume managers
+    /// print; no data, no keys, no serial numbers
+    #[arg(long, value_name = "OUT.tar.zst", conflicts_with_all = ["target", "from", "image", "profile", "json"], help_heading = "Where from")]
+    pub collect: Option<PathBuf>,
 
     /// Unit of the disks: GRANULARITY or GRANULARITY@OFFSET; may be given several times
     #[arg(long, value_name = "G[@O]", value_parser = grid, help_heading = "What lies beneath")]

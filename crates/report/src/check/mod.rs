@@ -210,7 +210,7 @@ fn sources(page: &mut Page, check: &Check<'_>) {
                     0 => String::new(),
                     over => format!(", {} passed over", count(over)),
                 };
-                format!("{tool}{verified}; {} lines understood{over}", count(input.understood))
+                format!("{tool}{verified}; {} records understood{over}", count(input.understood))
             }
         };
         page.wrapped("  ", "    ", &plain(&format!("{}: {what}", input.path)));
