@@ -35,9 +35,9 @@ impl Severity {
 pub enum Confidence {
     /// Rests on an assumption that nobody has checked.
     Low,
-    /// Rests on what the user said or the I/O show.
+    /// Rests on what the I/O show, or on a table of known models.
     Medium,
-    /// Counted, on a grid that was given or measured.
+    /// Counted or worked out, on a grid that was given, measured or stated by the system.
     High,
 }
 

@@ -18,18 +18,18 @@ use crate::finding::{Confidence, Evidence, Finding, HostLayer, Severity, Target,
 /// (V_BOOT, V_BACKUP, V_ALTSCTR and V_RESERVED of Solaris).
 const NO_DATA: [u64; 4] = [1, 5, 9, 11];
 
-/// Words in the model of a LUN of a hardware array. Few and plain: what is not listed is *not known*, not a disk.
-const ARRAY_MODELS: [&str; 12] = [
+/// How a word in the model of a LUN of a hardware array begins. Few and plain: what is not listed is *not known*, not a
+/// disk.
+const ARRAY_MODELS: [&str; 11] = [
     "StorEdge",
     "T300",
     "OPEN-",
     "SYMMETRIX",
     "DGC",
     "RAID",
-    "PERC",
+    "ServeRAID",
     "MegaRAID",
-    "LOGICAL VOLUME",
-    "MSA",
+    "PERC",
     "LUN",
     "COMSTAR",
 ];
@@ -200,7 +200,7 @@ impl<'a> Context<'a> {
             return Hardware::Array(format!("it is a path of {}", self.name(*above)));
         }
         match node.word(keys::MODEL) {
-            Some(model) if ARRAY_MODELS.iter().any(|word| model.contains(word)) => {
+            Some(model) if model.split_whitespace().any(is_array) => {
                 Hardware::Array(format!("its model is {model}"))
             }
             Some(_) if node.kind == Kind::Disk => Hardware::Drive,
@@ -225,6 +225,10 @@ impl<'a> Context<'a> {
         grids.retain(|fact| wanted(fact.what) && fact.is_believed());
         grids
     }
+}
+
+fn is_array(word: &str) -> bool {
+    ARRAY_MODELS.iter().any(|array| word.starts_with(array))
 }
 
 /// A grid of a layer below as it lies in the address space of the top; `None` where it lies there differently from

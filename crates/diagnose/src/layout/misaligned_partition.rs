@@ -21,7 +21,7 @@ pub const RULE: Rule =
 pub const WARNING_BYTES_MIN: u64 = 4096;
 
 /// What a partition may hold that puts its data elsewhere than at its first byte.
-const LAYERS: [&str; 4] = ["LVM2 PV", "md member", "crypto_LUKS", "bcache"];
+const LAYERS: [&str; 5] = ["LVM2 PV", "md member", "crypto_LUKS", "bcache", "VxVM disk"];
 
 /// Reasons that are named for one top; the rest are counted.
 const REASONS_MAX: usize = 3;

@@ -2,7 +2,8 @@
 //! sees enough in a row to read ahead.
 
 use plumb_geometry::{Bytes, Grid, SECTOR, split_share};
-use plumb_stack::{Chunks, NodeId};
+use plumb_stack::grid::Belief;
+use plumb_stack::{Chunks, Node, NodeId, Placing, What};
 
 use super::context::Context;
 use super::{Rule, words};
@@ -25,7 +26,21 @@ pub const WIDE_BYTES: u64 = 1 << 20;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
     let stripes = context.striped().filter(|(_, chunks)| chunks.parity == 0);
-    stripes.map(|(id, chunks)| judge_stripe(context, id, chunks)).collect()
+    stripes.map(|(id, chunks)| judge_stripe(context, id, chunks)).chain(without_chunk(context)).collect()
+}
+
+/// Stripes of which the chunk was guessed at.
+fn without_chunk(context: &Context<'_>) -> impl Iterator<Item = Outcome> {
+    let guessed = |node: &Node| {
+        node.grids.iter().find_map(|fact| match &fact.belief {
+            Belief::Doubted { why } if fact.what == What::Chunk => Some(why.clone()),
+            _ => None,
+        })
+    };
+    context.stack.nodes().filter_map(move |(id, node)| match &node.placing {
+        Placing::Unknown { .. } => Some(Outcome::UnknownOf(context.target(id), guessed(node)?)),
+        _ => None,
+    })
 }
 
 fn judge_stripe(context: &Context<'_>, id: NodeId, chunks: &Chunks) -> Outcome {

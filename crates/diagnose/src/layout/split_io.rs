@@ -137,7 +137,10 @@ fn expected(
     let Some((share, landing)) = worst else { return Outcome::NotAsked };
     let on = context.name(landing.on);
     if share.value() < SHARE_MIN {
-        return if io.is_assumed() {
+        return if io.is_assumed() && fact.what == What::IoBoundary {
+            // Boundaries of drives are wide, and nothing here speaks against them.
+            Outcome::NotAsked
+        } else if io.is_assumed() {
             unknown(format!(
                 "{} assumed I/O of {} lie across chunks of {on}; unknown for others: give --page or a profile",
                 words::share(share),

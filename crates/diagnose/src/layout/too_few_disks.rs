@@ -1,5 +1,7 @@
 //! `too-few-disks`: the demanded rate against what the disks below give, with the cost of writes and a margin.
 
+use std::collections::HashSet;
+
 use plumb_stack::{Kind, Landings, NodeId, Placing};
 
 use super::context::Context;
@@ -99,9 +101,24 @@ fn write_factor(context: &Context<'_>, landings: &Landings) -> Option<u64> {
     most.filter(|_| landings.lost.is_empty())
 }
 
+/// Disks below, each once; the paths of one are one.
+fn disks(context: &Context<'_>, volume: NodeId) -> usize {
+    let mut seen = HashSet::from([volume]);
+    let (mut next, mut disks) = (vec![volume], 0);
+    while let Some(id) = next.pop() {
+        let node = context.stack.node(id);
+        if node.kind == Kind::Multipath || context.stack.is_leaf(id) {
+            disks += 1;
+        } else {
+            next.extend(node.placing.below().into_iter().filter(|below| seen.insert(*below)));
+        }
+    }
+    disks
+}
+
 fn judge_volume(context: &Context<'_>, volume: NodeId, demand: &Demand, disk: f64) -> Outcome {
     let unknown = |why: String| Outcome::UnknownOf(context.target(volume), why);
-    let disks = context.leaves(volume).len();
+    let disks = disks(context, volume);
     let Some(factor) = write_factor(context, &context.landings(volume)).filter(|_| disks > 0) else {
         return unknown("how its bytes lie on disks is not known".to_owned());
     };

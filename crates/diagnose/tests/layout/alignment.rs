@@ -194,6 +194,16 @@ fn equal_partitions_around_a_third() {
     assert_eq!(lab.judge().found_on(RULE), ["sda5"]);
 }
 
+/// An extended partition ends with its last logical one.
+#[test]
+fn an_extended_partition() {
+    let mut lab = Lab::default();
+    let disk = lab.disk("sda", 4096, 0);
+    lab.runs(Kind::Partition, "sda4", &[(disk, 63, 1001)]);
+    lab.runs(Kind::Partition, "sda5", &[(disk, 64, 1000)]);
+    assert!(lab.judge().is_silent(RULE));
+}
+
 /// A pool places its blocks itself, at multiples of large powers of two of each member: the slice decides.
 #[test]
 fn the_member_of_a_pool_is_judged_itself() {
@@ -223,6 +233,17 @@ fn a_start_follows_npwa() {
         lab.partition("nvme0n1p1", disk, 2056);
         assert_eq!(lab.judge().found_on(RULE).len(), starts_off);
     }
+}
+
+/// What the user says of the flash is no wish of the drive.
+#[test]
+fn a_unit_given_by_the_user_counts_beside_npwa() {
+    let mut lab = Lab::default();
+    let disk = lab.bare("nvme0n1");
+    lab.grid(disk, What::WriteAlignment, 4096, 0, Source::Drive { field: "NPWA".to_owned() });
+    lab.grid(disk, What::IndirectionUnit, 16384, 0, Source::User);
+    lab.partition("nvme0n1p1", disk, 2056);
+    assert_eq!(evidence(lab.judge().finding(RULE), "granularity_bytes"), 16384.0);
 }
 
 /// A physical volume without volumes: data begin at its first extent.

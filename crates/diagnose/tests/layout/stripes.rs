@@ -2,9 +2,9 @@
 //! `software-stripe-on-hardware-raid`, `geometry-mismatch`.
 
 use plumb_diagnose::{Confidence, Severity};
-use plumb_geometry::Bytes;
+use plumb_geometry::{Bytes, Grid};
 use plumb_stack::node::keys;
-use plumb_stack::{Kind, NodeId, Source, What};
+use plumb_stack::{GridFact, Kind, NodeId, Placing, Source, What};
 use plumb_trace::Op;
 
 use crate::lab::{Judged, Lab, evidence, kernel, words};
@@ -40,6 +40,19 @@ fn the_expected_share_is_exact() {
     let half = judge_volume(128 << 10, 257, page);
     assert_eq!(evidence(half.finding(rule), "split_share_expected"), 1.0 / 16.0);
     assert_eq!(half.finding(rule).severity(), Severity::Note);
+}
+
+/// A volume in pieces is as bad as its worst piece.
+#[test]
+fn the_worst_piece_counts() {
+    let mut lab = Lab::default();
+    lab.known.page = Some(Bytes(8192));
+    let disks = ["sda", "sdb"].map(|name| lab.disk(name, 512, 0));
+    let stripe = lab.stripe("d10", 32 << 10, &disks);
+    lab.runs(Kind::SoftPartition, "d11", &[(stripe, 64, 640), (stripe, 1025, 640), (stripe, 2048, 640)]);
+    let judged = lab.judge();
+    assert_eq!(evidence(judged.finding("split-io"), "split_share_expected"), 0.25);
+    assert_eq!(evidence(judged.finding("split-io"), "past_chunk_bytes"), 512.0);
 }
 
 #[test]
@@ -127,6 +140,34 @@ fn narrow_stripe() {
     assert!(judge_volume(256 << 10, 64, None).unknown(rule).contains("which are assumed"));
 }
 
+/// A stripe of which nobody gave the chunk.
+#[test]
+fn a_chunk_that_is_not_known() {
+    let mut lab = Lab::default();
+    let disks = ["sda", "sdb"].map(|name| lab.disk(name, 512, 0));
+    let stripe = lab.node(Kind::Stripe, "d10");
+    let grid = Grid::boundary(Bytes(16 << 10)).expect("a grid");
+    let why = "no interlace is given".to_owned();
+    lab.builder.grid(stripe, GridFact::doubted(grid, What::Chunk, kernel(), why.clone()));
+    lab.builder.place(stripe, Placing::Unknown { members: disks.to_vec(), why: why.clone() }, &kernel());
+    assert_eq!(lab.judge().unknown("narrow-stripe"), why);
+}
+
+/// A boundary of a drive that everything begins on is no question.
+#[test]
+fn boundaries_of_drives() {
+    for (start, page, found) in [(2048, None, 0), (2055, Some(8192), 1)] {
+        let mut lab = Lab::default();
+        lab.known.page = page.map(Bytes);
+        let disk = lab.disk("nvme0n1", 512, 0);
+        lab.grid(disk, What::IoBoundary, 128 << 10, 0, kernel());
+        lab.partition("nvme0n1p1", disk, start);
+        let judged = lab.judge();
+        assert_eq!(judged.found_on("split-io").len(), found);
+        assert_eq!(judged.is_not_asked("split-io"), found == 0);
+    }
+}
+
 /// The commonest I/O seen says more than the page that somebody gave.
 #[test]
 fn narrow_for_what_is_seen() {
@@ -173,6 +214,14 @@ fn stripe_segment_mismatch() {
     assert!(words(finding).contains("of 2 of 2 devices below"));
     assert_eq!(on_array(1 << 20, None, Some(48 << 10)).found_on(rule), ["d10"]);
     assert!(on_array(1 << 20, None, None).unknown(rule).contains("give --segment"));
+    let mut lab = Lab::default();
+    lab.known.segment = Some(Bytes(48 << 10));
+    let disks = ["sda", "sdb"].map(|name| lab.disk(name, 512, 0));
+    for disk in disks {
+        lab.fact(disk, keys::MODEL, "ST18000NM000J");
+    }
+    lab.stripe("md0", 1 << 20, &disks);
+    assert!(lab.judge().is_not_asked(rule), "a drive has no segment, whatever the arrays have");
     let drives = judge_volume(1 << 20, 0, None);
     assert!(drives.is_not_asked(rule), "no array and no segment");
 }
@@ -246,6 +295,8 @@ fn software_stripe_on_hardware_raid() {
         lab.judge()
     };
     assert!(modelled(Some("ST18000NM000J")).is_silent(rule));
+    assert!(modelled(Some("ST3000DM001")).is_silent(rule), "no T300");
+    assert_eq!(modelled(Some("SUN T300")).found_on(rule), ["md0"]);
     assert_eq!(modelled(None).unknown(rule), "whether sda is a drive or a LUN of an array is not known");
 }
 

@@ -266,10 +266,30 @@ fn writes_cost_what_the_layers_make_of_them() {
         let disks: Vec<(NodeId, u64)> = disks.iter().map(|disk| (*disk, 0)).collect();
         lab.chunks("d0", 65536, 1, &disks);
     };
+    let paths = |lab: &mut Lab, disks: &[NodeId]| {
+        lab.copies(Kind::Multipath, "mpatha", disks);
+    };
+    assert_eq!(needed(paths, 1.0), 100.0, "a write takes one of the paths");
     assert_eq!(needed(mirror, 1.0), 200.0);
     assert_eq!(needed(mirror, 0.5), 150.0);
     assert_eq!(needed(raid5, 1.0), 400.0);
     assert_eq!(needed(raid5, 0.25), 175.0);
+}
+
+#[test]
+fn paths_are_no_disks() {
+    let mut lab = Lab::default();
+    let volumes: Vec<NodeId> = ["mpatha", "mpathb"]
+        .iter()
+        .map(|name| {
+            let paths = [0, 1].map(|at| lab.node(Kind::Path, &format!("{name}-path{at}")));
+            lab.copies(Kind::Multipath, name, &paths)
+        })
+        .collect();
+    lab.stripe("d0", 65536, &volumes);
+    lab.known.ios_per_second = Some(1000.0);
+    lab.known.disk_ios_per_second = Some(80.0);
+    assert_eq!(evidence(lab.judge().finding("too-few-disks"), "disks"), 2.0);
 }
 
 /// 1,000 writes in 999 ms, on one disk of 80 a second.
