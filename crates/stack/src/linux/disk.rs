@@ -32,7 +32,10 @@ pub(super) fn tell(builder: &mut Builder, node: NodeId, device: &Device) {
         _ if VIRTUAL.iter().any(|word| model.contains(word)) => Kind::VirtualDisk,
         _ => Kind::Disk,
     };
-    builder.kind(node, kind, &source);
+    // A namespace that was joined of paths before is no leaf.
+    if builder.get(node).kind != Kind::Multipath {
+        builder.kind(node, kind, &source);
+    }
     for (key, value) in [(keys::MODEL, Some(model)), (keys::IDENTITY, device.identity.clone())] {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             builder.fact(node, key, value, &source);
