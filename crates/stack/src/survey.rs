@@ -198,9 +198,16 @@ mod tests {
         builder.kind(slice, Kind::Partition, &FROM);
         let members = vec![builder.node("sda")];
         builder.place(slice, Placing::Unknown { members, why: "no label".into() }, &FROM);
+        disk(&mut builder, "sdb", true, &[2048]);
+        let mirror = builder.node("md0");
+        let members = ["sda1", "sdb1"].map(|name| Member { node: builder.node(name), start: Bytes(0) });
+        builder.place(mirror, Placing::Copies { members: members.to_vec() }, &FROM);
         let stack = builder.finish();
         let survey = Survey::of(&stack);
         let stand = survey.stand(slice).expect("it stands on a disk");
         assert_eq!((stand.overall, stand.lost.len()), (Overall::Unknown, 1));
+        let half = survey.stand(mirror).expect("it stands on both");
+        assert_eq!((half.overall, half.on.len(), half.lost.len()), (Overall::Unknown, 1, 1));
+        assert_eq!(half.on[0].verdict, Verdict::Aligned, "on the side that is known");
     }
 }
