@@ -1,17 +1,17 @@
-//! From the library's columns to those of a [`Batch`].
-//!
-//! Whole columns are copied and checked at once; only where a check fails is it looked at row by row.
+//! From the columns of a row group to those of a [`Batch`]: what each number and word means.
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::errors::Result;
+use parquet::file::metadata::RowGroupMetaData;
 
 use crate::batch::{Batch, UNKNOWN_NS, UNKNOWN_PID};
 use crate::names::Names;
 use crate::op::{Layer, Op};
+use crate::parquet::column::{Bad, Column};
+use crate::parquet::meaning::{Meaning, Scaled, Word, any_number, is_within, latency};
+use crate::parquet::pread::PartFile;
 use crate::parquet::schema::{At, COLUMNS};
 use crate::parquet::statistics::Source;
-use crate::parquet::words::{Bad, Remap};
 
 /// Sectors beyond this have no byte address in 63 bits.
 const SECTORS_BITS: u32 = 54;
@@ -22,199 +22,192 @@ const REM_BITS: u32 = 9;
 
 /// Makes batches of the columns of one row group.
 pub struct Decoder {
-    sources: [Source; COLUMNS.len()],
-    device: Remap<u32>,
-    layer: Remap<Layer>,
-    op: Remap<Op>,
-    comm: Remap<u32>,
-    file: Remap<u32>,
+    time_ns: Input<Int64Type, i64>,
+    device: Input<ByteArrayType, u32>,
+    layer: Input<ByteArrayType, Layer>,
+    op: Input<ByteArrayType, Op>,
+    flags: Input<Int32Type, i32>,
+    sector: Input<Int64Type, u64>,
+    rem_bytes: Input<Int32Type, u64>,
+    len_bytes: Input<Int64Type, u64>,
+    queue_ns: Input<Int64Type, i64>,
+    device_ns: Input<Int64Type, i64>,
+    pid: Input<Int32Type, i32>,
+    comm: Input<ByteArrayType, u32>,
+    cgroup: Input<Int64Type, i64>,
+    file: Input<ByteArrayType, u32>,
+    /// The rests of the rows that are being read.
+    rests: Vec<u64>,
 }
 
 impl Decoder {
     /// A decoder of columns that come from these places.
-    #[must_use]
-    pub fn new(sources: [Source; COLUMNS.len()]) -> Decoder {
-        Decoder {
-            sources,
-            device: Remap::default(),
-            layer: Remap::default(),
-            op: Remap::default(),
-            comm: Remap::default(),
-            file: Remap::default(),
-        }
+    ///
+    /// # Errors
+    /// When one of them cannot be read at all.
+    pub fn new(
+        file: &PartFile,
+        group: &RowGroupMetaData,
+        sources: &[Source; COLUMNS.len()],
+    ) -> Result<Decoder> {
+        let inputs = Inputs { file, group, sources };
+        Ok(Decoder {
+            time_ns: inputs.numbers(At::TimeNs)?,
+            device: inputs.words(At::Device)?,
+            layer: inputs.words(At::Layer)?,
+            op: inputs.words(At::Op)?,
+            flags: inputs.numbers_32(At::Flags)?,
+            sector: inputs.numbers(At::Sector)?,
+            rem_bytes: inputs.numbers_32(At::RemBytes)?,
+            len_bytes: inputs.numbers(At::LenBytes)?,
+            queue_ns: inputs.numbers(At::QueueNs)?,
+            device_ns: inputs.numbers(At::DeviceNs)?,
+            pid: inputs.numbers_32(At::Pid)?,
+            comm: inputs.words(At::Comm)?,
+            cgroup: inputs.numbers(At::Cgroup)?,
+            file: inputs.words(At::File)?,
+            rests: Vec::new(),
+        })
     }
 
-    /// Appends the library's rows to an empty batch; returns the rows that cannot be used.
-    pub fn fill(&mut self, rows: &RecordBatch, names: &mut Names, batch: &mut Batch) -> Bad {
+    /// Appends the next rows to an empty batch; returns those that cannot be used.
+    ///
+    /// # Errors
+    /// When there are fewer, or they cannot be decoded.
+    pub fn fill(&mut self, rows: usize, names: &mut Names, batch: &mut Batch) -> Result<Bad> {
         let mut bad = Bad::default();
-        let count = rows.num_rows();
-        let take = Taker { sources: &self.sources, rows, count };
-        take.numbers(At::TimeNs, &mut batch.time_ns, 0, &mut bad);
-        take.words(At::Device, &mut self.device, &mut batch.device, u32::MAX, &mut bad, |word| {
-            Some(names.device(word))
-        });
-        take.words(At::Layer, &mut self.layer, &mut batch.layer, Layer::Request, &mut bad, Layer::from_word);
-        take.words(At::Op, &mut self.op, &mut batch.op, Op::Other, &mut bad, Op::from_word);
-        take.numbers_32(At::Flags, &mut batch.flags, 0, &mut bad);
-        take.extents(batch, &mut bad);
-        take.latency(At::QueueNs, &mut batch.queue_ns, "a time not below 0 in queue_ns", &mut bad);
-        take.latency(At::DeviceNs, &mut batch.device_ns, "a time not below 0 in device_ns", &mut bad);
-        take.numbers_32(At::Pid, &mut batch.pid, UNKNOWN_PID, &mut bad);
-        take.words(At::Comm, &mut self.comm, &mut batch.comm, 0, &mut bad, |word| Some(names.word(word)));
-        take.numbers(At::Cgroup, &mut batch.cgroup, UNKNOWN_NS, &mut bad);
-        take.words(At::File, &mut self.file, &mut batch.file, 0, &mut bad, |word| Some(names.word(word)));
-        bad
-    }
-}
-
-struct Taker<'a> {
-    sources: &'a [Source; COLUMNS.len()],
-    rows: &'a RecordBatch,
-    count: usize,
-}
-
-impl Taker<'_> {
-    fn array(&self, at: At) -> Option<&ArrayRef> {
-        match self.sources[at as usize] {
-            Source::Array(place) => self.rows.columns().get(place),
-            _ => None,
-        }
-    }
-
-    fn numbers(&self, at: At, out: &mut Vec<i64>, unknown: i64, bad: &mut Bad) {
-        if let Source::Number(one) = self.sources[at as usize] {
-            out.resize(self.count, one);
-        } else if let Some(column) = self.array(at).and_then(|array| array.as_primitive_opt::<Int64Type>()) {
-            if COLUMNS[at as usize].nullable && column.null_count() == self.count {
-                return;
-            }
-            out.extend_from_slice(column.values());
-            self.nulls(at, column, out, unknown, bad);
-        }
-    }
-
-    fn numbers_32(&self, at: At, out: &mut Vec<i32>, unknown: i32, bad: &mut Bad) {
-        if let Source::Number(one) = self.sources[at as usize] {
-            out.resize(self.count, i32::try_from(one).unwrap_or(unknown));
-        } else if let Some(column) = self.array(at).and_then(|array| array.as_primitive_opt::<Int32Type>()) {
-            if COLUMNS[at as usize].nullable && column.null_count() == self.count {
-                return;
-            }
-            out.extend_from_slice(column.values());
-            self.nulls(at, column, out, unknown, bad);
-        }
-    }
-
-    /// Unknown where null is allowed, damage where it is not.
-    fn nulls<T: Copy>(&self, at: At, column: &dyn Array, out: &mut [T], unknown: T, bad: &mut Bad) {
-        let Some(nulls) = column.nulls().filter(|nulls| nulls.null_count() > 0) else { return };
-        for (row, (value, known)) in out.iter_mut().zip(nulls).enumerate() {
-            if !known {
-                *value = unknown;
-                if !COLUMNS[at as usize].nullable {
-                    bad.mark(
-                        self.count,
-                        row,
-                        || format!("null in {}", COLUMNS[at as usize].name),
-                        "a number",
-                    );
-                }
-            }
-        }
-    }
-
-    fn words<T: Copy>(
-        &self,
-        at: At,
-        remap: &mut Remap<T>,
-        out: &mut Vec<T>,
-        unknown: T,
-        bad: &mut Bad,
-        mut map: impl FnMut(&str) -> Option<T>,
-    ) {
-        let nullable = COLUMNS[at as usize].nullable;
-        if let Source::Word(word) = &self.sources[at as usize] {
-            let one = map(word);
-            out.resize(self.count, one.unwrap_or(unknown));
-            for row in 0..if one.is_none() { self.count } else { 0 } {
-                bad.mark(self.count, row, || word.escape_debug().collect(), expected_word(at));
-            }
-        } else if let Some(column) = self.array(at).and_then(|array| array.as_dictionary_opt::<Int32Type>()) {
-            if nullable && column.null_count() == self.count {
-                return;
-            }
-            remap.learn(column, unknown, map);
-            remap.fill(column, unknown, out);
-            if !nullable {
-                remap.mark(column, expected_word(at), bad);
-            }
-        }
+        let mut next = Next { rows, bad: &mut bad };
+        next.read(&mut self.time_ns, any_number(At::TimeNs, 0), &mut batch.time_ns)?;
+        let device = Word { of: |word: &str| Some(names.device(word)), unknown: u32::MAX, at: At::Device };
+        next.read(&mut self.device, device, &mut batch.device)?;
+        let layer = Word { of: Layer::from_word, unknown: Layer::Request, at: At::Layer };
+        next.read(&mut self.layer, layer, &mut batch.layer)?;
+        let op = Word { of: Op::from_word, unknown: Op::Other, at: At::Op };
+        next.read(&mut self.op, op, &mut batch.op)?;
+        next.read(&mut self.flags, any_number(At::Flags, 0), &mut batch.flags)?;
+        self.fill_extents(&mut next, batch)?;
+        next.read(&mut self.queue_ns, latency(At::QueueNs), &mut batch.queue_ns)?;
+        next.read(&mut self.device_ns, latency(At::DeviceNs), &mut batch.device_ns)?;
+        next.read(&mut self.pid, any_number(At::Pid, UNKNOWN_PID), &mut batch.pid)?;
+        let comm = Word { of: |word: &str| Some(names.word(word)), unknown: 0, at: At::Comm };
+        next.read(&mut self.comm, comm, &mut batch.comm)?;
+        next.read(&mut self.cgroup, any_number(At::Cgroup, UNKNOWN_NS), &mut batch.cgroup)?;
+        let file = Word { of: |word: &str| Some(names.word(word)), unknown: 0, at: At::File };
+        next.read(&mut self.file, file, &mut batch.file)?;
+        Ok(bad)
     }
 
     /// Start and length in bytes of sector, rest and length.
-    fn extents(&self, batch: &mut Batch, bad: &mut Bad) {
-        let mut spare = Vec::new();
-        let sectors = self.borrowed(At::Sector, &mut spare, bad);
-        self.within(sectors, SECTORS_BITS, "a sector from 0 to 2^54", bad);
-        batch.start_bytes.extend(sectors.iter().map(|&sector| sector.cast_unsigned() << 9));
-        spare.clear();
-        let lengths = self.borrowed(At::LenBytes, &mut spare, bad);
-        self.within(lengths, LEN_BITS, "a length from 0 to 2^62 bytes", bad);
-        batch.len_bytes.extend(lengths.iter().map(|&len| len.cast_unsigned()));
-        if self.sources[At::RemBytes as usize] != Source::Number(0) {
-            let mut rems = Vec::new();
-            self.numbers_32(At::RemBytes, &mut rems, 0, bad);
-            let wide: Vec<i64> = rems.iter().map(|&rem| i64::from(rem)).collect();
-            self.within(&wide, REM_BITS, "a rest from 0 to 511 bytes", bad);
-            for (start, rem) in batch.start_bytes.iter_mut().zip(&rems) {
-                *start |= u64::from(rem.cast_unsigned()) & 511;
-            }
+    fn fill_extents(&mut self, next: &mut Next<'_>, batch: &mut Batch) -> Result<()> {
+        let expected = "a sector from 0 to 2^54";
+        let is_sector = |sector: i64| is_within(sector, SECTORS_BITS);
+        let start = |sector: i64| sector.cast_unsigned() << 9;
+        let start = Scaled { makes_sense: is_sector, is: start, unknown: 0, at: At::Sector, expected };
+        next.read(&mut self.sector, start, &mut batch.start_bytes)?;
+        let expected = "a length from 0 to 2^62 bytes";
+        let is_len = |len: i64| is_within(len, LEN_BITS);
+        let len =
+            Scaled { makes_sense: is_len, is: i64::cast_unsigned, unknown: 0, at: At::LenBytes, expected };
+        next.read(&mut self.len_bytes, len, &mut batch.len_bytes)?;
+        if matches!(self.rem_bytes, Input::One(0)) {
+            return Ok(());
         }
-    }
-
-    /// The numbers of a column where they lie, if all are there; else a copy of them.
-    fn borrowed<'s>(&'s self, at: At, spare: &'s mut Vec<i64>, bad: &mut Bad) -> &'s [i64] {
-        match self.array(at).and_then(|array| array.as_primitive_opt::<Int64Type>()) {
-            Some(column) if column.null_count() == 0 => column.values(),
-            _ => {
-                self.numbers(at, spare, 0, bad);
-                spare
-            }
+        let expected = "a rest from 0 to 511 bytes";
+        let is_rest = |rest: i32| is_within(rest.into(), REM_BITS);
+        let rest = |rest: i32| u64::from(rest.cast_unsigned());
+        let rest = Scaled { makes_sense: is_rest, is: rest, unknown: 0, at: At::RemBytes, expected };
+        self.rests.clear();
+        next.read(&mut self.rem_bytes, rest, &mut self.rests)?;
+        for (start, rest) in batch.start_bytes.iter_mut().zip(&self.rests) {
+            *start |= rest;
         }
-    }
-
-    /// Marks values below 0 or of more bits.
-    fn within(&self, values: &[i64], bits: u32, expected: &'static str, bad: &mut Bad) {
-        let any = values.iter().fold(0, |any, &value| any | value).cast_unsigned();
-        if any >> bits == 0 {
-            return;
-        }
-        for (row, value) in values.iter().enumerate().filter(|(_, value)| value.cast_unsigned() >> bits != 0)
-        {
-            bad.mark(self.count, row, || value.to_string(), expected);
-        }
-    }
-
-    /// A time that is never below 0, or unknown.
-    fn latency(&self, at: At, out: &mut Vec<i64>, expected: &'static str, bad: &mut Bad) {
-        self.numbers(at, out, UNKNOWN_NS, bad);
-        // Without nulls the sign bits of all values together tell whether one is below 0.
-        let any_null = self.array(at).is_some_and(|column| column.null_count() > 0);
-        if !any_null && out.iter().fold(0, |any, &value| any | value) >= 0 {
-            return;
-        }
-        for (row, value) in out.iter().enumerate() {
-            if *value < 0 && *value != UNKNOWN_NS {
-                bad.mark(self.count, row, || value.to_string(), expected);
-            }
-        }
+        Ok(())
     }
 }
 
-const fn expected_word(at: At) -> &'static str {
-    match at {
-        At::Layer => "a layer: vfs, bio or request",
-        At::Op => "an operation: read, write, discard, flush, write-zeroes or other",
-        _ => "the name of a device",
+/// Where the values of a column come from.
+enum Input<P: DataType, T> {
+    /// From nowhere: the column stays empty.
+    Absent,
+    /// One value throughout.
+    One(P::T),
+    /// The file.
+    File(Box<Column<P, T>>),
+}
+
+/// What the inputs of a row group are made of.
+struct Inputs<'a> {
+    file: &'a PartFile,
+    group: &'a RowGroupMetaData,
+    sources: &'a [Source; COLUMNS.len()],
+}
+
+impl Inputs<'_> {
+    fn numbers<T: Copy>(&self, at: At) -> Result<Input<Int64Type, T>> {
+        self.input(at, |source| if let Source::Number(one) = source { Some(*one) } else { None })
+    }
+
+    fn numbers_32<T: Copy>(&self, at: At) -> Result<Input<Int32Type, T>> {
+        let one = |source: &Source| match source {
+            Source::Number(one) => i32::try_from(*one).ok(),
+            _ => None,
+        };
+        self.input(at, one)
+    }
+
+    fn words<T: Copy>(&self, at: At) -> Result<Input<ByteArrayType, T>> {
+        let one = |source: &Source| match source {
+            Source::Word(one) => Some(ByteArray::from(one.as_str())),
+            _ => None,
+        };
+        self.input(at, one)
+    }
+
+    fn input<P: DataType, T: Copy>(
+        &self,
+        at: At,
+        one: impl Fn(&Source) -> Option<P::T>,
+    ) -> Result<Input<P, T>> {
+        let source = &self.sources[at as usize];
+        if let Source::Leaf(leaf) = source {
+            let rows = usize::try_from(self.group.num_rows()).unwrap_or(0);
+            return Ok(Input::File(Box::new(Column::new(self.file, self.group.column(*leaf), rows)?)));
+        }
+        Ok(one(source).map_or(Input::Absent, Input::One))
+    }
+}
+
+/// The rows that are read next, and what is found wrong with them.
+struct Next<'a> {
+    rows: usize,
+    bad: &'a mut Bad,
+}
+
+impl Next<'_> {
+    fn read<P: DataType, M: Meaning<P::T>>(
+        &mut self,
+        input: &mut Input<P, M::Is>,
+        mut meaning: M,
+        out: &mut Vec<M::Is>,
+    ) -> Result<()> {
+        match input {
+            Input::Absent => {}
+            Input::One(one) => {
+                let meant = meaning.of(one);
+                out.resize(self.rows, meant.unwrap_or(meaning.unknown()));
+                if meant.is_none()
+                    && let Some((found, expected)) = meaning.complaint(Some(one))
+                {
+                    (0..self.rows).for_each(|row| self.bad.mark(row, || found.clone(), expected));
+                }
+            }
+            Input::File(column) => {
+                let nulls = column.read(self.rows, &mut meaning, out, self.bad)?;
+                if nulls == self.rows && meaning.complaint(None).is_none() {
+                    out.clear();
+                }
+            }
+        }
+        Ok(())
     }
 }

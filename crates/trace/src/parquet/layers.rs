@@ -1,77 +1,59 @@
 //! Finds which layers a file holds whose metadata does not say.
 
-use arrow_array::Array;
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int32Type;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
+use parquet::data_type::ByteArrayType;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
+use crate::batch::BATCH_EVENTS;
 use crate::op::Layer;
-
+use crate::parquet::column::{Bad, Column};
+use crate::parquet::meaning::Word;
 use crate::parquet::pread::PartFile;
+use crate::parquet::read::guarded;
+use crate::parquet::schema::At;
 use crate::parquet::statistics::{Source, source_by_statistics};
 
-/// Rows looked at together.
-const ROWS: usize = 65_536;
-
 /// The layers of all rows, highest first: by the statistics where those are plain, else by that one column.
-pub fn layers_of_rows(
-    file: &PartFile,
-    metadata: &ArrowReaderMetadata,
-    leaf: Option<usize>,
-) -> Result<Vec<Layer>, ParquetError> {
-    let Some(leaf) = leaf else { return Ok(Vec::new()) };
+pub fn layers_of_rows(file: &PartFile, metadata: &ParquetMetaData, leaf: Option<usize>) -> Vec<Layer> {
+    let Some(leaf) = leaf else { return Vec::new() };
     let mut seen = [false; Layer::ALL.len()];
-    for (index, group) in metadata.metadata().row_groups().iter().enumerate() {
+    for group in metadata.row_groups() {
         if let Some(Source::Word(word)) =
             source_by_statistics(&group.columns()[leaf], group.num_rows(), false)
         {
-            see(&mut seen, &word);
+            if let Some(layer) = Layer::from_word(&word) {
+                seen[layer as usize] = true;
+            }
         } else {
-            look_through(file, metadata, leaf, index, &mut seen)?;
+            // Rows whose layer cannot be decoded are not read later either, and counted then.
+            let _ = guarded(|| look_through(file, group, leaf, &mut seen));
         }
         if seen == [true; Layer::ALL.len()] {
             break;
         }
     }
-    Ok(Layer::ALL.into_iter().filter(|layer| seen[*layer as usize]).collect())
-}
-
-fn see(seen: &mut [bool; Layer::ALL.len()], word: &str) {
-    if let Some(layer) = Layer::from_word(word) {
-        seen[layer as usize] = true;
-    }
+    Layer::ALL.into_iter().filter(|layer| seen[*layer as usize]).collect()
 }
 
 fn look_through(
     file: &PartFile,
-    metadata: &ArrowReaderMetadata,
+    group: &RowGroupMetaData,
     leaf: usize,
-    group: usize,
     seen: &mut [bool; Layer::ALL.len()],
 ) -> Result<(), ParquetError> {
-    let rows = ParquetRecordBatchReaderBuilder::new_with_metadata(file.clone(), metadata.clone())
-        .with_row_groups(vec![group])
-        .with_projection(ProjectionMask::leaves(metadata.parquet_schema(), [leaf]))
-        .with_batch_size(ROWS)
-        .build()?;
-    for batch in rows {
-        let batch = batch?;
-        let Some(words) = batch.columns().first().and_then(|column| column.as_dictionary_opt::<Int32Type>())
-        else {
-            return Ok(());
-        };
-        let Some(values) = words.values().as_string_opt::<i32>() else { return Ok(()) };
-        let mut used = vec![false; values.len()];
-        for key in words.keys().iter().flatten() {
-            if let Some(used) = usize::try_from(key).ok().and_then(|key| used.get_mut(key)) {
-                *used = true;
-            }
+    let mut left = usize::try_from(group.num_rows()).unwrap_or(0);
+    let mut column = Column::<ByteArrayType, Layer>::new(file, group.column(leaf), left)?;
+    let mut meaning = Word { of: Layer::from_word, unknown: Layer::Request, at: At::Layer };
+    let mut layers = Vec::new();
+    while left > 0 {
+        let rows = left.min(BATCH_EVENTS);
+        let mut bad = Bad::default();
+        layers.clear();
+        column.read(rows, &mut meaning, &mut layers, &mut bad)?;
+        for (_, layer) in layers.iter().enumerate().filter(|(row, _)| !bad.is_bad(*row)) {
+            seen[*layer as usize] = true;
         }
-        for (place, _) in used.iter().enumerate().filter(|(_, used)| **used) {
-            see(seen, values.value(place));
-        }
+        left -= rows;
     }
     Ok(())
 }

@@ -7,13 +7,16 @@
 //!
 //! Left out: page checksums, so that a flipped bit within a page may go unseen; encryption; nested columns.
 
+mod column;
 mod columns;
+mod keys;
 mod layers;
+mod meaning;
 pub mod meta;
 pub mod open;
+mod pages;
 mod pread;
 mod read;
 pub mod schema;
 mod statistics;
-mod words;
 pub mod write;

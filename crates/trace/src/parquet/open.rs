@@ -15,7 +15,7 @@ use crate::parquet::layers::layers_of_rows;
 use crate::parquet::meta;
 use crate::parquet::pread::PartFile;
 use crate::parquet::read::{Opened, ParquetReader, guarded};
-use crate::parquet::schema::{At, SCHEMA_VERSION, leaves_of, read_schema};
+use crate::parquet::schema::{At, SCHEMA_VERSION, leaves_of};
 use crate::reader::{LayerChoice, ReadOptions, Reader};
 use crate::source::SourceInfo;
 
@@ -45,13 +45,8 @@ pub fn open(
     check_version(said.schema.as_deref(), &mut info)?;
     let leaves = leaves_of(metadata.parquet_schema(), metadata.schema())
         .map_err(|(found, expected)| Error::NoTrace { path: path.clone(), found, expected })?;
-    let typed = ArrowReaderOptions::new().with_schema(read_schema(metadata.schema()));
-    let metadata =
-        guarded(|| ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), typed)).map_err(library)?;
-    info.layers = match said.layers {
-        Some(layers) => layers,
-        None => guarded(|| layers_of_rows(&file, &metadata, leaves[At::Layer as usize])).map_err(library)?,
-    };
+    let metadata = Arc::clone(metadata.metadata());
+    info.layers = said.layers.unwrap_or_else(|| layers_of_rows(&file, &metadata, leaves[At::Layer as usize]));
     let takes = layers_taken(options.layer, &info)?;
     let progress = options.progress.clone();
     let opened = Opened { file, metadata, leaves, columns: options.columns, takes, progress };

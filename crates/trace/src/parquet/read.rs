@@ -7,11 +7,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
-};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
 
 use crate::batch::{BATCH_EVENTS, Batch};
 use crate::error::{Damage, Error, Place};
@@ -30,7 +27,7 @@ pub(super) struct Opened {
     /// The file.
     pub file: PartFile,
     /// Its footer.
-    pub metadata: ArrowReaderMetadata,
+    pub metadata: Arc<ParquetMetaData>,
     /// Where each column stands in it.
     pub leaves: [Option<usize>; COLUMNS.len()],
     /// Which columns are wanted.
@@ -57,8 +54,9 @@ pub(super) struct ParquetReader {
 
 /// The row group that is being read.
 struct Group {
-    rows: ParquetRecordBatchReader,
     decoder: Decoder,
+    /// Whether it is known that each row is of a layer that is wanted.
+    all_taken: bool,
     /// Rows that are still to come.
     left: u64,
 }
@@ -89,34 +87,26 @@ impl ParquetReader {
 
     /// Goes to the next row group of which anything is wanted; `false` when there is none.
     fn enter_group(&mut self) -> bool {
-        while let Some(chunks) = self.opened.metadata.metadata().row_groups().get(self.next_group) {
+        while let Some(chunks) = self.opened.metadata.row_groups().get(self.next_group) {
             let index = self.next_group;
             self.next_group += 1;
             if let Some(progress) = &self.opened.progress {
                 progress.advance(u64::try_from(chunks.compressed_size()).unwrap_or(0));
             }
             let rows = u64::try_from(chunks.num_rows()).unwrap_or(0);
-            let (sources, mask) = self.plan(index);
-            let unwanted = match &sources[At::Layer as usize] {
-                Source::Word(word) => {
-                    Layer::from_word(word).is_some_and(|layer| !self.opened.takes[layer as usize])
-                }
-                _ => false,
+            let sources = self.plan(index);
+            let taken = match &sources[At::Layer as usize] {
+                Source::Word(word) => Layer::from_word(word).map(|layer| self.opened.takes[layer as usize]),
+                _ => None,
             };
-            if unwanted || rows == 0 {
+            if taken == Some(false) || rows == 0 {
                 self.count_rows(rows);
                 continue;
             }
-            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(
-                self.opened.file.clone(),
-                self.opened.metadata.clone(),
-            )
-            .with_row_groups(vec![index])
-            .with_projection(mask)
-            .with_batch_size(BATCH_EVENTS);
-            match guarded(|| builder.build()) {
-                Ok(reader) => {
-                    self.group = Some(Group { rows: reader, decoder: Decoder::new(sources), left: rows });
+            match guarded(|| Decoder::new(&self.opened.file, self.opened.metadata.row_group(index), &sources))
+            {
+                Ok(decoder) => {
+                    self.group = Some(Group { decoder, all_taken: taken == Some(true), left: rows });
                     return true;
                 }
                 Err(error) => self.give_up_rows(rows, error),
@@ -125,30 +115,18 @@ impl ParquetReader {
         false
     }
 
-    /// Where each column of a row group comes from, and which ones the library has to decode.
-    fn plan(&self, index: usize) -> ([Source; COLUMNS.len()], ProjectionMask) {
-        let chunks = self.opened.metadata.metadata().row_group(index);
+    /// Where each column of a row group comes from.
+    fn plan(&self, index: usize) -> [Source; COLUMNS.len()] {
+        let chunks = self.opened.metadata.row_group(index);
         let mut sources = [const { Source::Absent }; COLUMNS.len()];
-        let mut decoded = Vec::new();
         for (at, leaf) in self.opened.leaves.iter().enumerate() {
             let Some(leaf) = leaf.filter(|_| self.is_wanted(at)) else { continue };
-            let chunk = &chunks.columns()[leaf];
-            // The time is always decoded: it tells how many rows there are.
-            let known = source_by_statistics(chunk, chunks.num_rows(), COLUMNS[at].nullable);
-            match known.filter(|_| at != At::TimeNs as usize) {
-                Some(source) => sources[at] = source,
-                None => decoded.push((leaf, at)),
-            }
+            let known = source_by_statistics(chunks.column(leaf), chunks.num_rows(), COLUMNS[at].nullable);
+            // The time is always decoded: the footer alone might claim any number of rows.
+            let known = known.filter(|_| at != At::TimeNs as usize);
+            sources[at] = known.unwrap_or(Source::Leaf(leaf));
         }
-        decoded.sort_unstable();
-        for (place, (_, at)) in decoded.iter().enumerate() {
-            sources[*at] = Source::Array(place);
-        }
-        let mask = ProjectionMask::leaves(
-            self.opened.metadata.parquet_schema(),
-            decoded.iter().map(|(leaf, _)| *leaf),
-        );
-        (sources, mask)
+        sources
     }
 
     fn is_wanted(&self, at: usize) -> bool {
@@ -166,31 +144,31 @@ impl ParquetReader {
     /// Puts the next rows of the row group into the batch, if there are any.
     fn read_rows(&mut self, batch: &mut Batch) {
         let Some(group) = &mut self.group else { return };
-        let next = guarded(|| group.rows.next().transpose().map_err(ParquetError::from));
         let left = group.left;
-        let rows = match next {
-            Ok(Some(rows)) if rows.num_rows() > 0 && rows.num_rows() as u64 <= left => rows,
-            Ok(None) if left == 0 => {
-                self.group = None;
-                return;
-            }
-            Ok(_) => {
-                let error = ParquetError::EOF(format!("found another count of rows, expected {left} more"));
+        if left == 0 {
+            self.group = None;
+            return;
+        }
+        let rows = left.min(BATCH_EVENTS as u64);
+        let bad = match guarded(|| group.decoder.fill(rows as usize, &mut self.names, batch)) {
+            Ok(bad) => bad,
+            Err(error) => {
+                batch.clear();
                 return self.give_up_rows(left, error);
             }
-            Err(error) => return self.give_up_rows(left, error),
         };
-        group.left -= rows.num_rows() as u64;
-        let bad = group.decoder.fill(&rows, &mut self.names, batch);
+        group.left -= rows;
+        let all_taken = group.all_taken;
         for (row, found, expected) in &bad.found {
             let place = Place::Row(self.row.saturating_add(*row as u64));
             self.info.damage(Damage { place, found: found.clone(), expected: (*expected).to_owned() });
         }
-        self.count_rows(rows.num_rows() as u64);
+        self.count_rows(rows);
         if !bad.is_empty() {
             batch.retain(|_, row| !bad.is_bad(row));
         }
-        if !batch.layer.iter().fold(true, |all, &layer| all & self.opened.takes[layer as usize]) {
+        if !all_taken && !batch.layer.iter().fold(true, |all, &layer| all & self.opened.takes[layer as usize])
+        {
             let takes = self.opened.takes;
             batch.retain(|batch, row| takes[batch.layer[row] as usize]);
         }

@@ -18,8 +18,10 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// Rows of a row group: the unit that is decoded on its own.
 pub const ROW_GROUP_ROWS: usize = 524_288;
 
-/// Most rows of a page. A page of each column has to fit the cache together while rows are put together.
-const PAGE_ROWS: usize = 16_384;
+/// Most bytes of a page, encoded: some 16,384 rows of a delta-packed column and 256 Ki of operations. A page of each
+/// column has to fit the cache together while rows are put together; smaller ones cost a header, a read and often
+/// tables of zstd each.
+const PAGE_BYTES: usize = 64 << 10;
 
 /// A page is stored compressed only when that leaves less than this share of it. Delta-packed numbers hardly
 /// shrink any further, and decompressing them would then cost more than all else.
@@ -37,7 +39,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The type by which it is read and written.
+    /// The type by which it is written.
     #[must_use]
     pub fn data_type(self) -> DataType {
         match self {
@@ -145,18 +147,6 @@ pub fn leaves_of(
     Ok(leaves)
 }
 
-/// The schema by which a file is read: words as dictionaries, all else as it stands there.
-#[must_use]
-pub fn read_schema(file: &Schema) -> SchemaRef {
-    let field = |field: &Arc<Field>| match COLUMNS.iter().find(|column| column.name == field.name()) {
-        Some(column) if column.kind == Kind::Word => {
-            Field::new(field.name(), column.kind.data_type(), field.is_nullable())
-        }
-        _ => field.as_ref().clone(),
-    };
-    Arc::new(Schema::new(file.fields().iter().map(field).collect::<Vec<_>>()))
-}
-
 /// Encodings, compression and sizes by which files are written.
 #[must_use]
 pub fn writer_properties() -> WriterProperties {
@@ -167,7 +157,8 @@ pub fn writer_properties() -> WriterProperties {
         .set_compression(Compression::ZSTD(level))
         .set_data_page_v2_compression_ratio_threshold(COMPRESSED_SHARE_MAX)
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
-        .set_data_page_row_count_limit(PAGE_ROWS)
+        .set_data_page_row_count_limit(ROW_GROUP_ROWS)
+        .set_data_page_size_limit(PAGE_BYTES)
         .set_statistics_enabled(EnabledStatistics::Chunk);
     for column in COLUMNS.iter().filter(|column| column.delta) {
         let path = ColumnPath::from(column.name);

@@ -13,8 +13,8 @@ pub enum Source {
     Number(i64),
     /// One word throughout.
     Word(String),
-    /// A column of the library's batches, by its place there.
-    Array(usize),
+    /// A column of the file.
+    Leaf(usize),
 }
 
 /// What the statistics of a row group say of a column: all null, one value, or nothing of use.

@@ -200,6 +200,21 @@ mod tests {
         assert_eq!(problems, [BROKEN_LABEL]);
     }
 
+    /// What a VTOC calls sectors are those of whole cylinders: disks have more.
+    #[test]
+    fn a_vtoc_does_not_tell_how_long_its_disk_is() {
+        let head = "* /dev/rdsk/c1t0d0s2 partition map\n* 512 bytes/sector\n";
+        let size = |dimensions: &str| {
+            let stack = read_text("x", &format!("{head}{dimensions}0 4 00 0 100 99\n"));
+            stack.node(stack.find("c1t0d0").expect("it")).size
+        };
+        assert_eq!(
+            size("* 100 sectors/cylinder\n* 12 cylinders\n* 1200 sectors\n* 1000 accessible sectors\n"),
+            None
+        );
+        assert_eq!(size("* 1200 sectors\n* 1000 accessible sectors\n"), Some(Bytes(1200 * 512)));
+    }
+
     #[test]
     fn a_vtoc_of_x86_counts_from_its_fdisk_partition() {
         let stack = read_text("c0d0s2", "0 2 00 16065 80325 96389\n8 1 01 0 16065 16064\n");

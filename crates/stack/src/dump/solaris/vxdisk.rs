@@ -135,14 +135,21 @@ mod tests {
     fn the_public_region_is_where_slice_4_is() {
         let text = "Device:    c1t8d0s2\ndisk:      name=t8 id=1266597187.43.ms1\ngroup:     name=slicedg id=1\n\
                     public:    slice=4 offset=0 len=35358848 disk_offset=9424\n\
-                    private:   slice=3 offset=1 len=4455 disk_offset=4712\n";
+                    private:   slice=3 offset=1 len=4455 disk_offset=4712\n\
+                    Device:    c1t9d0s2\ndisk:      name=t9 id=1\n\
+                    public:    slice=2 offset=65792 len=1000 disk_offset=16\n\
+                    Device:    c1t7d0s2\ndisk:      name=t7 id=1\npublic:    slice=4 offset=3 len=1000\n";
         let mut builder = Builder::default();
         read(&Input { name: "vxdisk", text }, &mut builder).expect("reads");
         join(&mut builder);
         let stack = builder.finish();
-        let landings = stack.landings(stack.find("slicedg/t8").expect("it"));
-        let on = |name| landings.all.iter().find(|one| stack.node(one.on).name == name).map(|one| one.shift);
-        assert_eq!(on("c1t8d0"), Some(9424 * 512));
+        let shift = |top, below| {
+            let landings = stack.landings(stack.find(top).expect("it")).all;
+            landings.iter().find(|one| stack.node(one.on).name == below).map(|one| one.shift / 512)
+        };
+        assert_eq!(shift("slicedg/t8", "c1t8d0"), Some(9424));
+        assert_eq!(shift("t9", "c1t9d0"), Some(16 + 65_792));
+        assert_eq!((shift("t7", "c1t7d0s4"), shift("t7", "c1t7d0")), (Some(3), None));
     }
 
     #[test]

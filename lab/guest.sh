@@ -1,0 +1,114 @@
+# Builds and runs a QEMU guest for the scripts of this directory; they source it. Nothing is mounted and no device of
+# the host is touched: the guest has Debian's cloud kernel, from the package's files, and an initramfs in memory.
+#
+#   guest_work NAME               a temporary directory $work, removed at the end, and the guest with it
+#   need COMMAND PACKAGE ...      installs the packages whose command is missing
+#   guest_kernel                  sets $vmlinuz and $modules (the directory of its modules)
+#   guest_root PROGRAM ...        $work/root with busybox and these programs, each with its libraries
+#   guest_modules MODULE ...      these modules and all they need; `modprobe` in the guest finds them
+#   guest_run SECONDS MIB ARG ... runs /init; what the guest prints goes to $work/serial; fails unless it says done
+#
+# The guest runs under TCG: slow, so times mean nothing, but no need of KVM.
+
+PATH=$PATH:/usr/sbin:/sbin
+sudo=()
+[[ $(id -u) == 0 ]] || sudo=(sudo)
+
+need() {
+    local missing=()
+    while (($#)); do
+        command -v "$1" >/dev/null || missing+=("$2")
+        shift 2
+    done
+    ((${#missing[@]})) || return 0
+    echo "installing: ${missing[*]}" >&2
+    DEBIAN_FRONTEND=noninteractive "${sudo[@]}" apt-get install -y --no-install-recommends "${missing[@]}" >&2
+}
+
+qemu=''
+guest_clean_up() {
+    set +e
+    [[ $qemu ]] && kill "$qemu" 2>/dev/null
+    rm -rf --one-file-system "$work"
+}
+
+guest_work() {
+    work=$(mktemp -d "${TMPDIR:-/tmp}/plumb-$1.XXXXXX")
+    trap guest_clean_up EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+}
+
+# The package is kept, since a guest is run more than once: in $PLUMB_GUEST_CACHE, or else nowhere.
+guest_kernel() {
+    need qemu-system-x86_64 qemu-system-x86  busybox busybox-static  cpio cpio
+    if ldd "$(command -v busybox)" >/dev/null 2>&1; then
+        echo "busybox is dynamically linked: install busybox-static" >&2; exit 5
+    fi
+    local package cache=${PLUMB_GUEST_CACHE:-$work}
+    mkdir -p "$cache"
+    if ! compgen -G "$cache/linux-image-*.deb" >/dev/null; then
+        # The meta package names the newest one.
+        package=$(apt-cache depends linux-image-cloud-amd64 | awk '/Depends: linux-image-/ { print $2; exit }')
+        [[ $package ]] || { echo "apt knows no linux-image-cloud-amd64 (apt-get update first?)" >&2; exit 5; }
+        (cd "$cache" && apt-get download -q "$package" >/dev/null 2>&1)
+    fi
+    dpkg -x "$(compgen -G "$cache/linux-image-*.deb" | head -n 1)" "$work/kernel"
+    vmlinuz=$(compgen -G "$work/kernel/boot/vmlinuz-*")
+    modules=$(compgen -G "$work/kernel/lib/modules/*")
+}
+
+guest_program() { # with its libraries, each where the loader looks for it
+    local path=$1 library
+    cp -L "$path" "$work/root/bin/"
+    # A static program has none.
+    { ldd "$path" 2>/dev/null || true; } | { grep -o '/[^ ]*' || true; } | while read -r library; do
+        mkdir -p "$work/root$(dirname "$library")"
+        cp -Lu "$library" "$work/root$library"
+    done
+}
+
+guest_root() {
+    mkdir -p "$work"/root/{bin,dev,proc,sys,tmp,etc,run}
+    local program
+    for program in busybox "$@"; do
+        guest_program "$(command -v "$program")"
+    done
+}
+
+guest_modules() {
+    need depmod kmod
+    local release to
+    release=$(basename "$modules") to=$work/root/lib/modules/$(basename "$modules")
+    mkdir -p "$to"
+    depmod -b "$work/kernel" "$release"
+    local name file
+    for name in "$@"; do
+        # What is built into the kernel has no file.
+        { modprobe -d "$work/kernel" -S "$release" --show-depends "$name" || true; } 2>/dev/null | awk '$1 == "insmod" { print $2 }'
+    done | sort -u | while read -r file; do
+        mkdir -p "$to/$(dirname "${file#"$modules"/}")"
+        cp "$file" "$to/${file#"$modules"/}"
+    done
+    cp "$modules"/modules.builtin* "$modules"/modules.order "$to/"
+    depmod -b "$work/root" "$release"
+    guest_program "$(command -v modprobe)"
+}
+
+guest_run() {
+    local seconds=$1 mib=$2 status=0
+    shift 2
+    chmod +x "$work/root/init"
+    (cd "$work/root" && find . | cpio -o -H newc --quiet) | gzip -1 >"$work/initrd"
+    timeout "$seconds" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -m "$mib" -no-reboot \
+        -display none -monitor none -serial "file:$work/serial" \
+        -kernel "$vmlinuz" -initrd "$work/initrd" -append "console=ttyS0 panic=-1 quiet" "$@" &
+    qemu=$!
+    wait "$qemu" || status=$?
+    qemu=''
+    if ! grep -q 'GUEST: done' "$work/serial"; then
+        cat "$work/serial" >&2
+        echo "the guest did not finish (qemu ended with $status)" >&2
+        exit 5
+    fi
+}
