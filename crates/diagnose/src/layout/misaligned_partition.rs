@@ -54,7 +54,7 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Outcome {
         (severity(standing) != Severity::Warning, varies, standing.fact.granularity())
     });
     if let Some(worst) = off.first() {
-        return Outcome::Found(found(context, (top, device), worst, &off, standings.len()));
+        return Outcome::Found(found(context, (top, device), worst, (&off, &standings)));
     }
     let mut reasons: Vec<String> = top.landings.lost.iter().map(|(_, why)| why.clone()).collect();
     reasons.extend(standings.iter().filter_map(|standing| match &standing.verdict {
@@ -135,8 +135,7 @@ fn found(
     context: &Context<'_>,
     (top, device): (&Top, NodeId),
     worst: &Standing,
-    off: &[&Standing],
-    all: usize,
+    (off, all): (&[&Standing], &[&Standing]),
 ) -> Finding {
     let (on, fact) = (context.name(worst.landing.on), &worst.fact);
     let unit = format!("{} {}", fact.granularity(), fact.what.words());
@@ -163,7 +162,12 @@ fn found(
             format!("{}, of {on}", fact.source),
         ))
         .with_evidence(words::bytes("grid_offset_bytes", fact.grid.offset(), format!("of {on}")))
-        .with_evidence(words::number("grids_off", off.len() as u64, "grids", format!("of {all} below")))
+        .with_evidence(words::number(
+            "grids_off",
+            off.len() as u64,
+            "grids",
+            format!("of {} below", all.len()),
+        ))
         .with_cost(cost(context, worst));
     if fact.what == What::Assumed {
         finding = finding.explained(format!(
@@ -177,7 +181,7 @@ fn found(
     for (_, why) in top.landings.lost.iter().take(REASONS_MAX) {
         finding = finding.explained(format!("not all below is known: {why}"));
     }
-    finding.explained(remedy(context, device, worst))
+    finding.explained(remedy(context, device, worst, all))
 }
 
 /// Cells that a block touches against those it needs, for the page given or blocks as large as the unit.
@@ -257,13 +261,39 @@ fn others(context: &Context<'_>, worst: &Standing, off: &[&Standing]) -> Option<
     (!named.is_empty()).then(|| format!("it is off as well on the {}", words::list(&named)))
 }
 
-fn remedy(context: &Context<'_>, device: NodeId, worst: &Standing) -> String {
+/// Whether another member with such units has the same bytes elsewhere in them.
+fn stands_otherwise(worst: &Standing, other: &Standing) -> bool {
+    other.landing.on != worst.landing.on
+        && other.landing.upper == worst.landing.upper
+        && other.fact.granularity() == worst.fact.granularity()
+        && other.landing.phase(&other.fact.grid) != worst.landing.phase(&worst.fact.grid)
+}
+
+/// The lowest layer on the way that begins off the unit on the one below it.
+fn lowest_mover(context: &Context<'_>, standing: &Standing) -> Option<NodeId> {
+    let granularity = standing.fact.granularity().0;
+    standing.landing.via.windows(2).rev().find_map(|pair| {
+        let start = only_start(context, pair[0], pair[1])?;
+        (start.0 % granularity != 0).then_some(pair[0])
+    })
+}
+
+fn remedy(context: &Context<'_>, device: NodeId, worst: &Standing, all: &[&Standing]) -> String {
     let landing = &worst.landing;
     let Verdict::Misaligned { by } = worst.verdict else {
         return "make the layers between anew with chunks and extents that are multiples of the unit"
             .to_owned();
     };
     let on_by = Bytes(worst.fact.granularity().0.saturating_sub(by.0));
+    if let Some(other) = all.iter().find(|other| stands_otherwise(worst, other)) {
+        let mover = lowest_mover(context, worst).unwrap_or(device);
+        return format!(
+            "it stands otherwise on {}, so no place of its own is right: begin {} {} further on",
+            context.name(other.landing.on),
+            context.name(mover),
+            words::place(on_by)
+        );
+    }
     let moved = format!("{} further on or {} back", words::place(on_by), words::place(by));
     match context.stack.node(device).kind {
         Kind::Partition => {

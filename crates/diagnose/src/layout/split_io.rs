@@ -141,9 +141,9 @@ fn expected(
             // Boundaries of drives are wide, and nothing here speaks against them.
             Outcome::NotAsked
         } else if io.is_assumed() {
+            let some = if share.numerator == 0 { "no".to_owned() } else { words::share(share) };
             unknown(format!(
-                "{} assumed I/O of {} lie across chunks of {on}; unknown for others: give --page or a profile",
-                words::share(share),
+                "{some} I/O of {}, which are assumed, lie across chunks of {on}; unknown for others: give --page or a profile",
                 io.bytes
             ))
         } else {

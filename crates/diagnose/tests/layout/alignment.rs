@@ -126,6 +126,30 @@ fn only_one_piece_off_is_enough() {
     assert_eq!(evidence(finding, "grids_off"), 1.0);
 }
 
+/// One member of a stripe is off and the other on: no other place for what stands on the stripe is right on both, so the
+/// slice has to be moved. Where both are off by the same, moving the volume will do.
+#[test]
+fn the_layer_that_has_to_move_is_named() {
+    for (other, sentence) in [
+        (
+            256,
+            "it stands otherwise on c2t1d0, so no place of its own is right: begin c2t0d0s0 3 KiB (6 sectors) further on",
+        ),
+        (42, "make it anew with an offset 3 KiB (6 sectors) further on or 1 KiB (2 sectors) back"),
+    ] {
+        let mut lab = Lab::default();
+        let slices = [("c2t0d0", 34), ("c2t1d0", other)].map(|(name, start)| {
+            let disk = lab.disk(name, 4096, 0);
+            lab.partition(&format!("{name}s0"), disk, start)
+        });
+        let stripe = lab.stripe("d1", 256 << 10, &slices);
+        lab.runs(Kind::SoftPartition, "d11", &[(stripe, 512, 1 << 16)]);
+        let judged = lab.judge();
+        let said = words(judged.finding(RULE));
+        assert!(said.contains(sentence), "{said}");
+    }
+}
+
 /// Chunks of 6 KiB lie on blocks of 4 KiB every other time.
 #[test]
 fn chunks_that_are_no_multiples_of_the_block() {
@@ -266,7 +290,7 @@ fn a_physical_volume_is_judged_by_its_first_extent() {
 /// A unit that the user gave is as good as one that was measured; a table of models is less.
 #[test]
 fn who_said_it_is_how_sure_it_is() {
-    let catalogue = Source::Catalogue { document: "a list".into() };
+    let catalogue = Source::Catalogue { document: Default::default() };
     for (source, expected) in [(Source::User, Confidence::High), (catalogue, Confidence::Medium)] {
         let mut lab = Lab::default();
         let disk = lab.bare("sda");

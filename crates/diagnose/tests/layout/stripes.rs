@@ -187,7 +187,7 @@ fn on_array(chunk: u64, segment: Option<u64>, known: Option<u64>) -> Judged {
     for lun in luns {
         lab.fact(lun, keys::MODEL, "SUN StorEdge 9980");
         if let Some(segment) = segment {
-            lab.grid(lun, What::ArrayUnit, segment, 0, Source::Catalogue { document: "the paper".into() });
+            lab.grid(lun, What::ArrayUnit, segment, 0, Source::User);
         }
     }
     lab.stripe("d10", chunk, &luns);
