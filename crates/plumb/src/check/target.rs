@@ -53,14 +53,15 @@ pub fn on_host(
         let number = (major(found.rdev()), minor(found.rdev()));
         return host.by_number(number).map(Some).ok_or_else(|| none("no device of /sys/class/block"));
     }
+    let Some(path) = path.to_str() else { return Err(none("no path in UTF-8")) };
     if kind.is_dir() {
-        let mounted = mounted(builder, &path);
+        let mounted = host.file_system_of(builder, path);
         return mounted.map(Some).ok_or_else(|| none("on a file system without a block device of this host"));
     }
-    match path.to_str() {
-        Some(path) if kind.is_file() => Ok(Some(host.file(root, builder, path))),
-        _ => Err(none("no block device, directory or file")),
+    if kind.is_file() {
+        return Ok(Some(host.file(root, builder, path)));
     }
+    Err(none("no block device, directory or file"))
 }
 
 /// As glibc takes device numbers apart (makedev(3)).
@@ -81,13 +82,6 @@ fn named(stack: &Stack, target: &Path) -> Option<NodeId> {
         let mut nodes = stack.nodes().filter(|(_, node)| is_it(node.word(keys::MOUNT)));
         nodes.next().map(|(id, _)| id)
     })
-}
-
-/// The file system that a directory of this host is in: that with the longest mount point above it.
-fn mounted(builder: &Builder, path: &Path) -> Option<NodeId> {
-    let mounts = builder.ids().filter_map(|id| Some((id, Path::new(builder.get(id).word(keys::MOUNT)?))));
-    let around = mounts.filter(|(_, mount)| path.starts_with(mount));
-    around.max_by_key(|(_, mount)| mount.components().count()).map(|(id, _)| id)
 }
 
 fn missing(stack: &Stack, target: &Path) -> Failure {
