@@ -8,7 +8,7 @@ use plumb_diagnose::layout::{self, Known};
 use plumb_profile::codec::{self, Saved};
 use plumb_report::check::{Check as Report, json, text};
 use plumb_stack::catalogue::{self, Catalogue, FILE_BYTES_MAX};
-use plumb_stack::{Builder, NodeId, Overall, Stack, Survey};
+use plumb_stack::{Builder, NodeId, Stack, Survey};
 
 use crate::cli::Check;
 use crate::exit::Exit;
@@ -146,12 +146,8 @@ fn exit_of(args: &Check, gathered: &Gathered, report: &Report<'_>) -> Exit {
     if report.diagnosis.worst().is_some_and(|worst| args.fail_on.covers(worst)) {
         return Exit::Findings;
     }
-    let is_open =
-        |top: &NodeId| report.survey.stand(*top).is_some_and(|stand| stand.overall == Overall::Unknown);
-    let wants = |top: &NodeId| report.wanted.is_none_or(|wanted| wanted.contains(top));
-    let any_open = report.stack.tops().iter().filter(|top| wants(top)).any(is_open);
     let mut unknown = report.diagnosis.unknown.iter();
-    if gathered.is_partial || any_open || unknown.any(|one| !BEYOND_LAYOUT.contains(&one.rule)) {
+    if gathered.is_partial || unknown.any(|one| !BEYOND_LAYOUT.contains(&one.rule)) {
         return Exit::Unknown;
     }
     Exit::Clean

@@ -168,6 +168,20 @@ fn a_recorded_host_fits_a_terminal() {
     assert!(long.iter().all(|line| line.contains("solaris-svm/")), "{long:#?}");
 }
 
+#[test]
+fn a_profile_is_joined() {
+    let folder = Folder::new("check");
+    let file = folder.file("c2t0d0.txt", prtvtoc("c2t0d0", 256));
+    let trace = folder.file("trace.csv", common::msr(common::pages(1000, 0, 8192)));
+    let saved = folder.path("saved.profile");
+    common::analyze(&trace, &format!("--grid 8k --save {}", saved.display())).ends(0);
+    check(&[&file], &format!("--grid 8k --profile {}", saved.display())).ends(0);
+    check(&[&file], &format!("--grid 8k --profile {}", trace.display()))
+        .ends(5)
+        .complains("not a profile")
+        .complains("must be a profile that plumb analyze --save wrote");
+}
+
 /// What `--collect` writes here is checked like this host; where the host can be read at all.
 #[test]
 fn a_collection_of_this_host() {
