@@ -115,6 +115,18 @@ fn a_volume_inherits_what_is_below() {
     );
 }
 
+/// A device that is mounted in two places is one device.
+#[test]
+fn two_mounts_of_one_device() {
+    let mut lab = Lab::default();
+    let disk = lab.disk("sda", 4096, 0);
+    let partition = lab.partition("sda1", disk, 63);
+    for mount in ["/data", "/srv"] {
+        lab.runs(Kind::FileSystem, mount, &[(partition, 0, 1 << 20)]);
+    }
+    assert_eq!(lab.judge().found_on(RULE), ["sda1"]);
+}
+
 #[test]
 fn only_one_piece_off_is_enough() {
     let mut lab = Lab::default();

@@ -45,6 +45,12 @@ fn small_maxphys() {
     assert_eq!(small.finding(rule).severity(), Severity::Note);
     let wanted = with_settings(&[(keys::MAXPHYS, 256 << 10), (keys::RESYNC_BYTES, 1 << 20)]);
     assert_eq!(wanted.finding(rule).severity(), Severity::Warning);
+    let mut lab = Lab::default();
+    mirrored(&mut lab);
+    let disks = ["c3t0d0s0", "c4t0d0s0"].map(|name| lab.bare(name));
+    lab.stripe("d10", 512 << 10, &disks);
+    lab.host(keys::MAXPHYS, 256 << 10);
+    assert_eq!(lab.judge().finding(rule).severity(), Severity::Warning, "less than a chunk");
     assert!(with_settings(&[(keys::MAXPHYS, 1 << 20)]).is_silent(rule));
     assert!(with_settings(&[]).unknown(rule).contains("256 KiB by default"));
     let mut linux = Lab::default();

@@ -166,6 +166,21 @@ fn too_many_metadevices() {
     assert!(with_metadevices(0, Some(128)).is_not_asked(rule));
 }
 
+/// nmd is that of each disk set, and the rows of a concatenation are no metadevices.
+#[test]
+fn metadevices_are_counted_by_set() {
+    let mut lab = Lab::default();
+    let disk = lab.bare("c0t0d0s0");
+    for at in 0..60 {
+        for name in [format!("d{at}"), format!("oracle/d{at}"), format!("d{at} row 0")] {
+            let id = lab.runs(Kind::Concat, &name, &[(disk, at * 16, 8)]);
+            lab.fact(id, keys::MANAGER, "svm");
+        }
+    }
+    lab.host(keys::NMD, 128);
+    assert!(lab.judge().is_silent("too-many-metadevices"), "60 of 128, twice");
+}
+
 /// The paper's arithmetic: 200 volumes as stripes over 16 drives take 16·200 + 200 = 3,400 metadevices, where 1 + 200
 /// would do.
 #[test]

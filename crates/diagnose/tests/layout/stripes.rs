@@ -330,6 +330,18 @@ fn geometry_mismatch() {
     assert!(file_system(&[(keys::CONTENT, "btrfs")]).is_not_asked(rule));
 }
 
+/// What a superblock says of a device is said of the file system that is mounted from it, once.
+#[test]
+fn geometry_that_the_device_was_told() {
+    let mut lab = Lab::default();
+    let disks = ["sda", "sdb"].map(|name| lab.disk(name, 512, 0));
+    let array = lab.stripe("md0", 64 << 10, &disks);
+    lab.fact(array, keys::FS_STRIPE_UNIT, 4096);
+    lab.fact(array, keys::MOUNT_OPTIONS, "rw");
+    lab.runs(Kind::FileSystem, "/data", &[(array, 0, 1 << 20)]);
+    assert_eq!(lab.judge().found_on("geometry-mismatch"), ["/data"]);
+}
+
 #[test]
 fn a_stripe_told_where_there_is_none() {
     let rule = "geometry-mismatch";

@@ -112,6 +112,8 @@ fn a_hint_of_an_array_is_not_its_stripe() {
         .collect();
     let array = lab.chunks("md0", 64 << 10, 1, &disks);
     lab.grid(array, What::OptimalIo, 512 << 10, 0, kernel());
+    let right = lab.chunks("md1", 64 << 10, 1, &disks);
+    lab.grid(right, What::OptimalIo, 128 << 10, 0, kernel());
     let judged = lab.judge();
     assert_eq!(judged.found_on("implausible-hint"), ["md0"]);
     let said = words(judged.finding("implausible-hint"));
