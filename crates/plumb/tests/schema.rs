@@ -180,6 +180,40 @@ fn output_for_real_traces_is_as_promised() {
     }
 }
 
+/// The document that `plumb check --json` prints of dumps.
+fn check_dumps(dumps: &[PathBuf], flags: &str) -> Value {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    command.args(["check", "--json"]).args(flags.split_whitespace()).arg("--from").args(dumps);
+    let done = command.output().expect("plumb runs");
+    serde_json::from_slice(&done.stdout).unwrap_or_else(|error| {
+        panic!("no JSON document: {error}; it said: {}", String::from_utf8_lossy(&done.stderr))
+    })
+}
+
+fn example_dumps() -> Vec<PathBuf> {
+    let names = ["prtvtoc-c2t0d0.txt", "prtvtoc-c2t1d0.txt", "metastat-p.txt"];
+    let dumps = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/dumps");
+    names.map(|name| dumps.join(name)).to_vec()
+}
+
+#[test]
+fn output_of_check_is_as_promised() {
+    let schema = Schema::of("check");
+    for flags in ["", "--grid 8k --segment 48k", "--disk-type sun-t3-32k", "d12", "--page 8k --grid 4k@512"] {
+        let faults = schema.faults(&check_dumps(&example_dumps(), flags));
+        assert!(faults.is_empty(), "{flags}:\n{}", faults.join("\n"));
+    }
+    plumb_testkit::require!(RealTraces);
+    let traces = plumb_testkit::require::real_traces().expect("checked above");
+    for folder in ["solaris-svm", "solaris-prints"] {
+        let files = std::fs::read_dir(traces.join(folder)).expect("a readable folder");
+        let mut files: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();
+        files.sort();
+        let faults = schema.faults(&check_dumps(&files, ""));
+        assert!(faults.is_empty(), "{folder}:\n{}", faults.join("\n"));
+    }
+}
+
 #[test]
 fn the_schema_names_the_rules() {
     let schema = Schema::of("analyze");
