@@ -64,12 +64,6 @@ impl Step {
     pub fn save(command: impl Into<String>) -> Step {
         Step::new(command, WRITES_A_FILE, "remove the file")
     }
-
-    /// Whether nothing is changed by it but a file of its own.
-    #[must_use]
-    pub fn is_harmless(&self) -> bool {
-        self.risk == READS_ONLY || self.risk == WRITES_A_FILE
-    }
 }
 
 /// One way to reach the layout.

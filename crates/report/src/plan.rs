@@ -6,7 +6,7 @@ use plumb_plan::{Figure, Nodes, Plan, Remedy, Step, Table, Value};
 use serde::Serialize;
 
 use crate::format::{digits, percent};
-use crate::text::{Page, WIDTH};
+use crate::text::{Page, WIDTH, step_lines};
 
 /// Something that a plan was made from.
 #[derive(Clone, Debug, Serialize)]
@@ -123,7 +123,7 @@ fn remedy_lines(page: &mut Page, number: usize, of: usize, remedy: &Remedy) {
         page.wrapped("  - ", "    ", constraint);
     }
     for step in &remedy.steps {
-        step_lines(page, step);
+        step_lines(page, &step.command, &step.risk, &step.undo);
     }
 }
 
@@ -131,20 +131,8 @@ fn node_lines(page: &mut Page, heading: &str, nodes: &Nodes, steps: &[Step]) {
     page.heading(heading);
     page.wrapped("  ", "    ", &nodes.names.join(", "));
     for step in steps {
-        step_lines(page, step);
+        step_lines(page, &step.command, &step.risk, &step.undo);
     }
-}
-
-/// A command stands on lines of its own, as it is typed: never wrapped, since a broken line is another command.
-fn step_lines(page: &mut Page, step: &Step) {
-    for line in step.command.lines() {
-        page.line(format!("    {line}"));
-    }
-    let words = match step.is_harmless() {
-        true => format!("(risk: {})", step.risk),
-        false => format!("(risk: {}; way back: {})", step.risk, step.undo),
-    };
-    page.wrapped("      ", "      ", &words);
 }
 
 fn table_lines(page: &mut Page, table: &Table) {

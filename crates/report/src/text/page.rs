@@ -92,7 +92,7 @@ impl Page {
 const COLORS: [&str; 5] = ["\x1b[0m", "\x1b[1;31m", "\x1b[1;32m", "\x1b[1;33m", "\x1b[1;36m"];
 
 /// Text without what a terminal would obey, but for colours: names in it are from anywhere.
-fn tame(text: &str) -> Cow<'_, str> {
+pub fn tame(text: &str) -> Cow<'_, str> {
     if !text.contains(|letter: char| letter.is_control()) {
         return Cow::Borrowed(text);
     }
