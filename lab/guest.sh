@@ -3,7 +3,7 @@
 #
 #   guest_work NAME               a temporary directory $work, removed at the end, and the guest with it
 #   need COMMAND PACKAGE ...      installs the packages whose command is missing
-#   guest_kernel                  sets $vmlinuz and $modules (the directory of its modules)
+#   guest_kernel                  sets $vmlinuz and $module_files (the directory of its modules)
 #   guest_root PROGRAM ...        $work/root with busybox and these programs, each with its libraries
 #   guest_modules MODULE ...      these modules and all they need; `modprobe` in the guest finds them
 #   guest_run SECONDS MIB ARG ... runs /init; what the guest prints goes to $work/serial; fails unless it says done
@@ -39,13 +39,13 @@ guest_work() {
     trap 'exit 143' TERM
 }
 
-# The package is kept, since a guest is run more than once: in $PLUMB_GUEST_CACHE, or else nowhere.
+# The package is fetched once and kept.
 guest_kernel() {
     need qemu-system-x86_64 qemu-system-x86  busybox busybox-static  cpio cpio
     if ldd "$(command -v busybox)" >/dev/null 2>&1; then
         echo "busybox is dynamically linked: install busybox-static" >&2; exit 5
     fi
-    local package cache=${PLUMB_GUEST_CACHE:-$work}
+    local package cache=${PLUMB_GUEST:-$lab/../target/guest}
     mkdir -p "$cache"
     if ! compgen -G "$cache/linux-image-*.deb" >/dev/null; then
         # The meta package names the newest one.
@@ -55,12 +55,12 @@ guest_kernel() {
     fi
     dpkg -x "$(compgen -G "$cache/linux-image-*.deb" | head -n 1)" "$work/kernel"
     vmlinuz=$(compgen -G "$work/kernel/boot/vmlinuz-*")
-    modules=$(compgen -G "$work/kernel/lib/modules/*")
+    module_files=$(compgen -G "$work/kernel/lib/modules/*")
 }
 
-guest_program() { # with its libraries, each where the loader looks for it
+guest_program() { # PROGRAM [DIRECTORY]: with its libraries, each where the loader looks for it
     local path=$1 library
-    cp -L "$path" "$work/root/bin/"
+    cp -L "$path" "$work/root/${2:-bin}/"
     # A static program has none.
     { ldd "$path" 2>/dev/null || true; } | { grep -o '/[^ ]*' || true; } | while read -r library; do
         mkdir -p "$work/root$(dirname "$library")"
@@ -79,7 +79,7 @@ guest_root() {
 guest_modules() {
     need depmod kmod
     local release to
-    release=$(basename "$modules") to=$work/root/lib/modules/$(basename "$modules")
+    release=$(basename "$module_files") to=$work/root/lib/modules/$(basename "$module_files")
     mkdir -p "$to"
     depmod -b "$work/kernel" "$release"
     local name file
@@ -87,10 +87,10 @@ guest_modules() {
         # What is built into the kernel has no file.
         { modprobe -d "$work/kernel" -S "$release" --show-depends "$name" || true; } 2>/dev/null | awk '$1 == "insmod" { print $2 }'
     done | sort -u | while read -r file; do
-        mkdir -p "$to/$(dirname "${file#"$modules"/}")"
-        cp "$file" "$to/${file#"$modules"/}"
+        mkdir -p "$to/$(dirname "${file#"$module_files"/}")"
+        cp "$file" "$to/${file#"$module_files"/}"
     done
-    cp "$modules"/modules.builtin* "$modules"/modules.order "$to/"
+    cp "$module_files"/modules.builtin* "$module_files"/modules.order "$to/"
     depmod -b "$work/root" "$release"
     guest_program "$(command -v modprobe)"
 }
@@ -109,6 +109,6 @@ guest_run() {
     if ! grep -q 'GUEST: done' "$work/serial"; then
         cat "$work/serial" >&2
         echo "the guest did not finish (qemu ended with $status)" >&2
-        exit 5
+        exit 1
     fi
 }
