@@ -92,7 +92,7 @@ fn evidence(fact: &GridFact) -> crate::finding::Evidence {
 }
 
 fn found(context: &Context<'_>, id: NodeId, fact: &GridFact, sentence: String) -> Finding {
-    let summary = format!("states a {} of {} that is not believed", fact.what.words(), fact.granularity());
+    let summary = format!("its {} of {} is not believed", fact.what.words(), fact.granularity());
     context
         .finding(&RULE, (id, Severity::Note, Confidence::High), summary, evidence(fact))
         .explained(sentence)
