@@ -142,6 +142,13 @@ impl Builder {
         }
     }
 
+    /// Says anew how a node places its bytes: for a source that learns of members one by one.
+    pub fn replace(&mut self, id: NodeId, placing: Placing, source: &Source) {
+        let node = &mut self.nodes[id.at()];
+        node.placing = placing;
+        node.placed_by = Some(source.clone());
+    }
+
     /// Adds a grid, unless it is known. Of no use is one without cells.
     pub fn grid(&mut self, id: NodeId, fact: GridFact) {
         let grids = &mut self.nodes[id.at()].grids;

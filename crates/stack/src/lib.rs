@@ -9,17 +9,21 @@
 //! - [`node`]: a layer, how it places its bytes ([`Placing`]), the grids it states
 //! - [`grid`]: a grid with its source, and whether to believe it
 //! - [`builder`]: joining what several sources say
+//! - [`dm_table`]: lines of a device mapper table, from the kernel or a dump
 //! - [`dump`]: what other tools print
+//! - [`linux`]: a live Linux host, or the files of one
 //! - [`graph`]: the finished graph; [`fold`]: where bytes come to lie
 //! - [`verdict`]: aligned, misaligned by so many bytes, or unknown and why
 
 #![forbid(unsafe_code)]
 
 pub mod builder;
+pub mod dm_table;
 pub mod dump;
 pub mod fold;
 pub mod graph;
 pub mod grid;
+pub mod linux;
 pub mod node;
 pub mod verdict;
 

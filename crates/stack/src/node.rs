@@ -348,4 +348,10 @@ pub mod keys {
     pub const SYSTEM: &str = "system";
     /// A target that exports this device: `lio`, `iscsi`, `nvmet`.
     pub const EXPORTED_BY: &str = "exported_by";
+    /// `1` where it cannot be written to.
+    pub const READ_ONLY: &str = "read_only";
+    /// `1` where a loop device reads and writes its file directly, `0` where through the page cache.
+    pub const DIRECT_IO: &str = "direct_io";
+    /// Formats of an NVMe namespace: blocks, bytes of metadata beside each, relative performance (0 best).
+    pub const LBA_FORMATS: &str = "lba_formats";
 }
