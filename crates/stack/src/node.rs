@@ -282,6 +282,10 @@ pub mod keys {
     pub const PARTITION_NUMBER: &str = "partition_number";
     /// Kind of label on a disk: `gpt`, `dos`, `sun`, `vtoc`, `efi`.
     pub const LABEL: &str = "label";
+    /// Tag of a slice, as a number: 2 root, 3 swap, 5 the whole disk, which no other slice overlaps with.
+    pub const PARTITION_TAG: &str = "partition_tag";
+    /// Flags of a slice: `00`, `01` not mountable, `10` read-only, `11` both.
+    pub const PARTITION_FLAGS: &str = "partition_flags";
     /// Sectors of a cylinder, where slices must start at one.
     pub const CYLINDER_SECTORS: &str = "cylinder_sectors";
     /// Level of an array: `raid0`, `raid5`.
@@ -294,6 +298,12 @@ pub mod keys {
     pub const READ_POLICY: &str = "read_policy";
     /// Order in which a mirror is resynced after a boot.
     pub const RESYNC_PASS: &str = "resync_pass";
+    /// Writes of a mirror: `parallel`, `serial`.
+    pub const WRITE_POLICY: &str = "write_policy";
+    /// Behind the last replica of a volume manager's database on a slice, bytes.
+    pub const REPLICAS_END: &str = "replicas_end_bytes";
+    /// Area before the data of each column of RAID 5, bytes, where it was computed.
+    pub const PREWRITE: &str = "prewrite_bytes";
     /// Alignment offset in bytes as the kernel states it; -1 where it gave up.
     pub const ALIGNMENT_OFFSET: &str = "alignment_offset_bytes";
     /// I/O scheduler in use.
@@ -338,6 +348,8 @@ pub mod keys {
     pub const MAXPHYS: &str = "maxphys_bytes";
     /// nmd of md.conf.
     pub const NMD: &str = "nmd";
+    /// md_nsets of md.conf.
+    pub const MD_NSETS: &str = "md_nsets";
     /// md_mirror_wow_flg, as a number.
     pub const MIRROR_WOW: &str = "md_mirror_wow_flg";
     /// segmap_percent.
