@@ -16,7 +16,7 @@ mod mounts;
 mod names;
 mod prtvtoc;
 mod system;
-mod text;
+pub(super) mod text;
 mod volume;
 mod vxdisk;
 
