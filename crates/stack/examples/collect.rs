@@ -37,8 +37,19 @@ fn read(path: &Path, kernel: &dyn linux::Kernel) -> Result<(), Box<dyn std::erro
     let stack = builder.finish();
     let took = begin.elapsed();
     if stack.nodes().count() < 40 {
-        for (_, node) in stack.nodes() {
-            println!("{} {} {:?} {:?}", node.name, node.kind.words(), node.size, node.placing);
+        for (top, node) in stack.nodes() {
+            println!("{}: {}, {:?}", node.name, node.kind.words(), node.size);
+            let landings = stack.landings(top);
+            for one in landings.all.iter().skip(1) {
+                let period = one.period.map(|period| format!(" mod {}", period.0)).unwrap_or_default();
+                println!("    lies on {} at {}{period}", stack.node(one.on).name, one.shift);
+            }
+            for (node, why) in &landings.lost {
+                println!("    lost on {}: {why}", stack.node(*node).name);
+            }
+            for fact in &node.grids {
+                println!("    {:?} {} {:?}", fact.what, fact.grid, fact.belief);
+            }
         }
     }
     for note in stack.notes() {

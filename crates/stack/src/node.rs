@@ -320,7 +320,7 @@ pub mod keys {
     pub const WRITE_CACHE: &str = "write_cache";
     /// `none`, `host-aware`, `host-managed`.
     pub const ZONED: &str = "zoned";
-    /// Where discards begin, bytes past a boundary of the discard unit.
+    /// Where discards begin, bytes past a boundary of the discard unit; -1 where the kernel gave up.
     pub const DISCARD_ALIGNMENT: &str = "discard_alignment_bytes";
     /// Stripe unit that a file system was told, bytes.
     pub const FS_STRIPE_UNIT: &str = "fs_stripe_unit_bytes";

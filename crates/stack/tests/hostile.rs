@@ -128,6 +128,7 @@ fn samples_are_read() {
         ("prtvtoc_h", "prtvtoc"),
         ("vfstab", "vfstab"),
         ("vxdisk", "vxdisk list"),
+        ("vxprint", "vxprint -ht"),
     ];
     for pair in solaris {
         assert!(found.contains(&pair), "{pair:?} is not in {found:?}");

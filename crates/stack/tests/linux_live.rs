@@ -69,6 +69,8 @@ fn a_file_is_found_byte_by_byte_below_a_loop_device() {
     let mut file = File::create(&probe).expect("a file");
     file.write_all(&pattern()).expect("write");
     file.sync_all().expect("sync");
+    // An open file would keep the file system mounted.
+    drop(file);
 
     let probe_name = probe.to_str().expect("a plain path");
     let stack = collected(|host, root, builder| {
@@ -95,7 +97,9 @@ fn a_file_is_found_byte_by_byte_below_a_loop_device() {
     File::open(&path).expect("the image").read_exact_at(&mut found, place).expect("read");
     assert!(found == pattern(), "other bytes at {place}");
     assert_eq!(place % 4096, (START[1] * SECTOR) % 4096, "as far off as the partition");
-    drop(mounted);
+    drop((mounted, device));
+    let left = std::fs::read_to_string("/proc/self/mountinfo").expect("mounts");
+    assert!(!left.contains(mount.to_str().expect("a plain path")), "still mounted");
 }
 
 /// Without a test's devices: everything this host has is read, and its own root is found.

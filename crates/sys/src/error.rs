@@ -42,15 +42,25 @@ pub enum SysError {
         /// What the kernel said.
         errno: Errno,
     },
-    /// A drive refused a command.
+    /// An NVMe drive refused a command.
     #[error("{}: {asked} ended with NVMe status {status:#05x}", path.display())]
-    Refused {
+    RefusedNvme {
         /// The device.
         path: PathBuf,
         /// The command.
         asked: &'static str,
         /// Status field of the completion, without the phase bit.
         status: u16,
+    },
+    /// A SCSI drive, or its driver, refused a command.
+    #[error("{}: {asked} ended with SCSI status {status:#04x}", path.display())]
+    RefusedScsi {
+        /// The device.
+        path: PathBuf,
+        /// The command.
+        asked: &'static str,
+        /// Status byte; 0 where the driver refused.
+        status: u8,
     },
     /// The answer contradicts itself.
     #[error("{}: {asked} answered {found}, expected {expected}", path.display())]

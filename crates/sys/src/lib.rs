@@ -8,6 +8,7 @@
 //! - [`block`]: a block device opened for reading, its size and queue limits
 //! - [`device_mapper`]: tables of mapped devices, without the keys of encrypted ones
 //! - [`mod@nvme`] asks a drive to identify itself
+//! - [`scsi`]: READ CAPACITY(16) and pages of vital product data
 //! - [`extents`]: where the bytes of a file lie on its device
 
 pub mod block;
@@ -17,6 +18,7 @@ pub mod error;
 pub mod extents;
 mod ioctl;
 pub mod nvme;
+pub mod scsi;
 
 pub use block::{BlockDevice, Limits};
 pub use device_mapper::{DeviceMapper, Mapped, Target};

@@ -106,7 +106,7 @@ pub fn identify(device: &BlockDevice, which: Identify) -> Result<Box<[u8; IDENTI
     let mut request = Request { command, answer: Box::new([0; IDENTIFY]) };
     match ioctl(device, ADMIN_COMMAND, &mut request).map_err(|errno| asking.error(errno))? {
         0 => Ok(request.answer),
-        status => Err(SysError::Refused {
+        status => Err(SysError::RefusedNvme {
             path: device.path().to_owned(),
             asked: which.words(),
             status: status as u16 & 0x7fff,

@@ -74,7 +74,11 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.at).output();
+        let done = Command::new("umount").arg(&self.at).status().is_ok_and(|status| status.success());
+        if !done {
+            // Out of sight at least, and gone when its last user is.
+            let _ = Command::new("umount").arg("--lazy").arg(&self.at).status();
+        }
     }
 }
 

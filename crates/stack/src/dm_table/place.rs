@@ -81,7 +81,7 @@ impl Placer<'_> {
                     .collect();
                 self.builder.kind(table.node, kind_of_runs(table, &parts), self.source);
                 if parts.is_empty() {
-                    self.builder.opaque(table.node, "its table leads nowhere: error or zero");
+                    return self.builder.opaque(table.node, "its table leads nowhere: error or zero");
                 }
                 Placing::Parts { parts }
             }

@@ -185,6 +185,17 @@ fn segments_are_told_apart() {
 }
 
 #[test]
+fn nothing_below_is_said() {
+    let stack = stack(&[("null", "", &["0 8 zero", "8 8 error"]), ("empty", "", &[])]);
+    for (name, expected) in
+        [("null", "its table leads nowhere: error or zero"), ("empty", "no table is loaded")]
+    {
+        let lost = stack.landings(stack.find(name).expect(name)).lost;
+        assert_eq!(lost.iter().map(|(_, why)| why.as_str()).collect::<Vec<_>>(), [expected]);
+    }
+}
+
+#[test]
 fn encryption_moves_and_cuts() {
     let stack = stack(&[
         ("home", "CRYPT-LUKS2-x", &["0 99 crypt aes - 0 8:0 32769 1 sector_size:4096"]),

@@ -118,7 +118,8 @@ pub(super) struct Device {
     pub(super) is_read_only: bool,
     /// Bytes to the first aligned one; -1 where the kernel gave up.
     pub(super) alignment_offset: Option<i64>,
-    pub(super) discard_alignment: Option<u64>,
+    /// As [`Device::alignment_offset`], of discards.
+    pub(super) discard_alignment: Option<i64>,
     pub(super) queue: Option<Queue>,
     pub(super) vendor: Option<String>,
     pub(super) model: Option<String>,

@@ -36,7 +36,10 @@ pub(super) fn tell(builder: &mut Builder, node: NodeId, device: &Device) {
     let source = sysfs(&format!("{}/device", device.name));
     let words = [device.vendor.as_deref(), device.model.as_deref()];
     let model = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
-    builder.kind(node, kind_of(device.family, &model), &source);
+    // A namespace that was joined of paths before is no leaf.
+    if builder.get(node).kind != Kind::Multipath {
+        builder.kind(node, kind_of(device.family, &model), &source);
+    }
     for (key, value) in [(keys::MODEL, Some(model)), (keys::IDENTITY, device.identity.clone())] {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             builder.fact(node, key, value, &source);

@@ -111,9 +111,11 @@ impl Host {
                 let why = format!("how {} uses the devices below it is not known", device.name);
                 builder.place(node, Placing::Unknown { members, why }, &source);
             }
-            Below::Nothing | Below::Other { .. } => disk::tell(builder, node, device),
+            Below::Nothing | Below::Other { .. } => {
+                disk::tell(builder, node, device);
+                self.join_path(builder, node, device);
+            }
         }
-        self.join_path(builder, node, device);
         self.tell_limits(root, builder, node, device);
     }
 
@@ -129,17 +131,25 @@ impl Host {
                 Err(NoAnswer::Kernel(why)) => builder.note(format!("limits are not known: {why}")),
             },
         }
-        if device.family == Family::Nvme {
-            match root.kernel.identify(&device.name) {
-                Ok(answer) => nvme::tell(builder, node, &answer),
-                Err(NoAnswer::Elsewhere) => {}
-                Err(NoAnswer::Kernel(SysError::NotPermitted { capability, .. })) => {
-                    builder.note(format!(
-                        "NVMe Identify needs {capability}: NPWG and NPWA are not known; run as root"
-                    ));
-                }
-                Err(NoAnswer::Kernel(why)) => builder.note(format!("NVMe Identify was not read: {why}")),
+        self.tell_nvme(root, builder, node, device);
+    }
+
+    /// What a namespace says of itself is a fact of the leaf: of the paths, where it has any. They have no nodes of their
+    /// own below `/dev`, and are asked through the namespace that joins them.
+    fn tell_nvme(&self, root: &Root<'_>, builder: &mut Builder, node: NodeId, device: &Device) {
+        let joined = head_of_path(&device.name);
+        if device.family != Family::Nvme && joined.is_none() || builder.get(node).kind == Kind::Multipath {
+            return;
+        }
+        match root.kernel.identify(joined.as_ref().unwrap_or(&device.name)) {
+            Ok(answer) => nvme::tell(builder, node, &answer),
+            Err(NoAnswer::Elsewhere) => {}
+            Err(NoAnswer::Kernel(SysError::NotPermitted { capability, .. })) => {
+                builder.note(format!(
+                    "NVMe Identify needs {capability}: NPWG and NPWA are not known; run as root"
+                ));
             }
+            Err(NoAnswer::Kernel(why)) => builder.note(format!("NVMe Identify was not read: {why}")),
         }
     }
 
@@ -170,12 +180,15 @@ impl Host {
         builder.place(node, placing, &source);
     }
 
-    /// An NVMe namespace with several controllers stands on one hidden device for each.
+    /// An NVMe namespace that controllers share stands on one hidden device for each. By name they come before it.
     fn join_path(&self, builder: &mut Builder, path: NodeId, device: &Device) {
-        let Some(head) = head_of_path(&device.name) else { return };
+        let Some(head) = head_of_path(&device.name).and_then(|head| self.by_name.get(&head).copied()) else {
+            return;
+        };
         let source = sysfs(&device.name);
-        builder.kind(path, Kind::Path, &source);
-        let Some(head) = self.by_name.get(&head).copied() else { return };
+        if builder.get(path).kind == Kind::Disk {
+            builder.kind(path, Kind::Path, &source);
+        }
         builder.kind(head, Kind::Multipath, &source);
         let mut members = match &builder.get(head).placing {
             Placing::Copies { members } => members.clone(),

@@ -13,7 +13,7 @@ use super::sysfs;
 use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::{GridFact, Source, What};
-use crate::node::keys;
+use crate::node::{Kind, keys};
 
 /// Largest optimal I/O that is taken for a property of a device: 16 MiB.
 const OPTIMAL_MAX: u64 = 16 << 20;
@@ -116,6 +116,11 @@ pub(super) fn tell(builder: &mut Builder, node: NodeId, device: &Device, queue: 
     Telling { builder, node, device, queue }.all();
 }
 
+/// The kernel writes -1 for an offset where devices below contradict each other.
+fn gave_up(offset: i64) -> Option<String> {
+    (offset < 0).then(|| "the kernel found no offset that fits".to_owned())
+}
+
 struct Telling<'a> {
     builder: &'a mut Builder,
     node: NodeId,
@@ -137,16 +142,9 @@ impl Telling<'_> {
         self.grid("optimal_io_size", queue.optimal_io, 0, GridKind::Unit, What::OptimalIo, doubt);
         self.chunk(derived.clone());
         if queue.discard_max.unwrap_or(0) > 0 {
-            let offset = self.device.discard_alignment.unwrap_or(0);
-            let unit = queue.discard_granularity;
-            self.grid(
-                "discard_granularity",
-                unit,
-                offset,
-                GridKind::Unit,
-                What::DiscardUnit,
-                derived.clone(),
-            );
+            let (unit, offset) = (queue.discard_granularity, self.device.discard_alignment.unwrap_or(0));
+            let what = What::DiscardUnit;
+            self.grid("discard_granularity", unit, offset, GridKind::Unit, what, derived.clone());
         }
         let atomic = queue.atomic_write_max;
         self.grid("atomic_write_unit_max_bytes", atomic, 0, GridKind::Unit, What::AtomicWrite, derived);
@@ -155,7 +153,8 @@ impl Telling<'_> {
 
     /// Why limits are not the device's own.
     fn derived(&self) -> Option<String> {
-        let stacked = self.device.family.is_stacked();
+        let is_joined = self.builder.get(self.node).kind == Kind::Multipath;
+        let stacked = self.device.family.is_stacked() || is_joined;
         stacked.then(|| "worked out by the kernel from the devices below".to_owned())
     }
 
@@ -165,10 +164,8 @@ impl Telling<'_> {
         let doubt = match (self.derived(), self.device.family) {
             (Some(derived), _) => Some(derived),
             (None, Family::Loop) => Some("taken over from what the file lies on".to_owned()),
-            (None, _) if offset < 0 => Some("the kernel found no offset that fits".to_owned()),
-            _ => None,
+            (None, _) => None,
         };
-        let offset = u64::try_from(offset).unwrap_or(0);
         let unit = self.queue.physical;
         self.grid("physical_block_size", unit, offset, GridKind::Unit, What::PhysicalBlock, doubt);
     }
@@ -184,13 +181,15 @@ impl Telling<'_> {
         &mut self,
         file: &str,
         granularity: Option<u64>,
-        offset: u64,
+        offset: i64,
         kind: GridKind,
         what: What,
         doubt: Option<String>,
     ) {
         let Some(granularity) = granularity.filter(|it| *it > 0) else { return };
-        let Ok(grid) = Grid::new(Bytes(granularity), Bytes(offset % granularity), kind) else { return };
+        let doubt = doubt.or_else(|| gave_up(offset));
+        let offset = u64::try_from(offset).unwrap_or(0) % granularity;
+        let Ok(grid) = Grid::new(Bytes(granularity), Bytes(offset), kind) else { return };
         let source = self.source(file);
         let fact = match doubt {
             Some(why) => GridFact::doubted(grid, what, source, why),
@@ -219,7 +218,7 @@ impl Telling<'_> {
                 self.builder.fact(self.node, key, value, &source);
             }
         }
-        if let Some(alignment) = self.device.discard_alignment.filter(|it| *it > 0) {
+        if let Some(alignment) = self.device.discard_alignment.filter(|it| *it != 0) {
             let source = sysfs(&format!("{}/discard_alignment", self.device.name));
             self.builder.fact(self.node, keys::DISCARD_ALIGNMENT, alignment.to_string(), &source);
         }

@@ -16,9 +16,11 @@ mod mounts;
 mod names;
 mod prtvtoc;
 mod system;
+mod table;
 pub(super) mod text;
 mod volume;
 mod vxdisk;
+mod vxprint;
 
 use super::Format;
 use crate::builder::Builder;
@@ -32,6 +34,7 @@ pub(super) static FORMATS: &[&Format] = &[
     &format::FORMAT,
     &iostat::FORMAT,
     &vxdisk::FORMAT,
+    &vxprint::FORMAT,
     &prtvtoc::FORMAT,
     &metainit::FORMAT,
     &md_tab::FORMAT,
