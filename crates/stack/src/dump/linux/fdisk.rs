@@ -43,6 +43,10 @@ fn pair(value: &str) -> Option<(u64, u64)> {
 impl Found {
     /// Lines of the head; `false` for what is none.
     fn head(&mut self, text: &str) -> bool {
+        // Remarks: `Partition 1 does not start on physical sector boundary.`
+        if text.starts_with("Disk identifier") || text.starts_with("Partition ") {
+            return true;
+        }
         let Some((key, value)) = text.split_once(": ").or_else(|| text.split_once(" = ")) else {
             return false;
         };
@@ -68,7 +72,7 @@ impl Found {
             }
             "Disklabel type" | "Disk label type" => self.label.kind = Some(value.trim().to_owned()),
             "Disk model" => self.model = Some(value.trim().to_owned()),
-            _ => return text.starts_with("Disk identifier") || text.starts_with("Partition "),
+            _ => return false,
         }
         true
     }
