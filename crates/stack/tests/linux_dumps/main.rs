@@ -7,5 +7,6 @@ mod guest;
 mod host;
 mod labels;
 mod recorded;
+mod shapes;
 mod support;
 mod volumes;

@@ -39,6 +39,14 @@ pub(super) fn place_all(builder: &mut Builder) {
     for (name, segment) in pools {
         place_thin(builder, name, segment);
     }
+    for segment in volumes.segments.values().flat_map(|segments| segments.values()) {
+        for (name, _) in segment.devices.iter().filter(|(name, _)| !name.starts_with('/')) {
+            let node = names::device(builder, &format!("{}/{name}", segment.group));
+            if builder.get(node).placing == Placing::Leaf {
+                builder.opaque(node, "a hidden volume, which was not printed: use `lvs -a --segments`");
+            }
+        }
+    }
 }
 
 fn group_of(volume: &str) -> &str {

@@ -74,5 +74,6 @@ pub(super) fn join(builder: &mut Builder) {
     lsblk::place_rest(builder);
     mounts::place_all(builder);
     iostat::tell_all(builder);
+    zfs::place_all(builder);
     names::tell_undescribed(builder);
 }

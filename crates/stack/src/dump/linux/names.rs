@@ -127,26 +127,27 @@ fn letters(mut index: u32) -> String {
     }
 }
 
-/// Says of partitions and members that were named, and described by nobody, that nothing is known of them.
+/// Says of what was named, and described by nobody, that nothing is known of it.
 pub(super) fn tell_undescribed(builder: &mut Builder) {
+    let host = builder.host();
+    if builder.get(host).word(keys::SYSTEM) != Some("linux") {
+        return;
+    }
     for id in builder.ids() {
         let node = builder.get(id);
-        if node.placing != Placing::Leaf || node.opaque.is_some() || node.kind.is_leaf() {
+        let is_told = node.placing != Placing::Leaf || node.opaque.is_some() || node.kind.is_leaf();
+        if is_told || id == host || node.kind == Kind::Path {
             continue;
         }
-        let Some(disk) = disk_of(&node.name) else { continue };
-        if matches!(node.kind, Kind::Unknown | Kind::Partition) {
-            let why = format!(
-                "the label of {disk} is not among the dumps: add `sfdisk -d /dev/{disk}` or `lsblk -J -O -b`"
-            );
-            builder.opaque(id, why);
-        }
-    }
-    for (id, tool) in std::mem::take(&mut builder.linux.named) {
-        let node = builder.get(id);
-        if node.placing == Placing::Leaf && node.kind == Kind::Unknown && node.opaque.is_none() {
-            builder.opaque(id, format!("{tool} names it, and no dump describes it"));
-        }
+        let why = match disk_of(&node.name) {
+            Some(disk) => {
+                format!(
+                    "the label of {disk} is not among the dumps: add `sfdisk -d /dev/{disk}` or `lsblk -J -O -b`"
+                )
+            }
+            None => "other layers stand on it, and no dump describes it".to_owned(),
+        };
+        builder.opaque(id, why);
     }
 }
 

@@ -6,6 +6,7 @@ use super::label::Label;
 use super::lvm::Volumes;
 use super::md::{Array, Superblock};
 use super::mounts::Mounted;
+use super::zfs::Pool;
 use crate::dm_table::Line;
 use crate::graph::NodeId;
 use crate::grid::Source;
@@ -32,8 +33,8 @@ pub(crate) struct Pending {
     pub(super) told: HashMap<NodeId, NodeId>,
     /// I/O a second, by the kernel's names.
     pub(super) rates: Vec<(String, f64, Source)>,
-    /// Nodes that dumps of Linux named, and may not have described.
-    pub(super) named: Vec<(NodeId, &'static str)>,
+    /// Pools of ZFS: what they stand on depends on labels.
+    pub(super) pools: Vec<Pool>,
 }
 
 /// A line of `dmsetup table`.

@@ -49,7 +49,7 @@ impl Pool {
         while let Some(node) = self.open.pop_if(|node| node.indent >= indent) {
             let source = input.source(FORMAT.tool, node.line);
             if let Some(path) = &node.path {
-                self.disks.push(disk(builder, path));
+                self.disks.push(names::device(builder, path));
             }
             if !self.open.is_empty() {
                 continue;
@@ -70,15 +70,14 @@ impl Pool {
         self.close(0, input, builder);
         if !self.name.is_empty() && !self.vdevs.is_empty() {
             let source = input.source(FORMAT.tool, self.line);
-            zfs::tell_pool(builder, &self.name, self.vdevs, &source);
+            builder.linux.pools.push(zfs::Pool {
+                name: self.name,
+                vdevs: self.vdevs,
+                has_paths: true,
+                source,
+            });
         }
     }
-}
-
-fn disk(builder: &mut Builder, path: &str) -> NodeId {
-    let disk = names::device(builder, path);
-    builder.linux.named.push((disk, FORMAT.tool));
-    disk
 }
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {

@@ -71,7 +71,6 @@ impl Pool {
             return;
         }
         let disk = builder.node(name);
-        builder.linux.named.push((disk, FORMAT.tool));
         if is_top {
             let number = self.vdevs.len() as u64;
             let shape = Shape::Disk;
@@ -101,7 +100,13 @@ impl Pool {
 
     fn finish(self, builder: &mut Builder, input: &Input<'_>, line: usize) {
         if !self.vdevs.is_empty() {
-            zfs::tell_pool(builder, &self.name, self.vdevs, &input.source(FORMAT.tool, line));
+            let source = input.source(FORMAT.tool, line);
+            builder.linux.pools.push(zfs::Pool {
+                name: self.name,
+                vdevs: self.vdevs,
+                has_paths: false,
+                source,
+            });
         }
     }
 }
