@@ -38,7 +38,8 @@ pub(super) fn device(builder: &mut Builder, path: &str) -> NodeId {
 
 /// The node of a mapped device by its name in `/dev/mapper`.
 pub(super) fn mapped(builder: &mut Builder, name: &str, is_volume: bool) -> NodeId {
-    let volume = lvm_name(name);
+    let is_group = |volume: &String| !NOT_GROUPS.contains(&volume.split('/').next().unwrap_or_default());
+    let volume = lvm_name(name).filter(is_group);
     let in_directory = format!("mapper/{name}");
     let names = [volume.as_deref(), Some(name), Some(&in_directory)];
     let known = names.iter().flatten().find_map(|name| builder.find(name));
