@@ -28,7 +28,8 @@ fn xfs_with_a_stripe() {
     run("mkfs.xfs", &stripe, dir.path());
     let stack = of_file("info", &run("xfs_info", &["image"], dir.path()));
     assert_eq!(told(&stack, "image"), [Some(2048), Some(64 << 10), Some(192 << 10)]);
-    run("mkfs.xfs", &["-q", "-f", "-d", "noalign", "image"], dir.path());
+    // The stripe unit of the log is another thing.
+    run("mkfs.xfs", &["-q", "-f", "-d", "noalign", "-l", "su=32k", "image"], dir.path());
     let stack = of_file("info", &run("xfs_info", &["image"], dir.path()));
     assert_eq!(told(&stack, "image"), [Some(4096), None, None]);
 }

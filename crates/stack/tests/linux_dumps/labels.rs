@@ -128,6 +128,18 @@ fn sectors_of_4096_bytes() {
     check(&all);
 }
 
+#[test]
+fn one_logical_partition_makes_an_extended_one() {
+    let label = "label: dos\ndevice: /dev/sda\nsector-size: 512\n/dev/sda1 : start= 63, size= 100\n\
+                 /dev/sda2 : start= 2049, size= 9999, type=5\n/dev/sda5 : start= 2112, size= 800\n";
+    let stack = stack_of(&[("sfdisk -d", label)]);
+    assert_eq!(stack.find("sda2"), None);
+    assert_eq!(run_of(&stack, "sda5").map(|run| run.0), Some(2112 * 512));
+    // A GPT has no such thing: partitions that overlap stay.
+    let stack = stack_of(&[("sfdisk -d", &label.replace("dos", "gpt"))]);
+    assert_eq!(run_of(&stack, "sda2").map(|run| run.0), Some(2049 * 512));
+}
+
 /// A dump that does not state the size of a sector learns it from another.
 #[test]
 fn the_sector_size_may_come_from_another_dump() {

@@ -192,6 +192,17 @@ fn thin_and_raid_of_lvm() {
 }
 
 #[test]
+fn file_systems_that_place_their_blocks() {
+    let mounts = "TARGET SOURCE FSTYPE OPTIONS\n/ /dev/sda1 ext4 rw\n├─/data /dev/sda2[/sub] btrfs rw\n";
+    let stack = stack_of(&[("findmnt", mounts)]);
+    assert_eq!(why(&stack, "/data"), "btrfs places its blocks itself");
+    assert_eq!(
+        (below(&stack, "/data"), run_of(&stack, "/").map(|run| run.0)),
+        (vec!["sda2".to_owned()], Some(0))
+    );
+}
+
+#[test]
 fn hints_of_lsblk_are_checked() {
     let disk = |optimal: u64| {
         format!(

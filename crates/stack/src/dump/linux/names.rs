@@ -18,6 +18,7 @@ const NOT_GROUPS: [&str; 8] = ["mapper", "md", "disk", "zvol", "block", "gpt", "
 pub(super) fn on_linux(builder: &mut Builder, source: &Source) {
     let host = builder.host();
     builder.fact(host, keys::SYSTEM, "linux", source);
+    builder.linux.is_any = true;
 }
 
 /// The node of a device by any path below `/dev`. A mapped device has a name in `/dev/mapper`, and a volume of LVM another
@@ -130,10 +131,10 @@ fn letters(mut index: u32) -> String {
 
 /// Says of what was named, and described by nobody, that nothing is known of it.
 pub(super) fn tell_undescribed(builder: &mut Builder) {
-    let host = builder.host();
-    if builder.get(host).word(keys::SYSTEM) != Some("linux") {
+    if !builder.linux.is_any {
         return;
     }
+    let host = builder.host();
     for id in builder.ids() {
         let node = builder.get(id);
         let is_told = node.placing != Placing::Leaf || node.opaque.is_some() || node.kind.is_leaf();

@@ -14,6 +14,8 @@ use crate::grid::Source;
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
+    /// Whether there was a dump of Linux at all.
+    pub(super) is_any: bool,
     /// Devices by major and minor number.
     pub(super) numbers: HashMap<(u32, u32), NodeId>,
     /// Disk labels: the size of a sector may come from another dump.

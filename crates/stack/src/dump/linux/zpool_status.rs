@@ -21,9 +21,9 @@ fn sniff(input: &Input<'_>) -> Sniff {
     has("pool: ").min(has("config:"))
 }
 
-/// Blanks that a line begins with. Tabs stand before all lines of a table alike.
+/// Blanks that a line begins with; the tab among them stands before all lines of a table alike.
 fn indent(line: &str) -> usize {
-    line.chars().take_while(|c| c.is_whitespace()).filter(|c| *c == ' ').count()
+    line.chars().take_while(|c| c.is_whitespace()).count()
 }
 
 /// `block size: 512B configured, 4096B native`.
