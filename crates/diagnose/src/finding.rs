@@ -1,5 +1,7 @@
 //! A finding: a defect with the numbers that show it. One without evidence cannot be made.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use plumb_stack::Kind;
@@ -102,9 +104,9 @@ pub struct Step {
     /// Command to run, or what to change where no command can.
     pub command: String,
     /// What can go wrong.
-    pub risk: &'static str,
+    pub risk: Cow<'static, str>,
     /// The way back.
-    pub undo: &'static str,
+    pub undo: Cow<'static, str>,
 }
 
 /// Which layer a target is, or was seen at.
@@ -220,6 +222,16 @@ impl Finding {
     pub fn with_fix(mut self, step: Step) -> Finding {
         self.fix.push(step);
         self
+    }
+
+    /// Adds a step of the remedy to a finding that somebody else has made.
+    pub fn add_fix(&mut self, step: Step) {
+        self.fix.push(step);
+    }
+
+    /// Adds a sentence of explanation to a finding that somebody else has made.
+    pub fn explain(&mut self, sentence: impl Into<String>) {
+        self.explanation.push(sentence.into());
     }
 
     /// Name of the defect.

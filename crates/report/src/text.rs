@@ -11,12 +11,12 @@ use crate::format::{count, percent};
 
 mod chart;
 mod measures;
-mod page;
+pub(crate) mod page;
 mod what_if;
 
 pub use page::{Color, WIDTH};
 
-use page::Page;
+pub(crate) use page::{Page, tame};
 
 /// The whole report.
 #[must_use]
@@ -51,7 +51,7 @@ fn headline(page: &mut Page, report: &Report<'_>) {
     });
 }
 
-fn finding_lines(page: &mut Page, finding: &Finding) {
+pub(crate) fn finding_lines(page: &mut Page, finding: &Finding) {
     page.gap();
     let severity = page.severity(finding.severity());
     page.wrapped(&format!("{severity}  "), "  ", &format!("{}: {}", finding.id(), finding.target()));
@@ -71,10 +71,25 @@ fn finding_lines(page: &mut Page, finding: &Finding) {
         page.wrapped("  cost: ", "    ", &format!("{value} {} ({basis})", cost.unit));
     }
     page.line(format!("  confidence: {}", finding.confidence().word()));
-    for step in finding.fix() {
-        page.wrapped("  next: ", "    ", &step.command);
-        page.wrapped("    ", "    ", &format!("(risk: {}; way back: {})", step.risk, step.undo));
+    if !finding.fix().is_empty() {
+        page.line("  next:");
     }
+    for step in finding.fix() {
+        step_lines(page, &step.command, &step.risk, &step.undo);
+    }
+}
+
+/// A command stands on lines of its own, as it is typed: never wrapped, since a broken line is another command.
+pub(crate) fn step_lines(page: &mut Page, command: &str, risk: &str, undo: &str) {
+    for line in command.lines() {
+        page.line(format!("    {}", tame(line)));
+    }
+    // What changes nothing needs no way back.
+    let words = match risk.starts_with("none: ") {
+        true => format!("(risk: {risk})"),
+        false => format!("(risk: {risk}; way back: {undo})"),
+    };
+    page.wrapped("      ", "      ", &words);
 }
 
 fn unknown_lines(page: &mut Page, report: &Report<'_>) {

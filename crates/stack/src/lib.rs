@@ -13,11 +13,13 @@
 //! - [`dump`]: what other tools print
 //! - [`linux`]: a live Linux host, or the files of one
 //! - [`graph`]: the finished graph; [`fold`]: where bytes come to lie
-//! - [`verdict`]: aligned, misaligned by so many bytes, or unknown and why
+//! - [`verdict`]: aligned, misaligned by so many bytes, or unknown and why; [`survey`]: that of every node
+//! - [`catalogue`]: what is known of arrays and drives that do not tell themselves
 
 #![forbid(unsafe_code)]
 
 pub mod builder;
+pub mod catalogue;
 pub mod dm_table;
 pub mod dump;
 pub mod fold;
@@ -25,6 +27,7 @@ pub mod graph;
 pub mod grid;
 pub mod linux;
 pub mod node;
+pub mod survey;
 pub mod verdict;
 
 pub use builder::Builder;
@@ -32,4 +35,5 @@ pub use fold::{Landing, Landings};
 pub use graph::{NodeId, Stack};
 pub use grid::{Belief, GridFact, Source, What};
 pub use node::{Chunks, Kind, Member, Node, Part, Placing, Problem};
+pub use survey::{Overall, Stand, Survey};
 pub use verdict::{Standing, Verdict};

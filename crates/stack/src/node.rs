@@ -105,6 +105,7 @@ pub struct Member {
     /// The device.
     pub node: NodeId,
     /// First byte of data on it.
+    #[serde(rename = "start_bytes")]
     pub start: Bytes,
 }
 
@@ -112,12 +113,15 @@ pub struct Member {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Part {
     /// First byte of the run in the layer.
+    #[serde(rename = "upper_bytes")]
     pub upper: Bytes,
     /// The device.
     pub node: NodeId,
     /// First byte of the run on it.
+    #[serde(rename = "start_bytes")]
     pub start: Bytes,
     /// Length of the run, if known.
+    #[serde(rename = "len_bytes")]
     pub len: Option<Bytes>,
 }
 
@@ -125,6 +129,7 @@ pub struct Part {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Chunks {
     /// Length of a chunk.
+    #[serde(rename = "chunk_bytes")]
     pub chunk: Bytes,
     /// The members in order.
     pub members: Vec<Member>,
@@ -174,6 +179,7 @@ pub enum Placing {
     /// cached volumes, sparse virtual disks.
     Blocks {
         /// Length of a block.
+        #[serde(rename = "block_bytes")]
         block: Bytes,
         /// Where blocks are counted from.
         member: Member,
@@ -239,6 +245,7 @@ pub struct Node {
     /// What it is.
     pub kind: Kind,
     /// Its size, if known.
+    #[serde(rename = "size_bytes")]
     pub size: Option<Bytes>,
     /// How it places its bytes, and who said so.
     pub placing: Placing,
@@ -274,6 +281,8 @@ pub mod keys {
     pub const MOUNT: &str = "mount";
     /// Mount options, separated by commas.
     pub const MOUNT_OPTIONS: &str = "mount_options";
+    /// Bytes of an I/O that a cloud counts as one operation at most: an account, no grid.
+    pub const COUNTED_IO: &str = "counted_io_bytes";
     /// Model of a drive.
     pub const MODEL: &str = "model";
     /// `1` where the drive turns.

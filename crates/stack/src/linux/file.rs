@@ -76,6 +76,13 @@ impl Host {
         }
     }
 
+    /// The node of the file system that a directory is in, by its absolute path with links resolved; `None` where that does
+    /// not lie on a block device of the host.
+    #[must_use]
+    pub fn file_system_of(&self, builder: &Builder, path: &str) -> Option<NodeId> {
+        self.file_system(builder, self.mount_of(path)?)
+    }
+
     /// The node of a mount's file system: that of the first mount of its device.
     fn file_system(&self, builder: &Builder, mount: &Mount) -> Option<NodeId> {
         let device = self.device_of(builder, mount)?;
