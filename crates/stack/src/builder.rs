@@ -26,6 +26,8 @@ pub struct Builder {
     said: HashSet<String>,
     /// What readers of Solaris's tools keep until the last dump was read.
     pub(crate) solaris: crate::dump::solaris::Pending,
+    /// The same of Linux's tools.
+    pub(crate) linux: crate::dump::linux::Pending,
 }
 
 /// A device's name without the directories that only say that it is one: `/dev/sda1` is `sda1`, and Solaris's

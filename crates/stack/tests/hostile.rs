@@ -130,7 +130,32 @@ fn samples_are_read() {
         ("vxdisk", "vxdisk list"),
         ("vxprint", "vxprint -ht"),
     ];
-    for pair in solaris {
+    let linux = [
+        ("dmsetup", "dmsetup table"),
+        ("dumpe2fs", "dumpe2fs -h"),
+        ("fdisk", "fdisk -l"),
+        ("findmnt", "findmnt"),
+        ("iostat_linux", "iostat -x"),
+        ("lsblk", "lsblk -J"),
+        ("lvm", "pvs, vgs, lvs (JSON)"),
+        ("mdadm_detail", "mdadm --detail"),
+        ("mdadm_examine", "mdadm --examine"),
+        ("mdstat", "/proc/mdstat"),
+        ("mount_linux", "mount"),
+        ("multipath", "multipath -ll"),
+        ("nvme_id_ns", "nvme id-ns"),
+        ("parted", "parted print"),
+        ("parted_machine", "parted -m print"),
+        ("proc_mounts", "/proc/mounts"),
+        ("sfdisk", "sfdisk -d"),
+        ("sfdisk_json", "sfdisk -J"),
+        ("sgdisk", "sgdisk -p"),
+        ("xfs_info", "xfs_info"),
+        ("zdb", "zdb -C"),
+        ("zfs_get", "zfs get -Hp"),
+        ("zpool_status", "zpool status"),
+    ];
+    for pair in solaris.into_iter().chain(linux) {
         assert!(found.contains(&pair), "{pair:?} is not in {found:?}");
     }
 }
@@ -187,6 +212,48 @@ fn time_grows_with_the_text() {
         (
             "replicas",
             format!("first blk block count\n{}", lines(|at| format!("a 16 8192 /dev/dsk/c{at}d0s0\n"))),
+        ),
+        (
+            "rows of a label",
+            format!("device: /dev/sda\n{}", lines(|at| format!("/dev/sda{at} : start= {at}, size= 9\n"))),
+        ),
+        ("a dm chain", lines(|at| format!("vg-a{at}: 0 8 linear 253:{} 0\n", at + 1))),
+        ("a dm table", lines(|at| format!("vg-a: {} 8 linear 8:1 {at}\n", at * 8))),
+        (
+            "arrays",
+            lines(|at| format!("md{at} : active raid5 sda[0] sdb[1]\n 9 blocks super 1.0 4k chunk [2/2]\n")),
+        ),
+        (
+            "members",
+            format!(
+                "md0 : active raid0 {}\n 9 blocks 4k chunk [9999/9]\nunused devices: <none>\n",
+                rows(|at| format!("sd{at}[{at}] "))
+            ),
+        ),
+        (
+            "superblocks",
+            lines(|at| {
+                format!("/dev/d{at}:\n Magic : a\n Array UUID : a\n Raid Level : raid5\n Raid Devices : 3\n")
+            }),
+        ),
+        (
+            "a pool",
+            format!("pool: a\nconfig:\nNAME x\na x\n{}", lines(|at| format!("  mirror-{at}\n    d{at}\n"))),
+        ),
+        (
+            "a deep pool",
+            format!(
+                "name: 'a'\nvdev_tree:\n{}",
+                (0..3000).map(|at| format!("{}children[0]:\n", " ".repeat(at + 1))).collect::<String>()
+            ),
+        ),
+        ("mounts", lines(|at| format!("/dev/sda{} /m{at} ext4 rw 0 0\n", at % 9))),
+        (
+            "paths",
+            format!(
+                "size=1 features= hwhandler=\na (b) dm-1\n{}",
+                lines(|at| format!(" `- 1:0:0:0 sd{at} 8:{at} active\n"))
+            ),
         ),
     ];
     for (what, text) in &texts {

@@ -116,8 +116,7 @@ impl Gathered {
     }
 
     fn text(&mut self, name: String, bytes: &[u8]) -> Result<(), Failure> {
-        let text = String::from_utf8_lossy(bytes);
-        let read = dump::read(&dump::Input { name: &name, text: &text }, &mut self.builder);
+        let read = dump::read_bytes(&name, bytes, &mut self.builder);
         let read = read.map_err(|error| Failure::failed(&error))?;
         self.is_partial |= read.taken.passed_over > 0;
         self.inputs.push(Input {

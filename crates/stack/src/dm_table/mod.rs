@@ -17,6 +17,7 @@ use thiserror::Error;
 
 pub(crate) use place::missing;
 pub use place::{Mapped, lvm_name, number_of, place};
+pub(crate) use redundant::shape;
 use words::Words;
 
 /// A device as a table names it: `253:4`, or a path.

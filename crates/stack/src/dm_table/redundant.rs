@@ -43,7 +43,7 @@ pub(super) fn raid(words: &mut Words<'_>) -> Result<Target, TableError> {
 
 /// What a level means, by the names of dm-raid. RAID 6 has layouts of its own there (`zr`, `nr`, `nc`, and forms for the
 /// time of a conversion), of which none is one of the four.
-fn shape(level: &str) -> Option<Shape> {
+pub(crate) fn shape(level: &str) -> Option<Shape> {
     let layout = match level.split_once('_').map(|(_, layout)| layout) {
         Some("la") => Some(ParityLayout::LeftAsymmetric),
         Some("ra") => Some(ParityLayout::RightAsymmetric),

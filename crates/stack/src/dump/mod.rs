@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::builder::Builder;
 use crate::grid::Source;
 
-mod linux;
+pub(crate) mod linux;
 pub(crate) mod solaris;
 
 /// The text of one dump.
@@ -139,6 +139,19 @@ pub fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Read, DumpError>
             expected: formats().map(|format| format.tool).collect::<Vec<_>>().join(", "),
         }),
     }
+}
+
+/// As [`read`], of what may be no text: `nvme id-ns -b` writes the bytes that the drive returned.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_bytes(name: &str, bytes: &[u8], builder: &mut Builder) -> Result<Read, DumpError> {
+    if linux::identify(name, bytes, builder) {
+        let taken = Taken { understood: 1, passed_over: 0 };
+        return Ok(Read { file: name.to_owned(), tool: "nvme id-ns -b", is_verified: true, taken });
+    }
+    let text = String::from_utf8_lossy(bytes);
+    read(&Input { name, text: &text }, builder)
 }
 
 /// Connects what only names connect; after the last dump.

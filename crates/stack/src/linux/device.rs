@@ -17,7 +17,7 @@ const THREADS_MAX: usize = 4;
 
 /// What the name of a device says of its driver. Names are fixed by the drivers; everything else is a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
+pub(crate) enum Family {
     Mapped,
     Md,
     Loop,
@@ -38,7 +38,7 @@ pub(super) enum Family {
 }
 
 impl Family {
-    pub(super) fn of(name: &str) -> Family {
+    pub(crate) fn of(name: &str) -> Family {
         const PREFIXES: [(&str, Family); 14] = [
             ("dm-", Family::Mapped),
             ("md", Family::Md),
@@ -63,7 +63,7 @@ impl Family {
     }
 
     /// Whether it stands on other block devices of this host, so that its limits are derived.
-    pub(super) fn is_stacked(self) -> bool {
+    pub(crate) fn is_stacked(self) -> bool {
         matches!(self, Family::Mapped | Family::Md | Family::Bcache | Family::Drbd)
     }
 }

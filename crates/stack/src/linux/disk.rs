@@ -21,20 +21,24 @@ const VIRTUAL: [&str; 11] = [
     "nvme_card",
 ];
 
+/// What a leaf is, by its driver and its vendor and model.
+pub(crate) fn kind_of(family: Family, model: &str) -> Kind {
+    match family {
+        Family::Memory => Kind::Ram,
+        Family::Virtual | Family::Network => Kind::VirtualDisk,
+        _ if VIRTUAL.iter().any(|word| model.contains(word)) => Kind::VirtualDisk,
+        _ => Kind::Disk,
+    }
+}
+
 /// Says what a leaf is.
 pub(super) fn tell(builder: &mut Builder, node: NodeId, device: &Device) {
     let source = sysfs(&format!("{}/device", device.name));
     let words = [device.vendor.as_deref(), device.model.as_deref()];
     let model = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
-    let kind = match device.family {
-        Family::Memory => Kind::Ram,
-        Family::Virtual | Family::Network => Kind::VirtualDisk,
-        _ if VIRTUAL.iter().any(|word| model.contains(word)) => Kind::VirtualDisk,
-        _ => Kind::Disk,
-    };
     // A namespace that was joined of paths before is no leaf.
     if builder.get(node).kind != Kind::Multipath {
-        builder.kind(node, kind, &source);
+        builder.kind(node, kind_of(device.family, &model), &source);
     }
     for (key, value) in [(keys::MODEL, Some(model)), (keys::IDENTITY, device.identity.clone())] {
         if let Some(value) = value.filter(|value| !value.is_empty()) {

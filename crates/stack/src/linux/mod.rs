@@ -28,9 +28,13 @@ use crate::builder::Builder;
 use crate::grid::Source;
 use crate::node::keys;
 
+pub(crate) use device::Family;
+pub(crate) use disk::kind_of;
 pub use host::{Host, Work};
 pub use kernel::{Elsewhere, Identified, Kernel, Live, NoAnswer};
 pub use limits::implausible_optimal;
+pub(crate) use mounts::unescape;
+pub(crate) use nvme::tell as tell_identified;
 
 /// A directory that stands for `/`, and who answers what no file tells.
 pub struct Root<'k> {

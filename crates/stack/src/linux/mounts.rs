@@ -47,7 +47,7 @@ fn parse(line: &str) -> Option<Mount> {
 }
 
 /// Blanks, tabs, newlines and backslashes are written as three octal digits.
-fn unescape(text: &str) -> String {
+pub(crate) fn unescape(text: &str) -> String {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {

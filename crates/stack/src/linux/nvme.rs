@@ -75,7 +75,7 @@ fn format(namespace: &[u8], index: usize) -> Option<Format> {
 }
 
 /// Tells a namespace's grids.
-pub(super) fn tell(builder: &mut Builder, node: NodeId, answer: &Identified) {
+pub(crate) fn tell(builder: &mut Builder, node: NodeId, answer: &Identified) {
     let bytes = &answer.namespace[..];
     let flbas = bytes[namespace::FLBAS];
     let current = usize::from(flbas & 0xf) | usize::from(flbas >> 5 & 3) << 4;

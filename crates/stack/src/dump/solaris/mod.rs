@@ -17,7 +17,7 @@ mod names;
 mod prtvtoc;
 mod system;
 mod table;
-mod text;
+pub(super) mod text;
 mod volume;
 mod vxdisk;
 mod vxprint;

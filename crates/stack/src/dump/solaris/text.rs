@@ -11,28 +11,28 @@ use crate::node::keys;
 const SNIFFED_LINES: usize = 300;
 
 /// The beginning of a text, as far as a sniffer looks.
-pub(super) fn beginning<'a>(input: &Input<'a>) -> impl Iterator<Item = &'a str> {
+pub(in crate::dump) fn beginning<'a>(input: &Input<'a>) -> impl Iterator<Item = &'a str> {
     input.text.lines().take(SNIFFED_LINES)
 }
 
 /// *Yes* where any line of the beginning is the tool's own.
-pub(super) fn sniff_by(input: &Input<'_>, is_own: impl Fn(&str) -> bool) -> Sniff {
+pub(in crate::dump) fn sniff_by(input: &Input<'_>, is_own: impl Fn(&str) -> bool) -> Sniff {
     if beginning(input).any(is_own) { Sniff::Yes } else { Sniff::No }
 }
 
 /// Lines that say something, counted from 1, without what is around them.
-pub(super) fn lines<'a>(input: &Input<'a>) -> impl Iterator<Item = (usize, &'a str)> {
+pub(in crate::dump) fn lines<'a>(input: &Input<'a>) -> impl Iterator<Item = (usize, &'a str)> {
     let numbered = input.text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
     numbered.filter(|(_, line)| !line.is_empty())
 }
 
 /// Blocks of 512 bytes, in which Solaris counts whatever the disk's sectors are.
-pub(super) fn blocks(word: &str) -> Option<Bytes> {
+pub(in crate::dump) fn blocks(word: &str) -> Option<Bytes> {
     Sectors(word.parse().ok()?).to_bytes()
 }
 
 /// A size with the unit of metainit behind it: blocks, or `b`, `k`, `m`, `g`, `t`.
-pub(super) fn size(word: &str) -> Option<Bytes> {
+pub(in crate::dump) fn size(word: &str) -> Option<Bytes> {
     let digits = word.bytes().take_while(u8::is_ascii_digit).count();
     let unit = match word[digits..].to_ascii_lowercase().as_str() {
         "" | "b" => return blocks(&word[..digits]),
@@ -46,7 +46,7 @@ pub(super) fn size(word: &str) -> Option<Bytes> {
 }
 
 /// Whether anything came of a text; an error that names its first line, if not.
-pub(super) fn anything(
+pub(in crate::dump) fn anything(
     taken: Taken,
     input: &Input<'_>,
     tool: &'static str,
@@ -66,12 +66,12 @@ pub(super) fn anything(
 }
 
 /// Counts a line.
-pub(super) fn count(taken: &mut Taken, is_understood: bool) {
+pub(in crate::dump) fn count(taken: &mut Taken, is_understood: bool) {
     if is_understood { taken.understood += 1 } else { taken.passed_over += 1 }
 }
 
 /// Notes that the host runs Solaris.
-pub(super) fn on_solaris(builder: &mut Builder, source: &Source) {
+pub(in crate::dump) fn on_solaris(builder: &mut Builder, source: &Source) {
     let host = builder.host();
     builder.fact(host, keys::SYSTEM, "solaris", source);
 }

@@ -1,0 +1,140 @@
+//! Labels of disks, whoever printed them.
+//!
+//! Positions are counted in logical sectors, which not every tool states; another dump of the disk may. So labels are
+//! placed after the last dump.
+
+use plumb_geometry::{Bytes, SECTOR};
+
+use super::names;
+use crate::builder::{Builder, device_name};
+use crate::grid::{Source, What};
+use crate::linux::{Family, kind_of};
+use crate::node::{Kind, Part, Placing, keys};
+
+/// A label as a tool prints it.
+#[derive(Clone, Debug)]
+pub(super) struct Label {
+    /// The disk, as printed.
+    pub(super) disk: String,
+    /// Unit of starts and lengths: a logical sector, or a byte; `None` where it is a sector of unknown size.
+    pub(super) unit: Option<Bytes>,
+    /// Why starts mean nothing: they were rounded for people.
+    pub(super) unusable: Option<&'static str>,
+    /// `gpt`, `dos`, …
+    pub(super) kind: Option<String>,
+    pub(super) rows: Vec<Row>,
+    pub(super) source: Source,
+}
+
+/// A partition.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    /// Its name, where it is printed.
+    pub(super) name: Option<String>,
+    pub(super) number: Option<u32>,
+    /// First unit, and units.
+    pub(super) start: u64,
+    pub(super) len: u64,
+    pub(super) source: Source,
+}
+
+impl Label {
+    pub(super) fn new(disk: &str, source: Source) -> Label {
+        Label { disk: disk.to_owned(), unit: None, unusable: None, kind: None, rows: Vec::new(), source }
+    }
+
+    fn number(&self, row: &Row) -> Option<u32> {
+        row.number.or_else(|| number_of(&self.disk, row.name.as_deref()?))
+    }
+
+    /// Starts of the logical partitions of an MBR, in order.
+    fn logicals(&self) -> Vec<u64> {
+        let is_mbr = self.kind.as_deref() != Some("gpt");
+        let is_logical = |row: &&Row| is_mbr && self.number(row).is_some_and(|number| number > 4);
+        let mut starts: Vec<u64> = self.rows.iter().filter(is_logical).map(|row| row.start).collect();
+        starts.sort_unstable();
+        starts
+    }
+
+    /// Whether a partition holds logical ones: nobody stores data there, and the kernel gives it another length.
+    fn is_extended(&self, row: &Row, logicals: &[u64]) -> bool {
+        let next = logicals.get(logicals.partition_point(|start| *start <= row.start));
+        self.number(row).is_some_and(|number| number <= 4)
+            && next.is_some_and(|next| *next < row.start.saturating_add(row.len))
+    }
+}
+
+/// Says what the disk is, and keeps the label until sectors are known.
+pub(super) fn tell(builder: &mut Builder, label: Label) {
+    names::on_linux(builder, &label.source);
+    let disk = names::device(builder, &label.disk);
+    if !label.disk.starts_with("/dev/") {
+        builder.kind(disk, Kind::File, &label.source);
+        builder.opaque(disk, "an image in a file: what the file lies on is not in the dumps");
+    } else {
+        let name = device_name(&label.disk).into_owned();
+        let family = Family::of(&name);
+        if family == Family::Loop {
+            builder.kind(disk, Kind::Loop, &label.source);
+        } else if !family.is_stacked() && !name.contains('/') && builder.get(disk).kind == Kind::Unknown {
+            builder.kind(disk, kind_of(family, ""), &label.source);
+        }
+    }
+    if let Some(kind) = &label.kind {
+        builder.fact(disk, keys::LABEL, kind.as_str(), &label.source);
+    }
+    builder.linux.labels.push(label);
+}
+
+/// Places all partitions.
+pub(super) fn place_all(builder: &mut Builder) {
+    for label in std::mem::take(&mut builder.linux.labels) {
+        place(builder, &label);
+    }
+}
+
+fn place(builder: &mut Builder, label: &Label) {
+    let disk = names::device(builder, &label.disk);
+    let stated = builder.get(disk).grids.iter().find(|fact| fact.what == What::LogicalBlock);
+    let unit = label.unit.or(stated.map(|fact| fact.granularity())).unwrap_or_else(|| {
+        if label.unusable.is_none() && !label.rows.is_empty() {
+            builder.note(format!("{}: no sector size is stated, 512 bytes are taken", label.source));
+        }
+        Bytes(SECTOR)
+    });
+    let logicals = label.logicals();
+    for row in label.rows.iter().filter(|row| !label.is_extended(row, &logicals)) {
+        let name = match (&row.name, row.number) {
+            (Some(name), _) => name.clone(),
+            (None, Some(number)) => names::partition(&label.disk, number),
+            (None, None) => continue,
+        };
+        let node = builder.node(&name);
+        if node == disk {
+            continue;
+        }
+        builder.kind(node, Kind::Partition, &row.source);
+        if let Some(number) = row.number.or_else(|| number_of(&label.disk, &name)) {
+            builder.fact(node, keys::PARTITION_NUMBER, number.to_string(), &row.source);
+        }
+        let bytes = |count: u64| unit.checked_mul(count);
+        let placing = match (label.unusable, bytes(row.start), bytes(row.len)) {
+            (Some(why), ..) => Placing::Unknown { members: vec![disk], why: why.to_owned() },
+            (None, Some(start), Some(len)) if start.checked_add(len).is_some() => {
+                builder.size(node, len, &row.source);
+                Placing::Parts { parts: vec![Part { upper: Bytes(0), node: disk, start, len: Some(len) }] }
+            }
+            _ => Placing::Unknown {
+                members: vec![disk],
+                why: format!("{}: ends beyond 2^64 bytes", row.source),
+            },
+        };
+        builder.place(node, placing, &row.source);
+    }
+}
+
+/// The number that a partition's name ends with, behind the name of its disk.
+fn number_of(disk: &str, name: &str) -> Option<u32> {
+    let rest = name.strip_prefix(disk)?;
+    rest.strip_prefix("-part").or(rest.strip_prefix('p')).unwrap_or(rest).parse().ok()
+}

@@ -1,0 +1,67 @@
+//! Limits of a device that tools print as the kernel states them.
+//!
+//! What is believed follows the live host: a disk's own words are, but for an optimal I/O size that cannot be; what the
+//! kernel works out for stacked devices is not.
+
+use plumb_geometry::{Bytes, Grid, GridKind};
+
+use crate::builder::Builder;
+use crate::graph::NodeId;
+use crate::grid::{GridFact, Source, What};
+use crate::linux::{Family, implausible_optimal};
+use crate::node::keys;
+
+/// Limits in bytes; `None` where they are not printed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Limits {
+    pub(super) logical: Option<u64>,
+    pub(super) physical: Option<u64>,
+    pub(super) minimum_io: Option<u64>,
+    pub(super) optimal_io: Option<u64>,
+    /// Bytes to the first aligned one; -1 where the kernel gave up.
+    pub(super) alignment_offset: Option<i64>,
+    pub(super) discard_granularity: Option<u64>,
+    pub(super) discard_alignment: Option<i64>,
+    pub(super) zone: Option<u64>,
+}
+
+/// Tells the grids of a device that is no partition.
+pub(super) fn tell(builder: &mut Builder, node: NodeId, family: Family, limits: &Limits, source: &Source) {
+    let derived = family.is_stacked().then(|| "worked out by the kernel from the devices below".to_owned());
+    let taken_over = (family == Family::Loop)
+        .then(|| "taken over from what the file lies on".to_owned())
+        .or(derived.clone());
+    let offset = limits.alignment_offset.unwrap_or(0);
+    if offset != 0 {
+        builder.fact(node, keys::ALIGNMENT_OFFSET, offset.to_string(), source);
+    }
+    let (physical, minimum) = (limits.physical.unwrap_or(0), limits.minimum_io.unwrap_or(0));
+    let optimal = derived.clone().or_else(|| {
+        implausible_optimal(Bytes(limits.optimal_io.unwrap_or(0)), Bytes(physical), Bytes(minimum))
+    });
+    let discard = limits.discard_alignment.unwrap_or(0);
+    if discard != 0 {
+        builder.fact(node, keys::DISCARD_ALIGNMENT, discard.to_string(), source);
+    }
+    for (granularity, offset, what, doubt) in [
+        (limits.logical, 0, What::LogicalBlock, None),
+        (limits.physical, offset, What::PhysicalBlock, taken_over),
+        (limits.minimum_io, 0, What::MinimumIo, derived.clone()),
+        (limits.optimal_io, 0, What::OptimalIo, optimal),
+        (limits.discard_granularity, discard, What::DiscardUnit, derived.clone()),
+        (limits.zone, 0, What::Zone, derived),
+    ] {
+        let Some(granularity) = granularity.filter(|it| *it > 0) else { continue };
+        let doubt = doubt.or_else(|| (offset < 0).then(|| "the kernel found no offset that fits".to_owned()));
+        let offset = u64::try_from(offset).unwrap_or(0) % granularity;
+        let kind = if what == What::Zone { GridKind::Boundary } else { GridKind::Unit };
+        let Ok(grid) = Grid::new(Bytes(granularity), Bytes(offset), kind) else { continue };
+        builder.grid(
+            node,
+            match doubt {
+                Some(why) => GridFact::doubted(grid, what, source.clone(), why),
+                None => GridFact::believed(grid, what, source.clone()),
+            },
+        );
+    }
+}

@@ -1,0 +1,305 @@
+//! `lsblk -J`, with `-O -b` for all that it knows: what stands on what, limits, and where partitions start.
+//!
+//! START is in sectors of 512 bytes whatever the logical sector is, as in sysfs, whence lsblk has it. Where volumes place
+//! their data it does not know.
+
+use plumb_geometry::{Bytes, Sectors};
+use serde_json::Value;
+
+use super::super::solaris::text::{anything, sniff_by};
+use super::super::{DumpError, Format, Input, Sniff, Taken, shown};
+use super::limits::{self, Limits};
+use super::mounts::Mounted;
+use super::names::{self, disk_of, on_linux};
+use super::pending::Stacked;
+use crate::builder::{Builder, device_name};
+use crate::dm_table::number_of;
+use crate::graph::NodeId;
+use crate::grid::Source;
+use crate::linux::{Family, kind_of};
+use crate::node::{Kind, Member, Part, Placing, keys};
+
+pub(super) static FORMAT: Format = Format { tool: "lsblk -J", is_verified: true, sniff, read };
+
+fn sniff(input: &Input<'_>) -> Sniff {
+    let is_json = input.text.trim_start().starts_with('{');
+    if is_json { sniff_by(input, |line| line.contains("\"blockdevices\"")) } else { Sniff::No }
+}
+
+/// The value of a text that is JSON.
+pub(super) fn json(input: &Input<'_>, tool: &'static str) -> Result<Value, DumpError> {
+    serde_json::from_str(input.text).map_err(|error| DumpError::Malformed {
+        tool,
+        file: input.name.to_owned(),
+        line: error.line() as u64,
+        found: shown(input.text.lines().nth(error.line().saturating_sub(1)).unwrap_or("the end")),
+        expected: "JSON".to_owned(),
+    })
+}
+
+/// A number, which some versions write as a word.
+pub(super) fn number(value: &Value, key: &str) -> Option<u64> {
+    match value.get(key)? {
+        Value::Number(number) => number.as_u64(),
+        Value::String(word) => word.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+fn signed(value: &Value, key: &str) -> Option<i64> {
+    match value.get(key)? {
+        Value::Number(number) => number.as_i64(),
+        Value::String(word) => word.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+fn word<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    value.get(key)?.as_str().map(str::trim).filter(|word| !word.is_empty())
+}
+
+/// Some versions say `"1"`, some `true`.
+fn flag(value: &Value, key: &str) -> Option<bool> {
+    match value.get(key)? {
+        Value::Bool(flag) => Some(*flag),
+        Value::String(word) => Some(word == "1"),
+        Value::Number(number) => Some(number.as_u64() == Some(1)),
+        _ => None,
+    }
+}
+
+fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
+    let value = json(input, FORMAT.tool)?;
+    let source = input.source(FORMAT.tool, 0);
+    let mut taken = Taken::default();
+    let devices = value.get("blockdevices").and_then(Value::as_array);
+    for device in devices.into_iter().flatten() {
+        // As deep as the JSON, which its reader bounds.
+        walk(builder, device, None, &source, &mut taken);
+    }
+    on_linux(builder, &source);
+    anything(taken, input, FORMAT.tool, "\"blockdevices\" with \"name\"")
+}
+
+fn walk(builder: &mut Builder, device: &Value, parent: Option<NodeId>, source: &Source, taken: &mut Taken) {
+    if is_extended(device) || word(device, "type") == Some("rom") {
+        taken.understood += 1;
+        return;
+    }
+    let Some(node) = tell(builder, device, parent, source) else {
+        taken.passed_over += 1;
+        return;
+    };
+    taken.understood += 1;
+    for child in device.get("children").and_then(Value::as_array).into_iter().flatten() {
+        walk(builder, child, Some(node), source, taken);
+    }
+}
+
+/// The node of a device under all its names.
+fn node_of(builder: &mut Builder, device: &Value) -> Option<NodeId> {
+    let name = word(device, "name").or(word(device, "kname"))?;
+    let kernels = word(device, "kname").unwrap_or(name).replace('!', "/");
+    let is_mapped = device_name(&kernels).starts_with("dm-") || word(device, "type") == Some("lvm");
+    let name = device_name(name).trim_start_matches("mapper/").to_owned();
+    let node = if is_mapped {
+        let node = names::mapped(builder, &name, word(device, "type") == Some("lvm"));
+        builder.alias(node, &kernels);
+        node
+    } else {
+        builder.node(&kernels)
+    };
+    if let Some(number) = word(device, "maj:min").and_then(number_of) {
+        builder.linux.numbers.insert(number, node);
+    }
+    Some(node)
+}
+
+fn tell(builder: &mut Builder, device: &Value, parent: Option<NodeId>, source: &Source) -> Option<NodeId> {
+    let kind = word(device, "type").unwrap_or_default();
+    let node = node_of(builder, device)?;
+    let parent = parent.or_else(|| word(device, "pkname").map(|name| builder.node(name)));
+    tell_facts(builder, device, node, source);
+    if kind == "part" {
+        tell_partition(builder, device, node, parent, source);
+        return Some(node);
+    }
+    if let Some(size) = number(device, "size") {
+        builder.size(node, Bytes(size), source);
+    }
+    let name = device_name(word(device, "kname").or(word(device, "name"))?).into_owned();
+    let family =
+        if matches!(kind, "lvm" | "crypt" | "dm" | "mpath") { Family::Mapped } else { Family::of(&name) };
+    let words = [word(device, "vendor"), word(device, "model")];
+    let model = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    if kind == "disk" && !model.is_empty() {
+        builder.fact(node, keys::MODEL, model.as_str(), source);
+    }
+    builder.kind(node, kind_by_type(kind, family, &model), source);
+    limits::tell(builder, node, family, &limits_of(device), source);
+    if kind == "loop" {
+        builder.opaque(node, "lsblk does not tell the file of a loop device: run `plumb check` on the host");
+    }
+    if let Some(lower) = parent.filter(|parent| *parent != node) {
+        let why = why_unplaced(kind);
+        let stacked = Stacked { upper: node, lower, why, source: source.clone() };
+        builder.linux.stacked.push(stacked);
+    }
+    Some(node)
+}
+
+fn kind_by_type(kind: &str, family: Family, model: &str) -> Kind {
+    match kind {
+        "lvm" | "dm" => Kind::LogicalVolume,
+        "crypt" => Kind::Crypt,
+        "mpath" => Kind::Multipath,
+        "loop" => Kind::Loop,
+        "linear" => Kind::Concat,
+        "raid0" | "raid10" => Kind::Stripe,
+        "raid1" => Kind::Mirror,
+        "raid4" | "raid5" | "raid6" => Kind::ParityRaid,
+        _ => kind_of(family, model),
+    }
+}
+
+fn why_unplaced(kind: &str) -> &'static str {
+    match kind {
+        "raid0" | "raid1" | "raid10" | "raid4" | "raid5" | "raid6" | "linear" | "md" => {
+            "lsblk does not tell where an array's data begin: add `mdadm --detail` of it and `mdadm --examine` of its members"
+        }
+        _ => "lsblk does not tell where a mapped device's data begin: add `dmsetup table`",
+    }
+}
+
+fn tell_facts(builder: &mut Builder, device: &Value, node: NodeId, source: &Source) {
+    let content = word(device, "fstype").map(|kind| match kind {
+        "LVM2_member" => "LVM2 PV",
+        "linux_raid_member" => "md member",
+        "zfs_member" => "zfs member",
+        kind => kind,
+    });
+    let zoned = word(device, "zoned").filter(|zoned| *zoned != "none");
+    for (key, value) in [
+        (keys::CONTENT, content),
+        (keys::SCHEDULER, word(device, "sched")),
+        (keys::ZONED, zoned),
+        (keys::IDENTITY, word(device, "wwn")),
+    ] {
+        if let Some(value) = value.filter(|_| key != keys::IDENTITY || word(device, "type") == Some("disk")) {
+            builder.fact(node, key, value, source);
+        }
+    }
+    let label = word(device, "pttype").filter(|_| word(device, "type") != Some("part"));
+    if let Some(label) = label {
+        builder.fact(node, keys::LABEL, label, source);
+    }
+    let read_ahead = number(device, "ra").and_then(|kib| kib.checked_mul(1024));
+    for (key, value) in [(keys::QUEUE_DEPTH, number(device, "rq-size")), (keys::READ_AHEAD, read_ahead)] {
+        if let Some(value) = value.filter(|_| word(device, "type") != Some("part")) {
+            builder.fact(node, key, value.to_string(), source);
+        }
+    }
+    for (key, value) in [(keys::ROTATIONAL, flag(device, "rota")), (keys::READ_ONLY, flag(device, "ro"))] {
+        if let Some(value) = value.filter(|value| *value || key == keys::ROTATIONAL) {
+            builder.fact(node, key, if value { "1" } else { "0" }, source);
+        }
+    }
+    let mounts = device.get("mountpoints").and_then(Value::as_array).into_iter().flatten();
+    let mounts = mounts.chain(device.get("mountpoint")).filter_map(Value::as_str);
+    for at in mounts.filter(|at| !at.is_empty()) {
+        let kind = content.unwrap_or_default().to_owned();
+        builder.linux.mounted.push(Mounted {
+            device: node,
+            at: at.to_owned(),
+            kind,
+            options: None,
+            source: source.clone(),
+        });
+    }
+}
+
+fn limits_of(device: &Value) -> Limits {
+    let has_discards = number(device, "disc-max").is_some_and(|most| most > 0);
+    Limits {
+        logical: number(device, "log-sec"),
+        physical: number(device, "phy-sec"),
+        minimum_io: number(device, "min-io"),
+        optimal_io: number(device, "opt-io"),
+        alignment_offset: signed(device, "alignment"),
+        discard_granularity: number(device, "disc-gran").filter(|_| has_discards),
+        discard_alignment: signed(device, "disc-aln").filter(|_| has_discards),
+        zone: number(device, "zone-sz"),
+    }
+}
+
+/// The extended partition of an MBR holds nothing but others, and to the kernel is a sector or two long.
+fn is_extended(device: &Value) -> bool {
+    let is_tiny = || number(device, "size") == Some(1024) && word(device, "fstype").is_none();
+    word(device, "type") == Some("part")
+        && (matches!(word(device, "parttype"), Some("0x5" | "0xf" | "0x85")) || is_tiny())
+}
+
+fn tell_partition(
+    builder: &mut Builder,
+    device: &Value,
+    node: NodeId,
+    parent: Option<NodeId>,
+    source: &Source,
+) {
+    builder.kind(node, Kind::Partition, source);
+    if let Some(offset) = signed(device, "alignment").filter(|offset| *offset != 0) {
+        builder.fact(node, keys::ALIGNMENT_OFFSET, offset.to_string(), source);
+    }
+    let name = builder.get(node).name.clone();
+    let disk = parent.or_else(|| disk_of(&name).map(|disk| builder.node(disk)));
+    let number_in_name =
+        disk_of(&name).and_then(|disk| name[disk.len()..].trim_start_matches('p').parse().ok());
+    if let Some(in_label) = number(device, "partn").or(number_in_name) {
+        builder.fact(node, keys::PARTITION_NUMBER, in_label.to_string(), source);
+    }
+    let Some(disk) = disk.filter(|disk| *disk != node) else { return };
+    let len = number(device, "size").map(Bytes);
+    if let Some(len) = len {
+        builder.size(node, len, source);
+    }
+    match number(device, "start").and_then(|start| Sectors(start).to_bytes()) {
+        Some(start) => {
+            let part = Part { upper: Bytes(0), node: disk, start, len };
+            builder.place(node, Placing::Parts { parts: vec![part] }, source);
+        }
+        None => {
+            let why = "lsblk was not asked for START: use `lsblk -J -O -b`, or `dmsetup table` for mapped partitions";
+            builder.linux.stacked.push(Stacked { upper: node, lower: disk, why, source: source.clone() });
+        }
+    }
+}
+
+/// Says of what nobody placed at least on what it stands. Paths are placed by standing below.
+pub(super) fn place_rest(builder: &mut Builder) {
+    let mut uppers: Vec<(Stacked, Vec<NodeId>)> = Vec::new();
+    let mut at = std::collections::HashMap::new();
+    for stacked in std::mem::take(&mut builder.linux.stacked) {
+        let index = *at.entry(stacked.upper).or_insert_with(|| {
+            uppers.push((stacked.clone(), Vec::new()));
+            uppers.len() - 1
+        });
+        uppers[index].1.push(stacked.lower);
+    }
+    for (Stacked { upper, why, source, .. }, mut lowers) in uppers {
+        if builder.get(upper).placing != Placing::Leaf {
+            continue;
+        }
+        let mut seen = std::collections::HashSet::new();
+        lowers.retain(|lower| seen.insert(*lower));
+        let placing = if builder.get(upper).kind == Kind::Multipath {
+            for path in &lowers {
+                builder.kind(*path, Kind::Path, &source);
+            }
+            let members = lowers.into_iter().map(|node| Member { node, start: Bytes(0) }).collect();
+            Placing::Copies { members }
+        } else {
+            Placing::Unknown { members: lowers, why: why.to_owned() }
+        };
+        builder.place(upper, placing, &source);
+    }
+}

@@ -1,0 +1,215 @@
+//! Pools of ZFS: vdevs, and the disks below them.
+//!
+//! A disk of a vdev keeps two labels and a gap of 4 MiB before its data (OpenZFS, `VDEV_LABEL_START_SIZE`). ZFS allocates
+//! in blocks of 2^ashift bytes from there on, so a vdev of one disk or of copies is a constant move. RAID-Z lays each block
+//! out anew; that is no fixed map.
+
+use plumb_geometry::{Bytes, Grid, GridKind};
+
+use super::names;
+use crate::builder::Builder;
+use crate::graph::NodeId;
+use crate::grid::{GridFact, Source, What};
+use crate::node::{Kind, Member, Part, Placing, keys};
+
+/// First byte of data on a disk of a vdev.
+const DATA_START: Bytes = Bytes(4 << 20);
+/// Largest ashift that ZFS takes.
+const ASHIFT_MAX: u32 = 16;
+
+/// What a top-level vdev is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    Disk,
+    Mirror,
+    /// With so many parities, where that is known.
+    RaidZ(Option<u32>),
+    Other,
+}
+
+impl Shape {
+    /// By the type of zdb (`mirror`), or the name of zpool (`mirror-0`, `raidz2-1`, `draid1:4d:8c:0s-0`).
+    pub(super) fn of(word: &str) -> Option<Shape> {
+        let (word, is_numbered) = match word.rsplit_once('-') {
+            Some((word, number)) if number.parse::<u32>().is_ok() => (word, true),
+            _ => (word, false),
+        };
+        Some(match word {
+            "mirror" => Shape::Mirror,
+            "replacing" | "spare" if is_numbered => Shape::Other,
+            "disk" | "file" if !is_numbered => Shape::Disk,
+            "raidz" => Shape::RaidZ(None),
+            _ if word.starts_with("raidz") || word.starts_with("draid") => {
+                let digits = word.trim_start_matches("raidz").trim_start_matches("draid");
+                Shape::RaidZ(digits.chars().next().and_then(|digit| digit.to_digit(10)))
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// A top-level vdev.
+#[derive(Debug)]
+pub(super) struct Vdev {
+    pub(super) shape: Shape,
+    pub(super) number: u64,
+    pub(super) ashift: Option<u32>,
+    pub(super) disks: Vec<NodeId>,
+    pub(super) source: Source,
+}
+
+/// A pool as a tool describes it.
+#[derive(Debug)]
+pub(super) struct Pool {
+    pub(super) name: String,
+    pub(super) vdevs: Vec<Vdev>,
+    /// Whether disks are paths of what ZFS opens. `zpool status` calls a disk that ZFS was given as a whole by the name of
+    /// the disk, though its data lie in the first partition or slice that ZFS has made there.
+    pub(super) has_paths: bool,
+    pub(super) source: Source,
+}
+
+/// Says what pools stand on.
+pub(super) fn place_all(builder: &mut Builder) {
+    let mut pools = std::mem::take(&mut builder.linux.pools);
+    // Paths first, which are exact.
+    pools.sort_by_key(|pool| !pool.has_paths);
+    for mut pool in pools {
+        let node = builder.node(&pool.name);
+        builder.kind(node, Kind::Pool, &pool.source);
+        builder.fact(node, keys::MANAGER, "zfs", &pool.source);
+        let mut members = Vec::new();
+        for vdev in &mut pool.vdevs {
+            let is_sure = pool.has_paths || vdev.disks.iter_mut().all(|disk| as_slice(builder, disk));
+            members.push(tell_vdev(builder, &pool.name, vdev, is_sure));
+        }
+        let why = "ZFS places its blocks itself".to_owned();
+        builder.place(node, Placing::Unknown { members, why }, &pool.source);
+    }
+}
+
+/// Puts the first partition or slice in the place of a whole disk; `false` where nobody knows it.
+fn as_slice(builder: &mut Builder, disk: &mut NodeId) -> bool {
+    let name = builder.get(*disk).name.clone();
+    if is_slice(&name) {
+        return true;
+    }
+    let first = [names::partition(&name, 1), format!("{name}-part1"), format!("{name}s0")];
+    match first.iter().find_map(|name| builder.find(name)) {
+        Some(slice) => {
+            *disk = slice;
+            true
+        }
+        None => false,
+    }
+}
+
+/// Names of partitions, of slices, and of what has a label of its own (`gpt/disk12`).
+fn is_slice(name: &str) -> bool {
+    let ends_in = |mark: &str| {
+        let before = name.trim_end_matches(|c: char| c.is_ascii_digit()).strip_suffix(mark);
+        name.ends_with(|c: char| c.is_ascii_digit())
+            && before.is_some_and(|before| before.ends_with(|c: char| c.is_ascii_digit()))
+    };
+    names::disk_of(name).is_some()
+        || name.contains('/')
+        || name.rsplit_once("-part").is_some_and(|(_, number)| number.parse::<u32>().is_ok())
+        || ends_in("s")
+        || ends_in("p")
+}
+
+fn tell_vdev(builder: &mut Builder, pool: &str, vdev: &Vdev, is_sure: bool) -> NodeId {
+    let (word, kind) = match vdev.shape {
+        Shape::Disk => ("disk", Kind::LogicalVolume),
+        Shape::Mirror => ("mirror", Kind::Mirror),
+        Shape::RaidZ(_) => ("raidz", Kind::ParityRaid),
+        Shape::Other => ("vdev", Kind::Unknown),
+    };
+    let node = builder.node(&format!("{pool}/{word}-{}", vdev.number));
+    builder.kind(node, kind, &vdev.source);
+    builder.fact(node, keys::MANAGER, "zfs", &vdev.source);
+    if let Shape::RaidZ(Some(parity)) = vdev.shape {
+        builder.fact(node, keys::LEVEL, format!("raidz{parity}"), &vdev.source);
+    }
+    if let Some(shift) = vdev.ashift {
+        tell_ashift(builder, node, shift, &vdev.source);
+    }
+    for disk in &vdev.disks {
+        builder.fact(*disk, keys::CONTENT, "zfs member", &vdev.source);
+    }
+    let placing = match (vdev.shape, &vdev.disks[..]) {
+        (_, [_, ..]) if !is_sure => Placing::Unknown {
+            members: vdev.disks.clone(),
+            why: "the partition that ZFS has made on a whole disk is not among the dumps: add its label, or `zdb -C`".to_owned(),
+        },
+        (Shape::Disk, [disk]) => {
+            let part = Part { upper: Bytes(0), node: *disk, start: DATA_START, len: None };
+            Placing::Parts { parts: vec![part] }
+        }
+        (Shape::Mirror, [_, ..]) => {
+            let members = vdev.disks.iter().map(|node| Member { node: *node, start: DATA_START }).collect();
+            Placing::Copies { members }
+        }
+        (_, []) => Placing::Leaf,
+        _ => Placing::Unknown {
+            members: vdev.disks.clone(),
+            why: "RAID-Z lays out each block by its own length".to_owned(),
+        },
+    };
+    if placing == Placing::Leaf {
+        builder.opaque(node, "its disks are not in the dump: use `zdb -C` or `zpool status`");
+    } else {
+        builder.place(node, placing, &vdev.source);
+    }
+    node
+}
+
+fn tell_ashift(builder: &mut Builder, node: NodeId, shift: u32, source: &Source) {
+    builder.fact(node, keys::ASHIFT, shift.to_string(), source);
+    let cell = 1u64 << shift.min(ASHIFT_MAX);
+    if let Ok(grid) = Grid::new(Bytes(cell), Bytes(0), GridKind::Unit) {
+        builder.grid(node, GridFact::believed(grid, What::Ashift, source.clone()));
+    }
+}
+
+/// An ashift from a block size, as `zpool status` prints it.
+pub(super) fn shift_of(block: u64) -> Option<u32> {
+    block.is_power_of_two().then(|| block.trailing_zeros()).filter(|shift| (9..=ASHIFT_MAX).contains(shift))
+}
+
+/// An ashift that ZFS can have.
+pub(super) fn shift(word: &str) -> Option<u32> {
+    word.parse().ok().filter(|shift| (9..=ASHIFT_MAX).contains(shift))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_and_whole_disks() {
+        for name in ["sda1", "nvme0n1p1", "gpt/disk12", "c1t0d0s0", "ada1p3", "ata-X_1-part1", "da0s1"] {
+            assert!(is_slice(name), "{name}");
+        }
+        for name in ["sda", "nvme0n1", "ada1", "c1t0d0", "wwn-0x5000c500", "ata-X-part", "disks1x", "p1"] {
+            assert!(!is_slice(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn shapes_by_name() {
+        for (word, shape) in [
+            ("mirror-0", Some(Shape::Mirror)),
+            ("mirror", Some(Shape::Mirror)),
+            ("raidz2-1", Some(Shape::RaidZ(Some(2)))),
+            ("raidz1", Some(Shape::RaidZ(Some(1)))),
+            ("raidz", Some(Shape::RaidZ(None))),
+            ("draid2:4d:8c:0s-0", Some(Shape::RaidZ(Some(2)))),
+            ("replacing-0", Some(Shape::Other)),
+            ("sda", None),
+            ("mirrored", None),
+        ] {
+            assert_eq!(Shape::of(word), shape, "{word}");
+        }
+    }
+}
