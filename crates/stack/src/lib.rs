@@ -9,7 +9,7 @@
 //! - [`node`]: a layer, how it places its bytes ([`Placing`]), the grids it states
 //! - [`grid`]: a grid with its source, and whether to believe it
 //! - [`builder`]: joining what several sources say
-//! - [`dump`]: what other tools print
+//! - [`dump`]: what other tools print; [`ondisk`]: what labels and superblocks say
 //! - [`graph`]: the finished graph; [`fold`]: where bytes come to lie
 //! - [`verdict`]: aligned, misaligned by so many bytes, or unknown and why
 
@@ -21,6 +21,7 @@ pub mod fold;
 pub mod graph;
 pub mod grid;
 pub mod node;
+pub mod ondisk;
 pub mod verdict;
 
 pub use builder::Builder;

@@ -1,0 +1,9 @@
+//! What is found on disks that the real tools made, against what these tools print.
+
+mod arrays;
+mod boot_sectors;
+mod encrypted;
+mod file_systems;
+mod labels;
+mod tools;
+mod volumes;
