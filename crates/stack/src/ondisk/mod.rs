@@ -7,7 +7,7 @@
 //! Left out: what is inside of volumes, arrays and encrypted volumes that no device shows, and all that lies deeper
 //! than a superblock: which blocks a file, a thin volume or a chunk of btrfs has.
 //!
-//! Each format has a file of its own, with the source of its layout.
+//! Each format has a file of its own, with the source of its layout; [`image`] has the virtual disks in files.
 
 mod area;
 mod bcache;
@@ -15,6 +15,7 @@ mod btrfs;
 mod content;
 mod ext;
 mod fat;
+pub mod image;
 mod label;
 mod luks;
 mod lvm;

@@ -4,6 +4,7 @@ mod arrays;
 mod boot_sectors;
 mod encrypted;
 mod file_systems;
+mod images;
 mod labels;
 mod tools;
 mod volumes;
