@@ -59,11 +59,14 @@ pub(super) fn read_end(area: &Area<'_>) -> Option<Content> {
 }
 
 fn label(area: &Area<'_>, at: u64) -> Option<Content> {
-    let block = area.read(at.checked_add(LIST_AT)?, LIST_LEN)?;
-    // Encoded as XDR; the second byte is the order of bytes of the machine, which XDR does not depend on.
-    if block.byte(0) != 1 || block.byte(1) > 1 {
+    let at = at.checked_add(LIST_AT)?;
+    // Encoded as XDR, whatever the order of bytes of the machine, and of the list's first version: little is read of
+    // what is none.
+    let head = area.read(at, 8)?;
+    if head.byte(0) != 1 || head.byte(1) > 1 || head.be32(4) != 0 {
         return None;
     }
+    let block = area.read(at, LIST_LEN)?;
     let mut config = Config::default();
     let mut reader = Reader { block: &block, at: 4 };
     reader.list(&mut config, Of::Label, 0)?;

@@ -6,5 +6,8 @@ mod encrypted;
 mod file_systems;
 mod images;
 mod labels;
+mod pools;
+mod properties;
+mod sparse;
 mod tools;
 mod volumes;
