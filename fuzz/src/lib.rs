@@ -15,6 +15,7 @@ use plumb_trace::input::Input;
 use plumb_trace::open::{Piece, open, open_input};
 use plumb_trace::{Error, Layer, LayerChoice, ReadOptions, Reader};
 
+mod dump;
 mod judge;
 pub mod label;
 mod read;
@@ -93,6 +94,11 @@ pub fn profile(data: &[u8]) {
     let Ok(saved) = codec::decode(&bytes) else { return };
     judge::judge(&saved, &[]);
     judge::merge(saved);
+}
+
+/// Reads the bytes as dumps of one host, with a byte 0 between them.
+pub fn dump(data: &[u8]) {
+    dump::all(data);
 }
 
 /// The layer asked for; the length of the input decides, so that any input is a seed.

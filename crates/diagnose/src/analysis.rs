@@ -11,7 +11,7 @@ use plumb_profile::profile::{Losses, Places, Profile};
 use plumb_profile::what_if::{self, Class, Recorded, Refusal, Striped};
 use plumb_trace::Op;
 
-use crate::finding::Target;
+use crate::finding::{Target, TargetLayer};
 use crate::question::{GridSource, Questions};
 
 /// Request sizes by which random I/O is told apart, in bytes.
@@ -229,14 +229,13 @@ pub fn analyze(profile: &Profile, part: Option<String>, questions: &Questions) -
     };
     let mut lengths = table.lengths(Select::DATA);
     lengths.truncate(LISTED);
-    let random_by_size = SIZE_THRESHOLDS.iter().map(|&len_bytes_min| RandomBySize {
-        len_bytes_min,
-        ios: table.count(Select { len_bytes_min, ..Select::DATA }),
-        heads: table.count(Select { len_bytes_min, ..Select::HEADS }),
-    });
+    let random_by_size = SIZE_THRESHOLDS
+        .into_iter()
+        .zip(table.count_by_length(SIZE_THRESHOLDS))
+        .map(|(len_bytes_min, (ios, heads))| RandomBySize { len_bytes_min, ios, heads });
     let most = profile.top.most(LISTED);
     Analysis {
-        target: Target { device: profile.device.clone(), part, layer: profile.layer },
+        target: Target { device: profile.device.clone(), part, layer: TargetLayer::Seen(profile.layer) },
         size_bytes: profile.size_bytes,
         ios: profile.ios(),
         bytes: profile.bytes(),
@@ -280,9 +279,10 @@ fn places(profile: &Profile, questions: &Questions) -> Vec<PlaceAnalysis> {
 
 fn grid_fit(places: &Places, grid: Grid, source: GridSource) -> GridFit {
     let table = &places.table;
-    let all = table.fit(&grid, Select::DATA);
-    let reads = table.fit(&grid, Select::op(Op::Read)).ok();
-    let writes = table.fit(&grid, Select::op(Op::Write)).ok();
+    let reads = table.fit(&grid, Select::op(Op::Read));
+    let writes = table.fit(&grid, Select::op(Op::Write));
+    let all = together(&reads, &writes);
+    let (reads, writes) = (reads.ok(), writes.ok());
     let amplification =
         |tally: &Option<FitTally>| tally.as_ref().and_then(|tally| tally.amplification(&grid));
     GridFit {
@@ -294,6 +294,22 @@ fn grid_fit(places: &Places, grid: Grid, source: GridSource) -> GridFit {
         all,
         reads,
         writes,
+    }
+}
+
+/// The sums of both; where there are neither reads nor writes, why there are none.
+fn together(
+    reads: &Result<FitTally, Unknown>,
+    writes: &Result<FitTally, Unknown>,
+) -> Result<FitTally, Unknown> {
+    match (reads, writes) {
+        (Ok(reads), Ok(writes)) => {
+            let mut all = reads.clone();
+            all.merge(writes);
+            Ok(all)
+        }
+        (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one.clone()),
+        (Err(why), Err(_)) => Err(why.clone()),
     }
 }
 

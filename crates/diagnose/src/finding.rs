@@ -1,7 +1,10 @@
 //! A finding: a defect with the numbers that show it. One without evidence cannot be made.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
+use plumb_stack::Kind;
 use plumb_trace::Layer;
 
 /// How bad it is.
@@ -34,9 +37,9 @@ impl Severity {
 pub enum Confidence {
     /// Rests on an assumption that nobody has checked.
     Low,
-    /// Rests on what the user said or the I/O show.
+    /// Rests on what the I/O show, or on a table of known models.
     Medium,
-    /// Counted, on a grid that was given or measured.
+    /// Counted or worked out, on a grid that was given, measured or stated by the system.
     High,
 }
 
@@ -101,9 +104,29 @@ pub struct Step {
     /// Command to run, or what to change where no command can.
     pub command: String,
     /// What can go wrong.
-    pub risk: &'static str,
+    pub risk: Cow<'static, str>,
     /// The way back.
-    pub undo: &'static str,
+    pub undo: Cow<'static, str>,
+}
+
+/// Which layer a target is, or was seen at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(untagged)]
+pub enum TargetLayer {
+    /// Where I/O were seen.
+    Seen(Layer),
+    /// What a layer of a stack is.
+    Stack(Kind),
+    /// A host and its settings.
+    Host(HostLayer),
+}
+
+/// The layer of what is true of a host as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HostLayer {
+    /// The only one.
+    Host,
 }
 
 /// What a defect was found on.
@@ -113,8 +136,8 @@ pub struct Target {
     pub device: String,
     /// Part of it, if not the whole: a partition or a range.
     pub part: Option<String>,
-    /// Layer at which the I/O were seen.
-    pub layer: Layer,
+    /// Layer at which the I/O were seen, or which the device is.
+    pub layer: TargetLayer,
 }
 
 impl std::fmt::Display for Target {
@@ -122,7 +145,12 @@ impl std::fmt::Display for Target {
         if let Some(part) = &self.part {
             write!(f, "{part} of ")?;
         }
-        write!(f, "device {} ({} layer)", self.device, self.layer.word())
+        match self.layer {
+            TargetLayer::Seen(layer) => write!(f, "device {} ({} layer)", self.device, layer.word()),
+            TargetLayer::Stack(Kind::Unknown) => write!(f, "device {}", self.device),
+            TargetLayer::Stack(kind) => write!(f, "{} {}", kind.words(), self.device),
+            TargetLayer::Host(_) => f.write_str("the host"),
+        }
     }
 }
 
@@ -132,7 +160,7 @@ pub struct Finding {
     id: &'static str,
     severity: Severity,
     target: Target,
-    layer: Layer,
+    layer: TargetLayer,
     /// One sentence with N of M.
     summary: String,
     evidence: Vec<Evidence>,
@@ -194,6 +222,16 @@ impl Finding {
     pub fn with_fix(mut self, step: Step) -> Finding {
         self.fix.push(step);
         self
+    }
+
+    /// Adds a step of the remedy to a finding that somebody else has made.
+    pub fn add_fix(&mut self, step: Step) {
+        self.fix.push(step);
+    }
+
+    /// Adds a sentence of explanation to a finding that somebody else has made.
+    pub fn explain(&mut self, sentence: impl Into<String>) {
+        self.explanation.push(sentence.into());
     }
 
     /// Name of the defect.

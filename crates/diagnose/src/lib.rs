@@ -1,15 +1,17 @@
-//! From profiles to findings: one file a rule, each with its thresholds, and the answers that reports print.
+//! From profiles and stacks to findings: one file a rule, each with its thresholds, and the answers that reports
+//! print. [`rules`] judge what I/O were seen to do, [`layout`] how a stack is laid.
 
 #![forbid(unsafe_code)]
 
 pub mod analysis;
 pub mod finding;
+pub mod layout;
 pub mod question;
 pub mod rules;
 pub mod share;
 
 pub use analysis::{Analysis, analyze};
-pub use finding::{Confidence, Cost, Evidence, Finding, Severity, Target};
+pub use finding::{Confidence, Cost, Evidence, Finding, Severity, Step, Target, TargetLayer};
 pub use question::{GridSource, Questions};
 pub use rules::{Diagnosis, RULES, Unjudged, diagnose};
 pub use share::Share;

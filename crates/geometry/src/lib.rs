@@ -31,5 +31,5 @@ pub use map::{
     Piece, Shift, Stripe, StripeWrite,
 };
 pub use parse::{SizeError, parse_grid, parse_range, parse_shift, parse_size};
-pub use split_share::{Share, crossing_share, split_share};
+pub use split_share::{Share, crossing_share, split_share, split_share_from};
 pub use units::{Bytes, Nanos, SECTOR, Sectors, gcd, group_digits, lcm_checked};

@@ -1,9 +1,10 @@
 //! The share of I/O that chance alone would lay across a boundary: what an observed share of split
 //! I/O has to be held against.
 //!
-//! The starts are taken to be spread evenly over the multiples of one unit, as for random access to
-//! equal records; real starts that are not even are counted from the residue table instead. The
-//! method is that of the Solaris stripe arithmetic (8 KiB on a 32 KiB interlace: 15 of 64 starts).
+//! The starts are taken to be spread evenly over the multiples of one unit, counted from a base, as
+//! for random access to equal records of a volume that begins there; real starts that are not even
+//! are counted from the residue table instead. The method is that of the Solaris stripe arithmetic
+//! (8 KiB on a 32 KiB interlace: 15 of 64 starts).
 
 use std::fmt;
 
@@ -22,6 +23,12 @@ pub struct Share {
 }
 
 impl Share {
+    /// The share as a number, 0 to 1.
+    #[must_use]
+    pub fn value(self) -> f64 {
+        self.numerator as f64 / self.denominator as f64
+    }
+
     /// `part` of `whole` in lowest terms; the callers have `whole` at least 1.
     const fn reduced(part: u64, whole: u64) -> Self {
         let common = gcd(part, whole);
@@ -41,11 +48,19 @@ impl fmt::Display for Share {
 /// `None` when `len` or `unit` is 0.
 #[must_use]
 pub const fn split_share(len: Bytes, grid: &Grid, unit: Bytes) -> Option<Share> {
+    split_share_from(Bytes(0), len, grid, unit)
+}
+
+/// As [`split_share`], for starts at `base`, `base + step`, `base + 2·step`, …: pages of `step` bytes
+/// in a volume that begins at byte `base` of the address space of the grid. The share is that of
+/// one whole period of the starts modulo the granularity.
+#[must_use]
+pub const fn split_share_from(base: Bytes, len: Bytes, grid: &Grid, step: Bytes) -> Option<Share> {
     let granularity = grid.granularity().0;
     let past_last_boundary = if len.0 == 0 { return None } else { (len.0 - 1) % granularity + 1 };
     // The cells needed at best leave this much room; a start further in than that spills over.
     let room = granularity - past_last_boundary;
-    share_beyond(room, grid, unit)
+    share_beyond(room, base, grid, step)
 }
 
 /// Share of I/O of `len` bytes with a boundary inside ([`Fit::crosses`](crate::Fit::crosses)),
@@ -56,22 +71,22 @@ pub const fn crossing_share(len: Bytes, grid: &Grid, unit: Bytes) -> Option<Shar
         return None;
     }
     match grid.granularity().0.checked_sub(len.0) {
-        Some(room) => share_beyond(room, grid, unit),
+        Some(room) => share_beyond(room, Bytes(0), grid, unit),
         None => Some(Share { numerator: 1, denominator: 1 }),
     }
 }
 
 /// Share of the starts that lie more than `room` bytes past a boundary.
-const fn share_beyond(room: u64, grid: &Grid, unit: Bytes) -> Option<Share> {
+const fn share_beyond(room: u64, base: Bytes, grid: &Grid, unit: Bytes) -> Option<Share> {
     if unit.0 == 0 {
         return None;
     }
     let granularity = grid.granularity().0;
     // Modulo the granularity the multiples of a unit visit each multiple of `step` equally often,
-    // also where the unit does not divide the granularity; the offset moves all of them by `first`.
+    // also where the unit does not divide the granularity; base and offset move all of them by `first`.
     let step = gcd(unit.0, granularity);
     let starts = granularity / step;
-    let first = grid.past_boundary(Bytes(0)).0 % step;
+    let first = grid.past_boundary(base).0 % step;
     let beyond = if room < first { starts } else { starts - 1 - (room - first) / step };
     Some(Share::reduced(beyond, starts))
 }
@@ -92,6 +107,44 @@ mod tests {
         };
         check(32 << 10, "15/64");
         check(1 << 20, "15/2048");
+    }
+
+    /// Worked by hand: of the starts base, base + 8 KiB, base + 16 KiB, … those of which the last byte is in
+    /// another chunk than the first.
+    #[test]
+    fn the_base_decides_where_pages_stand() {
+        for (chunk, base, shown) in [
+            (32u64 << 10, 0u64, "0/1"),
+            (32 << 10, 512, "1/4"),
+            (32 << 10, 1 << 20, "0/1"),
+            (1 << 20, 0, "0/1"),
+            (1 << 20, 512, "1/128"),
+            (1 << 20, 512 + (7 << 20), "1/128"),
+        ] {
+            let grid = Grid::boundary(Bytes(chunk)).expect("a grid");
+            let page = Bytes(8 << 10);
+            let share = split_share_from(Bytes(base), page, &grid, page).expect("has a length");
+            assert_eq!(share.to_string(), shown, "{chunk} {base}");
+        }
+    }
+
+    #[test]
+    fn shares_from_a_base_agree_with_laying_out_every_start() {
+        for granularity in 1..=12 {
+            for (base, len, step) in all_of(granularity) {
+                let grid = Grid::boundary(Bytes(granularity)).expect("a grid");
+                let split = |k: u64| {
+                    let extent = Extent::new(Bytes(base + k * step), Bytes(len)).expect("small");
+                    Fit::of(extent, &grid).expect("has a length").split()
+                };
+                let count = (0..granularity).filter(|k| split(*k)).count() as u64;
+                assert_eq!(
+                    split_share_from(Bytes(base), Bytes(len), &grid, Bytes(step)),
+                    Some(Share::reduced(count, granularity)),
+                    "{granularity} {base} {len} {step}"
+                );
+            }
+        }
     }
 
     #[test]

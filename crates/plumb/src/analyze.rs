@@ -1,13 +1,10 @@
 //! `plumb analyze`: from traces to findings.
 
-use std::io::IsTerminal;
-
 use plumb_diagnose::{Analysis, Diagnosis, Questions, analyze, diagnose};
 use plumb_profile::{Profile, Settings, codec};
-use plumb_report::text::Color;
 use plumb_report::{Report, Section, html, json, text};
 
-use crate::cli::{Analyze, ColorChoice};
+use crate::cli::Analyze;
 use crate::collect::{Collected, collect};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -23,7 +20,7 @@ pub fn run(args: &Analyze) -> Result<Exit, Failure> {
     let mut collected = collect(&args.files, &args.select, &settings);
     let failures = std::mem::take(&mut collected.failures);
     if collected.saved.sources.is_empty() {
-        return Err(fail(failures));
+        return Err(Failure::first_of(failures).unwrap_or_else(|| Failure::unknown("nothing to analyze")));
     }
     failures.iter().for_each(Failure::print);
     collected.partial |= !failures.is_empty();
@@ -60,23 +57,6 @@ fn questions(args: &Analyze) -> Questions {
     }
 }
 
-/// The failure to end with when nothing could be read: the one whose exit status goes before the others', which are
-/// printed here.
-fn fail(mut failures: Vec<Failure>) -> Failure {
-    let rank = |failure: &Failure| match failure.exit() {
-        Exit::Usage => 0,
-        Exit::NotPermitted => 1,
-        Exit::Failed => 2,
-        Exit::Findings | Exit::Unknown | Exit::Clean => 3,
-    };
-    let Some(first) = (0..failures.len()).min_by_key(|&at| rank(&failures[at])) else {
-        return Failure::unknown("nothing to analyze");
-    };
-    let last = failures.remove(first);
-    failures.iter().for_each(Failure::print);
-    last
-}
-
 fn write_outputs(
     args: &Analyze,
     collected: &Collected,
@@ -108,18 +88,9 @@ fn write_outputs(
     let shown = if args.json {
         json::analyze(&report, &collected.infos).map_err(|error| Failure::failed(&error))? + "\n"
     } else {
-        text::text(&report, color(args.color))
+        text::text(&report, output::color(args.color))
     };
     output::print(&shown)
-}
-
-fn color(choice: ColorChoice) -> Color {
-    let wanted = match choice {
-        ColorChoice::Always => true,
-        ColorChoice::Never => false,
-        ColorChoice::Auto => std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
-    };
-    if wanted { Color::Always } else { Color::Never }
 }
 
 fn exit_of(args: &Analyze, collected: &Collected, analyses: &[Analysis], diagnosis: &Diagnosis) -> Exit {

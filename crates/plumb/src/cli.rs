@@ -9,6 +9,11 @@ use plumb_trace::{Layer, Op};
 
 use crate::moment::Moment;
 
+mod check;
+pub mod plan;
+
+pub use check::Check;
+
 /// Finds the I/O that does not fit the storage beneath it, and shows what that costs.
 #[derive(Debug, Parser)]
 #[command(name = "plumb", version, propagate_version = true, disable_help_subcommand = true)]
@@ -23,8 +28,12 @@ pub struct Cli {
 pub enum Command {
     /// Read traces of any known format: which I/O does not fit, by how much, at which offset
     Analyze(Box<Analyze>),
+    /// How each layer of each stack of storage stands on the layers below: no load, no writing
+    Check(Box<Check>),
     /// Write a trace in another format
     Convert(Convert),
+    /// Work out a layout: where to start, how large, and the commands for it
+    Plan(plan::Plan),
     /// Write manual pages or shell completions
     #[command(hide = true)]
     Generate(Generate),

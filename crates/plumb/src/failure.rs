@@ -56,6 +56,22 @@ impl Failure {
         Failure { exit, message, causes, help }
     }
 
+    /// The one to end with when nothing could be read: that whose exit status goes before the others', which are
+    /// printed here.
+    #[must_use]
+    pub fn first_of(mut failures: Vec<Failure>) -> Option<Failure> {
+        let rank = |failure: &Failure| match failure.exit() {
+            Exit::Usage => 0,
+            Exit::NotPermitted => 1,
+            Exit::Failed => 2,
+            Exit::Findings | Exit::Unknown | Exit::Clean => 3,
+        };
+        let first = (0..failures.len()).min_by_key(|&at| rank(&failures[at]))?;
+        let last = failures.remove(first);
+        failures.iter().for_each(Failure::print);
+        Some(last)
+    }
+
     /// Adds advice.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Failure {
@@ -72,12 +88,21 @@ impl Failure {
     /// The same in one line, for a report on what could be read.
     #[must_use]
     pub fn note(&self) -> String {
-        let mut note = format!("not read: {}", self.message);
+        format!("not read: {}", self.words(""))
+    }
+
+    /// Message and causes, without the name of the file before them.
+    #[must_use]
+    pub fn words(&self, file: &str) -> String {
+        let mut words = self.message.clone();
         for cause in &self.causes {
-            note.push_str(": ");
-            note.push_str(cause);
+            words.push_str(": ");
+            words.push_str(cause);
         }
-        note
+        match words.strip_prefix(file).and_then(|rest| rest.strip_prefix(": ")) {
+            Some(bare) if !file.is_empty() => bare.to_owned(),
+            _ => words,
+        }
     }
 
     /// Prints it to standard error.

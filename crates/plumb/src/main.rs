@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod analyze;
+mod check;
 mod cli;
 mod collect;
 mod convert;
@@ -17,6 +18,7 @@ mod meter;
 mod moment;
 mod notes;
 mod output;
+mod plan;
 mod select;
 
 use cli::{Cli, Command};
@@ -26,7 +28,9 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let ended = match &cli.command {
         Command::Analyze(args) => analyze::run(args),
+        Command::Check(args) => check::run(args),
         Command::Convert(args) => convert::run(args),
+        Command::Plan(args) => plan::run(args),
         Command::Generate(args) => generate::run(args),
     };
     match ended {

@@ -1,8 +1,11 @@
 //! Writes what was asked for: whole or not at all.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
+use plumb_report::text::Color;
+
+use crate::cli::ColorChoice;
 use crate::failure::Failure;
 
 /// Prints to standard output. A reader that has gone away is no failure.
@@ -27,4 +30,14 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     partial.push(".partial");
     std::fs::write(&partial, bytes).map_err(failed)?;
     std::fs::rename(&partial, path).map_err(failed)
+}
+
+/// Whether to colour standard output.
+pub fn color(choice: ColorChoice) -> Color {
+    let wanted = match choice {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto => std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+    };
+    if wanted { Color::Always } else { Color::Never }
 }

@@ -180,6 +180,40 @@ fn output_for_real_traces_is_as_promised() {
     }
 }
 
+/// The document that `plumb check --json` prints of dumps.
+fn check_dumps(dumps: &[PathBuf], flags: &str) -> Value {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    command.args(["check", "--json"]).args(flags.split_whitespace()).arg("--from").args(dumps);
+    let done = command.output().expect("plumb runs");
+    serde_json::from_slice(&done.stdout).unwrap_or_else(|error| {
+        panic!("no JSON document: {error}; it said: {}", String::from_utf8_lossy(&done.stderr))
+    })
+}
+
+fn example_dumps() -> Vec<PathBuf> {
+    let names = ["prtvtoc-c2t0d0.txt", "prtvtoc-c2t1d0.txt", "metastat-p.txt"];
+    let dumps = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/dumps");
+    names.map(|name| dumps.join(name)).to_vec()
+}
+
+#[test]
+fn output_of_check_is_as_promised() {
+    let schema = Schema::of("check");
+    for flags in ["", "--grid 8k --segment 48k", "--disk-type sun-t3-32k", "d12", "--page 8k --grid 4k@512"] {
+        let faults = schema.faults(&check_dumps(&example_dumps(), flags));
+        assert!(faults.is_empty(), "{flags}:\n{}", faults.join("\n"));
+    }
+    plumb_testkit::require!(RealTraces);
+    let traces = plumb_testkit::require::real_traces().expect("checked above");
+    for folder in ["solaris-svm", "solaris-prints"] {
+        let files = std::fs::read_dir(traces.join(folder)).expect("a readable folder");
+        let mut files: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();
+        files.sort();
+        let faults = schema.faults(&check_dumps(&files, ""));
+        assert!(faults.is_empty(), "{folder}:\n{}", faults.join("\n"));
+    }
+}
+
 #[test]
 fn the_schema_names_the_rules() {
     let schema = Schema::of("analyze");
@@ -220,5 +254,31 @@ fn what_is_not_promised_is_noticed() {
     for (change, words) in checks {
         let faults = bent(change);
         assert!(faults.contains(words), "expected {words:?}, found {faults:?}");
+    }
+}
+
+/// One plan of each kind.
+const PLANS: [&str; 9] = [
+    "partition /dev/sdb --grid 8k --current 34s --size 10g --holds lvm=vg0",
+    "partition c1t0d0 --label smi --geometry 27x107 --disk-size 100g",
+    "stripe --io 8k --segment 48k --chunk 1m",
+    "softpart d10 --unit 256k --existing d11:1s:1g --new d12:1g",
+    "filesystem /dev/md0 --type ext4 --chunk 64k --members 4 --parity 1",
+    "record tank/db --page 8k --current 128k",
+    "resync --maxphys 256k --mirror 100g",
+    "disks --writes 265 --disk-rate 80 --response 50ms",
+    "writes --record 512 --gather 16 --random 80 --sequential 409",
+];
+
+#[test]
+fn output_of_plan_is_as_promised() {
+    let schema = Schema::of("plan");
+    for args in PLANS {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        let done =
+            command.arg("plan").args(args.split_whitespace()).arg("--json").output().expect("plumb runs");
+        let document = serde_json::from_slice(&done.stdout).unwrap_or_else(|error| panic!("{args}: {error}"));
+        let faults = schema.faults(&document);
+        assert!(faults.is_empty(), "{args}:\n{}", faults.join("\n"));
     }
 }

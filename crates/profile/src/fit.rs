@@ -159,6 +159,27 @@ impl FitTally {
     }
 }
 
+impl FitTally {
+    /// Adds the sums over other I/O laid on the same grid.
+    pub fn merge(&mut self, other: &FitTally) {
+        add(&mut self.ios, other.ios);
+        add(&mut self.misaligned, other.misaligned);
+        self.head_bytes_sum += other.head_bytes_sum;
+        self.heads.merge(&other.heads);
+        add(&mut self.unknown_length, other.unknown_length);
+        add(&mut self.odd_length, other.odd_length);
+        add(&mut self.partial, other.partial);
+        add(&mut self.split, other.split);
+        add(&mut self.crossing, other.crossing);
+        self.cells += other.cells;
+        self.cells_min += other.cells_min;
+        self.partial_cells += other.partial_cells;
+        self.bytes += other.bytes;
+        self.touched_bytes += other.touched_bytes;
+        self.read_first_bytes += other.read_first_bytes;
+    }
+}
+
 /// Sums stay at their end rather than begin anew: counts of a source that nobody vouches for may be that large.
 fn add(sum: &mut u64, ios: u64) {
     *sum = sum.saturating_add(ios);
@@ -246,6 +267,28 @@ impl Table {
         rows.fold(0, |ios, (_, row)| ios.saturating_add(row.ios))
     }
 
+    /// How many reads and writes are at least so many bytes long, and how many of them are stream heads: the same as
+    /// [`Table::count`] with each of these as the least length, at one go.
+    #[must_use]
+    pub fn count_by_length<const LENGTHS: usize>(
+        &self,
+        len_bytes_min: [u64; LENGTHS],
+    ) -> [(u64, u64); LENGTHS] {
+        let unit = self.unit_bytes();
+        let mut counts = [(0u64, 0u64); LENGTHS];
+        for (key, row) in self.iter().filter(|(key, _)| Select::DATA.takes(*key, unit)) {
+            let len_bytes = key.length_min().saturating_mul(unit);
+            let head_ios = if key.continues() { 0 } else { row.ios };
+            for ((ios, heads), len_bytes_min) in counts.iter_mut().zip(len_bytes_min) {
+                if len_bytes >= len_bytes_min {
+                    *ios = ios.saturating_add(row.ios);
+                    *heads = heads.saturating_add(head_ios);
+                }
+            }
+        }
+        counts
+    }
+
     /// I/O by power of two of their length; index as [`power_index`].
     #[must_use]
     pub fn sizes(&self, select: Select) -> Counts {
@@ -260,6 +303,40 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_by_length_are_counts() {
+        let mut table = Table::default();
+        for io in 0..5_000u64 {
+            let op = [Op::Read, Op::Write, Op::Discard][io as usize % 3];
+            table.add(op, io * io % 977 * 512, io * 7 % 40 * 512, io % 5 == 0, None);
+        }
+        let grid = Grid::new(Bytes(4_096), Bytes(512), GridKind::Unit).expect("a grid");
+        for rounded in [false, true] {
+            if rounded {
+                table.merge(&crowded());
+                assert!(table.are_lengths_rounded());
+            }
+            let least = [0, 1, 3_000, 4_096, 8 << 10, u64::MAX];
+            let counts = table.count_by_length(least);
+            for (len_bytes_min, counts) in least.into_iter().zip(counts) {
+                let count = |select| table.count(Select { len_bytes_min, ..select });
+                assert_eq!(counts, (count(Select::DATA), count(Select::HEADS)), "{len_bytes_min}");
+            }
+            let mut both = table.fit(&grid, Select::op(Op::Read)).expect("reads");
+            both.merge(&table.fit(&grid, Select::op(Op::Write)).expect("writes"));
+            assert_eq!(Ok(both), table.fit(&grid, Select::DATA));
+        }
+    }
+
+    /// A table with more rows than fit.
+    fn crowded() -> Table {
+        let mut table = Table::default();
+        for io in 0..40_000u64 {
+            table.add(Op::Read, io % 2_048 * 512, (1 + io / 2_048) * 512, false, None);
+        }
+        table
+    }
 
     #[test]
     fn starts_fold_to_any_granularity_that_divides_the_modulus() {

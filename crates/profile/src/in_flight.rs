@@ -1,20 +1,21 @@
 //! Time at each depth of I/O in flight, and of threads with I/O in flight.
 //!
 //! An I/O is in flight from its issue until its latency later; I/O without a known latency do not count. The time
-//! between two changes is attributed to the I/O whose issue (or the end of the piece) brings it to notice.
+//! between two issues is attributed to the later one (or to the end of the piece), which brings it to notice.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
+use pulp::{Arch, NullaryFnOnce};
 use serde::{Deserialize, Serialize};
 
 use plumb_trace::UNKNOWN_NS;
 
-use crate::histogram::{Counts, log_linear_index};
+use crate::columns::BLOCK_EVENTS;
+use crate::histogram::Counts;
 
+mod overlap;
 mod threads;
 
-use threads::{NO_PLACE, Threads};
+use overlap::{Column, Intervals, LANES, LATE, NEVER, Overlap, STEPS};
+use threads::Threads;
 
 /// How long how many were in flight.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,77 +46,194 @@ pub const NO_THREAD: i32 = i32::MIN;
 /// I/O in flight on one device, kept up from issue to issue.
 #[derive(Clone)]
 pub struct Pending {
-    now: Now,
-    /// The next completions with the places of their threads, the very next at `now.near`. The first entry is never
-    /// reached: it ends every search.
-    near_ns: [i64; ROOM],
-    near_place: [u32; ROOM],
-    /// All others, none of them before one of the near ones. Empty when there are no near ones.
-    far: BinaryHeap<Reverse<(i64, u32)>>,
+    /// Time of the last issue; [`UNKNOWN_NS`] before the first.
+    now_ns: i64,
+    ios: Overlap,
+    /// All I/O of a thread that overlap are taken for one here.
+    busy: Overlap,
     threads: Threads,
     /// Whether any thread is known.
     any_thread: bool,
-    /// Times by number of I/O and number of threads, as long as both are few, as is usual: they need no bucket to be
-    /// worked out. They cannot run over: all of them lie one after the other.
-    few_ns: Box<[[u64; FEW]; FEW]>,
+    /// Since this was last put into the sums, whether an I/O was issued, and one of a known thread.
+    is_issued: bool,
+    is_thread_seen: bool,
+    /// Threads with I/O in flight at the first issue of a known one since then.
+    threads_first: u64,
+    /// Since when a thread is known.
+    known_from_ns: i64,
+    /// Issues in the block, and the time before the first of them.
+    rows: usize,
+    from_ns: i64,
+    /// How long was looked at since this was last put into the sums, and for how long of that a thread was known.
+    all_ns: u64,
+    known_ns: u64,
+    block: Box<Block>,
 }
 
-/// What changes with every I/O, apart, so that it can stay in registers.
-#[derive(Clone, Copy)]
-struct Now {
-    /// [`UNKNOWN_NS`] before the first issue.
-    time_ns: i64,
-    /// How many completions are near.
-    near: usize,
-    /// How many threads have I/O in flight.
-    threads: usize,
-    depth_max: usize,
-    threads_max: usize,
+/// Issues one after the other, as columns of [`Intervals`].
+#[derive(Clone)]
+struct Block {
+    times_ns: Column,
+    /// Of the I/O.
+    begins_ns: Column,
+    ends_ns: Column,
+    /// Of the I/O of a thread, those that overlap taken for one.
+    thread_begins_ns: Column,
+    thread_ends_ns: Column,
+    thread_replaced_ns: Column,
 }
 
-/// Queues are short as a rule, and then a short sorted list is faster than a heap; what it cannot hold waits in one.
-const NEAR: usize = 31;
+/// What an issue is to its thread; see [`Intervals`].
+struct Issue {
+    begins_ns: i64,
+    ends_ns: i64,
+    replaced_ns: i64,
+}
 
-/// One entry more, which is never reached.
-const ROOM: usize = NEAR + 1;
+impl Issue {
+    const NONE: Issue = Issue { begins_ns: LATE, ends_ns: NEVER, replaced_ns: NEVER };
+}
 
-/// Up to here a log-linear bucket holds one number.
-const FEW: usize = 32;
+impl Block {
+    #[inline(always)]
+    fn put(&mut self, row: usize, now_ns: i64, done_ns: i64, of_thread: Issue) {
+        let (lane, step) = (row / STEPS % LANES, row % STEPS);
+        self.times_ns[step][lane] = now_ns;
+        self.begins_ns[step][lane] = now_ns;
+        self.ends_ns[step][lane] = done_ns;
+        self.thread_begins_ns[step][lane] = of_thread.begins_ns;
+        self.thread_ends_ns[step][lane] = of_thread.ends_ns;
+        self.thread_replaced_ns[step][lane] = of_thread.replaced_ns;
+    }
+
+    /// Nothing is issued from a row on.
+    #[inline(always)]
+    fn end(&mut self, rows: usize, now_ns: i64) {
+        for row in rows..BLOCK_EVENTS {
+            self.put(row, now_ns, NEVER, Issue::NONE);
+            self.begins_ns[row % STEPS][row / STEPS] = LATE;
+        }
+    }
+}
 
 impl Default for Pending {
     fn default() -> Pending {
+        let none = [[NEVER; LANES]; STEPS];
         Pending {
-            now: Now { time_ns: UNKNOWN_NS, near: 0, threads: 0, depth_max: 0, threads_max: 0 },
-            near_ns: [i64::MAX; ROOM],
-            near_place: [NO_PLACE; ROOM],
-            far: BinaryHeap::new(),
+            now_ns: UNKNOWN_NS,
+            ios: Overlap::default(),
+            busy: Overlap::default(),
             threads: Threads::default(),
             any_thread: false,
-            few_ns: Box::new([[0; FEW]; FEW]),
+            is_issued: false,
+            is_thread_seen: false,
+            threads_first: 0,
+            known_from_ns: UNKNOWN_NS,
+            rows: 0,
+            from_ns: UNKNOWN_NS,
+            all_ns: 0,
+            known_ns: 0,
+            block: Box::new(Block {
+                times_ns: none,
+                begins_ns: none,
+                ends_ns: none,
+                thread_begins_ns: none,
+                thread_ends_ns: none,
+                thread_replaced_ns: none,
+            }),
         }
     }
 }
 
 impl Pending {
     /// Goes on from issue to issue, and puts an I/O in flight at each: (time, how long it stays, thread).
+    pub fn issue_all(&mut self, ios: impl Iterator<Item = (i64, i64, i32)>) {
+        Arch::new().dispatch(IssueAll { pending: self, ios });
+    }
+
     #[inline(always)]
-    pub fn issue_all(&mut self, ios: impl Iterator<Item = (i64, i64, i32)>, sums: &mut InFlight) {
-        let mut now = self.now;
+    fn issue_blocks(&mut self, ios: impl Iterator<Item = (i64, i64, i32)>) {
         for (time_ns, device_ns, thread) in ios {
-            if now.time_ns == UNKNOWN_NS {
-                now.time_ns = time_ns;
+            if self.now_ns == UNKNOWN_NS {
+                self.from_ns = time_ns;
             }
-            now = self.advance(now, time_ns, sums);
-            let (issued, place) = self.enter(now, thread, sums);
-            now = self.push(issued, device_ns, place);
+            self.is_issued = true;
+            self.now_ns = self.now_ns.max(time_ns);
+            let done_ns = self.now_ns.saturating_add(device_ns.max(0));
+            let of_thread = if thread == NO_THREAD { Issue::NONE } else { self.issue_of(thread, done_ns) };
+            self.block.put(self.rows, self.now_ns, done_ns, of_thread);
+            self.rows += 1;
+            if self.rows == BLOCK_EVENTS {
+                self.go();
+            }
         }
-        self.now = now;
+    }
+
+    #[inline(always)]
+    fn issue_of(&mut self, thread: i32, done_ns: i64) -> Issue {
+        let now_ns = self.now_ns;
+        if !self.is_thread_seen {
+            self.see_first(thread);
+        }
+        let last_ns = self.threads.last_ns(thread, now_ns);
+        let issue = if *last_ns > now_ns {
+            Issue { begins_ns: LATE, ends_ns: done_ns.max(*last_ns), replaced_ns: *last_ns }
+        } else {
+            Issue { begins_ns: now_ns, ends_ns: done_ns, replaced_ns: NEVER }
+        };
+        *last_ns = issue.ends_ns;
+        issue
+    }
+
+    /// Takes the rows of the block out of it, up to the present.
+    #[inline(always)]
+    fn go(&mut self) {
+        let (from_ns, now_ns) = (self.from_ns, self.now_ns);
+        self.all_ns = self.all_ns.wrapping_add(now_ns.abs_diff(from_ns));
+        let Block { times_ns, begins_ns, ends_ns, .. } = &*self.block;
+        let ios = Intervals { from_ns, rows: self.rows, times_ns, begins_ns, ends_ns, replaced_ns: None };
+        self.ios.go(ios);
+        if self.any_thread {
+            self.known_ns = self.known_ns.wrapping_add(now_ns.abs_diff(from_ns.max(self.known_from_ns)));
+            self.busy.go(Intervals {
+                begins_ns: &self.block.thread_begins_ns,
+                ends_ns: &self.block.thread_ends_ns,
+                replaced_ns: Some(&self.block.thread_replaced_ns),
+                ..ios
+            });
+        }
+        (self.from_ns, self.rows) = (now_ns, 0);
+    }
+
+    /// Takes the rows out of a block that is not full.
+    fn go_early(&mut self) {
+        if self.rows > 0 {
+            self.block.end(self.rows, self.now_ns);
+            self.go();
+        }
+    }
+
+    /// How many threads have I/O in flight when the first one is seen: later on more of them come one by one.
+    #[cold]
+    fn see_first(&mut self, thread: i32) {
+        let now_ns = self.now_ns;
+        if !self.any_thread {
+            // What went by before was without knowledge of threads.
+            self.known_from_ns = now_ns;
+        }
+        (self.is_thread_seen, self.any_thread) = (true, true);
+        let is_new = *self.threads.last_ns(thread, now_ns) <= now_ns;
+        self.threads_first = self.threads.busy(now_ns) + u64::from(is_new);
     }
 
     /// The end of the piece: everything in flight completes.
     pub fn finish(&mut self, sums: &mut InFlight) {
-        while self.now.near > 0 {
-            self.now = self.advance(self.now, self.near_ns[self.now.near], sums);
+        self.go_early();
+        if let Some(end_ns) = self.ios.last_end_ns() {
+            self.now_ns = self.now_ns.max(end_ns);
+            self.block.end(0, self.now_ns);
+            self.rows = 1;
+            self.go();
         }
         self.put_into(sums);
         *self = Pending::default();
@@ -123,141 +241,32 @@ impl Pending {
 
     /// Puts what is kept here into the sums, which are not complete without.
     pub fn put_into(&mut self, sums: &mut InFlight) {
-        self.put_times_into(sums);
-        sums.depth_max = sums.depth_max.max(std::mem::take(&mut self.now.depth_max) as u64);
-        sums.threads_max = sums.threads_max.max(std::mem::take(&mut self.now.threads_max) as u64);
-    }
-
-    fn put_times_into(&mut self, sums: &mut InFlight) {
-        for (depth, spent) in self.few_ns.iter_mut().enumerate() {
-            sums.depth_ns.add(depth, spent.iter().sum());
-            for (threads, ns) in spent.iter_mut().enumerate() {
-                sums.threads_ns.add(threads, std::mem::take(ns) & if self.any_thread { u64::MAX } else { 0 });
-            }
+        self.go_early();
+        self.ios.put_times_into(std::mem::take(&mut self.all_ns), &mut sums.depth_ns);
+        self.busy.put_times_into(std::mem::take(&mut self.known_ns), &mut sums.threads_ns);
+        let (depth_most, threads_most) = (self.ios.take_most(), self.busy.take_most());
+        if std::mem::take(&mut self.is_issued) {
+            sums.depth_max = sums.depth_max.max(depth_most + 1);
+        }
+        if std::mem::take(&mut self.is_thread_seen) {
+            let threads_first = std::mem::take(&mut self.threads_first);
+            sums.threads_max = sums.threads_max.max(threads_most + 1).max(threads_first);
         }
     }
+}
 
-    /// Goes on to `time_ns`: what completed until then leaves. Time never goes back.
-    #[inline(always)]
-    fn advance(&mut self, mut now: Now, time_ns: i64, sums: &mut InFlight) -> Now {
-        loop {
-            let done_ns = self.near_ns[now.near % ROOM];
-            if done_ns > time_ns || now.near == 0 {
-                break;
-            }
-            let place = self.near_place[now.near % ROOM];
-            now.time_ns = self.spend(now, done_ns, sums);
-            now.near -= 1;
-            if now.near == 0 && !self.far.is_empty() {
-                now.near = self.refill();
-            }
-            if place != NO_PLACE {
-                now.threads -= usize::from(self.threads.leave(place));
-            }
-        }
-        now.time_ns = self.spend(now, time_ns, sums);
-        now
-    }
+/// A call of [`Pending::issue_all`], compiled for each kind of machine.
+struct IssueAll<'a, I> {
+    pending: &'a mut Pending,
+    ios: I,
+}
 
-    /// Counts the time until `to_ns`, if that is later, and tells until when.
-    #[inline(always)]
-    fn spend(&mut self, now: Now, to_ns: i64, sums: &mut InFlight) -> i64 {
-        let to_ns = to_ns.max(now.time_ns);
-        let ns = to_ns.abs_diff(now.time_ns);
-        let depth = now.near + self.far.len();
-        match self.few_ns.get_mut(depth).and_then(|spent| spent.get_mut(now.threads)) {
-            Some(spent) => *spent += ns,
-            None => self.spend_deep(depth, now.threads, ns, sums),
-        }
-        to_ns
-    }
-
-    #[inline(never)]
-    fn spend_deep(&self, depth: usize, threads: usize, ns: u64, sums: &mut InFlight) {
-        sums.depth_ns.add(log_linear_index(depth as u64), ns);
-        if self.any_thread {
-            sums.threads_ns.add(log_linear_index(threads as u64), ns);
-        }
-    }
+impl<I: Iterator<Item = (i64, i64, i32)>> NullaryFnOnce for IssueAll<'_, I> {
+    type Output = ();
 
     #[inline(always)]
-    fn enter(&mut self, mut now: Now, thread: i32, sums: &mut InFlight) -> (Now, u32) {
-        if thread == NO_THREAD {
-            return (now, NO_PLACE);
-        }
-        if !self.any_thread {
-            // What went by so far was without knowledge of threads.
-            self.put_times_into(sums);
-            self.any_thread = true;
-        }
-        let place = match self.threads.find(thread) {
-            Some(place) => place,
-            None => self.insert(now, thread),
-        };
-        now.threads += usize::from(self.threads.enter(place));
-        now.threads_max = now.threads_max.max(now.threads);
-        (now, place)
-    }
-
-    #[inline(always)]
-    fn push(&mut self, mut now: Now, device_ns: i64, place: u32) -> Now {
-        let done_ns = now.time_ns.saturating_add(device_ns.max(0));
-        if now.near == NEAR {
-            now.near = self.spill();
-        }
-        if !self.far.is_empty() && done_ns >= self.near_ns[1] {
-            self.far.push(Reverse((done_ns, place)));
-        } else {
-            now.near += 1;
-            let mut at = now.near % ROOM;
-            while at > 1 && self.near_ns[at - 1] < done_ns {
-                self.near_ns[at] = self.near_ns[at - 1];
-                self.near_place[at] = self.near_place[at - 1];
-                at -= 1;
-            }
-            self.near_ns[at] = done_ns;
-            self.near_place[at] = place;
-        }
-        now.depth_max = now.depth_max.max(now.near + self.far.len());
-        now
-    }
-
-    /// Gives the later half of the near completions to the others; tells how many are left.
-    #[cold]
-    #[inline(never)]
-    fn spill(&mut self) -> usize {
-        for at in 1..=NEAR / 2 {
-            self.far.push(Reverse((self.near_ns[at], self.near_place[at])));
-        }
-        self.near_ns.copy_within(NEAR / 2 + 1.., 1);
-        self.near_place.copy_within(NEAR / 2 + 1.., 1);
-        NEAR - NEAR / 2
-    }
-
-    /// Takes the next ones of the others; tells how many.
-    #[inline(never)]
-    fn refill(&mut self) -> usize {
-        let taken = (NEAR / 2).min(self.far.len());
-        for at in (1..=taken).rev() {
-            if let Some(Reverse(next)) = self.far.pop() {
-                (self.near_ns[at], self.near_place[at]) = next;
-            }
-        }
-        taken
-    }
-
-    /// A place for a new thread, for which others may have to move.
-    #[cold]
-    #[inline(never)]
-    fn insert(&mut self, now: Now, thread: i32) -> u32 {
-        if self.threads.is_full() {
-            let moved = self.threads.clear_idle(now.threads);
-            let to = |place: u32| moved.get(place as usize).copied().unwrap_or(NO_PLACE);
-            self.near_place[1..=now.near].iter_mut().for_each(|place| *place = to(*place));
-            let far = std::mem::take(&mut self.far).into_vec();
-            self.far = far.into_iter().map(|Reverse((ns, place))| Reverse((ns, to(place)))).collect();
-        }
-        self.threads.insert(thread)
+    fn call(self) {
+        self.pending.issue_blocks(self.ios);
     }
 }
 
@@ -266,6 +275,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::histogram::log_linear_index;
 
     /// Many threads that come and go, and queues longer than the sorted list, against plain maps.
     #[test]
@@ -280,14 +290,15 @@ mod tests {
                     random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let (device_ns, thread) =
                     ((random >> 33) as i64 % (2 * depth), (random >> 40) as i32 % threads);
-                pending.issue_all(std::iter::once((time_ns, device_ns, thread)), &mut sums);
+                pending.issue_all(std::iter::once((time_ns, device_ns, thread)));
                 flights.retain(|flight| flight.0 > time_ns);
                 flights.push((time_ns + device_ns, thread));
                 depth_max = depth_max.max(flights.len());
-                assert_eq!(pending.now.near + pending.far.len(), flights.len());
                 if time_ns % 16 == 0 {
                     let distinct: std::collections::BTreeSet<i32> = flights.iter().map(|f| f.1).collect();
-                    assert_eq!(pending.now.threads, distinct.len());
+                    let stay = flights.iter().filter(|flight| flight.0 > time_ns).map(|flight| flight.1);
+                    let stay: std::collections::BTreeSet<i32> = stay.collect();
+                    assert_eq!(pending.threads.busy(time_ns), stay.len() as u64);
                     threads_max = threads_max.max(distinct.len());
                     assert!(
                         pending.threads.places.len()
@@ -305,16 +316,32 @@ mod tests {
         /// Against counting, for every ns, who is in flight.
         #[test]
         fn agrees_with_counting_every_nanosecond(
-            ios in prop::collection::vec((0i64..4, 0i64..20, 0i32..3), 1..60)
+            ios in prop::collection::vec((0i64..4, 0i64..200, 0i32..50), 1..300),
+            longest in prop::sample::select(vec![2i64, 20, 100, 200]),
+            threads in prop::sample::select(vec![1i32, 3, 50]),
+            at_once in 1usize..40,
         ) {
             let (mut pending, mut sums) = (Pending::default(), InFlight::default());
             let mut time_ns = 0;
             let mut flights = Vec::new();
+            let (mut depth_max, mut threads_max) = (0, 0);
             for (step, device_ns, thread) in ios {
                 time_ns += step;
-                pending.issue_all(std::iter::once((time_ns, device_ns, thread)), &mut sums);
-                flights.push((time_ns, time_ns + device_ns, thread));
+                flights.push((time_ns, time_ns + device_ns % longest, thread % threads));
+                let (last, others) = flights.split_last().expect("one at least");
+                let stay = others.iter().filter(|flight| flight.1 > time_ns).chain([last]);
+                depth_max = depth_max.max(stay.clone().count() as u64);
+                let distinct: std::collections::BTreeSet<i32> = stay.map(|flight| flight.2).collect();
+                threads_max = threads_max.max(distinct.len() as u64);
             }
+            let (mut plain, mut plain_sums) = (Pending::default(), InFlight::default());
+            for flights in flights.chunks(at_once) {
+                let ios = flights.iter().map(|flight| (flight.0, flight.1 - flight.0, flight.2));
+                pending.issue_all(ios.clone());
+                // The same as any machine could do it.
+                plain.issue_blocks(ios);
+            }
+            plain.finish(&mut plain_sums);
             pending.finish(&mut sums);
             let first = flights[0].0;
             let last = flights.iter().map(|flight| flight.1.max(flight.0)).max().unwrap();
@@ -326,8 +353,10 @@ mod tests {
                 let distinct: std::collections::BTreeSet<i32> = now.into_iter().collect();
                 threads.add(log_linear_index(distinct.len() as u64), 1);
             }
-            prop_assert_eq!(sums.depth_ns, depth);
-            prop_assert_eq!(sums.threads_ns, threads);
+            prop_assert_eq!(&sums.depth_ns, &depth);
+            prop_assert_eq!(&sums.threads_ns, &threads);
+            prop_assert_eq!((sums.depth_max, sums.threads_max), (depth_max, threads_max));
+            prop_assert_eq!(sums, plain_sums);
         }
     }
 }

@@ -5,8 +5,7 @@
 //! share of heads stays within 10 % of that at the next smaller one. Two phases, as two partitions give
 //! them, are two answers: also where both lie on one grid of a smaller granularity, which then says less.
 
-use std::collections::BTreeMap;
-
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use plumb_geometry::Bytes;
@@ -107,18 +106,15 @@ pub struct Inference {
     pub other_offsets: Vec<Phase>,
 }
 
+/// Start in bytes, and I/O there.
+type Start = (u64, u64);
+
 /// Finds the offset of the I/O in one place.
 #[must_use]
 pub fn infer(places: &Places) -> Inference {
     let table = &places.table;
-    let heads_at = starts(table, Select::HEADS);
-    let all_at = starts(table, Select::DATA);
-    let heads = sum(heads_at.values());
-    let regions = table
-        .iter()
-        .filter(|(key, _)| Select::HEADS.takes(*key, table.unit_bytes()))
-        .fold(0, |regions, (_, row)| regions | row.regions)
-        .count_ones();
+    let (heads_at, all_at, regions) = starts(table);
+    let heads = sum(&heads_at);
     let single_start_max = places.read_heads.single_max().saturating_add(places.write_heads.single_max());
     let steps = steps(table, &heads_at, &all_at, heads);
     let verdict = match not_enough(heads, regions, single_start_max) {
@@ -126,12 +122,12 @@ pub fn infer(places: &Places) -> Inference {
         None => verdict(&steps, heads, &all_at),
     };
     let other_offsets = other_offsets(&verdict, &heads_at, &all_at);
-    Inference { ios: sum(all_at.values()), heads, regions, single_start_max, steps, verdict, other_offsets }
+    Inference { ios: sum(&all_at), heads, regions, single_start_max, steps, verdict, other_offsets }
 }
 
 /// Sums stay at their end rather than begin anew, whatever a source says.
-fn sum<'a>(counts: impl Iterator<Item = &'a u64>) -> u64 {
-    counts.fold(0, |sum, &ios| sum.saturating_add(ios))
+fn sum(starts: &[Start]) -> u64 {
+    starts.iter().fold(0, |sum, &(_, ios)| sum.saturating_add(ios))
 }
 
 /// Whether `part` is at least so many percent of `whole`.
@@ -139,18 +135,14 @@ fn reaches(part: u64, whole: u64, percent: u64) -> bool {
     u128::from(part) * 100 >= u128::from(whole) * u128::from(percent)
 }
 
-fn other_offsets(
-    verdict: &Verdict,
-    heads_at: &BTreeMap<u64, u64>,
-    all_at: &BTreeMap<u64, u64>,
-) -> Vec<Phase> {
+fn other_offsets(verdict: &Verdict, heads_at: &[Start], all_at: &[Start]) -> Vec<Phase> {
     let phases: &[Phase] = match verdict {
         Verdict::One { phase } => std::slice::from_ref(phase),
         Verdict::Two { phases } => phases,
         Verdict::NoGrid | Verdict::NotEnoughData { .. } => &[],
     };
     let Some(granularity) = phases.first().map(|phase| phase.granularity_bytes) else { return Vec::new() };
-    let all = sum(all_at.values());
+    let all = sum(all_at);
     let mut others: Vec<Phase> = fold(all_at, granularity.0)
         .into_iter()
         .filter(|(offset, _)| !phases.iter().any(|phase| phase.offset_bytes.0 == *offset))
@@ -166,50 +158,83 @@ fn other_offsets(
     others
 }
 
-/// I/O by start modulo M, bytes.
-fn starts(table: &Table, select: Select) -> BTreeMap<u64, u64> {
-    let mut starts = BTreeMap::new();
-    for (key, row) in table.iter().filter(|(key, _)| select.takes(*key, table.unit_bytes())) {
-        let ios: &mut u64 = starts.entry(key.residue() * table.unit_bytes()).or_insert(0);
-        *ios = ios.saturating_add(row.ios);
+/// Stream heads and all I/O by start modulo M in bytes, rising, and how many regions the heads lie in.
+fn starts(table: &Table) -> (Vec<Start>, Vec<Start>, u32) {
+    let unit = table.unit_bytes();
+    let mut starts: FxHashMap<u64, (Option<u64>, u64)> = FxHashMap::default();
+    let mut regions = 0;
+    for (key, row) in table.iter().filter(|(key, _)| Select::DATA.takes(*key, unit)) {
+        let (heads, all) = starts.entry(key.residue() * unit).or_default();
+        *all = all.saturating_add(row.ios);
+        if !key.continues() {
+            *heads = Some(heads.unwrap_or(0).saturating_add(row.ios));
+            regions |= row.regions;
+        }
     }
-    starts
+    let mut starts: Vec<(u64, (Option<u64>, u64))> = starts.into_iter().collect();
+    starts.sort_unstable_by_key(|&(start, _)| start);
+    let heads = starts.iter().filter_map(|&(start, (heads, _))| Some((start, heads?)));
+    let all = starts.iter().map(|&(start, (_, all))| (start, all));
+    (heads.collect(), all.collect(), regions.count_ones())
 }
 
-fn steps(table: &Table, heads_at: &BTreeMap<u64, u64>, all_at: &BTreeMap<u64, u64>, heads: u64) -> Vec<Step> {
+fn steps(table: &Table, heads_at: &[Start], all_at: &[Start], heads: u64) -> Vec<Step> {
+    let granularities = (0..).map(|doubled| GRANULARITY_MIN << doubled).take_while(|&granularity| {
+        granularity <= GRANULARITY_MAX && table.modulus_bytes().is_multiple_of(granularity)
+    });
+    let mut granularities: Vec<u64> = granularities.collect();
+    let (mut heads_at, mut all_at) = (heads_at.to_vec(), all_at.to_vec());
     let mut steps = Vec::new();
-    let mut granularity = GRANULARITY_MIN;
-    while granularity <= GRANULARITY_MAX && table.modulus_bytes().is_multiple_of(granularity) {
-        let mut offsets: Vec<(u64, u64)> = fold(heads_at, granularity).into_iter().collect();
-        // By most heads; of equals the smaller offset, so that the result does not hang on anything else.
-        offsets.sort_by_key(|&(offset, heads)| (std::cmp::Reverse(heads), offset));
-        let Some(&(offset, best)) = offsets.first() else { break };
-        let second = offsets.get(1);
+    // From the largest down, since each has all that the next one needs, and twice as many starts.
+    while let Some(granularity) = granularities.pop() {
+        (heads_at, all_at) = (fold(&heads_at, granularity), fold(&all_at, granularity));
+        let Some((first, second)) = fullest_two(&heads_at) else { break };
         steps.push(Step {
             granularity_bytes: Bytes(granularity),
-            offset_bytes: Bytes(offset),
-            heads: best,
-            ios: at(all_at, granularity, offset),
-            second_offset_bytes: second.map(|&(offset, _)| Bytes(offset)),
-            second_heads: second.map_or(0, |&(_, heads)| heads),
+            offset_bytes: Bytes(first.0),
+            heads: first.1,
+            ios: at(&all_at, granularity, first.0),
+            second_offset_bytes: second.map(|second| Bytes(second.0)),
+            second_heads: second.map_or(0, |second| second.1),
             chance_heads: chance(heads, granularity / 512),
         });
-        granularity *= 2;
     }
+    steps.reverse();
     steps
 }
 
-fn fold(starts: &BTreeMap<u64, u64>, granularity: u64) -> BTreeMap<u64, u64> {
-    let mut folded = BTreeMap::new();
-    for (start, ios) in starts {
-        let sum: &mut u64 = folded.entry(start % granularity).or_insert(0);
-        *sum = sum.saturating_add(*ios);
+/// The offset with most heads and the next one; of equals the smaller, so that the result does not hang on anything
+/// else.
+fn fullest_two(heads_at: &[Start]) -> Option<(Start, Option<Start>)> {
+    let mut offsets = heads_at.iter().copied();
+    let (mut first, mut second) = (offsets.next()?, None);
+    for offset in offsets {
+        if offset.1 > first.1 {
+            (first, second) = (offset, Some(first));
+        } else if second.is_none_or(|second: Start| offset.1 > second.1) {
+            second = Some(offset);
+        }
     }
+    Some((first, second))
+}
+
+/// Starts, rising, modulo a granularity.
+fn fold(starts: &[Start], granularity: u64) -> Vec<Start> {
+    let mut folded: Vec<Start> = starts.iter().map(|&(start, ios)| (start % granularity, ios)).collect();
+    // A few rising runs, which a stable sort merges.
+    folded.sort_by_key(|&(start, _)| start);
+    folded.dedup_by(|(start, ios), (kept, sum)| {
+        if start == kept {
+            *sum = sum.saturating_add(*ios);
+        }
+        start == kept
+    });
     folded
 }
 
-fn at(starts: &BTreeMap<u64, u64>, granularity: u64, offset: u64) -> u64 {
-    sum(starts.iter().filter(|(start, _)| *start % granularity == offset).map(|(_, ios)| ios))
+fn at(starts: &[Start], granularity: u64, offset: u64) -> u64 {
+    let there = starts.iter().filter(|(start, _)| *start % granularity == offset);
+    there.fold(0, |sum, (_, ios)| sum.saturating_add(*ios))
 }
 
 /// What the fullest of `offsets` equal cells holds by chance in 99 of 100 cases, by the normal bound of a
@@ -241,7 +266,7 @@ fn not_enough(heads: u64, regions: u32, single_start_max: u64) -> Option<String>
     None
 }
 
-fn verdict(steps: &[Step], heads: u64, all_at: &BTreeMap<u64, u64>) -> Verdict {
+fn verdict(steps: &[Step], heads: u64, all_at: &[Start]) -> Verdict {
     let last = |share: &dyn Fn(&Step) -> u64| {
         let mut before = heads;
         let holds = |step: &&Step| {

@@ -334,7 +334,7 @@ impl Lane {
             let thread = if pid == UNKNOWN_PID { NO_THREAD } else { pid };
             (device_ns != UNKNOWN_NS).then_some((time_ns, device_ns, thread))
         });
-        self.pending.issue_all(timed, &mut self.profile.ordered.in_flight);
+        self.pending.issue_all(timed);
     }
 }
 

@@ -202,12 +202,9 @@ impl Table {
     fn find_rows(&mut self, ios: &Ios<'_>, continues: &[bool], numbers: &mut [u16; BLOCK_EVENTS]) {
         let step = self.step();
         let mut keys = [Key(0); BLOCK_EVENTS];
-        let starts = ios.op.iter().zip(ios.start_bytes).zip(ios.len_bytes).zip(continues);
-        for ((((&op, &start), &len), &continues), (key, number)) in
-            starts.zip(keys.iter_mut().zip(numbers.iter_mut()))
-        {
-            *key = step.key(op, continues, start, len);
-            *number = self.cells.likely(*key);
+        step.keys(ios, continues, &mut keys);
+        for (&key, number) in keys.iter().zip(numbers.iter_mut()).take(ios.len()) {
+            *number = self.cells.likely(key);
         }
         let (mut others, mut count) = ([0; BLOCK_EVENTS], 0);
         for (row, (&key, &number)) in keys.iter().zip(numbers.iter()).enumerate().take(ios.len()) {
@@ -370,6 +367,24 @@ impl Step {
         let residue = if self.mask != 0 { start & self.mask } else { start % self.modulus };
         let key = Key::new(op, continues, residue, len_bytes >> self.unit_shift, self.unit_shift);
         if self.lengths_rounded { key.with_rounded_length() } else { key }
+    }
+
+    /// The keys of a block of I/O: without a branch, and several at a time, where no length can be rounded and M is a
+    /// power of two, which is nearly everywhere.
+    #[inline(always)]
+    fn keys(self, ios: &Ios<'_>, continues: &[bool], keys: &mut [Key; BLOCK_EVENTS]) {
+        let columns = ios.op.iter().zip(ios.start_bytes).zip(ios.len_bytes).zip(continues).zip(keys);
+        let lengths = ios.len_bytes.iter().fold(0, |bits, len| bits | len);
+        let is_plain = self.mask != 0 && !self.lengths_rounded && Key::keeps(lengths);
+        if is_plain && self.unit_shift == 9 {
+            for ((((&op, start), len), &continues), key) in columns {
+                *key = Key::exact(op, continues, start >> 9 & self.mask, len >> 9);
+            }
+        } else {
+            for ((((&op, &start), &len), &continues), key) in columns {
+                *key = self.key(op, continues, start, len);
+            }
+        }
     }
 }
 

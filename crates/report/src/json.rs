@@ -50,13 +50,14 @@ struct AnalyzeResult<'a> {
     notes: &'a [String],
 }
 
+/// What every command prints.
 #[derive(Serialize)]
-struct Document<'a, R> {
-    schema: &'static str,
-    plumb: &'a str,
-    inputs: Vec<Input<'a>>,
-    findings: &'a [Finding],
-    result: R,
+pub(crate) struct Document<'a, I, R> {
+    pub schema: &'static str,
+    pub plumb: &'a str,
+    pub inputs: Vec<I>,
+    pub findings: &'a [Finding],
+    pub result: R,
 }
 
 fn input(info: &SourceInfo) -> Input<'_> {

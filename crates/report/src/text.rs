@@ -11,12 +11,12 @@ use crate::format::{count, percent};
 
 mod chart;
 mod measures;
-mod page;
+pub(crate) mod page;
 mod what_if;
 
 pub use page::{Color, WIDTH};
 
-use page::Page;
+pub(crate) use page::Page;
 
 /// The whole report.
 #[must_use]
@@ -51,7 +51,7 @@ fn headline(page: &mut Page, report: &Report<'_>) {
     });
 }
 
-fn finding_lines(page: &mut Page, finding: &Finding) {
+pub(crate) fn finding_lines(page: &mut Page, finding: &Finding) {
     page.gap();
     let severity = page.severity(finding.severity());
     page.wrapped(&format!("{severity}  "), "  ", &format!("{}: {}", finding.id(), finding.target()));

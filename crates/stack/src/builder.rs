@@ -4,7 +4,7 @@
 //! dump that contradicts another one is of another host, or of another day.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use plumb_geometry::Bytes;
 
@@ -22,6 +22,10 @@ pub struct Builder {
     names: HashMap<String, NodeId>,
     problems: Vec<Problem>,
     notes: Vec<String>,
+    /// Sentences that were said: a damaged dump may repeat one as often as it has lines.
+    said: HashSet<String>,
+    /// What readers of Solaris's tools keep until the last dump was read.
+    pub(crate) solaris: crate::dump::solaris::Pending,
 }
 
 /// A device's name without the directories that only say that it is one: `/dev/sda1` is `sda1`, and Solaris's
@@ -142,6 +146,13 @@ impl Builder {
         }
     }
 
+    /// Says anew how a node places its bytes: for a source that learns of members one by one.
+    pub fn replace(&mut self, id: NodeId, placing: Placing, source: &Source) {
+        let node = &mut self.nodes[id.at()];
+        node.placing = placing;
+        node.placed_by = Some(source.clone());
+    }
+
     /// Adds a grid, unless it is known. Of no use is one without cells.
     pub fn grid(&mut self, id: NodeId, fact: GridFact) {
         let grids = &mut self.nodes[id.at()].grids;
@@ -169,15 +180,14 @@ impl Builder {
     /// Notes something that a source could not tell.
     pub fn note(&mut self, note: impl Into<String>) {
         let note = note.into();
-        if !self.notes.contains(&note) {
+        if self.said.insert(note.clone()) {
             self.notes.push(note);
         }
     }
 
     fn contradiction(&mut self, id: NodeId, what: String, source: &Source) {
         let text = format!("{} {what}", self.nodes[id.at()].name);
-        let known = self.problems.iter().any(|problem| problem.text == text);
-        if !known {
+        if self.said.insert(text.clone()) {
             self.problem(Problem { node: Some(id), id: CONTRADICTION, text, source: source.clone() });
         }
     }

@@ -11,6 +11,9 @@ use crate::node::Placing;
 /// Most landings that are followed: a volume of thousands of pieces over thousands of members.
 pub const LANDINGS_MAX: usize = 1 << 14;
 
+/// Most layers that are followed below each other: each landing names all of its own.
+pub const LAYERS_MAX: usize = 256;
+
 /// A run of bytes of a top, as it lies on one layer below.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Landing {
@@ -99,6 +102,12 @@ impl Stack {
             let from = found.all[next].clone();
             next += 1;
             let node = self.node(from.on);
+            if from.via.len() >= LAYERS_MAX {
+                found
+                    .lost
+                    .push((from.on, format!("more than {LAYERS_MAX} layers: those below were not followed")));
+                continue;
+            }
             let mut go = |on: NodeId, move_by: i128, period: Option<Bytes>, run: (Bytes, Option<Bytes>)| {
                 let shift = period.map_or(from.shift + move_by, |period| {
                     (from.shift + move_by).rem_euclid(i128::from(period.0.max(1)))
@@ -256,6 +265,19 @@ mod tests {
             .map(|one| (one.on, one.shift, one.upper, one.len))
             .collect();
         assert_eq!(found, [(a, 5090, Bytes(0), Some(Bytes(10))), (b, 690, Bytes(10), Some(Bytes(10)))]);
+    }
+
+    /// A damaged dump may be as deep as it is long.
+    #[test]
+    fn depth_has_an_end() {
+        let mut builder = Builder::default();
+        let nodes: Vec<NodeId> = (0..2 * LAYERS_MAX).map(|at| builder.node(&format!("d{at}"))).collect();
+        for pair in nodes.windows(2) {
+            builder.place(pair[0], run(pair[1], 0, 8), &FROM);
+        }
+        let landings = builder.finish().landings(nodes[0]);
+        assert_eq!((landings.all.len(), landings.lost.len()), (LAYERS_MAX, 1));
+        assert_eq!(landings.lost[0].0, nodes[LAYERS_MAX - 1]);
     }
 
     /// Nothing below a circle is known, and nothing hangs.

@@ -116,12 +116,30 @@ pub enum Source {
     /// A table of known arrays and drives, with the document it is from.
     Catalogue {
         /// The document.
-        document: &'static str,
+        document: String,
     },
     /// It follows from how the layer places its bytes.
     Layout,
     /// Nobody: taken for want of better knowledge.
     Assumed,
+}
+
+impl Source {
+    /// The same in a word or two, where many stand in a row.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Source::Kernel { .. } => "kernel",
+            Source::Drive { .. } => "drive",
+            Source::DeviceMapper => "device mapper",
+            Source::OnDisk { .. } => "on the disk",
+            Source::Dump { tool, .. } => tool,
+            Source::User => "given",
+            Source::Catalogue { .. } => "known arrays",
+            Source::Layout => "layout",
+            Source::Assumed => "assumed",
+        }
+    }
 }
 
 impl std::fmt::Display for Source {

@@ -9,19 +9,27 @@
 //! - [`node`]: a layer, how it places its bytes ([`Placing`]), the grids it states
 //! - [`grid`]: a grid with its source, and whether to believe it
 //! - [`builder`]: joining what several sources say
-//! - [`dump`]: what other tools print; [`ondisk`]: what labels and superblocks say
+//! - [`dm_table`]: lines of a device mapper table, from the kernel or a dump
+//! - [`dump`]: what other tools print
+//! - [`linux`]: a live Linux host, or the files of one
+//! - [`ondisk`]: what labels and superblocks say
 //! - [`graph`]: the finished graph; [`fold`]: where bytes come to lie
-//! - [`verdict`]: aligned, misaligned by so many bytes, or unknown and why
+//! - [`verdict`]: aligned, misaligned by so many bytes, or unknown and why; [`survey`]: that of every node
+//! - [`catalogue`]: what is known of arrays and drives that do not tell themselves
 
 #![forbid(unsafe_code)]
 
 pub mod builder;
+pub mod catalogue;
+pub mod dm_table;
 pub mod dump;
 pub mod fold;
 pub mod graph;
 pub mod grid;
+pub mod linux;
 pub mod node;
 pub mod ondisk;
+pub mod survey;
 pub mod verdict;
 
 pub use builder::Builder;
@@ -29,4 +37,5 @@ pub use fold::{Landing, Landings};
 pub use graph::{NodeId, Stack};
 pub use grid::{Belief, GridFact, Source, What};
 pub use node::{Chunks, Kind, Member, Node, Part, Placing, Problem};
+pub use survey::{Overall, Stand, Survey};
 pub use verdict::{Standing, Verdict};

@@ -105,6 +105,7 @@ pub struct Member {
     /// The device.
     pub node: NodeId,
     /// First byte of data on it.
+    #[serde(rename = "start_bytes")]
     pub start: Bytes,
 }
 
@@ -112,12 +113,15 @@ pub struct Member {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Part {
     /// First byte of the run in the layer.
+    #[serde(rename = "upper_bytes")]
     pub upper: Bytes,
     /// The device.
     pub node: NodeId,
     /// First byte of the run on it.
+    #[serde(rename = "start_bytes")]
     pub start: Bytes,
     /// Length of the run, if known.
+    #[serde(rename = "len_bytes")]
     pub len: Option<Bytes>,
 }
 
@@ -125,6 +129,7 @@ pub struct Part {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Chunks {
     /// Length of a chunk.
+    #[serde(rename = "chunk_bytes")]
     pub chunk: Bytes,
     /// The members in order.
     pub members: Vec<Member>,
@@ -174,6 +179,7 @@ pub enum Placing {
     /// cached volumes, sparse virtual disks.
     Blocks {
         /// Length of a block.
+        #[serde(rename = "block_bytes")]
         block: Bytes,
         /// Where blocks are counted from.
         member: Member,
@@ -239,6 +245,7 @@ pub struct Node {
     /// What it is.
     pub kind: Kind,
     /// Its size, if known.
+    #[serde(rename = "size_bytes")]
     pub size: Option<Bytes>,
     /// How it places its bytes, and who said so.
     pub placing: Placing,
@@ -274,6 +281,8 @@ pub mod keys {
     pub const MOUNT: &str = "mount";
     /// Mount options, separated by commas.
     pub const MOUNT_OPTIONS: &str = "mount_options";
+    /// Bytes of an I/O that a cloud counts as one operation at most: an account, no grid.
+    pub const COUNTED_IO: &str = "counted_io_bytes";
     /// Model of a drive.
     pub const MODEL: &str = "model";
     /// `1` where the drive turns.
@@ -282,6 +291,10 @@ pub mod keys {
     pub const PARTITION_NUMBER: &str = "partition_number";
     /// Kind of label on a disk: `gpt`, `dos`, `sun`, `vtoc`, `efi`.
     pub const LABEL: &str = "label";
+    /// Tag of a slice, as a number: 2 root, 3 swap, 5 the whole disk, which no other slice overlaps with.
+    pub const PARTITION_TAG: &str = "partition_tag";
+    /// Flags of a slice: `00`, `01` not mountable, `10` read-only, `11` both.
+    pub const PARTITION_FLAGS: &str = "partition_flags";
     /// Sectors of a cylinder, where slices must start at one.
     pub const CYLINDER_SECTORS: &str = "cylinder_sectors";
     /// Level of an array: `raid0`, `raid5`.
@@ -294,6 +307,12 @@ pub mod keys {
     pub const READ_POLICY: &str = "read_policy";
     /// Order in which a mirror is resynced after a boot.
     pub const RESYNC_PASS: &str = "resync_pass";
+    /// Writes of a mirror: `parallel`, `serial`.
+    pub const WRITE_POLICY: &str = "write_policy";
+    /// Behind the last replica of a volume manager's database on a slice, bytes.
+    pub const REPLICAS_END: &str = "replicas_end_bytes";
+    /// Area before the data of each column of RAID 5, bytes, where it was computed.
+    pub const PREWRITE: &str = "prewrite_bytes";
     /// Alignment offset in bytes as the kernel states it; -1 where it gave up.
     pub const ALIGNMENT_OFFSET: &str = "alignment_offset_bytes";
     /// I/O scheduler in use.
@@ -310,7 +329,7 @@ pub mod keys {
     pub const WRITE_CACHE: &str = "write_cache";
     /// `none`, `host-aware`, `host-managed`.
     pub const ZONED: &str = "zoned";
-    /// Where discards begin, bytes past a boundary of the discard unit.
+    /// Where discards begin, bytes past a boundary of the discard unit; -1 where the kernel gave up.
     pub const DISCARD_ALIGNMENT: &str = "discard_alignment_bytes";
     /// Stripe unit that a file system was told, bytes.
     pub const FS_STRIPE_UNIT: &str = "fs_stripe_unit_bytes";
@@ -350,6 +369,8 @@ pub mod keys {
     pub const MAXPHYS: &str = "maxphys_bytes";
     /// nmd of md.conf.
     pub const NMD: &str = "nmd";
+    /// md_nsets of md.conf.
+    pub const MD_NSETS: &str = "md_nsets";
     /// md_mirror_wow_flg, as a number.
     pub const MIRROR_WOW: &str = "md_mirror_wow_flg";
     /// segmap_percent.
@@ -360,4 +381,10 @@ pub mod keys {
     pub const SYSTEM: &str = "system";
     /// A target that exports this device: `lio`, `iscsi`, `nvmet`.
     pub const EXPORTED_BY: &str = "exported_by";
+    /// `1` where it cannot be written to.
+    pub const READ_ONLY: &str = "read_only";
+    /// `1` where a loop device reads and writes its file directly, `0` where through the page cache.
+    pub const DIRECT_IO: &str = "direct_io";
+    /// Formats of an NVMe namespace: blocks, bytes of metadata beside each, relative performance (0 best).
+    pub const LBA_FORMATS: &str = "lba_formats";
 }

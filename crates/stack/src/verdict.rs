@@ -9,7 +9,7 @@ use crate::grid::{GridFact, Source, What};
 use crate::node::{Chunks, Kind, Placing};
 
 /// The answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Verdict {
     /// On the grid, as deep as can be seen.
@@ -17,11 +17,13 @@ pub enum Verdict {
     /// Past a boundary by this.
     Misaligned {
         /// Bytes past the boundary before.
+        #[serde(rename = "by_bytes")]
         by: Bytes,
     },
     /// Aligned at the first chunk, but chunks are no multiple of the grid, so not at all of them.
     Varies {
         /// Phases differ by multiples of this.
+        #[serde(rename = "step_bytes")]
         step: Bytes,
     },
     /// Cannot be told.

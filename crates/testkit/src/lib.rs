@@ -4,13 +4,15 @@
 //! The crate knows nothing of Plumb's readers. A writer here follows the description of a format, so
 //! that a reader and its test cannot share one mistake.
 //!
-//! Left out: anything that opens a device. The laboratories (loop devices, guests) are scripts.
+//! Left out: anything that opens a device itself. Loop devices are left to losetup, guests to scripts.
 
 #![forbid(unsafe_code)]
 
 pub mod by_name;
 pub mod convert;
 pub mod event;
+pub mod fake_sysfs;
+pub mod loop_device;
 pub mod require;
 pub mod rng;
 pub mod tempdir;

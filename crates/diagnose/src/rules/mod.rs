@@ -100,7 +100,20 @@ impl Diagnosis {
         self.settle();
     }
 
-    fn settle(&mut self) {
+    /// Adds what a rule came to; `target` is what it looked at, unless it says otherwise.
+    pub(crate) fn take(&mut self, rule: &'static str, target: &Target, outcome: Outcome) {
+        let mut unknown = |target, why| self.unknown.push(Unjudged { rule, target, why });
+        match outcome {
+            Outcome::Found(finding) => self.findings.push(finding),
+            Outcome::Unknown(why) => unknown(target.clone(), why),
+            Outcome::UnknownOf(target, why) => unknown(target, why),
+            Outcome::Silent if self.silent.contains(&rule) => {}
+            Outcome::Silent => self.silent.push(rule),
+            Outcome::NotAsked => {}
+        }
+    }
+
+    pub(crate) fn settle(&mut self) {
         self.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity()));
         let spoke = |rule: &'static str| {
             self.findings.iter().any(|finding| finding.id() == rule)
@@ -129,14 +142,7 @@ pub fn diagnose(profile: &Profile, analysis: &Analysis, questions: &Questions) -
     let mut diagnosis = Diagnosis::default();
     for rule in RULES {
         for outcome in (rule.judge)(&context) {
-            let mut unknown = |target, why| diagnosis.unknown.push(Unjudged { rule: rule.id, target, why });
-            match outcome {
-                Outcome::Found(finding) => diagnosis.findings.push(finding),
-                Outcome::Unknown(why) => unknown(analysis.target.clone(), why),
-                Outcome::UnknownOf(target, why) => unknown(target, why),
-                Outcome::Silent => diagnosis.silent.push(rule.id),
-                Outcome::NotAsked => {}
-            }
+            diagnosis.take(rule.id, &analysis.target, outcome);
         }
     }
     diagnosis.settle();

@@ -92,8 +92,8 @@ fn advise(finding: Finding, context: &Context<'_>, record: &Grid) -> Finding {
     }
     finding.with_fix(Step {
         command: format!("zfs set recordsize={length} DATASET, then write the files anew"),
-        risk: "applies to files written afterwards only; smaller records compress less",
-        undo: "zfs inherit recordsize DATASET",
+        risk: "applies to files written afterwards only; smaller records compress less".into(),
+        undo: "zfs inherit recordsize DATASET".into(),
     })
 }
 

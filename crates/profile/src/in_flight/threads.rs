@@ -1,37 +1,33 @@
-//! How many I/O each thread has in flight.
+//! When the last I/O of each thread completes.
 
-use super::NO_THREAD;
-
-/// The place of no thread.
-pub(super) const NO_PLACE: u32 = u32::MAX;
+use super::{NEVER, NO_THREAD};
 
 /// Places to begin with: enough for the threads of a usual program to keep theirs.
 pub(super) const PLACES_MIN: usize = 512;
 
-/// How many I/O each thread has in flight: places by hash of the thread. One without I/O keeps its place, since it
-/// will be back as a rule; such places are cleared when free ones become few.
+/// When the last I/O of each thread completes: places by hash of the thread. One without I/O in flight keeps its
+/// place, since it will be back as a rule; such places are cleared when free ones become few.
 #[derive(Clone, Default)]
 pub(super) struct Threads {
-    /// A power of two of (thread, I/O in flight), or none yet. [`NO_THREAD`] where free.
-    pub(super) places: Vec<(i32, u32)>,
+    /// A power of two of (thread, last completion), or none yet. [`NO_THREAD`] where free.
+    pub(super) places: Vec<(i32, i64)>,
     taken: usize,
 }
 
 impl Threads {
-    /// One I/O more; tells whether it is the first.
+    /// When the last I/O of a thread completes, to be changed; [`NEVER`] for one that is not known.
     #[inline(always)]
-    pub(super) fn enter(&mut self, place: u32) -> bool {
-        let ios = &mut self.places[place as usize].1;
-        *ios += 1;
-        *ios == 1
+    pub(super) fn last_ns(&mut self, thread: i32, now_ns: i64) -> &mut i64 {
+        let at = match self.find(thread) {
+            Some(at) => at,
+            None => self.insert(thread, now_ns),
+        };
+        &mut self.places[at].1
     }
 
-    /// One I/O less; tells whether it was the last.
-    #[inline(always)]
-    pub(super) fn leave(&mut self, place: u32) -> bool {
-        let ios = &mut self.places[place as usize].1;
-        *ios -= 1;
-        *ios == 0
+    /// How many threads have I/O in flight.
+    pub(super) fn busy(&self, now_ns: i64) -> u64 {
+        self.places.iter().filter(|&&(_, last_ns)| last_ns > now_ns).count() as u64
     }
 
     #[inline(always)]
@@ -40,13 +36,13 @@ impl Threads {
     }
 
     #[inline(always)]
-    pub(super) fn find(&self, thread: i32) -> Option<u32> {
+    fn find(&self, thread: i32) -> Option<usize> {
         let mask = self.places.len().wrapping_sub(1);
         let mut at = self.first_place(thread) & mask;
         loop {
             let taken = self.places.get(at)?.0;
             if taken == thread {
-                return Some(at as u32);
+                return Some(at);
             }
             if taken == NO_THREAD {
                 return None;
@@ -55,30 +51,34 @@ impl Threads {
         }
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        2 * (self.taken + 1) > self.places.len()
-    }
-
-    pub(super) fn insert(&mut self, thread: i32) -> u32 {
+    /// A place for a new thread, for which others may have to move.
+    #[cold]
+    #[inline(never)]
+    fn insert(&mut self, thread: i32, now_ns: i64) -> usize {
+        if 2 * (self.taken + 1) > self.places.len() {
+            self.clear_idle(now_ns);
+        }
         self.taken += 1;
-        self.put(thread, 0)
+        self.put(thread, NEVER)
     }
 
-    fn put(&mut self, thread: i32, ios: u32) -> u32 {
+    fn put(&mut self, thread: i32, last_ns: i64) -> usize {
         let mask = self.places.len() - 1;
         let mut at = self.first_place(thread) & mask;
         while self.places[at].0 != NO_THREAD {
             at = (at + 1) & mask;
         }
-        self.places[at] = (thread, ios);
-        at as u32
+        self.places[at] = (thread, last_ns);
+        at
     }
 
-    /// Clears the places of threads without I/O, of which `busy` are not; tells where those have moved.
-    pub(super) fn clear_idle(&mut self, busy: usize) -> Vec<u32> {
-        let places = (4 * (busy + 1)).next_power_of_two().max(PLACES_MIN);
-        let before = std::mem::replace(&mut self.places, vec![(NO_THREAD, 0); places]);
-        self.taken = busy;
-        before.iter().map(|&(thread, ios)| if ios > 0 { self.put(thread, ios) } else { NO_PLACE }).collect()
+    /// Clears the places of threads without I/O in flight.
+    fn clear_idle(&mut self, now_ns: i64) {
+        self.taken = self.busy(now_ns) as usize;
+        let places = (4 * (self.taken + 1)).next_power_of_two().max(PLACES_MIN);
+        let before = std::mem::replace(&mut self.places, vec![(NO_THREAD, NEVER); places]);
+        for (thread, last_ns) in before.into_iter().filter(|&(_, last_ns)| last_ns > now_ns) {
+            self.put(thread, last_ns);
+        }
     }
 }

@@ -22,11 +22,19 @@ impl Key {
         debug_assert!(residue < 1 << 24, "a residue is below the largest modulus");
         let rounded = length > LENGTH_BYTES_MAX >> unit_shift;
         let length = if rounded { exponent(length) } else { length };
-        Key((op as u64) << 61
-            | u64::from(continues) << 60
-            | u64::from(rounded) << 59
-            | residue << 35
-            | length)
+        Key(Key::exact(op, continues, residue, length).0 | u64::from(rounded) << 59)
+    }
+
+    /// Whether lengths are kept exactly of which these are all bits together.
+    #[inline(always)]
+    pub(super) fn keeps(lengths_bytes: u64) -> bool {
+        lengths_bytes <= LENGTH_BYTES_MAX
+    }
+
+    /// As [`Key::new`], of a length that is kept exactly.
+    #[inline(always)]
+    pub(super) fn exact(op: Op, continues: bool, residue: u64, length: u64) -> Key {
+        Key((op as u64) << 61 | u64::from(continues) << 60 | residue << 35 | length)
     }
 
     /// What the I/O do.

@@ -1,5 +1,7 @@
 //! A page of text under construction: lines, headings, paragraphs that wrap at 80 columns.
 
+use std::borrow::Cow;
+
 use plumb_diagnose::finding::Severity;
 
 /// Columns that a report is made for.
@@ -16,6 +18,7 @@ pub enum Color {
 }
 
 /// Text under construction.
+#[derive(Default)]
 pub struct Page {
     /// What was written so far.
     pub text: String,
@@ -45,7 +48,7 @@ impl Page {
     pub fn wrapped(&mut self, first: &str, rest: &str, words: &str) {
         let mut line = first.to_owned();
         let mut fresh = true;
-        for word in unbreakable(words) {
+        for word in unbreakable(&tame(words)) {
             let long = columns(&line) + 1 + columns(&word) > WIDTH;
             if !fresh && long {
                 self.line(&line);
@@ -66,6 +69,14 @@ impl Page {
         self.wrapped(&format!("{number:>width$} "), &" ".repeat(width + 1), words);
     }
 
+    /// A word in a colour, by its number.
+    pub fn painted(&self, code: &str, word: &str) -> String {
+        match self.color {
+            Color::Never => word.to_owned(),
+            Color::Always => format!("\x1b[1;{code}m{word}\x1b[0m"),
+        }
+    }
+
     pub fn severity(&self, severity: Severity) -> String {
         let word = severity.word().to_uppercase();
         let code = match severity {
@@ -73,11 +84,25 @@ impl Page {
             Severity::Warning => "33",
             Severity::Critical => "31",
         };
-        match self.color {
-            Color::Never => word,
-            Color::Always => format!("\x1b[1;{code}m{word}\x1b[0m"),
-        }
+        self.painted(code, &word)
     }
+}
+
+/// Sequences that a report itself writes.
+const COLORS: [&str; 5] = ["\x1b[0m", "\x1b[1;31m", "\x1b[1;32m", "\x1b[1;33m", "\x1b[1;36m"];
+
+/// Text without what a terminal would obey, but for colours: names in it are from anywhere.
+fn tame(text: &str) -> Cow<'_, str> {
+    if !text.contains(|letter: char| letter.is_control()) {
+        return Cow::Borrowed(text);
+    }
+    let is_harmless = |at: usize, letter: char| {
+        !letter.is_control()
+            || letter.is_whitespace()
+            || COLORS.iter().any(|color| text[at..].starts_with(color))
+    };
+    let letters = text.char_indices();
+    letters.map(|(at, letter)| if is_harmless(at, letter) { letter } else { '\u{fffd}' }).collect()
 }
 
 /// Columns that a line takes on a terminal: escape sequences of colour take none.
@@ -175,6 +200,15 @@ mod tests {
         let word = colored.severity(Severity::Warning);
         assert_eq!((word.as_str(), columns(&word)), ("\x1b[1;33mWARNING\x1b[0m", 7));
         assert_eq!(columns("4 KiB ≤ µs"), 10);
+    }
+
+    #[test]
+    fn names_move_no_cursor() {
+        assert_eq!(
+            tame("sd\x1b[2Ja\x07 \x1b[1;31mred\x1b[0m"),
+            "sd\u{fffd}[2Ja\u{fffd} \x1b[1;31mred\x1b[0m"
+        );
+        assert_eq!(wrapped("", "", "a\x1b]0;title\x07b"), "a\u{fffd}]0;title\u{fffd}b\n");
     }
 
     #[test]

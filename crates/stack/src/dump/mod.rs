@@ -11,7 +11,7 @@ use crate::builder::Builder;
 use crate::grid::Source;
 
 mod linux;
-mod solaris;
+pub(crate) mod solaris;
 
 /// The text of one dump.
 #[derive(Clone, Copy, Debug)]

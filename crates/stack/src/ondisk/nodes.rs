@@ -20,14 +20,6 @@ pub(crate) fn above_with(
     })
 }
 
-/// Stands for a member that was not seen.
-pub(crate) fn missing(builder: &mut Builder, above: NodeId, slot: usize) -> NodeId {
-    let name = format!("{}:missing-{slot}", builder.get(above).name);
-    let node = builder.node(&name);
-    builder.opaque(node, format!("member {slot} of {} is missing", builder.get(above).name));
-    node
-}
-
 /// All of a layer in one run.
 pub(crate) fn run(node: NodeId, start: u64, len: Option<Bytes>) -> Placing {
     Placing::Parts { parts: vec![Part { upper: Bytes(0), node, start: Bytes(start), len }] }

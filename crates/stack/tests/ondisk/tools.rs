@@ -112,19 +112,3 @@ pub fn run_of(stack: &Stack, name: &str) -> (String, u64, Option<u64>) {
 pub fn problems(stack: &Stack) -> Vec<&'static str> {
     stack.problems().iter().map(|problem| problem.id).collect()
 }
-
-/// An image as a loop device, taken down with the value.
-pub struct Loop(pub String);
-
-impl Loop {
-    pub fn attach(path: &str) -> Loop {
-        Loop(run("losetup", &["--find", "--show", path], "").trim().to_owned())
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        // Nothing better can be done where it fails.
-        let _ = Command::new("losetup").args(["--detach", &self.0]).status();
-    }
-}

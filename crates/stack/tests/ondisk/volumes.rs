@@ -3,34 +3,40 @@
 use plumb_geometry::Bytes;
 use plumb_stack::node::keys;
 use plumb_stack::{Kind, Placing, Stack, What};
+use plumb_testkit::loop_device::LoopDevice;
 use plumb_testkit::require;
 
-use crate::tools::{Images, KIB, Loop, MIB, grid, node, problems, run, run_of};
+use crate::tools::{Images, KIB, MIB, grid, node, problems, run, run_of};
 
 const PVS: [&str; 3] = ["one.img", "two.img", "three.img"];
 
 /// Three physical volumes, the last one with data off by 3584 bytes.
 struct Host {
     images: Images,
-    loops: Vec<Loop>,
+    loops: Vec<String>,
+    // Detached with the host.
+    _devices: Vec<LoopDevice>,
     folder: String,
 }
 
 impl Host {
     fn new() -> Host {
         let images = Images::new();
-        let loops = PVS.iter().map(|name| Loop::attach(&images.make(name, 64 * MIB))).collect();
+        let attach = |name: &&str| LoopDevice::attach(images.make(name, 64 * MIB).as_ref(), &[]);
+        let devices: Vec<LoopDevice> = PVS.iter().map(attach).collect();
+        let path = |device: &LoopDevice| device.path().to_str().expect("a path of text").to_owned();
+        let loops = devices.iter().map(path).collect();
         let folder = images.path("lvm").to_str().expect("a path of text").to_owned();
         std::fs::create_dir(&folder).expect("a folder");
-        let host = Host { images, loops, folder };
-        let [one, two, three] = [0, 1, 2].map(|at| host.loops[at].0.clone());
+        let host = Host { images, loops, _devices: devices, folder };
+        let [one, two, three] = [0, 1, 2].map(|at| host.loops[at].clone());
         host.lvm(&["pvcreate", "-q", "--dataalignment", "1m", &one, &two]);
         host.lvm(&["pvcreate", "-q", "--dataalignment", "1m", "--dataalignmentoffset", "3584b", &three]);
         host
     }
 
     fn make_group(&self) {
-        let devices = self.loops.iter().map(|one| one.0.as_str());
+        let devices = self.loops.iter().map(String::as_str);
         let arguments: Vec<&str> =
             ["vgcreate", "-q", "-s", "1m", "plumb_vg"].into_iter().chain(devices).collect();
         self.lvm(&arguments);
@@ -38,7 +44,7 @@ impl Host {
 
     /// With settings that see these devices only.
     fn lvm(&self, arguments: &[&str]) -> String {
-        let accepted: String = self.loops.iter().map(|one| format!("\"a|^{}$|\",", one.0)).collect();
+        let accepted: String = self.loops.iter().map(|one| format!("\"a|^{one}$|\",")).collect();
         let settings = format!(
             "devices{{filter=[{accepted}\"r|.*|\"] use_devicesfile=0}} global{{use_lvmpolld=0}} \
              backup{{backup=0 archive=0}} activation{{udev_sync=0 udev_rules=0 verify_udev_operations=0 monitoring=0}}"
@@ -59,7 +65,7 @@ impl Host {
 
     /// The image's name for a device that LVM names.
     fn image(&self, device: &str) -> &'static str {
-        let at = self.loops.iter().position(|one| one.0 == device).expect("one of ours");
+        let at = self.loops.iter().position(|one| one == device).expect("one of ours");
         PVS[at]
     }
 
@@ -86,7 +92,7 @@ fn volumes_lie_where_lvs_says() {
     };
     make(&["-l", "5", "-n", "one"]);
     make(&["-l", "6", "-i", "3", "-I", "64k", "-n", "striped"]);
-    host.lvm(&["lvextend", "-l", "+4", "plumb_vg/one", &host.loops[2].0]);
+    host.lvm(&["lvextend", "-l", "+4", "plumb_vg/one", &host.loops[2]]);
     let stack = host.stack();
     let rows = host.column(&["pvs"], "pv_name,pe_start,vg_extent_size");
     assert_eq!(rows.len(), 3);

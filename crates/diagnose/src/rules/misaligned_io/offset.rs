@@ -201,9 +201,11 @@ fn advise(
         of(Share::new(after.misaligned, after.ios)),
     ));
     match command(context, place, fit, sectors) {
-        Some(command) => {
-            finding.with_fix(Step { command, risk: "none: reads the trace again", undo: "nothing to undo" })
-        }
+        Some(command) => finding.with_fix(Step {
+            command,
+            risk: "none: reads the trace again".into(),
+            undo: "nothing to undo".into(),
+        }),
         None => finding,
     }
 }

@@ -4,6 +4,7 @@ use plumb_geometry::{Bytes, ParityLayout};
 
 use super::{Superblock, shown};
 use crate::builder::Builder;
+use crate::dm_table::missing;
 use crate::graph::NodeId;
 use crate::grid::Source;
 use crate::node::{Chunks, Kind, Member, Part, Placing, keys};
@@ -63,7 +64,7 @@ impl Array {
                 Some((node, one)) => {
                     (Member { node: *node, start: Bytes(one.data_start) }, Some(one.data_len))
                 }
-                None => (Member { node: nodes::missing(builder, id, role as usize), start: Bytes(0) }, None),
+                None => (Member { node: missing(builder, id, role as usize), start: Bytes(0) }, None),
             });
         }
         place(newest, members)

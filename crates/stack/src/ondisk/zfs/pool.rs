@@ -6,6 +6,7 @@ use plumb_geometry::{Bytes, GridKind};
 
 use super::{Config, DATA_START, Vdev};
 use crate::builder::Builder;
+use crate::dm_table::missing;
 use crate::graph::NodeId;
 use crate::grid::{Source, What};
 use crate::node::{Chunks, Kind, Member, Placing, keys};
@@ -98,9 +99,6 @@ impl Pool {
     }
 
     fn device(&self, builder: &mut Builder, pool: NodeId, vdev: &Vdev) -> NodeId {
-        self.devices
-            .get(&vdev.guid)
-            .copied()
-            .unwrap_or_else(|| nodes::missing(builder, pool, vdev.id as usize))
+        self.devices.get(&vdev.guid).copied().unwrap_or_else(|| missing(builder, pool, vdev.id as usize))
     }
 }

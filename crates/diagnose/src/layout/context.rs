@@ -1,0 +1,326 @@
+//! What the rules look at: the tops of a stack with all places where their bytes come to lie, worked out once, and
+//! the profiles of its devices.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use plumb_geometry::{Bytes, Grid};
+use plumb_profile::{Profile, ProfileSet};
+use plumb_stack::graph::HOST;
+use plumb_stack::node::{Fact, keys};
+use plumb_stack::{Chunks, GridFact, Kind, Landing, Landings, Node, NodeId, Placing, Stack, Standing, What};
+
+use super::Rule;
+use super::known::Known;
+use crate::finding::{Confidence, Evidence, Finding, HostLayer, Severity, Target, TargetLayer};
+
+/// Tags of slices that are no place for data: 1 boot blocks, 5 the whole disk, 9 alternate sectors, 11 reserved
+/// (V_BOOT, V_BACKUP, V_ALTSCTR and V_RESERVED of Solaris).
+const NO_DATA: [u64; 4] = [1, 5, 9, 11];
+
+/// How a word in the model of a LUN of a hardware array begins. Few and plain: what is not listed is *not known*, not a
+/// disk.
+const ARRAY_MODELS: [&str; 11] = [
+    "StorEdge",
+    "T300",
+    "OPEN-",
+    "SYMMETRIX",
+    "DGC",
+    "RAID",
+    "ServeRAID",
+    "MegaRAID",
+    "PERC",
+    "LUN",
+    "COMSTAR",
+];
+
+/// Where data begin, and all places where they come to lie.
+pub struct Top {
+    /// The node.
+    pub id: NodeId,
+    /// On every layer below.
+    pub landings: Landings,
+    /// How that stands on the grids that decide.
+    pub standings: Vec<Standing>,
+}
+
+/// What is known of the thing at the bottom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hardware {
+    /// A LUN of an array, for this reason.
+    Array(String),
+    /// A drive.
+    Drive,
+    /// Nobody said.
+    Unknown,
+}
+
+/// What the rules look at.
+pub struct Context<'a> {
+    /// The layers.
+    pub stack: &'a Stack,
+    /// What the user knows.
+    pub known: &'a Known,
+    /// Where data begin, by name.
+    pub tops: Vec<Top>,
+    top_at: HashMap<NodeId, usize>,
+    profiles: HashMap<NodeId, Vec<&'a Profile>>,
+}
+
+impl<'a> Context<'a> {
+    /// Works out what all rules need.
+    #[must_use]
+    pub fn new(stack: &'a Stack, known: &'a Known, profiles: Option<&'a ProfileSet>) -> Context<'a> {
+        let tops = tops(stack).into_iter().map(|id| {
+            let landings = stack.landings(id);
+            let standings = stack.standings_of(&landings);
+            Top { id, landings, standings }
+        });
+        let mut by_node: HashMap<NodeId, Vec<&Profile>> = HashMap::new();
+        for profile in profiles.into_iter().flat_map(ProfileSet::iter) {
+            if let Some(id) = stack.find(&profile.device) {
+                by_node.entry(id).or_default().push(profile);
+            }
+        }
+        let tops: Vec<Top> = tops.collect();
+        let top_at = tops.iter().enumerate().map(|(at, top)| (top.id, at)).collect();
+        Context { stack, known, tops, top_at, profiles: by_node }
+    }
+
+    /// Where the bytes of a node come to lie: worked out already where it is a top.
+    #[must_use]
+    pub fn landings(&self, id: NodeId) -> Cow<'_, Landings> {
+        match self.top_at.get(&id) {
+            Some(at) => Cow::Borrowed(&self.tops[*at].landings),
+            None => Cow::Owned(self.stack.landings(id)),
+        }
+    }
+
+    /// All profiles of a device.
+    #[must_use]
+    pub fn profiles(&self, id: NodeId) -> &[&'a Profile] {
+        self.profiles.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    /// What a finding about a node is about.
+    #[must_use]
+    pub fn target(&self, id: NodeId) -> Target {
+        let node = self.stack.node(id);
+        if node.name == HOST {
+            return self.host_target();
+        }
+        Target { device: node.name.clone(), part: None, layer: TargetLayer::Stack(node.kind) }
+    }
+
+    /// What a finding about the host is about.
+    #[must_use]
+    pub fn host_target(&self) -> Target {
+        Target { device: HOST.to_owned(), part: None, layer: TargetLayer::Host(HostLayer::Host) }
+    }
+
+    /// A finding about a node.
+    pub fn finding(
+        &self,
+        rule: &Rule,
+        (id, severity, confidence): (NodeId, Severity, Confidence),
+        summary: String,
+        evidence: Evidence,
+    ) -> Finding {
+        Finding::new(rule.id, severity, &self.target(id), confidence, summary, evidence)
+    }
+
+    /// The device on which a file system or swap lies without a gap; any other node is its own.
+    #[must_use]
+    pub fn device_of(&self, id: NodeId) -> NodeId {
+        device_of(self.stack, id)
+    }
+
+    /// What is known of a file system: said of itself, or of the device that it lies on.
+    #[must_use]
+    pub fn fact(&self, id: NodeId, key: &str) -> Option<&'a Fact> {
+        let of = |id: NodeId| self.stack.node(id).facts.get(key);
+        of(id).or_else(|| of(self.device_of(id)))
+    }
+
+    /// As [`Context::fact`], of a number.
+    #[must_use]
+    pub fn number(&self, id: NodeId, key: &str) -> Option<u64> {
+        self.fact(id, key)?.value.parse().ok()
+    }
+
+    /// File systems: nodes of their own, and devices of which a source says that they are mounted.
+    pub fn file_systems(&self) -> impl Iterator<Item = (NodeId, &'a Node)> {
+        let stack = self.stack;
+        stack.nodes().filter(move |(id, node)| {
+            let is_mounted =
+                node.facts.contains_key(keys::MOUNT) || node.facts.contains_key(keys::MOUNT_OPTIONS);
+            let has_own = || stack.above(*id).iter().any(|above| stack.node(*above).kind == Kind::FileSystem);
+            node.kind == Kind::FileSystem
+                || is_mounted && node.word(keys::CONTENT) != Some("swap") && !has_own()
+        })
+    }
+
+    /// Name of a node.
+    #[must_use]
+    pub fn name(&self, id: NodeId) -> &'a str {
+        &self.stack.node(id).name
+    }
+
+    /// All nodes laid in chunks over two members or more.
+    pub fn striped(&self) -> impl Iterator<Item = (NodeId, &'a Chunks)> {
+        self.stack.nodes().filter_map(|(id, node)| match &node.placing {
+            Placing::Chunks(chunks) if chunks.members.len() > 1 => Some((id, chunks)),
+            _ => None,
+        })
+    }
+
+    /// Everything at the bottom below a node.
+    #[must_use]
+    pub fn leaves(&self, id: NodeId) -> Vec<NodeId> {
+        let mut under = self.stack.under(id);
+        under.retain(|below| *below != id && self.stack.is_leaf(*below));
+        under
+    }
+
+    /// Whether a leaf is a LUN of an array.
+    #[must_use]
+    pub fn hardware(&self, leaf: NodeId) -> Hardware {
+        let node = self.stack.node(leaf);
+        let unit = node.grids.iter().find(|fact| fact.what == What::ArrayUnit && fact.is_believed());
+        if let Some(unit) = unit {
+            return Hardware::Array(format!(
+                "it has an array unit of {} ({})",
+                unit.granularity(),
+                unit.source
+            ));
+        }
+        if let Some(above) =
+            self.stack.above(leaf).iter().find(|above| self.stack.node(**above).kind == Kind::Multipath)
+        {
+            return Hardware::Array(format!("it is a path of {}", self.name(*above)));
+        }
+        match node.word(keys::MODEL) {
+            Some(model) if model.split_whitespace().any(is_array) => {
+                Hardware::Array(format!("its model is {model}"))
+            }
+            Some(_) if node.kind == Kind::Disk => Hardware::Drive,
+            _ => Hardware::Unknown,
+        }
+    }
+
+    /// The segment of the array that a leaf is a LUN of: what the stack states, else what the user does.
+    #[must_use]
+    pub fn segment(&self, leaf: NodeId) -> Option<(Bytes, String)> {
+        let node = self.stack.node(leaf);
+        let unit = node.grids.iter().find(|fact| fact.what == What::ArrayUnit && fact.is_believed());
+        unit.map(|unit| (unit.granularity(), format!("{} of {}", unit.source, node.name))).or_else(|| {
+            let segment = self.known.segment.filter(|segment| segment.0 > 0)?;
+            Some((segment, "segment given by the user".to_owned()))
+        })
+    }
+
+    /// The believed grids of a kind on a node, those that follow from its layout as well.
+    pub fn grids(&self, id: NodeId, wanted: impl Fn(What) -> bool) -> Vec<GridFact> {
+        let mut grids = self.stack.grids(id);
+        grids.retain(|fact| wanted(fact.what) && fact.is_believed());
+        grids
+    }
+}
+
+fn is_array(word: &str) -> bool {
+    ARRAY_MODELS.iter().any(|array| word.starts_with(array))
+}
+
+/// A grid of a layer below as it lies in the address space of the top; `None` where it lies there differently from
+/// one chunk to the next.
+#[must_use]
+pub fn seen_from_above(landing: &Landing, grid: &Grid) -> Option<Grid> {
+    let granularity = grid.granularity();
+    if landing.period.is_some_and(|period| !period.0.is_multiple_of(granularity.0)) {
+        return None;
+    }
+    let offset = (i128::from(grid.offset().0) - landing.shift).rem_euclid(i128::from(granularity.0));
+    Grid::new(granularity, Bytes(offset as u64), grid.kind()).ok()
+}
+
+/// Where data begin. What nothing stands on, unless it lies on nothing itself or is no place for data; and the
+/// members of pools and file systems that place their blocks themselves: those begin blocks at multiples of a large
+/// power of two of each member, so the start of the member decides.
+fn tops(stack: &Stack) -> Vec<NodeId> {
+    let no_data = without_data(stack);
+    let mut tops = Vec::new();
+    let mut known = HashSet::new();
+    let lies_on_something = |id: NodeId| !matches!(stack.node(id).placing, Placing::Leaf);
+    for id in stack.tops() {
+        let owners = stack.under(id);
+        let owner = owners.iter().find_map(|below| match &stack.node(*below).placing {
+            Placing::Unknown { members, .. }
+                if places_itself(stack.node(*below).kind) && !members.is_empty() =>
+            {
+                Some(members)
+            }
+            _ => None,
+        });
+        match owner {
+            Some(members) => tops.extend(members.iter().copied().filter(|id| known.insert(*id))),
+            // A device may be mounted in several places.
+            None if known.insert(device_of(stack, id)) => tops.push(id),
+            None => {}
+        }
+    }
+    tops.retain(|id| lies_on_something(*id) && !no_data.contains(id));
+    tops
+}
+
+fn device_of(stack: &Stack, id: NodeId) -> NodeId {
+    let mut device = id;
+    while matches!(stack.node(device).kind, Kind::FileSystem | Kind::Swap) {
+        match &stack.node(device).placing {
+            Placing::Parts { parts } => match parts.as_slice() {
+                [only] if only.start == Bytes(0) && only.upper == Bytes(0) => device = only.node,
+                _ => break,
+            },
+            _ => break,
+        }
+    }
+    device
+}
+
+fn places_itself(kind: Kind) -> bool {
+    matches!(kind, Kind::Pool | Kind::FileSystem)
+}
+
+/// Partitions that hold no data of their own: those that the label says so of, and those that hold another partition
+/// of the same disk, as slice 2 of Solaris and extended partitions do.
+fn without_data(stack: &Stack) -> HashSet<NodeId> {
+    let mut without = HashSet::new();
+    let mut by_disk: HashMap<NodeId, Vec<(Bytes, Bytes, NodeId)>> = HashMap::new();
+    for (id, node) in stack.nodes().filter(|(_, node)| node.kind == Kind::Partition) {
+        if node.number(keys::PARTITION_TAG).is_some_and(|tag| NO_DATA.contains(&tag)) {
+            without.insert(id);
+        }
+        if let Placing::Parts { parts } = &node.placing
+            && let [only] = parts.as_slice()
+            && let Some(len) = only.len.filter(|len| len.0 > 0)
+            && let Some(end) = only.start.checked_add(len)
+        {
+            by_disk.entry(only.node).or_default().push((only.start, end, id));
+        }
+    }
+    for partitions in by_disk.values_mut() {
+        // By start, the longest first: what a partition holds comes behind it.
+        partitions.sort_by_key(|&(start, end, id)| (start, std::cmp::Reverse(end), id));
+        let mut least_end = Bytes(u64::MAX);
+        let mut equal: Option<(Bytes, Bytes)> = None;
+        for &(start, end, id) in partitions.iter().rev() {
+            if equal != Some((start, end)) {
+                least_end = equal.map_or(least_end, |(_, end)| least_end.min(end));
+                equal = Some((start, end));
+            }
+            if least_end <= end {
+                without.insert(id);
+            }
+        }
+    }
+    without
+}

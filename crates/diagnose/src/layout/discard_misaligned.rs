@@ -1,0 +1,93 @@
+//! `discard-misaligned`: what begins off the unit of discards never gives its first and last unit back.
+
+use std::collections::HashSet;
+
+use plumb_geometry::{Bytes, Grid, GridKind};
+use plumb_stack::fold::Phase;
+use plumb_stack::grid::Source;
+use plumb_stack::node::keys;
+use plumb_stack::{GridFact, Landing, NodeId, What};
+
+use super::context::{Context, Top};
+use super::{Rule, words};
+use crate::finding::{Basis, Cost, Severity};
+use crate::rules::Outcome;
+
+/// The rule.
+pub const RULE: Rule = Rule { id: "discard-misaligned", title: "begins off the unit of discards", judge };
+
+/// Units up to this size are those of alignment itself, and judged there.
+pub const UNIT_BYTES_MIN: u64 = 8192;
+
+fn judge(context: &Context<'_>) -> Vec<Outcome> {
+    context.tops.iter().flat_map(|top| judge_top(context, top)).collect()
+}
+
+fn judge_top(context: &Context<'_>, top: &Top) -> Vec<Outcome> {
+    let device = context.device_of(top.id);
+    let mut seen = HashSet::new();
+    let mut outcomes = Vec::new();
+    for landing in &top.landings.all {
+        let units = context.grids(landing.on, |what| what == What::DiscardUnit);
+        // A drive that states where discards should begin means that for starts, and the other for lengths.
+        let has_start = units.iter().any(|fact| is_field(fact, "NPDA"));
+        for fact in units.into_iter().filter(|fact| !(has_start && is_field(fact, "NPDG"))) {
+            // One answer a layer, however many pieces lie on it.
+            if fact.granularity().0 >= UNIT_BYTES_MIN && seen.insert((landing.on, fact.granularity())) {
+                outcomes.push(judge_landing(context, device, landing, &fact));
+            }
+        }
+    }
+    outcomes
+}
+
+fn is_field(fact: &GridFact, name: &str) -> bool {
+    matches!(&fact.source, Source::Drive { field } if field == name)
+}
+
+/// The grid with the offset that the kernel states apart from it.
+fn grid(context: &Context<'_>, on: NodeId, fact: &GridFact) -> Grid {
+    let unit = fact.granularity().0;
+    let stated = context.stack.node(on).number(keys::DISCARD_ALIGNMENT);
+    match stated {
+        Some(offset) if fact.grid.offset() == Bytes(0) => {
+            Grid::new(Bytes(unit), Bytes(offset % unit), GridKind::Unit).unwrap_or(fact.grid)
+        }
+        _ => fact.grid,
+    }
+}
+
+fn judge_landing(context: &Context<'_>, device: NodeId, landing: &Landing, fact: &GridFact) -> Outcome {
+    let (on, unit) = (context.name(landing.on), fact.granularity());
+    let past = match landing.phase(&grid(context, landing.on, fact)) {
+        Phase::Past(Bytes(0)) => return Outcome::Silent,
+        Phase::Past(past) => past,
+        Phase::Varies(step) => {
+            let why = format!(
+                "chunks between move it by multiples of {step}, so it stands differently on the {unit} discard unit of {on}"
+            );
+            return Outcome::UnknownOf(context.target(device), why);
+        }
+    };
+    let summary = format!("begins {} past the {unit} discard unit of {on}", words::place(past));
+    let finding = context
+        .finding(
+            &RULE,
+            (device, Severity::Note, words::confidence_in(&fact.source)),
+            summary,
+            words::bytes("past_unit_bytes", past, "layout of the layers between"),
+        )
+        .with_evidence(words::bytes("discard_unit_bytes", unit, format!("{}, of {on}", fact.source)))
+        // Each hole of n units gives back n - 1.
+        .with_cost(Some(Cost { value: 1.0, unit: "units kept per discarded range", basis: Basis::Estimated }))
+        .explained(
+            "a discard gives back whole units only: ranges that begin and end on units of the file system keep one \
+             that lies across their ends",
+        )
+        .explained(format!(
+            "begin it {} further on, or let the file system discard in larger ranges (a scheduled trim instead of one \
+             for each file)",
+            words::place(Bytes(unit.0 - past.0))
+        ));
+    Outcome::Found(finding)
+}

@@ -1,0 +1,122 @@
+//! `double-counted`: rates of devices that stand on each other are one load; adding them up counts it once a layer.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use plumb_stack::node::keys;
+use plumb_stack::{Node, NodeId};
+
+use super::context::Context;
+use super::{Rule, words};
+use crate::finding::{Confidence, Severity};
+use crate::rules::Outcome;
+
+/// The rule.
+pub const RULE: Rule = Rule { id: "double-counted", title: "rates of layered devices are one load", judge };
+
+/// Layers whose rates differ by no more than this carry the same I/O; above it splits, copies or other users have a
+/// part as well.
+pub const SAME_WITHIN: f64 = 0.10;
+
+fn judge(context: &Context<'_>) -> Vec<Outcome> {
+    let rates: BTreeMap<NodeId, f64> =
+        context.stack.nodes().filter_map(|(id, node)| Some((id, rate(node)?))).collect();
+    if rates.is_empty() {
+        return vec![Outcome::NotAsked];
+    }
+    let mut loads = Loads::default();
+    for id in rates.keys() {
+        let under = context.stack.under(*id);
+        for below in under.iter().filter(|below| *below != id && rates.contains_key(below)) {
+            loads.join(*id, *below);
+            loads.carried.insert(*below);
+            loads.carrying.insert(*id);
+        }
+    }
+    let mut outcomes: Vec<Outcome> =
+        loads.groups(&rates).iter().map(|group| judge_load(context, &rates, group, &loads)).collect();
+    if outcomes.is_empty() {
+        outcomes.push(Outcome::Silent);
+    }
+    outcomes
+}
+
+fn rate(node: &Node) -> Option<f64> {
+    node.word(keys::IOS_PER_SECOND)?.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0)
+}
+
+/// Devices that carry one load.
+#[derive(Default)]
+struct Loads {
+    parent: HashMap<NodeId, NodeId>,
+    carried: HashSet<NodeId>,
+    carrying: HashSet<NodeId>,
+}
+
+impl Loads {
+    fn root(&self, mut id: NodeId) -> NodeId {
+        while let Some(parent) = self.parent.get(&id) {
+            id = *parent;
+        }
+        id
+    }
+
+    fn join(&mut self, a: NodeId, b: NodeId) {
+        let (a, b) = (self.root(a), self.root(b));
+        if a != b {
+            self.parent.insert(a.max(b), a.min(b));
+        }
+    }
+
+    /// Groups of more than one.
+    fn groups(&self, rates: &BTreeMap<NodeId, f64>) -> Vec<Vec<NodeId>> {
+        let mut groups: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
+        for id in rates.keys() {
+            groups.entry(self.root(*id)).or_default().push(*id);
+        }
+        groups.into_values().filter(|group| group.len() > 1).collect()
+    }
+}
+
+fn judge_load(
+    context: &Context<'_>,
+    rates: &BTreeMap<NodeId, f64>,
+    group: &[NodeId],
+    loads: &Loads,
+) -> Outcome {
+    let sum = |wanted: &dyn Fn(&NodeId) -> bool| -> f64 {
+        group.iter().filter(|id| wanted(id)).filter_map(|id| rates.get(id)).sum()
+    };
+    let all = sum(&|_| true);
+    let asked = sum(&|id| !loads.carried.contains(id));
+    let done = sum(&|id| !loads.carrying.contains(id));
+    let Some(top) = group.iter().copied().find(|id| !loads.carried.contains(id)) else {
+        return Outcome::NotAsked;
+    };
+    let is_same = (done - asked).abs() <= asked * SAME_WITHIN;
+    let confidence = if is_same { Confidence::High } else { Confidence::Medium };
+    let mut names: Vec<String> = group.iter().map(|id| context.name(*id).to_owned()).collect();
+    names.sort_by(|a, b| plumb_stack::graph::natural(a, b));
+    let source = context.stack.node(top).facts.get(keys::IOS_PER_SECOND).map(|fact| fact.source.to_string());
+    let summary = format!(
+        "{} carry one load of {}/s, not {}/s",
+        words::list(&names),
+        words::rate(asked),
+        words::rate(all)
+    );
+    let mut finding = context
+        .finding(
+            &RULE,
+            (top, Severity::Note, confidence),
+            summary,
+            words::real("asked_ios_per_second", asked, "ios/s", source.unwrap_or_default()),
+        )
+        .with_evidence(words::real("sum_ios_per_second", all, "ios/s", "all devices added up"))
+        .with_evidence(words::real("bottom_ios_per_second", done, "ios/s", "devices at the bottom"))
+        .explained("each layer counts the I/O that pass through it: add up the devices of one layer only");
+    if !is_same {
+        finding = finding.explained(
+            "the bottom does not do what the top asks: splits, copies, merges, caches, or others that use the same disks",
+        );
+    }
+    Outcome::Found(finding)
+}

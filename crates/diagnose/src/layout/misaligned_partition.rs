@@ -1,0 +1,312 @@
+//! `misaligned-partition`: what holds the data begins off a grid below.
+//!
+//! Judged is where byte 0 of each top, and with it each of its blocks, comes to lie in the end, through every layer
+//! between. No layer is judged alone: a partition at sector 63 under a volume that makes up for it is right.
+
+use plumb_geometry::Bytes;
+use plumb_stack::grid::Source;
+use plumb_stack::node::keys;
+use plumb_stack::{Kind, NodeId, Placing, Standing, Verdict, What};
+
+use super::context::{Context, Top};
+use super::{Rule, words};
+use crate::finding::{Basis, Confidence, Cost, Finding, Severity};
+use crate::rules::Outcome;
+
+/// The rule.
+pub const RULE: Rule =
+    Rule { id: "misaligned-partition", title: "data begin off a grid of a layer below", judge };
+
+/// Off a grid of less than this is a note: file systems seldom write less than 4 KiB, so smaller units cost little.
+pub const WARNING_BYTES_MIN: u64 = 4096;
+
+/// What a partition may hold that puts its data elsewhere than at its first byte.
+const LAYERS: [&str; 5] = ["LVM2 PV", "md member", "crypto_LUKS", "bcache", "VxVM disk"];
+
+/// Reasons that are named for one top; the rest are counted.
+const REASONS_MAX: usize = 3;
+
+fn judge(context: &Context<'_>) -> Vec<Outcome> {
+    context.tops.iter().map(|top| judge_top(context, top)).collect()
+}
+
+fn judge_top(context: &Context<'_>, top: &Top) -> Outcome {
+    let device = context.device_of(top.id);
+    let moved = match held(context, top) {
+        Held::Data => None,
+        Held::From(start) => Some(moved(context, &top.standings, start)),
+        Held::Elsewhere(what) => {
+            let why = format!("it holds a {what} of which nothing more is known: where data begin in it");
+            return Outcome::UnknownOf(context.target(device), why);
+        }
+    };
+    let standings = moved.as_ref().unwrap_or(&top.standings);
+    let standings: Vec<&Standing> =
+        standings.iter().filter(|standing| !is_told_better(standing, standings)).collect();
+    let mut off: Vec<&Standing> = standings
+        .iter()
+        .copied()
+        .filter(|standing| matches!(standing.verdict, Verdict::Misaligned { .. } | Verdict::Varies { .. }))
+        .collect();
+    // What is surely off first, on the grid that most I/O meet.
+    off.sort_by_key(|standing| {
+        let varies = matches!(standing.verdict, Verdict::Varies { .. });
+        (severity(standing) != Severity::Warning, varies, standing.fact.granularity())
+    });
+    if let Some(worst) = off.first() {
+        return Outcome::Found(found(context, (top, device), worst, (&off, &standings)));
+    }
+    let mut reasons: Vec<String> = top.landings.lost.iter().map(|(_, why)| why.clone()).collect();
+    reasons.extend(standings.iter().filter_map(|standing| match &standing.verdict {
+        Verdict::Unknown { why } => Some(why.clone()),
+        _ => None,
+    }));
+    reasons.sort();
+    reasons.dedup();
+    let more = reasons.len().saturating_sub(REASONS_MAX);
+    reasons.truncate(REASONS_MAX);
+    match (reasons.is_empty(), standings.is_empty()) {
+        (false, _) => {
+            let more = if more > 0 { format!("; and {more} more reasons") } else { String::new() };
+            Outcome::UnknownOf(context.target(device), format!("{}{more}", reasons.join("; ")))
+        }
+        (true, true) => Outcome::UnknownOf(context.target(device), "no grid is known below it".to_owned()),
+        (true, false) => Outcome::Silent,
+    }
+}
+
+/// What is in a top on which nothing is known to stand.
+enum Held<'a> {
+    /// Data, from its first byte on.
+    Data,
+    /// The data of a layer, from this byte on.
+    From(Bytes),
+    /// The data of this layer, somewhere.
+    Elsewhere(&'a str),
+}
+
+fn held<'a>(context: &Context<'a>, top: &Top) -> Held<'a> {
+    let node = context.stack.node(top.id);
+    match node.word(keys::CONTENT) {
+        Some(content) if LAYERS.contains(&content) => match node.number(keys::PE_START) {
+            Some(start) => Held::From(Bytes(start)),
+            None => Held::Elsewhere(content),
+        },
+        _ => Held::Data,
+    }
+}
+
+/// How what begins at `start` of the top stands.
+fn moved(context: &Context<'_>, standings: &[Standing], start: Bytes) -> Vec<Standing> {
+    let moved = standings.iter().map(|standing| {
+        let mut moved = standing.clone();
+        moved.landing.shift += i128::from(start.0);
+        moved.verdict = context.stack.verdict(&moved.landing, &moved.fact);
+        moved
+    });
+    moved.collect()
+}
+
+/// A drive that states where writes should begin (NPWA) means that for starts; the larger granularity that it states
+/// beside it (NPWG) is about lengths.
+fn is_told_better(standing: &Standing, all: &[Standing]) -> bool {
+    standing.fact.what == What::IndirectionUnit
+        && matches!(standing.fact.source, Source::Drive { .. })
+        && all.iter().any(|other| {
+            other.landing == standing.landing
+                && other.fact.what == What::WriteAlignment
+                && matches!(other.fact.source, Source::Drive { .. })
+        })
+}
+
+fn severity(standing: &Standing) -> Severity {
+    // Blocks of a pool or cache are larger than most I/O: being off one costs where two are touched, and that seldom.
+    let is_small = standing.fact.granularity().0 < WARNING_BYTES_MIN || standing.fact.what == What::Cluster;
+    if is_small { Severity::Note } else { Severity::Warning }
+}
+
+fn confidence(context: &Context<'_>, standing: &Standing) -> Confidence {
+    let stated = words::confidence_in(&standing.fact.source);
+    let is_virtual = context.stack.node(standing.landing.on).kind == Kind::VirtualDisk;
+    if is_virtual && standing.fact.source != Source::User { stated.lowered() } else { stated }
+}
+
+fn found(
+    context: &Context<'_>,
+    (top, device): (&Top, NodeId),
+    worst: &Standing,
+    (off, all): (&[&Standing], &[&Standing]),
+) -> Finding {
+    let (on, fact) = (context.name(worst.landing.on), &worst.fact);
+    let unit = format!("{} {}", fact.granularity(), fact.what.words());
+    let (summary, evidence) = match worst.verdict {
+        Verdict::Varies { step } => (
+            format!(
+                "blocks lie off the {unit} of {on} in some chunks: chunks move them by multiples of {}",
+                words::place(step)
+            ),
+            words::bytes("phase_step_bytes", step, "layout of the layers between"),
+        ),
+        Verdict::Misaligned { by } => (
+            format!("begins {} past a boundary of the {unit} of {on}", words::place(by)),
+            words::bytes("past_boundary_bytes", by, "layout of the layers between"),
+        ),
+        _ => (String::new(), words::bytes("past_boundary_bytes", Bytes(0), "layout")),
+    };
+    let about = (device, severity(worst), confidence(context, worst));
+    let mut finding = context
+        .finding(&RULE, about, summary, evidence)
+        .with_evidence(words::bytes(
+            "granularity_bytes",
+            fact.granularity(),
+            format!("{}, of {on}", fact.source),
+        ))
+        .with_evidence(words::bytes("grid_offset_bytes", fact.grid.offset(), format!("of {on}")))
+        .with_evidence(words::number(
+            "grids_off",
+            off.len() as u64,
+            "grids",
+            format!("of {} below", all.len()),
+        ))
+        .with_cost(cost(context, worst));
+    if fact.what == What::Assumed {
+        finding = finding.explained(format!(
+            "the grid of {} is assumed, since nothing is known of {on}: a probe or --grid makes it sure",
+            fact.granularity()
+        ));
+    }
+    for sentence in way(context, worst).into_iter().chain(others(context, worst, off)) {
+        finding = finding.explained(sentence);
+    }
+    for (_, why) in top.landings.lost.iter().take(REASONS_MAX) {
+        finding = finding.explained(format!("not all below is known: {why}"));
+    }
+    finding.explained(remedy(context, device, worst, all))
+}
+
+/// Cells that a block touches against those it needs, for the page given or blocks as large as the unit.
+fn cost(context: &Context<'_>, standing: &Standing) -> Option<Cost> {
+    let Verdict::Misaligned { by } = standing.verdict else { return None };
+    let granularity = standing.fact.granularity().0;
+    let page = context.known.page.filter(|page| page.0 > 0).map_or(granularity, |page| page.0);
+    // Pages that are no multiples stand at several phases: there is no one figure.
+    if !page.is_multiple_of(granularity) {
+        return None;
+    }
+    let touched = by.0.checked_add(page)?.div_ceil(granularity);
+    let value = touched as f64 / (page / granularity) as f64;
+    Some(Cost { value, unit: "cells touched per cell needed", basis: Basis::Estimated })
+}
+
+/// Where it begins on the layer that it is off, and which layers on the way move it.
+fn way(context: &Context<'_>, standing: &Standing) -> Vec<String> {
+    let landing = &standing.landing;
+    let mut sentences = Vec::new();
+    if landing.period.is_none()
+        && let Some(start) = words::shifted(landing.upper, landing.shift)
+    {
+        let which =
+            if landing.upper == Bytes(0) { "it".to_owned() } else { format!("its byte {}", landing.upper) };
+        sentences.push(format!("{which} lies at {} of {}", words::place(start), context.name(landing.on)));
+    }
+    let granularity = standing.fact.granularity().0;
+    let movers: Vec<String> = landing
+        .via
+        .windows(2)
+        .filter_map(|pair| {
+            let start = only_start(context, pair[0], pair[1])?;
+            let past = start.0 % granularity;
+            let (above, below) = (context.name(pair[0]), context.name(pair[1]));
+            (past != 0).then(|| {
+                format!("{above} begins at {} of {below}: {} over", words::place(start), Bytes(past))
+            })
+        })
+        .collect();
+    if landing.via.len() > 2 && !movers.is_empty() {
+        sentences.push(format!("on the way down {}", words::list(&movers)));
+    }
+    sentences
+}
+
+/// Where a layer begins on one below; `None` where it does so in several places.
+fn only_start(context: &Context<'_>, above: NodeId, below: NodeId) -> Option<Bytes> {
+    match &context.stack.node(above).placing {
+        Placing::Parts { parts } => {
+            let mut on = parts.iter().filter(|part| part.node == below);
+            let only = on.next()?;
+            (on.next().is_none() && only.upper == Bytes(0)).then_some(only.start)
+        }
+        Placing::Chunks(chunks) => {
+            chunks.members.iter().find(|member| member.node == below).map(|member| member.start)
+        }
+        Placing::Copies { members } => {
+            members.iter().find(|member| member.node == below).map(|member| member.start)
+        }
+        Placing::Blocks { member, .. } => Some(member.start),
+        Placing::Leaf | Placing::Unknown { .. } => None,
+    }
+}
+
+/// The other grids that it is off, summed up by what they are.
+fn others(context: &Context<'_>, worst: &Standing, off: &[&Standing]) -> Option<String> {
+    let mut named: Vec<String> = off
+        .iter()
+        .filter(|other| other.landing.on != worst.landing.on || other.fact != worst.fact)
+        .map(|other| {
+            let fact = &other.fact;
+            format!("{} {} of {}", fact.granularity(), fact.what.words(), context.name(other.landing.on))
+        })
+        .collect();
+    named.dedup();
+    (!named.is_empty()).then(|| format!("it is off as well on the {}", words::list(&named)))
+}
+
+/// Whether another member with such units has the same bytes elsewhere in them.
+fn stands_otherwise(worst: &Standing, other: &Standing) -> bool {
+    other.landing.on != worst.landing.on
+        && other.landing.upper == worst.landing.upper
+        && other.fact.granularity() == worst.fact.granularity()
+        && other.landing.phase(&other.fact.grid) != worst.landing.phase(&worst.fact.grid)
+}
+
+/// The lowest layer on the way that begins off the unit on the one below it.
+fn lowest_mover(context: &Context<'_>, standing: &Standing) -> Option<NodeId> {
+    let granularity = standing.fact.granularity().0;
+    standing.landing.via.windows(2).rev().find_map(|pair| {
+        let start = only_start(context, pair[0], pair[1])?;
+        (start.0 % granularity != 0).then_some(pair[0])
+    })
+}
+
+fn remedy(context: &Context<'_>, device: NodeId, worst: &Standing, all: &[&Standing]) -> String {
+    let landing = &worst.landing;
+    let Verdict::Misaligned { by } = worst.verdict else {
+        return "make the layers between anew with chunks and extents that are multiples of the unit"
+            .to_owned();
+    };
+    let on_by = Bytes(worst.fact.granularity().0.saturating_sub(by.0));
+    if let Some(other) = all.iter().find(|other| stands_otherwise(worst, other)) {
+        let mover = lowest_mover(context, worst).unwrap_or(device);
+        return format!(
+            "it stands otherwise on {}, so no place of its own is right: begin {} {} further on",
+            context.name(other.landing.on),
+            context.name(mover),
+            words::place(on_by)
+        );
+    }
+    let moved = format!("{} further on or {} back", words::place(on_by), words::place(by));
+    match context.stack.node(device).kind {
+        Kind::Partition => {
+            let start = words::shifted(landing.upper, landing.shift).filter(|_| landing.period.is_none());
+            let next = start.and_then(|start| start.checked_add(on_by));
+            let place = next
+                .map(|next| {
+                    format!(": the next such start is {} of {}", words::place(next), context.name(landing.on))
+                })
+                .unwrap_or_default();
+            format!("begin it {moved}{place}; an empty one is made anew, one with data is moved")
+        }
+        Kind::SoftPartition => format!("make it anew with an offset {moved}, and copy the data"),
+        _ => format!("begin it, or a layer between, {moved}; the layer that is easiest to move will do"),
+    }
+}

@@ -1,0 +1,100 @@
+//! The rules about layouts. Each looks at a stack, at what the user knows and, where there are any, at profiles of
+//! its devices. What all of them need, where the bytes of each top come to lie, is worked out once.
+
+use plumb_profile::ProfileSet;
+use plumb_stack::Stack;
+
+use crate::rules::{Diagnosis, Outcome};
+
+pub mod context;
+pub mod discard_misaligned;
+pub mod double_counted;
+pub mod geometry_mismatch;
+pub mod implausible_hint;
+pub mod indirection_unit;
+mod io_size;
+pub mod known;
+pub mod mirror_write_copy;
+pub mod misaligned_partition;
+pub mod narrow_stripe;
+pub mod no_direct_io;
+pub mod no_logging;
+pub mod parity_small_writes;
+pub mod problems;
+pub mod queue_setting;
+pub mod read_policy;
+pub mod record_mismatch;
+pub mod single_path;
+pub mod small_maxphys;
+pub mod small_resync_io;
+pub mod small_segmap;
+pub mod soft_partition_drift;
+pub mod software_raid5;
+pub mod software_stripe_on_hardware_raid;
+mod solaris;
+pub mod split_io;
+pub mod stripe_segment_mismatch;
+pub mod too_few_disks;
+pub mod too_many_metadevices;
+mod words;
+
+pub use context::{Context, Top};
+pub use known::Known;
+
+/// A rule.
+pub struct Rule {
+    /// Name of the defect.
+    pub id: &'static str,
+    /// What it looks for, in one line.
+    pub title: &'static str,
+    /// Looks.
+    pub judge: fn(&Context<'_>) -> Vec<Outcome>,
+}
+
+/// All rules, in the order in which findings of one severity are shown.
+pub static RULES: &[Rule] = &[
+    problems::BROKEN_LABEL,
+    problems::BEYOND_DEVICE,
+    problems::CONTRADICTION,
+    problems::STRANDED_BACKUP_LABEL,
+    problems::OTHERS,
+    misaligned_partition::RULE,
+    soft_partition_drift::RULE,
+    split_io::RULE,
+    narrow_stripe::RULE,
+    stripe_segment_mismatch::RULE,
+    parity_small_writes::RULE,
+    record_mismatch::RULE,
+    indirection_unit::RULE,
+    geometry_mismatch::RULE,
+    discard_misaligned::RULE,
+    implausible_hint::RULE,
+    queue_setting::RULE,
+    too_few_disks::RULE,
+    single_path::RULE,
+    software_stripe_on_hardware_raid::RULE,
+    software_raid5::RULE,
+    read_policy::RULE,
+    mirror_write_copy::RULE,
+    small_resync_io::RULE,
+    small_maxphys::RULE,
+    no_direct_io::RULE,
+    no_logging::RULE,
+    small_segmap::RULE,
+    too_many_metadevices::RULE,
+    double_counted::RULE,
+];
+
+/// Applies all rules to a stack.
+#[must_use]
+pub fn diagnose(stack: &Stack, known: &Known, profiles: Option<&ProfileSet>) -> Diagnosis {
+    let context = Context::new(stack, known, profiles);
+    let mut diagnosis = Diagnosis::default();
+    for rule in RULES {
+        for outcome in (rule.judge)(&context) {
+            diagnosis.take(rule.id, &context.host_target(), outcome);
+        }
+    }
+    diagnosis.settle();
+    diagnosis
+}

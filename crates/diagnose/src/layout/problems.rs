@@ -1,0 +1,112 @@
+//! What was noticed while a stack was read, as findings: broken and stranded labels, layers that end beyond what they lie
+//! on, sources that contradict each other, and whatever else a source reports by a name of its own.
+
+use plumb_stack::Problem;
+use plumb_stack::builder::{BEYOND_DEVICE as BEYOND, CONTRADICTION as CONTRADICTS};
+
+use super::Rule;
+use super::context::Context;
+use crate::finding::{Confidence, Evidence, Finding, Severity};
+use crate::rules::Outcome;
+
+const BROKEN: &str = "broken-label";
+const STRANDED: &str = "stranded-backup-label";
+
+/// A label of which one copy is damaged.
+pub const BROKEN_LABEL: Rule = Rule {
+    id: BROKEN,
+    title: "a label, or one copy of it, is damaged",
+    judge: |context| judge(context, BROKEN),
+};
+/// A backup label that is not at the end of the disk.
+pub const STRANDED_BACKUP_LABEL: Rule = Rule {
+    id: STRANDED,
+    title: "the backup of a label is not at the end of the disk",
+    judge: |context| judge(context, STRANDED),
+};
+/// A layer that ends beyond what it lies on.
+pub const BEYOND_DEVICE: Rule = Rule {
+    id: BEYOND,
+    title: "a layer ends beyond what it lies on",
+    judge: |context| judge(context, BEYOND),
+};
+/// Sources that contradict each other.
+pub const CONTRADICTION: Rule = Rule {
+    id: CONTRADICTS,
+    title: "sources contradict each other",
+    judge: |context| judge(context, CONTRADICTS),
+};
+/// All that have no rule of their own; findings bear the name that the source gave.
+pub const OTHERS: Rule =
+    Rule { id: "other-problem", title: "something else is not as it should be", judge: others };
+
+/// How bad each kind is: what loses data when somebody relies on it is critical.
+#[must_use]
+pub fn severity(id: &str) -> Severity {
+    match id {
+        BEYOND => Severity::Critical,
+        BROKEN => Severity::Warning,
+        STRANDED => Severity::Note,
+        _ => Severity::Warning,
+    }
+}
+
+fn judge(context: &Context<'_>, id: &str) -> Vec<Outcome> {
+    let mut found: Vec<Outcome> = context
+        .stack
+        .problems()
+        .iter()
+        .filter(|problem| problem.id == id)
+        .map(|one| outcome(context, one))
+        .collect();
+    if found.is_empty() {
+        // An empty stack was not looked at.
+        found.push(if context.stack.nodes().next().is_some() { Outcome::Silent } else { Outcome::NotAsked });
+    }
+    found
+}
+
+fn others(context: &Context<'_>) -> Vec<Outcome> {
+    let named = [BROKEN, STRANDED, BEYOND, CONTRADICTS];
+    let others = context.stack.problems().iter().filter(|problem| !named.contains(&problem.id));
+    others.map(|problem| outcome(context, problem)).collect()
+}
+
+fn outcome(context: &Context<'_>, problem: &Problem) -> Outcome {
+    let target = problem.node.map_or_else(|| context.host_target(), |id| context.target(id));
+    // Whoever saw it says where; that it was seen is the number.
+    let evidence = Evidence { name: "seen", value: 1.0, unit: "times", source: problem.source.to_string() };
+    let finding = Finding::new(
+        problem.id,
+        severity(problem.id),
+        &target,
+        Confidence::High,
+        problem.text.clone(),
+        evidence,
+    );
+    Outcome::Found(match remedy(problem.id) {
+        Some(remedy) => finding.explained(remedy),
+        None => finding,
+    })
+}
+
+fn remedy(id: &str) -> Option<&'static str> {
+    match id {
+        BROKEN => Some(
+            "what was read comes from the copy that is good; save both copies, then let a tool for labels write the bad \
+             one anew, and do not touch the label otherwise before that",
+        ),
+        STRANDED => Some(
+            "the disk has grown, or was copied to a larger one: let a tool for labels move the backup to the end, which \
+             leaves all partitions where they are",
+        ),
+        BEYOND => Some(
+            "do not mount or grow anything on it: find out whether the device shrank, another one stands in for it, or \
+             the dumps are of different days",
+        ),
+        CONTRADICTS => Some(
+            "a dump of another host or another day, or a device that changed in between: collect all of them anew, at once",
+        ),
+        _ => None,
+    }
+}

@@ -1,0 +1,113 @@
+//! `queue-setting`: read-ahead, request size or scheduler of a queue that do harm.
+
+use plumb_geometry::Bytes;
+use plumb_stack::node::keys;
+use plumb_stack::{Node, NodeId, Placing};
+
+use super::context::Context;
+use super::{Rule, words};
+use crate::finding::{Confidence, Evidence, Finding, Severity};
+use crate::rules::Outcome;
+
+/// The rule.
+pub const RULE: Rule =
+    Rule { id: "queue-setting", title: "read-ahead, request size or scheduler do harm", judge };
+
+/// Read-ahead above this is read for nothing by whoever stops reading: 64 MiB, taken from a hint, brought a volume from
+/// its cap to a few MiB/s (Azure AKS 5743). Streams of one disk are at full speed with a few hundred KiB.
+pub const READ_AHEAD_BYTES_MAX: u64 = 4 << 20;
+
+/// So many stripes of an array are right whatever their size: the default of md.
+pub const STRIPES_AHEAD: u64 = 2;
+
+/// Requests below this are small where the hardware takes more: chunks of stripes are larger.
+pub const REQUEST_BYTES_MIN: u64 = 256 << 10;
+
+/// The hardware has to take so many times the request size before it is far below.
+pub const REQUEST_RATIO: u64 = 4;
+
+/// Schedulers that order I/O for a head that a flash drive does not have.
+pub const SEEK_SCHEDULERS: [&str; 2] = ["bfq", "cfq"];
+
+fn judge(context: &Context<'_>) -> Vec<Outcome> {
+    context.stack.nodes().filter_map(|(id, node)| judge_node(context, id, node)).collect()
+}
+
+/// What is wrong: evidence, one sentence, how bad.
+type Point = (Evidence, String, Severity);
+
+fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome> {
+    let keys = [keys::READ_AHEAD, keys::MAX_REQUEST, keys::SCHEDULER];
+    keys.iter().any(|key| node.facts.contains_key(key)).then_some(())?;
+    let points = [read_ahead(node), request(node), scheduler(node)];
+    let mut points: Vec<Point> = points.into_iter().flatten().collect();
+    points.sort_by_key(|(_, _, severity)| std::cmp::Reverse(*severity));
+    let mut points = points.into_iter();
+    let Some((evidence, sentence, severity)) = points.next() else {
+        // A request size without what the hardware takes cannot be judged.
+        let is_half_known =
+            node.number(keys::MAX_REQUEST).is_some() && node.number(keys::MAX_REQUEST_HARDWARE).is_none();
+        return Some(if is_half_known && node.kind.is_leaf() {
+            let why = "what the hardware takes in one request is not known".to_owned();
+            Outcome::UnknownOf(context.target(id), why)
+        } else {
+            Outcome::Silent
+        });
+    };
+    let finding: Finding = context.finding(&RULE, (id, severity, Confidence::Medium), sentence, evidence);
+    let finding = points.fold(finding, |finding, (evidence, sentence, _)| {
+        finding.with_evidence(evidence).explained(sentence)
+    });
+    Some(Outcome::Found(finding.explained(
+        "settings of a queue are changed at once and without risk to data; keep them in a udev rule, or they are gone \
+         after a boot",
+    )))
+}
+
+fn source(node: &Node, key: &str) -> String {
+    node.facts.get(key).map(|fact| fact.source.to_string()).unwrap_or_default()
+}
+
+fn read_ahead(node: &Node) -> Option<Point> {
+    // md reads two stripes ahead, so that all members have work.
+    let stripes = match &node.placing {
+        Placing::Chunks(chunks) => {
+            chunks.stripe_bytes().map_or(0, |stripe| stripe.0.saturating_mul(STRIPES_AHEAD))
+        }
+        _ => 0,
+    };
+    let most = READ_AHEAD_BYTES_MAX.max(stripes);
+    let bytes = node.number(keys::READ_AHEAD).filter(|bytes| *bytes > most)?;
+    let evidence = words::bytes("read_ahead_bytes", Bytes(bytes), source(node, keys::READ_AHEAD));
+    let sentence = format!(
+        "read-ahead of {}: each small read in a row may bring in as much; more than {} serves no stream",
+        Bytes(bytes),
+        Bytes(most)
+    );
+    Some((evidence, sentence, Severity::Warning))
+}
+
+fn request(node: &Node) -> Option<Point> {
+    let bytes = node.number(keys::MAX_REQUEST).filter(|bytes| *bytes < REQUEST_BYTES_MIN)?;
+    let hardware = node.number(keys::MAX_REQUEST_HARDWARE)?;
+    (hardware >= bytes.saturating_mul(REQUEST_RATIO)).then_some(())?;
+    let evidence = words::bytes("max_request_bytes", Bytes(bytes), source(node, keys::MAX_REQUEST));
+    let sentence = format!(
+        "requests are cut at {}, and the hardware takes {}: large I/O become many commands",
+        Bytes(bytes),
+        Bytes(hardware)
+    );
+    Some((evidence, sentence, Severity::Note))
+}
+
+fn scheduler(node: &Node) -> Option<Point> {
+    let scheduler = node.word(keys::SCHEDULER).filter(|word| SEEK_SCHEDULERS.contains(word))?;
+    let is_flash = node.word(keys::ROTATIONAL) == Some("0") || node.name.starts_with("nvme");
+    is_flash.then_some(())?;
+    let evidence = words::number("rotational", 0, "flag", source(node, keys::ROTATIONAL));
+    let sentence = format!(
+        "scheduler {scheduler} on a drive without a head: it costs time for each I/O and limits depth; none or \
+         mq-deadline does better for most"
+    );
+    Some((evidence, sentence, Severity::Note))
+}

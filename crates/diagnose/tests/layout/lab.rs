@@ -1,0 +1,172 @@
+//! Stacks by hand, on their way to the rules.
+
+use std::sync::Arc;
+
+use plumb_diagnose::layout::{Known, diagnose};
+use plumb_diagnose::{Diagnosis, Finding, TargetLayer};
+use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
+use plumb_profile::{Collector, ProfileSet, Settings};
+use plumb_stack::{Builder, Chunks, GridFact, Kind, Member, NodeId, Part, Placing, Source, What};
+use plumb_trace::{Batch, Event, Layer, Names, Op, SourceInfo};
+
+/// Who says things where it does not matter who does.
+pub fn kernel() -> Source {
+    Source::Kernel { path: "sys/block".to_owned() }
+}
+
+#[derive(Default)]
+pub struct Lab {
+    pub builder: Builder,
+    pub known: Known,
+    pub profiles: ProfileSet,
+}
+
+pub struct Judged {
+    pub diagnosis: Diagnosis,
+}
+
+impl Lab {
+    pub fn node(&mut self, kind: Kind, name: &str) -> NodeId {
+        let id = self.builder.node(name);
+        self.builder.kind(id, kind, &kernel());
+        id
+    }
+
+    /// A drive of which nothing but its kind is known.
+    pub fn bare(&mut self, name: &str) -> NodeId {
+        self.node(Kind::Disk, name)
+    }
+
+    /// A drive with a physical block that the kernel states, the first at `offset`.
+    pub fn disk(&mut self, name: &str, block: u64, offset: u64) -> NodeId {
+        let id = self.bare(name);
+        self.grid(id, What::PhysicalBlock, block, offset, kernel());
+        id
+    }
+
+    pub fn grid(&mut self, id: NodeId, what: What, granularity: u64, offset: u64, source: Source) {
+        let grid = Grid::new(Bytes(granularity), Bytes(offset), GridKind::Unit).expect("a grid");
+        self.builder.grid(id, GridFact::believed(grid, what, source));
+    }
+
+    /// A layer in runs: (device, first sector there, sectors).
+    pub fn runs(&mut self, kind: Kind, name: &str, runs: &[(NodeId, u64, u64)]) -> NodeId {
+        let id = self.node(kind, name);
+        let mut upper = 0;
+        let mut parts = Vec::new();
+        for &(node, start, len) in runs {
+            let len = Bytes(len * SECTOR);
+            parts.push(Part { upper: Bytes(upper), node, start: Bytes(start * SECTOR), len: Some(len) });
+            upper += len.0;
+        }
+        self.builder.place(id, Placing::Parts { parts }, &kernel());
+        id
+    }
+
+    pub fn partition(&mut self, name: &str, on: NodeId, start: u64) -> NodeId {
+        self.runs(Kind::Partition, name, &[(on, start, 1 << 20)])
+    }
+
+    pub fn chunks(&mut self, name: &str, chunk: u64, parity: u32, on: &[(NodeId, u64)]) -> NodeId {
+        let id = self.node(if parity > 0 { Kind::ParityRaid } else { Kind::Stripe }, name);
+        let members = on.iter().map(|&(node, start)| Member { node, start: Bytes(start * SECTOR) }).collect();
+        let chunks = Chunks { chunk: Bytes(chunk), members, parity, copies: 1, layout: None };
+        self.builder.place(id, Placing::Chunks(chunks), &kernel());
+        id
+    }
+
+    pub fn stripe(&mut self, name: &str, chunk: u64, on: &[NodeId]) -> NodeId {
+        let on: Vec<(NodeId, u64)> = on.iter().map(|node| (*node, 0)).collect();
+        self.chunks(name, chunk, 0, &on)
+    }
+
+    pub fn copies(&mut self, kind: Kind, name: &str, on: &[NodeId]) -> NodeId {
+        let id = self.node(kind, name);
+        let members = on.iter().map(|&node| Member { node, start: Bytes(0) }).collect();
+        self.builder.place(id, Placing::Copies { members }, &kernel());
+        id
+    }
+
+    pub fn fact(&mut self, id: NodeId, key: &'static str, value: impl ToString) {
+        self.builder.fact(id, key, value.to_string(), &kernel());
+    }
+
+    pub fn host(&mut self, key: &'static str, value: impl ToString) {
+        let host = self.builder.host();
+        self.fact(host, key, value);
+    }
+
+    /// What was seen of a device: operation, first sector, sectors, one each millisecond.
+    pub fn seen(&mut self, device: &str, ios: impl IntoIterator<Item = (Op, u64, u64)>) {
+        let mut names = Names::default();
+        names.device(device);
+        let mut batch = Batch { names: Arc::new(names), ..Batch::default() };
+        for (at, (op, start, len)) in ios.into_iter().enumerate() {
+            let start = start * SECTOR;
+            batch.push(&Event::new(at as i64 * 1_000_000, 0, Layer::Bio, op, start, len * SECTOR));
+        }
+        let mut collector = Collector::new(&Settings { modulus_bytes: 1 << 20 }).expect("a modulus");
+        collector.fold(&batch);
+        self.profiles.merge(&collector.finish(&SourceInfo::default()));
+    }
+
+    pub fn judge(self) -> Judged {
+        let stack = self.builder.finish();
+        let profiles = (!self.profiles.is_empty()).then_some(&self.profiles);
+        let diagnosis = diagnose(&stack, &self.known, profiles);
+        Judged { diagnosis }
+    }
+}
+
+impl Judged {
+    pub fn findings<'a>(&'a self, rule: &'a str) -> impl Iterator<Item = &'a Finding> + 'a {
+        self.diagnosis.findings.iter().filter(move |finding| finding.id() == rule)
+    }
+
+    /// Names of what a rule found something on.
+    pub fn found_on<'a>(&'a self, rule: &'a str) -> Vec<&'a str> {
+        self.findings(rule).map(|finding| finding.target().device.as_str()).collect()
+    }
+
+    /// The one finding of a rule.
+    pub fn finding<'a>(&'a self, rule: &'a str) -> &'a Finding {
+        let mut found = self.findings(rule);
+        let first = found.next().unwrap_or_else(|| panic!("{rule} did not fire: {:?}", self.whys(rule)));
+        assert!(found.next().is_none(), "{rule} fired twice");
+        assert_eq!(
+            first.target().layer == TargetLayer::Host(plumb_diagnose::finding::HostLayer::Host),
+            first.target().device == "(host)"
+        );
+        first
+    }
+
+    pub fn whys<'a>(&'a self, rule: &'a str) -> Vec<&'a str> {
+        let unknown = self.diagnosis.unknown.iter().filter(|unjudged| unjudged.rule == rule);
+        unknown.map(|unjudged| unjudged.why.as_str()).collect()
+    }
+
+    /// Why a rule cannot tell, where it found nothing.
+    pub fn unknown<'a>(&'a self, rule: &'a str) -> &'a str {
+        assert_eq!(self.found_on(rule), Vec::<&str>::new(), "{rule} fired");
+        self.whys(rule).first().unwrap_or_else(|| panic!("{rule} has no doubt"))
+    }
+
+    pub fn is_silent(&self, rule: &str) -> bool {
+        self.diagnosis.silent.contains(&rule)
+    }
+
+    /// Neither found, nor silent, nor unknown: it had nothing to look at.
+    pub fn is_not_asked(&self, rule: &str) -> bool {
+        !self.is_silent(rule) && self.whys(rule).is_empty() && self.found_on(rule).is_empty()
+    }
+}
+
+pub fn evidence(finding: &Finding, name: &str) -> f64 {
+    let found = finding.evidence().iter().find(|evidence| evidence.name == name);
+    found.unwrap_or_else(|| panic!("no {name} in {:?}", finding.evidence())).value
+}
+
+/// All sentences of a finding.
+pub fn words(finding: &Finding) -> String {
+    format!("{}\n{}", finding.summary(), finding.explanation().join("\n"))
+}

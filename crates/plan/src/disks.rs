@@ -1,0 +1,377 @@
+//! How many disks a demanded rate takes.
+//!
+//! Reads cost one I/O. A random small write costs as many as the redundancy makes of it: 1 without, 2 on mirrors, 4 on
+//! RAID 5 (read data and parity, write both), 6 on RAID 6. Response time takes each disk for a queue of its own with
+//! random arrivals and service times (M/M/1): service / (1 − utilisation). Real disks do better with a deep queue and
+//! worse with bursts; it shows where utilisation becomes dear, and is no forecast.
+
+use crate::error::PlanError;
+use crate::plan::{Harm, Plan, Remedy, Step, Table, Unit, Value};
+
+/// Most disks that are tried.
+pub const DISKS_MAX: u64 = 1 << 20;
+
+/// Redundancy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Raid {
+    /// Stripe.
+    Raid0,
+    /// Mirror of two.
+    Raid1,
+    /// Stripe of mirrors of two.
+    Raid10,
+    /// One parity.
+    Raid5,
+    /// Two parities.
+    Raid6,
+}
+
+impl Raid {
+    /// I/O of disks that a small write takes.
+    #[must_use]
+    pub const fn write_cost(self) -> u64 {
+        match self {
+            Raid::Raid0 => 1,
+            Raid::Raid1 | Raid::Raid10 => 2,
+            Raid::Raid5 => 4,
+            Raid::Raid6 => 6,
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Raid::Raid0 => "RAID 0",
+            Raid::Raid1 => "RAID 1",
+            Raid::Raid10 => "RAID 10",
+            Raid::Raid5 => "RAID 5",
+            Raid::Raid6 => "RAID 6",
+        }
+    }
+
+    const fn level(self) -> u64 {
+        match self {
+            Raid::Raid0 => 0,
+            Raid::Raid1 => 1,
+            Raid::Raid10 => 10,
+            Raid::Raid5 => 5,
+            Raid::Raid6 => 6,
+        }
+    }
+
+    /// The next number of disks from which such an array can be built.
+    const fn up(self, disks: u64) -> u64 {
+        match self {
+            Raid::Raid0 => {
+                if disks < 1 {
+                    1
+                } else {
+                    disks
+                }
+            }
+            Raid::Raid1 | Raid::Raid10 => {
+                if disks < 2 {
+                    2
+                } else {
+                    disks.next_multiple_of(2)
+                }
+            }
+            Raid::Raid5 => {
+                if disks < 3 {
+                    3
+                } else {
+                    disks
+                }
+            }
+            Raid::Raid6 => {
+                if disks < 4 {
+                    4
+                } else {
+                    disks
+                }
+            }
+        }
+    }
+}
+
+/// Disks to be bought.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// Reads a second.
+    pub reads: f64,
+    /// Writes a second.
+    pub writes: f64,
+    /// How many times that is wanted.
+    pub growth: f64,
+    /// What one disk gives, I/O a second, measured with such I/O.
+    pub disk_rate: f64,
+    /// Redundancy.
+    pub raid: Raid,
+    /// Share of the load that must be left over: 0.2.
+    pub margin: f64,
+    /// Largest mean response, ms.
+    pub response_ms: Option<f64>,
+    /// Chunk for the commands.
+    pub chunk_kib: u64,
+}
+
+/// What a number of disks gives.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    /// How many.
+    pub disks: u64,
+    /// I/O of disks a second that they give.
+    pub capacity: f64,
+    /// Share of it that the load takes; 1 and more is overload.
+    pub utilisation: f64,
+    /// Capacity beyond the load, as a share of the load; below 0 in overload.
+    pub margin: f64,
+    /// Mean response of an I/O of a disk, ms; `None` in overload, where it grows without end.
+    pub response_ms: Option<f64>,
+}
+
+impl Request {
+    /// I/O of disks a second.
+    #[must_use]
+    pub fn load(&self) -> f64 {
+        (self.reads + self.writes * self.raid.write_cost() as f64) * self.growth
+    }
+
+    /// Mean service time of a disk, ms.
+    #[must_use]
+    pub fn service_ms(&self) -> f64 {
+        1000.0 / self.disk_rate
+    }
+
+    /// What a number of disks gives.
+    #[must_use]
+    pub fn outcome(&self, disks: u64) -> Outcome {
+        let capacity = disks as f64 * self.disk_rate;
+        let load = self.load();
+        let utilisation = load / capacity;
+        let response_ms = (utilisation < 1.0).then(|| self.service_ms() / (1.0 - utilisation));
+        Outcome { disks, capacity, utilisation, margin: capacity / load - 1.0, response_ms }
+    }
+
+    /// The fewest disks that such an array can have and that give `capacity` a second.
+    fn fewest(&self, capacity: f64) -> Option<u64> {
+        // A hair below a whole number is one: 318 / 79.5 must not become 5 by the last bit.
+        let disks = (capacity / self.disk_rate - 1e-9).ceil().max(1.0);
+        (disks <= DISKS_MAX as f64).then(|| self.raid.up(disks as u64))
+    }
+}
+
+/// Numbers of disks, each the fewest for its demand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// That carry the load at all.
+    pub load: u64,
+    /// That leave the margin as well.
+    pub margin: u64,
+    /// That answer in time as well; `None` when no limit was given.
+    pub response: Option<u64>,
+}
+
+impl Counts {
+    /// The number that meets all of it.
+    #[must_use]
+    pub fn all(&self) -> u64 {
+        self.margin.max(self.response.unwrap_or(0))
+    }
+}
+
+/// Works out the numbers.
+///
+/// # Errors
+/// When a rate is no positive number, a response is below what the disk alone takes, or too many disks are needed.
+pub fn counts(request: &Request) -> Result<Counts, PlanError> {
+    check(request)?;
+    let load = request.load();
+    let fewest = |capacity: f64| {
+        request.fewest(capacity).ok_or(PlanError::OutOfRange {
+            what: "the number of disks",
+            found: format!("more than {DISKS_MAX}"),
+            expected: "a smaller load or faster disks",
+        })
+    };
+    let response = request.response_ms.map(|limit| {
+        // service / (1 - u) <= limit, so u <= 1 - service / limit.
+        let utilisation = 1.0 - request.service_ms() / limit;
+        fewest(load / utilisation)
+    });
+    Ok(Counts {
+        load: fewest(load)?,
+        margin: fewest(load * (1.0 + request.margin))?,
+        response: response.transpose()?,
+    })
+}
+
+fn check(request: &Request) -> Result<(), PlanError> {
+    let positive = |what, value: f64| {
+        if value.is_finite() && value > 0.0 {
+            return Ok(());
+        }
+        Err(PlanError::OutOfRange { what, found: value.to_string(), expected: "a number above 0" })
+    };
+    positive("the rate of a disk", request.disk_rate)?;
+    positive("the growth", request.growth)?;
+    positive("the load", request.load())?;
+    for (what, value) in
+        [("reads", request.reads), ("writes", request.writes), ("the margin", request.margin)]
+    {
+        if !value.is_finite() || value < 0.0 {
+            return Err(PlanError::OutOfRange { what, found: value.to_string(), expected: "0 or more" });
+        }
+    }
+    if let Some(limit) = request.response_ms {
+        positive("the response", limit)?;
+        if limit <= request.service_ms() {
+            return Err(PlanError::ResponseBelowService {
+                limit_ms: format!("{limit}"),
+                service_ms: format!("{:.2}", request.service_ms()),
+                disk_per_second: request.disk_rate as u64,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Works out the plan.
+///
+/// # Errors
+/// As [`counts`].
+pub fn plan(request: &Request) -> Result<Plan, PlanError> {
+    let counts = counts(request)?;
+    let disks = counts.all();
+    let chosen = request.outcome(disks);
+    let mut plan = Plan::new("disks", format!("{disks} disks as {}", request.raid.word()));
+    figures(&mut plan, request, &counts, &chosen);
+    plan.tables.push(table(request, &counts));
+    plan.add([md(request, disks), svm(request, disks)].into_iter().flatten());
+    plan.note(
+        "response: each disk as a queue of its own with random arrivals and service times (M/M/1); a write on RAID 5 \
+         or 6 waits for two rounds of it, a read and a write",
+    );
+    plan.note(
+        "the rate of a disk has to be measured with such I/O: their size, their randomness, as many at once",
+    );
+    if request.raid == Raid::Raid0 {
+        plan.note("RAID 0 loses everything with the first disk: it needs copies elsewhere");
+    }
+    Ok(plan)
+}
+
+fn figures(plan: &mut Plan, request: &Request, counts: &Counts, chosen: &Outcome) {
+    let cost = request.raid.write_cost();
+    plan.figure(
+        "load_per_second",
+        request.load(),
+        Unit::PerSecond,
+        "I/O of disks: reads, and writes times their cost",
+    );
+    plan.figure(
+        "write_cost",
+        cost,
+        Unit::Count,
+        format!("I/O of disks for a small write on {}", request.raid.word()),
+    );
+    plan.figure("disks_load", counts.load, Unit::Count, "disks that carry the load");
+    plan.figure("margin_wanted", request.margin, Unit::Share, "of the load wanted as a margin");
+    plan.figure("disks_margin", counts.margin, Unit::Count, "disks that leave the margin");
+    if let (Some(limit), Some(disks)) = (request.response_ms, counts.response) {
+        let words = format!("disks that answer within {limit} ms on average");
+        plan.figure("disks_response", disks, Unit::Count, words);
+    }
+    plan.figure("disks", chosen.disks, Unit::Count, "disks for all of it");
+    plan.figure("capacity_per_second", chosen.capacity, Unit::PerSecond, "I/O that they give");
+    plan.figure("utilisation", chosen.utilisation, Unit::Share, "of each disk's time is taken");
+    plan.figure("margin", chosen.margin, Unit::Share, "of the load is left over");
+    plan.figure("service_ms", request.service_ms(), Unit::Ms, "a disk takes for an I/O when nothing waits");
+    plan.figure("response_ms", chosen.response_ms, Unit::Ms, "it takes on average with what waits before it");
+}
+
+/// The numbers around the chosen one.
+fn table(request: &Request, counts: &Counts) -> Table {
+    let mut table = Table::new(
+        "What a number of disks gives",
+        &[
+            ("disks", "disks", Unit::Count),
+            ("capacity_per_second", "I/O a second", Unit::PerSecond),
+            ("utilisation", "utilisation", Unit::Share),
+            ("margin", "margin", Unit::Share),
+            ("response_ms", "response", Unit::Ms),
+        ],
+    );
+    let step = if matches!(request.raid, Raid::Raid1 | Raid::Raid10) { 2 } else { 1 };
+    let (first, last) = (counts.load.saturating_sub(step), counts.all() + 3 * step);
+    let mut disks = request.raid.up(first);
+    let mut rows = 0;
+    // A response limit close to the service time asks for many: only the ends of the list are shown then.
+    while disks <= last && rows < 12 {
+        if disks == counts.all() {
+            table.chosen = Some(table.rows.len());
+        }
+        let one = request.outcome(disks);
+        let margin = if one.margin < 0.0 { Value::None } else { one.margin.into() };
+        table.row(vec![
+            disks.into(),
+            one.capacity.into(),
+            one.utilisation.into(),
+            margin,
+            one.response_ms.into(),
+        ]);
+        rows += 1;
+        disks = if rows == 6 && last > disks + 6 * step {
+            request.raid.up(last - 5 * step)
+        } else {
+            disks + step
+        };
+    }
+    table
+}
+
+const ALL_LOST: &str = "all data of the disks are lost";
+
+fn md(request: &Request, disks: u64) -> Option<Remedy> {
+    let level = request.raid.level();
+    let chunk =
+        if request.raid == Raid::Raid1 { String::new() } else { format!(" --chunk={}K", request.chunk_kib) };
+    Some(
+        Remedy::new(Harm::Recreate, "with mdadm", format!("{} over {disks} disks", request.raid.word()))
+            .step(Step::new(
+                format!("mdadm --create /dev/md/NEW --level={level} --raid-devices={disks}{chunk} DISK..."),
+                ALL_LOST,
+                "mdadm --stop /dev/md/NEW && mdadm --zero-superblock DISK...",
+            ))
+            .constraint(format!("DISK... are {disks} partitions that start on the grid of their disks")),
+    )
+}
+
+fn svm(request: &Request, disks: u64) -> Option<Remedy> {
+    let chunk = request.chunk_kib;
+    let remedy = |steps: Vec<Step>| {
+        Remedy::new(Harm::Recreate, "with metainit", format!("{} over {disks} disks", request.raid.word()))
+            .steps(steps)
+            .constraint("state database replicas first: metadb -c 2 -a -f SLICE..., on slices of their own")
+    };
+    let made = |command: String, undo: &str| Step::new(command, ALL_LOST, undo);
+    Some(match request.raid {
+        Raid::Raid0 => {
+            remedy(vec![made(format!("metainit d0 1 {disks} SLICE... -i {chunk}k"), "metaclear d0")])
+        }
+        Raid::Raid1 | Raid::Raid10 => {
+            let half = disks / 2;
+            remedy(vec![
+                made(format!("metainit d1 1 {half} SLICE... -i {chunk}k"), "metaclear d1"),
+                made(format!("metainit d2 1 {half} SLICE... -i {chunk}k"), "metaclear d2"),
+                made("metainit d0 -m d1 && metattach d0 d2".to_owned(), "metaclear d0"),
+            ])
+        }
+        Raid::Raid5 => remedy(vec![made(format!("metainit d0 -r SLICE... -i {chunk}k"), "metaclear d0")])
+            .constraint(
+                "its columns begin behind a pre-write area, off 4 KiB: hardware or mirrors do better",
+            ),
+        Raid::Raid6 => return None,
+    })
+}

@@ -1,0 +1,102 @@
+//! Why there is no plan.
+
+use plumb_geometry::{Bytes, Grid, group_digits};
+use thiserror::Error;
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PlanError {
+    /// Two grids have no boundary in common.
+    #[error("no position is on both {one} and {other}: their offsets never meet; leave one of them out")]
+    NoCommonBoundary {
+        /// One grid.
+        one: Grid,
+        /// The other.
+        other: Grid,
+    },
+    /// Numbers that exceed 64 bits.
+    #[error("{what} exceeds 64 bits: expected smaller sizes or positions")]
+    TooLarge {
+        /// What does.
+        what: &'static str,
+    },
+    /// An aligned start exists, but not where it is wanted.
+    #[error(
+        "no room: the first aligned start from {} on is {}, and {needed} from there on end beyond {}; \
+         make the partition smaller, or its grid finer",
+        position(*from), position(*start), position(*end)
+    )]
+    NoRoom {
+        /// Where the search began.
+        from: Bytes,
+        /// The first aligned start.
+        start: Bytes,
+        /// Bytes that must follow it.
+        needed: Bytes,
+        /// First byte that may not be used.
+        end: Bytes,
+    },
+    /// A size or position of the request that is no multiple of what it is counted in.
+    #[error("{what} is {}, no multiple of {of} of {}", position(*found), position(*unit))]
+    NotAMultiple {
+        /// Which one.
+        what: &'static str,
+        /// What was given.
+        found: Bytes,
+        /// What it is counted in.
+        of: &'static str,
+        /// Its length.
+        unit: Bytes,
+    },
+    /// A number of the request that cannot be.
+    #[error("{what} is {found}, expected {expected}")]
+    OutOfRange {
+        /// Which one.
+        what: &'static str,
+        /// What was given.
+        found: String,
+        /// What it may be.
+        expected: &'static str,
+    },
+    /// Nothing to plan with.
+    #[error("{what} is not known: {give}")]
+    Missing {
+        /// What is missing.
+        what: &'static str,
+        /// How to give it.
+        give: &'static str,
+    },
+    /// A profile that cannot tell.
+    #[error(transparent)]
+    Profile(#[from] plumb_profile::what_if::Refusal),
+    /// No number of disks reaches what is wanted.
+    #[error(
+        "a response of {limit_ms} ms cannot be reached: the disk alone takes {service_ms} ms, at {} I/O a second",
+        group_digits(*disk_per_second)
+    )]
+    ResponseBelowService {
+        /// Response wanted, whole milliseconds or their fraction in text.
+        limit_ms: String,
+        /// Service time of a disk.
+        service_ms: String,
+        /// Rate of a disk.
+        disk_per_second: u64,
+    },
+}
+
+impl PlanError {
+    /// Whether the request itself is wrong, and not only without an answer.
+    #[must_use]
+    pub const fn is_usage(&self) -> bool {
+        !matches!(self, PlanError::NoRoom { .. } | PlanError::Profile(_))
+    }
+}
+
+/// A position with both units that a person may need: `17,408 B (34 sectors)`.
+#[must_use]
+pub fn position(bytes: Bytes) -> String {
+    match bytes.to_sectors_exact() {
+        Some(sectors) if bytes.0 > 0 => format!("{bytes} ({sectors})"),
+        _ => bytes.to_string(),
+    }
+}

@@ -1,0 +1,127 @@
+//! From a finding about a node of a stack to the plan that answers it, by the name of the finding.
+//!
+//! Findings that no layout mends (a read policy, a mount option, hints that lie) have no plan here; their page says
+//! what to do.
+
+use plumb_geometry::{Bytes, Share};
+use plumb_stack::node::keys;
+use plumb_stack::{Chunks, Kind, NodeId, Placing, Stack, What};
+
+use crate::error::PlanError;
+use crate::plan::Plan;
+use crate::{filesystem, of_stack, partition, record, resync, softpart, stripe};
+
+/// What only the user knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wishes {
+    /// Page of the application.
+    pub page: Option<Bytes>,
+    /// Segment of the array below.
+    pub segment: Option<Bytes>,
+    /// Unit that soft partitions have to be on.
+    pub unit: Option<Bytes>,
+}
+
+/// Share of I/O that may cross: "less than one percent" in Sun's paper of November 2003.
+const SHARE_MAX: Share = Share { numerator: 1, denominator: 100 };
+/// What metasync is to be given: the most that it takes.
+const RESYNC: Bytes = Bytes(1 << 20);
+
+/// The plan that answers a finding about a node; `None` where findings of that name have none.
+#[must_use]
+pub fn for_finding(
+    stack: &Stack,
+    finding: &str,
+    node: NodeId,
+    wishes: &Wishes,
+) -> Option<Result<Plan, PlanError>> {
+    Some(match finding {
+        "misaligned-partition" | "soft-partition-drift" => start(stack, node, wishes),
+        "geometry-mismatch" => file_system(stack, node),
+        "narrow-stripe" | "stripe-segment-mismatch" | "split-io" => chunks(stack, node, wishes),
+        "record-mismatch" => records(stack, node, wishes),
+        "small-resync-io" | "small-maxphys" => {
+            let host = |key| stack.host().and_then(|host| host.number(key)).map(Bytes);
+            let mirror = stack.node(node).size;
+            resync::plan(&resync::Request { size: RESYNC, maxphys: host(keys::MAXPHYS), mirror })
+        }
+        _ => return None,
+    })
+}
+
+/// The nearest layer below, the node itself included, whose start can be chosen.
+fn start(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Plan, PlanError> {
+    if stack.above(node).iter().any(|above| stack.node(*above).kind == Kind::SoftPartition) {
+        return softpart::plan(&of_stack::softpart(stack, node, wishes.unit)?);
+    }
+    for id in stack.under(node) {
+        match stack.node(id).kind {
+            Kind::SoftPartition => {
+                let below = stack.node(id).placing.below();
+                let component = below.first().copied().unwrap_or(id);
+                return softpart::plan(&of_stack::softpart(stack, component, wishes.unit)?);
+            }
+            Kind::Partition => return partition::plan(&of_stack::partition(stack, id)?),
+            _ => {}
+        }
+    }
+    let give = "what stands on a whole disk has no start to choose";
+    Err(PlanError::Missing { what: "a partition or soft partition below it", give })
+}
+
+fn file_system(stack: &Stack, node: NodeId) -> Result<Plan, PlanError> {
+    let kind = match stack.node(node).word(keys::CONTENT) {
+        Some("ext2" | "ext3" | "ext4") => filesystem::Type::Ext4,
+        Some("xfs") => filesystem::Type::Xfs,
+        Some("btrfs") => filesystem::Type::Btrfs,
+        Some("ufs") => filesystem::Type::Ufs,
+        _ => return Err(PlanError::Missing { what: "the kind of file system", give: "give it with --type" }),
+    };
+    filesystem::plan(&of_stack::filesystem(stack, node, kind)?)
+}
+
+fn chunks(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Plan, PlanError> {
+    let found = stack.under(node).into_iter().find_map(|id| match &stack.node(id).placing {
+        Placing::Chunks(chunks) => Some((id, chunks)),
+        _ => None,
+    });
+    let (id, chunks) =
+        found.ok_or(PlanError::Missing { what: "a stripe below it", give: "give its chunk and members" })?;
+    let io = wishes.page.ok_or(PlanError::Missing { what: "the length of the I/O", give: "give a page" })?;
+    let manager = match stack.node(id).word(keys::MANAGER) {
+        Some("svm") => stripe::Manager::Svm,
+        Some("lvm") => stripe::Manager::Lvm,
+        _ => stripe::Manager::Md,
+    };
+    stripe::plan(&stripe::Request {
+        io,
+        base: Bytes(0),
+        starts: stripe::Starts::Pages,
+        share_max: SHARE_MAX,
+        chunk: Some(chunks.chunk),
+        segment: wishes.segment.or_else(|| segment(stack, chunks)),
+        manager,
+        members: chunks.members.iter().map(|member| stack.node(member.node).name.clone()).collect(),
+        parity: chunks.parity,
+    })
+}
+
+/// The segment that the arrays below a stripe are known to have.
+fn segment(stack: &Stack, chunks: &Chunks) -> Option<Bytes> {
+    let below = chunks.members.iter().flat_map(|member| stack.under(member.node));
+    let grids = below.flat_map(|id| stack.grids(id));
+    let units = grids.filter(|fact| fact.what == What::ArrayUnit && fact.is_believed());
+    units.map(|fact| fact.granularity()).max()
+}
+
+fn records(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Plan, PlanError> {
+    let of = stack.node(node);
+    let page = wishes.page.ok_or(PlanError::Missing { what: "the page", give: "give a page" })?;
+    let known = |key| of.number(key).map(Bytes);
+    let (keeper, current) = match (known(keys::VOLUME_BLOCK), known(keys::RECORD_SIZE)) {
+        (Some(block), _) => (record::Keeper::ZfsVolume, Some(block)),
+        (None, Some(record)) => (record::Keeper::Zfs, Some(record)),
+        (None, None) => (record::Keeper::Ufs, known(keys::FS_BLOCK)),
+    };
+    record::plan(&record::Request { load: record::Load::Page(page), keeper, name: of.name.clone(), current })
+}

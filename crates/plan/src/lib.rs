@@ -1,0 +1,35 @@
+//! From what is wrong, or wanted, to a plan: the layout to reach, the ways to reach it with their commands, what
+//! they risk, and the way back.
+//!
+//! Pure arithmetic: nothing is read, run or written here. Each request is a plain struct; its `plan` gives a [`Plan`]
+//! that reports print without counting anything. Ways are listed in the order of harm: tune what there is, relocate
+//! online, create anew, shift in place.
+//!
+//! - [`plan`]: what a plan is made of; [`nodes`]: owner, mode and names of device nodes, before and after
+//! - [`partition`], [`softpart`], [`stripe`], [`filesystem`]: layouts
+//! - [`record`], [`resync`], [`disks`], [`writes`]: sizes and numbers
+//! - [`meet`]: a position that is on several grids at once
+//! - [`of_stack`]: the same requests, filled in from a node of a stack; [`mod@for_finding`]: the plan that answers a finding
+
+#![forbid(unsafe_code)]
+
+pub mod disks;
+pub mod error;
+pub mod filesystem;
+pub mod for_finding;
+pub mod meet;
+pub mod nodes;
+pub mod of_stack;
+pub mod partition;
+pub mod plan;
+pub mod record;
+pub mod resync;
+pub mod shell;
+pub mod softpart;
+pub mod stripe;
+pub mod writes;
+
+pub use error::PlanError;
+pub use for_finding::{Wishes, for_finding};
+pub use nodes::{Nodes, System};
+pub use plan::{Figure, Harm, Plan, Remedy, Step, Table, Value};

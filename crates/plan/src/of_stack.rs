@@ -1,0 +1,234 @@
+//! The same requests, filled in from a node of a stack: what a finding about that node asks to be planned.
+
+use plumb_geometry::{Bytes, Grid, GridKind};
+use plumb_stack::node::keys;
+use plumb_stack::{Kind, Landing, Node, NodeId, Part, Placing, Stack, What};
+
+use crate::error::PlanError;
+use crate::filesystem;
+use crate::partition::{self, Content, Label};
+use crate::softpart::{self, SoftPartition, Submirror};
+
+/// A partition or slice that lies in one piece on a disk, to be made anew where all grids of the disk want it.
+///
+/// # Errors
+/// When the node is no such partition, or the label of its disk is not known.
+pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::Request, PlanError> {
+    let node = stack.node(id);
+    let part = only_part(node).filter(|_| node.kind == Kind::Partition).ok_or(PlanError::Missing {
+        what: "a partition in one piece on a disk",
+        give: "name a partition or slice",
+    })?;
+    let disk = stack.node(part.node);
+    let label = label(node, disk)?;
+    let (after, before) = free_around(stack, id, part);
+    let grids: Vec<Grid> = stack.deciding_grids(part.node).iter().map(|fact| fact.grid).collect();
+    let assumed = stack.deciding_grids(part.node).iter().all(|fact| fact.what == What::Assumed);
+    let number = node.number(keys::PARTITION_NUMBER).and_then(|number| u32::try_from(number).ok());
+    Ok(partition::Request {
+        device: device_path(label, &disk.name),
+        label,
+        is_new_label: false,
+        sector_bytes: logical_block(disk),
+        disk_bytes: disk.size,
+        grids,
+        are_grids_assumed: assumed,
+        // From where it is now, so that the same data still fit in front of what follows.
+        after: after.max(part.start),
+        before,
+        size: part.len.or(node.size),
+        number: number.ok_or(PlanError::Missing {
+            what: "the number of the partition",
+            give: "a dump that names it is needed: prtvtoc, sfdisk, lsblk",
+        })?,
+        current: Some(part.start),
+        content: content(stack, id),
+    })
+}
+
+/// The end of what lies before a partition on its disk, and the start of what lies behind. Runs that hold all of it, such
+/// as slices for the whole disk and extended partitions, are no neighbours.
+fn free_around(stack: &Stack, id: NodeId, part: &Part) -> (Bytes, Option<Bytes>) {
+    let end = |part: &Part| part.len.and_then(|len| part.start.checked_add(len));
+    let (mut after, mut before) = (Bytes(0), None::<Bytes>);
+    for other in stack.above(part.node).iter().filter(|other| **other != id) {
+        let Placing::Parts { parts } = &stack.node(*other).placing else { continue };
+        for run in parts.iter().filter(|run| run.node == part.node) {
+            if run.start > part.start {
+                before = Some(before.map_or(run.start, |known| known.min(run.start)));
+            } else if let Some(end) = end(run).filter(|end| *end <= part.start) {
+                after = after.max(end);
+            }
+        }
+    }
+    (after, before)
+}
+
+fn only_part(node: &Node) -> Option<&Part> {
+    match &node.placing {
+        Placing::Parts { parts } if parts.len() == 1 => parts.first(),
+        _ => None,
+    }
+}
+
+fn label(node: &Node, disk: &Node) -> Result<Label, PlanError> {
+    let cylinder = disk.number(keys::CYLINDER_SECTORS).or(node.number(keys::CYLINDER_SECTORS));
+    let missing = |what, give| Err(PlanError::Missing { what, give });
+    match (disk.word(keys::LABEL).or(node.word(keys::LABEL)), cylinder) {
+        (Some("gpt"), _) => Ok(Label::Gpt),
+        (Some("dos"), _) => Ok(Label::Dos),
+        (Some("efi"), _) => Ok(Label::SolarisEfi),
+        (Some("sun" | "vtoc" | "smi"), Some(cylinder_sectors)) => Ok(Label::Smi { cylinder_sectors }),
+        (Some("sun" | "vtoc" | "smi"), None) => {
+            missing("the length of a cylinder", "give the output of prtvtoc")
+        }
+        (Some(_), _) => missing("a label that can be planned for", "it must be GPT, DOS, Solaris EFI or SMI"),
+        (None, _) => missing("the label of the disk", "give the output of sfdisk -d or prtvtoc"),
+    }
+}
+
+fn device_path(label: Label, name: &str) -> String {
+    match label.system() {
+        crate::System::Linux if !name.starts_with('/') => format!("/dev/{name}"),
+        _ => name.to_owned(),
+    }
+}
+
+/// 512 where nobody says otherwise: labels of 4 KiB are always stated.
+fn logical_block(disk: &Node) -> u64 {
+    let stated = disk.grids.iter().find(|fact| fact.what == What::LogicalBlock && fact.is_believed());
+    stated.map_or(512, |fact| fact.granularity().0)
+}
+
+/// What stands on a partition, where it is something that can move data by itself.
+fn content(stack: &Stack, id: NodeId) -> Option<Content> {
+    let above: Vec<&Node> = stack.above(id).iter().map(|above| stack.node(*above)).collect();
+    let managed = |manager: &str| above.iter().find(|node| node.word(keys::MANAGER) == Some(manager));
+    if let Some(volume) = managed("lvm") {
+        let group = volume.name.split('/').next().unwrap_or(&volume.name).to_owned();
+        return Some(Content::Lvm { group });
+    }
+    if let Some(array) = managed("md") {
+        return Some(Content::Md { array: format!("/dev/{}", array.name) });
+    }
+    if let Some(pool) = managed("zfs") {
+        return Some(Content::Zfs { pool: pool.name.split('/').next().unwrap_or(&pool.name).to_owned() });
+    }
+    submirror(stack, id).map(|side| Content::SvmMirror { mirror: side.mirror, submirror: side.submirror })
+}
+
+/// The mirror that a node is one side of, through a stripe or concatenation of nothing else.
+fn submirror(stack: &Stack, id: NodeId) -> Option<Submirror> {
+    let [side] = stack.above(id) else { return None };
+    let [mirror] = stack.above(*side) else { return None };
+    let (mirror, side) = (stack.node(*mirror), stack.node(*side));
+    let is_whole = side.placing.below().len() == 1;
+    (mirror.kind == Kind::Mirror && is_whole)
+        .then(|| Submirror { mirror: mirror.name.clone(), submirror: side.name.clone() })
+}
+
+/// All soft partitions of a component, to be put on `unit`, or, when not given, on the chunk of the component or the
+/// grid that decides below it.
+///
+/// # Errors
+/// When nothing of that kind is there, or it cannot be told where the component comes to lie.
+pub fn softpart(
+    stack: &Stack,
+    component: NodeId,
+    unit: Option<Bytes>,
+) -> Result<softpart::Request, PlanError> {
+    let existing: Vec<SoftPartition> = stack
+        .above(component)
+        .iter()
+        .filter(|id| stack.node(**id).kind == Kind::SoftPartition)
+        .map(|id| SoftPartition {
+            name: stack.node(*id).name.clone(),
+            extents: extents(stack.node(*id), component),
+            mirror: submirror(stack, *id),
+        })
+        .collect();
+    if existing.is_empty() {
+        return Err(PlanError::Missing { what: "a soft partition", give: "name what they are cut out of" });
+    }
+    let node = stack.node(component);
+    let (unit, base) = unit_and_base(stack, component, unit)?;
+    Ok(softpart::Request {
+        component: node.name.clone(),
+        unit,
+        base,
+        component_bytes: node.size,
+        existing,
+        new: Vec::new(),
+    })
+}
+
+fn extents(node: &Node, component: NodeId) -> Vec<(u64, u64)> {
+    let Placing::Parts { parts } = &node.placing else { return Vec::new() };
+    let on = parts.iter().filter(|part| part.node == component);
+    on.filter_map(|part| Some((part.start.to_sectors_exact()?.0, part.len?.to_sectors_exact()?.0))).collect()
+}
+
+/// On a stripe offsets are those of the stripe; elsewhere they are folded down to the disks, which all have to agree.
+fn unit_and_base(stack: &Stack, component: NodeId, unit: Option<Bytes>) -> Result<(Bytes, Bytes), PlanError> {
+    if let Placing::Chunks(chunks) = &stack.node(component).placing {
+        return Ok((unit.unwrap_or(chunks.chunk), Bytes(0)));
+    }
+    let landings = stack.landings(component);
+    let leaves: Vec<&Landing> = landings.all.iter().filter(|landing| stack.is_leaf(landing.on)).collect();
+    let unknown = PlanError::Missing {
+        what: "where the component starts on its disk",
+        give: "give the label of the disk as well: prtvtoc",
+    };
+    if !landings.lost.is_empty() {
+        return Err(unknown);
+    }
+    let coarsest = leaves.iter().flat_map(|leaf| stack.deciding_grids(leaf.on)).map(|fact| fact.grid);
+    let coarsest = coarsest.max_by_key(|grid| grid.granularity());
+    let unit = unit.or(coarsest.map(|grid| grid.granularity())).ok_or(unknown.clone())?;
+    let offset = coarsest.map_or(0, |grid| grid.offset().0 % unit.0.max(1));
+    let grid = Grid::new(unit, Bytes(offset), GridKind::Unit).map_err(|_| PlanError::OutOfRange {
+        what: "the unit",
+        found: "0".to_owned(),
+        expected: "at least one sector",
+    })?;
+    let mut bases = leaves.iter().map(|leaf| leaf.phase(&grid));
+    let first = bases.next().ok_or(unknown.clone())?;
+    match first {
+        plumb_stack::fold::Phase::Past(past) if bases.all(|base| base == first) => Ok((unit, past)),
+        _ => Err(PlanError::OutOfRange {
+            what: "where the component starts",
+            found: "not the same on all disks below".to_owned(),
+            expected: "one phase: move its parts first",
+        }),
+    }
+}
+
+/// What a file system has to be told of the nearest stripe below a node.
+///
+/// # Errors
+/// When there is no stripe below it.
+pub fn filesystem(
+    stack: &Stack,
+    id: NodeId,
+    kind: filesystem::Type,
+) -> Result<filesystem::Request, PlanError> {
+    let chunks = stack.under(id).into_iter().find_map(|below| match &stack.node(below).placing {
+        Placing::Chunks(chunks) => Some(chunks.clone()),
+        _ => None,
+    });
+    let chunks =
+        chunks.ok_or(PlanError::Missing { what: "a stripe below it", give: "give its chunk and members" })?;
+    let node = stack.node(id);
+    let physical = stack.under(id).into_iter().flat_map(|below| stack.deciding_grids(below));
+    let physical = physical.filter(|fact| fact.what == What::PhysicalBlock).map(|fact| fact.granularity());
+    Ok(filesystem::Request {
+        kind,
+        device: if node.name.starts_with('/') { node.name.clone() } else { format!("/dev/{}", node.name) },
+        mount: node.word(keys::MOUNT).map(str::to_owned),
+        chunk: Some(chunks.chunk),
+        data_members: chunks.data_chunks(),
+        block: node.number(keys::FS_BLOCK).map(Bytes),
+        physical: physical.max().unwrap_or(Bytes(4096)),
+        page: None,
+    })
+}

@@ -1,0 +1,259 @@
+//! Where a partition may start: the next position that is on every grid at once and within the limits of the label.
+//!
+//! Grids, their alignment offset, the sectors of the label and the cylinders of an old one are all grids, and a start
+//! is on all of them ([`crate::meet`]). So the cylinder of an SMI label, a multiple of A / gcd(A, heads · sectors),
+//! needs no rule of its own. What tools do with a start that they are given is in [`commands`].
+
+pub mod commands;
+mod content;
+mod limits;
+
+use plumb_geometry::{Bytes, Grid, SECTOR, align_down, align_up, lcm_checked};
+
+use crate::error::PlanError;
+use crate::meet::{meet_all, next_boundary};
+use crate::nodes::{Nodes, System};
+use crate::plan::{Plan, Table, Unit, Value};
+
+pub use content::Content;
+pub use limits::{Label, limits};
+
+/// A partition to be made, or to be made anew elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The disk, as the system calls it: `/dev/sdb`, `c1t0d0`.
+    pub device: String,
+    /// Its label.
+    pub label: Label,
+    /// Whether the label is to be made as well.
+    pub is_new_label: bool,
+    /// Logical block of the disk, bytes.
+    pub sector_bytes: u64,
+    /// Size of the disk, if known.
+    pub disk_bytes: Option<Bytes>,
+    /// What the start has to be on; an alignment offset is part of a grid.
+    pub grids: Vec<Grid>,
+    /// Whether nobody stated these grids.
+    pub are_grids_assumed: bool,
+    /// First byte that may be used; the label may say later.
+    pub after: Bytes,
+    /// First byte that may not be used any more: where the next partition starts.
+    pub before: Option<Bytes>,
+    /// Length; to the end of what is free when not given.
+    pub size: Option<Bytes>,
+    /// Number of the partition, or of the slice.
+    pub number: u32,
+    /// Where it starts now, if it exists.
+    pub current: Option<Bytes>,
+    /// What it holds, if that is known.
+    pub content: Option<Content>,
+}
+
+/// The layout to reach.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// All grids in one.
+    pub grid: Grid,
+    /// First byte; the smallest that will do.
+    pub start: Bytes,
+    /// Length; `None` where neither it nor the end of the disk is known.
+    pub len: Option<Bytes>,
+    /// First byte that may be used.
+    pub first: Bytes,
+    /// First byte that may not, if known.
+    pub end: Option<Bytes>,
+}
+
+impl Layout {
+    /// First logical block.
+    #[must_use]
+    pub fn start_lba(&self, request: &Request) -> u64 {
+        self.start.0 / request.sector_bytes
+    }
+
+    /// Number of logical blocks.
+    #[must_use]
+    pub fn len_lba(&self, request: &Request) -> Option<u64> {
+        self.len.map(|len| len.0 / request.sector_bytes)
+    }
+
+    /// Last logical block.
+    #[must_use]
+    pub fn last_lba(&self, request: &Request) -> Option<u64> {
+        self.len_lba(request).map(|len| self.start_lba(request) + len - 1)
+    }
+}
+
+/// Works out the layout.
+///
+/// # Errors
+/// When no start is on all grids, or none within the limits.
+pub fn layout(request: &Request) -> Result<Layout, PlanError> {
+    check(request)?;
+    let label = limits(&request.label, request.sector_bytes, request.disk_bytes)?;
+    let grid = meet_all(request.grids.iter().chain(&label.grids))?;
+    let first = label.first.max(request.after);
+    let start = next_boundary(&grid, first).ok_or(PlanError::TooLarge { what: "the start" })?;
+    let end = [label.end, request.before].into_iter().flatten().min();
+    let len = match request.size {
+        Some(size) => {
+            Some(Bytes(align_up(size.0, label.len_unit.0).ok_or(PlanError::TooLarge { what: "the size" })?))
+        }
+        // The farthest that addresses reach is no end to fill up to.
+        None if request.disk_bytes.is_none() && request.before.is_none() => None,
+        None => end.map(|end| whole(end.0.saturating_sub(start.0), &request.grids, label.len_unit)),
+    };
+    let needed = len.unwrap_or(label.len_unit).max(label.len_unit);
+    if let Some(end) = end
+        && start.checked_add(needed).is_none_or(|last| last > end)
+    {
+        return Err(PlanError::NoRoom { from: first, start, needed, end });
+    }
+    Ok(Layout { grid, start, len, first, end })
+}
+
+/// What is left up to the end, in whole cells where that leaves anything.
+fn whole(free: u64, grids: &[Grid], len_unit: Bytes) -> Bytes {
+    let cell = grids.iter().try_fold(len_unit.0, |cell, grid| lcm_checked(cell, grid.granularity().0));
+    let down = |unit: u64| align_down(free, unit).filter(|len| *len > 0);
+    Bytes(cell.and_then(down).or_else(|| down(len_unit.0)).unwrap_or(0))
+}
+
+fn check(request: &Request) -> Result<(), PlanError> {
+    let out = |what, found: String, expected| Err(PlanError::OutOfRange { what, found, expected });
+    if !matches!(request.sector_bytes, 512 | 4096) {
+        return out("the logical block", request.sector_bytes.to_string(), "512 or 4096 bytes");
+    }
+    if request.grids.is_empty() {
+        return Err(PlanError::Missing { what: "what to align to", give: "give a grid" });
+    }
+    if request.size == Some(Bytes(0)) {
+        return out("the size", "0".to_owned(), "at least one logical block");
+    }
+    request.label.check_number(request.number)
+}
+
+/// How many further starts are shown.
+const STARTS: usize = 4;
+
+/// Works out the plan.
+///
+/// # Errors
+/// As [`layout`].
+pub fn plan(request: &Request) -> Result<Plan, PlanError> {
+    let layout = layout(request)?;
+    let mut plan = Plan::new("partition", title(request, &layout));
+    figures(&mut plan, request, &layout);
+    starts(&mut plan, request, &layout);
+    if request.current != Some(layout.start) {
+        plan.add(commands::remedies(request, &layout));
+        plan.add(request.content.iter().filter_map(|content| content.online(request, &layout)));
+        plan.add(request.content.iter().filter_map(|content| content.begin_later(request)));
+        let system = request.label.system();
+        let nodes = request.label.node(&request.device, request.number);
+        plan.nodes = request.current.map(|_| Nodes::of(system, &nodes));
+    }
+    notes(&mut plan, request, &layout);
+    Ok(plan)
+}
+
+fn title(request: &Request, layout: &Layout) -> String {
+    let what = format!("{} {} of {}", request.label.part_word(), request.number, request.device);
+    let start = crate::error::position(layout.start);
+    match request.current {
+        Some(now) if now == layout.start => format!("{what} starts at {start} and is on its grid"),
+        Some(now) => {
+            format!("{what} starts at {} and should start at {start}", crate::error::position(now))
+        }
+        None => format!("{what} starts at {start}"),
+    }
+}
+
+fn figures(plan: &mut Plan, request: &Request, layout: &Layout) {
+    plan.figure("start_bytes", layout.start, Unit::Bytes, "first byte, from the start of the disk");
+    plan.figure("start_sectors", layout.start.0 / SECTOR, Unit::Sectors, "the same in sectors of 512 B");
+    if request.sector_bytes != SECTOR {
+        let words = format!("the same in logical blocks of {}, as labels count", Bytes(request.sector_bytes));
+        plan.figure("start_lba", layout.start_lba(request), Unit::LogicalBlocks, words);
+    }
+    if let Some((cylinder, cylinder_bytes)) = request.label.cylinder_of(layout.start) {
+        let words = format!("the same in cylinders of {}", crate::error::position(cylinder_bytes));
+        plan.figure("start_cylinder", cylinder, Unit::Cylinders, words);
+    }
+    if let Some(len) = layout.len {
+        plan.figure("len_bytes", len, Unit::Bytes, "length");
+        plan.figure("len_sectors", len.0 / SECTOR, Unit::Sectors, "the same in sectors of 512 B");
+    }
+    let assumed = if request.are_grids_assumed { ", assumed since none was given" } else { "" };
+    for grid in &request.grids {
+        plan.figure("grid", grid.to_string(), Unit::Words, format!("grid to start on{assumed}"));
+    }
+    plan.figure("first_bytes", layout.first, Unit::Bytes, "first byte that may be used");
+    if let Some(end) = layout.end {
+        plan.figure("end_bytes", end, Unit::Bytes, "first byte that may not be used");
+    }
+    if let Some(now) = request.current {
+        plan.figure("current_bytes", now, Unit::Bytes, "where it starts now");
+        for grid in &request.grids {
+            let words = format!("so far past the grid of {grid}");
+            plan.figure("current_past_bytes", grid.past_boundary(now), Unit::Bytes, words);
+        }
+    }
+}
+
+/// The next starts, and how coarse a unit each would also be aligned to.
+fn starts(plan: &mut Plan, request: &Request, layout: &Layout) {
+    let mut table = Table::new(
+        "Starts that will do",
+        &[
+            ("start_sectors", "sector", Unit::Sectors),
+            ("start_bytes", "byte", Unit::Bytes),
+            ("aligned_to_bytes", "aligned to", Unit::Bytes),
+        ],
+    );
+    // Past an alignment offset, which all grids share, the largest power of two is the alignment.
+    let origin = request.grids.iter().map(|grid| grid.offset().0).max().unwrap_or(0);
+    let step = layout.grid.granularity();
+    let mut start = Some(layout.start);
+    for _ in 0..STARTS {
+        let room = |at: Bytes| layout.end.is_none_or(|end| at.checked_add(step).is_some_and(|to| to <= end));
+        let Some(at) = start.filter(|at| *at == layout.start || room(*at)) else { break };
+        let past = at.0.abs_diff(origin);
+        let aligned = if past == 0 { Value::None } else { Value::Count(1 << past.trailing_zeros()) };
+        table.row(vec![(at.0 / SECTOR).into(), at.into(), aligned]);
+        start = at.checked_add(step);
+    }
+    table.chosen = Some(0);
+    plan.tables.push(table);
+}
+
+fn notes(plan: &mut Plan, request: &Request, layout: &Layout) {
+    if request.are_grids_assumed {
+        plan.note(
+            "no grid was given: 1 MiB is a multiple of every block, unit and chunk of a power of two up to it, and \
+             of nothing else (48 KiB segments, stripes over three disks)",
+        );
+    }
+    if request.sector_bytes != SECTOR {
+        plan.note(
+            "labels count in logical blocks of 4 KiB on this disk; sysfs, dm tables and BLKPG count in sectors of \
+             512 B on every disk",
+        );
+    }
+    if let Some(size) = request.size.filter(|size| layout.len.is_some_and(|len| len != *size)) {
+        plan.note(format!(
+            "the size asked for, {size}, was raised to the next whole {}",
+            request.label.len_word()
+        ));
+    }
+    if let Some(now) = request.current.filter(|now| *now < layout.start) {
+        let by = Bytes(layout.start.0 - now.0);
+        plan.note(format!(
+            "the start moves up by {}: what follows must leave that much room, or the partition shrinks by it",
+            crate::error::position(by)
+        ));
+    }
+    if request.label.system() == System::Solaris {
+        plan.note("the dialogues of format were taken from its manual and not run for this plan");
+    }
+}

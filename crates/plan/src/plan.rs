@@ -1,0 +1,333 @@
+//! What a plan is made of. All numbers that a report prints stand here, with their units.
+
+use plumb_geometry::{Bytes, Share};
+use serde::Serialize;
+
+use crate::nodes::Nodes;
+
+/// How much a way of reaching the layout harms: the less the earlier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Harm {
+    /// Nothing is moved: a setting, a hint, an option.
+    Tune,
+    /// Data moves while in use, by a volume manager or a mirror.
+    Online,
+    /// What is there is removed and made anew; data come back from a copy.
+    Recreate,
+    /// Data are moved in place, offline.
+    Shift,
+}
+
+impl Harm {
+    /// The words used in output.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Harm::Tune => "tune",
+            Harm::Online => "relocate online",
+            Harm::Recreate => "create anew",
+            Harm::Shift => "shift in place",
+        }
+    }
+}
+
+/// A command, what it risks, and the way back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// To be typed as it stands; several lines where a tool asks questions or reads a script.
+    pub command: String,
+    /// What can go wrong.
+    pub risk: String,
+    /// The way back.
+    pub undo: String,
+}
+
+const READS_ONLY: &str = "none: reads only";
+const WRITES_A_FILE: &str = "none: writes a file, to be kept on another disk";
+
+impl Step {
+    /// A step that changes something.
+    #[must_use]
+    pub fn new(command: impl Into<String>, risk: impl Into<String>, undo: impl Into<String>) -> Step {
+        Step { command: command.into(), risk: risk.into(), undo: undo.into() }
+    }
+
+    /// A step that only looks.
+    #[must_use]
+    pub fn look(command: impl Into<String>) -> Step {
+        Step::new(command, READS_ONLY, "nothing to undo")
+    }
+
+    /// A step that only writes a copy of what is there into a file.
+    #[must_use]
+    pub fn save(command: impl Into<String>) -> Step {
+        Step::new(command, WRITES_A_FILE, "remove the file")
+    }
+
+    /// Whether nothing is changed by it but a file of its own.
+    #[must_use]
+    pub fn is_harmless(&self) -> bool {
+        self.risk == READS_ONLY || self.risk == WRITES_A_FILE
+    }
+}
+
+/// One way to reach the layout.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Remedy {
+    /// How much it harms.
+    pub harm: Harm,
+    /// What it is, in a few words.
+    pub title: String,
+    /// In order.
+    pub steps: Vec<Step>,
+    /// What must hold, and traps of the tools.
+    pub constraints: Vec<String>,
+    /// What it gives.
+    pub effect: String,
+}
+
+impl Remedy {
+    /// A way without steps so far.
+    #[must_use]
+    pub fn new(harm: Harm, title: impl Into<String>, effect: impl Into<String>) -> Remedy {
+        Remedy {
+            harm,
+            title: title.into(),
+            steps: Vec::new(),
+            constraints: Vec::new(),
+            effect: effect.into(),
+        }
+    }
+
+    /// Adds a step.
+    #[must_use]
+    pub fn step(mut self, step: Step) -> Remedy {
+        self.steps.push(step);
+        self
+    }
+
+    /// Adds steps.
+    #[must_use]
+    pub fn steps(mut self, steps: impl IntoIterator<Item = Step>) -> Remedy {
+        self.steps.extend(steps);
+        self
+    }
+
+    /// Adds something that must hold.
+    #[must_use]
+    pub fn constraint(mut self, constraint: impl Into<String>) -> Remedy {
+        self.constraints.push(constraint.into());
+        self
+    }
+}
+
+/// A value; its unit stands beside it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// An exact number.
+    Count(u64),
+    /// A number that was rounded, or is no whole one.
+    Number(f64),
+    /// An exact share.
+    Share(Share),
+    /// Words.
+    Words(String),
+    /// There is none.
+    None,
+}
+
+impl From<u64> for Value {
+    fn from(value: u64) -> Value {
+        Value::Count(value)
+    }
+}
+
+impl From<Bytes> for Value {
+    fn from(value: Bytes) -> Value {
+        Value::Count(value.0)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Value {
+        Value::Number(value)
+    }
+}
+
+impl From<Share> for Value {
+    fn from(value: Share) -> Value {
+        Value::Share(value)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(value: &str) -> Value {
+        Value::Words(value.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(value: String) -> Value {
+        Value::Words(value)
+    }
+}
+
+impl<V: Into<Value>> From<Option<V>> for Value {
+    fn from(value: Option<V>) -> Value {
+        value.map_or(Value::None, Into::into)
+    }
+}
+
+/// What a number counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Bytes.
+    Bytes,
+    /// Sectors of 512 bytes.
+    Sectors,
+    /// Blocks by which the device is addressed.
+    LogicalBlocks,
+    /// Cylinders.
+    Cylinders,
+    /// A share of all, 0 to 1.
+    Share,
+    /// Bytes moved per byte asked for, or another ratio.
+    Ratio,
+    /// So many a second.
+    PerSecond,
+    /// Milliseconds.
+    Ms,
+    /// A plain count.
+    Count,
+    /// Words.
+    Words,
+}
+
+/// A number of the layout to reach.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figure {
+    /// As a key: `start_bytes`.
+    pub name: &'static str,
+    /// The value.
+    pub value: Value,
+    /// Its unit.
+    pub unit: Unit,
+    /// What it is.
+    pub words: String,
+}
+
+impl Figure {
+    /// A figure.
+    #[must_use]
+    pub fn new(name: &'static str, value: impl Into<Value>, unit: Unit, words: impl Into<String>) -> Figure {
+        Figure { name, value: value.into(), unit, words: words.into() }
+    }
+}
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Column {
+    /// As a key.
+    pub name: &'static str,
+    /// Over the column in text.
+    pub words: &'static str,
+    /// Unit of its values.
+    pub unit: Unit,
+}
+
+/// Candidates beside each other, or a list of things to place.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Table {
+    /// What it shows.
+    pub title: String,
+    /// Its columns.
+    pub columns: Vec<Column>,
+    /// A value for each column.
+    pub rows: Vec<Vec<Value>>,
+    /// Row that the plan is for, from 0.
+    pub chosen: Option<usize>,
+}
+
+impl Table {
+    /// A table without rows.
+    #[must_use]
+    pub fn new(title: impl Into<String>, columns: &[(&'static str, &'static str, Unit)]) -> Table {
+        let columns = columns.iter().map(|&(name, words, unit)| Column { name, words, unit }).collect();
+        Table { title: title.into(), columns, rows: Vec::new(), chosen: None }
+    }
+
+    /// Adds a row; it has a value for each column.
+    pub fn row(&mut self, values: Vec<Value>) {
+        debug_assert_eq!(values.len(), self.columns.len());
+        self.rows.push(values);
+    }
+}
+
+/// The whole; see the crate.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Plan {
+    /// Name of the command that asks for such a plan: `partition`.
+    pub kind: &'static str,
+    /// One line.
+    pub title: String,
+    /// The layout to reach.
+    pub target: Vec<Figure>,
+    /// Candidates and lists.
+    pub tables: Vec<Table>,
+    /// Ways to reach it, the least harm first.
+    pub remedies: Vec<Remedy>,
+    /// Device nodes whose owner, mode and names must outlive the change.
+    pub nodes: Option<Nodes>,
+    /// What must be known before the plan is believed.
+    pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// A plan without anything in it so far.
+    #[must_use]
+    pub fn new(kind: &'static str, title: impl Into<String>) -> Plan {
+        Plan {
+            kind,
+            title: title.into(),
+            target: Vec::new(),
+            tables: Vec::new(),
+            remedies: Vec::new(),
+            nodes: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Adds a figure.
+    pub fn figure(
+        &mut self,
+        name: &'static str,
+        value: impl Into<Value>,
+        unit: Unit,
+        words: impl Into<String>,
+    ) {
+        self.target.push(Figure::new(name, value, unit, words));
+    }
+
+    /// Adds ways, and keeps all in the order of harm.
+    pub fn add(&mut self, remedies: impl IntoIterator<Item = Remedy>) {
+        self.remedies.extend(remedies);
+        self.remedies.sort_by_key(|remedy| remedy.harm);
+    }
+
+    /// Adds a sentence that must be known.
+    pub fn note(&mut self, note: impl Into<String>) {
+        let note = note.into();
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    /// A figure by its key.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<&Value> {
+        self.target.iter().find(|figure| figure.name == name).map(|figure| &figure.value)
+    }
+}

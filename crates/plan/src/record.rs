@@ -1,0 +1,307 @@
+//! Which record a file system should keep a file in, for pages of a stated size or the I/O of a profile: what each
+//! candidate moves per byte asked for.
+//!
+//! Direct arithmetic as [`plumb_geometry::Fit`] has it: a read moves every record that it touches; a write moves them
+//! as well, and first reads those that it covers in part. An upper bound: caches and neighbours save some of it. For a
+//! page every start is laid out over one period, k · page modulo the record.
+
+use plumb_geometry::{Bytes, Extent, Fit, Grid, gcd};
+use plumb_profile::Profile;
+use plumb_profile::fit::FitTally;
+use plumb_profile::what_if::recorded;
+
+use crate::error::PlanError;
+use crate::plan::{Harm, Plan, Remedy, Step, Table, Unit, Value};
+use crate::shell::word;
+
+/// Candidates: a sector, then every power of two from 4 KiB to 1 MiB.
+pub const CANDIDATES: [u64; 10] =
+    [512, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20];
+
+/// Longest page that is laid out.
+const PAGE_MAX: u64 = 16 << 20;
+
+/// What keeps the records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeper {
+    /// A file system of ZFS: recordsize.
+    Zfs,
+    /// A volume of ZFS: volblocksize.
+    ZfsVolume,
+    /// UFS: its block.
+    Ufs,
+}
+
+/// What moves on a record.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moved {
+    /// Bytes asked for by reads.
+    pub read: u128,
+    /// Bytes moved for them.
+    pub read_moved: u128,
+    /// Bytes asked for by writes.
+    pub written: u128,
+    /// Bytes written for them.
+    pub write_moved: u128,
+    /// Bytes read before that.
+    pub read_first: u128,
+}
+
+impl Moved {
+    /// Bytes moved per byte read; `None` without reads.
+    #[must_use]
+    pub fn read_amplification(&self) -> Option<f64> {
+        ratio(self.read_moved, self.read)
+    }
+
+    /// Bytes moved per byte written, what is read first included; `None` without writes.
+    #[must_use]
+    pub fn write_amplification(&self) -> Option<f64> {
+        ratio(self.write_moved + self.read_first, self.written)
+    }
+
+    fn total(&self) -> u128 {
+        self.read_moved + self.write_moved + self.read_first
+    }
+
+    fn add(&mut self, fit: &Fit, grid: &Grid, len: Bytes) {
+        self.read += u128::from(len.0);
+        self.read_moved += fit.touched_bytes(grid);
+        self.written += u128::from(len.0);
+        self.write_moved += fit.touched_bytes(grid);
+        self.read_first += fit.read_first_bytes(grid);
+    }
+}
+
+fn ratio(part: u128, whole: u128) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// What the I/O are.
+#[derive(Clone, Copy, Debug)]
+pub enum Load<'a> {
+    /// Pages of this length, at multiples of it, read and written alike.
+    Page(Bytes),
+    /// I/O of the vfs layer.
+    Profile(&'a Profile),
+}
+
+/// Records to be chosen.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// What the I/O are.
+    pub load: Load<'a>,
+    /// What keeps the records.
+    pub keeper: Keeper,
+    /// Its name: a data set, a volume, a device.
+    pub name: String,
+    /// The record now, if known.
+    pub current: Option<Bytes>,
+}
+
+/// What the I/O move on records of a size.
+///
+/// # Errors
+/// When there is no page, or the profile cannot tell.
+pub fn moved(load: &Load<'_>, record: Bytes) -> Result<Moved, PlanError> {
+    let grid = Grid::unit(record).map_err(|_| PlanError::OutOfRange {
+        what: "the record",
+        found: record.0.to_string(),
+        expected: "at least one byte",
+    })?;
+    match load {
+        Load::Page(page) => of_page(*page, &grid),
+        Load::Profile(profile) => of_profile(profile, &grid),
+    }
+}
+
+fn of_page(page: Bytes, grid: &Grid) -> Result<Moved, PlanError> {
+    if page.0 == 0 || page.0 > PAGE_MAX {
+        let found = page.0.to_string();
+        return Err(PlanError::OutOfRange { what: "the page", found, expected: "1 byte to 16 MiB" });
+    }
+    let record = grid.granularity().0;
+    // Pages that are odd to the record visit every multiple of the divisor; beyond some thousands nothing changes.
+    let starts = (record / gcd(page.0, record)).min(1 << 16);
+    let mut moved = Moved::default();
+    for k in 0..starts {
+        let extent = Extent::new(Bytes(k * page.0), page);
+        if let Some(fit) = extent.ok().and_then(|extent| Fit::of(extent, grid)) {
+            moved.add(&fit, grid, page);
+        }
+    }
+    Ok(moved)
+}
+
+fn of_profile(profile: &Profile, grid: &Grid) -> Result<Moved, PlanError> {
+    let recorded = recorded(&profile.places.table, profile.layer, grid)?;
+    let bytes = |tally: &Option<FitTally>| {
+        tally.as_ref().map_or((0, 0, 0), |tally| (tally.bytes, tally.touched_bytes, tally.read_first_bytes))
+    };
+    let (read, read_moved, _) = bytes(&recorded.reads);
+    let (written, write_moved, read_first) = bytes(&recorded.writes);
+    Ok(Moved { read, read_moved, written, write_moved, read_first })
+}
+
+/// The candidate that moves the least; the largest of several, since every record has its own overhead.
+///
+/// # Errors
+/// As [`moved`].
+pub fn best(load: &Load<'_>, keeper: Keeper) -> Result<Bytes, PlanError> {
+    let mut best: Option<(u128, Bytes)> = None;
+    for record in candidates(keeper) {
+        let total = moved(load, record)?.total();
+        if best.is_none_or(|(least, _)| total <= least) {
+            best = Some((total, record));
+        }
+    }
+    best.map(|(_, record)| record).ok_or(PlanError::Missing { what: "a candidate", give: "give a page" })
+}
+
+fn candidates(keeper: Keeper) -> impl Iterator<Item = Bytes> {
+    let fits = move |record: &u64| match keeper {
+        Keeper::Zfs => true,
+        // volblocksize ends at 128 KiB where large blocks are not enabled; UFS of Solaris has 4 KiB and 8 KiB.
+        Keeper::ZfsVolume => *record <= 128 << 10,
+        Keeper::Ufs => matches!(*record, 4096 | 8192),
+    };
+    CANDIDATES.into_iter().filter(fits).map(Bytes)
+}
+
+/// Works out the plan.
+///
+/// # Errors
+/// As [`moved`].
+pub fn plan(request: &Request<'_>) -> Result<Plan, PlanError> {
+    let best = best(&request.load, request.keeper)?;
+    let of = match request.load {
+        Load::Page(page) => format!("pages of {page}"),
+        Load::Profile(profile) => format!("the I/O of {} ({} layer)", profile.device, profile.layer.word()),
+    };
+    let mut plan = Plan::new("record", format!("records of {best} for {of}"));
+    plan.figure("record_bytes", best, Unit::Bytes, "record that moves the least");
+    let least = moved(&request.load, best)?;
+    plan.figure(
+        "read_amplification",
+        least.read_amplification(),
+        Unit::Ratio,
+        "bytes moved per byte read, at most",
+    );
+    let words = "bytes moved per byte written, at most, with what is read first";
+    plan.figure("write_amplification", least.write_amplification(), Unit::Ratio, words);
+    if let Some(current) = request.current {
+        let now = moved(&request.load, current)?;
+        plan.figure("current_bytes", current, Unit::Bytes, "record now");
+        plan.figure("current_read_amplification", now.read_amplification(), Unit::Ratio, "of reads now");
+        plan.figure("current_write_amplification", now.write_amplification(), Unit::Ratio, "of writes now");
+    }
+    plan.tables.push(table(request, best)?);
+    if request.current != Some(best) {
+        plan.add(remedies(request, best));
+    }
+    plan.note(
+        "an upper bound: what is in the cache is not read again, and neighbours that are written together share \
+         records. Only a measurement tells what it gives",
+    );
+    if let Load::Profile(_) = request.load {
+        plan.note("a changed record changes the requests below it: the figures are for these I/O of the application");
+    }
+    Ok(plan)
+}
+
+fn table(request: &Request<'_>, best: Bytes) -> Result<Table, PlanError> {
+    let mut table = Table::new(
+        "Bytes moved per byte asked for, at most",
+        &[
+            ("record_bytes", "record", Unit::Bytes),
+            ("read_amplification", "reads", Unit::Ratio),
+            ("write_amplification", "writes", Unit::Ratio),
+            ("read_first", "read first", Unit::Ratio),
+        ],
+    );
+    for record in candidates(request.keeper) {
+        if record == best {
+            table.chosen = Some(table.rows.len());
+        }
+        let moved = moved(&request.load, record)?;
+        let first: Value = ratio(moved.read_first, moved.written).into();
+        table.row(vec![
+            record.into(),
+            moved.read_amplification().into(),
+            moved.write_amplification().into(),
+            first,
+        ]);
+    }
+    Ok(table)
+}
+
+fn remedies(request: &Request<'_>, best: Bytes) -> Vec<Remedy> {
+    let name = word(&request.name);
+    let effect = format!("records of {best}");
+    match request.keeper {
+        Keeper::Zfs => vec![
+            Remedy::new(Harm::Tune, "for new files", effect.clone())
+                .step(Step::look(format!("zfs get -Hp -o value recordsize {name}")))
+                .step(Step::new(
+                    format!("zfs set recordsize={} {name}", best.0),
+                    "none: files that exist keep their records",
+                    "zfs set recordsize with the value from before",
+                ))
+                .constraint("new files only: a file keeps the record that it was made with"),
+            Remedy::new(Harm::Recreate, "for the files that exist", effect)
+                .step(Step::new(
+                    format!("zfs snapshot {name}@before-record"),
+                    "what is rewritten takes its space twice while the snapshot exists",
+                    format!("zfs destroy {name}@before-record"),
+                ))
+                .step(Step::new(
+                    "cp -p FILE FILE.new && cmp FILE FILE.new && mv FILE.new FILE",
+                    "whatever has the file open goes on with the old one: stop it first",
+                    format!("zfs rollback {name}@before-record"),
+                ))
+                .constraint("after recordsize was set, one file at a time, with room for the largest")
+                .constraint("zfs rewrite and zfs send keep the records as they are: neither of them will do")
+                .constraint("hard links and sparse files do not come out as they were: look for them first"),
+        ],
+        Keeper::ZfsVolume => vec![
+            Remedy::new(Harm::Recreate, "a new volume", effect)
+                .step(Step::look(format!("zfs get -Hp -o property,value volblocksize,volsize {name}")))
+                .step(Step::new(
+                    format!(
+                        "zfs create -V \"$(zfs get -Hp -o value volsize {name})\" -o volblocksize={} {name}.new",
+                        best.0
+                    ),
+                    "takes the space of the volume once more",
+                    format!("zfs destroy {name}.new"),
+                ))
+                .step(Step::new(
+                    format!("dd if=/dev/zvol/{name} of=/dev/zvol/{name}.new bs=1M conv=fsync"),
+                    "the volume must not be in use: a copy of a changing one is worth nothing",
+                    "none needed: the old one is only read",
+                ))
+                .step(Step::new(
+                    format!("zfs rename {name} {name}.old && zfs rename {name}.new {name}"),
+                    "what names the volume by its device number must be told",
+                    format!("zfs rename {name} {name}.new && zfs rename {name}.old {name}"),
+                ))
+                .constraint("volblocksize can be set only when the volume is made")
+                .constraint("on Solaris the nodes are /dev/zvol/dsk/... and dd has no conv=fsync: sync afterwards"),
+        ],
+        Keeper::Ufs => vec![
+            Remedy::new(Harm::Tune, "past the cache", "a page is written as it is, whatever the block")
+                .step(Step::new(
+                    format!("mount -o remount,forcedirectio {name}"),
+                    "objects that live from the cache are read from disk again: look at the load first",
+                    format!("mount -o remount,noforcedirectio {name}"),
+                ))
+                .constraint("for databases that cache by themselves"),
+            Remedy::new(Harm::Recreate, "blocks and fragments of 8 KiB", "blocks of the database are blocks of the disk")
+                .step(Step::new(
+                    format!("newfs -b 8192 -f 8192 {name}"),
+                    "everything on the device is lost",
+                    "only from a copy",
+                ))
+                .constraint("a page of 2 KiB on blocks of 8 KiB: the rest of the block, 75 %, is read first"),
+        ],
+    }
+}

@@ -1,0 +1,254 @@
+//! Soft partitions of Solaris Volume Manager: offsets at which they stand on the unit of what is below.
+//!
+//! Each extent has a header of one sector in front of it, so the next offset is align_up(last offset + last size + 1,
+//! unit). The formula last offset + last size + unit, of Sun's paper of November 2003, is the same only where offset and
+//! size are multiples of the unit; elsewhere it gives an offset that is off. Both are shown where they differ. Offsets
+//! count from the start of the component, so where the component itself starts has its part in it.
+
+mod metainit;
+
+use plumb_geometry::{Bytes, Grid, GridKind, SECTOR, next_aligned_start};
+
+use crate::error::PlanError;
+use crate::meet::next_boundary;
+use crate::nodes::{Nodes, System};
+use crate::plan::{Plan, Table, Unit, Value};
+
+/// A soft partition as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SoftPartition {
+    /// Its name: `d12`.
+    pub name: String,
+    /// Extents in the order of their data: offset on the component and length, in sectors.
+    pub extents: Vec<(u64, u64)>,
+    /// Mirror that it is a copy of, if it is.
+    pub mirror: Option<Submirror>,
+}
+
+/// How a soft partition is part of a mirror.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submirror {
+    /// The mirror.
+    pub mirror: String,
+    /// The submirror, of which the soft partition is all.
+    pub submirror: String,
+}
+
+/// All soft partitions of one component, and those to be added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// What they are cut out of: `d10`, `c3t8d0s0`.
+    pub component: String,
+    /// What they have to be on: interlace, full stripe, page.
+    pub unit: Bytes,
+    /// Where the component starts in the address space of that unit.
+    pub base: Bytes,
+    /// Length of the component, if known.
+    pub component_bytes: Option<Bytes>,
+    /// Those that exist.
+    pub existing: Vec<SoftPartition>,
+    /// Names and lengths of those to be added behind them.
+    pub new: Vec<(String, Bytes)>,
+}
+
+/// An extent, where it is and where it should be, in sectors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// Index of its soft partition: existing ones by offset, then new ones.
+    pub name: String,
+    /// Where it is now; `None` for a new one.
+    pub offset_now: Option<u64>,
+    /// Sectors past the unit where it is now.
+    pub past_now: Option<u64>,
+    /// Where it should be.
+    pub offset: u64,
+    /// Length.
+    pub size: u64,
+    /// What the formula of the paper gives from the extent before; `None` for the first.
+    pub paper: Option<u64>,
+}
+
+/// Works out where every extent should be, in their present order: where it is or the next place behind, so that gaps
+/// stay; without gaps where they would not fit into the component otherwise.
+///
+/// # Errors
+/// When unit or base are no whole sectors, or an offset exceeds 64 bits.
+pub fn place(request: &Request) -> Result<Vec<Placed>, PlanError> {
+    let placed = place_in_order(request, true)?;
+    if beyond(request, &placed).is_some() { place_in_order(request, false) } else { Ok(placed) }
+}
+
+/// Sectors by which the last extent ends beyond the component, if it does.
+fn beyond(request: &Request, placed: &[Placed]) -> Option<u64> {
+    let end = placed.last().map(|last| last.offset + last.size)?;
+    end.checked_sub(request.component_bytes?.0 / SECTOR).filter(|beyond| *beyond > 0)
+}
+
+fn place_in_order(request: &Request, are_gaps_kept: bool) -> Result<Vec<Placed>, PlanError> {
+    let unit = sectors("the unit", request.unit)?;
+    let base = sectors("the start of the component", request.base)?;
+    if unit == 0 {
+        let expected = "at least one sector";
+        return Err(PlanError::OutOfRange { what: "the unit", found: "0".to_owned(), expected });
+    }
+    // Offsets on the unit are those that make up for where the component starts.
+    let grid = Grid::new(Bytes(unit), Bytes((unit - base % unit) % unit), GridKind::Unit)
+        .map_err(|_| PlanError::TooLarge { what: "the unit" })?;
+    let mut extents: Vec<(&str, Option<u64>, u64)> = request
+        .existing
+        .iter()
+        .flat_map(|part| part.extents.iter().map(|(at, size)| (part.name.as_str(), Some(*at), *size)))
+        .collect();
+    extents.sort_by_key(|(_, at, _)| *at);
+    for (name, bytes) in &request.new {
+        extents.push((name, None, sectors("the size of a soft partition", *bytes)?));
+    }
+    let mut placed: Vec<Placed> = Vec::with_capacity(extents.len());
+    for (name, now, size) in extents {
+        let last = placed.last().map(|last| (last.offset, last.size));
+        let from = now.filter(|_| are_gaps_kept).unwrap_or(0);
+        let offset = next_offset(&grid, last, from).ok_or(PlanError::TooLarge { what: "an offset" })?;
+        offset.checked_add(size).ok_or(PlanError::TooLarge { what: "the end of a soft partition" })?;
+        placed.push(Placed {
+            name: name.to_owned(),
+            offset_now: now,
+            past_now: now.map(|at| grid.past_boundary(Bytes(at)).0),
+            offset,
+            size,
+            paper: last.and_then(|(at, size)| paper_offset(at, size, unit)),
+        });
+    }
+    Ok(placed)
+}
+
+/// The smallest offset on the grid, from one on, that leaves a sector for the header behind what came last.
+fn next_offset(grid: &Grid, last: Option<(u64, u64)>, from: u64) -> Option<u64> {
+    let free = match last {
+        Some((at, size)) => next_aligned_start(at, size, 1)?,
+        None => 1,
+    };
+    Some(next_boundary(grid, Bytes(free.max(from)))?.0)
+}
+
+/// The formula of the paper: right where offset and size are multiples of the unit.
+#[must_use]
+pub const fn paper_offset(last_offset: u64, last_size: u64, unit: u64) -> Option<u64> {
+    match last_offset.checked_add(last_size) {
+        Some(end) => end.checked_add(unit),
+        None => None,
+    }
+}
+
+fn sectors(what: &'static str, bytes: Bytes) -> Result<u64, PlanError> {
+    let whole = bytes.to_sectors_exact().map(|sectors| sectors.0);
+    whole.ok_or(PlanError::NotAMultiple { what, found: bytes, of: "sectors", unit: Bytes(SECTOR) })
+}
+
+/// Works out the plan.
+///
+/// # Errors
+/// As [`place`]; without anything to place.
+pub fn plan(request: &Request) -> Result<Plan, PlanError> {
+    let placed = place(request)?;
+    if placed.is_empty() {
+        let give = "name those that exist, or the size of a new one";
+        return Err(PlanError::Missing { what: "what to place", give });
+    }
+    let off = placed.iter().filter(|one| one.past_now.is_some_and(|past| past > 0)).count();
+    let exist = placed.iter().filter(|one| one.offset_now.is_some()).count();
+    let mut plan = Plan::new("softpart", title(request, off, exist));
+    figures(&mut plan, request, &placed, off, exist);
+    plan.tables.push(table(&placed));
+    let is_room = beyond(request, &placed).is_none();
+    if is_room {
+        plan.add(metainit::remedies(request, &placed));
+    }
+    if off > 0 && is_room {
+        let moved = request.existing.iter().map(|part| format!("/dev/md/rdsk/{}", part.name));
+        plan.nodes = Some(Nodes::of(System::Solaris, &moved.collect::<Vec<_>>()));
+    }
+    notes(&mut plan, request, &placed);
+    Ok(plan)
+}
+
+fn title(request: &Request, off: usize, exist: usize) -> String {
+    let (component, unit) = (&request.component, request.unit);
+    match (off, request.new.len()) {
+        (0, 0) => format!("soft partitions of {component}: {exist} of {exist} extents are on {unit}"),
+        (0, _) => format!("soft partitions of {component}: the next one on {unit}"),
+        (off, _) => format!("soft partitions of {component}: {off} of {exist} extents are off {unit}"),
+    }
+}
+
+fn figures(plan: &mut Plan, request: &Request, placed: &[Placed], off: usize, exist: usize) {
+    plan.figure("unit_bytes", request.unit, Unit::Bytes, "unit that extents have to be on");
+    plan.figure("unit_sectors", request.unit.0 / SECTOR, Unit::Sectors, "the same in sectors of 512 B");
+    if request.base.0 > 0 {
+        let base = request.base.0 / SECTOR;
+        plan.figure("base_sectors", base, Unit::Sectors, "where the component itself starts");
+    }
+    if exist > 0 {
+        plan.figure("extents", exist as u64, Unit::Count, "extents now");
+        plan.figure("extents_off", off as u64, Unit::Count, "of them off the unit");
+    }
+    if let Some(last) = placed.last() {
+        let end = last.offset + last.size;
+        plan.figure("end_sectors", end, Unit::Sectors, "end of the last one, on the component");
+    }
+    if let Some(size) = request.component_bytes {
+        plan.figure("component_sectors", size.0 / SECTOR, Unit::Sectors, "length of the component");
+    }
+}
+
+fn table(placed: &[Placed]) -> Table {
+    let mut table = Table::new(
+        "Extents in order, on the component",
+        &[
+            ("name", "name", Unit::Words),
+            ("offset_now_sectors", "-o now", Unit::Sectors),
+            ("past_now_sectors", "past", Unit::Sectors),
+            ("offset_sectors", "-o", Unit::Sectors),
+            ("size_sectors", "-b", Unit::Sectors),
+            ("paper_sectors", "by the paper", Unit::Sectors),
+        ],
+    );
+    for one in placed {
+        let differs = one.paper.filter(|paper| *paper != one.offset);
+        table.row(vec![
+            one.name.as_str().into(),
+            one.offset_now.into(),
+            one.past_now.into(),
+            one.offset.into(),
+            one.size.into(),
+            differs.map_or(Value::None, Value::Count),
+        ]);
+    }
+    table
+}
+
+fn notes(plan: &mut Plan, request: &Request, placed: &[Placed]) {
+    if placed.iter().any(|one| one.paper.is_some_and(|paper| paper != one.offset)) {
+        plan.note(
+            "by the paper: last offset + last size + unit, shown where it differs. It holds only where the last size \
+             is a multiple of the unit, and the component starts on it; elsewhere what it gives is off the unit",
+        );
+    }
+    if let Some(sectors) = beyond(request, placed) {
+        plan.note(format!(
+            "it does not fit: the last one would end {sectors} sectors beyond the component, so no commands are given; \
+             make one of them smaller, or put one elsewhere"
+        ));
+    }
+    if request.component_bytes.is_none() {
+        plan.note("the length of the component is not known: see that the last one ends before it (prtvtoc, metastat)");
+    }
+    if request.base.0 == 0 {
+        plan.note(
+            "offsets count from the start of the component, which is taken to be on the unit; where it is not, give \
+             its start",
+        );
+    }
+    plan.note(
+        "metastat -p also prints hot spares in use and submirrors: do not feed it back to metainit as it stands",
+    );
+}

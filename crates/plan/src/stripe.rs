@@ -1,0 +1,370 @@
+//! How large a chunk has to be so that only a wanted share of I/O crosses from one to the next, and is a whole number
+//! of segments of the hardware below.
+//!
+//! The share is that of the starts base + k · step over one period, exactly: never the bare ratio of I/O to chunk,
+//! which is right only for starts that are multiples of the I/O, one sector off (1 of 4 for 8 KiB on 32 KiB; none when
+//! on it; 15 of 64 for starts at any sector).
+
+use plumb_geometry::{Bytes, Grid, GridKind, SECTOR, Share, align_up, crossing_share};
+
+use crate::error::PlanError;
+use crate::plan::{Harm, Plan, Remedy, Step, Table, Unit, Value};
+use crate::shell::words;
+
+/// Smallest interlace of Solaris Volume Manager: MININTERLACE of illumos' md_stripe.h, 16 blocks.
+const SVM_CHUNK_MIN: u64 = 16 * SECTOR;
+/// Its largest: 100 MB in the manual of metainit.
+const SVM_CHUNK_MAX: u64 = 100 << 20;
+/// Largest chunk that is tried.
+const CHUNK_MAX: u64 = 64 << 20;
+/// Most candidates of a segment that are looked at: 64 MiB in segments of 4 KiB.
+const CANDIDATES_MAX: u64 = CHUNK_MAX / 4096;
+
+/// Whose stripe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manager {
+    /// Solaris Volume Manager.
+    Svm,
+    /// Linux md.
+    Md,
+    /// LVM.
+    Lvm,
+}
+
+/// Where I/O begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Starts {
+    /// At multiples of their length, from where the data begin.
+    Pages,
+    /// At any sector.
+    AnySector,
+}
+
+/// A stripe to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Length of the I/O.
+    pub io: Bytes,
+    /// Where the data begin, past a boundary of the stripe.
+    pub base: Bytes,
+    /// Where I/O begin.
+    pub starts: Starts,
+    /// Largest share of I/O that may cross.
+    pub share_max: Share,
+    /// Chunk to judge, if one is given.
+    pub chunk: Option<Bytes>,
+    /// Segment of the hardware below.
+    pub segment: Option<Bytes>,
+    /// Whose stripe.
+    pub manager: Manager,
+    /// The members.
+    pub members: Vec<String>,
+    /// Of them, those that hold parity in each stripe.
+    pub parity: u32,
+}
+
+/// Share of I/O that cross from one chunk to the next.
+#[must_use]
+pub fn share(io: Bytes, chunk: Bytes, base: Bytes, starts: Starts) -> Option<Share> {
+    // Data that begin `base` past a boundary see the boundaries that much earlier.
+    let offset = (chunk.0 - base.0.checked_rem(chunk.0)?) % chunk.0;
+    let grid = Grid::new(chunk, Bytes(offset), GridKind::Boundary).ok()?;
+    let step = match starts {
+        Starts::Pages => io,
+        Starts::AnySector => Bytes(SECTOR),
+    };
+    crossing_share(io, &grid, step)
+}
+
+/// Whether one share is at most another, without rounding.
+fn at_most(share: Share, limit: Share) -> bool {
+    u128::from(share.numerator) * u128::from(limit.denominator)
+        <= u128::from(limit.numerator) * u128::from(share.denominator)
+}
+
+/// The smallest chunk of which no more than the wanted share crosses, whatever the base: a multiple of the segment
+/// where there is one, else a power of two.
+#[must_use]
+pub fn chunk_for(request: &Request) -> Option<Bytes> {
+    let fits = |chunk: u64| {
+        let chunk = Bytes(chunk);
+        let fits = |base| {
+            share(request.io, chunk, base, request.starts)
+                .is_some_and(|share| at_most(share, request.share_max))
+        };
+        // A chunk that is right only while the data begin on it is not chosen: they often do not.
+        request.io <= chunk && fits(request.base) && fits(Bytes(SECTOR))
+    };
+    let least = request.io.0.max(SVM_CHUNK_MIN);
+    match request.segment {
+        Some(Bytes(segment)) if segment > 0 => {
+            let first = align_up(least, segment)? / segment;
+            let all = (first..first.saturating_add(CANDIDATES_MAX)).map_while(|n| n.checked_mul(segment));
+            all.take_while(|chunk| *chunk <= CHUNK_MAX).find(|chunk| fits(*chunk)).map(Bytes)
+        }
+        _ => {
+            let first = least.checked_next_power_of_two()?;
+            std::iter::successors(Some(first), |chunk| chunk.checked_mul(2))
+                .take_while(|chunk| *chunk <= CHUNK_MAX)
+                .find(|chunk| fits(*chunk))
+                .map(Bytes)
+        }
+    }
+}
+
+/// Works out the plan.
+///
+/// # Errors
+/// When the I/O has no length, or no chunk up to 64 MiB will do.
+pub fn plan(request: &Request) -> Result<Plan, PlanError> {
+    check(request)?;
+    let wanted = chunk_for(request);
+    let chunk = match (request.chunk, wanted) {
+        (Some(chunk), _) | (None, Some(chunk)) => chunk,
+        (None, None) => {
+            return Err(PlanError::OutOfRange {
+                what: "the chunk that this share needs",
+                found: "more than 64 MiB".to_owned(),
+                expected: "a larger share, or shorter I/O",
+            });
+        }
+    };
+    let mut plan = Plan::new("stripe", title(request, chunk, wanted));
+    figures(&mut plan, request, chunk);
+    plan.tables.push(table(request, chunk, wanted));
+    let is_given_good = request.chunk.is_none_or(|given| is_good(request, given));
+    if let Some(target) = if is_given_good { Some(chunk) } else { wanted } {
+        plan.add(remedies(request, target));
+    }
+    notes(&mut plan, request, chunk);
+    Ok(plan)
+}
+
+fn check(request: &Request) -> Result<(), PlanError> {
+    let zero = |what| PlanError::OutOfRange { what, found: "0".to_owned(), expected: "at least one byte" };
+    if request.io.0 == 0 {
+        return Err(zero("the length of the I/O"));
+    }
+    if request.chunk == Some(Bytes(0)) {
+        return Err(zero("the chunk"));
+    }
+    if request.segment == Some(Bytes(0)) {
+        return Err(zero("the segment"));
+    }
+    Ok(())
+}
+
+/// Whether a chunk keeps what is wanted of it.
+fn is_good(request: &Request, chunk: Bytes) -> bool {
+    let share = share(request.io, chunk, request.base, request.starts);
+    share.is_some_and(|share| at_most(share, request.share_max)) && is_whole(request, chunk)
+}
+
+fn is_whole(request: &Request, chunk: Bytes) -> bool {
+    request.segment.is_none_or(|segment| chunk.0.is_multiple_of(segment.0))
+}
+
+fn title(request: &Request, chunk: Bytes, wanted: Option<Bytes>) -> String {
+    match (request.chunk, wanted) {
+        (Some(_), Some(wanted)) if !is_good(request, chunk) => {
+            format!("chunks of {chunk} for I/O of {}: {wanted} would do", request.io)
+        }
+        _ => format!("chunks of {chunk} for I/O of {}", request.io),
+    }
+}
+
+fn figures(plan: &mut Plan, request: &Request, chunk: Bytes) {
+    plan.figure("chunk_bytes", chunk, Unit::Bytes, "chunk");
+    plan.figure("chunk_sectors", chunk.0 / SECTOR, Unit::Sectors, "the same in sectors of 512 B");
+    if let Some(segment) = request.segment {
+        if is_whole(request, chunk) {
+            let segments = chunk.0 / segment.0;
+            plan.figure("segments", segments, Unit::Count, format!("segments of {segment} in a chunk"));
+        } else {
+            let words = format!("past the last whole segment of {segment}: chunks cut segments in two");
+            plan.figure("past_segment_bytes", chunk.0 % segment.0, Unit::Bytes, words);
+        }
+    }
+    let members = request.members.len() as u64;
+    let data = members.saturating_sub(u64::from(request.parity));
+    if let Some(width) = chunk.checked_mul(data).filter(|_| data > 0) {
+        let words = format!("stripe width: {data} members with data");
+        plan.figure("stripe_bytes", width, Unit::Bytes, words);
+    }
+    let mut shares = vec![("share_aligned", Bytes(0), Starts::Pages, "cross, pages from a boundary on")];
+    if request.base.0.is_multiple_of(chunk.0) {
+        shares.push((
+            "share_sector_off",
+            Bytes(SECTOR),
+            Starts::Pages,
+            "cross, pages from one sector past it",
+        ));
+    } else {
+        shares.push(("share_base", request.base, Starts::Pages, "cross, pages from where the data begin"));
+    }
+    shares.push(("share_any_sector", Bytes(0), Starts::AnySector, "cross, starts at any sector"));
+    for (name, base, starts, words) in shares {
+        plan.figure(name, share(request.io, chunk, base, starts), Unit::Share, words);
+    }
+    plan.figure("share_max", request.share_max, Unit::Share, "wanted at most");
+}
+
+/// Candidates around the chosen one.
+fn table(request: &Request, chunk: Bytes, wanted: Option<Bytes>) -> Table {
+    let mut table = Table::new(
+        "Share of I/O that cross, by chunk",
+        &[
+            ("chunk_bytes", "chunk", Unit::Bytes),
+            ("share_aligned", "on it", Unit::Share),
+            ("share_sector_off", "1 sector off", Unit::Share),
+            ("share_any_sector", "any sector", Unit::Share),
+        ],
+    );
+    let mut chunks: Vec<u64> = match request.segment {
+        Some(Bytes(segment)) => {
+            [1, 2, 4, 8, 16, 20, 24].iter().filter_map(|n| segment.checked_mul(*n)).collect()
+        }
+        None => (14..=21).map(|power| 1 << power).collect(),
+    };
+    chunks.push(chunk.0);
+    chunks.extend(wanted.map(|wanted| wanted.0));
+    chunks.sort_unstable();
+    chunks.dedup();
+    for size in chunks.into_iter().map(Bytes) {
+        if Some(size) == wanted.or(Some(chunk)) {
+            table.chosen = Some(table.rows.len());
+        }
+        let of = |base, starts| Value::from(share(request.io, size, Bytes(base), starts));
+        table.row(vec![
+            size.into(),
+            of(0, Starts::Pages),
+            of(SECTOR, Starts::Pages),
+            of(0, Starts::AnySector),
+        ]);
+    }
+    table
+}
+
+fn remedies(request: &Request, chunk: Bytes) -> Vec<Remedy> {
+    let mut remedies = Vec::new();
+    if !request.base.0.is_multiple_of(chunk.0) && request.starts == Starts::Pages {
+        remedies.push(
+            Remedy::new(
+                Harm::Tune,
+                "begin the data on a chunk",
+                "pages that begin on a boundary never cross, whatever the chunk, if they divide it",
+            )
+            .constraint("see `plumb plan partition` and `plumb plan softpart` for the start"),
+        );
+    }
+    remedies.push(match request.manager {
+        Manager::Svm => svm(request, chunk),
+        Manager::Md => md(request, chunk),
+        Manager::Lvm => lvm(request, chunk),
+    });
+    remedies
+}
+
+fn members(request: &Request) -> (usize, String) {
+    if request.members.is_empty() {
+        return (2, "DISK1 DISK2".to_owned());
+    }
+    (request.members.len(), words(request.members.iter().map(String::as_str)))
+}
+
+/// A size as tools of all systems take it: `960k`.
+fn in_kib(bytes: Bytes) -> String {
+    if bytes.0.is_multiple_of(1024) {
+        format!("{}k", bytes.0 / 1024)
+    } else {
+        format!("{}b", bytes.0 / SECTOR)
+    }
+}
+
+const ALL_LOST: &str = "all data of the members are lost: they come back from a copy";
+
+fn svm(request: &Request, chunk: Bytes) -> Remedy {
+    let (count, members) = members(request);
+    let remedy = Remedy::new(Harm::Recreate, "with metainit", format!("chunks (interlace) of {chunk}"))
+        .constraint("the interlace is fixed once the volume is made; 16 blocks (8 KiB) to 100 MB")
+        .constraint(
+            "in use: make the new stripe on other disks, metattach it to the mirror, wait for the resync, metadetach \
+             the old one",
+        );
+    let remedy = if chunk.0 > SVM_CHUNK_MAX || chunk.0 < SVM_CHUNK_MIN {
+        remedy.constraint("this chunk is outside that range")
+    } else {
+        remedy
+    };
+    let layout = if request.parity > 0 {
+        format!("metainit dNEW -r {members} -i {}", in_kib(chunk))
+    } else {
+        format!("metainit dNEW 1 {count} {members} -i {}", in_kib(chunk))
+    };
+    remedy.step(Step::new(layout, ALL_LOST, "metaclear dNEW"))
+}
+
+fn md(request: &Request, chunk: Bytes) -> Remedy {
+    let (count, members) = members(request);
+    let level = match request.parity {
+        0 => 0,
+        1 => 5,
+        _ => 6,
+    };
+    let remedy = Remedy::new(Harm::Recreate, "with mdadm", format!("chunks of {chunk}"))
+        .step(Step::new(
+            format!(
+                "mdadm --create /dev/md/NEW --level={level} --raid-devices={count} --chunk={}K {members}",
+                chunk.0 / 1024
+            ),
+            ALL_LOST,
+            format!("mdadm --stop /dev/md/NEW && mdadm --zero-superblock {members}"),
+        ))
+        .step(Step::look("mdadm --detail /dev/md/NEW"))
+        .constraint(
+            "an array with parity may change its chunk in use (mdadm --grow --chunk with --backup-file on another \
+             disk); everything is copied twice",
+        );
+    let remedy =
+        if chunk.0.is_multiple_of(4096) { remedy } else { remedy.constraint("md takes whole 4 KiB only") };
+    if request.parity > 0 && !chunk.0.is_power_of_two() {
+        return remedy.constraint("RAID 4, 5 and 6 of md take powers of two only: mdadm refuses this chunk");
+    }
+    remedy
+}
+
+fn lvm(request: &Request, chunk: Bytes) -> Remedy {
+    let (count, members) = members(request);
+    let remedy = Remedy::new(Harm::Recreate, "with LVM", format!("chunks (stripe size) of {chunk}"))
+        .step(Step::new(
+            format!("lvcreate -i {count} -I {}k -L SIZE -n NEW GROUP {members}", chunk.0 / 1024),
+            "takes free extents of the group only",
+            "lvremove GROUP/NEW",
+        ))
+        .constraint("the stripe size is fixed once the volume is made")
+        .constraint(
+            "the extent size of the group must be a multiple of the stripe width: vgs -o vg_extent_size",
+        );
+    if chunk.0.is_power_of_two() {
+        return remedy;
+    }
+    remedy.constraint("LVM takes powers of two only: lvcreate refuses this chunk; use md below it")
+}
+
+fn notes(plan: &mut Plan, request: &Request, chunk: Bytes) {
+    if request.io > chunk {
+        plan.note("the I/O is longer than a chunk: every one crosses");
+    }
+    if request.starts == Starts::Pages && !chunk.0.is_multiple_of(request.io.0) {
+        plan.note("the chunk is no multiple of the I/O: some cross also where the data begin on a boundary");
+    }
+    if request.segment.is_none() {
+        plan.note(
+            "no segment of the hardware was given: on an array that stripes by itself the chunk should be a multiple \
+             of its segment",
+        );
+    }
+    plan.note(
+        "one large sequential read then waits for one member at a time: read ahead by the stripe width",
+    );
+}

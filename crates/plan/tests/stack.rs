@@ -1,0 +1,281 @@
+//! Requests filled in from a stack.
+
+use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
+use plumb_plan::partition::{Content, Label, layout};
+use plumb_plan::softpart::place;
+use plumb_plan::{Harm, PlanError, filesystem, of_stack, partition, softpart};
+use plumb_stack::node::keys;
+use plumb_stack::{Builder, Chunks, GridFact, Kind, Member, NodeId, Part, Placing, Source, Stack, What};
+
+const FROM: Source = Source::User;
+
+fn sectors(count: u64) -> Bytes {
+    Bytes(count * SECTOR)
+}
+
+fn disk(builder: &mut Builder, name: &str, label: &str, physical: Grid, size: u64) -> NodeId {
+    let disk = builder.node(name);
+    builder.kind(disk, Kind::Disk, &FROM);
+    builder.size(disk, sectors(size), &FROM);
+    builder.fact(disk, keys::LABEL, label, &FROM);
+    builder.grid(disk, GridFact::believed(physical, What::PhysicalBlock, FROM));
+    disk
+}
+
+fn cut(builder: &mut Builder, name: &str, kind: Kind, on: NodeId, start: u64, len: u64) -> NodeId {
+    let node = builder.node(name);
+    builder.kind(node, kind, &FROM);
+    let part = Part { upper: Bytes(0), node: on, start: sectors(start), len: Some(sectors(len)) };
+    builder.place(node, Placing::Parts { parts: vec![part] }, &FROM);
+    node
+}
+
+fn physical(offset: u64) -> Grid {
+    Grid::new(Bytes(4096), Bytes(offset), GridKind::Unit).expect("a grid")
+}
+
+fn find(stack: &Stack, name: &str) -> NodeId {
+    stack.find(name).expect("a node of that name")
+}
+
+/// A partition at 63 on a disk whose first aligned block is 7, with a volume group on it.
+#[test]
+fn a_partition_is_planned_with_the_grid_and_the_neighbours_of_its_disk() {
+    let mut builder = Builder::default();
+    let sda = disk(&mut builder, "sda", "gpt", physical(3584), 100_000);
+    let part = cut(&mut builder, "sda1", Kind::Partition, sda, 63, 1_000);
+    builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
+    cut(&mut builder, "sda2", Kind::Partition, sda, 2_000, 5_000);
+    cut(&mut builder, "sda3", Kind::Partition, sda, 7_000, 5_000);
+    let volume = cut(&mut builder, "vg0/data", Kind::LogicalVolume, part, 200, 400);
+    builder.fact(volume, keys::MANAGER, "lvm", &FROM);
+    let stack = builder.finish();
+    let request = of_stack::partition(&stack, find(&stack, "sda1")).expect("a request");
+    assert_eq!(request.label, Label::Gpt);
+    assert_eq!((request.device.as_str(), request.number), ("/dev/sda", 1));
+    assert_eq!((request.current, request.before), (Some(sectors(63)), Some(sectors(2_000))));
+    assert_eq!(request.content, Some(Content::Lvm { group: "vg0".to_owned() }));
+    // 63 is on the grid moved by 7: 63 = 7 + 7 × 8. So it stays where it is, and nothing has to be done.
+    assert_eq!(layout(&request).expect("a layout").start, sectors(63));
+    assert!(partition::plan(&request).expect("a plan").remedies.is_empty());
+}
+
+#[test]
+fn ways_come_in_the_order_of_harm() {
+    let mut builder = Builder::default();
+    let sda = disk(&mut builder, "sda", "gpt", physical(0), 100_000);
+    let part = cut(&mut builder, "sda1", Kind::Partition, sda, 63, 1_000);
+    builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
+    let volume = cut(&mut builder, "vg0/data", Kind::LogicalVolume, part, 200, 400);
+    builder.fact(volume, keys::MANAGER, "lvm", &FROM);
+    let stack = builder.finish();
+    let request = of_stack::partition(&stack, find(&stack, "sda1")).expect("a request");
+    let plan = partition::plan(&request).expect("a plan");
+    let harms: Vec<Harm> = plan.remedies.iter().map(|way| way.harm).collect();
+    assert!(harms.is_sorted(), "{harms:?}");
+    assert_eq!((harms.first(), harms.last()), (Some(&Harm::Online), Some(&Harm::Shift)));
+    assert!(plan.remedies[0].steps.iter().any(|step| step.command.starts_with("pvmove /dev/sda1 ")));
+    // 63 is 7 sectors past the grid, so the first extent has to begin one sector further than a multiple of it.
+    let later = plan
+        .remedies
+        .iter()
+        .flat_map(|way| &way.steps)
+        .find(|step| step.command.starts_with("pvcreate --data"));
+    let later = &later.expect("a way to begin later").command;
+    assert!(later.contains("--dataalignmentoffset 512b"), "{later}");
+    assert_eq!((63 + 1) % 8, 0);
+    assert_eq!(plan.nodes.expect("its nodes").names, ["/dev/sda1"]);
+}
+
+/// As on a real Solaris host: slice at 5,778, two sectors off 4 KiB, soft partitions packed behind their headers, each
+/// one side of a mirror.
+#[test]
+fn soft_partitions_make_up_for_the_start_of_their_slice() {
+    let mut builder = Builder::default();
+    let disk = disk(&mut builder, "c3t8d0", "vtoc", physical(0), 80_000_000);
+    let slice = cut(&mut builder, "c3t8d0s0", Kind::Partition, disk, 5_778, 71_121_402);
+    for (mirror, side, name, at, len) in
+        [("d55", "d56", "d57", 1, 8_388_608), ("d70", "d71", "d72", 8_388_610, 12_582_912)]
+    {
+        let part = cut(&mut builder, name, Kind::SoftPartition, slice, at, len);
+        let side = cut(&mut builder, side, Kind::Concat, part, 0, len);
+        let node = builder.node(mirror);
+        builder.kind(node, Kind::Mirror, &FROM);
+        let members = vec![Member { node: side, start: Bytes(0) }];
+        builder.place(node, Placing::Copies { members }, &FROM);
+    }
+    let stack = builder.finish();
+    let request = of_stack::softpart(&stack, find(&stack, "c3t8d0s0"), None).expect("a request");
+    assert_eq!((request.unit, request.base), (Bytes(4096), sectors(5_778 % 8)));
+    let placed = place(&request).expect("places");
+    for one in &placed {
+        assert_eq!((5_778 + one.offset) % 8, 0, "{} at {}", one.name, one.offset);
+        assert_ne!(one.past_now, Some(0), "5,778 + 1 and 5,778 + 8,388,610 are odd to 8");
+    }
+    // By hand: 6 is the first offset that makes 5,778 a multiple of 8; 6 + 8,388,608 + 1 = 8,388,615 → 8,388,622.
+    assert_eq!(placed.iter().map(|one| one.offset).collect::<Vec<_>>(), [6, 8_388_622]);
+    assert_eq!((5_778 + 8_388_622) % 8, 0);
+
+    let plan = softpart::plan(&request).expect("a plan");
+    let online = &plan.remedies[0];
+    assert_eq!(online.harm, Harm::Online);
+    let commands: Vec<&str> = online.steps.iter().map(|step| step.command.as_str()).collect();
+    assert_eq!(
+        commands,
+        [
+            "metastat -p > metastat-p.before",
+            "metadetach d70 d71 && metaclear d71 && metaclear d72",
+            "metadetach d55 d56 && metaclear d56 && metaclear d57",
+            "metainit d57 -p c3t8d0s0 -o 6 -b 8388608",
+            "metainit d72 -p c3t8d0s0 -o 8388622 -b 12582912",
+            "metainit d56 1 1 d57 && metattach d55 d56",
+            "metainit d71 1 1 d72 && metattach d70 d71",
+        ]
+    );
+    assert_eq!(
+        online.steps[2].undo,
+        "metainit d57 -p c3t8d0s0 -o 1 -b 8388608 && metainit d56 1 1 d57 && metattach d55 d56"
+    );
+}
+
+/// Without a label it is not known where the slice starts, and no offset is made up.
+#[test]
+fn soft_partitions_of_an_unknown_slice_are_not_planned() {
+    let mut builder = Builder::default();
+    let slice = builder.node("c3t8d0s0");
+    builder.place(
+        slice,
+        Placing::Unknown { members: Vec::new(), why: "no label was given".to_owned() },
+        &FROM,
+    );
+    cut(&mut builder, "d57", Kind::SoftPartition, slice, 1, 8_388_608);
+    let stack = builder.finish();
+    let refused = of_stack::softpart(&stack, find(&stack, "c3t8d0s0"), None);
+    assert!(matches!(refused, Err(PlanError::Missing { .. })), "{refused:?}");
+}
+
+#[test]
+fn a_file_system_is_told_the_true_stripe() {
+    let mut builder = Builder::default();
+    let members: Vec<Member> = ["sda", "sdb", "sdc"]
+        .map(|name| Member { node: disk(&mut builder, name, "gpt", physical(0), 100_000), start: Bytes(0) })
+        .to_vec();
+    let array = builder.node("md0");
+    builder.kind(array, Kind::ParityRaid, &FROM);
+    let chunks = Chunks { chunk: Bytes(64 << 10), members, parity: 1, copies: 1, layout: None };
+    builder.place(array, Placing::Chunks(chunks), &FROM);
+    // What the kernel states for three disks that state 512 KiB: the least common multiple.
+    let hint = Grid::unit(Bytes(524_288)).expect("a grid");
+    builder.grid(array, GridFact::believed(hint, What::OptimalIo, FROM));
+    let stack = builder.finish();
+    let request =
+        of_stack::filesystem(&stack, find(&stack, "md0"), filesystem::Type::Ext4).expect("a request");
+    let plan = filesystem::plan(&request).expect("a plan");
+    let commands: Vec<&str> =
+        plan.remedies.iter().flat_map(|way| &way.steps).map(|s| s.command.as_str()).collect();
+    assert!(commands.contains(&"mkfs.ext4 -b 4096 -E stride=16,stripe_width=32 /dev/md0"), "{commands:?}");
+}
+
+/// Gaps stay where there is room for them, and are given up before an extent would end beyond the component.
+#[test]
+fn gaps_are_kept_as_long_as_there_is_room() {
+    let one = |name: &str, at, size| softpart::SoftPartition {
+        name: name.to_owned(),
+        extents: vec![(at, size)],
+        mirror: None,
+    };
+    let mut request = softpart::Request {
+        component: "c1t0d0s0".to_owned(),
+        unit: Bytes(4096),
+        base: Bytes(0),
+        component_bytes: Some(sectors(1_000)),
+        existing: vec![one("d1", 1, 80), one("d2", 901, 90)],
+        new: Vec::new(),
+    };
+    let offsets = |request: &softpart::Request| {
+        place(request).expect("places").iter().map(|one| one.offset).collect::<Vec<_>>()
+    };
+    assert_eq!(offsets(&request), [8, 904]);
+    request.component_bytes = Some(sectors(992));
+    assert_eq!(
+        offsets(&request),
+        [8, 96],
+        "904 + 90 is more than 992, so the gap goes: 8 + 80 + 1 = 89 → 96"
+    );
+    assert!(!softpart::plan(&request).expect("a plan").remedies.is_empty());
+    request.component_bytes = Some(sectors(180));
+    let plan = softpart::plan(&request).expect("a plan");
+    assert!(plan.remedies.is_empty(), "no commands for what does not fit");
+    assert!(plan.notes.iter().any(|note| note.contains("6 sectors beyond")), "{:?}", plan.notes);
+}
+
+/// Findings lead to the layer that can be mended, however far below the node that they are about.
+#[test]
+fn findings_lead_to_plans() {
+    let mut builder = Builder::default();
+    let sda = disk(&mut builder, "sda", "gpt", physical(0), 100_000);
+    let part = cut(&mut builder, "sda1", Kind::Partition, sda, 63, 1_000);
+    builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
+    let volume = cut(&mut builder, "vg0/data", Kind::LogicalVolume, part, 200, 400);
+    let members: Vec<Member> = ["sdb", "sdc"]
+        .map(|name| Member { node: disk(&mut builder, name, "gpt", physical(0), 100_000), start: Bytes(0) })
+        .to_vec();
+    let unit = Grid::unit(Bytes(48 << 10)).expect("a grid");
+    builder.grid(members[0].node, GridFact::believed(unit, What::ArrayUnit, FROM));
+    let stripe = builder.node("d10");
+    builder.fact(stripe, keys::MANAGER, "svm", &FROM);
+    let chunks = Chunks { chunk: Bytes(32 << 10), members, parity: 0, copies: 1, layout: None };
+    builder.place(stripe, Placing::Chunks(chunks), &FROM);
+    let data = builder.node("tank/db");
+    builder.fact(data, keys::RECORD_SIZE, "131072", &FROM);
+    let stack = builder.finish();
+    let wishes = plumb_plan::Wishes { page: Some(Bytes(8192)), ..Default::default() };
+    let plan = |finding: &str, node: NodeId| {
+        plumb_plan::for_finding(&stack, finding, node, &wishes).expect("has plans").expect("a plan")
+    };
+    let start = plan("misaligned-partition", volume);
+    assert_eq!(start.value("start_sectors"), Some(&plumb_plan::Value::Count(64)));
+    // 32 KiB are no whole segment of 48 KiB; 816 KiB = 17 × 48 KiB is the first with 1 % or less.
+    let stripe = plan("stripe-segment-mismatch", stripe);
+    assert_eq!(stripe.value("past_segment_bytes"), Some(&plumb_plan::Value::Count(32 << 10)));
+    assert!(stripe.remedies[0].steps[0].command.ends_with("1 2 sdb sdc -i 816k"), "{:?}", stripe.remedies);
+    let record = plan("record-mismatch", data);
+    assert_eq!(record.value("record_bytes"), Some(&plumb_plan::Value::Count(8192)));
+    assert!(plumb_plan::for_finding(&stack, "read-policy", data, &wishes).is_none());
+    let unknown = plumb_plan::for_finding(&stack, "misaligned-partition", sda, &wishes).expect("has plans");
+    assert!(unknown.is_err(), "a whole disk has no start to choose");
+}
+
+/// On x86 a VTOC counts from the start of the fdisk partition, and labels put boot and alternates in front.
+#[test]
+fn slices_on_x86_count_from_their_fdisk_partition() {
+    let request = partition::Request {
+        device: "c1t0d0".to_owned(),
+        label: Label::SmiX86 { cylinder_sectors: 255 * 63, fdisk_start: sectors(16_065) },
+        is_new_label: false,
+        sector_bytes: 512,
+        disk_bytes: Some(Bytes(10 << 30)),
+        grids: vec![physical(0)],
+        are_grids_assumed: false,
+        after: Bytes(0),
+        before: None,
+        size: Some(sectors(16_065 * 10)),
+        number: 0,
+        current: None,
+        content: None,
+    };
+    // 16,065 is odd, so the eighth multiple of it is the first on 8 sectors: cylinder 7 of the partition.
+    assert_eq!(layout(&request).expect("a layout").start, sectors(8 * 16_065));
+    let plan = partition::plan(&request).expect("a plan");
+    let commands: Vec<&str> =
+        plan.remedies.iter().flat_map(|way| &way.steps).map(|s| s.command.as_str()).collect();
+    assert!(commands.iter().any(|command| command.contains("echo '0 4 00 112455 160650'")), "{commands:?}");
+    assert!(commands.iter().any(|command| command.contains("\n0\nusr\nwm\n7\n10c\n")), "{commands:?}");
+    let mut first = request.clone();
+    first.grids = vec![Grid::unit(Bytes(512)).expect("a grid")];
+    assert_eq!(
+        layout(&first).expect("a layout").start,
+        sectors(16_065 * 4),
+        "cylinder 0 boots, 1 and 2 are spare"
+    );
+}

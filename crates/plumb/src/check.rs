@@ -1,0 +1,187 @@
+//! `plumb check`: from what is known of a host's storage to how each layer stands.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use plumb_diagnose::layout::{self, Known};
+use plumb_diagnose::{Diagnosis, Step};
+use plumb_plan::Wishes;
+use plumb_profile::codec::{self, Saved};
+use plumb_report::check::{Check as Report, json, text};
+use plumb_stack::catalogue::{self, Catalogue, FILE_BYTES_MAX};
+use plumb_stack::{Builder, NodeId, Stack, Survey};
+
+use crate::cli::Check;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output;
+
+mod archive;
+mod sources;
+mod target;
+
+use sources::Gathered;
+
+/// Rules on settings, paths and load. They need facts that a layout does not hold, so that they cannot tell does not make
+/// it unknown how the layers lie; the report says so all the same.
+const BEYOND_LAYOUT: [&str; 13] = [
+    "double-counted",
+    "mirror-write-copy",
+    "narrow-stripe",
+    "no-direct-io",
+    "no-logging",
+    "parity-small-writes",
+    "queue-setting",
+    "read-policy",
+    "single-path",
+    "small-maxphys",
+    "small-resync-io",
+    "small-segmap",
+    "too-few-disks",
+];
+
+/// Runs the command.
+///
+/// # Errors
+/// When nothing could be read, or the target is not in what was read.
+pub fn run(args: &Check) -> Result<Exit, Failure> {
+    if let Some(path) = &args.collect {
+        return collect(path);
+    }
+    if args.image {
+        return Err(Failure::unknown("this version cannot read a file as a disk")
+            .with_help("give what sfdisk -d or prtvtoc prints of it with --from"));
+    }
+    let known = known(args)?;
+    let profile = args.profile.as_deref().map(saved).transpose()?;
+    let mut gathered = sources::gather(args)?;
+    give(args, &known, &mut gathered.builder)?;
+    let stack = std::mem::take(&mut gathered.builder).finish();
+    if stack.nodes().next().is_none() {
+        return Err(Failure::unknown("no device in what was read"));
+    }
+    let wanted = target::wanted(&stack, args, gathered.target)?;
+    let survey = Survey::of(&stack);
+    let mut diagnosis = judge(args, &stack, profile.as_ref());
+    if let Some(wanted) = &wanted {
+        keep(&mut diagnosis, &stack, wanted);
+    }
+    with_commands(args, &stack, &mut diagnosis);
+    let report = Report {
+        version: env!("CARGO_PKG_VERSION"),
+        inputs: &gathered.inputs,
+        stack: &stack,
+        survey: &survey,
+        wanted: wanted.as_ref(),
+        diagnosis: &diagnosis,
+        notes: stack.notes(),
+    };
+    let shown = if args.json {
+        json(&report).map_err(|error| Failure::failed(&error))? + "\n"
+    } else {
+        text(&report, output::color(args.color))
+    };
+    output::print(&shown)?;
+    Ok(exit_of(args, &gathered, &report))
+}
+
+/// Gathers what another host needs to check this one.
+fn collect(path: &Path) -> Result<Exit, Failure> {
+    let mut bytes = Vec::new();
+    let found = archive::collect(Path::new("/"), &mut bytes).map_err(|error| {
+        Failure::failed(&error).with_help("/sys/class/block must be there: only a Linux host is collected")
+    })?;
+    output::write_file(path, &bytes)?;
+    let some = |number: u64, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
+    let (devices, dumps) = (some(found.devices, "block device"), some(found.dumps, "output"));
+    output::print(&format!("{}: {devices} and {dumps} of tools, {} bytes\n", path.display(), bytes.len()))?;
+    Ok(Exit::Clean)
+}
+
+/// The known arrays: the user's before those that come with the program.
+fn known(args: &Check) -> Result<Catalogue, Failure> {
+    let built_in = Catalogue::built_in();
+    let Some(path) = &args.known else { return Ok(built_in) };
+    let bytes = sources::read(path, FILE_BYTES_MAX)?;
+    let mine = Catalogue::parse(&path.display().to_string(), &String::from_utf8_lossy(&bytes));
+    Ok(built_in.behind(mine.map_err(|error| Failure::failed(&error))?))
+}
+
+/// A saved profile.
+fn saved(path: &Path) -> Result<Saved, Failure> {
+    let bytes = sources::read(path, codec::UNPACKED_BYTES_MAX)?;
+    codec::decode(&bytes).map_err(|error| {
+        Failure::failed(&error)
+            .with_help(format!("{} must be a profile that plumb analyze --save wrote", path.display()))
+    })
+}
+
+/// Adds what the user knows of the disks.
+fn give(args: &Check, known: &Catalogue, builder: &mut Builder) -> Result<(), Failure> {
+    let picked = args.disk_type.as_deref().map(|name| known.named(name)).transpose();
+    let picked = picked.map_err(|error| Failure::usage(error.to_string()))?;
+    known.apply(builder, picked);
+    for grid in args.grid.iter().chain(&args.segment) {
+        catalogue::give(builder, *grid);
+    }
+    Ok(())
+}
+
+/// What the layout rules say.
+fn judge(args: &Check, stack: &Stack, profile: Option<&Saved>) -> Diagnosis {
+    let known = Known {
+        page: args.page,
+        segment: args.segment.map(|segment| segment.granularity()),
+        ..Known::default()
+    };
+    layout::diagnose(stack, &known, profile.map(|saved| &saved.profiles))
+}
+
+/// Gives findings the commands of the way of least harm; the others are told of by `plumb plan`.
+fn with_commands(args: &Check, stack: &Stack, diagnosis: &mut Diagnosis) {
+    let segment = args.segment.map(|segment| segment.granularity());
+    let wishes = Wishes { page: args.page, segment, unit: None };
+    for finding in &mut diagnosis.findings {
+        let Some(node) = stack.find(&finding.target().device) else { continue };
+        match plumb_plan::for_finding(stack, finding.id(), node, &wishes) {
+            Some(Ok(plan)) => {
+                for step in plan.remedies.into_iter().next().into_iter().flat_map(|way| way.steps) {
+                    let (risk, undo) = (step.risk.into(), step.undo.into());
+                    finding.add_fix(Step { command: step.command, risk, undo });
+                }
+            }
+            Some(Err(why)) => finding.explain(format!("no commands for it: {why}")),
+            None => {}
+        }
+    }
+}
+
+/// Leaves out what was found on other devices than those asked about; what is true of the host stays.
+fn keep(diagnosis: &mut Diagnosis, stack: &Stack, wanted: &HashSet<NodeId>) {
+    let is_wanted = |device: &str| stack.find(device).is_none_or(|id| wanted.contains(&id));
+    diagnosis.findings.retain(|finding| is_wanted(&finding.target().device));
+    diagnosis.unknown.retain(|unjudged| is_wanted(&unjudged.target.device));
+}
+
+fn exit_of(args: &Check, gathered: &Gathered, report: &Report<'_>) -> Exit {
+    if report.diagnosis.worst().is_some_and(|worst| args.fail_on.covers(worst)) {
+        return Exit::Findings;
+    }
+    let mut unknown = report.diagnosis.unknown.iter();
+    if gathered.is_partial || unknown.any(|one| !BEYOND_LAYOUT.contains(&one.rule)) {
+        return Exit::Unknown;
+    }
+    Exit::Clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_that_decide_nothing_are_rules() {
+        for id in BEYOND_LAYOUT {
+            assert!(layout::RULES.iter().any(|rule| rule.id == id), "{id}");
+        }
+    }
+}

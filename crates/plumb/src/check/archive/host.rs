@@ -1,0 +1,252 @@
+//! Gathers the files and the output of tools that a check reads of a Linux host.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::{LEVEL, Packer};
+
+/// No file of sysfs is longer than a page, and mountinfo of a busy host has some hundred KiB.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+
+/// Files of a block device.
+const DEVICE: [&str; 9] = [
+    "alignment_offset",
+    "dev",
+    "discard_alignment",
+    "hidden",
+    "partition",
+    "removable",
+    "ro",
+    "size",
+    "start",
+];
+/// Directories of a block device of which everything is taken, and the directories in them.
+const ALL_OF: [&str; 6] = ["queue", "loop", "dm", "md", "bcache", "integrity"];
+/// Directories of links to other block devices.
+const LINKS_OF: [&str; 2] = ["slaves", "holders"];
+/// Files of the hardware behind a block device. Not its serial number, which is nobody's business.
+const HARDWARE: [&str; 4] = ["model", "vendor", "rev", "firmware_rev"];
+
+/// Files below `/proc` and `/etc`.
+const FILES: [&str; 4] = ["proc/self/mountinfo", "proc/swaps", "proc/mdstat", "proc/sys/kernel/osrelease"];
+
+/// Tools, and the name of the file that their output goes to. None of them writes, and none prints keys.
+const TOOLS: [(&str, &[&str]); 8] = [
+    ("dmsetup-table", &["dmsetup", "table"]),
+    ("pvs", &["pvs", "--reportformat", "json", "--units", "s", "-o", PVS]),
+    ("vgs", &["vgs", "--reportformat", "json", "--units", "s"]),
+    ("lvs", &["lvs", "--segments", "--reportformat", "json", "--units", "s", "-o", LVS]),
+    ("zpool-status", &["zpool", "status"]),
+    ("zdb-C", &["zdb", "-C"]),
+    ("zfs-get", &["zfs", "get", "-Hp", "recordsize,volblocksize,mountpoint"]),
+    ("multipath-ll", &["multipath", "-ll"]),
+];
+const PVS: &str = "pv_name,vg_name,pe_start,vg_extent_size,dev_size";
+const LVS: &str = "vg_name,lv_name,segtype,stripes,stripe_size,seg_start,seg_size,seg_pe_ranges,devices";
+
+/// Longest time that a tool may take: `multipath -ll` waits for paths that are gone.
+const TOOL_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// What was gathered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gathered {
+    /// Block devices.
+    pub devices: u64,
+    /// Outputs of tools.
+    pub dumps: u64,
+}
+
+/// Packs what a check reads of the host below `root`; asks tools only when that is this host.
+///
+/// # Errors
+/// When there are no block devices, or the archive cannot be written.
+pub fn collect(root: &Path, out: impl Write) -> io::Result<Gathered> {
+    let mut frame = zstd::stream::write::Encoder::new(out, LEVEL)?;
+    frame.include_checksum(true)?;
+    let mut packer = Packer::new(frame)?;
+    let mut gathered = Gathered::default();
+    let class = Path::new("sys/class/block");
+    for entry in fs::read_dir(root.join(class))? {
+        let link = class.join(entry?.file_name());
+        if let Some(device) = take_link(&mut packer, root, &link)? {
+            take_device(&mut packer, root, &device)?;
+            gathered.devices += 1;
+        }
+    }
+    for file in FILES {
+        take_file(&mut packer, root, Path::new(file))?;
+    }
+    if root == Path::new("/") {
+        for (name, command) in TOOLS {
+            if let Some(output) = output_of(command) {
+                packer.file(&Path::new("dumps").join(name), &output)?;
+                gathered.dumps += 1;
+            }
+        }
+    }
+    packer.tar.into_inner()?.finish()?;
+    Ok(gathered)
+}
+
+/// Packs a link; tells where it leads, as a path below the root.
+fn take_link<W: Write>(packer: &mut Packer<W>, root: &Path, link: &Path) -> io::Result<Option<PathBuf>> {
+    let Ok(target) = fs::read_link(root.join(link)) else {
+        return Ok(root.join(link).is_dir().then(|| link.to_owned()));
+    };
+    packer.link(&Path::new("root").join(link), &target)?;
+    let whole = fs::canonicalize(root.join(link)).ok();
+    let above = fs::canonicalize(root)?;
+    Ok(whole.and_then(|whole| whole.strip_prefix(above).map(Path::to_owned).ok()))
+}
+
+fn take_device<W: Write>(packer: &mut Packer<W>, root: &Path, device: &Path) -> io::Result<()> {
+    for file in DEVICE {
+        take_file(packer, root, &device.join(file))?;
+    }
+    for folder in ALL_OF {
+        take_all(packer, root, &device.join(folder), 2)?;
+    }
+    for folder in LINKS_OF {
+        for link in names_in(&root.join(device.join(folder))) {
+            take_link(packer, root, &device.join(folder).join(link))?;
+        }
+    }
+    if let Some(hardware) = take_link(packer, root, &device.join("device"))? {
+        for file in HARDWARE {
+            take_file(packer, root, &hardware.join(file))?;
+        }
+    }
+    Ok(())
+}
+
+/// Packs the files of a directory and of those in it, down to a depth; links as links.
+fn take_all<W: Write>(packer: &mut Packer<W>, root: &Path, folder: &Path, depth: u32) -> io::Result<()> {
+    if root.join(folder).is_symlink() {
+        return take_link(packer, root, folder).map(drop);
+    }
+    for name in names_in(&root.join(folder)) {
+        let path = folder.join(name);
+        match fs::symlink_metadata(root.join(&path)) {
+            Ok(found) if found.is_symlink() => drop(take_link(packer, root, &path)?),
+            Ok(found) if found.is_dir() && depth > 0 => take_all(packer, root, &path, depth - 1)?,
+            Ok(found) if found.is_file() => take_file(packer, root, &path)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Names in a directory; none where there is no such directory.
+fn names_in(folder: &Path) -> Vec<std::ffi::OsString> {
+    let entries = fs::read_dir(folder).into_iter().flatten();
+    let mut names: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.file_name())).collect();
+    names.sort();
+    names
+}
+
+/// Packs a file, if it can be read: files of sysfs come and go, and some are for root alone.
+fn take_file<W: Write>(packer: &mut Packer<W>, root: &Path, path: &Path) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    let file = fs::File::open(root.join(path));
+    match file.and_then(|file| file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)) {
+        Ok(_) => packer.file(&Path::new("root").join(path), &bytes),
+        Err(_) => Ok(()),
+    }
+}
+
+/// What a tool prints; `None` where there is none, or it fails or takes too long.
+fn output_of(command: &[&str]) -> Option<Vec<u8>> {
+    let (tool, args) = command.split_first()?;
+    let mut child = Command::new(tool)
+        .args(args)
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    let stdout = child.stdout.take()?;
+    let reader = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        stdout.take(super::FILE_BYTES_MAX).read_to_end(&mut bytes).map(|_| bytes)
+    });
+    let start = Instant::now();
+    let status = loop {
+        match child.try_wait().ok()? {
+            Some(status) => break Some(status),
+            None if start.elapsed() > TOOL_TIME_MAX => break None,
+            None => std::thread::sleep(Duration::from_millis(20)),
+        }
+    };
+    if status.is_none() {
+        child.kill().and_then(|()| child.wait()).ok();
+    }
+    let bytes = reader.join().ok()?.ok()?;
+    (status?.success() && !bytes.is_empty()).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_stack::linux::{self, Elsewhere, Root};
+    use plumb_stack::{Builder, GridFact, Placing, Stack};
+    use plumb_testkit::fake_sysfs::{FakeArray, FakeDisk, FakeHost};
+
+    use super::*;
+
+    fn stack(root: &Path) -> Stack {
+        let root = Root::open(root, &Elsewhere).expect("a root");
+        let mut builder = Builder::default();
+        linux::collect(&root, &mut builder).expect("a host");
+        builder.finish()
+    }
+
+    /// What a check goes by.
+    fn layers(stack: &Stack) -> Vec<(String, &'static str, Placing, Vec<GridFact>)> {
+        let nodes = stack.nodes();
+        let mut layers: Vec<_> = nodes
+            .map(|(_, node)| (node.name.clone(), node.kind.words(), node.placing.clone(), node.grids.clone()))
+            .collect();
+        layers.sort_by(|a, b| a.0.cmp(&b.0));
+        layers
+    }
+
+    /// Another host sees just what this one does.
+    #[test]
+    fn a_collection_stands_for_its_host() {
+        let folder = plumb_testkit::temp_dir("host");
+        let (here, there) = (folder.path().join("here"), folder.path().join("there"));
+        let mut host = FakeHost::new(&here);
+        for name in ["sda", "sdb"] {
+            host.disk(&FakeDisk { alignment_offset: 3584, ..FakeDisk::named(name) });
+            host.partition(name, 1, 2047, 1 << 20);
+        }
+        let members = [("sda1", Some(0), 2048, 500_000), ("sdb1", Some(1), 2048, 500_000)];
+        let array =
+            FakeArray { name: "md0", level: "raid0", layout: 0, chunk: 65_536, disks: 2, members: &members };
+        host.array(&array, 2_000_000);
+        let mut bytes = Vec::new();
+        let gathered = collect(&here, &mut bytes).expect("a collection");
+        assert_eq!(gathered, Gathered { devices: 5, dumps: 0 });
+        super::super::unpack("c.tar.zst", &bytes, &there).expect("a whole collection");
+        let (mine, its) = (stack(&here), stack(&there.join("root")));
+        assert_eq!(layers(&mine), layers(&its));
+        assert!(its.find("md0").is_some_and(|id| matches!(its.node(id).placing, Placing::Chunks(_))));
+    }
+
+    #[test]
+    fn no_devices_is_an_error() {
+        let folder = plumb_testkit::temp_dir("host");
+        assert!(collect(folder.path(), Vec::new()).is_err());
+    }
+
+    #[test]
+    fn tools_that_fail_or_are_missing_say_nothing() {
+        assert_eq!(output_of(&["echo", "hi"]), Some(b"hi\n".to_vec()));
+        for command in [&["false"][..], &["true"], &["no-such-tool-at-all"]] {
+            assert_eq!(output_of(command), None, "{command:?}");
+        }
+    }
+}

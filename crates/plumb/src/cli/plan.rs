@@ -1,0 +1,378 @@
+//! Flags of `plumb plan`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use plumb_geometry::{Bytes, Grid, Share};
+use plumb_plan::partition::Content;
+
+use super::grid;
+
+mod typed;
+
+use typed::{content, existing, geometry, milliseconds, named, position, share, size};
+
+/// Flags of `plumb plan`.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes. Positions take \
+a unit always: 2048s, 1m.\nNothing is read but what is named, and nothing is written: commands are printed.\n\
+Exit status: 0 planned, 2 usage, 3 no plan is possible or the input was read only in part, 4 not permitted, 5 failed."
+)]
+pub struct Plan {
+    /// What to plan.
+    #[command(subcommand)]
+    pub what: What,
+}
+
+/// What can be planned.
+#[derive(Debug, Subcommand)]
+pub enum What {
+    /// Where a partition or slice may start, and the commands that put it there
+    Partition(Box<Partition>),
+    /// How large the chunks of a stripe should be
+    Stripe(Stripe),
+    /// Offsets of soft partitions of Solaris Volume Manager
+    Softpart(Softpart),
+    /// What a file system has to be told of the stripe below it
+    Filesystem(Filesystem),
+    /// Which record suits a page, or the I/O of a profile
+    Record(Record),
+    /// The I/O size of mirror resyncs of Solaris Volume Manager
+    Resync(Resync),
+    /// How many disks a demanded rate takes
+    Disks(Disks),
+    /// What writing in sequence, or gathering records, gives
+    Writes(Writes),
+}
+
+/// Kind of label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LabelKind {
+    /// GPT
+    Gpt,
+    /// DOS (MBR)
+    Dos,
+    /// EFI label of Solaris
+    Efi,
+    /// SMI label (VTOC) on SPARC
+    Smi,
+    /// SMI label inside an fdisk partition on x86
+    SmiX86,
+}
+
+/// Flags of `plumb plan partition`.
+#[derive(Debug, Args)]
+pub struct Partition {
+    /// The disk: /dev/sdb, c1t0d0; with --from the partition or slice
+    #[arg(value_name = "DEVICE")]
+    pub device: String,
+    /// What the start has to be on: GRANULARITY or GRANULARITY@OFFSET; may be given several times
+    #[arg(long, value_name = "G[@O]", value_parser = grid)]
+    pub grid: Vec<Grid>,
+    /// Offset of the first aligned block, as sysfs states it; added to every grid
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub alignment_offset: Option<Bytes>,
+    /// Take the disk from the output of other tools: prtvtoc, sfdisk -d, …
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["label", "new_label", "geometry", "fdisk_start", "current", "number"])]
+    pub from: Vec<PathBuf>,
+    /// Kind of label
+    #[arg(long, value_name = "KIND", default_value = "gpt")]
+    pub label: LabelKind,
+    /// Make the label as well
+    #[arg(long)]
+    pub new_label: bool,
+    /// Logical block of the disk: 512 or 4096
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "512")]
+    pub sector: Bytes,
+    /// Size of the disk
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub disk_size: Option<Bytes>,
+    /// First position that may be used
+    #[arg(long, value_name = "POSITION", value_parser = position)]
+    pub after: Option<Bytes>,
+    /// First position that may not be used
+    #[arg(long, value_name = "POSITION", value_parser = position)]
+    pub before: Option<Bytes>,
+    /// Length; all that is free when not given
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub size: Option<Bytes>,
+    /// Number of the partition or slice
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub number: u32,
+    /// Where it starts now
+    #[arg(long, value_name = "POSITION", value_parser = position)]
+    pub current: Option<Bytes>,
+    /// Heads and sectors of an SMI label, as prtvtoc prints them: 27x107
+    #[arg(long, value_name = "HEADSxSECTORS", value_parser = geometry)]
+    pub geometry: Option<u64>,
+    /// Start of the Solaris fdisk partition that holds an SMI label on x86
+    #[arg(long, value_name = "POSITION", value_parser = position)]
+    pub fdisk_start: Option<Bytes>,
+    /// What it holds: lvm=GROUP, md=ARRAY, zfs=POOL or svm=MIRROR,SUBMIRROR
+    #[arg(long, value_name = "WHAT", value_parser = content)]
+    pub holds: Option<Content>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Whose stripe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ManagerKind {
+    /// Solaris Volume Manager
+    Svm,
+    /// Linux md
+    Md,
+    /// LVM
+    Lvm,
+}
+
+/// Flags of `plumb plan stripe`.
+#[derive(Debug, Args)]
+pub struct Stripe {
+    /// Members of the stripe
+    #[arg(value_name = "MEMBER")]
+    pub members: Vec<String>,
+    /// Length of the I/O: the page
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub io: Bytes,
+    /// Largest share of I/O that may cross from one chunk to the next: 1/128, 1%
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "1%")]
+    pub share: Share,
+    /// Where the data begin, past a boundary of the stripe
+    #[arg(long, value_name = "POSITION", value_parser = position, default_value = "0s")]
+    pub base: Bytes,
+    /// I/O begin at any sector, and not at multiples of their length
+    #[arg(long)]
+    pub any_sector: bool,
+    /// Judge this chunk
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub chunk: Option<Bytes>,
+    /// Segment of the array below: chunks are whole ones
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub segment: Option<Bytes>,
+    /// Members of each stripe that hold parity
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub parity: u32,
+    /// Whose stripe
+    #[arg(long, value_name = "NAME", default_value = "md")]
+    pub manager: ManagerKind,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Flags of `plumb plan softpart`.
+#[derive(Debug, Args)]
+pub struct Softpart {
+    /// What they are cut out of; with --from all components that hold some when not given
+    #[arg(value_name = "COMPONENT", required_unless_present = "from")]
+    pub component: Option<String>,
+    /// What they have to be on: interlace, full stripe, page
+    #[arg(long, value_name = "SIZE", value_parser = size, required_unless_present = "from")]
+    pub unit: Option<Bytes>,
+    /// Take them from metastat -p, and where slices start from prtvtoc
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["existing", "base"])]
+    pub from: Vec<PathBuf>,
+    /// One that exists: NAME:OFFSET:LENGTH, as in d11:512s:1g; may be given several times
+    #[arg(long, value_name = "N:O:L", value_parser = existing)]
+    pub existing: Vec<(String, Bytes, Bytes)>,
+    /// One to be added behind them: NAME:LENGTH; may be given several times
+    #[arg(long, value_name = "N:L", value_parser = named)]
+    pub new: Vec<(String, Bytes)>,
+    /// Where the component starts on its disk
+    #[arg(long, value_name = "POSITION", value_parser = position, default_value = "0s")]
+    pub base: Bytes,
+    /// Length of the component
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub component_size: Option<Bytes>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Kind of file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FsKind {
+    /// ext2, ext3, ext4
+    Ext4,
+    /// XFS
+    Xfs,
+    /// btrfs
+    Btrfs,
+    /// UFS of Solaris
+    Ufs,
+    /// ZFS
+    Zfs,
+}
+
+/// Flags of `plumb plan filesystem`.
+#[derive(Debug, Args)]
+pub struct Filesystem {
+    /// Device node, or the data set of ZFS
+    #[arg(value_name = "DEVICE")]
+    pub device: String,
+    /// Kind of file system
+    #[arg(long = "type", value_name = "KIND")]
+    pub kind: FsKind,
+    /// Chunk of the stripe below
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "members")]
+    pub chunk: Option<Bytes>,
+    /// Members of that stripe
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub members: Option<u32>,
+    /// Of them, those that hold parity in each stripe
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub parity: u32,
+    /// Copies of each chunk: 2 for RAID 10
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=4))]
+    pub copies: u32,
+    /// Block of the file system
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub block: Option<Bytes>,
+    /// Physical block of the disks
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "4k")]
+    pub physical: Bytes,
+    /// Page of the database on it
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub page: Option<Bytes>,
+    /// Where it is mounted
+    #[arg(long, value_name = "DIRECTORY")]
+    pub mount: Option<String>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// What keeps records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum KeeperKind {
+    /// A file system of ZFS: recordsize
+    Zfs,
+    /// A volume of ZFS: volblocksize
+    Zvol,
+    /// UFS: block and fragment
+    Ufs,
+}
+
+/// Flags of `plumb plan record`.
+#[derive(Debug, Args)]
+pub struct Record {
+    /// The data set, volume or device
+    #[arg(value_name = "NAME")]
+    pub name: String,
+    /// Page of the application, read and written at multiples of it
+    #[arg(long, value_name = "SIZE", value_parser = size, required_unless_present = "profile", conflicts_with = "profile")]
+    pub page: Option<Bytes>,
+    /// Saved profile of the vfs layer, made by plumb analyze --save
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+    /// What keeps the records
+    #[arg(long, value_name = "KIND", default_value = "zfs")]
+    pub keeper: KeeperKind,
+    /// The record now
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub current: Option<Bytes>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Flags of `plumb plan resync`.
+#[derive(Debug, Args)]
+pub struct Resync {
+    /// I/O size wanted
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1m")]
+    pub size: Bytes,
+    /// maxphys of the host now
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub maxphys: Option<Bytes>,
+    /// Bytes to be copied
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub mirror: Option<Bytes>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Redundancy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RaidKind {
+    /// Stripe
+    #[value(name = "0")]
+    Raid0,
+    /// Mirror of two
+    #[value(name = "1")]
+    Raid1,
+    /// Stripe of mirrors
+    #[value(name = "10")]
+    Raid10,
+    /// One parity
+    #[value(name = "5")]
+    Raid5,
+    /// Two parities
+    #[value(name = "6")]
+    Raid6,
+}
+
+/// Flags of `plumb plan disks`.
+#[derive(Debug, Args)]
+pub struct Disks {
+    /// Reads a second
+    #[arg(long, value_name = "RATE", default_value = "0", required_unless_present = "writes")]
+    pub reads: f64,
+    /// Writes a second
+    #[arg(long, value_name = "RATE", default_value = "0")]
+    pub writes: f64,
+    /// How many times that
+    #[arg(long, value_name = "TIMES", default_value = "1")]
+    pub growth: f64,
+    /// What one disk gives of such I/O a second, measured
+    #[arg(long, value_name = "RATE")]
+    pub disk_rate: f64,
+    /// Redundancy
+    #[arg(long, value_name = "LEVEL", default_value = "0")]
+    pub raid: RaidKind,
+    /// Share of the load to be left over
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "20%")]
+    pub margin: Share,
+    /// Largest mean response of a disk: 50ms
+    #[arg(long, value_name = "DURATION", value_parser = milliseconds)]
+    pub response: Option<f64>,
+    /// Chunk for the commands
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1m")]
+    pub chunk: Bytes,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Flags of `plumb plan writes`.
+#[derive(Debug, Args)]
+pub struct Writes {
+    /// Length of a record
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub record: Bytes,
+    /// Records that one write can hold
+    #[arg(long, value_name = "N")]
+    pub gather: u64,
+    /// Records a second that are demanded
+    #[arg(long, value_name = "RATE")]
+    pub demand: Option<f64>,
+    /// Measured: random writes of a record a second
+    #[arg(long, value_name = "RATE")]
+    pub random: f64,
+    /// Measured: the same in sequence
+    #[arg(long, value_name = "RATE")]
+    pub sequential: Option<f64>,
+    /// Measured: random gathered writes a second
+    #[arg(long, value_name = "RATE")]
+    pub gathered: Option<f64>,
+    /// Measured: gathered writes in sequence
+    #[arg(long, value_name = "RATE")]
+    pub both: Option<f64>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// What every plan can be printed as.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Output {
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,175 @@
+//! `plumb plan` as a user runs it.
+
+mod common;
+
+use common::{Folder, analyze, plumb, real};
+use plumb_testkit::require;
+use serde_json::Value;
+
+fn plan(args: &str) -> common::Ran {
+    plumb(std::iter::once("plan").chain(args.split_whitespace()))
+}
+
+/// The value of a figure of the first plan.
+fn figure<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let target = document["result"]["plans"][0]["target"].as_array().expect("figures");
+    let found = target.iter().find(|figure| figure["name"] == name);
+    &found.unwrap_or_else(|| panic!("no figure {name}"))["value"]
+}
+
+#[test]
+fn a_partition_behind_an_efi_label() {
+    let json = plan("partition /dev/sdb --grid 8k --json").ends(0).json();
+    assert_eq!(figure(&json, "start_sectors"), 48);
+    plan("partition /dev/sdb --grid 8k --disk-size 1g")
+        .ends(0)
+        .says("48 s the same in sectors of 512 B")
+        .says("sgdisk -a 1 -n 1:48:2097103 /dev/sdb");
+}
+
+/// A drive that states an alignment offset of 3,584 bytes: 7 sectors, as `2047` is and `2048` is not.
+#[test]
+fn an_alignment_offset_is_part_of_the_grid() {
+    let json =
+        plan("partition /dev/sdb --grid 4k --alignment-offset 3584 --after 2041s --json").ends(0).json();
+    assert_eq!(figure(&json, "start_sectors"), 2_047);
+}
+
+/// On 4Kn disks labels count in blocks of 4 KiB, and `s` is 512 bytes all the same.
+#[test]
+fn blocks_of_4_kib_are_counted_as_labels_do() {
+    let json = plan("partition /dev/sdb --sector 4k --after 2048s --disk-size 1g --json").ends(0).json();
+    assert_eq!((figure(&json, "start_sectors"), figure(&json, "start_lba")), (&2_048.into(), &256.into()));
+}
+
+/// 27 × 107 sectors are odd, so only every eighth cylinder is on 4 KiB; 19 × 248 are a multiple of 8.
+#[test]
+fn smi_slices_start_at_cylinders() {
+    let cylinder = |geometry: &str| {
+        let json = plan(&format!("partition c1t0d0 --label smi --geometry {geometry} --grid 4k --json"))
+            .ends(0)
+            .json();
+        figure(&json, "start_cylinder").clone()
+    };
+    assert_eq!((cylinder("27x107"), cylinder("19x248")), (8.into(), 1.into()));
+}
+
+#[test]
+fn what_cannot_be_planned() {
+    for (args, code, words) in [
+        ("partition /dev/sdb --after 34", 2, "34s for sectors"),
+        ("partition /dev/sdb --grid 4MB", 2, "4MB"),
+        ("partition /dev/sdb --label smi", 2, "--geometry"),
+        ("partition /dev/sdb --number 0", 2, "expected 1 to 128"),
+        ("partition /dev/sdb --sector 520", 2, "512 or 4096"),
+        ("partition /dev/sdb --grid 4k@7s --sector 4k", 2, "their offsets never meet"),
+        ("partition /dev/sdb --size 10g --disk-size 1g", 3, "no room"),
+        ("stripe --io 0", 2, "length of the I/O is 0"),
+        ("stripe --io 8k --share 3", 2, "expected a share"),
+        ("softpart d10", 2, "--unit"),
+        ("softpart d10 --unit 1000", 2, "no multiple of sectors"),
+        ("filesystem /dev/md0 --type ext4", 2, "chunk of the stripe is not known"),
+        ("filesystem /dev/md0 --type xfs --chunk 64k --members 2 --parity 2", 2, "leave none for data"),
+        ("record tank", 2, "--page"),
+        ("resync --size 2m", 2, "1 to 2048 blocks"),
+        ("disks --writes 265 --disk-rate 0", 2, "rate of a disk"),
+        ("disks --writes 265 --disk-rate 80 --response 12ms", 2, "cannot be reached"),
+        ("softpart --from /no/such/file", 5, "No such file"),
+    ] {
+        plan(args).ends(code).complains(words);
+    }
+}
+
+#[test]
+fn the_disks_of_the_case_study() {
+    plan("disks --writes 66 --growth 4 --disk-rate 80").ends(0).says("4 disks that leave the margin");
+    plan("disks --writes 265 --disk-rate 80")
+        .ends(0)
+        .says("82.8 % of each disk's time is taken")
+        .says("72.7 ms it takes on average")
+        .says("> 4 320/s 82.8 % 20.8 % 72.7 ms");
+}
+
+/// A saved profile of a layer below the file system cannot tell of records.
+#[test]
+fn records_need_the_vfs_layer() {
+    let folder = Folder::new("plan-record");
+    let trace = folder.file("trace.csv", common::msr(common::pages(1000, 0, 8192)));
+    let saved = folder.path("saved.plumb");
+    analyze(&trace, &format!("--grid 4k --save {}", saved.display())).ends(0);
+    let ran = plan(&format!("record tank/db --profile {}", saved.display()));
+    ran.ends(3).complains("a record is decided above the");
+}
+
+/// 1,000 reads and writes of 8 KiB at the layer of the application, on records of 128 KiB and of 8.
+#[test]
+fn records_for_a_profile() {
+    let folder = Folder::new("plan-record");
+    let mut lines = "# plumb-residue 1 unit=512 modulus=2048 layer=vfs\n".to_owned();
+    for residue in (0..2048).step_by(16) {
+        lines.push_str(&format!("db R {residue} 16 10\ndb W {residue} 16 5\n"));
+    }
+    let trace = folder.file("vfs.txt", lines);
+    let saved = folder.path("saved.plumb");
+    analyze(&trace, &format!("--grid 4k --save {}", saved.display()));
+    let json =
+        plan(&format!("record tank/db --current 128k --json --profile {}", saved.display())).ends(0).json();
+    assert_eq!(figure(&json, "record_bytes"), 8_192);
+    assert_eq!(figure(&json, "current_read_amplification"), 16.0);
+    assert_eq!(figure(&json, "current_write_amplification"), 32.0);
+}
+
+/// A real server with 40 soft partitions, 38 of them off 4 KiB at the absolute start, as other programs counted.
+#[test]
+fn soft_partitions_of_a_real_server() {
+    require!(RealTraces);
+    let folder = real("solaris-svm");
+    let mut dumps: Vec<_> = std::fs::read_dir(&folder)
+        .expect("dumps")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.metadata().is_ok_and(|meta| meta.len() > 0))
+        .collect();
+    dumps.sort();
+    let mut args = vec!["plan".into(), "softpart".into(), "--json".into(), "--from".into()];
+    args.extend(dumps.iter().map(|path| path.clone().into_os_string()));
+    let json = plumb(&args).ends(0).json();
+    let plans = json["result"]["plans"].as_array().expect("plans");
+    let (mut extents, mut off) = (0, 0);
+    for plan in plans {
+        for row in plan["tables"][0]["rows"].as_array().expect("rows") {
+            let now = row[1].as_u64().expect("an offset");
+            let planned = row[3].as_u64().expect("an offset");
+            // Every slice 0 of these disks starts at sector 5,778, as prtvtoc printed it.
+            extents += 1;
+            off += u64::from((5_778 + now) % 8 != 0);
+            assert_eq!((5_778 + planned) % 8, 0, "{row}");
+        }
+    }
+    assert_eq!((extents, off), (40, 38));
+    // The one file that is empty is said to be, and makes the answer a partial one.
+    args.push(folder.join("c0t0d0s2.txt").into_os_string());
+    plumb(&args).ends(3).complains("c0t0d0s2.txt");
+}
+
+/// Everything but commands keeps within 80 columns.
+#[test]
+fn text_is_made_for_80_columns() {
+    for args in [
+        "partition /dev/nvme0n1 --grid 4k --current 63s --size 10g --holds zfs=tank",
+        "partition c1t0d0 --label smi-x86 --geometry 255x63 --fdisk-start 16065s --disk-size 100g",
+        "stripe --io 8k --segment 48k --manager svm c1t0d0s0 c2t0d0s0",
+        "softpart d10 --unit 256k --existing d11:1s:3g --existing d12:6291458s:1000001s --new d13:5g",
+        "filesystem /dev/md0 --type xfs --chunk 512k --members 6 --parity 2",
+        "record tank/vol --keeper zvol --page 16k",
+        "resync --mirror 1t --maxphys 128k",
+        "disks --reads 1000000 --writes 100000 --disk-rate 150 --raid 6 --response 8ms",
+        "writes --record 512 --gather 16 --random 80 --demand 265",
+    ] {
+        let ran = plan(args);
+        ran.ends(0);
+        let lines = ran.out.lines().filter(|line| !line.starts_with("    ") || line.starts_with("     "));
+        for line in lines {
+            assert!(line.chars().count() <= 80, "{args}: {line}");
+        }
+    }
+}

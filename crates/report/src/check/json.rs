@@ -1,0 +1,88 @@
+//! The JSON document of `plumb check`: every node with its grids and verdicts, nothing summed up.
+
+use std::collections::BTreeMap;
+
+use plumb_diagnose::Unjudged;
+use plumb_geometry::Bytes;
+use plumb_stack::node::Fact;
+use plumb_stack::survey::{Lost, On, Tally};
+use plumb_stack::{GridFact, Kind, NodeId, Overall, Placing, Problem, Source};
+use serde::Serialize;
+
+use super::{Check, Input};
+use crate::json::Document;
+
+#[derive(Serialize)]
+struct NodeOut<'a> {
+    id: NodeId,
+    name: &'a str,
+    aliases: &'a [String],
+    kind: Kind,
+    size_bytes: Option<Bytes>,
+    placing: &'a Placing,
+    placed_by: Option<&'a Source>,
+    grids: Vec<GridFact>,
+    facts: &'a BTreeMap<&'static str, Fact>,
+    opaque: Option<&'a str>,
+    /// `None` for what stands on nothing.
+    overall: Option<Overall>,
+    verdicts: &'a [On],
+    lost: &'a [Lost],
+}
+
+#[derive(Serialize)]
+struct StackOut<'a> {
+    nodes: Vec<NodeOut<'a>>,
+    host: BTreeMap<&'static str, &'a Fact>,
+    problems: &'a [Problem],
+}
+
+#[derive(Serialize)]
+struct CheckResult<'a> {
+    stack: StackOut<'a>,
+    summary: BTreeMap<Kind, Tally>,
+    unknown: &'a [Unjudged],
+    silent: &'a [&'static str],
+    notes: &'a [String],
+}
+
+/// The document.
+///
+/// # Errors
+/// When a number cannot be written as JSON.
+pub fn json(check: &Check<'_>) -> Result<String, serde_json::Error> {
+    let stack = check.stack;
+    let nodes = stack.nodes().filter(|(id, _)| check.wants(*id)).map(|(id, node)| {
+        let stand = check.survey.stand(id);
+        NodeOut {
+            id,
+            name: &node.name,
+            aliases: &node.aliases,
+            kind: node.kind,
+            size_bytes: node.size,
+            placing: &node.placing,
+            placed_by: node.placed_by.as_ref(),
+            grids: stack.grids(id),
+            facts: &node.facts,
+            opaque: node.opaque.as_deref(),
+            overall: stand.map(|stand| stand.overall),
+            verdicts: stand.map_or(&[], |stand| &stand.on),
+            lost: stand.map_or(&[], |stand| &stand.lost),
+        }
+    });
+    let host = stack.host().into_iter().flat_map(|host| &host.facts).map(|(key, fact)| (*key, fact));
+    let document: Document<'_, &Input, _> = Document {
+        schema: "plumb.check/1",
+        plumb: check.version,
+        inputs: check.inputs.iter().collect(),
+        findings: &check.diagnosis.findings,
+        result: CheckResult {
+            stack: StackOut { nodes: nodes.collect(), host: host.collect(), problems: stack.problems() },
+            summary: check.survey.tallies(stack, |id| check.wants(id)),
+            unknown: &check.diagnosis.unknown,
+            silent: &check.diagnosis.silent,
+            notes: check.notes,
+        },
+    };
+    serde_json::to_string_pretty(&document)
+}

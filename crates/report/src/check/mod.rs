@@ -1,0 +1,221 @@
+//! The report of `plumb check`: findings first, then how many layers stand how, then the stack as a tree.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use plumb_diagnose::{Diagnosis, Finding, Unjudged};
+use plumb_stack::graph::HOST;
+use plumb_stack::{NodeId, Stack, Survey};
+use serde::Serialize;
+
+use crate::format::count;
+use crate::text::page::Page;
+use crate::text::{Color, finding_lines};
+
+mod json;
+mod tree;
+mod words;
+
+pub use json::json;
+
+use words::{listed, plain};
+
+/// Findings of one kind that are printed in full; the others are named.
+const FINDINGS_IN_FULL: usize = 2;
+
+/// A dump or the host itself, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Input {
+    /// As named on the command line.
+    pub path: String,
+    /// Whose output it is; `None` when that could not be told.
+    pub tool: Option<String>,
+    /// Whether its reader was held against output of the real tool.
+    pub verified: bool,
+    /// Lines or records that were understood.
+    pub understood: u64,
+    /// Those that were not.
+    pub passed_over: u64,
+    /// Why nothing could be made of it; `None` when something could.
+    pub error: Option<String>,
+}
+
+/// Everything that the report shows.
+pub struct Check<'a> {
+    /// Version of the program.
+    pub version: &'a str,
+    /// What was read.
+    pub inputs: &'a [Input],
+    /// The layers.
+    pub stack: &'a Stack,
+    /// How each of them stands.
+    pub survey: &'a Survey,
+    /// The layers that were asked about; `None` for all.
+    pub wanted: Option<&'a HashSet<NodeId>>,
+    /// What the rules came to.
+    pub diagnosis: &'a Diagnosis,
+    /// Sentences that a reader must know.
+    pub notes: &'a [String],
+}
+
+impl Check<'_> {
+    fn wants(&self, id: NodeId) -> bool {
+        self.wanted.is_none_or(|wanted| wanted.contains(&id))
+    }
+}
+
+/// The report as text, for 80 columns.
+#[must_use]
+pub fn text(check: &Check<'_>, color: Color) -> String {
+    let mut page = Page { text: String::new(), color };
+    headline(&mut page, check);
+    findings(&mut page, &check.diagnosis.findings);
+    unknown(&mut page, check);
+    summary(&mut page, check);
+    tree::lines(&mut page, check);
+    doubts(&mut page, check);
+    sources(&mut page, check);
+    page.text
+}
+
+fn headline(page: &mut Page, check: &Check<'_>) {
+    let nodes = || check.stack.nodes().filter(|(id, _)| check.wants(*id));
+    let leaves = nodes().filter(|(id, _)| check.stack.is_leaf(*id)).count();
+    let layers = nodes().count() - leaves;
+    let some = |number: usize, one: &str| {
+        let plural = if number == 1 { "" } else { "s" };
+        format!("{} {one}{plural}", count(number as u64))
+    };
+    let number = check.diagnosis.findings.len();
+    let found = if number == 0 { "no finding".to_owned() } else { some(number, "finding") };
+    page.line(format!("{found} in {} and {} above", some(leaves, "device"), some(layers, "layer")));
+}
+
+/// Findings of one kind and severity one after the other: the first in full, the others by name.
+fn findings(page: &mut Page, findings: &[Finding]) {
+    let kind = |finding: &Finding| (finding.id(), finding.severity());
+    let mut shown = BTreeSet::new();
+    for finding in findings {
+        if !shown.insert(kind(finding)) {
+            continue;
+        }
+        let alike: Vec<&Finding> = findings.iter().filter(|other| kind(other) == kind(finding)).collect();
+        let full = if alike.len() > FINDINGS_IN_FULL + 1 { FINDINGS_IN_FULL } else { alike.len() };
+        alike[..full].iter().for_each(|finding| finding_lines(page, finding));
+        if full < alike.len() {
+            let others = alike[full..].iter().map(|other| other.target().device.as_str());
+            let others = listed(others.collect());
+            page.gap();
+            let many = count((alike.len() - full) as u64);
+            page.wrapped("  ", "  ", &format!("{many} more of {}: {others}", finding.id()));
+        }
+    }
+}
+
+/// What rules could not judge: by rule and reason, with the devices.
+fn unknown(page: &mut Page, check: &Check<'_>) {
+    let unjudged = &check.diagnosis.unknown;
+    if unjudged.is_empty() {
+        return;
+    }
+    page.heading("Unknown");
+    let mut gathered: Vec<(&Unjudged, Vec<&str>)> = Vec::new();
+    let mut known = HashMap::new();
+    for one in unjudged {
+        // Reasons that differ only in the names of devices are one.
+        let reason = (one.rule, without_names(check.stack, &one.why));
+        let at = *known.entry(reason).or_insert(gathered.len());
+        match gathered.get_mut(at) {
+            Some((_, devices)) => devices.push(&one.target.device),
+            None => gathered.push((one, vec![&one.target.device])),
+        }
+    }
+    for (first, devices) in gathered {
+        let several = devices.len() > 1;
+        let why = if several { without_names(check.stack, &first.why) } else { first.why.clone() };
+        let devices = if devices == [HOST] { "the host".to_owned() } else { listed(devices) };
+        page.wrapped("  ", "    ", &format!("{}: {devices}: {}", first.rule, plain(&why)));
+    }
+}
+
+/// A sentence with names of devices replaced by `its device`, and what is said twice said once.
+fn without_names(stack: &Stack, why: &str) -> String {
+    let is_name = |word: &str| stack.find(word).is_some();
+    let bare = |part: &str| {
+        let words =
+            part.split(' ').map(|word| if is_name(word.trim_matches(',')) { "its device" } else { word });
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let mut parts: Vec<String> = why.split("; ").map(bare).collect();
+    parts.dedup();
+    parts.join("; ")
+}
+
+/// How many layers of each kind stand how.
+fn summary(page: &mut Page, check: &Check<'_>) {
+    let tallies = check.survey.tallies(check.stack, |id| check.wants(id));
+    if tallies.is_empty() {
+        return;
+    }
+    page.heading("Summary");
+    for (kind, tally) in tallies {
+        let of = count(tally.nodes);
+        let parts = [
+            (tally.misaligned, "misaligned"),
+            (tally.unknown, "unknown"),
+            (tally.aligned, "aligned on every grid that is known"),
+        ];
+        let parts = parts.iter().filter(|(number, _)| *number > 0);
+        let parts: Vec<String> =
+            parts.map(|(number, words)| format!("{} of {of} {words}", count(*number))).collect();
+        page.wrapped("  ", "    ", &format!("{}: {}", kind.words(), parts.join(", ")));
+    }
+}
+
+/// What devices state and nobody believes, each statement once.
+fn doubts(page: &mut Page, check: &Check<'_>) {
+    let mut gathered: Vec<(String, Vec<&str>)> = Vec::new();
+    for (id, node) in check.stack.nodes().filter(|(id, _)| check.wants(*id)) {
+        for fact in check.stack.grids(id) {
+            let plumb_stack::Belief::Doubted { why } = &fact.belief else { continue };
+            let what = format!("{} of {} ({})", fact.what.words(), fact.granularity(), fact.source.word());
+            let words = format!("{what}: {}", why.replace(&node.name, "it"));
+            match gathered.iter_mut().find(|(known, _)| *known == words) {
+                Some((_, devices)) => devices.push(&node.name),
+                None => gathered.push((words, vec![&node.name])),
+            }
+        }
+    }
+    if gathered.is_empty() {
+        return;
+    }
+    page.heading("Stated and not believed");
+    for (words, devices) in gathered {
+        page.wrapped("  ", "    ", &format!("{}: {}", listed(devices), plain(&words)));
+    }
+}
+
+fn sources(page: &mut Page, check: &Check<'_>) {
+    if check.inputs.is_empty() && check.notes.is_empty() {
+        return;
+    }
+    page.heading("Source");
+    for input in check.inputs {
+        let what = match (&input.error, &input.tool) {
+            (Some(error), _) => format!("not read: {error}"),
+            (None, tool) => {
+                let tool = tool.as_deref().unwrap_or("unknown");
+                let verified =
+                    if input.verified { "" } else { ", reader unverified on output of the real tool" };
+                let over = match input.passed_over {
+                    0 => String::new(),
+                    over => format!(", {} passed over", count(over)),
+                };
+                format!("{tool}{verified}; {} records understood{over}", count(input.understood))
+            }
+        };
+        page.wrapped("  ", "    ", &plain(&format!("{}: {what}", input.path)));
+    }
+    for note in check.notes {
+        page.wrapped("  note: ", "    ", &plain(note));
+    }
+}

@@ -1,0 +1,128 @@
+//! Names, places and verdicts as the report of a check says them.
+
+use plumb_geometry::Bytes;
+use plumb_stack::survey::On;
+use plumb_stack::{NodeId, Stack, Stand, Verdict, What};
+
+use crate::text::page::Page;
+
+/// Names that a list gives before it counts the rest.
+const NAMES_MAX: usize = 6;
+
+/// Longest name that is printed whole.
+const NAME_MAX: usize = 40;
+
+/// Text without what a terminal would obey; it may be from anywhere.
+pub fn plain(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
+}
+
+/// A name, cut where it would fill a line.
+pub fn name(name: &str) -> String {
+    let name = plain(name);
+    if name.chars().count() <= NAME_MAX {
+        return name;
+    }
+    name.chars().take(NAME_MAX - 1).chain(['…']).collect()
+}
+
+/// `sda, sdb and 3 more`.
+pub fn listed(names: Vec<&str>) -> String {
+    let shown: Vec<String> = names.iter().take(NAMES_MAX).map(|one| name(one)).collect();
+    match names.len().saturating_sub(shown.len()) {
+        0 => shown.join(", "),
+        more => format!("{} and {} more", shown.join(", "), crate::format::count(more as u64)),
+    }
+}
+
+/// A place in bytes and sectors: `32,256 B (63 sectors)`.
+pub fn place(bytes: Bytes) -> String {
+    match bytes.to_sectors_exact() {
+        _ if bytes.0 == 0 => "0".to_owned(),
+        Some(sectors) => format!("{} B ({sectors})", crate::format::count(bytes.0)),
+        None => format!("{} B", crate::format::count(bytes.0)),
+    }
+}
+
+/// The verdicts of a node, the worst first, each once with all the layers on which it is so.
+pub fn gathered(stand: &Stand) -> Vec<(&On, Vec<NodeId>)> {
+    let mut gathered: Vec<(&On, Vec<NodeId>)> = Vec::new();
+    for on in &stand.on {
+        match gathered.iter_mut().find(|(first, _)| is_alike(first, on)) {
+            Some((_, nodes)) => nodes.push(on.node),
+            None => gathered.push((on, vec![on.node])),
+        }
+    }
+    gathered.sort_by_key(|(on, _)| match on.verdict {
+        Verdict::Misaligned { .. } => 0,
+        Verdict::Varies { .. } => 1,
+        Verdict::Unknown { .. } => 2,
+        Verdict::Aligned => 3,
+    });
+    gathered
+}
+
+/// Whether two nodes stand alike, whatever the layers that they stand on.
+pub fn is_same(one: &Stand, other: &Stand) -> bool {
+    let (mine, its) = (gathered(one), gathered(other));
+    let all = || mine.iter().zip(&its).all(|((one, _), (other, _))| is_alike(one, other));
+    one.lost.is_empty() && other.lost.is_empty() && mine.len() == its.len() && all()
+}
+
+fn is_alike(one: &On, other: &On) -> bool {
+    let same_verdict = match (&one.verdict, &other.verdict) {
+        // The reasons differ in the name of the device alone.
+        (Verdict::Unknown { .. }, Verdict::Unknown { .. }) if one.fact.what == What::Assumed => true,
+        (one, other) => one == other,
+    };
+    same_verdict
+        && (one.fact.what, one.fact.grid) == (other.fact.what, other.fact.grid)
+        && one.fact.source.word() == other.fact.source.word()
+}
+
+/// A verdict in a sentence, its first word painted.
+pub fn verdict(page: &Page, stack: &Stack, on: &On, nodes: &[NodeId]) -> String {
+    let names = listed(nodes.iter().map(|id| stack.node(*id).name.as_str()).collect());
+    let grid = if on.fact.what == What::Assumed {
+        format!("{}, assumed for {names}", on.fact.granularity())
+    } else {
+        let offset = match on.fact.grid.offset() {
+            Bytes(0) => String::new(),
+            offset => format!(" at offset {}", place(offset)),
+        };
+        let (granularity, what) = (on.fact.granularity(), on.fact.what.words());
+        format!("the {granularity} {what}{offset} of {names} ({})", on.fact.source.word())
+    };
+    match &on.verdict {
+        Verdict::Aligned => format!("{} to {grid}", page.painted("32", "aligned")),
+        Verdict::Misaligned { by } => {
+            format!("{} by {} of {grid}", page.painted("31", "misaligned"), place(*by))
+        }
+        Verdict::Varies { step } => format!(
+            "{} in part: chunks are no multiple of {grid}, so the place in it moves by {} from one to the next",
+            page.painted("31", "misaligned"),
+            place(*step)
+        ),
+        Verdict::Unknown { .. } if on.fact.what == What::Assumed => {
+            let unknown = page.painted("36", "unknown");
+            format!("{unknown} beyond {}: nothing more is known of {names}", on.fact.granularity())
+        }
+        Verdict::Unknown { why } => format!("{}: {}", page.painted("36", "unknown"), plain(why)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_places() {
+        assert_eq!(listed(vec!["a", "b"]), "a, b");
+        assert_eq!(listed(vec!["a"; 8]), "a, a, a, a, a, a and 2 more");
+        assert_eq!(name(&"x".repeat(41)).chars().count(), 40);
+        assert_eq!(name("sd\x1b[2Ja"), "sd\u{fffd}[2Ja");
+        assert_eq!(place(Bytes(32_256)), "32,256 B (63 sectors)");
+        assert_eq!(place(Bytes(700)), "700 B");
+        assert_eq!(place(Bytes(0)), "0");
+    }
+}

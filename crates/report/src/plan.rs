@@ -1,0 +1,237 @@
+//! Plans as text and JSON. Every number was worked out before; here they get their units and their places.
+
+use plumb_geometry::{Bytes, group_digits};
+use plumb_plan::plan::Unit;
+use plumb_plan::{Figure, Nodes, Plan, Remedy, Step, Table, Value};
+use serde::Serialize;
+
+use crate::format::{digits, percent};
+use crate::text::{Page, WIDTH};
+
+/// Something that a plan was made from.
+#[derive(Clone, Debug, Serialize)]
+pub struct Input {
+    /// As named on the command line.
+    pub path: String,
+    /// Whose output it is, or what kind of file.
+    pub format: String,
+    /// Whether the reader was held against a real file.
+    pub verified: bool,
+    /// Lines or records that were understood.
+    pub understood: u64,
+    /// Those that were not.
+    pub passed_over: u64,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: &'static str,
+    plumb: &'a str,
+    inputs: &'a [Input],
+    findings: [(); 0],
+    result: PlanResult<'a>,
+}
+
+#[derive(Serialize)]
+struct PlanResult<'a> {
+    plans: &'a [Plan],
+}
+
+/// The document of `plumb plan`.
+///
+/// # Errors
+/// When a number cannot be written as JSON.
+pub fn json(version: &str, inputs: &[Input], plans: &[Plan]) -> Result<String, serde_json::Error> {
+    let document = Document {
+        schema: "plumb.plan/1",
+        plumb: version,
+        inputs,
+        findings: [],
+        result: PlanResult { plans },
+    };
+    serde_json::to_string_pretty(&document)
+}
+
+/// Plans for 80 columns; only commands may be longer, since they are copied.
+#[must_use]
+pub fn text(inputs: &[Input], plans: &[Plan]) -> String {
+    let mut page = Page::default();
+    for plan in plans {
+        plan_lines(&mut page, plan);
+    }
+    if !inputs.is_empty() {
+        page.heading("Source");
+    }
+    for input in inputs {
+        let verified = if input.verified { "" } else { ", reader unverified on real files" };
+        let lost = match input.passed_over {
+            0 => String::new(),
+            lines => format!(", {} not understood", group_digits(lines)),
+        };
+        let words = format!(
+            "{}: {}{verified}; {} lines{lost}",
+            input.path,
+            input.format,
+            group_digits(input.understood)
+        );
+        page.wrapped("  ", "    ", &words);
+    }
+    page.text
+}
+
+/// Column in which numbers end.
+const NUMBERS: usize = 20;
+
+fn plan_lines(page: &mut Page, plan: &Plan) {
+    page.gap();
+    page.wrapped("", "  ", &format!("Plan: {}", plan.title));
+    page.heading("Target");
+    for figure in &plan.target {
+        figure_line(page, figure);
+    }
+    for table in &plan.tables {
+        table_lines(page, table);
+    }
+    if let Some(nodes) = &plan.nodes {
+        node_lines(page, "Before: what the device nodes are now", nodes, &nodes.before);
+    }
+    for (at, remedy) in plan.remedies.iter().enumerate() {
+        remedy_lines(page, at + 1, plan.remedies.len(), remedy);
+    }
+    if let Some(nodes) = &plan.nodes {
+        node_lines(page, "After: what the device nodes were", nodes, &nodes.after);
+    }
+    if !plan.notes.is_empty() {
+        page.heading("Notes");
+    }
+    for note in &plan.notes {
+        page.wrapped("  - ", "    ", note);
+    }
+}
+
+fn figure_line(page: &mut Page, figure: &Figure) {
+    match &figure.value {
+        Value::Words(words) => page.wrapped("  ", "    ", &format!("{}: {words}", figure.words)),
+        value => page.told(NUMBERS, &shown(value, figure.unit), &figure.words),
+    }
+}
+
+fn remedy_lines(page: &mut Page, number: usize, of: usize, remedy: &Remedy) {
+    page.heading(&format!("Way {number} of {of}, {}: {}", remedy.harm.words(), remedy.title));
+    page.wrapped("  gives: ", "    ", &remedy.effect);
+    for constraint in &remedy.constraints {
+        page.wrapped("  - ", "    ", constraint);
+    }
+    for step in &remedy.steps {
+        step_lines(page, step);
+    }
+}
+
+fn node_lines(page: &mut Page, heading: &str, nodes: &Nodes, steps: &[Step]) {
+    page.heading(heading);
+    page.wrapped("  ", "    ", &nodes.names.join(", "));
+    for step in steps {
+        step_lines(page, step);
+    }
+}
+
+/// A command stands on lines of its own, as it is typed: never wrapped, since a broken line is another command.
+fn step_lines(page: &mut Page, step: &Step) {
+    for line in step.command.lines() {
+        page.line(format!("    {line}"));
+    }
+    let words = match step.is_harmless() {
+        true => format!("(risk: {})", step.risk),
+        false => format!("(risk: {}; way back: {})", step.risk, step.undo),
+    };
+    page.wrapped("      ", "      ", &words);
+}
+
+fn table_lines(page: &mut Page, table: &Table) {
+    page.heading(&table.title);
+    let cells: Vec<Vec<String>> = table
+        .rows
+        .iter()
+        .map(|row| row.iter().zip(&table.columns).map(|(value, column)| shown(value, column.unit)).collect())
+        .collect();
+    let widths: Vec<usize> = table
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(at, column)| {
+            let longest = cells.iter().map(|row| columns(&row[at])).max().unwrap_or(0);
+            longest.max(columns(column.words))
+        })
+        .collect();
+    debug_assert!(
+        widths.iter().map(|width| width + 2).sum::<usize>() + 2 <= WIDTH,
+        "{} is too wide",
+        table.title
+    );
+    let line = |mark: &str, cells: &mut dyn Iterator<Item = &str>| {
+        let cells: String = cells.zip(&widths).map(|(cell, width)| format!("{cell:>width$}  ")).collect();
+        format!("{mark} {cells}")
+    };
+    page.line(line(" ", &mut table.columns.iter().map(|column| column.words)));
+    for (at, row) in cells.iter().enumerate() {
+        let mark = if table.chosen == Some(at) { ">" } else { " " };
+        page.line(line(mark, &mut row.iter().map(String::as_str)));
+    }
+}
+
+fn columns(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// A value with its unit; `-` where there is none.
+fn shown(value: &Value, unit: Unit) -> String {
+    match (value, unit) {
+        (Value::None, _) => "-".to_owned(),
+        (Value::Words(words), _) => words.clone(),
+        (Value::Count(count), Unit::Bytes) => Bytes(*count).to_string(),
+        (Value::Count(count), Unit::Sectors) => format!("{} s", group_digits(*count)),
+        (Value::Count(count), _) => group_digits(*count),
+        (Value::Share(share), _) => {
+            let value = share.numerator as f64 / share.denominator.max(1) as f64;
+            if share.numerator == 0 || share.numerator == share.denominator {
+                return percent(value);
+            }
+            format!("{share} ({})", percent(value))
+        }
+        (Value::Number(number), Unit::Share) => percent(*number),
+        (Value::Number(number), Unit::PerSecond) => format!("{}/s", digits(*number)),
+        (Value::Number(number), Unit::Ms) => format!("{} ms", digits(*number)),
+        (Value::Number(number), _) => format!("{number:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_geometry::Share;
+
+    use super::*;
+
+    #[test]
+    fn values_carry_their_units() {
+        let check = |value: Value, unit, words: &str| assert_eq!(shown(&value, unit), words);
+        check(24_576_u64.into(), Unit::Bytes, "24 KiB");
+        check(2_098_176_u64.into(), Unit::Sectors, "2,098,176 s");
+        check(4_u64.into(), Unit::Count, "4");
+        check(Share { numerator: 15, denominator: 64 }.into(), Unit::Share, "15/64 (23.4 %)");
+        check(Share { numerator: 0, denominator: 1 }.into(), Unit::Share, "0 %");
+        check(0.828_125.into(), Unit::Share, "82.8 %");
+        check(72.727.into(), Unit::Ms, "72.7 ms");
+        check(320.0.into(), Unit::PerSecond, "320/s");
+        check(16.0.into(), Unit::Ratio, "16.00");
+        check(Value::None, Unit::Ms, "-");
+    }
+
+    #[test]
+    fn commands_are_never_wrapped() {
+        let command = format!("sgdisk {} /dev/sdb", "-a 1 ".repeat(30));
+        let mut plan = Plan::new("partition", "a long command");
+        let way = Remedy::new(plumb_plan::Harm::Recreate, "with sgdisk", "nothing");
+        plan.add([way.step(Step::look(command.clone()))]);
+        assert!(text(&[], &[plan]).contains(&format!("\n    {command}\n")));
+    }
+}

@@ -1,0 +1,183 @@
+//! The report of a check, on stacks built by hand: what it says, and how it fits a terminal.
+
+use std::collections::HashSet;
+
+use plumb_diagnose::Diagnosis;
+use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
+use plumb_report::check::{Check, Input, json, text};
+use plumb_report::text::{Color, WIDTH};
+use plumb_stack::node::keys;
+use plumb_stack::{
+    Builder, Chunks, GridFact, Kind, Member, NodeId, Part, Placing, Source, Stack, Survey, What,
+};
+
+fn from() -> Source {
+    Source::Kernel { path: "sys/class/block".into() }
+}
+
+fn disk(builder: &mut Builder, name: &str, physical: Option<(u64, u64)>) -> NodeId {
+    let disk = builder.node(name);
+    builder.kind(disk, Kind::Disk, &from());
+    builder.size(disk, Bytes(10 << 30), &from());
+    if let Some((bytes, offset)) = physical {
+        let grid = Grid::new(Bytes(bytes), Bytes(offset), GridKind::Unit).expect("a grid");
+        builder.grid(disk, GridFact::believed(grid, What::PhysicalBlock, from()));
+    }
+    disk
+}
+
+fn part(builder: &mut Builder, name: &str, kind: Kind, on: &str, start: u64, len: u64) -> NodeId {
+    let (part, node) = (builder.node(name), builder.node(on));
+    builder.kind(part, kind, &from());
+    builder.size(part, Bytes(len * SECTOR), &from());
+    let run = Part { upper: Bytes(0), node, start: Bytes(start * SECTOR), len: Some(Bytes(len * SECTOR)) };
+    builder.place(part, Placing::Parts { parts: vec![run] }, &from());
+    part
+}
+
+fn stripe(builder: &mut Builder, name: &str, members: &[String], chunk: u64) {
+    let members = members.iter().map(|one| Member { node: builder.node(one), start: Bytes(1 << 20) });
+    let members = members.collect();
+    let stripe = builder.node(name);
+    builder.kind(stripe, Kind::Stripe, &from());
+    let chunks = Chunks { chunk: Bytes(chunk), members, parity: 0, copies: 1, layout: None };
+    builder.place(stripe, Placing::Chunks(chunks), &from());
+}
+
+/// The report on a stack; `about` leaves out what has nothing to do with a device.
+fn report(stack: &Stack, about: Option<&str>, color: Color) -> (String, serde_json::Value) {
+    let wanted: Option<HashSet<NodeId>> =
+        about.map(|name| stack.under(stack.find(name).expect("named")).into_iter().collect());
+    let inputs = [Input {
+        path: "lsblk.json".into(),
+        tool: Some("lsblk -J".into()),
+        verified: true,
+        understood: 12,
+        passed_over: 1,
+        error: None,
+    }];
+    let check = Check {
+        version: "0",
+        inputs: &inputs,
+        stack,
+        survey: &Survey::of(stack),
+        wanted: wanted.as_ref(),
+        diagnosis: &Diagnosis::default(),
+        notes: stack.notes(),
+    };
+    let document = serde_json::from_str(&json(&check).expect("a document")).expect("JSON");
+    (text(&check, color), document)
+}
+
+fn example() -> Stack {
+    let mut builder = Builder::default();
+    let sda = disk(&mut builder, "sda", Some((4096, 0)));
+    builder.fact(sda, keys::MODEL, "ST1000DM003", &from());
+    let hint = Grid::unit(Bytes(33_553_920)).expect("a grid");
+    builder.grid(sda, GridFact::doubted(hint, What::OptimalIo, from(), "no multiple of 4 KiB"));
+    part(&mut builder, "sda1", Kind::Partition, "sda", 63, 100_000);
+    part(&mut builder, "vg/lv", Kind::LogicalVolume, "sda1", 2049, 8192);
+    part(&mut builder, "sda2", Kind::Partition, "sda", 204_800, 8192);
+    disk(&mut builder, "sdb", None);
+    part(&mut builder, "sdb1", Kind::Partition, "sdb", 34, 8192);
+    part(&mut builder, "sdb2", Kind::Partition, "sdb", 16_384, 8192);
+    let stripes: Vec<String> = ('c'..='l').map(|letter| format!("sd{letter}")).collect();
+    for name in &stripes {
+        disk(&mut builder, name, Some((4096, 3584)));
+    }
+    stripe(&mut builder, "md0", &stripes, 64 << 10);
+    builder.note("table of dm-3 not readable without root");
+    builder.finish()
+}
+
+#[test]
+fn the_tree() {
+    let (text, _) = report(&example(), None, Color::Never);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn only_what_was_asked_about() {
+    let (text, document) = report(&example(), Some("vg/lv"), Color::Never);
+    for name in ["sda", "sda1", "vg/lv"] {
+        assert!(text.contains(name), "{name}:\n{text}");
+    }
+    for name in ["sda2", "sdb", "md0"] {
+        assert!(!text.contains(name), "{name}:\n{text}");
+    }
+    assert_eq!(document["result"]["stack"]["nodes"].as_array().map(Vec::len), Some(3));
+}
+
+#[test]
+fn the_document_has_every_device() {
+    let (_, document) = report(&example(), None, Color::Never);
+    let nodes = document["result"]["stack"]["nodes"].as_array().expect("a list");
+    assert_eq!(nodes.len(), 18);
+    let node = |name: &str| nodes.iter().find(|node| node["name"] == name).expect("named");
+    let on = &node("sda1")["verdicts"][0];
+    assert_eq!((&on["verdict"], &on["by_bytes"]), (&"misaligned".into(), &3584.into()));
+    assert_eq!(node("vg/lv")["overall"], "aligned");
+    assert_eq!(node("sdb2")["overall"], "unknown", "on an assumed grid nothing is aligned");
+    assert_eq!(node("sda")["overall"], serde_json::Value::Null, "a disk stands on nothing");
+    assert_eq!(node("sda1")["placing"]["parts"][0]["start_bytes"], 32_256);
+    assert_eq!(node("md0")["verdicts"].as_array().map(Vec::len), Some(10));
+    assert_eq!(document["result"]["summary"]["partition"]["misaligned"], 2);
+}
+
+/// Columns of a line as a terminal shows it.
+fn columns(line: &str) -> usize {
+    let mut plain = line.to_owned();
+    while let Some(start) = plain.find('\x1b') {
+        let end = plain[start..].find('m').expect("an end of the sequence");
+        plain.replace_range(start..=start + end, "");
+    }
+    plain.chars().count()
+}
+
+#[test]
+fn eighty_columns_whatever_the_names() {
+    let mut builder = Builder::default();
+    let long = "x".repeat(300);
+    disk(&mut builder, "sda\x1b[2J\n", None);
+    part(&mut builder, &long, Kind::Partition, "sda\x1b[2J\n", 1, 1000);
+    let mut below = long;
+    for depth in 0..40 {
+        let name = format!("volume-with-a-long-name-{depth}");
+        part(&mut builder, &name, Kind::SoftPartition, &below, 1, 1000);
+        below = name;
+    }
+    for color in [Color::Never, Color::Always] {
+        let (text, document) = report(&copied(&builder), None, color);
+        for line in text.lines() {
+            assert!(columns(line) <= WIDTH, "{} columns: {line}", columns(line));
+        }
+        assert!(!text.contains("[2J\n"), "a name moves the cursor");
+        assert!(text.contains("more above; --json has all"), "{text}");
+        assert_eq!(document["result"]["stack"]["nodes"].as_array().map(Vec::len), Some(42));
+    }
+}
+
+/// A stack of the same told again.
+fn copied(builder: &Builder) -> Stack {
+    let mut copy = Builder::default();
+    let ids: Vec<NodeId> = builder.ids().collect();
+    for id in &ids {
+        let node = builder.get(*id);
+        let same = copy.node(&node.name);
+        copy.kind(same, node.kind, &from());
+    }
+    for id in &ids {
+        copy.place(*id, builder.get(*id).placing.clone(), &from());
+    }
+    copy.finish()
+}
+
+#[test]
+fn colour_changes_no_word() {
+    let plain = report(&example(), None, Color::Never).0;
+    let colored = report(&example(), None, Color::Always).0;
+    assert!(colored.contains("\x1b[1;31mmisaligned\x1b[0m") && colored.contains("\x1b[1;32maligned\x1b[0m"));
+    let bare =
+        ["31", "32", "36"].iter().fold(colored, |text, code| text.replace(&format!("\x1b[1;{code}m"), ""));
+    assert_eq!(bare.replace("\x1b[0m", ""), plain);
+}

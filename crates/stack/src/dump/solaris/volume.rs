@@ -1,0 +1,154 @@
+//! A volume of Solaris Volume Manager as any of its tools describes it.
+//!
+//! What one description lacks another may have: `metastat -p` has no sizes, `md.tab` no starts, and a concatenation
+//! needs the slices that `prtvtoc` shows. So readers [`declare`] volumes, and [`super::layout`] places them after the
+//! last dump.
+
+use std::collections::HashSet;
+
+use plumb_geometry::Bytes;
+
+use crate::builder::{Builder, device_name};
+use crate::grid::Source;
+use crate::node::{Kind, keys};
+
+/// A device that a volume is built of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Component {
+    /// Its name without directories.
+    pub(super) name: String,
+    /// Where its data begin, if somebody said so.
+    pub(super) start: Option<Bytes>,
+}
+
+impl Component {
+    pub(super) fn named(name: &str) -> Component {
+        Component { name: device_name(name).into_owned(), start: None }
+    }
+}
+
+/// Components side by side; rows lie one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) components: Vec<Component>,
+    /// Of several components; `None` where nobody said.
+    pub(super) interlace: Option<Bytes>,
+}
+
+/// A run of blocks of a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) start: Bytes,
+    pub(super) len: Bytes,
+}
+
+/// How a volume is built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Concatenation and stripe.
+    Rows(Vec<Row>),
+    Mirror {
+        submirrors: Vec<String>,
+        read_policy: &'static str,
+        write_policy: &'static str,
+        /// Order of resyncs; 0 is never.
+        pass: Option<u32>,
+    },
+    Raid5 {
+        columns: Vec<Component>,
+        /// Columns when it was made; those attached later hold data only.
+        original: usize,
+        interlace: Option<Bytes>,
+        /// Slots of the pre-write area.
+        slots: u64,
+    },
+    Soft {
+        on: String,
+        extents: Vec<Run>,
+    },
+    /// A soft partition for which metainit chooses the place.
+    SoftAnywhere {
+        on: String,
+        align: Option<Bytes>,
+    },
+    /// A volume with a log elsewhere; its data lie on the master.
+    Logged {
+        master: String,
+    },
+}
+
+/// A description; see the module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Volume {
+    pub(super) name: String,
+    pub(super) shape: Shape,
+    pub(super) size: Option<Bytes>,
+    pub(super) source: Source,
+}
+
+impl Volume {
+    /// Whether nothing that decides about places was left out.
+    pub(super) fn is_exact(&self) -> bool {
+        match &self.shape {
+            Shape::Rows(rows) => rows.iter().all(|row| row.components.len() < 2 || row.interlace.is_some()),
+            Shape::Raid5 { interlace, columns, .. } => {
+                interlace.is_some() && columns.iter().all(|column| column.start.is_some())
+            }
+            Shape::SoftAnywhere { .. } => false,
+            Shape::Mirror { .. } | Shape::Soft { .. } | Shape::Logged { .. } => true,
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        match &self.shape {
+            Shape::Rows(rows) if rows.len() == 1 && rows[0].components.len() > 1 => Kind::Stripe,
+            Shape::Rows(_) => Kind::Concat,
+            Shape::Mirror { .. } => Kind::Mirror,
+            Shape::Raid5 { .. } => Kind::ParityRaid,
+            Shape::Soft { .. } | Shape::SoftAnywhere { .. } => Kind::SoftPartition,
+            Shape::Logged { .. } => Kind::LogicalVolume,
+        }
+    }
+
+    fn size(&self) -> Option<Bytes> {
+        match &self.shape {
+            Shape::Soft { extents, .. } => {
+                extents.iter().try_fold(Bytes(0), |sum, extent| sum.checked_add(extent.len))
+            }
+            _ => self.size,
+        }
+    }
+}
+
+/// What waits for the last dump.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    pub(super) volumes: Vec<Volume>,
+    /// What is to be mounted, which yields to what is mounted.
+    pub(super) mounts: Vec<super::mounts::Mount>,
+    /// Hot spares that stand in, of which a note was made.
+    pub(super) spares: HashSet<String>,
+}
+
+/// Tells what a volume is, and keeps how it is placed for later.
+pub(super) fn declare(volume: Volume, builder: &mut Builder) {
+    let id = builder.node(&volume.name);
+    let source = &volume.source;
+    builder.kind(id, volume.kind(), source);
+    builder.fact(id, keys::MANAGER, "svm", source);
+    if let Some(size) = volume.size() {
+        builder.size(id, size, source);
+    }
+    match &volume.shape {
+        Shape::Mirror { read_policy, write_policy, pass, .. } => {
+            builder.fact(id, keys::READ_POLICY, *read_policy, source);
+            builder.fact(id, keys::WRITE_POLICY, *write_policy, source);
+            if let Some(pass) = pass {
+                builder.fact(id, keys::RESYNC_PASS, pass.to_string(), source);
+            }
+        }
+        Shape::Raid5 { .. } => builder.fact(id, keys::LEVEL, "raid5", source),
+        _ => {}
+    }
+    builder.solaris.volumes.push(volume);
+}

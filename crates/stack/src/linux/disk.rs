@@ -1,0 +1,47 @@
+//! Devices that stand on nothing this host can see.
+
+use super::device::{Device, Family};
+use super::sysfs;
+use crate::builder::Builder;
+use crate::graph::NodeId;
+use crate::node::{Kind, keys};
+
+/// Words in the vendor or model of disks that a hypervisor or a cloud makes. What one has below is not in sysfs.
+const VIRTUAL: [&str; 11] = [
+    "QEMU",
+    "VMware",
+    "Virtual disk",
+    "Virtual Disk",
+    "VBOX",
+    "VIRTUAL-DISK",
+    "Amazon Elastic Block Store",
+    "Amazon EC2",
+    "PersistentDisk",
+    "EphemeralDisk",
+    "nvme_card",
+];
+
+/// Says what a leaf is.
+pub(super) fn tell(builder: &mut Builder, node: NodeId, device: &Device) {
+    let source = sysfs(&format!("{}/device", device.name));
+    let words = [device.vendor.as_deref(), device.model.as_deref()];
+    let model = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let kind = match device.family {
+        Family::Memory => Kind::Ram,
+        Family::Virtual | Family::Network => Kind::VirtualDisk,
+        _ if VIRTUAL.iter().any(|word| model.contains(word)) => Kind::VirtualDisk,
+        _ => Kind::Disk,
+    };
+    // A namespace that was joined of paths before is no leaf.
+    if builder.get(node).kind != Kind::Multipath {
+        builder.kind(node, kind, &source);
+    }
+    for (key, value) in [(keys::MODEL, Some(model)), (keys::IDENTITY, device.identity.clone())] {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            builder.fact(node, key, value, &source);
+        }
+    }
+    if device.family == Family::Drbd {
+        builder.opaque(node, "DRBD does not say on which device it keeps its data");
+    }
+}

@@ -1,0 +1,261 @@
+//! Queue limits, and the grids that they state.
+//!
+//! What a disk states of itself is believed, with one exception: `optimal_io_size` is often nonsense and has to pass a
+//! check. What the kernel works out for stacked devices is not believed: it takes the largest minimum and the least common
+//! multiple of the optima below, which is no stripe.
+
+use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
+use plumb_sys::Directory;
+
+use super::device::{Device, Family};
+use super::reader::Reader;
+use super::sysfs;
+use crate::builder::Builder;
+use crate::graph::NodeId;
+use crate::grid::{GridFact, Source, What};
+use crate::node::{Kind, keys};
+
+/// Largest optimal I/O that is taken for a property of a device: 16 MiB.
+const OPTIMAL_MAX: u64 = 16 << 20;
+/// 65,535 sectors: the most that a command of a USB bridge can ask for, and no size that anything prefers.
+const BRIDGE_OPTIMAL: u64 = 65_535 * SECTOR;
+
+/// Files of `queue/`; `None` where this kernel has no such file.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    logical: Option<u64>,
+    physical: Option<u64>,
+    minimum_io: Option<u64>,
+    optimal_io: Option<u64>,
+    chunk_sectors: Option<u64>,
+    discard_granularity: Option<u64>,
+    discard_max: Option<u64>,
+    atomic_write_max: Option<u64>,
+    zoned: Option<String>,
+    max_kb: Option<u64>,
+    max_hardware_kb: Option<u64>,
+    read_ahead_kb: Option<u64>,
+    scheduler: Option<String>,
+    depth: Option<u64>,
+    rotational: Option<u64>,
+    write_cache: Option<String>,
+}
+
+impl From<plumb_sys::Limits> for Queue {
+    fn from(limits: plumb_sys::Limits) -> Queue {
+        Queue {
+            logical: Some(limits.logical_block_bytes.into()),
+            physical: Some(limits.physical_block_bytes.into()),
+            minimum_io: Some(limits.minimum_io_bytes.into()),
+            optimal_io: Some(limits.optimal_io_bytes.into()),
+            ..Queue::default()
+        }
+    }
+}
+
+/// Reads the directory `queue`.
+pub(super) fn read(reader: &mut Reader, queue: &Directory, device: &str) -> Queue {
+    let mut number = |name: &str| reader.number(queue, name, device);
+    let numbers = Queue {
+        logical: number("logical_block_size"),
+        physical: number("physical_block_size"),
+        minimum_io: number("minimum_io_size"),
+        optimal_io: number("optimal_io_size"),
+        chunk_sectors: number("chunk_sectors"),
+        discard_granularity: number("discard_granularity"),
+        discard_max: number("discard_max_bytes"),
+        atomic_write_max: number("atomic_write_unit_max_bytes"),
+        max_kb: number("max_sectors_kb"),
+        max_hardware_kb: number("max_hw_sectors_kb"),
+        read_ahead_kb: number("read_ahead_kb"),
+        depth: number("nr_requests"),
+        rotational: number("rotational"),
+        ..Queue::default()
+    };
+    Queue {
+        zoned: reader.word(queue, "zoned"),
+        scheduler: reader.text(queue, "scheduler").map(chosen),
+        write_cache: reader.word(queue, "write_cache"),
+        ..numbers
+    }
+}
+
+/// `mq-deadline` of `none [mq-deadline] kyber`.
+fn chosen(list: &str) -> String {
+    let inside = list.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    inside.map_or(list, |(chosen, _)| chosen).to_owned()
+}
+
+/// Why an optimal I/O size is not to be believed; `None` where it may be.
+///
+/// The checks are those that partitioning tools came to one by one: no larger than 16 MiB, a multiple of the physical
+/// block and of the minimum, not 65,535 sectors, an even number of sectors.
+#[must_use]
+pub fn implausible_optimal(optimal: Bytes, physical: Bytes, minimum: Bytes) -> Option<String> {
+    let is_multiple = |of: Bytes| of.0 == 0 || optimal.0.is_multiple_of(of.0);
+    let why = if optimal.0 == BRIDGE_OPTIMAL {
+        "65,535 sectors are what a USB bridge can transfer, not what a drive prefers".to_owned()
+    } else if optimal.0 > OPTIMAL_MAX {
+        format!("larger than {}", Bytes(OPTIMAL_MAX))
+    } else if optimal.0 < physical.0 {
+        format!("smaller than the physical block of {physical}")
+    } else if !is_multiple(physical) {
+        format!("no multiple of the physical block of {physical}")
+    } else if !is_multiple(minimum) {
+        format!("no multiple of the minimum I/O size of {minimum}")
+    } else if !optimal.0.is_multiple_of(2 * SECTOR) {
+        "an odd number of sectors".to_owned()
+    } else {
+        return None;
+    };
+    Some(why)
+}
+
+/// Tells a device's limits: grids and settings.
+pub(super) fn tell(builder: &mut Builder, node: NodeId, device: &Device, queue: &Queue) {
+    Telling { builder, node, device, queue }.all();
+}
+
+/// The kernel writes -1 for an offset where devices below contradict each other.
+fn gave_up(offset: i64) -> Option<String> {
+    (offset < 0).then(|| "the kernel found no offset that fits".to_owned())
+}
+
+struct Telling<'a> {
+    builder: &'a mut Builder,
+    node: NodeId,
+    device: &'a Device,
+    queue: &'a Queue,
+}
+
+impl Telling<'_> {
+    fn all(&mut self) {
+        let queue = self.queue;
+        self.grid("logical_block_size", queue.logical, 0, GridKind::Unit, What::LogicalBlock, None);
+        self.physical();
+        let derived = self.derived();
+        self.grid("minimum_io_size", queue.minimum_io, 0, GridKind::Unit, What::MinimumIo, derived.clone());
+        let (optimal, physical) = (queue.optimal_io.unwrap_or(0), queue.physical.unwrap_or(0));
+        let doubt = derived.clone().or_else(|| {
+            implausible_optimal(Bytes(optimal), Bytes(physical), Bytes(queue.minimum_io.unwrap_or(0)))
+        });
+        self.grid("optimal_io_size", queue.optimal_io, 0, GridKind::Unit, What::OptimalIo, doubt);
+        self.chunk(derived.clone());
+        if queue.discard_max.unwrap_or(0) > 0 {
+            let (unit, offset) = (queue.discard_granularity, self.device.discard_alignment.unwrap_or(0));
+            let what = What::DiscardUnit;
+            self.grid("discard_granularity", unit, offset, GridKind::Unit, what, derived.clone());
+        }
+        let atomic = queue.atomic_write_max;
+        self.grid("atomic_write_unit_max_bytes", atomic, 0, GridKind::Unit, What::AtomicWrite, derived);
+        self.settings();
+    }
+
+    /// Why limits are not the device's own.
+    fn derived(&self) -> Option<String> {
+        let is_joined = self.builder.get(self.node).kind == Kind::Multipath;
+        let stacked = self.device.family.is_stacked() || is_joined;
+        stacked.then(|| "worked out by the kernel from the devices below".to_owned())
+    }
+
+    /// On a disk the grid begins at the alignment offset. Devices on top have the grid of what is below them.
+    fn physical(&mut self) {
+        let offset = self.device.alignment_offset.unwrap_or(0);
+        let doubt = match (self.derived(), self.device.family) {
+            (Some(derived), _) => Some(derived),
+            (None, Family::Loop) => Some("taken over from what the file lies on".to_owned()),
+            (None, _) => None,
+        };
+        let unit = self.queue.physical;
+        self.grid("physical_block_size", unit, offset, GridKind::Unit, What::PhysicalBlock, doubt);
+    }
+
+    fn chunk(&mut self, doubt: Option<String>) {
+        let chunk = self.queue.chunk_sectors.and_then(|sectors| sectors.checked_mul(SECTOR));
+        let is_zoned = self.queue.zoned.as_deref().is_some_and(|zoned| zoned != "none");
+        let what = if is_zoned { What::Zone } else { What::IoBoundary };
+        self.grid("chunk_sectors", chunk, 0, GridKind::Boundary, what, doubt);
+    }
+
+    fn grid(
+        &mut self,
+        file: &str,
+        granularity: Option<u64>,
+        offset: i64,
+        kind: GridKind,
+        what: What,
+        doubt: Option<String>,
+    ) {
+        let Some(granularity) = granularity.filter(|it| *it > 0) else { return };
+        let doubt = doubt.or_else(|| gave_up(offset));
+        let offset = u64::try_from(offset).unwrap_or(0) % granularity;
+        let Ok(grid) = Grid::new(Bytes(granularity), Bytes(offset), kind) else { return };
+        let source = self.source(file);
+        let fact = match doubt {
+            Some(why) => GridFact::doubted(grid, what, source, why),
+            None => GridFact::believed(grid, what, source),
+        };
+        self.builder.grid(self.node, fact);
+    }
+
+    fn settings(&mut self) {
+        let queue = self.queue;
+        let bytes = |kb: Option<u64>| kb.and_then(|kb| kb.checked_mul(1024)).map(|bytes| bytes.to_string());
+        let text = |number: Option<u64>| number.map(|number| number.to_string());
+        let zoned = queue.zoned.clone().filter(|zoned| zoned != "none");
+        for (key, file, value) in [
+            (keys::MAX_REQUEST, "max_sectors_kb", bytes(queue.max_kb)),
+            (keys::MAX_REQUEST_HARDWARE, "max_hw_sectors_kb", bytes(queue.max_hardware_kb)),
+            (keys::READ_AHEAD, "read_ahead_kb", bytes(queue.read_ahead_kb)),
+            (keys::SCHEDULER, "scheduler", queue.scheduler.clone()),
+            (keys::QUEUE_DEPTH, "nr_requests", text(queue.depth)),
+            (keys::ROTATIONAL, "rotational", text(queue.rotational)),
+            (keys::WRITE_CACHE, "write_cache", queue.write_cache.clone()),
+            (keys::ZONED, "zoned", zoned),
+        ] {
+            if let Some(value) = value {
+                let source = self.source(file);
+                self.builder.fact(self.node, key, value, &source);
+            }
+        }
+        if let Some(alignment) = self.device.discard_alignment.filter(|it| *it != 0) {
+            let source = sysfs(&format!("{}/discard_alignment", self.device.name));
+            self.builder.fact(self.node, keys::DISCARD_ALIGNMENT, alignment.to_string(), &source);
+        }
+    }
+
+    fn source(&self, file: &str) -> Source {
+        sysfs(&format!("{}/queue/{file}", self.device.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scheduler_in_brackets_is_the_one() {
+        for (list, expected) in
+            [("none [mq-deadline] kyber", "mq-deadline"), ("[none]", "none"), ("noop", "noop")]
+        {
+            assert_eq!(chosen(list), expected);
+        }
+    }
+
+    /// Values from the field: USB bridges, arrays behind a stacking kernel, `opt_blks` of a test driver, drives.
+    #[test]
+    fn hints_are_checked() {
+        let believed = |optimal: u64, physical: u64, minimum: u64| {
+            implausible_optimal(Bytes(optimal), Bytes(physical), Bytes(minimum)).is_none()
+        };
+        assert!(!believed(33_553_920, 512, 512), "65535 sectors");
+        assert!(!believed(65_535 * 4096, 4096, 4096), "the same in blocks of 4 KiB");
+        assert!(!believed(32 << 20, 4096, 4096), "beyond 16 MiB");
+        assert!(!believed(8192, 16 << 10, 16 << 10), "less than a physical block");
+        assert!(!believed(6144, 4096, 512), "no multiple of the block");
+        assert!(!believed(96 << 10, 512, 64 << 10), "no multiple of the minimum");
+        assert!(!believed(127 * 512, 512, 512), "odd");
+        assert!(believed(16 << 20, 4096, 4096) && believed(192 << 10, 4096, 64 << 10));
+        assert!(believed(4096, 4096, 4096), "a block of memory");
+    }
+}

@@ -1,0 +1,202 @@
+//! Arrays of md: what `/sys/block/mdN/md` says of their members, and how that places bytes.
+//!
+//! The kernel's `Documentation/admin-guide/md.rst` describes the files. An array that is not running shows no members;
+//! where its data begin then stands in their superblocks alone.
+
+use plumb_geometry::{Bytes, ParityLayout, SECTOR};
+use plumb_sys::Directory;
+
+use super::host::Host;
+use super::reader::Reader;
+use super::sysfs;
+use crate::builder::Builder;
+use crate::dm_table::missing;
+use crate::graph::NodeId;
+use crate::node::{Chunks, Kind, Member, Part, Placing, keys};
+
+/// Most members that an array may claim; md itself allows a few hundred.
+const MEMBERS_MAX: u64 = 4096;
+
+/// The directory `md` of an array.
+#[derive(Debug, Default)]
+pub(super) struct Md {
+    level: Option<String>,
+    layout: Option<i64>,
+    chunk_bytes: u64,
+    disks: u64,
+    metadata: Option<String>,
+    state: Option<String>,
+    /// Where a reshape is; `None` where none is under way.
+    reshaping: Option<String>,
+    members: Vec<MdMember>,
+    slaves: Vec<String>,
+}
+
+/// A directory `dev-…` of an array.
+#[derive(Debug)]
+struct MdMember {
+    name: String,
+    /// `None` for a spare.
+    slot: Option<u64>,
+    offset_sectors: Option<u64>,
+    size_kb: Option<u64>,
+}
+
+/// Reads it.
+pub(super) fn read(reader: &mut Reader, array: &Directory, device: &Directory, name: &str) -> Md {
+    let mut md = Md {
+        level: reader.word(array, "level"),
+        layout: reader.number(array, "layout", name),
+        chunk_bytes: reader.number(array, "chunk_size", name).unwrap_or(0),
+        // While a reshape is under way the old number follows in brackets: `4 (3)`.
+        disks: reader.text(array, "raid_disks").and_then(first_number).unwrap_or(0),
+        metadata: reader.word(array, "metadata_version"),
+        state: reader.word(array, "array_state"),
+        reshaping: reader.word(array, "reshape_position").filter(|position| position != "none"),
+        members: Vec::new(),
+        slaves: Vec::new(),
+    };
+    let mut entries = array.names().unwrap_or_default();
+    entries.sort_unstable();
+    for entry in entries {
+        let Some(member) = entry.strip_prefix("dev-") else { continue };
+        let Some(dir) = reader.child(array, &entry) else { continue };
+        let slot = reader.text(&dir, "slot").and_then(|slot| slot.parse().ok());
+        let offset_sectors = reader.number(&dir, "offset", name);
+        let size_kb = reader.number(&dir, "size", name);
+        md.members.push(MdMember { name: member.to_owned(), slot, offset_sectors, size_kb });
+    }
+    if md.members.is_empty() {
+        md.slaves = reader.names(device, "slaves");
+    }
+    md
+}
+
+fn first_number(text: &str) -> Option<u64> {
+    text.split_whitespace().next()?.parse().ok()
+}
+
+/// What a level is; chunks of parity where it has any.
+fn kind_of(level: &str) -> Option<(Kind, u32)> {
+    Some(match level {
+        "raid0" | "raid10" => (Kind::Stripe, 0),
+        "raid1" | "multipath" => (Kind::Mirror, 0),
+        "raid4" | "raid5" => (Kind::ParityRaid, 1),
+        "raid6" => (Kind::ParityRaid, 2),
+        "linear" => (Kind::Concat, 0),
+        _ => return None,
+    })
+}
+
+/// Tells what an array is and where its bytes lie.
+pub(super) fn tell(host: &Host, builder: &mut Builder, node: NodeId, name: &str, md: &Md) {
+    let source = sysfs(&format!("{name}/md"));
+    builder.fact(node, keys::MANAGER, "md", &source);
+    for (key, value) in [(keys::LEVEL, &md.level), (keys::METADATA, &md.metadata)] {
+        if let Some(value) = value {
+            builder.fact(node, key, value.as_str(), &source);
+        }
+    }
+    let level = md.level.as_deref().unwrap_or_default();
+    if let Some((kind, _)) = kind_of(level) {
+        builder.kind(node, kind, &source);
+    }
+    let placing = match members(host, builder, node, md).and_then(|members| placing(level, md, members)) {
+        Ok(placing) => placing,
+        Err(why) => {
+            let known = md.members.iter().map(|member| &member.name);
+            let members = known.chain(&md.slaves).map(|member| host.device(builder, member)).collect();
+            Placing::Unknown { members, why }
+        }
+    };
+    builder.place(node, placing, &source);
+}
+
+/// The members by slot, with those that are missing in their places.
+fn members(
+    host: &Host,
+    builder: &mut Builder,
+    node: NodeId,
+    md: &Md,
+) -> Result<Vec<(Member, Option<u64>)>, String> {
+    if md.members.is_empty() {
+        let state = md.state.as_deref().unwrap_or("not running");
+        return Err(format!(
+            "the array is {state}: only the superblocks of its members tell where data begin"
+        ));
+    }
+    if let Some(position) = &md.reshaping {
+        return Err(format!("the array is being reshaped, and is at sector {position}"));
+    }
+    if md.disks > MEMBERS_MAX {
+        return Err(format!("the array claims {} members", md.disks));
+    }
+    let mut members = Vec::new();
+    for slot in 0..md.disks {
+        let found = md.members.iter().find(|member| member.slot == Some(slot));
+        members.push(match found {
+            Some(member) => {
+                let start = member.offset_sectors.and_then(|sectors| sectors.checked_mul(SECTOR));
+                let start =
+                    start.ok_or_else(|| format!("where data begin on {} is not stated", member.name))?;
+                (Member { node: host.device(builder, &member.name), start: Bytes(start) }, member.size_kb)
+            }
+            None => {
+                let text = format!("{} runs without its member {slot}", builder.get(node).name);
+                builder.note(text);
+                (Member { node: missing(builder, node, slot as usize), start: Bytes(0) }, None)
+            }
+        });
+    }
+    Ok(members)
+}
+
+fn placing(level: &str, md: &Md, members: Vec<(Member, Option<u64>)>) -> Result<Placing, String> {
+    let Some((kind, parity)) = kind_of(level) else {
+        return Err(format!("the level {level:?} is not known"));
+    };
+    if kind == Kind::Concat {
+        return concat(&members);
+    }
+    let members: Vec<Member> = members.into_iter().map(|(member, _)| member).collect();
+    if kind == Kind::Mirror {
+        return Ok(Placing::Copies { members });
+    }
+    if md.chunk_bytes == 0 {
+        return Err("the array states no chunk".to_owned());
+    }
+    let copies = if level == "raid10" { copies_of(md.layout) } else { 1 };
+    let layout = if parity > 0 { md.layout.and_then(layout_of) } else { None };
+    // RAID 4 keeps its parity on one disk, whatever its layout says.
+    let layout = layout.filter(|_| level != "raid4");
+    Ok(Placing::Chunks(Chunks { chunk: Bytes(md.chunk_bytes), members, parity, copies, layout }))
+}
+
+fn concat(members: &[(Member, Option<u64>)]) -> Result<Placing, String> {
+    let mut upper = Bytes(0);
+    let mut parts = Vec::new();
+    for (member, size_kb) in members {
+        let len = size_kb.and_then(|kb| kb.checked_mul(1024)).map(Bytes);
+        let len = len.ok_or("the size of a member is not stated")?;
+        parts.push(Part { upper, node: member.node, start: member.start, len: Some(len) });
+        upper = upper.checked_add(len).ok_or("members longer than 2^64 bytes")?;
+    }
+    Ok(Placing::Parts { parts })
+}
+
+/// Near copies in the low byte of RAID 10's layout, far ones in the next.
+fn copies_of(layout: Option<i64>) -> u32 {
+    let layout = layout.and_then(|layout| u32::try_from(layout).ok()).unwrap_or(0x102);
+    ((layout & 0xff).max(1)) * ((layout >> 8 & 0xff).max(1))
+}
+
+/// The numbers of `drivers/md/raid5.h`.
+fn layout_of(number: i64) -> Option<ParityLayout> {
+    Some(match number {
+        0 => ParityLayout::LeftAsymmetric,
+        1 => ParityLayout::RightAsymmetric,
+        2 => ParityLayout::LeftSymmetric,
+        3 => ParityLayout::RightSymmetric,
+        _ => return None,
+    })
+}

@@ -1,0 +1,195 @@
+//! Dumps that nobody's tool printed: no panic, no time that grows faster than the text.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use plumb_stack::dump::{self, Input};
+use plumb_stack::{Builder, Stack};
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+/// A piece of each format, with every kind of line: the seeds of the fuzzer, by the names of their files.
+static SAMPLES: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/dump");
+    let files = std::fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file"));
+    let read = |path: PathBuf| std::fs::read_to_string(path).expect("text");
+    let mut samples: Vec<_> =
+        files.map(|file| (file.file_name().to_string_lossy().into_owned(), read(file.path()))).collect();
+    samples.sort();
+    samples
+});
+
+fn sample(index: &Index) -> &'static str {
+    &SAMPLES[index.index(SAMPLES.len())].1
+}
+
+/// Most tops that are followed down.
+const TOPS_MAX: usize = 64;
+
+fn finish(mut builder: Builder) -> Stack {
+    dump::join(&mut builder);
+    let stack = builder.finish();
+    for top in stack.tops().into_iter().take(TOPS_MAX) {
+        let landings = stack.landings(top);
+        let _ = stack.standings_of(&landings);
+    }
+    stack
+}
+
+/// Every reader, also of what it would not take by itself.
+fn read_as_all(name: &str, text: &str) {
+    for format in dump::formats() {
+        let mut builder = Builder::default();
+        let input = Input { name, text };
+        let _ = (format.sniff)(&input);
+        if let Err(error) = (format.read)(&input, &mut builder) {
+            assert!(!error.to_string().is_empty());
+        }
+        finish(builder);
+    }
+    let mut builder = Builder::default();
+    let _ = dump::read(&Input { name, text }, &mut builder);
+    finish(builder);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text(text in "\\PC{0,200}(\n\\PC{0,80}){0,5}", name in "\\PC{0,20}") {
+        read_as_all(&name, &text);
+    }
+
+    /// Words of the formats in any order.
+    #[test]
+    fn words_in_any_order(picks in prop::collection::vec((any::<Index>(), any::<Index>(), 0..4u8), 0..60)) {
+        let mut text = String::new();
+        for (sample_at, word, end) in picks {
+            let words: Vec<&str> = sample(&sample_at).split_whitespace().collect();
+            text.push_str(words[word.index(words.len())]);
+            text.push(if end == 0 { '\n' } else { ' ' });
+        }
+        read_as_all("c1t0d0s2", &text);
+    }
+
+    /// A real print with characters exchanged, and cut off; `\u{663}` is a digit, but not one of ours.
+    #[test]
+    fn damaged_prints(
+        sample_at in any::<Index>(),
+        changes in prop::collection::vec((any::<Index>(), prop::char::any()), 0..8),
+        end in any::<Index>(),
+    ) {
+        let mut text: Vec<char> = sample(&sample_at).chars().collect();
+        for (at, change) in changes {
+            let at = at.index(text.len());
+            text[at] = change;
+        }
+        text.truncate(end.index(text.len() + 1));
+        read_as_all("dump", &text.into_iter().collect::<String>());
+    }
+
+    /// Numbers too large for anything.
+    #[test]
+    fn large_numbers(sample_at in any::<Index>(), number in prop_oneof![Just(u64::MAX), Just(1 << 55), Just(0), any::<u64>()], at in any::<Index>()) {
+        let words: Vec<&str> = sample(&sample_at).split_inclusive(char::is_whitespace).collect();
+        let at = at.index(words.len());
+        let mut text = words[..at].concat();
+        let _ = write!(text, "{number} ");
+        text.push_str(&words[at + 1..].concat());
+        read_as_all("dump", &text);
+    }
+}
+
+/// The samples are what they are meant to be: each is read to its last line by the format that its name says.
+#[test]
+fn samples_are_read() {
+    let mut found = Vec::new();
+    for (name, text) in SAMPLES.iter().filter(|(name, _)| name != "host") {
+        let read = dump::read(&Input { name, text }, &mut Builder::default()).expect("reads");
+        assert_eq!(read.taken.passed_over, 0, "{name}");
+        found.push((name.as_str(), read.tool));
+    }
+    let solaris = [
+        ("etc_system", "/etc/system"),
+        ("format", "format"),
+        ("format_efi", "format"),
+        ("iostat", "iostat"),
+        ("md_conf", "md.conf"),
+        ("metadb", "metadb"),
+        ("metainit", "metainit"),
+        ("metastat", "metastat"),
+        ("metastat_p", "metastat -p"),
+        ("metastat_raid", "metastat"),
+        ("mnttab", "mnttab"),
+        ("mount", "mount"),
+        ("prtvtoc", "prtvtoc"),
+        ("prtvtoc_h", "prtvtoc"),
+        ("vfstab", "vfstab"),
+        ("vxdisk", "vxdisk list"),
+        ("vxprint", "vxprint -ht"),
+    ];
+    for pair in solaris {
+        assert!(found.contains(&pair), "{pair:?} is not in {found:?}");
+    }
+}
+
+/// Length of the long texts.
+const LONG: usize = 10 << 20;
+/// Longest time for one of them, of which seconds are needed on a busy machine, and hours would be where time grows
+/// with the square of the text.
+const LONG_MAX: Duration = Duration::from_secs(120);
+
+fn lines(line: impl Fn(usize) -> String) -> String {
+    let mut text = String::new();
+    for at in 0.. {
+        if text.len() >= LONG {
+            break;
+        }
+        text.push_str(&line(at));
+    }
+    text
+}
+
+/// Rows of a volume in a line of some megabytes.
+const ROWS: usize = 300_000;
+
+fn rows(row: impl Fn(usize) -> String) -> String {
+    (0..ROWS).map(row).collect()
+}
+
+fn check_long(what: &str, text: &str) {
+    let begun = Instant::now();
+    let mut builder = Builder::default();
+    let _ = dump::read(&Input { name: "long", text }, &mut builder);
+    finish(builder);
+    let took = begun.elapsed();
+    assert!(took < LONG_MAX, "{what}: {took:?}");
+}
+
+/// Ten megabytes of lines that contradict each other, stand on each other, or never end.
+#[test]
+fn time_grows_with_the_text() {
+    let texts = [
+        ("contradictions", lines(|at| format!("d{} 1 1 c{at}d0s0\n", at % 50_000))),
+        ("a chain", lines(|at| format!("d{at} -p d{} -o 1 -b 9\n", at + 1))),
+        ("rows", format!("d1 {ROWS} {}", rows(|at| format!("2 c{at}d0s0 c{at}d1s0 ")))),
+        ("no interlace", lines(|at| format!("d{at} 1 2 c{at}d0s0 c{at}d1s0\n"))),
+        ("continued", format!("d1 1 1 c1t0d0s0\n{}", lines(|_| "d1 \\\n".to_owned()))),
+        ("a long word", format!("d{} 1 1 c1t0d0s0\n", "1".repeat(LONG))),
+        ("labels", lines(|at| format!("* c{at}d0s2 partition map\n0 0 00 0 5 4\n"))),
+        (
+            "tables",
+            lines(|_| "Part Tag Flag Cylinders Size Blocks\n0 root wm 0 - 1 1.00MB (2/0/0) 4\n".to_owned()),
+        ),
+        ("rates", format!("device r/s w/s actv\n{}", lines(|at| format!("md{at} 1 1 1\n")))),
+        (
+            "replicas",
+            format!("first blk block count\n{}", lines(|at| format!("a 16 8192 /dev/dsk/c{at}d0s0\n"))),
+        ),
+    ];
+    for (what, text) in &texts {
+        check_long(what, text);
+    }
+}

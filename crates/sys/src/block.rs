@@ -1,0 +1,96 @@
+//! A block device opened for reading, and what the kernel says of it by ioctl: for hosts where sysfs cannot be read.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags, fstat, open};
+use rustix::ioctl::{Opcode, opcode};
+
+use crate::error::{Asking, SysError};
+use crate::ioctl::{Argument, ioctl};
+
+/// Numbers from <linux/fs.h>; the kernel writes an `int` or `unsigned int` for each, and 64 bits for the size.
+mod number {
+    use super::{Opcode, opcode};
+    pub(super) const LOGICAL: Opcode = opcode::none(0x12, 104);
+    pub(super) const MINIMUM_IO: Opcode = opcode::none(0x12, 120);
+    pub(super) const OPTIMAL_IO: Opcode = opcode::none(0x12, 121);
+    pub(super) const ALIGNMENT: Opcode = opcode::none(0x12, 122);
+    pub(super) const PHYSICAL: Opcode = opcode::none(0x12, 123);
+    pub(super) const SIZE: Opcode = opcode::read::<usize>(0x12, 114);
+}
+
+/// A block device, open for reading only.
+#[derive(Debug)]
+pub struct BlockDevice {
+    fd: OwnedFd,
+    path: PathBuf,
+}
+
+/// Size and queue limits as the kernel states them, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Length of the device.
+    pub size_bytes: u64,
+    /// Smallest addressable block.
+    pub logical_block_bytes: u32,
+    /// Physical block.
+    pub physical_block_bytes: u32,
+    /// `minimum_io_size`.
+    pub minimum_io_bytes: u32,
+    /// `optimal_io_size`; 0 where none is stated.
+    pub optimal_io_bytes: u32,
+    /// First aligned byte of a disk, see `alignment_offset` in sysfs; -1 where the kernel gave up.
+    pub alignment_offset_bytes: i32,
+}
+
+impl BlockDevice {
+    /// Opens it. Nothing is read, and a device without a medium does not block.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or is something else than a block device.
+    pub fn open(path: &Path) -> Result<BlockDevice, SysError> {
+        let asking = Asking { path, asked: "opening it", capability: "CAP_DAC_OVERRIDE or the group disk" };
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let fd = open(path, flags, Mode::empty()).map_err(|errno| asking.error(errno))?;
+        let stat = fstat(&fd).map_err(|errno| asking.error(errno))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::BlockDevice {
+            return Err(SysError::NotABlockDevice { path: path.to_owned() });
+        }
+        Ok(BlockDevice { fd, path: path.to_owned() })
+    }
+
+    /// Where it was opened.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its size and limits.
+    ///
+    /// # Errors
+    /// When the driver does not answer.
+    pub fn limits(&self) -> Result<Limits, SysError> {
+        Ok(Limits {
+            size_bytes: self.ask(number::SIZE, "BLKGETSIZE64")?,
+            logical_block_bytes: self.ask(number::LOGICAL, "BLKSSZGET")?,
+            physical_block_bytes: self.ask(number::PHYSICAL, "BLKPBSZGET")?,
+            minimum_io_bytes: self.ask(number::MINIMUM_IO, "BLKIOMIN")?,
+            optimal_io_bytes: self.ask(number::OPTIMAL_IO, "BLKIOOPT")?,
+            alignment_offset_bytes: self.ask(number::ALIGNMENT, "BLKALIGNOFF")?,
+        })
+    }
+
+    fn ask<T: Argument + Default>(&self, number: Opcode, asked: &'static str) -> Result<T, SysError> {
+        let mut answer = T::default();
+        let asking = Asking { path: &self.path, asked, capability: "CAP_SYS_ADMIN" };
+        ioctl(&self.fd, number, &mut answer).map_err(|errno| asking.error(errno))?;
+        Ok(answer)
+    }
+}
+
+impl AsFd for BlockDevice {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
