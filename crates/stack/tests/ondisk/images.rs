@@ -213,3 +213,32 @@ fn a_raw_image_is_a_disk() {
         .is_none()
     );
 }
+
+/// Beyond the first entry for a bitmap of VHDX (4 GiB in), and beyond the first table of the others.
+#[test]
+fn what_lies_far_into_a_disk_is_found() {
+    require!(Tool("qemu-img"), Tool("sfdisk"), Tool("mkfs.ext4"));
+    const START: u64 = 6 << 30;
+    for (format, options) in [
+        ("qcow2", ""),
+        ("vmdk", ""),
+        ("vpc", "force_size=on"),
+        ("vhdx", "block_size=8M"),
+        ("vhdx", "block_size=1M"),
+    ] {
+        let images = Images::new();
+        let raw = images.make("guest.raw", 8 << 30);
+        run("sfdisk", &["-q", &raw], &format!("label: dos\nstart={},size=65536\n", START / 512));
+        run("mkfs.ext4", &["-q", "-F", "-E", &format!("offset={START}"), &raw, "32M"], "");
+        let to = images.path("guest.image").to_str().expect("text").to_owned();
+        let mut arguments = vec!["convert", "-q", "-f", "raw", "-O", format, &raw, &to];
+        if !options.is_empty() {
+            arguments.splice(1..1, ["-o", options]);
+        }
+        run("qemu-img", &arguments, "");
+        let stack = stack(&images, "guest.image");
+        assert_eq!(run_of(&stack, "guest.image#1").1, START, "{format} {options}");
+        assert_eq!(run_of(&stack, "ext4 on guest.image#1").0, "guest.image#1", "{format} {options}");
+        assert_eq!(problems(&stack), [""; 0], "{format} {options}");
+    }
+}

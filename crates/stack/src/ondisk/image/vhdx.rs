@@ -57,14 +57,19 @@ fn read_marked(area: &Area<'_>) -> Result<Image, String> {
     if !block.is_power_of_two() || !(MIB..=256 * MIB).contains(&block) || !matches!(logical, 512 | 4096) {
         return Err(format!("VHDX: found blocks of {block} bytes and sectors of {logical}"));
     }
-    let places = places(area, (bat_at, bat_len), (block, size, logical))?;
-    let (step, start) = step(&places, block, MIB);
     let mut cells = vec![cluster(block), sector(logical, What::LogicalBlock)];
     if let Ok(physical) = item(&PHYSICAL_SECTOR, "physical sector") {
         cells.push(sector(physical.le32(0).into(), What::PhysicalBlock));
     }
     let mut notes = Vec::new();
-    let mut map = Ok(Map::Table { block, places });
+    // Beyond what is read of tables the format still promises whole MiB.
+    let (lies, mut map) = if size.div_ceil(block) > ENTRIES_MAX {
+        (Lies::Blocks { block: MIB, start: 0 }, Err(format!("it has more than {ENTRIES_MAX} blocks")))
+    } else {
+        let places = places(area, (bat_at, bat_len), (block, size, logical))?;
+        let (step, start) = step(&places, block, MIB);
+        (Lies::Blocks { block: step, start }, Ok(Map::Table { block, places }))
+    };
     if flags & HAS_PARENT != 0 {
         notes.push("sectors that it does not have are in its parent".to_owned());
         map = Err("parts of it are in its parent".to_owned());
@@ -72,7 +77,6 @@ fn read_marked(area: &Area<'_>) -> Result<Image, String> {
     if has_log(area) {
         notes.push("its log was not played back: newer tables may be in it".to_owned());
     }
-    let lies = Lies::Blocks { block: step, start };
     Ok(Image { format: "VHDX", size, lies, cells, notes, problems: Vec::new(), map })
 }
 
@@ -103,7 +107,7 @@ fn places(
     let between = ((1 << 23) * logical / block).max(1);
     let blocks = size.div_ceil(block);
     let entries = blocks.saturating_add(blocks / between);
-    if blocks > ENTRIES_MAX || entries.saturating_mul(8) > len {
+    if entries.saturating_mul(8) > len {
         return Err(format!("VHDX: found {blocks} blocks, and a table of {len} bytes"));
     }
     let table = area.read(at, 8 * entries as usize).ok_or("VHDX: its table of blocks is cut off")?;

@@ -46,6 +46,10 @@ fn sparse(area: &Area<'_>, header: &Block) -> Result<Image, String> {
         let why = "its grains are compressed".to_owned();
         return Ok(image(size, Lies::Unknown(why.clone()), Err(why)));
     }
+    if size.div_ceil(grain) > ENTRIES_MAX {
+        let why = format!("it has more than {ENTRIES_MAX} grains");
+        return Ok(image(size, Lies::Unknown(why.clone()), Err(why)));
+    }
     let places = grains(area, header, (size, grain))?;
     // Tools lay grains one after the other from the first one on.
     let (step, start) = step(&places, grain, grain);
@@ -58,7 +62,7 @@ fn sparse(area: &Area<'_>, header: &Block) -> Result<Image, String> {
 /// A directory of tables, each with so many grains.
 fn grains(area: &Area<'_>, header: &Block, (size, grain): (u64, u64)) -> Result<Vec<Option<u64>>, String> {
     let (per_table, count) = (u64::from(header.le32(44)), size.div_ceil(grain));
-    if !(1..=TABLE_ENTRIES_MAX).contains(&per_table) || count > ENTRIES_MAX {
+    if !(1..=TABLE_ENTRIES_MAX).contains(&per_table) {
         return Err(format!("VMDK: found {count} grains, {per_table} in each table"));
     }
     let has_zeros = header.le32(8) & FLAG_ZERO_GRAINS != 0;
