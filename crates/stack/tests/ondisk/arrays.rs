@@ -19,6 +19,7 @@ struct One {
     disks: u32,
     data_offset: u64,
     feature_map: u32,
+    events: u64,
 }
 
 impl One {
@@ -40,7 +41,7 @@ impl One {
         put(144, &(self.at / 512).to_le_bytes());
         put(160, &number.to_le_bytes());
         put(168, &[number as u8 + 1; 16]);
-        put(200, &7_u64.to_le_bytes());
+        put(200, &self.events.to_le_bytes());
         put(208, &u64::MAX.to_le_bytes());
         put(220, &self.disks.to_le_bytes());
         for role in 0..self.disks as usize {
@@ -85,6 +86,7 @@ fn arrays_of_version_1_are_what_mdadm_examines() {
                 disks: 3,
                 data_offset,
                 feature_map: 0,
+                events: 7,
             };
             one.write(&images, &NAMES);
             let text = run("mdadm", &["--examine", images.path("b.img").to_str().expect("text")], "");
@@ -124,12 +126,20 @@ fn a_missing_member_and_a_wrong_checksum_are_told() {
         disks: 4,
         data_offset: 2048,
         feature_map: 0,
+        events: 7,
     };
     one.write(&images, &["a.img", "b.img", "c.img", "d.img"]);
     let stack = images.stack(&["a.img", "c.img", "d.img"]);
     let Placing::Chunks(chunks) = &node(&stack, "md/data").placing else { panic!("no chunks") };
     let names: Vec<_> = chunks.members.iter().map(|one| stack.node(one.node).name.as_str()).collect();
     assert_eq!((names, chunks.copies), (vec!["a.img", "md/data:missing-1", "c.img", "d.img"], 2));
+    // A member that was left behind takes no place of one that went on.
+    let stale = One { events: 3, ..one };
+    images.make("old.img", SIZE);
+    images.write("old.img", 4096, &stale.bytes(2));
+    let stack = images.stack(&["a.img", "c.img", "old.img"]);
+    let Placing::Chunks(chunks) = &node(&stack, "md/data").placing else { panic!("no chunks") };
+    assert_eq!(stack.node(chunks.members[2].node).name, "c.img");
     images.write("a.img", 4096 + 89, &[0]);
     assert_eq!(problems(&images.stack(&["a.img"])), ["broken-superblock"]);
 }
@@ -137,8 +147,17 @@ fn a_missing_member_and_a_wrong_checksum_are_told() {
 #[test]
 fn an_array_in_two_shapes_is_not_placed() {
     let images = Images::new();
-    One { at: 4096, level: 5, layout: 2, chunk_sectors: 128, disks: 3, data_offset: 2048, feature_map: 4 }
-        .write(&images, &NAMES);
+    One {
+        at: 4096,
+        level: 5,
+        layout: 2,
+        chunk_sectors: 128,
+        disks: 3,
+        data_offset: 2048,
+        feature_map: 4,
+        events: 7,
+    }
+    .write(&images, &NAMES);
     let stack = images.stack(&NAMES);
     let Placing::Unknown { why, members } = &node(&stack, "md/data").placing else { panic!("it is placed") };
     assert_eq!((why.as_str(), members.len()), ("the array is being reshaped", 3));

@@ -186,6 +186,28 @@ fn data_in_other_files_are_placed_there() {
     assert_eq!(why, "its grains are compressed");
 }
 
+/// Subclusters over a backing file: those that are zeros are known to be, those that are not there are in the backing.
+#[test]
+fn subclusters_are_read_each_by_itself() {
+    require!(Tool("qemu-img"), Tool("qemu-io"));
+    let images = Images::new();
+    let [base, over] =
+        ["base.qcow2", "over.qcow2"].map(|name| images.path(name).to_str().expect("text").to_owned());
+    run("qemu-img", &["create", "-q", "-f", "qcow2", &base, "64M"], "");
+    let options = ["-o", "extended_l2=on,cluster_size=128k"];
+    let backing = ["-b", &base, "-F", "qcow2", &over];
+    run("qemu-img", &[&["create", "-q", "-f", "qcow2"][..], &options, &backing].concat(), "");
+    let commands = ["-c", "write -P 170 0 32k", "-c", "write -z 4k 4k"];
+    run("qemu-io", &[&["-f", "qcow2"][..], &commands, &[&over]].concat(), "");
+    let file = images.disk("over.qcow2");
+    let disk = plumb_stack::ondisk::image::open(&file).expect("known").expect("whole");
+    let mut found = vec![1; 32 << 10];
+    disk.read_at(0, &mut found).expect("readable");
+    let is_zero = |at: usize| (4 << 10..8 << 10).contains(&at);
+    assert!(found.iter().enumerate().all(|(at, byte)| *byte == if is_zero(at) { 0 } else { 170 }));
+    assert!(disk.read_at(32 << 10, &mut found[..1]).is_err(), "it is in the backing file");
+}
+
 #[test]
 fn vhdx_states_its_sectors() {
     require!(Tool("qemu-img"), Tool("sfdisk"), Tool("mkfs.ext4"));
