@@ -18,6 +18,7 @@ use plumb_trace::{Error, Layer, LayerChoice, ReadOptions, Reader};
 mod dump;
 mod judge;
 pub mod label;
+mod ondisk;
 mod read;
 
 /// The fewest bytes that make an input gzip: its fixed head without any optional field.
@@ -99,6 +100,11 @@ pub fn profile(data: &[u8]) {
 /// Reads the bytes as dumps of one host, with a byte 0 between them.
 pub fn dump(data: &[u8]) {
     dump::all(data);
+}
+
+/// Reads the bytes as a disk of which only some sectors are there.
+pub fn ondisk(data: &[u8]) {
+    ondisk::disk(data);
 }
 
 /// The layer asked for; the length of the input decides, so that any input is a seed.

@@ -22,8 +22,9 @@ pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::Request, PlanEr
     let disk = stack.node(part.node);
     let label = label(node, disk)?;
     let (after, before) = free_around(stack, id, part);
-    let grids: Vec<Grid> = stack.deciding_grids(part.node).iter().map(|fact| fact.grid).collect();
-    let assumed = stack.deciding_grids(part.node).iter().all(|fact| fact.what == What::Assumed);
+    let below = stack.grids_through(part.node);
+    let grids: Vec<Grid> = below.iter().map(|fact| fact.grid).collect();
+    let assumed = below.iter().all(|fact| fact.what == What::Assumed);
     let number = node.number(keys::PARTITION_NUMBER).and_then(|number| u32::try_from(number).ok());
     Ok(partition::Request {
         device: device_path(label, &disk.name),

@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::output;
 
 mod archive;
+mod disks;
 mod sources;
 mod target;
 
@@ -47,10 +48,6 @@ const BEYOND_LAYOUT: [&str; 13] = [
 pub fn run(args: &Check) -> Result<Exit, Failure> {
     if let Some(path) = &args.collect {
         return collect(path);
-    }
-    if args.image {
-        return Err(Failure::unknown("this version cannot read a file as a disk")
-            .with_help("give what sfdisk -d or prtvtoc prints of it with --from"));
     }
     let known = known(args)?;
     let profile = args.profile.as_deref().map(saved).transpose()?;

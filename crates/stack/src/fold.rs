@@ -218,6 +218,32 @@ mod tests {
         assert_eq!(of("sda2"), Verdict::Misaligned { by: Bytes(512) });
     }
 
+    /// A grid far below as it is seen from a layer above: both say the same of every start.
+    #[test]
+    fn grids_are_seen_through_layers() {
+        for (start, offset) in [(34, 0), (63, 0), (2048, 0), (2048, 3584), (7, 3584)] {
+            let mut builder = Builder::default();
+            let sda = disk(&mut builder, "sda", physical(offset));
+            let middle = builder.node("middle");
+            builder.place(middle, run(sda, start, 100_000), &FROM);
+            let tops: Vec<NodeId> = (0..16).map(|at| builder.node(&format!("top{at}"))).collect();
+            for (at, top) in tops.iter().enumerate() {
+                builder.place(*top, run(middle, at as u64, 8), &FROM);
+            }
+            let stack = builder.finish();
+            let through = stack.grids_through(middle);
+            assert_eq!(through.len(), 1);
+            for (at, top) in tops.iter().enumerate() {
+                let past = through[0].grid.past_boundary(Bytes(at as u64 * SECTOR));
+                let folded = match stack.standings(*top).remove(0).verdict {
+                    Verdict::Misaligned { by } => by,
+                    _ => Bytes(0),
+                };
+                assert_eq!(past, folded, "{start} {offset} {at}");
+            }
+        }
+    }
+
     /// Under a stripe only chunks that are multiples of a block keep the phase.
     #[test]
     fn chunks_carry_the_phase_as_far_as_they_are_multiples() {

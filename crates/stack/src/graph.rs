@@ -107,11 +107,12 @@ impl Stack {
         seen
     }
 
-    /// Whether a node is on a file system's or a volume's way down to something that may hold sectors.
+    /// Whether bytes end here, on something that has sectors: a file does where it is read as a disk.
     #[must_use]
     pub fn is_leaf(&self, id: NodeId) -> bool {
         let node = self.node(id);
-        node.kind.is_leaf() || node.placing.below().is_empty() && node.kind != Kind::File
+        let is_disk = node.kind != Kind::File || !self.above(id).is_empty();
+        node.kind.is_leaf() || node.placing.below().is_empty() && is_disk
     }
 
     /// What was noticed while the stack was put together.

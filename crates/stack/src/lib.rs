@@ -12,6 +12,7 @@
 //! - [`dm_table`]: lines of a device mapper table, from the kernel or a dump
 //! - [`dump`]: what other tools print
 //! - [`linux`]: a live Linux host, or the files of one
+//! - [`ondisk`]: what labels and superblocks say
 //! - [`graph`]: the finished graph; [`fold`]: where bytes come to lie
 //! - [`verdict`]: aligned, misaligned by so many bytes, or unknown and why; [`survey`]: that of every node
 //! - [`catalogue`]: what is known of arrays and drives that do not tell themselves
@@ -27,6 +28,7 @@ pub mod graph;
 pub mod grid;
 pub mod linux;
 pub mod node;
+pub mod ondisk;
 pub mod survey;
 pub mod verdict;
 

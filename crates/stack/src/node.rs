@@ -337,6 +337,18 @@ pub mod keys {
     pub const FS_STRIPE_WIDTH: &str = "fs_stripe_width_bytes";
     /// Block of a file system, bytes.
     pub const FS_BLOCK: &str = "fs_block_bytes";
+    /// Sector that a file system was made for, bytes.
+    pub const FS_SECTOR: &str = "fs_sector_bytes";
+    /// Stripe unit of a file system's log, bytes; 0 for none.
+    pub const FS_LOG_STRIPE_UNIT: &str = "fs_log_stripe_unit_bytes";
+    /// Node of a file system's trees, bytes.
+    pub const FS_NODE: &str = "fs_node_bytes";
+    /// First cluster of a file system that counts them from there, bytes.
+    pub const FS_DATA_START: &str = "fs_data_start_bytes";
+    /// First byte for data of a member, behind what its manager keeps there.
+    pub const DATA_START: &str = "data_start_bytes";
+    /// Block of a cache, bytes.
+    pub const CACHE_BLOCK: &str = "cache_block_bytes";
     /// Start of the volume as the file system on it has noted it, bytes.
     pub const HIDDEN_BYTES: &str = "hidden_bytes";
     /// First extent of a physical volume, bytes.

@@ -88,6 +88,29 @@ impl Stack {
         grids
     }
 
+    /// All grids that decide below a node and in it, as they lie in its own address space. Those that chunks between
+    /// shift about are left out.
+    #[must_use]
+    pub fn grids_through(&self, id: NodeId) -> Vec<GridFact> {
+        let mut through: Vec<GridFact> = Vec::new();
+        for landing in &self.landings(id).all {
+            for mut fact in self.deciding_grids(landing.on) {
+                let granularity = fact.granularity().0;
+                let is_exact = landing.period.is_none_or(|period| period.0.is_multiple_of(granularity));
+                let offset =
+                    (i128::from(fact.grid.offset().0) - landing.shift).rem_euclid(granularity.into());
+                let moved = Grid::new(Bytes(granularity), Bytes(offset as u64), fact.grid.kind());
+                if let (true, Ok(grid)) = (is_exact, moved) {
+                    fact.grid = grid;
+                    if !through.iter().any(|known| known.grid == grid && known.what == fact.what) {
+                        through.push(fact);
+                    }
+                }
+            }
+        }
+        through
+    }
+
     /// How a top stands on all grids that decide, on every layer below itself.
     #[must_use]
     pub fn standings(&self, top: NodeId) -> Vec<Standing> {

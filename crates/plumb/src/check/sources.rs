@@ -8,7 +8,7 @@ use plumb_report::check::Input;
 use plumb_stack::linux::{self, Elsewhere, Live, Root};
 use plumb_stack::{Builder, NodeId, dump};
 
-use super::{archive, target};
+use super::{archive, disks, target};
 use crate::cli::Check;
 use crate::failure::Failure;
 
@@ -34,6 +34,10 @@ pub struct Gathered {
 /// When nothing of it could be read.
 pub fn gather(args: &Check) -> Result<Gathered, Failure> {
     let mut gathered = Gathered::default();
+    if let Some(image) = args.target.as_ref().filter(|_| args.image) {
+        gathered.target = Some(disks::of_image(image, &mut gathered.builder)?);
+        return Ok(gathered);
+    }
     if args.from.is_empty() {
         live(args, &mut gathered)?;
         return Ok(gathered);
@@ -63,6 +67,7 @@ fn live(args: &Check, gathered: &mut Gathered) -> Result<(), Failure> {
     if let Some(target) = &args.target {
         gathered.target = target::on_host(target, &host, &root, &mut gathered.builder)?;
     }
+    disks::of_host(&mut gathered.builder);
     Ok(())
 }
 

@@ -25,8 +25,8 @@ pub struct Check {
     /// gathered there; - for standard input
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Where from")]
     pub from: Vec<PathBuf>,
-    /// Read a regular file as a disk instead of following it down to its device
-    #[arg(long, requires = "target", help_heading = "Where from")]
+    /// Read TARGET, a regular file, as a disk, raw, qcow2, VHD, VHDX or VMDK, instead of following it down to its device
+    #[arg(long, requires = "target", conflicts_with = "from", help_heading = "Where from")]
     pub image: bool,
     /// Join a saved profile, so that rules that need sizes of I/O use the real ones
     #[arg(long, value_name = "FILE", help_heading = "Where from")]

@@ -1,0 +1,141 @@
+//! A part of a disk that is read as a device of its own, and fields of what was read.
+
+use std::cell::RefCell;
+
+use plumb_label::Disk;
+
+/// A run of bytes of a disk: the whole of it, or a partition.
+pub(crate) struct Area<'a> {
+    disk: &'a dyn Disk,
+    start: u64,
+    len: u64,
+    /// The first read that failed: then *nothing found* means nothing.
+    failure: RefCell<Option<String>>,
+}
+
+impl<'a> Area<'a> {
+    pub(crate) fn whole(disk: &'a dyn Disk) -> Self {
+        Self { disk, start: 0, len: disk.size_bytes(), failure: RefCell::default() }
+    }
+
+    /// What the disk has of these bytes.
+    pub(crate) fn part(disk: &'a dyn Disk, start: u64, len: u64) -> Self {
+        let len = len.min(disk.size_bytes().saturating_sub(start));
+        Self { disk, start, len, failure: RefCell::default() }
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// The bytes from `at` on, all of them; `None` beyond the end or when the disk does not give them. Callers bound
+    /// `len` by what their format allows.
+    pub(crate) fn read(&self, at: u64, len: usize) -> Option<Block> {
+        let end = at.checked_add(u64::try_from(len).ok()?)?;
+        if end > self.len {
+            return None;
+        }
+        let mut bytes = vec![0; len];
+        match self.disk.read_at(self.start.checked_add(at)?, &mut bytes) {
+            Ok(()) => Some(Block(bytes)),
+            Err(error) => {
+                let text = format!("byte {at} cannot be read: {error}");
+                self.failure.borrow_mut().get_or_insert(text);
+                None
+            }
+        }
+    }
+
+    /// The first read that failed.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.failure.borrow().clone()
+    }
+}
+
+/// Bytes that were read. Beyond their end all is zero: no field of hostile input is out of bounds.
+pub(crate) struct Block(Vec<u8>);
+
+macro_rules! numbers {
+    ($($name:ident $kind:ty, $from:ident;)+) => {
+        $(pub(crate) fn $name(&self, at: usize) -> $kind {
+            <$kind>::$from(self.field(at))
+        })+
+    };
+}
+
+impl Block {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub(crate) fn has(&self, at: usize, magic: &[u8]) -> bool {
+        self.run(at, magic.len()) == magic
+    }
+
+    /// What there is of these bytes.
+    pub(crate) fn run(&self, at: usize, len: usize) -> &[u8] {
+        let end = at.saturating_add(len).min(self.0.len());
+        self.0.get(at..end).unwrap_or_default()
+    }
+
+    pub(crate) fn field<const N: usize>(&self, at: usize) -> [u8; N] {
+        let mut value = [0; N];
+        let found = self.run(at, N);
+        value[..found.len()].copy_from_slice(found);
+        value
+    }
+
+    pub(crate) fn byte(&self, at: usize) -> u8 {
+        self.field::<1>(at)[0]
+    }
+
+    /// Text up to the first NUL; what is no UTF-8 becomes U+FFFD.
+    pub(crate) fn text(&self, at: usize, len: usize) -> String {
+        let bytes = self.run(at, len);
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
+    }
+
+    numbers! {
+        le16 u16, from_le_bytes;
+        le32 u32, from_le_bytes;
+        le64 u64, from_le_bytes;
+        be16 u16, from_be_bytes;
+        be32 u32, from_be_bytes;
+        be64 u64, from_be_bytes;
+    }
+}
+
+/// The written form of a UUID.
+pub(crate) fn uuid(bytes: [u8; 16]) -> String {
+    let mut text = String::with_capacity(36);
+    for (place, byte) in bytes.iter().enumerate() {
+        if matches!(place, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_area_ends_where_it_ends() {
+        let disk: Vec<u8> = (0..16).collect();
+        let area = Area::part(&disk, 4, 100);
+        assert_eq!(area.len(), 12);
+        assert_eq!(area.read(10, 2).expect("within").bytes(), [14, 15]);
+        assert!(area.read(10, 3).is_none() && area.read(u64::MAX, 1).is_none());
+        assert_eq!(area.failure(), None);
+    }
+
+    #[test]
+    fn fields_beyond_the_end_are_zero() {
+        let block = Block(vec![1, 2, 3]);
+        assert_eq!((block.le16(1), block.le32(1), block.be32(9)), (0x0302, 0x0302, 0));
+        assert!(!block.has(2, &[3, 0]));
+    }
+}

@@ -1,0 +1,114 @@
+//! What a superblock says, before it becomes nodes of a stack.
+
+use plumb_geometry::GridKind;
+
+use super::{lvm, md, zfs};
+use crate::grid::What;
+
+/// Names of the problems that are found on a disk.
+pub mod ids {
+    pub use crate::builder::BEYOND_DEVICE;
+
+    /// A label, or one copy of it, is damaged.
+    pub const BROKEN_LABEL: &str = "broken-label";
+    /// The backup of a label is not at the end of the disk.
+    pub const STRANDED_BACKUP_LABEL: &str = "stranded-backup-label";
+    /// Two partitions share bytes.
+    pub const OVERLAPPING_PARTITIONS: &str = "overlapping-partitions";
+    /// A label for sectors of another size than the device has.
+    pub const SECTOR_SIZE_MISMATCH: &str = "sector-size-mismatch";
+    /// A file system that notes another start of its partition than the true one.
+    pub const HIDDEN_SECTORS: &str = "hidden-sectors";
+    /// A superblock that is damaged.
+    pub const BROKEN_SUPERBLOCK: &str = "broken-superblock";
+}
+
+/// A cell that a format states, by its length and where it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cell {
+    pub(crate) len: u64,
+    pub(crate) offset: u64,
+    pub(crate) what: What,
+    pub(crate) kind: GridKind,
+}
+
+impl Cell {
+    pub(crate) const fn unit(len: u64, what: What) -> Cell {
+        Cell { len, offset: 0, what, kind: GridKind::Unit }
+    }
+}
+
+/// What stands on the device that has the superblock.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Layer {
+    /// Nothing that could be told: a journal, a cache's own device.
+    Nothing,
+    FileSystem,
+    Swap,
+    /// A btrfs: its UUID, and how many devices it has.
+    Btrfs {
+        uuid: [u8; 16],
+        devices: u64,
+    },
+    /// An encrypted volume whose data begin there; `None` when that is not told, and why.
+    Crypt {
+        start: Result<u64, String>,
+    },
+    /// A device behind a cache, and where its data begin.
+    Cached {
+        start: u64,
+    },
+    Volumes(Box<lvm::Pv>),
+    Array(Box<md::Superblock>),
+    Zfs(Box<zfs::Config>),
+}
+
+/// What was found on a device.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Content {
+    /// As `blkid` calls it, or `md member` and the like; see [`crate::node::keys::CONTENT`].
+    pub(crate) name: &'static str,
+    /// Format and version, for the source.
+    pub(crate) format: String,
+    /// Facts of the file system, or of the device where nothing stands on it.
+    pub(crate) facts: Vec<(&'static str, String)>,
+    /// Grids of what stands on the device.
+    pub(crate) cells: Vec<Cell>,
+    /// Bytes of the device that it takes, if it says so.
+    pub(crate) size: Option<u64>,
+    /// Start of its partition as it has noted it, bytes; `None` when it has not.
+    pub(crate) hidden: Option<u64>,
+    pub(crate) layer: Layer,
+    /// What is wrong with it.
+    pub(crate) problems: Vec<(&'static str, String)>,
+}
+
+impl Content {
+    pub(crate) fn new(name: &'static str, layer: Layer) -> Content {
+        Content {
+            name,
+            format: name.to_owned(),
+            facts: Vec::new(),
+            cells: Vec::new(),
+            size: None,
+            hidden: None,
+            layer,
+            problems: Vec::new(),
+        }
+    }
+
+    pub(crate) fn fact(mut self, key: &'static str, value: impl ToString) -> Content {
+        self.facts.push((key, value.to_string()));
+        self
+    }
+
+    pub(crate) fn cell(mut self, cell: Cell) -> Content {
+        self.cells.push(cell);
+        self
+    }
+
+    pub(crate) fn sized(mut self, size: Option<u64>) -> Content {
+        self.size = size;
+        self
+    }
+}

@@ -1,0 +1,51 @@
+//! ext2, ext3 and ext4: the superblock at byte 1024.
+//!
+//! Offsets and feature bits from the kernel's `Documentation/filesystems/ext4/super.rst`; held against `dumpe2fs`.
+
+use super::area::Area;
+use super::content::{Cell, Content, Layer};
+use crate::grid::What;
+use crate::node::keys;
+
+const AT: u64 = 1024;
+const MAGIC: u16 = 0xef53;
+/// Blocks are 1 KiB << this; ext4 knows up to 64 KiB.
+const LOG_BLOCK_MAX: u32 = 6;
+
+const COMPAT_HAS_JOURNAL: u32 = 0x4;
+const INCOMPAT_JOURNAL_DEVICE: u32 = 0x8;
+const INCOMPAT_64BIT: u32 = 0x80;
+/// Extents, 64 bit, multiple mount protection, flexible groups, inodes with attributes, metadata checksum seed, large
+/// directories, inline data, encryption: none of them before ext4.
+const INCOMPAT_EXT4: u32 = 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x2000 | 0x4000 | 0x8000 | 0x1_0000;
+/// Huge files, checksums of groups, many links, extra inode size, clusters, checksums of metadata.
+const RO_COMPAT_EXT4: u32 = 0x8 | 0x10 | 0x20 | 0x40 | 0x200 | 0x400;
+
+pub(super) fn read(area: &Area<'_>) -> Option<Content> {
+    let block = area.read(AT, 1024)?;
+    let log = block.le32(0x18);
+    if block.le16(0x38) != MAGIC || log > LOG_BLOCK_MAX {
+        return None;
+    }
+    let (compat, incompat, ro_compat) = (block.le32(0x5c), block.le32(0x60), block.le32(0x64));
+    if incompat & INCOMPAT_JOURNAL_DEVICE != 0 {
+        return Some(Content::new("jbd", Layer::Nothing));
+    }
+    let name = if incompat & INCOMPAT_EXT4 != 0 || ro_compat & RO_COMPAT_EXT4 != 0 {
+        "ext4"
+    } else if compat & COMPAT_HAS_JOURNAL != 0 {
+        "ext3"
+    } else {
+        "ext2"
+    };
+    let bytes = 1024_u64 << log;
+    let high = if incompat & INCOMPAT_64BIT != 0 { u64::from(block.le32(0x150)) << 32 } else { 0 };
+    let blocks = high | u64::from(block.le32(0x4));
+    let content = Content::new(name, Layer::FileSystem)
+        .sized(blocks.checked_mul(bytes))
+        .fact(keys::FS_BLOCK, bytes)
+        .fact(keys::FS_STRIPE_UNIT, u64::from(block.le16(0x164)) * bytes)
+        .fact(keys::FS_STRIPE_WIDTH, u64::from(block.le32(0x170)) * bytes)
+        .cell(Cell::unit(bytes, What::FileSystemBlock));
+    Some(content)
+}

@@ -1,0 +1,172 @@
+//! Virtual disks in files: where the bytes that a guest sees lie in the file, and a disk that reads them there.
+//!
+//! Read are raw images, qcow2, VHD, VHDX and VMDK. Blocks that a file does not have are zeros, or are in a backing file,
+//! which is not read. Compressed and encrypted images have no place for a byte, and say so.
+
+mod map;
+mod qcow2;
+mod vhd;
+mod vhdx;
+mod vmdk;
+
+use plumb_geometry::{Bytes, GridKind};
+use plumb_label::Disk;
+
+pub use self::map::Mapped;
+
+use self::map::Map;
+use super::Scan;
+use super::area::Area;
+use super::content::{Cell, ids};
+use super::label::{DISK_OF_IMAGE, Naming};
+use super::nodes;
+use crate::builder::Builder;
+use crate::graph::NodeId;
+use crate::grid::{Source, What};
+use crate::node::{Kind, Member, Part, Placing, Problem, keys};
+
+/// A virtual disk as its file describes it.
+struct Image {
+    format: &'static str,
+    /// Bytes that the guest sees.
+    size: u64,
+    lies: Lies,
+    cells: Vec<Cell>,
+    /// What the file says beside, in sentences.
+    notes: Vec<String>,
+    problems: Vec<String>,
+    /// Where each byte is, for reading; or why that is not known.
+    map: Result<Map, String>,
+}
+
+/// Where its bytes lie.
+enum Lies {
+    /// In one run of the file.
+    Run {
+        start: u64,
+    },
+    /// In blocks at multiples of this from a start in the file.
+    Blocks {
+        block: u64,
+        start: u64,
+    },
+    /// In runs of other files: name, start there, length; without a name there are only zeros.
+    Files(Vec<(Option<String>, u64, u64)>),
+    /// As blocks, in another file.
+    BlocksOf {
+        file: String,
+        block: u64,
+    },
+    Unknown(String),
+}
+
+type Reader = fn(&Area<'_>) -> Option<Result<Image, String>>;
+
+const READERS: [Reader; 4] = [qcow2::read, vhdx::read, vmdk::read, vhd::read];
+
+/// The disk in a file, to be read as a guest does; `None` when the file is of no known format, and so a disk itself.
+///
+/// # Errors
+/// When the file is of a known format, and damaged or without a known place for each byte.
+#[must_use]
+pub fn open(file: &dyn Disk) -> Option<Result<Mapped<'_>, String>> {
+    let area = Area::whole(file);
+    let found = READERS.iter().find_map(|read| read(&area))?;
+    Some(found.and_then(|image| Ok(Mapped::new(file, image.map?, image.size))))
+}
+
+impl Scan {
+    /// Looks at a file as a virtual disk: how the disk in it lies in the file, then its label and superblocks as far as
+    /// they can be read. A file of no known format is a disk itself.
+    ///
+    /// `id` is the file's node. Of an image with a format of its own the disk is a node above it, `FILE:disk`, and its
+    /// partitions are `FILE#1` and so on. Returns the node of the disk.
+    pub fn probe_image(&mut self, builder: &mut Builder, file: &dyn Disk, id: NodeId) -> NodeId {
+        let area = Area::whole(file);
+        let name = builder.get(id).name.clone();
+        let found = READERS.iter().find_map(|read| read(&area));
+        if let Some(failure) = area.failure() {
+            builder.note(format!("{name}: {failure}"));
+        }
+        let image = match found {
+            None => {
+                self.probe_named(builder, file, id, Naming::Image);
+                return id;
+            }
+            Some(Ok(image)) => image,
+            Some(Err(text)) => {
+                let text = format!("{name}: {text}");
+                let source = Source::OnDisk { format: "virtual disk".to_owned() };
+                builder.problem(Problem { node: Some(id), id: ids::BROKEN_SUPERBLOCK, text, source });
+                builder.opaque(id, "the virtual disk in it cannot be read");
+                return id;
+            }
+        };
+        let disk = tell(builder, id, &name, &image);
+        match image.map {
+            Ok(map) => {
+                let mapped = Mapped::new(file, map, image.size);
+                self.probe_named(builder, &mapped, disk, Naming::Image);
+            }
+            Err(why) => builder.note(format!("{name}: what is on the virtual disk is not known: {why}")),
+        }
+        disk
+    }
+}
+
+fn tell(builder: &mut Builder, id: NodeId, name: &str, image: &Image) -> NodeId {
+    let source = Source::OnDisk { format: image.format.to_owned() };
+    builder.fact(id, keys::CONTENT, image.format, &source);
+    let disk = builder.node(&format!("{name}{DISK_OF_IMAGE}"));
+    builder.kind(disk, Kind::Loop, &source);
+    builder.size(disk, Bytes(image.size), &source);
+    let beside = |builder: &mut Builder, file: &str| builder.node(&beside(name, file));
+    let placing = match &image.lies {
+        Lies::Run { start } => nodes::run(id, *start, Some(Bytes(image.size))),
+        Lies::Blocks { block, start } => {
+            Placing::Blocks { block: Bytes(*block), member: Member { node: id, start: Bytes(*start) } }
+        }
+        Lies::BlocksOf { file, block } => {
+            let member = Member { node: beside(builder, file), start: Bytes(0) };
+            Placing::Blocks { block: Bytes(*block), member }
+        }
+        Lies::Files(files) => {
+            let mut upper = Bytes(0);
+            let mut parts = Vec::new();
+            for (file, start, len) in files {
+                if let Some(file) = file {
+                    let node = beside(builder, file);
+                    parts.push(Part { upper, node, start: Bytes(*start), len: Some(Bytes(*len)) });
+                }
+                upper = upper.checked_add(Bytes(*len)).unwrap_or(Bytes(u64::MAX));
+            }
+            Placing::Parts { parts }
+        }
+        Lies::Unknown(why) => Placing::Unknown { members: vec![id], why: why.clone() },
+    };
+    builder.place(disk, placing, &source);
+    for cell in &image.cells {
+        nodes::tell_cell(builder, disk, *cell, &source);
+    }
+    for note in &image.notes {
+        builder.note(format!("{name}: {note}"));
+    }
+    for text in &image.problems {
+        let text = format!("{name}: {text}");
+        builder.problem(Problem { node: Some(id), id: ids::BROKEN_SUPERBLOCK, text, source: source.clone() });
+    }
+    disk
+}
+
+/// A file named by another one is in the same folder, unless its name says otherwise.
+fn beside(image: &str, file: &str) -> String {
+    match image.rsplit_once('/') {
+        Some((folder, _)) if !file.starts_with('/') => format!("{folder}/{file}"),
+        _ => file.to_owned(),
+    }
+}
+
+/// The cell of a format that allocates by blocks.
+fn cluster(len: u64) -> Cell {
+    Cell { len, offset: 0, what: What::Cluster, kind: GridKind::Boundary }
+}

@@ -1,0 +1,169 @@
+//! qcow2, versions 2 and 3: clusters at multiples of their length, named by tables of two levels.
+//!
+//! From QEMU's `docs/interop/qcow2.rst`; held against `qemu-img info` and `qemu-img map`.
+
+use std::io;
+
+use plumb_label::Disk;
+
+use super::map::{Map, Place};
+use super::{Image, Lies, cluster};
+use crate::ondisk::area::Area;
+
+const CLUSTER_BITS: std::ops::RangeInclusive<u32> = 9..=21;
+const INCOMPATIBLE_DIRTY: u64 = 1;
+const INCOMPATIBLE_CORRUPT: u64 = 2;
+const INCOMPATIBLE_DATA_FILE: u64 = 4;
+const INCOMPATIBLE_EXTENDED: u64 = 16;
+/// The data file alone is the disk.
+const AUTOCLEAR_RAW: u64 = 2;
+const EXTENSION_DATA_FILE: u32 = 0x4441_5441;
+const EXTENSIONS_MAX: usize = 16;
+const SUBCLUSTERS: u64 = 32;
+
+const OFFSET: u64 = 0x00ff_ffff_ffff_fe00;
+const COMPRESSED: u64 = 1 << 62;
+const ALL_ZEROS: u64 = 1;
+
+/// What is needed to find a cluster.
+pub(super) struct Tables {
+    cluster: u64,
+    first_at: u64,
+    first_entries: u64,
+    entry_bytes: u64,
+    has_backing: bool,
+}
+
+pub(super) fn read(area: &Area<'_>) -> Option<Result<Image, String>> {
+    let header = area.read(0, 104).filter(|header| header.has(0, b"QFI\xfb"))?;
+    let version = header.be32(4);
+    let bits = header.be32(20);
+    if !matches!(version, 2 | 3) || !CLUSTER_BITS.contains(&bits) {
+        return Some(Err(format!(
+            "qcow2: found version {version} with clusters of 2^{bits}, expected 2 or 3 with 2^9 to 2^21"
+        )));
+    }
+    let bytes = 1_u64 << bits;
+    let features = |at| if version == 3 { header.be64(at) } else { 0 };
+    let (incompatible, autoclear) = (features(72), features(88));
+    let is_extended = incompatible & INCOMPATIBLE_EXTENDED != 0;
+    let header_len = if version == 3 { header.be32(100) } else { 72 };
+    let has_backing = header.be64(8) != 0;
+    let mut notes = Vec::new();
+    if has_backing {
+        let name = backing(area, header.be64(8), header.be32(16));
+        notes.push(format!("clusters that it does not have are in its backing file {name}"));
+    }
+    if incompatible & INCOMPATIBLE_DIRTY != 0 {
+        notes.push("it was not closed: its reference counts may be wrong, its places are not".to_owned());
+    }
+    let mut problems = Vec::new();
+    if incompatible & INCOMPATIBLE_CORRUPT != 0 {
+        problems.push("qcow2 is marked as corrupt".to_owned());
+    }
+    let tables = Tables {
+        cluster: bytes,
+        first_at: header.be64(40),
+        first_entries: header.be32(36).into(),
+        entry_bytes: if is_extended { 16 } else { 8 },
+        has_backing,
+    };
+    let mut map = Ok(Map::Qcow2(tables));
+    let lies = if incompatible & INCOMPATIBLE_DATA_FILE != 0 {
+        let file =
+            data_file(area, header_len).unwrap_or_else(|| "a data file that it does not name".to_owned());
+        map = Err(format!("its data are in {file}"));
+        match autoclear & AUTOCLEAR_RAW {
+            0 => Lies::BlocksOf { file, block: bytes },
+            _ => Lies::Files(vec![(Some(file), 0, header.be64(24))]),
+        }
+    } else {
+        Lies::Blocks { block: bytes, start: 0 }
+    };
+    if header.be32(32) != 0 {
+        map = Err("it is encrypted".to_owned());
+    }
+    // Written anew is what a subcluster holds.
+    let unit = if is_extended { bytes / SUBCLUSTERS } else { bytes };
+    let cells = vec![cluster(unit)];
+    Some(Ok(Image { format: "qcow2", size: header.be64(24), lies, cells, notes, problems, map }))
+}
+
+fn backing(area: &Area<'_>, at: u64, len: u32) -> String {
+    let len = len.min(1023) as usize;
+    area.read(at, len).map_or_else(|| "that it does not name".to_owned(), |name| name.text(0, len))
+}
+
+/// Extensions follow the header: kind, length, and data up to a multiple of 8.
+fn data_file(area: &Area<'_>, header_len: u32) -> Option<String> {
+    let mut at = u64::from(header_len);
+    for _ in 0..EXTENSIONS_MAX {
+        let head = area.read(at, 8)?;
+        let (kind, len) = (head.be32(0), head.be32(4));
+        match kind {
+            0 => return None,
+            EXTENSION_DATA_FILE => {
+                let len = len.min(1023) as usize;
+                return Some(area.read(at + 8, len)?.text(0, len));
+            }
+            _ => at = at.checked_add(8 + u64::from(len).next_multiple_of(8))?,
+        }
+    }
+    None
+}
+
+impl Tables {
+    pub(super) fn place(&self, file: &dyn Disk, at: u64) -> io::Result<(Place, u64)> {
+        let within = at % self.cluster;
+        let follow = self.cluster - within;
+        let entries = self.cluster / self.entry_bytes;
+        let number = at / self.cluster;
+        let (first, second) = (number / entries, number % entries);
+        let absent =
+            if self.has_backing { Place::Elsewhere("it is in the backing file") } else { Place::Zeros };
+        if first >= self.first_entries {
+            return Ok((absent, follow));
+        }
+        let table = number_at(file, self.first_at, first, 8)? & OFFSET;
+        if table == 0 {
+            return Ok((absent, follow));
+        }
+        let entry = number_at(file, table, second, self.entry_bytes)?;
+        let place = match entry {
+            _ if entry & COMPRESSED != 0 => Place::Elsewhere("it is compressed"),
+            // With subclusters the flag has moved into their map, and which of them are there as well.
+            _ if self.entry_bytes == 8 && entry & ALL_ZEROS != 0 => Place::Zeros,
+            _ if entry & OFFSET == 0 => absent,
+            _ => Place::At((entry & OFFSET).saturating_add(within)),
+        };
+        if self.entry_bytes == 8 || !matches!(place, Place::At(_)) {
+            return Ok((place, follow));
+        }
+        self.subcluster(file, table.saturating_add(second * 16 + 8), (place, within, absent))
+    }
+
+    /// Low half of the map: what is allocated; high half: what reads as zeros.
+    fn subcluster(
+        &self,
+        file: &dyn Disk,
+        map_at: u64,
+        (place, within, absent): (Place, u64, Place),
+    ) -> io::Result<(Place, u64)> {
+        let unit = self.cluster / SUBCLUSTERS;
+        let (map, number) = (number_at(file, map_at, 0, 8)?, within / unit);
+        let follow = unit - within % unit;
+        let place = match (map >> number & 1, map >> (32 + number) & 1) {
+            (1, _) => place,
+            (_, 1) => Place::Zeros,
+            _ => absent,
+        };
+        Ok((place, follow))
+    }
+}
+
+fn number_at(file: &dyn Disk, table: u64, number: u64, entry_bytes: u64) -> io::Result<u64> {
+    let at = number.checked_mul(entry_bytes).and_then(|at| at.checked_add(table));
+    let mut bytes = [0; 8];
+    file.read_at(at.ok_or(io::ErrorKind::UnexpectedEof)?, &mut bytes)?;
+    Ok(u64::from_be_bytes(bytes))
+}

@@ -1,0 +1,113 @@
+//! LUKS 1 and 2: where the encrypted data begin, and in sectors of what size.
+//!
+//! From the LUKS On-Disk Format Specification 1.2.3 and 2; held against `cryptsetup luksDump`. Of LUKS 2 a copy of the
+//! header answers for a damaged first one.
+
+use plumb_geometry::SECTOR;
+use serde_json::Value;
+
+use super::area::Area;
+use super::content::{Cell, Content, Layer, ids};
+use crate::grid::What;
+
+const MAGIC: &[u8] = b"LUKS\xba\xbe";
+/// The second header lies behind the first; these are the sizes that one can have.
+const MAGIC_SECOND: &[u8] = b"SKUL\xba\xbe";
+const SECONDS: [u64; 9] =
+    [0x4000, 0x8000, 0x1_0000, 0x2_0000, 0x4_0000, 0x8_0000, 0x10_0000, 0x20_0000, 0x40_0000];
+/// Bytes of the binary header; text follows.
+const BINARY_BYTES: u64 = 4096;
+
+pub(super) fn read(area: &Area<'_>) -> Option<Content> {
+    let block = area.read(0, 512)?;
+    match (block.has(0, MAGIC), block.be16(6)) {
+        (true, 1) => Some(version_1(u64::from(block.be32(104)))),
+        (true, 2) => Some(version_2(area)),
+        _ => second(area),
+    }
+}
+
+fn version_1(payload_sectors: u64) -> Content {
+    let start = match payload_sectors {
+        0 => Err("its header is not on the device of its data".to_owned()),
+        sectors => Ok(sectors * SECTOR),
+    };
+    let content = Content::new("crypto_LUKS", Layer::Crypt { start });
+    Content { format: "LUKS 1".to_owned(), ..content }.cell(Cell::unit(SECTOR, What::CryptSector))
+}
+
+fn version_2(area: &Area<'_>) -> Content {
+    let first = header(area, 0).and_then(|text| segment(&text));
+    let found = match &first {
+        Ok(_) => first,
+        Err(why) => copies(area).next().ok_or_else(|| why.clone()),
+    };
+    content(found)
+}
+
+/// Only the copy is left.
+fn second(area: &Area<'_>) -> Option<Content> {
+    let found = copies(area).next()?;
+    let mut content = content(Ok(found));
+    let text = "the first header of LUKS is gone, a copy of it is good".to_owned();
+    content.problems.push((ids::BROKEN_SUPERBLOCK, text));
+    Some(content)
+}
+
+fn copies<'a>(area: &'a Area<'_>) -> impl Iterator<Item = Segment> + 'a {
+    SECONDS.into_iter().filter_map(|at| {
+        let block = area.read(at, 8)?;
+        if !block.has(0, MAGIC_SECOND) {
+            return None;
+        }
+        segment(&header(area, at).ok()?).ok()
+    })
+}
+
+/// Where data begin, and their sectors.
+struct Segment {
+    start: u64,
+    sector_bytes: u64,
+}
+
+fn content(found: Result<Segment, String>) -> Content {
+    let (start, cell) = match found {
+        Ok(found) => (Ok(found.start), Some(Cell::unit(found.sector_bytes, What::CryptSector))),
+        Err(why) => (Err(why), None),
+    };
+    let mut content = Content::new("crypto_LUKS", Layer::Crypt { start });
+    content.format = "LUKS 2".to_owned();
+    content.cells.extend(cell);
+    content
+}
+
+/// The text of a header. Its length is one of nine, so that nothing large is read.
+fn header(area: &Area<'_>, at: u64) -> Result<Value, String> {
+    let binary = area.read(at, 512).ok_or("the header is cut off")?;
+    let len = binary.be64(8);
+    if !SECONDS.contains(&len) {
+        return Err(format!("found a header of {len} bytes, expected one of 16 KiB to 4 MiB"));
+    }
+    let text = at.checked_add(BINARY_BYTES).and_then(|at| area.read(at, (len - BINARY_BYTES) as usize));
+    let text = text.ok_or("the header is cut off")?;
+    let end = text.bytes().iter().position(|&byte| byte == 0).unwrap_or(text.bytes().len());
+    serde_json::from_slice(&text.bytes()[..end]).map_err(|error| format!("the header's text: {error}"))
+}
+
+/// A volume that is being encrypted anew has several segments.
+fn segment(header: &Value) -> Result<Segment, String> {
+    let segments = header["segments"].as_object().ok_or("the header names no segments")?;
+    let [segment] = segments.values().collect::<Vec<_>>()[..] else {
+        return Err(format!("found {} segments, expected one: it is being encrypted anew", segments.len()));
+    };
+    if segment["type"] != "crypt" {
+        return Err("its data are not encrypted in place".to_owned());
+    }
+    let start = segment["offset"].as_str().and_then(|start| start.parse().ok());
+    let sector_bytes = segment["sector_size"].as_u64().filter(|bytes| *bytes >= SECTOR);
+    match (start, sector_bytes) {
+        (Some(0), _) => Err("its header is not on the device of its data".to_owned()),
+        (Some(start), Some(sector_bytes)) => Ok(Segment { start, sector_bytes }),
+        _ => Err("the header does not tell where data begin".to_owned()),
+    }
+}

@@ -1,0 +1,291 @@
+//! What is on a disk, as its own bytes say: the label, and in each partition the superblock of whatever is there.
+//!
+//! A [`Scan`] looks at one device or image after the other and tells a [`Builder`]; what is spread over several
+//! devices (volume groups, arrays, pools) is put together at its end. Where somebody has told of a device before, what
+//! is found either agrees or becomes a contradiction.
+//!
+//! Left out: what is inside of volumes, arrays and encrypted volumes that no device shows, and all that lies deeper
+//! than a superblock: which blocks a file, a thin volume or a chunk of btrfs has.
+//!
+//! Each format has a file of its own, with the source of its layout; [`image`] has the virtual disks in files.
+
+mod area;
+mod bcache;
+mod btrfs;
+mod content;
+mod ext;
+mod fat;
+pub mod image;
+mod label;
+mod luks;
+mod lvm;
+mod md;
+mod nodes;
+mod swap;
+mod xfs;
+mod zfs;
+
+use std::collections::BTreeMap;
+
+use plumb_geometry::Bytes;
+use plumb_label::Disk;
+
+pub use self::content::ids;
+
+use self::area::Area;
+use self::content::{Content, Layer};
+use self::label::Naming;
+use crate::builder::Builder;
+use crate::graph::NodeId;
+use crate::grid::Source;
+use crate::node::{Kind, Placing, Problem, keys};
+
+/// Looks for one format; `None` when it is not there.
+type Reader = fn(&Area<'_>) -> Option<Content>;
+
+/// What joins devices comes before what may lie in it: an array with its superblock at the end shows the file system
+/// in it at its beginning. Old labels of ZFS at the end outlive most of what came later.
+const READERS: [Reader; 11] = [
+    md::read,
+    lvm::read,
+    luks::read,
+    bcache::read,
+    zfs::read,
+    xfs::read,
+    btrfs::read,
+    ext::read,
+    swap::read,
+    fat::read,
+    zfs::read_end,
+];
+
+/// Devices that were looked at so far.
+#[derive(Debug, Default)]
+pub struct Scan {
+    groups: lvm::group::Groups,
+    arrays: BTreeMap<[u8; 16], md::array::Array>,
+    pools: BTreeMap<u64, zfs::pool::Pool>,
+    btrfs: BTreeMap<[u8; 16], Btrfs>,
+}
+
+/// The devices of one btrfs.
+#[derive(Debug, Default)]
+struct Btrfs {
+    devices: u64,
+    seen: Vec<NodeId>,
+    found: Option<Content>,
+}
+
+impl Scan {
+    /// Looks at a device as a whole: its label and each of its partitions, or what is on it without one.
+    ///
+    /// Partitions are named as Linux does, and those of a file `disk.img#1`. A read that fails is a note of the builder:
+    /// it is not the same as nothing there.
+    pub fn probe(&mut self, builder: &mut Builder, disk: &dyn Disk, id: NodeId) {
+        let is_file = builder.get(id).kind == Kind::File;
+        self.probe_named(builder, disk, id, if is_file { Naming::Image } else { Naming::Device });
+    }
+
+    fn probe_named(&mut self, builder: &mut Builder, disk: &dyn Disk, id: NodeId, naming: Naming) {
+        let source = Source::OnDisk { format: "size".to_owned() };
+        if builder.get(id).size.is_none() {
+            builder.size(id, Bytes(disk.size_bytes()), &source);
+        }
+        let pieces = label::tell(builder, disk, id, naming);
+        for piece in &pieces {
+            let area = Area::part(disk, piece.start, piece.len);
+            self.probe_area(builder, &area, piece.node, piece.noted_start);
+        }
+        if pieces.is_empty() {
+            self.probe_area(builder, &Area::whole(disk), id, None);
+        }
+    }
+
+    /// Looks for a superblock alone: on a partition, a volume or an array that is a device itself.
+    pub fn probe_content(&mut self, builder: &mut Builder, device: &dyn Disk, id: NodeId) {
+        let start = match &builder.get(id).placing {
+            Placing::Parts { parts } if builder.get(id).kind == Kind::Partition && parts.len() == 1 => {
+                Some(parts[0].start.0)
+            }
+            _ => None,
+        };
+        self.probe_area(builder, &Area::whole(device), id, start);
+    }
+
+    fn probe_area(&mut self, builder: &mut Builder, area: &Area<'_>, id: NodeId, start: Option<u64>) {
+        let mut found = READERS.iter().filter_map(|read| read(area));
+        let first = found.next();
+        // The members of an array show what is in it, and that is no remains.
+        let is_array = matches!(&first, Some(Content { layer: Layer::Array(_), .. }));
+        let rest: Vec<&str> = if is_array { Vec::new() } else { found.map(|content| content.name).collect() };
+        let name = builder.get(id).name.clone();
+        if let Some(failure) = area.failure() {
+            builder.note(format!("{name}: {failure}"));
+        }
+        let Some(content) = first else { return };
+        for other in rest.into_iter().filter(|other| *other != content.name) {
+            builder.note(format!("{name} holds {} and remains of {other}", content.name));
+        }
+        tell_problems(builder, area, id, start, &content);
+        self.tell(builder, id, content);
+    }
+
+    fn tell(&mut self, builder: &mut Builder, id: NodeId, mut content: Content) {
+        let source = Source::OnDisk { format: content.format.clone() };
+        builder.fact(id, keys::CONTENT, content.name, &source);
+        let name = builder.get(id).name.clone();
+        let len = builder.get(id).size;
+        let run = |start: u64| nodes::run(id, start, len.and_then(|len| len.checked_sub(Bytes(start))));
+        match std::mem::replace(&mut content.layer, Layer::Nothing) {
+            Layer::Nothing => tell_facts(builder, id, &content, &source),
+            Layer::FileSystem => {
+                let node = above(
+                    builder,
+                    id,
+                    Kind::FileSystem,
+                    &format!("{} on {name}", content.name),
+                    run(0),
+                    &source,
+                );
+                builder.fact(node, keys::CONTENT, content.name, &source);
+                tell_facts(builder, node, &content, &source);
+            }
+            Layer::Swap => {
+                let node = above(builder, id, Kind::Swap, &format!("swap on {name}"), run(0), &source);
+                tell_facts(builder, node, &content, &source);
+            }
+            Layer::Crypt { start } => {
+                let placing = match start {
+                    Ok(start) => run(start),
+                    Err(why) => Placing::Unknown { members: vec![id], why },
+                };
+                let node = above(builder, id, Kind::Crypt, &format!("LUKS on {name}"), placing, &source);
+                tell_facts(builder, node, &content, &source);
+            }
+            Layer::Cached { start } => {
+                let node = above(builder, id, Kind::Cache, &format!("bcache on {name}"), run(start), &source);
+                tell_facts(builder, node, &content, &source);
+            }
+            Layer::Btrfs { uuid, devices } => {
+                let known = self.btrfs.entry(uuid).or_default();
+                known.devices = devices;
+                known.seen.push(id);
+                known.found.get_or_insert(content);
+            }
+            Layer::Volumes(pv) => {
+                tell_facts(builder, id, &content, &source);
+                self.groups.add(id, *pv);
+            }
+            Layer::Array(superblock) => {
+                tell_facts(builder, id, &content, &source);
+                let array = self.arrays.entry(superblock.uuid).or_insert_with(md::array::Array::new);
+                array.add(id, *superblock);
+            }
+            Layer::Zfs(config) => {
+                tell_facts(builder, id, &content, &source);
+                self.pools.entry(config.pool_guid).or_default().add(id, *config);
+            }
+        }
+    }
+
+    /// Puts together what is spread over several devices; after the last of them.
+    pub fn finish(self, builder: &mut Builder) {
+        for array in self.arrays.values() {
+            array.tell(builder);
+        }
+        self.groups.tell(builder);
+        for pool in self.pools.values() {
+            pool.tell(builder);
+        }
+        for btrfs in self.btrfs.into_values() {
+            btrfs.tell(builder);
+        }
+    }
+}
+
+impl Btrfs {
+    fn tell(self, builder: &mut Builder) {
+        let (Some(content), Some(first)) = (self.found, self.seen.first().copied()) else { return };
+        let source = Source::OnDisk { format: "btrfs".to_owned() };
+        let missing = self.devices.saturating_sub(self.seen.len() as u64);
+        let name = format!("btrfs on {}", builder.get(first).name);
+        if missing > 0 {
+            builder.note(format!("{name}: {missing} of its {} devices were not seen", self.devices));
+        }
+        let known = nodes::above_with(builder, &self.seen, |node| node.kind == Kind::FileSystem);
+        let node = known.unwrap_or_else(|| builder.node(&name));
+        builder.kind(node, Kind::FileSystem, &source);
+        builder.fact(node, keys::CONTENT, "btrfs", &source);
+        let why = "btrfs places its chunks itself".to_owned();
+        builder.place(node, Placing::Unknown { members: self.seen, why }, &source);
+        tell_facts(builder, node, &content, &source);
+    }
+}
+
+/// The node of this kind that stands on a device, or a new one.
+fn above(
+    builder: &mut Builder,
+    below: NodeId,
+    kind: Kind,
+    name: &str,
+    placing: Placing,
+    source: &Source,
+) -> NodeId {
+    let known = nodes::above_with(builder, &[below], |node| node.kind == kind);
+    let node = known.unwrap_or_else(|| builder.node(name));
+    builder.kind(node, kind, source);
+    // A volume in use may leave out the end of what it lies on: where it begins is what has to agree.
+    let starts_alike = match (&builder.get(node).placing, &placing) {
+        (Placing::Parts { parts: known }, Placing::Parts { parts: found }) => {
+            known.first().map(|part| (part.node, part.start))
+                == found.first().map(|part| (part.node, part.start))
+        }
+        _ => false,
+    };
+    if !starts_alike {
+        builder.place(node, placing, source);
+    }
+    node
+}
+
+fn tell_facts(builder: &mut Builder, id: NodeId, content: &Content, source: &Source) {
+    for (key, value) in &content.facts {
+        builder.fact(id, key, value.as_str(), source);
+    }
+    for cell in &content.cells {
+        nodes::tell_cell(builder, id, *cell, source);
+    }
+}
+
+fn tell_problems(builder: &mut Builder, area: &Area<'_>, id: NodeId, start: Option<u64>, content: &Content) {
+    let name = builder.get(id).name.clone();
+    let source = Source::OnDisk { format: content.format.clone() };
+    let mut tell = |problem: &'static str, text: String| {
+        let text = format!("{name}: {text}");
+        builder.problem(Problem { node: Some(id), id: problem, text, source: source.clone() });
+    };
+    if let Some(size) = content.size.filter(|size| *size > area.len()) {
+        let text = format!(
+            "{} says that it is {} long, and there are {}",
+            content.format,
+            Bytes(size),
+            Bytes(area.len())
+        );
+        tell(ids::BEYOND_DEVICE, text);
+    }
+    if let (Some(hidden), Some(start)) = (content.hidden, start)
+        && hidden != start
+    {
+        let text = format!(
+            "{} notes that its partition begins at {}, and it begins at {}: firmware and Windows may not boot from it, \
+             data are safe",
+            content.format,
+            Bytes(hidden),
+            Bytes(start)
+        );
+        tell(ids::HIDDEN_SECTORS, text);
+    }
+    for (problem, text) in &content.problems {
+        tell(problem, text.clone());
+    }
+}

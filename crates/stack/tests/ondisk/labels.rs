@@ -1,0 +1,112 @@
+//! Partitions and what is wrong with labels.
+
+use plumb_geometry::Bytes;
+use plumb_stack::grid::Source;
+use plumb_stack::node::keys;
+use plumb_stack::ondisk::Scan;
+use plumb_stack::{Builder, Kind, Part, Placing};
+use plumb_testkit::require;
+
+use crate::tools::{Images, MIB, node, problems, run, run_of};
+
+const GPT: &str = "label: gpt\nfirst-lba: 34\nstart=34,size=2000\nstart=4096,size=8192\n";
+
+#[test]
+fn partitions_are_where_sfdisk_put_them() {
+    require!(Tool("sfdisk"), Tool("mkfs.ext4"));
+    let images = Images::new();
+    let path = images.make("disk.img", 64 * MIB);
+    run("sfdisk", &["-q", &path], GPT);
+    let part = images.make("part.img", 8192 * 512);
+    run("mkfs.ext4", &["-q", "-F", &part], "");
+    images.write("disk.img", 4096 * 512, &std::fs::read(&part).expect("an image"));
+    let stack = images.stack(&["disk.img"]);
+    assert_eq!(run_of(&stack, "disk.img#1"), ("disk.img".to_owned(), 34 * 512, Some(2000 * 512)));
+    assert_eq!(run_of(&stack, "disk.img#2"), ("disk.img".to_owned(), 4096 * 512, Some(8192 * 512)));
+    assert_eq!(node(&stack, "disk.img").word(keys::LABEL), Some("gpt"));
+    assert_eq!(run_of(&stack, "ext4 on disk.img#2").0, "disk.img#2");
+    assert_eq!(node(&stack, "disk.img#2").word(keys::CONTENT), Some("ext4"));
+    assert_eq!(problems(&stack), [""; 0]);
+}
+
+#[test]
+fn names_are_those_of_linux() {
+    require!(Tool("sfdisk"));
+    let images = Images::new();
+    let path = images.make("disk.img", 64 * MIB);
+    let script = "label: dos\nstart=2048,size=2048\nstart=8192,size=40960,type=5\nstart=10240,size=2048\n";
+    run("sfdisk", &["-q", &path], script);
+    for (disk, names) in [
+        ("sda", ["sda1", "sda2", "sda5"]),
+        ("nvme0n1", ["nvme0n1p1", "nvme0n1p2", "nvme0n1p5"]),
+        ("loop0", ["loop0p1", "loop0p2", "loop0p5"]),
+        ("c1t0d0", ["c1t0d0p1", "c1t0d0p2", "c1t0d0p5"]),
+    ] {
+        let (mut builder, mut scan) = (Builder::default(), Scan::default());
+        let id = builder.node(disk);
+        scan.probe(&mut builder, &images.disk("disk.img"), id);
+        let stack = builder.finish();
+        let starts = names.map(|name| run_of(&stack, name).1 / 512);
+        assert_eq!(starts, [2048, 8192, 10240], "{disk}");
+    }
+}
+
+/// What the kernel told before: the same partition agrees, another start does not, and the two sectors that it shows of
+/// an extended partition are no contradiction.
+#[test]
+fn what_sysfs_told_agrees_or_not() {
+    require!(Tool("sfdisk"));
+    let images = Images::new();
+    let path = images.make("disk.img", 64 * MIB);
+    run("sfdisk", &["-q", &path], "label: dos\nstart=2048,size=2048\nstart=8192,size=40960,type=5\n");
+    for (start, expected) in [(2048, vec![]), (63, vec!["contradiction"])] {
+        let (mut builder, mut scan) = (Builder::default(), Scan::default());
+        let kernel = Source::Kernel { path: "sys/class/block".to_owned() };
+        let sda = builder.node("sda");
+        builder.size(sda, Bytes(64 * MIB), &kernel);
+        for (name, start, len) in [("sda1", start, 2048), ("sda2", 8192, 2)] {
+            let node = builder.node(name);
+            builder.kind(node, Kind::Partition, &kernel);
+            let (start, len) = (Bytes(start * 512), Bytes(len * 512));
+            builder.size(node, len, &kernel);
+            let part = Part { upper: Bytes(0), node: sda, start, len: Some(len) };
+            builder.place(node, Placing::Parts { parts: vec![part] }, &kernel);
+        }
+        scan.probe(&mut builder, &images.disk("disk.img"), sda);
+        assert_eq!(problems(&builder.finish()), expected, "sda1 at {start}");
+    }
+}
+
+#[test]
+fn damaged_labels_are_problems_and_no_end() {
+    require!(Tool("sfdisk"));
+    let images = Images::new();
+    let fresh = || {
+        let path = images.make("disk.img", 64 * MIB);
+        run("sfdisk", &["-q", &path], GPT);
+        path
+    };
+    let resize = |path: &str, len| {
+        std::fs::File::options()
+            .write(true)
+            .open(path)
+            .and_then(|file| file.set_len(len))
+            .expect("another size");
+    };
+    fresh();
+    images.write("disk.img", 512, &[0; 512]);
+    let stack = images.stack(&["disk.img"]);
+    assert_eq!((problems(&stack), run_of(&stack, "disk.img#1").1), (vec!["broken-label"], 34 * 512));
+    resize(&fresh(), 80 * MIB);
+    assert_eq!(problems(&images.stack(&["disk.img"])), ["stranded-backup-label"]);
+    resize(&fresh(), 4 * MIB);
+    let cut = images.stack(&["disk.img"]);
+    assert!(problems(&cut).contains(&"beyond-device"), "{:?}", cut.problems());
+    // The second partition is told once, by the builder.
+    let of_second = cut.problems().iter().filter(|problem| problem.node == cut.find("disk.img#2"));
+    assert_eq!(of_second.filter(|problem| problem.id == "beyond-device").count(), 1);
+    let path = images.make("disk.img", 64 * MIB);
+    run("sfdisk", &["-q", "--force", &path], "label: dos\nstart=2048,size=4096\nstart=8192,size=4096\n");
+    images.write("disk.img", 446 + 16 + 8, &4096_u32.to_le_bytes());
+    assert_eq!(problems(&images.stack(&["disk.img"])), ["overlapping-partitions"]);
+}

@@ -1,0 +1,114 @@
+//! Images that tools make, and what they print of them.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use plumb_geometry::Bytes;
+use plumb_label::FileDisk;
+use plumb_stack::grid::Source;
+use plumb_stack::ondisk::Scan;
+use plumb_stack::{Builder, GridFact, Kind, Node, Placing, Stack, What};
+use plumb_testkit::tempdir::TempDir;
+
+pub const KIB: u64 = 1 << 10;
+pub const MIB: u64 = 1 << 20;
+
+/// A folder of images.
+pub struct Images {
+    dir: TempDir,
+}
+
+impl Images {
+    pub fn new() -> Images {
+        Images { dir: plumb_testkit::temp_dir("ondisk") }
+    }
+
+    /// A sparse image.
+    pub fn make(&self, name: &str, size: u64) -> String {
+        let path = self.path(name);
+        File::create(&path).and_then(|file| file.set_len(size)).expect("an image");
+        path.to_str().expect("a path of text").to_owned()
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn disk(&self, name: &str) -> FileDisk {
+        FileDisk::new(File::open(self.path(name)).expect("an image")).expect("its end")
+    }
+
+    /// All that is found on these images, in this order.
+    pub fn stack(&self, names: &[&str]) -> Stack {
+        let (mut builder, mut scan) = (Builder::default(), Scan::default());
+        for name in names {
+            let id = builder.node(name);
+            builder.kind(id, Kind::File, &Source::User);
+            scan.probe(&mut builder, &self.disk(name), id);
+        }
+        scan.finish(&mut builder);
+        builder.finish()
+    }
+
+    /// Writes into an image.
+    pub fn write(&self, name: &str, at: u64, bytes: &[u8]) {
+        use std::os::unix::fs::FileExt;
+        let file = File::options().write(true).open(self.path(name)).expect("an image");
+        file.write_all_at(bytes, at).expect("bytes in an image");
+    }
+}
+
+/// Runs a tool that must succeed.
+pub fn run(program: &str, arguments: &[&str], input: &str) -> String {
+    let mut child = Command::new(program)
+        .args(arguments)
+        .env("LC_ALL", "C")
+        .env("LVM_SUPPRESS_FD_WARNINGS", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("start the program");
+    // A program that does not ask for input may be gone already.
+    let _ = child.stdin.take().expect("its input").write_all(input.as_bytes());
+    let out = child.wait_with_output().expect("wait for the program");
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.success(), "{program} {arguments:?}: {said}");
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+/// The number behind a name in what a tool printed: `name: 12`, `name = 12`, `name   12 bytes`.
+pub fn printed(text: &str, name: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.trim_start().strip_prefix(name));
+    let line = line.unwrap_or_else(|| panic!("no {name} in {text}"));
+    let digits = line.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    digits[..end].parse().unwrap_or_else(|_| panic!("no number in {line:?}"))
+}
+
+pub fn node<'a>(stack: &'a Stack, name: &str) -> &'a Node {
+    let names = || stack.nodes().map(|(_, node)| node.name.clone()).collect::<Vec<_>>();
+    stack.node(stack.find(name).unwrap_or_else(|| panic!("no {name} among {:?}", names())))
+}
+
+pub fn grid(node: &Node, what: What) -> &GridFact {
+    node.grids.iter().find(|fact| fact.what == what).unwrap_or_else(|| panic!("no {what:?} of {}", node.name))
+}
+
+/// Where the only run of a layer begins, and on what.
+pub fn run_of(stack: &Stack, name: &str) -> (String, u64, Option<u64>) {
+    match &node(stack, name).placing {
+        Placing::Parts { parts } if parts.len() == 1 => {
+            let part = parts[0];
+            (stack.node(part.node).name.clone(), part.start.0, part.len.map(|Bytes(len)| len))
+        }
+        other => panic!("{name} lies in {other:?}"),
+    }
+}
+
+/// Names of the problems found.
+pub fn problems(stack: &Stack) -> Vec<&'static str> {
+    stack.problems().iter().map(|problem| problem.id).collect()
+}
