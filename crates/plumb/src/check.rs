@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use plumb_diagnose::layout::{self, Known};
-use plumb_diagnose::{Diagnosis, Step};
-use plumb_plan::Wishes;
+use plumb_diagnose::{Diagnosis, Finding, Step};
+use plumb_plan::{Harm, Remedy, Wishes};
 use plumb_profile::codec::{self, Saved};
 use plumb_report::check::{Check as Report, json, text};
 use plumb_stack::catalogue::{self, Catalogue, FILE_BYTES_MAX};
@@ -141,15 +141,28 @@ fn with_commands(args: &Check, stack: &Stack, diagnosis: &mut Diagnosis) {
     for finding in &mut diagnosis.findings {
         let Some(node) = stack.find(&finding.target().device) else { continue };
         match plumb_plan::for_finding(stack, finding.id(), node, &wishes) {
-            Some(Ok(plan)) => {
-                for step in plan.remedies.into_iter().next().into_iter().flat_map(|way| way.steps) {
-                    let (risk, undo) = (step.risk.into(), step.undo.into());
-                    finding.add_fix(Step { command: step.command, risk, undo });
-                }
-            }
+            Some(Ok(plan)) => plan.remedies.into_iter().next().into_iter().for_each(|way| tell(finding, way)),
             Some(Err(why)) => finding.explain(format!("no commands for it: {why}")),
             None => {}
         }
+    }
+}
+
+/// Adds one way with all that must hold for it: a command alone would be taken at its word.
+fn tell(finding: &mut Finding, way: Remedy) {
+    finding.explain(format!("the way of least harm is to {}: {}", way.harm.words(), way.title));
+    for constraint in way.constraints {
+        finding.explain(constraint);
+    }
+    let data = match way.harm {
+        Harm::Tune | Harm::Online => "",
+        Harm::Recreate => "data there are not taken along, so only where there are none or a copy is; ",
+        Harm::Shift => "data are moved in place, so only with a copy; ",
+    };
+    for step in way.steps {
+        let changes = !step.risk.starts_with("none: ");
+        let risk = if changes { format!("{data}{}", step.risk) } else { step.risk };
+        finding.add_fix(Step { command: step.command, risk: risk.into(), undo: step.undo.into() });
     }
 }
 

@@ -4,6 +4,8 @@
 //! A row found by the model of a disk is evidence like any other; where it names a setting or one of several ranges it
 //! is kept as a hint that is not believed. A row that the user picked by name is believed.
 
+use std::collections::HashSet;
+
 use plumb_geometry::{Bytes, Grid, GridError, GridKind, SizeError, parse_size};
 use serde::Deserialize;
 use thiserror::Error;
@@ -256,12 +258,15 @@ pub fn give(builder: &mut Builder, grid: Grid) {
     }
 }
 
-/// Nodes on which bytes end.
+/// Nodes on which bytes end, as [`crate::Stack::is_leaf`] has it: a file where something stands on it.
 fn leaves(builder: &Builder) -> Vec<NodeId> {
-    let ends = |node: &Node| {
-        node.kind.is_leaf() || node.placing == Placing::Leaf && node.kind != Kind::File && node.name != HOST
+    let carrying: HashSet<NodeId> = builder.ids().flat_map(|id| builder.get(id).placing.below()).collect();
+    let ends = |id: &NodeId| {
+        let node = builder.get(*id);
+        let is_disk = node.kind != Kind::File || carrying.contains(id);
+        node.kind.is_leaf() || node.placing == Placing::Leaf && is_disk && node.name != HOST
     };
-    builder.ids().filter(|id| ends(builder.get(*id))).collect()
+    builder.ids().filter(ends).collect()
 }
 
 /// Whether a name fits a pattern in which `*` stands for anything, capital or small.

@@ -88,9 +88,12 @@ impl Work<'_> {
             remedy = remedy.step(Step::look(format!(
                 "info=$(sgdisk -i {number} {device})\n\
                  type=$(echo \"$info\" | sed -n 's/^Partition GUID code: \\([^ ]*\\).*/\\1/p')\n\
-                 uuid=$(echo \"$info\" | sed -n 's/^Partition unique GUID: //p')"
+                 uuid=$(echo \"$info\" | sed -n 's/^Partition unique GUID: //p')\n\
+                 name=$(echo \"$info\" | sed -n \"s/^Partition name: '\\(.*\\)'/\\1/p\")"
             )));
-            format!("sgdisk -d {number} {place} -t {number}:\"$type\" -u {number}:\"$uuid\" {device}")
+            format!(
+                "sgdisk -d {number} {place} -t {number}:\"$type\" -u {number}:\"$uuid\" -c {number}:\"$name\" {device}"
+            )
         } else {
             format!("sgdisk {place} {device}")
         };
