@@ -18,6 +18,7 @@ mod moment;
 mod notes;
 mod output;
 mod select;
+mod side_by_side;
 
 use cli::{Cli, Command};
 
