@@ -3,6 +3,8 @@
 //! Events come in blocks, and a block goes through one measure after the other. What is counted per event is
 //! counted in plain arrays, and put into the profile when it is taken.
 
+use pulp::{Arch, NullaryFnOnce};
+
 use plumb_trace::{Batch, DeviceId, Layer, Op, UNKNOWN_NS, UNKNOWN_PID, flags};
 
 use crate::columns::{BLOCK_EVENTS, Ios};
@@ -11,7 +13,7 @@ use crate::in_flight::{NO_THREAD, Pending};
 use crate::profile::{OpTotals, Ordered, Places, Profile, TimeBase};
 use crate::starts::{BUCKETS as START_BUCKETS, bucket as start_bucket};
 use crate::streams::{RUN_LENGTH_MIN, Streams};
-use crate::table::Table;
+use crate::table::{Room, Table};
 use crate::timeline::Open;
 
 mod processes;
@@ -34,6 +36,8 @@ pub(crate) struct Lane {
     last_end: Option<u64>,
     /// Whether each I/O of the block continues a stream.
     continues: Box<[bool; BLOCK_EVENTS]>,
+    /// Of the residue table.
+    room: Box<Room>,
     /// Reads and writes; the rare others are counted in the profile.
     device_ns: Box<[LogLinear; 2]>,
     queue_ns: Box<[LogLinear; 2]>,
@@ -71,6 +75,7 @@ impl Lane {
             last_issue_ns: None,
             last_end: None,
             continues: Box::new([false; BLOCK_EVENTS]),
+            room: Box::default(),
             device_ns: Box::new([[0; LOG_LINEAR_BUCKETS]; 2]),
             queue_ns: Box::new([[0; LOG_LINEAR_BUCKETS]; 2]),
             interarrival_ns: Box::new([0; LOG_LINEAR_BUCKETS]),
@@ -105,41 +110,51 @@ impl Lane {
 
     /// Takes events in, in issue order.
     pub(crate) fn fold(&mut self, ios: &Ios<'_>) {
+        match known_span(ios.time_ns) {
+            Some(span_ns) => self.fold_alike(ios, Some(span_ns)),
+            None => self.fold_runs(ios),
+        }
+        self.processes.put_surplus_into(&mut self.profile.top);
+    }
+
+    /// Takes events in of which some times are not known.
+    fn fold_runs(&mut self, ios: &Ios<'_>) {
         let mut first = 0;
         while let Some(&time_ns) = ios.time_ns.get(first) {
             let known = time_ns != UNKNOWN_NS;
             let alike = ios.time_ns[first..].iter().position(|&time_ns| (time_ns != UNKNOWN_NS) != known);
             let end = alike.map_or(ios.len(), |rows| first + rows);
-            self.fold_alike(&ios.part(first..end), known);
+            let ios = ios.part(first..end);
+            self.fold_alike(&ios, known_span(ios.time_ns));
             first = end;
         }
-        self.processes.put_surplus_into(&mut self.profile.top);
     }
 
-    /// Takes events in of which all times are known, or none. Without them nothing is known of the time between
-    /// issues, of what was in flight and of the course over time.
-    fn fold_alike(&mut self, ios: &Ios<'_>, times_known: bool) {
-        self.make_ready(ios, times_known);
+    /// Takes events in of which all times are known, or none: the first and last of them. Without times nothing is
+    /// known of the time between issues, of what was in flight and of the course over time.
+    fn fold_alike(&mut self, ios: &Ios<'_>, span_ns: Option<(i64, i64)>) {
+        self.make_ready(ios, span_ns);
         for first in (0..ios.len()).step_by(BLOCK_EVENTS) {
             let ios = ios.part(first..ios.len().min(first + BLOCK_EVENTS));
-            self.order(&ios);
-            self.ways(&ios);
-            self.profile.places.table.add_all(&ios, &self.continues[..]);
-            self.part(&ios);
-            if times_known {
-                self.course(&ios);
-                self.space(&ios);
-            } else {
-                // The windows also hold the totals, so these need one as well: that of time 0.
-                self.profile.timeline.go_to(&[0], &mut self.open);
-                self.window(&ios);
-            }
-            if times_known && ios.may_be_timed() {
-                self.flights(&ios);
-            }
-            if ios.may_have_processes() {
-                self.processes.add(&ios);
-            }
+            Arch::new().dispatch(FoldBlock { lane: self, ios, times_known: span_ns.is_some() });
+        }
+    }
+
+    #[inline(always)]
+    fn fold_block(&mut self, ios: &Ios<'_>, times_known: bool) {
+        self.order(ios);
+        self.ways(ios);
+        self.profile.places.table.add_block(ios, &self.continues, &mut self.room);
+        self.part(ios);
+        self.course(ios, times_known);
+        if times_known {
+            self.space(ios);
+        }
+        if times_known && ios.may_be_timed() {
+            self.flights(ios);
+        }
+        if ios.may_have_processes() {
+            self.processes.add(ios);
         }
     }
 
@@ -194,7 +209,7 @@ impl Lane {
     }
 
     /// Streams and runs.
-    #[inline(never)]
+    #[inline(always)]
     fn order(&mut self, ios: &Ios<'_>) {
         let ordered = &mut self.profile.ordered;
         let mut flags = self.continues.iter_mut();
@@ -215,7 +230,7 @@ impl Lane {
     }
 
     /// Seeks, and where the heads of streams start. Without branches, since which I/O are heads is hard to foresee.
-    #[inline(never)]
+    #[inline(always)]
     fn ways(&mut self, ios: &Ios<'_>) {
         let (heads, seeks) = (&mut *self.heads, &mut self.seeks);
         let (mut from, mut is_known) = (self.last_end.unwrap_or(0), self.last_end.is_some());
@@ -252,18 +267,11 @@ impl Lane {
     }
 
     /// Makes the timeline ready for events, and takes note of the first and last time.
-    fn make_ready(&mut self, ios: &Ios<'_>, times_known: bool) {
-        let (Some(&first), Some(&last)) = (ios.time_ns.first(), ios.time_ns.last()) else { return };
-        let (first_ns, last_ns) = if !times_known {
-            (0, 0)
-        } else if ios.time_ns.is_sorted() {
-            (first, last)
-        } else {
-            ios.time_ns.iter().fold((first, last), |(first, last), &ns| (first.min(ns), last.max(ns)))
-        };
+    fn make_ready(&mut self, ios: &Ios<'_>, span_ns: Option<(i64, i64)>) {
+        let (first_ns, last_ns) = span_ns.unwrap_or((0, 0));
         let starts = ios.start_bytes.iter().fold(0, |bits, start| bits | start);
         let profile = &mut self.profile;
-        if times_known {
+        if span_ns.is_some() {
             profile.first_ns = Some(profile.first_ns.map_or(first_ns, |first| first.min(first_ns)));
             profile.last_ns = Some(profile.last_ns.map_or(last_ns, |last| last.max(last_ns)));
         }
@@ -276,18 +284,22 @@ impl Lane {
         }
     }
 
-    /// The course over time, from which the totals of reads and writes come, and latencies.
-    fn course(&mut self, ios: &Ios<'_>) {
+    /// The course over time, from which the totals of reads and writes come, and latencies. Since the windows also
+    /// hold the totals, I/O without a time need one as well: that of time 0.
+    #[inline(always)]
+    fn course(&mut self, ios: &Ios<'_>, times_known: bool) {
         let mut row = 0;
         while row < ios.len() {
-            let rows = self.profile.timeline.go_to(&ios.time_ns[row..], &mut self.open);
+            let times_ns = if times_known { &ios.time_ns[row..] } else { &[0] };
+            let seen = self.profile.timeline.go_to(times_ns, &mut self.open);
+            let rows = if times_known { seen } else { ios.len() };
             self.window(&ios.part(row..row + rows));
             row += rows;
         }
     }
 
     /// I/O of one window.
-    #[inline(never)]
+    #[inline(always)]
     fn window(&mut self, ios: &Ios<'_>) {
         let region_shift = self.profile.timeline.region_shift();
         let (open, device, queue) = (&mut self.open, &mut *self.device_ns, &mut *self.queue_ns);
@@ -312,7 +324,7 @@ impl Lane {
     }
 
     /// Time between issues.
-    #[inline(never)]
+    #[inline(always)]
     fn space(&mut self, ios: &Ios<'_>) {
         let (mut last_ns, times) = match (self.last_issue_ns, ios.time_ns.split_first()) {
             (Some(last_ns), _) => (last_ns, ios.time_ns),
@@ -336,6 +348,31 @@ impl Lane {
         });
         self.pending.issue_all(timed);
     }
+}
+
+/// A block's way through the measures, compiled for each kind of machine.
+struct FoldBlock<'a> {
+    lane: &'a mut Lane,
+    ios: Ios<'a>,
+    times_known: bool,
+}
+
+impl NullaryFnOnce for FoldBlock<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        self.lane.fold_block(&self.ios, self.times_known);
+    }
+}
+
+/// The first and last of some times; `None` where one is not known, or there is none.
+fn known_span(times_ns: &[i64]) -> Option<(i64, i64)> {
+    // The smallest number stands for an unknown time, so one pass without a branch tells both.
+    let (first_ns, last_ns) = Arch::new().dispatch(|| {
+        times_ns.iter().fold((i64::MAX, UNKNOWN_NS), |(first, last), &ns| (first.min(ns), last.max(ns)))
+    });
+    (!times_ns.is_empty() && first_ns != UNKNOWN_NS).then_some((first_ns, last_ns))
 }
 
 impl OpTotals {
