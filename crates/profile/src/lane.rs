@@ -11,8 +11,8 @@ use crate::columns::{BLOCK_EVENTS, Ios};
 use crate::histogram::{LOG_LINEAR_BUCKETS, log_linear_index, power_index};
 use crate::in_flight::{NO_THREAD, Pending};
 use crate::profile::{OpTotals, Ordered, Places, Profile, TimeBase};
-use crate::starts::{BUCKETS as START_BUCKETS, bucket as start_bucket};
-use crate::streams::{RUN_LENGTH_MIN, Streams};
+use crate::starts::Heads;
+use crate::streams::{RUN_LENGTH_MIN, Streams, Told};
 use crate::table::{Room, Table};
 use crate::timeline::Open;
 
@@ -33,17 +33,17 @@ pub(crate) struct Lane {
     pending: Pending,
     open: Open,
     last_issue_ns: Option<i64>,
-    last_end: Option<u64>,
-    /// Whether each I/O of the block continues a stream.
-    continues: Box<[bool; BLOCK_EVENTS]>,
+    /// What each I/O of the block is to the streams.
+    told: Box<Told>,
+    /// Into which bucket each I/O of the block goes, of the measure that is at work.
+    buckets: Box<[u16; BLOCK_EVENTS]>,
     /// Of the residue table.
     room: Box<Room>,
     /// Reads and writes; the rare others are counted in the profile.
     device_ns: Box<[LogLinear; 2]>,
     queue_ns: Box<[LogLinear; 2]>,
     interarrival_ns: Box<LogLinear>,
-    /// Starts of stream heads among reads and writes, by hash.
-    heads: Box<[[u64; START_BUCKETS]; 2]>,
+    heads: Heads,
     seeks: Seeks,
     processes: Processes,
 }
@@ -73,13 +73,13 @@ impl Lane {
             pending: Pending::default(),
             open: Open::default(),
             last_issue_ns: None,
-            last_end: None,
-            continues: Box::new([false; BLOCK_EVENTS]),
+            told: Box::default(),
+            buckets: Box::new([0; BLOCK_EVENTS]),
             room: Box::default(),
             device_ns: Box::new([[0; LOG_LINEAR_BUCKETS]; 2]),
             queue_ns: Box::new([[0; LOG_LINEAR_BUCKETS]; 2]),
             interarrival_ns: Box::new([0; LOG_LINEAR_BUCKETS]),
-            heads: Box::new([[0; START_BUCKETS]; 2]),
+            heads: Heads::default(),
             seeks: Seeks::default(),
             processes: Processes::default(),
         }
@@ -144,7 +144,7 @@ impl Lane {
     fn fold_block(&mut self, ios: &Ios<'_>, times_known: bool) {
         self.order(ios);
         self.ways(ios);
-        self.profile.places.table.add_block(ios, &self.continues, &mut self.room);
+        self.profile.places.table.add_block(ios, &self.told.continues, &mut self.room);
         self.part(ios);
         self.course(ios, times_known);
         if times_known {
@@ -203,47 +203,36 @@ impl Lane {
         self.seeks.put_into(&mut profile.ordered.seeks);
         self.pending.put_into(&mut profile.ordered.in_flight);
         let Places { read_heads, write_heads, .. } = &mut profile.places;
-        read_heads.take_from(&mut self.heads[0]);
-        write_heads.take_from(&mut self.heads[1]);
+        self.heads.put_into(read_heads, write_heads);
         self.processes.put_into(&mut profile.top);
     }
 
     /// Streams and runs.
     #[inline(always)]
     fn order(&mut self, ios: &Ios<'_>) {
-        let ordered = &mut self.profile.ordered;
-        let mut flags = self.continues.iter_mut();
-        let (mut continuing, mut run_ios) = (0, 0);
-        let columns = ios.op.iter().zip(ios.start_bytes).zip(ios.len_bytes);
-        self.streams.issue_all(columns.map(|((&op, &start), &len)| (op, start, len)), |continues, chain| {
-            flags.next().into_iter().for_each(|flag| *flag = continues);
-            continuing += u64::from(continues);
-            run_ios += u64::from(chain >= RUN_LENGTH_MIN);
-            // Short chains become 5 or 7 first, so that both conditions are rare, and foreseen.
+        let (told, ordered) = (&mut *self.told, &mut self.profile.ordered);
+        self.streams.issue_block(ios.op, ios.start_bytes, ios.len_bytes, told);
+        let rows = ios.len().min(BLOCK_EVENTS);
+        let (continues, chains) = (&told.continues[..rows], &told.chains[..rows]);
+        ordered.continuing += continues.iter().fold(0, |sum, &continues| sum + u64::from(continues));
+        ordered.run_ios += chains.iter().fold(0, |sum, &chain| sum + u64::from(chain >= RUN_LENGTH_MIN));
+        // The chains that are to be counted move to the front, which takes no branch.
+        let (chains, mut count) = (&mut told.chains, 0);
+        for row in 0..rows {
+            let chain = chains[row];
+            chains[count % BLOCK_EVENTS] = chain;
+            // Short chains become 5 or 7.
             let long = chain | (u64::from(chain < RUN_LENGTH_MIN) * 5);
-            if long.is_power_of_two() || long == RUN_LENGTH_MIN {
-                ordered.count_run(chain);
-            }
-        });
-        ordered.continuing += continuing;
-        ordered.run_ios += run_ios;
+            count += usize::from(long.is_power_of_two() | (long == RUN_LENGTH_MIN));
+        }
+        chains[..count].iter().for_each(|&chain| ordered.count_run(chain));
     }
 
     /// Seeks, and where the heads of streams start. Without branches, since which I/O are heads is hard to foresee.
     #[inline(always)]
     fn ways(&mut self, ios: &Ios<'_>) {
-        let (heads, seeks) = (&mut *self.heads, &mut self.seeks);
-        let (mut from, mut is_known) = (self.last_end.unwrap_or(0), self.last_end.is_some());
-        let columns = ios.op.iter().zip(ios.start_bytes).zip(ios.len_bytes).zip(self.continues.iter());
-        for (((&op, &start), &len), &continues) in columns {
-            let is_head = !continues & (len > 0) & (op as usize <= 1);
-            heads[op as usize & 1][start_bucket(start)] += u64::from(is_head);
-            if len > 0 {
-                seeks.add(from, start, is_known);
-                (from, is_known) = (start.saturating_add(len), true);
-            }
-        }
-        self.last_end = is_known.then_some(from);
+        self.heads.add_block(ios, &self.told.continues, &mut self.buckets);
+        self.seeks.add_block(ios, &self.told.ends_bytes);
     }
 
     /// The residue tables of known partitions. One reaches to the next; several that begin at one place hold the
@@ -261,7 +250,7 @@ impl Lane {
             };
             while len > 0 && at > 0 && self.parts[at - 1].places.first_byte == first_byte {
                 at -= 1;
-                self.parts[at].places.add(op, start, len, self.continues[row], ios.device_ns(row));
+                self.parts[at].places.add(op, start, len, self.told.continues[row], ios.device_ns(row));
             }
         }
     }
@@ -301,42 +290,42 @@ impl Lane {
     /// I/O of one window.
     #[inline(always)]
     fn window(&mut self, ios: &Ios<'_>) {
-        let region_shift = self.profile.timeline.region_shift();
-        let (open, device, queue) = (&mut self.open, &mut *self.device_ns, &mut *self.queue_ns);
-        let columns = ios.op.iter().zip(ios.start_bytes).zip(ios.len_bytes).enumerate();
-        for (row, ((&op, &start), &len)) in columns {
-            let (device_ns, queue_ns) = (ios.device_ns(row), ios.queue_ns(row));
-            if op as usize > 1 {
-                open.other_ios += 1;
-                self.profile.ops[op as usize].add(len, device_ns, queue_ns);
-                continue;
-            }
-            open.place(op, start, len, region_shift);
-            if device_ns != UNKNOWN_NS {
-                let ns = device_ns.max(0).unsigned_abs();
-                open.time(ns);
-                device[op as usize & 1][log_linear_index(ns)] += 1;
-            }
-            if queue_ns != UNKNOWN_NS {
-                queue[op as usize & 1][log_linear_index(queue_ns.max(0).unsigned_abs())] += 1;
-            }
+        self.open.place_all(ios, self.profile.timeline.region_shift(), &mut self.buckets);
+        self.open.time_all(ios.op, ios.devices_ns());
+        count_times(ios.op, ios.devices_ns(), &mut self.device_ns, &mut self.buckets);
+        count_times(ios.op, ios.queues_ns(), &mut self.queue_ns, &mut self.buckets);
+        if ios.op.iter().fold(false, |any, &op| any | (op as usize > 1)) {
+            self.others(ios);
+        }
+    }
+
+    /// I/O of the rare operations.
+    #[inline(never)]
+    fn others(&mut self, ios: &Ios<'_>) {
+        for (row, &op) in ios.op.iter().enumerate().filter(|&(_, &op)| op as usize > 1) {
+            self.open.other_ios += 1;
+            self.profile.ops[op as usize].add(ios.len_bytes[row], ios.device_ns(row), ios.queue_ns(row));
         }
     }
 
     /// Time between issues.
     #[inline(always)]
     fn space(&mut self, ios: &Ios<'_>) {
-        let (mut last_ns, times) = match (self.last_issue_ns, ios.time_ns.split_first()) {
-            (Some(last_ns), _) => (last_ns, ios.time_ns),
-            (None, Some((&first_ns, rest))) => (first_ns, rest),
-            (None, None) => return,
+        let (Some(&first_ns), Some(&last_ns)) = (ios.time_ns.first(), ios.time_ns.last()) else { return };
+        let bucket = |from_ns: i64, time_ns: i64| {
+            let waited = if time_ns > from_ns { time_ns.wrapping_sub(from_ns) as u64 } else { 0 };
+            log_linear_index(waited.min(i64::MAX.unsigned_abs())) as u16
         };
-        for &time_ns in times {
-            let waited = time_ns.saturating_sub(last_ns).max(0).unsigned_abs();
-            self.interarrival_ns[log_linear_index(waited)] += 1;
-            last_ns = time_ns;
+        if let Some(from_ns) = self.last_issue_ns.replace(last_ns) {
+            self.interarrival_ns[usize::from(bucket(from_ns, first_ns))] += 1;
         }
-        self.last_issue_ns = Some(last_ns);
+        let pairs = ios.time_ns.iter().zip(&ios.time_ns[1..]);
+        for (at, (&from_ns, &time_ns)) in self.buckets.iter_mut().zip(pairs) {
+            *at = bucket(from_ns, time_ns);
+        }
+        for &at in self.buckets.iter().take(ios.len() - 1) {
+            self.interarrival_ns[usize::from(at)] += 1;
+        }
     }
 
     #[inline(never)]
@@ -363,6 +352,20 @@ impl NullaryFnOnce for FoldBlock<'_> {
     #[inline(always)]
     fn call(self) {
         self.lane.fold_block(&self.ios, self.times_known);
+    }
+}
+
+/// Counts the times of reads and writes that are known.
+#[inline(always)]
+fn count_times(op: &[Op], times_ns: &[i64], counts: &mut [LogLinear; 2], buckets: &mut [u16; BLOCK_EVENTS]) {
+    // Bucket, operation and whether it counts, each in some bits: worked out several at a time.
+    for (at, (&op, &ns)) in buckets.iter_mut().zip(op.iter().zip(times_ns)) {
+        let (op, counts) = (op as usize, op as usize <= 1 && ns != UNKNOWN_NS);
+        *at =
+            (log_linear_index(ns.max(0).unsigned_abs()) | (op & 1) << 10 | usize::from(counts) << 11) as u16;
+    }
+    for &at in buckets.iter().take(times_ns.len()) {
+        counts[usize::from(at >> 10 & 1)][usize::from(at & 1023)] += u64::from(at >> 11);
     }
 }
 

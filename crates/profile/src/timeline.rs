@@ -7,8 +7,9 @@ use std::collections::btree_map::Entry;
 
 use serde::{Deserialize, Serialize};
 
-use plumb_trace::{IOS_MAX, Op};
+use plumb_trace::{IOS_MAX, Op, UNKNOWN_NS};
 
+use crate::columns::{BLOCK_EVENTS, Ios};
 use crate::histogram::{Counts, power_index};
 
 /// Most windows.
@@ -299,6 +300,38 @@ impl Open {
         self.ns_max = self.ns_max.max(ns);
     }
 
+    /// Counts the reads and writes of a block.
+    #[inline(always)]
+    pub(crate) fn place_all(&mut self, ios: &Ios<'_>, region_shift: u32, buckets: &mut [u16; BLOCK_EVENTS]) {
+        // Region, size, operation and whether it counts, each in some bits: worked out several at a time.
+        let given = ios.op.iter().zip(ios.start_bytes).zip(ios.len_bytes);
+        for (bucket, ((&op, &start), &len)) in buckets.iter_mut().zip(given) {
+            let (op, region) = (op as usize, (start >> region_shift & 63) as usize);
+            *bucket = (region | power_index(len) << 6 | (op & 1) << 13 | usize::from(op <= 1) << 14) as u16;
+        }
+        for &bucket in buckets.iter().take(ios.len()) {
+            let (bucket, ios) = (usize::from(bucket), u64::from(bucket >> 14));
+            self.regions[bucket & 63] += ios;
+            self.sizes[bucket >> 13 & 1][bucket >> 6 & 127] += ios;
+        }
+        for (op, sum) in self.bytes.iter_mut().enumerate() {
+            let columns = ios.op.iter().zip(ios.len_bytes);
+            let lengths = columns.map(|(&of, &len)| if of as usize == op { len } else { 0 });
+            *sum = sum.saturating_add(sum_of(lengths));
+        }
+    }
+
+    /// Counts the latencies of the reads and writes of a block that are known.
+    #[inline(always)]
+    pub(crate) fn time_all(&mut self, op: &[Op], devices_ns: &[i64]) {
+        let times = op.iter().zip(devices_ns).map(|(&op, &ns)| (op as usize <= 1 && ns != UNKNOWN_NS, ns));
+        // What does not count is 0, like what came before its issue.
+        let known_ns = times.clone().map(|(counts, ns)| if counts { ns.max(0).unsigned_abs() } else { 0 });
+        self.timed += times.fold(0, |timed, (counts, _)| timed + u64::from(counts));
+        self.ns_max = known_ns.clone().fold(self.ns_max, u64::max);
+        self.ns_sum = self.ns_sum.saturating_add(sum_of(known_ns));
+    }
+
     /// What is in it; it is empty and closed then.
     fn take(&mut self) -> Window {
         let mut window = Window {
@@ -317,4 +350,12 @@ impl Open {
         *self = Open { number: self.number, ..Open::default() };
         window
     }
+}
+
+/// The sum of the numbers of a block, or the largest number. In halves, so that several are added at a time and none
+/// of the sums comes to its end.
+#[inline(always)]
+fn sum_of(numbers: impl Iterator<Item = u64>) -> u64 {
+    let halves = numbers.fold((0u64, 0u64), |(low, high), n| (low + (n & 0xffff_ffff), high + (n >> 32)));
+    u64::try_from(u128::from(halves.0) + (u128::from(halves.1) << 32)).unwrap_or(u64::MAX)
 }
