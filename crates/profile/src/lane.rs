@@ -22,7 +22,10 @@ mod seeks;
 use processes::Processes;
 use seeks::Seeks;
 
-type LogLinear = [u64; LOG_LINEAR_BUCKETS];
+/// Places for log-linear buckets: a power of two, so that a bucket with its operation is a place.
+const LOG_LINEAR_PLACES: usize = LOG_LINEAR_BUCKETS.next_power_of_two();
+
+type LogLinear = [u64; LOG_LINEAR_PLACES];
 
 /// One device at one layer; see the module.
 pub(crate) struct Lane {
@@ -37,6 +40,8 @@ pub(crate) struct Lane {
     told: Box<Told>,
     /// Into which bucket each I/O of the block goes, of the measure that is at work.
     buckets: Box<[u16; BLOCK_EVENTS]>,
+    /// What of each I/O of the block the measure that is at work sums up.
+    numbers: Box<[u64; BLOCK_EVENTS]>,
     /// Of the residue table.
     room: Box<Room>,
     /// Reads and writes; the rare others are counted in the profile.
@@ -75,10 +80,11 @@ impl Lane {
             last_issue_ns: None,
             told: Box::default(),
             buckets: Box::new([0; BLOCK_EVENTS]),
+            numbers: Box::new([0; BLOCK_EVENTS]),
             room: Box::default(),
-            device_ns: Box::new([[0; LOG_LINEAR_BUCKETS]; 2]),
-            queue_ns: Box::new([[0; LOG_LINEAR_BUCKETS]; 2]),
-            interarrival_ns: Box::new([0; LOG_LINEAR_BUCKETS]),
+            device_ns: Box::new([[0; LOG_LINEAR_PLACES]; 2]),
+            queue_ns: Box::new([[0; LOG_LINEAR_PLACES]; 2]),
+            interarrival_ns: Box::new([0; LOG_LINEAR_PLACES]),
             heads: Heads::default(),
             seeks: Seeks::default(),
             processes: Processes::default(),
@@ -290,8 +296,9 @@ impl Lane {
     /// I/O of one window.
     #[inline(always)]
     fn window(&mut self, ios: &Ios<'_>) {
-        self.open.place_all(ios, self.profile.timeline.region_shift(), &mut self.buckets);
-        self.open.time_all(ios.op, ios.devices_ns());
+        let region_shift = self.profile.timeline.region_shift();
+        self.open.place_all(ios, region_shift, &mut self.buckets, &mut self.numbers);
+        self.open.time_all(ios.op, ios.devices_ns(), &mut self.numbers);
         count_times(ios.op, ios.devices_ns(), &mut self.device_ns, &mut self.buckets);
         count_times(ios.op, ios.queues_ns(), &mut self.queue_ns, &mut self.buckets);
         if ios.op.iter().fold(false, |any, &op| any | (op as usize > 1)) {
@@ -323,8 +330,8 @@ impl Lane {
         for (at, (&from_ns, &time_ns)) in self.buckets.iter_mut().zip(pairs) {
             *at = bucket(from_ns, time_ns);
         }
-        for &at in self.buckets.iter().take(ios.len() - 1) {
-            self.interarrival_ns[usize::from(at)] += 1;
+        for &at in &self.buckets[..(ios.len() - 1).min(BLOCK_EVENTS)] {
+            self.interarrival_ns[usize::from(at) % LOG_LINEAR_PLACES] += 1;
         }
     }
 
@@ -361,11 +368,13 @@ fn count_times(op: &[Op], times_ns: &[i64], counts: &mut [LogLinear; 2], buckets
     // Bucket, operation and whether it counts, each in some bits: worked out several at a time.
     for (at, (&op, &ns)) in buckets.iter_mut().zip(op.iter().zip(times_ns)) {
         let (op, counts) = (op as usize, op as usize <= 1 && ns != UNKNOWN_NS);
-        *at =
-            (log_linear_index(ns.max(0).unsigned_abs()) | (op & 1) << 10 | usize::from(counts) << 11) as u16;
+        let place = (op & 1) * LOG_LINEAR_PLACES + log_linear_index(ns.max(0).unsigned_abs());
+        *at = (place | (usize::from(counts) * 2 * LOG_LINEAR_PLACES)) as u16;
     }
-    for &at in buckets.iter().take(times_ns.len()) {
-        counts[usize::from(at >> 10 & 1)][usize::from(at & 1023)] += u64::from(at >> 11);
+    let counts = counts.as_flattened_mut();
+    for &at in &buckets[..times_ns.len().min(BLOCK_EVENTS)] {
+        let at = usize::from(at);
+        counts[at % (2 * LOG_LINEAR_PLACES)] += (at / (2 * LOG_LINEAR_PLACES)) as u64;
     }
 }
 

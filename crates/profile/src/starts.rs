@@ -42,7 +42,7 @@ impl Heads {
             let is_head = !continues & (len > 0) & (op as usize <= 1);
             *at = (bucket(start) | (op as usize & 1) << 8 | usize::from(is_head) << 9) as u16;
         }
-        for &at in buckets.iter().take(ios.len()) {
+        for &at in &buckets[..ios.len().min(BLOCK_EVENTS)] {
             let at = usize::from(at);
             self.0[at >> 8 & 1][at % BUCKETS] += at as u64 >> 9;
         }

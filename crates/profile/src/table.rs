@@ -379,15 +379,20 @@ impl Step {
         if self.lengths_rounded { key.with_rounded_length() } else { key }
     }
 
-    /// The keys of a block of I/O, of whose lengths all bits together are given: without a branch, and several at a time, where no length can be rounded and M is a
-    /// power of two, which is nearly everywhere.
+    /// The keys of a block of I/O, of whose lengths all bits together are given: without a branch, and several at a
+    /// time, where M is a power of two and no length is too long for a key, which is nearly everywhere.
     #[inline(always)]
     fn keys(self, ios: &Ios<'_>, lengths: u64, continues: &[bool], keys: &mut [Key; BLOCK_EVENTS]) {
         let columns = ios.op.iter().zip(ios.start_bytes).zip(ios.len_bytes).zip(continues).zip(keys);
-        let is_plain = self.mask != 0 && !self.lengths_rounded && Key::keeps(lengths);
-        if is_plain && self.unit_shift == 9 {
+        let is_plain = self.mask != 0 && Key::keeps(lengths);
+        let (shift, mask) = (self.unit_shift, self.mask);
+        if is_plain && self.lengths_rounded {
             for ((((&op, start), len), &continues), key) in columns {
-                *key = Key::exact(op, continues, start >> 9 & self.mask, len >> 9);
+                *key = Key::rounded(op, continues, start >> shift & mask, len >> shift);
+            }
+        } else if is_plain {
+            for ((((&op, start), len), &continues), key) in columns {
+                *key = Key::exact(op, continues, start >> shift & mask, len >> shift);
             }
         } else {
             for ((((&op, &start), &len), &continues), key) in columns {

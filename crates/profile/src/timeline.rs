@@ -21,6 +21,9 @@ const SHIFT_MIN: u32 = 20;
 /// Lengths by power of two: one more than there are bits.
 const SIZES: usize = 65;
 
+/// Places for these: a power of two, so that a bucket with its operation is a place.
+const SIZE_PLACES: usize = SIZES.next_power_of_two();
+
 /// Regions of 2^58 bytes are 64 for all addresses that there are.
 const REGION_SHIFT_MAX: u32 = 58;
 
@@ -256,8 +259,8 @@ impl Timeline {
 pub(crate) struct Open {
     is_open: bool,
     number: i64,
-    /// By operation, read or write, and by size.
-    sizes: [[u64; SIZES]; 2],
+    /// By size; first reads, then writes.
+    sizes: [u64; 2 * SIZE_PLACES],
     bytes: [u64; 2],
     pub(crate) other_ios: u64,
     timed: u64,
@@ -271,7 +274,7 @@ impl Default for Open {
         Open {
             is_open: false,
             number: 0,
-            sizes: [[0; SIZES]; 2],
+            sizes: [0; 2 * SIZE_PLACES],
             bytes: [0; 2],
             other_ios: 0,
             timed: 0,
@@ -287,7 +290,7 @@ impl Open {
     #[inline(always)]
     pub(crate) fn place(&mut self, op: Op, start_bytes: u64, len_bytes: u64, region_shift: u32) {
         let op = op as usize & 1;
-        self.sizes[op][power_index(len_bytes)] += 1;
+        self.sizes[op * SIZE_PLACES + power_index(len_bytes)] += 1;
         self.bytes[op] = self.bytes[op].saturating_add(len_bytes);
         self.regions[(start_bytes >> region_shift & 63) as usize] += 1;
     }
@@ -302,33 +305,45 @@ impl Open {
 
     /// Counts the reads and writes of a block.
     #[inline(always)]
-    pub(crate) fn place_all(&mut self, ios: &Ios<'_>, region_shift: u32, buckets: &mut [u16; BLOCK_EVENTS]) {
+    pub(crate) fn place_all(
+        &mut self,
+        ios: &Ios<'_>,
+        region_shift: u32,
+        buckets: &mut [u16; BLOCK_EVENTS],
+        numbers: &mut [u64; BLOCK_EVENTS],
+    ) {
         // Region, size, operation and whether it counts, each in some bits: worked out several at a time.
         let given = ios.op.iter().zip(ios.start_bytes).zip(ios.len_bytes);
         for (bucket, ((&op, &start), &len)) in buckets.iter_mut().zip(given) {
             let (op, region) = (op as usize, (start >> region_shift & 63) as usize);
             *bucket = (region | power_index(len) << 6 | (op & 1) << 13 | usize::from(op <= 1) << 14) as u16;
         }
-        for &bucket in buckets.iter().take(ios.len()) {
+        for &bucket in &buckets[..ios.len().min(BLOCK_EVENTS)] {
             let (bucket, ios) = (usize::from(bucket), u64::from(bucket >> 14));
             self.regions[bucket & 63] += ios;
-            self.sizes[bucket >> 13 & 1][bucket >> 6 & 127] += ios;
+            self.sizes[bucket >> 6 & (2 * SIZE_PLACES - 1)] += ios;
         }
         for (op, sum) in self.bytes.iter_mut().enumerate() {
-            let columns = ios.op.iter().zip(ios.len_bytes);
-            let lengths = columns.map(|(&of, &len)| if of as usize == op { len } else { 0 });
-            *sum = sum.saturating_add(sum_of(lengths));
+            let given = ios.op.iter().zip(ios.len_bytes);
+            for (number, (&of, &len)) in numbers.iter_mut().zip(given) {
+                *number = if of as usize == op { len } else { 0 };
+            }
+            *sum = sum.saturating_add(sum_of(&numbers[..ios.len().min(BLOCK_EVENTS)]));
         }
     }
 
     /// Counts the latencies of the reads and writes of a block that are known.
     #[inline(always)]
-    pub(crate) fn time_all(&mut self, op: &[Op], devices_ns: &[i64]) {
-        let times = op.iter().zip(devices_ns).map(|(&op, &ns)| (op as usize <= 1 && ns != UNKNOWN_NS, ns));
-        // What does not count is 0, like what came before its issue.
-        let known_ns = times.clone().map(|(counts, ns)| if counts { ns.max(0).unsigned_abs() } else { 0 });
-        self.timed += times.fold(0, |timed, (counts, _)| timed + u64::from(counts));
-        self.ns_max = known_ns.clone().fold(self.ns_max, u64::max);
+    pub(crate) fn time_all(&mut self, op: &[Op], devices_ns: &[i64], numbers: &mut [u64; BLOCK_EVENTS]) {
+        let counts = |op: Op, ns: i64| op as usize <= 1 && ns != UNKNOWN_NS;
+        let times = op.iter().zip(devices_ns);
+        self.timed += times.clone().fold(0, |timed, (&op, &ns)| timed + u64::from(counts(op, ns)));
+        // What does not count is 0, like a completion before its issue.
+        for (number, (&op, &ns)) in numbers.iter_mut().zip(times) {
+            *number = if counts(op, ns) { ns.max(0).unsigned_abs() } else { 0 };
+        }
+        let known_ns = &numbers[..devices_ns.len().min(BLOCK_EVENTS)];
+        self.ns_max = known_ns.iter().fold(self.ns_max, |most, &ns| most.max(ns));
         self.ns_sum = self.ns_sum.saturating_add(sum_of(known_ns));
     }
 
@@ -343,7 +358,7 @@ impl Open {
             ns_max: self.ns_max,
             ..Window::default()
         };
-        let [reads, writes] = &self.sizes;
+        let (reads, writes) = self.sizes.split_at(SIZE_PLACES);
         window.read_sizes = Counts::of(reads);
         window.write_sizes = Counts::of(writes);
         window.regions = Counts::of(&self.regions);
@@ -355,7 +370,23 @@ impl Open {
 /// The sum of the numbers of a block, or the largest number. In halves, so that several are added at a time and none
 /// of the sums comes to its end.
 #[inline(always)]
-fn sum_of(numbers: impl Iterator<Item = u64>) -> u64 {
-    let halves = numbers.fold((0u64, 0u64), |(low, high), n| (low + (n & 0xffff_ffff), high + (n >> 32)));
-    u64::try_from(u128::from(halves.0) + (u128::from(halves.1) << 32)).unwrap_or(u64::MAX)
+fn sum_of(numbers: &[u64]) -> u64 {
+    let low = numbers.iter().fold(0, |sum, n| sum + (n & 0xffff_ffff));
+    let high: u64 = numbers.iter().fold(0, |sum, n| sum + (n >> 32));
+    u64::try_from(u128::from(low) + (u128::from(high) << 32)).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_stay_at_their_end() {
+        assert_eq!(sum_of(&[]), 0);
+        assert_eq!(sum_of(&[u64::from(u32::MAX); 3]), 3 * u64::from(u32::MAX));
+        assert_eq!(sum_of(&[5 << 40, 7, 1 << 32]), (5 << 40) + 7 + (1 << 32));
+        assert_eq!(sum_of(&[u64::MAX, 0]), u64::MAX);
+        assert_eq!(sum_of(&[u64::MAX - 1, 2]), u64::MAX);
+        assert_eq!(sum_of(&[u64::MAX; BLOCK_EVENTS]), u64::MAX);
+    }
 }

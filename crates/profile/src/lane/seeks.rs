@@ -51,7 +51,8 @@ impl Seeks {
             let direction = usize::from(to > from) + 2 * usize::from(to == from);
             *bucket = (direction * SEEK_BUCKETS + power_index(to.abs_diff(from))) as u8;
         }
-        for (&bucket, &seeks) in buckets.iter().zip(&*seeks).take(ios.len()) {
+        let rows = ios.len().min(BLOCK_EVENTS);
+        for (&bucket, &seeks) in buckets[..rows].iter().zip(&seeks[..rows]) {
             self.counts[usize::from(bucket)] += u64::from(seeks);
         }
     }
