@@ -8,7 +8,7 @@ use crate::cli::Analyze;
 use crate::collect::{Collected, collect};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output;
+use crate::{output, side_by_side};
 
 /// Runs the command.
 ///
@@ -28,12 +28,14 @@ pub fn run(args: &Analyze) -> Result<Exit, Failure> {
 
     let profiles: Vec<&Profile> =
         collected.saved.profiles.iter().filter(|profile| args.select.wants(profile)).collect();
-    let analyses: Vec<Analysis> =
-        profiles.iter().map(|profile| analysis(args, profile, &collected, &questions)).collect();
+    let answers = side_by_side::each(&profiles, |profile| {
+        let analysis = analysis(args, profile, &collected, &questions);
+        let diagnosis = diagnose(profile, &analysis, &questions);
+        (analysis, diagnosis)
+    });
+    let (analyses, diagnoses): (Vec<Analysis>, Vec<Diagnosis>) = answers.into_iter().unzip();
     let mut diagnosis = Diagnosis::default();
-    for (profile, analysis) in profiles.iter().zip(&analyses) {
-        diagnosis.absorb(diagnose(profile, analysis, &questions));
-    }
+    diagnoses.into_iter().for_each(|of_profile| diagnosis.absorb(of_profile));
     write_outputs(args, &collected, &profiles, &analyses, &diagnosis)?;
     let usage = failures.iter().any(|failure| failure.exit() == Exit::Usage);
     Ok(if usage { Exit::Usage } else { exit_of(args, &collected, &analyses, &diagnosis) })

@@ -4,8 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plumb_profile::codec::{self, Saved};
 use plumb_profile::profile::{Losses, ProfileSet};
@@ -20,6 +18,7 @@ use crate::failure::Failure;
 use crate::meter::Meter;
 use crate::notes::{notes_of, source_line};
 use crate::select::Filter;
+use crate::side_by_side;
 
 /// Why a selection cannot be made from sums.
 const NEED_EVENTS: &str = "--op, --partition, --range, --since and --until need the events";
@@ -84,7 +83,8 @@ pub fn collect(files: &[PathBuf], selection: &Selection, settings: &Settings) ->
         progress: Some(meter.progress()),
         ..selection.read_options()
     };
-    let outcomes = read_pieces(&pieces, &Job { selection, settings, options: &options });
+    let job = Job { selection, settings, options: &options };
+    let outcomes = side_by_side::each(&pieces, |piece| read_piece(piece, &job, pieces.len() == 1));
     drop(meter);
     for outcome in outcomes {
         match outcome {
@@ -118,30 +118,6 @@ fn read_saved(file: &Path) -> Option<Result<Saved, Failure>> {
             .map_err(|error| Failure::failed(&error).with_help(format!("the file is {name}"))),
         Err(error) => Err(Failure::failed(&error).with_help(format!("the file is {name}"))),
     })
-}
-
-/// Reads pieces on as many threads as there are processors; the results are in the order of the pieces.
-fn read_pieces(pieces: &[Piece], job: &Job<'_>) -> Vec<Result<Outcome, Failure>> {
-    let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<(usize, Result<Outcome, Failure>)>> = Mutex::new(Vec::new());
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..processors.min(pieces.len()) {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(piece) = pieces.get(at) else { return };
-                    let outcome = read_piece(piece, job, pieces.len() == 1);
-                    if let Ok(mut results) = results.lock() {
-                        results.push((at, outcome));
-                    }
-                }
-            });
-        }
-    });
-    let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    results.sort_by_key(|(at, _)| *at);
-    results.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
 fn read_piece(piece: &Piece, job: &Job<'_>, alone: bool) -> Result<Outcome, Failure> {

@@ -20,6 +20,7 @@ mod notes;
 mod output;
 mod plan;
 mod select;
+mod side_by_side;
 
 use cli::{Cli, Command};
 

@@ -63,6 +63,16 @@ impl<'a> Ios<'a> {
         self.device_ns.get(row).copied().unwrap_or(UNKNOWN_NS)
     }
 
+    /// Issue to complete; [`UNKNOWN_NS`] where unknown, and empty where it is throughout.
+    pub(crate) fn devices_ns(&self) -> &'a [i64] {
+        self.device_ns
+    }
+
+    /// Insert to issue; [`UNKNOWN_NS`] where unknown, and empty where it is throughout.
+    pub(crate) fn queues_ns(&self) -> &'a [i64] {
+        self.queue_ns
+    }
+
     /// Process; [`UNKNOWN_PID`] where unknown.
     #[inline(always)]
     pub(crate) fn pid(&self, row: usize) -> i32 {

@@ -3,15 +3,17 @@
 //! Events come in blocks, and a block goes through one measure after the other. What is counted per event is
 //! counted in plain arrays, and put into the profile when it is taken.
 
+use pulp::{Arch, NullaryFnOnce};
+
 use plumb_trace::{Batch, DeviceId, Layer, Op, UNKNOWN_NS, UNKNOWN_PID, flags};
 
 use crate::columns::{BLOCK_EVENTS, Ios};
 use crate::histogram::{LOG_LINEAR_BUCKETS, log_linear_index, power_index};
 use crate::in_flight::{NO_THREAD, Pending};
 use crate::profile::{OpTotals, Ordered, Places, Profile, TimeBase};
-use crate::starts::{BUCKETS as START_BUCKETS, bucket as start_bucket};
-use crate::streams::{RUN_LENGTH_MIN, Streams};
-use crate::table::Table;
+use crate::starts::Heads;
+use crate::streams::{RUN_LENGTH_MIN, Streams, Told};
+use crate::table::{Room, Table};
 use crate::timeline::Open;
 
 mod processes;
@@ -20,7 +22,10 @@ mod seeks;
 use processes::Processes;
 use seeks::Seeks;
 
-type LogLinear = [u64; LOG_LINEAR_BUCKETS];
+/// Places for log-linear buckets: a power of two, so that a bucket with its operation is a place.
+const LOG_LINEAR_PLACES: usize = LOG_LINEAR_BUCKETS.next_power_of_two();
+
+type LogLinear = [u64; LOG_LINEAR_PLACES];
 
 /// One device at one layer; see the module.
 pub(crate) struct Lane {
@@ -31,15 +36,19 @@ pub(crate) struct Lane {
     pending: Pending,
     open: Open,
     last_issue_ns: Option<i64>,
-    last_end: Option<u64>,
-    /// Whether each I/O of the block continues a stream.
-    continues: Box<[bool; BLOCK_EVENTS]>,
+    /// What each I/O of the block is to the streams.
+    told: Box<Told>,
+    /// Into which bucket each I/O of the block goes, of the measure that is at work.
+    buckets: Box<[u16; BLOCK_EVENTS]>,
+    /// What of each I/O of the block the measure that is at work sums up.
+    numbers: Box<[u64; BLOCK_EVENTS]>,
+    /// Of the residue table.
+    room: Box<Room>,
     /// Reads and writes; the rare others are counted in the profile.
     device_ns: Box<[LogLinear; 2]>,
     queue_ns: Box<[LogLinear; 2]>,
     interarrival_ns: Box<LogLinear>,
-    /// Starts of stream heads among reads and writes, by hash.
-    heads: Box<[[u64; START_BUCKETS]; 2]>,
+    heads: Heads,
     seeks: Seeks,
     processes: Processes,
 }
@@ -69,12 +78,14 @@ impl Lane {
             pending: Pending::default(),
             open: Open::default(),
             last_issue_ns: None,
-            last_end: None,
-            continues: Box::new([false; BLOCK_EVENTS]),
-            device_ns: Box::new([[0; LOG_LINEAR_BUCKETS]; 2]),
-            queue_ns: Box::new([[0; LOG_LINEAR_BUCKETS]; 2]),
-            interarrival_ns: Box::new([0; LOG_LINEAR_BUCKETS]),
-            heads: Box::new([[0; START_BUCKETS]; 2]),
+            told: Box::default(),
+            buckets: Box::new([0; BLOCK_EVENTS]),
+            numbers: Box::new([0; BLOCK_EVENTS]),
+            room: Box::default(),
+            device_ns: Box::new([[0; LOG_LINEAR_PLACES]; 2]),
+            queue_ns: Box::new([[0; LOG_LINEAR_PLACES]; 2]),
+            interarrival_ns: Box::new([0; LOG_LINEAR_PLACES]),
+            heads: Heads::default(),
             seeks: Seeks::default(),
             processes: Processes::default(),
         }
@@ -105,41 +116,51 @@ impl Lane {
 
     /// Takes events in, in issue order.
     pub(crate) fn fold(&mut self, ios: &Ios<'_>) {
+        match known_span(ios.time_ns) {
+            Some(span_ns) => self.fold_alike(ios, Some(span_ns)),
+            None => self.fold_runs(ios),
+        }
+        self.processes.put_surplus_into(&mut self.profile.top);
+    }
+
+    /// Takes events in of which some times are not known.
+    fn fold_runs(&mut self, ios: &Ios<'_>) {
         let mut first = 0;
         while let Some(&time_ns) = ios.time_ns.get(first) {
             let known = time_ns != UNKNOWN_NS;
             let alike = ios.time_ns[first..].iter().position(|&time_ns| (time_ns != UNKNOWN_NS) != known);
             let end = alike.map_or(ios.len(), |rows| first + rows);
-            self.fold_alike(&ios.part(first..end), known);
+            let ios = ios.part(first..end);
+            self.fold_alike(&ios, known_span(ios.time_ns));
             first = end;
         }
-        self.processes.put_surplus_into(&mut self.profile.top);
     }
 
-    /// Takes events in of which all times are known, or none. Without them nothing is known of the time between
-    /// issues, of what was in flight and of the course over time.
-    fn fold_alike(&mut self, ios: &Ios<'_>, times_known: bool) {
-        self.make_ready(ios, times_known);
+    /// Takes events in of which all times are known, or none: the first and last of them. Without times nothing is
+    /// known of the time between issues, of what was in flight and of the course over time.
+    fn fold_alike(&mut self, ios: &Ios<'_>, span_ns: Option<(i64, i64)>) {
+        self.make_ready(ios, span_ns);
         for first in (0..ios.len()).step_by(BLOCK_EVENTS) {
             let ios = ios.part(first..ios.len().min(first + BLOCK_EVENTS));
-            self.order(&ios);
-            self.ways(&ios);
-            self.profile.places.table.add_all(&ios, &self.continues[..]);
-            self.part(&ios);
-            if times_known {
-                self.course(&ios);
-                self.space(&ios);
-            } else {
-                // The windows also hold the totals, so these need one as well: that of time 0.
-                self.profile.timeline.go_to(&[0], &mut self.open);
-                self.window(&ios);
-            }
-            if times_known && ios.may_be_timed() {
-                self.flights(&ios);
-            }
-            if ios.may_have_processes() {
-                self.processes.add(&ios);
-            }
+            Arch::new().dispatch(FoldBlock { lane: self, ios, times_known: span_ns.is_some() });
+        }
+    }
+
+    #[inline(always)]
+    fn fold_block(&mut self, ios: &Ios<'_>, times_known: bool) {
+        self.order(ios);
+        self.ways(ios);
+        self.profile.places.table.add_block(ios, &self.told.continues, &mut self.room);
+        self.part(ios);
+        self.course(ios, times_known);
+        if times_known {
+            self.space(ios);
+        }
+        if times_known && ios.may_be_timed() {
+            self.flights(ios);
+        }
+        if ios.may_have_processes() {
+            self.processes.add(ios);
         }
     }
 
@@ -188,47 +209,36 @@ impl Lane {
         self.seeks.put_into(&mut profile.ordered.seeks);
         self.pending.put_into(&mut profile.ordered.in_flight);
         let Places { read_heads, write_heads, .. } = &mut profile.places;
-        read_heads.take_from(&mut self.heads[0]);
-        write_heads.take_from(&mut self.heads[1]);
+        self.heads.put_into(read_heads, write_heads);
         self.processes.put_into(&mut profile.top);
     }
 
     /// Streams and runs.
-    #[inline(never)]
+    #[inline(always)]
     fn order(&mut self, ios: &Ios<'_>) {
-        let ordered = &mut self.profile.ordered;
-        let mut flags = self.continues.iter_mut();
-        let (mut continuing, mut run_ios) = (0, 0);
-        let columns = ios.op.iter().zip(ios.start_bytes).zip(ios.len_bytes);
-        self.streams.issue_all(columns.map(|((&op, &start), &len)| (op, start, len)), |continues, chain| {
-            flags.next().into_iter().for_each(|flag| *flag = continues);
-            continuing += u64::from(continues);
-            run_ios += u64::from(chain >= RUN_LENGTH_MIN);
-            // Short chains become 5 or 7 first, so that both conditions are rare, and foreseen.
+        let (told, ordered) = (&mut *self.told, &mut self.profile.ordered);
+        self.streams.issue_block(ios.op, ios.start_bytes, ios.len_bytes, told);
+        let rows = ios.len().min(BLOCK_EVENTS);
+        let (continues, chains) = (&told.continues[..rows], &told.chains[..rows]);
+        ordered.continuing += continues.iter().fold(0, |sum, &continues| sum + u64::from(continues));
+        ordered.run_ios += chains.iter().fold(0, |sum, &chain| sum + u64::from(chain >= RUN_LENGTH_MIN));
+        // The chains that are to be counted move to the front, which takes no branch.
+        let (chains, mut count) = (&mut told.chains, 0);
+        for row in 0..rows {
+            let chain = chains[row];
+            chains[count % BLOCK_EVENTS] = chain;
+            // Short chains become 5 or 7.
             let long = chain | (u64::from(chain < RUN_LENGTH_MIN) * 5);
-            if long.is_power_of_two() || long == RUN_LENGTH_MIN {
-                ordered.count_run(chain);
-            }
-        });
-        ordered.continuing += continuing;
-        ordered.run_ios += run_ios;
+            count += usize::from(long.is_power_of_two() | (long == RUN_LENGTH_MIN));
+        }
+        chains[..count].iter().for_each(|&chain| ordered.count_run(chain));
     }
 
     /// Seeks, and where the heads of streams start. Without branches, since which I/O are heads is hard to foresee.
-    #[inline(never)]
+    #[inline(always)]
     fn ways(&mut self, ios: &Ios<'_>) {
-        let (heads, seeks) = (&mut *self.heads, &mut self.seeks);
-        let (mut from, mut is_known) = (self.last_end.unwrap_or(0), self.last_end.is_some());
-        let columns = ios.op.iter().zip(ios.start_bytes).zip(ios.len_bytes).zip(self.continues.iter());
-        for (((&op, &start), &len), &continues) in columns {
-            let is_head = !continues & (len > 0) & (op as usize <= 1);
-            heads[op as usize & 1][start_bucket(start)] += u64::from(is_head);
-            if len > 0 {
-                seeks.add(from, start, is_known);
-                (from, is_known) = (start.saturating_add(len), true);
-            }
-        }
-        self.last_end = is_known.then_some(from);
+        self.heads.add_block(ios, &self.told.continues, &mut self.buckets);
+        self.seeks.add_block(ios, &self.told.ends_bytes);
     }
 
     /// The residue tables of known partitions. One reaches to the next; several that begin at one place hold the
@@ -246,24 +256,17 @@ impl Lane {
             };
             while len > 0 && at > 0 && self.parts[at - 1].places.first_byte == first_byte {
                 at -= 1;
-                self.parts[at].places.add(op, start, len, self.continues[row], ios.device_ns(row));
+                self.parts[at].places.add(op, start, len, self.told.continues[row], ios.device_ns(row));
             }
         }
     }
 
     /// Makes the timeline ready for events, and takes note of the first and last time.
-    fn make_ready(&mut self, ios: &Ios<'_>, times_known: bool) {
-        let (Some(&first), Some(&last)) = (ios.time_ns.first(), ios.time_ns.last()) else { return };
-        let (first_ns, last_ns) = if !times_known {
-            (0, 0)
-        } else if ios.time_ns.is_sorted() {
-            (first, last)
-        } else {
-            ios.time_ns.iter().fold((first, last), |(first, last), &ns| (first.min(ns), last.max(ns)))
-        };
+    fn make_ready(&mut self, ios: &Ios<'_>, span_ns: Option<(i64, i64)>) {
+        let (first_ns, last_ns) = span_ns.unwrap_or((0, 0));
         let starts = ios.start_bytes.iter().fold(0, |bits, start| bits | start);
         let profile = &mut self.profile;
-        if times_known {
+        if span_ns.is_some() {
             profile.first_ns = Some(profile.first_ns.map_or(first_ns, |first| first.min(first_ns)));
             profile.last_ns = Some(profile.last_ns.map_or(last_ns, |last| last.max(last_ns)));
         }
@@ -276,55 +279,60 @@ impl Lane {
         }
     }
 
-    /// The course over time, from which the totals of reads and writes come, and latencies.
-    fn course(&mut self, ios: &Ios<'_>) {
+    /// The course over time, from which the totals of reads and writes come, and latencies. Since the windows also
+    /// hold the totals, I/O without a time need one as well: that of time 0.
+    #[inline(always)]
+    fn course(&mut self, ios: &Ios<'_>, times_known: bool) {
         let mut row = 0;
         while row < ios.len() {
-            let rows = self.profile.timeline.go_to(&ios.time_ns[row..], &mut self.open);
+            let times_ns = if times_known { &ios.time_ns[row..] } else { &[0] };
+            let seen = self.profile.timeline.go_to(times_ns, &mut self.open);
+            let rows = if times_known { seen } else { ios.len() };
             self.window(&ios.part(row..row + rows));
             row += rows;
         }
     }
 
     /// I/O of one window.
-    #[inline(never)]
+    #[inline(always)]
     fn window(&mut self, ios: &Ios<'_>) {
         let region_shift = self.profile.timeline.region_shift();
-        let (open, device, queue) = (&mut self.open, &mut *self.device_ns, &mut *self.queue_ns);
-        let columns = ios.op.iter().zip(ios.start_bytes).zip(ios.len_bytes).enumerate();
-        for (row, ((&op, &start), &len)) in columns {
-            let (device_ns, queue_ns) = (ios.device_ns(row), ios.queue_ns(row));
-            if op as usize > 1 {
-                open.other_ios += 1;
-                self.profile.ops[op as usize].add(len, device_ns, queue_ns);
-                continue;
-            }
-            open.place(op, start, len, region_shift);
-            if device_ns != UNKNOWN_NS {
-                let ns = device_ns.max(0).unsigned_abs();
-                open.time(ns);
-                device[op as usize & 1][log_linear_index(ns)] += 1;
-            }
-            if queue_ns != UNKNOWN_NS {
-                queue[op as usize & 1][log_linear_index(queue_ns.max(0).unsigned_abs())] += 1;
-            }
+        self.open.place_all(ios, region_shift, &mut self.buckets, &mut self.numbers);
+        self.open.time_all(ios.op, ios.devices_ns(), &mut self.numbers);
+        count_times(ios.op, ios.devices_ns(), &mut self.device_ns, &mut self.buckets);
+        count_times(ios.op, ios.queues_ns(), &mut self.queue_ns, &mut self.buckets);
+        if ios.op.iter().fold(false, |any, &op| any | (op as usize > 1)) {
+            self.others(ios);
+        }
+    }
+
+    /// I/O of the rare operations.
+    #[inline(never)]
+    fn others(&mut self, ios: &Ios<'_>) {
+        for (row, &op) in ios.op.iter().enumerate().filter(|&(_, &op)| op as usize > 1) {
+            self.open.other_ios += 1;
+            self.profile.ops[op as usize].add(ios.len_bytes[row], ios.device_ns(row), ios.queue_ns(row));
         }
     }
 
     /// Time between issues.
-    #[inline(never)]
+    #[inline(always)]
     fn space(&mut self, ios: &Ios<'_>) {
-        let (mut last_ns, times) = match (self.last_issue_ns, ios.time_ns.split_first()) {
-            (Some(last_ns), _) => (last_ns, ios.time_ns),
-            (None, Some((&first_ns, rest))) => (first_ns, rest),
-            (None, None) => return,
+        let (Some(&first_ns), Some(&last_ns)) = (ios.time_ns.first(), ios.time_ns.last()) else { return };
+        let bucket = |from_ns: i64, time_ns: i64| {
+            let waited = if time_ns > from_ns { time_ns.wrapping_sub(from_ns) as u64 } else { 0 };
+            log_linear_index(waited.min(i64::MAX.unsigned_abs())) as u16
         };
-        for &time_ns in times {
-            let waited = time_ns.saturating_sub(last_ns).max(0).unsigned_abs();
-            self.interarrival_ns[log_linear_index(waited)] += 1;
-            last_ns = time_ns;
+        if let Some(from_ns) = self.last_issue_ns.replace(last_ns) {
+            self.interarrival_ns[usize::from(bucket(from_ns, first_ns))] += 1;
         }
-        self.last_issue_ns = Some(last_ns);
+        let pairs = ios.time_ns.iter().zip(&ios.time_ns[1..]);
+        for (at, (&from_ns, &time_ns)) in self.buckets.iter_mut().zip(pairs) {
+            *at = bucket(from_ns, time_ns);
+        }
+        for &at in &self.buckets[..(ios.len() - 1).min(BLOCK_EVENTS)] {
+            self.interarrival_ns[usize::from(at) % LOG_LINEAR_PLACES] += 1;
+        }
     }
 
     #[inline(never)]
@@ -336,6 +344,47 @@ impl Lane {
         });
         self.pending.issue_all(timed);
     }
+}
+
+/// A block's way through the measures, compiled for each kind of machine.
+struct FoldBlock<'a> {
+    lane: &'a mut Lane,
+    ios: Ios<'a>,
+    times_known: bool,
+}
+
+impl NullaryFnOnce for FoldBlock<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        self.lane.fold_block(&self.ios, self.times_known);
+    }
+}
+
+/// Counts the times of reads and writes that are known.
+#[inline(always)]
+fn count_times(op: &[Op], times_ns: &[i64], counts: &mut [LogLinear; 2], buckets: &mut [u16; BLOCK_EVENTS]) {
+    // Bucket, operation and whether it counts, each in some bits: worked out several at a time.
+    for (at, (&op, &ns)) in buckets.iter_mut().zip(op.iter().zip(times_ns)) {
+        let (op, counts) = (op as usize, op as usize <= 1 && ns != UNKNOWN_NS);
+        let place = (op & 1) * LOG_LINEAR_PLACES + log_linear_index(ns.max(0).unsigned_abs());
+        *at = (place | (usize::from(counts) * 2 * LOG_LINEAR_PLACES)) as u16;
+    }
+    let counts = counts.as_flattened_mut();
+    for &at in &buckets[..times_ns.len().min(BLOCK_EVENTS)] {
+        let at = usize::from(at);
+        counts[at % (2 * LOG_LINEAR_PLACES)] += (at / (2 * LOG_LINEAR_PLACES)) as u64;
+    }
+}
+
+/// The first and last of some times; `None` where one is not known, or there is none.
+fn known_span(times_ns: &[i64]) -> Option<(i64, i64)> {
+    // The smallest number stands for an unknown time, so one pass without a branch tells both.
+    let (first_ns, last_ns) = Arch::new().dispatch(|| {
+        times_ns.iter().fold((i64::MAX, UNKNOWN_NS), |(first, last), &ns| (first.min(ns), last.max(ns)))
+    });
+    (!times_ns.is_empty() && first_ns != UNKNOWN_NS).then_some((first_ns, last_ns))
 }
 
 impl OpTotals {

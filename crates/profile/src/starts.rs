@@ -6,6 +6,7 @@
 use plumb_trace::IOS_MAX;
 use serde::{Deserialize, Serialize};
 
+use crate::columns::{BLOCK_EVENTS, Ios};
 use crate::histogram::Counts;
 
 /// How many buckets. With none hot, each holds about 0.4 %: far below the 10 % that matters.
@@ -13,9 +14,46 @@ pub const BUCKETS: usize = 256;
 
 /// The bucket of a start.
 #[inline(always)]
-pub(crate) fn bucket(start_bytes: u64) -> usize {
+fn bucket(start_bytes: u64) -> usize {
     let mixed = (start_bytes ^ start_bytes >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 56) as usize
+}
+
+/// Starts of stream heads among reads and writes as they are counted.
+pub(crate) struct Heads(Box<[[u64; BUCKETS]; 2]>);
+
+impl Default for Heads {
+    fn default() -> Heads {
+        Heads(Box::new([[0; BUCKETS]; 2]))
+    }
+}
+
+impl Heads {
+    /// Counts those of a block that are heads.
+    #[inline(always)]
+    pub(crate) fn add_block(
+        &mut self,
+        ios: &Ios<'_>,
+        continues: &[bool; BLOCK_EVENTS],
+        buckets: &mut [u16; BLOCK_EVENTS],
+    ) {
+        let given = ios.op.iter().zip(ios.start_bytes).zip(ios.len_bytes).zip(continues);
+        for (at, (((&op, &start), &len), &continues)) in buckets.iter_mut().zip(given) {
+            let is_head = !continues & (len > 0) & (op as usize <= 1);
+            *at = (bucket(start) | (op as usize & 1) << 8 | usize::from(is_head) << 9) as u16;
+        }
+        for &at in &buckets[..ios.len().min(BLOCK_EVENTS)] {
+            let at = usize::from(at);
+            self.0[at >> 8 & 1][at % BUCKETS] += at as u64 >> 9;
+        }
+    }
+
+    /// Adds what was counted to starts of reads and of writes.
+    pub(crate) fn put_into(&mut self, reads: &mut Starts, writes: &mut Starts) {
+        let [of_reads, of_writes] = &mut *self.0;
+        reads.0.take_from(of_reads);
+        writes.0.take_from(of_writes);
+    }
 }
 
 /// Starts of stream heads, spread by hash.
@@ -27,11 +65,6 @@ impl Starts {
     #[inline]
     pub fn add(&mut self, start_bytes: u64) {
         self.0.bump(bucket(start_bytes));
-    }
-
-    /// Adds what was counted in plain buckets, and empties them.
-    pub(crate) fn take_from(&mut self, buckets: &mut [u64; BUCKETS]) {
-        self.0.take_from(buckets);
     }
 
     /// Adds another one's counts.

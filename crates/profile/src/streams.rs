@@ -5,6 +5,8 @@
 
 use plumb_trace::Op;
 
+use crate::columns::BLOCK_EVENTS;
+
 /// How many I/O back a stream may have been last seen.
 pub const WINDOW: usize = 256;
 
@@ -25,9 +27,12 @@ struct Slot {
     mark: u32,
     /// Place of the I/O before this one in the same bucket, if it is still that one.
     previous: u8,
-    /// 1 if there was one, else 0: a number, so that it goes into one condition with others and not before them.
-    shared: u8,
+    /// 0 if there was one, else 1: a number, so that it goes into one condition with others and not before them.
+    alone: u8,
 }
+
+/// Where the bucket of a mark begins, above operation and lowest bit.
+const MARK_BUCKET_SHIFT: u32 = 4;
 
 /// A mark that no I/O has.
 const NO_MARK: u32 = u32::MAX;
@@ -44,7 +49,7 @@ pub struct Streams {
 
 impl Default for Streams {
     fn default() -> Streams {
-        let free = Slot { end: 0, length: 0, mark: NO_MARK, previous: 0, shared: 0 };
+        let free = Slot { end: 0, length: 0, mark: NO_MARK, previous: 0, alone: 1 };
         Streams { slots: Box::new([free; WINDOW]), newest: Box::new([0; BUCKETS]), last: 0 }
     }
 }
@@ -53,33 +58,84 @@ impl Default for Streams {
 #[inline(always)]
 fn mark(position: u64, op: Op) -> u32 {
     let mixed = (position ^ (op as u64) << 60).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    ((mixed >> (64 - BUCKET_BITS)) as u32) << 4 | (op as u32) << 1
+    ((mixed >> (64 - BUCKET_BITS)) as u32) << MARK_BUCKET_SHIFT | (op as u32) << 1
 }
 
 #[inline(always)]
 fn bucket(mark: u32) -> usize {
-    (mark >> 4) as usize % BUCKETS
+    (mark >> MARK_BUCKET_SHIFT) as usize % BUCKETS
+}
+
+/// Whether two marks are of one bucket; [`NO_MARK`] is of none.
+#[inline(always)]
+fn share_bucket(mark: u32, other: u32) -> bool {
+    (mark ^ other) >> MARK_BUCKET_SHIFT == 0
 }
 
 impl Streams {
-    /// Takes I/O in, as (operation, first byte, length); tells of each in turn whether it continues a stream, and how
-    /// many I/O its chain has with it: none for one without an extent, which is not looked at any further.
+    /// Takes the I/O of a block in, and tells what each is to the streams.
     ///
     /// Several I/O may start where one ended, and all of them continue; the chain goes on in one of them only, so
     /// that each I/O is in one chain.
     #[inline(always)]
-    pub fn issue_all(&mut self, ios: impl Iterator<Item = (Op, u64, u64)>, mut tell: impl FnMut(bool, u64)) {
+    pub(crate) fn issue_block(&mut self, op: &[Op], start_bytes: &[u64], len_bytes: &[u64], told: &mut Told) {
+        told.mark(op, start_bytes, len_bytes);
         let (slots, newest, mut last) = (&mut *self.slots, &mut *self.newest, self.last);
-        for (op, start_bytes, len_bytes) in ios {
-            let (mut continues, mut length) = (false, 0);
-            if len_bytes > 0 {
-                (continues, length) = look_up(slots, newest, last, op, start_bytes);
+        let Told { continues, chains, ends_bytes, start_marks, end_marks } = told;
+        let given = start_bytes.iter().zip(&*ends_bytes).zip(&*start_marks).zip(&*end_marks);
+        for ((((&start, &end), &start_mark), &end_mark), (continues, chain)) in
+            given.zip(continues.iter_mut().zip(chains))
+        {
+            if start_mark == NO_MARK {
+                (*continues, *chain) = (false, 0);
+            } else {
+                (*continues, *chain) = look_up(slots, newest, last, start_mark, start);
                 last = last.wrapping_add(1);
-                remember(slots, newest, last, op, start_bytes.saturating_add(len_bytes), length);
+                remember(slots, newest, last, end_mark, end, *chain);
             }
-            tell(continues, length);
         }
         self.last = last;
+    }
+}
+
+/// What the I/O of a block are to the streams.
+pub(crate) struct Told {
+    /// Whether each continues a stream.
+    pub(crate) continues: [bool; BLOCK_EVENTS],
+    /// How many I/O its chain has with it: none for one without an extent, which is not looked at any further.
+    pub(crate) chains: [u64; BLOCK_EVENTS],
+    /// The first byte behind it.
+    pub(crate) ends_bytes: [u64; BLOCK_EVENTS],
+    /// [`NO_MARK`] for one without an extent.
+    start_marks: [u32; BLOCK_EVENTS],
+    end_marks: [u32; BLOCK_EVENTS],
+}
+
+impl Default for Told {
+    fn default() -> Told {
+        Told {
+            continues: [false; BLOCK_EVENTS],
+            chains: [0; BLOCK_EVENTS],
+            ends_bytes: [0; BLOCK_EVENTS],
+            start_marks: [0; BLOCK_EVENTS],
+            end_marks: [0; BLOCK_EVENTS],
+        }
+    }
+}
+
+impl Told {
+    /// Works out what needs no look at other I/O, and so goes several at a time.
+    #[inline(always)]
+    fn mark(&mut self, op: &[Op], start_bytes: &[u64], len_bytes: &[u64]) {
+        for ((end, &start), &len) in self.ends_bytes.iter_mut().zip(start_bytes).zip(len_bytes) {
+            *end = start.saturating_add(len);
+        }
+        let marks = self.start_marks.iter_mut().zip(&mut self.end_marks);
+        let given = op.iter().zip(start_bytes).zip(len_bytes).zip(&self.ends_bytes);
+        for ((starts, ends), (((&op, &start), &len), &end)) in marks.zip(given) {
+            *starts = if len > 0 { mark(start, op) } else { NO_MARK };
+            *ends = mark(end, op);
+        }
     }
 }
 
@@ -88,13 +144,15 @@ type Slots = [Slot; WINDOW];
 /// Which I/O continue is hard to foresee, so it is worked out without a branch wherever a bucket has one I/O, which
 /// is nearly everywhere.
 #[inline(always)]
-fn look_up(slots: &mut Slots, newest: &[u8; BUCKETS], last: u8, op: Op, start_bytes: u64) -> (bool, u64) {
-    let mark = mark(start_bytes, op);
+fn look_up(slots: &mut Slots, newest: &[u8; BUCKETS], last: u8, mark: u32, start_bytes: u64) -> (bool, u64) {
     let newest = newest[bucket(mark)];
     let slot = &mut slots[usize::from(newest)];
-    let continues = (slot.end == start_bytes) & (slot.mark & !1 == mark);
-    let is_next = u32::from(continues) & !slot.mark & 1;
-    if u32::from(slot.shared) & !is_next & 1 != 0 && bucket(slot.mark) == bucket(mark) {
+    let (ends_here, difference) = (slot.end == start_bytes, slot.mark ^ mark);
+    // Where only the lowest bit differs, another I/O has gone on from it.
+    let continues = ends_here & (difference <= 1);
+    let is_next = u32::from(ends_here & (difference == 0));
+    // All in one, since by itself whether the bucket is the same is hard to foresee.
+    if u32::from(slot.alone) | is_next | difference >> MARK_BUCKET_SHIFT == 0 {
         return find(slots, last, newest, mark, start_bytes);
     }
     slot.mark |= is_next;
@@ -102,11 +160,10 @@ fn look_up(slots: &mut Slots, newest: &[u8; BUCKETS], last: u8, op: Op, start_by
 }
 
 #[inline(always)]
-fn remember(slots: &mut Slots, newest: &mut [u8; BUCKETS], last: u8, op: Op, end: u64, length: u64) {
-    let mark = mark(end, op);
+fn remember(slots: &mut Slots, newest: &mut [u8; BUCKETS], last: u8, mark: u32, end: u64, length: u64) {
     let previous = std::mem::replace(&mut newest[bucket(mark)], last);
-    let shared = u8::from(bucket(slots[usize::from(previous)].mark) == bucket(mark));
-    slots[usize::from(last)] = Slot { end, length, mark, previous, shared };
+    let alone = u8::from(!share_bucket(slots[usize::from(previous)].mark, mark));
+    slots[usize::from(last)] = Slot { end, length, mark, previous, alone };
 }
 
 /// The I/O that this one goes on from, among those of its bucket.
@@ -126,7 +183,7 @@ fn find(slots: &mut Slots, last: u8, mut place: u8, mark: u32, start_bytes: u64)
         let (age, previous_age) = (last.wrapping_sub(place), last.wrapping_sub(slot.previous));
         place = slot.previous;
         let previous = slots[usize::from(place)].mark;
-        if previous_age <= age || previous == NO_MARK || bucket(previous) != bucket(mark) {
+        if previous_age <= age || !share_bucket(previous, mark) {
             return (continues, 1);
         }
     }
@@ -146,6 +203,9 @@ mod tests {
 
     impl Slow {
         fn issue(&mut self, op: Op, start: u64, len: u64) -> (bool, u64) {
+            if len == 0 {
+                return (false, 0);
+            }
             let continues = self.0.iter().any(|last| last.0 == op && last.1 == start);
             let free = self.0.iter_mut().rev().find(|last| last.0 == op && last.1 == start && !last.3);
             let length = free.map_or(1, |last| {
@@ -162,9 +222,16 @@ mod tests {
 
     impl Streams {
         fn issue(&mut self, op: Op, start: u64, len: u64) -> (bool, u64) {
-            let mut told = (false, 0);
-            self.issue_all(std::iter::once((op, start, len)), |continues, chain| told = (continues, chain));
-            told
+            self.issue_all(&[(op, start, len)])[0]
+        }
+
+        fn issue_all(&mut self, ios: &[(Op, u64, u64)]) -> Vec<(bool, u64)> {
+            let op: Vec<Op> = ios.iter().map(|io| io.0).collect();
+            let start: Vec<u64> = ios.iter().map(|io| io.1).collect();
+            let len: Vec<u64> = ios.iter().map(|io| io.2).collect();
+            let mut told = Told::default();
+            self.issue_block(&op, &start, &len, &mut told);
+            told.continues.into_iter().zip(told.chains).take(ios.len()).collect()
         }
     }
 
@@ -172,12 +239,15 @@ mod tests {
         #[test]
         fn agrees_with_the_definition(
             starts in prop::sample::select(vec![3u64, 40, 400, 100_000]),
-            ios in prop::collection::vec((0u8..2, 0u64..1 << 40, 1u64..4), 0..2000),
+            ios in prop::collection::vec((0u8..2, 0u64..1 << 40, 0u64..4), 0..2000),
+            at_once in 1usize..=BLOCK_EVENTS,
         ) {
             let (mut fast, mut slow) = (Streams::default(), Slow::default());
-            for (op, start, len) in ios {
-                let (op, start) = (Op::ALL[op as usize], start % starts);
-                prop_assert_eq!(fast.issue(op, start * 512, len * 512), slow.issue(op, start * 512, len * 512));
+            let io = |(op, start, len)| (Op::ALL[op as usize], start % starts * 512, len * 512);
+            let ios: Vec<(Op, u64, u64)> = ios.into_iter().map(io).collect();
+            for ios in ios.chunks(at_once) {
+                let expected: Vec<_> = ios.iter().map(|&(op, start, len)| slow.issue(op, start, len)).collect();
+                prop_assert_eq!(fast.issue_all(ios), expected);
             }
         }
     }

@@ -18,10 +18,12 @@ use crate::columns::{BLOCK_EVENTS, Ios};
 
 mod cells;
 mod key;
+mod step;
 mod written;
 
 use cells::Cells;
 pub use key::Key;
+use step::Step;
 
 /// Most rows of a table. A database gives some hundreds, a busy mixed guest up to 14,000 in two hours.
 pub const ROWS_MAX: usize = 16_384;
@@ -34,6 +36,20 @@ pub const MODULUS_BYTES_MAX: u64 = 1 << 24;
 
 /// Regions of 2^58 bytes are 64 for all addresses that there are.
 const REGION_SHIFT_MAX: u32 = 58;
+
+/// What finding the rows of a block needs, kept for its room.
+pub(crate) struct Room {
+    keys: [Key; BLOCK_EVENTS],
+    numbers: [u16; BLOCK_EVENTS],
+    /// Rows of the block whose likely row of the table is not theirs.
+    others: [u16; BLOCK_EVENTS],
+}
+
+impl Default for Room {
+    fn default() -> Room {
+        Room { keys: [Key(0); BLOCK_EVENTS], numbers: [0; BLOCK_EVENTS], others: [0; BLOCK_EVENTS] }
+    }
+}
 
 /// What is summed up in a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -178,46 +194,42 @@ impl Table {
         self.lower_until_it_fits();
     }
 
-    /// Counts I/O one after the other.
-    pub(crate) fn add_all(&mut self, ios: &Ios<'_>, continues: &[bool]) {
+    /// Counts the I/O of a block one after the other.
+    #[inline(always)]
+    pub(crate) fn add_block(&mut self, ios: &Ios<'_>, continues: &[bool; BLOCK_EVENTS], room: &mut Room) {
         let bits = |column: &[u64]| column.iter().fold(0, |bits, number| bits | number);
         let (starts, lengths) = (bits(ios.start_bytes), bits(ios.len_bytes));
         // Larger regions and smaller units give the same whether they come before an I/O or with it. All bits of
         // some numbers together have the same highest one as the largest.
         self.make_ready(starts | lengths, starts);
-        let mut numbers = [0; BLOCK_EVENTS];
-        for first in (0..ios.len().min(continues.len())).step_by(BLOCK_EVENTS) {
-            let rows = first..ios.len().min(continues.len()).min(first + BLOCK_EVENTS);
-            let ios = ios.part(rows.clone());
-            self.find_rows(&ios, &continues[rows], &mut numbers);
-            self.count_rows(&ios, &numbers);
-            // Some rows too many do no harm before: the step depends on nothing but which rows there are.
-            self.lower_until_it_fits();
-        }
+        self.step().keys(ios, lengths, continues, &mut room.keys);
+        self.find_rows(ios.len(), room);
+        self.count_rows(ios, &room.numbers);
+        // Some rows too many do no harm before: the step depends on nothing but which rows there are.
+        self.lower_until_it_fits();
     }
 
-    /// Finds the rows of a block of I/O. Apart from counting them, and in three goes of which only the last has to
-    /// wait for one row before it comes to the next.
-    #[inline(never)]
-    fn find_rows(&mut self, ios: &Ios<'_>, continues: &[bool], numbers: &mut [u16; BLOCK_EVENTS]) {
-        let step = self.step();
-        let mut keys = [Key(0); BLOCK_EVENTS];
-        step.keys(ios, continues, &mut keys);
-        for (&key, number) in keys.iter().zip(numbers.iter_mut()).take(ios.len()) {
+    /// Finds the rows of a block of I/O by their keys. Apart from counting them, and in three goes of which only the
+    /// last has to wait for one row before it comes to the next.
+    #[inline(always)]
+    fn find_rows(&mut self, rows: usize, room: &mut Room) {
+        let Room { keys, numbers, others } = room;
+        for (&key, number) in keys.iter().zip(numbers.iter_mut()).take(rows) {
             *number = self.cells.likely(key);
         }
-        let (mut others, mut count) = ([0; BLOCK_EVENTS], 0);
-        for (row, (&key, &number)) in keys.iter().zip(numbers.iter()).enumerate().take(ios.len()) {
-            others[count % BLOCK_EVENTS] = row;
+        let mut count = 0;
+        for (row, (&key, &number)) in keys.iter().zip(numbers.iter()).enumerate().take(rows) {
+            others[count % BLOCK_EVENTS] = row as u16;
             count += usize::from(!self.cells.has(number, key));
         }
         for &row in &others[..count] {
+            let row = usize::from(row);
             numbers[row] = self.cells.number(keys[row]);
         }
     }
 
-    #[inline(never)]
-    fn count_rows(&mut self, ios: &Ios<'_>, numbers: &[u16]) {
+    #[inline(always)]
+    fn count_rows(&mut self, ios: &Ios<'_>, numbers: &[u16; BLOCK_EVENTS]) {
         let region_shift = self.region_shift;
         for ((row, &start), &number) in ios.start_bytes.iter().enumerate().zip(numbers) {
             let ns = ios.device_ns(row);
@@ -348,44 +360,6 @@ impl Table {
 fn reduce(key: Key, modulus: u64, lengths_rounded: bool) -> Key {
     let key = if lengths_rounded { key.with_rounded_length() } else { key };
     key.with_modulus(modulus)
-}
-
-/// What counting an I/O needs of a table, as long as it is not lowered.
-#[derive(Clone, Copy)]
-struct Step {
-    unit_shift: u32,
-    modulus: u64,
-    /// M less one where M is a power of two, which spares a division; else 0.
-    mask: u64,
-    lengths_rounded: bool,
-}
-
-impl Step {
-    #[inline(always)]
-    fn key(self, op: Op, continues: bool, start_bytes: u64, len_bytes: u64) -> Key {
-        let start = start_bytes >> self.unit_shift;
-        let residue = if self.mask != 0 { start & self.mask } else { start % self.modulus };
-        let key = Key::new(op, continues, residue, len_bytes >> self.unit_shift, self.unit_shift);
-        if self.lengths_rounded { key.with_rounded_length() } else { key }
-    }
-
-    /// The keys of a block of I/O: without a branch, and several at a time, where no length can be rounded and M is a
-    /// power of two, which is nearly everywhere.
-    #[inline(always)]
-    fn keys(self, ios: &Ios<'_>, continues: &[bool], keys: &mut [Key; BLOCK_EVENTS]) {
-        let columns = ios.op.iter().zip(ios.start_bytes).zip(ios.len_bytes).zip(continues).zip(keys);
-        let lengths = ios.len_bytes.iter().fold(0, |bits, len| bits | len);
-        let is_plain = self.mask != 0 && !self.lengths_rounded && Key::keeps(lengths);
-        if is_plain && self.unit_shift == 9 {
-            for ((((&op, start), len), &continues), key) in columns {
-                *key = Key::exact(op, continues, start >> 9 & self.mask, len >> 9);
-            }
-        } else {
-            for ((((&op, &start), &len), &continues), key) in columns {
-                *key = self.key(op, continues, start, len);
-            }
-        }
-    }
 }
 
 /// A mask of regions for regions 2^by times as large.

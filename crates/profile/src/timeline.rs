@@ -7,8 +7,9 @@ use std::collections::btree_map::Entry;
 
 use serde::{Deserialize, Serialize};
 
-use plumb_trace::{IOS_MAX, Op};
+use plumb_trace::{IOS_MAX, Op, UNKNOWN_NS};
 
+use crate::columns::{BLOCK_EVENTS, Ios};
 use crate::histogram::{Counts, power_index};
 
 /// Most windows.
@@ -19,6 +20,9 @@ const SHIFT_MIN: u32 = 20;
 
 /// Lengths by power of two: one more than there are bits.
 const SIZES: usize = 65;
+
+/// Places for these: a power of two, so that a bucket with its operation is a place.
+const SIZE_PLACES: usize = SIZES.next_power_of_two();
 
 /// Regions of 2^58 bytes are 64 for all addresses that there are.
 const REGION_SHIFT_MAX: u32 = 58;
@@ -158,6 +162,7 @@ impl Timeline {
     }
 
     /// Opens the window of the first of some times, if it is not the open one; tells how many of them lie in it.
+    #[inline(always)]
     pub(crate) fn go_to(&mut self, times_ns: &[i64], open: &mut Open) -> usize {
         let Some(&first_ns) = times_ns.first() else { return 0 };
         if !open.is_open || first_ns >> self.shift != open.number {
@@ -166,7 +171,10 @@ impl Timeline {
             open.is_open = true;
         }
         let (shift, number) = (self.shift, open.number);
-        times_ns.iter().position(|time_ns| time_ns >> shift != number).unwrap_or(times_ns.len())
+        // Nearly always it is all of them, which is told without a branch.
+        let others = times_ns.iter().fold(0, |others, time_ns| others | (time_ns >> shift ^ number));
+        let other = if others == 0 { None } else { times_ns.iter().position(|ns| ns >> shift != number) };
+        other.unwrap_or(times_ns.len())
     }
 
     /// Puts the open window, if any, to the others.
@@ -251,8 +259,8 @@ impl Timeline {
 pub(crate) struct Open {
     is_open: bool,
     number: i64,
-    /// By operation, read or write, and by size.
-    sizes: [[u64; SIZES]; 2],
+    /// By size; first reads, then writes.
+    sizes: [u64; 2 * SIZE_PLACES],
     bytes: [u64; 2],
     pub(crate) other_ios: u64,
     timed: u64,
@@ -266,7 +274,7 @@ impl Default for Open {
         Open {
             is_open: false,
             number: 0,
-            sizes: [[0; SIZES]; 2],
+            sizes: [0; 2 * SIZE_PLACES],
             bytes: [0; 2],
             other_ios: 0,
             timed: 0,
@@ -282,7 +290,7 @@ impl Open {
     #[inline(always)]
     pub(crate) fn place(&mut self, op: Op, start_bytes: u64, len_bytes: u64, region_shift: u32) {
         let op = op as usize & 1;
-        self.sizes[op][power_index(len_bytes)] += 1;
+        self.sizes[op * SIZE_PLACES + power_index(len_bytes)] += 1;
         self.bytes[op] = self.bytes[op].saturating_add(len_bytes);
         self.regions[(start_bytes >> region_shift & 63) as usize] += 1;
     }
@@ -293,6 +301,50 @@ impl Open {
         self.timed += 1;
         self.ns_sum = self.ns_sum.saturating_add(ns);
         self.ns_max = self.ns_max.max(ns);
+    }
+
+    /// Counts the reads and writes of a block.
+    #[inline(always)]
+    pub(crate) fn place_all(
+        &mut self,
+        ios: &Ios<'_>,
+        region_shift: u32,
+        buckets: &mut [u16; BLOCK_EVENTS],
+        numbers: &mut [u64; BLOCK_EVENTS],
+    ) {
+        // Region, size, operation and whether it counts, each in some bits: worked out several at a time.
+        let given = ios.op.iter().zip(ios.start_bytes).zip(ios.len_bytes);
+        for (bucket, ((&op, &start), &len)) in buckets.iter_mut().zip(given) {
+            let (op, region) = (op as usize, (start >> region_shift & 63) as usize);
+            *bucket = (region | power_index(len) << 6 | (op & 1) << 13 | usize::from(op <= 1) << 14) as u16;
+        }
+        for &bucket in &buckets[..ios.len().min(BLOCK_EVENTS)] {
+            let (bucket, ios) = (usize::from(bucket), u64::from(bucket >> 14));
+            self.regions[bucket & 63] += ios;
+            self.sizes[bucket >> 6 & (2 * SIZE_PLACES - 1)] += ios;
+        }
+        for (op, sum) in self.bytes.iter_mut().enumerate() {
+            let given = ios.op.iter().zip(ios.len_bytes);
+            for (number, (&of, &len)) in numbers.iter_mut().zip(given) {
+                *number = if of as usize == op { len } else { 0 };
+            }
+            *sum = sum.saturating_add(sum_of(&numbers[..ios.len().min(BLOCK_EVENTS)]));
+        }
+    }
+
+    /// Counts the latencies of the reads and writes of a block that are known.
+    #[inline(always)]
+    pub(crate) fn time_all(&mut self, op: &[Op], devices_ns: &[i64], numbers: &mut [u64; BLOCK_EVENTS]) {
+        let counts = |op: Op, ns: i64| op as usize <= 1 && ns != UNKNOWN_NS;
+        let times = op.iter().zip(devices_ns);
+        self.timed += times.clone().fold(0, |timed, (&op, &ns)| timed + u64::from(counts(op, ns)));
+        // What does not count is 0, like a completion before its issue.
+        for (number, (&op, &ns)) in numbers.iter_mut().zip(times) {
+            *number = if counts(op, ns) { ns.max(0).unsigned_abs() } else { 0 };
+        }
+        let known_ns = &numbers[..devices_ns.len().min(BLOCK_EVENTS)];
+        self.ns_max = known_ns.iter().fold(self.ns_max, |most, &ns| most.max(ns));
+        self.ns_sum = self.ns_sum.saturating_add(sum_of(known_ns));
     }
 
     /// What is in it; it is empty and closed then.
@@ -306,11 +358,35 @@ impl Open {
             ns_max: self.ns_max,
             ..Window::default()
         };
-        let [reads, writes] = &self.sizes;
+        let (reads, writes) = self.sizes.split_at(SIZE_PLACES);
         window.read_sizes = Counts::of(reads);
         window.write_sizes = Counts::of(writes);
         window.regions = Counts::of(&self.regions);
         *self = Open { number: self.number, ..Open::default() };
         window
+    }
+}
+
+/// The sum of the numbers of a block, or the largest number. In halves, so that several are added at a time and none
+/// of the sums comes to its end.
+#[inline(always)]
+fn sum_of(numbers: &[u64]) -> u64 {
+    let low = numbers.iter().fold(0, |sum, n| sum + (n & 0xffff_ffff));
+    let high: u64 = numbers.iter().fold(0, |sum, n| sum + (n >> 32));
+    u64::try_from(u128::from(low) + (u128::from(high) << 32)).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_stay_at_their_end() {
+        assert_eq!(sum_of(&[]), 0);
+        assert_eq!(sum_of(&[u64::from(u32::MAX); 3]), 3 * u64::from(u32::MAX));
+        assert_eq!(sum_of(&[5 << 40, 7, 1 << 32]), (5 << 40) + 7 + (1 << 32));
+        assert_eq!(sum_of(&[u64::MAX, 0]), u64::MAX);
+        assert_eq!(sum_of(&[u64::MAX - 1, 2]), u64::MAX);
+        assert_eq!(sum_of(&[u64::MAX; BLOCK_EVENTS]), u64::MAX);
     }
 }

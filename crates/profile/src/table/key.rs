@@ -37,6 +37,14 @@ impl Key {
         Key((op as u64) << 61 | u64::from(continues) << 60 | residue << 35 | length)
     }
 
+    /// As [`Key::new`] with its length rounded, of a length that would be kept exactly.
+    #[inline(always)]
+    pub(super) fn rounded(op: Op, continues: bool, residue: u64, length: u64) -> Key {
+        let is_rounded = length & length.wrapping_sub(1) != 0;
+        let length = if is_rounded { exponent(length) } else { length };
+        Key(Key::exact(op, continues, residue, length).0 | u64::from(is_rounded) << 59)
+    }
+
     /// What the I/O do.
     #[must_use]
     pub fn op(self) -> Op {
@@ -109,6 +117,22 @@ impl Key {
 }
 
 /// Exponent of the power of two at or above `length`.
+#[inline(always)]
 fn exponent(length: u64) -> u64 {
     u64::from(64 - (length.max(1) - 1).leading_zeros()).min(63)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_is_rounded_at_once_or_later() {
+        for length in (0..300).chain([LENGTH_BYTES_MAX / 2, LENGTH_BYTES_MAX / 2 + 1, LENGTH_BYTES_MAX]) {
+            let later = Key::new(Op::Write, true, 5, length, 0).with_rounded_length();
+            let key = Key::rounded(Op::Write, true, 5, length);
+            assert_eq!(key, later, "{length}");
+            assert_eq!(key.length(), if length == 0 { 0 } else { length.next_power_of_two() });
+        }
+    }
 }

@@ -9,7 +9,7 @@ use plumb_profile::timeline::{Seen, Timeline, WINDOWS_MAX};
 use plumb_testkit::Rng;
 use plumb_trace::{Event, Layer, Op};
 
-use crate::support::{Recording, merge_anyhow, only};
+use crate::support::{Recording, Spread, merge_anyhow, only, random as random_events};
 
 fn timeline_of(ios: &[Seen]) -> Timeline {
     let mut timeline = Timeline::default();
@@ -98,6 +98,24 @@ proptest! {
         let merged = merge_anyhow(parts, &mut rng, |into, timeline| into.merge(&timeline));
         prop_assert_eq!(merged, whole);
     }
+
+    /// A collector counts blocks of I/O at once, of which some may be of other operations or without a latency.
+    #[test]
+    fn a_collector_counts_the_same(seed: u64, events in 1usize..2_000, size in 1usize..1_500) {
+        let recording = random_events(Spread { events, devices: 1, ..Spread::SMALL }, seed);
+        for profile in recording.profiles(size).iter() {
+            let of_layer = recording.events.iter().filter(|event| event.layer == profile.layer);
+            let ios: Vec<Seen> = of_layer.map(seen).collect();
+            let timeline = &profile.timeline;
+            let width_ns = i64::try_from(timeline.width_ns()).expect("a width that fits");
+            prop_assert_eq!(shown(timeline), slow(&ios, width_ns, timeline.region_shift()));
+        }
+    }
+}
+
+fn seen(event: &Event) -> Seen {
+    let Event { time_ns, op, start_bytes, len_bytes, device_ns, .. } = *event;
+    Seen { time_ns, op, start_bytes, len_bytes, device_ns }
 }
 
 /// The width is the least power of two, from a millisecond on, at which all windows fit.
