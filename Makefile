@@ -29,6 +29,7 @@ bench: ## Speed beside the peers, paired; prints medians and spread
 	@scripts/setup bench
 	cargo build --release --locked -p plumb -p plumb-testkit
 	cargo build --release --locked -p plumb-trace --example synthetic_parquet
+	cargo build --release --locked -p plumb-stack --example collect
 	python3 bench/run.py
 
 soak: ## Long proofs: memory over 500 million events

@@ -21,6 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = ROOT / "target" / "bench"
 PLUMB = ROOT / "target" / "release" / "plumb"
 TESTKIT = ROOT / "target" / "release" / "plumb-testkit"
+COLLECT = ROOT / "target" / "release" / "examples" / "collect"
 SYNTHETIC = ROOT / "target" / "release" / "examples" / "synthetic_parquet"
 
 QUERY = """
@@ -179,14 +180,28 @@ def bench_csv(runs, events):
           ["command", "processors", "MB/s, median (spread)", "million events/s", "peak MiB", "wc -l MB/s"], rows)
 
 
+def bench_check(runs):
+    root = DATA / "host"
+    if not root.exists():
+        root.mkdir(parents=True)
+        subprocess.run([COLLECT, "--make", str(root), "10000"], check=True, stdout=subprocess.DEVNULL)
+    rows = []
+    for name, flags in (("5,000 disks with a partition each", ["--root", str(root)]), ("this host", [])):
+        command = [str(PLUMB), "check", "--fail-on", "none", *flags]
+        found = [check(Run(command, {0, 1}), "plumb") for _ in range(runs)]
+        rows.append([f"plumb check, {name}", spread([run.wall * 1e3 for run in found], 0),
+                     f"{max(run.mib for run in found):.0f}"])
+    table("Check", ["command", "wall ms, median (spread)", "peak MiB"], rows)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--events", type=int, default=50_000_000, help="of the Parquet and CSV data")
     parser.add_argument("--blktrace-events", type=int, default=2_700_000, help="each gives five records")
-    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv; all without")
+    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, check; all without")
     arguments = parser.parse_args()
-    wanted = arguments.only or ["blktrace", "parquet", "csv"]
+    wanted = arguments.only or ["blktrace", "parquet", "csv", "check"]
     cpus = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
     print(f"{len(cpus)} x {cpus[0] if cpus else 'unknown processor'}, kernel {os.uname().release}, "
           f"{arguments.runs} runs each")
@@ -194,6 +209,8 @@ def main():
         bench_blktrace(arguments.runs, arguments.blktrace_events)
     if "parquet" in wanted:
         bench_parquet(arguments.runs, arguments.events)
+    if "check" in wanted:
+        bench_check(arguments.runs)
     if "csv" in wanted:
         bench_csv(arguments.runs, arguments.events)
     if os.environ.get("PLUMB_BENCH_KEEP") is None:

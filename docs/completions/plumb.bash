@@ -158,13 +158,17 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__check)
-            opts="-h -V --from --image --profile --collect --grid --segment --disk-type --known --page --json --fail-on --color --help --version"
+            opts="-h -V --from --image --root --profile --collect --grid --segment --disk-type --known --page --json --fail-on --color --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

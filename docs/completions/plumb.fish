@@ -57,6 +57,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l json -d 'Print o
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l from -d 'What tools print of another host, in any mix, for instance prtvtoc, metastat -p, lsblk -J -O -b, or what --collect gathered there; - for standard input' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l root -d 'Take the sysfs and mounts below this directory for those of a host, instead of this one\'s; no device is opened' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l profile -d 'Join a saved profile, so that rules that need sizes of I/O use the real ones' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l collect -d 'Gather what a check reads of this host into a file, for --from elsewhere: sysfs, mounts and what volume managers print; no data, no keys, no serial numbers' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l grid -d 'Unit of the disks: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r

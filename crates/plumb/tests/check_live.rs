@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Folder, plumb};
+use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
 
 #[test]
 fn this_host() {
@@ -37,5 +38,34 @@ fn what_is_on_no_device() {
         .complains("/proc is on a file system without a block device of this host");
     plumb(["check", "/dev/null"]).ends(3).complains("/dev/null is no block device, directory or file");
     plumb(["check", "no-such-device"]).ends(3).complains("no `no-such-device` in what was read");
-    plumb(["check", "/proc/self/maps", "--image"]).ends(3).complains("cannot read a file as a disk");
+}
+
+#[test]
+fn files_that_are_no_disks() {
+    plumb(["check", "no-such-file", "--image"]).ends(5).complains("cannot read no-such-file as a disk");
+    plumb(["check", "/proc/self/maps", "--image"]).ends(5).complains("cannot read /proc/self/maps as a disk");
+    let folder = Folder::new("check-image");
+    for (name, bytes) in [("empty", Vec::new()), ("zeros", vec![0; 1 << 20]), ("ones", vec![0xff; 5000])] {
+        let file = folder.file(name, bytes);
+        let ran = plumb(["check".as_ref(), file.as_os_str(), "--image".as_ref()]);
+        ran.ends(3).complains("found nothing known, expected a label, a file system or a virtual disk");
+    }
+}
+
+/// Another tree than that of this host, as large as hosts get.
+#[test]
+fn ten_thousand_devices() {
+    let folder = Folder::new("check-root");
+    let root = folder.path("host");
+    let mut host = FakeHost::new(&root);
+    for number in 0..5_000 {
+        let name = format!("sd{number}x");
+        host.disk(&FakeDisk::named(&name));
+        // One in a hundred begins at sector 63.
+        host.partition(&name, 1, if number % 100 == 0 { 63 } else { 2048 }, 1 << 20);
+    }
+    let ran = plumb(["check".as_ref(), "--root".as_ref(), root.as_os_str()]);
+    ran.ends(1).says("50 findings in 5,000 devices and 5,000 layers above");
+    ran.says("partition: 50 of 5,000 misaligned, 4,950 of 5,000 aligned on every grid that is known");
+    plumb(["check", "--root", "/nowhere"]).ends(5);
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use plumb_label::FileDisk;
 use plumb_stack::grid::Source;
+use plumb_stack::node::keys;
 use plumb_stack::ondisk::Scan;
 use plumb_stack::{Builder, Kind, NodeId};
 
@@ -39,15 +40,27 @@ pub fn of_host(builder: &mut Builder) {
 /// # Errors
 /// When it cannot be read.
 pub fn of_image(path: &Path, builder: &mut Builder) -> Result<NodeId, Failure> {
-    let file = open(path).map_err(|error| {
-        Failure::failed(&error).with_help(format!("{} must be a file that can be read", path.display()))
-    })?;
-    let id = builder.node(&path.display().to_string());
+    let name = path.display().to_string();
+    let file = open(path).map_err(|source| Failure::failed(&NoDisk { name: name.clone(), source }))?;
+    let id = builder.node(&name);
     builder.kind(id, Kind::File, &Source::User);
     let mut scan = Scan::default();
     scan.probe_image(builder, &file, id);
     scan.finish(builder);
+    let is_empty = builder.ids().count() == 1 && builder.get(id).word(keys::CONTENT).is_none();
+    if is_empty {
+        let found = format!("{name}: found nothing known, expected a label, a file system or a virtual disk");
+        return Err(Failure::unknown(found).with_help("docs/ondisk.md lists what is read"));
+    }
     Ok(id)
+}
+
+/// A file that cannot be read as a disk.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {name} as a disk")]
+struct NoDisk {
+    name: String,
+    source: std::io::Error,
 }
 
 /// How to look at a device.

@@ -38,6 +38,14 @@ pub fn gather(args: &Check) -> Result<Gathered, Failure> {
         gathered.target = Some(disks::of_image(image, &mut gathered.builder)?);
         return Ok(gathered);
     }
+    if let Some(directory) = &args.root {
+        let root = Root::open(directory, &Elsewhere).map_err(|error| Failure::failed(&error))?;
+        let of_host = linux::collect(&root, &mut gathered.builder);
+        of_host.map_err(|error| {
+            Failure::failed(&error).with_help(format!("{} must hold sys/class/block", directory.display()))
+        })?;
+        return Ok(gathered);
+    }
     if args.from.is_empty() {
         live(args, &mut gathered)?;
         return Ok(gathered);

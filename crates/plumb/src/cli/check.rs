@@ -28,12 +28,15 @@ pub struct Check {
     /// Read TARGET, a regular file, as a disk, raw, qcow2, VHD, VHDX or VMDK, instead of following it down to its device
     #[arg(long, requires = "target", conflicts_with = "from", help_heading = "Where from")]
     pub image: bool,
+    /// Take the sysfs and mounts below this directory for those of a host, instead of this one's; no device is opened
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["from", "image"], help_heading = "Where from")]
+    pub root: Option<PathBuf>,
     /// Join a saved profile, so that rules that need sizes of I/O use the real ones
     #[arg(long, value_name = "FILE", help_heading = "Where from")]
     pub profile: Option<PathBuf>,
     /// Gather what a check reads of this host into a file, for --from elsewhere: sysfs, mounts and what volume managers
     /// print; no data, no keys, no serial numbers
-    #[arg(long, value_name = "OUT.tar.zst", conflicts_with_all = ["target", "from", "image", "profile", "json"], help_heading = "Where from")]
+    #[arg(long, value_name = "OUT.tar.zst", conflicts_with_all = ["target", "from", "image", "root", "profile", "json"], help_heading = "Where from")]
     pub collect: Option<PathBuf>,
 
     /// Unit of the disks: GRANULARITY or GRANULARITY@OFFSET; may be given several times
