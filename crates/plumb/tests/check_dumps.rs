@@ -92,7 +92,7 @@ fn usage() {
         ("--grid 8k@9k", "not below its granularity"),
         ("--page 0", "expected a size above 0"),
         ("--segment x", "expected a size that begins with a digit"),
-        ("--image", "required arguments were not provided"),
+        ("--image", "'--image' cannot be used with '--from"),
     ] {
         let ran = check(&[&file], flags);
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{flags}: {}", ran.err);
