@@ -36,7 +36,7 @@ pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::Request, PlanEr
         are_grids_assumed: assumed,
         // From where it is now, so that the same data still fit in front of what follows.
         after: after.max(part.start),
-        before,
+        before: before.or_else(|| last_end(stack, part.node).filter(|_| disk.size.is_none())),
         size: part.len.or(node.size),
         number: number.ok_or(PlanError::Missing {
             what: "the number of the partition",
@@ -63,6 +63,15 @@ fn free_around(stack: &Stack, id: NodeId, part: &Part) -> (Bytes, Option<Bytes>)
         }
     }
     (after, before)
+}
+
+/// The end of the last partition of a disk: where nobody tells its size, nothing may lie beyond.
+fn last_end(stack: &Stack, disk: NodeId) -> Option<Bytes> {
+    let runs = stack.above(disk).iter().flat_map(|above| match &stack.node(*above).placing {
+        Placing::Parts { parts } => parts.as_slice(),
+        _ => &[],
+    });
+    runs.filter(|run| run.node == disk).filter_map(|run| run.start.checked_add(run.len?)).max()
 }
 
 fn only_part(node: &Node) -> Option<&Part> {

@@ -9,7 +9,8 @@ use plumb_plan::{Harm, Remedy, Wishes};
 use plumb_profile::codec::{self, Saved};
 use plumb_report::check::{Check as Report, json, text};
 use plumb_stack::catalogue::{self, Catalogue, FILE_BYTES_MAX};
-use plumb_stack::{Builder, NodeId, Stack, Survey};
+use plumb_stack::survey::Overall;
+use plumb_stack::{Builder, Kind, NodeId, Stack, Survey};
 
 use crate::cli::Check;
 use crate::exit::Exit;
@@ -140,6 +141,11 @@ fn with_commands(args: &Check, stack: &Stack, diagnosis: &mut Diagnosis) {
     let wishes = Wishes { page: args.page, segment, unit: None };
     for finding in &mut diagnosis.findings {
         let Some(node) = stack.find(&finding.target().device) else { continue };
+        // Inside of a virtual disk no tool works on the file.
+        if args.image && stack.under(node).into_iter().any(|below| stack.node(below).kind == Kind::Loop) {
+            finding.explain("no commands for it: attach the image as a device first, and check that");
+            continue;
+        }
         match plumb_plan::for_finding(stack, finding.id(), node, &wishes) {
             Some(Ok(plan)) => plan.remedies.into_iter().next().into_iter().for_each(|way| tell(finding, way)),
             Some(Err(why)) => finding.explain(format!("no commands for it: {why}")),
@@ -179,6 +185,13 @@ fn exit_of(args: &Check, gathered: &Gathered, report: &Report<'_>) -> Exit {
     }
     let mut unknown = report.diagnosis.unknown.iter();
     if gathered.is_partial || unknown.any(|one| !BEYOND_LAYOUT.contains(&one.rule)) {
+        return Exit::Unknown;
+    }
+    // Also where no rule had anything to judge.
+    let is_wanted = |id: &NodeId| report.wanted.is_none_or(|wanted| wanted.contains(id));
+    let mut tops = report.stack.tops().into_iter().filter(is_wanted);
+    let is_unknown = |id| report.survey.stand(id).is_some_and(|stand| stand.overall == Overall::Unknown);
+    if tops.any(is_unknown) {
         return Exit::Unknown;
     }
     Exit::Clean

@@ -164,16 +164,21 @@ fn softpart(args: &Softpart) -> Result<Planned, Failure> {
         let whole = bytes.to_sectors_exact().map(|sectors| sectors.0);
         whole.ok_or_else(|| Failure::usage(format!("{bytes} is no whole number of sectors")))
     };
-    let existing = args.existing.iter().map(|(name, at, len)| {
-        let extents = vec![(sectors(*at)?, sectors(*len)?)];
-        Ok(SoftPartition { name: name.clone(), extents, mirror: None })
-    });
+    // A name that is given twice is that of a volume of two extents.
+    let mut existing: Vec<SoftPartition> = Vec::new();
+    for (name, at, len) in &args.existing {
+        let extent = (sectors(*at)?, sectors(*len)?);
+        match existing.iter_mut().find(|volume| volume.name == *name) {
+            Some(volume) => volume.extents.push(extent),
+            None => existing.push(SoftPartition { name: name.clone(), extents: vec![extent], mirror: None }),
+        }
+    }
     let request = softpart::Request {
         component: args.component.clone().unwrap_or_default(),
         unit: args.unit.unwrap_or_default(),
         base: args.base,
         component_bytes: args.component_size,
-        existing: existing.collect::<Result<_, Failure>>()?,
+        existing,
         new: args.new.clone(),
     };
     Ok(softpart::plan(&request).map_err(fail)?.into())

@@ -120,6 +120,13 @@ fn whole(free: u64, grids: &[Grid], len_unit: Bytes) -> Bytes {
 }
 
 fn check(request: &Request) -> Result<(), PlanError> {
+    if is_partition(&request.device) {
+        return Err(PlanError::OutOfRange {
+            what: "the device",
+            found: request.device.clone(),
+            expected: "a whole disk: its label would be written into the partition named",
+        });
+    }
     let out = |what, found: String, expected| Err(PlanError::OutOfRange { what, found, expected });
     if !matches!(request.sector_bytes, 512 | 4096) {
         return out("the logical block", request.sector_bytes.to_string(), "512 or 4096 bytes");
@@ -155,6 +162,26 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     }
     notes(&mut plan, request, &layout);
     Ok(plan)
+}
+
+/// Whether a name is that of a partition or slice, by the systems' rules: `sda1`, `nvme0n1p2`, `loop0p1`, `c1t0d0s3`.
+fn is_partition(device: &str) -> bool {
+    let name = device.rsplit('/').next().unwrap_or(device);
+    let numbered = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    if numbered.len() == name.len() {
+        return false;
+    }
+    let is_lettered = |prefix: &str| {
+        let letters = numbered.strip_prefix(prefix);
+        letters.is_some_and(|rest| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_lowercase()))
+    };
+    // Behind the letter that parts the number from a disk's own there is a digit.
+    let disk = numbered.strip_suffix('p').or_else(|| numbered.strip_suffix('s'));
+    let is_parted = disk.is_some_and(|disk| disk.ends_with(|c: char| c.is_ascii_digit()));
+    let is_solaris = name.starts_with('c') && name.contains('d');
+    let parts = ["nvme", "mmcblk", "loop", "md", "nbd"];
+    ["sd", "hd", "vd", "xvd"].into_iter().any(is_lettered)
+        || is_parted && (is_solaris || parts.iter().any(|prefix| name.starts_with(prefix)))
 }
 
 fn title(request: &Request, layout: &Layout) -> String {
@@ -255,5 +282,22 @@ fn notes(plan: &mut Plan, request: &Request, layout: &Layout) {
     }
     if request.label.system() == System::Solaris {
         plan.note("the dialogues of format were taken from its manual and not run for this plan");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn partitions_are_no_disks() {
+        for name in
+            ["/dev/sda1", "/dev/xvdb12", "nvme0n1p2", "mmcblk0p1", "loop0p1", "c1t0d0s3", "/dev/dsk/c2d0p1"]
+        {
+            assert!(super::is_partition(name), "{name}");
+        }
+        for name in
+            ["/dev/sda", "nvme0n1", "mmcblk0", "loop0", "c1t0d0", "md127", "/tmp/disk.img", "disk1", "sds"]
+        {
+            assert!(!super::is_partition(name), "{name}");
+        }
     }
 }

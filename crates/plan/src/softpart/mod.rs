@@ -144,11 +144,42 @@ fn sectors(what: &'static str, bytes: Bytes) -> Result<u64, PlanError> {
     whole.ok_or(PlanError::NotAMultiple { what, found: bytes, of: "sectors", unit: Bytes(SECTOR) })
 }
 
+/// Volumes that cannot all be there: a new one by the name of an old one, extents over each other or without room for
+/// their header.
+fn check(request: &Request) -> Result<(), PlanError> {
+    let out =
+        |found: String, expected| Err(PlanError::OutOfRange { what: "a soft partition", found, expected });
+    let mut names: Vec<&str> = request.existing.iter().map(|volume| volume.name.as_str()).collect();
+    for (name, _) in &request.new {
+        if names.contains(&name.as_str()) {
+            return out(name.clone(), "a name that no other has");
+        }
+        names.push(name);
+    }
+    let extents = request
+        .existing
+        .iter()
+        .flat_map(|volume| volume.extents.iter().map(|(offset, len)| (*offset, *len, volume.name.as_str())));
+    let mut extents: Vec<(u64, u64, &str)> = extents.collect();
+    extents.sort_unstable();
+    let mut end = 0;
+    for (offset, len, name) in extents {
+        // The header of an extent lies in the sector in front.
+        if offset <= end && (end > 0 || offset == 0) {
+            let found = format!("{name} at sector {offset}");
+            return out(found, "extents behind each other, each with a sector for its header in front");
+        }
+        end = offset.saturating_add(len);
+    }
+    Ok(())
+}
+
 /// Works out the plan.
 ///
 /// # Errors
 /// As [`place`]; without anything to place.
 pub fn plan(request: &Request) -> Result<Plan, PlanError> {
+    check(request)?;
     let placed = place(request)?;
     if placed.is_empty() {
         let give = "name those that exist, or the size of a new one";

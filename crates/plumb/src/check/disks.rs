@@ -13,7 +13,7 @@ use crate::failure::Failure;
 
 /// Reads labels and superblocks of all devices of this host that can be opened; what cannot be is noted once.
 pub fn of_host(builder: &mut Builder) {
-    let (mut scan, mut refused) = (Scan::default(), 0);
+    let (mut scan, mut refused) = (Scan::default(), Vec::new());
     for id in builder.ids().collect::<Vec<_>>() {
         let Some(way) = way(builder.get(id).kind) else { continue };
         let path = Path::new("/dev").join(&builder.get(id).name);
@@ -22,15 +22,18 @@ pub fn of_host(builder: &mut Builder) {
                 Way::Labelled => scan.probe(builder, &disk, id),
                 Way::Content => scan.probe_content(builder, &disk, id),
             },
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => refused += 1,
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                refused.push((builder.get(id).name.clone(), error));
+            }
             // Nodes of devices that the kernel shows may be missing: nothing is known then that was not before.
             Err(_) => {}
         }
     }
     scan.finish(builder);
-    if refused > 0 {
+    if let Some((name, error)) = refused.first() {
+        let more = if refused.len() > 1 { format!(" and {} more", refused.len() - 1) } else { String::new() };
         builder.note(format!(
-            "labels and superblocks of {refused} devices were not read: that takes root, or the group of disks"
+            "labels and superblocks of {name}{more} were not read: {error}; that takes root, or the group of disks"
         ));
     }
 }
@@ -40,8 +43,10 @@ pub fn of_host(builder: &mut Builder) {
 /// # Errors
 /// When it cannot be read.
 pub fn of_image(path: &Path, builder: &mut Builder) -> Result<NodeId, Failure> {
-    let name = path.display().to_string();
-    let file = open(path).map_err(|source| Failure::failed(&NoDisk { name: name.clone(), source }))?;
+    // The whole path, so that no command that is printed means another file, or a device of the same name.
+    let name = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
+    let failed = |source| Failure::failed(&NoDisk { name: path.display().to_string(), source });
+    let file = open(path).map_err(failed)?;
     let id = builder.node(&name);
     builder.kind(id, Kind::File, &Source::User);
     let mut scan = Scan::default();
