@@ -334,9 +334,11 @@ fn table(request: &Request, counts: &Counts) -> Table {
 const ALL_LOST: &str = "all data of the disks are lost";
 
 fn md(request: &Request, disks: u64) -> Option<Remedy> {
-    let level = request.raid.level();
-    let chunk =
-        if request.raid == Raid::Raid1 { String::new() } else { format!(" --chunk={}K", request.chunk_kib) };
+    // Mirrors of two: over more disks that is what md calls 10, since its 1 has a copy on every disk.
+    let is_pair = request.raid == Raid::Raid1 && disks == 2;
+    let level =
+        if request.raid == Raid::Raid1 && !is_pair { Raid::Raid10.level() } else { request.raid.level() };
+    let chunk = if is_pair { String::new() } else { format!(" --chunk={}K", request.chunk_kib) };
     Some(
         Remedy::new(Harm::Recreate, "with mdadm", format!("{} over {disks} disks", request.raid.word()))
             .step(Step::new(

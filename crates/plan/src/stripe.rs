@@ -151,6 +151,21 @@ fn check(request: &Request) -> Result<(), PlanError> {
     if request.segment == Some(Bytes(0)) {
         return Err(zero("the segment"));
     }
+    let members = request.members.len() as u64;
+    if request.parity > 2 || members > 0 && u64::from(request.parity) + 2 > members && request.parity > 0 {
+        return Err(PlanError::OutOfRange {
+            what: "the parity",
+            found: format!("{} over {members} members", request.parity),
+            expected: "1 or 2, and two members of data beside it",
+        });
+    }
+    if request.parity > 1 && request.manager == Manager::Svm {
+        return Err(PlanError::OutOfRange {
+            what: "the parity",
+            found: request.parity.to_string(),
+            expected: "0 or 1: Solaris Volume Manager has RAID 5 at most",
+        });
+    }
     Ok(())
 }
 
@@ -267,7 +282,9 @@ fn remedies(request: &Request, chunk: Bytes) -> Vec<Remedy> {
 
 fn members(request: &Request) -> (usize, String) {
     if request.members.is_empty() {
-        return (2, "DISK1 DISK2".to_owned());
+        let count = 2 + request.parity as usize;
+        let names: Vec<String> = (1..=count).map(|at| format!("DISK{at}")).collect();
+        return (count, names.join(" "));
     }
     (request.members.len(), words(request.members.iter().map(String::as_str)))
 }
@@ -311,7 +328,11 @@ fn md(request: &Request, chunk: Bytes) -> Remedy {
         1 => 5,
         _ => 6,
     };
-    let remedy = Remedy::new(Harm::Recreate, "with mdadm", format!("chunks of {chunk}"))
+    let remedy = Remedy::new(Harm::Recreate, "with mdadm", format!("chunks of {chunk}"));
+    if request.parity > 0 && !chunk.0.is_power_of_two() {
+        return remedy.constraint("RAID 4, 5 and 6 of md take powers of two only: no command is given");
+    }
+    let remedy = remedy
         .step(Step::new(
             format!(
                 "mdadm --create /dev/md/NEW --level={level} --raid-devices={count} --chunk={}K {members}",
@@ -325,30 +346,32 @@ fn md(request: &Request, chunk: Bytes) -> Remedy {
             "an array with parity may change its chunk in use (mdadm --grow --chunk with --backup-file on another \
              disk); everything is copied twice",
         );
-    let remedy =
-        if chunk.0.is_multiple_of(4096) { remedy } else { remedy.constraint("md takes whole 4 KiB only") };
-    if request.parity > 0 && !chunk.0.is_power_of_two() {
-        return remedy.constraint("RAID 4, 5 and 6 of md take powers of two only: mdadm refuses this chunk");
-    }
-    remedy
+    if chunk.0.is_multiple_of(4096) { remedy } else { remedy.constraint("md takes whole 4 KiB only") }
 }
 
 fn lvm(request: &Request, chunk: Bytes) -> Remedy {
     let (count, members) = members(request);
-    let remedy = Remedy::new(Harm::Recreate, "with LVM", format!("chunks (stripe size) of {chunk}"))
+    let remedy = Remedy::new(Harm::Recreate, "with LVM", format!("chunks (stripe size) of {chunk}"));
+    if !chunk.0.is_power_of_two() {
+        return remedy.constraint("LVM takes powers of two only: no command is given; use md below it");
+    }
+    let kind = match request.parity {
+        0 => "",
+        1 => "--type raid5 ",
+        _ => "--type raid6 ",
+    };
+    // LVM counts the members that hold data.
+    let data = count - request.parity as usize;
+    remedy
         .step(Step::new(
-            format!("lvcreate -i {count} -I {}k -L SIZE -n NEW GROUP {members}", chunk.0 / 1024),
+            format!("lvcreate {kind}-i {data} -I {}k -L SIZE -n NEW GROUP {members}", chunk.0 / 1024),
             "takes free extents of the group only",
             "lvremove GROUP/NEW",
         ))
         .constraint("the stripe size is fixed once the volume is made")
         .constraint(
             "the extent size of the group must be a multiple of the stripe width: vgs -o vg_extent_size",
-        );
-    if chunk.0.is_power_of_two() {
-        return remedy;
-    }
-    remedy.constraint("LVM takes powers of two only: lvcreate refuses this chunk; use md below it")
+        )
 }
 
 fn notes(plan: &mut Plan, request: &Request, chunk: Bytes) {

@@ -173,3 +173,21 @@ fn text_is_made_for_80_columns() {
         }
     }
 }
+
+/// Commands make what was planned, and none is printed that would be refused, or would hit what is there.
+#[test]
+fn commands_do_what_they_are_printed_for() {
+    plan("disks --writes 100 --disk-rate 100 --raid 1").ends(0).says("--level=10 --raid-devices=4");
+    plan("stripe --io 8k --parity 1 --manager lvm a b c").ends(0).says("lvcreate --type raid5 -i 2 -I");
+    plan("stripe --io 8k --segment 48k --parity 1 a b c").says("powers of two only: no command is given");
+    plan("stripe --io 8k --parity 2 --manager svm a b c d").ends(2).complains("RAID 5 at most");
+    plan("stripe --io 8k --parity 5 a b").ends(2).complains("the parity is 5 over 2 members");
+    plan("partition /dev/sdb1 --grid 8k --current 34s --size 1g").ends(2).complains("expected a whole disk");
+    let cut = |volumes: &str| plan(&format!("softpart d10 --unit 256k {volumes}"));
+    cut("--existing d11:512s:1g --new d11:1g").ends(2).complains("a name that no other has");
+    cut("--existing d11:0s:1g").ends(2).complains("a sector for its header in front");
+    cut("--existing d11:512s:1g --existing d12:600s:1g").ends(2).complains("extents behind each other");
+    cut("--existing d11:512s:1g --existing d11:5000000s:1g")
+        .ends(0)
+        .says("metainit d11 -p d10 -o 512 -b 2097152 -o 5000192 -b 2097152");
+}
