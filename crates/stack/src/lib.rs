@@ -27,6 +27,7 @@ pub mod fold;
 pub mod graph;
 pub mod grid;
 pub mod linux;
+mod md;
 pub mod node;
 pub mod ondisk;
 pub mod survey;

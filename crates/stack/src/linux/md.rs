@@ -3,7 +3,7 @@
 //! The kernel's `Documentation/admin-guide/md.rst` describes the files. An array that is not running shows no members;
 //! where its data begin then stands in their superblocks alone.
 
-use plumb_geometry::{Bytes, ParityLayout, SECTOR};
+use plumb_geometry::{Bytes, SECTOR};
 use plumb_sys::Directory;
 
 use super::host::Host;
@@ -12,7 +12,11 @@ use super::sysfs;
 use crate::builder::Builder;
 use crate::dm_table::missing;
 use crate::graph::NodeId;
-use crate::node::{Chunks, Kind, Member, Part, Placing, keys};
+use crate::md::{Array, copies_of, kind_of, layout_of};
+use crate::node::{Member, Placing, keys};
+
+/// The layout of RAID 10 where none is stated: two near copies, one far.
+const NEAR_2: u32 = 0x102;
 
 /// Most members that an array may claim; md itself allows a few hundred.
 const MEMBERS_MAX: u64 = 4096;
@@ -76,16 +80,9 @@ fn first_number(text: &str) -> Option<u64> {
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// What a level is; chunks of parity where it has any.
-fn kind_of(level: &str) -> Option<(Kind, u32)> {
-    Some(match level {
-        "raid0" | "raid10" => (Kind::Stripe, 0),
-        "raid1" | "multipath" => (Kind::Mirror, 0),
-        "raid4" | "raid5" => (Kind::ParityRaid, 1),
-        "raid6" => (Kind::ParityRaid, 2),
-        "linear" => (Kind::Concat, 0),
-        _ => return None,
-    })
+/// Paths to one disk, as md once joined them, are copies like those of RAID 1.
+fn level_of(level: &str) -> &str {
+    if level == "multipath" { "raid1" } else { level }
 }
 
 /// Tells what an array is and where its bytes lie.
@@ -98,7 +95,7 @@ pub(super) fn tell(host: &Host, builder: &mut Builder, node: NodeId, name: &str,
         }
     }
     let level = md.level.as_deref().unwrap_or_default();
-    if let Some((kind, _)) = kind_of(level) {
+    if let Some((kind, _)) = kind_of(level_of(level)) {
         builder.kind(node, kind, &source);
     }
     let placing = match members(host, builder, node, md).and_then(|members| placing(level, md, members)) {
@@ -152,51 +149,14 @@ fn members(
 }
 
 fn placing(level: &str, md: &Md, members: Vec<(Member, Option<u64>)>) -> Result<Placing, String> {
-    let Some((kind, parity)) = kind_of(level) else {
-        return Err(format!("the level {level:?} is not known"));
+    let number = md.layout.and_then(|layout| u32::try_from(layout).ok());
+    let bytes = |kb: u64| kb.checked_mul(1024).map(Bytes);
+    let array = Array {
+        level: level_of(level),
+        chunk: Some(Bytes(md.chunk_bytes)).filter(|chunk| chunk.0 > 0),
+        layout: number.and_then(layout_of),
+        copies: copies_of(number.unwrap_or(NEAR_2)),
+        members: members.into_iter().map(|(member, kb)| (member, kb.and_then(bytes))).collect(),
     };
-    if kind == Kind::Concat {
-        return concat(&members);
-    }
-    let members: Vec<Member> = members.into_iter().map(|(member, _)| member).collect();
-    if kind == Kind::Mirror {
-        return Ok(Placing::Copies { members });
-    }
-    if md.chunk_bytes == 0 {
-        return Err("the array states no chunk".to_owned());
-    }
-    let copies = if level == "raid10" { copies_of(md.layout) } else { 1 };
-    let layout = if parity > 0 { md.layout.and_then(layout_of) } else { None };
-    // RAID 4 keeps its parity on one disk, whatever its layout says.
-    let layout = layout.filter(|_| level != "raid4");
-    Ok(Placing::Chunks(Chunks { chunk: Bytes(md.chunk_bytes), members, parity, copies, layout }))
-}
-
-fn concat(members: &[(Member, Option<u64>)]) -> Result<Placing, String> {
-    let mut upper = Bytes(0);
-    let mut parts = Vec::new();
-    for (member, size_kb) in members {
-        let len = size_kb.and_then(|kb| kb.checked_mul(1024)).map(Bytes);
-        let len = len.ok_or("the size of a member is not stated")?;
-        parts.push(Part { upper, node: member.node, start: member.start, len: Some(len) });
-        upper = upper.checked_add(len).ok_or("members longer than 2^64 bytes")?;
-    }
-    Ok(Placing::Parts { parts })
-}
-
-/// Near copies in the low byte of RAID 10's layout, far ones in the next.
-fn copies_of(layout: Option<i64>) -> u32 {
-    let layout = layout.and_then(|layout| u32::try_from(layout).ok()).unwrap_or(0x102);
-    ((layout & 0xff).max(1)) * ((layout >> 8 & 0xff).max(1))
-}
-
-/// The numbers of `drivers/md/raid5.h`.
-fn layout_of(number: i64) -> Option<ParityLayout> {
-    Some(match number {
-        0 => ParityLayout::LeftAsymmetric,
-        1 => ParityLayout::RightAsymmetric,
-        2 => ParityLayout::LeftSymmetric,
-        3 => ParityLayout::RightSymmetric,
-        _ => return None,
-    })
+    array.place("the array states no chunk", "the size of a member is not stated")
 }

@@ -12,7 +12,8 @@ use crate::builder::Builder;
 use crate::dm_table::missing;
 use crate::graph::NodeId;
 use crate::grid::Source;
-use crate::node::{Chunks, Kind, Member, Part, Placing, keys};
+use crate::md::{self, kind_of, layout_of};
+use crate::node::{Member, Placing, keys};
 
 /// Most members that an array may claim.
 const MEMBERS_MAX: u32 = 4096;
@@ -65,14 +66,7 @@ impl Layout {
 
     /// The numbers of `drivers/md/raid5.h`.
     pub(super) fn algorithm(number: u32) -> Layout {
-        let parity = match number {
-            0 => Some(ParityLayout::LeftAsymmetric),
-            1 => Some(ParityLayout::RightAsymmetric),
-            2 => Some(ParityLayout::LeftSymmetric),
-            3 => Some(ParityLayout::RightSymmetric),
-            _ => None,
-        };
-        Layout { parity, copies: None }
+        Layout { parity: layout_of(number), copies: None }
     }
 }
 
@@ -204,17 +198,6 @@ impl Array {
     }
 }
 
-fn kind_of(level: &str) -> Option<(Kind, u32)> {
-    Some(match level {
-        "raid0" | "raid10" => (Kind::Stripe, 0),
-        "raid1" => (Kind::Mirror, 0),
-        "raid4" | "raid5" => (Kind::ParityRaid, 1),
-        "raid6" => (Kind::ParityRaid, 2),
-        "linear" => (Kind::Concat, 0),
-        _ => return None,
-    })
-}
-
 fn place(builder: &mut Builder, array: &Array, starts: &HashMap<NodeId, &Superblock>) {
     let (node, source) = (array.node, &array.source);
     builder.fact(node, keys::MANAGER, "md", source);
@@ -281,28 +264,16 @@ fn placing(
     members: Vec<Member>,
     starts: &HashMap<NodeId, &Superblock>,
 ) -> Result<Placing, String> {
-    let level = array.level.as_deref().unwrap_or_default();
-    let (kind, parity) = kind_of(level).ok_or_else(|| format!("the level {level:?} is not known"))?;
-    match kind {
-        Kind::Mirror => Ok(Placing::Copies { members }),
-        Kind::Concat => concat(&members, starts),
-        _ => {
-            let chunk = array.chunk.ok_or("its chunk was not printed")?;
-            let copies = if level == "raid10" { array.layout.copies.unwrap_or(2) } else { 1 };
-            let layout = array.layout.parity.filter(|_| matches!(level, "raid5" | "raid6"));
-            Ok(Placing::Chunks(Chunks { chunk, members, parity, copies, layout }))
-        }
-    }
-}
-
-fn concat(members: &[Member], starts: &HashMap<NodeId, &Superblock>) -> Result<Placing, String> {
-    let (mut upper, mut parts) = (Bytes(0), Vec::new());
-    for member in members {
-        let len = starts.get(&member.node).and_then(|block| block.len);
-        let len =
-            len.ok_or("the sizes of its members are only in their superblocks: add `mdadm --examine`")?;
-        parts.push(Part { upper, node: member.node, start: member.start, len: Some(len) });
-        upper = upper.checked_add(len).ok_or("members longer than 2^64 bytes")?;
-    }
-    Ok(Placing::Parts { parts })
+    let share = |member: Member| (member, starts.get(&member.node).and_then(|block| block.len));
+    let array = md::Array {
+        level: array.level.as_deref().unwrap_or_default(),
+        chunk: array.chunk,
+        layout: array.layout.parity,
+        copies: array.layout.copies.unwrap_or(2),
+        members: members.into_iter().map(share).collect(),
+    };
+    array.place(
+        "its chunk was not printed",
+        "the sizes of its members are only in their superblocks: add `mdadm --examine`",
+    )
 }

@@ -1,13 +1,14 @@
 //! Arrays, put together from their members' superblocks.
 
-use plumb_geometry::{Bytes, ParityLayout};
+use plumb_geometry::Bytes;
 
 use super::{Superblock, shown};
 use crate::builder::Builder;
 use crate::dm_table::missing;
 use crate::graph::NodeId;
 use crate::grid::Source;
-use crate::node::{Chunks, Kind, Member, Part, Placing, keys};
+use crate::md;
+use crate::node::{Member, Placing, keys};
 use crate::ondisk::nodes;
 
 /// The members of one array that were seen.
@@ -43,7 +44,9 @@ impl Array {
             return builder.place(id, Placing::Unknown { members: below, why }, &source);
         };
         builder.fact(id, keys::LEVEL, level, &source);
-        builder.kind(id, kind(newest.level), &source);
+        if let Some((kind, _)) = md::kind_of(level) {
+            builder.kind(id, kind, &source);
+        }
         let placing = match self.placing(builder, id, newest) {
             Ok(placing) => placing,
             Err(why) => Placing::Unknown { members: below, why },
@@ -83,54 +86,13 @@ fn name(superblock: &Superblock) -> String {
     }
 }
 
-fn kind(level: i32) -> Kind {
-    match level {
-        -1 => Kind::Concat,
-        1 => Kind::Mirror,
-        4..=6 => Kind::ParityRaid,
-        _ => Kind::Stripe,
-    }
-}
-
 fn place(array: &Superblock, members: Vec<(Member, Option<u64>)>) -> Result<Placing, String> {
-    if array.level == -1 {
-        return concat(&members);
-    }
-    let members: Vec<Member> = members.into_iter().map(|(member, _)| member).collect();
-    if array.level == 1 {
-        return Ok(Placing::Copies { members });
-    }
-    if array.chunk == 0 || members.is_empty() {
-        return Err("the array states no chunk".to_owned());
-    }
-    let (parity, copies) = match array.level {
-        4 | 5 => (1, 1),
-        6 => (2, 1),
-        10 => (0, (array.layout & 0xff).max(1) * (array.layout >> 8 & 0xff).max(1)),
-        _ => (0, 1),
+    let array = md::Array {
+        level: array.level_word().unwrap_or_default(),
+        chunk: Some(Bytes(array.chunk)).filter(|chunk| chunk.0 > 0 && !members.is_empty()),
+        layout: md::layout_of(array.layout),
+        copies: md::copies_of(array.layout),
+        members: members.into_iter().map(|(member, len)| (member, len.map(Bytes))).collect(),
     };
-    let layout = if matches!(array.level, 5 | 6) { layout(array.layout) } else { None };
-    Ok(Placing::Chunks(Chunks { chunk: Bytes(array.chunk), members, parity, copies, layout }))
-}
-
-fn concat(members: &[(Member, Option<u64>)]) -> Result<Placing, String> {
-    let mut upper = Bytes(0);
-    let mut parts = Vec::new();
-    for (member, len) in members {
-        let len = Bytes(len.ok_or("a member is missing, so its length is not known")?);
-        parts.push(Part { upper, node: member.node, start: member.start, len: Some(len) });
-        upper = upper.checked_add(len).ok_or("members longer than 2^64 bytes")?;
-    }
-    Ok(Placing::Parts { parts })
-}
-
-/// The numbers of the kernel's `drivers/md/raid5.h`.
-fn layout(number: u32) -> Option<ParityLayout> {
-    Some(match number {
-        0 => ParityLayout::LeftAsymmetric,
-        1 => ParityLayout::RightAsymmetric,
-        2 => ParityLayout::LeftSymmetric,
-        3 => ParityLayout::RightSymmetric,
-        _ => return None,
-    })
+    array.place("the array states no chunk", "a member is missing, so its length is not known")
 }
