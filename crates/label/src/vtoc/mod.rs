@@ -4,6 +4,7 @@
 //! Offsets are those of illumos `sys/dklabel.h` and `sys/vtoc.h`.
 
 use crate::bytes::field;
+use crate::problem::Fault;
 use crate::write::EncodeError;
 
 mod sparc;
@@ -25,6 +26,16 @@ pub(crate) const VERSION: u32 = 1;
 pub(crate) const WHOLE_SLICE: u32 = 2;
 /// Backup labels lie in every other sector of a track, five of them.
 pub(crate) const BACKUPS: u64 = 5;
+
+/// Whether a label's words come to nothing together, as both labels end with what makes them so.
+fn check_sum(sector: &[u8]) -> Result<(), Fault> {
+    let sum = checksum(sector);
+    if sum == 0 {
+        return Ok(());
+    }
+    let found = u16::from_be_bytes(field(sector, 510));
+    Err(Fault::Checksum { over: "label", found: found.into(), expected: (found ^ sum).into() })
+}
 
 /// A slice of either label.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -127,15 +127,7 @@ impl SparcVtoc {
         if u16::from_be_bytes(field(sector, 508)) != MAGIC {
             return Err(Fault::NoSignature);
         }
-        let sum = checksum(sector);
-        if sum != 0 {
-            let found = u16::from_be_bytes(field(sector, 510));
-            return Err(Fault::Checksum {
-                over: "label",
-                found: found.into(),
-                expected: (found ^ sum).into(),
-            });
-        }
+        super::check_sum(sector)?;
         let be16 = |at| u16::from_be_bytes(field(sector, at));
         let be32 = |at| u32::from_be_bytes(field(sector, at));
         let has_tags = be32(188) == SANITY && be32(128) == VERSION && usize::from(be16(140)) == SLICES;

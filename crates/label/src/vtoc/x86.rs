@@ -146,15 +146,7 @@ impl X86Vtoc {
         if le16(508) != MAGIC || le32(12) != SANITY {
             return Err(Fault::NoSignature);
         }
-        let sum = checksum(sector);
-        if sum != 0 {
-            let found = u16::from_be_bytes(field(sector, 510));
-            return Err(Fault::Checksum {
-                over: "label",
-                found: found.into(),
-                expected: (found ^ sum).into(),
-            });
-        }
+        super::check_sum(sector)?;
         if le32(16) != VERSION {
             return Err(Fault::Field { field: "version", found: le32(16).into(), expected: "1" });
         }
