@@ -124,6 +124,8 @@ pub(super) struct Device {
     pub(super) vendor: Option<String>,
     pub(super) model: Option<String>,
     pub(super) identity: Option<String>,
+    /// What the hypervisor told a virtual disk to show.
+    pub(super) serial: Option<String>,
     pub(super) below: Below,
 }
 
@@ -196,6 +198,7 @@ fn read(root: &Root<'_>, reader: &mut Reader, name: &str) -> Option<Device> {
         vendor: None,
         model: None,
         identity: None,
+        serial: None,
         below: Below::Nothing,
     };
     if let Some(number) = reader.text(&dir, "partition").map(|number| number.parse().ok()) {
@@ -209,6 +212,9 @@ fn read(root: &Root<'_>, reader: &mut Reader, name: &str) -> Option<Device> {
     device.below = below(reader, &dir, &device);
     if matches!(family, Family::Disk | Family::Nvme | Family::NvmePath) {
         describe(root, reader, &dir, &path, &mut device);
+    }
+    if family == Family::Virtual {
+        device.serial = reader.word(&dir, "serial");
     }
     Some(device)
 }

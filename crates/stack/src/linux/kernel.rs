@@ -7,6 +7,8 @@ use plumb_sys::nvme::{IDENTIFY, Identify, identify};
 use plumb_sys::{BlockDevice, DeviceMapper, FileExtents, Limits, Mapped, SysError, extents};
 use thiserror::Error;
 
+use super::answers::Refusal;
+
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NoAnswer {
@@ -16,6 +18,9 @@ pub enum NoAnswer {
     /// The kernel said no.
     #[error(transparent)]
     Kernel(#[from] SysError),
+    /// The kernel said no when its host was collected.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
 }
 
 /// The structures of an NVMe namespace and its controller, as the drive returned them.
