@@ -13,6 +13,7 @@ use crate::grid::{GridFact, Source};
 use crate::node::{Fact, Kind, Node, Placing, Problem};
 
 mod hosts;
+mod identities;
 
 pub use hosts::JoinError;
 

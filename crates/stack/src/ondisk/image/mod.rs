@@ -101,9 +101,10 @@ impl Scan {
 }
 
 /// Tells how the virtual disk in a file lies there, and nothing of what is on it: that is for its guest to say. Returns
-/// the node of the disk: that of the file itself for a raw image.
-pub fn tell_disk_of(builder: &mut Builder, file: &dyn Disk, id: NodeId) -> NodeId {
-    place_image(builder, file, id).map_or(id, |(disk, _)| disk)
+/// the node of the disk, or that of the file where it is damaged; `None` for a file of no known format, which is a disk
+/// itself.
+pub fn tell_disk_of(builder: &mut Builder, file: &dyn Disk, id: NodeId) -> Option<NodeId> {
+    place_image(builder, file, id).map(|(disk, _)| disk)
 }
 
 /// The disk in a file and what its format says; without the latter where it is damaged, `None` where it has no format.
