@@ -170,7 +170,15 @@ fn with_commands(args: &Check, stack: &Stack, diagnosis: &mut Diagnosis) {
             continue;
         }
         match plumb_plan::for_finding(stack, finding.id(), node, &wishes) {
-            Some(Ok(plan)) => plan.remedies.into_iter().next().into_iter().for_each(|way| tell(finding, way)),
+            Some(Ok(plan)) => {
+                let Some(way) = plan.remedies.into_iter().next() else { continue };
+                if let Some(host) = &stack.node(node).host {
+                    finding.explain(format!(
+                        "commands are for {host}, with the names that it has for its devices"
+                    ));
+                }
+                tell(finding, way);
+            }
             Some(Err(why)) => finding.explain(format!("no commands for it: {why}")),
             None => {}
         }
