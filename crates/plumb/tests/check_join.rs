@@ -246,3 +246,38 @@ fn a_disk_of_this_host() {
         assert_eq!(on_blocks(&document, name), expected);
     }
 }
+
+/// A guest of QEMU that runs on this host: its disk is known by the machine's UUID and the serial number that it was given.
+#[test]
+fn a_guest_that_runs_here() {
+    require!(Qemu, Tool("qemu-img"), Root);
+    let lab = Lab::new();
+    let machine = "4dea22b3-1d52-d8f3-2516-782e98ab3fa0";
+    let image = lab.path("root.qcow2");
+    let size = (SECTORS * 512).to_string();
+    let made = Command::new("qemu-img").args(["create", "-q", "-f", "qcow2"]).arg(&image).arg(size).status();
+    assert!(made.expect("qemu-img").success());
+    let qemu = format!("qemu-system-{}", std::env::consts::ARCH);
+    let drive = format!("file={},if=none,id=d0,format=qcow2", image.display());
+    let flags = ["-S", "-display", "none", "-nodefaults", "-uuid", machine, "-drive", &drive, "-device"];
+    let device = "virtio-blk-pci,drive=d0,serial=web1-root";
+    let mut running = Command::new(qemu).args(flags).arg(device).spawn().expect("QEMU starts");
+    let host = lab.path("here.tar.zst");
+    // Its command line is there as soon as it is started.
+    let args = ["check".as_ref(), "--collect".as_ref(), host.as_os_str()];
+    let ran = plumb(args);
+    running.kill().and_then(|()| running.wait()).expect("QEMU ends");
+    ran.ends(0);
+    for (serial, is_joined) in [("web1-root", true), ("web1-data", false)] {
+        let mut guest = lab.host(serial);
+        guest.disk(&FakeDisk { sectors: SECTORS, model: String::new(), ..FakeDisk::named("vda") });
+        guest.attribute("vda", "serial", serial);
+        guest.write("sys/devices/virtual/dmi/id/product_uuid", &format!("{machine}\n"));
+        guest.partition("vda", 1, 2048, 1 << 20);
+        let guest = lab.pack(&guest, serial, FORM, &[NO_ANSWERS, NO_DEVICES]);
+        let document = check(&["--json", "--fail-on", "none"], &[&guest, &host]).json();
+        let by = &node(&document, &format!("{serial}:vda"))["placed_by"];
+        let expected = format!("smbios.{machine}.{serial}");
+        assert_eq!(by["id"].as_str(), is_joined.then_some(expected.as_str()), "{document:#}");
+    }
+}

@@ -392,9 +392,10 @@ pub mod keys {
     pub const RESYNC_BYTES: &str = "resync_bytes";
     /// Operating system of the host: `linux`, `solaris`.
     pub const SYSTEM: &str = "system";
-    /// A target that exports this device: `lio`, `iscsi`, `nvmet`.
+    /// What shows this device to others: `lio`, `iscsi`, `nvmet`, `qemu`.
     pub const EXPORTED_BY: &str = "exported_by";
-    /// Identities under which a target shows this device, as the other side's kernel has them in `wwid`; apart by blanks.
+    /// Identities under which this device is shown, as the other side's kernel has them in `wwid`; of a disk of virtio
+    /// `smbios.MACHINE.SERIAL`. Apart by blanks.
     pub const EXPORTED_AS: &str = "exported_as";
     /// Serial number that a virtual disk shows: what its hypervisor was told.
     pub const SERIAL: &str = "serial";

@@ -1,13 +1,14 @@
 //! What is on the disks themselves: labels and superblocks, read from the devices of this host, from what a collection
 //! kept of another's, or from an image.
 
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use plumb_label::{Disk, FileDisk};
 use plumb_stack::grid::Source;
-use plumb_stack::linux::{Host, Root};
+use plumb_stack::linux::{GuestDisk, Host, Root};
 use plumb_stack::node::keys;
 use plumb_stack::ondisk::{Scan, image};
 use plumb_stack::{Builder, Kind, NodeId};
@@ -87,6 +88,47 @@ pub fn image_of_guest(
     let disk = image::tell_disk_of(builder, &*file, id);
     disks.counted(path, if disk.is_some() { &[ALL] } else { &[] });
     Ok(disk.unwrap_or(id))
+}
+
+/// Tells of the disks of guests that run on a host, with the identities that they see, and of these images.
+///
+/// # Errors
+/// When one of these images cannot be opened; those of running guests may be closed to the user, which is noted.
+pub fn of_guests(
+    images: &[String],
+    host: &Host,
+    root: &Root<'_>,
+    builder: &mut Builder,
+    disks: &dyn Open,
+) -> io::Result<()> {
+    let source = Source::Kernel { path: "/proc/PID/cmdline".to_owned() };
+    let mut known: HashMap<String, NodeId> = HashMap::new();
+    let mut shown: BTreeMap<NodeId, Vec<String>> = BTreeMap::new();
+    for image in images {
+        known.insert(image.clone(), image_of_guest(image, host, root, builder, disks)?);
+    }
+    for GuestDisk { path, identity } in root.guests() {
+        let node = match (path.strip_prefix("/dev/"), known.get(&path)) {
+            (Some(device), _) => builder.find(device),
+            (None, Some(known)) => Some(*known),
+            (None, None) => match image_of_guest(&path, host, root, builder, disks) {
+                Ok(node) => Some(node),
+                Err(error) => {
+                    builder.note(format!("{path}, the disk of a guest, was not read: {error}"));
+                    None
+                }
+            },
+        };
+        if let Some(node) = node {
+            known.insert(path, node);
+            shown.entry(node).or_default().push(identity);
+        }
+    }
+    for (node, identities) in shown {
+        builder.fact(node, keys::EXPORTED_BY, "qemu", &source);
+        builder.fact(node, keys::EXPORTED_AS, identities.join(" "), &source);
+    }
+    Ok(())
 }
 
 /// Reads a file as a disk, also one in a format of virtual disks.

@@ -81,6 +81,8 @@ fn live(args: &Check, gathered: &mut Gathered, paths: &[String]) -> Result<HashM
     if let Some(target) = &args.target {
         gathered.target = target::on_host(target, &host, &root, builder)?;
     }
+    disks::of_guests(&[], &host, &root, builder, &disks::Here)
+        .map_err(|source| Failure::failed(&NoDisk { name: "the image of a guest".to_owned(), source }))?;
     let mut nodes = HashMap::new();
     for path in paths.iter().filter(|path| path.starts_with('/')) {
         let node = if Path::new(path).is_file() {
@@ -161,10 +163,8 @@ impl Gathered {
         let root = Root::open(&folder.path().join("root"), &collected.answers);
         let root = root.map_err(|error| failed(&error))?;
         let host = linux::collect(&root, builder).map_err(|error| failed(&error))?;
-        for image in &collected.images {
-            let disk = disks::image_of_guest(image, &host, &root, builder, &collected.disks);
-            disk.map_err(|source| failed(&NoDisk { name: format!("{image} in {name}"), source }))?;
-        }
+        disks::of_guests(&collected.images, &host, &root, builder, &collected.disks)
+            .map_err(|source| failed(&NoDisk { name: format!("an image in {name}"), source }))?;
         disks::of_host(builder, &collected.disks);
         if form == archive::Form::Files {
             builder

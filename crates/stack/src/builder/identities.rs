@@ -1,6 +1,6 @@
 //! Which disk of a guest is which device of its host, where identities make it certain.
 //!
-//! A target shows a device under an identity of its own making, and the guest's kernel sees it in `wwid`: that is certain
+//! A target or hypervisor shows a device under an identity of its own making, and the guest's kernel sees it: that is certain
 //! where one device alone is shown so. The same identity on two hosts that nobody shows is one disk seen from both, and
 //! which of them hands it to the other is for the user to say. Sizes prove nothing, and are only held against each other.
 

@@ -11,6 +11,7 @@ use plumb_sys::{FileExtent, FileExtents, Limits, Mapped, SysError, Target};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::guests::GuestDisk;
 use super::kernel::{Identified, Kernel, NoAnswer};
 
 /// The kernel said no, in its words.
@@ -73,6 +74,7 @@ pub struct Answers {
     /// By path.
     extents: BTreeMap<String, Said<Extents>>,
     identify_refused: BTreeMap<String, Refusal>,
+    guests: Vec<GuestDisk>,
     #[serde(skip)]
     identified: BTreeMap<String, Identified>,
 }
@@ -141,6 +143,10 @@ impl Kernel for Answers {
             extents: found.extents.iter().take(count_max).copied().map(extent).collect(),
             is_cut: found.is_cut || found.extents.len() > count_max,
         })
+    }
+
+    fn guests(&self) -> Vec<GuestDisk> {
+        self.guests.clone()
     }
 }
 
@@ -249,6 +255,12 @@ impl Kernel for Recorder<'_> {
         });
         self.note(|answers| answers.extents.extend(said.map(|said| (path.to_owned(), said))));
         answer
+    }
+
+    fn guests(&self) -> Vec<GuestDisk> {
+        let guests = self.kernel.guests();
+        self.note(|answers| answers.guests.clone_from(&guests));
+        guests
     }
 }
 

@@ -8,6 +8,7 @@ use plumb_sys::{BlockDevice, DeviceMapper, FileExtents, Limits, Mapped, SysError
 use thiserror::Error;
 
 use super::answers::Refusal;
+use super::guests::{self, GuestDisk};
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -57,6 +58,11 @@ pub trait Kernel: Sync {
     /// # Errors
     /// As [`Kernel::table`], and when the file system does not tell.
     fn extents(&self, path: &str, count_max: usize) -> Result<FileExtents, NoAnswer>;
+
+    /// Disks of the guests that run on it; none where nobody can tell.
+    fn guests(&self) -> Vec<GuestDisk> {
+        Vec::new()
+    }
 }
 
 /// Another host: no answers.
@@ -111,5 +117,9 @@ impl Kernel for Live {
 
     fn extents(&self, path: &str, count_max: usize) -> Result<FileExtents, NoAnswer> {
         Ok(extents::of_file(Path::new(path), count_max)?)
+    }
+
+    fn guests(&self) -> Vec<GuestDisk> {
+        guests::running()
     }
 }

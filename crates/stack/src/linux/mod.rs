@@ -12,6 +12,7 @@ mod answers;
 mod device;
 mod disk;
 mod file;
+mod guests;
 mod host;
 mod kernel;
 mod limits;
@@ -34,6 +35,7 @@ use crate::node::keys;
 pub use answers::{Answers, Recorder, Refusal};
 pub(crate) use device::Family;
 pub(crate) use disk::kind_of;
+pub use guests::GuestDisk;
 pub use host::{Host, Work};
 pub use kernel::{Elsewhere, Identified, Kernel, Live, NoAnswer};
 pub use limits::implausible_optimal;
@@ -74,6 +76,12 @@ impl<'k> Root<'k> {
         let directory = Directory::root(path)
             .map_err(|why| LinuxError::Root { root: path.display().to_string(), why: why.to_string() })?;
         Ok(Root { directory, kernel })
+    }
+
+    /// Disks of guests that run on the host.
+    #[must_use]
+    pub fn guests(&self) -> Vec<GuestDisk> {
+        self.kernel.guests()
     }
 }
 

@@ -37,9 +37,15 @@ const LINKS_OF: [&str; 2] = ["slaves", "holders"];
 /// Files of the hardware behind a block device. Its identity tells which disk of a guest it is, and which paths lead to it.
 const HARDWARE: [&str; 5] = ["model", "vendor", "rev", "firmware_rev", "wwid"];
 
-/// Files below `/proc`.
-const FILES: [&str; 5] =
-    ["proc/self/mountinfo", "proc/swaps", "proc/mdstat", "proc/sys/kernel/osrelease", HOSTNAME];
+/// Files of the host as a whole.
+const FILES: [&str; 6] = [
+    "proc/self/mountinfo",
+    "proc/swaps",
+    "proc/mdstat",
+    "proc/sys/kernel/osrelease",
+    HOSTNAME,
+    "sys/devices/virtual/dmi/id/product_uuid",
+];
 /// The host's name for itself.
 pub const HOSTNAME: &str = "proc/sys/kernel/hostname";
 
@@ -128,9 +134,7 @@ fn ask(origin: &Origin<'_>, kernel: &dyn Kernel, disks: &dyn Open) -> io::Result
     let mut builder = Builder::default();
     let root = Root::open(origin.root, kernel).map_err(io::Error::other)?;
     let host = linux::collect(&root, &mut builder).map_err(io::Error::other)?;
-    for image in origin.images {
-        disks::image_of_guest(image, &host, &root, &mut builder, disks)?;
-    }
+    disks::of_guests(origin.images, &host, &root, &mut builder, disks)?;
     disks::of_host(&mut builder, disks);
     Ok(())
 }
