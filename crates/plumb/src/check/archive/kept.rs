@@ -241,3 +241,109 @@ impl KeptDisk<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEN: u64 = 64 << 10;
+    /// Bytes that cannot be read, and with which error: EIO.
+    const BAD: Range<u64> = 20_000..20_512;
+    const EIO: i32 = 5;
+
+    /// Every byte says where it is, and none is zero.
+    struct Numbered;
+
+    impl Disk for Numbered {
+        fn size_bytes(&self) -> u64 {
+            LEN
+        }
+
+        fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
+            let run = offset_bytes..offset_bytes + buffer.len() as u64;
+            if run.start < BAD.end && BAD.start < run.end {
+                return Err(io::Error::from_raw_os_error(EIO));
+            }
+            for (byte, at) in buffer.iter_mut().zip(run) {
+                *byte = (at % 251) as u8 + 1;
+            }
+            Ok(())
+        }
+    }
+
+    struct One;
+
+    impl Open for One {
+        fn open(&self, name: &str) -> io::Result<Box<dyn Disk + '_>> {
+            match name {
+                "sda" => Ok(Box::new(Numbered)),
+                _ => Err(io::Error::from_raw_os_error(13)),
+            }
+        }
+    }
+
+    /// What a disk says of a run.
+    fn said(disk: &dyn Disk, start: u64, len: usize) -> Result<Vec<u8>, Option<i32>> {
+        let mut bytes = vec![0xee; len];
+        disk.read_at(start, &mut bytes).map(|()| bytes).map_err(|error| error.raw_os_error())
+    }
+
+    /// After these reads, of which something was made of these runs.
+    fn kept(reads: &[(u64, usize)], counted: &[(u64, u64)]) -> Kept {
+        let watching = Watching::new(&One);
+        let disk = watching.open("sda").expect("a disk");
+        for (start, len) in reads {
+            let _ = said(&*disk, *start, *len);
+        }
+        drop(disk);
+        watching.counted("sda", counted);
+        assert!(watching.open("sdb").is_err());
+        let mut kept = Kept::default();
+        for (device, pieces) in watching.into_kept() {
+            kept.add(device, pieces);
+        }
+        kept
+    }
+
+    #[test]
+    fn what_counted_is_kept_and_the_rest_is_zeros() {
+        let reads = [(0, 512), (512, 512), (256, 512), (4096, 4096), (19_900, 200), (65_000, 536)];
+        let kept = kept(&reads, &[(100, 500), (4096, 100), (8000, 50_000)]);
+        let disk = kept.open("sda").expect("it is kept");
+        assert_eq!(disk.size_bytes(), LEN);
+        let counts =
+            |at: u64| (100..600).contains(&at) || (4096..4196).contains(&at) || (8000..58_000).contains(&at);
+        for (start, len) in reads {
+            let expected = said(&Numbered, start, len).map(|bytes| {
+                let bytes = bytes.into_iter().zip(start..);
+                bytes.map(|(byte, at)| if counts(at) { byte } else { 0 }).collect::<Vec<_>>()
+            });
+            assert_eq!(said(&*disk, start, len), expected, "{len} from {start}");
+        }
+        assert_eq!(said(&*disk, 19_950, 100), Err(Some(EIO)));
+        // Read by nobody, and beyond the end.
+        for (start, len) in [(1024, 1), (1000, 100), (10_000, 10), (LEN - 1, 2), (u64::MAX, 1)] {
+            assert_eq!(said(&*disk, start, len), Err(None), "{len} from {start}");
+        }
+    }
+
+    #[test]
+    fn what_was_closed_stays_closed() {
+        let kept = kept(&[], &[]);
+        let error = kept.open("sdb").err().expect("it was refused");
+        assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+        assert_eq!(kept.open("sdc").err().expect("nobody asked").kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_device_keeps_no_more_than_it_may() {
+        let reads = vec![(0, vec![1; BYTES_MAX as usize]), (BYTES_MAX, vec![1; 512])];
+        let watching = Watching::new(&One);
+        drop(watching.open("sda"));
+        watching.logs.borrow()[0].reads.replace(reads);
+        watching.counted("sda", &[crate::check::disks::ALL]);
+        let (device, pieces) = watching.into_kept().remove(0);
+        assert!(pieces.values().map(Vec::len).sum::<usize>() as u64 <= BYTES_MAX);
+        assert!(device.read.iter().all(|(start, len)| start + len <= BYTES_MAX), "{:?}", device.read);
+    }
+}
