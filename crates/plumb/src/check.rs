@@ -94,7 +94,8 @@ fn collect(path: &Path, images: &[PathBuf]) -> Result<Exit, Failure> {
     let origin =
         archive::Origin { root, kernel: &kernel, disks: &disks::Here, images: &images, asks_tools: true };
     let found = archive::collect(&origin, &mut bytes).map_err(|error| {
-        Failure::failed(&error).with_help("/sys/class/block must be there: only a Linux host is collected")
+        let help = "/sys/class/block must be there, and images must be open to the user: only a Linux host is collected";
+        Failure::failed(&error).with_help(help)
     })?;
     output::write_file(path, &bytes)?;
     output::print(&gathered_words(path, &found, bytes.len()))?;

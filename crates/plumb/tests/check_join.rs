@@ -6,7 +6,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::collection::{FORM, Lab, NO_ANSWERS, NO_DEVICES, table};
+use common::collection::{FORM, LIO_IDENTITY, Lab, NO_ANSWERS, NO_DEVICES};
 use common::{Ran, plumb};
 use plumb_testkit::fake_sysfs::FakeDisk;
 use plumb_testkit::require;
@@ -129,32 +129,14 @@ fn wrong_joins_say_where_and_why() {
 /// What LIO shows as a unit is the disk that has its identity, and only if it is as long.
 #[test]
 fn what_a_target_shows_is_joined_by_its_identity() {
-    let identity = "naa.60014056f1d1c0e92a54f7cb6a00e1f0";
+    let identity = LIO_IDENTITY;
     for (seen, sectors, verdict) in [
         (identity, SECTORS, Some("misaligned")),
         (identity, SECTORS + 8, None),
         ("naa.60014056f1d1c0e92a54f7cb6a00e1f1", SECTORS, None),
     ] {
         let lab = Lab::new();
-        let mut guest = lab.host("web1");
-        guest.disk(&FakeDisk {
-            sectors,
-            vendor: "LIO-ORG".into(),
-            model: "g1".into(),
-            ..FakeDisk::named("sdc")
-        });
-        guest.attribute("sdc", "device/wwid", seen);
-        guest.partition("sdc", 1, 2048, 1 << 20);
-        let guest = lab.pack(&guest, "web1", FORM, &[NO_ANSWERS, NO_DEVICES]);
-        let mut host = lab.host("kvm3");
-        host.disk(&FakeDisk::named("sda"));
-        host.partition("sda", 1, 2049, 1 << 30);
-        host.mapped("dm-0", "vg-guest1", "LVM-u3BhU2dfVh6tcXcPyO9ZKfpBmVyCGRnH", SECTORS, &["sda1"]);
-        let unit = "sys/kernel/config/target/core/iblock_0/guest1";
-        host.write(&format!("{unit}/udev_path"), "/dev/vg/guest1\n");
-        let serial = "T10 VPD Unit Serial Number: 6f1d1c0e-92a5-4f7c-b6a0-0e1f0a5b2c3d\n";
-        host.write(&format!("{unit}/wwn/vpd_unit_serial"), serial);
-        let kvm = lab.pack(&host, "kvm3", FORM, &[(NO_ANSWERS.0, &table(&host, SECTORS)), NO_DEVICES]);
+        let [guest, kvm] = lab.shown_by_lio(SECTORS, (seen, sectors));
         let document = check(&["--json"], &[&guest, &kvm]).json();
         let on_host = on_blocks(&document, "web1:sdc1").into_iter().find(|on| on.0 == "kvm3:sda");
         assert_eq!(on_host.map(|on| on.1).as_deref(), verdict, "{seen} {sectors}");

@@ -13,6 +13,9 @@ pub const FORM: &str = "plumb-collection 2\n";
 pub const NO_DEVICES: (&str, &str) = ("devices.json", "{\"devices\": [], \"images\": []}");
 pub const NO_ANSWERS: (&str, &str) = ("answers.json", "{}");
 
+/// What the unit of [`Lab::shown_by_lio`] is seen as.
+pub const LIO_IDENTITY: &str = "naa.60014056f1d1c0e92a54f7cb6a00e1f0";
+
 /// Packs the tree of a host and other entries.
 pub fn pack(to: &Path, form: &str, root: &Path, entries: &[(&str, &str)]) {
     let mut tar = tar::Builder::new(Vec::new());
@@ -79,6 +82,27 @@ impl Lab {
         host.partition("sda", 1, pv_start, 1 << 30);
         host.mapped("dm-0", "vg-guest1", "LVM-u3BhU2dfVh6tcXcPyO9ZKfpBmVyCGRnH", sectors, &["sda1"]);
         self.pack(&host, name, FORM, &[(NO_ANSWERS.0, &table(&host, sectors)), NO_DEVICES])
+    }
+
+    /// A host that shows `vg/guest1` as a unit of LIO, on a physical volume one sector off, and a guest whose disk `sdc`
+    /// has that identity and that many sectors.
+    pub fn shown_by_lio(&self, sectors: u64, (identity, seen): (&str, u64)) -> [PathBuf; 2] {
+        let mut guest = self.host("web1");
+        let vendor = "LIO-ORG".to_owned();
+        guest.disk(&FakeDisk { sectors: seen, vendor, model: "g1".to_owned(), ..FakeDisk::named("sdc") });
+        guest.attribute("sdc", "device/wwid", identity);
+        guest.partition("sdc", 1, 2048, 1 << 20);
+        let mut host = self.host("kvm3");
+        host.disk(&FakeDisk::named("sda"));
+        host.partition("sda", 1, 2049, 1 << 30);
+        host.mapped("dm-0", "vg-guest1", "LVM-u3BhU2dfVh6tcXcPyO9ZKfpBmVyCGRnH", sectors, &["sda1"]);
+        let unit = "sys/kernel/config/target/core/iblock_0/guest1";
+        host.write(&format!("{unit}/udev_path"), "/dev/vg/guest1\n");
+        let serial = "T10 VPD Unit Serial Number: 6f1d1c0e-92a5-4f7c-b6a0-0e1f0a5b2c3d\n";
+        host.write(&format!("{unit}/wwn/vpd_unit_serial"), serial);
+        let entries = [(NO_ANSWERS.0, table(&host, sectors))];
+        let entries = [(entries[0].0, entries[0].1.as_str()), NO_DEVICES];
+        [self.pack(&guest, "web1", FORM, &[NO_ANSWERS, NO_DEVICES]), self.pack(&host, "kvm3", FORM, &entries)]
     }
 
     pub fn pack(&self, host: &FakeHost, name: &str, form: &str, entries: &[(&str, &str)]) -> PathBuf {
