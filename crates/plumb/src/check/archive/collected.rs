@@ -181,3 +181,32 @@ impl Reading<'_> {
         ArchiveError::Part { file: self.file.to_owned(), part: part.to_owned(), found, expected }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// A collection that leads to files of whoever reads it says so, and gives none of them away.
+    #[test]
+    fn links_are_not_followed() {
+        let folder = plumb_testkit::temp_dir("collected");
+        let at = |part: &str| folder.path().join(part);
+        let message =
+            || read("c.tar.zst", folder.path()).err().map(|error| error.to_string()).unwrap_or_default();
+        symlink("/etc/hostname", at(ANSWERS)).expect("a link");
+        assert_eq!(message(), "c.tar.zst: answers.json: found a link, expected a file");
+        fs::remove_file(at(ANSWERS)).and_then(|()| fs::write(at(ANSWERS), "{}")).expect("a file");
+        let device =
+            Device { name: "sda".into(), folder: "0-sda".into(), size_bytes: 1 << 40, ..Device::default() };
+        let listed = Listed { devices: vec![device], images: Vec::new() };
+        fs::write(at(DEVICES), serde_json::to_vec(&listed).expect("JSON")).expect("a file");
+        fs::create_dir_all(at("sectors/0-sda")).expect("a directory");
+        symlink("/etc/hostname", at("sectors/0-sda/0")).expect("a link");
+        assert_eq!(message(), "c.tar.zst: sectors/0-sda/0: found a link, expected a file");
+        fs::remove_dir_all(at(SECTORS)).expect("it is gone");
+        symlink("/etc", at(SECTORS)).expect("a link");
+        assert_eq!(message(), "", "there are no bytes then");
+    }
+}
