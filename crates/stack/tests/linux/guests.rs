@@ -168,6 +168,37 @@ fn what_targets_show_is_noted_as_the_other_side_sees_it() {
     assert_eq!(shown("sda"), (None, None));
 }
 
+/// A LUN of both hosts, and one identity of two units: neither is joined.
+#[test]
+fn what_is_not_certain_is_only_told() {
+    let dir = plumb_testkit::temp_dir("guests");
+    let mut builder = Builder::default();
+    for name in ["a", "b"] {
+        let mut fake = FakeHost::new(&dir.path().join(name));
+        for (disk, identity) in
+            [("sda", "naa.5000c500a1b2c3d4"), ("sdb", "t10.QEMU    QEMU HARDDISK   drive-0")]
+        {
+            fake.disk(&FakeDisk::named(disk));
+            fake.attribute(disk, "device/wwid", identity);
+        }
+        fake.disk(&FakeDisk::named("nvme0n1"));
+        fake.attribute("nvme0n1", "wwid", "uuid.11111111-2222-3333-4444-555555555555");
+        let units = "sys/kernel/config/nvmet/subsystems/nqn/namespaces/1";
+        fake.disk(&FakeDisk::named("sdz"));
+        fake.write(&format!("{units}/device_path"), "/dev/sdz\n");
+        fake.write(&format!("{units}/device_uuid"), "11111111-2222-3333-4444-555555555555\n");
+        builder.absorb(read(&fake, &Elsewhere), name);
+    }
+    builder.join_by_identity();
+    let stack = builder.finish();
+    assert!(stack.nodes().all(|(_, node)| !node.is_joined));
+    let notes = stack.notes().join("\n");
+    assert!(notes.contains("a:sda and b:sda are one disk, naa.5000c500a1b2c3d4"), "{notes}");
+    assert!(notes.contains("--join a:sda=b:sda or --join b:sda=a:sda"), "{notes}");
+    assert!(notes.contains("several devices are shown as uuid.1111"), "{notes}");
+    assert!(!notes.contains("QEMU HARDDISK"), "names that any guest has say nothing: {notes}");
+}
+
 #[test]
 fn what_a_virtual_disk_states_gives_way() {
     let stack = joined(2048, 2048);
