@@ -90,10 +90,10 @@ impl Answers {
         self.identified.insert(device.to_owned(), pages);
     }
 
-    /// Files whose place was asked for.
+    /// Files of which it is known where they lie.
     #[must_use]
     pub fn files(&self) -> usize {
-        self.extents.len()
+        self.extents.values().filter(|said| matches!(said, Said::Answer(_))).count()
     }
 }
 
