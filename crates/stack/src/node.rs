@@ -238,10 +238,13 @@ pub struct Problem {
 /// One layer; see the module.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Node {
-    /// As its host calls it, without the directories of device nodes: `sda1`, `d12`, `vg0/data`.
+    /// As its host calls it, without the directories of device nodes: `sda1`, `d12`, `vg0/data`; behind its host's name
+    /// where several were read together.
     pub name: String,
     /// Other names of the same.
     pub aliases: Vec<String>,
+    /// The host whose name stands before its own, where several were read together: `web1` of `web1:sda1`.
+    pub host: Option<String>,
     /// What it is.
     pub kind: Kind,
     /// Its size, if known.
@@ -251,6 +254,8 @@ pub struct Node {
     pub placing: Placing,
     /// Who said how.
     pub placed_by: Option<Source>,
+    /// Whether it is a disk of a guest that was put on what its host made it of.
+    pub is_joined: bool,
     /// Grids in its own address space, those that are not believed as well.
     pub grids: Vec<GridFact>,
     /// What else is known, by key; keys are listed in [`crate::node::keys`].
@@ -260,6 +265,14 @@ pub struct Node {
 }
 
 impl Node {
+    /// Its name on its own host.
+    #[must_use]
+    pub fn own_name(&self) -> &str {
+        let own =
+            self.host.as_ref().and_then(|host| self.name.strip_prefix(host.as_str())?.strip_prefix(':'));
+        own.unwrap_or(&self.name)
+    }
+
     /// A fact as a number; `None` when absent or none.
     #[must_use]
     pub fn number(&self, key: &str) -> Option<u64> {
@@ -379,8 +392,13 @@ pub mod keys {
     pub const RESYNC_BYTES: &str = "resync_bytes";
     /// Operating system of the host: `linux`, `solaris`.
     pub const SYSTEM: &str = "system";
-    /// A target that exports this device: `lio`, `iscsi`, `nvmet`.
+    /// What shows this device to others: `lio`, `iscsi`, `nvmet`, `qemu`.
     pub const EXPORTED_BY: &str = "exported_by";
+    /// Identities under which this device is shown, as the other side's kernel has them in `wwid`; of a disk of virtio
+    /// `smbios.MACHINE.SERIAL`. Apart by blanks.
+    pub const EXPORTED_AS: &str = "exported_as";
+    /// Serial number that a virtual disk shows: what its hypervisor was told.
+    pub const SERIAL: &str = "serial";
     /// `1` where it cannot be written to.
     pub const READ_ONLY: &str = "read_only";
     /// `1` where a loop device reads and writes its file directly, `0` where through the page cache.

@@ -145,7 +145,7 @@ impl Stack {
         let node = self.node(id);
         let why = match (fact.what, node.kind, &node.opaque) {
             (What::Assumed, ..) => format!("nothing is known of {} beyond {}", node.name, fact.granularity()),
-            (_, Kind::VirtualDisk, None) if fact.source != Source::User => {
+            (_, Kind::VirtualDisk, None) if fact.source != Source::User && !node.is_joined => {
                 format!("on what the virtual disk states; what is below {} cannot be seen", node.name)
             }
             (_, _, Some(why)) => why.clone(),

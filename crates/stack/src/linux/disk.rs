@@ -40,7 +40,11 @@ pub(super) fn tell(builder: &mut Builder, node: NodeId, device: &Device) {
     if builder.get(node).kind != Kind::Multipath {
         builder.kind(node, kind_of(device.family, &model), &source);
     }
-    for (key, value) in [(keys::MODEL, Some(model)), (keys::IDENTITY, device.identity.clone())] {
+    for (key, value) in [
+        (keys::MODEL, Some(model)),
+        (keys::IDENTITY, device.identity.clone()),
+        (keys::SERIAL, device.serial.clone()),
+    ] {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             builder.fact(node, key, value, &source);
         }
