@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use plumb_profile::profile::TimeBase;
 use plumb_profile::table::Row;
+use plumb_profile::top::Share;
 use plumb_profile::{Places, Profile, ProfileSet, Table};
 use plumb_trace::{Layer, Op};
 
@@ -49,6 +50,8 @@ pub struct Misses {
 pub struct Process {
     /// The disk or partition that it used.
     pub device: String,
+    /// The disk.
+    pub disk: String,
     /// Its number.
     pub pid: u32,
     /// Its command.
@@ -248,13 +251,12 @@ impl Readings {
     }
 
     fn add_processes(&mut self, reading: &mut Reading) {
+        let disks = self.disks();
         for (process, seen) in self.counters.processes.iter().zip(&mut self.processes) {
             let dev_tgid = now(&process.dev_tgid);
             let (dev, pid) = ((dev_tgid >> 32) as u32, dev_tgid as u32);
             let ios = grown(&process.ios, &mut seen[0]);
-            if ios == 0 {
-                continue;
-            }
+            let Some(disk) = disks.get(&dev).filter(|_| ios > 0) else { continue };
             let bytes = grown(&process.bytes, &mut seen[1]);
             let mut by_alignment = [0; 12];
             for (at, (word, seen)) in process.by_alignment.iter().zip(&mut seen[2..]).enumerate() {
@@ -263,10 +265,25 @@ impl Readings {
             let letters: Vec<u8> = process.comm.iter().flat_map(|word| now(word).to_ne_bytes()).collect();
             let end = letters.iter().position(|&letter| letter == 0).unwrap_or(letters.len());
             let comm = String::from_utf8_lossy(&letters[..end]).into_owned();
-            let device = self.names.entry(dev).or_insert_with(|| name_of(dev)).name.clone();
-            reading.processes.push(Process { device, pid, comm, ios, bytes, by_alignment });
+            let mut name = |dev: u32| self.names.entry(dev).or_insert_with(|| name_of(dev)).name.clone();
+            let (device, disk) = (name(dev), name(*disk));
+            let profile = reading.profiles.entry(&disk, Layer::Request, Table::default);
+            profile.top.add(&comm, Share { ios, bytes });
+            reading.processes.push(Process { device, disk, pid, comm, ios, bytes, by_alignment });
         }
         reading.processes.sort_by_key(|process| std::cmp::Reverse(process.ios));
+    }
+
+    /// The disk of each disk and partition that was seen, by number.
+    fn disks(&self) -> BTreeMap<u32, u32> {
+        let places = self.counters.places.iter().map(|place| now(&place.dev_device));
+        places
+            .filter(|place| *place != 0)
+            .filter_map(|place| {
+                let disk = self.counters.devices.get((place >> 32) as usize)?;
+                Some((place as u32, disk.dev.load(Ordering::Relaxed)))
+            })
+            .collect()
     }
 }
 

@@ -1,6 +1,8 @@
 //! `plumb watch`: what the disks of this host receive, interval by interval.
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -16,6 +18,9 @@ use crate::cli::Watch;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
+
+mod screen;
+mod terminal;
 
 /// How often a wait looks whether it is to end.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -36,18 +41,35 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
     let mut block = Block::attach(&options).map_err(refused)?;
     let mut whole = Whole::new(&block);
     let began = Instant::now();
+    let on_screen = !args.json && !args.plain && std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
+    if on_screen {
+        terminal::run(args, &mut block, &mut whole, &ended)?;
+    } else {
+        print_intervals(args, &mut block, &mut whole, &questions, &ended)?;
+    }
+    whole.end(args, &questions, began.elapsed())
+}
+
+fn print_intervals(
+    args: &Watch,
+    block: &mut Block,
+    whole: &mut Whole,
+    questions: &Questions,
+    ended: &AtomicBool,
+) -> Result<(), Failure> {
+    let began = Instant::now();
     let mut last = began;
     for number in 1.. {
-        wait_until(began + args.interval * number, &ended);
+        wait_until(began + args.interval * number, ended);
         let reading = block.read();
         let now = Instant::now();
-        show(args, &reading, &questions, now - std::mem::replace(&mut last, now))?;
+        show(args, &reading, questions, now - std::mem::replace(&mut last, now))?;
         whole.add(&reading);
         if ended.load(Ordering::Relaxed) || args.count == Some(u64::from(number)) {
             break;
         }
     }
-    whole.end(args, &questions, last - began)
+    Ok(())
 }
 
 fn wait_until(deadline: Instant, ended: &AtomicBool) {
@@ -87,6 +109,11 @@ impl Whole {
         self.saved.notes.extend(notes(reading));
     }
 
+    fn save(&self, path: &Path) -> Result<(), Failure> {
+        let bytes = codec::encode(&self.saved).map_err(|error| Failure::failed(&error))?;
+        output::write_file(path, &bytes)
+    }
+
     /// The totals, and how the command ends.
     fn end(mut self, args: &Watch, questions: &Questions, span: Duration) -> Result<Exit, Failure> {
         let ios: u64 = self.saved.profiles.iter().map(plumb_profile::Profile::ios).sum();
@@ -100,8 +127,7 @@ impl Whole {
             diagnosis.absorb(diagnose(profile, analysis, questions));
         }
         if let Some(path) = &args.save {
-            let bytes = codec::encode(&self.saved).map_err(|error| Failure::failed(&error))?;
-            output::write_file(path, &bytes)?;
+            self.save(path)?;
         }
         let sources: Vec<String> = self.saved.sources.iter().cloned().collect();
         let notes: Vec<String> = self.saved.notes.iter().cloned().collect();

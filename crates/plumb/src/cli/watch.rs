@@ -32,6 +32,9 @@ pub struct Watch {
     #[arg(long, value_name = "G[@O]", value_parser = grid)]
     pub grid: Vec<Grid>,
 
+    /// Print each interval instead of the full-screen view, also on a terminal
+    #[arg(long, help_heading = "Output")]
+    pub plain: bool,
     /// Print a JSON document a line for each interval instead of text
     #[arg(long, help_heading = "Output")]
     pub json: bool,
