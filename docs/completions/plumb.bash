@@ -31,6 +31,9 @@ _plumb() {
             plumb,plan)
                 cmd="plumb__subcmd__plan"
                 ;;
+            plumb,watch)
+                cmd="plumb__subcmd__watch"
+                ;;
             plumb__subcmd__plan,disks)
                 cmd="plumb__subcmd__plan__subcmd__disks"
                 ;;
@@ -62,7 +65,7 @@ _plumb() {
 
     case "${cmd}" in
         plumb)
-            opts="-h -V --help --version analyze check convert plan generate"
+            opts="-h -V --help --version analyze check convert watch plan generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -636,6 +639,44 @@ _plumb() {
                     ;;
                 --both)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        plumb__subcmd__watch)
+            opts="-h -V --interval --count --grid --json --save --fail-on --color --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --count)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --grid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --save)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fail-on)
+                    COMPREPLY=($(compgen -W "note warning critical none" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
                 *)

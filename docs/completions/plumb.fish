@@ -29,6 +29,7 @@ complete -c plumb -n "__fish_plumb_needs_command" -s V -l version -d 'Print vers
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "analyze" -d 'Read traces of any known format: which I/O does not fit, by how much, at which offset'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "check" -d 'How each layer of each stack of storage stands on the layers below: no load, no writing'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "convert" -d 'Write a trace in another format'
+complete -c plumb -n "__fish_plumb_needs_command" -f -a "watch" -d 'Show what the disks of this host receive, live: which I/O does not fit, and who sends it'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "plan" -d 'Work out a layout: where to start, how large, and the commands for it'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "generate" -d 'Write manual pages or shell completions'
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l grid -d 'Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
@@ -89,6 +90,20 @@ complete -c plumb -n "__fish_plumb_using_subcommand convert" -l until -d 'Only b
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l format -d 'Format of the traces, when it cannot be told from their contents' -r
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l interval -d 'How long an interval is' -r
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l count -d 'End after so many intervals; without it, at Ctrl-C' -r
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l grid -d 'Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l save -d 'Save the profile of the whole time: `plumb analyze` reads it' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l fail-on -d 'Severity from which the exit status is 1' -r -f -a "note\t'Any finding'
+warning\t'Warnings and worse'
+critical\t'Only critical ones'
+none\t'Never'"
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l json -d 'Print a JSON document a line for each interval instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "partition" -d 'Where a partition or slice may start, and the commands that put it there'

@@ -82,8 +82,8 @@ fn counts_by_place_say_nothing_of_streams() {
     let mut profile = Profile::new("8,0", Layer::Request, Table::default());
     for residue in 0..256 {
         let row = Row { ios: 10, ..Row::default() };
-        profile.add_residue(Write, residue * 4096, 8192, &row);
-        profile.add_residue(Read, residue * 4096, 131_072, &row);
+        profile.add_residue(Write, residue * 4096, 8192, false, &row);
+        profile.add_residue(Read, residue * 4096, 131_072, false, &row);
     }
     profile.pieces = 1;
     let judged = Bench::grid("4k").judge(profile);

@@ -11,8 +11,10 @@ use crate::moment::Moment;
 
 mod check;
 pub mod plan;
+mod watch;
 
 pub use check::{Check, Join, Side};
+pub use watch::Watch;
 
 /// Finds the I/O that does not fit the storage beneath it, and shows what that costs.
 #[derive(Debug, Parser)]
@@ -32,6 +34,8 @@ pub enum Command {
     Check(Box<Check>),
     /// Write a trace in another format
     Convert(Convert),
+    /// Show what the disks of this host receive, live: which I/O does not fit, and who sends it
+    Watch(Box<Watch>),
     /// Work out a layout: where to start, how large, and the commands for it
     Plan(plan::Plan),
     /// Write manual pages or shell completions

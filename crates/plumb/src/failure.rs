@@ -27,6 +27,17 @@ impl Failure {
         Failure { exit: Exit::Unknown, message: message.into(), causes: Vec::new(), help: None }
     }
 
+    /// The system refuses; `command` would have what is missing.
+    #[must_use]
+    pub fn not_permitted(error: &dyn Error, command: String) -> Failure {
+        Failure {
+            exit: Exit::NotPermitted,
+            message: error.to_string(),
+            causes: Vec::new(),
+            help: Some(format!("run: {command}")),
+        }
+    }
+
     /// Something went wrong.
     #[must_use]
     pub fn failed(error: &(dyn Error + 'static)) -> Failure {

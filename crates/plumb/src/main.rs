@@ -21,6 +21,7 @@ mod output;
 mod plan;
 mod select;
 mod side_by_side;
+mod watch;
 
 use cli::{Cli, Command};
 
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(args),
         Command::Convert(args) => convert::run(args),
         Command::Plan(args) => plan::run(args),
+        Command::Watch(args) => watch::run(args),
         Command::Generate(args) => generate::run(args),
     };
     match ended {

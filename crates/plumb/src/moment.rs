@@ -55,7 +55,7 @@ impl std::fmt::Display for Moment {
 }
 
 /// A duration in ns; bare numbers are seconds.
-fn parse_duration(text: &str) -> Option<i64> {
+pub(crate) fn parse_duration(text: &str) -> Option<i64> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit_ns: i64 = match &text[digits.len()..] {
         "ms" => 1_000_000,

@@ -47,7 +47,7 @@ impl Schema {
                 "minItems" => value.as_array().is_none_or(|items| items.len() >= size(wanted)),
                 "maxItems" => value.as_array().is_none_or(|items| items.len() <= size(wanted)),
                 "$ref" => {
-                    self.check(self.definition(wanted), value, at, faults);
+                    self.check_reference(wanted.as_str().expect("a reference"), value, at, faults);
                     true
                 }
                 "anyOf" => list(wanted).iter().any(|one| {
@@ -94,9 +94,14 @@ impl Schema {
         }
     }
 
-    fn definition(&self, reference: &Value) -> &Value {
-        let pointer = reference.as_str().and_then(|text| text.strip_prefix('#')).expect("a local reference");
-        self.root.pointer(pointer).unwrap_or_else(|| panic!("the schema lacks {pointer}"))
+    /// Checks against a definition of this schema, `#/…`, or of that of another command, `command.json#/…`.
+    fn check_reference(&self, reference: &str, value: &Value, at: &str, faults: &mut Vec<String>) {
+        let (file, pointer) = reference.split_once('#').expect("a definition in a schema");
+        if let Some(command) = file.strip_suffix(".json") {
+            return Schema::of(command).check_reference(&format!("#{pointer}"), value, at, faults);
+        }
+        let definition = self.root.pointer(pointer).unwrap_or_else(|| panic!("the schema lacks {pointer}"));
+        self.check(definition, value, at, faults);
     }
 }
 
@@ -293,5 +298,29 @@ fn output_of_plan_is_as_promised() {
         let document = serde_json::from_slice(&done.stdout).unwrap_or_else(|error| panic!("{args}: {error}"));
         let faults = schema.faults(&document);
         assert!(faults.is_empty(), "{args}:\n{}", faults.join("\n"));
+    }
+}
+
+#[test]
+fn output_of_watch_is_as_promised() {
+    plumb_testkit::require!(Bpf, Root);
+    let schema = Schema::of("watch");
+    let folder = tempfile::tempdir().expect("a directory");
+    for args in ["", "--grid 8k@512 --grid 4k"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command
+            .args(["watch", "--json", "--interval", "700ms", "--count", "2"])
+            .args(args.split_whitespace());
+        let watching = command.stdout(std::process::Stdio::piped()).spawn().expect("plumb runs");
+        let file = folder.path().join("written");
+        std::fs::write(&file, vec![1; 1 << 20]).expect("room");
+        std::fs::File::open(&file).and_then(|file| file.sync_all()).expect("written");
+        let done = watching.wait_with_output().expect("an end");
+        let text = String::from_utf8(done.stdout).expect("text");
+        assert_eq!(text.lines().count(), 2, "{text}");
+        for line in text.lines() {
+            let faults = schema.faults(&serde_json::from_str(line).expect("a document"));
+            assert!(faults.is_empty(), "{args}:\n{}", faults.join("\n"));
+        }
     }
 }

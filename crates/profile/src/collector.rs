@@ -103,7 +103,9 @@ impl Collector {
                     };
                     let profile = set.entry(&row.device, layer, || found.clone().unwrap_or_else(table));
                     match found {
-                        Some(_) => profile.add_residue(row.op, row.residue_bytes, row.len_bytes, &sums),
+                        Some(_) => {
+                            profile.add_residue(row.op, row.residue_bytes, row.len_bytes, false, &sums)
+                        }
                         None => profile.add_unplaced(row.op, row.len_bytes, &sums),
                     }
                 }

@@ -260,9 +260,9 @@ impl Profile {
     }
 
     /// Counts I/O that a source has already summed up by residue. Order and sizes over time stay unknown.
-    pub fn add_residue(&mut self, op: Op, residue_bytes: u64, len_bytes: u64, row: &Row) {
+    pub fn add_residue(&mut self, op: Op, residue_bytes: u64, len_bytes: u64, continues: bool, row: &Row) {
         self.add_unplaced(op, len_bytes, row);
-        self.places.table.add_row(op, residue_bytes, len_bytes, false, row);
+        self.places.table.add_row(op, residue_bytes, len_bytes, continues, row);
     }
 
     /// Counts I/O that a source has already summed up, and of which nothing tells where they start.

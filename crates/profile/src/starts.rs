@@ -67,6 +67,11 @@ impl Starts {
         self.0.bump(bucket(start_bytes));
     }
 
+    /// Counts starts that a source has already sorted into buckets, by the hash that is used here.
+    pub fn add_counted(&mut self, bucket: usize, starts: u64) {
+        self.0.add(bucket % BUCKETS, starts);
+    }
+
     /// Adds another one's counts.
     pub fn merge(&mut self, other: &Starts) {
         self.0.merge(&other.0);

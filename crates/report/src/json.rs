@@ -6,6 +6,7 @@ use plumb_diagnose::{Analysis, Finding, Unjudged};
 use plumb_trace::{Latency, SourceInfo};
 
 use crate::Report;
+use crate::text::{Interval, Sender};
 
 /// A place in an input that was not understood.
 #[derive(Serialize)]
@@ -117,4 +118,34 @@ pub fn analyze(report: &Report<'_>, inputs: &[SourceInfo]) -> Result<String, ser
         },
     };
     serde_json::to_string_pretty(&document)
+}
+
+#[derive(Serialize)]
+struct WatchResult<'a> {
+    /// UTC, end of the interval.
+    time: &'a str,
+    seconds: f64,
+    profiles: &'a [Analysis],
+    processes: &'a [Sender<'a>],
+    notes: &'a [String],
+}
+
+/// A line of `plumb watch --json`.
+///
+/// # Errors
+/// When a number cannot be written as JSON.
+pub fn watch(
+    version: &str,
+    time: &str,
+    seconds: f64,
+    interval: &Interval<'_>,
+) -> Result<String, serde_json::Error> {
+    let (profiles, processes, notes) = (interval.devices, interval.senders, interval.notes);
+    serde_json::to_string(&Document {
+        schema: "plumb.watch/1",
+        plumb: version,
+        inputs: Vec::<Input<'_>>::new(),
+        findings: &[],
+        result: WatchResult { time, seconds, profiles, processes, notes },
+    })
 }

@@ -10,10 +10,12 @@ use crate::Report;
 use crate::format::{count, percent};
 
 mod chart;
+mod interval;
 mod measures;
 pub(crate) mod page;
 mod what_if;
 
+pub use interval::{Interval, Sender, interval};
 pub use page::{Color, WIDTH};
 
 pub(crate) use page::{Page, tame};

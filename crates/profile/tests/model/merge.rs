@@ -268,7 +268,7 @@ fn sums_that_run_over_stay_at_their_end() {
     let tally = table.fit(&plumb_geometry::Grid::ASSUMED, plumb_profile::Select::DATA).expect("an answer");
     assert_eq!(tally.ios, u64::MAX);
     let mut profile = plumb_profile::Profile::new("sda", plumb_trace::Layer::Bio, Table::default());
-    (0..3).for_each(|_| profile.add_residue(Op::Read, 0, u64::MAX, &row));
+    (0..3).for_each(|_| profile.add_residue(Op::Read, 0, u64::MAX, false, &row));
     let same = profile.clone();
     profile.merge(&same);
     assert_eq!((profile.ios(), profile.placed_ios(), profile.bytes()), (u64::MAX, u64::MAX, u64::MAX));

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0 */
+/*
+ * Structures of the kernel, as far as the programs read them: offsets are found by the loader in the kernel's own type
+ * information. Everything that differs between kernels is in this file.
+ *
+ * - block_rq_issue has the request as its first argument since a54895fa057c ("block: remove the request_queue to argument
+ *   request based tracepoints"); before it was the second. Distributions took that over into older kernels, so the
+ *   loader counts the arguments and takes the program that fits.
+ * - request_queue has its disk since d152c682f03c ("block: add an explicit ->disk backpointer to the request_queue").
+ * - request has `part`, a block_device, since 8446fe9255be ("block: switch partition lookup to use struct block_device").
+ */
+#ifndef PLUMB_KERNEL_H
+#define PLUMB_KERNEL_H
+
+#include "abi.h"
+
+#define SEC(name) __attribute__((section(name), used))
+#define INLINE static inline __attribute__((always_inline))
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#define BPF_MAP_TYPE_ARRAY 2
+#define BPF_F_MMAPABLE 1024
+
+#define UINT(name, value) int(*name)[value]
+#define TYPE(name, type) type *name
+#define ARRAY_MAP(name_, type_)                          \
+	struct {                                         \
+		UINT(type, BPF_MAP_TYPE_ARRAY);          \
+		UINT(map_flags, BPF_F_MMAPABLE);         \
+		UINT(max_entries, 1);                    \
+		TYPE(key, u32);                          \
+		TYPE(value, type_);                      \
+	} name_ SEC(".maps")
+
+static void *(*bpf_map_lookup_elem)(const void *map, const void *key) = (void *)1;
+static u64 (*bpf_ktime_get_ns)(void) = (void *)5;
+static u32 (*bpf_get_smp_processor_id)(void) = (void *)8;
+static u64 (*bpf_get_current_pid_tgid)(void) = (void *)14;
+static long (*bpf_get_current_comm)(void *to, u32 size) = (void *)16;
+static long (*bpf_probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;
+
+/* Numbers of include/linux/blk_types.h. */
+#define REQ_OP_MASK 255
+#define REQ_OP_READ 0
+#define REQ_OP_WRITE 1
+#define REQ_OP_FLUSH 2
+#define REQ_OP_DISCARD 3
+#define REQ_OP_SECURE_ERASE 5
+#define REQ_OP_ZONE_APPEND 7
+#define REQ_OP_WRITE_ZEROES 9
+#define REQ_OP_DRV_IN 34
+#define REQ_OP_DRV_OUT 35
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct block_device {
+	u64 bd_start_sect;
+	u64 bd_nr_sectors;
+	u32 bd_dev;
+};
+
+struct gendisk {
+	int major;
+	int first_minor;
+	struct block_device *part0;
+};
+
+struct request_queue {
+	struct gendisk *disk;
+};
+
+struct blk_mq_hw_ctx {
+	u32 queue_num;
+};
+
+struct bvec_iter {
+	u64 bi_sector;
+	u32 bi_size;
+};
+
+struct bio {
+	struct block_device *bi_bdev;
+	u32 bi_opf;
+	struct bvec_iter bi_iter;
+};
+
+struct request {
+	struct request_queue *q;
+	struct blk_mq_hw_ctx *mq_hctx;
+	u32 cmd_flags;
+	int tag;
+	int internal_tag;
+	u32 __data_len;
+	u64 __sector;
+	struct bio *bio;
+	struct block_device *part;
+	u64 start_time_ns;
+};
+
+#pragma clang attribute pop
+
+/*
+ * A field of a structure: with the kernel's types known to the verifier it is read in place, else copied.
+ */
+#ifdef PLUMB_COPY_FIELDS
+#define FIELD(from, field)                                                                              \
+	({                                                                                              \
+		typeof((from)->field) to_;                                                              \
+		bpf_probe_read_kernel(&to_, sizeof(to_), __builtin_preserve_access_index(&(from)->field)); \
+		to_;                                                                                    \
+	})
+#else
+#define FIELD(from, field) ((from)->field)
+#endif
+
+#endif

@@ -1,0 +1,40 @@
+//! Compiles the programs for the kernel, and takes the constants of the header that they share with Rust.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+fn main() {
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    println!("cargo::rerun-if-changed=bpf");
+    println!("cargo::rerun-if-env-changed=CLANG");
+    compile("bpf/block.bpf.c", &[], &out.join("block.o"));
+    compile("bpf/block.bpf.c", &["-DPLUMB_COPY_FIELDS"], &out.join("block_copying.o"));
+    let header = fs::read_to_string("bpf/abi.h").expect("bpf/abi.h");
+    fs::write(out.join("abi.rs"), constants(&header)).expect("a file in OUT_DIR");
+}
+
+/// Debug information stays in: offsets of the kernel's structures are found by it.
+fn compile(source: &str, flags: &[&str], object: &Path) {
+    let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
+    let status = Command::new(&clang)
+        .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", "-c", source, "-o"])
+        .arg(object)
+        .args(flags)
+        .status();
+    match status {
+        Ok(status) if status.success() => {}
+        Ok(status) => panic!("{clang} ended with {status} on {source}"),
+        Err(error) => panic!("found no {clang} ({error}), expected clang 14 or later: apt-get install clang"),
+    }
+}
+
+/// A Rust constant for each line `#define PLUMB_NAME NUMBER`.
+fn constants(header: &str) -> String {
+    let constant = |line: &str| {
+        let (name, value) = line.strip_prefix("#define PLUMB_")?.split_once(' ')?;
+        let value: u64 = value.trim().parse().ok()?;
+        Some(format!("pub(crate) const {name}: usize = {value};\n"))
+    };
+    header.lines().filter_map(constant).collect()
+}

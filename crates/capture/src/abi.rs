@@ -1,0 +1,111 @@
+//! What the programs share with the reader: the structures of `bpf/abi.h`.
+//!
+//! The kernel adds to these words while they are read, so each is an atomic.
+
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
+
+/// Constants of the header.
+#[allow(dead_code)]
+mod constants {
+    include!(concat!(env!("OUT_DIR"), "/abi.rs"));
+}
+pub(crate) use constants::*;
+
+/// I/O with the same residue and the like.
+#[repr(C)]
+pub(crate) struct Row {
+    pub(crate) key: AtomicU64,
+    pub(crate) ios: AtomicU64,
+    pub(crate) timed: AtomicU64,
+    pub(crate) ns_sum: AtomicU64,
+    pub(crate) ns_squared_low: AtomicU64,
+    pub(crate) ns_squared_high: AtomicU64,
+    pub(crate) regions: AtomicU64,
+    unused: AtomicU64,
+}
+
+/// A disk.
+#[repr(C)]
+pub(crate) struct Device {
+    pub(crate) dev: AtomicU32,
+    wanted: AtomicU32,
+    pub(crate) region_shift: AtomicU32,
+    unused: AtomicU32,
+    depth: AtomicI64,
+    pub(crate) depth_max: AtomicU64,
+    depth_changed_ns: AtomicU64,
+    pub(crate) last_issue_ns: AtomicU64,
+    last_end: AtomicU64,
+    pub(crate) issues: AtomicU64,
+    pub(crate) first_ns: AtomicU64,
+    pub(crate) continuing: AtomicU64,
+    pub(crate) run_ios: AtomicU64,
+    pub(crate) failed: [AtomicU64; 6],
+    pub(crate) flushes: AtomicU64,
+    pub(crate) requeues: AtomicU64,
+    pub(crate) partial_completions: AtomicU64,
+    pub(crate) unmatched_issues: AtomicU64,
+    pub(crate) unmatched_completions: AtomicU64,
+    pub(crate) unplaced: AtomicU64,
+}
+
+/// A disk or a partition: its number in the low half, the index of its disk in the high one.
+#[repr(C)]
+pub(crate) struct Place {
+    pub(crate) dev_device: AtomicU64,
+}
+
+/// A process on one disk or partition.
+#[repr(C)]
+pub(crate) struct Process {
+    pub(crate) dev_tgid: AtomicU64,
+    pub(crate) comm: [AtomicU64; 2],
+    pub(crate) ios: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+    pub(crate) by_alignment: [AtomicU64; 12],
+}
+
+/// What does not belong to a device.
+#[repr(C)]
+pub(crate) struct Totals {
+    pub(crate) unlisted_devices: AtomicU64,
+    pub(crate) unknown_senders: AtomicU64,
+    pub(crate) processes_lost: AtomicU64,
+}
+
+const _: () = {
+    assert!(size_of::<Row>() == ROW_BYTES);
+    assert!(size_of::<Device>() == DEVICE_BYTES);
+    assert!(size_of::<Place>() == PLACE_BYTES);
+    assert!(size_of::<Process>() == PROCESS_BYTES);
+    assert!(size_of::<Totals>() == TOTALS_BYTES);
+    assert!(RUNS_AT > 2 * SEEK_BUCKETS && RUNS_AT + 64 <= BUCKETS);
+};
+
+/// What the key of a row says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) place: usize,
+    pub(crate) continues: bool,
+    pub(crate) op: usize,
+    pub(crate) residue: u64,
+    pub(crate) sectors: u64,
+}
+
+impl Key {
+    pub(crate) fn of(key: u64) -> Key {
+        let mut rest = key;
+        let mut field = |bits: usize| {
+            let field = rest & ((1 << bits) - 1);
+            rest >>= bits;
+            field
+        };
+        Key {
+            sectors: field(KEY_LENGTH_BITS),
+            residue: field(KEY_RESIDUE_BITS),
+            op: field(KEY_OP_BITS) as usize,
+            continues: field(KEY_STREAM_BITS) == 1,
+            place: field(KEY_PLACE_BITS) as usize,
+        }
+    }
+}

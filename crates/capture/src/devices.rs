@@ -1,0 +1,61 @@
+//! Numbers and names of block devices, as sysfs has them.
+
+use std::fs;
+use std::path::Path;
+
+use crate::error::CaptureError;
+
+/// A block device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// Name below /dev.
+    pub name: String,
+    /// Length, 0 when sysfs does not say.
+    pub size_bytes: u64,
+    /// Logical block, 0 when sysfs does not say.
+    pub logical_block_bytes: u32,
+    /// Where a partition begins on its disk.
+    pub first_byte: u64,
+    /// Whether it is a partition.
+    pub is_partition: bool,
+}
+
+/// As the kernel packs it.
+const MINOR_BITS: u32 = 20;
+
+/// The device of a number, as far as sysfs knows it: one that has gone is named by its number.
+#[must_use]
+pub fn name_of(dev: u32) -> Device {
+    let number = format!("{}:{}", dev >> MINOR_BITS, dev & ((1 << MINOR_BITS) - 1));
+    let directory = Path::new("/sys/dev/block").join(&number);
+    let read = |name: &str| fs::read_to_string(directory.join(name)).ok();
+    let number_in = |name: &str| read(name).and_then(|text| text.trim().parse::<u64>().ok());
+    let event = read("uevent").unwrap_or_default();
+    let name = event.lines().find_map(|line| line.strip_prefix("DEVNAME=")).unwrap_or(&number);
+    let is_partition = directory.join("partition").exists();
+    let block = if is_partition { "../queue/logical_block_size" } else { "queue/logical_block_size" };
+    Device {
+        name: name.to_owned(),
+        size_bytes: number_in("size").unwrap_or(0) * 512,
+        logical_block_bytes: number_in(block).unwrap_or(0) as u32,
+        first_byte: number_in("start").unwrap_or(0) * 512,
+        is_partition,
+    }
+}
+
+/// The number of a disk by its name below /dev, or its path; that of its disk for a partition.
+///
+/// # Errors
+/// When sysfs has no such device.
+pub fn disk_of(name: &str) -> Result<u32, CaptureError> {
+    let missing = || CaptureError::NoDevice(name.to_owned());
+    let path = fs::canonicalize(name).ok().filter(|path| path.starts_with("/dev"));
+    let name = path.as_deref().unwrap_or(Path::new(name));
+    let name = name.strip_prefix("/dev").unwrap_or(name).to_str().ok_or_else(missing)?;
+    let class = Path::new("/sys/class/block").join(name.replace('/', "!"));
+    let disk = if class.join("partition").exists() { class.join("../dev") } else { class.join("dev") };
+    let text = fs::read_to_string(disk).map_err(|_| missing())?;
+    let (major, minor) = text.trim().split_once(':').ok_or_else(missing)?;
+    let number = |text: &str| text.parse::<u32>().map_err(|_| missing());
+    Ok(number(major)? << MINOR_BITS | number(minor)?)
+}

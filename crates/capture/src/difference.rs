@@ -1,0 +1,342 @@
+//! From counters that only grow to what happened between two readings.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use plumb_profile::profile::TimeBase;
+use plumb_profile::table::Row;
+use plumb_profile::top::Share;
+use plumb_profile::{Places, Profile, ProfileSet, Table};
+use plumb_trace::{Layer, Op};
+
+use crate::abi;
+use crate::block::Counters;
+use crate::devices::{Device, name_of};
+
+/// What happened between two readings.
+#[derive(Debug, Default)]
+pub struct Reading {
+    /// A profile for each disk that received requests.
+    pub profiles: ProfileSet,
+    /// What was not as it should be, by disk.
+    pub misses: BTreeMap<String, Misses>,
+    /// Processes that sent requests, most first.
+    pub processes: Vec<Process>,
+    /// I/O of devices for which there was no room.
+    pub unlisted: u64,
+    /// I/O of which nobody knows who sent them.
+    pub of_unknown_sender: u64,
+}
+
+/// What was not as it should be on a disk, and what is counted apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Misses {
+    /// Flushes, which have no place.
+    pub flushes: u64,
+    /// Requests that were issued once more.
+    pub requeues: u64,
+    /// Completions of a part of a request.
+    pub partial_completions: u64,
+    /// Issues whose completion never came.
+    pub unmatched_issues: u64,
+    /// Completions without an issue.
+    pub unmatched_completions: u64,
+    /// I/O that found no row of the residue table.
+    pub unplaced: u64,
+}
+
+/// What a process sent to one device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// The disk or partition that it used.
+    pub device: String,
+    /// The disk.
+    pub disk: String,
+    /// Its number.
+    pub pid: u32,
+    /// Its command.
+    pub comm: String,
+    /// Requests.
+    pub ios: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Requests by the power of two, in sectors, that divides their start; the last stands for all above.
+    pub by_alignment: [u64; 12],
+}
+
+impl Process {
+    /// Requests that do not start at a multiple of 2^`power` sectors of the disk.
+    #[must_use]
+    pub fn misaligned(&self, power: usize) -> u64 {
+        self.by_alignment.iter().take(power).sum()
+    }
+}
+
+/// Counters and what they were when they were last read.
+pub(crate) struct Readings {
+    counters: Counters,
+    modulus_bytes: u64,
+    rows: Vec<Seen>,
+    counts: Vec<u64>,
+    devices: Vec<Before>,
+    processes: Vec<[u64; 14]>,
+    totals: [u64; 2],
+    names: BTreeMap<u32, Device>,
+}
+
+/// A row as it was.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    ios: u64,
+    timed: u64,
+    ns_sum: u64,
+    ns_squared: u128,
+}
+
+/// A device's own counters as they were.
+#[derive(Clone, Copy, Default)]
+struct Before {
+    misses: Misses,
+    continuing: u64,
+    run_ios: u64,
+    failed: [u64; 6],
+    last_issue_ns: u64,
+}
+
+fn now(word: &AtomicU64) -> u64 {
+    word.load(Ordering::Relaxed)
+}
+
+/// What a counter has grown by since `seen`, which becomes its present value.
+fn grown(word: &AtomicU64, seen: &mut u64) -> u64 {
+    let now = now(word);
+    now.wrapping_sub(std::mem::replace(seen, now))
+}
+
+impl Readings {
+    pub(crate) fn new(counters: Counters, modulus_bytes: u64) -> Readings {
+        Readings {
+            modulus_bytes,
+            rows: vec![Seen::default(); counters.rows.len()],
+            counts: vec![0; counters.counts.len()],
+            devices: vec![Before::default(); counters.devices.len()],
+            processes: vec![[0; 14]; counters.processes.len()],
+            totals: [0; 2],
+            names: BTreeMap::new(),
+            counters,
+        }
+    }
+
+    pub(crate) fn next(&mut self) -> Reading {
+        let mut profiles: Vec<Option<Profile>> =
+            (0..self.devices.len()).map(|index| self.begin(index)).collect();
+        let mut reading = Reading::default();
+        self.add_rows(&mut profiles);
+        for (index, profile) in profiles.into_iter().enumerate() {
+            let Some(mut profile) = profile else { continue };
+            let misses = self.add_order(index, &mut profile);
+            self.add_histograms(index, &mut profile);
+            if profile.ios() > 0 || misses != Misses::default() {
+                reading.misses.insert(profile.device.clone(), misses);
+                profile.losses.lost = misses.unplaced;
+                profile.losses.unmatched_issues = misses.unmatched_issues;
+                profile.losses.unmatched_completions = misses.unmatched_completions;
+                reading.profiles.add(&profile);
+            }
+        }
+        self.add_processes(&mut reading);
+        let totals = &self.counters.totals[0];
+        reading.unlisted = grown(&totals.unlisted_devices, &mut self.totals[0]);
+        reading.of_unknown_sender = grown(&totals.unknown_senders, &mut self.totals[1]);
+        reading
+    }
+
+    fn table(&self) -> Table {
+        Table::new(self.modulus_bytes).unwrap_or_default()
+    }
+
+    fn device(&mut self, dev: u32) -> &Device {
+        self.names.entry(dev).or_insert_with(|| name_of(dev))
+    }
+
+    /// An empty profile for a disk that is in use.
+    fn begin(&mut self, index: usize) -> Option<Profile> {
+        let device = &self.counters.devices[index];
+        let (dev, shift) = (device.dev.load(Ordering::Relaxed), device.region_shift.load(Ordering::Relaxed));
+        if dev == 0 || now(&device.issues) == 0 {
+            return None;
+        }
+        let table = self.table();
+        let known = self.device(dev);
+        let mut profile = Profile::new(&known.name, Layer::Request, table);
+        profile.size_bytes = Some(known.size_bytes).filter(|&bytes| bytes > 0);
+        profile.logical_block_bytes = Some(known.logical_block_bytes).filter(|&bytes| bytes > 0);
+        profile.time_base = TimeBase::Boot;
+        profile.places.table.set_region_shift(shift);
+        Some(profile)
+    }
+
+    /// Rows into the tables of their disks, and of their partitions.
+    fn add_rows(&mut self, profiles: &mut [Option<Profile>]) {
+        let empty = self.table();
+        for at in 0..self.counters.rows.len() {
+            let row = &self.counters.rows[at];
+            let key = now(&row.key);
+            if key == 0 {
+                continue;
+            }
+            let Some(sums) = self.rows[at].grown(row) else { continue };
+            let key = abi::Key::of(key);
+            let Some(op) = Op::from_code(key.op as u8) else { continue };
+            let place = now(&self.counters.places[key.place].dev_device);
+            let (dev, index) = (place as u32, (place >> 32) as usize);
+            let Some(profile) = profiles.get_mut(index).and_then(Option::as_mut) else { continue };
+            let (residue, length) = (key.residue * 512, key.sectors * 512);
+            profile.add_residue(op, residue, length, key.continues, &sums);
+            let part = self.device(dev);
+            if part.is_partition {
+                let places = profile.partitions.entry(part.name.clone()).or_insert_with(|| {
+                    let mut places = Places::with_table(empty.clone(), part.first_byte);
+                    places.table.set_region_shift(profile.places.table.region_shift());
+                    places
+                });
+                places.table.add_row(op, residue, length, key.continues, &sums);
+            }
+        }
+    }
+
+    fn add_order(&mut self, index: usize, profile: &mut Profile) -> Misses {
+        let (device, before) = (&self.counters.devices[index], &mut self.devices[index]);
+        let seen = &mut before.misses;
+        let misses = Misses {
+            flushes: grown(&device.flushes, &mut seen.flushes),
+            requeues: grown(&device.requeues, &mut seen.requeues),
+            partial_completions: grown(&device.partial_completions, &mut seen.partial_completions),
+            unmatched_issues: grown(&device.unmatched_issues, &mut seen.unmatched_issues),
+            unmatched_completions: grown(&device.unmatched_completions, &mut seen.unmatched_completions),
+            unplaced: grown(&device.unplaced, &mut seen.unplaced),
+        };
+        let ordered = &mut profile.ordered;
+        ordered.continuing = grown(&device.continuing, &mut before.continuing);
+        ordered.run_ios = grown(&device.run_ios, &mut before.run_ios);
+        ordered.in_flight.depth_max = now(&device.depth_max);
+        for (op, failed) in device.failed.iter().enumerate() {
+            profile.ops[op].failed = grown(failed, &mut before.failed[op]);
+        }
+        let last = now(&device.last_issue_ns);
+        let first = if before.last_issue_ns == 0 { now(&device.first_ns) } else { before.last_issue_ns };
+        if last != before.last_issue_ns {
+            profile.first_ns = Some(first as i64);
+            profile.last_ns = Some(last as i64);
+            profile.pieces = u64::from(before.last_issue_ns == 0);
+        }
+        before.last_issue_ns = last;
+        misses
+    }
+
+    fn add_histograms(&mut self, index: usize, profile: &mut Profile) {
+        for lane in 0..self.counters.lanes {
+            for histogram in 0..abi::HISTOGRAMS {
+                let first =
+                    ((lane * self.devices.len() + index) * abi::HISTOGRAMS + histogram) * abi::BUCKETS;
+                for bucket in 0..abi::BUCKETS {
+                    let weight =
+                        grown(&self.counters.counts[first + bucket], &mut self.counts[first + bucket]);
+                    if weight > 0 {
+                        put(profile, histogram, bucket, weight);
+                    }
+                }
+            }
+        }
+    }
+
+    fn add_processes(&mut self, reading: &mut Reading) {
+        let disks = self.disks();
+        for (process, seen) in self.counters.processes.iter().zip(&mut self.processes) {
+            let dev_tgid = now(&process.dev_tgid);
+            let (dev, pid) = ((dev_tgid >> 32) as u32, dev_tgid as u32);
+            let ios = grown(&process.ios, &mut seen[0]);
+            let Some(disk) = disks.get(&dev).filter(|_| ios > 0) else { continue };
+            let bytes = grown(&process.bytes, &mut seen[1]);
+            let mut by_alignment = [0; 12];
+            for (at, (word, seen)) in process.by_alignment.iter().zip(&mut seen[2..]).enumerate() {
+                by_alignment[at] = grown(word, seen);
+            }
+            let letters: Vec<u8> = process.comm.iter().flat_map(|word| now(word).to_ne_bytes()).collect();
+            let end = letters.iter().position(|&letter| letter == 0).unwrap_or(letters.len());
+            let comm = String::from_utf8_lossy(&letters[..end]).into_owned();
+            let mut name = |dev: u32| self.names.entry(dev).or_insert_with(|| name_of(dev)).name.clone();
+            let (device, disk) = (name(dev), name(*disk));
+            let profile = reading.profiles.entry(&disk, Layer::Request, Table::default);
+            profile.top.add(&comm, Share { ios, bytes });
+            reading.processes.push(Process { device, disk, pid, comm, ios, bytes, by_alignment });
+        }
+        reading.processes.sort_by_key(|process| std::cmp::Reverse(process.ios));
+    }
+
+    /// The disk of each disk and partition that was seen, by number.
+    fn disks(&self) -> BTreeMap<u32, u32> {
+        let places = self.counters.places.iter().map(|place| now(&place.dev_device));
+        places
+            .filter(|place| *place != 0)
+            .filter_map(|place| {
+                let disk = self.counters.devices.get((place >> 32) as usize)?;
+                Some((place as u32, disk.dev.load(Ordering::Relaxed)))
+            })
+            .collect()
+    }
+}
+
+/// A bucket of a device's histograms to where the profile has it.
+fn put(profile: &mut Profile, histogram: usize, bucket: usize, weight: u64) {
+    let ordered = &mut profile.ordered;
+    match histogram {
+        abi::DEVICE_NS..abi::QUEUE_NS => {
+            profile.ops[histogram - abi::DEVICE_NS].device_ns.add(bucket, weight)
+        }
+        abi::QUEUE_NS..abi::INTERARRIVAL_NS => {
+            profile.ops[histogram - abi::QUEUE_NS].queue_ns.add(bucket, weight);
+        }
+        abi::INTERARRIVAL_NS => ordered.interarrival_ns.add(bucket, weight),
+        abi::DEPTH_NS => ordered.in_flight.depth_ns.add(bucket, weight),
+        abi::HEADS if bucket < 256 => profile.places.read_heads.add_counted(bucket, weight),
+        abi::HEADS => profile.places.write_heads.add_counted(bucket - 256, weight),
+        _ if bucket >= abi::RUNS_AT => ordered.runs_reaching.add(bucket - abi::RUNS_AT, weight),
+        _ if bucket < abi::SEEK_BUCKETS => ordered.seeks.backward.add(bucket, weight),
+        _ if bucket < 2 * abi::SEEK_BUCKETS => {
+            ordered.seeks.forward.add(bucket - abi::SEEK_BUCKETS, weight);
+        }
+        _ => ordered.seeks.none += weight,
+    }
+}
+
+/// The sum of squares; its halves are read until nothing was carried between them.
+fn squared(row: &abi::Row) -> u128 {
+    loop {
+        let (high, low) = (now(&row.ns_squared_high), now(&row.ns_squared_low));
+        if now(&row.ns_squared_high) == high {
+            return u128::from(high) << 64 | u128::from(low);
+        }
+    }
+}
+
+impl Seen {
+    /// What the row has grown by; `None` when it has not.
+    fn grown(&mut self, row: &abi::Row) -> Option<Row> {
+        let next = Seen {
+            ios: now(&row.ios),
+            timed: now(&row.timed),
+            ns_sum: now(&row.ns_sum),
+            ns_squared: squared(row),
+        };
+        let before = std::mem::replace(self, next);
+        let sums = Row {
+            ios: next.ios - before.ios,
+            timed: next.timed - before.timed,
+            ns_sum: u128::from(next.ns_sum.wrapping_sub(before.ns_sum)),
+            ns_squared_sum: next.ns_squared.saturating_sub(before.ns_squared),
+            regions: now(&row.regions),
+        };
+        (sums.ios > 0 || sums.timed > 0).then_some(sums)
+    }
+}

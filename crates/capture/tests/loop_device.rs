@@ -1,0 +1,218 @@
+//! What the kernel counts of I/O that are known one by one, on a loop device.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::process::Command;
+
+use plumb_capture::{Attached, Block, Options, Reading, disk_of};
+use plumb_profile::Profile;
+use plumb_testkit::loop_device::{LoopDevice, run};
+use plumb_testkit::require;
+use plumb_testkit::rng::Rng;
+use plumb_trace::{Layer, Op};
+use tempfile::TempDir;
+
+const MODULUS: u64 = 1 << 20;
+const SIZE: u64 = 64 << 20;
+/// Behind an EFI label.
+const FIRST_SECTOR: u64 = 34;
+
+/// A loop device on a sparse file, and what keeps both.
+struct Disk {
+    device: LoopDevice,
+    _room: TempDir,
+}
+
+impl Disk {
+    fn new() -> Disk {
+        let room = tempfile::tempdir().expect("a directory");
+        let image = room.path().join("disk");
+        File::create(&image).and_then(|file| file.set_len(SIZE)).expect("room for a sparse file");
+        Disk { device: LoopDevice::attach(&image, &[]), _room: room }
+    }
+
+    fn watch(&self) -> Block {
+        self.watch_by(None)
+    }
+
+    fn watch_by(&self, attach: Option<Attached>) -> Block {
+        let devices = vec![disk_of(&self.device.name()).expect("its number")];
+        let options = Options { devices, modulus_bytes: MODULUS, attach };
+        Block::attach(&options).expect("programs that this kernel takes")
+    }
+
+    fn open(&self) -> Direct {
+        Direct::open(self.device.path())
+    }
+
+    fn set(&self, setting: &str, value: &str) {
+        let path = Path::new("/sys/block").join(self.device.name()).join("queue").join(setting);
+        std::fs::write(path, value).expect("a setting of the queue");
+    }
+
+    fn profile<'a>(&self, reading: &'a Reading) -> &'a Profile {
+        reading.profiles.find(&self.device.name(), Layer::Request).expect("a profile of the disk")
+    }
+}
+
+/// A file that is read and written past the cache, from a buffer that begins at a page.
+struct Direct {
+    file: File,
+    buffer: Vec<u8>,
+    first: usize,
+}
+
+impl Direct {
+    fn open(path: &Path) -> Direct {
+        let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
+        let file = OpenOptions::new().read(true).write(true).custom_flags(direct).open(path);
+        let buffer = vec![0; (1 << 20) + 4096];
+        let first = buffer.as_ptr().align_offset(4096);
+        Direct { file: file.expect("the device"), buffer, first }
+    }
+
+    fn io(&mut self, op: Op, start: u64, len: u64) {
+        let buffer = &mut self.buffer[self.first..self.first + len as usize];
+        match op {
+            Op::Write => self.file.write_all_at(buffer, start).expect("a write"),
+            _ => self.file.read_exact_at(buffer, start).expect("a read"),
+        }
+    }
+}
+
+/// (operation, residue, length) to I/O.
+type Counted = BTreeMap<(u8, u64, u64), u64>;
+
+fn table(profile: &Profile) -> Counted {
+    let mut counted = Counted::new();
+    for (key, row) in profile.places.table.iter() {
+        *counted.entry((key.op() as u8, key.residue() * 512, key.length() * 512)).or_default() += row.ios;
+    }
+    counted
+}
+
+/// 1,009 reads and writes anywhere in a partition, in lengths from a sector to 64 KiB, by either way to attach.
+#[test]
+fn every_io_is_counted_where_it_is() {
+    require!(Bpf, Loop, Tool("partx"));
+    [Attached::TypedTracepoints, Attached::RawTracepoints].into_iter().for_each(count_every_io);
+}
+
+fn count_every_io(by: Attached) {
+    let disk = Disk::new();
+    label(disk.device.path());
+    assert_eq!(disk.device.add_partitions(), 1);
+    let mut block = disk.watch_by(Some(by));
+    assert_eq!(block.attached(), by);
+    let mut file = disk.open();
+    let (mut expected, mut bytes) = (Counted::new(), [0; 2]);
+    let mut rng = Rng::new(7);
+    for _ in 0..1009 {
+        let op = if rng.below(3) == 0 { Op::Write } else { Op::Read };
+        let len = [512, 4096, 8192, 65_536][rng.below(4) as usize];
+        let start = (FIRST_SECTOR + rng.below((SIZE / 4 - len) / 512)) * 512;
+        file.io(op, start, len);
+        *expected.entry((op as u8, start % MODULUS, len)).or_default() += 1;
+        bytes[op as usize] += len;
+    }
+    let reading = block.read();
+    let profile = disk.profile(&reading);
+    assert_eq!(table(profile), expected);
+    assert_eq!([profile.op(Op::Read).bytes, profile.op(Op::Write).bytes], bytes);
+    assert_eq!((profile.ios(), profile.timed_ios()), (1009, 1009));
+    assert_eq!(profile.ops[0].device_ns.total() + profile.ops[1].device_ns.total(), 1009);
+    assert_eq!(profile.size_bytes, Some(SIZE));
+    assert_eq!(profile.ordered.in_flight.depth_max, 1);
+    let misses = reading.misses[&disk.device.name()];
+    assert_eq!((misses.requeues, misses.unmatched_issues, misses.unplaced), (0, 0, 0));
+    let mine: Vec<_> = reading.processes.iter().filter(|process| process.pid == std::process::id()).collect();
+    assert_eq!(mine.iter().map(|process| process.ios).sum::<u64>(), 1009);
+    let by_sector = |(&(_, residue, _), ios): (&(u8, u64, u64), &u64)| (residue % 4096 != 0).then_some(*ios);
+    assert_eq!(
+        mine.iter().map(|process| process.misaligned(3)).sum::<u64>(),
+        expected.iter().filter_map(by_sector).sum::<u64>()
+    );
+    // What was read stays read.
+    assert!(block.read().profiles.is_empty());
+}
+
+/// The same through the partition: starts are those of the disk, and the partition has them too.
+#[test]
+fn a_partition_is_told_from_its_disk() {
+    require!(Bpf, Loop, Tool("partx"), Tool("mknod"));
+    let disk = Disk::new();
+    label(disk.device.path());
+    assert_eq!(disk.device.add_partitions(), 1);
+    let name = format!("{}p1", disk.device.name());
+    let room = tempfile::tempdir().expect("a directory");
+    let node = room.path().join(&name);
+    let number =
+        std::fs::read_to_string(Path::new("/sys/class/block").join(&name).join("dev")).expect("its number");
+    let (major, minor) = number.trim().split_once(':').expect("two numbers");
+    run(Command::new("mknod").arg(&node).args(["b", major, minor]));
+    let mut block = disk.watch();
+    let (mut within, mut whole) = (Direct::open(&node), disk.open());
+    (0..101).for_each(|at| within.io(Op::Read, at * 3 * 8192, 8192));
+    (0..7).for_each(|at| whole.io(Op::Read, SIZE / 2 + at * 3 * 8192, 8192));
+    let reading = block.read();
+    let profile = disk.profile(&reading);
+    assert_eq!(profile.ios(), 108);
+    let misaligned =
+        table(profile).into_iter().filter(|((_, residue, _), _)| residue % 4096 == 1024).map(|(_, ios)| ios);
+    assert_eq!(misaligned.sum::<u64>(), 101);
+    let part = &profile.partitions[&name];
+    assert_eq!(part.first_byte, FIRST_SECTOR * 512);
+    assert_eq!(part.table.iter().map(|(_, row)| row.ios).sum::<u64>(), 101);
+    assert!(part.table.iter().all(|(key, _)| key.residue() % 8 == 2));
+}
+
+/// A read that the queue cuts in four is four requests; a flush has no place and is no I/O.
+#[test]
+fn splits_and_flushes() {
+    require!(Bpf, Loop);
+    let disk = Disk::new();
+    disk.set("max_sectors_kb", "64");
+    let mut block = disk.watch();
+    let mut file = disk.open();
+    file.io(Op::Read, 1 << 20, 256 << 10);
+    file.io(Op::Write, 3 << 20, 4096);
+    file.file.sync_data().expect("a flush");
+    let reading = block.read();
+    let profile = disk.profile(&reading);
+    let expected: Counted = [((0, 0, 65_536), 1), ((0, 65_536, 65_536), 1), ((0, 131_072, 65_536), 1)]
+        .into_iter()
+        .chain([((0, 196_608, 65_536), 1), ((1, 0, 4096), 1)])
+        .collect();
+    assert_eq!(table(profile), expected);
+    assert_eq!(profile.op(Op::Flush).ios, 0);
+    assert!(reading.misses[&disk.device.name()].flushes >= 1);
+}
+
+/// Two streams of 101 reads each, one I/O of one after one of the other, and heads between them.
+#[test]
+fn streams_are_told_from_random() {
+    require!(Bpf, Loop);
+    let disk = Disk::new();
+    let mut block = disk.watch();
+    let mut file = disk.open();
+    for at in 0..101 {
+        file.io(Op::Read, at * 4096, 4096);
+        file.io(Op::Read, SIZE / 2 + at * 4096, 4096);
+    }
+    let reading = block.read();
+    let ordered = &disk.profile(&reading).ordered;
+    assert_eq!((ordered.continuing, ordered.runs(), ordered.run_ios), (200, 2, 202));
+    assert_eq!(ordered.seeks.none, 0);
+    assert_eq!(ordered.seeks.forward.total() + ordered.seeks.backward.total(), 201);
+    assert_eq!(disk.profile(&reading).places.read_heads.total(), 2);
+    // Reached 3, 4, 8, 16, 32 and 64 twice.
+    let reached: Vec<(usize, u64)> = ordered.runs_reaching.iter().collect();
+    assert_eq!(reached, [(0, 2), (2, 2), (3, 2), (4, 2), (5, 2), (6, 2)]);
+}
+
+/// A label with one partition behind it, at a sector that no tool would choose.
+fn label(device: &Path) {
+    run(Command::new("sgdisk").args(["-a", "1", "-n", &format!("1:{FIRST_SECTOR}:100000")]).arg(device));
+}

@@ -1,0 +1,100 @@
+//! The terminal around the full-screen view: intervals come in, keys come in, the view is drawn.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use plumb_capture::Block;
+use plumb_report::text::Color;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+use super::screen::{Key, Screen, Seen, Wish};
+use super::{Whole, notes};
+use crate::cli::Watch;
+use crate::failure::Failure;
+use crate::output;
+
+/// How long a key may have to wait when a signal is to be noticed too.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// Shows the view until it is quit, a signal comes, or the intervals are over.
+///
+/// # Errors
+/// When the terminal cannot be used.
+pub(super) fn run(args: &Watch, block: &mut Block, whole: &mut Whole, ended: &AtomicBool) -> Result<(), Failure> {
+    let colored = output::color(args.color) == Color::Always;
+    let mut screen = Screen::new(&args.grid, colored);
+    let mut terminal = ratatui::try_init().map_err(|error| Failure::failed(&error))?;
+    let done = show(args, block, whole, ended, &mut screen, &mut terminal);
+    // Whatever happened, the terminal is to be usable again.
+    ratatui::restore();
+    done
+}
+
+fn show(
+    args: &Watch,
+    block: &mut Block,
+    whole: &mut Whole,
+    ended: &AtomicBool,
+    screen: &mut Screen,
+    terminal: &mut ratatui::DefaultTerminal,
+) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::failed(&error);
+    let began = Instant::now();
+    let (mut last, mut number) = (began, 1u32);
+    loop {
+        terminal.draw(|frame| screen.draw(frame)).map_err(failed)?;
+        let next = began + args.interval * number;
+        let left = next.saturating_duration_since(Instant::now());
+        if event::poll(left.min(GLANCE)).map_err(failed)? {
+            let wish = key_of(&event::read().map_err(failed)?).map_or(Wish::None, |key| screen.press(key));
+            match wish {
+                Wish::Quit => ended.store(true, Ordering::Relaxed),
+                Wish::Save => screen.notice = Some(save(args, whole)),
+                Wish::None => {}
+            }
+        }
+        let is_over = ended.load(Ordering::Relaxed);
+        let now = Instant::now();
+        if now >= next || is_over {
+            let reading = block.read();
+            whole.add(&reading);
+            let seconds = (now - std::mem::replace(&mut last, now)).as_secs_f64();
+            let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+            let notes = notes(&reading);
+            let (profiles, processes) = (reading.profiles, reading.processes);
+            screen.see(Seen { time, seconds, profiles, processes, notes });
+            if is_over || args.count == Some(u64::from(number)) {
+                return Ok(());
+            }
+            number += 1;
+        }
+    }
+}
+
+/// Saves the profile of the time so far, and says where.
+fn save(args: &Watch, whole: &Whole) -> String {
+    let path = args.save.clone().unwrap_or_else(|| PathBuf::from("watch.profile"));
+    match whole.save(&path) {
+        Ok(()) => format!("saved {}: plumb analyze reads it", path.display()),
+        Err(failure) => format!("not saved: {}", failure.words("")),
+    }
+}
+
+fn key_of(event: &Event) -> Option<Key> {
+    let Event::Key(KeyEvent { code, modifiers, kind, .. }) = event else { return None };
+    if *kind == KeyEventKind::Release {
+        return None;
+    }
+    Some(match code {
+        // A raw terminal sends no signal for it.
+        KeyCode::Char('c') if modifiers.contains(KeyModifiers::CONTROL) => Key::Letter('q'),
+        KeyCode::Char(letter) => Key::Letter(*letter),
+        KeyCode::Up => Key::Up,
+        KeyCode::Down => Key::Down,
+        KeyCode::Enter => Key::Enter,
+        KeyCode::Backspace => Key::Backspace,
+        KeyCode::Esc => Key::Escape,
+        _ => return None,
+    })
+}
