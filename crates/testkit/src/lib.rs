@@ -13,6 +13,7 @@ pub mod convert;
 pub mod event;
 pub mod fake_sysfs;
 pub mod loop_device;
+pub mod nvme_target;
 pub mod require;
 pub mod rng;
 pub mod tempdir;
