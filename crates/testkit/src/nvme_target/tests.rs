@@ -1,7 +1,8 @@
 //! A host in a few lines: entries and PDUs built here by the specifications' figures, over a connection as Linux makes it.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
 
 use super::{Drive, Subsystem, serve};
 
@@ -25,16 +26,25 @@ fn entry(fields: &[(usize, &[u8])]) -> [u8; 64] {
     entry
 }
 
+fn connect_data(controller: u16, name: &str) -> [u8; 1024] {
+    let mut data = [0; 1024];
+    data[16..18].copy_from_slice(&controller.to_le_bytes());
+    data[256..256 + name.len()].copy_from_slice(name.as_bytes());
+    data
+}
+
 /// Status and the first eight bytes of a CapsuleResp.
 fn outcome(pdu: &Pdu) -> (u16, u64) {
     assert_eq!(pdu.kind, 5, "CapsuleResp");
     let status = u16::from_le_bytes([pdu.specific[14], pdu.specific[15]]);
+    assert_eq!(status >> 15 == 1, status != 0, "what failed is not to be tried again");
     (status >> 1 & 0x7ff, u64::from_le_bytes(pdu.specific[..8].try_into().expect("eight")))
 }
 
 impl Host {
     fn of(port: u16) -> Host {
         let mut host = Host(TcpStream::connect(("127.0.0.1", port)).expect("the target"));
+        host.0.set_nodelay(true).expect("a socket");
         let mut request = [0; 128];
         (request[2], request[4]) = (128, 128);
         host.0.write_all(&request).expect("ICReq");
@@ -79,9 +89,7 @@ impl Host {
 
     /// Connect: status, and the ID of the controller.
     fn connect(&mut self, queue: u8, controller: u16, name: &str) -> (u16, u64) {
-        let mut data = [0; 1024];
-        data[16..18].copy_from_slice(&controller.to_le_bytes());
-        data[256..256 + name.len()].copy_from_slice(name.as_bytes());
+        let data = connect_data(controller, name);
         self.tell(&[(0, &[0x7f]), (4, &[0x01]), (42, &[queue]), (44, &[31])], &data)
     }
 
@@ -121,6 +129,8 @@ fn a_controller_is_connected_enabled_and_shut_down() {
     let mut host = Host::of(port);
     assert_eq!(host.property(0).0, 0x00c, "before Connect nothing else is right");
     assert_eq!(host.connect(0, 0xffff, "nqn.2014-08.org.example:other").0, 0x182);
+    let long = [(0, &[0x7f][..]), (4, &[0x01]), (44, &[128, 0])];
+    assert_eq!(host.tell(&long, &connect_data(0xffff, NAME)).0, 0x182, "129 entries are too many");
     assert_eq!(host.connect(0, 0xffff, NAME), (0, 1));
     assert_eq!(host.property(8), (0, 0x0001_0400), "VS 1.4");
     let (_, capabilities) = host.property(0);
@@ -165,6 +175,14 @@ fn what_it_is_told_to_be() {
     host.send(entry(&[(0, &[0x18]), (2, &[8])]), &[]);
     assert_eq!(host.next().specific[12], 8, "CID");
     assert_eq!(host.tell(&[(0, &[0x80])], &[]).0, 0x001, "Format NVM");
+    // SQHD goes round: the queue has 32 entries.
+    let heads: Vec<u8> = (0..64)
+        .map(|_| {
+            host.send(entry(&[(0, &[0x18])]), &[]);
+            host.next().specific[8]
+        })
+        .collect();
+    assert!(heads.windows(2).all(|pair| pair[1] == (pair[0] + 1) % 32), "{heads:?}");
 }
 
 #[test]
@@ -196,6 +214,10 @@ fn blocks_come_back() {
     assert_eq!(host.read(100, 64), (0, data));
     assert_eq!(host.read(255, 2).0, 0x080, "beyond the end");
     assert_eq!(host.write(0, 2, &[0; 512]), 0x00f, "too few data");
+    // An SGL of 1,024 bytes, and half of them in the capsule.
+    let fields: [(usize, &[u8]); 5] = [(0, &[1]), (4, &[1]), (48, &[1]), (32, &[0, 4]), (39, &[0x01])];
+    host.send(entry(&fields), &[0; 512]);
+    assert_eq!(outcome(&host.next()).0, 0x00f);
     assert_eq!(host.tell(&[(0, &[0]), (4, &[1])], &[]).0, 0, "Flush");
     assert_eq!(host.tell(&[(0, &[9]), (4, &[1])], &[]).0, 0x001, "no discards");
     assert_eq!(host.tell(&[(0, &[0]), (4, &[2])], &[]).0, 0x00b);
@@ -206,10 +228,14 @@ fn blocks_come_back() {
 fn the_rules_of_the_transport() {
     let port = target(&[]);
     let is_cut = |mut host: Host, bytes: &[u8]| {
+        host.0.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket");
         host.0.write_all(bytes).expect("the target listens");
         let mut rest = Vec::new();
-        // A reset is an end as well.
-        host.0.read_to_end(&mut rest).map_or(true, |_| rest.is_empty())
+        // A reset is an end as well; silence is none.
+        match host.0.read_to_end(&mut rest) {
+            Ok(_) => rest.is_empty(),
+            Err(error) => error.kind() != ErrorKind::WouldBlock,
+        }
     };
     let raw = || Host(TcpStream::connect(("127.0.0.1", port)).expect("the target"));
     let padded = |len: u8, at: usize, byte: u8| {
@@ -224,4 +250,15 @@ fn the_rules_of_the_transport() {
         is_cut(Host::of(port), &[&[6, 4, 24, 24, 24, 0, 0, 0][..], &[0; 16]].concat()),
         "data not asked for"
     );
+    // A Write of 16 KiB was answered with R2T: its data must have its tag, and begin with the first byte.
+    for (tag, offset) in [(9, 4), (8, 0)] {
+        let mut host = Host::of(port);
+        host.connect(0, 0xffff, NAME);
+        host.send(entry(&[(0, &[1]), (2, &[9]), (32, &[0, 64]), (39, &[0x5a])]), &[]);
+        assert_eq!(host.next().kind, 9);
+        let mut data = [0; 28];
+        data[..16].copy_from_slice(&[6, 4, 24, 24, 28, 0, 0, 0, 9, 0, tag, 0, offset, 0, 0, 0]);
+        data[16] = 4;
+        assert!(is_cut(host, &data), "tag {tag}, from byte {offset} on");
+    }
 }
