@@ -99,6 +99,20 @@ fn states_what_it_was_told(row: &Path) {
     }
 }
 
+/// The same verdict from what `lsblk` and `nvme id-ns` printed of it.
+fn judge_prints(row: &Row, directory: &Path) -> Result<(), String> {
+    let namespace = row.node.trim_start_matches("/dev/").trim_end_matches("p1");
+    let id_ns = directory.join(format!("id-ns-{namespace}.txt"));
+    std::fs::copy(directory.join("id-ns.txt"), &id_ns).map_err(|error| error.to_string())?;
+    let done = Command::new(env!("CARGO_BIN_EXE_plumb"))
+        .args(["check", "--json", "--from"])
+        .args([&directory.join("lsblk.json"), &id_ns])
+        .output()
+        .map_err(|error| error.to_string())?;
+    let document = serde_json::from_slice(&done.stdout).map_err(|error| format!("{error}: {done:?}"))?;
+    judge(row, &document)
+}
+
 /// The program that serves drives, built as `plumb` was; Cargo does not build programs of other packages for a test.
 fn build_testkit() {
     let plumb = Path::new(env!("CARGO_BIN_EXE_plumb"));
@@ -127,21 +141,23 @@ fn verdicts_in_a_guest_are_true() {
     // Four starts on three geometries, two bogus hints, four arrays, the PV put right, four LUKS, two loops, two NVMe, ten
     // starts on four drives with NPWG and NPWA.
     assert_eq!(rows.len(), 37, "{said}");
+    let told = |row: &Row| out.path().join(&row.name).join("told").exists();
     let wrong: Vec<String> = rows
         .iter()
         .filter_map(|row| {
-            let path = out.path().join(&row.name).join("plumb.json");
-            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            let directory = out.path().join(&row.name);
+            let text = std::fs::read_to_string(directory.join("plumb.json")).unwrap_or_default();
             let judged = serde_json::from_str(&text)
                 .map_err(|error| format!("{error}: {text}"))
-                .and_then(|document| judge(row, &document));
+                .and_then(|document| judge(row, &document))
+                .and_then(|()| if told(row) { judge_prints(row, &directory) } else { Ok(()) });
             judged.err().map(|why| format!("{}: {why}", row.name))
         })
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let told = |row: &&Row| out.path().join(&row.name).join("told").exists();
-    assert_eq!(rows.iter().filter(told).count(), 10);
-    rows.iter().filter(told).for_each(|row| states_what_it_was_told(&out.path().join(&row.name)));
+    let drives: Vec<&Row> = rows.iter().filter(|row| told(row)).collect();
+    assert_eq!(drives.len(), 10);
+    drives.iter().for_each(|row| states_what_it_was_told(&out.path().join(&row.name)));
     for (array, stripe) in
         [("raid0-64k", 192), ("raid0-512k", 1536), ("raid5-64k", 128), ("raid5-512k", 1024)]
     {
