@@ -1,5 +1,5 @@
 //! What the tests hold Plumb against: synthetic I/O with answers known in advance, writers of foreign
-//! trace formats, converters, and checks of what a machine can do.
+//! trace formats, converters, an NVMe drive of chosen Identify data, and checks of what a machine can do.
 //!
 //! The crate knows nothing of Plumb's readers. A writer here follows the description of a format, so
 //! that a reader and its test cannot share one mistake.
