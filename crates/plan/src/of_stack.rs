@@ -231,13 +231,16 @@ pub fn filesystem(
     let chunks =
         chunks.ok_or(PlanError::Missing { what: "a stripe below it", give: "give its chunk and members" })?;
     let node = stack.node(id);
+    // A file system goes by the directory where it is mounted, or by none; its commands want the device that it is on.
+    let is_device = |at: &NodeId| stack.node(*at).kind != Kind::FileSystem;
+    let device = &stack.node(stack.under(id).into_iter().find(is_device).unwrap_or(id)).own_name();
     let physical = stack.under(id).into_iter().flat_map(|below| stack.deciding_grids(below));
     let physical = physical.filter(|fact| fact.what == What::PhysicalBlock).map(|fact| fact.granularity());
     Ok(filesystem::Request {
         kind,
-        device: match node.own_name() {
-            path if path.starts_with('/') => path.to_owned(),
-            name => format!("/dev/{name}"),
+        device: match device.starts_with('/') {
+            true => device.to_owned(),
+            false => format!("/dev/{device}"),
         },
         mount: node.word(keys::MOUNT).map(str::to_owned),
         chunk: Some(chunks.chunk),

@@ -83,7 +83,7 @@ fn at_most(share: Share, limit: Share) -> bool {
 }
 
 /// The smallest chunk of which no more than the wanted share crosses, whatever the base: a multiple of the segment
-/// where there is one, else a power of two.
+/// where there is one, and such a one as the manager takes if any will do, else a power of two.
 #[must_use]
 pub fn chunk_for(request: &Request) -> Option<Bytes> {
     let fits = |chunk: u64| {
@@ -100,7 +100,10 @@ pub fn chunk_for(request: &Request) -> Option<Bytes> {
         Some(Bytes(segment)) if segment > 0 => {
             let first = align_up(least, segment)? / segment;
             let all = (first..first.saturating_add(CANDIDATES_MAX)).map_while(|n| n.checked_mul(segment));
-            all.take_while(|chunk| *chunk <= CHUNK_MAX).find(|chunk| fits(*chunk)).map(Bytes)
+            let all = all.take_while(|chunk| *chunk <= CHUNK_MAX).filter(|chunk| fits(*chunk));
+            // The smallest that the manager takes; where none is, the smallest there is, which is then said.
+            let is_taken = |chunk: &u64| !takes_powers_of_two(request) || chunk.is_power_of_two();
+            all.clone().find(is_taken).or_else(|| all.clone().next()).map(Bytes)
         }
         _ => {
             let first = least.checked_next_power_of_two()?;
@@ -110,6 +113,11 @@ pub fn chunk_for(request: &Request) -> Option<Bytes> {
                 .map(Bytes)
         }
     }
+}
+
+/// Whether chunks of other lengths are refused: by LVM, and by md's RAID 4, 5 and 6.
+fn takes_powers_of_two(request: &Request) -> bool {
+    request.manager == Manager::Lvm || request.manager == Manager::Md && request.parity > 0
 }
 
 /// Works out the plan.
@@ -329,7 +337,7 @@ fn md(request: &Request, chunk: Bytes) -> Remedy {
         _ => 6,
     };
     let remedy = Remedy::new(Harm::Recreate, "with mdadm", format!("chunks of {chunk}"));
-    if request.parity > 0 && !chunk.0.is_power_of_two() {
+    if takes_powers_of_two(request) && !chunk.0.is_power_of_two() {
         return remedy.constraint("RAID 4, 5 and 6 of md take powers of two only: no command is given");
     }
     let remedy = remedy
@@ -352,7 +360,7 @@ fn md(request: &Request, chunk: Bytes) -> Remedy {
 fn lvm(request: &Request, chunk: Bytes) -> Remedy {
     let (count, members) = members(request);
     let remedy = Remedy::new(Harm::Recreate, "with LVM", format!("chunks (stripe size) of {chunk}"));
-    if !chunk.0.is_power_of_two() {
+    if takes_powers_of_two(request) && !chunk.0.is_power_of_two() {
         return remedy.constraint("LVM takes powers of two only: no command is given; use md below it");
     }
     let kind = match request.parity {

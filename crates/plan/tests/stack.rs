@@ -167,13 +167,23 @@ fn a_file_system_is_told_the_true_stripe() {
     // What the kernel states for three disks that state 512 KiB: the least common multiple.
     let hint = Grid::unit(Bytes(524_288)).expect("a grid");
     builder.grid(array, GridFact::believed(hint, What::OptimalIo, FROM));
+    // Mounted, and not.
+    for name in ["/srv/data", "ext4 on md0"] {
+        let node = builder.node(name);
+        builder.kind(node, Kind::FileSystem, &FROM);
+        let part = Part { upper: Bytes(0), node: array, start: Bytes(0), len: None };
+        builder.place(node, Placing::Parts { parts: vec![part] }, &FROM);
+    }
     let stack = builder.finish();
-    let request =
-        of_stack::filesystem(&stack, find(&stack, "md0"), filesystem::Type::Ext4).expect("a request");
-    let plan = filesystem::plan(&request).expect("a plan");
-    let commands: Vec<&str> =
-        plan.remedies.iter().flat_map(|way| &way.steps).map(|s| s.command.as_str()).collect();
-    assert!(commands.contains(&"mkfs.ext4 -b 4096 -E stride=16,stripe_width=32 /dev/md0"), "{commands:?}");
+    for name in ["md0", "/srv/data", "ext4 on md0"] {
+        let request =
+            of_stack::filesystem(&stack, find(&stack, name), filesystem::Type::Ext4).expect("a request");
+        let plan = filesystem::plan(&request).expect("a plan");
+        let commands: Vec<&str> =
+            plan.remedies.iter().flat_map(|way| &way.steps).map(|s| s.command.as_str()).collect();
+        let make = "mkfs.ext4 -b 4096 -E stride=16,stripe_width=32 /dev/md0";
+        assert!(commands.contains(&make), "{name}: {commands:?}");
+    }
 }
 
 /// Gaps stay where there is room for them, and are given up before an extent would end beyond the component.

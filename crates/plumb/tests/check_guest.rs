@@ -52,7 +52,7 @@ fn judge(row: &Row, document: &Value) -> Result<(), String> {
     for one in on_it {
         let is_right = match (row.past, one["verdict"].as_str()) {
             // On a grid that nobody states, or that is all a virtual disk states, is not yet aligned.
-            (0, Some("unknown")) => one["what"] == "assumed" || row.name.starts_with("nvme"),
+            (0, Some("unknown")) => one["what"] == "assumed" || row.name == "nvme-4096",
             (0, verdict) => verdict == Some("aligned"),
             (past, verdict) => verdict == Some("misaligned") && one["by_bytes"] == past,
         };
@@ -60,13 +60,77 @@ fn judge(row: &Row, document: &Value) -> Result<(), String> {
             return Err(format!("{} past is the truth, found {one}", row.past));
         }
     }
+    let findings = document["findings"].as_array().expect("findings");
+    let name = &node(document, &row.node)["name"];
+    let is_it = |one: &Value| one["id"] == "misaligned-partition" && one["target"]["device"] == *name;
+    let is_found = findings.iter().any(is_it);
+    if is_found != (row.past > 0) {
+        return Err(format!("{} past is the truth, found {findings:?}", row.past));
+    }
     Ok(())
 }
 
-/// Geometries, md, LVM, LUKS, loop and NVMe: the verdict is the truth in each.
+/// What `nvme id-ns` prints of a drive is what the drive was told to state, so rows of it are what they are called.
+fn states_what_it_was_told(row: &Path) {
+    let read = |name: &str| std::fs::read_to_string(row.join(name)).expect("a file of the guest");
+    let (told, printed) = (read("told"), read("id-ns.txt"));
+    let says = |field: &str| -> u64 {
+        let line =
+            printed.lines().find(|line| line.split(':').next().is_some_and(|name| name.trim() == field));
+        let value =
+            line.and_then(|line| line.split(':').nth(1)).unwrap_or_else(|| panic!("no {field}: {printed}"));
+        match value.trim().strip_prefix("0x") {
+            Some(hex) => u64::from_str_radix(hex, 16).expect("a number"),
+            None => value.trim().parse().expect("a number"),
+        }
+    };
+    assert_eq!(says("nsfeat") >> 4 & 1, 1, "OPTPERF: {printed}");
+    for (field, value) in told.lines().map(|line| line.split_once('=').expect("field=value")) {
+        let value: u64 = value.parse().expect("a number");
+        match field {
+            "lba" => assert!(printed.contains(&format!("lbads:{} ", value.ilog2())), "{printed}"),
+            "nsze" | "npwg" | "npwa" | "npdg" | "npda" | "nows" | "noiob" | "nawupf" => {
+                assert_eq!(says(field), value, "{field}: {printed}");
+            }
+            // Of the controller, and the flag of before.
+            "awupf" | "optperf" => {}
+            _ => panic!("{field} was not looked at"),
+        }
+    }
+}
+
+/// The same verdict from what `lsblk` and `nvme id-ns` printed of it.
+fn judge_prints(row: &Row, directory: &Path) -> Result<(), String> {
+    let namespace = row.node.trim_start_matches("/dev/").trim_end_matches("p1");
+    let id_ns = directory.join(format!("id-ns-{namespace}.txt"));
+    std::fs::copy(directory.join("id-ns.txt"), &id_ns).map_err(|error| error.to_string())?;
+    let done = Command::new(env!("CARGO_BIN_EXE_plumb"))
+        .args(["check", "--json", "--from"])
+        .args([&directory.join("lsblk.json"), &id_ns])
+        .output()
+        .map_err(|error| error.to_string())?;
+    let document = serde_json::from_slice(&done.stdout).map_err(|error| format!("{error}: {done:?}"))?;
+    judge(row, &document)
+}
+
+/// The program that serves drives, built as `plumb` was; Cargo does not build programs of other packages for a test.
+fn build_testkit() {
+    let plumb = Path::new(env!("CARGO_BIN_EXE_plumb"));
+    let is_release = plumb.parent().is_some_and(|folder| folder.ends_with("release"));
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--locked", "--quiet", "-p", "plumb-testkit"])
+        .args(is_release.then_some("--release"))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .status();
+    assert!(built.expect("cargo").success());
+    assert!(plumb.with_file_name("plumb-testkit").exists(), "beside {}", plumb.display());
+}
+
+/// Geometries, md, LVM, LUKS, loop, NVMe and drives whose NPWG is not their NPWA: the verdict is the truth in each.
 #[test]
 fn verdicts_in_a_guest_are_true() {
     require!(Qemu, Tool("apt-get"));
+    build_testkit();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/check-guest");
     let out = tempfile::tempdir().expect("a directory");
     let done =
@@ -74,16 +138,19 @@ fn verdicts_in_a_guest_are_true() {
     let said = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
     assert!(done.status.success() && !said.contains("failed"), "{said}");
     let rows = rows(out.path());
-    // Four starts on three geometries, two bogus hints, four arrays, the PV put right, four LUKS, two loops, two NVMe.
-    assert_eq!(rows.len(), 27, "{said}");
+    // Four starts on three geometries, two bogus hints, four arrays, the PV put right, four LUKS, two loops, two NVMe, ten
+    // starts on four drives with NPWG and NPWA.
+    assert_eq!(rows.len(), 37, "{said}");
+    let told = |row: &Row| out.path().join(&row.name).join("told").exists();
     let wrong: Vec<String> = rows
         .iter()
         .filter_map(|row| {
-            let path = out.path().join(&row.name).join("plumb.json");
-            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            let directory = out.path().join(&row.name);
+            let text = std::fs::read_to_string(directory.join("plumb.json")).unwrap_or_default();
             let judged = serde_json::from_str(&text)
                 .map_err(|error| format!("{error}: {text}"))
-                .and_then(|document| judge(row, &document));
+                .and_then(|document| judge(row, &document))
+                .and_then(|()| if told(row) { judge_prints(row, &directory) } else { Ok(()) });
             judged.err().map(|why| format!("{}: {why}", row.name))
         })
         .collect();
@@ -100,6 +167,9 @@ fn verdicts_in_a_guest_are_true() {
             assert_eq!(live[part], elsewhere[part], "{part} of {} in its collection", row.name);
         }
     }
+    let drives: Vec<&Row> = rows.iter().filter(|row| told(row)).collect();
+    assert_eq!(drives.len(), 10);
+    drives.iter().for_each(|row| states_what_it_was_told(&out.path().join(&row.name)));
     for (array, stripe) in
         [("raid0-64k", 192), ("raid0-512k", 1536), ("raid5-64k", 128), ("raid5-512k", 1024)]
     {

@@ -180,6 +180,12 @@ fn commands_do_what_they_are_printed_for() {
     plan("disks --writes 100 --disk-rate 100 --raid 1").ends(0).says("--level=10 --raid-devices=4");
     plan("stripe --io 8k --parity 1 --manager lvm a b c").ends(0).says("lvcreate --type raid5 -i 2 -I");
     plan("stripe --io 8k --segment 48k --parity 1 a b c").says("powers of two only: no command is given");
+    // 13 segments of 64 KiB would do; LVM and parity of md want 16.
+    plan("stripe --io 8k --segment 64k --manager lvm a b").ends(0).says("lvcreate -i 2 -I 1024k");
+    plan("stripe --io 8k --segment 64k --parity 1 a b c")
+        .ends(0)
+        .says("--level=5 --raid-devices=3 --chunk=1024K");
+    plan("stripe --io 8k --segment 64k a b").ends(0).says("--chunk=832K");
     plan("stripe --io 8k --parity 2 --manager svm a b c d").ends(2).complains("RAID 5 at most");
     plan("stripe --io 8k --parity 5 a b").ends(2).complains("the parity is 5 over 2 members");
     plan("partition /dev/sdb1 --grid 8k --current 34s --size 1g").ends(2).complains("expected a whole disk");

@@ -199,6 +199,12 @@ impl GridFact {
         GridFact { grid, what, source, belief: Belief::Believed }
     }
 
+    /// Whether it is such a grid, and the drive itself stated it.
+    #[must_use]
+    pub fn is_of_drive(&self, what: What) -> bool {
+        self.what == what && matches!(self.source, Source::Drive { .. })
+    }
+
     /// A fact that is kept but not believed.
     #[must_use]
     pub fn doubted(grid: Grid, what: What, source: Source, why: impl Into<String>) -> GridFact {

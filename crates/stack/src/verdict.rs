@@ -77,11 +77,17 @@ impl Stack {
         grids
     }
 
-    /// The grids of a leaf that decide; 4 KiB with source *assumed* where it states none larger than a sector.
+    /// The grids of a leaf that decide; 4 KiB with source *assumed* where it states none larger than a sector. Where a
+    /// drive states on what writes should begin (NPWA), that takes the place of how long it would like them to be.
     #[must_use]
     pub fn deciding_grids(&self, id: NodeId) -> Vec<GridFact> {
         let mut grids = self.grids(id);
         grids.retain(|fact| fact.what.decides() && fact.is_believed() && fact.granularity().0 > SECTOR);
+        let preferred =
+            grids.iter().find(|fact| fact.is_of_drive(What::WriteAlignment)).map(|fact| fact.grid);
+        if let Some(preferred) = preferred {
+            grids.retain(|fact| !is_about_lengths(fact, &preferred));
+        }
         if grids.is_empty() && self.is_leaf(id) {
             grids.push(GridFact::believed(Grid::ASSUMED, What::Assumed, Source::Assumed));
         }
@@ -153,6 +159,21 @@ impl Stack {
         };
         Verdict::Unknown { why }
     }
+}
+
+/// Whether a grid of a drive that prefers this alignment of writes speaks of their lengths: its NPWG, and a physical block
+/// larger than that alignment, which Linux works out as the lesser of NPWG and of what is written whole (`nvme_update_disk_info`
+/// in `drivers/nvme/host/core.c`). The specification wants lengths in multiples of NPWG and starts in multiples of NPWA.
+fn is_about_lengths(fact: &GridFact, preferred: &Grid) -> bool {
+    let is_told_by_host = matches!(fact.source, Source::Kernel { .. } | Source::Dump { .. });
+    fact.grid != *preferred
+        && match fact.what {
+            What::IndirectionUnit => fact.is_of_drive(What::IndirectionUnit),
+            What::PhysicalBlock => {
+                is_told_by_host && fact.grid.offset().0 == 0 && fact.granularity() > preferred.granularity()
+            }
+            _ => false,
+        }
 }
 
 /// Chunks are boundaries; with parity a full stripe is a cell as well.

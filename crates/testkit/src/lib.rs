@@ -1,5 +1,5 @@
 //! What the tests hold Plumb against: synthetic I/O with answers known in advance, writers of foreign
-//! trace formats, converters, and checks of what a machine can do.
+//! trace formats, converters, an NVMe drive of chosen Identify data, and checks of what a machine can do.
 //!
 //! The crate knows nothing of Plumb's readers. A writer here follows the description of a format, so
 //! that a reader and its test cannot share one mistake.
@@ -13,6 +13,7 @@ pub mod convert;
 pub mod event;
 pub mod fake_sysfs;
 pub mod loop_device;
+pub mod nvme_target;
 pub mod require;
 pub mod rng;
 pub mod tempdir;

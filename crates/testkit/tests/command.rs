@@ -77,3 +77,17 @@ fn wrong_usage_is_2() {
         assert_eq!(run(arguments).status.code(), Some(2), "{arguments:?}");
     }
 }
+
+/// Before anything is served.
+#[test]
+fn a_drive_that_cannot_be_is_not_served() {
+    for (arguments, why) in [
+        (&["nvme-target", "127.0.0.1:0", "nqn.2014-08.example:a", "lba=520"][..], "lba=520"),
+        (&["nvme-target", "127.0.0.1:0", &"n".repeat(224)], "223 bytes"),
+        (&["nvme-target", "127.0.0.1:0"], "not understood"),
+    ] {
+        let done = run(arguments);
+        assert_eq!(done.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&done.stderr).contains(why), "{why}");
+    }
+}

@@ -41,11 +41,8 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Outcome {
         }
     };
     let standings = moved.as_ref().unwrap_or(&top.standings);
-    let standings: Vec<&Standing> =
-        standings.iter().filter(|standing| !is_told_better(standing, standings)).collect();
     let mut off: Vec<&Standing> = standings
         .iter()
-        .copied()
         .filter(|standing| matches!(standing.verdict, Verdict::Misaligned { .. } | Verdict::Varies { .. }))
         .collect();
     // What is surely off first, on the grid that most I/O meet.
@@ -54,7 +51,7 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Outcome {
         (severity(standing) != Severity::Warning, varies, standing.fact.granularity())
     });
     if let Some(worst) = off.first() {
-        return Outcome::Found(found(context, (top, device), worst, (&off, &standings)));
+        return Outcome::Found(found(context, (top, device), worst, (&off, standings)));
     }
     let mut reasons: Vec<String> = top.landings.lost.iter().map(|(_, why)| why.clone()).collect();
     reasons.extend(standings.iter().filter_map(|standing| match &standing.verdict {
@@ -107,18 +104,6 @@ fn moved(context: &Context<'_>, standings: &[Standing], start: Bytes) -> Vec<Sta
     moved.collect()
 }
 
-/// A drive that states where writes should begin (NPWA) means that for starts; the larger granularity that it states
-/// beside it (NPWG) is about lengths.
-fn is_told_better(standing: &Standing, all: &[Standing]) -> bool {
-    standing.fact.what == What::IndirectionUnit
-        && matches!(standing.fact.source, Source::Drive { .. })
-        && all.iter().any(|other| {
-            other.landing == standing.landing
-                && other.fact.what == What::WriteAlignment
-                && matches!(other.fact.source, Source::Drive { .. })
-        })
-}
-
 fn severity(standing: &Standing) -> Severity {
     // Blocks of a pool or cache are larger than most I/O: being off one costs where two are touched, and that seldom.
     let is_small = standing.fact.granularity().0 < WARNING_BYTES_MIN || standing.fact.what == What::Cluster;
@@ -135,7 +120,7 @@ fn found(
     context: &Context<'_>,
     (top, device): (&Top, NodeId),
     worst: &Standing,
-    (off, all): (&[&Standing], &[&Standing]),
+    (off, all): (&[&Standing], &[Standing]),
 ) -> Finding {
     let (on, fact) = (context.name(worst.landing.on), &worst.fact);
     let unit = format!("{} {}", fact.granularity(), fact.what.words());
@@ -278,7 +263,7 @@ fn lowest_mover(context: &Context<'_>, standing: &Standing) -> Option<NodeId> {
     })
 }
 
-fn remedy(context: &Context<'_>, device: NodeId, worst: &Standing, all: &[&Standing]) -> String {
+fn remedy(context: &Context<'_>, device: NodeId, worst: &Standing, all: &[Standing]) -> String {
     let landing = &worst.landing;
     let Verdict::Misaligned { by } = worst.verdict else {
         return "make the layers between anew with chunks and extents that are multiples of the unit"

@@ -1,6 +1,6 @@
 //! What is mounted where, and what is paged to: `/proc/self/mountinfo` and `/proc/swaps` (proc_pid_mountinfo(5)).
 
-use plumb_geometry::Bytes;
+use plumb_geometry::{Bytes, SECTOR};
 
 use super::{Host, Root};
 use crate::builder::Builder;
@@ -143,6 +143,11 @@ fn tell(root: &Root<'_>, host: &Host, builder: &mut Builder, mount: &Mount, devi
         more => format!("{},{more}", mount.options),
     };
     builder.fact(node, keys::MOUNT_OPTIONS, options, &source);
+    // A stripe given at mount is in use at once, and in the superblock only when the log is written back.
+    if let ("xfs", Some((unit, width))) = (mount.kind.as_str(), xfs_stripe(&mount.super_options)) {
+        builder.fact(node, keys::FS_STRIPE_UNIT, unit.0.to_string(), &source);
+        builder.fact(node, keys::FS_STRIPE_WIDTH, width.0.to_string(), &source);
+    }
     let placing = if mount.kind == "btrfs" {
         let members = btrfs_devices(root, host, builder, device);
         Placing::Unknown { members, why: "btrfs places its chunks itself".to_owned() }
@@ -151,6 +156,15 @@ fn tell(root: &Root<'_>, host: &Host, builder: &mut Builder, mount: &Mount, devi
         Placing::Parts { parts: vec![Part { upper: Bytes(0), node: device, start: Bytes(0), len }] }
     };
     builder.place(node, placing, &source);
+}
+
+/// `sunit` and `swidth` of XFS, which the kernel shows in sectors of 512 bytes (xfs(5)).
+fn xfs_stripe(options: &str) -> Option<(Bytes, Bytes)> {
+    let of = |name: &str| {
+        let value = options.split(',').find_map(|option| option.strip_prefix(name)?.strip_prefix('='))?;
+        value.parse::<u64>().ok()?.checked_mul(SECTOR).map(Bytes)
+    };
+    Some((of("sunit")?, of("swidth")?))
 }
 
 /// All devices of the btrfs that has this one: `/sys/fs/btrfs/UUID/devices`.
@@ -190,6 +204,16 @@ mod tests {
         assert_eq!(parse("1 2 0:5 / /proc rw - proc proc").map(|it| it.super_options), Some(String::new()));
         for broken in ["", " - ", "1 2 x / / rw - ext4 /dev/sda", "1 2 8:1 / / rw ext4 /dev/sda rw"] {
             assert_eq!(parse(broken), None, "{broken}");
+        }
+    }
+
+    #[test]
+    fn the_stripe_of_a_mounted_xfs() {
+        let shown = "rw,attr2,inode64,logbufs=8,logbsize=32k,sunit=128,swidth=384,noquota";
+        assert_eq!(xfs_stripe(shown), Some((Bytes(64 << 10), Bytes(192 << 10))));
+        for none in ["", "rw,noquota", "sunit=128", "sunit=x,swidth=1", "sunit=1,swidth=18446744073709551615"]
+        {
+            assert_eq!(xfs_stripe(none), None, "{none}");
         }
     }
 

@@ -8,12 +8,13 @@ use plumb_stack::node::keys;
 use plumb_stack::{Builder, Stack, Verdict, What};
 use plumb_testkit::require::record_skip;
 
-use super::support::{named, run_of, verdict, verdict_on};
+use super::support::{named, run_of, verdict};
 
 /// A line of rows.tsv.
 struct Row {
     name: String,
     node: String,
+    granularity: u64,
     offset: u64,
     first: u64,
     past: u64,
@@ -24,9 +25,8 @@ fn rows(out: &Path) -> Vec<Row> {
     let row = |line: &str| {
         let fields: Vec<&str> = line.split('\t').collect();
         let number = |at: usize| fields[at].parse().expect("a number");
-        assert_eq!(fields[2], "4096");
         let (name, node) = (fields[0].to_owned(), fields[1].to_owned());
-        Row { name, node, offset: number(3), first: number(4), past: number(5) }
+        Row { name, node, granularity: number(2), offset: number(3), first: number(4), past: number(5) }
     };
     text.lines().map(row).collect()
 }
@@ -52,10 +52,12 @@ fn stack_in(dir: &Path, node: &str) -> Stack {
             assert_eq!(read.taken.passed_over, 0, "{dir:?} {print}");
         }
     }
-    if let Ok(bytes) = fs::read(dir.join("id-ns.bin")) {
-        let namespace = node.trim_start_matches("/dev/").split('p').next().expect("a name");
-        let read = dump::read_bytes(&format!("{namespace}.bin"), &bytes, &mut builder).expect("reads");
-        assert_eq!(read.tool, "nvme id-ns -b");
+    let namespace = node.trim_start_matches("/dev/").split('p').next().expect("a name");
+    for (file, tool) in [("id-ns.bin", "nvme id-ns -b"), ("id-ns.txt", "nvme id-ns")] {
+        if let Ok(bytes) = fs::read(dir.join(file)) {
+            let read = dump::read_bytes(&format!("{namespace}-{file}"), &bytes, &mut builder).expect("reads");
+            assert_eq!(read.tool, tool);
+        }
     }
     dump::join(&mut builder);
     let stack = builder.finish();
@@ -104,10 +106,13 @@ fn check_verdict(stack: &Stack, row: &Row) {
     for landing in disks {
         let chunk = landing.period.map_or(i128::MAX, |period| i128::from(period.0));
         assert_eq!(landing.shift, i128::from(row.first) % chunk, "{}", row.name);
-        let disk = &stack.node(landing.on).name;
-        let past = (row.first + 4096 - row.offset) % 4096;
+        let past = (row.first + row.granularity - row.offset) % row.granularity;
         assert_eq!(past, row.past, "{}: the truth agrees with itself", row.name);
-        let found = verdict_on(stack, &row.node, disk);
+        let on_it = stack
+            .standings(top)
+            .into_iter()
+            .filter(|one| one.landing.on == landing.on && one.fact.granularity().0 == row.granularity);
+        let found: Vec<Verdict> = on_it.map(|one| one.verdict).collect();
         // What stands well on a grid that was only assumed, or on a virtual disk's word, is not known to stand well.
         let is_sure = |found: &Verdict| {
             *found == verdict(past) || past == 0 && matches!(found, Verdict::Unknown { .. })

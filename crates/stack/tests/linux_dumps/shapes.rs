@@ -222,3 +222,18 @@ fn hints_of_lsblk_are_checked() {
     assert!(why(&stack, "sda1").contains("START"));
     assert_eq!((named(&stack, "sda").1.size, below(&stack, "/boot")), (None, vec!["sda1".to_owned()]));
 }
+
+/// `zone-sz` of a disk without zones is its `chunk_sectors`, as lsblk 2.38.1 prints it of an NVMe drive with an NOIOB.
+#[test]
+fn a_zone_is_one_of_a_zoned_disk() {
+    for (zoned, zones) in [("none", 0), ("host-managed", 1)] {
+        let text = format!(
+            r#"{{"blockdevices": [{{"name": "sda", "type": "disk", "phy-sec": 512, "zoned": "{zoned}", "zone-sz": 131072}}]}}"#
+        );
+        let mut builder = Builder::default();
+        dump::read_bytes("lsblk.json", text.as_bytes(), &mut builder).expect("reads");
+        let stack = builder.finish();
+        let grids = &named(&stack, "sda").1.grids;
+        assert_eq!(grids.iter().filter(|fact| fact.what == What::Zone).count(), zones, "{zoned}");
+    }
+}

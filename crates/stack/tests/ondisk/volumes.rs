@@ -223,13 +223,15 @@ fn raid_and_thin_volumes_stand_on_volumes_of_their_own() {
     // LVM reads them as what they are.
     let mut kinds = host.column(&["lvs"], "lv_name,segtype,stripe_size,chunk_size");
     kinds.sort();
-    let expected = ["one|linear|0|0", "pool|thin-pool|0|131072", "raid|raid5_ls|65536|0", "thin|thin|0|0"];
+    let expected = ["one|linear|0|0", "pool|thin-pool|0|131072", "raid|raid5|65536|0", "thin|thin|0|0"];
     assert_eq!(kinds.iter().map(|row| row.join("|")).collect::<Vec<_>>(), expected);
     let stack = host.stack();
     let Placing::Chunks(raid) = &node(&stack, "plumb_vg/raid").placing else { panic!("no chunks") };
     let names: Vec<&str> = raid.members.iter().map(|member| stack.node(member.node).name.as_str()).collect();
     assert_eq!(names, ["plumb_vg/raid_rimage_0", "plumb_vg/raid_rimage_1", "plumb_vg/raid_rimage_2"]);
     assert_eq!((raid.chunk.0, raid.parity, raid.stripe_bytes()), (64 * KIB, 1, Some(Bytes(128 * KIB))));
+    // As the kernel is told of it: raid5_ls.
+    assert_eq!(raid.layout, Some(plumb_geometry::ParityLayout::LeftSymmetric));
     assert_eq!(run_of(&stack, names[1]), ("two.img".to_owned(), MIB + 11 * MIB, Some(2 * MIB)));
     let Placing::Blocks { block, member } = node(&stack, "plumb_vg/thin").placing else {
         panic!("no blocks")
@@ -259,7 +261,7 @@ fn more_volumes() -> String {
     };
     let raids: Vec<String> = (0..3).map(|at| format!("\"raid_rmeta_{at}\", \"raid_rimage_{at}\"")).collect();
     let raid = format!(
-        "extent_count = 4\ntype = \"raid5_ls\"\ndevice_count = 3\nstripe_size = 128\nregion_size = 1024\nraids = [{}]",
+        "extent_count = 4\ntype = \"raid5\"\ndevice_count = 3\nstripe_size = 128\nregion_size = 1024\nraids = [{}]",
         raids.join(", ")
     );
     add("raid", true, &raid);

@@ -1,4 +1,5 @@
-//! `plumb-testkit`: synthetic traces of any size to a file or a pipe, and conversions of real ones.
+//! `plumb-testkit`: synthetic traces of any size to a file or a pipe, conversions of real ones, and an NVMe drive of chosen
+//! Identify data.
 //!
 //! Exit status: 0 done (also when the reader of a pipe has gone), 2 usage, 5 failed.
 
@@ -6,6 +7,7 @@
 
 use plumb_testkit::by_name::{self, FORMATS, Size, WORKLOADS};
 use plumb_testkit::convert::{convert_blktrace, convert_vscsi};
+use plumb_testkit::nvme_target::{self, Drive, NAME_BYTES_MAX, Subsystem};
 use plumb_testkit::write::blkrecord::{Endian, Version};
 use plumb_testkit::write::blktrace::{Blktrace, create_files};
 use plumb_testkit::write::lifecycle::Shapes;
@@ -14,6 +16,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -22,10 +25,13 @@ plumb-testkit generate FORMAT --events N [--seed S] [--out PATH|-] [--workload N
                        [--devices N] [--cpus N] [--version 7|8] [--endian little|big] [--shapes plain|all]
 plumb-testkit convert-blktrace IN OUT [--version 7|8] [--endian little|big]
 plumb-testkit convert-vscsi IN OUT
+plumb-testkit nvme-target ADDRESS:PORT NQN [FIELD=VALUE...]
 plumb-testkit list
 
 generate blktrace --out BASE makes BASE.blktrace.0 and on, one file a CPU; --out - gives the merged stream.
---misfits defaults to one event in a hundred. IN and OUT may be -.";
+--misfits defaults to one event in a hundred. IN and OUT may be -.
+nvme-target serves one namespace over NVMe/TCP until it is ended. Fields: lba (512 or 4096), nsze, optperf (0 or 1), npwg,
+npwa, npdg, npda, nows, noiob, awupf, nawupf, model, serial; numbers as the specification has them, so npwg=3 is 4 blocks.";
 
 /// What ends the program early.
 enum Stop {
@@ -82,6 +88,7 @@ fn run(arguments: &[String]) -> Result<(), Stop> {
             eprintln!("{records} records");
             Ok(())
         }
+        ["nvme-target", address, name, ref fields @ ..] => nvme_target(address, name, fields),
         ["list"] => {
             println!("formats: {}\nworkloads: {}", FORMATS.join(" "), WORKLOADS.join(" "));
             Ok(())
@@ -109,6 +116,19 @@ fn generate(format: &str, parsed: &Arguments) -> Result<(), Stop> {
     let written = write_all(sink.as_mut(), events)?;
     eprintln!("{} events, {} left out that the format cannot hold", written.events, written.left_out);
     Ok(())
+}
+
+fn nvme_target(address: &str, name: &str, fields: &[&str]) -> Result<(), Stop> {
+    let mut drive = Drive::default();
+    for field in fields {
+        drive.set(field).map_err(|error| Stop::Usage(error.to_string()))?;
+    }
+    if name.len() > NAME_BYTES_MAX {
+        return Err(Stop::Usage(format!("{name}: a qualified name has {NAME_BYTES_MAX} bytes at most")));
+    }
+    let listener = TcpListener::bind(address)?;
+    println!("{name} on {}", listener.local_addr()?);
+    Ok(nvme_target::serve(&listener, Subsystem::new(name, drive))?)
 }
 
 fn sink(format: &str, parsed: &Arguments, cpus: u32) -> Result<Box<dyn EventSink>, Stop> {

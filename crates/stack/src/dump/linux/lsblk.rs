@@ -220,6 +220,8 @@ fn tell_facts(builder: &mut Builder, device: &Value, node: NodeId, source: &Sour
 
 fn limits_of(device: &Value) -> Limits {
     let has_discards = number(device, "disc-max").is_some_and(|most| most > 0);
+    // Of a disk without zones this column has the boundary that I/O should not cross (chunk_sectors).
+    let has_zones = word(device, "zoned").is_some_and(|zoned| zoned != "none");
     Limits {
         logical: number(device, "log-sec"),
         physical: number(device, "phy-sec"),
@@ -228,7 +230,7 @@ fn limits_of(device: &Value) -> Limits {
         alignment_offset: signed(device, "alignment"),
         discard_granularity: number(device, "disc-gran").filter(|_| has_discards),
         discard_alignment: signed(device, "disc-aln").filter(|_| has_discards),
-        zone: number(device, "zone-sz"),
+        zone: number(device, "zone-sz").filter(|_| has_zones),
     }
 }
 

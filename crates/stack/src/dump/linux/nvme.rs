@@ -1,4 +1,4 @@
-//! `nvme id-ns`: as text, *unverified*, with `-H` or without, and raw (`-b`), which goes to [`identify`].
+//! `nvme id-ns`: as text, with `-H` (*unverified*) or without, and raw (`-b`), which goes to [`identify`].
 //!
 //! Neither tells which namespace it is of: the name of the file has to, `id-ns-nvme0n1.txt`. Both become the structure that
 //! the drive returned, which the reader of live drives understands.
@@ -9,7 +9,7 @@ use super::names::{in_file_name, on_linux};
 use crate::builder::Builder;
 use crate::linux::{Identified, tell_identified};
 
-pub(super) static FORMAT: Format = Format { tool: "nvme id-ns", is_verified: false, sniff, read };
+pub(super) static FORMAT: Format = Format { tool: "nvme id-ns", is_verified: true, sniff, read };
 
 /// Length of what a drive returns.
 const IDENTIFY_BYTES: usize = 4096;

@@ -209,7 +209,8 @@ fn raided(
         return None;
     }
     let layout = match level.split_once('_') {
-        None if matches!(level, "raid5" | "raid6") => None,
+        // lvmraid(7): without a layout it is this one, and the table that LVM gives the kernel says raid5_ls.
+        None if level == "raid5" => Some(ParityLayout::LeftSymmetric),
         Some((_, "la")) => Some(ParityLayout::LeftAsymmetric),
         Some((_, "ra")) => Some(ParityLayout::RightAsymmetric),
         Some((_, "ls")) => Some(ParityLayout::LeftSymmetric),

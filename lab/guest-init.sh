@@ -1,0 +1,61 @@
+# What the guests of this directory begin with; their /init sources it. Mounts, LVM without udev, the disk to write results
+# to ($result), and disks of declared geometry.
+#
+#   say WORDS                     a line of the serial console that the host looks at
+#   geometry DISKS PARAMETER...   disks of scsi_debug; sets $disks, and $disk to the first; each of $megabytes
+#   partition DISK START          a partition of 40 MiB from START on, in logical blocks; waits for its node
+#   finish                        hands over /tmp/out and ends
+/bin/busybox --install -s /bin
+ln -s bin /sbin; mkdir -p /usr; ln -s ../bin /usr/sbin; ln -s ../bin /usr/bin
+export PATH=/bin LVM_SUPPRESS_FD_WARNINGS=1 DM_DISABLE_UDEV=1
+mount -t devtmpfs dev /dev; mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t tmpfs tmp /tmp; mount -t tmpfs run /run
+mkdir -p /run/lock /run/cryptsetup /run/lvm /etc/lvm /tmp/out /mnt /dev/shm
+ln -s /proc/self/mounts /etc/mtab
+cat >/etc/lvm/lvm.conf <<LVM
+global { use_lvmpolld = 0 }
+activation { udev_sync = 0 udev_rules = 0 monitoring = 0 }
+devices { obtain_device_list_from_udev = 0 external_device_info_source = "none" use_devicesfile = 0 }
+LVM
+for sys in /sys/block/nvme*; do
+    case $(cat $sys/device/serial) in
+    result*) result=/dev/${sys##*/} ;;
+    esac
+done
+say() { echo "GUEST: $*"; }
+
+modprobe sd_mod; modprobe loop
+
+# Disks of a declared geometry: DISKS PARAMETER...; sets $disks, and $disk to the first.
+geometry() {
+    hosts=$1; shift
+    mdadm --stop --scan >/dev/null 2>&1
+    modprobe -r scsi_debug 2>/dev/null
+    modprobe scsi_debug dev_size_mb=$megabytes add_host=$hosts num_tgts=1 per_host_store=1 lbprz=0 delay=0 "$@" || say "no scsi_debug $*"
+    waited=0 disks=''
+    while [ $waited -lt 100 ]; do
+        disks=$(for disk in /sys/bus/pseudo/drivers/scsi_debug/adapter*/host*/target*/*:*/block/*; do [ -e $disk ] && echo /dev/${disk##*/}; done)
+        [ "$(echo $disks | wc -w)" = $hosts ] && break
+        waited=$((waited + 1)); sleep 0.1
+    done
+    [ "$disks" ] || { say "no disks with $*"; poweroff -f; }
+    disk=${disks%%
+*}
+}
+megabytes=64
+
+# A partition from START on, in logical blocks; waits for its node.
+partition() { # DISK START
+    sgdisk -Z $1 >/dev/null 2>&1
+    sgdisk -a 1 -n 1:$2:+40M $1 >/dev/null || say "sgdisk failed on $1"
+    blockdev --rereadpt $1 2>/dev/null
+    waited=0; while [ ! -b ${1}1 ] && [ ! -b ${1}p1 ] && [ $waited -lt 50 ]; do waited=$((waited + 1)); sleep 0.1; done
+}
+
+finish() {
+    plumb --version >/tmp/out/plumb-version; uname -r >/tmp/out/kernel
+    lvm version >/tmp/out/lvm-version 2>&1; mdadm --version >/tmp/out/mdadm-version 2>&1
+    parted --version >/tmp/out/parted-version; sgdisk -V >/tmp/out/sgdisk-version
+    tar cf $result -C /tmp/out . && sync
+    say done
+    poweroff -f
+}
