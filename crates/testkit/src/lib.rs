@@ -15,6 +15,7 @@ pub mod fake_sysfs;
 pub mod loop_device;
 pub mod require;
 pub mod rng;
+pub mod soft_partitions;
 pub mod tempdir;
 pub mod workload;
 pub mod write;

@@ -103,6 +103,15 @@ impl Scan {
             }
         };
         let disk = tell(builder, id, &name, &image);
+        if let Some(at) = image.map.as_ref().ok().and_then(|map| map.beyond(file, image.size)) {
+            let text = format!(
+                "{name}: {} has something at byte {at}, and the file is {} long: its end is missing",
+                image.format,
+                Bytes(file.size_bytes())
+            );
+            let source = Source::OnDisk { format: image.format.to_owned() };
+            builder.problem(Problem { node: Some(id), id: ids::BEYOND_DEVICE, text, source });
+        }
         match image.map {
             Ok(map) => {
                 let mapped = Mapped::new(file, map, image.size);
@@ -118,7 +127,7 @@ fn tell(builder: &mut Builder, id: NodeId, name: &str, image: &Image) -> NodeId 
     let source = Source::OnDisk { format: image.format.to_owned() };
     builder.fact(id, keys::CONTENT, image.format, &source);
     let disk = builder.node(&format!("{name}{DISK_OF_IMAGE}"));
-    builder.kind(disk, Kind::Loop, &source);
+    builder.kind(disk, Kind::ImageDisk, &source);
     builder.size(disk, Bytes(image.size), &source);
     let beside = |builder: &mut Builder, file: &str| builder.node(&beside(name, file));
     let placing = match &image.lies {
