@@ -65,6 +65,10 @@ complete -c plumb -n "__fish_plumb_using_subcommand check" -l segment -d 'Segmen
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l disk-type -d 'Known array or drive to take for disks whose model is unknown, for instance sun-zfs-appliance-8k' -r
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l known -d 'More known arrays, in TOML' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l page -d 'Page of the database on top: its usual I/O' -r
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l reads -d 'Reads a second that are asked of TARGET, or of the only volume' -r
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l writes -d 'Writes a second' -r
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l disk-rate -d 'What one disk gives of such I/O a second, measured; without --reads and --writes the rates are those of the profile or of iostat' -r
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l response -d 'Largest mean response of a disk: 50ms' -r
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l fail-on -d 'Severity from which the exit status is 1' -r -f -a "note\t'Any finding'
 warning\t'Warnings and worse'
 critical\t'Only critical ones'
