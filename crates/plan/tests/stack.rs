@@ -314,7 +314,10 @@ fn partitions_without_room_behind_them() {
         let part = cut(&mut builder, "sda1", Kind::Partition, sda, 34, 10_000);
         builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
         cut(&mut builder, "sda2", Kind::Partition, sda, next, 5_000);
-        if let Some(content) = content {
+        if content == Some("lvm") {
+            let volume = cut(&mut builder, "vg0/data", Kind::LogicalVolume, part, 2_048, 4_096);
+            builder.fact(volume, keys::MANAGER, "lvm", &FROM);
+        } else if let Some(content) = content {
             let file_system = cut(&mut builder, "data", Kind::FileSystem, part, 0, 10_000);
             builder.fact(file_system, keys::CONTENT, content, &FROM);
             if let Some(mount) = mount {
@@ -355,6 +358,15 @@ fn partitions_without_room_behind_them() {
             .all(|way| way.constraints.iter().any(|words| words.contains("becomes smaller")));
         assert!(!plan.remedies.is_empty() && all, "made anew it is smaller too");
     }
+    // Swap has no data, and is made anew like what is not known.
+    let swap = planned(Some("swap"), None, 10_034).expect("a plan");
+    assert!(swap.notes.iter().any(|note| note.contains("how swap is made smaller is not planned")));
+    let lvm = planned(Some("lvm"), None, 10_034).expect("a plan");
+    assert!(lvm.notes.iter().any(|note| note.contains("part of what LVM manages")), "{:?}", lvm.notes);
+    assert_eq!(lvm.remedies[0].harm, Harm::Online, "pvmove needs no room");
+    // What would lose 2.5 MiB is over its neighbour, and not in want of a few sectors.
+    let refused = planned(Some("ext4"), None, 5_000);
+    assert!(matches!(refused, Err(PlanError::NoRoom { .. })), "{refused:?}");
     // With room behind it nothing becomes smaller.
     let room = planned(Some("xfs"), None, 11_000).expect("a plan");
     assert_eq!(room.value("len_sectors"), Some(&plumb_plan::Value::Count(10_000)));

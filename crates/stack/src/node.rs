@@ -409,3 +409,34 @@ pub mod keys {
     /// Formats of an NVMe namespace: blocks, bytes of metadata beside each, relative performance (0 best).
     pub const LBA_FORMATS: &str = "lba_formats";
 }
+
+#[cfg(test)]
+mod tests {
+    use super::data_chunks;
+
+    /// Chunk k of the data has its copies on members k·copies and on, counted around: it begins anew on the first one
+    /// with the first k that is a multiple of them all.
+    #[test]
+    fn copies_that_do_not_come_out_even_take_several_rows() {
+        for (members, copies) in
+            (1..12).flat_map(|members| (1..=members).map(move |copies| (members, copies)))
+        {
+            let searched = (1..=members).find(|chunk| chunk * copies % members == 0).map(u64::from);
+            assert_eq!(data_chunks(members, 0, copies), searched, "{members} {copies}");
+        }
+    }
+
+    #[test]
+    fn parity_is_no_data() {
+        for (members, parity, copies, data) in [
+            (3, 1, 1, Some(2)),
+            (6, 2, 1, Some(4)),
+            (6, 1, 2, Some(2)),
+            (2, 2, 1, None),
+            (5, 1, 2, None),
+            (1, 0, 2, None),
+        ] {
+            assert_eq!(data_chunks(members, parity, copies), data, "{members} {parity} {copies}");
+        }
+    }
+}

@@ -517,19 +517,20 @@ fn metastat_in_full() {
 fn rates_of_devices() {
     require!(RealTraces);
     // One report each; reads and writes as awk adds them up.
-    for (file, device, rate) in [
-        ("smartos_xzn_1.txt", "c0t0d0", 100.3_f64),
-        ("smartos_xzn_2.txt", "c2d0", 225.2),
-        ("solaris_xr_csv.txt", "cmdk0", 0.3),
-        ("solaris_xM.txt", "sd1", 1484.1),
+    for (file, device, rate, writes) in [
+        ("smartos_xzn_1.txt", "c0t0d0", 100.3_f64, 29.2_f64),
+        ("smartos_xzn_2.txt", "c2d0", 225.2, 13.0),
+        ("solaris_xr_csv.txt", "cmdk0", 0.3, 0.2),
+        ("solaris_xM.txt", "sd1", 1484.1, 1474.2),
     ] {
         let mut builder = Builder::default();
         let (_, text) = real(&format!("iostat/{file}"));
         let read = dump::read(&Input { name: file, text: &text }, &mut builder).expect("reads");
         assert_eq!((read.tool, read.taken.passed_over), ("iostat", 0), "{file}");
         let stack = builder.finish();
-        let found = named(&stack, device).1.number(keys::IOS_PER_SECOND);
-        assert_eq!(found, Some(rate.round() as u64), "{file}");
+        let found = |key| named(&stack, device).1.number(key);
+        assert_eq!(found(keys::IOS_PER_SECOND), Some(rate.round() as u64), "{file}");
+        assert_eq!(found(keys::WRITES_PER_SECOND), Some(writes.round() as u64), "{file}");
     }
 }
 

@@ -5,7 +5,7 @@
 use plumb_geometry::{Bytes, SECTOR};
 
 use crate::error::PlanError;
-use crate::partition::{Request, layout};
+use crate::partition::{Content, Request, layout};
 use crate::plan::Step;
 use crate::shell::word;
 
@@ -41,6 +41,15 @@ pub fn fitted(mut request: Request) -> Result<Request, PlanError> {
 
 /// How what a partition holds is made smaller, or why it cannot be.
 pub(super) fn steps(request: &Request, node: Option<&str>, len: Bytes) -> Result<Vec<Step>, String> {
+    let manager = request.content.as_ref().map(|content| match content {
+        Content::Lvm { .. } => "LVM",
+        Content::Md { .. } => "md",
+        Content::Zfs { .. } => "ZFS",
+        Content::SvmMirror { .. } => "Solaris Volume Manager",
+    });
+    if let Some(manager) = manager {
+        return Err(format!("it is part of what {manager} manages, which is not made smaller here"));
+    }
     let Some(file_system) = &request.file_system else {
         return Err("what it holds is not known".to_owned());
     };
