@@ -147,7 +147,11 @@ fn with_commands(args: &Check, stack: &Stack, diagnosis: &mut Diagnosis) {
             continue;
         }
         match plumb_plan::for_finding(stack, finding.id(), node, &wishes) {
-            Some(Ok(plan)) => plan.remedies.into_iter().next().into_iter().for_each(|way| tell(finding, way)),
+            Some(Ok(plan)) => match (plan.remedies.into_iter().next(), plan.refusal) {
+                (Some(way), _) => tell(finding, way),
+                (None, Some(why)) => finding.explain(format!("no commands for it: {why}")),
+                (None, None) => {}
+            },
             Some(Err(why)) => finding.explain(format!("no commands for it: {why}")),
             None => {}
         }

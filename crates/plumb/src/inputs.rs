@@ -1,7 +1,7 @@
 //! Files that are read whole: output of other tools, and saved profiles.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use plumb_profile::codec::{self, Saved};
@@ -18,8 +18,8 @@ pub const DUMP_BYTES_MAX: u64 = 256 << 20;
 /// # Errors
 /// When it cannot be read, or is longer than it may be.
 pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Failure> {
-    let failed =
-        |error: std::io::Error| Failure::failed(&error).with_help(format!("the file is {}", path.display()));
+    let name = path.display();
+    let failed = |source: io::Error| Failure::failed(&Unreadable { name: name.to_string(), source });
     let input: Box<dyn Read> = match path.to_str() {
         Some("-") => Box::new(std::io::stdin().lock()),
         _ => Box::new(File::open(path).map_err(failed)?),
@@ -27,7 +27,6 @@ pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     input.take(bytes_max + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > bytes_max {
-        let name = path.display();
         return Err(Failure::failed(&TooLong { name: name.to_string(), bytes_max }));
     }
     Ok(bytes)
@@ -57,6 +56,14 @@ pub fn profile(path: &Path) -> Result<Saved, Failure> {
         Failure::failed(&error)
             .with_help(format!("{} must be a profile that plumb analyze --save wrote", path.display()))
     })
+}
+
+/// A file that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {name}")]
+struct Unreadable {
+    name: String,
+    source: io::Error,
 }
 
 /// A file that is longer than anything it could be.

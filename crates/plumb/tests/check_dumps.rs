@@ -82,7 +82,8 @@ fn what_is_read_only_in_part_is_never_clean() {
         .complains("empty.txt is empty, expected the output of a tool");
     check(&[&other, &empty], "").ends(5);
     check(&[&good, &folder.path("none.txt")], "--grid 8k").ends(3).complains("No such file");
-    check(&[&folder.path("none.txt")], "").ends(5).complains("none.txt");
+    check(&[&folder.path("none.txt")], "").ends(5).complains("plumb: cannot read ").complains("none.txt");
+    check(&[&folder.path("")], "").ends(5).complains("because: Is a directory");
     let document = check(&[&good, &other], "--json").json();
     assert_eq!(document["inputs"][1]["tool"], Value::Null);
     assert!(document["inputs"][1]["error"].as_str().is_some_and(|why| why.contains("buy milk")));
@@ -164,6 +165,18 @@ fn a_demanded_rate() {
     let iostat = folder.file("iostat.txt", iostat);
     let ran = check(&[&stripe(3), &iostat], "--disk-rate 80 --json");
     assert!(found(&ran), "{}", ran.out);
+}
+
+/// A slice of 999,966 sectors that begins 2 past 4 KiB, full but for the header: the first offset that makes up for it is
+/// 6, and 999,965 from there on end 5 sectors beyond.
+#[test]
+fn what_does_not_fit_says_so() {
+    let folder = Folder::new("check");
+    let label = folder.file("c2t0d0.txt", prtvtoc("c2t0d0", 34));
+    let volumes = folder.file("metastat.txt", "d1 -p c2t0d0s0 -o 1 -b 999965\n");
+    check(&[&label, &volumes], "")
+        .ends(1)
+        .says("no commands for it: the last one would end 5 sectors beyond the component");
 }
 
 /// The files of the recorded host: labels of fourteen disks, one of them empty, and `metastat -p`.
