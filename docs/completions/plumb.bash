@@ -161,7 +161,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__check)
-            opts="-h -V --from --image --root --profile --collect --images --join --grid --segment --disk-type --known --page --json --fail-on --color --help --version"
+            opts="-h -V --from --image --root --profile --collect --images --join --grid --segment --disk-type --known --page --reads --writes --disk-rate --response --json --fail-on --color --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -208,6 +208,22 @@ _plumb() {
                     return 0
                     ;;
                 --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reads)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --writes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --disk-rate)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --response)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -649,7 +665,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__watch)
-            opts="-h -V --interval --count --grid --json --save --fail-on --color --help --version"
+            opts="-h -V --interval --count --grid --plain --json --save --fail-on --color --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -68,6 +68,10 @@ complete -c plumb -n "__fish_plumb_using_subcommand check" -l segment -d 'Segmen
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l disk-type -d 'Known array or drive to take for disks whose model is unknown, for instance sun-zfs-appliance-8k' -r
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l known -d 'More known arrays, in TOML' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l page -d 'Page of the database on top: its usual I/O' -r
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l reads -d 'Reads a second that are asked of TARGET, or of the only volume' -r
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l writes -d 'Writes a second' -r
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l disk-rate -d 'What one disk gives of such I/O a second, measured; without --reads and --writes the rates are those of the profile or of iostat' -r
+complete -c plumb -n "__fish_plumb_using_subcommand check" -l response -d 'Largest mean response of a disk: 50ms' -r
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l fail-on -d 'Severity from which the exit status is 1' -r -f -a "note\t'Any finding'
 warning\t'Warnings and worse'
 critical\t'Only critical ones'
@@ -101,6 +105,7 @@ none\t'Never'"
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l plain -d 'Print each interval instead of the full-screen view, also on a terminal'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l json -d 'Print a JSON document a line for each interval instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -s V -l version -d 'Print version'

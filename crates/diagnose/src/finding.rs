@@ -98,9 +98,9 @@ pub struct Cost {
     pub basis: Basis,
 }
 
-/// A step towards the remedy.
+/// One command, or change by hand, of those that mend a defect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Step {
+pub struct Fix {
     /// Command to run, or what to change where no command can.
     pub command: String,
     /// What can go wrong.
@@ -168,7 +168,7 @@ pub struct Finding {
     confidence: Confidence,
     /// What it means and why, a sentence each.
     explanation: Vec<String>,
-    fix: Vec<Step>,
+    fix: Vec<Fix>,
 }
 
 impl Finding {
@@ -219,13 +219,13 @@ impl Finding {
 
     /// Adds a step of the remedy.
     #[must_use]
-    pub fn with_fix(mut self, step: Step) -> Finding {
+    pub fn with_fix(mut self, step: Fix) -> Finding {
         self.fix.push(step);
         self
     }
 
     /// Adds a step of the remedy to a finding that somebody else has made.
-    pub fn add_fix(&mut self, step: Step) {
+    pub fn add_fix(&mut self, step: Fix) {
         self.fix.push(step);
     }
 
@@ -282,9 +282,9 @@ impl Finding {
         &self.explanation
     }
 
-    /// Steps of the remedy.
+    /// Fixs of the remedy.
     #[must_use]
-    pub fn fix(&self) -> &[Step] {
+    pub fn fix(&self) -> &[Fix] {
         &self.fix
     }
 }

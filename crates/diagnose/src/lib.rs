@@ -11,7 +11,7 @@ pub mod rules;
 pub mod share;
 
 pub use analysis::{Analysis, analyze};
-pub use finding::{Confidence, Cost, Evidence, Finding, Severity, Step, Target, TargetLayer};
+pub use finding::{Confidence, Cost, Evidence, Finding, Fix, Severity, Target, TargetLayer};
 pub use question::{GridSource, Questions};
 pub use rules::{Diagnosis, RULES, Unjudged, diagnose};
 pub use share::Share;

@@ -5,6 +5,8 @@
 //! random arrivals and service times (M/M/1): service / (1 − utilisation). Real disks do better with a deep queue and
 //! worse with bursts; it shows where utilisation becomes dear, and is no forecast.
 
+use plumb_geometry::group_digits;
+
 use crate::error::PlanError;
 use crate::plan::{Harm, Plan, Remedy, Step, Table, Unit, Value};
 
@@ -189,9 +191,9 @@ pub fn counts(request: &Request) -> Result<Counts, PlanError> {
     check(request)?;
     let load = request.load();
     let fewest = |capacity: f64| {
-        request.fewest(capacity).ok_or(PlanError::OutOfRange {
+        request.fewest(capacity).ok_or(PlanError::Unreachable {
             what: "the number of disks",
-            found: format!("more than {DISKS_MAX}"),
+            found: format!("more than {}", group_digits(DISKS_MAX)),
             expected: "a smaller load or faster disks",
         })
     };

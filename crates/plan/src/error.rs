@@ -58,6 +58,16 @@ pub enum PlanError {
         /// What it may be.
         expected: &'static str,
     },
+    /// Numbers that make sense, and for which there is nothing.
+    #[error("{what} would be {found}: {expected} may do")]
+    Unreachable {
+        /// What is wanted.
+        what: &'static str,
+        /// What it comes to.
+        found: String,
+        /// What would have to be otherwise.
+        expected: &'static str,
+    },
     /// Nothing to plan with.
     #[error("{what} is not known: {give}")]
     Missing {
@@ -88,7 +98,13 @@ impl PlanError {
     /// Whether the request itself is wrong, and not only without an answer.
     #[must_use]
     pub const fn is_usage(&self) -> bool {
-        !matches!(self, PlanError::NoRoom { .. } | PlanError::Profile(_))
+        !matches!(
+            self,
+            PlanError::NoRoom { .. }
+                | PlanError::Profile(_)
+                | PlanError::ResponseBelowService { .. }
+                | PlanError::Unreachable { .. }
+        )
     }
 }
 

@@ -3,6 +3,8 @@
 //! From the true stripe, chunk × members with data: the hints of the kernel are joined with those of the members, and
 //! `mkfs` copies them without asking. md RAID 5 of three disks that state 512 KiB shows 524,288 where 131,072 is true.
 
+use std::ops::RangeInclusive;
+
 use plumb_geometry::{Bytes, SECTOR};
 
 use crate::error::PlanError;
@@ -15,6 +17,13 @@ const XFS_LOG_UNIT_MAX: u64 = 256 << 10;
 const XFS_LOG_UNIT: u64 = 32 << 10;
 /// Stride is a field of 16 bits in blocks (s_raid_stride).
 const EXT4_STRIDE_MAX: u64 = u16::MAX as u64;
+
+/// Sectors of btrfs (mkfs.btrfs(8)).
+const BTRFS_SECTORS: RangeInclusive<u64> = 4 << 10..=64 << 10;
+/// Records of ZFS (zfsprops(7)).
+const ZFS_RECORDS: RangeInclusive<u64> = 512..=16 << 20;
+/// Records up to here are taken by every pool; longer ones take its feature large_blocks.
+const ZFS_SMALL_RECORD_MAX: u64 = 128 << 10;
 
 /// Kind of file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +59,17 @@ impl Type {
             Type::Ext4 | Type::Xfs | Type::Btrfs | Type::Zfs => Bytes(4096),
         }
     }
+
+    /// The blocks that its tool takes, powers of two all of them, and the same in words.
+    pub(crate) const fn blocks(self) -> (RangeInclusive<u64>, &'static str) {
+        match self {
+            Type::Ext4 => (1 << 10..=64 << 10, "a power of two from 1 KiB to 64 KiB"),
+            Type::Xfs => (512..=64 << 10, "a power of two from 512 B to 64 KiB"),
+            Type::Btrfs => (BTRFS_SECTORS, "a power of two from 4 KiB to 64 KiB: the sector of btrfs"),
+            Type::Ufs => (4 << 10..=8 << 10, "4 KiB or 8 KiB"),
+            Type::Zfs => (ZFS_RECORDS, "a power of two from 512 B to 16 MiB"),
+        }
+    }
 }
 
 /// A file system on a stripe.
@@ -73,20 +93,30 @@ pub struct Request {
     pub page: Option<Bytes>,
 }
 
+/// Whether a tool takes a size, and what it takes in words.
+pub(crate) fn check_power(
+    what: &'static str,
+    size: Bytes,
+    of: (RangeInclusive<u64>, &'static str),
+) -> Result<(), PlanError> {
+    let (range, expected) = of;
+    if size.0.is_power_of_two() && range.contains(&size.0) {
+        return Ok(());
+    }
+    Err(PlanError::OutOfRange { what, found: size.to_string(), expected })
+}
+
 /// Works out the plan.
 ///
 /// # Errors
-/// When the chunk is needed and not given, or is no multiple of the block.
+/// When the chunk is needed and not given, or is no multiple of the block, or a size is none that the tool takes.
 pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     let block = request.block.unwrap_or(request.kind.block());
-    if !block.0.is_power_of_two() || block.0 < SECTOR {
-        let found = block.to_string();
-        return Err(PlanError::OutOfRange {
-            what: "the block",
-            found,
-            expected: "a power of two from 512 B on",
-        });
+    if request.kind == Type::Zfs && request.block.is_some() {
+        let expected = "none: records of ZFS are as long as the page";
+        return Err(PlanError::OutOfRange { what: "the block", found: block.to_string(), expected });
     }
+    check_power("the block", block, request.kind.blocks())?;
     let stripe = Stripe::of(request, block)?;
     let mut plan = Plan::new("filesystem", format!("{} on {}", request.kind.word(), request.device));
     if let Some(stripe) = &stripe {
@@ -109,7 +139,7 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     plan.add(match request.kind {
         Type::Ext4 => work.ext4(),
         Type::Xfs => work.xfs(),
-        Type::Btrfs => work.btrfs(),
+        Type::Btrfs => work.btrfs()?,
         Type::Ufs => work.ufs(),
         Type::Zfs => work.zfs()?,
     });
@@ -233,16 +263,21 @@ impl Work<'_> {
         if unit > XFS_LOG_UNIT_MAX { vec![tune, make.constraint(far)] } else { vec![tune, make] }
     }
 
-    fn btrfs(&self) -> Vec<Remedy> {
-        let sector = self.request.physical.0.max(4096);
-        vec![
-            self.recreate(
-                format!("mkfs.btrfs -s {sector} -n {} {}", (16 << 10).max(sector), self.device),
-                "nodes of 16 KiB on sectors that are physical blocks",
+    /// Its sector is the block of the file system: nothing shorter is written.
+    fn btrfs(&self) -> Result<Vec<Remedy>, PlanError> {
+        let physical = self.request.physical.0;
+        let least = Bytes(physical.max(*BTRFS_SECTORS.start()));
+        let sector = self.request.block.unwrap_or(least);
+        check_power("the physical block", least, Type::Btrfs.blocks())?;
+        let make = self
+            .recreate(
+                format!("mkfs.btrfs -s {} -n {} {}", sector.0, sector.0.max(16 << 10), self.device),
+                "nodes of 16 KiB or more, on sectors that are physical blocks",
             )
             .constraint("btrfs takes no hint of a stripe, and its own chunks of RAID are 64 KiB, fixed")
-            .constraint("sectors above 4 KiB need a kernel that supports them on this page size"),
-        ]
+            .constraint("sectors above 4 KiB need a kernel that supports them on this page size");
+        let part = "sectors shorter than the physical block: writes of one read it first";
+        Ok(vec![if sector.0 < physical { make.constraint(part) } else { make }])
     }
 
     /// `maxcontig` is how many blocks in a row are one I/O.
@@ -268,12 +303,9 @@ impl Work<'_> {
     }
 
     fn zfs(&self) -> Result<Vec<Remedy>, PlanError> {
+        let expected = "a power of two from 512 B to 64 KiB";
+        check_power("the physical block", self.request.physical, (512..=64 << 10, expected))?;
         let physical = self.request.physical.0;
-        if !physical.is_power_of_two() || !(512..=65_536).contains(&physical) {
-            let found = self.request.physical.to_string();
-            let expected = "a power of two from 512 B to 64 KiB";
-            return Err(PlanError::OutOfRange { what: "the physical block", found, expected });
-        }
         let ashift = physical.trailing_zeros();
         let pool = self.device.split('/').next().unwrap_or("POOL").to_owned();
         let make = self
@@ -290,20 +322,23 @@ impl Work<'_> {
             );
         let mut ways = vec![make];
         if let Some(page) = self.request.page {
-            ways.push(
-                Remedy::new(
-                    Harm::Tune,
-                    "records as long as the page",
-                    "a page is one record: nothing is read first",
-                )
-                .step(Step::look(format!("zfs get -Hp -o value recordsize {}", self.device)))
-                .step(Step::new(
-                    format!("zfs set recordsize={} {}", page.0, self.device),
-                    "none: files that exist keep their records",
-                    "zfs set recordsize with the value from before",
-                ))
-                .constraint("see `plumb plan record` for the files that exist"),
-            );
+            check_power("the page", page, Type::Zfs.blocks())?;
+            let large = "records above 128 KiB take the feature large_blocks of the pool, and those above \
+                         zfs_max_recordsize are refused";
+            let records = Remedy::new(
+                Harm::Tune,
+                "records as long as the page",
+                "a page is one record: nothing is read first",
+            )
+            .step(Step::look(format!("zfs get -Hp -o value recordsize {}", self.device)))
+            .step(Step::new(
+                format!("zfs set recordsize={} {}", page.0, self.device),
+                "none: files that exist keep their records",
+                "zfs set recordsize with the value from before",
+            ))
+            .constraint("see `plumb plan record` for the files that exist");
+            let is_large = page.0 > ZFS_SMALL_RECORD_MAX;
+            ways.push(if is_large { records.constraint(large) } else { records });
         }
         Ok(ways)
     }

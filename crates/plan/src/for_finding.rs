@@ -61,7 +61,7 @@ fn start(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Plan, PlanError
                 let component = below.first().copied().unwrap_or(id);
                 return softpart::plan(&of_stack::softpart(stack, component, wishes.unit)?);
             }
-            Kind::Partition => return partition::plan(&of_stack::partition(stack, id)?),
+            Kind::Partition => return partition::plan(&partition::fitted(of_stack::partition(stack, id)?)?),
             _ => {}
         }
     }

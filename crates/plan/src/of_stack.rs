@@ -6,7 +6,7 @@ use plumb_stack::{Kind, Landing, Node, NodeId, Part, Placing, Stack, What};
 
 use crate::error::PlanError;
 use crate::filesystem;
-use crate::partition::{self, Content, Label};
+use crate::partition::{self, Content, FileSystem, Label};
 use crate::softpart::{self, SoftPartition, Submirror};
 
 /// A partition or slice that lies in one piece on a disk, to be made anew where all grids of the disk want it.
@@ -27,7 +27,7 @@ pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::Request, PlanEr
     let assumed = below.iter().all(|fact| fact.what == What::Assumed);
     let number = node.number(keys::PARTITION_NUMBER).and_then(|number| u32::try_from(number).ok());
     Ok(partition::Request {
-        device: device_path(label, disk.own_name()),
+        device: device_path(label, disk),
         label,
         is_new_label: false,
         sector_bytes: logical_block(disk),
@@ -44,6 +44,18 @@ pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::Request, PlanEr
         })?,
         current: Some(part.start),
         content: content(stack, id),
+        file_system: file_system(stack, id),
+        smaller_by: None,
+    })
+}
+
+/// The file system that a partition is all of, as what stands on it or as the partition itself is known.
+fn file_system(stack: &Stack, id: NodeId) -> Option<FileSystem> {
+    let above = stack.above(id).iter().map(|above| stack.node(*above));
+    let mut of = above.filter(|node| node.kind == Kind::FileSystem).chain([stack.node(id)]);
+    of.find_map(|node| {
+        let kind = node.word(keys::CONTENT)?.to_owned();
+        Some(FileSystem { kind, mount: node.word(keys::MOUNT).map(str::to_owned) })
     })
 }
 
@@ -97,10 +109,13 @@ fn label(node: &Node, disk: &Node) -> Result<Label, PlanError> {
     }
 }
 
-fn device_path(label: Label, name: &str) -> String {
+/// The path of a device; of an image in a file the name by which it was read.
+fn device_path(label: Label, disk: &Node) -> String {
     match label.system() {
-        crate::System::Linux if !name.starts_with('/') => format!("/dev/{name}"),
-        _ => name.to_owned(),
+        crate::System::Linux if !disk.own_name().starts_with('/') && disk.kind != Kind::File => {
+            format!("/dev/{}", disk.own_name())
+        }
+        _ => disk.own_name().to_owned(),
     }
 }
 
@@ -233,7 +248,7 @@ pub fn filesystem(
     let node = stack.node(id);
     // A file system goes by the directory where it is mounted, or by none; its commands want the device that it is on.
     let is_device = |at: &NodeId| stack.node(*at).kind != Kind::FileSystem;
-    let device = &stack.node(stack.under(id).into_iter().find(is_device).unwrap_or(id)).own_name();
+    let device = stack.node(stack.under(id).into_iter().find(is_device).unwrap_or(id)).own_name();
     let physical = stack.under(id).into_iter().flat_map(|below| stack.deciding_grids(below));
     let physical = physical.filter(|fact| fact.what == What::PhysicalBlock).map(|fact| fact.granularity());
     Ok(filesystem::Request {

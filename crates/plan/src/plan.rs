@@ -273,6 +273,8 @@ pub struct Plan {
     pub tables: Vec<Table>,
     /// Ways to reach it, the least harm first.
     pub remedies: Vec<Remedy>,
+    /// Why it cannot be reached, if it cannot: then there are no ways.
+    pub refusal: Option<String>,
     /// Device nodes whose owner, mode and names must outlive the change.
     pub nodes: Option<Nodes>,
     /// What must be known before the plan is believed.
@@ -289,6 +291,7 @@ impl Plan {
             target: Vec::new(),
             tables: Vec::new(),
             remedies: Vec::new(),
+            refusal: None,
             nodes: None,
             notes: Vec::new(),
         }
@@ -309,6 +312,11 @@ impl Plan {
     pub fn add(&mut self, remedies: impl IntoIterator<Item = Remedy>) {
         self.remedies.extend(remedies);
         self.remedies.sort_by_key(|remedy| remedy.harm);
+    }
+
+    /// States why the layout cannot be reached.
+    pub fn refuse(&mut self, why: impl Into<String>) {
+        self.refusal = Some(why.into());
     }
 
     /// Adds a sentence that must be known.

@@ -11,6 +11,7 @@ use plumb_profile::fit::FitTally;
 use plumb_profile::what_if::recorded;
 
 use crate::error::PlanError;
+use crate::filesystem::{Type, check_power};
 use crate::plan::{Harm, Plan, Remedy, Step, Table, Unit, Value};
 use crate::shell::word;
 
@@ -168,11 +169,22 @@ fn candidates(keeper: Keeper) -> impl Iterator<Item = Bytes> {
     CANDIDATES.into_iter().filter(fits).map(Bytes)
 }
 
+/// A record that cannot be there is a slip of who typed it.
+fn check_current(keeper: Keeper, current: Bytes) -> Result<(), PlanError> {
+    match keeper {
+        Keeper::Zfs | Keeper::ZfsVolume => check_power("the record", current, Type::Zfs.blocks()),
+        Keeper::Ufs => check_power("the block", current, Type::Ufs.blocks()),
+    }
+}
+
 /// Works out the plan.
 ///
 /// # Errors
-/// As [`moved`].
+/// As [`moved`], or for a record that the keeper does not have.
 pub fn plan(request: &Request<'_>) -> Result<Plan, PlanError> {
+    if let Some(current) = request.current {
+        check_current(request.keeper, current)?;
+    }
     let best = best(&request.load, request.keeper)?;
     let of = match request.load {
         Load::Page(page) => format!("pages of {page}"),

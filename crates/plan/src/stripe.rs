@@ -130,7 +130,7 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     let chunk = match (request.chunk, wanted) {
         (Some(chunk), _) | (None, Some(chunk)) => chunk,
         (None, None) => {
-            return Err(PlanError::OutOfRange {
+            return Err(PlanError::Unreachable {
                 what: "the chunk that this share needs",
                 found: "more than 64 MiB".to_owned(),
                 expected: "a larger share, or shorter I/O",
@@ -141,8 +141,9 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     figures(&mut plan, request, chunk);
     plan.tables.push(table(request, chunk, wanted));
     let is_given_good = request.chunk.is_none_or(|given| is_good(request, given));
-    if let Some(target) = if is_given_good { Some(chunk) } else { wanted } {
-        plan.add(remedies(request, target));
+    match if is_given_good { Some(chunk) } else { wanted } {
+        Some(target) => plan.add(remedies(request, target)),
+        None => plan.refuse("no chunk up to 64 MiB keeps the share: allow a larger one, or shorten the I/O"),
     }
     notes(&mut plan, request, chunk);
     Ok(plan)

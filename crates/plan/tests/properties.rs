@@ -55,6 +55,8 @@ prop_compose! {
             number: 1,
             current: current.map(|sectors| Bytes(sectors * SECTOR)),
             content: None,
+            file_system: None,
+            smaller_by: None,
         }
     }
 }

@@ -216,7 +216,7 @@ fn gaps_are_kept_as_long_as_there_is_room() {
     request.component_bytes = Some(sectors(180));
     let plan = softpart::plan(&request).expect("a plan");
     assert!(plan.remedies.is_empty(), "no commands for what does not fit");
-    assert!(plan.notes.iter().any(|note| note.contains("6 sectors beyond")), "{:?}", plan.notes);
+    assert!(plan.refusal.as_ref().is_some_and(|why| why.contains("6 sectors beyond")), "{:?}", plan.refusal);
 }
 
 /// Findings lead to the layer that can be mended, however far below the node that they are about.
@@ -273,6 +273,8 @@ fn slices_on_x86_count_from_their_fdisk_partition() {
         number: 0,
         current: None,
         content: None,
+        file_system: None,
+        smaller_by: None,
     };
     // 16,065 is odd, so the eighth multiple of it is the first on 8 sectors: cylinder 7 of the partition.
     assert_eq!(layout(&request).expect("a layout").start, sectors(8 * 16_065));
@@ -288,4 +290,95 @@ fn slices_on_x86_count_from_their_fdisk_partition() {
         sectors(16_065 * 4),
         "cylinder 0 boots, 1 and 2 are spare"
     );
+}
+
+/// An image keeps the name by which it was read, and has no device nodes; commands of volume managers would need them.
+#[test]
+fn an_image_in_a_file_keeps_its_name() {
+    let mut builder = Builder::default();
+    let dump = "label: gpt\nlabel-id: 5C96A4D4-29DD-4DF7-BAF1-41D6FA4D4ABF\ndevice: disk.img\nunit: sectors\n\
+                first-lba: 34\nlast-lba: 131038\nsector-size: 512\n\n\
+                disk.img1 : start=63, size=2000, type=0FC63DAF-8483-4772-8E79-3D69D8477DE4\n";
+    plumb_stack::dump::read(&plumb_stack::dump::Input { name: "dump", text: dump }, &mut builder)
+        .expect("a dump");
+    plumb_stack::dump::join(&mut builder);
+    let stack = builder.finish();
+    let mut request = of_stack::partition(&stack, find(&stack, "disk.img1")).expect("a request");
+    assert_eq!(request.device, "disk.img");
+    request.content = Some(Content::Lvm { group: "vg0".to_owned() });
+    request.before = None;
+    let plan = partition::plan(&request).expect("a plan");
+    let commands = plan.remedies.iter().flat_map(|way| &way.steps).map(|step| step.command.as_str());
+    let commands: Vec<&str> = commands.collect();
+    assert!(commands.contains(&"sfdisk -d disk.img > disk.img.sfdisk"), "{commands:?}");
+    assert!(commands.iter().all(|command| !command.contains("/dev/")), "{commands:?}");
+    assert_eq!(plan.nodes, None);
+}
+
+/// A partition at 34 that ends where the next one begins. Which way there is hangs on what it holds.
+#[test]
+fn partitions_without_room_behind_them() {
+    let planned = |content: Option<&str>, mount: Option<&str>, next: u64| {
+        let mut builder = Builder::default();
+        let sda = disk(&mut builder, "sda", "gpt", physical(0), 1_000_000);
+        let part = cut(&mut builder, "sda1", Kind::Partition, sda, 34, 10_000);
+        builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
+        cut(&mut builder, "sda2", Kind::Partition, sda, next, 5_000);
+        if content == Some("lvm") {
+            let volume = cut(&mut builder, "vg0/data", Kind::LogicalVolume, part, 2_048, 4_096);
+            builder.fact(volume, keys::MANAGER, "lvm", &FROM);
+        } else if let Some(content) = content {
+            let file_system = cut(&mut builder, "data", Kind::FileSystem, part, 0, 10_000);
+            builder.fact(file_system, keys::CONTENT, content, &FROM);
+            if let Some(mount) = mount {
+                builder.fact(file_system, keys::MOUNT, mount, &FROM);
+            }
+        }
+        let stack = builder.finish();
+        let wishes = plumb_plan::Wishes::default();
+        plumb_plan::for_finding(&stack, "misaligned-partition", part, &wishes).expect("has plans")
+    };
+    let commands = |plan: &plumb_plan::Plan| {
+        let steps =
+            plan.remedies.iter().filter(|way| way.harm == Harm::Shift).flat_map(|way| way.steps.clone());
+        steps.map(|step| step.command).collect::<Vec<_>>()
+    };
+    // 34 goes to 40, and 40 to 10,034 has room for 1,249 whole 4 KiB: 9,992 sectors.
+    let ext4 = planned(Some("ext4"), None, 10_034).expect("a plan");
+    assert_eq!(ext4.value("len_sectors"), Some(&plumb_plan::Value::Count(9_992)));
+    assert_eq!(
+        commands(&ext4)[1..5],
+        [
+            "umount /dev/sda1; e2fsck -f /dev/sda1",
+            "resize2fs /dev/sda1 9992s",
+            "echo 'start=34, size=9992' | sfdisk -N 1 /dev/sda",
+            "echo 'start=40, size=9992' | sfdisk --move-data=sda.log --move-use-fsync -N 1 /dev/sda",
+        ]
+    );
+    let btrfs = planned(Some("btrfs"), Some("/srv"), 10_034).expect("a plan");
+    assert_eq!(commands(&btrfs)[1], format!("btrfs filesystem resize {} /srv", 9_992 * SECTOR));
+    for (content, why) in [(Some("xfs"), "XFS cannot be made smaller"), (None, "what it holds is not known")]
+    {
+        let plan = planned(content, None, 10_034).expect("a plan");
+        assert_eq!(commands(&plan), [""; 0], "nothing is moved in place");
+        assert!(plan.notes.iter().any(|note| note.contains(why)), "{:?}", plan.notes);
+        let all = plan
+            .remedies
+            .iter()
+            .all(|way| way.constraints.iter().any(|words| words.contains("becomes smaller")));
+        assert!(!plan.remedies.is_empty() && all, "made anew it is smaller too");
+    }
+    // Swap has no data, and is made anew like what is not known.
+    let swap = planned(Some("swap"), None, 10_034).expect("a plan");
+    assert!(swap.notes.iter().any(|note| note.contains("how swap is made smaller is not planned")));
+    let lvm = planned(Some("lvm"), None, 10_034).expect("a plan");
+    assert!(lvm.notes.iter().any(|note| note.contains("part of what LVM manages")), "{:?}", lvm.notes);
+    assert_eq!(lvm.remedies[0].harm, Harm::Online, "pvmove needs no room");
+    // What would lose 2.5 MiB is over its neighbour, and not in want of a few sectors.
+    let refused = planned(Some("ext4"), None, 5_000);
+    assert!(matches!(refused, Err(PlanError::NoRoom { .. })), "{refused:?}");
+    // With room behind it nothing becomes smaller.
+    let room = planned(Some("xfs"), None, 11_000).expect("a plan");
+    assert_eq!(room.value("len_sectors"), Some(&plumb_plan::Value::Count(10_000)));
+    assert_eq!(commands(&room).len(), 3);
 }

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use plumb_diagnose::layout::{self, Known};
-use plumb_diagnose::{Diagnosis, Finding, Step};
+use plumb_diagnose::{Diagnosis, Finding, Fix};
 use plumb_plan::{Harm, Remedy, Wishes};
-use plumb_profile::codec::{self, Saved};
+use plumb_profile::codec::Saved;
 use plumb_report::check::{Check as Report, json, text};
 use plumb_stack::catalogue::{self, Catalogue, FILE_BYTES_MAX};
 use plumb_stack::linux::Live;
@@ -16,6 +16,7 @@ use plumb_stack::{Builder, Kind, NodeId, Stack, Survey};
 use crate::cli::Check;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::inputs;
 use crate::output;
 
 mod archive;
@@ -53,16 +54,17 @@ pub fn run(args: &Check) -> Result<Exit, Failure> {
         return collect(path, &args.images);
     }
     let known = known(args)?;
-    let profile = args.profile.as_deref().map(saved).transpose()?;
+    let profile = args.profile.as_deref().map(inputs::profile).transpose()?;
     let mut gathered = sources::gather(args, &known)?;
     give(args, &known, &mut gathered.builder)?;
     let stack = std::mem::take(&mut gathered.builder).finish();
     if stack.nodes().next().is_none() {
         return Err(Failure::unknown("no device in what was read"));
     }
-    let wanted = target::wanted(&stack, args, gathered.target)?;
+    let target = target::find(&stack, args, gathered.target)?;
+    let wanted = target.map(|id| target::around(&stack, id));
     let survey = Survey::of(&stack);
-    let mut diagnosis = judge(args, &stack, profile.as_ref());
+    let mut diagnosis = judge(args, target, &stack, profile.as_ref());
     if let Some(wanted) = &wanted {
         keep(&mut diagnosis, &stack, wanted);
     }
@@ -124,18 +126,9 @@ fn gathered_words(path: &Path, found: &archive::Gathered, len: usize) -> String 
 fn known(args: &Check) -> Result<Catalogue, Failure> {
     let built_in = Catalogue::built_in();
     let Some(path) = &args.known else { return Ok(built_in) };
-    let bytes = sources::read(path, FILE_BYTES_MAX)?;
+    let bytes = inputs::read(path, FILE_BYTES_MAX)?;
     let mine = Catalogue::parse(&path.display().to_string(), &String::from_utf8_lossy(&bytes));
     Ok(built_in.behind(mine.map_err(|error| Failure::failed(&error))?))
-}
-
-/// A saved profile.
-fn saved(path: &Path) -> Result<Saved, Failure> {
-    let bytes = sources::read(path, codec::UNPACKED_BYTES_MAX)?;
-    codec::decode(&bytes).map_err(|error| {
-        Failure::failed(&error)
-            .with_help(format!("{} must be a profile that plumb analyze --save wrote", path.display()))
-    })
 }
 
 /// Adds what the user knows of the disks.
@@ -150,11 +143,17 @@ fn give(args: &Check, known: &Catalogue, builder: &mut Builder) -> Result<(), Fa
 }
 
 /// What the layout rules say.
-fn judge(args: &Check, stack: &Stack, profile: Option<&Saved>) -> Diagnosis {
+fn judge(args: &Check, target: Option<NodeId>, stack: &Stack, profile: Option<&Saved>) -> Diagnosis {
+    let writes = args.writes.unwrap_or_default();
+    let ios = args.reads.unwrap_or_default() + writes;
     let known = Known {
         page: args.page,
         segment: args.segment.map(|segment| segment.granularity()),
-        ..Known::default()
+        ios_per_second: (ios > 0.0).then_some(ios),
+        write_share: (ios > 0.0).then(|| writes / ios),
+        volume: target,
+        disk_ios_per_second: args.disk_rate,
+        response_ns: args.response.map(|ms| ms * 1e6),
     };
     layout::diagnose(stack, &known, profile.map(|saved| &saved.profiles))
 }
@@ -166,20 +165,24 @@ fn with_commands(args: &Check, stack: &Stack, diagnosis: &mut Diagnosis) {
     for finding in &mut diagnosis.findings {
         let Some(node) = stack.find(&finding.target().device) else { continue };
         // Inside of a virtual disk no tool works on the file.
-        if args.image && stack.under(node).into_iter().any(|below| stack.node(below).kind == Kind::Loop) {
+        if args.image && stack.under(node).into_iter().any(|below| stack.node(below).kind == Kind::ImageDisk)
+        {
             finding.explain("no commands for it: attach the image as a device first, and check that");
             continue;
         }
         match plumb_plan::for_finding(stack, finding.id(), node, &wishes) {
-            Some(Ok(plan)) => {
-                let Some(way) = plan.remedies.into_iter().next() else { continue };
-                if let Some(host) = &stack.node(node).host {
-                    finding.explain(format!(
-                        "commands are for {host}, with the names that it has for its devices"
-                    ));
+            Some(Ok(plan)) => match (plan.remedies.into_iter().next(), plan.refusal) {
+                (Some(way), _) => {
+                    if let Some(host) = &stack.node(node).host {
+                        finding.explain(format!(
+                            "commands are for {host}, with the names that it has for its devices"
+                        ));
+                    }
+                    tell(finding, way);
                 }
-                tell(finding, way);
-            }
+                (None, Some(why)) => finding.explain(format!("no commands for it: {why}")),
+                (None, None) => {}
+            },
             Some(Err(why)) => finding.explain(format!("no commands for it: {why}")),
             None => {}
         }
@@ -200,7 +203,7 @@ fn tell(finding: &mut Finding, way: Remedy) {
     for step in way.steps {
         let changes = !step.risk.starts_with("none: ");
         let risk = if changes { format!("{data}{}", step.risk) } else { step.risk };
-        finding.add_fix(Step { command: step.command, risk: risk.into(), undo: step.undo.into() });
+        finding.add_fix(Fix { command: step.command, risk: risk.into(), undo: step.undo.into() });
     }
 }
 

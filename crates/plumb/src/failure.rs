@@ -116,14 +116,57 @@ impl Failure {
         }
     }
 
-    /// Prints it to standard error.
+    /// Prints it to standard error: what happened in one line each, advice in lines that a terminal holds.
     pub fn print(&self) {
         eprintln!("plumb: {}", self.message);
         for cause in &self.causes {
             eprintln!("  because: {cause}");
         }
         if let Some(help) = &self.help {
-            eprintln!("  help: {help}");
+            eprintln!("{}", wrapped("  help: ", help));
         }
+    }
+}
+
+/// Columns of a terminal.
+const WIDTH: usize = 80;
+
+/// Words behind a head, in lines of at most [`WIDTH`] columns where words allow it.
+fn wrapped(head: &str, words: &str) -> String {
+    let indent = " ".repeat(head.len());
+    let (mut text, mut columns) = (head.to_owned(), head.len());
+    for (at, word) in words.split(' ').enumerate() {
+        let len = word.chars().count();
+        if at > 0 && columns + 1 + len > WIDTH {
+            text.push('\n');
+            text.push_str(&indent);
+            columns = indent.len();
+        } else if at > 0 {
+            text.push(' ');
+            columns += 1;
+        }
+        text.push_str(word);
+        columns += len;
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_keeps_within_a_terminal() {
+        let text = wrapped("  help: ", &"some words ".repeat(30));
+        assert!(text.lines().count() > 1 && text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        assert!(
+            text.lines()
+                .skip(1)
+                .all(|line| line.starts_with("        some") || line.starts_with("        words"))
+        );
+        let flat: Vec<&str> = text.split_whitespace().skip(1).collect();
+        assert_eq!(flat.join(" "), "some words ".repeat(30).trim());
+        let path = format!("/{}", "x".repeat(100));
+        assert_eq!(wrapped("  help: ", &path), format!("  help: {path}"), "a path is never broken");
     }
 }

@@ -14,6 +14,7 @@ mod convert;
 mod exit;
 mod failure;
 mod generate;
+mod inputs;
 mod meter;
 mod moment;
 mod notes;

@@ -7,7 +7,7 @@ use plumb_plan::{
     Plan, PlanError, disks, filesystem, of_stack, partition, record, resync, softpart, stripe, writes,
 };
 use plumb_report::plan as report;
-use plumb_stack::{Kind, NodeId, Stack};
+use plumb_stack::{Kind, NodeId, Stack, node};
 
 use crate::cli::plan::{
     Disks, Filesystem, FsKind, KeeperKind, LabelKind, ManagerKind, Output, Partition, Plan as Args, RaidKind,
@@ -51,7 +51,14 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         What::Writes(args) => (writes::plan(&writes(args)).map_err(fail)?.into(), args.output),
     };
     print(&planned, output)?;
-    Ok(if planned.is_partial { Exit::Unknown } else { Exit::Clean })
+    let mut is_refused = false;
+    for plan in &planned.plans {
+        if let Some(why) = &plan.refusal {
+            is_refused = true;
+            Failure::unknown(format!("no way for {}: {why}", plan.title)).print();
+        }
+    }
+    Ok(if planned.is_partial || is_refused { Exit::Unknown } else { Exit::Clean })
 }
 
 fn print(planned: &Planned, output: Output) -> Result<(), Failure> {
@@ -70,6 +77,11 @@ fn fail(error: PlanError) -> Failure {
     if error.is_usage() { Failure::usage(error.to_string()) } else { Failure::unknown(error.to_string()) }
 }
 
+/// What files do not tell is no mistake of the command line.
+fn untold(error: PlanError) -> Failure {
+    Failure::unknown(error.to_string())
+}
+
 fn partition(args: &Partition) -> Result<Planned, Failure> {
     if args.from.is_empty() {
         let request = partition_request(args)?;
@@ -77,7 +89,7 @@ fn partition(args: &Partition) -> Result<Planned, Failure> {
     }
     let dumps = read_dumps(&args.from)?;
     let id = find(&dumps.stack, &args.device)?;
-    let mut request = of_stack::partition(&dumps.stack, id).map_err(fail)?;
+    let mut request = of_stack::partition(&dumps.stack, id).map_err(untold)?;
     if !args.grid.is_empty() {
         request.grids.clone_from(&args.grid);
         request.are_grids_assumed = false;
@@ -88,6 +100,9 @@ fn partition(args: &Partition) -> Result<Planned, Failure> {
     request.size = args.size.or(request.size);
     request.disk_bytes = args.disk_size.or(request.disk_bytes);
     request.content = args.holds.clone().or(request.content);
+    if args.size.is_none() {
+        request = partition::fitted(request).map_err(fail)?;
+    }
     Ok(planned(vec![partition::plan(&request).map_err(fail)?], dumps))
 }
 
@@ -117,6 +132,8 @@ fn partition_request(args: &Partition) -> Result<partition::Request, Failure> {
         number: args.number,
         current: args.current,
         content: args.holds.clone(),
+        file_system: None,
+        smaller_by: None,
     })
 }
 
@@ -200,10 +217,11 @@ fn softpart_from(args: &Softpart) -> Result<Planned, Failure> {
     }
     let mut plans = Vec::with_capacity(components.len());
     for id in components {
-        let mut request = of_stack::softpart(&dumps.stack, id, args.unit).map_err(fail)?;
+        let mut request = of_stack::softpart(&dumps.stack, id, args.unit).map_err(untold)?;
         request.component_bytes = args.component_size.or(request.component_bytes);
         request.new.clone_from(&args.new);
-        plans.push(softpart::plan(&request).map_err(fail)?);
+        let blame = if args.new.is_empty() { untold } else { fail };
+        plans.push(softpart::plan(&request).map_err(blame)?);
     }
     Ok(planned(plans, dumps))
 }
@@ -237,10 +255,9 @@ fn stripe(args: &Stripe) -> stripe::Request {
 
 fn filesystem(args: &Filesystem) -> Result<filesystem::Request, Failure> {
     let members = args.members.unwrap_or(1);
-    let data = (members / args.copies).checked_sub(args.parity).filter(|data| *data > 0);
-    let data = data.ok_or_else(|| {
+    let data = node::data_chunks(members, args.parity, args.copies).ok_or_else(|| {
         Failure::usage(format!(
-            "{members} members leave none for data: parity {}, copies {}",
+            "{members} members leave none for data, or do not come out even: parity {}, copies {}",
             args.parity, args.copies
         ))
     })?;
@@ -255,7 +272,7 @@ fn filesystem(args: &Filesystem) -> Result<filesystem::Request, Failure> {
         device: args.device.clone(),
         mount: args.mount.clone(),
         chunk: args.chunk,
-        data_members: u64::from(data),
+        data_members: data,
         block: args.block,
         physical: args.physical,
         page: args.page,

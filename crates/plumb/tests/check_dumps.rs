@@ -72,11 +72,18 @@ fn what_is_read_only_in_part_is_never_clean() {
     let empty = folder.file("empty.txt", "");
     let other = folder.file("notes.txt", "buy milk\n");
     let ran = check(&[&good, &other], "--grid 8k");
-    ran.ends(3).complains("notes.txt: found \"buy milk\", expected the output of one of:").says("not read:");
-    check(&[&good, &empty], "--grid 8k").ends(3);
+    ran.ends(3)
+        .complains("notes.txt: found \"buy milk\", expected the output of a tool that is known")
+        .says("not read:");
+    ran.complains("help: known are metastat, ").complains("see docs/dumps.md");
+    assert!(ran.err.lines().all(|line| line.chars().count() <= 160), "the list is wrapped: {}", ran.err);
+    check(&[&good, &empty], "--grid 8k")
+        .ends(3)
+        .complains("empty.txt is empty, expected the output of a tool");
     check(&[&other, &empty], "").ends(5);
     check(&[&good, &folder.path("none.txt")], "--grid 8k").ends(3).complains("No such file");
-    check(&[&folder.path("none.txt")], "").ends(5).complains("none.txt");
+    check(&[&folder.path("none.txt")], "").ends(5).complains("plumb: cannot read ").complains("none.txt");
+    check(&[&folder.path("")], "").ends(5).complains("because: Is a directory");
     let document = check(&[&good, &other], "--json").json();
     assert_eq!(document["inputs"][1]["tool"], Value::Null);
     assert!(document["inputs"][1]["error"].as_str().is_some_and(|why| why.contains("buy milk")));
@@ -125,6 +132,51 @@ fn only_what_was_asked_about() {
     check(&files.each_ref(), "c2t0d0 --grid 8k").ends(1);
     let ran = check(&files.each_ref(), "c9t9d9 --grid 8k");
     ran.ends(3).complains("no `c9t9d9` in what was read").complains("these are: c2t0d0, c2t0d0s0");
+}
+
+/// A stripe over so many disks of 80 a second that is asked for 265 writes: 240 are too few, and 320 leave 21 %.
+#[test]
+fn a_demanded_rate() {
+    let folder = Folder::new("check");
+    let stripe = |disks: usize| {
+        let members: String = (0..disks).map(|at| format!(" c1t{at}d0s0")).collect();
+        folder.file("metastat.txt", format!("d0 1 {disks}{members} -i 128k\n"))
+    };
+    let found = |ran: &Ran| {
+        let findings = ran.json()["findings"].as_array().cloned().expect("findings");
+        findings.iter().any(|finding| finding["id"] == "too-few-disks")
+    };
+    for (disks, flags, expected) in [
+        (3, "--writes 265 --disk-rate 80", true),
+        (4, "--writes 265 --disk-rate 80", false),
+        (4, "--writes 265 --disk-rate 80 --response 50ms", true),
+        (4, "d0 --reads 200 --writes 65 --disk-rate 80", false),
+        (3, "d0 --reads 265 --disk-rate 80", true),
+        (3, "", false),
+    ] {
+        let ran = check(&[&stripe(disks)], &format!("{flags} --json"));
+        assert_eq!(found(&ran), expected, "{disks} {flags}");
+    }
+    check(&[&stripe(3)], "--writes 265").says("what one disk gives is not known");
+    check(&[&stripe(3)], "--disk-rate 80").says("how many I/O are asked is not known");
+    check(&[&stripe(3)], "--writes many").ends(2).complains("expected a rate a second");
+    // The rates of iostat, with reads that cost one and writes that cost one on a stripe.
+    let iostat = "device r/s w/s kr/s kw/s wait actv svc_t %w %b\nd0 100.0 165.0 0.0 0.0 0.0 1.0 2.5 0 99\n";
+    let iostat = folder.file("iostat.txt", iostat);
+    let ran = check(&[&stripe(3), &iostat], "--disk-rate 80 --json");
+    assert!(found(&ran), "{}", ran.out);
+}
+
+/// A slice of 999,966 sectors that begins 2 past 4 KiB, full but for the header: the first offset that makes up for it is
+/// 6, and 999,965 from there on end 5 sectors beyond.
+#[test]
+fn what_does_not_fit_says_so() {
+    let folder = Folder::new("check");
+    let label = folder.file("c2t0d0.txt", prtvtoc("c2t0d0", 34));
+    let volumes = folder.file("metastat.txt", "d1 -p c2t0d0s0 -o 1 -b 999965\n");
+    check(&[&label, &volumes], "")
+        .ends(1)
+        .says("no commands for it: the last one would end 5 sectors beyond the component");
 }
 
 /// The files of the recorded host: labels of fourteen disks, one of them empty, and `metastat -p`.

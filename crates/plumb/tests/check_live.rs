@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::path::Path;
+
 use common::{Folder, plumb};
 use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
 
@@ -45,11 +47,22 @@ fn files_that_are_no_disks() {
     plumb(["check", "no-such-file", "--image"]).ends(5).complains("cannot read no-such-file as a disk");
     plumb(["check", "/proc/self/maps", "--image"]).ends(5).complains("cannot read /proc/self/maps as a disk");
     let folder = Folder::new("check-image");
-    for (name, bytes) in [("empty", Vec::new()), ("zeros", vec![0; 1 << 20]), ("ones", vec![0xff; 5000])] {
-        let file = folder.file(name, bytes);
-        let ran = plumb(["check".as_ref(), file.as_os_str(), "--image".as_ref()]);
-        ran.ends(3).complains("found nothing known, expected a label, a file system or a virtual disk");
+    let image = |path: &Path| plumb(["check".as_ref(), path.as_os_str(), "--image".as_ref()]);
+    for (name, bytes, words) in [
+        ("empty", Vec::new(), "empty is empty, expected a label, a file system or a virtual disk"),
+        (
+            "zeros",
+            vec![0; 1 << 20],
+            "found nothing known in 1 MiB, expected a label, a file system or a virtual",
+        ),
+        ("ones", vec![0xff; 5000], "found nothing known in 5,000 B"),
+    ] {
+        image(&folder.file(name, bytes)).ends(3).complains(words);
     }
+    let ran = image(&folder.path(""));
+    ran.ends(2)
+        .complains("is a directory, expected a file to be read as a disk")
+        .complains("without --image");
 }
 
 /// Another tree than that of this host, as large as hosts get.

@@ -73,7 +73,25 @@ fn what_cannot_be_planned() {
         ("record tank", 2, "--page"),
         ("resync --size 2m", 2, "1 to 2048 blocks"),
         ("disks --writes 265 --disk-rate 0", 2, "rate of a disk"),
-        ("disks --writes 265 --disk-rate 80 --response 12ms", 2, "cannot be reached"),
+        (
+            "filesystem /dev/md0 --type xfs --chunk 64k --members 5 --parity 1 --copies 2",
+            2,
+            "do not come out even",
+        ),
+        ("disks --writes 265 --disk-rate 80 --response 12ms", 3, "cannot be reached"),
+        ("disks --writes 265 --disk-rate 0.00001", 3, "the number of disks would be more than 1,048,576"),
+        ("stripe --io 1t", 3, "the chunk that this share needs would be more than 64 MiB"),
+        ("stripe --io 1t --chunk 64k", 3, "no chunk up to 64 MiB keeps the share"),
+        ("filesystem /dev/sdb --type btrfs --block 6000", 2, "4 KiB to 64 KiB: the sector of btrfs"),
+        ("filesystem /dev/sdb --type btrfs --block 128k", 2, "4 KiB to 64 KiB: the sector of btrfs"),
+        ("filesystem /dev/sdb --type btrfs --physical 128k", 2, "the physical block is 128 KiB"),
+        ("filesystem /dev/sdb --type xfs --block 128k --chunk 128k --members 2", 2, "512 B to 64 KiB"),
+        ("filesystem tank --type zfs --page 12k", 2, "the page is 12 KiB, expected a power of two"),
+        ("filesystem tank --type zfs --page 32m", 2, "512 B to 16 MiB"),
+        ("filesystem tank --type zfs --block 8k", 2, "records of ZFS are as long as the page"),
+        ("record tank --current 12k --page 8k", 2, "the record is 12 KiB, expected a power of two"),
+        ("record tank --current 32m --page 8k", 2, "the record is 32 MiB"),
+        ("record tank/vol --keeper zvol --current 256 --page 8k", 2, "the record is 256 B"),
         ("softpart --from /no/such/file", 5, "No such file"),
     ] {
         plan(args).ends(code).complains(words);
@@ -132,10 +150,20 @@ fn soft_partitions_of_a_real_server() {
     dumps.sort();
     let mut args = vec!["plan".into(), "softpart".into(), "--json".into(), "--from".into()];
     args.extend(dumps.iter().map(|path| path.clone().into_os_string()));
-    let json = plumb(&args).ends(0).json();
+    // Two slices are full to their last cylinder but for the header: nothing can move up there.
+    let ran = plumb(&args);
+    ran.ends(3).complains("c3t12d0s0").complains("c4t12d0s0");
+    let json = ran.json();
     let plans = json["result"]["plans"].as_array().expect("plans");
-    let (mut extents, mut off) = (0, 0);
+    let (mut extents, mut off, mut refused) = (0, 0, 0);
     for plan in plans {
+        let sectors = |row: &Value, at: usize| row[at].as_u64().expect("sectors");
+        let last = plan["tables"][0]["rows"].as_array().and_then(|rows| rows.last()).expect("a row");
+        let mut figures = plan["target"].as_array().expect("figures").iter();
+        let size = figures.find(|one| one["name"] == "component_sectors").map(|one| &one["value"]);
+        let does_fit = sectors(last, 3) + sectors(last, 4) <= size.and_then(Value::as_u64).expect("a length");
+        assert_eq!(plan["refusal"].is_null(), does_fit, "{plan}");
+        refused += usize::from(!does_fit);
         for row in plan["tables"][0]["rows"].as_array().expect("rows") {
             let now = row[1].as_u64().expect("an offset");
             let planned = row[3].as_u64().expect("an offset");
@@ -145,7 +173,7 @@ fn soft_partitions_of_a_real_server() {
             assert_eq!((5_778 + planned) % 8, 0, "{row}");
         }
     }
-    assert_eq!((extents, off), (40, 38));
+    assert_eq!((extents, off, refused), (40, 38, 2));
     // The one file that is empty is said to be, and makes the answer a partial one.
     args.push(folder.join("c0t0d0s2.txt").into_os_string());
     plumb(&args).ends(3).complains("c0t0d0s2.txt");
@@ -196,4 +224,47 @@ fn commands_do_what_they_are_printed_for() {
     cut("--existing d11:512s:1g --existing d11:5000000s:1g")
         .ends(0)
         .says("metainit d11 -p d10 -o 512 -b 2097152 -o 5000192 -b 2097152");
+}
+
+/// What does not fit is shown, and the command ends as one without a plan.
+#[test]
+fn soft_partitions_that_do_not_fit() {
+    let args = "softpart d10 --unit 256k --component-size 1g --existing d11:1s:1000m --new d12:100m";
+    // The header of d12 takes 512 + 2,048,000 = 2,048,512 = 4,001 x 512, so its data begin 512 later; and 204,800 more
+    // end at 2,253,824 of 2,097,152.
+    plan(args)
+        .ends(3)
+        .says("No way")
+        .says("2,049,024 s")
+        .complains("soft partitions of d10: 1 of 1 extents are off 256 KiB: the last one would end 156,672 sectors beyond");
+    let json = plan(&format!("{args} --json")).ends(3).json();
+    assert!(json["result"]["plans"][0]["remedies"].as_array().expect("ways").is_empty());
+    assert!(json["result"]["plans"][0]["refusal"].as_str().expect("why").contains("beyond the component"));
+    let fits =
+        plan("softpart d10 --unit 256k --component-size 2g --existing d11:1s:1000m --new d12:100m --json");
+    assert!(fits.ends(0).json()["result"]["plans"][0]["refusal"].is_null());
+}
+
+/// Two copies over five members come out even after two rows, of five chunks: what the kernel and mkfs say as well.
+#[test]
+fn odd_members_of_raid_10() {
+    let json = |members: u32, copies: u32| {
+        let args = format!(
+            "filesystem /dev/md0 --type xfs --chunk 64k --members {members} --copies {copies} --json"
+        );
+        figure(&plan(&args).ends(0).json(), "data_members").clone()
+    };
+    assert_eq!([json(4, 2), json(5, 2), json(6, 3), json(4, 3)], [2, 5, 2, 4].map(Value::from));
+}
+
+/// The block of btrfs is its sector.
+#[test]
+fn btrfs_takes_the_block_that_was_asked_for() {
+    let made = |args: &str| plan(&format!("filesystem /dev/sdb --type btrfs {args}"));
+    made("").ends(0).says("mkfs.btrfs -s 4096 -n 16384 /dev/sdb");
+    made("--block 8k").ends(0).says("mkfs.btrfs -s 8192 -n 16384 /dev/sdb");
+    made("--block 32k").ends(0).says("mkfs.btrfs -s 32768 -n 32768 /dev/sdb");
+    made("--physical 16k --block 4k").ends(0).says("mkfs.btrfs -s 4096").says("writes of one read it first");
+    let zfs = plan("filesystem tank/db --type zfs --page 1m");
+    zfs.ends(0).says("zfs set recordsize=1048576 tank/db").says("large_blocks");
 }

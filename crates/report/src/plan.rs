@@ -95,6 +95,10 @@ fn plan_lines(page: &mut Page, plan: &Plan) {
     if let Some(nodes) = &plan.nodes {
         node_lines(page, "Before: what the device nodes are now", nodes, &nodes.before);
     }
+    if let Some(why) = &plan.refusal {
+        page.heading("No way");
+        page.wrapped("  ", "  ", why);
+    }
     for (at, remedy) in plan.remedies.iter().enumerate() {
         remedy_lines(page, at + 1, plan.remedies.len(), remedy);
     }

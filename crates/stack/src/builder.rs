@@ -11,6 +11,8 @@ use plumb_geometry::Bytes;
 use crate::graph::{HOST, NodeId, Stack};
 use crate::grid::{GridFact, Source};
 use crate::node::{Fact, Kind, Node, Placing, Problem};
+use crate::overlaps;
+use crate::problem_ids::{self, BEYOND_DEVICE, CONTRADICTION};
 
 mod hosts;
 mod identities;
@@ -179,8 +181,9 @@ impl Builder {
         self.nodes[id.at()].opaque.get_or_insert_with(|| why.into());
     }
 
-    /// Notes something that is not as it should be.
+    /// Notes something that is not as it should be, by one of the names of [`problem_ids`].
     pub fn problem(&mut self, problem: Problem) {
+        debug_assert!(problem_ids::ALL.contains(&problem.id), "{} is not listed", problem.id);
         self.problems.push(problem);
     }
 
@@ -204,6 +207,7 @@ impl Builder {
     pub fn finish(mut self) -> Stack {
         self.cut_circles();
         self.check_ends();
+        self.problems.extend(overlaps::soft_partitions(&self.nodes));
         Stack::new(self.nodes, self.names, self.problems, self.notes)
     }
 
@@ -299,8 +303,3 @@ fn refines_back(known: Kind, kind: Kind) -> bool {
                     | Kind::Concat
             )
 }
-
-/// Sources that do not agree.
-pub const CONTRADICTION: &str = "contradiction";
-/// A layer that ends beyond what it lies on.
-pub const BEYOND_DEVICE: &str = "beyond-device";

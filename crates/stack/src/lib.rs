@@ -30,6 +30,8 @@ pub mod linux;
 mod md;
 pub mod node;
 pub mod ondisk;
+mod overlaps;
+pub mod problem_ids;
 pub mod survey;
 pub mod verdict;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plumb_geometry::{Bytes, ParityLayout};
+use plumb_geometry::{Bytes, ParityLayout, gcd};
 use serde::Serialize;
 
 use crate::graph::NodeId;
@@ -47,6 +47,8 @@ pub enum Kind {
     LogicalVolume,
     /// A file shown as a disk.
     Loop,
+    /// The disk that a guest sees in a file of a virtual disk.
+    ImageDisk,
     /// Memory shown as a disk.
     Ram,
     /// A pool of ZFS or btrfs: many devices, own placement.
@@ -83,6 +85,7 @@ impl Kind {
             Kind::ThinVolume => "thin volume",
             Kind::LogicalVolume => "logical volume",
             Kind::Loop => "loop device",
+            Kind::ImageDisk => "virtual disk in a file",
             Kind::Ram => "memory",
             Kind::Pool => "pool",
             Kind::FileSystem => "file system",
@@ -142,11 +145,11 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// Chunks of data in a stripe: what is not parity and not a copy. At least 1.
+    /// As [`data_chunks`]; at least 1.
     #[must_use]
     pub fn data_chunks(&self) -> u64 {
         let members = u32::try_from(self.members.len()).unwrap_or(u32::MAX);
-        u64::from((members / self.copies.max(1)).saturating_sub(self.parity).max(1))
+        data_chunks(members, self.parity, self.copies).unwrap_or(1)
     }
 
     /// Bytes of data in a stripe: its true width, whatever hints say.
@@ -154,6 +157,22 @@ impl Chunks {
     pub fn stripe_bytes(&self) -> Option<Bytes> {
         self.chunk.checked_mul(self.data_chunks())
     }
+}
+
+/// Chunks of data, neither parity nor copies, after which a stripe begins anew on its first member. Where copies do not
+/// come out even, as two over five members, that takes several rows, and the hints of the kernel count them as well.
+/// `None` where nothing is left for data.
+#[must_use]
+pub fn data_chunks(members: u32, parity: u32, copies: u32) -> Option<u64> {
+    if copies == 0 || copies > members {
+        return None;
+    }
+    if parity == 0 {
+        return Some(u64::from(members) / gcd(u64::from(members), u64::from(copies)));
+    }
+    // Copies of an array with parity are whole arrays.
+    let data = (members / copies).checked_sub(parity).filter(|data| *data > 0);
+    data.filter(|_| members.is_multiple_of(copies)).map(u64::from)
 }
 
 /// How a layer places its bytes.
@@ -376,6 +395,8 @@ pub mod keys {
     pub const ASHIFT: &str = "ashift";
     /// I/O a second, as somebody counted them.
     pub const IOS_PER_SECOND: &str = "ios_per_second";
+    /// Of these, writes a second.
+    pub const WRITES_PER_SECOND: &str = "writes_per_second";
     /// Vendor's or kernel's identity of a device, to join paths by.
     pub const IDENTITY: &str = "identity";
     /// Host-wide settings, on the node named [`crate::graph::HOST`]: maxphys, bytes.
@@ -405,4 +426,35 @@ pub mod keys {
     pub const DIRECT_IO: &str = "direct_io";
     /// Formats of an NVMe namespace: blocks, bytes of metadata beside each, relative performance (0 best).
     pub const LBA_FORMATS: &str = "lba_formats";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::data_chunks;
+
+    /// Chunk k of the data has its copies on members k·copies and on, counted around: it begins anew on the first one
+    /// with the first k that is a multiple of them all.
+    #[test]
+    fn copies_that_do_not_come_out_even_take_several_rows() {
+        for (members, copies) in
+            (1..12).flat_map(|members| (1..=members).map(move |copies| (members, copies)))
+        {
+            let searched = (1..=members).find(|chunk| chunk * copies % members == 0).map(u64::from);
+            assert_eq!(data_chunks(members, 0, copies), searched, "{members} {copies}");
+        }
+    }
+
+    #[test]
+    fn parity_is_no_data() {
+        for (members, parity, copies, data) in [
+            (3, 1, 1, Some(2)),
+            (6, 2, 1, Some(4)),
+            (6, 1, 2, Some(2)),
+            (2, 2, 1, None),
+            (5, 1, 2, None),
+            (1, 0, 2, None),
+        ] {
+            assert_eq!(data_chunks(members, parity, copies), data, "{members} {parity} {copies}");
+        }
+    }
 }

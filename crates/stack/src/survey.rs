@@ -120,11 +120,17 @@ fn stand(stack: &Stack, id: NodeId) -> Stand {
             on.push(one);
         }
     }
-    let lost: Vec<Lost> = landings.lost.into_iter().map(|(node, why)| Lost { node, why }).collect();
+    let mut lost: Vec<Lost> = landings.lost.into_iter().map(|(node, why)| Lost { node, why }).collect();
+    if on.is_empty() && lost.is_empty() {
+        let is_bottom = stack.node(id).placing.below().is_empty();
+        let why =
+            if is_bottom { "nothing is known of what it lies on" } else { "it ends beyond what it lies on" };
+        lost.push(Lost { node: id, why: why.to_owned() });
+    }
     let is_off = |one: &On| matches!(one.verdict, Verdict::Misaligned { .. } | Verdict::Varies { .. });
     let overall = if on.iter().any(is_off) {
         Overall::Misaligned
-    } else if !lost.is_empty() || on.is_empty() || on.iter().any(|one| one.verdict != Verdict::Aligned) {
+    } else if !lost.is_empty() || on.iter().any(|one| one.verdict != Verdict::Aligned) {
         Overall::Unknown
     } else {
         Overall::Aligned
@@ -188,6 +194,28 @@ mod tests {
         assert_eq!(tallies[&Kind::Mirror], Tally { nodes: 1, unknown: 1, ..Tally::default() });
         let only = survey.tallies(&stack, |id| id == mirror);
         assert_eq!(only.len(), 1);
+    }
+
+    /// A file on which nothing stands has nothing below it; what begins behind the end of its disk is cut off.
+    #[test]
+    fn what_stands_on_nothing_says_so() {
+        let mut builder = Builder::default();
+        let file = builder.node("pv.img");
+        builder.kind(file, Kind::File, &FROM);
+        let sda = builder.node("sda");
+        let volume = builder.node("volume");
+        builder.size(volume, Bytes(512), &FROM);
+        let run = Part { upper: Bytes(512), node: sda, start: Bytes(0), len: Some(Bytes(512)) };
+        builder.place(volume, Placing::Parts { parts: vec![run] }, &FROM);
+        let stack = builder.finish();
+        let survey = Survey::of(&stack);
+        for (id, expected) in
+            [(file, "nothing is known of what it lies on"), (volume, "it ends beyond what it lies on")]
+        {
+            let stand = survey.stand(id).expect("judged");
+            let why: Vec<&str> = stand.lost.iter().map(|lost| lost.why.as_str()).collect();
+            assert_eq!((stand.overall, why), (Overall::Unknown, vec![expected]));
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use plumb_stack::dump::{self, Input};
 use plumb_stack::node::keys;
 use plumb_stack::{Builder, Kind, Node, NodeId, Placing, Stack, Verdict};
 use plumb_testkit::require;
+use plumb_testkit::soft_partitions::LISTING;
 use serde_json::Value;
 
 /// Bytes of a block in which Solaris counts.
@@ -192,7 +193,7 @@ fn an_empty_file_is_an_error_and_nothing_else_is_lost() {
     read(&mut builder, &text("d1 1 1 c0t0d0s3\n"));
     let empty = dump::read(&Input { name: "c0t0d0s2.txt", text: "" }, &mut builder);
     let message = empty.expect_err("nothing is there").to_string();
-    assert!(message.starts_with("c0t0d0s2.txt: found \"nothing\", expected the output of"), "{message}");
+    assert_eq!(message, "c0t0d0s2.txt is empty, expected the output of a tool");
     dump::join(&mut builder);
     let stack = builder.finish();
     let lost = stack.landings(named(&stack, "d1").0).lost;
@@ -316,27 +317,6 @@ fn a_vtoc_of_format() {
     assert_eq!(named(&x86, "c0d0s9").1.size, Some(Bytes(32_130 * 512)));
     assert_eq!(shift(&x86, "c0d0s9", "c0d0"), None);
 }
-
-/// The listing of a paper: soft partitions on d2, each extent one sector behind the end of the one before.
-const LISTING: [(&str, u64, u64); 17] = [
-    ("d208", 61_473_953, 9_680),
-    ("d207", 61_464_272, 9_680),
-    ("d206", 60_440_255, 1_024_016),
-    ("d205", 59_416_238, 1_024_016),
-    ("d204", 52_264_621, 7_151_616),
-    ("d203", 45_113_004, 7_151_616),
-    ("d202", 37_961_387, 7_151_616),
-    ("d201", 30_809_770, 7_151_616),
-    ("d29", 25_677_481, 5_132_288),
-    ("d28", 20_545_192, 5_132_288),
-    ("d27", 15_412_903, 5_132_288),
-    ("d26", 10_280_614, 5_132_288),
-    ("d25", 5_148_325, 5_132_288),
-    ("d24", 16_036, 5_132_288),
-    ("d23", 10_691, 5_344),
-    ("d22", 5_346, 5_344),
-    ("d21", 1, 5_344),
-];
 
 #[test]
 fn a_paper_s_soft_partitions_follow_each_other() {
@@ -537,19 +517,20 @@ fn metastat_in_full() {
 fn rates_of_devices() {
     require!(RealTraces);
     // One report each; reads and writes as awk adds them up.
-    for (file, device, rate) in [
-        ("smartos_xzn_1.txt", "c0t0d0", 100.3_f64),
-        ("smartos_xzn_2.txt", "c2d0", 225.2),
-        ("solaris_xr_csv.txt", "cmdk0", 0.3),
-        ("solaris_xM.txt", "sd1", 1484.1),
+    for (file, device, rate, writes) in [
+        ("smartos_xzn_1.txt", "c0t0d0", 100.3_f64, 29.2_f64),
+        ("smartos_xzn_2.txt", "c2d0", 225.2, 13.0),
+        ("solaris_xr_csv.txt", "cmdk0", 0.3, 0.2),
+        ("solaris_xM.txt", "sd1", 1484.1, 1474.2),
     ] {
         let mut builder = Builder::default();
         let (_, text) = real(&format!("iostat/{file}"));
         let read = dump::read(&Input { name: file, text: &text }, &mut builder).expect("reads");
         assert_eq!((read.tool, read.taken.passed_over), ("iostat", 0), "{file}");
         let stack = builder.finish();
-        let found = named(&stack, device).1.number(keys::IOS_PER_SECOND);
-        assert_eq!(found, Some(rate.round() as u64), "{file}");
+        let found = |key| named(&stack, device).1.number(key);
+        assert_eq!(found(keys::IOS_PER_SECOND), Some(rate.round() as u64), "{file}");
+        assert_eq!(found(keys::WRITES_PER_SECOND), Some(writes.round() as u64), "{file}");
     }
 }
 
@@ -567,4 +548,33 @@ fn a_paper_s_rates() {
         assert_eq!(named(&stack, name).1.number(keys::IOS_PER_SECOND), Some(402), "{name}");
     }
     assert_eq!(stack.above(named(&stack, "md2").0), [named(&stack, "d26").0]);
+}
+
+/// An extent has its header in the sector in front: d12 at 2,097,664 has it in the last sector of d11, and at 2,097,665
+/// behind it. Each is told of once, beside the one before that ends last.
+#[test]
+fn soft_partitions_over_each_other() {
+    let problems = |volumes: &str| {
+        let stack = stack_of(&[text(&format!("d10 1 1 c5t1d0s0\n{volumes}"))]);
+        let problems = stack.problems().iter();
+        let problems =
+            problems.map(|one| (one.id, one.node.map(|id| stack.node(id).name.clone()), one.text.clone()));
+        problems.collect::<Vec<_>>()
+    };
+    let d11 = "d11 -p d10 -o 512 -b 2097152\n";
+    assert_eq!(problems(&format!("{d11}d12 -p d10 -o 2097665 -b 100\n")), []);
+    let found = problems(&format!("{d11}d12 -p d10 -o 2097664 -b 100\n"));
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].0, found[0].1.as_deref()), ("overlapping-partitions", Some("d12")));
+    assert_eq!(
+        found[0].2,
+        "d11 takes sectors 512 to 2097663 of d10, and d12 begins at sector 2097664 with a header in front"
+    );
+    // d13 lies within d11 and ends before it; d14 begins within d11 as well.
+    let found = problems(&format!("{d11}d13 -p d10 -o 600 -b 100\nd14 -p d10 -o 2000000 -b 200000\n"));
+    let names: Vec<Option<&str>> = found.iter().map(|one| one.1.as_deref()).collect();
+    assert_eq!(names, [Some("d13"), Some("d14")]);
+    assert!(found.iter().all(|one| one.2.starts_with("d11 takes")), "{found:?}");
+    // One volume over itself, in two extents.
+    assert_eq!(problems("d11 -p d10 -o 512 -b 1000 -o 1000 -b 1000\n").len(), 1);
 }

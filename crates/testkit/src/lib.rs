@@ -16,6 +16,7 @@ pub mod loop_device;
 pub mod nvme_target;
 pub mod require;
 pub mod rng;
+pub mod soft_partitions;
 pub mod tempdir;
 pub mod workload;
 pub mod write;

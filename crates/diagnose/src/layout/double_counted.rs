@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use plumb_stack::node::keys;
-use plumb_stack::{Node, NodeId};
+use plumb_stack::NodeId;
 
 use super::context::Context;
+use super::rates::Rate;
 use super::{Rule, words};
 use crate::finding::{Confidence, Severity};
 use crate::rules::Outcome;
@@ -18,15 +18,18 @@ pub const RULE: Rule = Rule { id: "double-counted", title: "rates of layered dev
 pub const SAME_WITHIN: f64 = 0.10;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    let rates: BTreeMap<NodeId, f64> =
-        context.stack.nodes().filter_map(|(id, node)| Some((id, rate(node)?))).collect();
+    let rates: BTreeMap<NodeId, Rate> =
+        context.stack.nodes().filter_map(|(id, _)| Some((id, Rate::of(context, id)?))).collect();
     if rates.is_empty() {
         return vec![Outcome::NotAsked];
     }
     let mut loads = Loads::default();
-    for id in rates.keys() {
+    for (id, rate) in &rates {
         let under = context.stack.under(*id);
-        for below in under.iter().filter(|below| *below != id && rates.contains_key(below)) {
+        let is_same_load = |below: &&NodeId| {
+            *below != id && rates.get(below).is_some_and(|other| rate.is_of_one_time(other))
+        };
+        for below in under.iter().filter(is_same_load) {
             loads.join(*id, *below);
             loads.carried.insert(*below);
             loads.carrying.insert(*id);
@@ -38,10 +41,6 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         outcomes.push(Outcome::Silent);
     }
     outcomes
-}
-
-fn rate(node: &Node) -> Option<f64> {
-    node.word(keys::IOS_PER_SECOND)?.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0)
 }
 
 /// Devices that carry one load.
@@ -68,7 +67,7 @@ impl Loads {
     }
 
     /// Groups of more than one.
-    fn groups(&self, rates: &BTreeMap<NodeId, f64>) -> Vec<Vec<NodeId>> {
+    fn groups(&self, rates: &BTreeMap<NodeId, Rate>) -> Vec<Vec<NodeId>> {
         let mut groups: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
         for id in rates.keys() {
             groups.entry(self.root(*id)).or_default().push(*id);
@@ -79,12 +78,17 @@ impl Loads {
 
 fn judge_load(
     context: &Context<'_>,
-    rates: &BTreeMap<NodeId, f64>,
+    rates: &BTreeMap<NodeId, Rate>,
     group: &[NodeId],
     loads: &Loads,
 ) -> Outcome {
     let sum = |wanted: &dyn Fn(&NodeId) -> bool| -> f64 {
-        group.iter().filter(|id| wanted(id)).filter_map(|id| rates.get(id)).sum()
+        group
+            .iter()
+            .filter(|id| wanted(id))
+            .filter_map(|id| rates.get(id))
+            .map(|rate| rate.ios_per_second)
+            .sum()
     };
     let all = sum(&|_| true);
     let asked = sum(&|id| !loads.carried.contains(id));
@@ -96,7 +100,7 @@ fn judge_load(
     let confidence = if is_same { Confidence::High } else { Confidence::Medium };
     let mut names: Vec<String> = group.iter().map(|id| context.name(*id).to_owned()).collect();
     names.sort_by(|a, b| plumb_stack::graph::natural(a, b));
-    let source = context.stack.node(top).facts.get(keys::IOS_PER_SECOND).map(|fact| fact.source.to_string());
+    let source = rates.get(&top).map(|rate| rate.source.as_str());
     let summary = format!(
         "{} carry one load of {}/s, not {}/s",
         words::list(&names),

@@ -22,6 +22,7 @@ pub mod no_logging;
 pub mod parity_small_writes;
 pub mod problems;
 pub mod queue_setting;
+mod rates;
 pub mod read_policy;
 pub mod record_mismatch;
 pub mod single_path;

@@ -2,15 +2,17 @@
 //! on, sources that contradict each other, and whatever else a source reports by a name of its own.
 
 use plumb_stack::Problem;
-use plumb_stack::builder::{BEYOND_DEVICE as BEYOND, CONTRADICTION as CONTRADICTS};
+use plumb_stack::problem_ids as ids;
 
 use super::Rule;
 use super::context::Context;
 use crate::finding::{Confidence, Evidence, Finding, Severity};
 use crate::rules::Outcome;
 
-const BROKEN: &str = "broken-label";
-const STRANDED: &str = "stranded-backup-label";
+const BROKEN: &str = ids::BROKEN_LABEL;
+const STRANDED: &str = ids::STRANDED_BACKUP_LABEL;
+const BEYOND: &str = ids::BEYOND_DEVICE;
+const CONTRADICTS: &str = ids::CONTRADICTION;
 
 /// A label of which one copy is damaged.
 pub const BROKEN_LABEL: Rule = Rule {
@@ -44,9 +46,8 @@ pub const OTHERS: Rule =
 #[must_use]
 pub fn severity(id: &str) -> Severity {
     match id {
-        BEYOND => Severity::Critical,
-        BROKEN => Severity::Warning,
-        STRANDED => Severity::Note,
+        BEYOND | ids::OVERLAPPING_PARTITIONS => Severity::Critical,
+        STRANDED | ids::HIDDEN_SECTORS => Severity::Note,
         _ => Severity::Warning,
     }
 }
@@ -107,6 +108,16 @@ fn remedy(id: &str) -> Option<&'static str> {
         CONTRADICTS => Some(
             "a dump of another host or another day, or a device that changed in between: collect all of them anew, at once",
         ),
+        ids::OVERLAPPING_PARTITIONS => Some(
+            "mount neither: what one writes destroys what the other has stored; copy both, keep the one that is whole, and \
+             make the other anew elsewhere",
+        ),
+        ids::SECTOR_SIZE_MISMATCH => Some(
+            "show the disk with the sectors that its label was written for, or write the label anew with numbers for these",
+        ),
+        ids::BROKEN_SUPERBLOCK => Some("copy the device before any tool mends it, and try on the copy"),
+        ids::HIDDEN_SECTORS => Some("only booting depends on it: leave it where nothing boots from there"),
+        ids::ASHIFT_BELOW_BLOCK => Some("a vdev keeps its ashift: a new pool takes a new one"),
         _ => None,
     }
 }

@@ -6,6 +6,7 @@ use plumb_stack::{Kind, Landings, NodeId, Placing};
 
 use super::context::Context;
 use super::parity_small_writes::write_cost;
+use super::rates::Rate;
 use super::{Rule, words};
 use crate::finding::{Basis, Confidence, Cost, Severity};
 use crate::rules::Outcome;
@@ -64,16 +65,16 @@ fn given(context: &Context<'_>, demand: &Demand, disk: Option<f64>) -> Outcome {
     judge_volume(context, volume, demand, disk)
 }
 
-/// Each volume of which I/O were recorded, by their mean rate.
+/// Each volume of which I/O were counted, by their mean rate.
 fn seen(context: &Context<'_>, disk: f64) -> Vec<Outcome> {
     let volumes = context.tops.iter().filter_map(|top| {
-        let profile = context.profile(top.id, |_| true)?;
-        let span_ns = profile.last_ns?.checked_sub(profile.first_ns?).filter(|span| *span > 0)?;
-        let (ios, writes) = (profile.ios(), profile.op(plumb_trace::Op::Write).ios);
+        let recorded = || Rate::seen(context.profile(top.id, |_| true)?);
+        let on_device = || Rate::of(context, context.device_of(top.id));
+        let rate = Rate::of(context, top.id).or_else(recorded).or_else(on_device)?;
         let demand = Demand {
-            ios_per_second: ios as f64 * 1e9 / span_ns as f64,
-            write_share: if ios == 0 { 0.0 } else { writes as f64 / ios as f64 },
-            source: format!("mean of what was seen on {} ({} layer)", profile.device, profile.layer.word()),
+            ios_per_second: rate.ios_per_second,
+            write_share: rate.write_share.unwrap_or(1.0),
+            source: rate.source,
             confidence: Confidence::Medium,
         };
         Some(judge_volume(context, top.id, &demand, disk))
@@ -81,13 +82,14 @@ fn seen(context: &Context<'_>, disk: f64) -> Vec<Outcome> {
     let outcomes: Vec<Outcome> = volumes.collect();
     if outcomes.is_empty() {
         return vec![Outcome::Unknown(
-            "how many I/O are asked is not known: give a rate or a profile".to_owned(),
+            "how many I/O are asked is not known: give a rate, a profile or iostat".to_owned(),
         )];
     }
     outcomes
 }
 
-/// Disk operations for a write, by the layers on the way; `None` where a layer places its bytes in an unknown way.
+/// Disk operations for a write, by the layers on the way; `None` where a layer places its bytes in an unknown way. Where
+/// a partition begins makes no more operations, so that one without a label is no loss.
 fn write_factor(context: &Context<'_>, landings: &Landings) -> Option<u64> {
     let of = |id: NodeId| match &context.stack.node(id).placing {
         Placing::Copies { members } if context.stack.node(id).kind != Kind::Multipath => members.len() as u64,
@@ -95,10 +97,12 @@ fn write_factor(context: &Context<'_>, landings: &Landings) -> Option<u64> {
         Placing::Chunks(chunks) => u64::from(chunks.copies.max(1)),
         _ => 1,
     };
-    let leaves = landings.all.iter().filter(|landing| context.stack.is_leaf(landing.on));
+    let is_partition = |id: NodeId| context.stack.node(id).kind == Kind::Partition;
+    let is_end = |id: NodeId| context.stack.is_leaf(id) || landings.lost.iter().any(|(lost, _)| *lost == id);
+    let leaves = landings.all.iter().filter(|landing| is_end(landing.on));
     let factor = |via: &[NodeId]| via.iter().fold(1, |factor: u64, id| factor.saturating_mul(of(*id)));
     let most = leaves.map(|landing| factor(&landing.via)).max();
-    most.filter(|_| landings.lost.is_empty())
+    most.filter(|_| landings.lost.iter().all(|(lost, _)| is_partition(*lost)))
 }
 
 /// Disks below, each once; the paths of one are one.

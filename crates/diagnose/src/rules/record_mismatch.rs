@@ -8,7 +8,7 @@ use plumb_profile::fit::{FitTally, Select};
 use plumb_profile::what_if::Recorded;
 
 use super::{Context, Outcome, Rule, lengths_unknown, of, severity_of};
-use crate::finding::{Basis, Confidence, Cost, Finding, Severity, Step};
+use crate::finding::{Basis, Confidence, Cost, Finding, Fix, Severity};
 use crate::share::Share;
 
 /// The rule.
@@ -90,7 +90,7 @@ fn advise(finding: Finding, context: &Context<'_>, record: &Grid) -> Finding {
     if !length.is_power_of_two() || !ADVISED_BYTES.contains(&length) {
         return finding;
     }
-    finding.with_fix(Step {
+    finding.with_fix(Fix {
         command: format!("zfs set recordsize={length} DATASET, then write the files anew"),
         risk: "applies to files written afterwards only; smaller records compress less".into(),
         undo: "zfs inherit recordsize DATASET".into(),

@@ -98,12 +98,24 @@ impl Lab {
 
     /// What was seen of a device: operation, first sector, sectors, one each millisecond.
     pub fn seen(&mut self, device: &str, ios: impl IntoIterator<Item = (Op, u64, u64)>) {
+        self.seen_from(device, 0, ios);
+    }
+
+    /// The same, of a recording that begins then.
+    pub fn seen_from(&mut self, device: &str, ns: u64, ios: impl IntoIterator<Item = (Op, u64, u64)>) {
         let mut names = Names::default();
         names.device(device);
         let mut batch = Batch { names: Arc::new(names), ..Batch::default() };
         for (at, (op, start, len)) in ios.into_iter().enumerate() {
             let start = start * SECTOR;
-            batch.push(&Event::new(at as i64 * 1_000_000, 0, Layer::Bio, op, start, len * SECTOR));
+            batch.push(&Event::new(
+                (ns + at as u64 * 1_000_000) as i64,
+                0,
+                Layer::Bio,
+                op,
+                start,
+                len * SECTOR,
+            ));
         }
         let mut collector = Collector::new(&Settings { modulus_bytes: 1 << 20 }).expect("a modulus");
         collector.fold(&batch);

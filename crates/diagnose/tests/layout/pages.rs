@@ -1,9 +1,11 @@
 //! Each rule on layouts has a page with its thresholds, as those on I/O have.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use plumb_diagnose::layout::*;
 use plumb_geometry::Bytes;
+use plumb_stack::problem_ids;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/findings")
@@ -89,7 +91,7 @@ fn thresholds(rule: &str) -> Vec<String> {
             format!("{} times", too_many_metadevices::TIMES_NEEDED),
         ],
         "double-counted" => vec![percent(double_counted::SAME_WITHIN)],
-        "broken-label" | "stranded-backup-label" | "contradiction" | "beyond-device" => {
+        problem if problem_ids::ALL.contains(&problem) => {
             vec![format!("always a {}", problems::severity(rule).word())]
         }
         other => panic!("{other}: thresholds are not named here"),
@@ -99,18 +101,24 @@ fn thresholds(rule: &str) -> Vec<String> {
 /// Rules that judge I/O as well: the page says both, each on a line of its own.
 const SHARED: [&str; 2] = ["split-io", "record-mismatch"];
 
+/// Rules, and the problems that have no rule of their own.
+fn ids() -> BTreeSet<&'static str> {
+    let rules = RULES.iter().map(|rule| rule.id).filter(|id| *id != problems::OTHERS.id);
+    rules.chain(problem_ids::ALL).collect()
+}
+
 #[test]
 fn each_rule_has_a_page_with_its_thresholds() {
     let index = read("README.md");
-    for rule in RULES.iter().filter(|rule| rule.id != problems::OTHERS.id) {
-        let page = read(&format!("{}.md", rule.id));
-        assert!(page.starts_with(&format!("# {}\n", rule.id)), "{}: another heading", rule.id);
-        assert!(index.contains(&format!("({}.md)", rule.id)), "{} is not in the index", rule.id);
-        let start = if SHARED.contains(&rule.id) { "Threshold of the layout: " } else { "Threshold: " };
+    for id in ids() {
+        let page = read(&format!("{id}.md"));
+        assert!(page.starts_with(&format!("# {id}\n")), "{id}: another heading");
+        assert!(index.contains(&format!("({id}.md)")), "{id} is not in the index");
+        let start = if SHARED.contains(&id) { "Threshold of the layout: " } else { "Threshold: " };
         let line = page.lines().find(|line| line.starts_with(start));
-        let line = line.unwrap_or_else(|| panic!("{}: no line `{start}…`", rule.id));
-        for expected in thresholds(rule.id) {
-            assert!(line.contains(&expected), "{}: found `{line}`, expected `{expected}`", rule.id);
+        let line = line.unwrap_or_else(|| panic!("{id}: no line `{start}…`"));
+        for expected in thresholds(id) {
+            assert!(line.contains(&expected), "{id}: found `{line}`, expected `{expected}`");
         }
         for part in [
             "What it means",
@@ -120,17 +128,16 @@ fn each_rule_has_a_page_with_its_thresholds() {
             "How to mend it",
             "Where the method is from",
         ] {
-            assert!(page.contains(&format!("## {part}\n")), "{}: no part `{part}`", rule.id);
+            assert!(page.contains(&format!("## {part}\n")), "{id}: no part `{part}`");
         }
-        assert!(page.contains("**Way back:**"), "{}: no way back", rule.id);
+        assert!(page.contains("**Way back:**"), "{id}: no way back");
     }
 }
 
 /// And no page is left of a rule that is gone.
 #[test]
 fn each_page_has_a_rule() {
-    let ids: Vec<&str> =
-        RULES.iter().map(|rule| rule.id).chain(plumb_diagnose::RULES.iter().map(|rule| rule.id)).collect();
+    let ids: Vec<&str> = ids().into_iter().chain(plumb_diagnose::RULES.iter().map(|rule| rule.id)).collect();
     for entry in std::fs::read_dir(root()).expect("a readable folder") {
         let name = entry.expect("an entry").file_name().into_string().expect("a plain name");
         let id = name.strip_suffix(".md").expect("a page");

@@ -33,12 +33,35 @@ fn broken_and_stranded_labels() {
     }
 }
 
-/// A name that no rule knows is kept.
+/// Those without a rule of their own keep their names, and each says what to do.
 #[test]
 fn other_problems_keep_their_names() {
-    let judged = noticed("overlapping-partitions").judge();
-    assert_eq!(judged.finding("overlapping-partitions").severity(), Severity::Warning);
-    assert!(judged.is_silent("broken-label"), "that is another matter");
+    for (id, severity) in [
+        ("overlapping-partitions", Severity::Critical),
+        ("sector-size-mismatch", Severity::Warning),
+        ("broken-superblock", Severity::Warning),
+        ("ashift-below-block", Severity::Warning),
+        ("hidden-sectors", Severity::Note),
+    ] {
+        let judged = noticed(id).judge();
+        assert_eq!(judged.finding(id).severity(), severity, "{id}");
+        assert!(!judged.finding(id).explanation().is_empty(), "{id}: nothing is said of what to do");
+        assert!(judged.is_silent("broken-label"), "{id} is another matter");
+    }
+}
+
+/// Two soft partitions of a component, the second one over the end of the first.
+#[test]
+fn overlapping_soft_partitions() {
+    let rule = "overlapping-partitions";
+    for (offset, found) in [(1001, true), (1009, false)] {
+        let mut lab = Lab::default();
+        let disk = lab.bare("c1t0d0");
+        lab.runs(Kind::SoftPartition, "d1", &[(disk, 8, 1000)]);
+        lab.runs(Kind::SoftPartition, "d2", &[(disk, offset, 100)]);
+        let judged = lab.judge();
+        assert_eq!(judged.found_on(rule), if found { vec!["d2"] } else { Vec::new() }, "{offset}");
+    }
 }
 
 #[test]

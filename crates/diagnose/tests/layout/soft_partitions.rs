@@ -3,31 +3,11 @@
 use plumb_diagnose::{Confidence, Severity};
 use plumb_stack::node::keys;
 use plumb_stack::{Kind, NodeId, What};
+use plumb_testkit::soft_partitions::LISTING;
 
 use crate::lab::{Judged, Lab, evidence, kernel, words};
 
 const RULE: &str = "soft-partition-drift";
-
-/// The listing of the paper: soft partition, offset and length in sectors, all on d2.
-const LISTING: [(&str, u64, u64); 17] = [
-    ("d208", 61_473_953, 9_680),
-    ("d207", 61_464_272, 9_680),
-    ("d206", 60_440_255, 1_024_016),
-    ("d205", 59_416_238, 1_024_016),
-    ("d204", 52_264_621, 7_151_616),
-    ("d203", 45_113_004, 7_151_616),
-    ("d202", 37_961_387, 7_151_616),
-    ("d201", 30_809_770, 7_151_616),
-    ("d29", 25_677_481, 5_132_288),
-    ("d28", 20_545_192, 5_132_288),
-    ("d27", 15_412_903, 5_132_288),
-    ("d26", 10_280_614, 5_132_288),
-    ("d25", 5_148_325, 5_132_288),
-    ("d24", 16_036, 5_132_288),
-    ("d23", 10_691, 5_344),
-    ("d22", 5_346, 5_344),
-    ("d21", 1, 5_344),
-];
 
 /// Each follows the one before by a sector. By hand: lengths are all multiples of 8, so the k-th begins at k mod 8, and
 /// the eighth and sixteenth are on 4 KiB again.

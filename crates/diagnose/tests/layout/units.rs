@@ -4,7 +4,7 @@
 use plumb_diagnose::{Confidence, Severity};
 use plumb_geometry::{Bytes, Grid};
 use plumb_stack::node::keys;
-use plumb_stack::{GridFact, Kind, NodeId, Source, What};
+use plumb_stack::{GridFact, Kind, NodeId, Placing, Source, What};
 use plumb_trace::Op;
 
 use crate::lab::{Judged, Lab, evidence, kernel, words};
@@ -294,6 +294,29 @@ fn paths_are_no_disks() {
     assert_eq!(evidence(lab.judge().finding("too-few-disks"), "disks"), 2.0);
 }
 
+/// Where slices begin is not known without their labels, and makes no more I/O; a volume of an unknown layout may.
+#[test]
+fn unknown_starts_cost_no_writes() {
+    let judge = |kind| {
+        let mut lab = Lab::default();
+        let slices: Vec<NodeId> = (0..3)
+            .map(|at| {
+                let disk = lab.disk(&format!("c1t{at}d0"), 512, 0);
+                let slice = lab.node(kind, &format!("c1t{at}d0s0"));
+                let placing = Placing::Unknown { members: vec![disk], why: "no label was given".to_owned() };
+                lab.builder.place(slice, placing, &kernel());
+                slice
+            })
+            .collect();
+        lab.stripe("d0", 128 << 10, &slices);
+        lab.known.ios_per_second = Some(265.0);
+        lab.known.disk_ios_per_second = Some(80.0);
+        lab.judge()
+    };
+    assert_eq!(evidence(judge(Kind::Partition).finding("too-few-disks"), "given_ios_per_second"), 240.0);
+    assert!(judge(Kind::Concat).unknown("too-few-disks").contains("how its bytes lie on disks is not known"));
+}
+
 /// 1,000 writes in 999 ms, on one disk of 80 a second.
 #[test]
 fn the_demand_may_come_from_a_profile() {
@@ -304,6 +327,45 @@ fn the_demand_may_come_from_a_profile() {
     lab.seen("sda1", (0..1000).map(|at| (Op::Write, at * 64, 8)));
     let judged = lab.judge();
     assert_eq!(evidence(judged.finding("too-few-disks"), "asked_ios_per_second").round(), 1001.0);
+}
+
+/// As iostat prints it: of 300 a second 100 are writes, and a mirror makes 200 of those.
+#[test]
+fn the_demand_may_come_from_iostat() {
+    let mut lab = Lab::default();
+    let disks = ["sda", "sdb"].map(|name| lab.disk(name, 512, 0));
+    let mirror = lab.copies(Kind::Mirror, "md0", &disks);
+    lab.fact(mirror, keys::IOS_PER_SECOND, "300");
+    lab.fact(mirror, keys::WRITES_PER_SECOND, "100");
+    lab.known.disk_ios_per_second = Some(80.0);
+    let judged = lab.judge();
+    let finding = judged.finding("too-few-disks");
+    assert_eq!(evidence(finding, "asked_ios_per_second"), 300.0);
+    assert_eq!(evidence(finding, "needed_ios_per_second"), 400.0);
+    assert_eq!(evidence(finding, "given_ios_per_second"), 160.0);
+}
+
+/// Two layers that were recorded at one time are one load, as with iostat; on different days they are two.
+#[test]
+fn recorded_layers_are_counted_once() {
+    let judge = |days: [u64; 2], ios: [u64; 2]| {
+        let mut lab = Lab::default();
+        let disk = lab.disk("sda", 512, 0);
+        let volume = lab.runs(Kind::Concat, "md0", &[(disk, 0, 1 << 20)]);
+        lab.partition("md0p1", volume, 2048);
+        for (name, (day, ios)) in ["sda", "md0"].into_iter().zip(days.into_iter().zip(ios)) {
+            lab.seen_from(name, day * 86_400_000_000_000, (0..ios).map(|at| (Op::Read, at * 64, 8)));
+        }
+        lab.judge()
+    };
+    // An I/O each ms: the window of 1,001 is a second.
+    let judged = judge([3, 3], [1001, 1001]);
+    let finding = judged.finding("double-counted");
+    assert_eq!(evidence(finding, "asked_ios_per_second"), 1001.0);
+    assert_eq!(evidence(finding, "sum_ios_per_second"), 2002.0);
+    assert!(finding.evidence()[0].source.contains("seen on md0"), "{:?}", finding.evidence());
+    assert!(judge([3, 4], [1001, 1001]).is_silent("double-counted"), "two loads of two days");
+    assert!(judge([3, 3], [1001, 0]).is_silent("double-counted"), "one layer is no layers");
 }
 
 /// The paper's iostat: md26 on md2 on ssd3, each with 402 reads a second.

@@ -38,6 +38,20 @@ const SGDISK_TRAP: &str = "-a 1 and the exact sector: sgdisk rounds a start down
                            alignment offset";
 const LOST: &str =
     "the data of the partition are not moved along: they must be empty, or come back from a copy";
+const SMALLER: &str =
+    "it becomes smaller: a copy of the whole partition does not fit back, a copy of its files does";
+
+/// What has to be done before a partition can become smaller; nothing where it keeps its length.
+///
+/// # Errors
+/// Why it cannot be done, in words.
+pub(super) fn smaller(request: &Request, layout: &Layout) -> Result<Vec<Step>, String> {
+    let (Some(_), Some(len)) = (request.smaller_by, layout.len) else { return Ok(Vec::new()) };
+    let node = request.label.node(&request.device, request.number).into_iter().next();
+    super::smaller::steps(request, node.as_deref(), len)
+}
+
+const LABEL_GONE: &str = "the label that is there is gone, and what it pointed at";
 
 struct Work<'a> {
     request: &'a Request,
@@ -51,6 +65,7 @@ impl Work<'_> {
         let start = crate::error::position(self.layout.start);
         let remedy = Remedy::new(Harm::Recreate, format!("with {tool}"), format!("starts at {start}"));
         match self.request.current {
+            Some(_) if self.request.smaller_by.is_some() => remedy.constraint(LOST).constraint(SMALLER),
             Some(_) => remedy.constraint(LOST),
             None => remedy,
         }
@@ -68,18 +83,34 @@ impl Work<'_> {
         self.layout.start_lba(self.request)
     }
 
+    /// Keeps what a new label takes the place of. `sfdisk` reads and writes both kinds; `sgdisk --backup` of a DOS label
+    /// would come back as a GPT.
+    fn save_label(&self) -> Step {
+        let none = "echo 'no label there: nothing to go back to'";
+        Step::save(format!("sfdisk -d {} > {}.sfdisk || {none}", self.device, self.file))
+    }
+
+    fn label_back(&self) -> String {
+        format!("sfdisk {} < {}.sfdisk", self.device, self.file)
+    }
+
     fn sgdisk(&self) -> Remedy {
         let (device, file, number) = (&self.device, &self.file, self.request.number);
-        let back = format!("sgdisk --load-backup={file}.gpt {device}");
+        let back = if self.request.is_new_label {
+            self.label_back()
+        } else {
+            format!("sgdisk --load-backup={file}.gpt {device}")
+        };
         // 0 stands for the last block that is free.
         let last = self.layout.last_lba(self.request).unwrap_or(0);
         let place = format!("-a 1 -n {number}:{}:{last}", self.start());
         let mut remedy = self.remedy("sgdisk").constraint(SGDISK_TRAP);
         if self.request.is_new_label {
-            remedy = remedy.step(Step::new(
-                format!("sgdisk -o {device}"),
-                "the label that is there is gone, and what it pointed at",
-                "none, unless it was saved before with sgdisk --backup",
+            // Without -g a disk with a DOS label is refused.
+            remedy = remedy.step(self.save_label()).step(Step::new(
+                format!("sgdisk -g -o {device}"),
+                LABEL_GONE,
+                self.label_back(),
             ));
         } else {
             remedy = remedy.step(Step::save(format!("sgdisk --backup={file}.gpt {device}")));
@@ -107,7 +138,7 @@ impl Work<'_> {
         let size = self.layout.len_lba(self.request).map_or(String::new(), |len| format!(", size={len}"));
         let place = format!("start={}{size}", self.start());
         let dump = Step::save(format!("sfdisk -d {device} > {file}.sfdisk"));
-        let back = format!("sfdisk {device} < {file}.sfdisk");
+        let back = self.label_back();
         let risk = "a wrong disk: look at its size and serial number first";
         let remedy = self.remedy("sfdisk");
         let remedy = if self.request.is_new_label {
@@ -115,10 +146,10 @@ impl Work<'_> {
                 Label::Dos => ("dos", String::new()),
                 _ => ("gpt", format!("first-lba: {}\\n", self.start().min(first_lba(self.request)))),
             };
-            remedy.step(Step::new(
+            remedy.step(self.save_label()).step(Step::new(
                 format!("printf 'label: {name}\\n{first}{place}\\n' | sfdisk {device}"),
-                "the label that is there is gone, and what it pointed at",
-                "none, unless it was saved before with sfdisk -d",
+                LABEL_GONE,
+                self.label_back(),
             ))
         } else if self.request.current.is_some() {
             remedy
@@ -151,15 +182,15 @@ impl Work<'_> {
             .constraint("-a none: with its own idea of alignment parted moves the start, or refuses it");
         let name = if self.request.label == Label::Dos { "msdos" } else { "gpt" };
         if self.request.is_new_label {
-            remedy = remedy.step(Step::new(
+            remedy = remedy.step(self.save_label()).step(Step::new(
                 format!("parted -s {device} mklabel {name}"),
-                "the label that is there is gone, and what it pointed at",
-                "none",
+                LABEL_GONE,
+                self.label_back(),
             ));
         } else {
             remedy = remedy.step(Step::save(format!("sfdisk -d {device} > {file}.sfdisk")));
         }
-        let back = format!("sfdisk {device} < {file}.sfdisk");
+        let back = self.label_back();
         if self.request.current.is_some() {
             remedy = remedy.step(Step::new(format!("parted -s {device} rm {number}"), LOST, back.clone()));
             remedy = remedy.constraint("type, name and UUID of the partition are new ones");
@@ -173,14 +204,28 @@ impl Work<'_> {
             .step(Step::look(format!("parted -s {device} unit s print")))
     }
 
-    /// Moves data and label in place; needs the length, which the tool does not take from the old entry.
+    /// Moves data and label in place. Needs the length: an entry that becomes smaller by the same command is written, and
+    /// its data are left behind.
     fn shift(&self) -> Option<Remedy> {
         let (device, file, number) = (&self.device, &self.file, self.request.number);
-        let len = self.layout.len_lba(self.request)?;
+        let len = self.layout.len_lba(self.request).filter(|_| self.request.size.is_some())?;
         let start = crate::error::position(self.layout.start);
+        let smaller = smaller(self.request, self.layout).ok()?;
+        let cut = self.request.current.filter(|_| self.request.smaller_by.is_some()).map(|now| {
+            Step::new(
+                format!(
+                    "echo 'start={}, size={len}' | sfdisk -N {number} {device}",
+                    now.0 / self.request.sector_bytes
+                ),
+                "a file system that is still longer loses its end: only after it was made smaller",
+                self.label_back(),
+            )
+        });
         Some(
             Remedy::new(Harm::Shift, "with sfdisk --move-data", format!("starts at {start}, data with it"))
                 .step(Step::save(format!("sfdisk -d {device} > {file}.sfdisk")))
+                .steps(smaller)
+                .steps(cut)
                 .step(Step::new(
                     format!(
                         "echo 'start={}, size={len}' | sfdisk --move-data={file}.log --move-use-fsync -N {number} {device}",
@@ -193,6 +238,9 @@ impl Work<'_> {
                 .step(Step::look(format!("sfdisk -d {device}")))
                 .constraint("unmounted, and nothing on top: no volume, no swap, no database")
                 .constraint("a full copy on another disk, read back and compared")
+                .constraint(format!(
+                    "its length is {len} blocks by then: where it is more, sfdisk writes the label and leaves the data behind"
+                ))
                 .constraint("never with logical partitions of a DOS label: those behind it are dropped")
                 .constraint("the old superblock stays behind in the gap: wipefs the gap afterwards"),
         )

@@ -166,7 +166,7 @@ impl Label {
         Some((start.0.checked_sub(origin)? / bytes, Bytes(bytes)))
     }
 
-    /// The device nodes of a part.
+    /// The device nodes of a part; none where the disk is an image in a file.
     #[must_use]
     pub fn node(&self, device: &str, number: u32) -> Vec<String> {
         match self.system() {
@@ -174,6 +174,7 @@ impl Label {
                 let disk = device.rsplit('/').next().unwrap_or(device);
                 vec![format!("/dev/dsk/{disk}s{number}"), format!("/dev/rdsk/{disk}s{number}")]
             }
+            System::Linux if !device.starts_with("/dev/") => Vec::new(),
             // A name that ends in a digit takes a p: nvme0n1p1, loop0p1.
             System::Linux if device.ends_with(|last: char| last.is_ascii_digit()) => {
                 vec![format!("{device}p{number}")]

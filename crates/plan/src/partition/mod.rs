@@ -7,6 +7,7 @@
 pub mod commands;
 mod content;
 mod limits;
+mod smaller;
 
 use plumb_geometry::{Bytes, Grid, SECTOR, align_down, align_up, lcm_checked};
 
@@ -17,6 +18,7 @@ use crate::plan::{Plan, Table, Unit, Value};
 
 pub use content::Content;
 pub use limits::{Label, limits};
+pub use smaller::{FileSystem, SMALLER_MAX, fitted};
 
 /// A partition to be made, or to be made anew elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,8 +47,12 @@ pub struct Request {
     pub number: u32,
     /// Where it starts now, if it exists.
     pub current: Option<Bytes>,
-    /// What it holds, if that is known.
+    /// What it holds, if that is something that moves data by itself.
     pub content: Option<Content>,
+    /// The file system on it, if that is known.
+    pub file_system: Option<FileSystem>,
+    /// By how much it becomes smaller than it is, where it would not fit otherwise.
+    pub smaller_by: Option<Bytes>,
 }
 
 /// The layout to reach.
@@ -158,7 +164,7 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
         plan.add(request.content.iter().filter_map(|content| content.begin_later(request)));
         let system = request.label.system();
         let nodes = request.label.node(&request.device, request.number);
-        plan.nodes = request.current.map(|_| Nodes::of(system, &nodes));
+        plan.nodes = request.current.filter(|_| !nodes.is_empty()).map(|_| Nodes::of(system, &nodes));
     }
     notes(&mut plan, request, &layout);
     Ok(plan)
@@ -273,7 +279,18 @@ fn notes(plan: &mut Plan, request: &Request, layout: &Layout) {
             request.label.len_word()
         ));
     }
-    if let Some(now) = request.current.filter(|now| *now < layout.start) {
+    if let Some(by) = request.smaller_by {
+        plan.note(format!(
+            "it fills the space up to what follows, so that it becomes {} smaller",
+            crate::error::position(by)
+        ));
+        if let Err(why) = commands::smaller(request, layout) {
+            plan.note(format!(
+                "its data cannot be moved in place: {why}. They have to come back from a copy"
+            ));
+        }
+    }
+    if let Some(now) = request.current.filter(|now| *now < layout.start && request.smaller_by.is_none()) {
         let by = Bytes(layout.start.0 - now.0);
         plan.note(format!(
             "the start moves up by {}: what follows must leave that much room, or the partition shrinks by it",

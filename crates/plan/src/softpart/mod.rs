@@ -7,7 +7,7 @@
 
 mod metainit;
 
-use plumb_geometry::{Bytes, Grid, GridKind, SECTOR, next_aligned_start};
+use plumb_geometry::{Bytes, Grid, GridKind, SECTOR, group_digits, next_aligned_start};
 
 use crate::error::PlanError;
 use crate::meet::next_boundary;
@@ -190,11 +190,15 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     let mut plan = Plan::new("softpart", title(request, off, exist));
     figures(&mut plan, request, &placed, off, exist);
     plan.tables.push(table(&placed));
-    let is_room = beyond(request, &placed).is_none();
-    if is_room {
-        plan.add(metainit::remedies(request, &placed));
+    let beyond = beyond(request, &placed);
+    match beyond {
+        Some(sectors) => plan.refuse(format!(
+            "the last one would end {} sectors beyond the component: make one of them smaller, or put one elsewhere",
+            group_digits(sectors)
+        )),
+        None => plan.add(metainit::remedies(request, &placed)),
     }
-    if off > 0 && is_room {
+    if off > 0 && beyond.is_none() {
         let moved = request.existing.iter().map(|part| format!("/dev/md/rdsk/{}", part.name));
         plan.nodes = Some(Nodes::of(System::Solaris, &moved.collect::<Vec<_>>()));
     }
@@ -263,12 +267,6 @@ fn notes(plan: &mut Plan, request: &Request, placed: &[Placed]) {
             "by the paper: last offset + last size + unit, shown where it differs. It holds only where the last size \
              is a multiple of the unit, and the component starts on it; elsewhere what it gives is off the unit",
         );
-    }
-    if let Some(sectors) = beyond(request, placed) {
-        plan.note(format!(
-            "it does not fit: the last one would end {sectors} sectors beyond the component, so no commands are given; \
-             make one of them smaller, or put one elsewhere"
-        ));
     }
     if request.component_bytes.is_none() {
         plan.note("the length of the component is not known: see that the last one ends before it (prtvtoc, metastat)");

@@ -1,8 +1,6 @@
 //! Where a check has its knowledge from: dumps of any host, or the host that it runs on.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use plumb_report::check::Input;
@@ -15,9 +13,7 @@ use super::hosts::{self, Hosts};
 use super::{archive, target};
 use crate::cli::Check;
 use crate::failure::Failure;
-
-/// No dump is larger: `lsblk -J -O` of ten thousand devices takes 30 MB.
-const DUMP_BYTES_MAX: u64 = 256 << 20;
+use crate::inputs;
 
 /// Everything that was read.
 #[derive(Default)]
@@ -109,7 +105,7 @@ impl Gathered {
         for path in &args.from {
             let name = path.display().to_string();
             let is_first = hosts.read.is_empty();
-            let done = read(path, DUMP_BYTES_MAX).and_then(|bytes| {
+            let done = inputs::read(path, inputs::DUMP_BYTES_MAX).and_then(|bytes| {
                 if !archive::is_archive(&bytes) {
                     text.get_or_insert(path);
                     let builder = hosts.read.first_mut().map_or(&mut first, |host| &mut host.builder);
@@ -179,7 +175,7 @@ impl Gathered {
             error: None,
         });
         for dump in archive::dumps(folder.path()) {
-            let bytes = read(&dump, DUMP_BYTES_MAX)?;
+            let bytes = inputs::read(&dump, inputs::DUMP_BYTES_MAX)?;
             let within = dump.strip_prefix(folder.path()).unwrap_or(&dump);
             let within = format!("{name}/{}", within.display());
             if let Err(failure) = self.text(within.clone(), &bytes, builder) {
@@ -203,8 +199,7 @@ impl Gathered {
     }
 
     fn text(&mut self, name: String, bytes: &[u8], builder: &mut Builder) -> Result<(), Failure> {
-        let read = dump::read_bytes(&name, bytes, builder);
-        let read = read.map_err(|error| Failure::failed(&error))?;
+        let read = inputs::dump(&name, bytes, builder)?;
         self.is_partial |= read.taken.passed_over > 0;
         self.inputs.push(Input {
             path: read.file,
@@ -223,32 +218,4 @@ fn whose(path: &Path) -> Failure {
     let found = format!("{}: found the output of a tool beside several collections", path.display());
     Failure::usage(found + ", expected collections alone")
         .with_help("of which host it is is not known: give it with that one's collection alone")
-}
-
-/// The bytes of a file, or of standard input for `-`.
-///
-/// # Errors
-/// When it cannot be read, or is longer than it may be.
-pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Failure> {
-    let failed =
-        |error: std::io::Error| Failure::failed(&error).with_help(format!("the file is {}", path.display()));
-    let input: Box<dyn Read> = match path.to_str() {
-        Some("-") => Box::new(std::io::stdin().lock()),
-        _ => Box::new(File::open(path).map_err(failed)?),
-    };
-    let mut bytes = Vec::new();
-    input.take(bytes_max + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > bytes_max {
-        let name = path.display();
-        return Err(Failure::failed(&TooLong { name: name.to_string(), bytes_max }));
-    }
-    Ok(bytes)
-}
-
-/// A file that is longer than anything it could be.
-#[derive(Debug, thiserror::Error)]
-#[error("{name}: found more than {bytes_max} bytes, expected the output of a tool")]
-struct TooLong {
-    name: String,
-    bytes_max: u64,
 }

@@ -16,23 +16,23 @@ use crate::failure::Failure;
 /// Devices that are named when one asked for is not among them.
 const DEVICES_LISTED: usize = 12;
 
-/// The layers to judge and draw; `None` for all.
+/// What was asked about; `None` for everything.
 ///
 /// # Errors
 /// When the target is not in the stack.
-pub fn wanted(
-    stack: &Stack,
-    args: &Check,
-    known: Option<NodeId>,
-) -> Result<Option<HashSet<NodeId>>, Failure> {
+pub fn find(stack: &Stack, args: &Check, known: Option<NodeId>) -> Result<Option<NodeId>, Failure> {
     let Some(target) = &args.target else { return Ok(None) };
-    let Some(id) = known.or_else(|| named(stack, target)) else { return Err(missing(stack, target)) };
+    known.or_else(|| named(stack, target)).map(Some).ok_or_else(|| missing(stack, target))
+}
+
+/// The layers to judge and draw with a target: all that it stands on, and all that stands on it.
+pub fn around(stack: &Stack, id: NodeId) -> HashSet<NodeId> {
     let mut wanted: HashSet<NodeId> = stack.under(id).into_iter().collect();
     let mut next = vec![id];
     while let Some(id) = next.pop() {
         next.extend(stack.above(id).iter().copied().filter(|above| wanted.insert(*above)));
     }
-    Ok(Some(wanted))
+    wanted
 }
 
 /// The node of a path of this host: of a block device by its number, of a directory that of its file system, of a file

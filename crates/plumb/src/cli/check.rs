@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use plumb_geometry::{Bytes, Grid, parse_size};
 
+use super::plan::milliseconds;
 use super::{ColorChoice, FailOn, boundary, grid, whole};
 
 /// Flags of `plumb check`.
@@ -63,6 +64,20 @@ pub struct Check {
     /// Page of the database on top: its usual I/O
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "What lies beneath")]
     pub page: Option<Bytes>,
+
+    /// Reads a second that are asked of TARGET, or of the only volume
+    #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "What is asked")]
+    pub reads: Option<f64>,
+    /// Writes a second
+    #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "What is asked")]
+    pub writes: Option<f64>,
+    /// What one disk gives of such I/O a second, measured; without --reads and --writes the rates are those of the profile
+    /// or of iostat
+    #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "What is asked")]
+    pub disk_rate: Option<f64>,
+    /// Largest mean response of a disk: 50ms
+    #[arg(long, value_name = "DURATION", value_parser = milliseconds, requires = "disk_rate", help_heading = "What is asked")]
+    pub response: Option<f64>,
 
     /// Print one JSON document instead of text
     #[arg(long, help_heading = "Output")]
@@ -131,4 +146,10 @@ fn size(text: &str) -> Result<Bytes, String> {
         Bytes(0) => Err("found 0, expected a size above 0".to_owned()),
         size => Ok(size),
     }
+}
+
+/// So many a second, 0 included.
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate >= 0.0);
+    rate.ok_or_else(|| format!("found `{text}`, expected a rate a second, as in 265"))
 }

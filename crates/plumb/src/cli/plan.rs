@@ -10,7 +10,8 @@ use super::grid;
 
 mod typed;
 
-use typed::{content, existing, geometry, milliseconds, named, position, share, size};
+pub use typed::milliseconds;
+use typed::{content, existing, geometry, named, position, share, size};
 
 /// Flags of `plumb plan`.
 #[derive(Debug, Args)]

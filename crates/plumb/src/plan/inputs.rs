@@ -1,17 +1,13 @@
 //! What plans are made from, where flags are not enough: output of other tools, and saved profiles.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use plumb_profile::Profile;
-use plumb_profile::codec;
 use plumb_report::plan::Input;
 use plumb_stack::{Builder, Stack, dump};
 
 use crate::failure::Failure;
-
-/// Longest dump: far above any host's, and a bound for a file that is something else.
-const DUMP_MAX: u64 = 64 << 20;
+use crate::inputs;
 
 /// The stack that dumps tell of.
 pub struct Dumps {
@@ -19,7 +15,7 @@ pub struct Dumps {
     pub stack: Stack,
     /// What was read.
     pub inputs: Vec<Input>,
-    /// Whether a file could not be read, or was too long.
+    /// Whether a file, or some line of one, was not read.
     pub is_partial: bool,
 }
 
@@ -42,24 +38,15 @@ pub fn read_dumps(paths: &[PathBuf]) -> Result<Dumps, Failure> {
         return Err(last);
     }
     failures.iter().for_each(Failure::print);
+    let is_partial = !failures.is_empty() || inputs.iter().any(|input| input.passed_over > 0);
     dump::join(&mut builder);
-    Ok(Dumps { stack: builder.finish(), inputs, is_partial: !failures.is_empty() })
+    Ok(Dumps { stack: builder.finish(), inputs, is_partial })
 }
 
 fn read_dump(path: &Path, builder: &mut Builder) -> Result<Input, Failure> {
     let name = path.display().to_string();
-    let failed = |error: std::io::Error| Failure::failed(&error).with_help(format!("reading {name}"));
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)
-        .and_then(|file| file.take(DUMP_MAX + 1).read_to_end(&mut bytes))
-        .map_err(failed)?;
-    if bytes.len() as u64 > DUMP_MAX {
-        let expected = "expected the output of a tool, of at most 64 MiB";
-        return Err(Failure::failed(&std::io::Error::other(format!("{name} is too long: {expected}"))));
-    }
-    let text = String::from_utf8_lossy(&bytes);
-    let read = dump::read(&dump::Input { name: &name, text: &text }, builder);
-    let read = read.map_err(|error| Failure::failed(&error))?;
+    let bytes = inputs::read(path, inputs::DUMP_BYTES_MAX)?;
+    let read = inputs::dump(&name, &bytes, builder)?;
     Ok(Input {
         path: name,
         format: read.tool.to_owned(),
@@ -74,15 +61,10 @@ fn read_dump(path: &Path, builder: &mut Builder) -> Result<Input, Failure> {
 /// # Errors
 /// When it cannot be read, or is none.
 pub fn read_profile(path: &Path) -> Result<(Vec<Profile>, Input), Failure> {
-    let name = path.display().to_string();
-    let bytes =
-        std::fs::read(path).map_err(|error| Failure::failed(&error).with_help(format!("reading {name}")))?;
-    let saved = codec::decode(&bytes).map_err(|error| {
-        Failure::failed(&error).with_help(format!("{name} is to be a file that plumb analyze --save wrote"))
-    })?;
+    let saved = inputs::profile(path)?;
     let profiles: Vec<Profile> = saved.profiles.iter().cloned().collect();
     let input = Input {
-        path: name,
+        path: path.display().to_string(),
         format: "profile".to_owned(),
         verified: true,
         understood: profiles.len() as u64,

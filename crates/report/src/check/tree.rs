@@ -279,8 +279,5 @@ fn notes(page: &Page, check: &Check<'_>, id: NodeId, is_as_below: bool) -> Vec<S
         let below = if lost.node == id { String::new() } else { format!("below {}: ", name(whose)) };
         notes.push(format!("{}: {below}{}", page.painted("36", "unknown"), plain(&lost.why)));
     }
-    if stand.on.is_empty() && stand.lost.is_empty() {
-        notes.push(format!("{}: it ends beyond what it lies on", page.painted("36", "unknown")));
-    }
     notes
 }

@@ -1,7 +1,7 @@
 //! Findings, worst first, each with everything that it must say: layer, evidence, cost and its basis, confidence,
 //! what to do and the way back. Then what could not be judged.
 
-use plumb_diagnose::finding::{Basis, Cost, Evidence, Step, Target};
+use plumb_diagnose::finding::{Basis, Cost, Evidence, Fix, Target};
 use plumb_diagnose::{Finding, Severity, Unjudged};
 
 use super::markup::Markup;
@@ -150,7 +150,7 @@ fn value_words(evidence: &Evidence) -> String {
     }
 }
 
-fn steps(m: &mut Markup, steps: &[Step]) {
+fn steps(m: &mut Markup, steps: &[Fix]) {
     if steps.is_empty() {
         return;
     }

@@ -65,15 +65,19 @@ pub struct Taken {
 /// Why nothing can be made of a dump.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DumpError {
-    /// No format knows it.
-    #[error("{file}: found {found}, expected the output of one of: {expected}")]
+    /// There is nothing in it.
+    #[error("{file} is empty, expected the output of a tool")]
+    Empty {
+        /// The input.
+        file: String,
+    },
+    /// No format knows it; what is known is in [`formats`].
+    #[error("{file}: found {found}, expected the output of a tool that is known")]
     Unknown {
         /// The input.
         file: String,
         /// Its first words.
         found: String,
-        /// All tools.
-        expected: String,
     },
     /// A format knows it, and cannot read it.
     #[error("{file}:{line}: found {found}, expected {expected} ({tool})")]
@@ -133,11 +137,10 @@ pub fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Read, DumpError>
                 taken,
             })
         }
-        _ => Err(DumpError::Unknown {
-            file: input.name.to_owned(),
-            found: shown(input.text.lines().find(|line| !line.trim().is_empty()).unwrap_or("nothing")),
-            expected: formats().map(|format| format.tool).collect::<Vec<_>>().join(", "),
-        }),
+        _ => match input.text.lines().find(|line| !line.trim().is_empty()) {
+            Some(line) => Err(DumpError::Unknown { file: input.name.to_owned(), found: shown(line) }),
+            None => Err(DumpError::Empty { file: input.name.to_owned() }),
+        },
     }
 }
 

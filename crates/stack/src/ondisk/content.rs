@@ -4,24 +4,7 @@ use plumb_geometry::GridKind;
 
 use super::{lvm, md, zfs};
 use crate::grid::What;
-
-/// Names of the problems that are found on a disk.
-pub mod ids {
-    pub use crate::builder::BEYOND_DEVICE;
-
-    /// A label, or one copy of it, is damaged.
-    pub const BROKEN_LABEL: &str = "broken-label";
-    /// The backup of a label is not at the end of the disk.
-    pub const STRANDED_BACKUP_LABEL: &str = "stranded-backup-label";
-    /// Two partitions share bytes.
-    pub const OVERLAPPING_PARTITIONS: &str = "overlapping-partitions";
-    /// A label for sectors of another size than the device has.
-    pub const SECTOR_SIZE_MISMATCH: &str = "sector-size-mismatch";
-    /// A file system that notes another start of its partition than the true one.
-    pub const HIDDEN_SECTORS: &str = "hidden-sectors";
-    /// A superblock that is damaged.
-    pub const BROKEN_SUPERBLOCK: &str = "broken-superblock";
-}
+pub(crate) use crate::problem_ids as ids;
 
 /// A cell that a format states, by its length and where it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

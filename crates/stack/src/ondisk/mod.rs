@@ -31,10 +31,8 @@ use std::collections::BTreeMap;
 use plumb_geometry::Bytes;
 use plumb_label::Disk;
 
-pub use self::content::ids;
-
 use self::area::Area;
-use self::content::{Content, Layer};
+use self::content::{Content, Layer, ids};
 use self::label::Naming;
 use self::reads::Noted;
 use crate::builder::Builder;

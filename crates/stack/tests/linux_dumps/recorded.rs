@@ -182,12 +182,14 @@ fn pools_by_indentation() {
 fn rates_of_two_generations() {
     require!(RealTraces);
     for (file, expected) in [
-        ("jc_centos-7.7_iostat-x.out", [("sda", "0.24"), ("dm-0", "0.25")]),
-        ("jc_ubuntu-20.10_iostat-x.out", [("sda", "5.48"), ("dm-0", "9.56")]),
+        ("jc_centos-7.7_iostat-x.out", [("sda", "0.24", "0.11"), ("dm-0", "0.25", "0.13")]),
+        ("jc_ubuntu-20.10_iostat-x.out", [("sda", "5.48", "2.81"), ("dm-0", "9.56", "7.18")]),
     ] {
         let stack = stack_of(&[("iostat -x", &real(&format!("iostat/{file}")))]);
-        for (name, rate) in expected {
-            assert_eq!(named(&stack, name).1.word(keys::IOS_PER_SECOND), Some(rate), "{file} {name}");
+        for (name, rate, writes) in expected {
+            let node = named(&stack, name).1;
+            assert_eq!(node.word(keys::IOS_PER_SECOND), Some(rate), "{file} {name}");
+            assert_eq!(node.word(keys::WRITES_PER_SECOND), Some(writes), "{file} {name}");
         }
     }
 }

@@ -12,7 +12,7 @@ use plumb_trace::Layer;
 use plumb_trace::names::partition_number;
 
 use crate::analysis::{GridFit, PlaceAnalysis};
-use crate::finding::{Finding, Step};
+use crate::finding::{Finding, Fix};
 use crate::question::GridSource;
 use crate::rules::{Context, of};
 use crate::share::Share;
@@ -201,7 +201,7 @@ fn advise(
         of(Share::new(after.misaligned, after.ios)),
     ));
     match command(context, place, fit, sectors) {
-        Some(command) => finding.with_fix(Step {
+        Some(command) => finding.with_fix(Fix {
             command,
             risk: "none: reads the trace again".into(),
             undo: "nothing to undo".into(),

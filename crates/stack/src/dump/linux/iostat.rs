@@ -34,15 +34,15 @@ fn sniff(input: &Input<'_>) -> Sniff {
     sniff_by(input, |line| heading(line).is_some())
 }
 
-/// Rates of a device in the first report, and summed up in the others.
+/// Reads and writes a second of a device, in the first report and summed up in the others.
 #[derive(Default)]
 struct Rates {
     line: usize,
-    first: f64,
-    others: f64,
+    first: [f64; 2],
+    others: [f64; 2],
 }
 
-fn row(line: &str, columns: Columns) -> Option<(&str, f64)> {
+fn row(line: &str, columns: Columns) -> Option<(&str, [f64; 2])> {
     let words: Vec<&str> = line.split_whitespace().take(40).collect();
     if words.len() != columns.width {
         return None;
@@ -52,7 +52,7 @@ fn row(line: &str, columns: Columns) -> Option<(&str, f64)> {
         let rate = words[at].replace(',', ".").parse::<f64>().ok();
         rate.filter(|rate| rate.is_finite() && *rate >= 0.0)
     };
-    Some((words[0], rate(columns.reads)? + rate(columns.writes)?))
+    Some((words[0], [rate(columns.reads)?, rate(columns.writes)?]))
 }
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
@@ -71,13 +71,15 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
         let Some(columns) = columns else { continue };
         let row = row(text, columns);
         count(&mut taken, row.is_some());
-        if let Some((device, rate)) = row {
+        if let Some((device, seen)) = row {
             let rates = devices.entry(device).or_insert(Rates { line, ..Rates::default() });
-            *(if reports == 1 { &mut rates.first } else { &mut rates.others }) += rate;
+            let sums = if reports == 1 { &mut rates.first } else { &mut rates.others };
+            sums.iter_mut().zip(seen).for_each(|(sum, seen)| *sum += seen);
         }
     }
     for (device, rates) in devices {
-        let rate = if reports > 1 { rates.others / (reports - 1) as f64 } else { rates.first };
+        let mean = rates.others.map(|sum| sum / (reports - 1).max(1) as f64);
+        let rate = if reports > 1 { mean } else { rates.first };
         let source = input.source(FORMAT.tool, rates.line);
         on_linux(builder, &source);
         builder.linux.rates.push((device.to_owned(), rate, source));
@@ -87,13 +89,14 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
 
 /// Notes the rates: `dm-0` is known by another name once lsblk was read.
 pub(super) fn tell_all(builder: &mut Builder) {
-    for (device, rate, source) in std::mem::take(&mut builder.linux.rates) {
+    for (device, [reads, writes], source) in std::mem::take(&mut builder.linux.rates) {
         let node = builder.node(&device);
         let family = Family::of(&device);
         let is_disk = names::disk_of(&device).is_none() && !family.is_stacked() && family != Family::Loop;
         if is_disk && family != Family::Removable {
             builder.kind(node, kind_of(family, ""), &source);
         }
-        builder.fact(node, keys::IOS_PER_SECOND, format!("{rate:.2}"), &source);
+        builder.fact(node, keys::IOS_PER_SECOND, format!("{:.2}", reads + writes), &source);
+        builder.fact(node, keys::WRITES_PER_SECOND, format!("{writes:.2}"), &source);
     }
 }

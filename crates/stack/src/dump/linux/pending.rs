@@ -34,7 +34,7 @@ pub(crate) struct Pending {
     /// File system of a device.
     pub(super) told: HashMap<NodeId, NodeId>,
     /// I/O a second, by the kernel's names.
-    pub(super) rates: Vec<(String, f64, Source)>,
+    pub(super) rates: Vec<(String, [f64; 2], Source)>,
     /// Pools of ZFS: what they stand on depends on labels.
     pub(super) pools: Vec<Pool>,
 }

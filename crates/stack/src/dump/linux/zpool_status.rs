@@ -8,11 +8,10 @@ use super::zfs::{self, Shape, Vdev};
 use crate::builder::Builder;
 use crate::grid::{GridFact, What};
 use crate::node::Problem;
+use crate::problem_ids::ASHIFT_BELOW_BLOCK;
 
 pub(super) static FORMAT: Format = Format { tool: "zpool status", is_verified: true, sniff, read };
 
-/// ZFS writes blocks that are smaller than those of the disk.
-const ASHIFT_BELOW_BLOCK: &str = "ashift-below-block";
 /// Sections of a pool that hold no data of their own vdevs.
 const SECTIONS: [&str; 5] = ["spares", "cache", "logs", "special", "dedup"];
 

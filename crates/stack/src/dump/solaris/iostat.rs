@@ -43,12 +43,12 @@ fn sniff(input: &Input<'_>) -> Sniff {
     sniff_by(input, |line| heading(line).is_some())
 }
 
-/// Rates of a device in the first report, and summed up in the others.
+/// Reads and writes a second of a device, in the first report and summed up in the others.
 #[derive(Default)]
 struct Rates {
     line: usize,
-    first: f64,
-    others: f64,
+    first: [f64; 2],
+    others: [f64; 2],
 }
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
@@ -65,28 +65,29 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
         }
         let row = columns.and_then(|columns| row(text, columns));
         count(&mut taken, row.is_some());
-        if let Some((device, rate)) = row {
+        if let Some((device, seen)) = row {
             let rates = devices.entry(device).or_insert(Rates { line, ..Rates::default() });
-            *(if reports == 1 { &mut rates.first } else { &mut rates.others }) += rate;
+            let sums = if reports == 1 { &mut rates.first } else { &mut rates.others };
+            sums.iter_mut().zip(seen).for_each(|(sum, seen)| *sum += seen);
         }
     }
     for (device, rates) in devices {
-        let rate = if reports > 1 { rates.others / (reports - 1) as f64 } else { rates.first };
-        tell(device, rate, rates.line, input, builder);
+        let mean = rates.others.map(|sum| sum / (reports - 1).max(1) as f64);
+        tell(device, if reports > 1 { mean } else { rates.first }, rates.line, input, builder);
     }
     anything(taken, input, FORMAT.tool, "rates below \"r/s w/s … device\"")
 }
 
-fn row(line: &str, columns: Columns) -> Option<(&str, f64)> {
+fn row(line: &str, columns: Columns) -> Option<(&str, [f64; 2])> {
     let words = words(line);
     let rate = |at: usize| words[at].parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate >= 0.0);
     if words.len() != columns.width {
         return None;
     }
-    Some((words[columns.device], rate(columns.reads)? + rate(columns.writes)?))
+    Some((words[columns.device], [rate(columns.reads)?, rate(columns.writes)?]))
 }
 
-fn tell(device: &str, rate: f64, line: usize, input: &Input<'_>, builder: &mut Builder) {
+fn tell(device: &str, [reads, writes]: [f64; 2], line: usize, input: &Input<'_>, builder: &mut Builder) {
     let source = input.source(FORMAT.tool, line);
     on_solaris(builder, &source);
     let id = match volume_name(device) {
@@ -101,7 +102,8 @@ fn tell(device: &str, rate: f64, line: usize, input: &Input<'_>, builder: &mut B
     if is_driver || is_disk(device) {
         builder.kind(id, Kind::Disk, &source);
     }
-    builder.fact(id, keys::IOS_PER_SECOND, format!("{rate:.0}"), &source);
+    builder.fact(id, keys::IOS_PER_SECOND, format!("{:.0}", reads + writes), &source);
+    builder.fact(id, keys::WRITES_PER_SECOND, format!("{writes:.0}"), &source);
 }
 
 fn numbered<'a>(device: &'a str, driver: &str) -> Option<&'a str> {

@@ -7,6 +7,7 @@ use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::{GridFact, Source, What};
 use crate::node::{Kind, Part, Placing, Problem, keys};
+use crate::problem_ids::BROKEN_LABEL;
 
 /// Tag of a slice that stands for the whole disk and is no part of it.
 pub(super) const BACKUP: u32 = 5;
@@ -137,6 +138,3 @@ impl Label {
         }
     }
 }
-
-/// A label that contradicts itself.
-pub(super) const BROKEN_LABEL: &str = "broken-label";

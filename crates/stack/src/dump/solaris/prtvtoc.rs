@@ -6,11 +6,12 @@
 use plumb_geometry::{Bytes, SECTOR};
 
 use super::super::{DumpError, Format, Input, Sniff, Taken};
-use super::label::{BROKEN_LABEL, Label, RESERVED, Slice};
+use super::label::{Label, RESERVED, Slice};
 use super::names::{NAME_MAX, disk_in, disk_of};
 use super::text::{anything, beginning, count, lines};
 use crate::builder::{Builder, device_name};
 use crate::node::Problem;
+use crate::problem_ids::BROKEN_LABEL;
 
 pub(super) static FORMAT: Format = Format { tool: "prtvtoc", is_verified: true, sniff, read };
 

@@ -3,9 +3,10 @@
 use plumb_geometry::{Bytes, SECTOR};
 
 use super::super::Input;
-use super::label::{BACKUP, BROKEN_LABEL, Label, Slice, tag_number};
+use super::label::{BACKUP, Label, Slice, tag_number};
 use crate::builder::Builder;
 use crate::node::Problem;
+use crate::problem_ids::BROKEN_LABEL;
 
 /// Lengths that a sector may have.
 const SECTORS: [u64; 2] = [SECTOR, 4096];

@@ -43,6 +43,19 @@ impl Map {
     }
 }
 
+impl Map {
+    /// A byte of data or of a table that the file has ended before. The last block may be shorter than a block, so that
+    /// only those count that have not even begun.
+    pub(super) fn beyond(&self, file: &dyn Disk, size: u64) -> Option<u64> {
+        let end = file.size_bytes();
+        match self {
+            Map::Run { start } => (start.saturating_add(size) > end).then_some(end),
+            Map::Table { places, .. } => places.iter().flatten().copied().find(|place| *place >= end),
+            Map::Qcow2(tables) => tables.beyond(file),
+        }
+    }
+}
+
 /// The disk that a guest sees, read in the file of its host.
 pub struct Mapped<'a> {
     file: &'a dyn Disk,

@@ -116,7 +116,11 @@ fn place_image(builder: &mut Builder, file: &dyn Disk, id: NodeId) -> Option<(No
         builder.note(format!("{name}: {failure}"));
     }
     match found? {
-        Ok(image) => Some((tell(builder, id, &name, &image), Some(image))),
+        Ok(image) => {
+            let disk = tell(builder, id, &name, &image);
+            tell_of_end(builder, file, id, &name, &image);
+            Some((disk, Some(image)))
+        }
         Err(text) => {
             let text = format!("{name}: {text}");
             let source = Source::OnDisk { format: "virtual disk".to_owned() };
@@ -127,11 +131,24 @@ fn place_image(builder: &mut Builder, file: &dyn Disk, id: NodeId) -> Option<(No
     }
 }
 
+/// Whether the file is as long as its own tables have it.
+fn tell_of_end(builder: &mut Builder, file: &dyn Disk, id: NodeId, name: &str, image: &Image) {
+    if let Some(at) = image.map.as_ref().ok().and_then(|map| map.beyond(file, image.size)) {
+        let text = format!(
+            "{name}: {} has something at byte {at}, and the file is {} long: its end is missing",
+            image.format,
+            Bytes(file.size_bytes())
+        );
+        let source = Source::OnDisk { format: image.format.to_owned() };
+        builder.problem(Problem { node: Some(id), id: ids::BEYOND_DEVICE, text, source });
+    }
+}
+
 fn tell(builder: &mut Builder, id: NodeId, name: &str, image: &Image) -> NodeId {
     let source = Source::OnDisk { format: image.format.to_owned() };
     builder.fact(id, keys::CONTENT, image.format, &source);
     let disk = builder.node(&format!("{name}{DISK_OF_IMAGE}"));
-    builder.kind(disk, Kind::Loop, &source);
+    builder.kind(disk, Kind::ImageDisk, &source);
     builder.size(disk, Bytes(image.size), &source);
     let beside = |builder: &mut Builder, file: &str| builder.node(&beside(name, file));
     let placing = match &image.lies {

@@ -20,6 +20,8 @@ const AUTOCLEAR_RAW: u64 = 2;
 const EXTENSION_DATA_FILE: u32 = 0x4441_5441;
 const EXTENSIONS_MAX: usize = 16;
 const SUBCLUSTERS: u64 = 32;
+/// Second-level tables that are looked at for data behind the end of the file: 512 GiB in clusters of 64 KiB.
+const TABLES_LOOKED_AT: usize = 1024;
 
 const OFFSET: u64 = 0x00ff_ffff_ffff_fe00;
 const COMPRESSED: u64 = 1 << 62;
@@ -140,6 +142,33 @@ impl Tables {
             return Ok((place, follow));
         }
         self.subcluster(file, table.saturating_add(second * 16 + 8), (place, within, absent))
+    }
+
+    /// A byte of data or of a table that the file has ended before.
+    pub(super) fn beyond(&self, file: &dyn Disk) -> Option<u64> {
+        let end = file.size_bytes();
+        let entries = self.cluster / self.entry_bytes;
+        let first_end = self.first_entries.checked_mul(8).and_then(|len| len.checked_add(self.first_at));
+        if first_end.is_none_or(|first_end| first_end > end) {
+            return Some(self.first_at.max(end));
+        }
+        let tables =
+            (0..self.first_entries).filter_map(|first| number_at(file, self.first_at, first, 8).ok());
+        for table in tables.map(|entry| entry & OFFSET).filter(|table| *table > 0).take(TABLES_LOOKED_AT) {
+            if table.saturating_add(self.cluster) > end {
+                return Some(table.max(end));
+            }
+            let mut bytes = vec![0; usize::try_from(self.cluster).ok()?];
+            file.read_at(table, &mut bytes).ok()?;
+            let bytes = bytes.chunks_exact(self.entry_bytes as usize).take(entries as usize);
+            let found = bytes.filter_map(|entry| Some(u64::from_be_bytes(entry.first_chunk().copied()?)));
+            let mut places =
+                found.filter(|entry| entry & (COMPRESSED | ALL_ZEROS) == 0).map(|entry| entry & OFFSET);
+            if let Some(place) = places.find(|place| *place >= end) {
+                return Some(place);
+            }
+        }
+        None
     }
 
     /// Low half of the map: what is allocated; high half: what reads as zeros.

@@ -1,22 +1,14 @@
-//! The commands that plans print, run for real on images, and what they made read back with another tool.
+//! Labels and what lies in their partitions: sgdisk, sfdisk, parted, resize2fs, pvcreate.
 
 use std::path::Path;
 use std::process::Command;
 
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
+use plumb_plan::Harm;
 use plumb_plan::partition::{self, Label, Request, layout};
-use plumb_plan::{Harm, Remedy, filesystem};
 use plumb_testkit::{require, temp_dir};
 
-/// Length of an image.
-const IMAGE: u64 = 64 << 20;
-
-fn image(folder: &Path, bytes: u64) -> String {
-    let path = folder.join("disk.img");
-    let file = std::fs::File::create(&path).expect("a file");
-    file.set_len(bytes).expect("its length");
-    path.display().to_string()
-}
+use crate::{IMAGE, image, parted_says, run, sgdisk_says, sh, way};
 
 fn request(device: &str, label: Label, grid: (u64, u64), after: u64) -> Request {
     Request {
@@ -33,44 +25,9 @@ fn request(device: &str, label: Label, grid: (u64, u64), after: u64) -> Request 
         number: 1,
         current: None,
         content: None,
+        file_system: None,
+        smaller_by: None,
     }
-}
-
-/// Runs all commands of a way in one shell, as somebody would type them.
-fn run(folder: &Path, way: &Remedy) {
-    let script: Vec<&str> = way.steps.iter().map(|step| step.command.as_str()).collect();
-    sh(folder, &format!("set -e\n{}", script.join("\n")));
-}
-
-fn sh(folder: &Path, script: &str) -> String {
-    let done = Command::new("sh").args(["-c", script]).current_dir(folder).output().expect("sh runs");
-    let said = String::from_utf8_lossy(&done.stderr);
-    let out = String::from_utf8_lossy(&done.stdout).into_owned();
-    assert!(done.status.success(), "{script}\n{out}{said}");
-    out
-}
-
-/// First and last sector of partition 1, as parted reads it: `1:48s:1000s:953s:…`.
-fn parted_says(device: &str) -> (u64, u64) {
-    let out = sh(Path::new("/"), &format!("parted -sm '{device}' unit s print"));
-    let line = out.lines().find(|line| line.starts_with("1:")).expect("partition 1");
-    let sector = |field: &str| field.trim_end_matches('s').parse().expect("a sector");
-    let fields: Vec<&str> = line.split(':').collect();
-    (sector(fields[1]), sector(fields[2]))
-}
-
-/// The same as sgdisk reads it.
-fn sgdisk_says(device: &str) -> (u64, u64) {
-    let out = sh(Path::new("/"), &format!("sgdisk -i 1 '{device}'"));
-    let sector = |name: &str| {
-        let line = out.lines().find_map(|line| line.strip_prefix(name)).expect("a line");
-        line.split_whitespace().next().and_then(|word| word.parse().ok()).expect("a sector")
-    };
-    (sector("First sector: "), sector("Last sector: "))
-}
-
-fn way<'a>(plan: &'a plumb_plan::Plan, title: &str) -> &'a Remedy {
-    plan.remedies.iter().find(|way| way.title == title).unwrap_or_else(|| panic!("no way {title}"))
 }
 
 /// Grids, and where a search may begin; a start that the tool would move by itself is among them.
@@ -155,6 +112,34 @@ fn a_partition_is_made_anew_and_back() {
     }
 }
 
+/// A new label in place of either kind of old one, and back to the old one by what the first command saved.
+#[test]
+fn a_new_label_and_back() {
+    require!(Tool("sgdisk"), Tool("sfdisk"), Tool("parted"));
+    for (old, new) in [("dos", Label::Gpt), ("gpt", Label::Gpt), ("gpt", Label::Dos), ("dos", Label::Dos)] {
+        let request = |device: &str| request(device, new, (8192, 0), 0);
+        let titles = partition::plan(&request("/dev/sdx")).expect("a plan").remedies;
+        for title in titles.iter().map(|way| way.title.as_str()) {
+            let folder = temp_dir("plan-new-label");
+            let device = image(folder.path(), IMAGE);
+            let script = format!("printf 'label: {old}\\nstart=2048,size=63\\n' | sfdisk -q '{device}'");
+            sh(folder.path(), &script);
+            let dump = || sh(folder.path(), &format!("sfdisk -d '{device}'"));
+            let before = dump();
+            let plan = partition::plan(&request(&device)).expect("a plan");
+            run(folder.path(), way(&plan, title));
+            assert_ne!(dump(), before, "{old} {new:?} {title}");
+            let undos = way(&plan, title).steps.iter().filter(|step| step.undo.contains(&device));
+            let undos: Vec<&str> = undos.map(|step| step.undo.as_str()).collect();
+            assert!(!undos.is_empty(), "{title}: no way back");
+            for undo in undos {
+                sh(folder.path(), undo);
+                assert_eq!(dump(), before, "{old} {new:?} {title}: {undo}");
+            }
+        }
+    }
+}
+
 /// What moves with `sfdisk --move-data` are the data.
 #[test]
 fn the_shift_takes_the_data_along() {
@@ -178,6 +163,70 @@ fn the_shift_takes_the_data_along() {
     assert!(moved[48 * 512..48 * 512 + data.len()] == data[..], "the data are not at the new start");
 }
 
+/// Without the length nothing is moved: `sfdisk` writes an entry that becomes smaller and leaves the data behind.
+#[test]
+fn no_data_are_left_behind() {
+    require!(Tool("sfdisk"), Tool("sgdisk"));
+    let folder = temp_dir("plan-behind");
+    let device = image(folder.path(), IMAGE);
+    sh(folder.path(), &format!("sgdisk -a 1 -n 1:34:20000 '{device}'"));
+    let script = format!("echo 'start=48, size=19000' | sfdisk --move-data -N 1 '{device}' 2>&1 || true");
+    assert!(sh(folder.path(), &script).contains("ignoring --move-data"), "else the rule may go");
+    assert_eq!(parted_says(&device).0, 48, "and the label is written all the same");
+    let mut request = request(&device, Label::Gpt, (8192, 0), 34);
+    (request.is_new_label, request.current) = (false, Some(Bytes(34 * SECTOR)));
+    let harms = |request: &Request| {
+        partition::plan(request).expect("a plan").remedies.iter().map(|way| way.harm).collect::<Vec<_>>()
+    };
+    assert!(!harms(&request).contains(&Harm::Shift));
+    request.size = Some(Bytes(19_967 * SECTOR));
+    assert!(harms(&request).contains(&Harm::Shift));
+}
+
+/// A partition with ext4 that ends where the next one begins: made smaller, moved, and its files are all there.
+#[test]
+fn a_full_partition_is_made_smaller_and_moved() {
+    require!(Loop, Tool("sgdisk"), Tool("sfdisk"), Tool("partx"), Tool("mkfs.ext4"), Tool("debugfs"));
+    let folder = temp_dir("plan-smaller");
+    let image = image(folder.path(), IMAGE);
+    sh(folder.path(), &format!("sgdisk -a 1 -n 1:34:40033 -n 2:40034:80033 '{image}'"));
+    let device = Loop::of(&image);
+    let node = format!("{}p1", device.0);
+    if !std::path::Path::new(&node).exists() {
+        plumb_testkit::require::record_skip(
+            plumb_testkit::test_name!(),
+            "no node for a partition of a loop device",
+        );
+        return;
+    }
+    let file = folder.path().join("file");
+    std::fs::write(&file, (0..5_000_000_u32).map(|at| (at % 251) as u8).collect::<Vec<u8>>())
+        .expect("a file");
+    sh(folder.path(), &format!("mkfs.ext4 -q {node} && debugfs -w -R 'write file file' {node}"));
+    let mut request = request(&device.0, Label::Gpt, (4096, 0), 34);
+    (request.is_new_label, request.current) = (false, Some(Bytes(34 * SECTOR)));
+    (request.size, request.before) = (Some(Bytes(40_000 * SECTOR)), Some(Bytes(40_034 * SECTOR)));
+    request.file_system = Some(partition::FileSystem { kind: "ext4".to_owned(), mount: None });
+    assert!(layout(&request).is_err(), "40 + 40,000 is beyond 40,034");
+    let request = partition::fitted(request).expect("it fits");
+    // From 40 on there are 39,994 sectors, of which 39,992 are whole 4 KiB.
+    assert_eq!((request.size, request.smaller_by), (Some(Bytes(39_992 * SECTOR)), Some(Bytes(8 * SECTOR))));
+    let plan = partition::plan(&request).expect("a plan");
+    let shift = way(&plan, "with sfdisk --move-data");
+    let script: Vec<&str> = shift.steps.iter().map(|step| step.command.as_str()).collect();
+    // As somebody answers yes to it; the kernel is told of the new entries as udev would have it.
+    let script =
+        script.join(&format!("\npartx -u {} || true\n", device.0)).replace("e2fsck -f ", "e2fsck -f -p ");
+    let script = script.replace("| sfdisk ", "| sfdisk --force --no-reread ");
+    sh(folder.path(), &format!("umount() {{ true; }}\nset -e\n{script}"));
+    let check = format!(
+        "partx -d {0}; partx -a {0}; e2fsck -fn {node} && debugfs -R 'dump file back' {node} && cmp file back",
+        device.0
+    );
+    sh(folder.path(), &check);
+    assert_eq!(parted_says(&device.0), (40, 40 + 39_992 - 1));
+}
+
 /// sgdisk left to itself puts the partition elsewhere: why `-a 1` is there.
 #[test]
 fn sgdisk_alone_would_move_the_start() {
@@ -186,69 +235,6 @@ fn sgdisk_alone_would_move_the_start() {
     let device = image(folder.path(), IMAGE);
     sh(folder.path(), &format!("sgdisk -o '{device}' && sgdisk -n 1:48:20000 '{device}'"));
     assert_ne!(parted_says(&device).0, 48);
-}
-
-fn on_stripe(kind: filesystem::Type, device: &str) -> filesystem::Request {
-    filesystem::Request {
-        kind,
-        device: device.to_owned(),
-        mount: None,
-        chunk: Some(Bytes(64 << 10)),
-        data_members: 3,
-        block: None,
-        physical: Bytes(4096),
-        page: None,
-    }
-}
-
-#[test]
-fn ext4_keeps_what_the_plan_says() {
-    require!(Tool("mkfs.ext4"), Tool("dumpe2fs"), Tool("tune2fs"));
-    let folder = temp_dir("plan-ext4");
-    let device = image(folder.path(), IMAGE);
-    let read = || {
-        let out = sh(folder.path(), &format!("dumpe2fs -h '{device}' 2>/dev/null"));
-        let of = |name: &str| {
-            let line = out.lines().find_map(|line| line.strip_prefix(name));
-            line.and_then(|value| value.trim().parse::<u64>().ok())
-        };
-        (of("RAID stride:"), of("RAID stripe width:"))
-    };
-    // 64 KiB are 16 blocks of 4 KiB, and three of them 48.
-    let plan = filesystem::plan(&on_stripe(filesystem::Type::Ext4, &device)).expect("a plan");
-    run(folder.path(), way(&plan, "when it is made"));
-    assert_eq!(read(), (Some(16), Some(48)));
-    let mut wider = on_stripe(filesystem::Type::Ext4, &device);
-    wider.data_members = 5;
-    let plan = filesystem::plan(&wider).expect("a plan");
-    run(folder.path(), way(&plan, "on the file system that is there"));
-    assert_eq!(read(), (Some(16), Some(80)));
-}
-
-#[test]
-fn xfs_keeps_what_the_plan_says() {
-    require!(Tool("mkfs.xfs"), Tool("xfs_db"));
-    let folder = temp_dir("plan-xfs");
-    // Below about 1 GiB mkfs.xfs passes over the stripe; the image is sparse.
-    let device = image(folder.path(), 2 << 30);
-    let plan = filesystem::plan(&on_stripe(filesystem::Type::Xfs, &device)).expect("a plan");
-    run(folder.path(), way(&plan, "when it is made"));
-    let out = sh(folder.path(), &format!("xfs_db -r -c 'sb 0' -c 'print unit width' '{device}'"));
-    assert_eq!(out.split_whitespace().collect::<Vec<_>>(), ["unit", "=", "16", "width", "=", "48"]);
-}
-
-/// A chunk that is more than the log takes: the tool must not refuse what the plan gives it.
-#[test]
-fn xfs_takes_a_large_chunk() {
-    require!(Tool("mkfs.xfs"), Tool("xfs_db"));
-    let folder = temp_dir("plan-xfs-large");
-    let device = image(folder.path(), 2 << 30);
-    let mut request = on_stripe(filesystem::Type::Xfs, &device);
-    request.chunk = Some(Bytes(512 << 10));
-    run(folder.path(), way(&filesystem::plan(&request).expect("a plan"), "when it is made"));
-    let out = sh(folder.path(), &format!("xfs_db -r -c 'sb 0' -c 'print unit width logsunit' '{device}'"));
-    let words: Vec<&str> = out.split_whitespace().collect();
-    assert_eq!(words, ["unit", "=", "128", "width", "=", "384", "logsunit", "=", "32768"]);
 }
 
 /// Owner and mode come back by the file that the first step writes.
@@ -266,21 +252,6 @@ fn owner_and_mode_of_a_node_come_back() {
     assert!(saved.contains("chmod 640"), "{saved}");
     sh(folder.path(), &nodes.after[0].command);
     assert_eq!(sh(folder.path(), &format!("stat -c '%u:%g %a' {node}")).trim(), "12:34 640");
-}
-
-#[test]
-fn btrfs_keeps_what_the_plan_says() {
-    require!(Tool("mkfs.btrfs"), Tool("btrfs"));
-    let folder = temp_dir("plan-btrfs");
-    let device = image(folder.path(), 256 << 20);
-    let plan = filesystem::plan(&on_stripe(filesystem::Type::Btrfs, &device)).expect("a plan");
-    run(folder.path(), way(&plan, "when it is made"));
-    let out = sh(folder.path(), &format!("btrfs inspect-internal dump-super '{device}'"));
-    let of = |name: &str| {
-        let line = out.lines().find_map(|line| line.strip_prefix(name)).expect("a line");
-        line.trim().to_owned()
-    };
-    assert_eq!((of("sectorsize"), of("nodesize")), ("4096".to_owned(), "16384".to_owned()));
 }
 
 /// A loop device with its partitions; gone with the value.

@@ -1,0 +1,93 @@
+//! A partition that fills the space up to its neighbour: on its grid it begins later, so it becomes smaller, and what it
+//! holds has to become smaller first. Which file systems can is what their own tools say: ext2, ext3, ext4 and btrfs;
+//! XFS cannot.
+
+use plumb_geometry::{Bytes, SECTOR};
+
+use crate::error::PlanError;
+use crate::partition::{Content, Request, layout};
+use crate::plan::Step;
+use crate::shell::word;
+
+/// By how much a partition is made smaller at most: what the start of one moves by on the usual grids.
+pub const SMALLER_MAX: Bytes = Bytes(1 << 20);
+
+/// The file system on a partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileSystem {
+    /// Its kind, as labels and dumps call it: `ext4`.
+    pub kind: String,
+    /// Where it is mounted, if it is.
+    pub mount: Option<String>,
+}
+
+/// The same request with the length that fits, where the partition is in the way of its own new start.
+///
+/// # Errors
+/// As [`layout`], where it would have to become smaller by more than [`SMALLER_MAX`].
+pub fn fitted(mut request: Request) -> Result<Request, PlanError> {
+    let no_room = match layout(&request) {
+        Err(error @ PlanError::NoRoom { .. }) => error,
+        Err(error) => return Err(error),
+        Ok(_) => return Ok(request),
+    };
+    let Some(size) = request.size.filter(|_| request.current.is_some()) else { return Err(no_room) };
+    let all = Request { size: None, ..request.clone() };
+    let len = layout(&all).ok().and_then(|layout| layout.len).ok_or(no_room.clone())?;
+    let by = size.checked_sub(len).filter(|by| *by <= SMALLER_MAX).ok_or(no_room)?;
+    (request.size, request.smaller_by) = (Some(len), Some(by));
+    Ok(request)
+}
+
+/// How what a partition holds is made smaller, or why it cannot be.
+pub(super) fn steps(request: &Request, node: Option<&str>, len: Bytes) -> Result<Vec<Step>, String> {
+    let manager = request.content.as_ref().map(|content| match content {
+        Content::Lvm { .. } => "LVM",
+        Content::Md { .. } => "md",
+        Content::Zfs { .. } => "ZFS",
+        Content::SvmMirror { .. } => "Solaris Volume Manager",
+    });
+    if let Some(manager) = manager {
+        return Err(format!("it is part of what {manager} manages, which is not made smaller here"));
+    }
+    let Some(file_system) = &request.file_system else {
+        return Err("what it holds is not known".to_owned());
+    };
+    let Some(node) = node else {
+        return Err(
+            "an image in a file has no device node to make its file system smaller by: attach it".to_owned()
+        );
+    };
+    let (node, sectors) = (word(node), len.0 / SECTOR);
+    match file_system.kind.as_str() {
+        "ext2" | "ext3" | "ext4" => Ok(vec![
+            Step::new(
+                format!("umount {node}; e2fsck -f {node}"),
+                "mends what it finds, after asking",
+                "nothing to undo",
+            ),
+            Step::new(
+                format!("resize2fs {node} {sectors}s"),
+                "moves blocks from its end; refused where files need the room, and not safe against an interruption",
+                format!("resize2fs {node}"),
+            ),
+        ]),
+        "btrfs" => {
+            let mount = word(file_system.mount.as_deref().unwrap_or("/MOUNT")).into_owned();
+            Ok(vec![
+                Step::new(
+                    format!("btrfs filesystem resize {} {mount}", len.0),
+                    "moves data from its end; refused where files need the room",
+                    format!("btrfs filesystem resize max {mount}"),
+                ),
+                Step::new(
+                    format!("umount {mount}"),
+                    "nothing may be open on it",
+                    format!("mount {node} {mount}"),
+                ),
+            ])
+        }
+        "xfs" => Err("XFS cannot be made smaller".to_owned()),
+        other => Err(format!("how {other} is made smaller is not planned")),
+    }
+}
