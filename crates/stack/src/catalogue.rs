@@ -264,7 +264,8 @@ fn leaves(builder: &Builder) -> Vec<NodeId> {
     let ends = |id: &NodeId| {
         let node = builder.get(*id);
         let is_disk = node.kind != Kind::File || carrying.contains(id);
-        node.kind.is_leaf() || node.placing == Placing::Leaf && is_disk && node.name != HOST
+        node.kind.is_leaf() && !node.is_seen_through()
+            || node.placing == Placing::Leaf && is_disk && node.name != HOST
     };
     builder.ids().filter(ends).collect()
 }

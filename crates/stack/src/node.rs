@@ -49,6 +49,8 @@ pub enum Kind {
     Loop,
     /// Memory shown as a disk.
     Ram,
+    /// What a target shows to other hosts: a LUN or an NVMe namespace, on a device or file of this one.
+    Export,
     /// A pool of ZFS or btrfs: many devices, own placement.
     Pool,
     /// A file system.
@@ -84,6 +86,7 @@ impl Kind {
             Kind::LogicalVolume => "logical volume",
             Kind::Loop => "loop device",
             Kind::Ram => "memory",
+            Kind::Export => "export",
             Kind::Pool => "pool",
             Kind::FileSystem => "file system",
             Kind::Dataset => "data set",
@@ -260,6 +263,12 @@ pub struct Node {
 }
 
 impl Node {
+    /// Whether it is a virtual disk of which somebody knows what is below: then that counts, and not what it states.
+    #[must_use]
+    pub fn is_seen_through(&self) -> bool {
+        self.kind == Kind::VirtualDisk && !self.placing.below().is_empty()
+    }
+
     /// A fact as a number; `None` when absent or none.
     #[must_use]
     pub fn number(&self, key: &str) -> Option<u64> {
@@ -363,7 +372,8 @@ pub mod keys {
     pub const ASHIFT: &str = "ashift";
     /// I/O a second, as somebody counted them.
     pub const IOS_PER_SECOND: &str = "ios_per_second";
-    /// Vendor's or kernel's identity of a device, to join paths by.
+    /// Vendor's or kernel's identity of a device, to join paths by; of an export the one that its initiators see:
+    /// `naa.…`, `uuid.…`, `eui.…`.
     pub const IDENTITY: &str = "identity";
     /// Host-wide settings, on the node named [`crate::graph::HOST`]: maxphys, bytes.
     pub const MAXPHYS: &str = "maxphys_bytes";
@@ -379,8 +389,24 @@ pub mod keys {
     pub const RESYNC_BYTES: &str = "resync_bytes";
     /// Operating system of the host: `linux`, `solaris`.
     pub const SYSTEM: &str = "system";
-    /// A target that exports this device: `lio`, `iscsi`, `nvmet`.
+    /// The target that an export belongs to: `lio`, `nvmet`.
     pub const EXPORTED_BY: &str = "exported_by";
+    /// What kind of backing an export has: `iblock`, `fileio`, `pscsi`, `rd_mcp`, `user`, `nvmet`.
+    pub const BACKSTORE: &str = "backstore";
+    /// By what a disk comes to its host: `iscsi`, `loopback`, `fc`; of NVMe `tcp`, `rdma`, `fc`, `loop`.
+    pub const TRANSPORT: &str = "transport";
+    /// Name of the target that a disk comes from or an export belongs to: an IQN, NQN or WWN.
+    pub const TARGET: &str = "target";
+    /// Number of the LUN or NVMe namespace at its target.
+    pub const UNIT_NUMBER: &str = "unit_number";
+    /// Address by which the target is reached, as the transport writes it.
+    pub const PORTAL: &str = "portal";
+    /// Serial number of a unit (SCSI VPD page 80h, `vpd_unit_serial` of LIO).
+    pub const SERIAL: &str = "serial";
+    /// UUID of an NVMe namespace.
+    pub const UUID: &str = "uuid";
+    /// NGUID of an NVMe namespace.
+    pub const NGUID: &str = "nguid";
     /// `1` where it cannot be written to.
     pub const READ_ONLY: &str = "read_only";
     /// `1` where a loop device reads and writes its file directly, `0` where through the page cache.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::fold::{Landing, Landings, Phase};
 use crate::graph::{NodeId, Stack};
 use crate::grid::{GridFact, Source, What};
-use crate::node::{Chunks, Kind, Placing};
+use crate::node::{Chunks, Kind, Placing, keys};
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -77,9 +77,13 @@ impl Stack {
         grids
     }
 
-    /// The grids of a leaf that decide; 4 KiB with source *assumed* where it states none larger than a sector.
+    /// The grids of a leaf that decide; 4 KiB with source *assumed* where it states none larger than a sector. A virtual
+    /// disk that is known to stand on something has none of its own.
     #[must_use]
     pub fn deciding_grids(&self, id: NodeId) -> Vec<GridFact> {
+        if self.node(id).is_seen_through() {
+            return Vec::new();
+        }
         let mut grids = self.grids(id);
         grids.retain(|fact| fact.what.decides() && fact.is_believed() && fact.granularity().0 > SECTOR);
         if grids.is_empty() && self.is_leaf(id) {
@@ -145,9 +149,15 @@ impl Stack {
         let node = self.node(id);
         let why = match (fact.what, node.kind, &node.opaque) {
             (What::Assumed, ..) => format!("nothing is known of {} beyond {}", node.name, fact.granularity()),
-            (_, Kind::VirtualDisk, None) if fact.source != Source::User => {
-                format!("on what the virtual disk states; what is below {} cannot be seen", node.name)
-            }
+            (_, Kind::VirtualDisk, None) if fact.source != Source::User => match node.word(keys::TARGET) {
+                Some(target) => format!(
+                    "on what the virtual disk states; what is below {} only its target {target} knows",
+                    node.name
+                ),
+                None => {
+                    format!("on what the virtual disk states; what is below {} cannot be seen", node.name)
+                }
+            },
             (_, _, Some(why)) => why.clone(),
             _ => return Verdict::Aligned,
         };

@@ -9,6 +9,7 @@
 
 mod device;
 mod disk;
+mod fabric;
 mod file;
 mod host;
 mod kernel;
@@ -18,6 +19,7 @@ mod md;
 mod mounts;
 mod nvme;
 mod reader;
+mod target;
 
 use std::path::Path;
 
@@ -97,6 +99,7 @@ pub fn collect(root: &Root<'_>, builder: &mut Builder) -> Result<Host, LinuxErro
     mapped::place_all(root, &host, builder, &read.devices);
     host.read_mounts(root, builder);
     host.place_loops(root, builder, &read.devices);
+    target::tell_all(root, &mut host, builder, &read.devices);
     Ok(host)
 }
 

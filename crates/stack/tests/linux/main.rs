@@ -3,6 +3,7 @@
 mod arrays;
 mod disks;
 mod stacked;
+mod targets;
 mod trees;
 
 use plumb_geometry::Bytes;
