@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use plumb_geometry::{Bytes, SECTOR};
 use plumb_stack::graph::natural;
 use plumb_stack::node::keys;
-use plumb_stack::{Chunks, GridFact, Kind, Member, Node, NodeId, Overall, Placing, Verdict, What};
+use plumb_stack::{Chunks, GridFact, Member, Node, NodeId, Overall, Placing, Verdict, What};
 
 use super::Check;
 use super::words::{gathered, is_same, listed, name, place, plain, verdict};
@@ -203,18 +203,12 @@ fn node_words(check: &Check<'_>, tree: &Drawn) -> String {
     words.join(", ")
 }
 
-/// Where a disk comes from, or by what a target shows an export.
+/// Where a disk comes from, or by what a target shows an export, and as what.
 fn origin(node: &Node) -> Option<String> {
-    let transport = node.word(keys::TRANSPORT).map(plain);
-    if node.kind == Kind::Export {
-        let backstore = node.word(keys::BACKSTORE).filter(|kind| Some(*kind) != node.word(keys::EXPORTED_BY));
-        let words = [node.word(keys::EXPORTED_BY), backstore].map(|word| word.map(plain));
-        let by = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
-        return Some(format!("by {by}{}", transport.map(|it| format!(" over {it}")).unwrap_or_default()));
-    }
+    let transport = node.word(keys::TRANSPORT).map(plain)?;
     let unit = node.word(keys::UNIT_NUMBER).map(|unit| format!("unit {} ", plain(unit))).unwrap_or_default();
-    let from = node.word(keys::TARGET).map(|target| format!("{unit}of {} ", plain(target)));
-    Some(format!("{}over {}", from.unwrap_or_default(), transport?))
+    let target = node.word(keys::TARGET).map(|target| format!("{unit}of {} ", plain(target)));
+    Some(format!("{}over {transport}", target.unwrap_or_default()))
 }
 
 fn chunks_words(chunks: &Chunks) -> String {

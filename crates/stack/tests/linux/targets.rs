@@ -66,7 +66,7 @@ fn a_lun_lies_where_its_partition_does() {
         ] {
             assert_eq!(lun.word(key), Some(value), "{key}");
         }
-        assert_eq!(stack.find("iblock_0/x"), stack.find(LUN), "by its backstore too");
+        assert_eq!(lun.name, "iblock_0/x");
     }
 }
 
@@ -122,6 +122,7 @@ fn other_backstores() {
     let mut fake = FakeHost::new(dir.path());
     let place = "sys/devices/pci0000:00/ata1/host3/target3:0:1/3:0:1:2/block/sda".to_owned();
     fake.disk(&FakeDisk { place: Some(place), ..FakeDisk::named("sda") });
+    fake.attribute("sda", "../../wwid", "naa.500a");
     let passed = "SCSI Device Bus Location: Channel ID: 0 Target ID: 1 LUN: 2 Host ID: 3";
     for (number, (name, info)) in (0..).zip([
         ("pscsi_0/passed", passed),
@@ -142,7 +143,8 @@ fn other_backstores() {
     let stack = stack_of(&fake);
     assert_eq!(verdicts(&stack, "pscsi_0/passed"), [Verdict::Aligned]);
     assert_eq!(grid(node(&stack, "pscsi_0/passed"), What::PhysicalBlock), Some((4096, 0, false)));
-    assert_eq!(node(&stack, "pscsi_0/passed").word(keys::IDENTITY), None, "no serial number, no identity");
+    assert_eq!(node(&stack, "pscsi_0/passed").word(keys::IDENTITY), Some("naa.500a"), "that of the drive");
+    assert_eq!(node(&stack, "rd_mcp_1/memory").word(keys::IDENTITY), None, "no serial number, no identity");
     let memory = node(&stack, "rd_mcp_1/memory");
     assert_eq!(memory.size, Some(Bytes(1 << 20)));
     assert_eq!(stack.node(memory.placing.below()[0]).kind, Kind::Ram);
@@ -206,7 +208,7 @@ fn a_disk_of_another_host() {
     let place = fake.root().join("sys/devices/platform/host7/session4/target7:0:0/7:0:0:5/vpd_pg80");
     std::fs::write(place, page).expect("a page");
     fake.partition("sdb", 1, 2048, 8);
-    let place = format!("sys/devices/virtual/nvme-fabrics/ctl/nvme1/nvme1n1");
+    let place = "sys/devices/virtual/nvme-fabrics/ctl/nvme1/nvme1n1".to_owned();
     fake.disk(&FakeDisk { model: "Linux".to_owned(), place: Some(place), ..FakeDisk::named("nvme1n1") });
     for (file, text) in [
         ("../transport", "tcp"),

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use super::{LEVEL, Packer};
 
+mod targets;
+
 /// No file of sysfs is longer than a page, and mountinfo of a busy host has some hundred KiB.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
@@ -73,9 +75,11 @@ pub fn collect(root: &Path, out: impl Write) -> io::Result<Gathered> {
         let link = class.join(entry?.file_name());
         if let Some(device) = take_link(&mut packer, root, &link)? {
             take_device(&mut packer, root, &device)?;
+            targets::take_origin(&mut packer, root, &device)?;
             gathered.devices += 1;
         }
     }
+    targets::take(&mut packer, root)?;
     for file in FILES {
         take_file(&mut packer, root, Path::new(file))?;
     }

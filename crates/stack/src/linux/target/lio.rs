@@ -86,9 +86,9 @@ fn luns_of(reader: &mut Reader, group: &Directory) -> Vec<(String, String)> {
 }
 
 fn one(reader: &mut Reader, directory: &Directory, backstore: &str, luns: &[Lun]) -> Export {
-    let mut names: Vec<String> =
-        luns.iter().map(|lun| format!("{}/{}/{}", lun.wwn, lun.group, lun.lun)).collect();
-    names.push(backstore.to_owned());
+    // The short name first: one backstore may be many LUNs, and an IQN fills a line.
+    let as_lun = luns.iter().map(|lun| format!("{}/{}/{}", lun.wwn, lun.group, lun.lun));
+    let names = std::iter::once(backstore.to_owned()).chain(as_lun).collect();
     let hba = backstore.split('/').next().unwrap_or_default();
     let kind = hba.rsplit_once('_').map_or(hba, |(kind, _)| kind);
     let info = reader.word(directory, "info").unwrap_or_default();
@@ -127,7 +127,11 @@ fn one(reader: &mut Reader, directory: &Directory, backstore: &str, luns: &[Lun]
         optimal,
         discard: unmap.filter(|_| is_unmapped).map(|unmap| (unmap, unmap_start.unwrap_or(0))),
         write_cache,
-        identity: serial.as_deref().map(|serial| identity(company.unwrap_or(COMPANY), serial)),
+        // What is passed through keeps the identity that it has.
+        identity: serial
+            .as_deref()
+            .filter(|_| kind != "pscsi")
+            .map(|serial| identity(company.unwrap_or(COMPANY), serial)),
         serial,
         addresses: luns.iter().filter_map(|lun| lun.address.clone()).collect(),
         ..Export::default()
@@ -177,8 +181,9 @@ fn backing(kind: &str, info: &str, path: Option<String>) -> (Backing, Option<u64
             (Backing::Memory, size)
         }
         "user" => {
-            let handler =
-                word("Config:").and_then(|rest| rest.split_whitespace().next()).unwrap_or("unknown");
+            // What follows the name of the handler may hold a password.
+            let handler = word("Config:").and_then(|rest| rest.split(['/', ' ', '\n']).next());
+            let handler = handler.unwrap_or_default();
             (Backing::Unknown(format!("a program serves it ({})", crate::dump::shown(handler))), None)
         }
         _ => (or_path(path), None),
@@ -227,7 +232,7 @@ mod tests {
             (
                 "user",
                 "Config: rbd/pool/vm  Size: 1073741824",
-                (Backing::Unknown("a program serves it (\"rbd/pool/vm\")".to_owned()), None),
+                (Backing::Unknown("a program serves it (\"rbd\")".to_owned()), None),
             ),
             ("fileio", "", (path("/dev/x"), None)),
             ("rd_mcp", "PAGES/PAGE_SIZE: 99999999999999999999*4096", (Backing::Memory, None)),

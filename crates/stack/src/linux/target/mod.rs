@@ -29,7 +29,7 @@ const CONFIG: &str = "sys/kernel/config";
 /// Something shown to other hosts.
 #[derive(Debug, Default)]
 struct Export {
-    /// As its target calls it; the first one names the node.
+    /// What it is called; the first one names the node.
     names: Vec<String>,
     /// Its directory, without the leading `/`.
     path: String,
@@ -85,9 +85,9 @@ pub(super) fn tell_all(root: &Root<'_>, host: &mut Host, builder: &mut Builder, 
         by_node.insert(host.device(builder, &device.name), device);
     }
     let mut told = Vec::new();
-    for export in &exports {
+    for export in &mut exports {
         if let Some(node) = tell(root, host, builder, &by_node, export) {
-            told.push((node, export));
+            told.push((node, &*export));
         }
     }
     join::join(builder, &by_node, &told);
@@ -98,7 +98,7 @@ fn tell(
     host: &Host,
     builder: &mut Builder,
     devices: &HashMap<NodeId, &Device>,
-    export: &Export,
+    export: &mut Export,
 ) -> Option<NodeId> {
     let source = Source::Kernel { path: format!("/{}", export.path) };
     let (name, others) = export.names.split_first()?;
@@ -119,6 +119,9 @@ fn tell(
     let size = export.size.map(Bytes).or(builder.get(below).size);
     if let Some(size) = size {
         builder.size(node, size, &source);
+    }
+    if export.backstore == "pscsi" {
+        export.identity = devices.get(&below).and_then(|device| device.identity.clone());
     }
     let part = Part { upper: Bytes(0), node: below, start: Bytes(0), len: size };
     builder.place(node, Placing::Parts { parts: vec![part] }, &source);
