@@ -17,7 +17,7 @@ struct Row {
     export_start: u64,
     /// First byte of the partition on the initiator's disk.
     partition_start: u64,
-    /// What the initiator's sysfs says: logical block, physical block, alignment offset, identity.
+    /// What the initiator's sysfs says: logical block, physical block, alignment offset, identity, optimal I/O size.
     initiator: Vec<String>,
     write: String,
     document: Value,
@@ -99,10 +99,15 @@ impl Row {
         let (logical, physical) = (stated("logical-block"), stated("physical-block"));
         // Above the paths of a namespace the kernel gives up (-1): NVMe states no offset.
         let offset = if self.name.starts_with("nvmet") { seen[2].max(0) } else { seen[2] };
-        if logical == Some((seen[0], 0)) && physical == Some((seen[1], offset)) {
+        let blocks_are_right = logical == Some((seen[0], 0)) && physical == Some((seen[1], offset));
+        // The initiator's kernel drops what is larger than its largest request: 64 MiB of a fileio of 4096-byte blocks.
+        let optimal = stated("optimal-io").map_or(0, |it| it.0);
+        let told = self.initiator[4].parse().unwrap_or(-1);
+        if blocks_are_right && (optimal == told || told == 0 && optimal == 64 << 20) {
             return Ok(());
         }
-        Err(format!("{}: an initiator sees {seen:?}, found {logical:?} and {physical:?}", self.name))
+        let found = format!("{logical:?}, {physical:?}, {optimal}");
+        Err(format!("{}: an initiator sees {seen:?} and {told}, found {found}", self.name))
     }
 }
 

@@ -183,8 +183,8 @@ fn backing(kind: &str, info: &str, path: Option<String>) -> (Backing, Option<u64
         "user" => {
             // What follows the name of the handler may hold a password.
             let handler = word("Config:").and_then(|rest| rest.split(['/', ' ', '\n']).next());
-            let handler = handler.unwrap_or_default();
-            (Backing::Unknown(format!("a program serves it ({})", crate::dump::shown(handler))), None)
+            let handler = handler.map(|it| format!(" ({})", crate::dump::shown(it))).unwrap_or_default();
+            (Backing::Unknown(format!("a program serves it{handler}")), None)
         }
         _ => (or_path(path), None),
     }

@@ -139,26 +139,20 @@ fn below(root: &Path, folder: &Path) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use plumb_stack::Builder;
     use plumb_stack::linux::{self, Elsewhere, Root};
-    use plumb_stack::node::Fact;
-    use plumb_stack::{Builder, GridFact, Placing};
     use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
+    use serde_json::Value;
 
     use super::*;
 
-    /// Exports and disks that come from elsewhere, with all that is known of them.
-    fn known(root: &Path) -> Vec<(String, Placing, Vec<GridFact>, Vec<(&'static str, Fact)>)> {
+    /// All nodes with all that is known of them.
+    fn known(root: &Path) -> Vec<Value> {
         let root = Root::open(root, &Elsewhere).expect("a root");
         let mut builder = Builder::default();
         linux::collect(&root, &mut builder).expect("a host");
-        let stack = builder.finish();
-        let of = |node: &plumb_stack::Node| {
-            let facts = node.facts.iter().map(|(key, fact)| (*key, fact.clone())).collect();
-            (node.name.clone(), node.placing.clone(), node.grids.clone(), facts)
-        };
-        let mut known: Vec<_> = stack.nodes().map(|(_, node)| of(node)).collect();
-        known.sort_by(|a, b| a.0.cmp(&b.0));
-        known
+        let nodes = builder.finish();
+        nodes.nodes().map(|(_, node)| serde_json::to_value(node).expect("JSON")).collect()
     }
 
     fn host(root: &Path) -> FakeHost {
@@ -210,12 +204,12 @@ mod tests {
         super::super::collect(&here, &mut bytes).expect("a collection");
         super::super::super::unpack("c.tar.zst", &bytes, &there).expect("a whole collection");
         let (mine, its) = (known(&here), known(&there.join("root")));
-        let names: Vec<&str> = mine.iter().map(|one| one.0.as_str()).collect();
         for name in ["iblock_0/x", "user_1/y", "nqn.2026-11.org.example:ssd/ns1", "nvme1n1", "sdc"] {
-            assert!(names.contains(&name), "{name} is not among {names:?}");
+            assert!(mine.iter().any(|node| node["name"] == name), "no {name}");
         }
         assert_eq!(mine.len(), its.len());
-        for (mine, its) in mine.iter().zip(&its).filter(|(mine, _)| mine.0 != "user_1/y") {
+        // Of what a program serves nothing is taken but that it is there.
+        for (mine, its) in mine.iter().zip(&its).filter(|(mine, _)| mine["name"] != "user_1/y") {
             assert_eq!(mine, its);
         }
         let tar = zstd::decode_all(&bytes[..]).expect("a frame");
