@@ -158,7 +158,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__check)
-            opts="-h -V --from --image --root --profile --collect --grid --segment --disk-type --known --page --json --fail-on --color --help --version"
+            opts="-h -V --from --image --root --profile --collect --images --join --grid --segment --disk-type --known --page --json --fail-on --color --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -177,6 +177,14 @@ _plumb() {
                     return 0
                     ;;
                 --collect)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --images)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --join)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

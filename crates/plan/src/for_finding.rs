@@ -101,7 +101,7 @@ fn chunks(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Plan, PlanErro
         chunk: Some(chunks.chunk),
         segment: wishes.segment.or_else(|| segment(stack, chunks)),
         manager,
-        members: chunks.members.iter().map(|member| stack.node(member.node).name.clone()).collect(),
+        members: chunks.members.iter().map(|member| stack.node(member.node).own_name().to_owned()).collect(),
         parity: chunks.parity,
     })
 }
@@ -123,5 +123,10 @@ fn records(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Plan, PlanErr
         (None, Some(record)) => (record::Keeper::Zfs, Some(record)),
         (None, None) => (record::Keeper::Ufs, known(keys::FS_BLOCK)),
     };
-    record::plan(&record::Request { load: record::Load::Page(page), keeper, name: of.name.clone(), current })
+    record::plan(&record::Request {
+        load: record::Load::Page(page),
+        keeper,
+        name: of.own_name().to_owned(),
+        current,
+    })
 }

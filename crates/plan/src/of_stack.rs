@@ -27,7 +27,7 @@ pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::Request, PlanEr
     let assumed = below.iter().all(|fact| fact.what == What::Assumed);
     let number = node.number(keys::PARTITION_NUMBER).and_then(|number| u32::try_from(number).ok());
     Ok(partition::Request {
-        device: device_path(label, &disk.name),
+        device: device_path(label, disk.own_name()),
         label,
         is_new_label: false,
         sector_bytes: logical_block(disk),
@@ -115,14 +115,16 @@ fn content(stack: &Stack, id: NodeId) -> Option<Content> {
     let above: Vec<&Node> = stack.above(id).iter().map(|above| stack.node(*above)).collect();
     let managed = |manager: &str| above.iter().find(|node| node.word(keys::MANAGER) == Some(manager));
     if let Some(volume) = managed("lvm") {
-        let group = volume.name.split('/').next().unwrap_or(&volume.name).to_owned();
+        let group = volume.own_name().split('/').next().unwrap_or(volume.own_name()).to_owned();
         return Some(Content::Lvm { group });
     }
     if let Some(array) = managed("md") {
-        return Some(Content::Md { array: format!("/dev/{}", array.name) });
+        return Some(Content::Md { array: format!("/dev/{}", array.own_name()) });
     }
     if let Some(pool) = managed("zfs") {
-        return Some(Content::Zfs { pool: pool.name.split('/').next().unwrap_or(&pool.name).to_owned() });
+        return Some(Content::Zfs {
+            pool: pool.own_name().split('/').next().unwrap_or(pool.own_name()).to_owned(),
+        });
     }
     submirror(stack, id).map(|side| Content::SvmMirror { mirror: side.mirror, submirror: side.submirror })
 }
@@ -134,7 +136,7 @@ fn submirror(stack: &Stack, id: NodeId) -> Option<Submirror> {
     let (mirror, side) = (stack.node(*mirror), stack.node(*side));
     let is_whole = side.placing.below().len() == 1;
     (mirror.kind == Kind::Mirror && is_whole)
-        .then(|| Submirror { mirror: mirror.name.clone(), submirror: side.name.clone() })
+        .then(|| Submirror { mirror: mirror.own_name().to_owned(), submirror: side.own_name().to_owned() })
 }
 
 /// All soft partitions of a component, to be put on `unit`, or, when not given, on the chunk of the component or the
@@ -152,7 +154,7 @@ pub fn softpart(
         .iter()
         .filter(|id| stack.node(**id).kind == Kind::SoftPartition)
         .map(|id| SoftPartition {
-            name: stack.node(*id).name.clone(),
+            name: stack.node(*id).own_name().to_owned(),
             extents: extents(stack.node(*id), component),
             mirror: submirror(stack, *id),
         })
@@ -163,7 +165,7 @@ pub fn softpart(
     let node = stack.node(component);
     let (unit, base) = unit_and_base(stack, component, unit)?;
     Ok(softpart::Request {
-        component: node.name.clone(),
+        component: node.own_name().to_owned(),
         unit,
         base,
         component_bytes: node.size,
@@ -233,7 +235,10 @@ pub fn filesystem(
     let physical = physical.filter(|fact| fact.what == What::PhysicalBlock).map(|fact| fact.granularity());
     Ok(filesystem::Request {
         kind,
-        device: if node.name.starts_with('/') { node.name.clone() } else { format!("/dev/{}", node.name) },
+        device: match node.own_name() {
+            path if path.starts_with('/') => path.to_owned(),
+            name => format!("/dev/{name}"),
+        },
         mount: node.word(keys::MOUNT).map(str::to_owned),
         chunk: Some(chunks.chunk),
         data_members: chunks.data_chunks(),

@@ -1,7 +1,7 @@
 //! `plumb check`: from what is known of a host's storage to how each layer stands.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use plumb_diagnose::layout::{self, Known};
 use plumb_diagnose::{Diagnosis, Finding, Step};
@@ -9,6 +9,7 @@ use plumb_plan::{Harm, Remedy, Wishes};
 use plumb_profile::codec::{self, Saved};
 use plumb_report::check::{Check as Report, json, text};
 use plumb_stack::catalogue::{self, Catalogue, FILE_BYTES_MAX};
+use plumb_stack::linux::Live;
 use plumb_stack::survey::Overall;
 use plumb_stack::{Builder, Kind, NodeId, Stack, Survey};
 
@@ -19,6 +20,7 @@ use crate::output;
 
 mod archive;
 mod disks;
+mod hosts;
 mod sources;
 mod target;
 
@@ -48,11 +50,11 @@ const BEYOND_LAYOUT: [&str; 13] = [
 /// When nothing could be read, or the target is not in what was read.
 pub fn run(args: &Check) -> Result<Exit, Failure> {
     if let Some(path) = &args.collect {
-        return collect(path);
+        return collect(path, &args.images);
     }
     let known = known(args)?;
     let profile = args.profile.as_deref().map(saved).transpose()?;
-    let mut gathered = sources::gather(args)?;
+    let mut gathered = sources::gather(args, &known)?;
     give(args, &known, &mut gathered.builder)?;
     let stack = std::mem::take(&mut gathered.builder).finish();
     if stack.nodes().next().is_none() {
@@ -84,16 +86,38 @@ pub fn run(args: &Check) -> Result<Exit, Failure> {
 }
 
 /// Gathers what another host needs to check this one.
-fn collect(path: &Path) -> Result<Exit, Failure> {
+fn collect(path: &Path, images: &[PathBuf]) -> Result<Exit, Failure> {
+    let images = images.iter().map(|image| target::whole_path(image)).collect::<Result<Vec<_>, _>>()?;
     let mut bytes = Vec::new();
-    let found = archive::collect(Path::new("/"), &mut bytes).map_err(|error| {
-        Failure::failed(&error).with_help("/sys/class/block must be there: only a Linux host is collected")
+    let kernel = Live::default();
+    let root = Path::new("/");
+    let origin =
+        archive::Origin { root, kernel: &kernel, disks: &disks::Here, images: &images, asks_tools: true };
+    let found = archive::collect(&origin, &mut bytes).map_err(|error| {
+        let help = "/sys/class/block must be there, and images must be open to the user: only a Linux host is collected";
+        Failure::failed(&error).with_help(help)
     })?;
     output::write_file(path, &bytes)?;
-    let some = |number: u64, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
-    let (devices, dumps) = (some(found.devices, "block device"), some(found.dumps, "output"));
-    output::print(&format!("{}: {devices} and {dumps} of tools, {} bytes\n", path.display(), bytes.len()))?;
+    output::print(&gathered_words(path, &found, bytes.len()))?;
     Ok(Exit::Clean)
+}
+
+/// What a collection holds, for whoever hands it on.
+fn gathered_words(path: &Path, found: &archive::Gathered, len: usize) -> String {
+    let some = |number: u64, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
+    let held = [
+        format!("files of sysfs and procfs of {}", some(found.devices, "block device")),
+        format!("{} of labels and superblocks of {}", some(found.bytes, "byte"), some(found.read, "device")),
+        format!("where {} lie", some(found.files, "file")),
+        format!("Identify pages of {}", some(found.identified, "NVMe namespace")),
+        some(found.dumps, "output") + " of tools",
+    ];
+    format!(
+        "{}: {len} bytes, with names, mount points and identities of disks\n  {}\n\
+         no content of files and no keys; tar --zstd -tvf shows what is in it\n",
+        path.display(),
+        held.join("\n  ")
+    )
 }
 
 /// The known arrays: the user's before those that come with the program.
@@ -147,7 +171,15 @@ fn with_commands(args: &Check, stack: &Stack, diagnosis: &mut Diagnosis) {
             continue;
         }
         match plumb_plan::for_finding(stack, finding.id(), node, &wishes) {
-            Some(Ok(plan)) => plan.remedies.into_iter().next().into_iter().for_each(|way| tell(finding, way)),
+            Some(Ok(plan)) => {
+                let Some(way) = plan.remedies.into_iter().next() else { continue };
+                if let Some(host) = &stack.node(node).host {
+                    finding.explain(format!(
+                        "commands are for {host}, with the names that it has for its devices"
+                    ));
+                }
+                tell(finding, way);
+            }
             Some(Err(why)) => finding.explain(format!("no commands for it: {why}")),
             None => {}
         }

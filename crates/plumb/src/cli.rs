@@ -12,7 +12,7 @@ use crate::moment::Moment;
 mod check;
 pub mod plan;
 
-pub use check::Check;
+pub use check::{Check, Join, Side};
 
 /// Finds the I/O that does not fit the storage beneath it, and shows what that costs.
 #[derive(Debug, Parser)]

@@ -88,6 +88,18 @@ fn verdicts_in_a_guest_are_true() {
         })
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    for row in &rows {
+        let read = |name: &str| {
+            let path = out.path().join(&row.name).join(name);
+            let text =
+                std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+            serde_json::from_str::<Value>(&text).unwrap_or_else(|why| panic!("{}: {why}", path.display()))
+        };
+        let (live, elsewhere) = (read("plumb.json"), read("plumb-from.json"));
+        for part in ["findings", "result"] {
+            assert_eq!(live[part], elsewhere[part], "{part} of {} in its collection", row.name);
+        }
+    }
     for (array, stripe) in
         [("raid0-64k", 192), ("raid0-512k", 1536), ("raid5-64k", 128), ("raid5-512k", 1024)]
     {

@@ -3,9 +3,12 @@
 //! A validator for the part of JSON Schema that our schemas use: a library for all of it would bring more crates
 //! than the program has. A keyword that is not known here fails, so that nothing goes unchecked.
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use common::collection::{LIO_IDENTITY, Lab};
 use serde_json::{Map, Value};
 
 /// Keywords that say nothing about a value.
@@ -201,6 +204,16 @@ fn output_of_check_is_as_promised() {
     let schema = Schema::of("check");
     for flags in ["", "--grid 8k --segment 48k", "--disk-type sun-t3-32k", "d12", "--page 8k --grid 4k@512"] {
         let faults = schema.faults(&check_dumps(&example_dumps(), flags));
+        assert!(faults.is_empty(), "{flags}:\n{}", faults.join("\n"));
+    }
+    let (typed, shown) = (Lab::new(), Lab::new());
+    let sectors = 1 << 22;
+    let pair = [typed.guest("web1", sectors, 2048), typed.kvm("kvm3", sectors, 2049)];
+    let by_identity = shown.shown_by_lio(sectors, (LIO_IDENTITY, sectors));
+    for (hosts, flags) in [(pair, "--join web1:vda=kvm3:vg/guest1"), (by_identity, "")] {
+        let document = check_dumps(&hosts, flags);
+        assert!(document.to_string().contains("\"host\":\"web1\""), "hosts are told apart");
+        let faults = schema.faults(&document);
         assert!(faults.is_empty(), "{flags}:\n{}", faults.join("\n"));
     }
     plumb_testkit::require!(RealTraces);

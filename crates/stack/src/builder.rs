@@ -12,6 +12,11 @@ use crate::graph::{HOST, NodeId, Stack};
 use crate::grid::{GridFact, Source};
 use crate::node::{Fact, Kind, Node, Placing, Problem};
 
+mod hosts;
+mod identities;
+
+pub use hosts::JoinError;
+
 /// Most nodes of a stack: above any host, and a bound for what a damaged dump may ask for.
 pub const NODES_MAX: usize = 1 << 20;
 

@@ -57,13 +57,27 @@ pub struct Row {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Catalogue {
     rows: Vec<Row>,
+    joins: Vec<KnownJoin>,
+}
+
+/// A disk of a guest and what its host made it of, each as `HOST:DEVICE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownJoin {
+    /// The disk of the guest.
+    pub disk: String,
+    /// The device or file of its host.
+    pub device: String,
+    /// File and line that say so.
+    pub place: String,
 }
 
 /// Why a table cannot be used.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub enum CatalogueError {
     /// It is no TOML, or not of this form.
-    #[error("{file}:{line}: {found}; expected rows [[array]] with name, unit, kind and document")]
+    #[error(
+        "{file}:{line}: {found}; expected rows [[array]] with name, unit, kind and document, or [[join]] with disk and device"
+    )]
     Form {
         /// The file.
         file: String,
@@ -109,6 +123,16 @@ pub enum CatalogueError {
 struct File {
     #[serde(default)]
     array: Vec<FileRow>,
+    #[serde(default)]
+    join: Vec<FileJoin>,
+}
+
+/// A join as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileJoin {
+    disk: toml::Spanned<String>,
+    device: String,
 }
 
 /// A row as it is written.
@@ -142,23 +166,33 @@ impl Catalogue {
     /// # Errors
     /// When it is not in form.
     pub fn parse(file: &str, text: &str) -> Result<Catalogue, CatalogueError> {
-        let parsed: File = toml::from_str(text).map_err(|error| {
-            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-            CatalogueError::Form {
-                file: file.to_owned(),
-                line: before.matches('\n').count() + 1,
-                found: error.message().replace('\n', ", "),
-            }
+        let line = |start: usize| text.get(..start).unwrap_or_default().matches('\n').count() + 1;
+        let parsed: File = toml::from_str(text).map_err(|error| CatalogueError::Form {
+            file: file.to_owned(),
+            line: line(error.span().map_or(0, |span| span.start)),
+            found: error.message().replace('\n', ", "),
         })?;
         let rows = parsed.array.into_iter().map(|row| row.checked(file));
-        Ok(Catalogue { rows: rows.collect::<Result<_, _>>()? })
+        let joins = parsed.join.into_iter().map(|join| KnownJoin {
+            place: format!("{file}:{}", line(join.disk.span().start)),
+            disk: join.disk.into_inner(),
+            device: join.device,
+        });
+        Ok(Catalogue { rows: rows.collect::<Result<_, _>>()?, joins: joins.collect() })
     }
 
     /// Puts the rows of another table before these.
     #[must_use]
     pub fn behind(self, mut first: Catalogue) -> Catalogue {
         first.rows.extend(self.rows);
+        first.joins.extend(self.joins);
         first
+    }
+
+    /// Disks of guests and what their hosts made them of.
+    #[must_use]
+    pub fn joins(&self) -> &[KnownJoin] {
+        &self.joins
     }
 
     /// The rows.
@@ -264,8 +298,8 @@ fn leaves(builder: &Builder) -> Vec<NodeId> {
     let ends = |id: &NodeId| {
         let node = builder.get(*id);
         let is_disk = node.kind != Kind::File || carrying.contains(id);
-        node.kind.is_leaf() && !node.is_seen_through()
-            || node.placing == Placing::Leaf && is_disk && node.name != HOST
+        !node.is_seen_through()
+            && (node.kind.is_leaf() || node.placing == Placing::Leaf && is_disk && node.name != HOST)
     };
     builder.ids().filter(ends).collect()
 }

@@ -65,10 +65,15 @@ impl Stack {
         self.names.get(HOST).map(|id| self.node(*id))
     }
 
-    /// A node by any of its names, with `/dev/` or without.
+    /// A node by any of its names, with `/dev/` or without; of one host among several behind its name: `web1:/dev/sda`.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<NodeId> {
-        self.names.get(device_name(name).as_ref()).copied()
+        let plain = self.names.get(device_name(name).as_ref());
+        let of_host = || {
+            let (host, name) = name.split_once(':')?;
+            self.names.get(&format!("{host}:{}", device_name(name)))
+        };
+        plain.or_else(of_host).copied()
     }
 
     /// What stands directly on a node.
@@ -107,12 +112,13 @@ impl Stack {
         seen
     }
 
-    /// Whether bytes end here, on something that has sectors: a file does where it is read as a disk.
+    /// Whether bytes end here, on something that has sectors: a file does where it is read as a disk, and a disk does not
+    /// where it was joined with what its host made it of.
     #[must_use]
     pub fn is_leaf(&self, id: NodeId) -> bool {
         let node = self.node(id);
         let is_disk = node.kind != Kind::File || !self.above(id).is_empty();
-        node.kind.is_leaf() && !node.is_seen_through() || node.placing.below().is_empty() && is_disk
+        !node.is_seen_through() && (node.kind.is_leaf() || node.placing.below().is_empty() && is_disk)
     }
 
     /// What was noticed while the stack was put together.

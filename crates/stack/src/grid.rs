@@ -113,6 +113,11 @@ pub enum Source {
     },
     /// The user said so.
     User,
+    /// One host shows it to another under this identity.
+    Identity {
+        /// `naa.6001405…`
+        id: String,
+    },
     /// A table of known arrays and drives, with the document it is from.
     Catalogue {
         /// The document.
@@ -135,6 +140,7 @@ impl Source {
             Source::OnDisk { .. } => "on the disk",
             Source::Dump { tool, .. } => tool,
             Source::User => "given",
+            Source::Identity { .. } => "identity",
             Source::Catalogue { .. } => "known arrays",
             Source::Layout => "layout",
             Source::Assumed => "assumed",
@@ -152,6 +158,7 @@ impl std::fmt::Display for Source {
             Source::Dump { tool, file, line: 0 } => write!(f, "{tool} ({file})"),
             Source::Dump { tool, file, line } => write!(f, "{tool} ({file}:{line})"),
             Source::User => f.write_str("given by the user"),
+            Source::Identity { id } => write!(f, "shown to it as {id}"),
             Source::Catalogue { document } => write!(f, "known arrays: {document}"),
             Source::Layout => f.write_str("layout of the layer"),
             Source::Assumed => f.write_str("assumed"),

@@ -33,7 +33,7 @@ pub mod ondisk;
 pub mod survey;
 pub mod verdict;
 
-pub use builder::Builder;
+pub use builder::{Builder, JoinError};
 pub use fold::{Landing, Landings};
 pub use graph::{NodeId, Stack};
 pub use grid::{Belief, GridFact, Source, What};

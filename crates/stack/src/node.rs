@@ -241,10 +241,13 @@ pub struct Problem {
 /// One layer; see the module.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Node {
-    /// As its host calls it, without the directories of device nodes: `sda1`, `d12`, `vg0/data`.
+    /// As its host calls it, without the directories of device nodes: `sda1`, `d12`, `vg0/data`; behind its host's name
+    /// where several were read together.
     pub name: String,
     /// Other names of the same.
     pub aliases: Vec<String>,
+    /// The host whose name stands before its own, where several were read together: `web1` of `web1:sda1`.
+    pub host: Option<String>,
     /// What it is.
     pub kind: Kind,
     /// Its size, if known.
@@ -254,6 +257,8 @@ pub struct Node {
     pub placing: Placing,
     /// Who said how.
     pub placed_by: Option<Source>,
+    /// Whether it is a disk of a guest that was put on what its host made it of.
+    pub is_joined: bool,
     /// Grids in its own address space, those that are not believed as well.
     pub grids: Vec<GridFact>,
     /// What else is known, by key; keys are listed in [`crate::node::keys`].
@@ -266,7 +271,15 @@ impl Node {
     /// Whether it is a virtual disk of which somebody knows what is below: then that counts, and not what it states.
     #[must_use]
     pub fn is_seen_through(&self) -> bool {
-        self.kind == Kind::VirtualDisk && !self.placing.below().is_empty()
+        self.is_joined || self.kind == Kind::VirtualDisk && !self.placing.below().is_empty()
+    }
+
+    /// Its name on its own host.
+    #[must_use]
+    pub fn own_name(&self) -> &str {
+        let own =
+            self.host.as_ref().and_then(|host| self.name.strip_prefix(host.as_str())?.strip_prefix(':'));
+        own.unwrap_or(&self.name)
     }
 
     /// A fact as a number; `None` when absent or none.
@@ -389,8 +402,11 @@ pub mod keys {
     pub const RESYNC_BYTES: &str = "resync_bytes";
     /// Operating system of the host: `linux`, `solaris`.
     pub const SYSTEM: &str = "system";
-    /// The target that an export belongs to: `lio`, `nvmet`.
+    /// What shows this device to others, or an export belongs to: `lio`, `iscsi`, `nvmet`, `qemu`.
     pub const EXPORTED_BY: &str = "exported_by";
+    /// Identities under which this device is shown, as the other side's kernel has them in `wwid`; of a disk of virtio
+    /// `smbios.MACHINE.SERIAL`. Apart by blanks.
+    pub const EXPORTED_AS: &str = "exported_as";
     /// What kind of backing an export has: `iblock`, `fileio`, `pscsi`, `rd_mcp`, `user`, `nvmet`.
     pub const BACKSTORE: &str = "backstore";
     /// By what a disk comes to its host: `iscsi`, `loopback`, `fc`; of NVMe `tcp`, `rdma`, `fc`, `loop`.
@@ -401,7 +417,7 @@ pub mod keys {
     pub const UNIT_NUMBER: &str = "unit_number";
     /// Address by which the target is reached, as the transport writes it.
     pub const PORTAL: &str = "portal";
-    /// Serial number of a unit (SCSI VPD page 80h, `vpd_unit_serial` of LIO).
+    /// Serial number of a unit (SCSI VPD page 80h, `vpd_unit_serial` of LIO), or what a hypervisor was told to show.
     pub const SERIAL: &str = "serial";
     /// UUID of an NVMe namespace.
     pub const UUID: &str = "uuid";

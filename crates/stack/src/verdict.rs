@@ -78,14 +78,14 @@ impl Stack {
     }
 
     /// The grids of a leaf that decide; 4 KiB with source *assumed* where it states none larger than a sector. A virtual
-    /// disk that is known to stand on something has none of its own.
+    /// disk that is known to stand on something has none but what the user gave it.
     #[must_use]
     pub fn deciding_grids(&self, id: NodeId) -> Vec<GridFact> {
-        if self.node(id).is_seen_through() {
-            return Vec::new();
-        }
         let mut grids = self.grids(id);
         grids.retain(|fact| fact.what.decides() && fact.is_believed() && fact.granularity().0 > SECTOR);
+        if self.node(id).is_seen_through() {
+            grids.retain(|fact| matches!(fact.source, Source::User | Source::Catalogue { .. }));
+        }
         if grids.is_empty() && self.is_leaf(id) {
             grids.push(GridFact::believed(Grid::ASSUMED, What::Assumed, Source::Assumed));
         }
@@ -149,15 +149,17 @@ impl Stack {
         let node = self.node(id);
         let why = match (fact.what, node.kind, &node.opaque) {
             (What::Assumed, ..) => format!("nothing is known of {} beyond {}", node.name, fact.granularity()),
-            (_, Kind::VirtualDisk, None) if fact.source != Source::User => match node.word(keys::TARGET) {
-                Some(target) => format!(
-                    "on what the virtual disk states; what is below {} only its target {target} knows",
-                    node.name
-                ),
-                None => {
-                    format!("on what the virtual disk states; what is below {} cannot be seen", node.name)
+            (_, Kind::VirtualDisk, None) if fact.source != Source::User && !node.is_seen_through() => {
+                match node.word(keys::TARGET) {
+                    Some(target) => format!(
+                        "on what the virtual disk states; what is below {} only its target {target} knows",
+                        node.name
+                    ),
+                    None => {
+                        format!("on what the virtual disk states; what is below {} cannot be seen", node.name)
+                    }
                 }
-            },
+            }
             (_, _, Some(why)) => why.clone(),
             _ => return Verdict::Aligned,
         };

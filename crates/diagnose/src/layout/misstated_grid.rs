@@ -180,13 +180,22 @@ fn found(
     let evidence = words::bytes("stated_bytes", told, &stated.source);
     let of_unit = format!("{}, of {of}", unit.source);
     context
-        .finding(&RULE, (id, fault.severity(), confidence), summary, evidence)
+        .finding(&RULE, (id, severity(node, fault), confidence), summary, evidence)
         .with_evidence(words::bytes("stated_offset_bytes", first, &stated.source))
         .with_evidence(words::bytes("granularity_bytes", granularity, &of_unit))
         .with_evidence(words::bytes("grid_offset_bytes", first_true, "layout of the layers between"))
         .with_cost(cost(node, fault, granularity))
         .explained(meaning(fault))
         .explained(remedy(node, fault))
+}
+
+/// Where what stands on a disk is known, misaligned-partition says whether the shift harms it; another start may make up
+/// for it.
+fn severity(node: &Node, fault: Fault) -> Severity {
+    match fault {
+        Fault::Shifted if node.kind == Kind::VirtualDisk => Severity::Note,
+        _ => fault.severity(),
+    }
 }
 
 /// A write of one block of those that are stated, where the unit is read and written for it.

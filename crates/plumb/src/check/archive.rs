@@ -2,7 +2,7 @@
 //! describes it.
 //!
 //! A tar archive in a zstd frame. Files of sysfs and procfs stand below `root/` as they stand below `/`, output of tools
-//! below `dumps/`. It comes from anywhere, so unpacking takes only files, directories and links, below a new
+//! below `dumps/`, and beside these what the kernel answered and what was read of devices. It comes from anywhere, so unpacking takes only files, directories and links, below a new
 //! directory, up to fixed sizes; links are made when no file is written any more, so that none is written through one.
 
 use std::collections::HashSet;
@@ -14,14 +14,19 @@ use std::path::{Component, Path, PathBuf};
 use tar::{Archive, EntryType, Header};
 use thiserror::Error;
 
+mod collected;
 mod host;
+mod kept;
 
-pub use host::collect;
+pub use collected::{Collected, read};
+pub use host::{Gathered, HOSTNAME, Origin, collect};
 
 /// First entry of every collection.
 const MARK: &str = "plumb-collection";
 /// What it says.
-const MARK_TEXT: &str = "plumb-collection 1\n";
+const MARK_TEXT: &str = "plumb-collection 2\n";
+/// What the first form said, which had files and outputs of tools alone.
+const MARK_OF_FILES: &str = "plumb-collection 1\n";
 /// First bytes of a zstd frame (RFC 8878).
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Power of two of the largest window that a frame may ask for.
@@ -60,6 +65,27 @@ pub enum ArchiveError {
         /// What may be.
         expected: &'static str,
     },
+    /// A part of it is not as it must be.
+    #[error("{file}: {part}: found {found}, expected {expected}")]
+    Part {
+        /// The file.
+        file: String,
+        /// Path in the collection.
+        part: String,
+        /// What is there.
+        found: String,
+        /// What should be.
+        expected: &'static str,
+    },
+}
+
+/// What a collection has beside files and outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Nothing: it is of the first form.
+    Files,
+    /// Answers of the kernel and bytes of devices.
+    Whole,
 }
 
 /// Whether bytes may be a collection.
@@ -118,11 +144,18 @@ pub fn dumps(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// What the host of an unpacked collection calls itself, if that is in it.
+pub fn own_name(folder: &Path) -> Option<String> {
+    let path = folder.join("root").join(HOSTNAME);
+    let text = if is_plain(folder, &path) { fs::read_to_string(path).ok()? } else { return None };
+    super::hosts::plain_name(&text)
+}
+
 /// Unpacks a collection into a directory that is empty.
 ///
 /// # Errors
 /// When it is none, is damaged, or holds what it must not.
-pub fn unpack(file: &str, bytes: &[u8], into: &Path) -> Result<(), ArchiveError> {
+pub fn unpack(file: &str, bytes: &[u8], into: &Path) -> Result<Form, ArchiveError> {
     let mut at = 0;
     unpack_entries(bytes, into, &mut at).map_err(|problem| match problem {
         Problem::Io(source) => ArchiveError::Unpack { file: file.to_owned(), entry: at, source },
@@ -143,17 +176,17 @@ impl From<io::Error> for Problem {
     }
 }
 
-fn unpack_entries(bytes: &[u8], into: &Path, at: &mut u64) -> Result<(), Problem> {
+fn unpack_entries(bytes: &[u8], into: &Path, at: &mut u64) -> Result<Form, Problem> {
     let mut frame = zstd::stream::read::Decoder::new(bytes)?;
     frame.window_log_max(WINDOW_LOG_MAX)?;
     let mut archive = Archive::new(frame.take(ALL_BYTES_MAX));
-    let (mut links, mut all) = (Vec::new(), 0);
+    let (mut links, mut all, mut form) = (Vec::new(), 0, Form::Files);
     for entry in archive.entries()? {
         *at += 1;
         let mut entry = entry?;
         let path = checked_path(&entry.path()?)?;
         if *at == 1 {
-            mark(&path, &mut entry)?;
+            form = mark(&path, &mut entry)?;
             continue;
         }
         all += entry.size();
@@ -191,25 +224,27 @@ fn unpack_entries(bytes: &[u8], into: &Path, at: &mut u64) -> Result<(), Problem
         fs::create_dir_all(parent)?;
         symlink(target, &place)?;
     }
-    Ok(())
+    Ok(form)
 }
 
 /// The first entry says what it is, and of which version.
-fn mark(path: &Path, entry: &mut impl Read) -> Result<(), Problem> {
+fn mark(path: &Path, entry: &mut impl Read) -> Result<Form, Problem> {
     let mut text = Vec::new();
     entry.take(64).read_to_end(&mut text)?;
-    if path == Path::new(MARK) && text == MARK_TEXT.as_bytes() {
-        return Ok(());
+    for (known, form) in [(MARK_TEXT, Form::Whole), (MARK_OF_FILES, Form::Files)] {
+        if path == Path::new(MARK) && text == known.as_bytes() {
+            return Ok(form);
+        }
     }
     let found = format!("{} with {:?}", shown(path), String::from_utf8_lossy(&text));
-    Err(Problem::Found(found, "`plumb-collection 1`, as plumb check --collect writes it"))
+    Err(Problem::Found(found, "`plumb-collection 1` or 2, as plumb check --collect writes it"))
 }
 
 /// A path of names alone: nothing that leads upward or to a root.
 fn checked_path(path: &Path) -> Result<PathBuf, Problem> {
     let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
     if path.components().next().is_none() || !path.components().all(is_name) {
-        return Err(Problem::Found(shown(path), "a path below root/ or dumps/"));
+        return Err(Problem::Found(shown(path), "a path of plain names"));
     }
     Ok(path.to_owned())
 }
@@ -268,7 +303,7 @@ mod tests {
         for path in ["../evil", "/etc/evil", "root/../../evil", ""] {
             let (error, _) = unpacked(&|packer| raw(packer, EntryType::Regular, path, ""));
             let error = error.unwrap_or_else(|| panic!("{path} was taken"));
-            assert!(error.contains("expected a path below root/ or dumps/"), "{error}");
+            assert!(error.contains("expected a path of plain names"), "{error}");
         }
         let (error, folder) = unpacked(&|packer| {
             raw(packer, EntryType::Symlink, "root", "..")?;

@@ -1,30 +1,60 @@
-//! What is on the disks themselves: labels and superblocks, read from the devices of this host or from an image.
+//! What is on the disks themselves: labels and superblocks, read from the devices of this host, from what a collection
+//! kept of another's, or from an image.
 
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
+use std::io;
 use std::path::Path;
 
-use plumb_label::FileDisk;
+use plumb_label::{Disk, FileDisk};
 use plumb_stack::grid::Source;
+use plumb_stack::linux::{GuestDisk, Host, Root};
 use plumb_stack::node::keys;
-use plumb_stack::ondisk::Scan;
+use plumb_stack::ondisk::{Scan, image};
 use plumb_stack::{Builder, Kind, NodeId};
 
 use crate::failure::Failure;
 
-/// Reads labels and superblocks of all devices of this host that can be opened; what cannot be is noted once.
-pub fn of_host(builder: &mut Builder) {
+/// All bytes of a device: what [`Open::counted`] is told where it cannot be told more exactly.
+pub const ALL: (u64, u64) = (0, u64::MAX);
+
+/// Where devices and files are opened.
+pub trait Open {
+    /// A device by its name below `/dev`, or a file by its whole path.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn open(&self, name: &str) -> io::Result<Box<dyn Disk + '_>>;
+
+    /// Hears of which bytes of one that was opened something was made, as starts and lengths.
+    fn counted(&self, _name: &str, _runs: &[(u64, u64)]) {}
+}
+
+/// Those of this host.
+#[derive(Clone, Copy, Debug)]
+pub struct Here;
+
+impl Open for Here {
+    fn open(&self, name: &str) -> io::Result<Box<dyn Disk + '_>> {
+        Ok(Box::new(open(&Path::new("/dev").join(name))?))
+    }
+}
+
+/// Reads labels and superblocks of all devices of a host that can be opened; what cannot be is noted once.
+pub fn of_host(builder: &mut Builder, disks: &dyn Open) {
     let (mut scan, mut refused) = (Scan::default(), Vec::new());
     for id in builder.ids().collect::<Vec<_>>() {
         let Some(way) = way(builder.get(id).kind) else { continue };
-        let path = Path::new("/dev").join(&builder.get(id).name);
-        match open(&path) {
-            Ok(disk) => match way {
-                Way::Labelled => scan.probe(builder, &disk, id),
-                Way::Content => scan.probe_content(builder, &disk, id),
-            },
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-                refused.push((builder.get(id).name.clone(), error));
+        let name = builder.get(id).name.clone();
+        match disks.open(&name) {
+            Ok(disk) => {
+                match way {
+                    Way::Labelled => scan.probe(builder, &*disk, id),
+                    Way::Content => scan.probe_content(builder, &*disk, id),
+                }
+                disks.counted(&name, &scan.take_counted());
             }
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => refused.push((name, error)),
             // Nodes of devices that the kernel shows may be missing: nothing is known then that was not before.
             Err(_) => {}
         }
@@ -36,6 +66,69 @@ pub fn of_host(builder: &mut Builder) {
             "labels and superblocks of {name}{more} were not read: {error}; that takes root, or the group of disks"
         ));
     }
+}
+
+/// Tells where a file lies and how the disk of a guest lies in it, without looking at what the guest has there.
+///
+/// # Errors
+/// When the file cannot be opened.
+pub fn image_of_guest(
+    path: &str,
+    host: &Host,
+    root: &Root<'_>,
+    builder: &mut Builder,
+    disks: &dyn Open,
+) -> io::Result<NodeId> {
+    let file = disks.open(path)?;
+    let id = host.file(root, builder, path);
+    if builder.get(id).size.is_none() {
+        let source = Source::Kernel { path: path.to_owned() };
+        builder.size(id, plumb_geometry::Bytes(file.size_bytes()), &source);
+    }
+    let disk = image::tell_disk_of(builder, &*file, id);
+    disks.counted(path, if disk.is_some() { &[ALL] } else { &[] });
+    Ok(disk.unwrap_or(id))
+}
+
+/// Tells of the disks of guests that run on a host, with the identities that they see, and of these images.
+///
+/// # Errors
+/// When one of these images cannot be opened; those of running guests may be closed to the user, which is noted.
+pub fn of_guests(
+    images: &[String],
+    host: &Host,
+    root: &Root<'_>,
+    builder: &mut Builder,
+    disks: &dyn Open,
+) -> io::Result<()> {
+    let source = Source::Kernel { path: "/proc/PID/cmdline".to_owned() };
+    let mut known: HashMap<String, NodeId> = HashMap::new();
+    let mut shown: BTreeMap<NodeId, Vec<String>> = BTreeMap::new();
+    for image in images {
+        known.insert(image.clone(), image_of_guest(image, host, root, builder, disks)?);
+    }
+    for GuestDisk { path, identity } in root.guests() {
+        let node = match (path.strip_prefix("/dev/"), known.get(&path)) {
+            (Some(device), _) => builder.find(device),
+            (None, Some(known)) => Some(*known),
+            (None, None) => match image_of_guest(&path, host, root, builder, disks) {
+                Ok(node) => Some(node),
+                Err(error) => {
+                    builder.note(format!("{path}, the disk of a guest, was not read: {error}"));
+                    None
+                }
+            },
+        };
+        if let Some(node) = node {
+            known.insert(path, node);
+            shown.entry(node).or_default().push(identity);
+        }
+    }
+    for (node, identities) in shown {
+        builder.fact(node, keys::EXPORTED_BY, "qemu", &source);
+        builder.fact(node, keys::EXPORTED_AS, identities.join(" "), &source);
+    }
+    Ok(())
 }
 
 /// Reads a file as a disk, also one in a format of virtual disks.
@@ -63,9 +156,11 @@ pub fn of_image(path: &Path, builder: &mut Builder) -> Result<NodeId, Failure> {
 /// A file that cannot be read as a disk.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {name} as a disk")]
-struct NoDisk {
-    name: String,
-    source: std::io::Error,
+pub struct NoDisk {
+    /// As it was named.
+    pub name: String,
+    /// What the system said.
+    pub source: io::Error,
 }
 
 /// How to look at a device.
@@ -92,6 +187,6 @@ fn way(kind: Kind) -> Option<Way> {
     }
 }
 
-fn open(path: &Path) -> std::io::Result<FileDisk> {
+fn open(path: &Path) -> io::Result<FileDisk> {
     FileDisk::new(File::open(path)?)
 }

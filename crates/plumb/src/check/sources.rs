@@ -1,14 +1,18 @@
 //! Where a check has its knowledge from: dumps of any host, or the host that it runs on.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use plumb_report::check::Input;
+use plumb_stack::catalogue::Catalogue;
 use plumb_stack::linux::{self, Elsewhere, Live, Root};
 use plumb_stack::{Builder, NodeId, dump};
 
-use super::{archive, disks, target};
+use super::disks::{self, NoDisk};
+use super::hosts::{self, Hosts};
+use super::{archive, target};
 use crate::cli::Check;
 use crate::failure::Failure;
 
@@ -32,7 +36,7 @@ pub struct Gathered {
 ///
 /// # Errors
 /// When nothing of it could be read.
-pub fn gather(args: &Check) -> Result<Gathered, Failure> {
+pub fn gather(args: &Check, known: &Catalogue) -> Result<Gathered, Failure> {
     let mut gathered = Gathered::default();
     if let Some(image) = args.target.as_ref().filter(|_| args.image) {
         gathered.target = Some(disks::of_image(image, &mut gathered.builder)?);
@@ -46,56 +50,126 @@ pub fn gather(args: &Check) -> Result<Gathered, Failure> {
         })?;
         return Ok(gathered);
     }
+    let wanted = hosts::wanted(args, known)?;
     if args.from.is_empty() {
-        live(args, &mut gathered)?;
+        if !args.join.is_empty() {
+            return Err(hosts::not_two("--join"));
+        }
+        live(args, &mut gathered, &[])?;
         return Ok(gathered);
     }
-    let mut failures = Vec::new();
-    for path in &args.from {
-        if let Err(failure) = gathered.dump(path) {
-            gathered.fail(path.display().to_string(), &failure);
-            failures.push(failure);
-        }
-    }
-    if failures.len() == args.from.len() {
-        return Err(Failure::first_of(failures).unwrap_or_else(|| Failure::unknown("nothing to check")));
-    }
-    failures.iter().for_each(Failure::print);
-    dump::join(&mut gathered.builder);
+    let hosts = gathered.hosts(args)?;
+    let asked = hosts.asked_here(&wanted);
+    let nodes = match &asked {
+        Some(names) => live(args, &mut gathered, names)?,
+        None => HashMap::new(),
+    };
+    let here = asked.map(|_| std::mem::take(&mut gathered.builder));
+    gathered.builder = hosts.into_one(here, &nodes, &wanted)?;
     Ok(gathered)
 }
 
-/// The host itself, and the target on it: a file is followed down to its device.
-fn live(args: &Check, gathered: &mut Gathered) -> Result<(), Failure> {
+/// The host itself, and the target on it: a file is followed down to its device. Returns the nodes of what else is asked
+/// for by its path: devices, and images of guests.
+fn live(args: &Check, gathered: &mut Gathered, paths: &[String]) -> Result<HashMap<String, NodeId>, Failure> {
     let kernel = Live::default();
     let root = Root::open(Path::new("/"), &kernel).map_err(|error| Failure::failed(&error))?;
-    let host = linux::collect(&root, &mut gathered.builder).map_err(|error| {
+    let builder = &mut gathered.builder;
+    let host = linux::collect(&root, builder).map_err(|error| {
         Failure::failed(&error).with_help("give what the tools of a host print with --from")
     })?;
     if let Some(target) = &args.target {
-        gathered.target = target::on_host(target, &host, &root, &mut gathered.builder)?;
+        gathered.target = target::on_host(target, &host, &root, builder)?;
     }
-    disks::of_host(&mut gathered.builder);
-    Ok(())
+    disks::of_guests(&[], &host, &root, builder, &disks::Here)
+        .map_err(|source| Failure::failed(&NoDisk { name: "the image of a guest".to_owned(), source }))?;
+    let mut nodes = HashMap::new();
+    for path in paths.iter().filter(|path| path.starts_with('/')) {
+        let node = if Path::new(path).is_file() {
+            let image = target::whole_path(Path::new(path))?;
+            let disk = disks::image_of_guest(&image, &host, &root, builder, &disks::Here);
+            Some(disk.map_err(|source| Failure::failed(&NoDisk { name: image, source }))?)
+        } else {
+            target::on_host(Path::new(path), &host, &root, builder)?
+        };
+        nodes.extend(node.map(|node| (path.clone(), node)));
+    }
+    disks::of_host(builder, &disks::Here);
+    Ok(nodes)
 }
 
 impl Gathered {
-    fn dump(&mut self, path: &Path) -> Result<(), Failure> {
-        let bytes = read(path, DUMP_BYTES_MAX)?;
-        let name = path.display().to_string();
-        if archive::is_archive(&bytes) {
-            return self.collection(&name, &bytes);
+    /// Reads the files of the command line: each collection is a host, and outputs of tools are of the only one or of one
+    /// of their own.
+    fn hosts(&mut self, args: &Check) -> Result<Hosts, Failure> {
+        let here = std::fs::read_to_string(Path::new("/").join(archive::HOSTNAME)).ok();
+        let mut hosts = Hosts { here: here.as_deref().and_then(hosts::plain_name), ..Hosts::default() };
+        let (mut failures, mut text) = (Vec::new(), None);
+        let mut first = Builder::default();
+        for path in &args.from {
+            let name = path.display().to_string();
+            let is_first = hosts.read.is_empty();
+            let done = read(path, DUMP_BYTES_MAX).and_then(|bytes| {
+                if !archive::is_archive(&bytes) {
+                    text.get_or_insert(path);
+                    let builder = hosts.read.first_mut().map_or(&mut first, |host| &mut host.builder);
+                    return self.text(name.clone(), &bytes, builder);
+                }
+                let mut builder = if is_first { std::mem::take(&mut first) } else { Builder::default() };
+                match self.collection(&name, &bytes, &mut builder) {
+                    Ok(own) => hosts.add(own, hosts::name_of_file(path), builder),
+                    Err(failure) => {
+                        if is_first {
+                            first = builder;
+                        }
+                        return Err(failure);
+                    }
+                }
+                Ok(())
+            });
+            if let Err(failure) = done {
+                self.fail(name, &failure);
+                failures.push(failure);
+            }
         }
-        self.text(name, &bytes)
+        if failures.len() == args.from.len() {
+            return Err(Failure::first_of(failures).unwrap_or_else(|| Failure::unknown("nothing to check")));
+        }
+        failures.iter().for_each(Failure::print);
+        match text {
+            Some(path) if hosts.read.is_empty() => hosts.add(None, hosts::name_of_file(path), first),
+            Some(path) if hosts.read.len() > 1 => return Err(whose(path)),
+            _ => {}
+        }
+        hosts.read.iter_mut().for_each(|host| dump::join(&mut host.builder));
+        Ok(hosts)
     }
 
-    /// The files and outputs of another host, unpacked into a directory that vanishes.
-    fn collection(&mut self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+    /// The files and outputs of another host, unpacked into a directory that vanishes; what it calls itself, and what is
+    /// known of it.
+    fn collection(
+        &mut self,
+        name: &str,
+        bytes: &[u8],
+        builder: &mut Builder,
+    ) -> Result<Option<String>, Failure> {
         let failed = |error: &(dyn std::error::Error + 'static)| Failure::failed(error);
         let folder = tempfile::tempdir().map_err(|error| failed(&error))?;
-        archive::unpack(name, bytes, folder.path()).map_err(|error| failed(&error))?;
-        let root = Root::open(&folder.path().join("root"), &Elsewhere).map_err(|error| failed(&error))?;
-        let host = linux::collect(&root, &mut self.builder).map_err(|error| failed(&error))?;
+        let form = archive::unpack(name, bytes, folder.path()).map_err(|error| failed(&error))?;
+        let collected = match form {
+            archive::Form::Files => archive::Collected::default(),
+            archive::Form::Whole => archive::read(name, folder.path()).map_err(|error| failed(&error))?,
+        };
+        let root = Root::open(&folder.path().join("root"), &collected.answers);
+        let root = root.map_err(|error| failed(&error))?;
+        let host = linux::collect(&root, builder).map_err(|error| failed(&error))?;
+        disks::of_guests(&collected.images, &host, &root, builder, &collected.disks)
+            .map_err(|source| failed(&NoDisk { name: format!("an image in {name}"), source }))?;
+        disks::of_host(builder, &collected.disks);
+        if form == archive::Form::Files {
+            builder
+                .note(format!("{name} is of an older form, without labels, superblocks and places of files"));
+        }
         self.inputs.push(Input {
             path: name.to_owned(),
             tool: Some("plumb check --collect".to_owned()),
@@ -108,11 +182,11 @@ impl Gathered {
             let bytes = read(&dump, DUMP_BYTES_MAX)?;
             let within = dump.strip_prefix(folder.path()).unwrap_or(&dump);
             let within = format!("{name}/{}", within.display());
-            if let Err(failure) = self.text(within.clone(), &bytes) {
+            if let Err(failure) = self.text(within.clone(), &bytes, builder) {
                 self.fail(within, &failure);
             }
         }
-        Ok(())
+        Ok(archive::own_name(folder.path()))
     }
 
     /// Notes an input of which nothing could be made.
@@ -128,8 +202,8 @@ impl Gathered {
         });
     }
 
-    fn text(&mut self, name: String, bytes: &[u8]) -> Result<(), Failure> {
-        let read = dump::read_bytes(&name, bytes, &mut self.builder);
+    fn text(&mut self, name: String, bytes: &[u8], builder: &mut Builder) -> Result<(), Failure> {
+        let read = dump::read_bytes(&name, bytes, builder);
         let read = read.map_err(|error| Failure::failed(&error))?;
         self.is_partial |= read.taken.passed_over > 0;
         self.inputs.push(Input {
@@ -142,6 +216,13 @@ impl Gathered {
         });
         Ok(())
     }
+}
+
+/// The output of a tool that may be of any of several hosts.
+fn whose(path: &Path) -> Failure {
+    let found = format!("{}: found the output of a tool beside several collections", path.display());
+    Failure::usage(found + ", expected collections alone")
+        .with_help("of which host it is is not known: give it with that one's collection alone")
 }
 
 /// The bytes of a file, or of standard input for `-`.

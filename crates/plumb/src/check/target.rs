@@ -9,6 +9,7 @@ use plumb_stack::linux::{Host, Root};
 use plumb_stack::node::keys;
 use plumb_stack::{Builder, NodeId, Stack};
 
+use super::disks::NoDisk;
 use crate::cli::Check;
 use crate::failure::Failure;
 
@@ -62,6 +63,20 @@ pub fn on_host(
         return Ok(Some(host.file(root, builder, path)));
     }
     Err(none("no block device, directory or file"))
+}
+
+/// The path of a file without links, as text.
+///
+/// # Errors
+/// When there is no such file, or its path is no text.
+pub fn whole_path(path: &Path) -> Result<String, Failure> {
+    let failed = |source| Failure::failed(&NoDisk { name: path.display().to_string(), source });
+    let whole = std::fs::canonicalize(path).map_err(failed)?;
+    if !whole.is_file() {
+        return Err(Failure::usage(format!("{}: found no regular file, expected an image", path.display())));
+    }
+    let text = whole.into_os_string().into_string();
+    text.map_err(|_| Failure::usage(format!("{}: found a path that is no UTF-8", path.display())))
 }
 
 /// As glibc takes device numbers apart (makedev(3)).

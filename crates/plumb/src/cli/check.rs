@@ -34,10 +34,19 @@ pub struct Check {
     /// Join a saved profile, so that rules that need sizes of I/O use the real ones
     #[arg(long, value_name = "FILE", help_heading = "Where from")]
     pub profile: Option<PathBuf>,
-    /// Gather what a check reads of this host into a file, for --from elsewhere: sysfs, mounts and what volume managers
-    /// print; no data, no keys, no serial numbers
+    /// Gather what a check reads of this host into a file, for --from elsewhere: sysfs, mounts, tables of mapped devices,
+    /// labels and superblocks, what NVMe drives say of themselves and where files lie that a device stands on; no content of
+    /// files, no keys
     #[arg(long, value_name = "OUT.tar.zst", conflicts_with_all = ["target", "from", "image", "root", "profile", "json"], help_heading = "Where from")]
     pub collect: Option<PathBuf>,
+    /// Gather of these images of guests as well where they lie, and how the virtual disk lies in them
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "collect", help_heading = "Where from")]
+    pub images: Vec<PathBuf>,
+    /// A disk of a guest and what its host made it of, for instance vda=kvm3:/dev/vg/web1 or web1:vda=kvm3:/srv/web1.qcow2:
+    /// what is below the disk is then known as far as the host's collection tells. A host is called as it calls itself, or
+    /// as its collection without .tar.zst; without one it is this host. May be given several times
+    #[arg(long, value_name = "[HOST:]DISK=[HOST:]DEVICE", value_parser = Join::parse, conflicts_with_all = ["image", "root", "collect"], help_heading = "Where from")]
+    pub join: Vec<Join>,
 
     /// Unit of the disks: GRANULARITY or GRANULARITY@OFFSET; may be given several times
     #[arg(long, value_name = "G[@O]", value_parser = grid, help_heading = "What lies beneath")]
@@ -64,6 +73,56 @@ pub struct Check {
     /// When to colour
     #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
     pub color: ColorChoice,
+}
+
+/// A device or file, and the host that it is on; `None` where none was named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Side {
+    /// The host.
+    pub host: Option<String>,
+    /// The device by any of its names, or the path of a file.
+    pub name: String,
+}
+
+/// What `--join` says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Join {
+    /// The disk of the guest.
+    pub disk: Side,
+    /// What its host made it of.
+    pub device: Side,
+}
+
+impl Side {
+    /// A path has no host before it, whatever colons are in it.
+    pub fn parse(text: &str) -> Result<Side, String> {
+        let (host, name) = match text.split_once(':') {
+            Some((host, name)) if !text.starts_with('/') => (Some(host.to_owned()), name),
+            _ => (None, text),
+        };
+        if name.is_empty() || host.as_ref().is_some_and(String::is_empty) {
+            return Err(format!("found `{text}`, expected DEVICE or HOST:DEVICE"));
+        }
+        Ok(Side { host, name: name.to_owned() })
+    }
+}
+
+impl std::fmt::Display for Side {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.host {
+            Some(host) => write!(f, "{host}:{}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+impl Join {
+    fn parse(text: &str) -> Result<Join, String> {
+        let Some((disk, device)) = text.split_once('=') else {
+            return Err(format!("found `{text}`, expected DISK=DEVICE, for instance vda=kvm3:/dev/vg/web1"));
+        };
+        Ok(Join { disk: Side::parse(disk)?, device: Side::parse(device)? })
+    }
 }
 
 /// A size above 0.

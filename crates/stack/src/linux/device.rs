@@ -4,6 +4,7 @@ use plumb_sys::Directory;
 
 use super::Root;
 use super::fabric::{self, Fabric};
+use super::guests::of_virtio;
 use super::host::Work;
 use super::limits::{self, Queue};
 use super::md::{self, Md};
@@ -11,6 +12,8 @@ use super::reader::Reader;
 
 /// Where block devices are listed.
 pub(super) const CLASS: &str = "sys/class/block";
+/// The UUID of a machine, which its hypervisor gave it; for root alone.
+const MACHINE: &str = "sys/devices/virtual/dmi/id/product_uuid";
 /// Devices from which on a second thread pays.
 const SHARE: usize = 256;
 /// Threads at most: reading sysfs is short, and locks of the kernel are shared.
@@ -129,6 +132,8 @@ pub(super) struct Device {
     pub(super) fabric: Option<Fabric>,
     /// `host:channel:target:lun` of a SCSI disk.
     pub(super) address: Option<String>,
+    /// What the hypervisor told a virtual disk to show.
+    pub(super) serial: Option<String>,
     pub(super) below: Below,
 }
 
@@ -203,6 +208,7 @@ fn read(root: &Root<'_>, reader: &mut Reader, name: &str) -> Option<Device> {
         identity: None,
         fabric: None,
         address: None,
+        serial: None,
         below: Below::Nothing,
     };
     if let Some(number) = reader.text(&dir, "partition").map(|number| number.parse().ok()) {
@@ -216,6 +222,12 @@ fn read(root: &Root<'_>, reader: &mut Reader, name: &str) -> Option<Device> {
     device.below = below(reader, &dir, &device);
     if matches!(family, Family::Disk | Family::Nvme | Family::NvmePath) {
         describe(root, reader, &dir, &path, &mut device);
+    }
+    if family == Family::Virtual {
+        device.serial = reader.word(&dir, "serial");
+        let machine = device.serial.as_ref().and_then(|_| root.directory.read_below(MACHINE, 64).ok());
+        let machine = machine.map(|uuid| String::from_utf8_lossy(&uuid).into_owned());
+        device.identity = machine.zip(device.serial.as_ref()).map(|(uuid, serial)| of_virtio(&uuid, serial));
     }
     Some(device)
 }

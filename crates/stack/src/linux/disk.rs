@@ -47,7 +47,11 @@ pub(super) fn tell(builder: &mut Builder, node: NodeId, device: &Device) {
     if let Some(fabric) = &device.fabric {
         fabric.tell(builder, node, &source);
     }
-    for (key, value) in [(keys::MODEL, Some(model)), (keys::IDENTITY, device.identity.clone())] {
+    for (key, value) in [
+        (keys::MODEL, Some(model)),
+        (keys::IDENTITY, device.identity.clone()),
+        (keys::SERIAL, device.serial.clone()),
+    ] {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             builder.fact(node, key, value, &source);
         }

@@ -72,7 +72,7 @@ impl Host {
             Err(NoAnswer::Elsewhere) => {
                 Err((vec![file_system], "only the host itself can tell where it lies".to_owned()))
             }
-            Err(NoAnswer::Kernel(error)) => Err((vec![file_system], error.to_string())),
+            Err(error) => Err((vec![file_system], error.to_string())),
         }
     }
 

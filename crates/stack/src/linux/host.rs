@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use plumb_geometry::{Bytes, SECTOR};
-use plumb_sys::SysError;
 
 use super::device::{Below, Device, Family, head_of_path};
 use super::mounts::Mount;
@@ -128,7 +127,7 @@ impl Host {
                 Err(NoAnswer::Elsewhere) => {
                     builder.note("devices without a directory `queue` have no known limits")
                 }
-                Err(NoAnswer::Kernel(why)) => builder.note(format!("limits are not known: {why}")),
+                Err(why) => builder.note(format!("limits are not known: {why}")),
             },
         }
         self.tell_nvme(root, builder, node, device);
@@ -144,12 +143,12 @@ impl Host {
         match root.kernel.identify(joined.as_ref().unwrap_or(&device.name)) {
             Ok(answer) => nvme::tell(builder, node, &answer),
             Err(NoAnswer::Elsewhere) => {}
-            Err(NoAnswer::Kernel(SysError::NotPermitted { capability, .. })) => {
-                builder.note(format!(
-                    "NVMe Identify needs {capability}: NPWG and NPWA are not known; run as root"
-                ));
-            }
-            Err(NoAnswer::Kernel(why)) => builder.note(format!("NVMe Identify was not read: {why}")),
+            Err(why) => builder.note(match why.capability() {
+                Some(capability) => {
+                    format!("NVMe Identify needs {capability}: NPWG and NPWA are not known; run as root")
+                }
+                None => format!("NVMe Identify was not read: {why}"),
+            }),
         }
     }
 

@@ -7,6 +7,9 @@ use plumb_sys::nvme::{IDENTIFY, Identify, identify};
 use plumb_sys::{BlockDevice, DeviceMapper, FileExtents, Limits, Mapped, SysError, extents};
 use thiserror::Error;
 
+use super::answers::Refusal;
+use super::guests::{self, GuestDisk};
+
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NoAnswer {
@@ -16,6 +19,9 @@ pub enum NoAnswer {
     /// The kernel said no.
     #[error(transparent)]
     Kernel(#[from] SysError),
+    /// The kernel said no when its host was collected.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
 }
 
 /// The structures of an NVMe namespace and its controller, as the drive returned them.
@@ -52,6 +58,11 @@ pub trait Kernel: Sync {
     /// # Errors
     /// As [`Kernel::table`], and when the file system does not tell.
     fn extents(&self, path: &str, count_max: usize) -> Result<FileExtents, NoAnswer>;
+
+    /// Disks of the guests that run on it; none where nobody can tell.
+    fn guests(&self) -> Vec<GuestDisk> {
+        Vec::new()
+    }
 }
 
 /// Another host: no answers.
@@ -106,5 +117,9 @@ impl Kernel for Live {
 
     fn extents(&self, path: &str, count_max: usize) -> Result<FileExtents, NoAnswer> {
         Ok(extents::of_file(Path::new(path), count_max)?)
+    }
+
+    fn guests(&self) -> Vec<GuestDisk> {
+        guests::running()
     }
 }

@@ -1,6 +1,6 @@
 //! Mapped devices: their tables where the kernel gives them, else only what they stand on.
 
-use plumb_sys::{Mapped as Answer, SysError};
+use plumb_sys::Mapped as Answer;
 
 use super::device::{Below, Device};
 use super::{Host, NoAnswer, Root, sysfs};
@@ -50,9 +50,9 @@ fn lines(builder: &mut Builder, node: NodeId, answer: &Answer) -> Vec<Line> {
 
 fn why(error: &NoAnswer) -> String {
     match error {
-        NoAnswer::Kernel(SysError::NotPermitted { .. }) => "table not readable without root".to_owned(),
         NoAnswer::Elsewhere => "its table is not among the collected files".to_owned(),
-        NoAnswer::Kernel(error) => error.to_string(),
+        other if other.capability().is_some() => "table not readable without root".to_owned(),
+        other => other.to_string(),
     }
 }
 

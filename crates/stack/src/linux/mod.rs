@@ -1,16 +1,19 @@
 //! A Linux host: what sysfs and procfs say of its block devices, and what only ioctls tell.
 //!
 //! Files are read below a [`Root`], which may be `/`, a tree that a test has made, or the unpacked files of another host.
-//! What is no file is asked of a [`Kernel`]: the live one, or [`Elsewhere`], which never answers. One pass reads, a second
+//! What is no file is asked of a [`Kernel`]: the live one, the [`Answers`] that one gave before, or [`Elsewhere`], which never
+//! answers. One pass reads, a second
 //! one tells the [`Builder`]: `/sys/class/block` names every device, and most take some twenty small files.
 //!
 //! Missing and senseless files become notes and not errors: sysfs differs from one kernel to the next. Left out: labels
 //! and superblocks, which are on the disk and not in sysfs.
 
+mod answers;
 mod device;
 mod disk;
 mod fabric;
 mod file;
+mod guests;
 mod host;
 mod kernel;
 mod limits;
@@ -20,6 +23,7 @@ mod mounts;
 mod nvme;
 mod reader;
 mod target;
+mod targets;
 
 use std::path::Path;
 
@@ -30,8 +34,10 @@ use crate::builder::Builder;
 use crate::grid::Source;
 use crate::node::keys;
 
+pub use answers::{Answers, Recorder, Refusal};
 pub(crate) use device::Family;
 pub(crate) use disk::kind_of;
+pub use guests::GuestDisk;
 pub use host::{Host, Work};
 pub use kernel::{Elsewhere, Identified, Kernel, Live, NoAnswer};
 pub use limits::implausible_optimal;
@@ -73,6 +79,12 @@ impl<'k> Root<'k> {
             .map_err(|why| LinuxError::Root { root: path.display().to_string(), why: why.to_string() })?;
         Ok(Root { directory, kernel })
     }
+
+    /// Disks of guests that run on the host.
+    #[must_use]
+    pub fn guests(&self) -> Vec<GuestDisk> {
+        self.kernel.guests()
+    }
 }
 
 /// Tells a builder of every block device, mounted file system and swap of a host.
@@ -100,6 +112,7 @@ pub fn collect(root: &Root<'_>, builder: &mut Builder) -> Result<Host, LinuxErro
     host.read_mounts(root, builder);
     host.place_loops(root, builder, &read.devices);
     target::tell_all(root, &mut host, builder, &read.devices);
+    targets::tell(root, &host, builder);
     Ok(host)
 }
 

@@ -11,17 +11,19 @@ pub(crate) struct Area<'a> {
     len: u64,
     /// The first read that failed: then *nothing found* means nothing.
     failure: RefCell<Option<String>>,
+    /// What was read, as starts and lengths on the disk.
+    reads: RefCell<Vec<(u64, u64)>>,
 }
 
 impl<'a> Area<'a> {
     pub(crate) fn whole(disk: &'a dyn Disk) -> Self {
-        Self { disk, start: 0, len: disk.size_bytes(), failure: RefCell::default() }
+        Self::part(disk, 0, disk.size_bytes())
     }
 
     /// What the disk has of these bytes.
     pub(crate) fn part(disk: &'a dyn Disk, start: u64, len: u64) -> Self {
         let len = len.min(disk.size_bytes().saturating_sub(start));
-        Self { disk, start, len, failure: RefCell::default() }
+        Self { disk, start, len, failure: RefCell::default(), reads: RefCell::default() }
     }
 
     pub(crate) fn len(&self) -> u64 {
@@ -36,14 +38,23 @@ impl<'a> Area<'a> {
             return None;
         }
         let mut bytes = vec![0; len];
-        match self.disk.read_at(self.start.checked_add(at)?, &mut bytes) {
-            Ok(()) => Some(Block(bytes)),
+        let place = self.start.checked_add(at)?;
+        match self.disk.read_at(place, &mut bytes) {
+            Ok(()) => {
+                self.reads.borrow_mut().push((place, len as u64));
+                Some(Block(bytes))
+            }
             Err(error) => {
                 let text = format!("byte {at} cannot be read: {error}");
                 self.failure.borrow_mut().get_or_insert(text);
                 None
             }
         }
+    }
+
+    /// What was read since this was last asked.
+    pub(crate) fn take_reads(&self) -> Vec<(u64, u64)> {
+        self.reads.take()
     }
 
     /// The first read that failed.

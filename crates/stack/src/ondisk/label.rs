@@ -31,15 +31,14 @@ pub(crate) enum Naming {
     Image,
 }
 
-/// Makes a node of each partition; those that hold others are no pieces.
-pub(crate) fn tell(builder: &mut Builder, disk: &dyn Disk, id: NodeId, naming: Naming) -> Vec<Piece> {
+/// Makes a node of each partition; those that hold others are no pieces. `None` where there is no label.
+pub(crate) fn tell(builder: &mut Builder, disk: &dyn Disk, id: NodeId, naming: Naming) -> Option<Vec<Piece>> {
     let name = builder.get(id).name.clone();
     let label = match plumb_label::read(disk, sector_bytes(builder, id)) {
-        Ok(Some(label)) => label,
-        Ok(None) => return Vec::new(),
+        Ok(found) => found?,
         Err(error) => {
             builder.note(format!("{name}: {error}"));
-            return Vec::new();
+            return None;
         }
     };
     let source = Source::OnDisk { format: label.kind.to_string() };
@@ -74,7 +73,7 @@ pub(crate) fn tell(builder: &mut Builder, disk: &dyn Disk, id: NodeId, naming: N
             len: partition.extent.len().0,
             noted_start: (partition.place == Place::Disk).then_some(partition.extent.start().0),
         });
-    pieces.collect()
+    Some(pieces.collect())
 }
 
 /// The device's logical block, where somebody has told it.

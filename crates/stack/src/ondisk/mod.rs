@@ -21,6 +21,7 @@ mod luks;
 mod lvm;
 mod md;
 mod nodes;
+mod reads;
 mod swap;
 mod xfs;
 mod zfs;
@@ -35,6 +36,7 @@ pub use self::content::ids;
 use self::area::Area;
 use self::content::{Content, Layer};
 use self::label::Naming;
+use self::reads::Noted;
 use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::Source;
@@ -66,6 +68,8 @@ pub struct Scan {
     arrays: BTreeMap<[u8; 16], md::array::Array>,
     pools: BTreeMap<u64, zfs::pool::Pool>,
     btrfs: BTreeMap<[u8; 16], Btrfs>,
+    /// What was read of the last device and counted, as starts and lengths.
+    counted: Vec<(u64, u64)>,
 }
 
 /// The devices of one btrfs.
@@ -86,12 +90,24 @@ impl Scan {
         self.probe_named(builder, disk, id, if is_file { Naming::Image } else { Naming::Device });
     }
 
+    /// The bytes of the device looked at last that something was made of, as starts and lengths: what readers asked for
+    /// that recognized their format. A device that has zeros for all others says the same.
+    pub fn take_counted(&mut self) -> Vec<(u64, u64)> {
+        std::mem::take(&mut self.counted)
+    }
+
     fn probe_named(&mut self, builder: &mut Builder, disk: &dyn Disk, id: NodeId, naming: Naming) {
+        self.counted.clear();
         let source = Source::OnDisk { format: "size".to_owned() };
         if builder.get(id).size.is_none() {
             builder.size(id, Bytes(disk.size_bytes()), &source);
         }
-        let pieces = label::tell(builder, disk, id, naming);
+        let noted = Noted::new(disk);
+        let pieces = label::tell(builder, &noted, id, naming);
+        if pieces.is_some() {
+            self.counted.extend(noted.into_reads());
+        }
+        let pieces = pieces.unwrap_or_default();
         for piece in &pieces {
             let area = Area::part(disk, piece.start, piece.len);
             self.probe_area(builder, &area, piece.node, piece.noted_start);
@@ -109,15 +125,23 @@ impl Scan {
             }
             _ => None,
         };
+        self.counted.clear();
         self.probe_area(builder, &Area::whole(device), id, start);
     }
 
     fn probe_area(&mut self, builder: &mut Builder, area: &Area<'_>, id: NodeId, start: Option<u64>) {
-        let mut found = READERS.iter().filter_map(|read| read(area));
+        let mut counted = Vec::new();
+        let mut found = READERS.iter().filter_map(|read| {
+            let found = read(area);
+            let reads = area.take_reads();
+            counted.extend(found.is_some().then_some(reads).into_iter().flatten());
+            found
+        });
         let first = found.next();
         // The members of an array show what is in it, and that is no remains.
         let is_array = matches!(&first, Some(Content { layer: Layer::Array(_), .. }));
         let rest: Vec<&str> = if is_array { Vec::new() } else { found.map(|content| content.name).collect() };
+        self.counted.extend(counted);
         let name = builder.get(id).name.clone();
         if let Some(failure) = area.failure() {
             builder.note(format!("{name}: {failure}"));

@@ -2,21 +2,40 @@
 
 mod arrays;
 mod disks;
+mod guests;
 mod stacked;
 mod targets;
 mod trees;
 
 use plumb_geometry::Bytes;
-use plumb_stack::linux::{self, Elsewhere, Host, Identified, Kernel, NoAnswer, Root};
+use plumb_stack::linux::{self, Answers, Elsewhere, Host, Identified, Kernel, NoAnswer, Recorder, Root};
 use plumb_stack::{Builder, Node, Stack, Verdict, What};
 use plumb_sys::{FileExtent, FileExtents, Limits, Mapped, SysError, Target};
 use plumb_testkit::fake_sysfs::FakeHost;
 
+/// A host, which is the same when its kernel's answers are written down and given again.
 fn collect(fake: &FakeHost, kernel: &dyn Kernel) -> (Stack, Host) {
+    let recorder = Recorder::new(kernel);
+    let (stack, host) = collect_with(fake, &recorder);
+    let answers = recorder.into_answers();
+    let text = serde_json::to_string(&answers).expect("answers have a written form");
+    let mut again: Answers = serde_json::from_str(&text).expect("and are read");
+    for (device, pages) in answers.identified() {
+        again.add_identified(device, pages.clone());
+    }
+    assert_eq!(said(&stack), said(&collect_with(fake, &again).0));
+    (stack, host)
+}
+
+fn collect_with(fake: &FakeHost, kernel: &dyn Kernel) -> (Stack, Host) {
     let root = Root::open(fake.root(), kernel).expect("the root");
     let mut builder = Builder::default();
     let host = linux::collect(&root, &mut builder).expect("a host");
     (builder.finish(), host)
+}
+
+fn said(stack: &Stack) -> (Vec<String>, Vec<String>) {
+    (stack.nodes().map(|(_, node)| format!("{node:?}")).collect(), stack.notes().to_vec())
 }
 
 fn stack_of(fake: &FakeHost) -> Stack {

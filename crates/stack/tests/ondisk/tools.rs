@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use plumb_geometry::Bytes;
-use plumb_label::FileDisk;
+use plumb_label::{Disk, FileDisk};
 use plumb_stack::grid::Source;
 use plumb_stack::ondisk::Scan;
 use plumb_stack::{Builder, GridFact, Kind, Node, Placing, Stack, What};
@@ -40,16 +40,29 @@ impl Images {
         FileDisk::new(File::open(self.path(name)).expect("an image")).expect("its end")
     }
 
-    /// All that is found on these images, in this order.
+    /// All that is found on these images, in this order; and that the bytes which count are all that it takes.
     pub fn stack(&self, names: &[&str]) -> Stack {
         let (mut builder, mut scan) = (Builder::default(), Scan::default());
+        let (mut again, mut rescan) = (Builder::default(), Scan::default());
         for name in names {
+            let disk = self.disk(name);
             let id = builder.node(name);
             builder.kind(id, Kind::File, &Source::User);
-            scan.probe(&mut builder, &self.disk(name), id);
+            scan.probe(&mut builder, &disk, id);
+            let sparse = Counted { disk: &disk, runs: scan.take_counted() };
+            let id = again.node(name);
+            again.kind(id, Kind::File, &Source::User);
+            rescan.probe(&mut again, &sparse, id);
         }
         scan.finish(&mut builder);
-        builder.finish()
+        rescan.finish(&mut again);
+        let (stack, again) = (builder.finish(), again.finish());
+        let said = |stack: &Stack| {
+            let nodes: Vec<_> = stack.nodes().map(|(_, node)| format!("{node:?}")).collect();
+            (nodes, stack.problems().to_vec(), stack.notes().to_vec())
+        };
+        assert_eq!(said(&stack), said(&again));
+        stack
     }
 
     /// Writes into an image.
@@ -57,6 +70,28 @@ impl Images {
         use std::os::unix::fs::FileExt;
         let file = File::options().write(true).open(self.path(name)).expect("an image");
         file.write_all_at(bytes, at).expect("bytes in an image");
+    }
+}
+
+/// A disk of which only some bytes are left: all others are zeros.
+struct Counted<'a> {
+    disk: &'a FileDisk,
+    runs: Vec<(u64, u64)>,
+}
+
+impl Disk for Counted<'_> {
+    fn size_bytes(&self) -> u64 {
+        self.disk.size_bytes()
+    }
+
+    fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> std::io::Result<()> {
+        self.disk.read_at(offset_bytes, buffer)?;
+        for (byte, at) in buffer.iter_mut().zip(offset_bytes..) {
+            if !self.runs.iter().any(|(start, len)| (*start..start + len).contains(&at)) {
+                *byte = 0;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -6,7 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::{LEVEL, Packer};
+use plumb_stack::Builder;
+use plumb_stack::linux::{self, Kernel, Recorder, Root};
+
+use super::kept::Watching;
+use super::{LEVEL, Packer, collected};
+use crate::check::disks::{self, Open};
 
 mod targets;
 
@@ -14,7 +19,7 @@ mod targets;
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// Files of a block device.
-const DEVICE: [&str; 9] = [
+const DEVICE: [&str; 11] = [
     "alignment_offset",
     "dev",
     "discard_alignment",
@@ -22,68 +27,90 @@ const DEVICE: [&str; 9] = [
     "partition",
     "removable",
     "ro",
+    "serial",
     "size",
     "start",
+    "wwid",
 ];
 /// Directories of a block device of which everything is taken, and the directories in them.
 const ALL_OF: [&str; 6] = ["queue", "loop", "dm", "md", "bcache", "integrity"];
 /// Directories of links to other block devices.
 const LINKS_OF: [&str; 2] = ["slaves", "holders"];
-/// Files of the hardware behind a block device. Not its serial number, which is nobody's business.
-const HARDWARE: [&str; 4] = ["model", "vendor", "rev", "firmware_rev"];
+/// Files of the hardware behind a block device. Its identity tells which disk of a guest it is, and which paths lead to it.
+const HARDWARE: [&str; 5] = ["model", "vendor", "rev", "firmware_rev", "wwid"];
 
-/// Files below `/proc` and `/etc`.
-const FILES: [&str; 4] = ["proc/self/mountinfo", "proc/swaps", "proc/mdstat", "proc/sys/kernel/osrelease"];
+/// Files of the host as a whole.
+const FILES: [&str; 6] = [
+    "proc/self/mountinfo",
+    "proc/swaps",
+    "proc/mdstat",
+    "proc/sys/kernel/osrelease",
+    HOSTNAME,
+    "sys/devices/virtual/dmi/id/product_uuid",
+];
+/// The host's name for itself.
+pub const HOSTNAME: &str = "proc/sys/kernel/hostname";
 
-/// Tools, and the name of the file that their output goes to. None of them writes, and none prints keys.
-const TOOLS: [(&str, &[&str]); 8] = [
-    ("dmsetup-table", &["dmsetup", "table"]),
-    ("pvs", &["pvs", "--reportformat", "json", "--units", "s", "-o", PVS]),
-    ("vgs", &["vgs", "--reportformat", "json", "--units", "s"]),
-    ("lvs", &["lvs", "--segments", "--reportformat", "json", "--units", "s", "-o", LVS]),
+/// Devices of each btrfs.
+const BTRFS: &str = "sys/fs/btrfs";
+/// Tools, and the name of the file that their output goes to. None of them writes. They tell what nothing that a check
+/// reads itself does: the data sets of ZFS.
+const TOOLS: [(&str, &[&str]); 3] = [
     ("zpool-status", &["zpool", "status"]),
     ("zdb-C", &["zdb", "-C"]),
     ("zfs-get", &["zfs", "get", "-Hp", "recordsize,volblocksize,mountpoint"]),
-    ("multipath-ll", &["multipath", "-ll"]),
 ];
-const PVS: &str = "pv_name,vg_name,pe_start,vg_extent_size,dev_size";
-const LVS: &str = "vg_name,lv_name,segtype,stripes,stripe_size,seg_start,seg_size,seg_pe_ranges,devices";
 
-/// Longest time that a tool may take: `multipath -ll` waits for paths that are gone.
+/// Longest time that a tool may take: one that asks a pool whose devices are gone waits for them.
 const TOOL_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// What is gathered, and from where.
+pub struct Origin<'a> {
+    /// What stands for `/`.
+    pub root: &'a Path,
+    /// Whose ioctls are asked.
+    pub kernel: &'a dyn Kernel,
+    /// Where devices are opened.
+    pub disks: &'a dyn Open,
+    /// Images of guests, by their paths without links.
+    pub images: &'a [String],
+    /// Whether tools are asked as well: only of the host that this runs on.
+    pub asks_tools: bool,
+}
 
 /// What was gathered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gathered {
     /// Block devices.
     pub devices: u64,
+    /// Bytes of labels and superblocks, and of the tables of images.
+    pub bytes: u64,
+    /// Devices and images that these are of.
+    pub read: u64,
+    /// Files of which it is told where they lie.
+    pub files: u64,
+    /// NVMe namespaces that identified themselves.
+    pub identified: u64,
     /// Outputs of tools.
     pub dumps: u64,
 }
 
-/// Packs what a check reads of the host below `root`; asks tools only when that is this host.
+/// Packs what a check reads of a host: a check is made, and what it asked for is kept.
 ///
 /// # Errors
-/// When there are no block devices, or the archive cannot be written.
-pub fn collect(root: &Path, out: impl Write) -> io::Result<Gathered> {
+/// When there are no block devices, an image cannot be opened, or the archive cannot be written.
+pub fn collect(origin: &Origin<'_>, out: impl Write) -> io::Result<Gathered> {
     let mut frame = zstd::stream::write::Encoder::new(out, LEVEL)?;
     frame.include_checksum(true)?;
     let mut packer = Packer::new(frame)?;
-    let mut gathered = Gathered::default();
-    let class = Path::new("sys/class/block");
-    for entry in fs::read_dir(root.join(class))? {
-        let link = class.join(entry?.file_name());
-        if let Some(device) = take_link(&mut packer, root, &link)? {
-            take_device(&mut packer, root, &device)?;
-            targets::take_origin(&mut packer, root, &device)?;
-            gathered.devices += 1;
-        }
-    }
-    targets::take(&mut packer, root)?;
-    for file in FILES {
-        take_file(&mut packer, root, Path::new(file))?;
-    }
-    if root == Path::new("/") {
+    let mut gathered = Gathered { devices: take_files(&mut packer, origin.root)?, ..Gathered::default() };
+    let (recorder, watching) = (Recorder::new(origin.kernel), Watching::new(origin.disks));
+    ask(origin, &recorder, &watching)?;
+    let answers = recorder.into_answers();
+    (gathered.files, gathered.identified) = (answers.files() as u64, answers.identified().count() as u64);
+    let images = origin.images.to_vec();
+    (gathered.bytes, gathered.read) = collected::pack(&mut packer, &answers, watching.into_kept(), images)?;
+    if origin.asks_tools {
         for (name, command) in TOOLS {
             if let Some(output) = output_of(command) {
                 packer.file(&Path::new("dumps").join(name), &output)?;
@@ -93,6 +120,41 @@ pub fn collect(root: &Path, out: impl Write) -> io::Result<Gathered> {
     }
     packer.tar.into_inner()?.finish()?;
     Ok(gathered)
+}
+
+/// Asks all that a check asks.
+fn ask(origin: &Origin<'_>, kernel: &dyn Kernel, disks: &dyn Open) -> io::Result<()> {
+    let mut builder = Builder::default();
+    let root = Root::open(origin.root, kernel).map_err(io::Error::other)?;
+    let host = linux::collect(&root, &mut builder).map_err(io::Error::other)?;
+    disks::of_guests(origin.images, &host, &root, &mut builder, disks)?;
+    disks::of_host(&mut builder, disks);
+    Ok(())
+}
+
+/// Packs files; tells how many block devices there are.
+fn take_files<W: Write>(packer: &mut Packer<W>, root: &Path) -> io::Result<u64> {
+    let mut devices = 0;
+    let class = Path::new("sys/class/block");
+    for entry in fs::read_dir(root.join(class))? {
+        let link = class.join(entry?.file_name());
+        if let Some(device) = take_link(packer, root, &link)? {
+            take_device(packer, root, &device)?;
+            targets::take_origin(packer, root, &device)?;
+            devices += 1;
+        }
+    }
+    for file in FILES {
+        take_file(packer, root, Path::new(file))?;
+    }
+    for uuid in names_in(&root.join(BTRFS)) {
+        let list = Path::new(BTRFS).join(uuid).join("devices");
+        for link in names_in(&root.join(&list)) {
+            take_link(packer, root, &list.join(link))?;
+        }
+    }
+    targets::take(packer, root)?;
+    Ok(devices)
 }
 
 /// Packs a link; tells where it leads, as a path below the root.
@@ -194,11 +256,18 @@ fn output_of(command: &[&str]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use plumb_stack::linux::{self, Elsewhere, Root};
-    use plumb_stack::{Builder, GridFact, Placing, Stack};
+    use plumb_stack::linux::Elsewhere;
+    use plumb_stack::{GridFact, Placing, Stack};
     use plumb_testkit::fake_sysfs::{FakeArray, FakeDisk, FakeHost};
 
     use super::*;
+    use crate::check::archive::kept::Kept;
+
+    /// A tree of files, without a kernel or devices.
+    fn origin(root: &Path) -> Origin<'_> {
+        const NONE: &Kept = &Kept::NONE;
+        Origin { root, kernel: &Elsewhere, disks: NONE, images: &[], asks_tools: false }
+    }
 
     fn stack(root: &Path) -> Stack {
         let root = Root::open(root, &Elsewhere).expect("a root");
@@ -232,8 +301,8 @@ mod tests {
             FakeArray { name: "md0", level: "raid0", layout: 0, chunk: 65_536, disks: 2, members: &members };
         host.array(&array, 2_000_000);
         let mut bytes = Vec::new();
-        let gathered = collect(&here, &mut bytes).expect("a collection");
-        assert_eq!(gathered, Gathered { devices: 5, dumps: 0 });
+        let gathered = collect(&origin(&here), &mut bytes).expect("a collection");
+        assert_eq!(gathered, Gathered { devices: 5, ..Gathered::default() });
         super::super::unpack("c.tar.zst", &bytes, &there).expect("a whole collection");
         let (mine, its) = (stack(&here), stack(&there.join("root")));
         assert_eq!(layers(&mine), layers(&its));
@@ -243,7 +312,7 @@ mod tests {
     #[test]
     fn no_devices_is_an_error() {
         let folder = plumb_testkit::temp_dir("host");
-        assert!(collect(folder.path(), Vec::new()).is_err());
+        assert!(collect(&origin(folder.path()), Vec::new()).is_err());
     }
 
     #[test]

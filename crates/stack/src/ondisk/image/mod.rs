@@ -82,35 +82,48 @@ impl Scan {
     /// `id` is the file's node. Of an image with a format of its own the disk is a node above it, `FILE:disk`, and its
     /// partitions are `FILE#1` and so on. Returns the node of the disk.
     pub fn probe_image(&mut self, builder: &mut Builder, file: &dyn Disk, id: NodeId) -> NodeId {
-        let area = Area::whole(file);
-        let name = builder.get(id).name.clone();
-        let found = READERS.iter().find_map(|read| read(&area));
-        if let Some(failure) = area.failure() {
-            builder.note(format!("{name}: {failure}"));
-        }
-        let image = match found {
-            None => {
-                self.probe_named(builder, file, id, Naming::Image);
-                return id;
-            }
-            Some(Ok(image)) => image,
-            Some(Err(text)) => {
-                let text = format!("{name}: {text}");
-                let source = Source::OnDisk { format: "virtual disk".to_owned() };
-                builder.problem(Problem { node: Some(id), id: ids::BROKEN_SUPERBLOCK, text, source });
-                builder.opaque(id, "the virtual disk in it cannot be read");
-                return id;
-            }
+        let Some((disk, image)) = place_image(builder, file, id) else {
+            self.probe_named(builder, file, id, Naming::Image);
+            return id;
         };
-        let disk = tell(builder, id, &name, &image);
-        match image.map {
-            Ok(map) => {
-                let mapped = Mapped::new(file, map, image.size);
-                self.probe_named(builder, &mapped, disk, Naming::Image);
+        match image.map(|image| (image.map, image.size)) {
+            Some((Ok(map), size)) => {
+                self.probe_named(builder, &Mapped::new(file, map, size), disk, Naming::Image);
             }
-            Err(why) => builder.note(format!("{name}: what is on the virtual disk is not known: {why}")),
+            Some((Err(why), _)) => {
+                let name = &builder.get(id).name;
+                builder.note(format!("{name}: what is on the virtual disk is not known: {why}"));
+            }
+            None => {}
         }
         disk
+    }
+}
+
+/// Tells how the virtual disk in a file lies there, and nothing of what is on it: that is for its guest to say. Returns
+/// the node of the disk, or that of the file where it is damaged; `None` for a file of no known format, which is a disk
+/// itself.
+pub fn tell_disk_of(builder: &mut Builder, file: &dyn Disk, id: NodeId) -> Option<NodeId> {
+    place_image(builder, file, id).map(|(disk, _)| disk)
+}
+
+/// The disk in a file and what its format says; without the latter where it is damaged, `None` where it has no format.
+fn place_image(builder: &mut Builder, file: &dyn Disk, id: NodeId) -> Option<(NodeId, Option<Image>)> {
+    let area = Area::whole(file);
+    let name = builder.get(id).name.clone();
+    let found = READERS.iter().find_map(|read| read(&area));
+    if let Some(failure) = area.failure() {
+        builder.note(format!("{name}: {failure}"));
+    }
+    match found? {
+        Ok(image) => Some((tell(builder, id, &name, &image), Some(image))),
+        Err(text) => {
+            let text = format!("{name}: {text}");
+            let source = Source::OnDisk { format: "virtual disk".to_owned() };
+            builder.problem(Problem { node: Some(id), id: ids::BROKEN_SUPERBLOCK, text, source });
+            builder.opaque(id, "the virtual disk in it cannot be read");
+            Some((id, None))
+        }
     }
 }
 

@@ -144,7 +144,9 @@ mod tests {
     use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
     use serde_json::Value;
 
+    use super::super::Origin;
     use super::*;
+    use crate::check::archive::kept::Kept;
 
     /// All nodes with all that is known of them.
     fn known(root: &Path) -> Vec<Value> {
@@ -201,7 +203,9 @@ mod tests {
         let (here, there) = (folder.path().join("here"), folder.path().join("there"));
         host(&here);
         let mut bytes = Vec::new();
-        super::super::collect(&here, &mut bytes).expect("a collection");
+        let origin =
+            Origin { root: &here, kernel: &Elsewhere, disks: &Kept::NONE, images: &[], asks_tools: false };
+        super::super::collect(&origin, &mut bytes).expect("a collection");
         super::super::super::unpack("c.tar.zst", &bytes, &there).expect("a whole collection");
         let (mine, its) = (known(&here), known(&there.join("root")));
         for name in ["iblock_0/x", "user_1/y", "nqn.2026-11.org.example:ssd/ns1", "nvme1n1", "sdc"] {

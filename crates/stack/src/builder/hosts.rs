@@ -1,0 +1,157 @@
+//! Several hosts in one graph: each keeps its own names, and a disk of a guest is put on what its host made it of.
+//!
+//! Below a virtual disk a guest sees nothing. Joined with the host's device, file or volume its bytes are followed on: the
+//! two must be of one size, since bytes of a disk are those of what it is made of, one to one.
+
+use plumb_geometry::Bytes;
+use thiserror::Error;
+
+use super::{Builder, device_name};
+use crate::graph::{HOST, NodeId};
+use crate::grid::{Belief, Source};
+use crate::node::{Kind, Node, Part, Placing, Problem};
+
+/// Why a disk is not put on a device.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum JoinError {
+    /// They cannot be the same bytes.
+    #[error("{disk} is {found} long: found {}, expected {}, the length of {below}", found.0, expected.0)]
+    Size {
+        /// The disk of the guest.
+        disk: String,
+        /// Its size.
+        found: Bytes,
+        /// The device of its host.
+        below: String,
+        /// The size of that.
+        expected: Bytes,
+    },
+    /// What is below is known already, or it is no disk at all.
+    #[error("{disk}: found a {found}, expected a disk with nothing known below")]
+    NotADisk {
+        /// The disk of the guest.
+        disk: String,
+        /// What it is.
+        found: &'static str,
+    },
+    /// It is joined with another device already.
+    #[error("{disk}: found it on {known} already, expected it on {below}")]
+    Joined {
+        /// The disk of the guest.
+        disk: String,
+        /// What it was put on.
+        known: String,
+        /// What it is to be put on.
+        below: String,
+    },
+    /// A host does not run on itself.
+    #[error("{disk} and {below}: found devices of one host, expected one of a guest and one of its host")]
+    OneHost {
+        /// The disk of the guest.
+        disk: String,
+        /// The device of its host.
+        below: String,
+    },
+}
+
+impl Builder {
+    /// Takes over all that another builder knows, as of the host of this name: a device is then `HOST:sda`. What only its
+    /// dumps connect must have been connected before. Facts of that host as a whole are left out.
+    pub fn absorb(&mut self, other: Builder, host: &str) {
+        let mut ids = Vec::with_capacity(other.nodes.len());
+        let mut next = self.nodes.len() as u32;
+        for node in &other.nodes {
+            ids.push(NodeId(next));
+            next += u32::from(node.name != HOST);
+        }
+        let name_of = |name: &str| format!("{host}:{name}");
+        for node in other.nodes.into_iter().filter(|node| node.name != HOST) {
+            let placing = moved(node.placing, &ids);
+            let aliases = node.aliases.iter().map(|alias| name_of(alias)).collect();
+            let (name, host) = (name_of(&node.name), Some(host.to_owned()));
+            self.nodes.push(Node { name, aliases, host, placing, ..node });
+        }
+        let names = other.names.into_iter().filter(|(name, _)| name != HOST);
+        self.names.extend(names.map(|(name, id)| (name_of(&name), ids[id.at()])));
+        self.problems.extend(other.problems.into_iter().map(|problem| Problem {
+            node: problem.node.map(|id| ids[id.at()]),
+            text: format!("{host}: {}", problem.text),
+            ..problem
+        }));
+        for note in other.notes {
+            self.note(format!("{host}: {note}"));
+        }
+    }
+
+    /// The node of a name on one of the hosts: `None` stands for the one whose names are as they are.
+    #[must_use]
+    pub fn find_on(&self, host: Option<&str>, name: &str) -> Option<NodeId> {
+        match host {
+            None => self.find(name),
+            Some(host) => self.names.get(&format!("{host}:{}", device_name(name))).copied(),
+        }
+    }
+
+    /// Puts a disk of a guest on what its host made it of. What the disk states of itself is its hypervisor's word, and not
+    /// believed any more.
+    ///
+    /// # Errors
+    /// When the two cannot be the same bytes, or more is known of the disk; nothing is changed then.
+    pub fn join(&mut self, disk: NodeId, below: NodeId, source: &Source) -> Result<(), JoinError> {
+        let (upper, lower) = (self.get(disk), self.get(below));
+        let (name, lower_name) = (upper.name.clone(), lower.name.clone());
+        if upper.host == lower.host {
+            return Err(JoinError::OneHost { disk: name, below: lower_name });
+        }
+        if upper.is_joined {
+            let known = upper.placing.below().first().copied();
+            if known == Some(below) {
+                return Ok(());
+            }
+            let known = known.map(|known| self.get(known).name.clone()).unwrap_or_default();
+            return Err(JoinError::Joined { disk: name, known, below: lower_name });
+        }
+        let is_disk = matches!(upper.kind, Kind::Disk | Kind::VirtualDisk | Kind::Path | Kind::Unknown);
+        if !is_disk || upper.placing != Placing::Leaf {
+            return Err(JoinError::NotADisk { disk: name, found: upper.kind.words() });
+        }
+        let size = match (upper.size, lower.size) {
+            (Some(found), Some(expected)) if found != expected => {
+                return Err(JoinError::Size { disk: name, found, below: lower_name, expected });
+            }
+            (found, expected) => found.or(expected),
+        };
+        let part = Part { upper: Bytes(0), node: below, start: Bytes(0), len: size };
+        let node = &mut self.nodes[disk.at()];
+        node.placing = Placing::Parts { parts: vec![part] };
+        node.placed_by = Some(source.clone());
+        node.is_joined = true;
+        node.opaque = None;
+        if matches!(node.kind, Kind::Disk | Kind::Unknown) {
+            node.kind = Kind::VirtualDisk;
+        }
+        let stated = node.grids.iter_mut().filter(|fact| {
+            let is_given = matches!(fact.source, Source::User | Source::Catalogue { .. });
+            fact.what.decides() && fact.is_believed() && !is_given
+        });
+        for fact in stated {
+            let why = "stated by a virtual disk, and what that lies on is known".to_owned();
+            fact.belief = Belief::Doubted { why };
+        }
+        Ok(())
+    }
+}
+
+/// A placing on nodes that have other numbers now.
+fn moved(mut placing: Placing, ids: &[NodeId]) -> Placing {
+    let new = |id: &mut NodeId| *id = ids[id.at()];
+    match &mut placing {
+        Placing::Leaf => {}
+        Placing::Parts { parts } => parts.iter_mut().for_each(|part| new(&mut part.node)),
+        Placing::Chunks(chunks) => chunks.members.iter_mut().for_each(|member| new(&mut member.node)),
+        Placing::Copies { members } => members.iter_mut().for_each(|member| new(&mut member.node)),
+        Placing::Blocks { member, .. } => new(&mut member.node),
+        Placing::Unknown { members, .. } => members.iter_mut().for_each(new),
+    }
+    placing
+}

@@ -1,0 +1,78 @@
+//! Which disk of a guest is which device of its host, where identities make it certain.
+//!
+//! A target or hypervisor shows a device under an identity of its own making, and the guest's kernel sees it: that is certain
+//! where one device alone is shown so. The same identity on two hosts that nobody shows is one disk seen from both, and
+//! which of them hands it to the other is for the user to say. Sizes prove nothing, and are only held against each other.
+
+use std::collections::BTreeMap;
+
+use super::Builder;
+use crate::graph::NodeId;
+use crate::grid::Source;
+use crate::node::{Kind, Placing, keys};
+
+/// How identities begin that are unique in the world; the others are put together of names.
+const UNIQUE: [&str; 4] = ["naa.", "eui.", "uuid.", "0x"];
+
+impl Builder {
+    /// Joins every disk with the device that another host shows under its identity; notes what was joined, what could
+    /// not be, and what may be one disk.
+    pub fn join_by_identity(&mut self) {
+        let mut shown: BTreeMap<String, Vec<NodeId>> = BTreeMap::new();
+        let mut seen: BTreeMap<String, Vec<NodeId>> = BTreeMap::new();
+        for id in self.ids() {
+            let node = self.get(id);
+            for identity in node.word(keys::EXPORTED_AS).unwrap_or_default().split(' ') {
+                shown.entry(identity.to_owned()).or_default().push(id);
+            }
+            let is_disk = matches!(node.kind, Kind::Disk | Kind::VirtualDisk | Kind::Path);
+            if let Some(identity) = node.word(keys::IDENTITY).filter(|_| is_disk && !node.is_joined)
+                && node.placing == Placing::Leaf
+            {
+                seen.entry(identity.to_owned()).or_default().push(id);
+            }
+        }
+        for (identity, disks) in seen {
+            match shown.get(&identity).map(Vec::as_slice) {
+                Some([device]) => disks.iter().for_each(|disk| self.join_shown(*disk, *device, &identity)),
+                Some(_) => {
+                    self.note(format!("several devices are shown as {identity}: none was joined by it"))
+                }
+                None => self.propose(&disks, &identity),
+            }
+        }
+    }
+
+    fn join_shown(&mut self, disk: NodeId, device: NodeId, identity: &str) {
+        // A host may be its own guest: an initiator on the machine of the target.
+        if self.get(disk).host == self.get(device).host {
+            return;
+        }
+        let source = Source::Identity { id: identity.to_owned() };
+        let names = (self.get(disk).name.clone(), self.get(device).name.clone());
+        match self.join(disk, device, &source) {
+            Ok(()) => {
+                self.note(format!("{} lies on {}, which is shown to it as {identity}", names.0, names.1))
+            }
+            Err(why) => self.note(format!(
+                "{} has the identity {identity} that {} is shown under, and was not joined: {why}",
+                names.0, names.1
+            )),
+        }
+    }
+
+    fn propose(&mut self, disks: &[NodeId], identity: &str) {
+        if !UNIQUE.iter().any(|head| identity.starts_with(head)) {
+            return;
+        }
+        let first = self.get(disks[0]);
+        let other = disks[1..].iter().map(|id| self.get(*id)).find(|node| node.host != first.host);
+        if let Some(other) = other {
+            let (a, b) = (&first.name, &other.name);
+            self.note(format!(
+                "{a} and {b} are one disk, {identity}: where one host hands it to the other, say so with --join {a}={b} \
+                 or --join {b}={a}"
+            ));
+        }
+    }
+}

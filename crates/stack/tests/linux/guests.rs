@@ -1,0 +1,222 @@
+//! Guests on hosts that do not exist: where a guest's bytes lie on the disks of its host follows from both by hand.
+
+use plumb_geometry::{Bytes, SECTOR};
+use plumb_stack::grid::Source;
+use plumb_stack::linux::{self, Elsewhere, Kernel, Root};
+use plumb_stack::node::keys;
+use plumb_stack::{Builder, JoinError, Kind, NodeId, Stack, Survey, Verdict, What};
+use plumb_testkit::fake_sysfs::{FakeDisk, FakeHost};
+use proptest::prelude::*;
+
+use super::{Scripted, misaligned};
+
+const GUEST_SECTORS: u64 = 1 << 22;
+const LV_UUID: &str = "LVM-u3BhU2dfVh6tcXcPyO9ZKfpBmVyCGRnHZVJBHJ4mKTfYJPtJOw3rUFoBVrFbDmLE";
+
+fn read(fake: &FakeHost, kernel: &dyn Kernel) -> Builder {
+    let mut builder = Builder::default();
+    let root = Root::open(fake.root(), kernel).expect("the root");
+    linux::collect(&root, &mut builder).expect("a host");
+    builder
+}
+
+/// A guest with a partition on its virtual disk.
+fn guest(fake: &mut FakeHost, disk: &FakeDisk, start: u64) {
+    fake.disk(disk);
+    fake.partition(&disk.name, 1, start, 1 << 20);
+}
+
+fn virtual_disk(name: &str) -> FakeDisk {
+    FakeDisk { sectors: GUEST_SECTORS, vendor: String::new(), model: String::new(), ..FakeDisk::named(name) }
+}
+
+/// A host with a volume on a physical volume on a partition; all its disks have blocks of 4 KiB.
+fn host(fake: &mut FakeHost, pv_start: u64) {
+    fake.disk(&FakeDisk::named("sda"));
+    fake.partition("sda", 1, pv_start, 1 << 30);
+    fake.mapped("dm-0", "vg-guest1", LV_UUID, GUEST_SECTORS, &["sda1"]);
+}
+
+/// The volume begins a mebibyte into the physical volume. `259:1` is the partition, `259:2` the volume.
+fn kernel() -> Scripted {
+    let table: (u32, u32, &[_]) = (259, 2, &[(0, GUEST_SECTORS, "linear", "259:1 2048")]);
+    Scripted { tables: vec![table], ..Scripted::default() }
+}
+
+/// Two hosts of which each has a sda, and the guest's disk on the volume.
+fn joined(guest_start: u64, pv_start: u64) -> Stack {
+    let dir = plumb_testkit::temp_dir("guests");
+    let mut upper = FakeHost::new(&dir.path().join("web1"));
+    guest(&mut upper, &virtual_disk("vda"), guest_start);
+    upper.disk(&FakeDisk::named("sda"));
+    let mut lower = FakeHost::new(&dir.path().join("kvm3"));
+    host(&mut lower, pv_start);
+    let mut builder = Builder::default();
+    builder.absorb(read(&upper, &Elsewhere), "web1");
+    builder.absorb(read(&lower, &kernel()), "kvm3");
+    let disk = builder.find_on(Some("web1"), "/dev/vda").expect("the disk");
+    let volume = builder.find_on(Some("kvm3"), "/dev/vg/guest1").expect("the volume");
+    builder.join(disk, volume, &Source::User).expect("they are of one size");
+    builder.finish()
+}
+
+fn on_blocks(stack: &Stack, top: &str) -> Vec<(String, Verdict)> {
+    let top = stack.find(top).unwrap_or_else(|| panic!("no {top}"));
+    let standings = stack.standings(top).into_iter().filter(|one| one.fact.what == What::PhysicalBlock);
+    standings.map(|one| (stack.node(one.landing.on).name.clone(), one.verdict)).collect()
+}
+
+#[test]
+fn what_is_off_on_the_host_is_off_in_the_guest() {
+    for (guest_start, pv_start, expected) in [
+        (2048, 2048, Verdict::Aligned),
+        (2048, 2049, misaligned(512)),
+        (63, 2048, misaligned(63 * 512 % 4096)),
+        // One sector too far there, one too few here.
+        (63, 2049, Verdict::Aligned),
+    ] {
+        let stack = joined(guest_start, pv_start);
+        let found = on_blocks(&stack, "web1:vda1");
+        assert_eq!(found, [("kvm3:sda".to_owned(), expected)], "{guest_start} on {pv_start}");
+        let (disk, part) = (stack.find("kvm3:sda").expect("it"), stack.find("web1:/dev/vda1").expect("it"));
+        let survey = Survey::of(&stack);
+        assert!(survey.stand(part).is_some_and(|stand| stand.lost.is_empty()));
+        let landing = stack.landings(part).all.into_iter().find(|one| one.on == disk).expect("it lies there");
+        assert_eq!(landing.shift, i128::from((guest_start + 2048 + pv_start) * SECTOR));
+        // The disk of the same name in the guest has nothing to do with it.
+        let other = stack.find("web1:sda").expect("it");
+        assert!(stack.above(other).is_empty() && stack.is_leaf(other) && other != disk);
+        assert!(!stack.is_leaf(stack.find("web1:vda").expect("it")));
+        assert_eq!(stack.find("sda"), None, "whose?");
+    }
+}
+
+#[test]
+fn without_the_host_nothing_below_is_known() {
+    let dir = plumb_testkit::temp_dir("guests");
+    let mut upper = FakeHost::new(dir.path());
+    guest(&mut upper, &virtual_disk("vda"), 2048);
+    let stack = read(&upper, &Elsewhere).finish();
+    let found = on_blocks(&stack, "vda1");
+    assert!(
+        matches!(&found[..], [(_, Verdict::Unknown { why })] if why.contains("cannot be seen")),
+        "{found:?}"
+    );
+}
+
+fn node(builder: &Builder, host: &str, name: &str) -> NodeId {
+    builder.find_on(Some(host), name).unwrap_or_else(|| panic!("no {name} on {host}"))
+}
+
+#[test]
+fn wrong_joins_are_refused() {
+    let dir = plumb_testkit::temp_dir("guests");
+    let mut upper = FakeHost::new(&dir.path().join("web1"));
+    guest(&mut upper, &virtual_disk("vda"), 2048);
+    guest(&mut upper, &FakeDisk { sectors: 1 << 23, ..virtual_disk("vdb") }, 2048);
+    let mut lower = FakeHost::new(&dir.path().join("kvm3"));
+    host(&mut lower, 2048);
+    let mut builder = Builder::default();
+    builder.absorb(read(&upper, &Elsewhere), "web1");
+    builder.absorb(read(&lower, &kernel()), "kvm3");
+    let refused = |builder: &mut Builder, disk: &str, (host, below): (&str, &str)| {
+        let (disk, below) = (node(builder, "web1", disk), node(builder, host, below));
+        builder.join(disk, below, &Source::User).expect_err("a wrong join")
+    };
+    let volume = ("kvm3", "vg/guest1");
+    let size = refused(&mut builder, "vdb", volume);
+    let expected = (Bytes((1 << 23) * SECTOR), Bytes(GUEST_SECTORS * SECTOR));
+    assert!(
+        matches!(&size, JoinError::Size { found, expected: it, .. } if (*found, *it) == expected),
+        "{size}"
+    );
+    let part = refused(&mut builder, "vda1", volume);
+    assert!(matches!(part, JoinError::NotADisk { found: "partition", .. }), "{part}");
+    let same = refused(&mut builder, "vda", ("web1", "vdb"));
+    assert!(matches!(same, JoinError::OneHost { .. }), "{same}");
+    let (disk, below) = (node(&builder, "web1", "vda"), node(&builder, "kvm3", "vg/guest1"));
+    assert_eq!(builder.join(disk, below, &Source::User), Ok(()));
+    assert_eq!(builder.join(disk, below, &Source::User), Ok(()), "once more is no other");
+    let again = refused(&mut builder, "vda", ("kvm3", "sda"));
+    assert!(matches!(again, JoinError::Joined { .. }), "{again}");
+}
+
+/// Files of configfs as `targetcli` and `nvmetcli` leave them.
+#[test]
+fn what_targets_show_is_noted_as_the_other_side_sees_it() {
+    let dir = plumb_testkit::temp_dir("guests");
+    let mut lower = FakeHost::new(dir.path());
+    host(&mut lower, 2048);
+    lower.disk(&FakeDisk::named("nvme0n1"));
+    let lio = "sys/kernel/config/target/core/iblock_0/guest1";
+    lower.write(&format!("{lio}/udev_path"), "/dev/vg/guest1\n");
+    let serial = "T10 VPD Unit Serial Number: 6f1d1c0e-92a5-4f7c-b6a0-0e1f0a5b2c3d\n";
+    lower.write(&format!("{lio}/wwn/vpd_unit_serial"), serial);
+    let nvmet = "sys/kernel/config/nvmet/subsystems/nqn.2024-01.org.example:a/namespaces/1";
+    lower.write(&format!("{nvmet}/device_path"), "/dev/nvme0n1\n");
+    lower.write(&format!("{nvmet}/device_uuid"), "00000000-0000-0000-0000-000000000000\n");
+    lower.write(&format!("{nvmet}/device_nguid"), "0123ABCD-0000-0000-0000-000000000007\n");
+    lower.write(&format!("{nvmet}/enable"), "1\n");
+    let builder = read(&lower, &kernel());
+    let shown = |name: &str| {
+        let node = builder.get(builder.find(name).expect(name));
+        (node.word(keys::EXPORTED_BY).map(str::to_owned), node.word(keys::EXPORTED_AS).map(str::to_owned))
+    };
+    let some = |words: [&str; 2]| (Some(words[0].to_owned()), Some(words[1].to_owned()));
+    assert_eq!(shown("vg/guest1"), some(["lio", "naa.60014056f1d1c0e92a54f7cb6a00e1f0"]));
+    assert_eq!(shown("nvme0n1"), some(["nvmet", "eui.0123abcd000000000000000000000007"]));
+    assert_eq!(shown("sda"), (None, None));
+}
+
+/// A LUN of both hosts, and one identity of two units: neither is joined.
+#[test]
+fn what_is_not_certain_is_only_told() {
+    let dir = plumb_testkit::temp_dir("guests");
+    let mut builder = Builder::default();
+    for name in ["a", "b"] {
+        let mut fake = FakeHost::new(&dir.path().join(name));
+        for (disk, identity) in
+            [("sda", "naa.5000c500a1b2c3d4"), ("sdb", "t10.QEMU    QEMU HARDDISK   drive-0")]
+        {
+            fake.disk(&FakeDisk::named(disk));
+            fake.attribute(disk, "device/wwid", identity);
+        }
+        fake.disk(&FakeDisk::named("nvme0n1"));
+        fake.attribute("nvme0n1", "wwid", "uuid.11111111-2222-3333-4444-555555555555");
+        let units = "sys/kernel/config/nvmet/subsystems/nqn/namespaces/1";
+        fake.disk(&FakeDisk::named("sdz"));
+        fake.write(&format!("{units}/device_path"), "/dev/sdz\n");
+        fake.write(&format!("{units}/device_uuid"), "11111111-2222-3333-4444-555555555555\n");
+        builder.absorb(read(&fake, &Elsewhere), name);
+    }
+    builder.join_by_identity();
+    let stack = builder.finish();
+    assert!(stack.nodes().all(|(_, node)| !node.is_joined));
+    let notes = stack.notes().join("\n");
+    assert!(notes.contains("a:sda and b:sda are one disk, naa.5000c500a1b2c3d4"), "{notes}");
+    assert!(notes.contains("--join a:sda=b:sda or --join b:sda=a:sda"), "{notes}");
+    assert!(notes.contains("several devices are shown as uuid.1111"), "{notes}");
+    assert!(!notes.contains("QEMU HARDDISK"), "names that any guest has say nothing: {notes}");
+}
+
+#[test]
+fn what_a_virtual_disk_states_gives_way() {
+    let stack = joined(2048, 2048);
+    let disk = stack.node(stack.find("web1:vda").expect("it"));
+    assert_eq!(disk.kind, Kind::VirtualDisk);
+    let stated = disk.grids.iter().find(|fact| fact.what == What::PhysicalBlock).expect("it states one");
+    assert!(!stated.is_believed());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Offsets add up, whatever they are.
+    #[test]
+    fn offsets_add_up(guest_start in 1u64..100_000, pv_start in 1u64..100_000) {
+        let stack = joined(guest_start, pv_start);
+        let past = (guest_start + 2048 + pv_start) * SECTOR % 4096;
+        let expected = if past == 0 { Verdict::Aligned } else { misaligned(past) };
+        prop_assert_eq!(on_blocks(&stack, "web1:vda1"), [("kvm3:sda".to_owned(), expected)]);
+    }
+}
