@@ -124,6 +124,29 @@ fn the_document_has_every_device() {
     assert_eq!(document["result"]["summary"]["partition"]["misaligned"], 2);
 }
 
+#[test]
+fn exports_and_what_comes_from_them() {
+    let mut builder = Builder::default();
+    disk(&mut builder, "sda", Some((4096, 0)));
+    let export = part(&mut builder, "iblock_0/x", Kind::Export, "sda", 63, 8192);
+    for (key, value) in
+        [(keys::UNIT_NUMBER, "3"), (keys::TARGET, "iqn.x:\x1b[2J"), (keys::TRANSPORT, "iscsi")]
+    {
+        builder.fact(export, key, value, &from());
+    }
+    let nvme = disk(&mut builder, "nvme0n1", None);
+    builder.fact(nvme, keys::TRANSPORT, "tcp", &from());
+    let (text, document) = report(&builder.finish(), None, Color::Never);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains("iblock_0/x: export, 4 MiB, at 32,256 B (63 sectors), unit 3 of iqn.x:"),
+        "{text}"
+    );
+    assert!(words.contains("over iscsi") && words.contains("nvme0n1: disk, 10 GiB, over tcp"), "{text}");
+    assert!(!text.contains('\x1b'), "a name of another host moves the cursor");
+    assert_eq!(document["result"]["stack"]["nodes"][1]["kind"], "export");
+}
+
 /// Columns of a line as a terminal shows it.
 fn columns(line: &str) -> usize {
     let mut plain = line.to_owned();

@@ -298,7 +298,7 @@ fn leaves(builder: &Builder) -> Vec<NodeId> {
     let ends = |id: &NodeId| {
         let node = builder.get(*id);
         let is_disk = node.kind != Kind::File || carrying.contains(id);
-        !node.is_joined
+        !node.is_seen_through()
             && (node.kind.is_leaf() || node.placing == Placing::Leaf && is_disk && node.name != HOST)
     };
     builder.ids().filter(ends).collect()

@@ -118,7 +118,7 @@ impl Stack {
     pub fn is_leaf(&self, id: NodeId) -> bool {
         let node = self.node(id);
         let is_disk = node.kind != Kind::File || !self.above(id).is_empty();
-        !node.is_joined && (node.kind.is_leaf() || node.placing.below().is_empty() && is_disk)
+        !node.is_seen_through() && (node.kind.is_leaf() || node.placing.below().is_empty() && is_disk)
     }
 
     /// What was noticed while the stack was put together.

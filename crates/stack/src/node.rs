@@ -51,6 +51,8 @@ pub enum Kind {
     ImageDisk,
     /// Memory shown as a disk.
     Ram,
+    /// What a target shows to other hosts: a LUN or an NVMe namespace, on a device or file of this one.
+    Export,
     /// A pool of ZFS or btrfs: many devices, own placement.
     Pool,
     /// A file system.
@@ -87,6 +89,7 @@ impl Kind {
             Kind::Loop => "loop device",
             Kind::ImageDisk => "virtual disk in a file",
             Kind::Ram => "memory",
+            Kind::Export => "export",
             Kind::Pool => "pool",
             Kind::FileSystem => "file system",
             Kind::Dataset => "data set",
@@ -284,6 +287,12 @@ pub struct Node {
 }
 
 impl Node {
+    /// Whether it is a virtual disk of which somebody knows what is below: then that counts, and not what it states.
+    #[must_use]
+    pub fn is_seen_through(&self) -> bool {
+        self.is_joined || self.kind == Kind::VirtualDisk && !self.placing.below().is_empty()
+    }
+
     /// Its name on its own host.
     #[must_use]
     pub fn own_name(&self) -> &str {
@@ -397,7 +406,8 @@ pub mod keys {
     pub const IOS_PER_SECOND: &str = "ios_per_second";
     /// Of these, writes a second.
     pub const WRITES_PER_SECOND: &str = "writes_per_second";
-    /// Vendor's or kernel's identity of a device, to join paths by.
+    /// Vendor's or kernel's identity of a device, to join paths by; of an export the one that its initiators see:
+    /// `naa.…`, `uuid.…`, `eui.…`.
     pub const IDENTITY: &str = "identity";
     /// Host-wide settings, on the node named [`crate::graph::HOST`]: maxphys, bytes.
     pub const MAXPHYS: &str = "maxphys_bytes";
@@ -413,13 +423,27 @@ pub mod keys {
     pub const RESYNC_BYTES: &str = "resync_bytes";
     /// Operating system of the host: `linux`, `solaris`.
     pub const SYSTEM: &str = "system";
-    /// What shows this device to others: `lio`, `iscsi`, `nvmet`, `qemu`.
+    /// What shows this device to others, or an export belongs to: `lio`, `iscsi`, `nvmet`, `qemu`.
     pub const EXPORTED_BY: &str = "exported_by";
     /// Identities under which this device is shown, as the other side's kernel has them in `wwid`; of a disk of virtio
     /// `smbios.MACHINE.SERIAL`. Apart by blanks.
     pub const EXPORTED_AS: &str = "exported_as";
-    /// Serial number that a virtual disk shows: what its hypervisor was told.
+    /// What kind of backing an export has: `iblock`, `fileio`, `pscsi`, `rd_mcp`, `user`, `nvmet`.
+    pub const BACKSTORE: &str = "backstore";
+    /// By what a disk comes to its host: `iscsi`, `loopback`, `fc`; of NVMe `tcp`, `rdma`, `fc`, `loop`.
+    pub const TRANSPORT: &str = "transport";
+    /// Name of the target that a disk comes from or an export belongs to: an IQN, NQN or WWN.
+    pub const TARGET: &str = "target";
+    /// Number of the LUN or NVMe namespace at its target.
+    pub const UNIT_NUMBER: &str = "unit_number";
+    /// Address by which the target is reached, as the transport writes it.
+    pub const PORTAL: &str = "portal";
+    /// Serial number of a unit (SCSI VPD page 80h, `vpd_unit_serial` of LIO), or what a hypervisor was told to show.
     pub const SERIAL: &str = "serial";
+    /// UUID of an NVMe namespace.
+    pub const UUID: &str = "uuid";
+    /// NGUID of an NVMe namespace.
+    pub const NGUID: &str = "nguid";
     /// `1` where it cannot be written to.
     pub const READ_ONLY: &str = "read_only";
     /// `1` where a loop device reads and writes its file directly, `0` where through the page cache.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::fold::{Landing, Landings, Phase};
 use crate::graph::{NodeId, Stack};
 use crate::grid::{GridFact, Source, What};
-use crate::node::{Chunks, Kind, Placing};
+use crate::node::{Chunks, Kind, Placing, keys};
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -78,11 +78,15 @@ impl Stack {
     }
 
     /// The grids of a leaf that decide; 4 KiB with source *assumed* where it states none larger than a sector. Where a
-    /// drive states on what writes should begin (NPWA), that takes the place of how long it would like them to be.
+    /// drive states on what writes should begin (NPWA), that takes the place of how long it would like them to be. A virtual
+    /// disk that is known to stand on something has none but what the user gave it.
     #[must_use]
     pub fn deciding_grids(&self, id: NodeId) -> Vec<GridFact> {
         let mut grids = self.grids(id);
         grids.retain(|fact| fact.what.decides() && fact.is_believed() && fact.granularity().0 > SECTOR);
+        if self.node(id).is_seen_through() {
+            grids.retain(|fact| matches!(fact.source, Source::User | Source::Catalogue { .. }));
+        }
         let preferred =
             grids.iter().find(|fact| fact.is_of_drive(What::WriteAlignment)).map(|fact| fact.grid);
         if let Some(preferred) = preferred {
@@ -151,8 +155,16 @@ impl Stack {
         let node = self.node(id);
         let why = match (fact.what, node.kind, &node.opaque) {
             (What::Assumed, ..) => format!("nothing is known of {} beyond {}", node.name, fact.granularity()),
-            (_, Kind::VirtualDisk, None) if fact.source != Source::User && !node.is_joined => {
-                format!("on what the virtual disk states; what is below {} cannot be seen", node.name)
+            (_, Kind::VirtualDisk, None) if fact.source != Source::User && !node.is_seen_through() => {
+                match node.word(keys::TARGET) {
+                    Some(target) => format!(
+                        "on what the virtual disk states; what is below {} only its target {target} knows",
+                        node.name
+                    ),
+                    None => {
+                        format!("on what the virtual disk states; what is below {} cannot be seen", node.name)
+                    }
+                }
             }
             (_, _, Some(why)) => why.clone(),
             _ => return Verdict::Aligned,

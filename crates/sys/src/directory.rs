@@ -100,8 +100,19 @@ impl Directory {
         }
     }
 
-    /// Without the help of the kernel: links are read step by step, and `..` does not rise above the root.
+    /// Without the help of the kernel.
     fn open_by_steps(&self, path: &str, flags: OFlags) -> Result<OwnedFd> {
+        let path = self.resolved(path)?;
+        let path = if path == "/" { "." } else { &path[1..] };
+        openat(&self.fd, path, flags | OFlags::NOFOLLOW, Mode::empty())
+    }
+
+    /// A path below with all links resolved, as an absolute one of this directory taken for `/`: links are read step by
+    /// step, and `..` does not rise above the root.
+    ///
+    /// # Errors
+    /// What the kernel says; `ELOOP` for links that lead in circles.
+    pub fn resolved(&self, path: &str) -> Result<String> {
         let mut ahead: Vec<String> = steps(path).rev().collect();
         let mut way: Vec<String> = Vec::new();
         let mut links = 0;
@@ -127,8 +138,7 @@ impl Directory {
             }
             ahead.extend(steps(&target).rev());
         }
-        let path = if way.is_empty() { ".".to_owned() } else { way.join("/") };
-        openat(&self.fd, path, flags | OFlags::NOFOLLOW, Mode::empty())
+        Ok(format!("/{}", way.join("/")))
     }
 }
 
@@ -169,6 +179,9 @@ mod tests {
         for path in ["a/circle", "a/circle/b"] {
             assert_eq!(root.open_below(path, DIRECTORY).err(), Some(Errno::LOOP));
             assert_eq!(root.open_by_steps(path, DIRECTORY).err(), Some(Errno::LOOP));
+        }
+        for (path, expected) in [("a/b/upward/name", "/etc/name"), ("/a//./b/..", "/a"), ("..", "/")] {
+            assert_eq!(root.resolved(path).as_deref(), Ok(expected), "{path}");
         }
         assert_eq!(root.open_by_steps("a/none", DIRECTORY).err(), Some(Errno::NOENT));
         let a = root.below("a").expect("a directory");

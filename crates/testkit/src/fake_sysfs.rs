@@ -38,6 +38,8 @@ pub struct FakeDisk {
     pub vendor: String,
     /// Model; none where empty.
     pub model: String,
+    /// Directory below the root, where the name alone does not say it: disks that come by a fabric.
+    pub place: Option<String>,
 }
 
 impl FakeDisk {
@@ -58,6 +60,7 @@ impl FakeDisk {
             zoned: "none".to_owned(),
             vendor: "ATA".to_owned(),
             model: "PLAIN DRIVE".to_owned(),
+            place: None,
         }
     }
 }
@@ -145,7 +148,9 @@ impl FakeHost {
     pub fn disk(&mut self, disk: &FakeDisk) {
         let name = &disk.name;
         let is_virtual = ["loop", "zram", "ram", "md", "dm-", "bcache"].iter().any(|it| name.starts_with(it));
-        let place = if is_virtual {
+        let place = if let Some(place) = &disk.place {
+            place.clone()
+        } else if is_virtual {
             format!("sys/devices/virtual/block/{name}")
         } else if name.starts_with("nvme") {
             format!("sys/devices/pci0000:00/nvme-{name}/{name}")
@@ -246,6 +251,65 @@ impl FakeHost {
         }
         let members: Vec<&str> = array.members.iter().map(|member| member.0).collect();
         self.slaves(array.name, &members);
+    }
+
+    /// Links a path of the host to another, as the link is to say it.
+    pub fn link(&self, path: &str, target: &str) {
+        let path = self.root.join(path);
+        fs::create_dir_all(path.parent().expect("a link in a directory")).expect("the directory");
+        symlink(target, &path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    }
+
+    /// A backstore of LIO, `iblock_0/NAME`, with `info` as its driver prints it and the attributes that say something of
+    /// layout.
+    pub fn backstore(&self, name: &str, info: &str, block: u32, serial: &str) {
+        let at = format!("sys/kernel/config/target/core/{name}");
+        let head =
+            format!("Status: ACTIVATED  Max Queue Depth: 128  SectorSize: {block}  HwMaxSectors: 16384");
+        self.write(&format!("{at}/info"), &format!("{head}\n        {info}\n"));
+        self.write(&format!("{at}/udev_path"), "\n");
+        self.write(&format!("{at}/wwn/vpd_unit_serial"), &format!("T10 VPD Unit Serial Number: {serial}\n"));
+        self.write(&format!("{at}/wwn/company_id"), "0x001405\n");
+        for (file, value) in [
+            ("block_size", u64::from(block)),
+            ("hw_block_size", 512),
+            ("optimal_sectors", 16384),
+            ("unmap_granularity", 8),
+            ("unmap_granularity_alignment", 0),
+            ("emulate_tpu", 0),
+            ("emulate_write_cache", 1),
+        ] {
+            self.write(&format!("{at}/attrib/{file}"), &format!("{value}\n"));
+        }
+    }
+
+    /// A LUN of LIO that shows a backstore: `FABRIC/WWN/GROUP`, number of the LUN, backstore.
+    pub fn lun(&self, group: &str, number: u32, backstore: &str) {
+        let lun = format!("sys/kernel/config/target/{group}/lun/lun_{number}");
+        self.write(&format!("{lun}/alua_tg_pt_offline"), "0\n");
+        let link = format!("../../../../../../target/core/{backstore}");
+        self.link(&format!("{lun}/0a1b2c3d4e"), &link);
+    }
+
+    /// A namespace of nvmet, enabled, on port 1.
+    pub fn namespace(&self, nqn: &str, nsid: u32, path: &str, uuid: &str) {
+        let nvmet = "sys/kernel/config/nvmet";
+        let at = format!("{nvmet}/subsystems/{nqn}/namespaces/{nsid}");
+        for (file, text) in [
+            ("enable", "1"),
+            ("device_path", path),
+            ("device_uuid", uuid),
+            ("device_nguid", "00000000-0000-0000-0000-000000000000"),
+        ] {
+            self.write(&format!("{at}/{file}"), &format!("{text}\n"));
+        }
+        for (file, text) in [("addr_trtype", "tcp"), ("addr_traddr", "192.0.2.1"), ("addr_trsvcid", "4420")] {
+            self.write(&format!("{nvmet}/ports/1/{file}"), &format!("{text}\n"));
+        }
+        let subsystem = format!("{nvmet}/ports/1/subsystems/{nqn}");
+        if !self.root.join(&subsystem).is_symlink() {
+            self.link(&subsystem, &format!("../../../../nvmet/subsystems/{nqn}"));
+        }
     }
 
     /// A loop device on a file.

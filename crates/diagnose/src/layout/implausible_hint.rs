@@ -41,7 +41,7 @@ fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome>
 /// Optimal I/O sizes, and what a drive states of itself that is not believed. Limits that the kernel works out for a
 /// stacked device are not that device's word, and a virtual disk whose ground is known has nothing to state.
 fn is_hint(node: &Node, fact: &GridFact) -> bool {
-    let is_drive = matches!(node.kind, Kind::Disk | Kind::VirtualDisk) && !node.is_joined;
+    let is_drive = matches!(node.kind, Kind::Disk | Kind::VirtualDisk) && !node.is_seen_through();
     let is_limit = matches!(
         fact.what,
         What::PhysicalBlock | What::MinimumIo | What::IoBoundary | What::DiscardUnit | What::WriteAlignment

@@ -16,6 +16,7 @@ mod io_size;
 pub mod known;
 pub mod mirror_write_copy;
 pub mod misaligned_partition;
+pub mod misstated_grid;
 pub mod narrow_stripe;
 pub mod no_direct_io;
 pub mod no_logging;
@@ -70,6 +71,7 @@ pub static RULES: &[Rule] = &[
     geometry_mismatch::RULE,
     discard_misaligned::RULE,
     implausible_hint::RULE,
+    misstated_grid::RULE,
     queue_setting::RULE,
     too_few_disks::RULE,
     single_path::RULE,

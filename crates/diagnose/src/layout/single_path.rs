@@ -21,7 +21,10 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     let multipaths = context.stack.nodes().filter(|(_, node)| node.kind == Kind::Multipath);
     let mut outcomes: Vec<Outcome> = multipaths.map(|(id, _)| judge_multipath(context, id)).collect();
     let mut by_identity: HashMap<&str, Vec<NodeId>> = HashMap::new();
-    for (id, node) in context.stack.nodes().filter(|(_, node)| matches!(node.kind, Kind::Disk | Kind::Path)) {
+    let is_disk = |kind| matches!(kind, Kind::Disk | Kind::VirtualDisk | Kind::Path);
+    // A disk that is known to stand on an export of this host is no second path to what is below.
+    let disks = context.stack.nodes().filter(|(_, node)| is_disk(node.kind) && !node.is_seen_through());
+    for (id, node) in disks {
         let is_joined =
             context.stack.above(id).iter().any(|above| context.stack.node(*above).kind == Kind::Multipath);
         if is_joined {

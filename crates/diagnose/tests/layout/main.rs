@@ -12,4 +12,5 @@ mod problems;
 mod real;
 mod soft_partitions;
 mod stripes;
+mod targets;
 mod units;

@@ -60,6 +60,16 @@ fn thresholds(rule: &str) -> Vec<String> {
             format!("above {}", size(implausible_hint::OPTIMAL_BYTES_MAX)),
             implausible_hint::BRIDGE_BYTES.to_string(),
         ],
+        "misstated-grid" => {
+            use misstated_grid::Fault;
+            let word = |fault: Fault| fault.severity().word();
+            vec![
+                format!("smaller than a unit below, or off it, is a {}", word(Fault::Hidden)),
+                format!("a larger one a {}", word(Fault::Larger)),
+                format!("is {}", word(Fault::Refused)),
+                misstated_grid::HANDED_ON.join(" or "),
+            ]
+        }
         "queue-setting" => vec![
             format!("read-ahead above {}", size(queue_setting::READ_AHEAD_BYTES_MAX)),
             format!("{} stripes of an array", queue_setting::STRIPES_AHEAD),

@@ -199,7 +199,16 @@ fn node_words(check: &Check<'_>, tree: &Drawn) -> String {
         words.push("drawn above".to_owned());
     }
     words.extend(node.word(keys::MODEL).map(plain));
+    words.extend(origin(node));
     words.join(", ")
+}
+
+/// Where a disk comes from, or by what a target shows an export, and as what.
+fn origin(node: &Node) -> Option<String> {
+    let transport = node.word(keys::TRANSPORT).map(plain)?;
+    let unit = node.word(keys::UNIT_NUMBER).map(|unit| format!("unit {} ", plain(unit))).unwrap_or_default();
+    let target = node.word(keys::TARGET).map(|target| format!("{unit}of {} ", plain(target)));
+    Some(format!("{}over {transport}", target.unwrap_or_default()))
 }
 
 fn chunks_words(chunks: &Chunks) -> String {

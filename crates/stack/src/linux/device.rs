@@ -3,6 +3,7 @@
 use plumb_sys::Directory;
 
 use super::Root;
+use super::fabric::{self, Fabric};
 use super::guests::of_virtio;
 use super::host::Work;
 use super::limits::{self, Queue};
@@ -127,6 +128,10 @@ pub(super) struct Device {
     pub(super) vendor: Option<String>,
     pub(super) model: Option<String>,
     pub(super) identity: Option<String>,
+    /// Where it comes from, if from another host.
+    pub(super) fabric: Option<Fabric>,
+    /// `host:channel:target:lun` of a SCSI disk.
+    pub(super) address: Option<String>,
     /// What the hypervisor told a virtual disk to show.
     pub(super) serial: Option<String>,
     pub(super) below: Below,
@@ -201,6 +206,8 @@ fn read(root: &Root<'_>, reader: &mut Reader, name: &str) -> Option<Device> {
         vendor: None,
         model: None,
         identity: None,
+        fabric: None,
+        address: None,
         serial: None,
         below: Below::Nothing,
     };
@@ -269,7 +276,7 @@ fn below(reader: &mut Reader, dir: &Directory, device: &Device) -> Below {
     }
 }
 
-/// Model and identity of a drive, in the directory of its transport.
+/// Model and identity of a drive, in the directory of its transport, and where it comes from.
 fn describe(root: &Root<'_>, reader: &mut Reader, dir: &Directory, path: &str, device: &mut Device) {
     reader.directories += 1;
     let Ok(transport) = root.directory.below(&format!("{path}/device")) else { return };
@@ -280,4 +287,7 @@ fn describe(root: &Root<'_>, reader: &mut Reader, dir: &Directory, path: &str, d
     } else {
         device.identity = reader.word(dir, "wwid");
     }
+    let link = root.directory.link(&format!("{CLASS}/{}", device.name)).unwrap_or_default();
+    device.address = fabric::address_of(&link).map(str::to_owned);
+    device.fabric = fabric::read(root, reader, &link, (dir, &transport));
 }

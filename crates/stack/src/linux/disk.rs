@@ -1,13 +1,14 @@
 //! Devices that stand on nothing this host can see.
 
 use super::device::{Device, Family};
+use super::fabric::Fabric;
 use super::sysfs;
 use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::node::{Kind, keys};
 
-/// Words in the vendor or model of disks that a hypervisor or a cloud makes. What one has below is not in sysfs.
-const VIRTUAL: [&str; 11] = [
+/// Words in the vendor or model of disks that a hypervisor, a cloud or a software target makes. What one has below is not in sysfs.
+const VIRTUAL: [&str; 12] = [
     "QEMU",
     "VMware",
     "Virtual disk",
@@ -19,6 +20,7 @@ const VIRTUAL: [&str; 11] = [
     "PersistentDisk",
     "EphemeralDisk",
     "nvme_card",
+    "LIO-ORG",
 ];
 
 /// What a leaf is, by its driver and its vendor and model.
@@ -38,7 +40,12 @@ pub(super) fn tell(builder: &mut Builder, node: NodeId, device: &Device) {
     let model = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
     // A namespace that was joined of paths before is no leaf.
     if builder.get(node).kind != Kind::Multipath {
-        builder.kind(node, kind_of(device.family, &model), &source);
+        let is_remote = device.fabric.as_ref().is_some_and(Fabric::is_software);
+        let kind = if is_remote { Kind::VirtualDisk } else { kind_of(device.family, &model) };
+        builder.kind(node, kind, &source);
+    }
+    if let Some(fabric) = &device.fabric {
+        fabric.tell(builder, node, &source);
     }
     for (key, value) in [
         (keys::MODEL, Some(model)),

@@ -27,7 +27,7 @@ pub struct Host {
     by_name: HashMap<String, NodeId>,
     by_number: HashMap<(u32, u32), NodeId>,
     pub(super) mounts: Vec<Mount>,
-    work: Work,
+    pub(super) work: Work,
 }
 
 impl Host {

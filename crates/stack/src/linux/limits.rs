@@ -41,6 +41,13 @@ pub(super) struct Queue {
     write_cache: Option<String>,
 }
 
+impl Queue {
+    /// Logical and physical block, where both are stated.
+    pub(super) fn blocks(&self) -> Option<(u64, u64)> {
+        self.logical.filter(|logical| *logical > 0).zip(self.physical)
+    }
+}
+
 impl From<plumb_sys::Limits> for Queue {
     fn from(limits: plumb_sys::Limits) -> Queue {
         Queue {

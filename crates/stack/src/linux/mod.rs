@@ -11,6 +11,7 @@
 mod answers;
 mod device;
 mod disk;
+mod fabric;
 mod file;
 mod guests;
 mod host;
@@ -21,6 +22,7 @@ mod md;
 mod mounts;
 mod nvme;
 mod reader;
+mod target;
 mod targets;
 
 use std::path::Path;
@@ -109,6 +111,7 @@ pub fn collect(root: &Root<'_>, builder: &mut Builder) -> Result<Host, LinuxErro
     mapped::place_all(root, &host, builder, &read.devices);
     host.read_mounts(root, builder);
     host.place_loops(root, builder, &read.devices);
+    target::tell_all(root, &mut host, builder, &read.devices);
     targets::tell(root, &host, builder);
     Ok(host)
 }

@@ -4,6 +4,7 @@ mod arrays;
 mod disks;
 mod guests;
 mod stacked;
+mod targets;
 mod trees;
 
 use plumb_geometry::Bytes;

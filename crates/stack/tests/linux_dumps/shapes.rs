@@ -202,6 +202,18 @@ fn file_systems_that_place_their_blocks() {
     );
 }
 
+/// The target of an iSCSI disk may state anything; a drive is believed.
+#[test]
+fn lsblk_tells_who_is_of_another_host() {
+    for (transport, kind) in [("iscsi", Kind::VirtualDisk), ("sas", Kind::Disk), ("fc", Kind::Disk)] {
+        let text = format!(
+            r#"{{"blockdevices": [{{"name": "sda", "type": "disk", "model": "LUN C-Mode", "phy-sec": 4096, "tran": "{transport}"}}]}}"#
+        );
+        let stack = stack_of(&[("lsblk -J", &text)]);
+        assert_eq!(named(&stack, "sda").1.kind, kind, "{transport}");
+    }
+}
+
 #[test]
 fn hints_of_lsblk_are_checked() {
     let disk = |optimal: u64| {

@@ -13,6 +13,8 @@ use super::kept::Watching;
 use super::{LEVEL, Packer, collected};
 use crate::check::disks::{self, Open};
 
+mod targets;
+
 /// No file of sysfs is longer than a page, and mountinfo of a busy host has some hundred KiB.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
@@ -51,15 +53,6 @@ pub const HOSTNAME: &str = "proc/sys/kernel/hostname";
 
 /// Devices of each btrfs.
 const BTRFS: &str = "sys/fs/btrfs";
-/// Directories of targets; `*` is any name. Then the files of each unit that is shown to other hosts.
-const TARGETS: [(&str, &[&str]); 2] = [
-    ("sys/kernel/config/target/core/*/*", &["info", "udev_path", "wwn/vpd_unit_serial", "wwn/company_id"]),
-    (
-        "sys/kernel/config/nvmet/subsystems/*/namespaces/*",
-        &["device_path", "device_uuid", "device_nguid", "enable"],
-    ),
-];
-
 /// Tools, and the name of the file that their output goes to. None of them writes. They tell what nothing that a check
 /// reads itself does: the data sets of ZFS.
 const TOOLS: [(&str, &[&str]); 3] = [
@@ -147,6 +140,7 @@ fn take_files<W: Write>(packer: &mut Packer<W>, root: &Path) -> io::Result<u64> 
         let link = class.join(entry?.file_name());
         if let Some(device) = take_link(packer, root, &link)? {
             take_device(packer, root, &device)?;
+            targets::take_origin(packer, root, &device)?;
             devices += 1;
         }
     }
@@ -159,25 +153,8 @@ fn take_files<W: Write>(packer: &mut Packer<W>, root: &Path) -> io::Result<u64> 
             take_link(packer, root, &list.join(link))?;
         }
     }
-    for (pattern, files) in TARGETS {
-        for unit in matching(root, pattern) {
-            files.iter().try_for_each(|file| take_file(packer, root, &unit.join(file)))?;
-        }
-    }
+    targets::take(packer, root)?;
     Ok(devices)
-}
-
-/// Directories that a path with `*` for whole names stands for.
-fn matching(root: &Path, pattern: &str) -> Vec<PathBuf> {
-    pattern.split('/').fold(vec![PathBuf::new()], |found, step| match step {
-        "*" => {
-            let below = |folder: PathBuf| {
-                names_in(&root.join(&folder)).into_iter().map(move |name| folder.join(name))
-            };
-            found.into_iter().flat_map(below).collect()
-        }
-        step => found.into_iter().map(|folder| folder.join(step)).collect(),
-    })
 }
 
 /// Packs a link; tells where it leads, as a path below the root.

@@ -21,6 +21,10 @@ use crate::node::{Kind, Member, Part, Placing, keys};
 
 pub(super) static FORMAT: Format = Format { tool: "lsblk -J", is_verified: true, sniff, read };
 
+/// Transport of a disk of another host, of which this one sees no more than what its target states. NVMe over fabrics is
+/// `nvme` here, as drives in the host are.
+const ISCSI: &str = "iscsi";
+
 fn sniff(input: &Input<'_>) -> Sniff {
     let is_json = input.text.trim_start().starts_with('{');
     if is_json { sniff_by(input, |line| line.contains("\"blockdevices\"")) } else { Sniff::No }
@@ -135,7 +139,14 @@ fn tell(builder: &mut Builder, device: &Value, parent: Option<NodeId>, source: &
     if kind == "disk" && !model.is_empty() {
         builder.fact(node, keys::MODEL, model.as_str(), source);
     }
-    builder.kind(node, kind_by_type(kind, family, &model), source);
+    let kind_of_node = match word(device, "tran").filter(|_| kind == "disk") {
+        Some(ISCSI) => {
+            builder.fact(node, keys::TRANSPORT, ISCSI, source);
+            Kind::VirtualDisk
+        }
+        _ => kind_by_type(kind, family, &model),
+    };
+    builder.kind(node, kind_of_node, source);
     limits::tell(builder, node, family, &limits_of(device), source);
     if kind == "loop" {
         builder.opaque(node, "lsblk does not tell the file of a loop device: run `plumb check` on the host");

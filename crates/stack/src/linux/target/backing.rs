@@ -1,0 +1,75 @@
+//! What an export lies on.
+
+use std::collections::HashMap;
+
+use crate::builder::Builder;
+use crate::graph::NodeId;
+use crate::grid::Source;
+use crate::linux::device::Device;
+use crate::linux::{Host, Root};
+use crate::node::Kind;
+
+/// Where the bytes of an export are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Backing {
+    /// A block device, by number.
+    Number(u32, u32),
+    /// A block device or a file, as somebody wrote it.
+    Path(String),
+    /// A SCSI disk, by its address.
+    Address(String),
+    /// Memory.
+    Memory,
+    /// It cannot be told, for this reason.
+    Unknown(String),
+}
+
+impl Default for Backing {
+    fn default() -> Backing {
+        Backing::Unknown("its target does not say on what it lies".to_owned())
+    }
+}
+
+impl Backing {
+    /// The node, or why there is none.
+    pub(super) fn resolve(
+        &self,
+        root: &Root<'_>,
+        host: &Host,
+        builder: &mut Builder,
+        devices: &HashMap<NodeId, &Device>,
+        export: &str,
+    ) -> Result<NodeId, String> {
+        match self {
+            Backing::Number(major, minor) => {
+                let known = host.by_number((*major, *minor));
+                known.ok_or_else(|| format!("its device {major}:{minor} is not among those of this host"))
+            }
+            Backing::Address(address) => {
+                let is_it = |device: &&Device| device.address.as_ref() == Some(address);
+                let found = devices.iter().find(|(_, device)| is_it(device)).map(|(node, _)| *node);
+                found.ok_or_else(|| format!("its device {address} is not among those of this host"))
+            }
+            Backing::Path(path) => of_path(root, host, builder, path),
+            Backing::Memory => {
+                let node = builder.node(&format!("memory of {export}"));
+                let source = Source::Kernel { path: "/sys/kernel/config/target/core".to_owned() };
+                builder.kind(node, Kind::Ram, &source);
+                Ok(node)
+            }
+            Backing::Unknown(why) => Err(why.clone()),
+        }
+    }
+}
+
+/// A path as an administrator wrote it: links are followed, where they are there to follow.
+fn of_path(root: &Root<'_>, host: &Host, builder: &mut Builder, path: &str) -> Result<NodeId, String> {
+    let resolved = root.directory.resolved(path).unwrap_or_else(|_| path.to_owned());
+    if let Some(known) = [&*resolved, path].into_iter().find_map(|path| builder.find(path)) {
+        return Ok(known);
+    }
+    if resolved.starts_with("/dev/") {
+        return Err(format!("its device {resolved} is not among those of this host"));
+    }
+    Ok(host.file(root, builder, &resolved))
+}
