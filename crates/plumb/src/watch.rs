@@ -41,7 +41,8 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
     let mut block = Block::attach(&options).map_err(refused)?;
     let mut whole = Whole::new(&block);
     let began = Instant::now();
-    let on_screen = !args.json && !args.plain && std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
+    let on_screen =
+        !args.json && !args.plain && std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
     if on_screen {
         terminal::run(args, &mut block, &mut whole, &ended)?;
     } else {

@@ -127,7 +127,8 @@ impl Screen {
         let whole = |granularity| Grid::new(Bytes(granularity), Bytes(0), GridKind::Unit).ok();
         let mut grids = given.to_vec();
         grids.extend(GRIDS.into_iter().filter_map(whole).filter(|grid| !given.contains(grid)));
-        let grid = if given.is_empty() { grids.iter().position(|grid| *grid == Grid::ASSUMED) } else { Some(0) };
+        let grid =
+            if given.is_empty() { grids.iter().position(|grid| *grid == Grid::ASSUMED) } else { Some(0) };
         Screen {
             grids,
             grid: grid.unwrap_or(0),
@@ -155,7 +156,8 @@ impl Screen {
             past.resize(past.len().max((self.intervals - 1).min(HISTORY)), 0);
         }
         for (device, past) in &mut self.history {
-            let ios = seen.profiles.iter().filter(|profile| profile.device == *device).map(|one| one.ios()).sum();
+            let ios =
+                seen.profiles.iter().filter(|profile| profile.device == *device).map(|one| one.ios()).sum();
             past.push_back(ios);
             while past.len() > HISTORY {
                 past.pop_front();
@@ -307,7 +309,10 @@ impl Screen {
         let time = |ns_of: fn(&plumb_diagnose::analysis::Quantiles) -> u64| {
             latency.map_or_else(|| "unknown".to_owned(), |quantiles| ns(ns_of(quantiles)))
         };
-        let depth = analysis.in_flight.as_ref().map_or_else(|| "-".to_owned(), |all| format!("{:.1}", all.depth_mean));
+        let depth = analysis
+            .in_flight
+            .as_ref()
+            .map_or_else(|| "-".to_owned(), |all| format!("{:.1}", all.depth_mean));
         Row::new([
             Cell::from(analysis.target.device.clone()),
             Cell::from(format!("{:.0}", analysis.ios as f64 / seconds)),
@@ -327,7 +332,8 @@ impl Screen {
         frame.render_widget(block, area);
         let [course, rest] = Layout::vertical([Constraint::Length(2), Constraint::Min(0)]).areas(inner);
         self.draw_course(frame, course, &analysis.target.device);
-        let [left, right] = Layout::horizontal([Constraint::Percentage(50), Constraint::Percentage(50)]).areas(rest);
+        let [left, right] =
+            Layout::horizontal([Constraint::Percentage(50), Constraint::Percentage(50)]).areas(rest);
         frame.render_widget(Paragraph::new(self.size_lines(analysis, left)), left);
         frame.render_widget(Paragraph::new(self.told_lines(analysis)), right);
     }
@@ -356,7 +362,9 @@ impl Screen {
             let long = (ios * width).div_ceil(most) as usize;
             format!("{:<1$}", "█".repeat(long), width as usize + 1)
         };
-        let mut lines = vec![Line::from("lengths up to   reads, writes").style(Style::new().add_modifier(Modifier::BOLD))];
+        let mut lines = vec![
+            Line::from("lengths up to   reads, writes").style(Style::new().add_modifier(Modifier::BOLD)),
+        ];
         lines.extend(sizes.into_iter().map(|(top, [reads, writes])| {
             Line::from(vec![
                 Span::raw(format!("{:>10} ", bytes(top))),
@@ -384,7 +392,12 @@ impl Screen {
         }));
         let of_all = |part: u64| percent(part as f64 / analysis.ios.max(1) as f64);
         lines.push(bold("streams"));
-        let runs = format!("  {} continue one, {} in {} runs", of_all(analysis.continuing), of_all(analysis.run_ios), count(analysis.runs));
+        let runs = format!(
+            "  {} continue one, {} in {} runs",
+            of_all(analysis.continuing),
+            of_all(analysis.run_ios),
+            count(analysis.runs)
+        );
         lines.push(Line::from(runs));
         lines.push(bold("process             PID        I/O    off"));
         let questions = self.questions();
@@ -392,10 +405,9 @@ impl Screen {
         let of_device = processes.filter(|process| process.disk == analysis.target.device);
         lines.extend(of_device.take(40).map(|process| {
             let sent = sender(process, &questions);
-            let off = sent.misaligned.map_or_else(
-                || "unknown".to_owned(),
-                |off| percent(off as f64 / process.ios.max(1) as f64),
-            );
+            let off = sent
+                .misaligned
+                .map_or_else(|| "unknown".to_owned(), |off| percent(off as f64 / process.ios.max(1) as f64));
             Line::from(format!("  {:<15} {:>7} {:>9} {off:>6}", sent.comm, sent.pid, count(sent.ios)))
         }));
         lines
@@ -445,7 +457,13 @@ mod tests {
         for (name, starts) in devices {
             let profile = profiles.entry(name, Layer::Request, Residues::default);
             for (sector, ios) in *starts {
-                profile.add_residue(Op::Read, sector * 512, 4096, false, &Sums { ios: *ios, ..Sums::default() });
+                profile.add_residue(
+                    Op::Read,
+                    sector * 512,
+                    4096,
+                    false,
+                    &Sums { ios: *ios, ..Sums::default() },
+                );
             }
         }
         let process = |disk: &&str| Process {
@@ -473,8 +491,17 @@ mod tests {
         cells.chunks(usize::from(width)).map(|line| line.concat()).collect()
     }
 
+    fn press(screen: &mut Screen, letters: &str) {
+        for letter in letters.chars() {
+            screen.press(Key::Letter(letter));
+        }
+    }
+
     fn line<'a>(lines: &'a [String], begin: &str) -> &'a str {
-        lines.iter().find(|line| line.starts_with(begin)).unwrap_or_else(|| panic!("no {begin} in {lines:#?}"))
+        lines
+            .iter()
+            .find(|line| line.starts_with(begin))
+            .unwrap_or_else(|| panic!("no {begin} in {lines:#?}"))
     }
 
     const SDA: (&str, &[(u64, u64)]) = ("sda", &[(0, 100), (8, 100)]);
@@ -495,9 +522,8 @@ mod tests {
         assert!(line(&lines, "sda").contains("50.0 %"), "{lines:#?}");
         assert!(!lines[0].contains("assumed"), "{lines:#?}");
         // By name again, and back to 4 KiB, then seven sectors on.
-        (0..4).for_each(|_| drop(screen.press(Key::Letter('s'))));
-        screen.press(Key::Letter('G'));
-        (0..7).for_each(|_| drop(screen.press(Key::Letter('o'))));
+        press(&mut screen, "ssss");
+        press(&mut screen, "Gooooooo");
         let lines = drawn(&screen, 80, 24);
         assert!(lines[2].starts_with("sda") && lines[0].contains("3.5 KiB"), "{lines:#?}");
         assert!(line(&lines, "sdb").contains("75.0 %"), "{lines:#?}");
@@ -540,7 +566,7 @@ mod tests {
         screen.press(Key::Letter('f'));
         screen.see(seen(&[SDA]));
         assert!(!drawn(&screen, 80, 24).iter().any(|line| line.starts_with("sdb")));
-        "/sdb".chars().for_each(|letter| drop(screen.press(Key::Letter(letter))));
+        press(&mut screen, "/sdb");
         assert_eq!(screen.press(Key::Letter('q')), Wish::None, "a letter of the filter");
         assert!(drawn(&screen, 80, 24).join("").contains("filter: sdbq_"));
         screen.press(Key::Escape);

@@ -21,7 +21,12 @@ const GLANCE: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// When the terminal cannot be used.
-pub(super) fn run(args: &Watch, block: &mut Block, whole: &mut Whole, ended: &AtomicBool) -> Result<(), Failure> {
+pub(super) fn run(
+    args: &Watch,
+    block: &mut Block,
+    whole: &mut Whole,
+    ended: &AtomicBool,
+) -> Result<(), Failure> {
     let colored = output::color(args.color) == Color::Always;
     let mut screen = Screen::new(&args.grid, colored);
     let mut terminal = ratatui::try_init().map_err(|error| Failure::failed(&error))?;
