@@ -399,7 +399,7 @@ impl Screen {
             count(analysis.runs)
         );
         lines.push(Line::from(runs));
-        lines.push(bold("process             PID        I/O    off"));
+        lines.push(bold("process             PID     I/O     off"));
         let questions = self.questions();
         let processes = self.seen.iter().flat_map(|seen| &seen.processes);
         let of_device = processes.filter(|process| process.disk == analysis.target.device);
@@ -408,7 +408,7 @@ impl Screen {
             let off = sent
                 .misaligned
                 .map_or_else(|| "unknown".to_owned(), |off| percent(off as f64 / process.ios.max(1) as f64));
-            Line::from(format!("  {:<15} {:>7} {:>9} {off:>6}", sent.comm, sent.pid, count(sent.ios)))
+            Line::from(format!("{:<15} {:>7} {:>7} {off:>7}", sent.comm, sent.pid, count(sent.ios)))
         }));
         lines
     }
@@ -525,7 +525,7 @@ mod tests {
         press(&mut screen, "ssss");
         press(&mut screen, "Gooooooo");
         let lines = drawn(&screen, 80, 24);
-        assert!(lines[2].starts_with("sda") && lines[0].contains("3.5 KiB"), "{lines:#?}");
+        assert!(lines[2].starts_with("sda") && lines[0].contains("3,584 B"), "{lines:#?}");
         assert!(line(&lines, "sdb").contains("75.0 %"), "{lines:#?}");
     }
 
