@@ -425,8 +425,8 @@ pub mod keys {
     pub const SYSTEM: &str = "system";
     /// What shows this device to others, or an export belongs to: `lio`, `iscsi`, `nvmet`, `qemu`.
     pub const EXPORTED_BY: &str = "exported_by";
-    /// Identities under which this device is shown, as the other side's kernel has them in `wwid`; of a disk of virtio
-    /// `smbios.MACHINE.SERIAL`. Apart by blanks.
+    /// Identities under which a hypervisor shows this device, as the guest's kernel has them in `wwid`; of a disk of virtio
+    /// `smbios.MACHINE.SERIAL`. Apart by blanks. An export has its one as [`IDENTITY`].
     pub const EXPORTED_AS: &str = "exported_as";
     /// What kind of backing an export has: `iblock`, `fileio`, `pscsi`, `rd_mcp`, `user`, `nvmet`.
     pub const BACKSTORE: &str = "backstore";

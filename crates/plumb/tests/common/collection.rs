@@ -96,10 +96,13 @@ impl Lab {
         host.disk(&FakeDisk::named("sda"));
         host.partition("sda", 1, 2049, 1 << 30);
         host.mapped("dm-0", "vg-guest1", "LVM-u3BhU2dfVh6tcXcPyO9ZKfpBmVyCGRnH", sectors, &["sda1"]);
-        let unit = "sys/kernel/config/target/core/iblock_0/guest1";
-        host.write(&format!("{unit}/udev_path"), "/dev/vg/guest1\n");
-        let serial = "T10 VPD Unit Serial Number: 6f1d1c0e-92a5-4f7c-b6a0-0e1f0a5b2c3d\n";
-        host.write(&format!("{unit}/wwn/vpd_unit_serial"), serial);
+        let (major, minor) =
+            host.number("dm-0").split_once(':').map(|(a, b)| (a.to_owned(), b.to_owned())).expect("two");
+        let info = format!(
+            "iBlock device: dm-0  UDEV PATH: /dev/vg/guest1  readonly: 0\n  Major: {major} Minor: {minor}  CLAIMED: IBLOCK"
+        );
+        host.backstore("iblock_0/guest1", &info, 512, "6f1d1c0e-92a5-4f7c-b6a0-0e1f0a5b2c3d");
+        host.lun("iscsi/iqn.2026-11.org.example:kvm3/tpgt_1", 0, "iblock_0/guest1");
         let entries = [(NO_ANSWERS.0, table(&host, sectors))];
         let entries = [(entries[0].0, entries[0].1.as_str()), NO_DEVICES];
         [self.pack(&guest, "web1", FORM, &[NO_ANSWERS, NO_DEVICES]), self.pack(&host, "kvm3", FORM, &entries)]

@@ -22,7 +22,8 @@ impl Builder {
         let mut seen: BTreeMap<String, Vec<NodeId>> = BTreeMap::new();
         for id in self.ids() {
             let node = self.get(id);
-            for identity in node.word(keys::EXPORTED_AS).unwrap_or_default().split(' ') {
+            let shown_as = if node.kind == Kind::Export { keys::IDENTITY } else { keys::EXPORTED_AS };
+            for identity in node.word(shown_as).unwrap_or_default().split(' ') {
                 shown.entry(identity.to_owned()).or_default().push(id);
             }
             let is_disk = matches!(node.kind, Kind::Disk | Kind::VirtualDisk | Kind::Path);

@@ -23,7 +23,6 @@ mod mounts;
 mod nvme;
 mod reader;
 mod target;
-mod targets;
 
 use std::path::Path;
 
@@ -112,7 +111,6 @@ pub fn collect(root: &Root<'_>, builder: &mut Builder) -> Result<Host, LinuxErro
     host.read_mounts(root, builder);
     host.place_loops(root, builder, &read.devices);
     target::tell_all(root, &mut host, builder, &read.devices);
-    targets::tell(root, &host, builder);
     Ok(host)
 }
 

@@ -141,31 +141,18 @@ fn wrong_joins_are_refused() {
     assert!(matches!(again, JoinError::Joined { .. }), "{again}");
 }
 
-/// Files of configfs as `targetcli` and `nvmetcli` leave them.
+/// A namespace without a UUID is seen by its NGUID.
 #[test]
-fn what_targets_show_is_noted_as_the_other_side_sees_it() {
+fn a_namespace_is_seen_by_its_nguid() {
     let dir = plumb_testkit::temp_dir("guests");
     let mut lower = FakeHost::new(dir.path());
-    host(&mut lower, 2048);
     lower.disk(&FakeDisk::named("nvme0n1"));
-    let lio = "sys/kernel/config/target/core/iblock_0/guest1";
-    lower.write(&format!("{lio}/udev_path"), "/dev/vg/guest1\n");
-    let serial = "T10 VPD Unit Serial Number: 6f1d1c0e-92a5-4f7c-b6a0-0e1f0a5b2c3d\n";
-    lower.write(&format!("{lio}/wwn/vpd_unit_serial"), serial);
-    let nvmet = "sys/kernel/config/nvmet/subsystems/nqn.2024-01.org.example:a/namespaces/1";
-    lower.write(&format!("{nvmet}/device_path"), "/dev/nvme0n1\n");
-    lower.write(&format!("{nvmet}/device_uuid"), "00000000-0000-0000-0000-000000000000\n");
-    lower.write(&format!("{nvmet}/device_nguid"), "0123ABCD-0000-0000-0000-000000000007\n");
-    lower.write(&format!("{nvmet}/enable"), "1\n");
-    let builder = read(&lower, &kernel());
-    let shown = |name: &str| {
-        let node = builder.get(builder.find(name).expect(name));
-        (node.word(keys::EXPORTED_BY).map(str::to_owned), node.word(keys::EXPORTED_AS).map(str::to_owned))
-    };
-    let some = |words: [&str; 2]| (Some(words[0].to_owned()), Some(words[1].to_owned()));
-    assert_eq!(shown("vg/guest1"), some(["lio", "naa.60014056f1d1c0e92a54f7cb6a00e1f0"]));
-    assert_eq!(shown("nvme0n1"), some(["nvmet", "eui.0123abcd000000000000000000000007"]));
-    assert_eq!(shown("sda"), (None, None));
+    lower.namespace("nqn.a", 1, "/dev/nvme0n1", "00000000-0000-0000-0000-000000000000");
+    let nguid = "sys/kernel/config/nvmet/subsystems/nqn.a/namespaces/1/device_nguid";
+    lower.write(nguid, "0123ABCD-0000-0000-0000-000000000007\n");
+    let builder = read(&lower, &Elsewhere);
+    let shown = builder.get(builder.find("nqn.a/ns1").expect("the export"));
+    assert_eq!(shown.word(keys::IDENTITY), Some("eui.0123abcd000000000000000000000007"));
 }
 
 /// A LUN of both hosts, and one identity of two units: neither is joined.
@@ -183,10 +170,8 @@ fn what_is_not_certain_is_only_told() {
         }
         fake.disk(&FakeDisk::named("nvme0n1"));
         fake.attribute("nvme0n1", "wwid", "uuid.11111111-2222-3333-4444-555555555555");
-        let units = "sys/kernel/config/nvmet/subsystems/nqn/namespaces/1";
         fake.disk(&FakeDisk::named("sdz"));
-        fake.write(&format!("{units}/device_path"), "/dev/sdz\n");
-        fake.write(&format!("{units}/device_uuid"), "11111111-2222-3333-4444-555555555555\n");
+        fake.namespace("nqn", 1, "/dev/sdz", "11111111-2222-3333-4444-555555555555");
         builder.absorb(read(&fake, &Elsewhere), name);
     }
     builder.join_by_identity();

@@ -59,7 +59,7 @@ fn one(reader: &mut Reader, namespace: &Directory, nqn: &str, nsid: &str) -> Opt
         id.filter(|id| id.bytes().any(|byte| byte.is_ascii_hexdigit() && byte != b'0'))
     };
     let (uuid, nguid) = (id("device_uuid"), id("device_nguid"));
-    let as_wwid = |nguid: &String| format!("eui.{}", nguid.replace('-', ""));
+    let as_wwid = |nguid: &String| format!("eui.{}", nguid.replace('-', "").to_ascii_lowercase());
     Some(Export {
         names: vec![format!("{nqn}/ns{nsid}")],
         path: format!("{CONFIG}/nvmet/subsystems/{nqn}/namespaces/{nsid}"),
