@@ -3,7 +3,8 @@
 #
 #   guest_work NAME               a temporary directory $work, removed at the end, and the guest with it
 #   need COMMAND PACKAGE ...      installs the packages whose command is missing
-#   guest_kernel                  sets $vmlinuz and $module_files (the directory of its modules)
+#   guest_kernel [SERIES]         sets $vmlinuz and $module_files (the directory of its modules); SERIES as in 6.12, else the
+#                                 one that Debian's meta package names
 #   guest_root PROGRAM ...        $work/root with busybox and these programs, each with its libraries
 #   guest_modules MODULE ...      these modules and all they need; `modprobe` in the guest finds them
 #   guest_run SECONDS MIB ARG ... runs /init; what the guest prints goes to $work/serial; fails unless it says done
@@ -45,15 +46,24 @@ guest_kernel() {
     if ldd "$(command -v busybox)" >/dev/null 2>&1; then
         echo "busybox is dynamically linked: install busybox-static" >&2; exit 5
     fi
-    local package cache=${PLUMB_GUEST:-$lab/../target/guest}
+    local package series=${1:-} cache=${PLUMB_GUEST:-$lab/../target/guest} pattern
     mkdir -p "$cache"
-    if ! compgen -G "$cache/linux-image-*.deb" >/dev/null; then
-        # The meta package names the newest one.
-        package=$(apt-cache depends linux-image-cloud-amd64 | awk '/Depends: linux-image-/ { print $2; exit }')
-        [[ $package ]] || { echo "apt knows no linux-image-cloud-amd64 (apt-get update first?)" >&2; exit 5; }
+    if [[ $series ]]; then
+        cache=$cache/$series
+        mkdir -p "$cache"
+    fi
+    pattern="$cache/linux-image-*.deb"
+    if ! compgen -G "$pattern" >/dev/null; then
+        if [[ $series ]]; then
+            package=$(apt-cache pkgnames "linux-image-$series" | grep -E 'cloud-amd64$' | sort -V | tail -n 1)
+        else
+            # The meta package names the newest one.
+            package=$(apt-cache depends linux-image-cloud-amd64 | awk '/Depends: linux-image-/ { print $2; exit }')
+        fi
+        [[ $package ]] || { echo "apt knows no kernel ${series:-linux-image-cloud-amd64} (apt-get update first?)" >&2; exit 5; }
         (cd "$cache" && apt-get download -q "$package" >/dev/null 2>&1)
     fi
-    dpkg -x "$(compgen -G "$cache/linux-image-*.deb" | head -n 1)" "$work/kernel"
+    dpkg -x "$(compgen -G "$pattern" | head -n 1)" "$work/kernel"
     vmlinuz=$(compgen -G "$work/kernel/boot/vmlinuz-*")
     module_files=$(compgen -G "$work/kernel/lib/modules/*")
 }

@@ -78,7 +78,7 @@ struct plumb_device {
 	u64 first_ns;
 	u64 continuing;
 	u64 run_ios;
-	u64 failed[6];
+	u64 failed[8]; /* by operation; a power of two, so that a mask bounds the index */
 	u64 flushes;
 	u64 requeues;
 	u64 partial_completions;
@@ -86,7 +86,7 @@ struct plumb_device {
 	u64 unmatched_completions;
 	u64 unplaced; /* I/O for which no row was free */
 };
-#define PLUMB_DEVICE_BYTES 184
+#define PLUMB_DEVICE_BYTES 200
 
 /* A disk or a partition, as the block layer accounts I/O to it. */
 struct plumb_place {

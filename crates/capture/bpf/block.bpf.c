@@ -482,8 +482,8 @@ INLINE int complete(struct request *rq, s32 error, u32 bytes)
 			ADD(row->ns_squared_high, 1);
 	}
 	count(lane, flight->device & device_mask, PLUMB_DEVICE_NS + op, log_linear(ns));
-	if (error && op < 6)
-		ADD(device->failed[op], 1);
+	if (error)
+		ADD(device->failed[op & 7], 1);
 	change_depth(lane, flight->device & device_mask, device, -1, now);
 	return 0;
 }

@@ -40,7 +40,7 @@ pub(crate) struct Device {
     pub(crate) first_ns: AtomicU64,
     pub(crate) continuing: AtomicU64,
     pub(crate) run_ios: AtomicU64,
-    pub(crate) failed: [AtomicU64; 6],
+    pub(crate) failed: [AtomicU64; 8],
     pub(crate) flushes: AtomicU64,
     pub(crate) requeues: AtomicU64,
     pub(crate) partial_completions: AtomicU64,

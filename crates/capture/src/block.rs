@@ -186,7 +186,7 @@ fn load(attached: Attached, btf: &Btf, sizes: Sizes, options: &Options) -> Resul
         ("only_wanted", only_wanted),
     ];
     let mut loader = EbpfLoader::new();
-    loader.btf(Some(btf)).verifier_log_level(VerifierLogLevel::DISABLE);
+    loader.btf(Some(btf)).verifier_log_level(VerifierLogLevel::DEBUG);
     for (name, value) in &globals {
         loader.override_global(name, value, true);
     }

@@ -220,8 +220,8 @@ impl Readings {
         ordered.continuing = grown(&device.continuing, &mut before.continuing);
         ordered.run_ios = grown(&device.run_ios, &mut before.run_ios);
         ordered.in_flight.depth_max = now(&device.depth_max);
-        for (op, failed) in device.failed.iter().enumerate() {
-            profile.ops[op].failed = grown(failed, &mut before.failed[op]);
+        for ((totals, failed), seen) in profile.ops.iter_mut().zip(&device.failed).zip(&mut before.failed) {
+            totals.failed = grown(failed, seen);
         }
         let last = now(&device.last_issue_ns);
         let first = if before.last_issue_ns == 0 { now(&device.first_ns) } else { before.last_issue_ns };

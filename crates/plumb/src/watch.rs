@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use plumb_capture::{Block, CaptureError, Options, Process, Reading};
+use plumb_capture::{Block, CaptureError, Misses, Options, Process, Reading};
 use plumb_diagnose::{Analysis, Diagnosis, Questions, analyze, diagnose};
 use plumb_geometry::Grid;
 use plumb_profile::codec::{self, Saved};
-use plumb_report::text::{Interval, Sender};
+use plumb_report::text::{Apart, Interval, Sender};
 use plumb_report::{Report, Section, json, text};
 
 use crate::cli::Watch;
@@ -164,11 +164,12 @@ fn show(args: &Watch, reading: &Reading, questions: &Questions, span: Duration) 
         .collect();
     let senders: Vec<Sender<'_>> =
         reading.processes.iter().map(|process| sender(process, questions)).collect();
-    let notes: Vec<String> = notes(reading).into_iter().collect();
+    let notes: Vec<String> = notes(reading);
+    let apart: Vec<Apart<'_>> = reading.misses.iter().map(apart).collect();
     let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let seconds = span.as_secs_f64();
     let heading = format!("{time}, {seconds:.1} s");
-    let interval = Interval { heading, devices: &devices, senders: &senders, notes: &notes };
+    let interval = Interval { heading, devices: &devices, senders: &senders, apart: &apart, notes: &notes };
     let shown = if args.json {
         let line = json::watch(env!("CARGO_PKG_VERSION"), &time, seconds, &interval);
         line.map_err(|error| Failure::failed(&error))? + "\n"
@@ -176,6 +177,20 @@ fn show(args: &Watch, reading: &Reading, questions: &Questions, span: Duration) 
         text::interval(&interval, output::color(args.color))
     };
     output::print(&shown)
+}
+
+fn apart<'a>((device, misses): (&'a String, &Misses)) -> Apart<'a> {
+    let Misses { flushes, requeues, partial_completions, unmatched_issues, unmatched_completions, unplaced } =
+        *misses;
+    Apart {
+        device,
+        flushes,
+        requeues,
+        partial_completions,
+        unmatched_issues,
+        unmatched_completions,
+        unplaced,
+    }
 }
 
 fn sender<'a>(process: &'a Process, questions: &Questions) -> Sender<'a> {

@@ -6,7 +6,7 @@ use plumb_diagnose::{Analysis, Finding, Unjudged};
 use plumb_trace::{Latency, SourceInfo};
 
 use crate::Report;
-use crate::text::{Interval, Sender};
+use crate::text::{Apart, Interval, Sender};
 
 /// A place in an input that was not understood.
 #[derive(Serialize)]
@@ -127,6 +127,7 @@ struct WatchResult<'a> {
     seconds: f64,
     profiles: &'a [Analysis],
     processes: &'a [Sender<'a>],
+    apart: &'a [Apart<'a>],
     notes: &'a [String],
 }
 
@@ -140,12 +141,12 @@ pub fn watch(
     seconds: f64,
     interval: &Interval<'_>,
 ) -> Result<String, serde_json::Error> {
-    let (profiles, processes, notes) = (interval.devices, interval.senders, interval.notes);
+    let Interval { devices: profiles, senders: processes, apart, notes, .. } = *interval;
     serde_json::to_string(&Document {
         schema: "plumb.watch/1",
         plumb: version,
         inputs: Vec::<Input<'_>>::new(),
         findings: &[],
-        result: WatchResult { time, seconds, profiles, processes, notes },
+        result: WatchResult { time, seconds, profiles, processes, apart, notes },
     })
 }

@@ -23,6 +23,25 @@ pub struct Sender<'a> {
     pub misaligned: Option<u64>,
 }
 
+/// What happened to requests of a device beside their being I/O.
+#[derive(Serialize)]
+pub struct Apart<'a> {
+    /// The disk.
+    pub device: &'a str,
+    /// Flushes, which have no place.
+    pub flushes: u64,
+    /// Requests that were issued once more; they count once.
+    pub requeues: u64,
+    /// Completions of a part of a request.
+    pub partial_completions: u64,
+    /// Issues whose completion never came.
+    pub unmatched_issues: u64,
+    /// Completions without an issue.
+    pub unmatched_completions: u64,
+    /// I/O counted without their place.
+    pub unplaced: u64,
+}
+
 /// An interval.
 pub struct Interval<'a> {
     /// When, and how long.
@@ -31,6 +50,8 @@ pub struct Interval<'a> {
     pub devices: &'a [Analysis],
     /// Who sent them, most I/O first.
     pub senders: &'a [Sender<'a>],
+    /// What is counted apart from the I/O.
+    pub apart: &'a [Apart<'a>],
     /// Sentences that a reader must know.
     pub notes: &'a [String],
 }
