@@ -43,7 +43,9 @@ fn headline(page: &mut Page, report: &Report<'_>) {
     let of = match (ios, places) {
         (0, _) if counted => "in ready-made histograms".to_owned(),
         (ios, 1) => format!("in {} I/O", count(ios)),
-        (ios, places) => format!("in {} I/O of {places} devices", count(ios)),
+        (_, 0) => "in 0 I/O".to_owned(),
+        // No sum: devices may stand on each other, and an I/O would count once for each.
+        (_, places) => format!("on {places} devices"),
     };
     let findings = report.diagnosis.findings.len();
     page.line(match findings {
