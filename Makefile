@@ -4,7 +4,7 @@ TRACE  := examples/traces/postgres-sector34.txt.gz
 REPORT := target/report/postgres-sector34.html
 PLUMB  := target/release/plumb
 
-.PHONY: help run build test bench soak fuzz docs clean
+.PHONY: help run build static test bench soak fuzz docs clean
 .DEFAULT_GOAL := help
 
 help: ## List the commands
@@ -20,6 +20,11 @@ run: build ## Build Plumb and analyze a recorded trace of PostgreSQL on a misali
 build: ## Build target/release/plumb
 	@scripts/setup run
 	cargo build --release --locked -p plumb
+
+static: ## Build a binary that needs no libraries, for any Linux of this processor
+	@scripts/setup static
+	cargo build --release --locked -p plumb --target $$(uname -m)-unknown-linux-musl
+	@echo "target/$$(uname -m)-unknown-linux-musl/release/plumb"
 
 test: ## Format, lints, all tests, documentation; what is missing is installed first
 	@scripts/setup test

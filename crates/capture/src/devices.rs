@@ -26,7 +26,7 @@ const MINOR_BITS: u32 = 20;
 /// The device of a number, as far as sysfs knows it: one that has gone is named by its number.
 #[must_use]
 pub fn name_of(dev: u32) -> Device {
-    let number = format!("{}:{}", dev >> MINOR_BITS, dev & ((1 << MINOR_BITS) - 1));
+    let number = number(dev);
     let directory = Path::new("/sys/dev/block").join(&number);
     let read = |name: &str| fs::read_to_string(directory.join(name)).ok();
     let number_in = |name: &str| read(name).and_then(|text| text.trim().parse::<u64>().ok());
@@ -58,4 +58,27 @@ pub fn disk_of(name: &str) -> Result<u32, CaptureError> {
     let (major, minor) = text.trim().split_once(':').ok_or_else(missing)?;
     let number = |text: &str| text.parse::<u32>().map_err(|_| missing());
     Ok(number(major)? << MINOR_BITS | number(minor)?)
+}
+
+/// Disks below a device that makes no requests of its own (dm, md, zram), which hands its I/O on as it comes; `None` for one
+/// that makes requests.
+///
+/// # Errors
+/// When sysfs has no such device.
+pub fn handed_on_to(name: &str) -> Result<Option<Vec<String>>, CaptureError> {
+    let disk = Path::new("/sys/dev/block").join(number(disk_of(name)?));
+    if disk.join("mq").exists() {
+        return Ok(None);
+    }
+    let below = fs::read_dir(disk.join("slaves")).map(|entries| {
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    });
+    let mut below: Vec<String> = below.unwrap_or_default();
+    below.sort();
+    Ok(Some(below))
+}
+
+/// `MAJOR:MINOR`.
+fn number(dev: u32) -> String {
+    format!("{}:{}", dev >> MINOR_BITS, dev & ((1 << MINOR_BITS) - 1))
 }

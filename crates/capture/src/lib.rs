@@ -12,6 +12,6 @@ mod kernel;
 mod shared;
 
 pub use block::{Attached, Block, Options};
-pub use devices::{Device, disk_of, name_of};
+pub use devices::{Device, disk_of, handed_on_to, name_of};
 pub use difference::{Misses, Process, Reading};
 pub use error::CaptureError;

@@ -31,8 +31,7 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// When nothing can be watched, or what was asked for could not be written.
 pub fn run(args: &Watch) -> Result<Exit, Failure> {
     let questions = Questions { grids: args.grid.clone(), ..Questions::default() };
-    let devices = args.devices.iter().map(|name| plumb_capture::disk_of(name));
-    let devices = devices.collect::<Result<Vec<u32>, CaptureError>>().map_err(refused)?;
+    let devices = args.devices.iter().map(|name| watched(name)).collect::<Result<Vec<u32>, Failure>>()?;
     let options = Options { devices, modulus_bytes: questions.modulus_bytes(), attach: None };
     let ended = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
@@ -49,6 +48,18 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
         print_intervals(args, &mut block, &mut whole, &questions, &ended)?;
     }
     whole.end(args, &questions, began.elapsed())
+}
+
+/// The number of a disk that makes requests.
+fn watched(name: &str) -> Result<u32, Failure> {
+    let Some(below) = plumb_capture::handed_on_to(name).map_err(refused)? else {
+        return plumb_capture::disk_of(name).map_err(refused);
+    };
+    let what = format!("{name} hands its I/O on as it comes, and requests are made below it");
+    Err(match below.is_empty() {
+        true => Failure::unknown(what),
+        false => Failure::unknown(what).with_help(format!("run: plumb watch {}", below.join(" "))),
+    })
 }
 
 fn print_intervals(
