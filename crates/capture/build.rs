@@ -10,6 +10,7 @@ fn main() {
     println!("cargo::rerun-if-env-changed=CLANG");
     compile("bpf/block.bpf.c", &[], &out.join("block.o"));
     compile("bpf/block.bpf.c", &["-DPLUMB_COPY_FIELDS"], &out.join("block_copying.o"));
+    compile("bpf/empty.bpf.c", &[], &out.join("empty.o"));
     let header = fs::read_to_string("bpf/abi.h").expect("bpf/abi.h");
     fs::write(out.join("abi.rs"), constants(&header)).expect("a file in OUT_DIR");
 }

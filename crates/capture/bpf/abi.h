@@ -94,18 +94,18 @@ struct plumb_place {
 };
 #define PLUMB_PLACE_BYTES 8
 
-/* A request between issue and completion. */
+/* A request between issue and completion; a cache line, since another CPU may complete it. */
 struct plumb_flight {
 	u64 request; /* 0: none */
 	u64 begun_ns; /* when the request was made */
 	u64 issued_ns;
 	u64 end; /* sector */
-	u32 row;
+	u64 key; /* of its row; 0: it found none */
 	u32 device;
 	u32 op;
-	u32 unused;
+	u64 unused[2];
 };
-#define PLUMB_FLIGHT_BYTES 48
+#define PLUMB_FLIGHT_BYTES 64
 
 /* Where an I/O ended, for the one that goes on from there. */
 struct plumb_stream {
@@ -129,11 +129,10 @@ struct plumb_sender {
 struct plumb_process {
 	u64 dev_tgid; /* 0: free; the number of the process in the low half */
 	char comm[16];
-	u64 ios;
 	u64 bytes;
 	u64 by_alignment[12]; /* I/O by trailing zeros of the start in sectors, 11 and more together */
 };
-#define PLUMB_PROCESS_BYTES 136
+#define PLUMB_PROCESS_BYTES 128
 
 /* What does not belong to a device. */
 struct plumb_totals {

@@ -236,7 +236,7 @@ INLINE u64 key_of(u32 place, u32 op, u32 continues, u32 residue, u32 sectors)
 }
 
 /* The row of a key in a lane; a new one where none is there. */
-INLINE struct plumb_row *row_of(u32 lane, u64 key, u32 *index)
+INLINE struct plumb_row *row_of(u32 lane, u64 key)
 {
 	u32 from = MIX(key), probe;
 
@@ -244,8 +244,7 @@ INLINE struct plumb_row *row_of(u32 lane, u64 key, u32 *index)
 		struct plumb_row *row;
 		u64 found;
 
-		*index = lane << row_shift | ((from + probe) & row_mask);
-		row = at(&rows, *index);
+		row = at(&rows, lane << row_shift | ((from + probe) & row_mask));
 		if (!row)
 			return 0;
 		found = row->key;
@@ -308,7 +307,6 @@ INLINE void count_process(u32 dev, u64 sector, u32 sectors)
 		u32 zeros = sector ? bits(low) - 1 : 11;
 
 		if (process) {
-			ADD(process->ios, 1);
 			ADD(process->bytes, (u64)sectors << 9);
 			ADD(process->by_alignment[zeros < 11 ? zeros : 11], 1);
 			return;
@@ -361,8 +359,8 @@ INLINE void order(u32 lane, u32 index, struct plumb_device *device, struct told 
 INLINE int issue(struct request *rq)
 {
 	u32 cmd_flags = FIELD(rq, cmd_flags), sectors = FIELD(rq, __data_len) >> 9;
-	u64 sector = FIELD(rq, __sector), end = sector + sectors, now, begun;
-	u32 place_index = 0, row_index = 0, lane, op, dev, residue, number;
+	u64 sector = FIELD(rq, __sector), end = sector + sectors, now, begun, key;
+	u32 place_index = 0, lane, op, dev, residue, number;
 	struct plumb_flight *flight;
 	struct plumb_device *device;
 	struct plumb_row *row;
@@ -410,7 +408,8 @@ INLINE int issue(struct request *rq)
 	number = (u32)__sync_fetch_and_add(&device->issues, 1) + 1;
 	told = follow(sector, end, index << 3 | op, number);
 	residue = modulus_sectors & (modulus_sectors - 1) ? sector % modulus_sectors : sector & (modulus_sectors - 1);
-	row = row_of(lane, key_of(place_index, op, told.continues, residue, sectors), &row_index);
+	key = key_of(place_index, op, told.continues, residue, sectors);
+	row = row_of(lane, key);
 	if (row) {
 		u64 region = 1ULL << ((sector << 9) >> (device->region_shift & 63) & 63);
 
@@ -419,7 +418,7 @@ INLINE int issue(struct request *rq)
 			(void)__sync_fetch_and_or(&row->regions, region);
 	} else {
 		ADD(device->unplaced, 1);
-		row_index = NONE;
+		key = 0;
 	}
 	order(lane, index, device, told, sector, end, op, now);
 	if (begun && now > begun)
@@ -428,7 +427,7 @@ INLINE int issue(struct request *rq)
 	flight->begun_ns = begun;
 	flight->issued_ns = now;
 	flight->end = end;
-	flight->row = row_index;
+	flight->key = key;
 	flight->device = index;
 	flight->op = op;
 	flight->request = (u64)rq;
@@ -470,7 +469,8 @@ INLINE int complete(struct request *rq, s32 error, u32 bytes)
 	lane = bpf_get_smp_processor_id() & lane_mask;
 	op = flight->op;
 	ns = now > flight->issued_ns ? now - flight->issued_ns : 0;
-	row = flight->row == NONE ? 0 : at(&rows, flight->row);
+	/* In the lane of this CPU, which may be another than that of the issue. */
+	row = flight->key ? row_of(lane, flight->key) : 0;
 	flight->request = 0;
 	if (row) {
 		u64 squared = ns >> 32 ? ~0ULL : ns * ns, before;

@@ -60,7 +60,6 @@ pub(crate) struct Place {
 pub(crate) struct Process {
     pub(crate) dev_tgid: AtomicU64,
     pub(crate) comm: [AtomicU64; 2],
-    pub(crate) ios: AtomicU64,
     pub(crate) bytes: AtomicU64,
     pub(crate) by_alignment: [AtomicU64; 12],
 }

@@ -79,7 +79,8 @@ pub(crate) struct Readings {
     rows: Vec<Seen>,
     counts: Vec<u64>,
     devices: Vec<Before>,
-    processes: Vec<[u64; 14]>,
+    /// Bytes, and I/O by alignment.
+    processes: Vec<(u64, [u64; 12])>,
     totals: [u64; 2],
     names: BTreeMap<u32, Device>,
 }
@@ -120,7 +121,7 @@ impl Readings {
             rows: vec![Seen::default(); counters.rows.len()],
             counts: vec![0; counters.counts.len()],
             devices: vec![Before::default(); counters.devices.len()],
-            processes: vec![[0; 14]; counters.processes.len()],
+            processes: vec![(0, [0; 12]); counters.processes.len()],
             totals: [0; 2],
             names: BTreeMap::new(),
             counters,
@@ -255,12 +256,18 @@ impl Readings {
         for (process, seen) in self.counters.processes.iter().zip(&mut self.processes) {
             let dev_tgid = now(&process.dev_tgid);
             let (dev, pid) = ((dev_tgid >> 32) as u32, dev_tgid as u32);
-            let ios = grown(&process.ios, &mut seen[0]);
-            let Some(disk) = disks.get(&dev).filter(|_| ios > 0) else { continue };
-            let bytes = grown(&process.bytes, &mut seen[1]);
+            let Some(disk) = disks.get(&dev) else { continue };
+            let (bytes_seen, alignment_seen) = seen;
+            let bytes = grown(&process.bytes, bytes_seen);
             let mut by_alignment = [0; 12];
-            for (at, (word, seen)) in process.by_alignment.iter().zip(&mut seen[2..]).enumerate() {
-                by_alignment[at] = grown(word, seen);
+            for (now, (word, seen)) in
+                by_alignment.iter_mut().zip(process.by_alignment.iter().zip(alignment_seen))
+            {
+                *now = grown(word, seen);
+            }
+            let ios = by_alignment.iter().sum();
+            if ios == 0 {
+                continue;
             }
             let letters: Vec<u8> = process.comm.iter().flat_map(|word| now(word).to_ne_bytes()).collect();
             let end = letters.iter().position(|&letter| letter == 0).unwrap_or(letters.len());
