@@ -47,10 +47,19 @@ ARRAY_MAP(processes, struct plumb_process);
 ARRAY_MAP(totals, struct plumb_totals);
 
 #define GOLDEN 0x9e3779b97f4a7c15ULL
-#define MIX(value) ((u32)(((u64)(value)*GOLDEN) >> 32))
+#define MIX(value) mix((u64)(value))
 #define ADD(counter, value) ((void)__sync_fetch_and_add(&(counter), (value)))
 #define NONE (~0u)
 #define XCHG(word, value) __sync_lock_test_and_set(&(word), (value))
+
+/* Every bit of a value comes to every bit of the result that an index takes: one round would lose the high ones. */
+INLINE u32 mix(u64 value)
+{
+	value *= GOLDEN;
+	value ^= value >> 32;
+	value *= GOLDEN;
+	return value >> 32;
+}
 
 INLINE void *at(const void *map, u32 index)
 {
@@ -136,13 +145,23 @@ static __attribute__((noinline)) u64 new_place(u32 dev, u32 disk_dev, u64 sector
 	return device == NONE ? 0 : (u64)device << 32 | dev;
 }
 
-/* The index of the disk that a disk or partition belongs to. */
-INLINE u32 device_of(struct request *rq, u32 dev, u32 *index)
+INLINE u32 disk_of(struct request *rq)
+{
+	struct request_queue *queue = FIELD(rq, q);
+
+	return number_of(FIELD(queue, disk));
+}
+
+/*
+ * The index of the disk that a disk or partition belongs to. A number of a partition may have been another disk's before:
+ * that is another place.
+ */
+INLINE u32 device_of(struct request *rq, u32 dev, u32 disk_dev, u32 *index)
 {
 	u32 from = MIX(dev), probe;
 
-#pragma unroll
 	for (probe = 0; probe < PLUMB_PROBES; probe++) {
+		struct plumb_device *device;
 		struct plumb_place *place;
 		u64 found;
 
@@ -155,7 +174,7 @@ INLINE u32 device_of(struct request *rq, u32 dev, u32 *index)
 			struct request_queue *queue = FIELD(rq, q);
 			struct gendisk *disk = FIELD(queue, disk);
 			struct block_device *whole = FIELD(disk, part0);
-			u64 made = new_place(dev, number_of(disk), FIELD(whole, bd_nr_sectors));
+			u64 made = new_place(dev, disk_dev, FIELD(whole, bd_nr_sectors));
 
 			if (!made)
 				return NONE;
@@ -163,7 +182,10 @@ INLINE u32 device_of(struct request *rq, u32 dev, u32 *index)
 			if (!found)
 				found = made;
 		}
-		if (likely((u32)found == dev))
+		if ((u32)found != dev)
+			continue;
+		device = at(&devices, found >> 32 & device_mask);
+		if (device && likely(device->dev == disk_dev))
 			return found >> 32;
 	}
 	return NONE;
@@ -178,11 +200,8 @@ INLINE u32 dev_of(struct request *rq)
 		struct bio *bio = FIELD(rq, bio);
 
 		/* Without accounting (queue/iostats) only the bio knows; a flush has none. */
-		if (!bio) {
-			struct request_queue *queue = FIELD(rq, q);
-
-			return number_of(FIELD(queue, disk));
-		}
+		if (!bio)
+			return disk_of(rq);
 		part = FIELD(bio, bi_bdev);
 	}
 	return FIELD(part, bd_dev);
@@ -273,20 +292,16 @@ INLINE void change_depth(u32 lane, u32 index, struct plumb_device *device, s64 b
 		device->depth_max = depth + by;
 }
 
-INLINE struct plumb_flight *flight_of(struct request *rq)
+INLINE struct plumb_flight *flight_of(struct request *rq, u32 disk_dev)
 {
 	struct blk_mq_hw_ctx *queue = FIELD(rq, mq_hctx);
-	struct request_queue *q = FIELD(rq, q);
-	struct gendisk *disk = FIELD(q, disk);
 	/* The scheduler's tag stays when a request is put back and issued again, the driver's changes. */
 	s32 tag = FIELD(rq, internal_tag);
-	u64 where;
 
 	if (tag < 0)
 		tag = FIELD(rq, tag);
-	where = (u64)(u32)FIELD(disk, first_minor) << 48 ^ (u64)(u32)FIELD(disk, major) << 40 ^
-		(u64)FIELD(queue, queue_num) << 20 ^ (u32)tag;
-	return at(&flights, MIX(where) & flight_mask);
+	/* Tags of a queue lie behind each other, so that none of them share an entry. */
+	return at(&flights, MIX((u64)disk_dev << 16 ^ FIELD(queue, queue_num)) + (u32)tag & flight_mask);
 }
 
 /* --- who --- */
@@ -365,7 +380,7 @@ INLINE int issue(struct request *rq)
 	struct plumb_device *device;
 	struct plumb_row *row;
 	struct told told;
-	u32 index;
+	u32 index, disk_dev;
 
 	if ((cmd_flags & REQ_OP_MASK) >= REQ_OP_DRV_IN && (cmd_flags & REQ_OP_MASK) <= REQ_OP_DRV_OUT)
 		return 0;
@@ -373,7 +388,8 @@ INLINE int issue(struct request *rq)
 	dev = dev_of(rq);
 	if (!(op_set >> op & 1) || !dev)
 		return 0;
-	index = device_of(rq, dev, &place_index);
+	disk_dev = disk_of(rq);
+	index = device_of(rq, dev, disk_dev, &place_index);
 	device = index == NONE ? 0 : at(&devices, index & device_mask);
 	if (!device) {
 		struct plumb_totals *totals = all();
@@ -386,7 +402,7 @@ INLINE int issue(struct request *rq)
 		ADD(device->flushes, 1);
 		return 0;
 	}
-	flight = flight_of(rq);
+	flight = flight_of(rq, disk_dev);
 	if (!flight)
 		return 0;
 	now = bpf_ktime_get_ns();
@@ -440,19 +456,20 @@ INLINE int complete(struct request *rq, s32 error, u32 bytes)
 	struct plumb_flight *flight;
 	struct plumb_device *device;
 	struct plumb_row *row;
-	u32 length = FIELD(rq, __data_len), lane, op, cmd_op = FIELD(rq, cmd_flags) & REQ_OP_MASK;
+	u32 length = FIELD(rq, __data_len), lane, op, disk_dev, cmd_op = FIELD(rq, cmd_flags) & REQ_OP_MASK;
 	u64 now, ns;
 
 	if (!length || (cmd_op >= REQ_OP_DRV_IN && cmd_op <= REQ_OP_DRV_OUT))
 		return 0;
-	flight = flight_of(rq);
+	disk_dev = disk_of(rq);
+	flight = flight_of(rq, disk_dev);
 	if (!flight)
 		return 0;
 	if (flight->request != (u64)rq) {
 		/* Issued before anybody looked, or of a device that nobody asked for, or forgotten. */
 		u32 index = 0, dev = dev_of(rq);
 
-		index = dev ? device_of(rq, dev, &index) : NONE;
+		index = dev ? device_of(rq, dev, disk_dev, &index) : NONE;
 		device = index == NONE ? 0 : at(&devices, index & device_mask);
 		if (device)
 			ADD(device->unmatched_completions, 1);
@@ -475,11 +492,12 @@ INLINE int complete(struct request *rq, s32 error, u32 bytes)
 	if (row) {
 		u64 squared = ns >> 32 ? ~0ULL : ns * ns, before;
 
-		ADD(row->timed, 1);
-		ADD(row->ns_sum, ns);
+		/* The other way round than a reader takes them, so that no sum is seen without its squares. */
 		before = __sync_fetch_and_add(&row->ns_squared_low, squared);
 		if (before + squared < before)
 			ADD(row->ns_squared_high, 1);
+		ADD(row->ns_sum, ns);
+		ADD(row->timed, 1);
 	}
 	count(lane, flight->device & device_mask, PLUMB_DEVICE_NS + op, log_linear(ns));
 	if (error)
@@ -525,6 +543,8 @@ INLINE int queue(struct bio *bio)
 			return 0;
 		}
 	}
+	/* Nobody's, rather than that of whoever sent something to this place before. */
+	sender->dev = 0;
 	totals = all();
 	if (totals)
 		ADD(totals->processes_lost, 1);

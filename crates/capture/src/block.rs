@@ -26,8 +26,8 @@ const LANE_DEVICES_MAX: usize = 512;
 const DEVICES_MIN: usize = 16;
 /// Room for disks and partitions, bound by the field of a row's key.
 const PLACES: usize = 1 << abi::KEY_PLACE_BITS;
-const FLIGHTS: usize = 1 << 14;
-const STREAMS: usize = 1 << 14;
+const FLIGHTS: usize = 1 << 16;
+const STREAMS: usize = 1 << 16;
 const SENDERS: usize = 1 << 14;
 const PROCESSES: usize = 1 << 12;
 
@@ -275,13 +275,20 @@ fn refused(program: &'static str, error: &ProgramError) -> CaptureError {
     CaptureError::Refused { program, reason: chain(error) }
 }
 
+/// As the programs mix what they look up.
+fn mix(value: u64) -> u32 {
+    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+    let once = value.wrapping_mul(GOLDEN);
+    ((once ^ once >> 32).wrapping_mul(GOLDEN) >> 32) as u32
+}
+
 /// Makes room for a disk before anything counts, where the programs look for it.
 fn want(programs: &mut Ebpf, dev: u32, sizes: Sizes) -> Result<(), CaptureError> {
     let failed = |reason: String| CaptureError::Map { map: "devices", reason };
     let map = programs.map_mut("devices").ok_or_else(|| failed("it is not in the object".to_owned()))?;
     let mut devices: aya::maps::Array<_, [u32; abi::DEVICE_BYTES / 4]> =
         map.try_into().map_err(|error: aya::maps::MapError| failed(error.to_string()))?;
-    let from = (u64::from(dev).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
+    let from = mix(u64::from(dev)) as usize;
     for probe in 0..abi::PROBES {
         let index = ((from + probe) & (sizes.devices - 1)) as u32;
         let mut entry = devices.get(&index, 0).map_err(|error| failed(error.to_string()))?;

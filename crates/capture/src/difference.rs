@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use plumb_profile::histogram::log_linear_bounds;
 use plumb_profile::profile::TimeBase;
 use plumb_profile::table::Row;
 use plumb_profile::top::Share;
@@ -26,6 +27,8 @@ pub struct Reading {
     pub unlisted: u64,
     /// I/O of which nobody knows who sent them.
     pub of_unknown_sender: u64,
+    /// I/O of processes for which there was no room.
+    pub of_unlisted_process: u64,
 }
 
 /// What was not as it should be on a disk, and what is counted apart.
@@ -64,6 +67,29 @@ pub struct Process {
     pub by_alignment: [u64; 12],
 }
 
+impl Misses {
+    fn add(&mut self, other: &Misses) {
+        self.flushes += other.flushes;
+        self.requeues += other.requeues;
+        self.partial_completions += other.partial_completions;
+        self.unmatched_issues += other.unmatched_issues;
+        self.unmatched_completions += other.unmatched_completions;
+        self.unplaced += other.unplaced;
+    }
+}
+
+impl Reading {
+    /// Adds what was not as it should be in another reading.
+    pub fn add_misses(&mut self, other: &Reading) {
+        for (device, misses) in &other.misses {
+            self.misses.entry(device.clone()).or_default().add(misses);
+        }
+        self.unlisted += other.unlisted;
+        self.of_unknown_sender += other.of_unknown_sender;
+        self.of_unlisted_process += other.of_unlisted_process;
+    }
+}
+
 impl Process {
     /// Requests that do not start at a multiple of 2^`power` sectors of the disk.
     #[must_use]
@@ -81,7 +107,7 @@ pub(crate) struct Readings {
     devices: Vec<Before>,
     /// Bytes, and I/O by alignment.
     processes: Vec<(u64, [u64; 12])>,
-    totals: [u64; 2],
+    totals: [u64; 3],
     names: BTreeMap<u32, Device>,
 }
 
@@ -89,9 +115,23 @@ pub(crate) struct Readings {
 #[derive(Clone, Copy, Default)]
 struct Seen {
     ios: u64,
-    timed: u64,
+    timed: Timed,
+}
+
+/// What is known of the completions of a row.
+#[derive(Clone, Copy, Default)]
+struct Timed {
+    ios: u64,
     ns_sum: u64,
     ns_squared: u128,
+}
+
+impl Timed {
+    /// In the opposite order of that in which the programs add.
+    fn of(row: &abi::Row) -> Timed {
+        let (ios, ns_sum) = (now(&row.timed), now(&row.ns_sum));
+        Timed { ios, ns_sum, ns_squared: squared(row) }
+    }
 }
 
 /// A device's own counters as they were.
@@ -105,7 +145,7 @@ struct Before {
 }
 
 fn now(word: &AtomicU64) -> u64 {
-    word.load(Ordering::Relaxed)
+    word.load(Ordering::Acquire)
 }
 
 /// What a counter has grown by since `seen`, which becomes its present value.
@@ -122,13 +162,15 @@ impl Readings {
             counts: vec![0; counters.counts.len()],
             devices: vec![Before::default(); counters.devices.len()],
             processes: vec![(0, [0; 12]); counters.processes.len()],
-            totals: [0; 2],
+            totals: [0; 3],
             names: BTreeMap::new(),
             counters,
         }
     }
 
     pub(crate) fn next(&mut self) -> Reading {
+        // Numbers may have come to mean other devices.
+        self.names.clear();
         let mut profiles: Vec<Option<Profile>> =
             (0..self.devices.len()).map(|index| self.begin(index)).collect();
         let mut reading = Reading::default();
@@ -137,8 +179,9 @@ impl Readings {
             let Some(mut profile) = profile else { continue };
             let misses = self.add_order(index, &mut profile);
             self.add_histograms(index, &mut profile);
+            profile.ordered.in_flight.depth_max = Readings::deepest(&profile);
             if profile.ios() > 0 || misses != Misses::default() {
-                reading.misses.insert(profile.device.clone(), misses);
+                reading.misses.entry(profile.device.clone()).or_default().add(&misses);
                 profile.losses.lost = misses.unplaced;
                 profile.losses.unmatched_issues = misses.unmatched_issues;
                 profile.losses.unmatched_completions = misses.unmatched_completions;
@@ -149,6 +192,7 @@ impl Readings {
         let totals = &self.counters.totals[0];
         reading.unlisted = grown(&totals.unlisted_devices, &mut self.totals[0]);
         reading.of_unknown_sender = grown(&totals.unknown_senders, &mut self.totals[1]);
+        reading.of_unlisted_process = grown(&totals.processes_lost, &mut self.totals[2]);
         reading
     }
 
@@ -180,18 +224,22 @@ impl Readings {
     /// Rows into the tables of their disks, and of their partitions.
     fn add_rows(&mut self, profiles: &mut [Option<Profile>]) {
         let empty = self.table();
-        for at in 0..self.counters.rows.len() {
+        // All completions before all issues: what is seen to be complete has then been seen to be issued, in whichever
+        // lane either was counted.
+        let timed: Vec<Timed> = self.counters.rows.iter().map(Timed::of).collect();
+        for (at, timed) in timed.into_iter().enumerate() {
             let row = &self.counters.rows[at];
             let key = now(&row.key);
             if key == 0 {
                 continue;
             }
-            let Some(sums) = self.rows[at].grown(row) else { continue };
             let key = abi::Key::of(key);
             let Some(op) = Op::from_code(key.op as u8) else { continue };
             let place = now(&self.counters.places[key.place].dev_device);
             let (dev, index) = (place as u32, (place >> 32) as usize);
+            // A disk that has come to be known since waits for the next reading.
             let Some(profile) = profiles.get_mut(index).and_then(Option::as_mut) else { continue };
+            let Some(sums) = self.rows[at].grown(row, timed) else { continue };
             let (residue, length) = (key.residue * 512, key.sectors * 512);
             profile.add_residue(op, residue, length, key.continues, &sums);
             let part = self.device(dev);
@@ -220,7 +268,6 @@ impl Readings {
         let ordered = &mut profile.ordered;
         ordered.continuing = grown(&device.continuing, &mut before.continuing);
         ordered.run_ios = grown(&device.run_ios, &mut before.run_ios);
-        ordered.in_flight.depth_max = now(&device.depth_max);
         for ((totals, failed), seen) in profile.ops.iter_mut().zip(&device.failed).zip(&mut before.failed) {
             totals.failed = grown(failed, seen);
         }
@@ -251,6 +298,12 @@ impl Readings {
         }
     }
 
+    /// The deepest queue that lasted for any time, as far as the buckets tell it apart.
+    fn deepest(profile: &Profile) -> u64 {
+        let last = profile.ordered.in_flight.depth_ns.iter().next_back();
+        last.map_or(0, |(bucket, _)| log_linear_bounds(bucket).1)
+    }
+
     fn add_processes(&mut self, reading: &mut Reading) {
         let disks = self.disks();
         for (process, seen) in self.counters.processes.iter().zip(&mut self.processes) {
@@ -274,8 +327,10 @@ impl Readings {
             let comm = String::from_utf8_lossy(&letters[..end]).into_owned();
             let mut name = |dev: u32| self.names.entry(dev).or_insert_with(|| name_of(dev)).name.clone();
             let (device, disk) = (name(dev), name(*disk));
-            let profile = reading.profiles.entry(&disk, Layer::Request, Table::default);
-            profile.top.add(&comm, Share { ios, bytes });
+            if reading.profiles.find(&disk, Layer::Request).is_some() {
+                let profile = reading.profiles.entry(&disk, Layer::Request, Table::default);
+                profile.top.add(&comm, Share { ios, bytes });
+            }
             reading.processes.push(Process { device, disk, pid, comm, ios, bytes, by_alignment });
         }
         reading.processes.sort_by_key(|process| std::cmp::Reverse(process.ios));
@@ -329,19 +384,14 @@ fn squared(row: &abi::Row) -> u128 {
 
 impl Seen {
     /// What the row has grown by; `None` when it has not.
-    fn grown(&mut self, row: &abi::Row) -> Option<Row> {
-        let next = Seen {
-            ios: now(&row.ios),
-            timed: now(&row.timed),
-            ns_sum: now(&row.ns_sum),
-            ns_squared: squared(row),
-        };
+    fn grown(&mut self, row: &abi::Row, timed: Timed) -> Option<Row> {
+        let next = Seen { ios: now(&row.ios), timed };
         let before = std::mem::replace(self, next);
         let sums = Row {
             ios: next.ios - before.ios,
-            timed: next.timed - before.timed,
-            ns_sum: u128::from(next.ns_sum.wrapping_sub(before.ns_sum)),
-            ns_squared_sum: next.ns_squared.saturating_sub(before.ns_squared),
+            timed: timed.ios - before.timed.ios,
+            ns_sum: u128::from(timed.ns_sum.wrapping_sub(before.timed.ns_sum)),
+            ns_squared_sum: timed.ns_squared.saturating_sub(before.timed.ns_squared),
             regions: now(&row.regions),
         };
         (sums.ios > 0 || sums.timed > 0).then_some(sums)

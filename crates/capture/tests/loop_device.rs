@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use plumb_capture::{Attached, Block, Options, Reading, disk_of};
@@ -145,13 +145,7 @@ fn a_partition_is_told_from_its_disk() {
     let disk = Disk::new();
     label(disk.device.path());
     assert_eq!(disk.device.add_partitions(), 1);
-    let name = format!("{}p1", disk.device.name());
-    let room = tempfile::tempdir().expect("a directory");
-    let node = room.path().join(&name);
-    let number =
-        std::fs::read_to_string(Path::new("/sys/class/block").join(&name).join("dev")).expect("its number");
-    let (major, minor) = number.trim().split_once(':').expect("two numbers");
-    run(Command::new("mknod").arg(&node).args(["b", major, minor]));
+    let (name, _room, node) = partition(&disk);
     let mut block = disk.watch();
     let (mut within, mut whole) = (Direct::open(&node), disk.open());
     (0..101).for_each(|at| within.io(Op::Read, at * 3 * 8192, 8192));
@@ -210,6 +204,74 @@ fn streams_are_told_from_random() {
     // Reached 3, 4, 8, 16, 32 and 64 twice.
     let reached: Vec<(usize, u64)> = ordered.runs_reaching.iter().collect();
     assert_eq!(reached, [(0, 2), (2, 2), (3, 2), (4, 2), (5, 2), (6, 2)]);
+}
+
+/// Two disks of one driver, read in turn at the same places and by the same tags: neither takes anything of the other.
+#[test]
+fn disks_do_not_mix() {
+    require!(Bpf, Loop);
+    let disks = [Disk::new(), Disk::new()];
+    let devices = disks.iter().map(|disk| disk_of(&disk.device.name()).expect("its number")).collect();
+    let mut block =
+        Block::attach(&Options { devices, modulus_bytes: MODULUS, attach: None }).expect("programs");
+    let mut files = disks.each_ref().map(Disk::open);
+    for at in 0..1009 {
+        files.iter_mut().for_each(|file| file.io(Op::Read, at * 8192, 8192));
+    }
+    std::thread::scope(|scope| {
+        for file in &mut files {
+            scope.spawn(move || (0..2003).for_each(|at| file.io(Op::Write, at * 7 % 4096 * 4096, 4096)));
+        }
+    });
+    let reading = block.read();
+    for disk in &disks {
+        let profile = disk.profile(&reading);
+        assert_eq!((profile.op(Op::Read).ios, profile.op(Op::Write).ios), (1009, 2003));
+        assert_eq!(profile.timed_ios(), 3012);
+        // An end that hashes like a later one is forgotten, which ends a run: rare, and never more than that.
+        let ordered = &profile.ordered;
+        assert!((1003..=1008).contains(&ordered.continuing), "{}", ordered.continuing);
+        assert_eq!(ordered.runs(), 1009 - ordered.continuing);
+        assert_eq!(reading.misses[&disk.device.name()].unmatched_issues, 0);
+    }
+}
+
+/// The node of the partition of a disk, in a directory of its own: no udev runs everywhere.
+fn partition(disk: &Disk) -> (String, TempDir, PathBuf) {
+    let name = format!("{}p1", disk.device.name());
+    let room = tempfile::tempdir().expect("a directory");
+    let node = room.path().join(&name);
+    let number =
+        std::fs::read_to_string(Path::new("/sys/class/block").join(&name).join("dev")).expect("its number");
+    let (major, minor) = number.trim().split_once(':').expect("two numbers");
+    run(Command::new("mknod").arg(&node).args(["b", major, minor]));
+    (name, room, node)
+}
+
+/// The number of a partition that has gone is given to the next one, of whatever disk.
+#[test]
+fn a_number_that_is_used_again() {
+    require!(Bpf, Loop, Tool("partx"), Tool("mknod"));
+    let disks = [Disk::new(), Disk::new()];
+    let devices = disks.iter().map(|disk| disk_of(&disk.device.name()).expect("its number")).collect();
+    let mut block =
+        Block::attach(&Options { devices, modulus_bytes: MODULUS, attach: None }).expect("programs");
+    for (disk, ios) in disks.iter().zip([101, 211]) {
+        label(disk.device.path());
+        assert_eq!(disk.device.add_partitions(), 1);
+        // What reading the label takes is not counted.
+        block.read();
+        let (name, _room, node) = partition(disk);
+        let mut file = Direct::open(&node);
+        (0..ios).for_each(|at| file.io(Op::Read, at * 8192, 8192));
+        drop(file);
+        let reading = block.read();
+        assert_eq!(reading.profiles.iter().filter(|profile| profile.ios() > 0).count(), 1);
+        assert_eq!(disk.profile(&reading).ios(), ios);
+        let rows = disk.profile(&reading).partitions[&name].table.iter();
+        assert_eq!(rows.map(|(_, row)| row.ios).sum::<u64>(), ios);
+        run(Command::new("partx").arg("--delete").arg(disk.device.path()));
+    }
 }
 
 /// A label with one partition behind it, at a sector that no tool would choose.

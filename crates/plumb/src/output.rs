@@ -13,10 +13,19 @@ use crate::failure::Failure;
 /// # Errors
 /// When standard output cannot be written.
 pub fn print(text: &str) -> Result<(), Failure> {
+    print_if_read(text).map(|_| ())
+}
+
+/// Prints to standard output; tells whether there is still somebody who reads it.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn print_if_read(text: &str) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::failed(&error)),
-        _ => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::failed(&error)),
+        Ok(()) => Ok(true),
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use plumb_capture::{Block, CaptureError, Misses, Options, Process, Reading};
 use plumb_diagnose::{Analysis, Diagnosis, Questions, analyze, diagnose};
-use plumb_geometry::Grid;
+use plumb_geometry::{Grid, group_digits};
 use plumb_profile::codec::{self, Saved};
 use plumb_report::text::{Apart, Interval, Sender};
 use plumb_report::{Report, Section, json, text};
@@ -34,20 +34,26 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
     let devices = args.devices.iter().map(|name| watched(name)).collect::<Result<Vec<u32>, Failure>>()?;
     let options = Options { devices, modulus_bytes: questions.modulus_bytes(), attach: None };
     let ended = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+    let signals = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP];
+    for signal in signals {
         signal_hook::flag::register(signal, ended.clone()).map_err(|error| Failure::failed(&error))?;
+    }
+    if let Some(path) = &args.save {
+        output::write_file(path, &[])?;
     }
     let mut block = Block::attach(&options).map_err(refused)?;
     let mut whole = Whole::new(&block);
     let began = Instant::now();
     let on_screen =
         !args.json && !args.plain && std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
-    if on_screen {
-        terminal::run(args, &mut block, &mut whole, &ended)?;
+    let shown = if on_screen {
+        terminal::run(args, &mut block, &mut whole, &ended)
     } else {
-        print_intervals(args, &mut block, &mut whole, &questions, &ended)?;
-    }
-    whole.end(args, &questions, began.elapsed())
+        print_intervals(args, &mut block, &mut whole, &questions, &ended)
+    };
+    // What was counted is kept also where it could not be shown.
+    let exit = whole.end(args, &questions, began.elapsed());
+    shown.and(exit)
 }
 
 /// The number of a disk that makes requests.
@@ -69,19 +75,27 @@ fn print_intervals(
     questions: &Questions,
     ended: &AtomicBool,
 ) -> Result<(), Failure> {
-    let began = Instant::now();
-    let mut last = began;
+    let mut last = Instant::now();
+    let mut next = last + args.interval;
     for number in 1.. {
-        wait_until(began + args.interval * number, ended);
+        wait_until(next, ended);
         let reading = block.read();
-        let now = Instant::now();
-        show(args, &reading, questions, now - std::mem::replace(&mut last, now))?;
         whole.add(&reading);
-        if ended.load(Ordering::Relaxed) || args.count == Some(u64::from(number)) {
+        let now = Instant::now();
+        let is_read = show(args, &reading, questions, now - std::mem::replace(&mut last, now))?;
+        if ended.load(Ordering::Relaxed) || args.count == Some(number) || !is_read {
             break;
         }
+        next = following(next, args.interval);
     }
     Ok(())
+}
+
+/// When the next interval ends: those that went by while the program was stopped are one.
+fn following(deadline: Instant, interval: Duration) -> Instant {
+    let next = deadline + interval;
+    let now = Instant::now();
+    if next > now { next } else { now + interval }
 }
 
 fn wait_until(deadline: Instant, ended: &AtomicBool) {
@@ -109,16 +123,18 @@ fn refused(error: CaptureError) -> Failure {
 struct Whole {
     saved: Saved,
     how: &'static str,
+    /// Of all readings together, without their profiles.
+    missed: Reading,
 }
 
 impl Whole {
     fn new(block: &Block) -> Whole {
-        Whole { saved: Saved::default(), how: block.attached().words() }
+        Whole { saved: Saved::default(), how: block.attached().words(), missed: Reading::default() }
     }
 
     fn add(&mut self, reading: &Reading) {
         self.saved.profiles.merge(&reading.profiles);
-        self.saved.notes.extend(notes(reading));
+        self.missed.add_misses(reading);
     }
 
     fn save(&self, path: &Path) -> Result<(), Failure> {
@@ -131,15 +147,13 @@ impl Whole {
         let ios: u64 = self.saved.profiles.iter().map(plumb_profile::Profile::ios).sum();
         let source = format!("this host: request layer by {}, {:.1} s", self.how, span.as_secs_f64());
         self.saved.sources.insert(source);
+        self.saved.notes.extend(notes(&self.missed));
         let profiles: Vec<_> = self.saved.profiles.iter().filter(|profile| profile.ios() > 0).collect();
         let analyses: Vec<Analysis> =
             profiles.iter().map(|profile| analyze(profile, None, questions)).collect();
         let mut diagnosis = Diagnosis::default();
         for (profile, analysis) in profiles.iter().zip(&analyses) {
             diagnosis.absorb(diagnose(profile, analysis, questions));
-        }
-        if let Some(path) = &args.save {
-            self.save(path)?;
         }
         let sources: Vec<String> = self.saved.sources.iter().cloned().collect();
         let notes: Vec<String> = self.saved.notes.iter().cloned().collect();
@@ -153,11 +167,18 @@ impl Whole {
             sections: sections.map(|(profile, analysis)| Section { profile, analysis }).collect(),
             diagnosis: &diagnosis,
         };
-        if !args.json {
-            output::print(&text::text(&report, output::color(args.color)))?;
+        let printed = match args.json {
+            true => Ok(()),
+            false => output::print(&text::text(&report, output::color(args.color))),
+        };
+        if let Some(path) = &args.save {
+            self.save(path)?;
         }
+        printed?;
         let found = diagnosis.worst().is_some_and(|worst| args.fail_on.covers(worst));
-        Ok(match (found, ios == 0 || !diagnosis.unknown.is_empty()) {
+        let is_partial =
+            self.missed.unlisted > 0 || self.missed.misses.values().any(|misses| misses.unplaced > 0);
+        Ok(match (found, ios == 0 || is_partial || !diagnosis.unknown.is_empty()) {
             (true, _) => Exit::Findings,
             (false, true) => Exit::Unknown,
             (false, false) => Exit::Clean,
@@ -165,8 +186,8 @@ impl Whole {
     }
 }
 
-/// Prints an interval.
-fn show(args: &Watch, reading: &Reading, questions: &Questions, span: Duration) -> Result<(), Failure> {
+/// Prints an interval; tells whether anybody reads it.
+fn show(args: &Watch, reading: &Reading, questions: &Questions, span: Duration) -> Result<bool, Failure> {
     let devices: Vec<Analysis> = reading
         .profiles
         .iter()
@@ -187,7 +208,7 @@ fn show(args: &Watch, reading: &Reading, questions: &Questions, span: Duration) 
     } else {
         text::interval(&interval, output::color(args.color))
     };
-    output::print(&shown)
+    output::print_if_read(&shown)
 }
 
 fn apart<'a>((device, misses): (&'a String, &Misses)) -> Apart<'a> {
@@ -231,14 +252,21 @@ fn notes(reading: &Reading) -> Vec<String> {
             (misses.requeues, "I/O issued more than once, counted once"),
             (misses.partial_completions, "completions of a part of an I/O"),
             (misses.unmatched_issues, "I/O whose completion never came, so without latency"),
-            (misses.unplaced, "I/O counted without their place: too many different ones"),
+            (misses.unplaced, "some I/O are in no figure: too many different ones"),
         ];
         for (_, words) in told.iter().filter(|(count, _)| *count > 0) {
             all.entry(words).or_default().push(device.clone());
         }
     }
     let of_devices = all.into_iter().map(|(words, devices)| format!("{words}: {}", devices.join(", ")));
-    let unlisted = (reading.unlisted > 0)
-        .then(|| format!("{} I/O of devices for which there was no room", reading.unlisted));
-    of_devices.chain(unlisted).collect()
+    let of_all = [
+        (reading.unlisted, "I/O of devices for which there was no room, in no figure"),
+        (reading.of_unlisted_process, "bios of processes for which there was no room, in the list of none"),
+        (
+            reading.of_unknown_sender,
+            "I/O of which nobody knows who sent them, such as later parts of one that was split",
+        ),
+    ];
+    let of_all = of_all.into_iter().filter(|(count, _)| *count > 0);
+    of_devices.chain(of_all.map(|(count, words)| format!("{} {words}", group_digits(count)))).collect()
 }

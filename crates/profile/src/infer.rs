@@ -117,7 +117,8 @@ pub fn infer(places: &Places) -> Inference {
     let heads = sum(&heads_at);
     let single_start_max = places.read_heads.single_max().saturating_add(places.write_heads.single_max());
     let steps = steps(table, &heads_at, &all_at, heads);
-    let verdict = match not_enough(heads, regions, single_start_max) {
+    let are_starts_known = places.read_heads.total().saturating_add(places.write_heads.total()) > 0;
+    let verdict = match not_enough(heads, regions, are_starts_known, single_start_max) {
         Some(why) => Verdict::NotEnoughData { why },
         None => verdict(&steps, heads, &all_at),
     };
@@ -246,12 +247,15 @@ fn chance(heads: u64, offsets: u64) -> u64 {
     (mean + spread).ceil().min(heads as f64) as u64
 }
 
-fn not_enough(heads: u64, regions: u32, single_start_max: u64) -> Option<String> {
+fn not_enough(heads: u64, regions: u32, are_starts_known: bool, single_start_max: u64) -> Option<String> {
     if heads < HEADS_MIN {
         return Some(format!("{heads} stream heads seen, {HEADS_MIN} needed"));
     }
     if regions == 0 {
         return Some("the source does not tell which parts of the device were touched".to_owned());
+    }
+    if !are_starts_known {
+        return Some("the source does not tell how often a single place was touched".to_owned());
     }
     if regions < REGIONS_MIN {
         return Some(format!(

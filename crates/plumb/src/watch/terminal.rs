@@ -9,7 +9,7 @@ use plumb_report::text::Color;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::screen::{Key, Screen, Seen, Wish};
-use super::{Whole, notes};
+use super::{Whole, following, notes};
 use crate::cli::Watch;
 use crate::failure::Failure;
 use crate::output;
@@ -29,7 +29,11 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let colored = output::color(args.color) == Color::Always;
     let mut screen = Screen::new(&args.grid, colored);
-    let mut terminal = ratatui::try_init().map_err(|error| Failure::failed(&error))?;
+    let mut terminal = ratatui::try_init().map_err(|error| {
+        // Some of it may have been done.
+        ratatui::restore();
+        Failure::failed(&error)
+    })?;
     let done = show(args, block, whole, ended, &mut screen, &mut terminal);
     // Whatever happened, the terminal is to be usable again.
     ratatui::restore();
@@ -45,11 +49,10 @@ fn show(
     terminal: &mut ratatui::DefaultTerminal,
 ) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::failed(&error);
-    let began = Instant::now();
-    let (mut last, mut number) = (began, 1u32);
+    let mut last = Instant::now();
+    let (mut next, mut number) = (last + args.interval, 1);
     loop {
         terminal.draw(|frame| screen.draw(frame)).map_err(failed)?;
-        let next = began + args.interval * number;
         let left = next.saturating_duration_since(Instant::now());
         if event::poll(left.min(GLANCE)).map_err(failed)? {
             let wish = key_of(&event::read().map_err(failed)?).map_or(Wish::None, |key| screen.press(key));
@@ -69,10 +72,11 @@ fn show(
             let notes = notes(&reading);
             let (profiles, processes) = (reading.profiles, reading.processes);
             screen.see(Seen { time, seconds, profiles, processes, notes });
-            if is_over || args.count == Some(u64::from(number)) {
+            if is_over || args.count == Some(number) {
                 return Ok(());
             }
             number += 1;
+            next = following(next, args.interval);
         }
     }
 }
