@@ -89,6 +89,7 @@ pub fn run(args: &Check) -> Result<Exit, Failure> {
 
 /// Gathers what another host needs to check this one.
 fn collect(path: &Path, images: &[PathBuf]) -> Result<Exit, Failure> {
+    output::must_be_new(path)?;
     let images = images.iter().map(|image| target::whole_path(image)).collect::<Result<Vec<_>, _>>()?;
     let mut bytes = Vec::new();
     let kernel = Live::default();
@@ -99,6 +100,8 @@ fn collect(path: &Path, images: &[PathBuf]) -> Result<Exit, Failure> {
         let help = "/sys/class/block must be there, and images must be open to the user: only a Linux host is collected";
         Failure::failed(&error).with_help(help)
     })?;
+    // Gathering takes its time.
+    output::must_be_new(path)?;
     output::write_file(path, &bytes)?;
     output::print(&gathered_words(path, &found, bytes.len()))?;
     Ok(Exit::Clean)

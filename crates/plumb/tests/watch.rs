@@ -165,7 +165,10 @@ fn a_device_without_requests_names_those_below() {
     let disks = std::fs::read_dir("/sys/block").expect("sysfs").flatten();
     let Some(disk) = disks.map(|disk| disk.path()).find(|disk| !disk.join("mq").exists()) else {
         let why = "this host has no dm, md or zram device";
-        return plumb_testkit::require::record_skip("watch::a_device_without_requests_names_those_below", why);
+        return plumb_testkit::require::record_skip(
+            "watch::a_device_without_requests_names_those_below",
+            why,
+        );
     };
     let name = disk.file_name().expect("a name").to_string_lossy().into_owned();
     plumb(["watch", &name]).ends(3).complains("hands its I/O on as it comes");
