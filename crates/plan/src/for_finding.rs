@@ -27,6 +27,15 @@ const SHARE_MAX: Share = Share { numerator: 1, denominator: 100 };
 /// What metasync is to be given: the most that it takes.
 const RESYNC: Bytes = Bytes(1 << 20);
 
+/// A plan and what its commands change: not always the node that the finding is about, nor a device of the same host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The layer that is made anew or tuned.
+    pub changes: NodeId,
+    /// How.
+    pub plan: Plan,
+}
+
 /// The plan that answers a finding about a node; `None` where findings of that name have none.
 #[must_use]
 pub fn for_finding(
@@ -34,34 +43,41 @@ pub fn for_finding(
     finding: &str,
     node: NodeId,
     wishes: &Wishes,
-) -> Option<Result<Plan, PlanError>> {
+) -> Option<Result<Answer, PlanError>> {
+    let of_node = |plan| Answer { changes: node, plan };
     Some(match finding {
         "misaligned-partition" | "soft-partition-drift" => start(stack, node, wishes),
-        "geometry-mismatch" => file_system(stack, node),
+        "geometry-mismatch" => file_system(stack, node).map(of_node),
         "narrow-stripe" | "stripe-segment-mismatch" | "split-io" => chunks(stack, node, wishes),
-        "record-mismatch" => records(stack, node, wishes),
+        "record-mismatch" => records(stack, node, wishes).map(of_node),
         "small-resync-io" | "small-maxphys" => {
             let host = |key| stack.host().and_then(|host| host.number(key)).map(Bytes);
             let mirror = stack.node(node).size;
-            resync::plan(&resync::Request { size: RESYNC, maxphys: host(keys::MAXPHYS), mirror })
+            resync::plan(&resync::Request { size: RESYNC, maxphys: host(keys::MAXPHYS), mirror }).map(of_node)
         }
         _ => return None,
     })
 }
 
 /// The nearest layer below, the node itself included, whose start can be chosen.
-fn start(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Plan, PlanError> {
+fn start(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Answer, PlanError> {
+    let soft = |component| {
+        let plan = softpart::plan(&of_stack::softpart(stack, component, wishes.unit)?)?;
+        Ok(Answer { changes: component, plan })
+    };
     if stack.above(node).iter().any(|above| stack.node(*above).kind == Kind::SoftPartition) {
-        return softpart::plan(&of_stack::softpart(stack, node, wishes.unit)?);
+        return soft(node);
     }
     for id in stack.under(node) {
         match stack.node(id).kind {
             Kind::SoftPartition => {
                 let below = stack.node(id).placing.below();
-                let component = below.first().copied().unwrap_or(id);
-                return softpart::plan(&of_stack::softpart(stack, component, wishes.unit)?);
+                return soft(below.first().copied().unwrap_or(id));
             }
-            Kind::Partition => return partition::plan(&partition::fitted(of_stack::partition(stack, id)?)?),
+            Kind::Partition => {
+                let plan = partition::plan(&partition::fitted(of_stack::partition(stack, id)?)?)?;
+                return Ok(Answer { changes: id, plan });
+            }
             _ => {}
         }
     }
@@ -80,7 +96,7 @@ fn file_system(stack: &Stack, node: NodeId) -> Result<Plan, PlanError> {
     filesystem::plan(&of_stack::filesystem(stack, node, kind)?)
 }
 
-fn chunks(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Plan, PlanError> {
+fn chunks(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Answer, PlanError> {
     let found = stack.under(node).into_iter().find_map(|id| match &stack.node(id).placing {
         Placing::Chunks(chunks) => Some((id, chunks)),
         _ => None,
@@ -93,7 +109,7 @@ fn chunks(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Plan, PlanErro
         Some("lvm") => stripe::Manager::Lvm,
         _ => stripe::Manager::Md,
     };
-    stripe::plan(&stripe::Request {
+    let plan = stripe::plan(&stripe::Request {
         io,
         base: Bytes(0),
         starts: stripe::Starts::Pages,
@@ -103,7 +119,8 @@ fn chunks(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Plan, PlanErro
         manager,
         members: chunks.members.iter().map(|member| stack.node(member.node).own_name().to_owned()).collect(),
         parity: chunks.parity,
-    })
+    })?;
+    Ok(Answer { changes: id, plan })
 }
 
 /// The segment that the arrays below a stripe are known to have.

@@ -244,12 +244,14 @@ fn findings_lead_to_plans() {
         plumb_plan::for_finding(&stack, finding, node, &wishes).expect("has plans").expect("a plan")
     };
     let start = plan("misaligned-partition", volume);
+    assert_eq!(start.changes, part, "not the volume that is off");
+    let start = start.plan;
     assert_eq!(start.value("start_sectors"), Some(&plumb_plan::Value::Count(64)));
     // 32 KiB are no whole segment of 48 KiB; 816 KiB = 17 × 48 KiB is the first with 1 % or less.
-    let stripe = plan("stripe-segment-mismatch", stripe);
+    let stripe = plan("stripe-segment-mismatch", stripe).plan;
     assert_eq!(stripe.value("past_segment_bytes"), Some(&plumb_plan::Value::Count(32 << 10)));
     assert!(stripe.remedies[0].steps[0].command.ends_with("1 2 sdb sdc -i 816k"), "{:?}", stripe.remedies);
-    let record = plan("record-mismatch", data);
+    let record = plan("record-mismatch", data).plan;
     assert_eq!(record.value("record_bytes"), Some(&plumb_plan::Value::Count(8192)));
     assert!(plumb_plan::for_finding(&stack, "read-policy", data, &wishes).is_none());
     let unknown = plumb_plan::for_finding(&stack, "misaligned-partition", sda, &wishes).expect("has plans");
@@ -336,7 +338,9 @@ fn partitions_without_room_behind_them() {
         }
         let stack = builder.finish();
         let wishes = plumb_plan::Wishes::default();
-        plumb_plan::for_finding(&stack, "misaligned-partition", part, &wishes).expect("has plans")
+        plumb_plan::for_finding(&stack, "misaligned-partition", part, &wishes)
+            .expect("has plans")
+            .map(|answer| answer.plan)
     };
     let commands = |plan: &plumb_plan::Plan| {
         let steps =

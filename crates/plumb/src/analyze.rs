@@ -17,6 +17,7 @@ use crate::{output, side_by_side};
 pub fn run(args: &Analyze) -> Result<Exit, Failure> {
     let questions = questions(args);
     let settings = Settings { modulus_bytes: questions.modulus_bytes() };
+    args.html.iter().chain(&args.save).try_for_each(|path| output::may_write(path))?;
     let mut collected = collect(&args.files, &args.select, &settings);
     let failures = std::mem::take(&mut collected.failures);
     if collected.saved.sources.is_empty() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use plumb_diagnose::layout::{self, Known};
 use plumb_diagnose::{Diagnosis, Finding, Fix};
-use plumb_plan::{Harm, Remedy, Wishes};
+use plumb_plan::{Answer, Harm, Remedy, Wishes};
 use plumb_profile::codec::Saved;
 use plumb_report::check::{Check as Report, json, text};
 use plumb_stack::catalogue::{self, Catalogue, FILE_BYTES_MAX};
@@ -89,6 +89,7 @@ pub fn run(args: &Check) -> Result<Exit, Failure> {
 
 /// Gathers what another host needs to check this one.
 fn collect(path: &Path, images: &[PathBuf]) -> Result<Exit, Failure> {
+    output::must_be_new(path)?;
     let images = images.iter().map(|image| target::whole_path(image)).collect::<Result<Vec<_>, _>>()?;
     let mut bytes = Vec::new();
     let kernel = Live::default();
@@ -99,6 +100,8 @@ fn collect(path: &Path, images: &[PathBuf]) -> Result<Exit, Failure> {
         let help = "/sys/class/block must be there, and images must be open to the user: only a Linux host is collected";
         Failure::failed(&error).with_help(help)
     })?;
+    // Gathering takes its time.
+    output::must_be_new(path)?;
     output::write_file(path, &bytes)?;
     output::print(&gathered_words(path, &found, bytes.len()))?;
     Ok(Exit::Clean)
@@ -171,12 +174,10 @@ fn with_commands(args: &Check, stack: &Stack, diagnosis: &mut Diagnosis) {
             continue;
         }
         match plumb_plan::for_finding(stack, finding.id(), node, &wishes) {
-            Some(Ok(plan)) => match (plan.remedies.into_iter().next(), plan.refusal) {
+            Some(Ok(Answer { changes, plan })) => match (plan.remedies.into_iter().next(), plan.refusal) {
                 (Some(way), _) => {
-                    if let Some(host) = &stack.node(node).host {
-                        finding.explain(format!(
-                            "commands are for {host}, with the names that it has for its devices"
-                        ));
+                    if let Some(whose) = whose(stack, node, changes) {
+                        finding.explain(whose);
                     }
                     tell(finding, way);
                 }
@@ -187,6 +188,19 @@ fn with_commands(args: &Check, stack: &Stack, diagnosis: &mut Diagnosis) {
             None => {}
         }
     }
+}
+
+/// On which host the commands are to be run: names of devices are those of the host of what they change, which may be
+/// below the host that a finding is about.
+fn whose(stack: &Stack, found: NodeId, changes: NodeId) -> Option<String> {
+    let (found, changes) = (&stack.node(found).host, stack.node(changes));
+    let host = match (&changes.host, found) {
+        (Some(host), _) => host,
+        (None, Some(_)) => "this host",
+        (None, None) => return None,
+    };
+    let what = if changes.host == *found { String::new() } else { format!(": they change {}", changes.name) };
+    Some(format!("commands are for {host}, with the names that it has for its devices{what}"))
 }
 
 /// Adds one way with all that must hold for it: a command alone would be taken at its word.

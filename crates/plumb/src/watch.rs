@@ -30,6 +30,7 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// # Errors
 /// When nothing can be watched, or what was asked for could not be written.
 pub fn run(args: &Watch) -> Result<Exit, Failure> {
+    args.save.as_deref().map_or(Ok(()), output::may_write)?;
     let questions = Questions { grids: args.grid.clone(), ..Questions::default() };
     let devices = args.devices.iter().map(|name| watched(name)).collect::<Result<Vec<u32>, Failure>>()?;
     let options = Options { devices, modulus_bytes: questions.modulus_bytes(), attach: None };

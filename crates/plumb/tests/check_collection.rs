@@ -69,6 +69,9 @@ fn live_and_collected(to: &Path) -> ([Value; 2], [Value; 2]) {
     for _ in 0..10 {
         let live = || parts(&plumb(["check", "--json", "--fail-on", "none"]).json());
         let before = live();
+        if to.exists() {
+            std::fs::remove_file(to).expect("it is gone");
+        }
         let args = ["check".as_ref(), "--collect".as_ref(), to.as_os_str()];
         plumb(args).ends(0).says("no content of files and no keys");
         let after = live();

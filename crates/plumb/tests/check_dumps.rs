@@ -251,3 +251,30 @@ fn a_collection_of_this_host() {
     let usage = plumb(["check", "--collect", "x.tar.zst", "--from", "y"]);
     usage.ends(2).complains("cannot be used with");
 }
+
+/// A collection takes the place of nothing: not of a disk, nor of an image that it was to be of.
+#[test]
+fn a_collection_overwrites_nothing() {
+    let folder = Folder::new("check");
+    let image = folder.file("disk.raw", [7; 512]);
+    let to = |name: &std::path::Path| {
+        plumb([
+            "check".as_ref(),
+            "--collect".as_ref(),
+            name.as_os_str(),
+            "--images".as_ref(),
+            image.as_os_str(),
+        ])
+    };
+    to(&image).ends(2).complains("disk.raw: found a file, expected the name of a new file");
+    to("/dev/null".as_ref())
+        .ends(2)
+        .complains("/dev/null: found a character device, expected a regular file");
+    let link = folder.path("nowhere");
+    std::os::unix::fs::symlink("/none/such", &link).expect("a link");
+    to(&link).ends(2).complains("found a symbolic link");
+    assert_eq!(std::fs::read(&image).expect("it is there"), [7; 512]);
+    assert!(!std::fs::metadata("/dev/null").expect("it is there").is_file());
+    let names = std::fs::read_dir(folder.path(".")).expect("a directory").count();
+    assert_eq!(names, 2, "nothing is left in part");
+}

@@ -78,6 +78,23 @@ fn without_the_join_nothing_is_known_below() {
         .says("sgdisk -d 1 -a 1 -n 1:2055:");
 }
 
+/// Names of devices mean nothing on another host: commands are for the one whose partition they make anew.
+#[test]
+fn commands_are_for_the_host_of_what_they_change() {
+    let lab = Lab::new();
+    let (guest, kvm) = (lab.guest_of_disk("web2", SECTORS), lab.kvm_of_partition("kvm3", SECTORS, 63));
+    let join = ["--json", "--join", "web2:vda=kvm3:sdb1"];
+    let document = check(&join, &[&guest, &kvm]).json();
+    let findings = document["findings"].as_array().expect("findings").iter();
+    let off: Vec<&Value> = findings.filter(|finding| finding["id"] == "misaligned-partition").collect();
+    let [off] = off[..] else { panic!("one start is off: {off:#?}") };
+    let (commands, words) = (off["fix"].to_string(), off["explanation"].to_string());
+    assert!(commands.contains("/dev/sdb"), "{commands}");
+    assert!(words.contains("commands are for kvm3"), "{words}");
+    assert!(words.contains("they change kvm3:sdb1"), "{words}");
+    assert!(!words.contains("commands are for web2"), "{words}");
+}
+
 #[test]
 fn joins_in_a_file() {
     let lab = Lab::new();

@@ -270,3 +270,23 @@ fn a_trace_in_another_format_gives_the_same_answers() {
     }
     plumb([Path::new("convert"), &real(VSCSI), &folder.path("guest.unknown")]).ends(2).complains(".parquet");
 }
+
+/// Profiles and pages take the place of files alone. The link stands for a device, so that none is at stake.
+#[test]
+fn no_device_is_overwritten() {
+    let folder = Folder::new("outputs");
+    let file = folder.file("off.csv", msr(pages(1000, 512, 8192)));
+    let link = folder.path("device");
+    std::os::unix::fs::symlink("/dev/null", &link).expect("a link");
+    for flag in ["--save", "--html"] {
+        analyze(&file, &format!("{flag} {}", link.display()))
+            .ends(2)
+            .complains("found a character device, expected a regular file or none");
+        assert!(link.is_symlink(), "{flag}");
+        let page = folder.file("page", "old");
+        analyze(&file, &format!("{flag} {}", page.display())).ends(1);
+        assert_ne!(std::fs::read(&page).expect("it is there"), b"old", "{flag}: a file is made anew");
+    }
+    plumb(["watch".as_ref(), "--save".as_ref(), link.as_os_str()]).ends(2).complains("a character device");
+    assert!(link.is_symlink());
+}

@@ -84,6 +84,32 @@ impl Lab {
         self.pack(&host, name, FORM, &[(NO_ANSWERS.0, &table(&host, sectors)), NO_DEVICES])
     }
 
+    /// A host that gives a guest a partition of its disk, which begins there.
+    pub fn kvm_of_partition(&self, name: &str, sectors: u64, start: u64) -> PathBuf {
+        let mut host = self.host(name);
+        host.disk(&FakeDisk { sectors: 4 * sectors, ..FakeDisk::named("sdb") });
+        host.partition("sdb", 1, start, sectors);
+        let label = format!(
+            "label: gpt\ndevice: /dev/sdb\nunit: sectors\nfirst-lba: 34\nlast-lba: {}\nsector-size: 512\n\n\
+             /dev/sdb1 : start= {start}, size= {sectors}\n",
+            4 * sectors - 34
+        );
+        self.pack(&host, name, FORM, &[NO_ANSWERS, NO_DEVICES, ("dumps/sfdisk", &label)])
+    }
+
+    /// A guest with a file system on a whole disk.
+    pub fn guest_of_disk(&self, name: &str, sectors: u64) -> PathBuf {
+        let mut host = self.host(name);
+        host.disk(&FakeDisk {
+            sectors,
+            vendor: String::new(),
+            model: String::new(),
+            ..FakeDisk::named("vda")
+        });
+        host.mount("vda", "/srv", "ext4", "rw");
+        self.pack(&host, name, FORM, &[NO_ANSWERS, NO_DEVICES])
+    }
+
     /// A host that shows `vg/guest1` as a unit of LIO, on a physical volume one sector off, and a guest whose disk `sdc`
     /// has that identity and that many sectors.
     pub fn shown_by_lio(&self, sectors: u64, (identity, seen): (&str, u64)) -> [PathBuf; 2] {
