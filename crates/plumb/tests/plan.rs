@@ -281,3 +281,13 @@ fn a_start_between_blocks_is_none() {
     moved("34s", 512).ends(0);
     moved("48s", 4096).ends(0);
 }
+
+/// zpool-create(8): a name begins with a letter, and `c` with a digit behind is reserved for disks.
+#[test]
+fn a_disk_is_no_pool() {
+    let zfs = |name: &str| plan(&format!("filesystem {name} --type zfs --page 8k"));
+    for disk in ["/dev/sdb", "c1t0d0", "0tank"] {
+        zfs(disk).ends(2).complains(&format!("the pool is {disk}, expected the name of a pool"));
+    }
+    zfs("cache/db").ends(0).says("zpool create -o ashift=12 cache DISK...");
+}
