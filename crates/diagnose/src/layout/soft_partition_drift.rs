@@ -18,7 +18,7 @@ pub const RULE: Rule =
 /// Sectors of the header in front of each extent (MD_SP_WMSIZE of Solaris Volume Manager).
 pub const HEADER_SECTORS: u64 = 1;
 
-const HEADER_BYTES: u64 = HEADER_SECTORS * SECTOR;
+pub(super) const HEADER_BYTES: u64 = HEADER_SECTORS * SECTOR;
 
 /// What offsets on a component should be multiples of.
 struct Unit {
