@@ -160,10 +160,13 @@ fn found(
         ))
         .with_cost(cost(context, worst));
     if fact.what == What::Assumed {
-        finding = finding.explained(format!(
-            "the grid of {} is assumed, since nothing is known of {on}: a probe or --grid makes it sure",
-            fact.granularity()
-        ));
+        let why = match words::given(context, worst.landing.on) {
+            Some(given) => {
+                format!("none larger than the {given} given is known of {on}: a larger --grid replaces it")
+            }
+            None => format!("nothing is known of {on}: a probe or --grid makes it sure"),
+        };
+        finding = finding.explained(format!("the grid of {} is assumed, since {why}", fact.granularity()));
     }
     for sentence in way(context, worst).into_iter().chain(others(context, worst, off)) {
         finding = finding.explained(sentence);

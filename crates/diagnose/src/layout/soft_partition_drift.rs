@@ -136,7 +136,15 @@ fn unit(context: &Context<'_>, component: NodeId) -> Option<Unit> {
         ),
         _ => (
             Grid::ASSUMED,
-            format!("the {} assumed, since nothing is known of {name}", Grid::ASSUMED.granularity()),
+            match words::given(context, landing.on) {
+                Some(given) => format!(
+                    "the {} assumed, since none larger than the {given} given is known of {name}",
+                    Grid::ASSUMED.granularity()
+                ),
+                None => {
+                    format!("the {} assumed, since nothing is known of {name}", Grid::ASSUMED.granularity())
+                }
+            },
             "assumed".to_owned(),
             Confidence::Low,
         ),

@@ -428,3 +428,16 @@ fn the_way_back_is_free() {
         assert_eq!(said.contains(" back"), is_free, "{below:?} {start}: {said}");
     }
 }
+
+/// A grid of a sector says nothing of larger ones; that it was given is not passed over.
+#[test]
+fn a_sector_given_is_not_nothing() {
+    let mut lab = Lab::default();
+    let disk = lab.bare("sda");
+    lab.grid(disk, What::ArrayUnit, 512, 0, Source::User);
+    lab.partition("sda1", disk, 63);
+    let judged = lab.judge();
+    let said = words(judged.finding(RULE));
+    assert!(said.contains("none larger than the 512 B given is known of sda"), "{said}");
+    assert!(!said.contains("nothing is known"), "{said}");
+}
