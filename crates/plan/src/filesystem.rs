@@ -93,6 +93,17 @@ pub struct Request {
     pub page: Option<Bytes>,
 }
 
+/// Pools have names that begin with a letter, and none like that of a Solaris disk (zpool-create(8)).
+fn check_pool(name: &str) -> Result<(), PlanError> {
+    let is_disk = name.strip_prefix('c').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    if name.starts_with(|c: char| c.is_ascii_alphabetic()) && !is_disk {
+        return Ok(());
+    }
+    let expected = "the name of a pool or of a file system in it, such as tank or tank/db: disks are named where DISK \
+                    stands in the command";
+    Err(PlanError::OutOfRange { what: "the pool", found: name.to_owned(), expected })
+}
+
 /// Whether a tool takes a size, and what it takes in words.
 pub(crate) fn check_power(
     what: &'static str,
@@ -305,6 +316,7 @@ impl Work<'_> {
     fn zfs(&self) -> Result<Vec<Remedy>, PlanError> {
         let expected = "a power of two from 512 B to 64 KiB";
         check_power("the physical block", self.request.physical, (512..=64 << 10, expected))?;
+        check_pool(&self.device)?;
         let physical = self.request.physical.0;
         let ashift = physical.trailing_zeros();
         let pool = self.device.split('/').next().unwrap_or("POOL").to_owned();

@@ -59,27 +59,35 @@ pub fn for_finding(
     })
 }
 
+/// The component of which all soft partitions are laid out anew by the plan for a finding about a node; `None` where
+/// that plan is another one.
+#[must_use]
+pub fn component_laid_out(stack: &Stack, finding: &str, node: NodeId) -> Option<NodeId> {
+    matches!(finding, "misaligned-partition" | "soft-partition-drift")
+        .then(|| component(stack, node))
+        .flatten()
+}
+
+/// What the nearest soft partitions are cut out of, unless a partition is nearer.
+fn component(stack: &Stack, node: NodeId) -> Option<NodeId> {
+    if stack.above(node).iter().any(|above| stack.node(*above).kind == Kind::SoftPartition) {
+        return Some(node);
+    }
+    let is_chosen = |id: &NodeId| matches!(stack.node(*id).kind, Kind::SoftPartition | Kind::Partition);
+    let id = stack.under(node).into_iter().find(is_chosen)?;
+    let is_soft = stack.node(id).kind == Kind::SoftPartition;
+    is_soft.then(|| stack.node(id).placing.below().first().copied().unwrap_or(id))
+}
+
 /// The nearest layer below, the node itself included, whose start can be chosen.
 fn start(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Answer, PlanError> {
-    let soft = |component| {
+    if let Some(component) = component(stack, node) {
         let plan = softpart::plan(&of_stack::softpart(stack, component, wishes.unit)?)?;
-        Ok(Answer { changes: component, plan })
-    };
-    if stack.above(node).iter().any(|above| stack.node(*above).kind == Kind::SoftPartition) {
-        return soft(node);
+        return Ok(Answer { changes: component, plan });
     }
-    for id in stack.under(node) {
-        match stack.node(id).kind {
-            Kind::SoftPartition => {
-                let below = stack.node(id).placing.below();
-                return soft(below.first().copied().unwrap_or(id));
-            }
-            Kind::Partition => {
-                let plan = partition::plan(&partition::fitted(of_stack::partition(stack, id)?)?)?;
-                return Ok(Answer { changes: id, plan });
-            }
-            _ => {}
-        }
+    if let Some(id) = stack.under(node).into_iter().find(|id| stack.node(*id).kind == Kind::Partition) {
+        let plan = partition::plan(&partition::fitted(of_stack::partition(stack, id)?)?)?;
+        return Ok(Answer { changes: id, plan });
     }
     let give = "what stands on a whole disk has no start to choose";
     Err(PlanError::Missing { what: "a partition or soft partition below it", give })

@@ -1,6 +1,6 @@
 //! `plumb check`: from what is known of a host's storage to how each layer stands.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use plumb_diagnose::layout::{self, Known};
@@ -165,6 +165,8 @@ fn judge(args: &Check, target: Option<NodeId>, stack: &Stack, profile: Option<&S
 fn with_commands(args: &Check, stack: &Stack, diagnosis: &mut Diagnosis) {
     let segment = args.segment.map(|segment| segment.granularity());
     let wishes = Wishes { page: args.page, segment, unit: None };
+    // The commands for one soft partition lay out all of its component, so only one finding gets them.
+    let mut laid_out: HashMap<NodeId, String> = HashMap::new();
     for finding in &mut diagnosis.findings {
         let Some(node) = stack.find(&finding.target().device) else { continue };
         // Inside of a virtual disk no tool works on the file.
@@ -172,6 +174,16 @@ fn with_commands(args: &Check, stack: &Stack, diagnosis: &mut Diagnosis) {
         {
             finding.explain("no commands for it: attach the image as a device first, and check that");
             continue;
+        }
+        if let Some(component) = plumb_plan::component_laid_out(stack, finding.id(), node) {
+            if let Some(first) = laid_out.get(&component) {
+                finding.explain(format!(
+                    "all soft partitions of {} are laid out anew together: see {first}",
+                    stack.node(component).own_name()
+                ));
+                continue;
+            }
+            laid_out.insert(component, format!("{} of {}", finding.id(), finding.target()));
         }
         match plumb_plan::for_finding(stack, finding.id(), node, &wishes) {
             Some(Ok(Answer { changes, plan })) => match (plan.remedies.into_iter().next(), plan.refusal) {

@@ -278,3 +278,29 @@ fn a_collection_overwrites_nothing() {
     let names = std::fs::read_dir(folder.path(".")).expect("a directory").count();
     assert_eq!(names, 2, "nothing is left in part");
 }
+
+/// The commands that lay out all soft partitions of a volume are said once, not once for each.
+#[test]
+fn output_grows_with_the_number_of_soft_partitions() {
+    let folder = Folder::new("check-many");
+    let label = folder.file("c1t0d0.txt", prtvtoc("c1t0d0", 64));
+    let ran = |number: u64, flags: &str| {
+        let parts = (0..number).map(|at| format!("d{} -p d1 -o {} -b 2000\n", 100 + at, 512 + 2001 * at));
+        let listing: String = std::iter::once("d1 1 1 c1t0d0s0\n".to_owned()).chain(parts).collect();
+        let file = folder.file(&format!("many{number}.txt"), listing);
+        check(&[&file, &label], &format!("--grid 4k {flags}")).ends(1).out.clone()
+    };
+    for flags in ["", "--json"] {
+        let (few, many) = (ran(50, flags), ran(200, flags));
+        assert!(few.contains("metainit d149 -p d1"), "{few}");
+        assert!(many.len() * 2 <= few.len() * 9, "{flags}: {} for 50, {} for 200", few.len(), many.len());
+    }
+    // Each of the others says where they are.
+    let document: Value = serde_json::from_str(&ran(50, "--json")).expect("JSON");
+    let findings = document["findings"].as_array().expect("findings");
+    let fixed = findings.iter().filter(|finding| !finding["fix"].as_array().expect("steps").is_empty());
+    assert_eq!(fixed.count(), 1);
+    let pointing =
+        findings.iter().filter(|finding| finding.to_string().contains("are laid out anew together: see "));
+    assert_eq!(pointing.count(), findings.len() - 1);
+}

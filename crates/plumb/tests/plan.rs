@@ -268,3 +268,26 @@ fn btrfs_takes_the_block_that_was_asked_for() {
     let zfs = plan("filesystem tank/db --type zfs --page 1m");
     zfs.ends(0).says("zfs set recordsize=1048576 tank/db").says("large_blocks");
 }
+
+/// 34 sectors of 512 bytes are 17,408 bytes: four blocks of 4,096 and a quarter.
+#[test]
+fn a_start_between_blocks_is_none() {
+    let moved = |start: &str, sector: u32| {
+        plan(&format!("partition /dev/nvme0n1 --grid 4k --sector {sector} --current {start} --size 1g"))
+    };
+    moved("34s", 4096).ends(2).complains(
+        "the current start is 17 KiB (34 sectors), no multiple of logical blocks of 4 KiB (8 sectors)",
+    );
+    moved("34s", 512).ends(0);
+    moved("48s", 4096).ends(0);
+}
+
+/// zpool-create(8): a name begins with a letter, and `c` with a digit behind is reserved for disks.
+#[test]
+fn a_disk_is_no_pool() {
+    let zfs = |name: &str| plan(&format!("filesystem {name} --type zfs --page 8k"));
+    for disk in ["/dev/sdb", "c1t0d0", "0tank"] {
+        zfs(disk).ends(2).complains(&format!("the pool is {disk}, expected the name of a pool"));
+    }
+    zfs("cache/db").ends(0).says("zpool create -o ashift=12 cache DISK...");
+}

@@ -9,6 +9,7 @@ use plumb_stack::node::keys;
 use plumb_stack::{Kind, NodeId, Placing, Standing, Verdict, What};
 
 use super::context::{Context, Top};
+use super::soft_partition_drift::HEADER_BYTES;
 use super::{Rule, words};
 use crate::finding::{Basis, Confidence, Cost, Finding, Severity};
 use crate::rules::Outcome;
@@ -19,6 +20,10 @@ pub const RULE: Rule =
 
 /// Off a grid of less than this is a note: file systems seldom write less than 4 KiB, so smaller units cost little.
 pub const WARNING_BYTES_MIN: u64 = 4096;
+
+/// Nobody is sent into the first MiB of a disk: the label and boot loaders lie there, and partitioning tools of today
+/// give no start before it.
+pub const LABEL_AREA_BYTES: u64 = 1 << 20;
 
 /// What a partition may hold that puts its data elsewhere than at its first byte.
 const LAYERS: [&str; 5] = ["LVM2 PV", "md member", "crypto_LUKS", "bcache", "VxVM disk"];
@@ -155,10 +160,13 @@ fn found(
         ))
         .with_cost(cost(context, worst));
     if fact.what == What::Assumed {
-        finding = finding.explained(format!(
-            "the grid of {} is assumed, since nothing is known of {on}: a probe or --grid makes it sure",
-            fact.granularity()
-        ));
+        let why = match words::given(context, worst.landing.on) {
+            Some(given) => {
+                format!("none larger than the {given} given is known of {on}: a larger --grid replaces it")
+            }
+            None => format!("nothing is known of {on}: a probe or --grid makes it sure"),
+        };
+        finding = finding.explained(format!("the grid of {} is assumed, since {why}", fact.granularity()));
     }
     for sentence in way(context, worst).into_iter().chain(others(context, worst, off)) {
         finding = finding.explained(sentence);
@@ -279,7 +287,12 @@ fn remedy(context: &Context<'_>, device: NodeId, worst: &Standing, all: &[Standi
             words::place(on_by)
         );
     }
-    let moved = format!("{} further on or {} back", words::place(on_by), words::place(by));
+    let back = if is_free_behind(context, device, by) {
+        format!(" or {} back", words::place(by))
+    } else {
+        String::new()
+    };
+    let moved = format!("{} further on{back}", words::place(on_by));
     match context.stack.node(device).kind {
         Kind::Partition => {
             let start = words::shifted(landing.upper, landing.shift).filter(|_| landing.period.is_none());
@@ -294,4 +307,30 @@ fn remedy(context: &Context<'_>, device: NodeId, worst: &Standing, all: &[Standi
         Kind::SoftPartition => format!("make it anew with an offset {moved}, and copy the data"),
         _ => format!("begin it, or a layer between, {moved}; the layer that is easiest to move will do"),
     }
+}
+
+/// Whether a partition or soft partition surely has as much room in front of it, with nothing of the label, of a
+/// neighbour or of its own header there.
+fn is_free_behind(context: &Context<'_>, device: NodeId, by: Bytes) -> bool {
+    let node = context.stack.node(device);
+    let Placing::Parts { parts } = &node.placing else { return false };
+    let [part] = parts.as_slice() else { return false };
+    let reserved = match node.kind {
+        Kind::Partition => by.0.saturating_add(LABEL_AREA_BYTES),
+        Kind::SoftPartition => by.0.saturating_add(HEADER_BYTES),
+        _ => return false,
+    };
+    if part.start.0 < reserved {
+        return false;
+    }
+    let header = if node.kind == Kind::SoftPartition { HEADER_BYTES } else { 0 };
+    let from = part.start.0 - by.0 - header;
+    let neighbours = context.stack.above(part.node).iter().filter(|id| **id != device);
+    neighbours.copied().all(|id| match &context.stack.node(id).placing {
+        Placing::Parts { parts } => parts.iter().filter(|other| other.node == part.node).all(|other| {
+            let end = other.len.and_then(|len| other.start.checked_add(len));
+            other.start >= part.start || end.is_some_and(|end| end.0 <= from)
+        }),
+        _ => false,
+    })
 }

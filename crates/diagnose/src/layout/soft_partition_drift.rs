@@ -18,7 +18,7 @@ pub const RULE: Rule =
 /// Sectors of the header in front of each extent (MD_SP_WMSIZE of Solaris Volume Manager).
 pub const HEADER_SECTORS: u64 = 1;
 
-const HEADER_BYTES: u64 = HEADER_SECTORS * SECTOR;
+pub(super) const HEADER_BYTES: u64 = HEADER_SECTORS * SECTOR;
 
 /// What offsets on a component should be multiples of.
 struct Unit {
@@ -136,7 +136,15 @@ fn unit(context: &Context<'_>, component: NodeId) -> Option<Unit> {
         ),
         _ => (
             Grid::ASSUMED,
-            format!("the {} assumed, since nothing is known of {name}", Grid::ASSUMED.granularity()),
+            match words::given(context, landing.on) {
+                Some(given) => format!(
+                    "the {} assumed, since none larger than the {given} given is known of {name}",
+                    Grid::ASSUMED.granularity()
+                ),
+                None => {
+                    format!("the {} assumed, since nothing is known of {name}", Grid::ASSUMED.granularity())
+                }
+            },
             "assumed".to_owned(),
             Confidence::Low,
         ),

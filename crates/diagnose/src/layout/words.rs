@@ -1,8 +1,10 @@
 //! How rules say places and sizes.
 
 use plumb_geometry::Bytes;
+use plumb_stack::NodeId;
 use plumb_stack::grid::Source;
 
+use super::context::Context;
 use crate::finding::{Confidence, Evidence};
 
 /// `17 KiB (34 sectors)`: bytes and, where they are whole, sectors.
@@ -76,6 +78,12 @@ pub fn list(words: &[String]) -> String {
         [first, second, rest @ ..] if rest.len() == 1 => format!("{first}, {second} and {}", rest[0]),
         [first, second, rest @ ..] => format!("{first}, {second} and {} more", rest.len()),
     }
+}
+
+/// The largest unit that the user gave of a device; where 4 KiB are assumed all the same it was a sector.
+pub fn given(context: &Context<'_>, id: NodeId) -> Option<Bytes> {
+    let grids = context.stack.grids(id);
+    grids.iter().filter(|fact| fact.source == Source::User).map(|fact| fact.granularity()).max()
 }
 
 /// A rate with its thousands apart and no more digits than it has: `402`, `1,206`, `65.5`.

@@ -392,3 +392,52 @@ fn thin_blocks_carry_the_phase() {
         assert_eq!(lab.judge().found_on(RULE).len(), found, "{start}");
     }
 }
+
+/// Starts and lengths of neighbours, sectors.
+type Below = &'static [(u64, u64)];
+
+/// Nobody is sent back into the label or into a neighbour; by hand, on blocks of 8 sectors.
+#[test]
+fn the_way_back_is_free() {
+    // (kind, neighbours, start judged, whether it may go back)
+    let cases: [(Kind, Below, u64, bool); 8] = [
+        // 34 - 2 = 32 lies in the entries of a GPT, which end at 33.
+        (Kind::Partition, &[], 34, false),
+        (Kind::Partition, &[], 2049, true),
+        // The neighbour ends at 4096, and at 4097.
+        (Kind::Partition, &[(2048, 2048)], 4098, true),
+        (Kind::Partition, &[(2048, 2049)], 4098, false),
+        // 514 - 2 = 512 needs a header at 511.
+        (Kind::SoftPartition, &[(1, 510)], 514, true),
+        (Kind::SoftPartition, &[(1, 511)], 514, false),
+        (Kind::SoftPartition, &[(1, 511), (4000, 8)], 514, false),
+        // Offset 0 leaves no room for a header.
+        (Kind::SoftPartition, &[], 2, false),
+    ];
+    for (kind, below, start, is_free) in cases {
+        let mut lab = Lab::default();
+        let disk = lab.disk("sda", 4096, 0);
+        for (at, (from, len)) in below.iter().enumerate() {
+            lab.runs(kind, &format!("below{at}"), &[(disk, *from, *len)]);
+        }
+        lab.runs(kind, "judged", &[(disk, start, 1024)]);
+        let judged = lab.judge();
+        let finding = judged.findings(RULE).find(|finding| finding.target().device == "judged").expect("off");
+        let said = words(finding);
+        assert!(said.contains("further on"), "{said}");
+        assert_eq!(said.contains(" back"), is_free, "{below:?} {start}: {said}");
+    }
+}
+
+/// A grid of a sector says nothing of larger ones; that it was given is not passed over.
+#[test]
+fn a_sector_given_is_not_nothing() {
+    let mut lab = Lab::default();
+    let disk = lab.bare("sda");
+    lab.grid(disk, What::ArrayUnit, 512, 0, Source::User);
+    lab.partition("sda1", disk, 63);
+    let judged = lab.judge();
+    let said = words(judged.finding(RULE));
+    assert!(said.contains("none larger than the 512 B given is known of sda"), "{said}");
+    assert!(!said.contains("nothing is known"), "{said}");
+}

@@ -137,6 +137,11 @@ fn check(request: &Request) -> Result<(), PlanError> {
     if !matches!(request.sector_bytes, 512 | 4096) {
         return out("the logical block", request.sector_bytes.to_string(), "512 or 4096 bytes");
     }
+    // A label that counts in 4 KiB has no entry for a start between: the number was read in other sectors.
+    if let Some(found) = request.current.filter(|now| !now.0.is_multiple_of(request.sector_bytes)) {
+        let unit = Bytes(request.sector_bytes);
+        return Err(PlanError::NotAMultiple { what: "the current start", found, of: "logical blocks", unit });
+    }
     if request.grids.is_empty() {
         return Err(PlanError::Missing { what: "what to align to", give: "give a grid" });
     }
