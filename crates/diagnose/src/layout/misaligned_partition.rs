@@ -3,6 +3,8 @@
 //! Judged is where byte 0 of each top, and with it each of its blocks, comes to lie in the end, through every layer
 //! between. No layer is judged alone: a partition at sector 63 under a volume that makes up for it is right.
 
+use std::collections::HashSet;
+
 use plumb_geometry::Bytes;
 use plumb_stack::grid::Source;
 use plumb_stack::node::keys;
@@ -10,7 +12,7 @@ use plumb_stack::{Kind, NodeId, Placing, Standing, Verdict, What};
 
 use super::context::{Context, Top};
 use super::soft_partition_drift::HEADER_BYTES;
-use super::{Rule, words};
+use super::{Rule, hole, words};
 use crate::finding::{Basis, Confidence, Cost, Finding, Severity};
 use crate::rules::Outcome;
 
@@ -32,7 +34,33 @@ const LAYERS: [&str; 5] = ["LVM2 PV", "md member", "crypto_LUKS", "bcache", "VxV
 const REASONS_MAX: usize = 3;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    context.tops.iter().map(|top| judge_top(context, top)).collect()
+    let mut outcomes = Vec::new();
+    let mut known = HashSet::new();
+    for top in &context.tops {
+        outcomes.push(judge_top(context, top));
+        if matches!(outcomes.last(), Some(Outcome::UnknownOf(..) | Outcome::Silent))
+            && let Some((device, found)) = judge_above_hole(context, top)
+            && known.insert(device)
+        {
+            outcomes.push(Outcome::Found(found));
+        }
+    }
+    outcomes
+}
+
+/// A top in a hole reaches no grid, but a layer above the hole that is off moves all that will be written there.
+fn judge_above_hole(context: &Context<'_>, top: &Top) -> Option<(NodeId, Finding)> {
+    if !matches!(held(context, top), Held::Data) {
+        return None;
+    }
+    let layers = hole::layers_above(context, top);
+    let is_off = |standing: &&Standing| matches!(standing.verdict, Verdict::Misaligned { .. });
+    let first = layers.iter().find_map(|(_, standings)| standings.iter().find(is_off))?;
+    let device = lowest_mover(context, first)?;
+    let (_, standings) = layers.iter().find(|(layer, _)| *layer == device)?;
+    let off: Vec<&Standing> = standings.iter().filter(is_off).collect();
+    let worst = off.iter().min_by_key(|standing| severity(standing) != Severity::Warning)?;
+    Some((device, found(context, (top, device), worst, (&off, standings))))
 }
 
 fn judge_top(context: &Context<'_>, top: &Top) -> Outcome {

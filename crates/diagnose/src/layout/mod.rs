@@ -10,6 +10,7 @@ pub mod context;
 pub mod discard_misaligned;
 pub mod double_counted;
 pub mod geometry_mismatch;
+mod hole;
 pub mod implausible_hint;
 pub mod indirection_unit;
 mod io_size;

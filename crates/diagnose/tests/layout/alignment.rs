@@ -441,3 +441,30 @@ fn a_sector_given_is_not_nothing() {
     assert!(said.contains("none larger than the 512 B given is known of sda"), "{said}");
     assert!(!said.contains("nothing is known"), "{said}");
 }
+
+/// A partition of a guest that nothing was written to yet, in a hole of the file below: where the file's first bytes lie
+/// off because of a partition of the host, so will those of the guest.
+#[test]
+fn a_hole_does_not_hide_the_layer_above_it() {
+    for (host_start, guest_start, past) in
+        [(2049, 2048, Some(512.0)), (2048, 2048, None), (63, 2048, Some(3584.0)), (2049, 2055, None)]
+    {
+        let mut lab = Lab::default();
+        let disk = lab.disk("sda", 4096, 0);
+        // Of the file only the first 4 MiB have a place.
+        let file = lab.runs(Kind::File, "disk.raw", &[(disk, 8192, 8192)]);
+        let image = lab.runs(Kind::Loop, "loop1", &[(file, 0, 1 << 22)]);
+        let part = lab.runs(Kind::Partition, "loop1p1", &[(image, host_start, 1 << 21)]);
+        lab.runs(Kind::Partition, "vda1", &[(part, guest_start + (1 << 20), 1 << 18)]);
+        let judged = lab.judge();
+        match past {
+            Some(past) => {
+                let finding = judged.finding(RULE);
+                assert_eq!(finding.target().device, "loop1p1", "{host_start}");
+                assert_eq!(evidence(finding, "past_boundary_bytes"), past);
+            }
+            None => assert!(judged.found_on(RULE).is_empty(), "{host_start} {guest_start}"),
+        }
+        assert_eq!(judged.whys(RULE), ["no grid is known below it"], "of the guest nothing is known");
+    }
+}

@@ -1,0 +1,50 @@
+//! Data that come to lie in a hole: what is written there later gets its place from the layers above the hole, so that
+//! where those begin off a grid is to be told now.
+
+use plumb_stack::{Landing, NodeId, Placing, Standing};
+
+use super::context::{Context, Top};
+
+/// The layers below a top that reach grids which the top itself does not, since it ends in a hole between; each with how
+/// blocks of the top would stand there.
+pub fn layers_above(context: &Context<'_>, top: &Top) -> Vec<(NodeId, Vec<Standing>)> {
+    let mut layers: Vec<(NodeId, Vec<Standing>)> = Vec::new();
+    for hole in top.landings.all.iter().filter(|landing| is_hole(context, top, landing)) {
+        for layer in hole.via.iter().skip(1).copied() {
+            let on_layer = top.landings.all.iter().find(|landing| landing.via.ends_with(&[layer]));
+            let Some(shift) = on_layer.filter(|at| at.period.is_none()).map(|at| at.shift) else { continue };
+            if layers.iter().any(|(known, _)| *known == layer) {
+                continue;
+            }
+            let mut standings = context.stack.standings(layer);
+            standings.retain(|standing| is_beyond(standing, hole.on) && !is_judged(top, standing));
+            for standing in &mut standings {
+                standing.landing.shift += shift;
+                standing.verdict = context.stack.verdict(&standing.landing, &standing.fact);
+                standing.landing.shift -= shift;
+            }
+            layers.push((layer, standings));
+        }
+    }
+    layers
+}
+
+/// Whether bytes end on what lies on others, and nowhere there.
+fn is_hole(context: &Context<'_>, top: &Top, landing: &Landing) -> bool {
+    let goes_on = |other: &Landing| {
+        let before = other.via.len().saturating_sub(1);
+        other.via[..before] == landing.via[..]
+    };
+    let is_placed = matches!(context.stack.node(landing.on).placing, Placing::Parts { .. });
+    is_placed && landing.via.len() > 1 && !top.landings.all.iter().any(goes_on)
+}
+
+/// Whether it is of a layer below that one.
+fn is_beyond(standing: &Standing, hole: NodeId) -> bool {
+    standing.landing.on != hole && standing.landing.via.contains(&hole)
+}
+
+/// Whether other bytes of the top are on that grid.
+fn is_judged(top: &Top, standing: &Standing) -> bool {
+    top.standings.iter().any(|known| known.landing.on == standing.landing.on && known.fact == standing.fact)
+}
