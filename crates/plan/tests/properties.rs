@@ -53,7 +53,7 @@ prop_compose! {
             before: before.map(|sectors| Bytes(sectors * SECTOR)),
             size: size.map(|sectors| Bytes(sectors * SECTOR)),
             number: 1,
-            current: current.map(|sectors| Bytes(sectors * SECTOR)),
+            current: current.map(|blocks| Bytes(blocks * if is_old { 512 } else { sector_bytes })),
             content: None,
             file_system: None,
             smaller_by: None,
