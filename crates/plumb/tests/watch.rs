@@ -158,6 +158,9 @@ fn what_cannot_be_watched() {
     plumb(["watch", "no-such-disk"]).ends(2).complains("no-such-disk: found no such device");
     plumb(["watch", "--interval", "50ms"]).ends(2).complains("expected a time of 100ms or more");
     plumb(["watch", "--count", "0"]).ends(2);
+    plumb(["watch", "--save", "/no/such/folder/x.profile"])
+        .ends(2)
+        .complains("/no/such/folder: found no such directory");
 }
 
 #[test]
