@@ -70,7 +70,6 @@ struct plumb_device {
 	u32 region_shift;
 	u32 unused;
 	s64 depth;
-	u64 depth_max;
 	u64 depth_changed_ns;
 	u64 last_issue_ns;
 	u64 last_end; /* sector */
@@ -86,7 +85,7 @@ struct plumb_device {
 	u64 unmatched_completions;
 	u64 unplaced; /* I/O for which no row was free */
 };
-#define PLUMB_DEVICE_BYTES 200
+#define PLUMB_DEVICE_BYTES 192
 
 /* A disk or a partition, as the block layer accounts I/O to it. */
 struct plumb_place {

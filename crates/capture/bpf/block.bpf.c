@@ -34,7 +34,6 @@ const volatile u32 stream_mask;
 const volatile u32 sender_mask;
 const volatile u32 process_mask;
 const volatile u32 only_wanted; /* devices that are not listed do not count */
-const volatile u32 op_set = 0x3f;
 
 ARRAY_MAP(rows, struct plumb_row);
 ARRAY_MAP(counts, u64);
@@ -288,8 +287,6 @@ INLINE void change_depth(u32 lane, u32 index, struct plumb_device *device, s64 b
 
 	if (since && now > since && depth >= 0)
 		add(lane, index, PLUMB_DEPTH_NS, log_linear(depth), now - since);
-	if (by > 0 && depth + by > (s64)device->depth_max)
-		device->depth_max = depth + by;
 }
 
 INLINE struct plumb_flight *flight_of(struct request *rq, u32 disk_dev)
@@ -386,7 +383,7 @@ INLINE int issue(struct request *rq)
 		return 0;
 	op = op_of(cmd_flags);
 	dev = dev_of(rq);
-	if (!(op_set >> op & 1) || !dev)
+	if (!dev)
 		return 0;
 	disk_dev = disk_of(rq);
 	index = device_of(rq, dev, disk_dev, &place_index);

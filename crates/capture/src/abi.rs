@@ -32,7 +32,6 @@ pub(crate) struct Device {
     pub(crate) region_shift: AtomicU32,
     unused: AtomicU32,
     depth: AtomicI64,
-    depth_max: AtomicU64,
     depth_changed_ns: AtomicU64,
     pub(crate) last_issue_ns: AtomicU64,
     last_end: AtomicU64,
