@@ -144,18 +144,7 @@ fn assembled(builder: &mut Builder, uuid: &str, blocks: &[&Superblock]) -> Optio
     let name =
         first.name.as_deref().and_then(|name| name.split(':').next_back()).filter(|name| !name.is_empty());
     let node = builder.node(&format!("md/{}", name.unwrap_or(uuid)));
-    let mut array = Array {
-        node,
-        level: None,
-        chunk: None,
-        layout: Layout::default(),
-        metadata: None,
-        disks: None,
-        named: Vec::new(),
-        members: Vec::new(),
-        moving: false,
-        source: first.source.clone(),
-    };
+    let mut array = Array::new(node, first.source.clone());
     for block in blocks {
         array.learn(block);
         array.members.extend(block.slot.map(|slot| (slot, block.member)));
@@ -164,6 +153,22 @@ fn assembled(builder: &mut Builder, uuid: &str, blocks: &[&Superblock]) -> Optio
 }
 
 impl Array {
+    /// An array of which nothing is known but its name.
+    pub(super) fn new(node: NodeId, source: Source) -> Array {
+        Array {
+            node,
+            level: None,
+            chunk: None,
+            layout: Layout::default(),
+            metadata: None,
+            disks: None,
+            named: Vec::new(),
+            members: Vec::new(),
+            moving: false,
+            source,
+        }
+    }
+
     fn merge(&mut self, other: Array) {
         self.level = self.level.take().or(other.level);
         self.chunk = self.chunk.or(other.chunk);

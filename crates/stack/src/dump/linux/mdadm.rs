@@ -53,7 +53,7 @@ fn read_detail(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpEr
             builder.linux.arrays.extend(array.take());
             let node = names::device(builder, name);
             taken.understood += 1;
-            array = Some(empty(node, source));
+            array = Some(Array::new(node, source));
         } else if let (Some(array), Some((key, value))) = (&mut array, field(text)) {
             detail(builder, array, key, value);
         } else if let (Some(array), Some((number, slot, name))) = (&mut array, member(text)) {
@@ -64,21 +64,6 @@ fn read_detail(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpEr
     }
     builder.linux.arrays.extend(array);
     anything(taken, input, DETAIL.tool, "a device with a colon, and lines of \"KEY : VALUE\"")
-}
-
-fn empty(node: NodeId, source: Source) -> Array {
-    Array {
-        node,
-        level: None,
-        chunk: None,
-        layout: Layout::default(),
-        metadata: None,
-        disks: None,
-        named: Vec::new(),
-        members: Vec::new(),
-        moving: false,
-        source,
-    }
 }
 
 fn detail(builder: &mut Builder, array: &mut Array, key: &str, value: &str) {

@@ -43,18 +43,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
 
 /// `active raid5 sdc[2] sdb[1] sda[0]`, with `(auto-read-only)` and the like behind the state.
 fn head(node: crate::graph::NodeId, rest: &str, source: crate::grid::Source) -> Array {
-    let mut array = Array {
-        node,
-        level: None,
-        chunk: None,
-        layout: Layout::default(),
-        metadata: None,
-        disks: None,
-        named: Vec::new(),
-        members: Vec::new(),
-        moving: false,
-        source,
-    };
+    let mut array = Array::new(node, source);
     for word in rest.split_whitespace().skip(1).filter(|word| !word.starts_with('(')) {
         match word.split_once('[') {
             Some((name, rest)) => {
