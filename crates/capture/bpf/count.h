@@ -3,9 +3,10 @@
  * What an I/O adds to, whatever layer it was seen at. Everything that is counted lies in arrays that user space maps, and
  * only grows: a reader takes the difference to what it saw before, and nothing is ever reset under the hands of a CPU.
  *
- * Counters are added to atomically, since a completion may interrupt an issue on the same CPU. Each CPU has its lane of
- * them (on large hosts a few CPUs share one), so that CPUs do not wait for each other. What depends on the order of I/O
- * of a device is shared by all CPUs and read and written plainly where a race would change a distance and no count.
+ * Each CPU has its lane of counters, so that CPUs do not wait for each other. The kernel lets no program interrupt itself
+ * on a CPU, so what only one program counts in a lane is added to plainly (COUNT); what two of them count, or what CPUs
+ * share, atomically (ADD). On large hosts a few CPUs share a lane: then all is atomic. What depends on the order of I/O of
+ * a device is shared by all CPUs and read and written plainly where a race would change a distance and no count.
  */
 #ifndef PLUMB_COUNT_H
 #define PLUMB_COUNT_H
@@ -17,13 +18,14 @@
 _Static_assert(sizeof(struct plumb_row) == PLUMB_ROW_BYTES, "row");
 _Static_assert(sizeof(struct plumb_device) == PLUMB_DEVICE_BYTES, "device");
 _Static_assert(sizeof(struct plumb_place) == PLUMB_PLACE_BYTES, "place");
-_Static_assert(sizeof(struct plumb_stream) == PLUMB_STREAM_BYTES, "stream");
+_Static_assert(sizeof(struct plumb_streams) == PLUMB_STREAMS_BYTES, "streams");
 _Static_assert(sizeof(struct plumb_process) == PLUMB_PROCESS_BYTES, "process");
 _Static_assert(sizeof(struct plumb_totals) == PLUMB_TOTALS_BYTES, "totals");
 
 /* Set by the loader. Each mask is one less than the entries of its map (of a lane's part of it). */
 const volatile u32 modulus_sectors = 2048;
 const volatile u32 lane_mask;
+const volatile u32 lanes_shared; /* by several CPUs */
 const volatile u32 row_mask;
 const volatile u32 row_shift; /* rows of a lane are 2^shift */
 const volatile u32 device_mask;
@@ -36,9 +38,18 @@ ARRAY_MAP(rows, struct plumb_row);
 ARRAY_MAP(counts, u64);
 ARRAY_MAP(devices, struct plumb_device);
 ARRAY_MAP(places, struct plumb_place);
-ARRAY_MAP(streams, struct plumb_stream);
+ARRAY_MAP(streams, struct plumb_streams);
 ARRAY_MAP(processes, struct plumb_process);
 ARRAY_MAP(totals, struct plumb_totals);
+
+/* Adds to a counter of this CPU's lane that no other program adds to. */
+#define COUNT(counter, value)                                          \
+	do {                                                           \
+		if (lanes_shared)                                      \
+			ADD(counter, value);                           \
+		else                                                   \
+			*(volatile u64 *)&(counter) = (counter) + (value); \
+	} while (0)
 
 INLINE struct plumb_totals *all(void)
 {
@@ -51,7 +62,7 @@ INLINE void count(u32 lane, u32 device, u32 histogram, u32 bucket)
 	u64 *counter = at(&counts, index);
 
 	if (counter)
-		ADD(*counter, 1);
+		COUNT(*counter, 1);
 }
 
 INLINE void add(u32 lane, u32 device, u32 histogram, u32 bucket, u64 weight)
@@ -144,30 +155,45 @@ struct told {
 	u32 chain;
 };
 
-INLINE u32 stream_index(u64 sector, u32 place_op)
+/* Ends of I/O in the same 64 KiB lie in one line, so that most I/O need only that one. */
+INLINE struct plumb_streams *streams_at(u64 sector, u32 place_op)
 {
-	return MIX(sector ^ (u64)place_op << 44) & stream_mask;
+	return at(&streams, MIX(sector >> 7 ^ (u64)place_op << 44) & stream_mask);
 }
 
 /* Whether one of the last 256 I/O of the device, of the same operation, ended where this one begins. */
 INLINE struct told follow(u64 sector, u64 end, u32 place_op, u32 issue)
 {
-	struct plumb_stream *before = at(&streams, stream_index(sector, place_op));
-	struct plumb_stream *here = at(&streams, stream_index(end, place_op));
+	struct plumb_streams *before = streams_at(sector, place_op), *here = streams_at(end, place_op);
+	u64 from = sector << PLUMB_STREAM_PLACE_BITS | place_op, to = end << PLUMB_STREAM_PLACE_BITS | place_op;
 	struct told told = { 0, 1 };
+	u32 way, oldest = 0, age = 0;
 
-	if (before && before->end == sector && before->place_op == place_op && issue - before->issue <= 256 &&
-	    before->issue) {
-		told.continues = 1;
-		/* The chain goes on in one I/O only. */
-		told.chain = XCHG(before->chain, 0) + 1;
+	if (!before || !here)
+		return told;
+#pragma unroll
+	for (way = 0; way < PLUMB_STREAM_WAYS; way++) {
+		struct plumb_stream *one = &before->ways[way];
+
+		if (one->end_place == from && one->issue && issue - one->issue <= 256) {
+			told.continues = 1;
+			/* The chain goes on in one I/O only. */
+			told.chain = XCHG(one->chain, 0) + 1;
+			break;
+		}
 	}
-	if (here) {
-		here->end = end;
-		here->place_op = place_op;
-		here->issue = issue;
-		here->chain = told.chain;
+#pragma unroll
+	for (way = 0; way < PLUMB_STREAM_WAYS; way++) {
+		struct plumb_stream *one = &here->ways[way];
+		u32 its_age = one->end_place == to ? NONE : issue - one->issue;
+
+		if (its_age > age) {
+			age = its_age;
+			oldest = way;
+		}
 	}
+	here->ways[oldest & (PLUMB_STREAM_WAYS - 1)] =
+		(struct plumb_stream){ .end_place = to, .issue = issue, .chain = told.chain };
 	return told;
 }
 
@@ -330,7 +356,7 @@ INLINE u64 begin(u32 lane, struct plumb_device *device, const struct io *io)
 	if (row) {
 		u64 region = 1ULL << ((io->sector << 9) >> (device->region_shift & 63) & 63);
 
-		ADD(row->ios, 1);
+		COUNT(row->ios, 1);
 		if (!(row->regions & region))
 			(void)__sync_fetch_and_or(&row->regions, region);
 	} else {
@@ -338,6 +364,7 @@ INLINE u64 begin(u32 lane, struct plumb_device *device, const struct io *io)
 		key = 0;
 	}
 	order(lane, io->index, device, told, io->sector, end, io->op, io->now);
+
 	if (io->waited_ns)
 		count(lane, io->index, PLUMB_QUEUE_NS + io->op, log_linear(io->waited_ns));
 	return key;
@@ -352,11 +379,13 @@ INLINE void end(u32 lane, u32 index, struct plumb_device *device, u32 op, u64 ke
 		u64 squared = ns >> 32 ? ~0ULL : ns * ns, before;
 
 		/* The other way round than a reader takes them, so that no sum is seen without its squares. */
-		before = __sync_fetch_and_add(&row->ns_squared_low, squared);
+		before = lanes_shared ? __sync_fetch_and_add(&row->ns_squared_low, squared) : row->ns_squared_low;
+		if (!lanes_shared)
+			*(volatile u64 *)&row->ns_squared_low = before + squared;
 		if (before + squared < before)
-			ADD(row->ns_squared_high, 1);
-		ADD(row->ns_sum, ns);
-		ADD(row->timed, 1);
+			COUNT(row->ns_squared_high, 1);
+		COUNT(row->ns_sum, ns);
+		COUNT(row->timed, 1);
 	}
 	count(lane, index, PLUMB_DEVICE_NS + op, log_linear(ns));
 	if (error)

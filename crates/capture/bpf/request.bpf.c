@@ -83,6 +83,7 @@ INLINE int issue(struct request *rq)
 	}
 	key = begin(lane, device, &io);
 	count_sender(dev, io.sector, sectors);
+
 	flight->begun_ns = begun;
 	flight->issued_ns = io.now;
 	flight->end = last;

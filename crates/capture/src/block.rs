@@ -28,7 +28,8 @@ const DEVICES_MIN: usize = 16;
 /// Room for disks and partitions, bound by the field of a row's key.
 const PLACES: usize = 1 << abi::KEY_PLACE_BITS;
 const FLIGHTS: usize = 1 << 16;
-const STREAMS: usize = 1 << 16;
+/// Sets of four ends of I/O: 128 KiB, of which one busy disk fills an eighth.
+const STREAMS: usize = 1 << 11;
 const SENDERS: usize = 1 << 14;
 const PROCESSES: usize = 1 << 12;
 
@@ -143,6 +144,7 @@ fn load(attached: Attached, btf: &Btf, sizes: Sizes, options: &Options) -> Resul
     let constants = [
         ("modulus_sectors", (options.modulus_bytes / 512) as u32),
         ("lane_mask", mask(lanes)),
+        ("lanes_shared", u32::from(aya::util::nr_cpus().unwrap_or(usize::MAX) > lanes)),
         ("row_mask", mask(rows)),
         ("row_shift", rows.trailing_zeros()),
         ("device_mask", mask(devices)),
