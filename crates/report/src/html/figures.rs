@@ -16,7 +16,7 @@ pub fn draw(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
     m.class("dl", "figures", |m| {
         amounts(m, analysis);
         times(m, profile, analysis);
-        shape(m, analysis);
+        shape(m, profile, analysis);
     });
     missing(m, profile);
 }
@@ -74,8 +74,10 @@ fn times(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
     figure(m, "Timed", &timed, base);
 }
 
-fn shape(m: &mut Markup, analysis: &Analysis) {
-    if analysis.ios > 0 {
+fn shape(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
+    if let Some(why) = analysis.streams_unknown(profile) {
+        figure(m, "Continue a stream", "not known", &why);
+    } else if analysis.ios > 0 {
         let heads = analysis.device().map_or(0, |device| device.inference.heads);
         let runs = plural(usize::try_from(analysis.runs).unwrap_or(usize::MAX), "run");
         let in_runs = format!(

@@ -38,7 +38,7 @@ pub(super) fn totals(page: &mut Page, analysis: &Analysis) {
 
 fn plural(op: &OpSummary) -> String {
     match op.op {
-        "flush" => "flushes".to_owned(),
+        "flush" if op.ios != 1 => "flushes".to_owned(),
         "write-zeroes" | "other" => op.op.to_owned(),
         word if op.ios == 1 => word.to_owned(),
         word => format!("{word}s"),
@@ -70,9 +70,13 @@ pub(super) fn sizes(page: &mut Page, analysis: &Analysis) {
 }
 
 /// Sequential against random.
-pub(super) fn order(page: &mut Page, analysis: &Analysis) {
+pub(super) fn order(page: &mut Page, analysis: &Analysis, profile: &Profile) {
     let Some(all) = analysis.random_by_size.first().filter(|row| row.ios > 0) else { return };
     page.gap();
+    if let Some(why) = analysis.streams_unknown(profile) {
+        page.wrapped("  Sequential and random: unknown: ", "    ", &why);
+        return;
+    }
     page.line("  Sequential and random, by stream");
     let share = percent(analysis.continuing as f64 / analysis.ios.max(1) as f64);
     page.told(16, &count(analysis.continuing), &format!("I/O continue a stream ({share})"));
@@ -92,6 +96,16 @@ pub(super) fn latency(page: &mut Page, analysis: &Analysis) {
     page.gap();
     if analysis.timed == 0 {
         page.line("  Latency: unknown, the source has none");
+        return;
+    }
+    if analysis.ops.iter().all(|op| op.device.is_none()) {
+        let words = format!(
+            "known as sums only, of {} of {} I/O; how it is spread is unknown",
+            count(analysis.timed),
+            count(analysis.ios)
+        );
+        page.wrapped("  Latency: ", "    ", &words);
+        by_fit(page, analysis);
         return;
     }
     page.line(format!(
@@ -178,6 +192,11 @@ pub(super) fn processes(page: &mut Page, analysis: &Analysis) {
     for (name, ios, moved) in analysis.processes.iter().take(6) {
         page.line(format!("    {name:<20} {:>12} I/O {:>10}", count(*ios), bytes(*moved)));
     }
+}
+
+/// Whether the source hands over a histogram of latencies ready-made.
+pub(super) fn is_latency_imported(profile: &Profile) -> bool {
+    profile.imported.histograms.iter().any(|histogram| histogram.measured == Measured::DeviceNs)
 }
 
 /// Histograms that came ready-made.
