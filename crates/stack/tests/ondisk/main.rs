@@ -2,6 +2,7 @@
 
 mod arrays;
 mod boot_sectors;
+mod checksums;
 mod encrypted;
 mod file_systems;
 mod images;
