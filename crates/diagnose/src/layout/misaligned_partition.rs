@@ -100,7 +100,11 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Outcome {
             let more = if more > 0 { format!("; and {more} more reasons") } else { String::new() };
             Outcome::UnknownOf(context.target(device), format!("{}{more}", reasons.join("; ")))
         }
-        (true, true) => Outcome::UnknownOf(context.target(device), "no grid is known below it".to_owned()),
+        (true, true) => {
+            let why = context.stack.why_nowhere(&top.landings);
+            let why = why.unwrap_or_else(|| "no grid is known below it".to_owned());
+            Outcome::UnknownOf(context.target(device), why)
+        }
         (true, false) => Outcome::Silent,
     }
 }
