@@ -29,7 +29,7 @@ mod zfs;
 
 use std::collections::BTreeMap;
 
-use plumb_geometry::Bytes;
+use plumb_geometry::{Bytes, plural};
 use plumb_label::Disk;
 
 use self::area::Area;
@@ -241,7 +241,7 @@ impl Btrfs {
         let missing = self.devices.saturating_sub(self.seen.len() as u64);
         let name = format!("btrfs on {}", builder.get(first).name);
         if missing > 0 {
-            builder.note(format!("{name}: {missing} of its {} devices were not seen", self.devices));
+            builder.note(format!("{name}: not seen: {missing} of its {}", plural(self.devices, "device")));
         }
         let known = nodes::above_with(builder, &self.seen, |node| node.kind == Kind::FileSystem);
         let node = known.unwrap_or_else(|| builder.node(&name));
