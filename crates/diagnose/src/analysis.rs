@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use plumb_geometry::{Bytes, Grid, group_digits};
+use plumb_geometry::{Bytes, Grid, plural};
 use plumb_profile::fit::{FitTally, Select, Unknown};
 use plumb_profile::histogram::{Counts, log_linear_bounds};
 use plumb_profile::infer::{Inference, infer};
@@ -412,8 +412,8 @@ impl Analysis {
             return Some("streams cannot be told from completions alone".to_owned());
         }
         if self.losses.missing_files > 0 {
-            let missing = group_digits(self.losses.missing_files);
-            return Some(format!("streams have holes: {missing} files of the recording are not here"));
+            let missing = plural(self.losses.missing_files, "file");
+            return Some(format!("streams have holes: the recording lacks {missing}"));
         }
         let ordered = profile.ordered.interarrival_ns.total().saturating_add(profile.pieces);
         let unordered = u128::from(profile.ios().saturating_sub(ordered));

@@ -28,7 +28,7 @@ fn lost_events_stand_in_the_findings_that_they_touch() {
     let finding = few.finding(rule);
     assert_eq!(evidence(finding, "lost_events"), 100.0);
     let said = words(finding);
-    assert!(said.contains("100 events were lost at the source and are in no count"), "{said}");
+    assert!(said.contains("in no count: 100 events that the source lost"), "{said}");
     // 100 of 1,100 to 200 of 1,100.
     assert!(said.contains("with the lost events the share would lie between 9.1 % and 18.2 %"), "{said}");
     assert_eq!(finding.confidence(), Confidence::High, "a defect whatever was lost");
@@ -45,7 +45,7 @@ fn lost_events_end_a_silence() {
         "4 of 1,004 are below the threshold"
     );
     let why = losing(Bench::grid("4k"), 60).judge_ios(ios()).unknown(rule);
-    assert_eq!(why, "0 of 1,000 (0.0 %) were seen, but 60 events were lost at the source");
+    assert_eq!(why, "0 of 1,000 (0.0 %) were seen, but the source lost 60 events");
 }
 
 /// So many different rows that lengths have to be rounded up.

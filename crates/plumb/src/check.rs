@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use plumb_diagnose::layout::{self, Known};
 use plumb_diagnose::{Diagnosis, Finding, Fix};
+use plumb_geometry::plural;
 use plumb_plan::{Answer, Harm, Remedy, Wishes};
 use plumb_profile::codec::Saved;
 use plumb_report::check::{Check as Report, json, text};
@@ -109,13 +110,16 @@ fn collect(path: &Path, images: &[PathBuf]) -> Result<Exit, Failure> {
 
 /// What a collection holds, for whoever hands it on.
 fn gathered_words(path: &Path, found: &archive::Gathered, len: usize) -> String {
-    let some = |number: u64, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
     let held = [
-        format!("files of sysfs and procfs of {}", some(found.devices, "block device")),
-        format!("{} of labels and superblocks of {}", some(found.bytes, "byte"), some(found.read, "device")),
-        format!("where {} lie", some(found.files, "file")),
-        format!("Identify pages of {}", some(found.identified, "NVMe namespace")),
-        some(found.dumps, "output") + " of tools",
+        format!("files of sysfs and procfs of {}", plural(found.devices, "block device")),
+        format!(
+            "{} of labels and superblocks of {}",
+            plural(found.bytes, "byte"),
+            plural(found.read, "device")
+        ),
+        format!("where {} lie", plural(found.files, "file")),
+        format!("Identify pages of {}", plural(found.identified, "NVMe namespace")),
+        plural(found.dumps, "output") + " of tools",
     ];
     format!(
         "{}: {len} bytes, with names, mount points and identities of disks\n  {}\n\

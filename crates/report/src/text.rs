@@ -3,7 +3,7 @@
 use plumb_diagnose::analysis::{Analysis, GridFit, PlaceAnalysis};
 use plumb_diagnose::finding::{Basis, Finding};
 use plumb_diagnose::rules::Unjudged;
-use plumb_geometry::{Bytes, group_digits};
+use plumb_geometry::{Bytes, group_digits, plural};
 use plumb_profile::fit::FitTally;
 use plumb_profile::infer::Verdict;
 
@@ -46,13 +46,12 @@ fn headline(page: &mut Page, report: &Report<'_>) {
         (ios, 1) => format!("in {} I/O", count(ios)),
         (_, 0) => "in 0 I/O".to_owned(),
         // No sum: devices may stand on each other, and an I/O would count once for each.
-        (_, places) => format!("on {places} devices"),
+        (_, places) => format!("on {}", plural(places as u64, "device")),
     };
     let findings = report.diagnosis.findings.len();
     page.line(match findings {
         0 => format!("no finding {of}"),
-        1 => format!("1 finding {of}"),
-        many => format!("{many} findings {of}"),
+        number => format!("{} {of}", plural(number as u64, "finding")),
     });
 }
 

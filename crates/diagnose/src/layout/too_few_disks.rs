@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use plumb_geometry::plural;
 use plumb_stack::{Kind, Landings, NodeId, Placing};
 
 use super::context::Context;
@@ -54,8 +55,8 @@ fn given(context: &Context<'_>, demand: &Demand, disk: Option<f64>) -> Outcome {
     });
     let Some(volume) = volume else {
         return Outcome::Unknown(format!(
-            "{} volumes: say which one the rate is asked of",
-            context.tops.len()
+            "{}: say which one the rate is asked of",
+            plural(context.tops.len() as u64, "volume")
         ));
     };
     let Some(disk) = disk else {
@@ -140,7 +141,8 @@ fn judge_volume(context: &Context<'_>, volume: NodeId, demand: &Demand, disk: f6
         (.., true) => Severity::Note,
         _ => return Outcome::Silent,
     };
-    let summary = format!("{disks} disks give {given:.0} I/O a second, and {needed:.0} are needed");
+    let summary =
+        format!("needs {needed:.0} I/O a second of {} for {given:.0}", plural(disks as u64, "disk"));
     let mut finding = context
         .finding(
             &RULE,
@@ -174,7 +176,8 @@ fn judge_volume(context: &Context<'_>, volume: NodeId, demand: &Demand, disk: f6
     match disks_wanted(needed, disk, limit_ns) {
         Some(wanted) => {
             finding = finding.explained(format!(
-                "{wanted} disks of this kind would do, with {:.0} % more than is needed",
+                "{} of this kind would do, with {:.0} % more than is needed",
+                plural(wanted, "disk"),
                 (wanted as f64 * disk / needed - 1.0) * 100.0
             ))
         }

@@ -1,6 +1,6 @@
 //! What a rule looks at, and what all rules say alike: shares, doubts, lost events.
 
-use plumb_geometry::group_digits;
+use plumb_geometry::{group_digits, plural};
 use plumb_profile::Profile;
 use plumb_profile::fit::{self, FitTally, Unknown};
 use plumb_trace::Layer;
@@ -72,11 +72,7 @@ impl Context<'_> {
         if lost == 0 || with_lost(share, lost).1 <= SHARE_MIN {
             return Outcome::Silent;
         }
-        Outcome::Unknown(format!(
-            "{} were seen, but {} events were lost at the source",
-            of(share),
-            group_digits(lost)
-        ))
+        Outcome::Unknown(format!("{} were seen, but the source lost {}", of(share), plural(lost, "event")))
     }
 
     /// Evidence counted in this profile.
@@ -125,9 +121,9 @@ impl Context<'_> {
             .with_evidence(self.evidence("share_high", high, "share"));
         let lost = self.analysis.losses.lost;
         if lost > 0 {
-            finding = finding.with_evidence(self.evidence("lost_events", lost as f64, "events")).explained(
-                format!("{} events were lost at the source and are in no count", group_digits(lost)),
-            );
+            finding = finding
+                .with_evidence(self.evidence("lost_events", lost as f64, "events"))
+                .explained(format!("in no count: {} that the source lost", plural(lost, "event")));
         }
         finding
     }

@@ -1,6 +1,7 @@
 //! The measures of one device: totals, sizes, order, latency, processes.
 
 use plumb_diagnose::analysis::{Analysis, OpSummary, Quantiles};
+use plumb_geometry::plural;
 use plumb_profile::Profile;
 use plumb_profile::imported::{ForeignHistogram, Measured};
 
@@ -11,7 +12,7 @@ use crate::format::{bytes, count, ns, percent, rate};
 pub(super) fn totals(page: &mut Page, analysis: &Analysis) {
     for op in &analysis.ops {
         let failed = if op.failed > 0 { format!(", {} failed", count(op.failed)) } else { String::new() };
-        page.line(format!("  {:>14} {:<12} {:>10}{failed}", count(op.ios), plural(op), bytes(op.bytes)));
+        page.line(format!("  {:>14} {:<12} {:>10}{failed}", count(op.ios), op_words(op), bytes(op.bytes)));
     }
     if let (Some(span), Some(per_second)) = (analysis.span_ns, analysis.ios_per_second) {
         page.told(16, &ns(span), &format!("from first to last issue: {}", rate(per_second)));
@@ -36,7 +37,7 @@ pub(super) fn totals(page: &mut Page, analysis: &Analysis) {
     }
 }
 
-fn plural(op: &OpSummary) -> String {
+fn op_words(op: &OpSummary) -> String {
     match op.op {
         "flush" if op.ios != 1 => "flushes".to_owned(),
         "write-zeroes" | "other" => op.op.to_owned(),
@@ -49,7 +50,7 @@ fn plural(op: &OpSummary) -> String {
 pub(super) fn sizes(page: &mut Page, analysis: &Analysis) {
     for op in analysis.ops.iter().filter(|op| matches!(op.op, "read" | "write")) {
         page.gap();
-        page.line(format!("  Length of {}, up to", plural(op)));
+        page.line(format!("  Length of {}, up to", op_words(op)));
         let rows: Vec<(String, u64)> = op.sizes.iter().map(|(top, ios)| (bytes(*top), *ios)).collect();
         chart::bars(page, &rows);
     }
@@ -80,7 +81,7 @@ pub(super) fn order(page: &mut Page, analysis: &Analysis, profile: &Profile) {
     page.line("  Sequential and random, by stream");
     let share = percent(analysis.continuing as f64 / analysis.ios.max(1) as f64);
     page.told(16, &count(analysis.continuing), &format!("I/O continue a stream ({share})"));
-    let runs = if analysis.runs == 1 { "1 run".to_owned() } else { format!("{} runs", count(analysis.runs)) };
+    let runs = plural(analysis.runs, "run");
     page.told(16, &count(analysis.run_ios), &format!("I/O in {runs} of 3 or more"));
     page.line("    requests of at least        I/O     random");
     for row in &analysis.random_by_size {

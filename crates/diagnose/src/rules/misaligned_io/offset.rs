@@ -3,7 +3,7 @@
 //! A residue proves no cause, so a layout is never more than consistent with it. A move is advised only where
 //! the count of these very I/O gets smaller by it.
 
-use plumb_geometry::{Bytes, Grid, SECTOR, group_digits};
+use plumb_geometry::{Bytes, Grid, SECTOR, group_digits, plural};
 use plumb_profile::fit::{FitTally, Select};
 use plumb_profile::infer::{Inference, Phase, Verdict};
 use plumb_profile::table::Table;
@@ -203,14 +203,13 @@ fn advise(
         return finding;
     };
     let sectors = by / SECTOR;
-    let plural = if sectors == 1 { "" } else { "s" };
     let put = match grid == fit.grid {
         true => "put them on it".to_owned(),
         false => format!("put blocks of {} on multiples of their own length", grid.granularity()),
     };
     let finding = finding.explained(format!(
-        "a layout that begins {} sector{plural} ({}) later would {put} and leave {} I/O off {} (exact for these requests)",
-        group_digits(sectors),
+        "a layout that begins {} ({}) later would {put} and leave {} I/O off {} (exact for these requests)",
+        plural(sectors, "sector"),
         Bytes(by),
         of(Share::new(after.misaligned, after.ios)),
         fit.grid.granularity(),
