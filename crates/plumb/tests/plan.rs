@@ -269,6 +269,53 @@ fn btrfs_takes_the_block_that_was_asked_for() {
     zfs.ends(0).says("zfs set recordsize=1048576 tank/db").says("large_blocks");
 }
 
+/// Who reads documents gets one for a refusal as well; a mistake of the command line has none.
+#[test]
+fn a_refusal_is_a_document() {
+    let folder = Folder::new("plan-refusal");
+    let slices = folder.file("lsblk.json", UNNAMED_LABEL);
+    let refused = [
+        ("partition /dev/sdb --size 10g --disk-size 1g".to_owned(), "no room"),
+        ("stripe --io 1t".to_owned(), "more than 64 MiB"),
+        ("disks --writes 265 --disk-rate 80 --response 12ms".to_owned(), "cannot be reached"),
+        (format!("partition sda1 --from {}", slices.display()), "the label of the disk is not known"),
+        (format!("softpart --from {}", slices.display()), "a soft partition is not known"),
+    ];
+    for (args, why) in &refused {
+        let ran = plan(&format!("{args} --json"));
+        let json = ran.ends(3).complains(why).json();
+        let plan = &json["result"]["plans"][0];
+        assert_eq!(plan["kind"], args.split(' ').next().expect("a kind"));
+        assert!(plan["refusal"].as_str().is_some_and(|refusal| refusal.contains(why)), "{json:#}");
+        assert_eq!(plan["remedies"], Value::Array(Vec::new()));
+        assert_eq!(json["inputs"].as_array().map(Vec::len), Some(usize::from(args.contains("--from"))));
+    }
+    assert!(plan("partition /dev/sdb --number 0 --json").ends(2).out.is_empty());
+}
+
+const UNNAMED_LABEL: &str = r#"{"blockdevices": [{"name": "sda", "kname": "sda", "type": "disk", "size": 1073741824,
+ "phy-sec": 512, "log-sec": 512, "children": [{"name": "sda1", "kname": "sda1", "type": "part", "size": 1048576,
+ "start": 2048, "phy-sec": 512, "log-sec": 512}]}]}"#;
+
+/// 64 KiB are 128 sectors: the first start behind 34 is 128, and 1,920 sectors from there to 2,048 are 15 × 128, which is
+/// 94 less than 2,014. Told by flags as by files.
+#[test]
+fn a_partition_without_room_becomes_smaller() {
+    let args = "partition /dev/sdb --grid 64k --current 34s --size 2014s --before 2048s";
+    let json = plan(&format!("{args} --json")).ends(0).json();
+    assert_eq!((figure(&json, "start_sectors"), figure(&json, "len_sectors")), (&128.into(), &1_920.into()));
+    plan(args).says("it becomes 47 KiB (94 sectors) smaller").says("what it holds is not known");
+    let folder = Folder::new("plan-smaller");
+    let dump = "label: gpt\nlabel-id: 0\ndevice: /dev/sdb\nunit: sectors\nsector-size: 512\n\n\
+                /dev/sdb1 : start=34, size=2014, type=0\n/dev/sdb2 : start=2048, size=2048, type=0\n";
+    let dump = folder.file("sfdisk.txt", dump);
+    let from =
+        plan(&format!("partition /dev/sdb1 --grid 64k --json --from {}", dump.display())).ends(0).json();
+    for name in ["start_sectors", "len_sectors", "end_bytes", "current_bytes"] {
+        assert_eq!(figure(&from, name), figure(&json, name), "{name}");
+    }
+}
+
 /// 34 sectors of 512 bytes are 17,408 bytes: four blocks of 4,096 and a quarter.
 #[test]
 fn a_start_between_blocks_is_none() {
