@@ -237,11 +237,17 @@ fn softpart_from(args: &Softpart) -> Result<Planned, Failure> {
     let mut plans = Vec::with_capacity(components.len());
     for id in components {
         let asked = of_component(dumps.stack.node(id).own_name());
-        let plan = of_stack::softpart(&dumps.stack, id, args.unit).and_then(|mut request| {
-            request.component_bytes = args.component_size.or(request.component_bytes);
-            request.new.clone_from(&args.new);
-            softpart::plan(&request)
-        });
+        let found = of_stack::softpart(&dumps.stack, id, args.unit);
+        let mut request = match found.and_then(|found| softpart::check(&found).map(|()| found)) {
+            Ok(request) => request,
+            Err(why) => {
+                plans.push(asked.tell(Err(why)));
+                continue;
+            }
+        };
+        request.component_bytes = args.component_size.or(request.component_bytes);
+        request.new.clone_from(&args.new);
+        let plan = softpart::plan(&request);
         plans.push(if args.new.is_empty() { asked.tell(plan) } else { asked.meet(plan)? });
     }
     Ok(planned(plans, dumps))
