@@ -28,7 +28,6 @@ pub(super) struct Work<'a> {
 const MAKES_NEW: &str = "everything on the device is lost";
 const FROM_COPY: &str = "only from a copy";
 const SHORT_BLOCK: &str = "blocks shorter than the physical block: writes of one read it first";
-const ON_BLOCKS: &str = "nothing shorter than a block is written";
 
 impl Work<'_> {
     fn recreate(&self, command: String, effect: &str) -> Remedy {
@@ -53,7 +52,8 @@ impl Work<'_> {
     pub(super) fn ext4(&self) -> Vec<Remedy> {
         let (device, block) = (&self.device, self.block.0);
         let Some(stripe) = self.stripe else {
-            let make = self.recreate(format!("mkfs.ext4 -b {block} {device}"), ON_BLOCKS);
+            let effect = format!("files begin on blocks of {}", self.block);
+            let make = self.recreate(format!("mkfs.ext4 -b {block} {device}"), &effect);
             return vec![make.step(Step::look(format!("dumpe2fs -h {device} | grep -i 'block size'")))];
         };
         let (stride, width) = (stripe.chunk.0 / block, stripe.width.0 / block);
@@ -83,7 +83,12 @@ impl Work<'_> {
             let sector = xfs_sector(self.request, self.block);
             let command = format!("mkfs.xfs -b size={block} -s size={sector} {device}");
             let look = Step::look(format!("xfs_db -r -c 'sb 0' -c 'print blocksize sectsize' {device}"));
-            return vec![self.recreate(command, ON_BLOCKS).step(look)];
+            let effect = format!(
+                "files begin on blocks of {}, log and headers on sectors of {}",
+                self.block,
+                Bytes(sector)
+            );
+            return vec![self.recreate(command, &effect).step(look)];
         };
         let (unit, count) = (stripe.chunk.0, self.request.data_members);
         let log = if unit > XFS_LOG_UNIT_MAX { XFS_LOG_UNIT } else { unit };

@@ -11,6 +11,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
+use plumb_geometry::group_digits;
 use tar::{Archive, EntryType, Header};
 use thiserror::Error;
 
@@ -191,7 +192,7 @@ fn unpack_entries(bytes: &[u8], into: &Path, at: &mut u64) -> Result<Form, Probl
         }
         all += entry.size();
         if *at > ENTRIES_MAX || entry.size() > FILE_BYTES_MAX || all > ALL_BYTES_MAX {
-            let found = format!("{} of {} bytes", shown(&path), entry.size());
+            let found = format!("{} of {} bytes", shown(&path), group_digits(entry.size()));
             return Err(Problem::Found(found, "less than 64 MiB a file and 1 GiB in all"));
         }
         let place = into.join(&path);

@@ -95,7 +95,7 @@ pub struct Partition {
     /// First position that may not be used
     #[arg(long, value_name = "POSITION", value_parser = position)]
     pub before: Option<Bytes>,
-    /// Length; all that is free when not given
+    /// Length; all that is free when not given. Of one that exists up to 1 MiB is given up where its start needs the room
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub size: Option<Bytes>,
     /// Number of the partition or slice
