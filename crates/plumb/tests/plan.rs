@@ -228,6 +228,11 @@ fn commands_do_what_they_are_printed_for() {
     cut("--existing d11:512s:1g --existing d12:600s:1g").ends(2).complains(
         "d11 and d12 overlap: d11 takes sectors 512 to 2,097,663, and d12 begins at sector 600 with a header in front",
     );
+    // The last sector of d11 is that of the header of d12; one further on they are apart.
+    cut("--existing d11:512s:1g --existing d12:2097664s:1g")
+        .ends(2)
+        .complains("begins at sector 2,097,664 with");
+    cut("--existing d11:512s:1g --existing d12:2097665s:1g").ends(0);
     cut("--existing d11:512s:1g --existing d11:5000000s:1g")
         .ends(0)
         .says("metainit d11 -p d10 -o 512 -b 2097152 -o 5000192 -b 2097152");
