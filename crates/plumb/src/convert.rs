@@ -38,7 +38,7 @@ pub fn run(args: &Convert) -> Result<Exit, Failure> {
                     "{} holds ready-made counts and no single I/O: nothing to convert",
                     reader.info().path
                 ))
-                .with_help("plumb analyze reads it as it is"));
+                .with_help("`plumb analyze` reads it as it is"));
             }
         }
     }

@@ -175,12 +175,22 @@ fn columns() -> Option<usize> {
     Some(if width < WIDTH_MIN { WIDTH } else { width })
 }
 
+/// Words, of which a command between backquotes is one.
+fn unbroken(words: &str) -> impl Iterator<Item = &str> {
+    let is_paired = words.matches('`').count().is_multiple_of(2);
+    let mut is_within = false;
+    words.split(move |c| {
+        is_within ^= c == '`' && is_paired;
+        c == ' ' && !is_within
+    })
+}
+
 /// Words behind a head, in lines of at most `width` columns where words allow it.
 fn wrapped(head: &str, words: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return format!("{head}{words}\n") };
     let indent = " ".repeat(head.chars().count().max(2));
     let (mut text, mut columns) = (head.to_owned(), head.chars().count());
-    for (at, word) in words.split(' ').enumerate() {
+    for (at, word) in unbroken(words).enumerate() {
         let len = word.chars().count();
         if at > 0 && columns + 1 + len > width {
             text.push('\n');
@@ -235,5 +245,8 @@ mod tests {
         let text = failure.shown(Some(80));
         assert_eq!(text.lines().last().map(str::trim), Some(command.as_str()));
         assert!(failure.shown(None).ends_with(&format!("  help: run: {command}\n")));
+        let within = "the collection comes from `plumb check --collect` on that host";
+        assert_eq!(wrapped("", within, Some(40)), within.replace(" `", "\n  `") + "\n");
+        assert_eq!(wrapped("", "a ` b c", Some(4)), "a `\n  b\n  c\n", "one that has no other parts nothing");
     }
 }

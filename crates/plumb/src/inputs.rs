@@ -55,7 +55,7 @@ pub fn profile(path: &Path) -> Result<Saved, Failure> {
     let bytes = read(path, codec::UNPACKED_BYTES_MAX)?;
     codec::decode(&bytes).map_err(|error| {
         Failure::failed(&error)
-            .with_help(format!("{} must be a profile that plumb analyze --save wrote", path.display()))
+            .with_help(format!("{} must be a profile that `plumb analyze --save` wrote", path.display()))
     })
 }
 

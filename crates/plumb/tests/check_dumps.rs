@@ -226,7 +226,7 @@ fn a_profile_is_joined() {
     check(&[&file], &format!("--grid 8k --profile {}", trace.display()))
         .ends(5)
         .complains("not a profile")
-        .complains("must be a profile that plumb analyze --save wrote");
+        .complains("must be a profile that `plumb analyze --save` wrote");
 }
 
 /// What `--collect` writes here is checked like this host; where the host can be read at all.

@@ -214,7 +214,7 @@ fn unpack_entries(bytes: &[u8], into: &Path, at: &mut u64) -> Result<Form, Probl
         }
     }
     if *at == 0 {
-        return Err(Problem::Found("nothing".to_owned(), "a collection of plumb check --collect"));
+        return Err(Problem::Found("nothing".to_owned(), "a collection of `plumb check --collect`"));
     }
     // From here on nothing is written but links, and each below directories that were made above or are made here.
     for (place, target) in links {
@@ -238,7 +238,7 @@ fn mark(path: &Path, entry: &mut impl Read) -> Result<Form, Problem> {
         }
     }
     let found = format!("{} with {:?}", shown(path), String::from_utf8_lossy(&text));
-    Err(Problem::Found(found, "`plumb-collection 1` or 2, as plumb check --collect writes it"))
+    Err(Problem::Found(found, "`plumb-collection 1` or 2, as `plumb check --collect` writes it"))
 }
 
 /// A path of names alone: nothing that leads upward or to a root.

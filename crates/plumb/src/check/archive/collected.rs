@@ -95,7 +95,7 @@ impl Reading<'_> {
     fn json<T: serde::de::DeserializeOwned>(&self, part: &str) -> Result<T, ArchiveError> {
         let bytes = self.bytes(Path::new(part))?;
         serde_json::from_slice(&bytes)
-            .map_err(|error| self.wrong(part, error.to_string(), "what plumb check --collect writes"))
+            .map_err(|error| self.wrong(part, error.to_string(), "what `plumb check --collect` writes"))
     }
 
     /// A file of the collection itself, never through a link.
