@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use plumb_diagnose::layout::{self, Known};
 use plumb_diagnose::{Diagnosis, Finding, Fix};
-use plumb_geometry::plural;
+use plumb_geometry::{group_digits, plural};
 use plumb_plan::{Answer, Harm, Remedy, Wishes};
 use plumb_profile::codec::Saved;
 use plumb_report::check::{Check as Report, json, text};
@@ -54,6 +54,7 @@ pub fn run(args: &Check) -> Result<Exit, Failure> {
     if let Some(path) = &args.collect {
         return collect(path, &args.images);
     }
+    some_are_asked(args)?;
     let known = known(args)?;
     let profile = args.profile.as_deref().map(inputs::profile).transpose()?;
     let mut gathered = sources::gather(args, &known)?;
@@ -86,6 +87,17 @@ pub fn run(args: &Check) -> Result<Exit, Failure> {
     };
     output::print(&shown)?;
     Ok(exit_of(args, &gathered, &report))
+}
+
+/// Rates of 0 ask for nothing.
+fn some_are_asked(args: &Check) -> Result<(), Failure> {
+    let is_nothing = |rate: Option<f64>| rate.is_none_or(|rate| rate == 0.0);
+    let is_given = args.reads.is_some() || args.writes.is_some();
+    if is_given && is_nothing(args.reads) && is_nothing(args.writes) {
+        let what = "--reads and --writes: found 0 I/O a second, expected a rate above 0 for one of them";
+        return Err(Failure::usage(what));
+    }
+    Ok(())
 }
 
 /// Gathers what another host needs to check this one.
@@ -122,9 +134,10 @@ fn gathered_words(path: &Path, found: &archive::Gathered, len: usize) -> String 
         plural(found.dumps, "output") + " of tools",
     ];
     format!(
-        "{}: {len} bytes, with names, mount points and identities of disks\n  {}\n\
+        "{}: {} bytes, with names, mount points and identities of disks\n  {}\n\
          no content of files and no keys; tar --zstd -tvf shows what is in it\n",
         path.display(),
+        group_digits(len as u64),
         held.join("\n  ")
     )
 }

@@ -81,7 +81,9 @@ const NUMBERS: usize = 20;
 fn plan_lines(page: &mut Page, plan: &Plan) {
     page.gap();
     page.wrapped("", "  ", &format!("Plan: {}", plan.title));
-    page.heading("Target");
+    if !plan.target.is_empty() {
+        page.heading("Target");
+    }
     for figure in &plan.target {
         figure_line(page, figure);
     }

@@ -136,7 +136,8 @@ fn judge_volume(context: &Context<'_>, volume: NodeId, demand: &Demand, disk: f6
     let response_ns = (utilisation < 1.0).then(|| service_ns / (1.0 - utilisation));
     let limit_ns = context.known.response_ns.filter(|limit| limit.is_finite() && *limit > 0.0);
     let is_slow = limit_ns.is_some_and(|limit| response_ns.is_none_or(|response| response > limit));
-    let severity = match (given < needed, is_slow, given < needed * (1.0 + MARGIN_MIN)) {
+    // Where all of their time is taken the queue grows without end.
+    let severity = match (given <= needed, is_slow, given < needed * (1.0 + MARGIN_MIN)) {
         (true, ..) | (_, true, _) => Severity::Warning,
         (.., true) => Severity::Note,
         _ => return Outcome::Silent,
