@@ -1,7 +1,7 @@
 //! Errors on their way to the terminal: printed once, with what lies behind them.
 
 use std::error::Error;
-use std::io;
+use std::io::{self, Write};
 
 use crate::exit::Exit;
 
@@ -118,13 +118,15 @@ impl Failure {
 
     /// Prints it to standard error: what happened in one line each, advice in lines that a terminal holds.
     pub fn print(&self) {
-        eprintln!("plumb: {}", self.message);
+        let mut text = format!("plumb: {}\n", self.message);
         for cause in &self.causes {
-            eprintln!("  because: {cause}");
+            text += &format!("  because: {cause}\n");
         }
         if let Some(help) = &self.help {
-            eprintln!("{}", wrapped("  help: ", help));
+            text += &format!("{}\n", wrapped("  help: ", help));
         }
+        // A terminal that has hung up takes no words; the exit status says it still.
+        let _ = io::stderr().write_all(text.as_bytes());
     }
 }
 

@@ -264,3 +264,34 @@ fn disks_that_go_while_they_are_watched() {
     terminal.shows("status 1");
     terminal.is_restored();
 }
+
+/// A window that is closed: what was counted is saved, and nothing stays behind.
+#[test]
+fn a_terminal_that_hangs_up() {
+    require!(Bpf, Loop, Tool("tmux"), Tool("dd"));
+    let disks = Disks::new("terminal-hangup");
+    let [saved, pid] = ["saved.profile", "pid"].map(|name| disks.folder.path(name));
+    let script = disks.folder.file(
+        "script",
+        format!(
+            "echo $$ >{}; exec {} watch {} --interval 500ms --save {}\n",
+            pid.display(),
+            env!("CARGO_BIN_EXE_plumb"),
+            disks.names[0],
+            saved.display()
+        ),
+    );
+    let terminal = Terminal::open("hangup", 80, 24, "");
+    terminal.press(&[&format!("clear; sh {}", script.display()), "Enter"]);
+    terminal.until("the disk", |screen| Terminal::ranked(screen) == [&disks.names[0]]);
+    let pid = std::fs::read_to_string(pid).expect("its number");
+    let process = std::path::Path::new("/proc").join(pid.trim());
+    assert!(process.exists());
+    drop(terminal);
+    let began = Instant::now();
+    while process.exists() {
+        assert!(began.elapsed() < Duration::from_secs(20), "still there: {}", process.display());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(std::fs::metadata(&saved).is_ok_and(|file| file.len() > 0));
+}
