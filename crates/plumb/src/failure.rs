@@ -2,7 +2,7 @@
 //! its place gets a line each.
 
 use std::error::Error;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 
 use ratatui::crossterm::terminal;
 
@@ -137,7 +137,8 @@ impl Failure {
 
     /// Prints it to standard error.
     pub fn print(&self) {
-        eprint!("{}", self.shown(columns()));
+        // A terminal that has hung up takes no words; the exit status says it still.
+        let _ = io::stderr().write_all(self.shown(columns()).as_bytes());
     }
 
     /// As lines: what happened, what lies behind it, advice. Without a width each is one line, for whatever reads them.
