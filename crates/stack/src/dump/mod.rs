@@ -10,6 +10,7 @@ use thiserror::Error;
 use crate::builder::Builder;
 use crate::grid::Source;
 
+mod iostat;
 pub(crate) mod linux;
 pub(crate) mod solaris;
 

@@ -143,10 +143,8 @@ fn tell(root: &Root<'_>, host: &Host, builder: &mut Builder, mount: &Mount, devi
         more => format!("{},{more}", mount.options),
     };
     builder.fact(node, keys::MOUNT_OPTIONS, options, &source);
-    // A stripe given at mount is in use at once, and in the superblock only when the log is written back.
-    if let ("xfs", Some((unit, width))) = (mount.kind.as_str(), xfs_stripe(&mount.super_options)) {
-        builder.fact(node, keys::FS_STRIPE_UNIT, unit.0.to_string(), &source);
-        builder.fact(node, keys::FS_STRIPE_WIDTH, width.0.to_string(), &source);
+    if mount.kind == "xfs" {
+        tell_xfs_stripe(builder, node, &mount.super_options, &source);
     }
     let placing = if mount.kind == "btrfs" {
         let members = btrfs_devices(root, host, builder, device);
@@ -156,6 +154,15 @@ fn tell(root: &Root<'_>, host: &Host, builder: &mut Builder, mount: &Mount, devi
         Placing::Parts { parts: vec![Part { upper: Bytes(0), node: device, start: Bytes(0), len }] }
     };
     builder.place(node, placing, &source);
+}
+
+/// Tells the stripe among the options of a mounted XFS: one given at mount is in use at once, and in the superblock only
+/// when the log is written back.
+pub(crate) fn tell_xfs_stripe(builder: &mut Builder, node: NodeId, options: &str, source: &Source) {
+    if let Some((unit, width)) = xfs_stripe(options) {
+        builder.fact(node, keys::FS_STRIPE_UNIT, unit.0.to_string(), source);
+        builder.fact(node, keys::FS_STRIPE_WIDTH, width.0.to_string(), source);
+    }
 }
 
 /// `sunit` and `swidth` of XFS, which the kernel shows in sectors of 512 bytes (xfs(5)).

@@ -53,3 +53,19 @@ fn ext4_with_a_stripe() {
     assert_eq!(told(&stack, "md0")[1..], [None, None]);
     assert_eq!(named(&stack, "md0").1.word(keys::CONTENT), Some("ext3"));
 }
+
+/// A stripe given at mount, in sectors of 512 bytes as xfs(5) says, in all three ways of printing mounts.
+#[test]
+fn a_stripe_given_at_mount() {
+    let options = "rw,relatime,attr2,inode64,sunit=128,swidth=384,noquota";
+    for text in [
+        format!("/dev/sdb1 /data xfs {options} 0 0\n"),
+        format!("/dev/sdb1 on /data type xfs ({options})\n"),
+        format!("TARGET SOURCE    FSTYPE OPTIONS\n/data  /dev/sdb1 xfs    {options}\n"),
+    ] {
+        let stack = of_file("mounts", &text);
+        assert_eq!(told(&stack, "/data")[1..], [Some(64 << 10), Some(192 << 10)], "{text}");
+    }
+    let stack = of_file("mounts", &format!("/dev/sdb1 /data ext4 {options} 0 0\n"));
+    assert_eq!(told(&stack, "/data")[1..], [None, None], "they are options of XFS");
+}

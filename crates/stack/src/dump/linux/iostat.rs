@@ -1,10 +1,7 @@
 //! `iostat -x` of Linux (sysstat): I/O a second of each device. Three generations of headings, told apart by their names.
-//!
-//! The first report of several counts from the boot of the host, and is left out.
 
-use std::collections::BTreeMap;
-
-use super::super::solaris::text::{anything, count, lines, sniff_by};
+use super::super::iostat::{self, Line, Rates};
+use super::super::solaris::text::{anything, sniff_by};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::names::{self, on_linux};
 use crate::builder::Builder;
@@ -34,14 +31,6 @@ fn sniff(input: &Input<'_>) -> Sniff {
     sniff_by(input, |line| heading(line).is_some())
 }
 
-/// Reads and writes a second of a device, in the first report and summed up in the others.
-#[derive(Default)]
-struct Rates {
-    line: usize,
-    first: [f64; 2],
-    others: [f64; 2],
-}
-
 fn row(line: &str, columns: Columns) -> Option<(&str, [f64; 2])> {
     let words: Vec<&str> = line.split_whitespace().take(40).collect();
     if words.len() != columns.width {
@@ -56,35 +45,22 @@ fn row(line: &str, columns: Columns) -> Option<(&str, [f64; 2])> {
 }
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
-    let mut taken = Taken::default();
-    let (mut columns, mut reports) = (None, 0u64);
-    let mut devices: BTreeMap<&str, Rates> = BTreeMap::new();
-    for (line, text) in lines(input) {
-        if let Some(found) = heading(text) {
-            (columns, reports) = (Some(found), reports + 1);
-            continue;
-        }
-        if text.starts_with("avg-cpu:") || text.starts_with("Linux ") {
-            // Until the next heading come rows of processors.
-            columns = None;
-        }
-        let Some(columns) = columns else { continue };
-        let row = row(text, columns);
-        count(&mut taken, row.is_some());
-        if let Some((device, seen)) = row {
-            let rates = devices.entry(device).or_insert(Rates { line, ..Rates::default() });
-            let sums = if reports == 1 { &mut rates.first } else { &mut rates.others };
-            sums.iter_mut().zip(seen).for_each(|(sum, seen)| *sum += seen);
-        }
-    }
-    for (device, rates) in devices {
-        let mean = rates.others.map(|sum| sum / (reports - 1).max(1) as f64);
-        let rate = if reports > 1 { mean } else { rates.first };
-        let source = input.source(FORMAT.tool, rates.line);
+    let (taken, devices) = iostat::reports(input, kind, row);
+    for Rates { device, line, per_second } in devices {
+        let source = input.source(FORMAT.tool, line);
         on_linux(builder, &source);
-        builder.linux.rates.push((device.to_owned(), rate, source));
+        builder.linux.rates.push((device.to_owned(), per_second, source));
     }
     anything(taken, input, FORMAT.tool, "rates below \"Device … r/s … w/s …\"")
+}
+
+/// Until the next heading come rows of processors.
+fn kind(line: &str) -> Line<Columns> {
+    match heading(line) {
+        Some(columns) => Line::Heading(columns),
+        None if line.starts_with("avg-cpu:") || line.starts_with("Linux ") => Line::End,
+        None => Line::Row,
+    }
 }
 
 /// Notes the rates: `dm-0` is known by another name once lsblk was read.

@@ -9,7 +9,7 @@ use crate::builder::Builder;
 use crate::dm_table::number_of;
 use crate::graph::NodeId;
 use crate::grid::Source;
-use crate::linux::unescape;
+use crate::linux::{tell_xfs_stripe, unescape};
 use crate::node::{Kind, Part, Placing, keys};
 
 pub(super) static MOUNTS: Format =
@@ -168,6 +168,9 @@ fn tell_options(builder: &mut Builder, node: NodeId, kind: &str, options: Option
         builder.fact(node, keys::CONTENT, kind, source);
     }
     if let Some(options) = options {
+        if kind == "xfs" {
+            tell_xfs_stripe(builder, node, &options, source);
+        }
         builder.fact(node, keys::MOUNT_OPTIONS, options, source);
     }
 }

@@ -1,14 +1,12 @@
 //! `iostat -x`, `-xn` and `-xr` of Solaris: I/O a second of each device, volumes and the disks below them alike.
 //!
-//! The first report of several counts from the boot of the host, and is left out. A device that `-z` leaves out of a
-//! report had no I/O. Rates are rounded to whole I/O: they are for comparing layers. Without `-n` volume `d26` is
-//! called `md26`, and disks by their driver's number, which nothing else here tells.
+//! Rates are rounded to whole I/O: they are for comparing layers. Without `-n` volume `d26` is called `md26`, and disks
+//! by their driver's number, which nothing else here tells.
 
-use std::collections::BTreeMap;
-
+use super::super::iostat::{self, Line, Rates};
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::names::is_disk;
-use super::text::{anything, count, lines, on_solaris, sniff_by};
+use super::text::{anything, on_solaris, sniff_by};
 use crate::builder::Builder;
 use crate::node::{Kind, keys};
 
@@ -43,39 +41,20 @@ fn sniff(input: &Input<'_>) -> Sniff {
     sniff_by(input, |line| heading(line).is_some())
 }
 
-/// Reads and writes a second of a device, in the first report and summed up in the others.
-#[derive(Default)]
-struct Rates {
-    line: usize,
-    first: [f64; 2],
-    others: [f64; 2],
-}
-
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
-    let mut taken = Taken::default();
-    let (mut columns, mut reports) = (None, 0u64);
-    let mut devices: BTreeMap<&str, Rates> = BTreeMap::new();
-    for (line, text) in lines(input) {
-        if let Some(found) = heading(text) {
-            (columns, reports) = (Some(found), reports + 1);
-            continue;
-        }
-        if text.contains("extended device statistics") || columns.is_none() {
-            continue;
-        }
-        let row = columns.and_then(|columns| row(text, columns));
-        count(&mut taken, row.is_some());
-        if let Some((device, seen)) = row {
-            let rates = devices.entry(device).or_insert(Rates { line, ..Rates::default() });
-            let sums = if reports == 1 { &mut rates.first } else { &mut rates.others };
-            sums.iter_mut().zip(seen).for_each(|(sum, seen)| *sum += seen);
-        }
-    }
-    for (device, rates) in devices {
-        let mean = rates.others.map(|sum| sum / (reports - 1).max(1) as f64);
-        tell(device, if reports > 1 { mean } else { rates.first }, rates.line, input, builder);
+    let (taken, devices) = iostat::reports(input, kind, row);
+    for rates in devices {
+        tell(&rates, input, builder);
     }
     anything(taken, input, FORMAT.tool, "rates below \"r/s w/s … device\"")
+}
+
+fn kind(line: &str) -> Line<Columns> {
+    match heading(line) {
+        Some(columns) => Line::Heading(columns),
+        None if line.contains("extended device statistics") => Line::Other,
+        None => Line::Row,
+    }
 }
 
 fn row(line: &str, columns: Columns) -> Option<(&str, [f64; 2])> {
@@ -87,7 +66,8 @@ fn row(line: &str, columns: Columns) -> Option<(&str, [f64; 2])> {
     Some((words[columns.device], [rate(columns.reads)?, rate(columns.writes)?]))
 }
 
-fn tell(device: &str, [reads, writes]: [f64; 2], line: usize, input: &Input<'_>, builder: &mut Builder) {
+fn tell(rates: &Rates<'_>, input: &Input<'_>, builder: &mut Builder) {
+    let Rates { device, line, per_second: [reads, writes] } = *rates;
     let source = input.source(FORMAT.tool, line);
     on_solaris(builder, &source);
     let id = match volume_name(device) {
