@@ -35,6 +35,7 @@ bench: ## Speed beside the peers, paired; prints medians and spread
 	cargo build --release --locked -p plumb -p plumb-testkit
 	cargo build --release --locked -p plumb-trace --example synthetic_parquet
 	cargo build --release --locked -p plumb-stack --example collect
+	cargo build --release --locked -p plumb-capture --example cost
 	python3 bench/run.py
 
 soak: ## Long proofs: memory over 500 million events

@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -22,11 +23,30 @@ DATA = ROOT / "target" / "bench"
 PLUMB = ROOT / "target" / "release" / "plumb"
 TESTKIT = ROOT / "target" / "release" / "plumb-testkit"
 COLLECT = ROOT / "target" / "release" / "examples" / "collect"
+COST = ROOT / "target" / "release" / "examples" / "cost"
 SYNTHETIC = ROOT / "target" / "release" / "examples" / "synthetic_parquet"
 
 QUERY = """
 SELECT device, op, sector % 2048 AS residue, len_bytes, count(*), count(device_ns), sum(device_ns)
 FROM read_parquet('{files}') GROUP BY ALL
+"""
+
+# What biolatency.bt and biosnoop.bt do, for kernels without the kprobes that those of Debian 12 want.
+BPFTRACE_LATENCY = """
+tracepoint:block:block_rq_issue { @start[args->dev, args->sector] = nsecs; }
+tracepoint:block:block_rq_complete /@start[args->dev, args->sector]/ {
+  @us = hist((nsecs - @start[args->dev, args->sector]) / 1000);
+  delete(@start[args->dev, args->sector]);
+}
+"""
+
+BPFTRACE_SNOOP = """
+tracepoint:block:block_rq_issue { @start[args->dev, args->sector] = nsecs; }
+tracepoint:block:block_rq_complete /@start[args->dev, args->sector]/ {
+  printf("%d %d %s %d %d %d\\n", nsecs / 1000, args->dev, args->rwbs, args->sector, args->nr_sector,
+    (nsecs - @start[args->dev, args->sector]) / 1000);
+  delete(@start[args->dev, args->sector]);
+}
 """
 
 DUCKDB = """
@@ -194,14 +214,173 @@ def bench_check(runs):
     table("Check", ["command", "wall ms, median (spread)", "peak MiB"], rows)
 
 
+class LoopDisk:
+    """A loop device on a file in memory."""
+
+    def __enter__(self):
+        self.file = pathlib.Path("/dev/shm") / f"plumb-bench-{os.getpid()}"
+        with open(self.file, "wb") as image:
+            image.truncate(256 << 20)
+        # Reads of what was never written would not touch memory at all.
+        subprocess.run(["dd", "if=/dev/urandom", f"of={self.file}", "bs=1M", "count=256", "conv=notrunc", "status=none"],
+                       check=True)
+        shown = subprocess.run(["losetup", "--find", "--show", self.file], check=True, capture_output=True, text=True)
+        self.path = shown.stdout.strip()
+        self.name = pathlib.Path(self.path).name
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["losetup", "--detach", self.path], check=False)
+        self.file.unlink()
+
+
+def fio(disk, seconds):
+    """Random reads of 4 KiB, 32 at a time: how many there were, and how many a second."""
+    done = subprocess.run(
+        ["fio", "--name=bench", f"--filename={disk.path}", "--direct=1", "--rw=randread", "--bs=4k", "--norandommap",
+         "--ioengine=io_uring", "--iodepth=32", "--time_based", f"--runtime={seconds}", "--output-format=json"],
+        check=True, capture_output=True, text=True)
+    read = json.loads(done.stdout[done.stdout.index("{"):])["jobs"][0]["read"]
+    return read["total_ios"], read["iops"]
+
+
+def programs(pid):
+    """Of each BPF program that a process holds: ns it ran, and how often, by the kernel's count."""
+    found = {}
+    for info in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir():
+        try:
+            fields = dict(line.split(":", 1) for line in info.read_text().splitlines() if ":" in line)
+        except OSError:
+            continue
+        if "run_cnt" in fields:
+            found[int(fields["prog_id"])] = (int(fields["run_time_ns"]), int(fields["run_cnt"]))
+    return found
+
+
+class Attached:
+    """A tool at work: its programs are attached, and no more of them come. None where it does not start here."""
+
+    def __init__(self, command):
+        self.command = command
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL)
+        before = {}
+        for _ in range(60):
+            time.sleep(0.5)
+            if self.process.poll() is not None:
+                return None
+            now = programs(self.process.pid)
+            if now and now.keys() == before.keys():
+                return self.process.pid
+            before = now
+        return None
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.stdin.close()
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+
+def cost_of(command, disk, seconds):
+    """ns of programs an I/O, and how many programs ran an I/O."""
+    with Attached(command) as pid:
+        if pid is None:
+            return None
+        before = programs(pid)
+        ios, _ = fio(disk, seconds)
+        after = programs(pid)
+    ran = [sum(after[one][at] - before.get(one, (0, 0))[at] for one in after) for at in (0, 1)]
+    return ran[0] / ios, ran[1] / ios
+
+
+def watch_command(disk):
+    return [str(PLUMB), "watch", disk.name, "--json", "--interval", "1s", "--fail-on", "none"]
+
+
+def bench_watch(rounds, throughput_rounds, seconds):
+    if os.geteuid() != 0:
+        print("\nwatch: left out, since BPF and loop devices want root")
+        return
+    with LoopDisk() as disk:
+        watch_cost(disk, rounds, seconds)
+        watch_peers(disk, rounds, seconds)
+        watch_throughput(disk, throughput_rounds, seconds)
+
+
+def watch_cost(disk, rounds, seconds):
+    done = subprocess.run([COST, disk.name, str(rounds), str(seconds)], check=True, capture_output=True, text=True)
+    table(f"Programs of plumb watch, by bpf_stats, medians of {rounds} alternations with empty programs", ["what"],
+          [[line] for line in done.stdout.splitlines()])
+
+
+def watch_peers(disk, rounds, seconds):
+    empty = [str(COST), "empty"]
+    tools = {"plumb watch": watch_command(disk)}
+    for name in ("biosnoop.bt", "biolatency.bt", "biosnoop-bpfcc", "biolatency-bpfcc"):
+        if shutil.which(name):
+            tools[f"{name} ({'bpftrace' if name.endswith('.bt') else 'bcc'})"] = [name]
+    tools["bpftrace, biosnoop by tracepoints"] = ["bpftrace", "-e", BPFTRACE_SNOOP]
+    tools["bpftrace, biolatency by tracepoints"] = ["bpftrace", "-e", BPFTRACE_LATENCY]
+    stats = pathlib.Path("/proc/sys/kernel/bpf_stats_enabled")
+    was = stats.read_text()
+    stats.write_text("1")
+    try:
+        costs = {name: [] for name in tools}
+        for _ in range(rounds):
+            # What counting itself costs a run of a program is that of an empty one.
+            ns, runs = cost_of(empty, disk, seconds)
+            for name, command in tools.items():
+                found = cost_of(command, disk, seconds)
+                if found:
+                    costs[name].append((found[0] - found[1] * ns / runs, found[1]))
+    finally:
+        stats.write_text(was)
+    rows = []
+    for name, some in costs.items():
+        # Without the kprobes that it wants a tool may start, and see nothing.
+        if some and max(one[1] for one in some) >= 0.5:
+            rows.append([name, spread([one[0] for one in some], 0), f"{statistics.median([one[1] for one in some]):.1f}"])
+        else:
+            rows.append([name, "sees no I/O on this kernel", "-"])
+    table(f"All programs of a tool, by bpf_stats, above as many empty ones, {rounds} alternations",
+          ["tool", "ns an I/O, median (spread)", "programs run an I/O"], rows)
+
+
+def watch_throughput(disk, rounds, seconds):
+    tools = {"empty programs": [str(COST), "empty"], "plumb watch": watch_command(disk)}
+    without, ratios = [], {name: [] for name in tools}
+    for _ in range(rounds):
+        _, alone = fio(disk, seconds)
+        without.append(alone)
+        for name, command in tools.items():
+            with Attached(command) as pid:
+                if pid is None:
+                    sys.exit(f"{name} could not be attached")
+                ratios[name].append(fio(disk, seconds)[1] / alone)
+    rows = [["nothing attached", spread([iops / 1e3 for iops in without], 0) + " thousand/s"]]
+    rows += [[name, spread(some, 3) + " of that"] for name, some in ratios.items()]
+    table(f"Random reads of 4 KiB, depth 32, on a loop device in memory, {rounds} alternations of {seconds} s",
+          ["attached", "fio, median (spread)"], rows)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--events", type=int, default=50_000_000, help="of the Parquet and CSV data")
     parser.add_argument("--blktrace-events", type=int, default=2_700_000, help="each gives five records")
-    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, check; all without")
+    parser.add_argument("--watch-rounds", type=int, default=20, help="alternations that the cost of watch is the median of")
+    parser.add_argument("--throughput-rounds", type=int, default=40, help="the same of fio with and without it")
+    parser.add_argument("--watch-seconds", type=int, default=2, help="of fio in each of them")
+    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, check, watch; all without")
     arguments = parser.parse_args()
-    wanted = arguments.only or ["blktrace", "parquet", "csv", "check"]
+    wanted = arguments.only or ["blktrace", "parquet", "csv", "check", "watch"]
     cpus = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
     print(f"{len(cpus)} x {cpus[0] if cpus else 'unknown processor'}, kernel {os.uname().release}, "
           f"{arguments.runs} runs each")
@@ -213,6 +392,8 @@ def main():
         bench_check(arguments.runs)
     if "csv" in wanted:
         bench_csv(arguments.runs, arguments.events)
+    if "watch" in wanted:
+        bench_watch(arguments.watch_rounds, arguments.throughput_rounds, arguments.watch_seconds)
     if os.environ.get("PLUMB_BENCH_KEEP") is None:
         shutil.rmtree(DATA, ignore_errors=True)
 

@@ -3,6 +3,10 @@
 //!   cost DEVICE ROUNDS SECONDS
 //!
 //! Each round reads DEVICE at random with fio, once with empty programs attached and once with those of a watch, in turn.
+//!
+//!   cost empty
+//!
+//! keeps the empty programs attached until its input ends: a control for measurements from outside.
 
 use std::process::{Command, Stdio};
 
@@ -23,9 +27,14 @@ const PLACES: [(&str, &str, &str); 3] = [
 type Error = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Error> {
-    let mut args = std::env::args().skip(1);
+    let mut args = std::env::args().skip(1).peekable();
+    if args.next_if_eq("empty").is_some() {
+        let _attached = attach_empty()?;
+        std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
+        return Ok(());
+    }
     let (Some(device), Some(rounds), Some(seconds)) = (args.next(), args.next(), args.next()) else {
-        return Err("usage: cost DEVICE ROUNDS SECONDS".into());
+        return Err("usage: cost DEVICE ROUNDS SECONDS, or: cost empty".into());
     };
     let _counting = enable_stats(Stats::RunTime)?;
     let options =
