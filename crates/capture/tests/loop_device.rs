@@ -39,7 +39,7 @@ impl Disk {
 
     fn watch_by(&self, attach: Option<Attached>) -> Block {
         let devices = vec![disk_of(&self.device.name()).expect("its number")];
-        let options = Options { devices, modulus_bytes: MODULUS, attach };
+        let options = Options { devices, attach, ..Options::default() };
         Block::attach(&options).expect("programs that this kernel takes")
     }
 
@@ -212,8 +212,7 @@ fn disks_do_not_mix() {
     require!(Bpf, Loop);
     let disks = [Disk::new(), Disk::new()];
     let devices = disks.iter().map(|disk| disk_of(&disk.device.name()).expect("its number")).collect();
-    let mut block =
-        Block::attach(&Options { devices, modulus_bytes: MODULUS, attach: None }).expect("programs");
+    let mut block = Block::attach(&Options { devices, ..Options::default() }).expect("programs");
     let mut files = disks.each_ref().map(Disk::open);
     for at in 0..1009 {
         files.iter_mut().for_each(|file| file.io(Op::Read, at * 8192, 8192));
@@ -254,8 +253,7 @@ fn a_number_that_is_used_again() {
     require!(Bpf, Loop, Tool("partx"), Tool("mknod"));
     let disks = [Disk::new(), Disk::new()];
     let devices = disks.iter().map(|disk| disk_of(&disk.device.name()).expect("its number")).collect();
-    let mut block =
-        Block::attach(&Options { devices, modulus_bytes: MODULUS, attach: None }).expect("programs");
+    let mut block = Block::attach(&Options { devices, ..Options::default() }).expect("programs");
     for (disk, ios) in disks.iter().zip([101, 211]) {
         label(disk.device.path());
         assert_eq!(disk.device.add_partitions(), 1);
