@@ -5,11 +5,12 @@
  *
  * At its end a bio has moved on: its place is used up, and its device may be another, below. What was noted when it came
  * counts. The rest of a bio that is cut in two comes back without being queued again; the piece cut off ends by itself.
+ * A bio that became part of a request ends without notice: with the request that has the end of it.
  */
 #include "kernel.h"
 #include "count.h"
-#include "block.h"
 #include "filter.h"
+#include "request.h"
 
 _Static_assert(sizeof(struct plumb_flight) == PLUMB_FLIGHT_BYTES, "flight");
 _Static_assert(sizeof(struct plumb_bios) == PLUMB_BIOS_BYTES, "bios");
@@ -180,13 +181,17 @@ INLINE void count_unmatched(struct bio *bio)
 		ADD(device->unmatched_completions, 1);
 }
 
-INLINE int complete(struct bio *bio)
+/*
+ * Notes the end of a bio; 0 when nobody saw it begin. Not static, so that the verifier looks at it once and not again for
+ * each bio of a request.
+ */
+__attribute__((noinline)) int end_at(u64 address, u32 is_failed)
 {
-	u64 address = address_of(bio), now, ns, key;
 	u32 bucket = MIX(address) & bios_mask, found = NONE, slot, lane, index, op;
 	struct plumb_bios *alike = at(&bios, bucket);
 	struct plumb_device *device;
 	struct plumb_flight *flight;
+	u64 now, ns, key;
 
 	if (!alike)
 		return 0;
@@ -194,11 +199,7 @@ INLINE int complete(struct bio *bio)
 	for (slot = 0; slot < PLUMB_BIOS; slot++)
 		if (alike->address[slot] == address)
 			found = slot;
-	if (found == NONE) {
-		count_unmatched(bio);
-		return 0;
-	}
-	flight = flight_at(bucket, found);
+	flight = found == NONE ? 0 : flight_at(bucket, found);
 	if (!flight)
 		return 0;
 	/* All that is needed of it, before another bio may take its place. */
@@ -209,12 +210,34 @@ INLINE int complete(struct bio *bio)
 	index = flight->device & device_mask;
 	flight->address = 0;
 	if (__sync_val_compare_and_swap(&alike->address[found & (PLUMB_BIOS - 1)], address, 0) != address)
-		return 0;
+		return 1;
 	device = at(&devices, index);
 	if (!device)
-		return 0;
+		return 1;
 	lane = bpf_get_smp_processor_id() & lane_mask;
-	end(lane, index, device, op, key, ns, FIELD(bio, bi_status), now);
+	end(lane, index, device, op, key, ns, is_failed, now);
+	return 1;
+}
+
+/* Bios of a request of which the end is noted; the rest of a longer one ends without latency. */
+#define REQUEST_BIOS 64
+
+INLINE int complete_request(struct request *rq, u32 is_failed, u32 bytes)
+{
+	struct bio *bio = FIELD(rq, bio);
+	u32 number;
+
+	if (is_of_driver(FIELD(rq, cmd_flags)))
+		return 0;
+	for (number = 0; number < REQUEST_BIOS && bio; number++) {
+		u32 size = FIELD(bio, bi_iter.bi_size);
+
+		if (!size || size > bytes)
+			break;
+		bytes -= size;
+		end_at(address_of(bio), is_failed);
+		bio = FIELD(bio, bi_next);
+	}
 	return 0;
 }
 
@@ -239,7 +262,17 @@ TRACEPOINT("block_bio_queue") int begin_bio(u64 *ctx)
 /* The queue comes first. */
 TRACEPOINT("block_bio_complete") int end_bio(u64 *ctx)
 {
-	return complete((struct bio *)ctx[1]);
+	struct bio *bio = (struct bio *)ctx[1];
+
+	if (!end_at(address_of(bio), FIELD(bio, bi_status)))
+		count_unmatched(bio);
+	return 0;
+}
+
+/* Loaded where devices that make requests are watched. */
+TRACEPOINT("block_rq_complete") int end_request_bios(u64 *ctx)
+{
+	return complete_request((struct request *)ctx[0], (s32)ctx[1] != 0, (u32)ctx[2]);
 }
 
 TRACEPOINT("block_split") int split_bio(u64 *ctx)

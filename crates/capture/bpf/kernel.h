@@ -97,6 +97,7 @@ struct bvec_iter {
 };
 
 struct bio {
+	struct bio *bi_next;
 	struct block_device *bi_bdev;
 	u32 bi_opf;
 	u16 bi_flags;

@@ -159,7 +159,8 @@ fn attach(
 ) -> Result<(Attached, Vec<Watched>), CaptureError> {
     let only = options.filter.for_programs()?;
     let types = Types::of_kernel()?;
-    let places: Vec<_> = layers.iter().map(|layer| places(*layer, &types)).collect::<Result<_, _>>()?;
+    let places: Vec<_> =
+        layers.iter().map(|layer| places(*layer, options.layers, &types)).collect::<Result<_, _>>()?;
     drop(types);
     let btf = Btf::from_sys_fs().map_err(|error| CaptureError::Types(error.to_string()))?;
     let disks = disks();

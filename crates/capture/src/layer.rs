@@ -6,7 +6,7 @@ use aya::{Btf, Ebpf};
 use plumb_trace::Layer;
 
 use crate::abi;
-use crate::block::Options;
+use crate::block::{Layers, Options};
 use crate::difference::{Reading, Readings};
 use crate::error::CaptureError;
 use crate::filter::Words;
@@ -87,7 +87,7 @@ type Place = (&'static str, &'static str);
 
 /// The programs of a layer, in the order in which they are attached: the completions first, so that an I/O that was seen to
 /// begin is seen to end.
-pub(crate) fn places(layer: Layer, types: &Types) -> Result<Vec<Place>, CaptureError> {
+pub(crate) fn places(layer: Layer, layers: Layers, types: &Types) -> Result<Vec<Place>, CaptureError> {
     let arguments = |tracepoint: &str, expected: &[usize]| {
         let found = types.tracepoint_arguments(tracepoint);
         found.filter(|found| expected.contains(found)).ok_or_else(|| {
@@ -103,11 +103,12 @@ pub(crate) fn places(layer: Layer, types: &Types) -> Result<Vec<Place>, CaptureE
     arguments("block_split", &[2])?;
     if layer == Layer::Bio {
         arguments("block_bio_complete", &[2])?;
-        return Ok(vec![
-            ("end_bio", "block_bio_complete"),
-            ("split_bio", "block_split"),
-            ("begin_bio", "block_bio_queue"),
-        ]);
+        let mut places = vec![("end_bio", "block_bio_complete"), ("split_bio", "block_split")];
+        if layers.is_every_device_at(Layer::Bio) {
+            places.push(("end_request_bios", "block_rq_complete"));
+        }
+        places.push(("begin_bio", "block_bio_queue"));
+        return Ok(places);
     }
     let issue =
         if arguments("block_rq_issue", &[1, 2])? == 1 { "issue_request" } else { "issue_queue_request" };
