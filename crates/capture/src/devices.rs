@@ -1,7 +1,10 @@
 //! Numbers and names of block devices, as sysfs has them.
 
 use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{major, minor};
 
 use crate::error::CaptureError;
 
@@ -49,11 +52,17 @@ pub fn name_of(dev: u32) -> Device {
 /// When sysfs has no such device.
 pub fn disk_of(name: &str) -> Result<u32, CaptureError> {
     let missing = || CaptureError::NoDevice(name.to_owned());
-    let path = fs::canonicalize(name).ok().filter(|path| path.starts_with("/dev"));
-    let name = path.as_deref().unwrap_or(Path::new(name));
-    let name = name.strip_prefix("/dev").unwrap_or(name).to_str().ok_or_else(missing)?;
-    let class = Path::new("/sys/class/block").join(name.replace('/', "!"));
-    let disk = if class.join("partition").exists() { class.join("../dev") } else { class.join("dev") };
+    let class =
+        Path::new("/sys/class/block").join(name.strip_prefix("/dev/").unwrap_or(name).replace('/', "!"));
+    // A node may have any name: what it stands for counts.
+    let node = fs::metadata(name).ok().filter(|found| found.file_type().is_block_device());
+    let device = match node {
+        Some(node) => {
+            Path::new("/sys/dev/block").join(format!("{}:{}", major(node.rdev()), minor(node.rdev())))
+        }
+        None => class,
+    };
+    let disk = if device.join("partition").exists() { device.join("../dev") } else { device.join("dev") };
     let text = fs::read_to_string(disk).map_err(|_| missing())?;
     let (major, minor) = text.trim().split_once(':').ok_or_else(missing)?;
     let number = |text: &str| text.parse::<u32>().map_err(|_| missing());

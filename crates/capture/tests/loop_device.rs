@@ -64,6 +64,11 @@ fn a_partition_is_told_from_its_disk() {
     label(disk.device.path());
     assert_eq!(disk.device.add_partitions(), 1);
     let (name, _room, node) = partition(&disk);
+    // By whatever name a node has.
+    let number = disk_of(&disk.device.name()).expect("its number");
+    for other in [node.to_str(), disk.device.path().to_str()] {
+        assert_eq!(disk_of(other.expect("text")).expect("its number"), number);
+    }
     let mut block = disk.watch();
     let (mut within, mut whole) = (Direct::open(&node), disk.open());
     (0..101).for_each(|at| within.io(Op::Read, at * 3 * 8192, 8192));
