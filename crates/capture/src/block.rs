@@ -1,15 +1,17 @@
 //! The block layers: which programs watch which disks, and what all of them saw as one reading.
 
+use std::collections::BTreeMap;
+
 use aya::Btf;
 use plumb_trace::Layer;
 
 use crate::devices::{disks, is_bio_based, names_below};
-use crate::difference::Reading;
 use crate::error::CaptureError;
 use crate::filter::Filter;
 use crate::kernel::Types;
 use crate::layer::{Wanted, Watched, places};
 use crate::program::{Attached, cheapest};
+use crate::reading::Reading;
 
 /// What is to be watched, and how it is counted.
 #[derive(Clone, Debug)]
@@ -181,7 +183,7 @@ fn attach(
 }
 
 /// Disks of which others of the same reading received the I/O again, with these.
-fn seen_again(reading: &Reading) -> std::collections::BTreeMap<String, Vec<String>> {
+fn seen_again(reading: &Reading) -> BTreeMap<String, Vec<String>> {
     let seen =
         |name: &String| reading.profiles.iter().any(|profile| profile.device == *name && profile.ios() > 0);
     let with_those_below = reading.profiles.iter().map(|profile| {

@@ -7,11 +7,12 @@ use plumb_trace::Layer;
 
 use crate::abi;
 use crate::block::{Layers, Options};
-use crate::difference::{Reading, Readings};
+use crate::difference::Readings;
 use crate::error::CaptureError;
 use crate::filter::Words;
 use crate::kernel::Types;
 use crate::program::{Attached, Object, attach_one, shared};
+use crate::reading::Reading;
 use crate::shared::Shared;
 
 static REQUESTS: Object = Object {

@@ -12,11 +12,12 @@ mod filter;
 mod kernel;
 mod layer;
 mod program;
+mod reading;
 mod shared;
 
 pub use block::{Block, Layers, Options};
 pub use devices::{Device, disk_of, is_bio_based, name_of, names_below};
-pub use difference::{Misses, Process, Reading};
 pub use error::CaptureError;
 pub use filter::Filter;
 pub use program::Attached;
+pub use reading::{Misses, Process, Reading};
