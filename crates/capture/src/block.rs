@@ -76,11 +76,8 @@ impl Layers {
 
 /// The programs at work. They are detached when it is dropped.
 pub struct Block {
-    options: Options,
     attached: Attached,
     watched: Vec<Watched>,
-    /// Bio-based disks that came when their programs could no longer be attached.
-    too_late: Vec<String>,
 }
 
 impl Block {
@@ -91,8 +88,23 @@ impl Block {
     /// Without the capabilities, or when the kernel does not take the programs.
     pub fn attach(options: &Options) -> Result<Block, CaptureError> {
         let layers = [Layer::Request, Layer::Bio].into_iter().filter(|layer| is_needed(options, *layer));
-        let (attached, watched) = attach(options, &layers.collect::<Vec<_>>(), options.attach)?;
-        Ok(Block { options: options.clone(), attached, watched, too_late: Vec::new() })
+        let layers: Vec<Layer> = layers.collect();
+        let only = options.filter.for_programs()?;
+        let types = Types::of_kernel()?;
+        let places = layers.iter().map(|layer| places(*layer, options.layers, &types));
+        let places: Vec<_> = places.collect::<Result<_, _>>()?;
+        drop(types);
+        let btf = Btf::from_sys_fs().map_err(|error| CaptureError::Types(error.to_string()))?;
+        let disks = disks();
+        cheapest(options.attach, |attached| {
+            let watched = layers.iter().zip(&places).map(|(&layer, places)| {
+                let devices = named(options, layer);
+                let disks = disks.iter().filter(|dev| options.layers.of(**dev) == layer).count();
+                let wanted = Wanted { layer, devices: &devices, disks, only };
+                Watched::attach(&wanted, attached, places, &btf, options)
+            });
+            Ok(Block { attached, watched: watched.collect::<Result<_, _>>()? })
+        })
     }
 
     /// How the programs are attached.
@@ -116,25 +128,7 @@ impl Block {
             reading.add(watched.read());
         }
         reading.seen_again = seen_again(&reading);
-        self.look_for_late_ones();
-        reading.too_late.clone_from(&self.too_late);
         reading
-    }
-
-    /// The first bio-based disk may come while others are watched: its programs are attached then, where that is still
-    /// permitted.
-    fn look_for_late_ones(&mut self) {
-        let is_watched = |layer| self.watched.iter().any(|watched| watched.layer == layer);
-        if is_watched(Layer::Bio) || !self.too_late.is_empty() || !is_needed(&self.options, Layer::Bio) {
-            return;
-        }
-        match attach(&self.options, &[Layer::Bio], Some(self.attached)) {
-            Ok((_, watched)) => self.watched.extend(watched),
-            Err(_) => {
-                let late = disks().into_iter().filter(|dev| is_bio_based(*dev));
-                self.too_late = late.map(|dev| crate::name_of(dev).name).collect();
-            }
-        }
     }
 }
 
@@ -143,43 +137,14 @@ fn named(options: &Options, layer: Layer) -> Vec<u32> {
     options.devices.iter().copied().filter(|dev| options.layers.of(*dev) == layer).collect()
 }
 
-/// Whether there is something to watch at a layer. Requests always are: a disk may be plugged in.
+/// Whether there may be something to watch at a layer: where no disk is named, one of any kind may come later, when nothing can
+/// be attached any more. A program that finds nothing to count costs some 30 ns a bio.
 fn is_needed(options: &Options, layer: Layer) -> bool {
-    if !options.devices.is_empty() {
-        return !named(options, layer).is_empty();
-    }
     match options.layers {
-        Layers::Auto => layer == Layer::Request || disks().into_iter().any(is_bio_based),
+        Layers::Auto if options.devices.is_empty() => true,
+        Layers::Auto => !named(options, layer).is_empty(),
         layers => layers.is_every_device_at(layer),
     }
-}
-
-fn attach(
-    options: &Options,
-    layers: &[Layer],
-    by: Option<Attached>,
-) -> Result<(Attached, Vec<Watched>), CaptureError> {
-    let only = options.filter.for_programs()?;
-    let types = Types::of_kernel()?;
-    let places: Vec<_> =
-        layers.iter().map(|layer| places(*layer, options.layers, &types)).collect::<Result<_, _>>()?;
-    drop(types);
-    let btf = Btf::from_sys_fs().map_err(|error| CaptureError::Types(error.to_string()))?;
-    let disks = disks();
-    cheapest(by, |attached| {
-        let watched = layers.iter().zip(&places).map(|(&layer, places)| {
-            let devices = named(options, layer);
-            let disks = disks.iter().filter(|dev| options.layers.of(**dev) == layer).count();
-            Watched::attach(
-                &Wanted { layer, devices: &devices, disks, only },
-                attached,
-                places,
-                &btf,
-                options,
-            )
-        });
-        Ok((attached, watched.collect::<Result<_, _>>()?))
-    })
 }
 
 /// Disks of which others of the same reading received the I/O again, with these.

@@ -22,8 +22,6 @@ pub struct Reading {
     /// Disks that handed I/O on to others that are in the reading as well, with these: what they received is never to be
     /// added to what those received.
     pub seen_again: BTreeMap<String, Vec<String>>,
-    /// Disks without requests that came when they could no longer be watched.
-    pub too_late: Vec<String>,
 }
 
 /// What was not as it should be on a disk, and what is counted apart.
@@ -101,7 +99,6 @@ impl Reading {
             all.sort();
             all.dedup();
         }
-        self.too_late.clone_from(&other.too_late);
     }
 }
 

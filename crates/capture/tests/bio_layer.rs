@@ -213,3 +213,24 @@ fn each_disk_at_its_layer() {
     let on_bio_layer_alone = Options { devices: devices[..1].to_vec(), ..Options::default() };
     assert_eq!(Block::attach(&on_bio_layer_alone).expect("programs").layers(), [Layer::Bio]);
 }
+
+/// A disk without requests that comes while all disks are watched is watched as well.
+#[test]
+fn a_disk_that_comes_later() {
+    require!(Bpf, Loop, Tool("mknod"));
+    let mut block = Block::attach(&Options::default()).expect("programs");
+    let Some(zram) = Zram::new() else {
+        return plumb_testkit::require::record_skip(
+            "bio_layer::a_disk_that_comes_later",
+            "this kernel has no zram",
+        );
+    };
+    let mut file = Direct::open(&zram.node);
+    (0..101).for_each(|at| file.io(Op::Write, at * 8192, 4096));
+    let reading = block.read();
+    let profile = reading.profiles.find(&zram.name(), Layer::Bio).expect("a profile");
+    assert_eq!((profile.ios(), profile.timed_ios(), profile.size_bytes), (101, 101, Some(SIZE)));
+    // None is looked for where all that were named make requests.
+    let disk = Disk::new();
+    assert_eq!(disk.watch().layers(), [Layer::Request]);
+}

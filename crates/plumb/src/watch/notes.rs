@@ -15,11 +15,6 @@ pub(super) fn notes(reading: &Reading, filter: &Filter) -> Vec<String> {
             on.join(", ")
         )
     }));
-    if !reading.too_late.is_empty() {
-        let late = reading.too_late.join(", ");
-        notes
-            .push(format!("not watched, since programs for it came too late: {late}; start the watch again"));
-    }
     notes
 }
 
