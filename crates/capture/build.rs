@@ -8,8 +8,11 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     println!("cargo::rerun-if-changed=bpf");
     println!("cargo::rerun-if-env-changed=CLANG");
-    compile("bpf/request.bpf.c", &[], &out.join("request.o"));
-    compile("bpf/request.bpf.c", &["-DPLUMB_COPY_FIELDS"], &out.join("request_copying.o"));
+    for layer in ["request", "bio"] {
+        let source = format!("bpf/{layer}.bpf.c");
+        compile(&source, &[], &out.join(format!("{layer}.o")));
+        compile(&source, &["-DPLUMB_COPY_FIELDS"], &out.join(format!("{layer}_copying.o")));
+    }
     compile("bpf/empty.bpf.c", &[], &out.join("empty.o"));
     let header = fs::read_to_string("bpf/abi.h").expect("bpf/abi.h");
     fs::write(out.join("abi.rs"), constants(&header)).expect("a file in OUT_DIR");

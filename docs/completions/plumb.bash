@@ -665,7 +665,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__watch)
-            opts="-h -V --interval --count --grid --plain --json --save --fail-on --color --help --version"
+            opts="-h -V --interval --count --grid --layer --op --pid --comm --cgroup --plain --json --save --fail-on --color --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -680,6 +680,26 @@ _plumb() {
                     return 0
                     ;;
                 --grid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --layer)
+                    COMPREPLY=($(compgen -W "auto request bio" -- "${cur}"))
+                    return 0
+                    ;;
+                --op)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --pid)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --comm)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cgroup)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -97,6 +97,13 @@ complete -c plumb -n "__fish_plumb_using_subcommand convert" -s V -l version -d 
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l interval -d 'How long an interval is' -r
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l count -d 'End after so many intervals; without it, at Ctrl-C' -r
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l grid -d 'Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l layer -d 'Layer at which disks are watched' -r -f -a "auto\t'Requests, and bios of disks that make none (md, dm, zram)'
+request\t'Requests: what the driver of a disk was sent'
+bio\t'Bios: what a disk was given, before it was merged and split'"
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l op -d 'Only these operations: read, write, discard, flush, write-zeroes, other, or their letters' -r
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l pid -d 'Only what this process sends' -r
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l comm -d 'Only what threads with this command send, as in /proc/PID/comm' -r
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l cgroup -d 'Only what a cgroup of version 2 and those below it send: its directory' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l save -d 'Save the profile of the whole time: `plumb analyze` reads it' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l fail-on -d 'Severity from which the exit status is 1' -r -f -a "note\t'Any finding'
 warning\t'Warnings and worse'

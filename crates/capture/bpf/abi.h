@@ -84,8 +84,10 @@ struct plumb_device {
 	u64 unmatched_issues;
 	u64 unmatched_completions;
 	u64 unplaced; /* I/O for which no row was free */
+	u64 splits;
+	u64 unused_too[7]; /* whole cache lines */
 };
-#define PLUMB_DEVICE_BYTES 192
+#define PLUMB_DEVICE_BYTES 256
 
 /* A disk or a partition, as the block layer accounts I/O to it. */
 struct plumb_place {
@@ -93,18 +95,27 @@ struct plumb_place {
 };
 #define PLUMB_PLACE_BYTES 8
 
-/* A request between issue and completion; a cache line, since another CPU may complete it. */
+/* A request or bio between issue and completion; a cache line, since another CPU may complete it. */
 struct plumb_flight {
-	u64 request; /* 0: none */
+	u64 address; /* of the request or bio; 0: none */
 	u64 begun_ns; /* when the request was made */
 	u64 issued_ns;
 	u64 end; /* sector */
 	u64 key; /* of its row; 0: it found none */
 	u32 device;
 	u32 op;
-	u64 unused[2];
+	u32 process; /* index; all bits when nobody is known */
+	u32 thread; /* number, 0 when unknown */
+	u64 unused;
 };
 #define PLUMB_FLIGHT_BYTES 64
+
+/* Addresses of bios in flight whose hashes are alike; the flight of each has the same place among the flights. */
+#define PLUMB_BIOS 8
+struct plumb_bios {
+	u64 address[PLUMB_BIOS]; /* 0: free */
+};
+#define PLUMB_BIOS_BYTES 64
 
 /* Where an I/O ended, for the one that goes on from there. */
 struct plumb_stream {
@@ -125,9 +136,11 @@ struct plumb_streams {
 struct plumb_sender {
 	u64 sector;
 	u32 dev;
-	u32 process; /* index */
+	u32 process; /* index; all bits when no entry was free */
+	u32 thread;
+	u32 is_wanted; /* by the filter */
 };
-#define PLUMB_SENDER_BYTES 16
+#define PLUMB_SENDER_BYTES 24
 
 /* A process by its number, on one disk or partition. */
 struct plumb_process {
@@ -137,6 +150,15 @@ struct plumb_process {
 	u64 by_alignment[12]; /* I/O by trailing zeros of the start in sectors, 11 and more together */
 };
 #define PLUMB_PROCESS_BYTES 128
+
+/* What alone is to count; 0 in a field is no condition. */
+struct plumb_filter {
+	u64 unwanted_ops; /* a bit for each */
+	u64 tgid;
+	u64 cgroup; /* its inode; what is below it counts as well */
+	u64 comm[2];
+};
+#define PLUMB_FILTER_WORDS 5
 
 /* What does not belong to a device. */
 struct plumb_totals {

@@ -279,9 +279,10 @@ INLINE u32 process_index(u32 dev)
 	return NONE;
 }
 
+/* Nothing for `NONE`. */
 INLINE void count_process(u32 index, u64 sector, u32 sectors)
 {
-	struct plumb_process *process = at(&processes, index & process_mask);
+	struct plumb_process *process = index == NONE ? 0 : at(&processes, index & process_mask);
 	u64 low = sector & -sector;
 	u32 zeros = sector ? bits(low) - 1 : 11;
 

@@ -38,6 +38,7 @@ static u64 (*bpf_ktime_get_ns)(void) = (void *)5;
 static u32 (*bpf_get_smp_processor_id)(void) = (void *)8;
 static u64 (*bpf_get_current_pid_tgid)(void) = (void *)14;
 static long (*bpf_get_current_comm)(void *to, u32 size) = (void *)16;
+static u64 (*bpf_get_current_ancestor_cgroup_id)(int level) = (void *)123;
 static long (*bpf_probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;
 
 /* Numbers of include/linux/blk_types.h. */
@@ -52,22 +53,38 @@ static long (*bpf_probe_read_kernel)(void *to, u32 size, const void *from) = (vo
 #define REQ_OP_DRV_IN 34
 #define REQ_OP_DRV_OUT 35
 
+/* Flags of a bio (bi_flags), whose enumeration has no name to find its values by. */
+#define BIO_CLONED 1
+
+/* Flags of an operation: where they begin has changed, so their values are those of the kernel at hand. */
+enum req_flag_bits {
+	__REQ_PREFLUSH = 18,
+};
+#define REQ_PREFLUSH (1u << __builtin_preserve_enum_value(*(enum req_flag_bits *)__REQ_PREFLUSH, 1))
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct gendisk;
 
 struct block_device {
 	u64 bd_start_sect;
 	u64 bd_nr_sectors;
+	struct gendisk *bd_disk;
 	u32 bd_dev;
+};
+
+struct blk_mq_ops;
+
+struct request_queue {
+	struct gendisk *disk;
+	const struct blk_mq_ops *mq_ops;
 };
 
 struct gendisk {
 	int major;
 	int first_minor;
 	struct block_device *part0;
-};
-
-struct request_queue {
-	struct gendisk *disk;
+	struct request_queue *queue;
 };
 
 struct blk_mq_hw_ctx {
@@ -80,8 +97,11 @@ struct bvec_iter {
 };
 
 struct bio {
+	struct bio *bi_next;
 	struct block_device *bi_bdev;
 	u32 bi_opf;
+	u16 bi_flags;
+	u8 bi_status;
 	struct bvec_iter bi_iter;
 };
 

@@ -2,6 +2,7 @@
 /* The request layer, summed up: an I/O counts once, when it is first issued, and is timed when the last of it completes. */
 #include "kernel.h"
 #include "count.h"
+#include "filter.h"
 #include "request.h"
 
 _Static_assert(sizeof(struct plumb_flight) == PLUMB_FLIGHT_BYTES, "flight");
@@ -20,16 +21,23 @@ INLINE struct plumb_flight *flight_of(struct request *rq, u32 disk_dev)
 	return at(&flights, flight_index(rq, disk_dev) & flight_mask);
 }
 
-INLINE void count_sender(u32 dev, u64 sector, u32 sectors)
+INLINE struct plumb_sender *note_at(u32 dev, u64 sector)
 {
-	struct plumb_sender *sender = at(&senders, sender_index(dev, sector) & sender_mask);
-	struct plumb_totals *totals;
+	return at(&senders, sender_index(dev, sector) & sender_mask);
+}
 
-	if (sender && sender->sector == sector && sender->dev == dev) {
-		count_process(sender->process, sector, sectors);
-		return;
-	}
-	totals = all();
+/* Who sent what begins at a sector; 0 when that is forgotten. */
+INLINE struct plumb_sender *sender_of(u32 dev, u64 sector)
+{
+	struct plumb_sender *sender = note_at(dev, sector);
+
+	return sender && sender->sector == sector && sender->dev == dev ? sender : 0;
+}
+
+INLINE void count_unknown_sender(void)
+{
+	struct plumb_totals *totals = all();
+
 	if (totals)
 		ADD(totals->unknown_senders, 1);
 }
@@ -37,12 +45,13 @@ INLINE void count_sender(u32 dev, u64 sector, u32 sectors)
 INLINE int issue(struct request *rq)
 {
 	u32 cmd_flags = FIELD(rq, cmd_flags), sectors = FIELD(rq, __data_len) >> 9, lane, dev, disk_dev;
-	u64 last = FIELD(rq, __sector) + sectors, begun, key;
+	u64 last = FIELD(rq, __sector) + sectors, begun;
 	struct io io = { .sector = FIELD(rq, __sector), .sectors = sectors, .op = op_of(cmd_flags) };
 	struct plumb_flight *flight;
 	struct plumb_device *device;
+	struct plumb_sender *sender;
 
-	if (is_of_driver(cmd_flags))
+	if (is_of_driver(cmd_flags) || is_unwanted_op(io.op))
 		return 0;
 	dev = dev_of(rq);
 	if (!dev)
@@ -58,7 +67,9 @@ INLINE int issue(struct request *rq)
 		return 0;
 	}
 	if (!sectors) {
-		ADD(device->flushes, 1);
+		/* Whose it is nobody knows. */
+		if (!is_by_sender())
+			ADD(device->flushes, 1);
 		return 0;
 	}
 	flight = flight_of(rq, disk_dev);
@@ -68,11 +79,16 @@ INLINE int issue(struct request *rq)
 	begun = FIELD(rq, start_time_ns);
 	io.waited_ns = begun && io.now > begun ? io.now - begun : 0;
 	lane = bpf_get_smp_processor_id() & lane_mask;
-	if (flight->request == (u64)rq && flight->end == last && flight->begun_ns == begun) {
+	if (flight->address == (u64)rq && flight->end == last && flight->begun_ns == begun) {
 		ADD(device->requeues, 1);
 		return 0;
 	}
-	if (unlikely(flight->request)) {
+	sender = sender_of(dev, io.sector);
+	if (!sender)
+		count_unknown_sender();
+	if (is_by_sender() && !(sender && sender->is_wanted))
+		return 0;
+	if (unlikely(flight->address)) {
 		/* Its completion never came. */
 		struct plumb_device *other = at(&devices, flight->device & device_mask);
 
@@ -81,16 +97,16 @@ INLINE int issue(struct request *rq)
 			change_depth(lane, flight->device & device_mask, other, -1, io.now);
 		}
 	}
-	key = begin(lane, device, &io);
-	count_sender(dev, io.sector, sectors);
-
+	flight->key = begin(lane, device, &io);
+	flight->process = sender ? sender->process : NONE;
+	flight->thread = sender ? sender->thread : 0;
+	count_process(flight->process, io.sector, sectors);
 	flight->begun_ns = begun;
 	flight->issued_ns = io.now;
 	flight->end = last;
-	flight->key = key;
 	flight->device = io.index;
 	flight->op = io.op;
-	flight->request = (u64)rq;
+	flight->address = (u64)rq;
 	change_depth(lane, io.index, device, 1, io.now);
 	return 0;
 }
@@ -108,10 +124,12 @@ INLINE int complete(struct request *rq, s32 error, u32 bytes)
 	flight = flight_of(rq, disk_dev);
 	if (!flight)
 		return 0;
-	if (flight->request != (u64)rq) {
-		/* Issued before anybody looked, or of a device that nobody asked for, or forgotten. */
+	if (flight->address != (u64)rq) {
+		/* Issued before anybody looked, or nothing that was asked for, or forgotten. */
 		u32 index = 0, dev = dev_of(rq);
 
+		if (is_by_sender() || is_unwanted_op(op_of(FIELD(rq, cmd_flags))))
+			return 0;
 		index = dev ? device_of(gendisk_of(rq), dev, disk_dev, &index) : NONE;
 		device = index == NONE ? 0 : at(&devices, index & device_mask);
 		if (device)
@@ -128,7 +146,7 @@ INLINE int complete(struct request *rq, s32 error, u32 bytes)
 	now = bpf_ktime_get_ns();
 	lane = bpf_get_smp_processor_id() & lane_mask;
 	ns = now > flight->issued_ns ? now - flight->issued_ns : 0;
-	flight->request = 0;
+	flight->address = 0;
 	end(lane, flight->device & device_mask, device, flight->op, flight->key, ns, error, now);
 	return 0;
 }
@@ -137,24 +155,51 @@ INLINE int complete(struct request *rq, s32 error, u32 bytes)
 INLINE int queue(struct bio *bio)
 {
 	struct block_device *bdev = FIELD(bio, bi_bdev);
-	u32 dev = FIELD(bdev, bd_dev), process;
+	u32 dev = FIELD(bdev, bd_dev);
 	u64 sector = FIELD(bio, bi_iter.bi_sector);
 	struct plumb_sender *sender;
 
 	if (!FIELD(bio, bi_iter.bi_size))
 		return 0;
-	sender = at(&senders, sender_index(dev, sector) & sender_mask);
+	sender = note_at(dev, sector);
 	if (!sender)
 		return 0;
-	process = process_index(dev);
-	if (process == NONE) {
-		/* Nobody's, rather than that of whoever sent something to this place before. */
-		sender->dev = 0;
-		return 0;
-	}
+	sender->is_wanted = !is_by_sender() || !is_unwanted_task();
+	sender->process = sender->is_wanted ? process_index(dev) : NONE;
+	sender->thread = bpf_get_current_pid_tgid();
 	sender->sector = sector;
 	sender->dev = dev;
-	sender->process = process;
+	return 0;
+}
+
+/* A bio is cut in two: what is left of it behind the piece is sent by the same. */
+INLINE int split(struct bio *piece)
+{
+	struct block_device *bdev = FIELD(piece, bi_bdev);
+	struct gendisk *disk = FIELD(bdev, bd_disk);
+	u32 dev = FIELD(bdev, bd_dev), place, index;
+	u64 sector = FIELD(piece, bi_iter.bi_sector);
+	struct plumb_sender *sender, *rest;
+	struct plumb_device *device;
+
+	if (!makes_requests(disk) || is_unwanted_op(op_of(FIELD(piece, bi_opf))))
+		return 0;
+	sender = sender_of(dev, sector);
+	if (is_by_sender() && !(sender && sender->is_wanted))
+		return 0;
+	index = device_of(disk, dev, number_of(disk), &place);
+	device = index == NONE ? 0 : at(&devices, index & device_mask);
+	if (device)
+		ADD(device->splits, 1);
+	sector += FIELD(piece, bi_iter.bi_size) >> 9;
+	rest = note_at(dev, sector);
+	if (sender && rest) {
+		rest->is_wanted = sender->is_wanted;
+		rest->process = sender->process;
+		rest->thread = sender->thread;
+		rest->sector = sector;
+		rest->dev = dev;
+	}
 	return 0;
 }
 
@@ -177,4 +222,9 @@ TRACEPOINT("block_rq_complete") int complete_request(u64 *ctx)
 TRACEPOINT("block_bio_queue") int queue_bio(u64 *ctx)
 {
 	return queue((struct bio *)ctx[0]);
+}
+
+TRACEPOINT("block_split") int split_bio(u64 *ctx)
+{
+	return split((struct bio *)ctx[0]);
 }

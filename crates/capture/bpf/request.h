@@ -3,27 +3,8 @@
 #ifndef PLUMB_REQUEST_H
 #define PLUMB_REQUEST_H
 
-#include "kernel.h"
+#include "block.h"
 #include "mix.h"
-
-INLINE u32 op_of(u32 cmd_flags)
-{
-	switch (cmd_flags & REQ_OP_MASK) {
-	case REQ_OP_READ: return PLUMB_OP_READ;
-	case REQ_OP_WRITE:
-	case REQ_OP_ZONE_APPEND: return PLUMB_OP_WRITE;
-	case REQ_OP_FLUSH: return PLUMB_OP_FLUSH;
-	case REQ_OP_DISCARD:
-	case REQ_OP_SECURE_ERASE: return PLUMB_OP_DISCARD;
-	case REQ_OP_WRITE_ZEROES: return PLUMB_OP_ZERO;
-	default: return PLUMB_OP_OTHER;
-	}
-}
-
-INLINE u32 number_of(struct gendisk *disk)
-{
-	return (u32)FIELD(disk, major) << 20 | (u32)FIELD(disk, first_minor);
-}
 
 INLINE struct gendisk *gendisk_of(struct request *rq)
 {

@@ -37,8 +37,7 @@ fn main() -> Result<(), Error> {
         return Err("usage: cost DEVICE ROUNDS SECONDS, or: cost empty".into());
     };
     let _counting = enable_stats(Stats::RunTime)?;
-    let options =
-        Options { devices: vec![plumb_capture::disk_of(&device)?], modulus_bytes: 1 << 20, attach: None };
+    let options = Options { devices: vec![plumb_capture::disk_of(&device)?], ..Options::default() };
     let mut found: [Vec<[f64; 3]>; 2] = Default::default();
     for _ in 0..rounds.parse()? {
         let empty = attach_empty()?;

@@ -46,12 +46,29 @@ pub(crate) struct Device {
     pub(crate) unmatched_issues: AtomicU64,
     pub(crate) unmatched_completions: AtomicU64,
     pub(crate) unplaced: AtomicU64,
+    pub(crate) splits: AtomicU64,
+    unused_too: [AtomicU64; 7],
 }
 
 /// A disk or a partition: its number in the low half, the index of its disk in the high one.
 #[repr(C)]
 pub(crate) struct Place {
     pub(crate) dev_device: AtomicU64,
+}
+
+/// A request or bio between issue and completion.
+#[repr(C)]
+pub(crate) struct Flight {
+    pub(crate) address: AtomicU64,
+    begun_ns: AtomicU64,
+    pub(crate) issued_ns: AtomicU64,
+    end: AtomicU64,
+    key: AtomicU64,
+    device: AtomicU32,
+    op: AtomicU32,
+    pub(crate) process: AtomicU32,
+    pub(crate) thread: AtomicU32,
+    unused: AtomicU64,
 }
 
 /// A process on one disk or partition.
@@ -75,6 +92,8 @@ const _: () = {
     assert!(size_of::<Row>() == ROW_BYTES);
     assert!(size_of::<Device>() == DEVICE_BYTES);
     assert!(size_of::<Place>() == PLACE_BYTES);
+    assert!(size_of::<Flight>() == FLIGHT_BYTES);
+    assert!(std::mem::offset_of!(Flight, thread) == 52);
     assert!(size_of::<Process>() == PROCESS_BYTES);
     assert!(size_of::<Totals>() == TOTALS_BYTES);
     assert!(RUNS_AT > 2 * SEEK_BUCKETS && RUNS_AT + 64 <= BUCKETS);

@@ -1,7 +1,10 @@
 //! Numbers and names of block devices, as sysfs has them.
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{major, minor};
 
 use crate::error::CaptureError;
 
@@ -27,7 +30,7 @@ const MINOR_BITS: u32 = 20;
 #[must_use]
 pub fn name_of(dev: u32) -> Device {
     let number = number(dev);
-    let directory = Path::new("/sys/dev/block").join(&number);
+    let directory = directory(dev);
     let read = |name: &str| fs::read_to_string(directory.join(name)).ok();
     let number_in = |name: &str| read(name).and_then(|text| text.trim().parse::<u64>().ok());
     let event = read("uevent").unwrap_or_default();
@@ -49,33 +52,58 @@ pub fn name_of(dev: u32) -> Device {
 /// When sysfs has no such device.
 pub fn disk_of(name: &str) -> Result<u32, CaptureError> {
     let missing = || CaptureError::NoDevice(name.to_owned());
-    let path = fs::canonicalize(name).ok().filter(|path| path.starts_with("/dev"));
-    let name = path.as_deref().unwrap_or(Path::new(name));
-    let name = name.strip_prefix("/dev").unwrap_or(name).to_str().ok_or_else(missing)?;
-    let class = Path::new("/sys/class/block").join(name.replace('/', "!"));
-    let disk = if class.join("partition").exists() { class.join("../dev") } else { class.join("dev") };
+    let class =
+        Path::new("/sys/class/block").join(name.strip_prefix("/dev/").unwrap_or(name).replace('/', "!"));
+    // A node may have any name: what it stands for counts.
+    let node = fs::metadata(name).ok().filter(|found| found.file_type().is_block_device());
+    let device = match node {
+        Some(node) => {
+            Path::new("/sys/dev/block").join(format!("{}:{}", major(node.rdev()), minor(node.rdev())))
+        }
+        None => class,
+    };
+    let disk = if device.join("partition").exists() { device.join("../dev") } else { device.join("dev") };
     let text = fs::read_to_string(disk).map_err(|_| missing())?;
     let (major, minor) = text.trim().split_once(':').ok_or_else(missing)?;
     let number = |text: &str| text.parse::<u32>().map_err(|_| missing());
     Ok(number(major)? << MINOR_BITS | number(minor)?)
 }
 
-/// Disks below a device that makes no requests of its own (dm, md, zram), which hands its I/O on as it comes; `None` for one
-/// that makes requests.
-///
-/// # Errors
-/// When sysfs has no such device.
-pub fn handed_on_to(name: &str) -> Result<Option<Vec<String>>, CaptureError> {
-    let disk = Path::new("/sys/dev/block").join(number(disk_of(name)?));
-    if disk.join("mq").exists() {
-        return Ok(None);
+/// Whether a disk takes bios as they come and makes no requests of them: dm, md, zram, heads of NVMe paths. One that sysfs
+/// does not know is taken for one that makes requests.
+#[must_use]
+pub fn is_bio_based(dev: u32) -> bool {
+    let disk = directory(dev);
+    disk.exists() && !disk.join("mq").exists()
+}
+
+/// Names of the disks that a disk hands its I/O on to, through all layers, as far as sysfs tells.
+#[must_use]
+pub fn names_below(name: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut next: Vec<u32> = disk_of(name).into_iter().collect();
+    while let Some(dev) = next.pop() {
+        let slaves = fs::read_dir(directory(dev).join("slaves")).into_iter().flatten().flatten();
+        for below in slaves.filter_map(|slave| disk_of(slave.file_name().to_str()?).ok()) {
+            let name = name_of(below).name;
+            if !found.contains(&name) {
+                found.push(name);
+                next.push(below);
+            }
+        }
     }
-    let below = fs::read_dir(disk.join("slaves")).map(|entries| {
-        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
-    });
-    let mut below: Vec<String> = below.unwrap_or_default();
-    below.sort();
-    Ok(Some(below))
+    found.sort();
+    found
+}
+
+/// Numbers of all disks.
+pub(crate) fn disks() -> Vec<u32> {
+    let entries = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    entries.filter_map(|entry| disk_of(entry.file_name().to_str()?).ok()).collect()
+}
+
+fn directory(dev: u32) -> PathBuf {
+    Path::new("/sys/dev/block").join(number(dev))
 }
 
 /// `MAJOR:MINOR`.

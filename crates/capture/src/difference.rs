@@ -1,105 +1,24 @@
 //! From counters that only grow to what happened between two readings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use plumb_profile::histogram::log_linear_bounds;
 use plumb_profile::profile::TimeBase;
 use plumb_profile::table::Row;
 use plumb_profile::top::Share;
-use plumb_profile::{Places, Profile, ProfileSet, Table};
+use plumb_profile::{Places, Profile, Table};
 use plumb_trace::{Layer, Op};
 
 use crate::abi;
-use crate::block::Counters;
 use crate::devices::{Device, name_of};
-
-/// What happened between two readings.
-#[derive(Debug, Default)]
-pub struct Reading {
-    /// A profile for each disk that received requests.
-    pub profiles: ProfileSet,
-    /// What was not as it should be, by disk.
-    pub misses: BTreeMap<String, Misses>,
-    /// Processes that sent requests, most first.
-    pub processes: Vec<Process>,
-    /// I/O of devices for which there was no room.
-    pub unlisted: u64,
-    /// I/O of which nobody knows who sent them.
-    pub of_unknown_sender: u64,
-    /// I/O of processes for which there was no room.
-    pub of_unlisted_process: u64,
-}
-
-/// What was not as it should be on a disk, and what is counted apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Misses {
-    /// Flushes, which have no place.
-    pub flushes: u64,
-    /// Requests that were issued once more.
-    pub requeues: u64,
-    /// Completions of a part of a request.
-    pub partial_completions: u64,
-    /// Issues whose completion never came.
-    pub unmatched_issues: u64,
-    /// Completions without an issue.
-    pub unmatched_completions: u64,
-    /// I/O that found no row of the residue table.
-    pub unplaced: u64,
-}
-
-/// What a process sent to one device.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Process {
-    /// The disk or partition that it used.
-    pub device: String,
-    /// The disk.
-    pub disk: String,
-    /// Its number.
-    pub pid: u32,
-    /// Its command.
-    pub comm: String,
-    /// Requests.
-    pub ios: u64,
-    /// Bytes of them.
-    pub bytes: u64,
-    /// Requests by the power of two, in sectors, that divides their start; the last stands for all above.
-    pub by_alignment: [u64; 12],
-}
-
-impl Misses {
-    fn add(&mut self, other: &Misses) {
-        self.flushes += other.flushes;
-        self.requeues += other.requeues;
-        self.partial_completions += other.partial_completions;
-        self.unmatched_issues += other.unmatched_issues;
-        self.unmatched_completions += other.unmatched_completions;
-        self.unplaced += other.unplaced;
-    }
-}
-
-impl Reading {
-    /// Adds what was not as it should be in another reading.
-    pub fn add_misses(&mut self, other: &Reading) {
-        for (device, misses) in &other.misses {
-            self.misses.entry(device.clone()).or_default().add(misses);
-        }
-        self.unlisted += other.unlisted;
-        self.of_unknown_sender += other.of_unknown_sender;
-        self.of_unlisted_process += other.of_unlisted_process;
-    }
-}
-
-impl Process {
-    /// Requests that do not start at a multiple of 2^`power` sectors of the disk.
-    #[must_use]
-    pub fn misaligned(&self, power: usize) -> u64 {
-        self.by_alignment.iter().take(power).sum()
-    }
-}
+use crate::layer::Counters;
+use crate::reading::{Misses, Process, Reading};
 
 /// Counters and what they were when they were last read.
 pub(crate) struct Readings {
+    layer: Layer,
     counters: Counters,
     modulus_bytes: u64,
     rows: Vec<Seen>,
@@ -155,8 +74,9 @@ fn grown(word: &AtomicU64, seen: &mut u64) -> u64 {
 }
 
 impl Readings {
-    pub(crate) fn new(counters: Counters, modulus_bytes: u64) -> Readings {
+    pub(crate) fn new(layer: Layer, counters: Counters, modulus_bytes: u64) -> Readings {
         Readings {
+            layer,
             modulus_bytes,
             rows: vec![Seen::default(); counters.rows.len()],
             counts: vec![0; counters.counts.len()],
@@ -208,12 +128,13 @@ impl Readings {
     fn begin(&mut self, index: usize) -> Option<Profile> {
         let device = &self.counters.devices[index];
         let (dev, shift) = (device.dev.load(Ordering::Relaxed), device.region_shift.load(Ordering::Relaxed));
-        if dev == 0 || now(&device.issues) == 0 {
+        if dev == 0 || now(&device.issues) + now(&device.flushes) == 0 {
             return None;
         }
         let table = self.table();
+        let layer = self.layer;
         let known = self.device(dev);
-        let mut profile = Profile::new(&known.name, Layer::Request, table);
+        let mut profile = Profile::new(&known.name, layer, table);
         profile.size_bytes = Some(known.size_bytes).filter(|&bytes| bytes > 0);
         profile.logical_block_bytes = Some(known.logical_block_bytes).filter(|&bytes| bytes > 0);
         profile.time_base = TimeBase::Boot;
@@ -264,6 +185,7 @@ impl Readings {
             unmatched_issues: grown(&device.unmatched_issues, &mut seen.unmatched_issues),
             unmatched_completions: grown(&device.unmatched_completions, &mut seen.unmatched_completions),
             unplaced: grown(&device.unplaced, &mut seen.unplaced),
+            splits: grown(&device.splits, &mut seen.splits),
         };
         let ordered = &mut profile.ordered;
         ordered.continuing = grown(&device.continuing, &mut before.continuing);
@@ -305,8 +227,8 @@ impl Readings {
     }
 
     fn add_processes(&mut self, reading: &mut Reading) {
-        let disks = self.disks();
-        for (process, seen) in self.counters.processes.iter().zip(&mut self.processes) {
+        let (disks, threads) = (self.disks(), threads_in_flight(&self.counters.flights));
+        for (index, (process, seen)) in self.counters.processes.iter().zip(&mut self.processes).enumerate() {
             let dev_tgid = now(&process.dev_tgid);
             let (dev, pid) = ((dev_tgid >> 32) as u32, dev_tgid as u32);
             let Some(disk) = disks.get(&dev) else { continue };
@@ -327,11 +249,12 @@ impl Readings {
             let comm = String::from_utf8_lossy(&letters[..end]).into_owned();
             let mut name = |dev: u32| self.names.entry(dev).or_insert_with(|| name_of(dev)).name.clone();
             let (device, disk) = (name(dev), name(*disk));
-            if reading.profiles.find(&disk, Layer::Request).is_some() {
-                let profile = reading.profiles.entry(&disk, Layer::Request, Table::default);
+            if reading.profiles.find(&disk, self.layer).is_some() {
+                let profile = reading.profiles.entry(&disk, self.layer, Table::default);
                 profile.top.add(&comm, Share { ios, bytes });
             }
-            reading.processes.push(Process { device, disk, pid, comm, ios, bytes, by_alignment });
+            let threads = threads.range((index as u32, 0)..=(index as u32, u32::MAX)).count() as u64;
+            reading.processes.push(Process { device, disk, pid, comm, ios, bytes, threads, by_alignment });
         }
         reading.processes.sort_by_key(|process| std::cmp::Reverse(process.ios));
     }
@@ -347,6 +270,21 @@ impl Readings {
             })
             .collect()
     }
+}
+
+/// I/O that are in flight for longer have lost their end: drivers give up on an I/O after that time, unless told otherwise.
+const IN_FLIGHT_MAX: Duration = Duration::from_secs(30);
+
+/// Threads with I/O in flight: (index of the process on the device, number of the thread).
+fn threads_in_flight(flights: &[abi::Flight]) -> BTreeSet<(u32, u32)> {
+    let clock = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let present_ns = clock.tv_sec as u64 * 1_000_000_000 + clock.tv_nsec as u64;
+    let oldest_ns = present_ns.saturating_sub(IN_FLIGHT_MAX.as_nanos() as u64);
+    let in_flight =
+        flights.iter().filter(|flight| now(&flight.address) != 0 && now(&flight.issued_ns) >= oldest_ns);
+    let known = in_flight
+        .map(|flight| (flight.process.load(Ordering::Relaxed), flight.thread.load(Ordering::Relaxed)));
+    known.filter(|(_, thread)| *thread != 0).collect()
 }
 
 /// A bucket of a device's histograms to where the profile has it.

@@ -1,6 +1,7 @@
 //! Why nothing can be captured.
 
 use std::io;
+use std::path::PathBuf;
 
 /// Why nothing can be captured.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +30,14 @@ pub enum CaptureError {
         map: &'static str,
         /// What the kernel said.
         reason: String,
+    },
+    /// A directory that was named as a cgroup and is none.
+    #[error("{path}: {source}; expected the directory of a cgroup of version 2")]
+    NoCgroup {
+        /// The directory.
+        path: PathBuf,
+        /// What was found.
+        source: io::Error,
     },
     /// A device that was named and is not there.
     #[error("{0}: found no such device in /sys/class/block")]

@@ -1,5 +1,5 @@
-//! What the disks of this host receive, as it happens: programs in the kernel sum up every request where it passes, and
-//! this crate makes the profile of it that a trace would give.
+//! What the disks of this host receive, as it happens: programs in the kernel sum up every request and bio where it
+//! passes, and this crate makes the profile of it that a trace would give.
 //!
 //! Needs CAP_BPF and CAP_PERFMON. With `sys` the only crate with `unsafe`: it maps memory that the kernel writes.
 
@@ -8,12 +8,16 @@ mod block;
 mod devices;
 mod difference;
 mod error;
+mod filter;
 mod kernel;
+mod layer;
 mod program;
+mod reading;
 mod shared;
 
-pub use block::{Block, Options};
-pub use devices::{Device, disk_of, handed_on_to, name_of};
-pub use difference::{Misses, Process, Reading};
+pub use block::{Block, Layers, Options};
+pub use devices::{Device, disk_of, is_bio_based, name_of, names_below};
 pub use error::CaptureError;
+pub use filter::Filter;
 pub use program::Attached;
+pub use reading::{Misses, Process, Reading};

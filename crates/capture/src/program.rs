@@ -5,6 +5,7 @@ use aya::programs::{BtfTracePoint, ProgramError, RawTracePoint};
 use aya::{Btf, Ebpf, EbpfError, EbpfLoader, VerifierLogLevel};
 
 use crate::error::CaptureError;
+use crate::filter::Words;
 use crate::shared::Shared;
 
 /// How the programs are attached.
@@ -34,16 +35,18 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// Loads it with constants set and maps of so many entries.
+    /// Loads it with constants set, what alone is to count, and maps of so many entries.
     pub(crate) fn load(
         &self,
         attached: Attached,
         btf: &Btf,
         constants: &[(&str, u32)],
+        only: &Words,
         entries: &[(&str, usize)],
     ) -> Result<Ebpf, CaptureError> {
         let mut loader = EbpfLoader::new();
         loader.btf(Some(btf)).verifier_log_level(VerifierLogLevel::DEBUG);
+        loader.override_global("only", only, false);
         for (name, value) in constants {
             loader.override_global(name, value, true);
         }

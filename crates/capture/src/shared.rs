@@ -24,6 +24,8 @@ unsafe impl Words for abi::Device {}
 // SAFETY: as above.
 unsafe impl Words for abi::Place {}
 // SAFETY: as above.
+unsafe impl Words for abi::Flight {}
+// SAFETY: as above.
 unsafe impl Words for abi::Process {}
 // SAFETY: as above.
 unsafe impl Words for abi::Totals {}

@@ -1,97 +1,15 @@
-//! What the kernel counts of I/O that are known one by one, on a loop device.
+//! What the kernel counts of requests that are known one by one, on a loop device.
 
-use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+mod common;
+
 use std::process::Command;
 
-use plumb_capture::{Attached, Block, Options, Reading, disk_of};
-use plumb_profile::Profile;
-use plumb_testkit::loop_device::{LoopDevice, run};
+use common::{Counted, Direct, Disk, FIRST_SECTOR, MODULUS, SIZE, label, partition, table};
+use plumb_capture::{Attached, Block, Options, disk_of};
+use plumb_testkit::loop_device::run;
 use plumb_testkit::require;
 use plumb_testkit::rng::Rng;
-use plumb_trace::{Layer, Op};
-use tempfile::TempDir;
-
-const MODULUS: u64 = 1 << 20;
-const SIZE: u64 = 64 << 20;
-/// Behind an EFI label.
-const FIRST_SECTOR: u64 = 34;
-
-/// A loop device on a sparse file, and what keeps both.
-struct Disk {
-    device: LoopDevice,
-    _room: TempDir,
-}
-
-impl Disk {
-    fn new() -> Disk {
-        let room = tempfile::tempdir().expect("a directory");
-        let image = room.path().join("disk");
-        File::create(&image).and_then(|file| file.set_len(SIZE)).expect("room for a sparse file");
-        Disk { device: LoopDevice::attach(&image, &[]), _room: room }
-    }
-
-    fn watch(&self) -> Block {
-        self.watch_by(None)
-    }
-
-    fn watch_by(&self, attach: Option<Attached>) -> Block {
-        let devices = vec![disk_of(&self.device.name()).expect("its number")];
-        let options = Options { devices, modulus_bytes: MODULUS, attach };
-        Block::attach(&options).expect("programs that this kernel takes")
-    }
-
-    fn open(&self) -> Direct {
-        Direct::open(self.device.path())
-    }
-
-    fn set(&self, setting: &str, value: &str) {
-        let path = Path::new("/sys/block").join(self.device.name()).join("queue").join(setting);
-        std::fs::write(path, value).expect("a setting of the queue");
-    }
-
-    fn profile<'a>(&self, reading: &'a Reading) -> &'a Profile {
-        reading.profiles.find(&self.device.name(), Layer::Request).expect("a profile of the disk")
-    }
-}
-
-/// A file that is read and written past the cache, from a buffer that begins at a page.
-struct Direct {
-    file: File,
-    buffer: Vec<u8>,
-    first: usize,
-}
-
-impl Direct {
-    fn open(path: &Path) -> Direct {
-        let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
-        let file = OpenOptions::new().read(true).write(true).custom_flags(direct).open(path);
-        let buffer = vec![0; (1 << 20) + 4096];
-        let first = buffer.as_ptr().align_offset(4096);
-        Direct { file: file.expect("the device"), buffer, first }
-    }
-
-    fn io(&mut self, op: Op, start: u64, len: u64) {
-        let buffer = &mut self.buffer[self.first..self.first + len as usize];
-        match op {
-            Op::Write => self.file.write_all_at(buffer, start).expect("a write"),
-            _ => self.file.read_exact_at(buffer, start).expect("a read"),
-        }
-    }
-}
-
-/// (operation, residue, length) to I/O.
-type Counted = BTreeMap<(u8, u64, u64), u64>;
-
-fn table(profile: &Profile) -> Counted {
-    let mut counted = Counted::new();
-    for (key, row) in profile.places.table.iter() {
-        *counted.entry((key.op() as u8, key.residue() * 512, key.length() * 512)).or_default() += row.ios;
-    }
-    counted
-}
+use plumb_trace::Op;
 
 /// 1,009 reads and writes anywhere in a partition, in lengths from a sector to 64 KiB, by either way to attach.
 #[test]
@@ -104,7 +22,7 @@ fn count_every_io(by: Attached) {
     let disk = Disk::new();
     label(disk.device.path());
     assert_eq!(disk.device.add_partitions(), 1);
-    let mut block = disk.watch_by(Some(by));
+    let mut block = disk.watch_with(Options { attach: Some(by), ..Options::default() });
     assert_eq!(block.attached(), by);
     let mut file = disk.open();
     let (mut expected, mut bytes) = (Counted::new(), [0; 2]);
@@ -146,6 +64,11 @@ fn a_partition_is_told_from_its_disk() {
     label(disk.device.path());
     assert_eq!(disk.device.add_partitions(), 1);
     let (name, _room, node) = partition(&disk);
+    // By whatever name a node has.
+    let number = disk_of(&disk.device.name()).expect("its number");
+    for other in [node.to_str(), disk.device.path().to_str()] {
+        assert_eq!(disk_of(other.expect("text")).expect("its number"), number);
+    }
     let mut block = disk.watch();
     let (mut within, mut whole) = (Direct::open(&node), disk.open());
     (0..101).for_each(|at| within.io(Op::Read, at * 3 * 8192, 8192));
@@ -181,7 +104,12 @@ fn splits_and_flushes() {
         .collect();
     assert_eq!(table(profile), expected);
     assert_eq!(profile.op(Op::Flush).ios, 0);
-    assert!(reading.misses[&disk.device.name()].flushes >= 1);
+    assert!(disk.misses(&reading).flushes >= 1);
+    assert_eq!(disk.misses(&reading).splits, 3);
+    // All parts are known to be of this process.
+    let mine = reading.processes.iter().filter(|process| process.pid == std::process::id());
+    assert_eq!(mine.map(|process| process.ios).sum::<u64>(), 5);
+    assert_eq!(reading.of_unknown_sender, 0);
 }
 
 /// Two streams of 101 reads each, one I/O of one after one of the other, and heads between them.
@@ -212,8 +140,7 @@ fn disks_do_not_mix() {
     require!(Bpf, Loop);
     let disks = [Disk::new(), Disk::new()];
     let devices = disks.iter().map(|disk| disk_of(&disk.device.name()).expect("its number")).collect();
-    let mut block =
-        Block::attach(&Options { devices, modulus_bytes: MODULUS, attach: None }).expect("programs");
+    let mut block = Block::attach(&Options { devices, ..Options::default() }).expect("programs");
     let mut files = disks.each_ref().map(Disk::open);
     for at in 0..1009 {
         files.iter_mut().for_each(|file| file.io(Op::Read, at * 8192, 8192));
@@ -236,26 +163,13 @@ fn disks_do_not_mix() {
     }
 }
 
-/// The node of the partition of a disk, in a directory of its own: no udev runs everywhere.
-fn partition(disk: &Disk) -> (String, TempDir, PathBuf) {
-    let name = format!("{}p1", disk.device.name());
-    let room = tempfile::tempdir().expect("a directory");
-    let node = room.path().join(&name);
-    let number =
-        std::fs::read_to_string(Path::new("/sys/class/block").join(&name).join("dev")).expect("its number");
-    let (major, minor) = number.trim().split_once(':').expect("two numbers");
-    run(Command::new("mknod").arg(&node).args(["b", major, minor]));
-    (name, room, node)
-}
-
 /// The number of a partition that has gone is given to the next one, of whatever disk.
 #[test]
 fn a_number_that_is_used_again() {
     require!(Bpf, Loop, Tool("partx"), Tool("mknod"));
     let disks = [Disk::new(), Disk::new()];
     let devices = disks.iter().map(|disk| disk_of(&disk.device.name()).expect("its number")).collect();
-    let mut block =
-        Block::attach(&Options { devices, modulus_bytes: MODULUS, attach: None }).expect("programs");
+    let mut block = Block::attach(&Options { devices, ..Options::default() }).expect("programs");
     for (disk, ios) in disks.iter().zip([101, 211]) {
         label(disk.device.path());
         assert_eq!(disk.device.add_partitions(), 1);
@@ -272,9 +186,4 @@ fn a_number_that_is_used_again() {
         assert_eq!(rows.map(|(_, row)| row.ios).sum::<u64>(), ios);
         run(Command::new("partx").arg("--delete").arg(disk.device.path()));
     }
-}
-
-/// A label with one partition behind it, at a sector that no tool would choose.
-fn label(device: &Path) {
-    run(Command::new("sgdisk").args(["-a", "1", "-n", &format!("1:{FIRST_SECTOR}:100000")]).arg(device));
 }

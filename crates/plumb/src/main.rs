@@ -20,6 +20,7 @@ mod moment;
 mod notes;
 mod output;
 mod plan;
+mod privilege;
 mod select;
 mod side_by_side;
 mod watch;

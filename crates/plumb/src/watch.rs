@@ -1,26 +1,28 @@
 //! `plumb watch`: what the disks of this host receive, interval by interval.
 
-use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use plumb_capture::{Block, CaptureError, Misses, Options, Process, Reading};
+use plumb_capture::{Block, CaptureError, Filter, Layers, Misses, Options, Process, Reading};
 use plumb_diagnose::{Analysis, Diagnosis, Questions, analyze, diagnose};
-use plumb_geometry::{Grid, group_digits};
+use plumb_geometry::Grid;
 use plumb_profile::codec::{self, Saved};
-use plumb_report::text::{Apart, Interval, Sender};
+use plumb_report::text::{Apart, Interval, SeenAgain, Sender};
 use plumb_report::{Report, Section, json, text};
 
 use crate::cli::Watch;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output;
+use crate::{output, privilege};
 
+mod notes;
 mod screen;
 mod terminal;
+
+use notes::notes;
 
 /// How often a wait looks whether it is to end.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -32,15 +34,15 @@ const GLANCE: Duration = Duration::from_millis(50);
 pub fn run(args: &Watch) -> Result<Exit, Failure> {
     args.save.as_deref().map_or(Ok(()), may_save)?;
     let questions = Questions { grids: args.grid.clone(), ..Questions::default() };
-    let devices = args.devices.iter().map(|name| watched(name)).collect::<Result<Vec<u32>, Failure>>()?;
-    let options = Options { devices, modulus_bytes: questions.modulus_bytes(), attach: None };
+    let options = options(args, &questions)?;
     let ended = Arc::new(AtomicBool::new(false));
     let signals = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP];
     for signal in signals {
         signal_hook::flag::register(signal, ended.clone()).map_err(|error| Failure::failed(&error))?;
     }
     let mut block = Block::attach(&options).map_err(refused)?;
-    let mut whole = Whole::new(&block);
+    let mut whole = Whole::new(&block, &options.filter);
+    privilege::drop_all(args.save.as_deref())?;
     let began = Instant::now();
     let on_screen =
         !args.json && !args.plain && std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
@@ -65,16 +67,32 @@ fn may_save(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The number of a disk that makes requests.
-fn watched(name: &str) -> Result<u32, Failure> {
-    let Some(below) = plumb_capture::handed_on_to(name).map_err(refused)? else {
-        return plumb_capture::disk_of(name).map_err(refused);
-    };
-    let what = format!("{name} hands its I/O on as it comes, and requests are made below it");
-    Err(match below.is_empty() {
-        true => Failure::unknown(what),
-        false => Failure::unknown(what).with_command(format!("plumb watch {}", below.join(" "))),
+fn options(args: &Watch, questions: &Questions) -> Result<Options, Failure> {
+    let layers = args.layer.into();
+    let devices = args.devices.iter().map(|name| watched(name, layers));
+    let (ops, pid) = (args.op.clone(), args.pid);
+    let filter = Filter { ops, pid, comm: args.comm.clone(), cgroup: args.cgroup.clone() };
+    Ok(Options {
+        devices: devices.collect::<Result<_, Failure>>()?,
+        modulus_bytes: questions.modulus_bytes(),
+        layers,
+        filter,
+        ..Options::default()
     })
+}
+
+/// The number of a disk that has I/O at the layer asked for.
+fn watched(name: &str, layers: Layers) -> Result<u32, Failure> {
+    let dev = plumb_capture::disk_of(name).map_err(refused)?;
+    if layers != Layers::Request || !plumb_capture::is_bio_based(dev) {
+        return Ok(dev);
+    }
+    let below = plumb_capture::names_below(name);
+    let mut what = format!("{name} hands its I/O on as it comes, and makes no requests");
+    if !below.is_empty() {
+        what += &format!(": those are made by {}", below.join(", "));
+    }
+    Err(Failure::unknown(what).with_command(format!("plumb watch {name}")))
 }
 
 fn print_intervals(
@@ -91,7 +109,8 @@ fn print_intervals(
         let reading = block.read();
         whole.add(&reading);
         let now = Instant::now();
-        let is_read = show(args, &reading, questions, now - std::mem::replace(&mut last, now))?;
+        let is_read =
+            show(args, &reading, (questions, &whole.filter), now - std::mem::replace(&mut last, now))?;
         if ended.load(Ordering::Relaxed) || args.count == Some(number) || !is_read {
             break;
         }
@@ -123,7 +142,7 @@ fn refused(error: CaptureError) -> Failure {
             let again: Vec<String> = std::env::args().collect();
             Failure::not_permitted(&error, format!("sudo {}", again.join(" ")))
         }
-        CaptureError::NoDevice(_) => Failure::usage(error.to_string()),
+        CaptureError::NoDevice(_) | CaptureError::NoCgroup { .. } => Failure::usage(error.to_string()),
         _ => Failure::failed(&error),
     }
 }
@@ -131,14 +150,19 @@ fn refused(error: CaptureError) -> Failure {
 /// What was seen since the beginning.
 struct Whole {
     saved: Saved,
-    how: &'static str,
+    /// Layers, and how they are watched.
+    how: String,
+    filter: Filter,
     /// Of all readings together, without their profiles.
     missed: Reading,
 }
 
 impl Whole {
-    fn new(block: &Block) -> Whole {
-        Whole { saved: Saved::default(), how: block.attached().words(), missed: Reading::default() }
+    fn new(block: &Block, filter: &Filter) -> Whole {
+        let layers: Vec<&str> = block.layers().into_iter().map(plumb_trace::Layer::word).collect();
+        let many = if layers.len() > 1 { "layers" } else { "layer" };
+        let how = format!("{} {many} by {}", layers.join(" and "), block.attached().words());
+        Whole { saved: Saved::default(), how, filter: filter.clone(), missed: Reading::default() }
     }
 
     fn add(&mut self, reading: &Reading) {
@@ -153,10 +177,10 @@ impl Whole {
 
     /// The totals, and how the command ends.
     fn end(mut self, args: &Watch, questions: &Questions, span: Duration) -> Result<Exit, Failure> {
-        let ios: u64 = self.saved.profiles.iter().map(plumb_profile::Profile::ios).sum();
-        let source = format!("this host: request layer by {}, {:.1} s", self.how, span.as_secs_f64());
+        let filter = self.filter.words().map_or(String::new(), |words| format!(", only {words}"));
+        let source = format!("this host: {}, {:.1} s{filter}", self.how, span.as_secs_f64());
         self.saved.sources.insert(source);
-        self.saved.notes.extend(notes(&self.missed));
+        self.saved.notes.extend(notes(&self.missed, &self.filter));
         let profiles: Vec<_> = self.saved.profiles.iter().filter(|profile| profile.ios() > 0).collect();
         let analyses: Vec<Analysis> =
             profiles.iter().map(|profile| analyze(profile, None, questions)).collect();
@@ -187,7 +211,7 @@ impl Whole {
         let found = diagnosis.worst().is_some_and(|worst| args.fail_on.covers(worst));
         let is_partial =
             self.missed.unlisted > 0 || self.missed.misses.values().any(|misses| misses.unplaced > 0);
-        Ok(match (found, ios == 0 || is_partial || !diagnosis.unknown.is_empty()) {
+        Ok(match (found, profiles.is_empty() || is_partial || !diagnosis.unknown.is_empty()) {
             (true, _) => Exit::Findings,
             (false, true) => Exit::Unknown,
             (false, false) => Exit::Clean,
@@ -196,7 +220,12 @@ impl Whole {
 }
 
 /// Prints an interval; tells whether anybody reads it.
-fn show(args: &Watch, reading: &Reading, questions: &Questions, span: Duration) -> Result<bool, Failure> {
+fn show(
+    args: &Watch,
+    reading: &Reading,
+    (questions, filter): (&Questions, &Filter),
+    span: Duration,
+) -> Result<bool, Failure> {
     let devices: Vec<Analysis> = reading
         .profiles
         .iter()
@@ -204,13 +233,24 @@ fn show(args: &Watch, reading: &Reading, questions: &Questions, span: Duration) 
         .map(|profile| analyze(profile, None, questions))
         .collect();
     let senders: Vec<Sender<'_>> =
-        reading.processes.iter().map(|process| sender(process, questions)).collect();
-    let notes: Vec<String> = notes(reading);
+        reading.processes.iter().map(|process| sender(process, reading, questions)).collect();
+    let notes: Vec<String> = notes(reading, filter);
+    let seen_again: Vec<SeenAgain<'_>> =
+        reading.seen_again.iter().map(|(device, on)| SeenAgain { device, on }).collect();
+    let filter = filter.words();
     let apart: Vec<Apart<'_>> = reading.misses.iter().map(apart).collect();
     let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let seconds = span.as_secs_f64();
     let heading = format!("{time}, {seconds:.1} s");
-    let interval = Interval { heading, devices: &devices, senders: &senders, apart: &apart, notes: &notes };
+    let interval = Interval {
+        heading,
+        devices: &devices,
+        senders: &senders,
+        apart: &apart,
+        seen_again: &seen_again,
+        filter: filter.as_deref(),
+        notes: &notes,
+    };
     let shown = if args.json {
         let line = json::watch(env!("CARGO_PKG_VERSION"), &time, seconds, &interval);
         line.map_err(|error| Failure::failed(&error))? + "\n"
@@ -221,8 +261,15 @@ fn show(args: &Watch, reading: &Reading, questions: &Questions, span: Duration) 
 }
 
 fn apart<'a>((device, misses): (&'a String, &Misses)) -> Apart<'a> {
-    let Misses { flushes, requeues, partial_completions, unmatched_issues, unmatched_completions, unplaced } =
-        *misses;
+    let Misses {
+        flushes,
+        requeues,
+        partial_completions,
+        unmatched_issues,
+        unmatched_completions,
+        unplaced,
+        splits,
+    } = *misses;
     Apart {
         device,
         flushes,
@@ -231,10 +278,11 @@ fn apart<'a>((device, misses): (&'a String, &Misses)) -> Apart<'a> {
         unmatched_issues,
         unmatched_completions,
         unplaced,
+        splits,
     }
 }
 
-fn sender<'a>(process: &'a Process, questions: &Questions) -> Sender<'a> {
+fn sender<'a>(process: &'a Process, reading: &Reading, questions: &Questions) -> Sender<'a> {
     let grid = questions.grids().first().map_or(Grid::ASSUMED, |(grid, _)| *grid);
     Sender {
         device: &process.device,
@@ -242,40 +290,15 @@ fn sender<'a>(process: &'a Process, questions: &Questions) -> Sender<'a> {
         pid: process.pid,
         ios: process.ios,
         bytes: process.bytes,
+        threads: process.threads,
         misaligned: misaligned(process, &grid),
+        is_seen_again: reading.seen_again.contains_key(&process.disk),
     }
 }
 
-/// Requests of a process are counted by the power of two that divides their start, which tells of these grids only.
+/// I/O of a process are counted by the power of two that divides their start, which tells of these grids only.
 fn misaligned(process: &Process, grid: &Grid) -> Option<u64> {
     let sectors = grid.granularity().0 / 512;
     let is_counted = grid.offset().0 == 0 && sectors.is_power_of_two() && sectors <= 1 << 11;
     is_counted.then(|| process.misaligned(sectors.trailing_zeros() as usize))
-}
-
-/// What a reader must know of an interval.
-fn notes(reading: &Reading) -> Vec<String> {
-    let mut all: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for (device, misses) in &reading.misses {
-        let told = [
-            (misses.requeues, "I/O issued more than once, counted once"),
-            (misses.partial_completions, "completions of a part of an I/O"),
-            (misses.unmatched_issues, "I/O whose completion never came, so without latency"),
-            (misses.unplaced, "some I/O are in no figure: too many different ones"),
-        ];
-        for (_, words) in told.iter().filter(|(count, _)| *count > 0) {
-            all.entry(words).or_default().push(device.clone());
-        }
-    }
-    let of_devices = all.into_iter().map(|(words, devices)| format!("{words}: {}", devices.join(", ")));
-    let of_all = [
-        (reading.unlisted, "I/O of devices for which there was no room, in no figure"),
-        (reading.of_unlisted_process, "bios of processes for which there was no room, in the list of none"),
-        (
-            reading.of_unknown_sender,
-            "I/O of which nobody knows who sent them, such as later parts of one that was split",
-        ),
-    ];
-    let of_all = of_all.into_iter().filter(|(count, _)| *count > 0);
-    of_devices.chain(of_all.map(|(count, words)| format!("{} {words}", group_digits(count)))).collect()
 }

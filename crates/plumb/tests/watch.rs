@@ -38,12 +38,11 @@ struct Watching {
 
 impl Watching {
     fn begin(args: &[&str]) -> Watching {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_plumb"))
-            .arg("watch")
-            .args(args)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("plumb runs");
+        Watching::of(Command::new(env!("CARGO_BIN_EXE_plumb")).arg("watch").args(args).stdout(Stdio::piped()))
+    }
+
+    fn of(command: &mut Command) -> Watching {
+        let mut child = command.spawn().expect("plumb runs");
         let lines = BufReader::new(child.stdout.take().expect("its output")).lines();
         Watching { child, lines }
     }
@@ -163,16 +162,104 @@ fn what_cannot_be_watched() {
         .complains("/no/such/folder: found no such directory");
 }
 
+/// A device without requests is watched by bios; by requests there is nothing to watch.
 #[test]
-fn a_device_without_requests_names_those_below() {
+fn a_device_without_requests() {
     let disks = std::fs::read_dir("/sys/block").expect("sysfs").flatten();
     let Some(disk) = disks.map(|disk| disk.path()).find(|disk| !disk.join("mq").exists()) else {
         let why = "this host has no dm, md or zram device";
-        return plumb_testkit::require::record_skip(
-            "watch::a_device_without_requests_names_those_below",
-            why,
-        );
+        return plumb_testkit::require::record_skip("watch::a_device_without_requests", why);
     };
     let name = disk.file_name().expect("a name").to_string_lossy().into_owned();
-    plumb(["watch", &name]).ends(3).complains("hands its I/O on as it comes");
+    plumb(["watch", &name, "--layer", "request"]).ends(3).complains("hands its I/O on as it comes");
+    require!(Bpf);
+    plumb(["watch", &name, "--count", "1", "--interval", "100ms"]).ends(3).says("this host: bio layer by");
+}
+
+/// What does not meet the filter is in no figure, and the output says that there is one.
+#[test]
+fn filtered_by_operation_and_command() {
+    require!(Bpf, Loop, Tool("dd"));
+    let folder = Folder::new("watch-filter");
+    let disk = disk(&folder);
+    let name = disk.name();
+    for layer in ["request", "bio"] {
+        let args =
+            [&name, "--json", "--interval", "1s", "--layer", layer, "--op", "read,flush", "--comm", "dd"];
+        let mut watching = Watching::begin(&args);
+        watching.next();
+        read(disk.path(), 4096, 101, 0);
+        let done = Command::new("dd")
+            .args(["if=/dev/zero", "bs=4096", "count=53", "oflag=direct", "status=none"])
+            .arg(format!("of={}", disk.path().display()))
+            .status();
+        assert!(done.expect("dd").success());
+        std::fs::write("/proc/self/comm", "another").expect("a name of this thread");
+        let mut bytes = vec![0; 4096];
+        File::open(disk.path())
+            .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut bytes))
+            .expect("a read");
+        let document = watching.next();
+        assert_eq!(document["result"]["filter"], "operation read or flush, command dd");
+        assert_eq!(ios(&document), 101, "{document}");
+        assert_eq!(document["result"]["profiles"][0]["target"]["layer"], layer);
+    }
+    let ran = plumb(["watch", &name, "--pid", "1", "--interval", "100ms", "--count", "1"]);
+    ran.ends(3).says("filtered: only process 1").says("layer by typed tracepoints, 0.1 s, only process 1");
+    plumb(["watch", "--cgroup", "/no/such/group", "--count", "1"]).ends(2).complains("/no/such/group: ");
+    plumb(["watch", "--pid", "0"]).ends(2);
+    plumb(["watch", "--comm", ""]).ends(2);
+}
+
+/// A line of /proc/PID/status.
+fn status(pid: u32, name: &str) -> String {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.expect("a line of that name").split_whitespace().next().expect("a value").to_owned()
+}
+
+/// A watch in `directory` as root, or through sudo by user 65533; what it holds while it watches, and who owns what it saves.
+fn held(directory: &Path, by_sudo: bool) -> ([String; 5], u32) {
+    let saved = directory.join("saved.profile");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    command.args(["watch", "--json", "--interval", "100ms", "--save"]).arg(&saved).stdout(Stdio::piped());
+    if by_sudo {
+        command.env("SUDO_UID", "65533").env("SUDO_GID", "65532");
+    }
+    let mut watching = Watching::of(&mut command);
+    watching.next();
+    let pid = watching.child.id();
+    let held = ["CapEff", "CapPrm", "CapBnd", "NoNewPrivs", "Uid"].map(|name| status(pid, name));
+    if held[4] != "0" {
+        assert_eq!(status(pid, "Groups"), "65532");
+    }
+    assert!(Command::new("kill").args(["-INT", &pid.to_string()]).status().expect("kill").success());
+    let ended = watching.child.wait().expect("an end").code();
+    assert!(matches!(ended, Some(0 | 1 | 3)), "{ended:?}");
+    let found = std::fs::metadata(&saved).expect("what was saved");
+    assert!(found.len() > 0);
+    (held, std::os::unix::fs::MetadataExt::uid(&found))
+}
+
+/// Nothing is left to a watch that it does not need, and what it saves is saved wherever root could.
+#[test]
+fn privileges_are_dropped_once_it_watches() {
+    require!(Bpf, Root);
+    let none = "0000000000000000";
+    let folder = Folder::new("watch-privileges");
+    let own = |name: &str, owner: u32| {
+        let path = folder.path(name);
+        std::fs::create_dir(&path).expect("room");
+        std::os::unix::fs::chown(&path, Some(owner), Some(owner)).expect("an owner");
+        path
+    };
+    let (of_root, of_user, of_other) = (own("root", 0), own("user", 65_533), own("other", 65_531));
+    let dropped = |uid: &str| [none, none, none, "1", uid].map(str::to_owned);
+    assert_eq!(held(&of_root, false), (dropped("0"), 0));
+    assert_eq!(held(&of_root, true), (dropped("0"), 0), "only root may write there");
+    assert_eq!(held(&of_user, true), (dropped("65533"), 65_533));
+    // Only the right to write anywhere permits it.
+    let writer = "0000000000000002";
+    let kept = [writer, writer, writer, "1", "0"].map(str::to_owned);
+    assert_eq!(held(&of_other, false), (kept, 0));
 }

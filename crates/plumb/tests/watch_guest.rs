@@ -1,5 +1,6 @@
 //! `plumb watch` in a guest, on disks that are busy, fail or do half of what was asked: see `lab/watch-guest`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -7,8 +8,13 @@ use plumb_testkit::require::record_skip;
 use plumb_testkit::{require, test_name};
 use serde_json::Value;
 
-/// What came of a case, summed up over its intervals.
+/// What came of a case, summed up over its intervals, on all its disks or on one.
 struct Seen {
+    /// Layers at which it was seen.
+    layers: BTreeSet<String>,
+    splits: u64,
+    unmatched_completions: u64,
+    bytes: u64,
     reads: u64,
     writes: u64,
     misaligned: u64,
@@ -23,21 +29,37 @@ fn sum<'a>(values: impl IntoIterator<Item = &'a Value>, name: &str) -> u64 {
     values.into_iter().map(|value| value[name].as_u64().unwrap_or(0)).sum()
 }
 
-fn seen(directory: &Path, case: &str) -> Seen {
+fn lines(directory: &Path, case: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(directory.join(format!("{case}.json"))).expect("the lines");
     let lines: Vec<Value> =
         text.lines().map(|line| serde_json::from_str(line).expect("a document")).collect();
     assert_eq!(lines.len(), 3, "{case}: {text}");
+    lines
+}
+
+fn seen(directory: &Path, case: &str) -> Seen {
+    seen_on(directory, case, None)
+}
+
+fn seen_on(directory: &Path, case: &str, disk: Option<&str>) -> Seen {
+    let lines = lines(directory, case);
     let lists = |name: &str| -> Vec<&Value> {
         lines.iter().flat_map(|line| line["result"][name].as_array().expect("a list")).collect()
     };
-    let (profiles, apart) = (lists("profiles"), lists("apart"));
+    let (mut profiles, mut apart) = (lists("profiles"), lists("apart"));
+    profiles.retain(|profile| disk.is_none_or(|disk| profile["target"]["device"] == disk));
+    apart.retain(|apart| disk.is_none_or(|disk| apart["device"] == disk));
+    let word = |profile: &&Value| profile["target"]["layer"].as_str().expect("a layer").to_owned();
     let ops = |op: &str| -> Vec<&Value> {
         let all = profiles.iter().flat_map(|profile| profile["ops"].as_array().expect("operations"));
         all.filter(|one| one["op"] == op).collect()
     };
     let grids = profiles.iter().map(|profile| &profile["places"][0]["grids"][0]["all"]);
     Seen {
+        layers: profiles.iter().map(word).collect(),
+        splits: sum(apart.iter().copied(), "splits"),
+        unmatched_completions: sum(apart.iter().copied(), "unmatched_completions"),
+        bytes: sum(ops("read"), "bytes"),
         reads: sum(ops("read"), "ios"),
         writes: sum(ops("write"), "ios"),
         misaligned: sum(grids, "misaligned"),
@@ -86,7 +108,57 @@ fn counts_are_exact_on_disks_that_are_not_well() {
         let kernel = std::fs::read_to_string(out.path().join("kernel")).expect("its version");
         assert!(kernel.starts_with(series), "{kernel}");
         check(out.path(), &kernel);
+        check_without_requests(out.path(), &kernel);
     }
+}
+
+/// Disks that make no requests: each I/O counts once there, and once more below, where it is said to be the same.
+fn check_without_requests(directory: &Path, kernel: &str) {
+    let members = std::fs::read_to_string(directory.join("members")).expect("their names");
+    let members: Vec<&str> = members.split_whitespace().collect();
+    // What is handed on, and on how many I/O below each of 64 KiB becomes.
+    for (case, disk, pieces) in [("linear", "dm-0", 1), ("striped", "dm-0", 2), ("md", "md0", 2)] {
+        let on_disk = seen_on(directory, case, Some(disk));
+        let which = format!("{case}, {kernel}");
+        assert_eq!(on_disk.layers, BTreeSet::from(["bio".to_owned()]), "{which}");
+        assert_eq!((on_disk.reads, on_disk.timed, on_disk.misaligned), (312, 312, 211), "{which}");
+        assert_eq!((on_disk.unmatched, on_disk.unmatched_completions), (0, 0), "{which}");
+        let bytes = 211 * 8192 + 101 * 65_536;
+        assert_eq!(on_disk.bytes, bytes, "{which}");
+        // md of some kernels splits without telling.
+        if case != "md" {
+            assert_eq!(on_disk.splits, 101 * (pieces - 1) + crossings(case), "{which}");
+        }
+        let below: Vec<Seen> = members
+            .iter()
+            .map(|member| seen_on(directory, case, Some(member)))
+            .filter(|seen| seen.reads > 0)
+            .collect();
+        assert_eq!(below.len() as u64, pieces, "{which}");
+        assert!(below.iter().all(|seen| seen.layers == BTreeSet::from(["request".to_owned()])), "{which}");
+        assert_eq!(below.iter().map(|seen| seen.bytes).sum::<u64>(), bytes, "{which}");
+        let reads: u64 = below.iter().map(|seen| seen.reads).sum();
+        assert_eq!(reads, 211 + 101 * pieces + crossings(case), "{which}");
+        let again = lines(directory, case);
+        let again = again
+            .iter()
+            .find_map(|line| line["result"]["seen_again"].get(0))
+            .expect("where it is seen again");
+        assert_eq!(again["device"], disk, "{which}");
+        assert_eq!(again["on"].as_array().map(Vec::len), Some(pieces as usize), "{which}");
+    }
+    if directory.join("zram.json").exists() {
+        let zram = seen(directory, "zram");
+        assert_eq!((zram.reads, zram.writes, zram.timed, zram.misaligned), (211, 101, 312, 0), "{kernel}");
+        assert_eq!((zram.unmatched, zram.unmatched_completions), (0, 0), "{kernel}");
+    }
+}
+
+/// Of 211 reads of 8 KiB one after the other, from 17,408 on, those that lie on both sides of a boundary of 64 KiB.
+fn crossings(case: &str) -> u64 {
+    let is_crossing = |start: u64| start / 65_536 != (start + 8191) / 65_536;
+    let crossing = (0..211).filter(|at| is_crossing(17_408 + at * 8192)).count();
+    if case == "linear" { 0 } else { crossing as u64 }
 }
 
 fn check(directory: &Path, kernel: &str) {

@@ -16,7 +16,7 @@ mod measures;
 pub(crate) mod page;
 mod what_if;
 
-pub use interval::{Apart, Interval, Sender, interval};
+pub use interval::{Apart, Interval, SeenAgain, Sender, interval};
 pub use page::{Color, WIDTH};
 
 pub(crate) use page::{Page, tame};

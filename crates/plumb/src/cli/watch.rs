@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use plumb_capture::Layers;
 use plumb_geometry::Grid;
+use plumb_trace::Op;
 
-use super::{ColorChoice, FailOn, grid};
+use super::{ColorChoice, FailOn, grid, op};
 use crate::moment::parse_duration;
 
 /// Flags of `plumb watch`.
@@ -14,6 +16,10 @@ use crate::moment::parse_duration;
 #[command(
     after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes. Durations: bare \
 numbers are seconds; ms, s, m, h.\n\
+Threads are those with I/O in flight when the interval ends: a sample.\n\
+Disks that hand their I/O on (md, dm) are shown beside those below; what both received is never to be added up.\n\
+Once it watches, all capabilities are dropped, and under sudo the user is again who called it, unless only root may write \
+where --save is to go.\n\
 Ctrl-C ends with the totals.\n\
 Exit status: 0 clean, 1 findings, 2 usage, 3 unknown, 4 not permitted (needs CAP_BPF and CAP_PERFMON), 5 failed."
 )]
@@ -32,6 +38,22 @@ pub struct Watch {
     #[arg(long, value_name = "G[@O]", value_parser = grid)]
     pub grid: Vec<Grid>,
 
+    /// Layer at which disks are watched
+    #[arg(long, value_name = "LAYER", default_value = "auto", help_heading = "Which I/O")]
+    pub layer: LayerChoice,
+    /// Only these operations: read, write, discard, flush, write-zeroes, other, or their letters
+    #[arg(long, value_name = "OP", value_delimiter = ',', value_parser = op, help_heading = "Which I/O")]
+    pub op: Vec<Op>,
+    /// Only what this process sends
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Which I/O")]
+    pub pid: Option<u32>,
+    /// Only what threads with this command send, as in /proc/PID/comm
+    #[arg(long, value_name = "NAME", value_parser = comm, help_heading = "Which I/O")]
+    pub comm: Option<String>,
+    /// Only what a cgroup of version 2 and those below it send: its directory
+    #[arg(long, value_name = "DIR", help_heading = "Which I/O")]
+    pub cgroup: Option<PathBuf>,
+
     /// Print each interval instead of the full-screen view, also on a terminal
     #[arg(long, help_heading = "Output")]
     pub plain: bool,
@@ -47,6 +69,32 @@ pub struct Watch {
     /// When to colour
     #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
     pub color: ColorChoice,
+}
+
+/// At which layer a disk is watched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum LayerChoice {
+    /// Requests, and bios of disks that make none (md, dm, zram)
+    #[default]
+    Auto,
+    /// Requests: what the driver of a disk was sent
+    Request,
+    /// Bios: what a disk was given, before it was merged and split
+    Bio,
+}
+
+impl From<LayerChoice> for Layers {
+    fn from(choice: LayerChoice) -> Layers {
+        match choice {
+            LayerChoice::Auto => Layers::Auto,
+            LayerChoice::Request => Layers::Request,
+            LayerChoice::Bio => Layers::Bio,
+        }
+    }
+}
+
+fn comm(text: &str) -> Result<String, String> {
+    if text.is_empty() { Err("found nothing, expected a command".to_owned()) } else { Ok(text.to_owned()) }
 }
 
 /// Shorter intervals than this cost more than they tell.

@@ -4,9 +4,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use plumb_diagnose::analysis::OpSummary;
-use plumb_diagnose::{Analysis, Questions, analyze};
+use plumb_diagnose::{Analysis, Questions, TargetLayer, analyze};
 use plumb_geometry::{Bytes, Grid, GridKind};
-use plumb_profile::ProfileSet;
 use plumb_profile::latency_fit::LatencyByFit;
 use plumb_report::format::{bytes, count, ns, percent};
 use ratatui::Frame;
@@ -16,7 +15,7 @@ use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Borders, Cell, Paragraph, Row, Sparkline, Table, Wrap};
 
 use super::sender;
-use plumb_capture::Process;
+use plumb_capture::Reading;
 
 /// Intervals that a sparkline looks back.
 const HISTORY: usize = 240;
@@ -95,10 +94,8 @@ pub struct Seen {
     pub time: String,
     /// Its length in seconds.
     pub seconds: f64,
-    /// Profiles of the disks.
-    pub profiles: ProfileSet,
-    /// Who sent I/O.
-    pub processes: Vec<Process>,
+    /// What the disks received, and who sent it.
+    pub reading: Reading,
     /// Sentences that a reader must know.
     pub notes: Vec<String>,
 }
@@ -156,14 +153,19 @@ impl Screen {
     /// Takes in an interval. A frozen view goes on to show the one that it has.
     pub fn see(&mut self, seen: Seen) {
         self.intervals += 1;
-        for profile in seen.profiles.iter() {
+        for profile in seen.reading.profiles.iter() {
             let past = self.history.entry(profile.device.clone()).or_default();
             // A device that was not there before had nothing to do.
             past.resize(past.len().max((self.intervals - 1).min(HISTORY)), 0);
         }
         for (device, past) in &mut self.history {
-            let ios =
-                seen.profiles.iter().filter(|profile| profile.device == *device).map(|one| one.ios()).sum();
+            let ios = seen
+                .reading
+                .profiles
+                .iter()
+                .filter(|profile| profile.device == *device)
+                .map(|one| one.ios())
+                .sum();
             past.push_back(ios);
             while past.len() > HISTORY {
                 past.pop_front();
@@ -233,7 +235,7 @@ impl Screen {
     fn rank(&mut self) {
         let questions = self.questions();
         let Some(seen) = &self.seen else { return };
-        let wanted = seen.profiles.iter().filter(|profile| profile.device.contains(&self.filter));
+        let wanted = seen.reading.profiles.iter().filter(|profile| profile.device.contains(&self.filter));
         self.ranked = wanted.filter(|one| one.ios() > 0).map(|one| analyze(one, None, &questions)).collect();
         let sort = self.sort;
         self.ranked.sort_by(|a, b| {
@@ -307,9 +309,10 @@ impl Screen {
             let row = self.device_row(analysis, seconds);
             if at == self.selected { row.style(Style::new().add_modifier(Modifier::REVERSED)) } else { row }
         });
-        let widths = [10, 9, 11, 8, 8, 8, 9, 9, 6].map(Constraint::Length);
+        let widths = [10, 8, 7, 9, 8, 8, 8, 8, 8, 6].map(Constraint::Length);
         let titles = ["I/O/s", "bytes/s", "off", "split", "odd", "median", "99 %", "depth"];
-        let head = Row::new(std::iter::once(Cell::from("device")).chain(titles.map(figure)));
+        let names = ["device", "layer"].map(Cell::from);
+        let head = Row::new(names.into_iter().chain(titles.map(figure)));
         let head = head.style(Style::new().add_modifier(Modifier::BOLD));
         frame.render_widget(Table::new(rows, widths).header(head).column_spacing(0), area);
     }
@@ -326,6 +329,10 @@ impl Screen {
             )
         };
         let off = share(|tally| (tally.misaligned, tally.ios));
+        let layer = match analysis.target.layer {
+            TargetLayer::Seen(layer) => layer.word(),
+            TargetLayer::Stack(_) | TargetLayer::Host(_) => "-",
+        };
         let color = if misfit(analysis) >= 0.01 { Color::Yellow } else { Color::Green };
         let latency = busiest(analysis).and_then(|op| op.device.as_ref());
         let time = |ns_of: fn(&plumb_diagnose::analysis::Quantiles) -> u64| {
@@ -337,6 +344,7 @@ impl Screen {
             .map_or_else(|| "-".to_owned(), |all| format!("{:.1}", all.depth_mean));
         Row::new([
             Cell::from(analysis.target.device.clone()),
+            Cell::from(layer),
             figure(count((analysis.ios as f64 / seconds).round() as u64)),
             figure(bytes((analysis.bytes as f64 / seconds) as u64)),
             figure(off).style(self.paint(color)),
@@ -422,16 +430,23 @@ impl Screen {
             count(analysis.runs)
         );
         lines.push(Line::from(runs));
-        lines.push(bold("process             PID     I/O     off"));
+        lines.push(bold("process           PID    I/O     off thr"));
         let questions = self.questions();
-        let processes = self.seen.iter().flat_map(|seen| &seen.processes);
-        let of_device = processes.filter(|process| process.disk == analysis.target.device);
-        lines.extend(of_device.take(40).map(|process| {
-            let sent = sender(process, &questions);
+        let all =
+            self.seen.iter().flat_map(|seen| seen.reading.processes.iter().map(|one| (&seen.reading, one)));
+        let of_device = all.filter(|(_, process)| process.disk == analysis.target.device);
+        lines.extend(of_device.take(40).map(|(reading, process)| {
+            let sent = sender(process, reading, &questions);
             let off = sent
                 .misaligned
                 .map_or_else(|| "unknown".to_owned(), |off| percent(off as f64 / process.ios.max(1) as f64));
-            Line::from(format!("{:<15} {:>7} {:>7} {off:>7}", sent.comm, sent.pid, count(sent.ios)))
+            Line::from(format!(
+                "{:<13} {:>7} {:>6} {off:>7} {:>3}",
+                sent.comm,
+                sent.pid,
+                count(sent.ios),
+                sent.threads
+            ))
         }));
         lines
     }
@@ -479,7 +494,7 @@ mod tests {
 
     /// Reads of 4 KiB at these sectors modulo 1 MiB, so many of each.
     fn seen(devices: &[(&str, &[(u64, u64)])]) -> Seen {
-        let mut profiles = ProfileSet::default();
+        let mut profiles = plumb_profile::ProfileSet::default();
         for (name, starts) in devices {
             let profile = profiles.entry(name, Layer::Request, Residues::default);
             for (sector, ios) in *starts {
@@ -492,17 +507,19 @@ mod tests {
                 );
             }
         }
-        let process = |disk: &&str| Process {
+        let process = |disk: &&str| plumb_capture::Process {
             device: format!("{disk}1"),
             disk: (*disk).to_owned(),
             pid: 4711,
             comm: "postgres".to_owned(),
             ios: 9,
             bytes: 9 * 4096,
+            threads: 3,
             by_alignment: [3, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0],
         };
         let processes = devices.iter().map(|(name, _)| process(name)).collect();
-        Seen { time: "noon".to_owned(), seconds: 2.0, profiles, processes, notes: Vec::new() }
+        let reading = Reading { profiles, processes, ..Reading::default() };
+        Seen { time: "noon".to_owned(), seconds: 2.0, reading, notes: Vec::new() }
     }
 
     fn terminal(width: u16, height: u16) -> Terminal<TestBackend> {
@@ -540,6 +557,7 @@ mod tests {
         let lines = drawn(&screen, 80, 24);
         assert!(lines[2].starts_with("sdb"), "{lines:#?}");
         assert!(line(&lines, "sdb").contains("25.0 %"), "{lines:#?}");
+        assert!(line(&lines, "sdb").starts_with("sdb       request "), "{lines:#?}");
         assert!(line(&lines, "sda").contains(" 0 %"), "{lines:#?}");
         assert!(lines[0].contains("4 KiB at offset 0, assumed"), "{lines:#?}");
         // Of 200 I/O of sda 100 start in the middle of 8 KiB.
@@ -564,7 +582,10 @@ mod tests {
             let lines = drawn(&screen, width, height);
             let text = lines.join("\n");
             assert!(text.contains("device sda (request layer)"), "{text}");
-            assert!(text.contains("postgres") && text.contains("4711") && text.contains("33.3 %"), "{text}");
+            assert!(
+                text.contains("postgres") && text.contains("4711") && text.contains("33.3 %   3"),
+                "{text}"
+            );
             assert!(text.contains("lengths up to"), "{text}");
         }
     }

@@ -76,9 +76,11 @@ fn show(
             whole.add(&reading);
             let seconds = (now - std::mem::replace(&mut last, now)).as_secs_f64();
             let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-            let notes = notes(&reading);
-            let (profiles, processes) = (reading.profiles, reading.processes);
-            screen.see(Seen { time, seconds, profiles, processes, notes });
+            let mut notes = notes(&reading, &whole.filter);
+            if let Some(filter) = whole.filter.words() {
+                notes.insert(0, format!("filtered: only {filter}"));
+            }
+            screen.see(Seen { time, seconds, reading, notes });
             if is_over || args.count == Some(number) {
                 return Ok(());
             }

@@ -16,15 +16,20 @@ pub struct Sender<'a> {
     pub comm: &'a str,
     /// Its number.
     pub pid: u32,
-    /// Requests.
+    /// I/O.
     pub ios: u64,
     /// Bytes of them.
     pub bytes: u64,
-    /// Requests that start off the grid; `None` when that was not counted for this grid.
+    /// Distinct threads with I/O in flight when the interval ended.
+    pub threads: u64,
+    /// I/O that start off the grid; `None` when that was not counted for this grid.
     pub misaligned: Option<u64>,
+    /// Whether other disks of the interval received the I/O again.
+    #[serde(skip)]
+    pub is_seen_again: bool,
 }
 
-/// What happened to requests of a device beside their being I/O.
+/// What happened to I/O of a device beside their being I/O.
 #[derive(Serialize)]
 pub struct Apart<'a> {
     /// The disk.
@@ -41,6 +46,17 @@ pub struct Apart<'a> {
     pub unmatched_completions: u64,
     /// I/O counted without their place.
     pub unplaced: u64,
+    /// How often an I/O was cut in two.
+    pub splits: u64,
+}
+
+/// A disk that hands its I/O on to others of the interval.
+#[derive(Serialize)]
+pub struct SeenAgain<'a> {
+    /// The disk.
+    pub device: &'a str,
+    /// Disks that received its I/O again.
+    pub on: &'a [String],
 }
 
 /// An interval.
@@ -53,6 +69,10 @@ pub struct Interval<'a> {
     pub senders: &'a [Sender<'a>],
     /// What is counted apart from the I/O.
     pub apart: &'a [Apart<'a>],
+    /// Disks whose I/O others received again.
+    pub seen_again: &'a [SeenAgain<'a>],
+    /// What alone was counted; `None` for everything.
+    pub filter: Option<&'a str>,
     /// Sentences that a reader must know.
     pub notes: &'a [String],
 }
@@ -65,6 +85,9 @@ const SENDERS: usize = 6;
 pub fn interval(interval: &Interval<'_>, color: Color) -> String {
     let mut page = Page { text: String::new(), color };
     page.heading(&interval.heading);
+    if let Some(filter) = interval.filter {
+        page.wrapped("  filtered: ", "    ", &format!("only {filter}"));
+    }
     if interval.devices.is_empty() {
         page.line("  no I/O");
     }
@@ -94,22 +117,57 @@ fn senders(page: &mut Page, senders: &[Sender<'_>]) {
         return;
     }
     page.gap();
-    page.line("  Process                 PID  device             I/O      bytes   misaligned");
+    page.line("  Process               PID  device            I/O     bytes misaligned threads");
     for sender in senders.iter().take(SENDERS) {
-        let Sender { device, comm, pid, ios, bytes: moved, misaligned } = sender;
+        let Sender { device, comm, pid, ios, bytes: moved, misaligned, threads, .. } = sender;
         let misaligned =
             misaligned.map_or_else(|| "unknown".to_owned(), |off| percent(off as f64 / (*ios).max(1) as f64));
         page.line(format!(
-            "  {:<16} {pid:>10}  {:<10} {:>11} {:>10} {misaligned:>12}",
+            "  {:<16} {pid:>8}  {:<10} {:>10} {:>9} {misaligned:>10} {:>7}",
             super::tame(comm),
             super::tame(device),
             count(*ios),
-            bytes(*moved)
+            bytes(*moved),
+            count(*threads)
         ));
     }
     if senders.len() > SENDERS {
         let others = &senders[SENDERS..];
-        let ios: u64 = others.iter().map(|sender| sender.ios).sum();
+        // What a disk handed on is in the figures of those below.
+        let counted = others.iter().filter(|sender| !sender.is_seen_again);
+        let ios: u64 = counted.map(|sender| sender.ios).sum();
         page.line(format!("  {} {:>30} I/O", plural(others.len() as u64, "other"), count(ios)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sender(device: &str, is_seen_again: bool) -> Sender<'_> {
+        let (comm, pid, ios, bytes) = ("dd", 4711, 1000, 4_096_000);
+        Sender { device, comm, pid, ios, bytes, threads: 1, misaligned: Some(0), is_seen_again }
+    }
+
+    /// Of processes that are not listed only the I/O of disks at the bottom are added up.
+    #[test]
+    fn what_was_handed_on_is_in_no_sum() {
+        let mut senders: Vec<Sender<'_>> = (0..7).map(|_| sender("md0", true)).collect();
+        senders.extend((0..3).map(|_| sender("sda", false)));
+        let on = ["sda".to_owned()];
+        let interval = Interval {
+            heading: "noon, 1.0 s".to_owned(),
+            devices: &[],
+            senders: &senders,
+            apart: &[],
+            seen_again: &[SeenAgain { device: "md0", on: &on }],
+            filter: Some("process 4711"),
+            notes: &[],
+        };
+        let text = super::interval(&interval, Color::Never);
+        let others = text.lines().find(|line| line.contains("others")).expect("those that are not listed");
+        assert_eq!(others.split_whitespace().collect::<Vec<_>>(), ["4", "others", "3,000", "I/O"]);
+        assert!(text.contains("filtered: only process 4711"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 }

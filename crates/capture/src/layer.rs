@@ -1,0 +1,243 @@
+//! One layer: loads the programs that sum its I/O up, and maps what they count.
+
+use std::sync::atomic::AtomicU64;
+
+use aya::{Btf, Ebpf};
+use plumb_trace::Layer;
+
+use crate::abi;
+use crate::block::{Layers, Options};
+use crate::difference::Readings;
+use crate::error::CaptureError;
+use crate::filter::Words;
+use crate::kernel::Types;
+use crate::program::{Attached, Object, attach_one, shared};
+use crate::reading::Reading;
+use crate::shared::Shared;
+
+static REQUESTS: Object = Object {
+    reading_in_place: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/request.o")),
+    copying: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/request_copying.o")),
+};
+
+static BIOS: Object = Object {
+    reading_in_place: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/bio.o")),
+    copying: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/bio_copying.o")),
+};
+
+/// CPUs that have a lane of counters of their own; more share them.
+const LANES_MAX: usize = 16;
+/// Rows of all lanes together: 16 MiB.
+const ROWS_MAX: usize = 1 << 18;
+/// Rows of a lane: 2 MiB.
+const ROWS_OF_LANE_MAX: usize = 1 << 15;
+/// Lanes of a device have 74 KiB of histograms each: 37 MiB at most, more only where there are more devices.
+const LANE_DEVICES_MAX: usize = 512;
+const DEVICES_MIN: usize = 16;
+/// Room for disks and partitions, bound by the field of a row's key.
+const PLACES: usize = 1 << abi::KEY_PLACE_BITS;
+const REQUEST_FLIGHTS: usize = 1 << 16;
+/// Fewer: devices without requests are few, and a bio has a choice of places.
+const BIO_FLIGHTS: usize = 1 << 15;
+/// Sets of four ends of I/O: 128 KiB, of which one busy disk fills an eighth.
+const STREAMS: usize = 1 << 11;
+const SENDERS: usize = 1 << 14;
+const PROCESSES: usize = 1 << 12;
+
+/// The programs of a layer at work. They are detached when it is dropped.
+pub(crate) struct Watched {
+    pub(crate) layer: Layer,
+    /// Keeps programs and maps.
+    _programs: Ebpf,
+    readings: Readings,
+}
+
+/// What the programs count into.
+pub(crate) struct Counters {
+    pub(crate) rows: Shared<abi::Row>,
+    pub(crate) counts: Shared<AtomicU64>,
+    pub(crate) devices: Shared<abi::Device>,
+    pub(crate) places: Shared<abi::Place>,
+    pub(crate) flights: Shared<abi::Flight>,
+    pub(crate) processes: Shared<abi::Process>,
+    pub(crate) totals: Shared<abi::Totals>,
+    pub(crate) lanes: usize,
+}
+
+/// Sizes of the maps; each is a power of two, so that a mask keeps an index within.
+#[derive(Clone, Copy)]
+struct Sizes {
+    lanes: usize,
+    rows: usize,
+    devices: usize,
+    flights: usize,
+}
+
+impl Sizes {
+    fn of(layer: Layer, disks: usize) -> Sizes {
+        let cpus = aya::util::nr_cpus().unwrap_or(1).max(1);
+        // Twice as many as there are, so that what is plugged in later and what hashes alike find room.
+        let devices = (2 * disks).next_power_of_two().clamp(DEVICES_MIN, PLACES / 2);
+        let lanes = cpus.next_power_of_two().min(LANES_MAX).min((LANE_DEVICES_MAX / devices).max(1));
+        let flights = if layer == Layer::Bio { BIO_FLIGHTS } else { REQUEST_FLIGHTS };
+        Sizes { lanes, rows: (ROWS_MAX / lanes).min(ROWS_OF_LANE_MAX), devices, flights }
+    }
+}
+
+/// A program and the tracepoint that it is for.
+type Place = (&'static str, &'static str);
+
+/// The programs of a layer, in the order in which they are attached: the completions first, so that an I/O that was seen to
+/// begin is seen to end.
+pub(crate) fn places(layer: Layer, layers: Layers, types: &Types) -> Result<Vec<Place>, CaptureError> {
+    let arguments = |tracepoint: &str, expected: &[usize]| {
+        let found = types.tracepoint_arguments(tracepoint);
+        found.filter(|found| expected.contains(found)).ok_or_else(|| {
+            let expected: Vec<String> = expected.iter().map(usize::to_string).collect();
+            let found = found.map_or("none".to_owned(), |found| found.to_string());
+            let expected = expected.join(" or ");
+            CaptureError::Types(format!(
+                "arguments of tracepoint {tracepoint}: found {found}, expected {expected}"
+            ))
+        })
+    };
+    arguments("block_bio_queue", &[1])?;
+    arguments("block_split", &[2])?;
+    if layer == Layer::Bio {
+        arguments("block_bio_complete", &[2])?;
+        let mut places = vec![("end_bio", "block_bio_complete"), ("split_bio", "block_split")];
+        if layers.is_every_device_at(Layer::Bio) {
+            places.push(("end_request_bios", "block_rq_complete"));
+        }
+        places.push(("begin_bio", "block_bio_queue"));
+        return Ok(places);
+    }
+    let issue =
+        if arguments("block_rq_issue", &[1, 2])? == 1 { "issue_request" } else { "issue_queue_request" };
+    Ok(vec![
+        ("complete_request", "block_rq_complete"),
+        ("split_bio", "block_split"),
+        ("queue_bio", "block_bio_queue"),
+        (issue, "block_rq_issue"),
+    ])
+}
+
+/// What a layer's programs are loaded for.
+pub(crate) struct Wanted<'a> {
+    pub(crate) layer: Layer,
+    /// Numbers of the disks; all when empty.
+    pub(crate) devices: &'a [u32],
+    /// How many there may be.
+    pub(crate) disks: usize,
+    pub(crate) only: Words,
+}
+
+impl Watched {
+    pub(crate) fn attach(
+        wanted: &Wanted<'_>,
+        attached: Attached,
+        places: &[Place],
+        btf: &Btf,
+        options: &Options,
+    ) -> Result<Watched, CaptureError> {
+        let sizes = Sizes::of(wanted.layer, wanted.disks);
+        let mut programs = load(wanted, attached, btf, sizes, options)?;
+        for device in wanted.devices {
+            want(&mut programs, *device, sizes)?;
+        }
+        let counters = Counters::of(&programs, sizes.lanes)?;
+        for (program, tracepoint) in places {
+            attach_one(&mut programs, attached, program, tracepoint, btf)?;
+        }
+        let readings = Readings::new(wanted.layer, counters, options.modulus_bytes);
+        Ok(Watched { layer: wanted.layer, _programs: programs, readings })
+    }
+
+    /// What happened since this was last asked.
+    pub(crate) fn read(&mut self) -> Reading {
+        self.readings.next()
+    }
+}
+
+fn load(
+    wanted: &Wanted<'_>,
+    attached: Attached,
+    btf: &Btf,
+    sizes: Sizes,
+    options: &Options,
+) -> Result<Ebpf, CaptureError> {
+    let Sizes { lanes, rows, devices, flights } = sizes;
+    let mask = |entries: usize| entries as u32 - 1;
+    let mut constants = vec![
+        ("modulus_sectors", (options.modulus_bytes / 512) as u32),
+        ("lane_mask", mask(lanes)),
+        ("lanes_shared", u32::from(aya::util::nr_cpus().unwrap_or(usize::MAX) > lanes)),
+        ("row_mask", mask(rows)),
+        ("row_shift", rows.trailing_zeros()),
+        ("device_mask", mask(devices)),
+        ("place_mask", mask(PLACES)),
+        ("flight_mask", mask(flights)),
+        ("stream_mask", mask(STREAMS)),
+        ("process_mask", mask(PROCESSES)),
+        ("only_wanted", u32::from(!wanted.devices.is_empty())),
+    ];
+    let mut entries = vec![
+        ("rows", lanes * rows),
+        ("counts", lanes * devices * abi::HISTOGRAMS * abi::BUCKETS),
+        ("devices", devices),
+        ("places", PLACES),
+        ("flights", flights),
+        ("streams", STREAMS),
+        ("processes", PROCESSES),
+    ];
+    if wanted.layer == Layer::Bio {
+        constants.push(("bios_mask", mask(flights / abi::BIOS)));
+        constants.push(("every_device", u32::from(options.layers.is_every_device_at(Layer::Bio))));
+        entries.push(("bios", flights / abi::BIOS));
+        return BIOS.load(attached, btf, &constants, &wanted.only, &entries);
+    }
+    constants.push(("sender_mask", mask(SENDERS)));
+    entries.push(("senders", SENDERS));
+    REQUESTS.load(attached, btf, &constants, &wanted.only, &entries)
+}
+
+/// As the programs mix what they look up.
+fn mix(value: u64) -> u32 {
+    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+    let once = value.wrapping_mul(GOLDEN);
+    ((once ^ once >> 32).wrapping_mul(GOLDEN) >> 32) as u32
+}
+
+/// Makes room for a disk before anything counts, where the programs look for it.
+fn want(programs: &mut Ebpf, dev: u32, sizes: Sizes) -> Result<(), CaptureError> {
+    let failed = |reason: String| CaptureError::Map { map: "devices", reason };
+    let map = programs.map_mut("devices").ok_or_else(|| failed("it is not in the object".to_owned()))?;
+    let mut devices: aya::maps::Array<_, [u32; abi::DEVICE_BYTES / 4]> =
+        map.try_into().map_err(|error: aya::maps::MapError| failed(error.to_string()))?;
+    let from = mix(u64::from(dev)) as usize;
+    for probe in 0..abi::PROBES {
+        let index = ((from + probe) & (sizes.devices - 1)) as u32;
+        let mut entry = devices.get(&index, 0).map_err(|error| failed(error.to_string()))?;
+        if entry[0] == 0 || entry[0] == dev {
+            let bits = 64 - crate::name_of(dev).size_bytes.saturating_sub(1).leading_zeros();
+            (entry[0], entry[2]) = (dev, bits.saturating_sub(6).max(20));
+            return devices.set(index, entry, 0).map_err(|error| failed(error.to_string()));
+        }
+    }
+    Err(failed(format!("no room for device {dev:#x} beside {} others", sizes.devices)))
+}
+
+impl Counters {
+    fn of(programs: &Ebpf, lanes: usize) -> Result<Counters, CaptureError> {
+        Ok(Counters {
+            rows: shared(programs, "rows")?,
+            counts: shared(programs, "counts")?,
+            devices: shared(programs, "devices")?,
+            places: shared(programs, "places")?,
+            flights: shared(programs, "flights")?,
+            processes: shared(programs, "processes")?,
+            totals: shared(programs, "totals")?,
+            lanes,
+        })
+    }
+}

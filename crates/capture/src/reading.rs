@@ -1,0 +1,111 @@
+//! What happened between two readings, as it is handed out.
+
+use std::collections::BTreeMap;
+
+use plumb_profile::ProfileSet;
+
+/// What happened between two readings.
+#[derive(Debug, Default)]
+pub struct Reading {
+    /// A profile for each disk that received I/O, at the layer at which it is watched.
+    pub profiles: ProfileSet,
+    /// What was not as it should be, by disk.
+    pub misses: BTreeMap<String, Misses>,
+    /// Processes that sent I/O, most first.
+    pub processes: Vec<Process>,
+    /// I/O of devices for which there was no room.
+    pub unlisted: u64,
+    /// I/O of which nobody knows who sent them.
+    pub of_unknown_sender: u64,
+    /// I/O of processes for which there was no room.
+    pub of_unlisted_process: u64,
+    /// Disks that handed I/O on to others that are in the reading as well, with these: what they received is never to be
+    /// added to what those received.
+    pub seen_again: BTreeMap<String, Vec<String>>,
+}
+
+/// What was not as it should be on a disk, and what is counted apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Misses {
+    /// Flushes, which have no place.
+    pub flushes: u64,
+    /// Requests that were issued once more.
+    pub requeues: u64,
+    /// Completions of a part of a request.
+    pub partial_completions: u64,
+    /// Issues whose completion never came.
+    pub unmatched_issues: u64,
+    /// Completions without an issue.
+    pub unmatched_completions: u64,
+    /// I/O that found no row of the residue table.
+    pub unplaced: u64,
+    /// How often an I/O was cut in two, since it was too long for the device or lay across a boundary of it.
+    pub splits: u64,
+}
+
+/// What a process sent to one device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// The disk or partition that it used.
+    pub device: String,
+    /// The disk.
+    pub disk: String,
+    /// Its number.
+    pub pid: u32,
+    /// Its command.
+    pub comm: String,
+    /// I/O.
+    pub ios: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Distinct threads with I/O in flight on the device at the moment of the reading: a sample.
+    pub threads: u64,
+    /// I/O by the power of two, in sectors, that divides their start; the last stands for all above.
+    pub by_alignment: [u64; 12],
+}
+
+impl Misses {
+    pub(crate) fn add(&mut self, other: &Misses) {
+        self.flushes += other.flushes;
+        self.requeues += other.requeues;
+        self.partial_completions += other.partial_completions;
+        self.unmatched_issues += other.unmatched_issues;
+        self.unmatched_completions += other.unmatched_completions;
+        self.unplaced += other.unplaced;
+        self.splits += other.splits;
+    }
+}
+
+impl Reading {
+    /// Adds what was seen at another layer in the same time.
+    pub(crate) fn add(&mut self, other: Reading) {
+        self.add_misses(&other);
+        self.profiles.merge(&other.profiles);
+        self.processes.extend(other.processes);
+        self.processes.sort_by_key(|process| std::cmp::Reverse(process.ios));
+    }
+
+    /// Adds what was not as it should be in another reading.
+    pub fn add_misses(&mut self, other: &Reading) {
+        for (device, misses) in &other.misses {
+            self.misses.entry(device.clone()).or_default().add(misses);
+        }
+        self.unlisted += other.unlisted;
+        self.of_unknown_sender += other.of_unknown_sender;
+        self.of_unlisted_process += other.of_unlisted_process;
+        for (device, below) in &other.seen_again {
+            let all = self.seen_again.entry(device.clone()).or_default();
+            all.extend(below.iter().cloned());
+            all.sort();
+            all.dedup();
+        }
+    }
+}
+
+impl Process {
+    /// I/O that do not start at a multiple of 2^`power` sectors of the disk.
+    #[must_use]
+    pub fn misaligned(&self, power: usize) -> u64 {
+        self.by_alignment.iter().take(power).sum()
+    }
+}

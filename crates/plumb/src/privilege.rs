@@ -1,0 +1,95 @@
+//! Gives up what a command was started with, once it has what it needs it for.
+//!
+//! Identities and capabilities belong to a thread in Linux: this is called while there is one thread, and those that come
+//! later inherit what it left. What an identity may do is tried out in a thread of its own, which ends.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::{env, fs, io};
+
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+use rustix::process::geteuid;
+use rustix::thread::{self, CapabilitySet, CapabilitySets, Gid, Uid};
+
+use crate::failure::Failure;
+
+/// As what the process goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Identity {
+    /// Who called sudo.
+    Invoker(Uid, Gid),
+    /// The same user as before.
+    Same,
+    /// The same user, with the right to write where only that right permits it.
+    Writer,
+}
+
+/// Drops all capabilities for good, and becomes who called sudo where that was so. A file that is to be written at the end
+/// (`output`) can still be: the user stays the same where only that one may write there.
+///
+/// # Errors
+/// When the kernel refuses, which leaves the process as it is or less able.
+pub fn drop_all(output: Option<&Path>) -> Result<(), Failure> {
+    let identities = invoker().into_iter().chain([Identity::Same]);
+    let fitting =
+        identities.into_iter().find(|&identity| output.is_none_or(|path| can_write(identity, path)));
+    become_for_good(fitting.unwrap_or(Identity::Writer)).map_err(|error| {
+        Failure::failed(&error).with_help("nothing is watched: privileges could not be dropped")
+    })
+}
+
+/// Who called sudo, as it says itself; it is heeded only where it gave root.
+fn invoker() -> Option<Identity> {
+    let number = |name: &str| env::var(name).ok()?.parse::<u32>().ok();
+    let (uid, gid) = (number("SUDO_UID")?, number("SUDO_GID")?);
+    (geteuid().is_root() && uid != 0).then(|| Identity::Invoker(Uid::from_raw(uid), Gid::from_raw(gid)))
+}
+
+/// Whether a file of this name can be made or replaced.
+fn can_write(identity: Identity, path: &Path) -> bool {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let tried = std::thread::scope(|scope| {
+        let trying = scope.spawn(|| {
+            become_for_good(identity)?;
+            accessat(CWD, directory, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)?;
+            Ok::<bool, io::Error>(may_replace(directory, path))
+        });
+        trying.join()
+    });
+    matches!(tried, Ok(Ok(true)))
+}
+
+/// In a directory for all, such as /tmp, only the owner of a file may take its place.
+fn may_replace(directory: &Path, path: &Path) -> bool {
+    const STICKY: u32 = 0o1000;
+    let (Ok(directory), Ok(file)) = (fs::metadata(directory), fs::symlink_metadata(path)) else {
+        return true;
+    };
+    let me = geteuid().as_raw();
+    directory.mode() & STICKY == 0 || file.uid() == me || directory.uid() == me
+}
+
+/// Changes the calling thread, which cannot change back.
+fn become_for_good(identity: Identity) -> io::Result<()> {
+    let kept =
+        if identity == Identity::Writer { CapabilitySet::DAC_OVERRIDE } else { CapabilitySet::empty() };
+    let held = thread::capabilities(None)?;
+    // Without this capability nothing can be taken from the set; no_new_privs keeps what is left in it from coming back.
+    if held.effective.contains(CapabilitySet::SETPCAP) {
+        for capability in CapabilitySet::all().difference(kept) {
+            // A capability that this kernel does not know is not in the set.
+            let _ = thread::remove_capability_from_bounding_set(capability);
+        }
+    }
+    if let Identity::Invoker(uid, gid) = identity {
+        thread::set_thread_groups(&[gid])?;
+        thread::set_thread_res_gid(gid, gid, gid)?;
+        thread::set_thread_res_uid(uid, uid, uid)?;
+    }
+    thread::clear_ambient_capability_set()?;
+    let kept = kept & held.permitted;
+    let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
+    thread::set_capabilities(None, sets)?;
+    thread::set_no_new_privs(true)?;
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! What a reader must know of an interval: what is missing from its figures, and what they are not to be taken for.
+
+use std::collections::BTreeMap;
+
+use plumb_capture::{Filter, Reading};
+use plumb_geometry::group_digits;
+
+/// The sentences, none for an interval of which the figures say all.
+pub(super) fn notes(reading: &Reading, filter: &Filter) -> Vec<String> {
+    let mut notes = of_disks(reading);
+    notes.extend(of_all(reading, filter));
+    notes.extend(reading.seen_again.iter().map(|(device, on)| {
+        format!(
+            "I/O of {device} are handed on to {}, and counted there again: never add them up",
+            on.join(", ")
+        )
+    }));
+    notes
+}
+
+fn of_disks(reading: &Reading) -> Vec<String> {
+    let mut all: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut splits = Vec::new();
+    for (device, misses) in &reading.misses {
+        let told = [
+            (misses.requeues, "I/O issued more than once, counted once"),
+            (misses.partial_completions, "completions of a part of an I/O"),
+            (misses.unmatched_issues, "I/O whose completion never came, so without latency"),
+            (misses.unplaced, "some I/O are in no figure: too many different ones"),
+        ];
+        for (_, words) in told.iter().filter(|(count, _)| *count > 0) {
+            all.entry(words).or_default().push(device.clone());
+        }
+        if misses.splits > 0 {
+            splits.push(format!("{device} {}", group_digits(misses.splits)));
+        }
+    }
+    let mut notes: Vec<String> =
+        all.into_iter().map(|(words, devices)| format!("{words}: {}", devices.join(", "))).collect();
+    if !splits.is_empty() {
+        let what = "times that an I/O was cut in two, too long for the disk or across a boundary of it";
+        notes.push(format!("{what}: {}", splits.join(", ")));
+    }
+    notes
+}
+
+fn of_all(reading: &Reading, filter: &Filter) -> impl Iterator<Item = String> {
+    let of_unknown_sender = match filter.is_by_sender() {
+        true => "I/O of which nobody knows whether the filter wants their sender, in no figure",
+        false => "I/O of which nobody knows who sent them",
+    };
+    let of_all = [
+        (reading.unlisted, "I/O of devices for which there was no room, in no figure"),
+        (reading.of_unlisted_process, "bios of processes for which there was no room, in the list of none"),
+        (reading.of_unknown_sender, of_unknown_sender),
+    ];
+    let of_all = of_all.into_iter().filter(|(count, _)| *count > 0);
+    of_all.map(|(count, words)| format!("{} {words}", group_digits(count)))
+}
