@@ -1,4 +1,4 @@
-//! Compiles the programs for the kernel, and takes the constants of the header that they share with Rust.
+//! Compiles the programs for the kernel, and takes the constants of the headers that they share with Rust.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,9 +10,13 @@ fn main() {
     println!("cargo::rerun-if-env-changed=CLANG");
     compile("bpf/request.bpf.c", &[], &out.join("request.o"));
     compile("bpf/request.bpf.c", &["-DPLUMB_COPY_FIELDS"], &out.join("request_copying.o"));
+    compile("bpf/record.bpf.c", &[], &out.join("record.o"));
+    compile("bpf/record.bpf.c", &["-DPLUMB_COPY_FIELDS"], &out.join("record_copying.o"));
     compile("bpf/empty.bpf.c", &[], &out.join("empty.o"));
-    let header = fs::read_to_string("bpf/abi.h").expect("bpf/abi.h");
-    fs::write(out.join("abi.rs"), constants(&header)).expect("a file in OUT_DIR");
+    for name in ["abi", "record"] {
+        let header = fs::read_to_string(format!("bpf/{name}.h")).expect("a header");
+        fs::write(out.join(name).with_extension("rs"), constants(&header)).expect("a file in OUT_DIR");
+    }
 }
 
 /// Debug information stays in: offsets of the kernel's structures are found by it.

@@ -86,16 +86,7 @@ impl Block {
     /// # Errors
     /// Without the capabilities, or when the kernel does not take the programs.
     pub fn attach(options: &Options) -> Result<Block, CaptureError> {
-        let types = Types::of_kernel()?;
-        let issue = match types.tracepoint_arguments("block_rq_issue") {
-            Some(1) => "issue_request",
-            Some(2) => "issue_queue_request",
-            found => {
-                let what = format!("tracepoint block_rq_issue with {found:?} arguments, expected 1 or 2");
-                return Err(CaptureError::Types(what));
-            }
-        };
-        drop(types);
+        let issue = Types::of_kernel()?.issue_program()?;
         let btf = Btf::from_sys_fs().map_err(|error| CaptureError::Types(error.to_string()))?;
         cheapest(options.attach, |attached| Block::attach_as(attached, issue, &btf, options))
     }
@@ -167,7 +158,7 @@ fn load(attached: Attached, btf: &Btf, sizes: Sizes, options: &Options) -> Resul
 }
 
 /// As the programs mix what they look up.
-fn mix(value: u64) -> u32 {
+pub(crate) fn mix(value: u64) -> u32 {
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
     let once = value.wrapping_mul(GOLDEN);
     ((once ^ once >> 32).wrapping_mul(GOLDEN) >> 32) as u32

@@ -10,6 +10,7 @@ mod difference;
 mod error;
 mod kernel;
 mod program;
+mod record;
 mod shared;
 
 pub use block::{Block, Options};
@@ -17,3 +18,4 @@ pub use devices::{Device, disk_of, handed_on_to, name_of};
 pub use difference::{Misses, Process, Reading};
 pub use error::CaptureError;
 pub use program::Attached;
+pub use record::{Batches, PIDS_MAX, Record, RecordOptions, Recorder, Tally};

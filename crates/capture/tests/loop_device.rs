@@ -1,11 +1,13 @@
 //! What the kernel counts of I/O that are known one by one, on a loop device.
 
+mod common;
+
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use common::Direct;
 use plumb_capture::{Attached, Block, Options, Reading, disk_of};
 use plumb_profile::Profile;
 use plumb_testkit::loop_device::{LoopDevice, run};
@@ -54,31 +56,6 @@ impl Disk {
 
     fn profile<'a>(&self, reading: &'a Reading) -> &'a Profile {
         reading.profiles.find(&self.device.name(), Layer::Request).expect("a profile of the disk")
-    }
-}
-
-/// A file that is read and written past the cache, from a buffer that begins at a page.
-struct Direct {
-    file: File,
-    buffer: Vec<u8>,
-    first: usize,
-}
-
-impl Direct {
-    fn open(path: &Path) -> Direct {
-        let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
-        let file = OpenOptions::new().read(true).write(true).custom_flags(direct).open(path);
-        let buffer = vec![0; (1 << 20) + 4096];
-        let first = buffer.as_ptr().align_offset(4096);
-        Direct { file: file.expect("the device"), buffer, first }
-    }
-
-    fn io(&mut self, op: Op, start: u64, len: u64) {
-        let buffer = &mut self.buffer[self.first..self.first + len as usize];
-        match op {
-            Op::Write => self.file.write_all_at(buffer, start).expect("a write"),
-            _ => self.file.read_exact_at(buffer, start).expect("a read"),
-        }
     }
 }
 
