@@ -161,11 +161,12 @@ impl Recorder {
         now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
     }
 
-    /// Takes what completed, and appends to `ready`, in the order of issue, what nothing older can come before.
+    /// Takes what completed. Where `ready` is empty, what was there before having been taken, it gets what nothing older
+    /// can come before, in the order of issue.
     pub fn read(&mut self, ready: &mut Vec<Record>) {
         let is_drained = self.drain();
         let now = Recorder::now_ns();
-        if self.held.room() == 0 || (is_drained && self.settled_ns.is_some()) {
+        if ready.is_empty() && (self.held.room() == 0 || (is_drained && self.settled_ns.is_some())) {
             let settled_ns = if is_drained { self.settled_ns.take() } else { self.settled_ns };
             self.held.release(settled_ns.unwrap_or(0), ready);
         }
