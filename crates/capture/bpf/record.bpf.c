@@ -178,7 +178,7 @@ INLINE int issue(struct request *rq)
 
 INLINE int complete(struct request *rq, s32 error, u32 bytes)
 {
-	u32 disk_dev = disk_of(rq), index;
+	u32 disk_dev = disk_of(rq), len_bytes = FIELD(rq, __data_len), index;
 	struct plumb_open *open = open_of(rq, disk_dev);
 	struct plumb_tally *tally;
 	u64 now;
@@ -186,8 +186,8 @@ INLINE int complete(struct request *rq, s32 error, u32 bytes)
 	if (!open || is_of_driver(FIELD(rq, cmd_flags)))
 		return 0;
 	if (open->request != (u64)rq) {
-		/* Issued before anybody looked, or not wanted. */
-		index = pids || !(ops >> op_of(FIELD(rq, cmd_flags)) & 1) ? NONE : tally_index(disk_dev);
+		/* Issued before anybody looked, or not wanted; or the end of a flush, which was issued as another request. */
+		index = pids || !len_bytes || !(ops >> op_of(FIELD(rq, cmd_flags)) & 1) ? NONE : tally_index(disk_dev);
 		tally = index == NONE ? 0 : at(&tallies, index);
 		if (tally)
 			ADD(tally->unmatched_completions, 1);
@@ -196,7 +196,7 @@ INLINE int complete(struct request *rq, s32 error, u32 bytes)
 	tally = at(&tallies, open->tally & tally_mask);
 	if (!tally)
 		return 0;
-	if (bytes < FIELD(rq, __data_len)) {
+	if (bytes < len_bytes) {
 		ADD(tally->partial_completions, 1);
 		return 0;
 	}

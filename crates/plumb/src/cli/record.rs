@@ -16,7 +16,7 @@ use crate::moment::parse_duration;
     after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024. Durations: bare numbers are \
 seconds; ms, s, m, h.\n\
 Ctrl-C ends the recording. The file can be read at any time, by every program that reads Parquet; when the recording \
-is killed it lacks the last 10 seconds, or the last 32nd of a longer time.\n\
+is killed it lacks the last 2 seconds, or the last 32nd of more than a minute.\n\
 Exit status: 0 all recorded, 2 usage, 3 some I/O were lost, 4 not permitted (needs CAP_BPF and CAP_PERFMON), 5 failed."
 )]
 pub struct Record {

@@ -27,9 +27,9 @@ use crate::parquet::write::{Noted, record_batch, write_error};
 use crate::source::SourceInfo;
 
 /// Rows that were written are found in the file after this at the latest, while it is young.
-pub const COMMIT_AFTER: Duration = Duration::from_secs(10);
+pub const COMMIT_AFTER: Duration = Duration::from_secs(2);
 
-/// Later on after this share of the time since the beginning: a day on a quiet disk has some 250 footers then.
+/// Later on after this share of the time since the beginning: a day on a quiet disk has some 260 footers then.
 const COMMIT_SHARE: u32 = 32;
 
 /// Row groups gathered are at least so many times as long as the footer that follows them.
