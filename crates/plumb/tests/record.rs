@@ -99,6 +99,13 @@ struct Read {
     info: SourceInfo,
 }
 
+impl Read {
+    /// Events of a command: others may look at any disk, as scans for labels do.
+    fn of(&self, comm: &str) -> Vec<&Event> {
+        self.events.iter().filter(|event| self.names.word_of(event.comm) == Some(comm)).collect()
+    }
+}
+
 fn read(path: &Path) -> Read {
     let mut reader = open(&pieces(&[path.to_owned()])[0], &ReadOptions::default()).expect("a readable file");
     let (mut batch, mut events, mut names) = (Batch::default(), Vec::new(), std::sync::Arc::default());
@@ -188,13 +195,11 @@ fn every_io_is_in_the_file() {
     assert_eq!(expected.len(), 1009);
     let result = recording.end(0);
     let found = read(&file);
-    let dd_only: Vec<&Event> =
-        found.events.iter().filter(|event| found.names.word_of(event.comm) == Some("dd")).collect();
+    let dd_only = found.of("dd");
     let got: Vec<_> =
         dd_only.iter().map(|event| (event.op, event.start_bytes, event.len_bytes, event.pid)).collect();
     assert_eq!(got, expected);
     assert!(dd_only.iter().all(|event| event.device_ns.is_some() && event.queue_ns.is_some()));
-    // Whoever else looked at the disk (a label was read) is in the file as well.
     assert_eq!(number(&result["ios"]), found.events.len() as u64);
     assert_eq!((&result["ended"], number(&result["lost"])), (&Value::from("by a signal"), 0));
     let device = &found.names.devices()[dd_only[0].device as usize];
@@ -227,7 +232,7 @@ fn the_count_is_that_of_fio() {
     watch.wait().expect("an end");
     let result = recording.end(0);
     let read = read(&file);
-    assert_eq!((number(&result["ios"]), read.events.len() as u64), (sent, sent));
+    assert_eq!((number(&result["ios"]), read.of("fio").len() as u64), (read.events.len() as u64, sent));
     assert_eq!((number(&result["lost"]), number(&result["out_of_order"])), (0, 0));
     assert!(read.events.is_sorted_by_key(|event| event.time_ns));
     // What was watched at the same time has the same numbers.
@@ -271,7 +276,7 @@ fn a_killed_recording_can_be_read() {
         recording.kill("-KILL");
         assert!(recording.output().status.code().is_none(), "it was killed");
         let read = read(&file);
-        let starts: Vec<u64> = read.events.iter().map(|event| event.start_bytes).collect();
+        let starts: Vec<u64> = read.of("dd").iter().map(|event| event.start_bytes).collect();
         assert!(starts.len() >= settled && settled > 0, "{} of {settled}", starts.len());
         assert_eq!(starts, sent[..starts.len()]);
         let _ = plumb(["analyze", &file.display().to_string(), "--fail-on", "none"]).says("I/O");
@@ -291,7 +296,9 @@ fn files_follow_each_other_and_the_oldest_go() {
     let result = recording.end(0);
     let files = result["files"].as_array().expect("files");
     assert!(files.len() >= 3, "{files:?}");
-    assert_eq!(files.iter().map(|file| number(&file["ios"])).sum::<u64>(), sent);
+    let issued = number(&result["devices"][0]["sent"]);
+    assert_eq!(files.iter().map(|file| number(&file["ios"])).sum::<u64>(), issued);
+    assert!(issued >= sent, "{issued} of {sent}");
     let mut last_ns = i64::MIN;
     for (at, told) in files.iter().enumerate() {
         let path = folder.path(&format!("part-{:04}.parquet", at + 1));
@@ -372,8 +379,9 @@ fn what_is_lost_is_said() {
     let sent = fio(disk.path(), "randread", 50_021);
     let result = recording.end(3);
     let lost = number(&result["lost"]);
-    assert_eq!((number(&result["ios"]) + lost, number(&result["devices"][0]["sent"])), (sent, sent));
-    assert!(lost > 1000, "{lost}");
+    let issued = number(&result["devices"][0]["sent"]);
+    assert_eq!(number(&result["ios"]) + lost, issued);
+    assert!(issued >= sent && lost > 1000, "{issued} of {sent}, {lost} lost");
     assert_eq!(read(&file).info.counts.lost, lost);
     let said = format!("{} events were lost", plumb_geometry::group_digits(lost));
     plumb(["analyze", &name, "--fail-on", "none"]).ends(3).says(&said);
@@ -398,7 +406,8 @@ fn memory_is_bounded() {
     sent += fio(disk.path(), "randread", 1_400_003);
     let late = resident_kib(recording.pid());
     let result = recording.end(0);
-    assert_eq!(number(&result["ios"]), sent);
+    let read = read(&file);
+    assert_eq!((read.of("fio").len() as u64, number(&result["lost"])), (sent, 0));
     assert!(late < 256 << 10 && late < early + (24 << 10), "{early} KiB, then {late} KiB");
 }
 
