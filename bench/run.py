@@ -12,9 +12,11 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -22,6 +24,7 @@ DATA = ROOT / "target" / "bench"
 PLUMB = ROOT / "target" / "release" / "plumb"
 TESTKIT = ROOT / "target" / "release" / "plumb-testkit"
 COLLECT = ROOT / "target" / "release" / "examples" / "collect"
+COST = ROOT / "target" / "release" / "examples" / "cost"
 SYNTHETIC = ROOT / "target" / "release" / "examples" / "synthetic_parquet"
 
 QUERY = """
@@ -194,12 +197,59 @@ def bench_check(runs):
     table("Check", ["command", "wall ms, median (spread)", "peak MiB"], rows)
 
 
+def fio(device, seconds, *flags):
+    """How many 4 KiB reads at random fio counted, 32 in flight."""
+    done = subprocess.run(
+        ["fio", "--name=load", "--direct=1", "--rw=randread", "--bs=4k", "--ioengine=io_uring", "--iodepth=32",
+         "--norandommap", "--time_based", f"--runtime={seconds}", f"--filename={device}", "--output-format=json", *flags],
+        check=True, stdout=subprocess.PIPE)
+    return json.loads(done.stdout)["jobs"][0]["read"]["total_ios"]
+
+
+def record_once(device, file, seconds):
+    """I/O a second, I/O that fio counted, and what a recording of them says of itself."""
+    recording = subprocess.Popen([PLUMB, "record", "--json", "-o", file, device], stdout=subprocess.PIPE)
+    while not file.exists() and recording.poll() is None:
+        time.sleep(0.05)
+    sent = fio(device, seconds)
+    recording.send_signal(signal.SIGINT)
+    output, _ = recording.communicate()
+    file.unlink()
+    return sent / seconds, sent, json.loads(output)["result"]
+
+
+def bench_record(runs, seconds=5):
+    """Needs root, fio and bpftrace; the disk is a loop device on a file in memory."""
+    place = pathlib.Path(tempfile.mkdtemp(dir="/dev/shm"))
+    image = place / "disk"
+    with open(image, "wb") as file:
+        file.truncate(512 << 20)
+    device = subprocess.run(["losetup", "--find", "--show", image], check=True, stdout=subprocess.PIPE,
+                            text=True).stdout.strip()
+    try:
+        cost = subprocess.run([COST, device, str(runs), "3"], check=True, stdout=subprocess.PIPE, text=True,
+                              stderr=subprocess.DEVNULL).stdout.splitlines()
+        table("An I/O in the kernel", ["programs", "issue ns", "complete ns", "queue ns"],
+              [[line.split(":")[0], *(part.split()[1] for part in line.split(": ")[1].split(", "))]
+               for line in cost[:4]])
+        print("\n" + "; ".join(cost[4:]) + ".")
+        DATA.mkdir(parents=True, exist_ok=True)
+        found = [record_once(device, DATA / "record.parquet", seconds) for _ in range(runs)]
+        table("Recording at full rate", ["I/O a second, median (spread)", "fio's count less rows and lost", "lost"], [[
+            spread([rate for rate, _, _ in found], 0),
+            str(sum(sent - result["ios"] - result["lost"] for _, sent, result in found)),
+            f"{sum(result['lost'] for _, _, result in found)} of {sum(sent for _, sent, _ in found):,}"]])
+    finally:
+        subprocess.run(["losetup", "--detach", device], check=False)
+        shutil.rmtree(place, ignore_errors=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--events", type=int, default=50_000_000, help="of the Parquet and CSV data")
     parser.add_argument("--blktrace-events", type=int, default=2_700_000, help="each gives five records")
-    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, check; all without")
+    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, check, record; the first four without")
     arguments = parser.parse_args()
     wanted = arguments.only or ["blktrace", "parquet", "csv", "check"]
     cpus = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
@@ -211,6 +261,8 @@ def main():
         bench_parquet(arguments.runs, arguments.events)
     if "check" in wanted:
         bench_check(arguments.runs)
+    if "record" in wanted:
+        bench_record(arguments.runs)
     if "csv" in wanted:
         bench_csv(arguments.runs, arguments.events)
     if os.environ.get("PLUMB_BENCH_KEEP") is None:

@@ -19,9 +19,8 @@ static EMPTY: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/emp
 
 /// Where programs are, and how each begins its name there: the empty one, Plumb's, bpftrace's.
 const PLACES: [(&str, &str, &str, &str); 3] = [
-    // What the kernel keeps of the name is the same for both of bpftrace's: they are added up here.
-    ("block_rq_issue", "empty_issue", "issue_", "block_block_rq_"),
-    ("block_rq_complete", "empty_complete", "complete_", "(above)"),
+    ("block_rq_issue", "empty_issue", "issue_", "block_rq_issue"),
+    ("block_rq_complete", "empty_complete", "complete_", "block_rq_complete"),
     ("block_bio_queue", "empty_queue", "queue_bio", "(none)"),
 ];
 
@@ -159,7 +158,7 @@ fn cost(
             called.starts_with(&name[..name.len().min(15)]) && program.run_count() > 0
         };
         if let Some(at) = PLACES.iter().position(is_it) {
-            costs[at] += program.run_time().as_nanos() as f64 / program.run_count() as f64;
+            costs[at] = program.run_time().as_nanos() as f64 / program.run_count() as f64;
         }
     }
     Ok(costs)
