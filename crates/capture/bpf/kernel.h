@@ -54,9 +54,12 @@ static long (*bpf_probe_read_kernel)(void *to, u32 size, const void *from) = (vo
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct gendisk;
+
 struct block_device {
 	u64 bd_start_sect;
 	u64 bd_nr_sectors;
+	struct gendisk *bd_disk;
 	u32 bd_dev;
 };
 

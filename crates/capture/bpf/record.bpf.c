@@ -218,6 +218,9 @@ INLINE int queue(struct bio *bio)
 
 	if (!FIELD(bio, bi_iter.bi_size))
 		return 0;
+	/* A place is taken from whoever had it: others take none. */
+	if (only_wanted && tally_index(number_of(FIELD(bdev, bd_disk))) == NONE)
+		return 0;
 	origin = origin_at(dev, sector);
 	if (!origin)
 		return 0;
