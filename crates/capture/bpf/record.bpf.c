@@ -119,6 +119,23 @@ INLINE u32 sign(struct plumb_record *record, struct plumb_tally *tally)
 	return 1;
 }
 
+INLINE u32 op_flags_of(u32 cmd_flags)
+{
+	u32 op_flags = op_of(cmd_flags);
+
+	if (cmd_flags & REQ_FLAG(SYNC))
+		op_flags |= PLUMB_FLAG_SYNC;
+	if (cmd_flags & REQ_FLAG(META))
+		op_flags |= PLUMB_FLAG_META;
+	if (cmd_flags & REQ_FLAG(RAHEAD))
+		op_flags |= PLUMB_FLAG_AHEAD;
+	if (cmd_flags & REQ_FLAG(FUA))
+		op_flags |= PLUMB_FLAG_FUA;
+	if (cmd_flags & REQ_FLAG(PREFLUSH))
+		op_flags |= PLUMB_FLAG_PREFLUSH;
+	return op_flags;
+}
+
 INLINE int issue(struct request *rq)
 {
 	u32 cmd_flags = FIELD(rq, cmd_flags), len_bytes = FIELD(rq, __data_len), disk_dev, index;
@@ -161,7 +178,7 @@ INLINE int issue(struct request *rq)
 	open->record.disk = disk_dev;
 	open->record.sector = sector;
 	open->record.len_bytes = len_bytes;
-	open->record.cmd_flags = cmd_flags;
+	open->record.op_flags = op_flags_of(cmd_flags);
 	if (!sign(&open->record, tally))
 		return 0;
 	ADD(tally->sent, 1);

@@ -11,6 +11,13 @@
 /* Stands for a latency that nobody knows. */
 #define PLUMB_NEVER 18446744073709551615
 
+/* Flags of an I/O, in the order of the reader. */
+#define PLUMB_FLAG_SYNC 256
+#define PLUMB_FLAG_META 512
+#define PLUMB_FLAG_AHEAD 1024
+#define PLUMB_FLAG_FUA 2048
+#define PLUMB_FLAG_PREFLUSH 4096
+
 /* Most processes that a recording can be limited to. */
 #define PLUMB_PIDS 16
 
@@ -25,7 +32,7 @@ struct plumb_record {
 	u32 dev; /* disk or partition */
 	u32 disk;
 	u32 len_bytes;
-	u32 cmd_flags; /* as the kernel has them */
+	u32 op_flags; /* PLUMB_OP_... in the low byte, PLUMB_FLAG_... above */
 	u32 tgid; /* 0: nobody knows who sent it */
 	s32 error;
 };

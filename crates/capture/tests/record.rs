@@ -118,8 +118,24 @@ fn pieces_and_flushes() {
     assert_eq!((tally.sent, tally.unknown_senders), (6, 0));
     let flags_of = |row: usize| batch.event(row).flags;
     assert_eq!(flags_of(4) & flags::SYNC, flags::SYNC, "a direct write is waited for");
-    assert_eq!(flags_of(0) & flags::META, 0);
+    assert_eq!(flags_of(0), flags_of(0) & flags::SYNC);
     assert!(batch.event(5).device_ns.is_some());
+}
+
+/// What the page cache reads in advance says so.
+#[test]
+fn reading_ahead_is_told() {
+    require!(Bpf, Loop);
+    let disk = Disk::new();
+    let mut recorder = disk.record();
+    let mut bytes = vec![0; 1 << 20];
+    let mut file = File::open(disk.device.path()).expect("the device");
+    std::io::Read::read_exact(&mut file, &mut bytes).expect("a megabyte");
+    let (batch, _) = finish(&mut recorder);
+    assert!(batch.events().any(|event| event.flags & flags::AHEAD != 0), "{:?}", batch.flags);
+    assert!(
+        batch.events().all(|event| event.op == Op::Read && event.flags & (flags::FUA | flags::META) == 0)
+    );
 }
 
 /// A buffer of a page holds some 46 records, and nobody empties it: the others are lost, and each of them is counted.

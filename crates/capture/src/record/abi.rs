@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use plumb_trace::flags;
+
 /// Constants of the header.
 #[allow(dead_code)]
 mod constants {
@@ -30,8 +32,8 @@ pub struct Record {
     pub disk: u32,
     /// Length; 0 for a flush.
     pub len_bytes: u32,
-    /// Operation and flags as the kernel has them.
-    pub cmd_flags: u32,
+    /// Operation by its code in the low byte, and above it [`plumb_trace::flags`] but for that of a failure.
+    pub op_flags: u32,
     /// Process, 0 unknown.
     pub tgid: u32,
     /// Whether it failed.
@@ -54,7 +56,7 @@ impl Record {
             dev: word(56)?,
             disk: word(60)?,
             len_bytes: word(64)?,
-            cmd_flags: word(68)?,
+            op_flags: word(68)?,
             tgid: word(72)?,
             failed: word(76)? != 0,
         })
@@ -108,4 +110,7 @@ const _: () = {
     assert!(size_of::<Open>() == OPEN_BYTES);
     assert!(size_of::<Tally>() == TALLY_BYTES);
     assert!(NEVER as u64 == u64::MAX);
+    assert!(FLAG_SYNC >> 8 == flags::SYNC as usize && FLAG_META >> 8 == flags::META as usize);
+    assert!(FLAG_AHEAD >> 8 == flags::AHEAD as usize && FLAG_FUA >> 8 == flags::FUA as usize);
+    assert!(FLAG_PREFLUSH >> 8 == flags::PREFLUSH as usize);
 };

@@ -11,16 +11,6 @@ use crate::devices::name_of;
 /// Most commands that are kept apart; those of further ones are unknown.
 const COMMS_MAX: usize = 1 << 16;
 
-/// Numbers of include/linux/blk_types.h, as `bpf/kernel.h` has them.
-mod req {
-    pub(super) const OP_MASK: u32 = 255;
-    pub(super) const SYNC: u32 = 1 << 11;
-    pub(super) const META: u32 = 1 << 12;
-    pub(super) const FUA: u32 = 1 << 17;
-    pub(super) const PREFLUSH: u32 = 1 << 18;
-    pub(super) const RAHEAD: u32 = 1 << 19;
-}
-
 /// Makes batches. What it learned of devices and commands stays valid from one batch to the next.
 #[derive(Default)]
 pub struct Batches {
@@ -62,7 +52,7 @@ impl Batches {
             time_ns: record.issued_ns.cast_signed(),
             device: self.device(record),
             layer: Layer::Request,
-            op: op_of(record.cmd_flags),
+            op: Op::from_code(record.op_flags as u8).unwrap_or(Op::Other),
             flags: flags_of(record),
             start_bytes,
             len_bytes: u64::from(record.len_bytes),
@@ -125,26 +115,6 @@ impl Batches {
     }
 }
 
-/// As `op_of` of `bpf/request.h`.
-fn op_of(cmd_flags: u32) -> Op {
-    match cmd_flags & req::OP_MASK {
-        0 => Op::Read,
-        1 | 7 => Op::Write,
-        2 => Op::Flush,
-        3 | 5 => Op::Discard,
-        9 => Op::WriteZeroes,
-        _ => Op::Other,
-    }
-}
-
 fn flags_of(record: &Record) -> i32 {
-    let bits = [
-        (req::SYNC, flags::SYNC),
-        (req::META, flags::META),
-        (req::RAHEAD, flags::AHEAD),
-        (req::FUA, flags::FUA),
-        (req::PREFLUSH, flags::PREFLUSH),
-    ];
-    let set = bits.iter().filter(|(bit, _)| record.cmd_flags & bit != 0);
-    set.map(|(_, flag)| flag).sum::<i32>() | if record.failed { flags::FAILED } else { 0 }
+    (record.op_flags >> 8).cast_signed() | if record.failed { flags::FAILED } else { 0 }
 }

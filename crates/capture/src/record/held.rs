@@ -62,7 +62,7 @@ mod tests {
             dev: 0,
             disk: 0,
             len_bytes: 512,
-            cmd_flags: 0,
+            op_flags: 0,
             tgid: 0,
             failed: false,
         }
