@@ -16,6 +16,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -316,7 +317,7 @@ def bench_watch(rounds, throughput_rounds, seconds):
 
 def watch_cost(disk, rounds, seconds):
     done = subprocess.run([COST, disk.name, str(rounds), str(seconds)], check=True, capture_output=True, text=True)
-    table(f"Programs of plumb watch, by bpf_stats, medians of {rounds} alternations with empty programs", ["what"],
+    table(f"Programs of plumb watch and record, by bpf_stats, medians of {rounds} alternations with empty programs", ["what"],
           [[line] for line in done.stdout.splitlines()])
 
 
@@ -370,17 +371,43 @@ def watch_throughput(disk, rounds, seconds):
           ["attached", "fio, median (spread)"], rows)
 
 
+def record_once(disk, file, seconds):
+    """I/O a second, I/O that fio counted, and what a recording of them says of itself."""
+    recording = subprocess.Popen([PLUMB, "record", "--json", "-o", file, disk.path], stdout=subprocess.PIPE)
+    while not file.exists() and recording.poll() is None:
+        time.sleep(0.05)
+    sent, rate = fio(disk, seconds)
+    recording.send_signal(signal.SIGINT)
+    output, _ = recording.communicate()
+    file.unlink()
+    return rate, sent, json.loads(output)["result"]
+
+
+def bench_record(runs, seconds=5):
+    if os.geteuid() != 0:
+        print("\nrecord: left out, since BPF and loop devices want root")
+        return
+    with LoopDisk() as disk:
+        DATA.mkdir(parents=True, exist_ok=True)
+        found = [record_once(disk, DATA / "record.parquet", seconds) for _ in range(runs)]
+    table("Recording at full rate", ["I/O a second, median (spread)", "fio's count less rows and lost", "lost"], [[
+        spread([rate for rate, _, _ in found], 0),
+        str(sum(sent - result["ios"] - result["lost"] for _, sent, result in found)),
+        f"{sum(result['lost'] for _, _, result in found)} of {sum(sent for _, sent, _ in found):,}"]])
+
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--events", type=int, default=50_000_000, help="of the Parquet and CSV data")
     parser.add_argument("--blktrace-events", type=int, default=2_700_000, help="each gives five records")
-    parser.add_argument("--watch-rounds", type=int, default=20, help="alternations that the cost of watch is the median of")
+    parser.add_argument("--watch-rounds", type=int, default=20, help="alternations that the costs in the kernel are medians of")
     parser.add_argument("--throughput-rounds", type=int, default=40, help="the same of fio with and without it")
     parser.add_argument("--watch-seconds", type=int, default=2, help="of fio in each of them")
-    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, check, watch; all without")
+    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, check, watch, record; all without")
     arguments = parser.parse_args()
-    wanted = arguments.only or ["blktrace", "parquet", "csv", "check", "watch"]
+    wanted = arguments.only or ["blktrace", "parquet", "csv", "check", "watch", "record"]
     cpus = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
     print(f"{len(cpus)} x {cpus[0] if cpus else 'unknown processor'}, kernel {os.uname().release}, "
           f"{arguments.runs} runs each")
@@ -390,6 +417,8 @@ def main():
         bench_parquet(arguments.runs, arguments.events)
     if "check" in wanted:
         bench_check(arguments.runs)
+    if "record" in wanted:
+        bench_record(arguments.runs)
     if "csv" in wanted:
         bench_csv(arguments.runs, arguments.events)
     if "watch" in wanted:

@@ -1,4 +1,4 @@
-//! Compiles the programs for the kernel, and takes the constants of the header that they share with Rust.
+//! Compiles the programs for the kernel, and takes the constants of the headers that they share with Rust.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,14 +8,16 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     println!("cargo::rerun-if-changed=bpf");
     println!("cargo::rerun-if-env-changed=CLANG");
-    for layer in ["request", "bio"] {
+    for layer in ["request", "bio", "record"] {
         let source = format!("bpf/{layer}.bpf.c");
         compile(&source, &[], &out.join(format!("{layer}.o")));
         compile(&source, &["-DPLUMB_COPY_FIELDS"], &out.join(format!("{layer}_copying.o")));
     }
     compile("bpf/empty.bpf.c", &[], &out.join("empty.o"));
-    let header = fs::read_to_string("bpf/abi.h").expect("bpf/abi.h");
-    fs::write(out.join("abi.rs"), constants(&header)).expect("a file in OUT_DIR");
+    for name in ["abi", "record"] {
+        let header = fs::read_to_string(format!("bpf/{name}.h")).expect("a header");
+        fs::write(out.join(name).with_extension("rs"), constants(&header)).expect("a file in OUT_DIR");
+    }
 }
 
 /// Debug information stays in: offsets of the kernel's structures are found by it.

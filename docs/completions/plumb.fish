@@ -29,6 +29,7 @@ complete -c plumb -n "__fish_plumb_needs_command" -s V -l version -d 'Print vers
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "analyze" -d 'Read traces of any known format: which I/O does not fit, by how much, at which offset'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "check" -d 'How each layer of each stack of storage stands on the layers below: no load, no writing'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "convert" -d 'Write a trace in another format'
+complete -c plumb -n "__fish_plumb_needs_command" -f -a "record" -d 'Write every I/O of this host\'s disks to a file, with who sent it and how long it took'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "watch" -d 'Show what the disks of this host receive, live: which I/O does not fit, and who sends it'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "plan" -d 'Work out a layout: where to start, how large, and the commands for it'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "generate" -d 'Write manual pages or shell completions'
@@ -94,6 +95,16 @@ complete -c plumb -n "__fish_plumb_using_subcommand convert" -l until -d 'Only b
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l format -d 'Format of the traces, when it cannot be told from their contents' -r
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand record" -s o -l output -d 'File to write, a name that is free: FILE.parquet' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand record" -l duration -d 'End after this time; without it, at Ctrl-C' -r
+complete -c plumb -n "__fish_plumb_using_subcommand record" -l max-size -d 'Size that a file does not exceed: the recording ends there, or goes on in another file with --files' -r
+complete -c plumb -n "__fish_plumb_using_subcommand record" -l files -d 'Keep so many files, FILE-0001.parquet and on: the oldest is deleted for a further one' -r
+complete -c plumb -n "__fish_plumb_using_subcommand record" -l buffer -d 'Room for I/O that completed and are not taken up yet: a power of two' -r
+complete -c plumb -n "__fish_plumb_using_subcommand record" -l op -d 'Only these operations: read, write, discard, flush, write-zeroes, other, or their letters' -r
+complete -c plumb -n "__fish_plumb_using_subcommand record" -l pid -d 'Only what these processes send, by number; at most 16' -r
+complete -c plumb -n "__fish_plumb_using_subcommand record" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand record" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c plumb -n "__fish_plumb_using_subcommand record" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l interval -d 'How long an interval is' -r
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l count -d 'End after so many intervals; without it, at Ctrl-C' -r
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l grid -d 'Grid to judge by: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r

@@ -133,7 +133,7 @@ INLINE int queue(struct bio *bio)
 	u64 address, key;
 
 	if (!sectors) {
-		if (!(opf & REQ_PREFLUSH))
+		if (!(opf & REQ_FLAG(PREFLUSH)))
 			return 0;
 		io.op = PLUMB_OP_FLUSH;
 	}

@@ -58,9 +58,13 @@ static long (*bpf_probe_read_kernel)(void *to, u32 size, const void *from) = (vo
 
 /* Flags of an operation: where they begin has changed, so their values are those of the kernel at hand. */
 enum req_flag_bits {
+	__REQ_SYNC = 11,
+	__REQ_META = 12,
+	__REQ_FUA = 17,
 	__REQ_PREFLUSH = 18,
+	__REQ_RAHEAD = 19,
 };
-#define REQ_PREFLUSH (1u << __builtin_preserve_enum_value(*(enum req_flag_bits *)__REQ_PREFLUSH, 1))
+#define REQ_FLAG(name) (1u << __builtin_preserve_enum_value(*(enum req_flag_bits *)__REQ_##name, 1))
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 

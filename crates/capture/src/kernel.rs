@@ -75,6 +75,18 @@ impl Types {
         text.is_some_and(|text| text.strip_suffix(&[0]) == Some(name.as_bytes()))
     }
 
+    /// Which of the programs at block_rq_issue fits this kernel.
+    pub(crate) fn issue_program(&self) -> Result<&'static str, CaptureError> {
+        match self.tracepoint_arguments("block_rq_issue") {
+            Some(1) => Ok("issue_request"),
+            Some(2) => Ok("issue_queue_request"),
+            found => {
+                let what = format!("tracepoint block_rq_issue with {found:?} arguments, expected 1 or 2");
+                Err(CaptureError::Types(what))
+            }
+        }
+    }
+
     /// How many arguments a tracepoint hands to a program; `None` when the kernel has no such tracepoint.
     pub(crate) fn tracepoint_arguments(&self, tracepoint: &str) -> Option<usize> {
         let name = format!("btf_trace_{tracepoint}");

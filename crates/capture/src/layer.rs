@@ -11,7 +11,7 @@ use crate::difference::Readings;
 use crate::error::CaptureError;
 use crate::filter::Words;
 use crate::kernel::Types;
-use crate::program::{Attached, Object, attach_one, shared};
+use crate::program::{Attached, Object, attach_one, mix, shared};
 use crate::reading::Reading;
 use crate::shared::Shared;
 
@@ -112,8 +112,7 @@ pub(crate) fn places(layer: Layer, layers: Layers, types: &Types) -> Result<Vec<
         places.push(("begin_bio", "block_bio_queue"));
         return Ok(places);
     }
-    let issue =
-        if arguments("block_rq_issue", &[1, 2])? == 1 { "issue_request" } else { "issue_queue_request" };
+    let issue = types.issue_program()?;
     Ok(vec![
         ("complete_request", "block_rq_complete"),
         ("split_bio", "block_split"),
@@ -194,18 +193,11 @@ fn load(
         constants.push(("bios_mask", mask(flights / abi::BIOS)));
         constants.push(("every_device", u32::from(options.layers.is_every_device_at(Layer::Bio))));
         entries.push(("bios", flights / abi::BIOS));
-        return BIOS.load(attached, btf, &constants, &wanted.only, &entries);
+        return BIOS.load(attached, btf, &constants, Some(&wanted.only), &entries);
     }
     constants.push(("sender_mask", mask(SENDERS)));
     entries.push(("senders", SENDERS));
-    REQUESTS.load(attached, btf, &constants, &wanted.only, &entries)
-}
-
-/// As the programs mix what they look up.
-fn mix(value: u64) -> u32 {
-    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-    let once = value.wrapping_mul(GOLDEN);
-    ((once ^ once >> 32).wrapping_mul(GOLDEN) >> 32) as u32
+    REQUESTS.load(attached, btf, &constants, Some(&wanted.only), &entries)
 }
 
 /// Makes room for a disk before anything counts, where the programs look for it.

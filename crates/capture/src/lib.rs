@@ -13,6 +13,7 @@ mod kernel;
 mod layer;
 mod program;
 mod reading;
+mod record;
 mod shared;
 
 pub use block::{Block, Layers, Options};
@@ -21,3 +22,4 @@ pub use error::CaptureError;
 pub use filter::Filter;
 pub use program::Attached;
 pub use reading::{Misses, Process, Reading};
+pub use record::{Batches, PIDS_MAX, Record, RecordOptions, Recorder, Tally};

@@ -35,18 +35,20 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// Loads it with constants set, what alone is to count, and maps of so many entries.
+    /// Loads it with constants set, what alone is to count where it asks for that, and maps of so many entries.
     pub(crate) fn load(
         &self,
         attached: Attached,
         btf: &Btf,
         constants: &[(&str, u32)],
-        only: &Words,
+        only: Option<&Words>,
         entries: &[(&str, usize)],
     ) -> Result<Ebpf, CaptureError> {
         let mut loader = EbpfLoader::new();
         loader.btf(Some(btf)).verifier_log_level(VerifierLogLevel::DEBUG);
-        loader.override_global("only", only, false);
+        if let Some(only) = only {
+            loader.override_global("only", only, true);
+        }
         for (name, value) in constants {
             loader.override_global(name, value, true);
         }
@@ -160,4 +162,11 @@ pub(crate) fn shared<T: crate::shared::Words>(
     let map =
         map.ok_or_else(|| CaptureError::Map { map: name, reason: "found no array of that name".to_owned() })?;
     Shared::map(name, map)
+}
+
+/// As the programs mix what they look up.
+pub(crate) fn mix(value: u64) -> u32 {
+    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+    let once = value.wrapping_mul(GOLDEN);
+    ((once ^ once >> 32).wrapping_mul(GOLDEN) >> 32) as u32
 }

@@ -29,6 +29,10 @@ unsafe impl Words for abi::Flight {}
 unsafe impl Words for abi::Process {}
 // SAFETY: as above.
 unsafe impl Words for abi::Totals {}
+// SAFETY: as above.
+unsafe impl Words for crate::record::abi::Open {}
+// SAFETY: as above.
+unsafe impl Words for crate::record::abi::Tally {}
 // SAFETY: one atomic integer.
 unsafe impl Words for std::sync::atomic::AtomicU64 {}
 

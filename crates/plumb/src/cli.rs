@@ -11,9 +11,11 @@ use crate::moment::Moment;
 
 mod check;
 pub mod plan;
+mod record;
 mod watch;
 
 pub use check::{Check, Join, Side};
+pub use record::Record;
 pub use watch::Watch;
 
 /// Finds the I/O that does not fit the storage beneath it, and shows what that costs.
@@ -34,6 +36,8 @@ pub enum Command {
     Check(Box<Check>),
     /// Write a trace in another format
     Convert(Convert),
+    /// Write every I/O of this host's disks to a file, with who sent it and how long it took
+    Record(Box<Record>),
     /// Show what the disks of this host receive, live: which I/O does not fit, and who sends it
     Watch(Box<Watch>),
     /// Work out a layout: where to start, how large, and the commands for it

@@ -21,6 +21,7 @@ mod notes;
 mod output;
 mod plan;
 mod privilege;
+mod record;
 mod select;
 mod side_by_side;
 mod watch;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(args),
         Command::Convert(args) => convert::run(args),
         Command::Plan(args) => plan::run(args),
+        Command::Record(args) => record::run(args),
         Command::Watch(args) => watch::run(args),
         Command::Generate(args) => generate::run(args),
     };

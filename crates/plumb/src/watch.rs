@@ -136,7 +136,8 @@ fn wait_until(deadline: Instant, ended: &AtomicBool) {
     }
 }
 
-fn refused(error: CaptureError) -> Failure {
+/// Why the kernel gives no account of its I/O.
+pub fn refused(error: CaptureError) -> Failure {
     match error {
         CaptureError::NotPermitted => {
             let again: Vec<String> = std::env::args().collect();

@@ -304,6 +304,30 @@ fn output_of_plan_is_as_promised() {
 }
 
 #[test]
+fn output_of_record_is_as_promised() {
+    plumb_testkit::require!(Bpf, Root);
+    let schema = Schema::of("record");
+    let folder = tempfile::tempdir().expect("a directory");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    command
+        .args(["record", "--json", "--duration", "1500ms", "--output"])
+        .arg(folder.path().join("all.parquet"));
+    let recording = command.stdout(std::process::Stdio::piped()).spawn().expect("plumb runs");
+    let file = folder.path().join("written");
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    std::fs::write(&file, vec![1; 1 << 20]).expect("room");
+    std::fs::File::open(&file).and_then(|file| file.sync_all()).expect("written");
+    let done = recording.wait_with_output().expect("an end");
+    let document = serde_json::from_slice(&done.stdout).expect("a document");
+    let faults = schema.faults(&document);
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(
+        document["result"]["devices"].as_array().is_some_and(|devices| !devices.is_empty()),
+        "{document}"
+    );
+}
+
+#[test]
 fn output_of_watch_is_as_promised() {
     plumb_testkit::require!(Bpf, Root);
     let schema = Schema::of("watch");

@@ -8,6 +8,7 @@ pub mod format;
 pub mod html;
 pub mod json;
 pub mod plan;
+pub mod record;
 pub mod text;
 
 pub use html::html;

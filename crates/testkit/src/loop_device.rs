@@ -70,6 +70,16 @@ impl Mounted {
         run(Command::new("mount").arg(device).arg(at));
         Mounted { at: at.to_owned() }
     }
+
+    /// Mounts a file system in memory of so many bytes.
+    ///
+    /// # Panics
+    /// When mount refuses.
+    #[must_use]
+    pub fn tmpfs(bytes: u64, at: &Path) -> Mounted {
+        run(Command::new("mount").args(["-t", "tmpfs", "-o", &format!("size={bytes}"), "tmpfs"]).arg(at));
+        Mounted { at: at.to_owned() }
+    }
 }
 
 impl Drop for Mounted {

@@ -3,12 +3,13 @@
 //! Parquet gives columns that are read apart, small numbers where they are delta-encoded, and a format that
 //! every engine reads. `docs/formats/trace-parquet.md` has the columns with unit and range, the metadata and
 //! the rule for versions. [`schema`] holds the columns, [`meta`] what a file says of itself, [`mod@write`] and
-//! [`open`] the two directions.
+//! [`open`] the two directions, [`grow`] a file that can be read while it is written.
 //!
 //! Left out: page checksums, so that a flipped bit within a page may go unseen; encryption; nested columns.
 
 mod column;
 mod columns;
+pub mod grow;
 mod keys;
 mod layers;
 mod meaning;

@@ -1,10 +1,11 @@
 //! Opens a trace: is it whole, is it one, which version, which columns and layers.
 
 use std::fs::File;
+use std::io;
 use std::sync::Arc;
 
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use parquet::file::metadata::KeyValue;
+use parquet::file::metadata::{KeyValue, ParquetMetaDataReader};
 use parquet::file::reader::Length;
 
 use crate::error::{Damage, Error, Place, shown};
@@ -22,6 +23,14 @@ use crate::source::SourceInfo;
 /// Shortest Parquet file: both magic words and the footer's length.
 const FILE_BYTES_MIN: u64 = 12;
 
+const MAGIC: &[u8] = b"PAR1";
+
+/// A writer gathers no more than half of this between two footers.
+const CUT_OFF_BYTES_MAX: u64 = 64 << 20;
+
+/// The word at a footer's end hardly ever occurs in rows.
+const FOOTERS_TRIED: usize = 64;
+
 /// Opens a trace.
 ///
 /// # Errors
@@ -33,7 +42,7 @@ pub fn open(
     options: &ReadOptions,
 ) -> Result<Box<dyn Reader>, Error> {
     let file = PartFile::new(file).map_err(|source| Error::Open { path: path.clone(), source })?;
-    check_end(&file, &path)?;
+    let (file, cut_off_bytes) = up_to_a_footer(file, &path)?;
     let library = |source| Error::Parquet { path: path.clone(), source };
     let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let metadata = guarded(|| ArrowReaderMetadata::load(&file, plain)).map_err(library)?;
@@ -42,6 +51,10 @@ pub fn open(
     let no_pairs: Vec<KeyValue> = Vec::new();
     let pairs = metadata.metadata().file_metadata().key_value_metadata().unwrap_or(&no_pairs);
     let said = meta::read(pairs, &mut info, &mut names);
+    if cut_off_bytes > 0 {
+        info.counts.skipped_bytes += cut_off_bytes;
+        info.note("the recording was cut off: read up to its last whole part");
+    }
     check_version(said.schema.as_deref(), &mut info)?;
     let leaves = leaves_of(metadata.parquet_schema(), metadata.schema())
         .map_err(|(found, expected)| Error::NoTrace { path: path.clone(), found, expected })?;
@@ -54,11 +67,17 @@ pub fn open(
     Ok(if said.in_order { Box::new(reader) } else { Box::new(Ordered::new(Box::new(reader))) })
 }
 
-/// A Parquet file says at its end where everything is.
-fn check_end(file: &PartFile, path: &str) -> Result<(), Error> {
-    let tail = file.tail(4).map_err(|source| Error::Open { path: path.to_owned(), source })?;
-    if file.len() >= FILE_BYTES_MIN && tail == b"PAR1" {
-        return Ok(());
+/// A Parquet file says at its end where everything is. A recording that was killed while it wrote says so before: the part
+/// up to there, and how many bytes are behind it.
+fn up_to_a_footer(file: PartFile, path: &str) -> Result<(PartFile, u64), Error> {
+    let read = |source| Error::Open { path: path.to_owned(), source };
+    let tail = file.tail(4).map_err(read)?;
+    if file.len() >= FILE_BYTES_MIN && tail == MAGIC {
+        return Ok((file, 0));
+    }
+    if let Some(end) = last_footer(&file).map_err(read)? {
+        let behind = file.len() - end;
+        return Ok((file.up_to(end), behind));
     }
     let damage = Damage {
         place: Place::Byte(file.len().saturating_sub(4)),
@@ -69,6 +88,22 @@ fn check_end(file: &PartFile, path: &str) -> Result<(), Error> {
                 .to_owned(),
     };
     Err(Error::Malformed { path: path.to_owned(), damage })
+}
+
+/// Where the last footer within the file ends; `None` when there is none near its end.
+fn last_footer(file: &PartFile) -> io::Result<Option<u64>> {
+    let tail = file.tail(CUT_OFF_BYTES_MAX)?;
+    let begins = file.len() - tail.len() as u64;
+    for at in memchr::memmem::rfind_iter(&tail, MAGIC).take(FOOTERS_TRIED) {
+        let end = begins + (at + MAGIC.len()) as u64;
+        let part = file.clone().up_to(end);
+        let is_footer =
+            end >= FILE_BYTES_MIN && guarded(|| ParquetMetaDataReader::new().parse_and_finish(&part)).is_ok();
+        if is_footer {
+            return Ok(Some(end));
+        }
+    }
+    Ok(None)
 }
 
 fn check_version(schema: Option<&str>, info: &mut SourceInfo) -> Result<(), Error> {

@@ -33,6 +33,12 @@ impl PartFile {
         Ok(PartFile { file: Arc::new(file), len_bytes })
     }
 
+    /// The same file as if it ended at a byte that it has.
+    #[must_use]
+    pub fn up_to(self, len_bytes: u64) -> PartFile {
+        PartFile { len_bytes: len_bytes.min(self.len_bytes), ..self }
+    }
+
     /// The last bytes of the file, at most as many as asked for.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use rustc_hash::FxHashMap;
 
 use crate::batch::{Batch, UNKNOWN_NS, UNKNOWN_PID};
@@ -24,12 +25,7 @@ use crate::write::{Output, TraceWriter, Written};
 pub struct ParquetWriter {
     writer: ArrowWriter<Output>,
     path: String,
-    names: Arc<Names>,
-    devices: Vec<Device>,
-    layers: Vec<Layer>,
-    last_ns: i64,
-    in_order: bool,
-    events: u64,
+    noted: Noted,
 }
 
 impl ParquetWriter {
@@ -41,20 +37,57 @@ impl ParquetWriter {
         let path = output.path();
         let writer = ArrowWriter::try_new(output, arrow_schema(), Some(writer_properties()))
             .map_err(|error| write_error(&path, error))?;
-        Ok(ParquetWriter {
-            writer,
-            path,
+        Ok(ParquetWriter { writer, path, noted: Noted::default() })
+    }
+}
+
+impl TraceWriter for ParquetWriter {
+    fn write(&mut self, batch: &Batch) -> Result<(), Error> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.noted.see(batch);
+        let rows = record_batch(batch).and_then(|rows| self.writer.write(&rows));
+        rows.map_err(|error| write_error(&self.path, error))
+    }
+
+    fn finish(mut self: Box<Self>, info: &SourceInfo) -> Result<Written, Error> {
+        for pair in self.noted.metadata(info) {
+            self.writer.append_key_value_metadata(pair);
+        }
+        let output = self.writer.into_inner().map_err(|error| write_error(&self.path, error))?;
+        output.commit()?;
+        Ok(Written { events: self.noted.events, losses: Vec::new() })
+    }
+}
+
+/// What was seen of the rows so far: the metadata will say it.
+pub(super) struct Noted {
+    names: Arc<Names>,
+    devices: Vec<Device>,
+    layers: Vec<Layer>,
+    last_ns: i64,
+    in_order: bool,
+    /// How many.
+    pub(super) events: u64,
+}
+
+impl Default for Noted {
+    fn default() -> Noted {
+        Noted {
             names: Arc::default(),
             devices: Vec::new(),
             layers: Vec::new(),
             last_ns: i64::MIN,
             in_order: true,
             events: 0,
-        })
+        }
     }
+}
 
-    /// Takes note of what the metadata will say.
-    fn see(&mut self, batch: &Batch) {
+impl Noted {
+    /// Takes note of a batch.
+    pub(super) fn see(&mut self, batch: &Batch) {
         for layer in Layer::ALL {
             if !self.layers.contains(&layer) && batch.layer.contains(&layer) {
                 self.layers.push(layer);
@@ -80,31 +113,16 @@ impl ParquetWriter {
             }
         }
     }
-}
 
-impl TraceWriter for ParquetWriter {
-    fn write(&mut self, batch: &Batch) -> Result<(), Error> {
-        if batch.is_empty() {
-            return Ok(());
-        }
-        self.see(batch);
-        let rows = record_batch(batch).and_then(|rows| self.writer.write(&rows));
-        rows.map_err(|error| write_error(&self.path, error))
-    }
-
-    fn finish(mut self: Box<Self>, info: &SourceInfo) -> Result<Written, Error> {
+    /// The metadata of a file of these rows.
+    pub(super) fn metadata(&mut self, info: &SourceInfo) -> Vec<KeyValue> {
         self.keep_devices();
         let seen = Seen { devices: &self.devices, layers: &self.layers, in_order: self.in_order };
-        for pair in meta::write(info, &seen) {
-            self.writer.append_key_value_metadata(pair);
-        }
-        let output = self.writer.into_inner().map_err(|error| write_error(&self.path, error))?;
-        output.commit()?;
-        Ok(Written { events: self.events, losses: Vec::new() })
+        meta::write(info, &seen)
     }
 }
 
-fn write_error(path: &str, error: ParquetError) -> Error {
+pub(super) fn write_error(path: &str, error: ParquetError) -> Error {
     let source = match error {
         ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
             Ok(source) => *source,
@@ -116,7 +134,7 @@ fn write_error(path: &str, error: ParquetError) -> Error {
 }
 
 /// A batch in the form that the library writes.
-fn record_batch(batch: &Batch) -> Result<RecordBatch, ParquetError> {
+pub(super) fn record_batch(batch: &Batch) -> Result<RecordBatch, ParquetError> {
     let rows = batch.len();
     let sectors = batch.start_bytes.iter().map(|start| (start / 512).cast_signed());
     let rem_bytes = batch.start_bytes.iter().map(|start| (start % 512) as i32);

@@ -1,0 +1,314 @@
+//! The request layer, I/O by I/O: loads the recording programs, and takes from their ring buffer what completed.
+//!
+//! Nobody is woken for a record: who records asks every some milliseconds. Records come in the order of completion and are
+//! handed on in that of issue, see [`held`].
+
+pub(crate) mod abi;
+mod batches;
+mod held;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use aya::maps::{Array, MapData, RingBuf};
+use aya::{Btf, Ebpf};
+use plumb_trace::Op;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::devices::name_of;
+use crate::error::CaptureError;
+use crate::kernel::Types;
+use crate::program::{Attached, Object, attach_one, cheapest, mix, shared};
+use crate::shared::Shared;
+pub use abi::Record;
+pub use batches::Batches;
+use held::Held;
+
+static RECORDS: Object = Object {
+    reading_in_place: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/record.o")),
+    copying: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/record_copying.o")),
+};
+
+/// Most processes that a recording can be limited to.
+pub const PIDS_MAX: usize = abi::PIDS;
+
+/// Requests in flight: 8 MiB, more than the tags of 64 queues.
+const OPENS: usize = 1 << 16;
+/// Bios between being sent and their request's issue: 4 MiB.
+const ORIGINS: usize = 1 << 16;
+const TALLIES_MIN: usize = 16;
+const TALLIES_MAX: usize = 1 << 12;
+
+/// How far apart two looks at what is in flight are: each goes over 8 MiB.
+const LOOK_NS: u64 = 100_000_000;
+/// A program reads the clock before it makes its I/O visible; a virtual processor may be taken away in between.
+const SLACK_NS: u64 = 50_000_000;
+/// I/O that have been in flight for longer hold nobody back.
+const HANGING_NS: u64 = 5_000_000_000;
+/// A program that was running when it was detached comes to its end within this.
+const DETACHED: Duration = Duration::from_millis(2);
+
+/// What is to be recorded.
+#[derive(Clone, Debug)]
+pub struct RecordOptions {
+    /// Numbers of the disks; all when empty.
+    pub devices: Vec<u32>,
+    /// Operations; all when empty.
+    pub ops: Vec<Op>,
+    /// Processes, at most [`PIDS_MAX`]; all when empty.
+    pub pids: Vec<u32>,
+    /// Size of the ring buffer: a power of two, pages at least.
+    pub ring_bytes: u32,
+    /// How to attach; the cheapest way that the kernel takes when `None`.
+    pub attach: Option<Attached>,
+}
+
+/// What happened to the I/O of a disk since the recording began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// The disk.
+    pub device: String,
+    /// I/O that were issued.
+    pub sent: u64,
+    /// Of these, without a record: the ring buffer was full.
+    pub lost: u64,
+    /// Requests that were issued once more.
+    pub requeues: u64,
+    /// Completions of a part of a request.
+    pub partial_completions: u64,
+    /// Issues whose completion never came.
+    pub unmatched_issues: u64,
+    /// Completions without an issue.
+    pub unmatched_completions: u64,
+    /// I/O of which nobody knows who sent them.
+    pub unknown_senders: u64,
+}
+
+/// The programs at work.
+pub struct Recorder {
+    /// Keeps programs; `None` once they are detached.
+    programs: Option<Ebpf>,
+    attached: Attached,
+    ring: RingBuf<MapData>,
+    opens: Shared<abi::Open>,
+    tallies: Shared<abi::Tally>,
+    unlisted: Shared<AtomicU64>,
+    held: Held,
+    looked_ns: u64,
+    /// Everything issued before this has completed, and its record was in the ring buffer when that was found.
+    settled_ns: Option<u64>,
+    open_at_end: u64,
+}
+
+impl Recorder {
+    /// Loads the programs and attaches them; from then on everything is recorded.
+    ///
+    /// # Errors
+    /// Without the capabilities, or when the kernel does not take the programs.
+    pub fn attach(options: &RecordOptions) -> Result<Recorder, CaptureError> {
+        let issue = Types::of_kernel()?.issue_program()?;
+        let btf = Btf::from_sys_fs().map_err(|error| CaptureError::Types(error.to_string()))?;
+        cheapest(options.attach, |attached| Recorder::attach_as(attached, issue, &btf, options))
+    }
+
+    fn attach_as(
+        attached: Attached,
+        issue: &'static str,
+        btf: &Btf,
+        options: &RecordOptions,
+    ) -> Result<Recorder, CaptureError> {
+        let mut programs = load(attached, btf, options)?;
+        let ring = programs
+            .take_map("ring")
+            .ok_or_else(|| failed("ring", "it is not in the object"))
+            .and_then(|map| RingBuf::try_from(map).map_err(|error| failed("ring", error)))?;
+        let recorder = Recorder {
+            ring,
+            opens: shared(&programs, "opens")?,
+            tallies: shared(&programs, "tallies")?,
+            unlisted: shared(&programs, "unlisted")?,
+            attached,
+            held: Held::default(),
+            looked_ns: 0,
+            settled_ns: None,
+            open_at_end: 0,
+            programs: None,
+        };
+        // The completions first: an I/O that was seen to begin is to be seen to end.
+        let all = [
+            ("complete_request", "block_rq_complete"),
+            ("queue_bio", "block_bio_queue"),
+            ("split_bio", "block_split"),
+            (issue, "block_rq_issue"),
+        ];
+        for (program, tracepoint) in all {
+            attach_one(&mut programs, attached, program, tracepoint, btf)?;
+        }
+        Ok(Recorder { programs: Some(programs), ..recorder })
+    }
+
+    /// How the programs are attached.
+    #[must_use]
+    pub fn attached(&self) -> Attached {
+        self.attached
+    }
+
+    /// The clock of the records now, in ns.
+    #[must_use]
+    pub fn now_ns() -> u64 {
+        let now = clock_gettime(ClockId::Monotonic);
+        now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+    }
+
+    /// Takes what completed. Where `ready` is empty, what was there before having been taken, it gets what nothing older
+    /// can come before, in the order of issue.
+    pub fn read(&mut self, ready: &mut Vec<Record>) {
+        let is_drained = self.drain();
+        let now = Recorder::now_ns();
+        if ready.is_empty() && (self.held.room() == 0 || (is_drained && self.settled_ns.is_some())) {
+            let settled_ns = if is_drained { self.settled_ns.take() } else { self.settled_ns };
+            self.held.release(settled_ns.unwrap_or(0), ready);
+        }
+        if self.settled_ns.is_none() && now.saturating_sub(self.looked_ns) >= LOOK_NS {
+            self.looked_ns = now;
+            self.settled_ns = Some(self.oldest_open(now));
+        }
+    }
+
+    /// Detaches the programs and hands on all that is left, what is still in flight too.
+    pub fn finish(&mut self, ready: &mut Vec<Record>) {
+        if self.programs.take().is_some() {
+            std::thread::sleep(DETACHED);
+        }
+        while !self.drain() {
+            self.held.release(0, ready);
+        }
+        for record in self.opens.iter().filter_map(abi::Open::record) {
+            self.open_at_end += 1;
+            self.held.push(record);
+        }
+        self.held.release(u64::MAX, ready);
+    }
+
+    /// Takes records out of the ring buffer; whether none was left there, for it stops where there is no room for more.
+    fn drain(&mut self) -> bool {
+        for _ in 0..self.held.room() {
+            let Some(bytes) = self.ring.next() else { return true };
+            if let Some(record) = Record::of(&bytes) {
+                self.held.push(record);
+            }
+        }
+        false
+    }
+
+    /// When the oldest I/O in flight was issued, short of now by the slack.
+    fn oldest_open(&self, now: u64) -> u64 {
+        let hanging = now.saturating_sub(HANGING_NS);
+        let open = self.opens.iter().filter_map(abi::Open::issued_ns).filter(|&issued| issued >= hanging);
+        open.min().unwrap_or(u64::MAX).min(now.saturating_sub(SLACK_NS))
+    }
+
+    /// What happened to the I/O of each disk.
+    #[must_use]
+    pub fn tallies(&self) -> Vec<Tally> {
+        let now = |word: &AtomicU64| word.load(Ordering::Acquire);
+        let tallies =
+            self.tallies.iter().filter(|tally| now(&tally.sent) + now(&tally.unmatched_completions) > 0);
+        let mut tallies: Vec<Tally> = tallies
+            .map(|tally| Tally {
+                device: name_of(tally.dev.load(Ordering::Acquire)).name,
+                // Before what they come to, so that no more are lost than were sent.
+                lost: now(&tally.lost),
+                requeues: now(&tally.requeues),
+                partial_completions: now(&tally.partial_completions),
+                unmatched_issues: now(&tally.unmatched_issues),
+                unmatched_completions: now(&tally.unmatched_completions),
+                unknown_senders: now(&tally.unknown_senders),
+                sent: now(&tally.sent),
+            })
+            .collect();
+        tallies.sort_by(|one, other| one.device.cmp(&other.device));
+        tallies
+    }
+
+    /// I/O lost so far, of all disks.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.tallies.iter().map(|tally| tally.lost.load(Ordering::Acquire)).sum()
+    }
+
+    /// I/O of disks for which there was no room.
+    #[must_use]
+    pub fn unlisted(&self) -> u64 {
+        self.unlisted[0].load(Ordering::Acquire)
+    }
+
+    /// Records that were handed on after one that was issued later.
+    #[must_use]
+    pub fn late(&self) -> u64 {
+        self.held.late()
+    }
+
+    /// I/O that were in flight when the recording ended.
+    #[must_use]
+    pub fn open_at_end(&self) -> u64 {
+        self.open_at_end
+    }
+}
+
+fn failed(map: &'static str, reason: impl ToString) -> CaptureError {
+    CaptureError::Map { map, reason: reason.to_string() }
+}
+
+fn load(attached: Attached, btf: &Btf, options: &RecordOptions) -> Result<Ebpf, CaptureError> {
+    let disks = std::fs::read_dir("/sys/block").map_or(0, Iterator::count);
+    // Twice as many as there are, so that what is plugged in later and what hashes alike find room.
+    let tallies = (2 * disks).next_power_of_two().clamp(TALLIES_MIN, TALLIES_MAX);
+    let ops = options.ops.iter().fold(0, |ops, op| ops | 1u32 << *op as u32);
+    let mask = |entries: usize| entries as u32 - 1;
+    let constants = [
+        ("open_mask", mask(OPENS)),
+        ("origin_mask", mask(ORIGINS)),
+        ("tally_mask", mask(tallies)),
+        ("only_wanted", u32::from(!options.devices.is_empty())),
+        ("ops", if options.ops.is_empty() { u32::MAX } else { ops }),
+        ("pids", options.pids.len() as u32),
+    ];
+    let entries = [
+        ("opens", OPENS),
+        ("origins", ORIGINS),
+        ("tallies", tallies),
+        ("wanted_pids", abi::PIDS),
+        ("ring", options.ring_bytes as usize),
+    ];
+    let mut programs = RECORDS.load(attached, btf, &constants, None, &entries)?;
+    options.devices.iter().try_for_each(|device| want(&mut programs, *device, tallies))?;
+    let mut pids = array::<u32>(&mut programs, "wanted_pids")?;
+    for (index, pid) in (0..).zip(options.pids.iter().take(PIDS_MAX)) {
+        pids.set(index, pid, 0).map_err(|error| failed("wanted_pids", error))?;
+    }
+    Ok(programs)
+}
+
+fn array<'a, T: aya::Pod>(
+    programs: &'a mut Ebpf,
+    name: &'static str,
+) -> Result<Array<&'a mut MapData, T>, CaptureError> {
+    let map = programs.map_mut(name).ok_or_else(|| failed(name, "it is not in the object"))?;
+    map.try_into().map_err(|error: aya::maps::MapError| failed(name, error))
+}
+
+/// Makes room for a disk before anything is recorded, where the programs look for it.
+fn want(programs: &mut Ebpf, dev: u32, entries: usize) -> Result<(), CaptureError> {
+    let mut tallies = array::<[u32; abi::TALLY_BYTES / 4]>(programs, "tallies")?;
+    let from = mix(u64::from(dev)) as usize;
+    for probe in 0..crate::abi::PROBES {
+        let index = ((from + probe) & (entries - 1)) as u32;
+        let mut entry = tallies.get(&index, 0).map_err(|error| failed("tallies", error))?;
+        if entry[0] == 0 || entry[0] == dev {
+            entry[0] = dev;
+            return tallies.set(index, entry, 0).map_err(|error| failed("tallies", error));
+        }
+    }
+    Err(failed("tallies", format!("no room for device {dev:#x} beside {entries} others")))
+}

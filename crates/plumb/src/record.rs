@@ -1,0 +1,380 @@
+//! `plumb record`: every I/O of the disks of this host, in a file.
+//!
+//! One thread takes records from the kernel, another encodes and writes: while the second waits for a slow disk, the first
+//! goes on as long as there is room.
+
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use plumb_capture::{Batches, PIDS_MAX, RecordOptions, Recorder, Tally};
+use plumb_geometry::group_digits;
+use plumb_report::record::{self as report, Device, Recorded};
+use plumb_trace::batch::BATCH_EVENTS;
+use plumb_trace::{Batch, Clock, Layer, SourceInfo};
+
+use crate::cli::Record;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output;
+use crate::watch::refused;
+
+mod files;
+
+use files::Files;
+
+/// How often the kernel is asked for what completed. At 300,000 I/O a second 250 KiB wait by then.
+const TICK: Duration = Duration::from_millis(10);
+/// How often the writer looks whether rows have waited for too long.
+const WRITER_TICK: Duration = Duration::from_millis(500);
+/// Batches between the two threads: 24 MiB.
+const QUEUE: usize = 64;
+/// For how long what was told of the source is told again: asking for it reads sysfs.
+const TOLD_AGAIN: Duration = Duration::from_secs(1);
+/// How often the line on the terminal changes.
+const SHOWN: Duration = Duration::from_millis(500);
+
+/// A batch, with what is known of the source by then.
+struct Part {
+    batch: Batch,
+    info: Arc<SourceInfo>,
+}
+
+/// What the threads tell each other beside batches.
+#[derive(Default)]
+struct State {
+    /// The writer takes nothing more.
+    is_over: AtomicBool,
+    events: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When nothing can be recorded, or the file not be written.
+pub fn run(args: &Record) -> Result<Exit, Failure> {
+    files::may_begin(args)?;
+    if args.pid.len() > PIDS_MAX {
+        let found = args.pid.len();
+        return Err(Failure::usage(format!("--pid: found {found} processes, expected at most {PIDS_MAX}")));
+    }
+    let devices = args.devices.iter().map(|name| recorded(name)).collect::<Result<Vec<u32>, Failure>>()?;
+    let ended = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        signal_hook::flag::register(signal, ended.clone()).map_err(|error| Failure::failed(&error))?;
+    }
+    let options = RecordOptions {
+        devices,
+        ops: args.op.clone(),
+        pids: args.pid.clone(),
+        ring_bytes: args.buffer,
+        attach: None,
+    };
+    let recorder = Recorder::attach(&options).map_err(refused)?;
+    // From here on no privilege is needed.
+    let mut session = Session::new(recorder);
+    let mut files = Files::begin(args, &session.info())?;
+    let state = State::default();
+    let began = Instant::now();
+    let why = std::thread::scope(|scope| {
+        let (parts, taken) = sync_channel::<Part>(QUEUE);
+        let (spare, emptied) = channel::<Batch>();
+        let (files, state) = (&mut files, &state);
+        let writer = scope.spawn(move || write(files, &taken, &spare, state, began));
+        let why = session.record(args, &parts, &emptied, state, &ended, began);
+        drop(parts);
+        let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        written.map(|()| why)
+    })?;
+    files.end(&session.info(), began.elapsed())?;
+    session.report(args, files, why, began.elapsed())
+}
+
+/// The number of a disk that makes requests.
+fn recorded(name: &str) -> Result<u32, Failure> {
+    let dev = plumb_capture::disk_of(name).map_err(refused)?;
+    if !plumb_capture::is_bio_based(dev) {
+        return Ok(dev);
+    }
+    let below = plumb_capture::names_below(name);
+    let what = format!("{name} hands its I/O on as it comes; what is recorded are requests, made below it");
+    Err(match below.is_empty() {
+        true => Failure::unknown(what),
+        false => Failure::unknown(what)
+            .with_command(format!("plumb record --output FILE.parquet {}", below.join(" "))),
+    })
+}
+
+/// Takes batches until no more come, and gives them back empty.
+fn write(
+    files: &mut Files,
+    parts: &Receiver<Part>,
+    spare: &mpsc::Sender<Batch>,
+    state: &State,
+    began: Instant,
+) -> Result<(), Failure> {
+    let none = Batch::default();
+    let mut last: Option<Arc<SourceInfo>> = None;
+    loop {
+        let written = match parts.recv_timeout(WRITER_TICK) {
+            Ok(Part { batch, info }) => {
+                let written = files.write(&batch, &info, began.elapsed());
+                last = Some(info);
+                // Nobody takes it any more at the end.
+                let _ = spare.send(batch);
+                written
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                last.as_ref().map_or(Ok(()), |info| files.write(&none, info, began.elapsed()))
+            }
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        };
+        state.events.store(files.events(), Ordering::Relaxed);
+        state.bytes.store(files.bytes(), Ordering::Relaxed);
+        if written.is_err() || files.is_full() {
+            state.is_over.store(true, Ordering::Relaxed);
+        }
+        written?;
+    }
+}
+
+/// The thread that takes records from the kernel.
+struct Session {
+    recorder: Recorder,
+    batches: Batches,
+    how: &'static str,
+    unix_ns_at_zero: Option<i64>,
+    told: Option<(Instant, Arc<SourceInfo>)>,
+}
+
+impl Session {
+    fn new(recorder: Recorder) -> Session {
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+        let unix = unix.and_then(|since| i64::try_from(since.as_nanos()).ok());
+        let unix_ns_at_zero = unix.map(|unix| unix.saturating_sub_unsigned(Recorder::now_ns()));
+        let how = recorder.attached().words();
+        Session { recorder, batches: Batches::default(), how, unix_ns_at_zero, told: None }
+    }
+
+    /// Records until there is a reason to end: that is returned.
+    fn record(
+        &mut self,
+        args: &Record,
+        parts: &SyncSender<Part>,
+        emptied: &Receiver<Batch>,
+        state: &State,
+        ended: &AtomicBool,
+        began: Instant,
+    ) -> &'static str {
+        let mut ready = Vec::new();
+        let mut line = Line::new();
+        let why = loop {
+            std::thread::sleep(TICK);
+            self.recorder.read(&mut ready);
+            self.send(&mut ready, emptied, |part| match parts.try_send(part) {
+                Ok(()) => None,
+                Err(TrySendError::Full(part) | TrySendError::Disconnected(part)) => Some(part.batch),
+            });
+            line.show(began.elapsed(), state, &self.recorder);
+            if state.is_over.load(Ordering::Relaxed) {
+                break "as the file is full";
+            } else if ended.load(Ordering::Relaxed) {
+                break "by a signal";
+            } else if args.duration.is_some_and(|duration| began.elapsed() >= duration) {
+                break "after its time";
+            }
+        };
+        self.recorder.finish(&mut ready);
+        self.send(&mut ready, emptied, |part| parts.send(part).err().map(|refused| refused.0.batch));
+        line.clear();
+        why
+    }
+
+    /// Sends what is ready batch by batch, until one comes back.
+    fn send(
+        &mut self,
+        ready: &mut Vec<plumb_capture::Record>,
+        emptied: &Receiver<Batch>,
+        send: impl Fn(Part) -> Option<Batch>,
+    ) {
+        if ready.is_empty() {
+            return;
+        }
+        let info = self.told();
+        let mut sent = 0;
+        for records in ready.chunks(BATCH_EVENTS) {
+            let mut batch = emptied.try_recv().unwrap_or_default();
+            self.batches.fill(records, &mut batch);
+            if send(Part { batch, info: Arc::clone(&info) }).is_some() {
+                break;
+            }
+            sent += records.len();
+        }
+        ready.drain(..sent);
+    }
+
+    /// What the file says of its source, as of a moment ago.
+    fn told(&mut self) -> Arc<SourceInfo> {
+        match &self.told {
+            Some((at, info)) if at.elapsed() < TOLD_AGAIN => Arc::clone(info),
+            _ => {
+                let info = Arc::new(self.info());
+                self.told = Some((Instant::now(), Arc::clone(&info)));
+                info
+            }
+        }
+    }
+
+    /// What the file says of its source, as of now.
+    fn info(&self) -> SourceInfo {
+        let mut info = SourceInfo {
+            format: "parquet",
+            verified: true,
+            layers: vec![Layer::Request],
+            clock: Clock::Boot,
+            unix_ns_at_zero: self.unix_ns_at_zero,
+            ..SourceInfo::default()
+        };
+        let tallies = self.recorder.tallies();
+        let sum = |of: fn(&Tally) -> u64| tallies.iter().map(of).sum::<u64>();
+        info.counts.lost = sum(|tally| tally.lost) + self.recorder.unlisted();
+        info.counts.unmatched_issues = sum(|tally| tally.unmatched_issues) + self.recorder.open_at_end();
+        info.counts.unmatched_completions = sum(|tally| tally.unmatched_completions);
+        info.notes = self.notes(&tallies);
+        info
+    }
+
+    /// What a reader must know of the recording.
+    fn notes(&self, tallies: &[Tally]) -> Vec<String> {
+        let mut notes = vec![format!("recorded at the request layer by {}", self.how)];
+        for tally in tallies {
+            let told = [
+                (tally.lost, "I/O lost: the buffer was full"),
+                (tally.requeues, "issues of an I/O that had been issued before, recorded once"),
+                (tally.partial_completions, "completions of a part of an I/O"),
+                (tally.unknown_senders, "I/O of which nobody knows who sent them"),
+            ];
+            let told = told.iter().filter(|(count, _)| *count > 0);
+            notes.extend(
+                told.map(|(count, words)| format!("{}: {} {words}", tally.device, group_digits(*count))),
+            );
+        }
+        if self.recorder.unlisted() > 0 {
+            let count = group_digits(self.recorder.unlisted());
+            notes.push(format!("{count} I/O of devices for which there was no room"));
+        }
+        if self.batches.is_full() {
+            notes.push("more commands than can be kept apart: those of further ones are unknown".to_owned());
+        }
+        notes
+    }
+
+    /// Says what it came to.
+    fn report(
+        self,
+        args: &Record,
+        files: Files,
+        ended: &'static str,
+        span: Duration,
+    ) -> Result<Exit, Failure> {
+        let tallies = self.recorder.tallies();
+        let notes = self.notes(&tallies);
+        let devices: Vec<Device> = tallies.into_iter().map(device).collect();
+        let lost = self.recorder.lost() + self.recorder.unlisted();
+        let (ios, after_the_end) = (files.events(), files.refused());
+        let files = files.into_list();
+        let recorded = Recorded {
+            seconds: span.as_secs_f64(),
+            ended,
+            how: self.how,
+            files: &files,
+            devices: &devices,
+            ios,
+            lost,
+            after_the_end,
+            in_flight_at_end: self.recorder.open_at_end(),
+            out_of_order: self.recorder.late(),
+            notes: &notes[1..],
+        };
+        let shown = match args.json {
+            true => {
+                report::json(env!("CARGO_PKG_VERSION"), &recorded).map_err(|error| Failure::failed(&error))?
+                    + "\n"
+            }
+            false => report::text(&recorded),
+        };
+        output::print(&shown)?;
+        if lost > 0 && !args.json {
+            eprintln!(
+                "plumb: some I/O were lost; a larger buffer holds more: --buffer {}",
+                larger(args.buffer)
+            );
+        }
+        Ok(if lost > 0 { Exit::Unknown } else { Exit::Clean })
+    }
+}
+
+/// Four times as large, as it is typed.
+fn larger(buffer: u32) -> String {
+    match u64::from(buffer) * 4 {
+        bytes if bytes >= 1 << 20 => format!("{}m", (bytes >> 20).min(1024)),
+        bytes => format!("{}k", bytes >> 10),
+    }
+}
+
+fn device(tally: Tally) -> Device {
+    let Tally {
+        device,
+        sent,
+        lost,
+        requeues,
+        partial_completions,
+        unmatched_issues,
+        unmatched_completions,
+        unknown_senders,
+    } = tally;
+    Device {
+        device,
+        sent,
+        lost,
+        requeues,
+        partial_completions,
+        unmatched_issues,
+        unmatched_completions,
+        unknown_senders,
+    }
+}
+
+/// A line on a terminal, rewritten in place.
+struct Line {
+    is_shown: bool,
+    next: Duration,
+}
+
+impl Line {
+    fn new() -> Line {
+        Line { is_shown: std::io::stderr().is_terminal(), next: Duration::ZERO }
+    }
+
+    fn show(&mut self, now: Duration, state: &State, recorder: &Recorder) {
+        if !self.is_shown || now < self.next {
+            return;
+        }
+        self.next = now + SHOWN;
+        let events = group_digits(state.events.load(Ordering::Relaxed));
+        let mib = state.bytes.load(Ordering::Relaxed) as f64 / f64::from(1 << 20);
+        let lost = group_digits(recorder.lost());
+        eprint!("\r{:.0} s, {events} I/O, {mib:.1} MiB, {lost} lost\x1b[K", now.as_secs_f64());
+        // A terminal that has gone away is no reason to end.
+        std::io::stderr().flush().ok();
+    }
+
+    fn clear(&self) {
+        if self.is_shown {
+            eprint!("\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The files of a recording: one, or several of bounded size of which the last ones are kept.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use plumb_report::record::File;
+use plumb_trace::parquet::grow::GrowingWriter;
+use plumb_trace::{Batch, SourceInfo};
+
+use crate::cli::Record;
+use crate::failure::Failure;
+use crate::output;
+
+/// A batch, and what a footer grows by with it, takes less than this.
+const MARGIN_BYTES: u64 = 320 << 10;
+
+/// Writes batches to files.
+pub struct Files {
+    output: PathBuf,
+    max_bytes: Option<u64>,
+    keep: Option<u32>,
+    number: u32,
+    /// `None` between the last write and the end.
+    writer: Option<GrowingWriter>,
+    /// What the source said when the file was begun: its counts are those since then.
+    before: SourceInfo,
+    began: Duration,
+    done: Vec<File>,
+    /// Places in `done` of files that are there.
+    kept: VecDeque<usize>,
+    /// I/O that came after the end.
+    refused: u64,
+}
+
+impl Files {
+    /// Begins with the first file.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn begin(args: &Record, info: &SourceInfo) -> Result<Files, Failure> {
+        let mut files = Files {
+            output: args.output.clone(),
+            max_bytes: args.max_size,
+            keep: args.files,
+            number: 0,
+            writer: None,
+            before: info.clone(),
+            began: Duration::ZERO,
+            done: Vec::new(),
+            kept: VecDeque::new(),
+            refused: 0,
+        };
+        files.next(info, Duration::ZERO)?;
+        Ok(files)
+    }
+
+    /// Whether nothing more is taken.
+    pub fn is_full(&self) -> bool {
+        self.writer.is_none()
+    }
+
+    /// I/O in the files, and in those that were deleted.
+    pub fn events(&self) -> u64 {
+        self.done.iter().map(|file| file.ios).sum::<u64>()
+            + self.writer.as_ref().map_or(0, GrowingWriter::events)
+    }
+
+    /// Bytes of the present file.
+    pub fn bytes(&self) -> u64 {
+        self.writer.as_ref().map_or(0, GrowingWriter::bytes)
+    }
+
+    /// I/O that came when the last file was full.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// All files, in order.
+    pub fn into_list(self) -> Vec<File> {
+        self.done
+    }
+
+    /// Takes a batch in.
+    ///
+    /// # Errors
+    /// When it cannot be written; the file can be read up to where it could.
+    pub fn write(&mut self, batch: &Batch, info: &SourceInfo, now: Duration) -> Result<(), Failure> {
+        let told = self.since_begun(info);
+        let Some(writer) = &mut self.writer else {
+            self.refused += batch.len() as u64;
+            return Ok(());
+        };
+        let written = writer.write(batch, &told, now.saturating_sub(self.began));
+        written.map_err(|error| self.failed(&error))?;
+        if self.max_bytes.is_some_and(|max| self.bytes() + MARGIN_BYTES > max) {
+            self.end(info, now)?;
+            if self.keep.is_some() {
+                self.next(info, now)?;
+                self.delete()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the present file.
+    ///
+    /// # Errors
+    /// As [`Files::write`].
+    pub fn end(&mut self, info: &SourceInfo, now: Duration) -> Result<(), Failure> {
+        let told = self.since_begun(info);
+        let Some(writer) = self.writer.take() else { return Ok(()) };
+        let (ios, committed) = (writer.events(), writer.committed_events());
+        let path = self.path().display().to_string();
+        let bytes = writer
+            .finish(&told, now.saturating_sub(self.began))
+            .map_err(|error| unwritten(&error, &path, committed))?;
+        self.kept.push_back(self.done.len());
+        self.done.push(File { path, ios, bytes, deleted: false });
+        Ok(())
+    }
+
+    fn next(&mut self, info: &SourceInfo, now: Duration) -> Result<(), Failure> {
+        self.number += 1;
+        self.before = info.clone();
+        self.began = now;
+        let told = self.since_begun(info);
+        let writer = GrowingWriter::create(&self.path(), &told).map_err(|error| Failure::failed(&error))?;
+        self.writer = Some(writer);
+        Ok(())
+    }
+
+    /// Deletes the oldest files when there are too many.
+    fn delete(&mut self) -> Result<(), Failure> {
+        let keep = self.keep.map_or(usize::MAX, |keep| keep as usize);
+        while self.kept.len() + 1 > keep {
+            let Some(oldest) = self.kept.pop_front() else { return Ok(()) };
+            let file = &mut self.done[oldest];
+            std::fs::remove_file(&file.path)
+                .map_err(|error| Failure::failed(&error).with_help(format!("deleting {}", file.path)))?;
+            file.deleted = true;
+            eprintln!("{}: deleted, {keep} files are kept", file.path);
+        }
+        Ok(())
+    }
+
+    fn path(&self) -> PathBuf {
+        if self.keep.is_some() { numbered(&self.output, self.number) } else { self.output.clone() }
+    }
+
+    fn since_begun(&self, info: &SourceInfo) -> SourceInfo {
+        let mut told = info.clone();
+        let (counts, before) = (&mut told.counts, &self.before.counts);
+        counts.lost -= before.lost.min(counts.lost);
+        counts.unmatched_issues -= before.unmatched_issues.min(counts.unmatched_issues);
+        counts.unmatched_completions -= before.unmatched_completions.min(counts.unmatched_completions);
+        told
+    }
+
+    fn failed(&self, error: &plumb_trace::Error) -> Failure {
+        let committed = self.writer.as_ref().map_or(0, GrowingWriter::committed_events);
+        unwritten(error, &self.path().display().to_string(), committed)
+    }
+}
+
+fn unwritten(error: &plumb_trace::Error, path: &str, committed: u64) -> Failure {
+    let ios = plumb_geometry::group_digits(committed);
+    Failure::failed(error).with_help(format!("{path} holds the first {ios} I/O and can be read"))
+}
+
+/// Whether all names are free that the recording may come to use.
+///
+/// # Errors
+/// When one is taken, or there is no directory for it.
+pub fn may_begin(args: &Record) -> Result<(), Failure> {
+    let Some(name) = args.output.file_name().filter(|name| *name != "-") else {
+        return Err(Failure::usage(format!("{}: expected the name of a file", args.output.display()))
+            .with_help("a recording grows in its file: give --output FILE.parquet"));
+    };
+    let directory = args.output.parent().filter(|directory| !directory.as_os_str().is_empty());
+    let directory = directory.unwrap_or(Path::new("."));
+    if !directory.is_dir() {
+        let found = format!("{}: found no such directory to record to", directory.display());
+        return Err(Failure::usage(found));
+    }
+    if args.files.is_none() {
+        return output::must_be_new(&args.output);
+    }
+    let stem = Path::new(name).file_stem().unwrap_or(name).to_string_lossy().into_owned();
+    let is_ours = |name: &str| {
+        let number = name.strip_prefix(&*stem).and_then(|rest| rest.strip_prefix('-'));
+        number.is_some_and(|rest| rest.len() >= 4 && rest.as_bytes()[..4].iter().all(u8::is_ascii_digit))
+    };
+    let entries = std::fs::read_dir(directory).map_err(|error| Failure::failed(&error))?;
+    let taken = entries.flatten().find(|entry| is_ours(&entry.file_name().to_string_lossy()));
+    taken.map_or(Ok(()), |entry| output::must_be_new(&entry.path()))
+}
+
+/// `trace.parquet` to `trace-0001.parquet`.
+fn numbered(path: &Path, number: u32) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let extension = path.extension().map(|extension| format!(".{}", extension.to_string_lossy()));
+    path.with_file_name(format!("{stem}-{number:04}{}", extension.unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_before_the_ending() {
+        assert_eq!(numbered(Path::new("a/trace.parquet"), 1), Path::new("a/trace-0001.parquet"));
+        assert_eq!(numbered(Path::new("trace"), 12_345), Path::new("trace-12345"));
+    }
+}

@@ -1,0 +1,112 @@
+//! What a recording came to, as text and JSON.
+
+use serde::Serialize;
+
+use crate::format::{bytes, count};
+use crate::json::Document;
+use crate::text::{Color, Page, tame};
+
+/// A recording that has ended.
+#[derive(Debug, Serialize)]
+pub struct Recorded<'a> {
+    /// How long it took.
+    pub seconds: f64,
+    /// Why it ended.
+    pub ended: &'static str,
+    /// How it was recorded.
+    pub how: &'a str,
+    /// Files that were written, in order.
+    pub files: &'a [File],
+    /// Disks that received I/O.
+    pub devices: &'a [Device],
+    /// I/O in the files, the deleted ones too.
+    pub ios: u64,
+    /// I/O that are in no file: there was no room for them in the buffer.
+    pub lost: u64,
+    /// I/O that came when the last file was full.
+    pub after_the_end: u64,
+    /// I/O that were in flight at the end, without latency.
+    pub in_flight_at_end: u64,
+    /// I/O that stand in the file behind one that was issued later.
+    pub out_of_order: u64,
+    /// Sentences that a reader must know.
+    pub notes: &'a [String],
+}
+
+/// A file of a recording.
+#[derive(Clone, Debug, Serialize)]
+pub struct File {
+    /// Its name.
+    pub path: String,
+    /// I/O in it.
+    pub ios: u64,
+    /// Its length.
+    pub bytes: u64,
+    /// Whether it had to go for a further one.
+    pub deleted: bool,
+}
+
+/// A disk of a recording.
+#[derive(Clone, Debug, Serialize)]
+pub struct Device {
+    /// Its name.
+    pub device: String,
+    /// I/O that were issued to it.
+    pub sent: u64,
+    /// Of these, in no file: there was no room for them in the buffer.
+    pub lost: u64,
+    /// Issued once more.
+    pub requeues: u64,
+    /// Completions of a part of an I/O.
+    pub partial_completions: u64,
+    /// Issues whose completion never came.
+    pub unmatched_issues: u64,
+    /// Completions of what was issued before the recording began.
+    pub unmatched_completions: u64,
+    /// I/O of which nobody knows who sent them.
+    pub unknown_senders: u64,
+}
+
+/// The document of `plumb record`.
+///
+/// # Errors
+/// When a number cannot be written as JSON.
+pub fn json(version: &str, recorded: &Recorded<'_>) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(&Document {
+        schema: "plumb.record/1",
+        plumb: version,
+        inputs: Vec::<()>::new(),
+        findings: &[],
+        result: recorded,
+    })
+}
+
+/// The same for a person.
+#[must_use]
+pub fn text(recorded: &Recorded<'_>) -> String {
+    let Recorded { seconds, ended, how, ios, .. } = *recorded;
+    let mut page = Page { text: String::new(), color: Color::Never };
+    page.line(format!("{} I/O in {seconds:.1} s, ended {ended}", count(ios)));
+    page.line(format!("request layer by {how}"));
+    page.gap();
+    for Device { device, sent, lost, .. } in recorded.devices {
+        let lost = if *lost == 0 { "none lost".to_owned() } else { format!("{} lost", count(*lost)) };
+        page.line(format!("{:>14} I/O  {}, {lost}", count(*sent), tame(device)));
+    }
+    page.gap();
+    for File { path, ios, bytes: len, deleted } in recorded.files {
+        let deleted = if *deleted { ", deleted" } else { "" };
+        page.line(format!("{:>14} I/O  {}, {}{deleted}", count(*ios), tame(path), bytes(*len)));
+    }
+    let apart = [
+        (recorded.after_the_end, "I/O came when the file was full"),
+        (recorded.in_flight_at_end, "I/O were in flight at the end: without latency"),
+        (recorded.out_of_order, "I/O stand behind ones that were issued later"),
+    ];
+    let apart = apart.into_iter().filter(|(count, _)| *count > 0);
+    let apart = apart.map(|(ios, words)| format!("{} {words}", count(ios)));
+    for note in recorded.notes.iter().cloned().chain(apart) {
+        page.wrapped("  note: ", "    ", &note);
+    }
+    page.text
+}

@@ -1,0 +1,207 @@
+//! A trace that can be read at any time, also when its writer is killed.
+//!
+//! Parquet readers look for the footer at the end of a file. Here each row group is followed by a footer that knows all row
+//! groups before it, and the next row group goes behind that: a footer, once written, is never touched, and what lies
+//! between two row groups is nobody's. Row group and footer leave memory together. A file whose writer was killed in the very
+//! moment of writing ends with neither; [`open`](super::open) then takes it up to the footer before.
+//!
+//! Footers grow with the file. So that they stay a fraction of it, row groups are gathered while they are small against the
+//! footer, and on a quiet disk the time between two footers grows with that since the beginning.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaDataBuilder, ParquetMetaDataWriter};
+use parquet::file::properties::WriterVersion;
+use parquet::schema::types::SchemaDescPtr;
+
+use crate::batch::Batch;
+use crate::error::Error;
+use crate::parquet::schema::{arrow_schema, writer_properties};
+use crate::parquet::write::{Noted, record_batch, write_error};
+use crate::source::SourceInfo;
+
+/// Rows that were written are found in the file after this at the latest, while it is young.
+pub const COMMIT_AFTER: Duration = Duration::from_secs(2);
+
+/// Later on after this share of the time since the beginning: a day on a quiet disk has some 260 footers then.
+const COMMIT_SHARE: u32 = 32;
+
+/// Row groups gathered are at least so many times as long as the footer that follows them.
+const GROUPS_TO_FOOTER: usize = 4;
+
+/// Most bytes of row groups that are gathered.
+const GATHERED_MAX: usize = 32 << 20;
+
+/// Writes a trace that can be read while it grows.
+pub struct GrowingWriter {
+    writer: ArrowWriter<Gathered>,
+    schema: SchemaDescPtr,
+    path: String,
+    noted: Noted,
+    committed: Committed,
+}
+
+/// What is in the file for good.
+#[derive(Clone, Copy, Default)]
+struct Committed {
+    bytes: u64,
+    groups: usize,
+    events: u64,
+    footer_bytes: usize,
+    at: Duration,
+}
+
+/// Encoded rows on their way to the file.
+struct Gathered {
+    bytes: Vec<u8>,
+    file: File,
+}
+
+impl Write for Gathered {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl GrowingWriter {
+    /// Begins a file, which must not be there; it can be read from then on.
+    ///
+    /// # Errors
+    /// When it cannot be created or written.
+    pub fn create(path: &Path, info: &SourceInfo) -> Result<GrowingWriter, Error> {
+        let name = path.display().to_string();
+        let file = OpenOptions::new().write(true).create_new(true).open(path);
+        let file = file.map_err(|source| Error::Write { path: name.clone(), source })?;
+        let gathered = Gathered { bytes: Vec::new(), file };
+        let properties = writer_properties().into_builder().set_offset_index_disabled(true).build();
+        let writer = ArrowWriter::try_new(gathered, arrow_schema(), Some(properties))
+            .map_err(|error| write_error(&name, error))?;
+        let schema = ArrowSchemaConverter::new().convert(&arrow_schema());
+        let schema = Arc::new(schema.map_err(|error| write_error(&name, error))?);
+        let (noted, committed) = (Noted::default(), Committed::default());
+        let mut growing = GrowingWriter { writer, schema, path: name, noted, committed };
+        growing.commit(info, Duration::ZERO)?;
+        Ok(growing)
+    }
+
+    /// Takes a batch in; `now` is the time since the recording began. What the footers say of the source is of their time.
+    ///
+    /// # Errors
+    /// When the file cannot be written; it can be read up to the last footer all the same.
+    pub fn write(&mut self, batch: &Batch, info: &SourceInfo, now: Duration) -> Result<(), Error> {
+        if !batch.is_empty() {
+            self.noted.see(batch);
+            let rows = record_batch(batch).and_then(|rows| self.writer.write(&rows));
+            rows.map_err(|error| write_error(&self.path, error))?;
+        }
+        if self.is_due(now) {
+            self.commit(info, now)?;
+        } else if self.are_groups_due() {
+            self.commit_groups(info, now)?;
+        }
+        Ok(())
+    }
+
+    /// Whether rows wait for longer than they should.
+    fn is_due(&self, now: Duration) -> bool {
+        let wait = COMMIT_AFTER.max(now / COMMIT_SHARE);
+        self.noted.events > self.committed.events && now.saturating_sub(self.committed.at) >= wait
+    }
+
+    fn are_groups_due(&self) -> bool {
+        let gathered = self.writer.inner().bytes.len();
+        let enough = (GROUPS_TO_FOOTER * self.committed.footer_bytes).min(GATHERED_MAX);
+        self.writer.flushed_row_groups().len() > self.committed.groups && gathered >= enough
+    }
+
+    /// Brings all rows into the file.
+    ///
+    /// # Errors
+    /// When the file cannot be written; it can be read up to the last footer all the same.
+    pub fn commit(&mut self, info: &SourceInfo, now: Duration) -> Result<(), Error> {
+        self.writer.flush().map_err(|error| write_error(&self.path, error))?;
+        self.commit_groups(info, now)
+    }
+
+    /// Brings the row groups that are whole into the file, with a footer behind them.
+    fn commit_groups(&mut self, info: &SourceInfo, now: Duration) -> Result<(), Error> {
+        let groups = self.writer.flushed_row_groups();
+        let events = groups.iter().map(|group| group.num_rows().unsigned_abs()).sum();
+        let committed = Committed { groups: groups.len(), events, at: now, ..self.committed };
+        let footer = self.footer(info).map_err(|error| write_error(&self.path, error))?;
+        let put = self.writer.write_all(&footer).and_then(|()| self.writer.sync());
+        let put = put.and_then(|()| self.put(committed, footer.len()));
+        put.map_err(|source| Error::Write { path: self.path.clone(), source })
+    }
+
+    /// Writes what is gathered. Where that fails the file is cut behind the last footer.
+    fn put(&mut self, committed: Committed, footer_bytes: usize) -> io::Result<()> {
+        let before = self.committed.bytes;
+        let gathered = self.writer.inner_mut();
+        let mut file = &gathered.file;
+        if let Err(error) = file.write_all(&gathered.bytes) {
+            // It may be that this cannot be done either: a reader then finds the footer by itself.
+            let _ = file.set_len(before);
+            return Err(error);
+        }
+        let bytes = before + gathered.bytes.len() as u64;
+        gathered.bytes.clear();
+        self.committed = Committed { bytes, footer_bytes, ..committed };
+        Ok(())
+    }
+
+    fn footer(&mut self, info: &SourceInfo) -> Result<Vec<u8>, ParquetError> {
+        let pairs: Vec<KeyValue> = self.noted.metadata(info);
+        let groups = self.writer.flushed_row_groups().to_vec();
+        let rows = groups.iter().map(|group| group.num_rows()).sum();
+        let created_by = Some(writer_properties().created_by().to_owned());
+        let version = WriterVersion::PARQUET_2_0.as_num();
+        let schema = Arc::clone(&self.schema);
+        let file = FileMetaData::new(version, rows, created_by, Some(pairs), schema, None);
+        let metadata = ParquetMetaDataBuilder::new(file).set_row_groups(groups).build();
+        let mut footer = Vec::new();
+        ParquetMetaDataWriter::new(&mut footer, &metadata).finish()?;
+        Ok(footer)
+    }
+
+    /// Rows that were taken in.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.noted.events
+    }
+
+    /// Rows that are in the file for good.
+    #[must_use]
+    pub fn committed_events(&self) -> u64 {
+        self.committed.events
+    }
+
+    /// Bytes that the file will have at most when what was taken in is committed, but for what its footer grows by.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let waiting = self.writer.inner().bytes.len() + self.writer.in_progress_size();
+        self.committed.bytes + (waiting + self.committed.footer_bytes) as u64
+    }
+
+    /// Commits all rows, and has the system write the file to the disk.
+    ///
+    /// # Errors
+    /// When the file cannot be written; it can be read up to the last footer all the same.
+    pub fn finish(mut self, info: &SourceInfo, now: Duration) -> Result<u64, Error> {
+        self.commit(info, now)?;
+        let synced = self.writer.inner().file.sync_all();
+        synced.map_err(|source| Error::Write { path: self.path.clone(), source })?;
+        Ok(self.committed.bytes)
+    }
+}
