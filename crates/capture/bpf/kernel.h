@@ -56,7 +56,7 @@ static long (*bpf_probe_read_kernel)(void *to, u32 size, const void *from) = (vo
 /* Flags of a bio (bi_flags), whose enumeration has no name to find its values by. */
 #define BIO_CLONED 1
 
-/* Flags of an operation: where they begin has changed, so their values are those of the kernel at hand. */
+/* Flags of an operation, with the values of the kernel at hand. */
 enum req_flag_bits {
 	__REQ_SYNC = 11,
 	__REQ_META = 12,
