@@ -5,10 +5,9 @@
  *   dtrace -qs residue.d > host.residue     end it with Ctrl-C
  *   plumb analyze host.residue
  *
- * NOT RUN: written from the documentation of DTrace's io provider; no host of Solaris or illumos was at hand.
- * DTrace for Linux 2.0.7 compiles it where its own io.d knows the kernel; on Linux 6.18 it does not (it asks for
- * `major_names`), and with that name taken out of io.d the script compiles, but that kernel cannot run it. Use
- * residue.bt there.
+ * Tested: Linux 6.12 (Debian's) with DTrace 2.0.7, which wants debugfs under /sys/kernel/debug: counts were those sent.
+ * On Linux 6.18 that DTrace does not compile it (its own io.d asks for `major_names`): use residue.bt there.
+ * NOT RUN on Solaris and illumos: written from the documentation of the io provider; no such host was at hand.
  *
  * Layer: bio (io:::start).
  * The header says unit and modulus; without it the numbers mean nothing.
