@@ -10,6 +10,10 @@ fn main() {
     println!("cargo::rerun-if-env-changed=CLANG");
     compile("bpf/request.bpf.c", &[], &out.join("request.o"));
     compile("bpf/request.bpf.c", &["-DPLUMB_COPY_FIELDS"], &out.join("request_copying.o"));
+    let processor = env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it");
+    let processor = format!("-DPLUMB_{}", processor.to_uppercase());
+    compile("bpf/vfs.bpf.c", &[&processor], &out.join("vfs.o"));
+    compile("bpf/vfs.bpf.c", &[&processor, "-DPLUMB_COPY_FIELDS"], &out.join("vfs_copying.o"));
     compile("bpf/empty.bpf.c", &[], &out.join("empty.o"));
     let header = fs::read_to_string("bpf/abi.h").expect("bpf/abi.h");
     fs::write(out.join("abi.rs"), constants(&header)).expect("a file in OUT_DIR");

@@ -26,6 +26,8 @@ unsafe impl Words for abi::Place {}
 // SAFETY: as above.
 unsafe impl Words for abi::Process {}
 // SAFETY: as above.
+unsafe impl Words for abi::Asker {}
+// SAFETY: as above.
 unsafe impl Words for abi::Totals {}
 // SAFETY: one atomic integer.
 unsafe impl Words for std::sync::atomic::AtomicU64 {}
