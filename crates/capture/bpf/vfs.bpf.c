@@ -293,7 +293,7 @@ TRACEPOINT("sys_exit") int return_from_call(u64 *ctx)
 	s64 moved = ctx[1];
 	u64 call = CALL_OF(regs);
 
-	if (unlikely(moves_in_32_bits(call) || call >> 30 & 1) && is_foreign(call)) {
+	if (unlikely(moves_in_32_bits(call) || is_x32(call)) && is_foreign(call)) {
 		note_way(this_process(), 0, PLUMB_WAY_FOREIGN_CALLS);
 		return 0;
 	}

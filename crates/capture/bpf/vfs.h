@@ -225,13 +225,19 @@ INLINE struct task_struct *current(void)
 	return (struct task_struct *)bpf_get_current_task();
 }
 
+/* __X32_SYSCALL_BIT and a number; not -1, which stands where no call is told. */
+INLINE u32 is_x32(u64 call)
+{
+	return call >> 10 == 1 << 20;
+}
+
 /* Whether a call came by a table of calls with other numbers: that of 32-bit programs, or x32. */
 INLINE u32 is_foreign(u64 call)
 {
 #ifdef PLUMB_AARCH64
 	return !!(COPY(current(), thread_info.flags) & 1 << 22); /* TIF_32BIT */
 #else
-	return call >> 30 & 1 || COPY(current(), thread_info.status) & 2; /* __X32_SYSCALL_BIT, TS_COMPAT */
+	return is_x32(call) || COPY(current(), thread_info.status) & 2; /* TS_COMPAT */
 #endif
 }
 

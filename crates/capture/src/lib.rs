@@ -20,4 +20,4 @@ pub use devices::{Device, disk_of, handed_on_to, name_of};
 pub use difference::{Misses, Process, Reading};
 pub use error::CaptureError;
 pub use program::Attached;
-pub use vfs::Vfs;
+pub use vfs::{Vfs, write_out};

@@ -1,5 +1,9 @@
 //! The vfs layer: loads the programs that sum up what processes ask of files, and maps what they count.
 
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
 use aya::{Btf, Ebpf};
 
 use crate::abi;
@@ -84,6 +88,14 @@ impl Vfs {
     pub fn read(&mut self, name: impl Fn(FileSystem) -> String) -> Asked {
         self.tallies.next(name)
     }
+}
+
+/// Writes out what the cache holds of the file system mounted at a directory (syncfs(2)).
+///
+/// # Errors
+/// When the directory cannot be opened, or something could not be written.
+pub fn write_out(at: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(File::open(at)?)?)
 }
 
 /// The programs for io_uring in the form that this kernel's tracepoints have; none where that is not known.

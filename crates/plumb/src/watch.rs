@@ -14,11 +14,14 @@ use plumb_profile::codec::{self, Saved};
 use plumb_report::text::{Apart, Interval, Sender};
 use plumb_report::{Report, Section, json, text};
 
+use self::app::App;
 use crate::cli::Watch;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 
+mod app;
+mod below;
 mod screen;
 mod terminal;
 
@@ -41,6 +44,11 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
     }
     let mut block = Block::attach(&options).map_err(refused)?;
     let mut whole = Whole::new(&block);
+    if args.app {
+        whole.app = Some(App::attach(&options.devices, args.sync).map_err(refused)?);
+        // What writing out the cache took is not part of the time.
+        block.read();
+    }
     let began = Instant::now();
     let on_screen =
         !args.json && !args.plain && std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
@@ -88,10 +96,12 @@ fn print_intervals(
     let mut next = last + args.interval;
     for number in 1.. {
         wait_until(next, ended);
+        whole.before_reading(ended.load(Ordering::Relaxed) || args.count == Some(number));
         let reading = block.read();
         whole.add(&reading);
         let now = Instant::now();
-        let is_read = show(args, &reading, questions, now - std::mem::replace(&mut last, now))?;
+        let app = whole.app.as_ref().map(|app| &app.last);
+        let is_read = show(args, &reading, app, questions, now - std::mem::replace(&mut last, now))?;
         if ended.load(Ordering::Relaxed) || args.count == Some(number) || !is_read {
             break;
         }
@@ -134,16 +144,33 @@ struct Whole {
     how: &'static str,
     /// Of all readings together, without their profiles.
     missed: Reading,
+    /// What was asked of file systems, where that is watched.
+    app: Option<App>,
 }
 
 impl Whole {
     fn new(block: &Block) -> Whole {
-        Whole { saved: Saved::default(), how: block.attached().words(), missed: Reading::default() }
+        Whole {
+            saved: Saved::default(),
+            how: block.attached().words(),
+            missed: Reading::default(),
+            app: None,
+        }
+    }
+
+    /// Before the last reading the cache is written out, where it was at the beginning.
+    fn before_reading(&mut self, is_last: bool) {
+        if let Some(app) = self.app.as_mut().filter(|app| is_last && app.is_to_sync()) {
+            app.sync();
+        }
     }
 
     fn add(&mut self, reading: &Reading) {
         self.saved.profiles.merge(&reading.profiles);
         self.missed.add_misses(reading);
+        if let Some(app) = &mut self.app {
+            app.add(reading);
+        }
     }
 
     fn save(&self, path: &Path) -> Result<(), Failure> {
@@ -164,6 +191,10 @@ impl Whole {
         for (profile, analysis) in profiles.iter().zip(&analyses) {
             diagnosis.absorb(diagnose(profile, analysis, questions));
         }
+        if let Some(app) = &self.app {
+            diagnosis.absorb(app.diagnose(questions));
+            self.saved.sources.insert(format!("this host: {}", app.how()));
+        }
         let sources: Vec<String> = self.saved.sources.iter().cloned().collect();
         let notes: Vec<String> = self.saved.notes.iter().cloned().collect();
         let sections = profiles.iter().zip(&analyses);
@@ -178,9 +209,17 @@ impl Whole {
         };
         let printed = match args.json {
             true => Ok(()),
-            false => output::print(&text::text(&report, output::color(args.color))),
+            false => {
+                let color = output::color(args.color);
+                let asked = self.app.as_ref().map(|app| text::asked(&app.whole(), color));
+                output::print(&(text::text(&report, color) + &asked.unwrap_or_default()))
+            }
         };
         if let Some(path) = &args.save {
+            drop(profiles);
+            if let Some(app) = &self.app {
+                self.saved.profiles.merge(&app.profiles);
+            }
             self.save(path)?;
         }
         printed?;
@@ -196,7 +235,13 @@ impl Whole {
 }
 
 /// Prints an interval; tells whether anybody reads it.
-fn show(args: &Watch, reading: &Reading, questions: &Questions, span: Duration) -> Result<bool, Failure> {
+fn show(
+    args: &Watch,
+    reading: &Reading,
+    app: Option<&text::App>,
+    questions: &Questions,
+    span: Duration,
+) -> Result<bool, Failure> {
     let devices: Vec<Analysis> = reading
         .profiles
         .iter()
@@ -210,7 +255,8 @@ fn show(args: &Watch, reading: &Reading, questions: &Questions, span: Duration) 
     let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let seconds = span.as_secs_f64();
     let heading = format!("{time}, {seconds:.1} s");
-    let interval = Interval { heading, devices: &devices, senders: &senders, apart: &apart, notes: &notes };
+    let interval =
+        Interval { heading, devices: &devices, senders: &senders, apart: &apart, notes: &notes, app };
     let shown = if args.json {
         let line = json::watch(env!("CARGO_PKG_VERSION"), &time, seconds, &interval);
         line.map_err(|error| Failure::failed(&error))? + "\n"

@@ -6,7 +6,7 @@ use plumb_diagnose::{Analysis, Finding, Unjudged};
 use plumb_trace::{Latency, SourceInfo};
 
 use crate::Report;
-use crate::text::{Apart, Interval, Sender};
+use crate::text::{Apart, App, Interval, Sender};
 
 /// A place in an input that was not understood.
 #[derive(Serialize)]
@@ -128,6 +128,7 @@ struct WatchResult<'a> {
     profiles: &'a [Analysis],
     processes: &'a [Sender<'a>],
     apart: &'a [Apart<'a>],
+    app: Option<&'a App>,
     notes: &'a [String],
 }
 
@@ -141,12 +142,12 @@ pub fn watch(
     seconds: f64,
     interval: &Interval<'_>,
 ) -> Result<String, serde_json::Error> {
-    let Interval { devices: profiles, senders: processes, apart, notes, .. } = *interval;
+    let Interval { devices: profiles, senders: processes, apart, notes, app, .. } = *interval;
     serde_json::to_string(&Document {
         schema: "plumb.watch/1",
         plumb: version,
         inputs: Vec::<Input<'_>>::new(),
         findings: &[],
-        result: WatchResult { time, seconds, profiles, processes, apart, notes },
+        result: WatchResult { time, seconds, profiles, processes, apart, app, notes },
     })
 }

@@ -32,6 +32,14 @@ pub struct Watch {
     #[arg(long, value_name = "G[@O]", value_parser = grid)]
     pub grid: Vec<Grid>,
 
+    /// Watch what processes ask of file systems too, and set it against the bytes at the device; costs time in each system
+    /// call
+    #[arg(long, help_heading = "Applications")]
+    pub app: bool,
+    /// Write out the cache of the file systems when the watch begins and ends, so that bytes written can be compared
+    #[arg(long, requires = "app", help_heading = "Applications")]
+    pub sync: bool,
+
     /// Print each interval instead of the full-screen view, also on a terminal
     #[arg(long, help_heading = "Output")]
     pub plain: bool,

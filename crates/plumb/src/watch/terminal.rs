@@ -65,6 +65,7 @@ fn show(
         let is_over = ended.load(Ordering::Relaxed);
         let now = Instant::now();
         if now >= next || is_over {
+            whole.before_reading(is_over || args.count == Some(number));
             let reading = block.read();
             whole.add(&reading);
             let seconds = (now - std::mem::replace(&mut last, now)).as_secs_f64();

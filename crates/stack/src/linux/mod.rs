@@ -41,6 +41,7 @@ pub use host::{Host, Work};
 pub use kernel::{Elsewhere, Identified, Kernel, Live, NoAnswer};
 pub use limits::implausible_optimal;
 pub(crate) use mounts::unescape;
+pub use mounts::{Mount, mounts};
 pub(crate) use nvme::tell as tell_identified;
 
 /// A directory that stands for `/`, and who answers what no file tells.
