@@ -665,7 +665,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__watch)
-            opts="-h -V --interval --count --grid --plain --json --save --fail-on --color --help --version"
+            opts="-h -V --interval --count --grid --app --sync --plain --json --save --fail-on --color --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -97,7 +97,10 @@ fn direct_reads_are_as_many_bytes_at_the_device() {
     let disk = Disk::new(&folder);
     for engine in ["psync", "io_uring"] {
         let watching = watch(&disk, &["--json"]);
-        fio(&disk, &["--rw=randread", "--bs=8k", "--io_size=1688k", "--direct=1", &format!("--ioengine={engine}")]);
+        fio(
+            &disk,
+            &["--rw=randread", "--bs=8k", "--io_size=1688k", "--direct=1", &format!("--ioengine={engine}")],
+        );
         let (document, _) = lines(watching);
         let app = &document["result"]["app"];
         let of = find(&app["file_systems"], "name", disk.at.to_str().expect("text"));
@@ -109,7 +112,9 @@ fn direct_reads_are_as_many_bytes_at_the_device() {
         let device = reads["device_bytes"].as_u64().expect("a number");
         assert!((211 * 8192..211 * 8192 + (256 << 10)).contains(&device), "{engine}: {device}");
         let times = reads["amplification"].as_f64().expect("a number");
-        assert!((times - device as f64 / (211.0 * 8192.0)).abs() < 1e-9 && reads["ratio_with_cache"].is_null());
+        assert!(
+            (times - device as f64 / (211.0 * 8192.0)).abs() < 1e-9 && reads["ratio_with_cache"].is_null()
+        );
         let by = find(&app["processes"], "comm", "fio");
         assert_eq!((by["reads"]["calls"].as_u64(), &by["unknown_ways"]), (Some(211), &serde_json::json!([])));
         assert!(by["device_bytes"].as_u64() >= Some(211 * 8192), "{by}");
@@ -128,11 +133,15 @@ fn what_is_not_counted_is_unknown() {
         let (document, _) = lines(watching);
         let app = &document["result"]["app"];
         let processes = app["processes"].as_array().expect("a list");
-        let unknown = |by: &&Value| by["unknown_ways"].as_array().is_some_and(|ways| ways.contains(&way.into()));
+        let unknown =
+            |by: &&Value| by["unknown_ways"].as_array().is_some_and(|ways| ways.contains(&way.into()));
         assert!(processes.iter().filter(unknown).any(|by| by["comm"] == "fio"), "{engine}: {app}");
         let file_systems = app["file_systems"].as_array().expect("a list");
         for of in file_systems.iter().filter(|of| of["name"] == *disk.at.to_string_lossy()) {
-            assert!(of["reads"]["amplification"].is_null() && of["reads"]["ratio_with_cache"].is_null(), "{of}");
+            assert!(
+                of["reads"]["amplification"].is_null() && of["reads"]["ratio_with_cache"].is_null(),
+                "{of}"
+            );
         }
     }
 }
@@ -151,7 +160,8 @@ fn partial_writes_inflate() {
     let done = watching.wait_with_output().expect("an end");
     let text = String::from_utf8(done.stdout).expect("text");
     assert_eq!(done.status.code(), Some(1), "{text}");
-    for words in ["WARNING  throughput-inflation: device", "bytes written at the device for each byte asked"] {
+    for words in ["WARNING  throughput-inflation: device", "bytes written at the device for each byte asked"]
+    {
         assert!(text.contains(words), "no {words:?} in\n{text}");
     }
     assert!(text.contains("were read beside that nobody asked for"), "{text}");
@@ -167,7 +177,8 @@ fn partial_writes_inflate() {
 
 /// What was saved is judged by the record that it is for.
 fn takes_the_profile(saved: &Path, at: &Path) {
-    let analyzed = plumb(["analyze".as_ref(), saved.as_os_str(), "--layer".as_ref(), "vfs".as_ref(), "--json".as_ref()]);
+    let analyzed =
+        plumb(["analyze".as_ref(), saved.as_os_str(), "--layer".as_ref(), "vfs".as_ref(), "--json".as_ref()]);
     let document = analyzed.json();
     let profile = find(&document["result"]["profiles"], "device", at.to_str().expect("text"));
     assert_eq!(profile["ios"], 1009, "{profile}");

@@ -108,22 +108,22 @@ pub(super) fn lines(page: &mut Page, app: &App) {
 }
 
 fn file_systems(page: &mut Page, all: &[AskedOf]) {
-    page.line("  Asked of             read   at device       written   at device  times");
+    page.line("  Asked of                  read    at device        written    at device");
     for of in all.iter().take(FILE_SYSTEMS) {
-        page.line(format!("  {}", tame(&of.name)));
+        page.wrapped("  ", "    ", &of.name);
         let is_whole = of.unknown_ways.is_empty();
         page.line(format!(
-            "  {:>23} {:>11}   {:>11} {:>11}  {}",
+            "  {:>28} {:>12}   {:>12} {:>12}",
             known(is_whole, of.reads.asked_bytes),
             at_device(of.reads.device_bytes),
             known(is_whole, of.writes.asked_bytes),
             at_device(of.writes.device_bytes),
-            [("read", &of.reads), ("written", &of.writes)]
-                .into_iter()
-                .filter_map(|(word, flow)| times(word, flow))
-                .collect::<Vec<_>>()
-                .join(", ")
         ));
+        let flows = [("read", &of.reads), ("written", &of.writes)];
+        let times: Vec<String> = flows.into_iter().filter_map(|(word, flow)| times(word, flow)).collect();
+        if !times.is_empty() {
+            page.wrapped("    ", "    ", &format!("at the device for each byte asked: {}", times.join(", ")));
+        }
         if !is_whole {
             let asked = count(of.reads.asked_bytes + of.writes.asked_bytes);
             let ways = of.unknown_ways.join(", ");
@@ -146,7 +146,7 @@ fn file_systems(page: &mut Page, all: &[AskedOf]) {
 fn times(word: &str, flow: &AskedFlow) -> Option<String> {
     match (flow.amplification, flow.ratio_with_cache) {
         (Some(times), _) => Some(format!("{word} {times:.2}")),
-        (None, Some(times)) => Some(format!("{word} {times:.2} with cache")),
+        (None, Some(times)) => Some(format!("{word} {times:.2} (with the cache)")),
         (None, None) => None,
     }
 }
