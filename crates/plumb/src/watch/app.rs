@@ -144,9 +144,10 @@ impl App {
     fn process(&mut self, asker: &Asker, reading: &Reading) -> AskedBy {
         let devices =
             asker.file_system.map(|file_system| self.mounted.devices(file_system)).unwrap_or_default();
-        let sent = reading.processes.iter().filter(|process| {
-            process.pid == asker.pid && devices.iter().any(|device| *device == process.device)
-        });
+        let sent = reading
+            .processes
+            .iter()
+            .filter(|process| process.pid == asker.pid && devices.contains(&process.device));
         let sent = sent.map(|process| process.bytes).sum();
         AskedBy {
             comm: asker.comm.clone(),
