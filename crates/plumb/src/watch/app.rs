@@ -53,7 +53,6 @@ impl App {
             of_unlisted_process: 0,
             last: text::App::default(),
         };
-        app.mounted.refresh();
         if sync {
             app.sync();
             app.vfs.read(|_| String::new());
@@ -69,6 +68,7 @@ impl App {
 
     /// Writes out what the cache holds of the file systems on the disks that are watched.
     pub(super) fn sync(&mut self) {
+        self.mounted.refresh();
         for mount in self.mounted.on_disks(&self.disks) {
             // One that cannot be opened or flushed leaves its writes in the cache, and the time unsynced.
             self.is_synced &= plumb_capture::write_out(Path::new(&mount)).is_ok();
@@ -166,14 +166,22 @@ impl App {
     pub(super) fn whole(&self) -> text::App {
         let mut processes: Vec<AskedBy> = self.processes.values().cloned().collect();
         processes.sort_by_key(|by| std::cmp::Reverse(by.reads.asked_bytes + by.writes.asked_bytes));
-        let file_systems = self.shown(&self.file_systems, self.is_synced);
+        let file_systems = self.shown(&self.file_systems, true);
         text::App { file_systems, processes, of_unlisted_process: self.of_unlisted_process }
     }
 
-    fn shown(&self, sums: &BTreeMap<FileSystem, Sum>, is_synced: bool) -> Vec<AskedOf> {
+    /// Whether all that was written in the whole time is at the device. What is mounted elsewhere, and the cache of a
+    /// device node, were never written out.
+    fn is_synced(&self, file_system: FileSystem) -> bool {
+        self.is_synced && !file_system.is_node && self.mounted.is_mounted(file_system)
+    }
+
+    fn shown(&self, sums: &BTreeMap<FileSystem, Sum>, is_whole_time: bool) -> Vec<AskedOf> {
         let used = sums.iter().filter(|(_, sum)| !sum.is_idle());
-        let mut shown: Vec<AskedOf> =
-            used.map(|(file_system, sum)| sum.shown(self.mounted.name(*file_system), is_synced)).collect();
+        let of = |(file_system, sum): (&FileSystem, &Sum)| {
+            sum.shown(self.mounted.name(*file_system), is_whole_time && self.is_synced(*file_system))
+        };
+        let mut shown: Vec<AskedOf> = used.map(of).collect();
         shown.sort_by_key(|of| std::cmp::Reverse(of.reads.asked_bytes + of.writes.asked_bytes));
         shown
     }
@@ -185,7 +193,7 @@ impl App {
             let name = self.mounted.name(*file_system);
             let Some(profile) = self.profiles.find(&name, Layer::Vfs) else { continue };
             let analysis = analyze(profile, None, questions);
-            let throughput = sum.throughput(self.is_synced);
+            let throughput = sum.throughput(self.is_synced(*file_system));
             diagnosis.absorb(diagnose_throughput(profile, &analysis, questions, &throughput));
         }
         diagnosis

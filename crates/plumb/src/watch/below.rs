@@ -40,6 +40,10 @@ impl Mounted {
         }
     }
 
+    pub(super) fn is_mounted(&self, file_system: FileSystem) -> bool {
+        !file_system.is_node && self.mounts.iter().any(|mount| number(mount) == file_system.dev)
+    }
+
     /// Disks and partitions that make requests for it; none where they are not known.
     pub(super) fn devices(&mut self, file_system: FileSystem) -> Vec<String> {
         if let Some(known) = self.devices.get(&file_system) {

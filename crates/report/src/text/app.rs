@@ -184,3 +184,58 @@ fn known(is_whole: bool, value: u64) -> String {
 fn at_device(value: Option<u64>) -> String {
     value.map_or_else(|| "unknown".to_owned(), bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::{Color, WIDTH};
+
+    fn flow(asked_bytes: u64, device_bytes: Option<u64>) -> AskedFlow {
+        AskedFlow { calls: 211, asked_bytes, moved_bytes: asked_bytes, device_bytes, ..AskedFlow::default() }
+    }
+
+    fn shown(of: AskedOf) -> String {
+        let by = AskedBy {
+            comm: "a\u{1b}b".to_owned(),
+            pid: 4_194_304,
+            file_system: Some(of.name.clone()),
+            reads: ProcessFlow::default(),
+            writes: ProcessFlow::default(),
+            failed: 0,
+            device_bytes: None,
+            ways: vec!["calls", "mapped files"],
+            unknown_ways: vec!["mapped files"],
+        };
+        let app = App { file_systems: vec![of], processes: vec![by], of_unlisted_process: 1009 };
+        let mut page = Page { text: String::new(), color: Color::Never };
+        lines(&mut page, &app);
+        assert!(page.text.lines().all(|line| line.chars().count() <= WIDTH), "{}", page.text);
+        assert!(!page.text.contains('\u{1b}'), "{}", page.text);
+        page.text
+    }
+
+    /// A number stands for all that was asked, or it is not there.
+    #[test]
+    fn what_is_not_whole_is_unknown() {
+        let mut of = AskedOf {
+            name: format!("/srv/{}", "long ".repeat(30)),
+            devices: vec!["sda1".to_owned()],
+            reads: flow(1 << 60, Some(1 << 61)),
+            writes: flow(1 << 59, Some(1 << 62)),
+            unknown_ways: Vec::new(),
+            device_unknown: None,
+        };
+        of.reads.amplification = Some(2.0);
+        of.writes.ratio_with_cache = Some(8.0);
+        let whole = shown(of.clone());
+        assert!(whole.contains("read 2.00, written 8.00 (with the cache)"), "{whole}");
+        of.unknown_ways = vec!["mapped files".to_owned(), "io_submit".to_owned()];
+        (of.reads.amplification, of.writes.ratio_with_cache) = (None, None);
+        (of.reads.device_bytes, of.device_unknown) = (None, Some("its device is not known".to_owned()));
+        let part = shown(of);
+        assert!(part.contains("not counted: mapped files, io_submit; what is counted"), "{part}");
+        // Both sides of reads, bytes written, and all three of the process; only the writes at the device are known.
+        assert_eq!(part.matches("unknown").count(), 6, "{part}");
+        assert!(part.contains("1,009 calls of processes"), "{part}");
+    }
+}
