@@ -10,9 +10,11 @@ use std::time::{Duration, Instant, SystemTime};
 use plumb_capture::{Block, CaptureError, Misses, Options, Process, Reading};
 use plumb_diagnose::{Analysis, Diagnosis, Questions, analyze, diagnose};
 use plumb_geometry::{Grid, group_digits};
+use plumb_profile::Profile;
 use plumb_profile::codec::{self, Saved};
 use plumb_report::text::{Apart, Interval, Sender};
 use plumb_report::{Report, Section, json, text};
+use plumb_trace::Layer;
 
 use self::app::App;
 use crate::cli::Watch;
@@ -169,7 +171,7 @@ impl Whole {
         self.saved.profiles.merge(&reading.profiles);
         self.missed.add_misses(reading);
         if let Some(app) = &mut self.app {
-            app.add(reading);
+            self.saved.profiles.merge(&app.add(reading));
         }
     }
 
@@ -180,11 +182,13 @@ impl Whole {
 
     /// The totals, and how the command ends.
     fn end(mut self, args: &Watch, questions: &Questions, span: Duration) -> Result<Exit, Failure> {
-        let ios: u64 = self.saved.profiles.iter().map(plumb_profile::Profile::ios).sum();
+        let ios: u64 = self.saved.profiles.iter().map(Profile::ios).sum();
         let source = format!("this host: request layer by {}, {:.1} s", self.how, span.as_secs_f64());
         self.saved.sources.insert(source);
         self.saved.notes.extend(notes(&self.missed));
-        let profiles: Vec<_> = self.saved.profiles.iter().filter(|profile| profile.ios() > 0).collect();
+        // Places in files are judged when the profile is analyzed.
+        let is_shown = |profile: &&Profile| profile.ios() > 0 && profile.layer != Layer::Vfs;
+        let profiles: Vec<_> = self.saved.profiles.iter().filter(is_shown).collect();
         let analyses: Vec<Analysis> =
             profiles.iter().map(|profile| analyze(profile, None, questions)).collect();
         let mut diagnosis = Diagnosis::default();
@@ -192,7 +196,7 @@ impl Whole {
             diagnosis.absorb(diagnose(profile, analysis, questions));
         }
         if let Some(app) = &self.app {
-            diagnosis.absorb(app.diagnose(questions));
+            diagnosis.absorb(app.diagnose(&self.saved.profiles, questions));
             self.saved.sources.insert(format!("this host: {}", app.how()));
         }
         let sources: Vec<String> = self.saved.sources.iter().cloned().collect();
@@ -216,10 +220,6 @@ impl Whole {
             }
         };
         if let Some(path) = &args.save {
-            drop(profiles);
-            if let Some(app) = &self.app {
-                self.saved.profiles.merge(&app.profiles);
-            }
             self.save(path)?;
         }
         printed?;

@@ -18,7 +18,6 @@ pub(super) struct App {
     /// Names of the disks that are watched; all when empty.
     disks: Vec<String>,
     is_synced: bool,
-    pub(super) profiles: ProfileSet,
     file_systems: BTreeMap<FileSystem, Sum>,
     processes: BTreeMap<(u32, Option<FileSystem>), AskedBy>,
     of_unlisted_process: u64,
@@ -47,7 +46,6 @@ impl App {
             mounted: Mounted::default(),
             disks,
             is_synced: sync,
-            profiles: ProfileSet::default(),
             file_systems: BTreeMap::new(),
             processes: BTreeMap::new(),
             of_unlisted_process: 0,
@@ -80,8 +78,8 @@ impl App {
         self.is_synced
     }
 
-    /// Takes in what was asked and moved since this was last done.
-    pub(super) fn add(&mut self, reading: &Reading) {
+    /// Takes in what was asked and moved since this was last done; the profiles of it.
+    pub(super) fn add(&mut self, reading: &Reading) -> ProfileSet {
         self.mounted.refresh();
         let mounted = &self.mounted;
         let asked = self.vfs.read(|file_system| mounted.name(file_system));
@@ -112,12 +110,14 @@ impl App {
         }
         let names: BTreeSet<String> =
             sums.keys().map(|file_system| self.mounted.name(*file_system)).collect();
+        let mut profiles = ProfileSet::default();
         for profile in asked.profiles.iter().filter(|profile| names.contains(&profile.device)) {
-            self.profiles.add(profile);
+            profiles.add(profile);
         }
         // The cache is in every single interval.
         let file_systems = self.shown(&sums, false);
         self.last = text::App { file_systems, processes, of_unlisted_process: asked.of_unlisted_process };
+        profiles
     }
 
     fn is_watched(&mut self, file_system: FileSystem) -> bool {
@@ -187,11 +187,11 @@ impl App {
     }
 
     /// Judges the whole time.
-    pub(super) fn diagnose(&self, questions: &Questions) -> Diagnosis {
+    pub(super) fn diagnose(&self, profiles: &ProfileSet, questions: &Questions) -> Diagnosis {
         let mut diagnosis = Diagnosis::default();
         for (file_system, sum) in self.file_systems.iter().filter(|(_, sum)| !sum.is_idle()) {
             let name = self.mounted.name(*file_system);
-            let Some(profile) = self.profiles.find(&name, Layer::Vfs) else { continue };
+            let Some(profile) = profiles.find(&name, Layer::Vfs) else { continue };
             let analysis = analyze(profile, None, questions);
             let throughput = sum.throughput(self.is_synced(*file_system));
             diagnosis.absorb(diagnose_throughput(profile, &analysis, questions, &throughput));
