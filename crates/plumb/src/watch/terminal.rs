@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use plumb_capture::Block;
-use plumb_report::text::Color;
+use plumb_report::text::{self, Color};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::screen::{Key, Screen, Seen, Wish};
@@ -72,7 +72,8 @@ fn show(
             let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
             let notes = notes(&reading);
             let (profiles, processes) = (reading.profiles, reading.processes);
-            screen.see(Seen { time, seconds, profiles, processes, notes });
+            let asked = whole.app.as_ref().map(|app| text::asked(&app.last, Color::Never));
+            screen.see(Seen { time, seconds, profiles, processes, notes, asked });
             if is_over || args.count == Some(number) {
                 return Ok(());
             }
