@@ -8,10 +8,12 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     println!("cargo::rerun-if-changed=bpf");
     println!("cargo::rerun-if-env-changed=CLANG");
-    for layer in ["request", "bio", "record"] {
+    let processor = env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it");
+    let processor = format!("-DPLUMB_{}", processor.to_uppercase());
+    for layer in ["request", "bio", "vfs", "record"] {
         let source = format!("bpf/{layer}.bpf.c");
-        compile(&source, &[], &out.join(format!("{layer}.o")));
-        compile(&source, &["-DPLUMB_COPY_FIELDS"], &out.join(format!("{layer}_copying.o")));
+        compile(&source, &[&processor], &out.join(format!("{layer}.o")));
+        compile(&source, &[&processor, "-DPLUMB_COPY_FIELDS"], &out.join(format!("{layer}_copying.o")));
     }
     compile("bpf/empty.bpf.c", &[], &out.join("empty.o"));
     for name in ["abi", "record"] {

@@ -714,7 +714,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__watch)
-            opts="-h -V --interval --count --grid --layer --op --pid --comm --cgroup --plain --json --save --fail-on --color --help --version"
+            opts="-h -V --interval --count --grid --layer --op --pid --comm --cgroup --app --sync --plain --json --save --fail-on --color --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

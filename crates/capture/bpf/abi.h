@@ -159,6 +159,55 @@ struct plumb_filter {
 	u64 comm[2];
 };
 #define PLUMB_FILTER_WORDS 5
+/* What a call at the vfs layer does, an index: bit 0 tells writes from reads, bit 1 those past the cache. */
+#define PLUMB_KIND_WRITE 1
+#define PLUMB_KIND_DIRECT 2
+#define PLUMB_KINDS 4
+
+/* Ways on which a process comes to data of files, a bit each. */
+#define PLUMB_WAY_CALLS 1
+#define PLUMB_WAY_URING 2
+/* Of what goes these ways the bytes are not known. */
+#define PLUMB_WAY_URING_SILENT 4
+#define PLUMB_WAY_AIO 8
+#define PLUMB_WAY_MAPPED 16
+#define PLUMB_WAY_FOREIGN_CALLS 32
+#define PLUMB_WAY_LOST 64
+
+/* A file system is its number; one of the device nodes has this bit as well, and the number of the device. */
+#define PLUMB_NODE_BIT 32
+
+/* Fields of a row's key at the vfs layer, from the lowest bit. */
+#define PLUMB_VFS_LENGTH_BITS 31
+#define PLUMB_VFS_RESIDUE_BITS 20
+#define PLUMB_VFS_OP_BITS 1
+#define PLUMB_VFS_STREAM_BITS 1
+#define PLUMB_VFS_PLACE_BITS 10
+/* Regions of files are 2^34 bytes: 64 of them are a TiB, and the last one has all that lies behind. */
+#define PLUMB_VFS_REGION_SHIFT 34
+
+/* A process on one file system, or on none where only the process is known. */
+struct plumb_asker {
+	u64 tgid; /* 0: free, 1: being made */
+	u64 file_system;
+	char comm[16];
+	u64 ways;
+	u64 unplaced; /* I/O that found no row */
+	u64 failed;
+	u64 calls[PLUMB_KINDS];
+	u64 asked_bytes[PLUMB_KINDS];
+	u64 moved_bytes[PLUMB_KINDS];
+	u64 unused;
+};
+#define PLUMB_ASKER_BYTES 160
+
+/* A read or write of io_uring between submission and completion. */
+struct plumb_submitted {
+	u64 tgid;
+	u64 position; /* all bits set: where the file stands */
+	u64 asked_bytes;
+};
+#define PLUMB_SUBMITTED_BYTES 24
 
 /* What does not belong to a device. */
 struct plumb_totals {

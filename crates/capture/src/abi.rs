@@ -80,6 +80,21 @@ pub(crate) struct Process {
     pub(crate) by_alignment: [AtomicU64; 12],
 }
 
+/// A process on one file system.
+#[repr(C)]
+pub(crate) struct Asker {
+    pub(crate) tgid: AtomicU64,
+    pub(crate) file_system: AtomicU64,
+    pub(crate) comm: [AtomicU64; 2],
+    pub(crate) ways: AtomicU64,
+    pub(crate) unplaced: AtomicU64,
+    pub(crate) failed: AtomicU64,
+    pub(crate) calls: [AtomicU64; KINDS],
+    pub(crate) asked_bytes: [AtomicU64; KINDS],
+    pub(crate) moved_bytes: [AtomicU64; KINDS],
+    unused: AtomicU64,
+}
+
 /// What does not belong to a device.
 #[repr(C)]
 pub(crate) struct Totals {
@@ -95,6 +110,7 @@ const _: () = {
     assert!(size_of::<Flight>() == FLIGHT_BYTES);
     assert!(std::mem::offset_of!(Flight, thread) == 52);
     assert!(size_of::<Process>() == PROCESS_BYTES);
+    assert!(size_of::<Asker>() == ASKER_BYTES);
     assert!(size_of::<Totals>() == TOTALS_BYTES);
     assert!(RUNS_AT > 2 * SEEK_BUCKETS && RUNS_AT + 64 <= BUCKETS);
 };
@@ -111,18 +127,47 @@ pub(crate) struct Key {
 
 impl Key {
     pub(crate) fn of(key: u64) -> Key {
-        let mut rest = key;
-        let mut field = |bits: usize| {
-            let field = rest & ((1 << bits) - 1);
-            rest >>= bits;
-            field
-        };
+        let mut fields = Fields(key);
         Key {
-            sectors: field(KEY_LENGTH_BITS),
-            residue: field(KEY_RESIDUE_BITS),
-            op: field(KEY_OP_BITS) as usize,
-            continues: field(KEY_STREAM_BITS) == 1,
-            place: field(KEY_PLACE_BITS) as usize,
+            sectors: fields.next(KEY_LENGTH_BITS),
+            residue: fields.next(KEY_RESIDUE_BITS),
+            op: fields.next(KEY_OP_BITS) as usize,
+            continues: fields.next(KEY_STREAM_BITS) == 1,
+            place: fields.next(KEY_PLACE_BITS) as usize,
         }
+    }
+}
+
+/// What the key of a row says at the vfs layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct VfsKey {
+    pub(crate) place: usize,
+    pub(crate) continues: bool,
+    pub(crate) op: usize,
+    pub(crate) residue: u64,
+    pub(crate) len_bytes: u64,
+}
+
+impl VfsKey {
+    pub(crate) fn of(key: u64) -> VfsKey {
+        let mut fields = Fields(key);
+        VfsKey {
+            len_bytes: fields.next(VFS_LENGTH_BITS),
+            residue: fields.next(VFS_RESIDUE_BITS),
+            op: fields.next(VFS_OP_BITS) as usize,
+            continues: fields.next(VFS_STREAM_BITS) == 1,
+            place: fields.next(VFS_PLACE_BITS) as usize,
+        }
+    }
+}
+
+/// A number that is taken apart from its lowest bit.
+struct Fields(u64);
+
+impl Fields {
+    fn next(&mut self, bits: usize) -> u64 {
+        let field = self.0 & ((1 << bits) - 1);
+        self.0 >>= bits;
+        field
     }
 }

@@ -63,14 +63,21 @@ struct Before {
     last_issue_ns: u64,
 }
 
-fn now(word: &AtomicU64) -> u64 {
+pub(crate) fn now(word: &AtomicU64) -> u64 {
     word.load(Ordering::Acquire)
 }
 
 /// What a counter has grown by since `seen`, which becomes its present value.
-fn grown(word: &AtomicU64, seen: &mut u64) -> u64 {
+pub(crate) fn grown(word: &AtomicU64, seen: &mut u64) -> u64 {
     let now = now(word);
     now.wrapping_sub(std::mem::replace(seen, now))
+}
+
+/// The letters up to the first that is 0.
+pub(crate) fn name_of_process(comm: &[AtomicU64; 2]) -> String {
+    let letters: Vec<u8> = comm.iter().flat_map(|word| now(word).to_ne_bytes()).collect();
+    let end = letters.iter().position(|&letter| letter == 0).unwrap_or(letters.len());
+    String::from_utf8_lossy(&letters[..end]).into_owned()
 }
 
 impl Readings {
@@ -244,9 +251,7 @@ impl Readings {
             if ios == 0 {
                 continue;
             }
-            let letters: Vec<u8> = process.comm.iter().flat_map(|word| now(word).to_ne_bytes()).collect();
-            let end = letters.iter().position(|&letter| letter == 0).unwrap_or(letters.len());
-            let comm = String::from_utf8_lossy(&letters[..end]).into_owned();
+            let comm = name_of_process(&process.comm);
             let mut name = |dev: u32| self.names.entry(dev).or_insert_with(|| name_of(dev)).name.clone();
             let (device, disk) = (name(dev), name(*disk));
             if reading.profiles.find(&disk, self.layer).is_some() {

@@ -1,9 +1,10 @@
-//! What the disks of this host receive, as it happens: programs in the kernel sum up every request and bio where it
-//! passes, and this crate makes the profile of it that a trace would give.
+//! What the disks of this host receive, and what processes ask of its file systems, as it happens: programs in the kernel
+//! sum up every request, bio and call where it passes, and this crate makes the profile of it that a trace would give.
 //!
 //! Needs CAP_BPF and CAP_PERFMON. With `sys` the only crate with `unsafe`: it maps memory that the kernel writes.
 
 mod abi;
+mod asked;
 mod block;
 mod devices;
 mod difference;
@@ -15,7 +16,9 @@ mod program;
 mod reading;
 mod record;
 mod shared;
+mod vfs;
 
+pub use asked::{Asked, Asker, Calls, FileSystem, Kind, Way};
 pub use block::{Block, Layers, Options};
 pub use devices::{Device, disk_of, is_bio_based, name_of, names_below};
 pub use error::CaptureError;
@@ -23,3 +26,4 @@ pub use filter::Filter;
 pub use program::Attached;
 pub use reading::{Misses, Process, Reading};
 pub use record::{Batches, PIDS_MAX, Record, RecordOptions, Recorder, Tally};
+pub use vfs::{Vfs, write_out};

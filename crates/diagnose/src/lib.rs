@@ -13,5 +13,6 @@ pub mod share;
 pub use analysis::{Analysis, analyze};
 pub use finding::{Confidence, Cost, Evidence, Finding, Fix, Severity, Target, TargetLayer};
 pub use question::{GridSource, Questions};
-pub use rules::{Diagnosis, RULES, Unjudged, diagnose};
+pub use rules::throughput_inflation::{Flow, Throughput};
+pub use rules::{Diagnosis, RULES, Unjudged, diagnose, diagnose_throughput};
 pub use share::Share;

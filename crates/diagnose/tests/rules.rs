@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Bench, Io, Random, evidence, words};
-use plumb_diagnose::{Confidence, Severity};
+use plumb_diagnose::{Confidence, Flow, Severity, Throughput};
 use plumb_trace::Op::{Read, Write};
 
 /// Places far enough apart that none continues another, over 64 GiB, at multiples of `unit` sectors.
@@ -195,4 +195,74 @@ fn a_rule_that_spoke_is_not_silent() {
     all.absorb(Bench::grid("4k").judge_ios(reads(1000, 8, 0, 8)).diagnosis);
     assert!(!all.silent.contains(&"misaligned-io"));
     assert_eq!(all.silent.iter().filter(|rule| **rule == "looks-sequential").count(), 1, "named once");
+}
+
+/// What was asked and moved in KiB, in so many calls.
+fn flow(calls: u64, asked: u64, direct: u64, device: u64) -> Flow {
+    Flow { calls, asked_bytes: asked << 10, direct_bytes: direct << 10, device_bytes: device << 10 }
+}
+
+fn judge_throughput(throughput: &Throughput) -> common::Judged {
+    let bench = Bench { layer: plumb_trace::Layer::Vfs, ..Bench::default() };
+    let mut judged = bench.judge_ios(reads(1000, 8, 0, 8));
+    assert!(judged.findings("throughput-inflation").next().is_none(), "one layer alone asks nothing");
+    judged.diagnosis =
+        plumb_diagnose::diagnose_throughput(&judged.profile, &judged.analysis, &bench.questions, throughput);
+    judged
+}
+
+#[test]
+fn throughput_inflation() {
+    let rule = "throughput-inflation";
+    // 8 KiB pages out of records of 128 KiB, past the cache.
+    let mut throughput = Throughput { reads: flow(1000, 8000, 8000, 96_000), ..Throughput::default() };
+    let judged = judge_throughput(&throughput);
+    let finding = judged.finding(rule);
+    assert_eq!(
+        finding.summary(),
+        "12.0 bytes read at the device for each byte asked: 96,000 KiB for 8,000 KiB"
+    );
+    assert_eq!((finding.severity(), finding.confidence()), (Severity::Warning, Confidence::High));
+    assert_eq!(finding.cost().expect("a cost").value, 12.0);
+    assert_eq!(evidence(finding, "bytes_asked"), 8000.0 * 1024.0);
+    assert!(words(finding).contains("the cache has no part in it"), "{}", words(finding));
+    // The same through the cache is said to be so.
+    throughput.reads.direct_bytes = 0;
+    let judged = judge_throughput(&throughput);
+    assert_eq!(judged.finding(rule).confidence(), Confidence::Medium);
+    assert!(words(judged.finding(rule)).contains("the cache is in it"));
+    // A journal is no inflation, and a little metadata neither, whatever the ratio.
+    throughput.reads = flow(1000, 8000, 8000, 15_999);
+    assert!(judge_throughput(&throughput).is_silent(rule));
+    throughput.reads = flow(200, 100, 100, 1100);
+    assert!(judge_throughput(&throughput).is_silent(rule));
+    throughput.reads = flow(1000, 8000, 8000, 24_000);
+    assert_eq!(judge_throughput(&throughput).finding(rule).severity(), Severity::Note);
+}
+
+#[test]
+fn throughput_inflation_of_writes_needs_a_synced_window() {
+    let rule = "throughput-inflation";
+    let mut throughput = Throughput { writes: flow(500, 250, 0, 4000), ..Throughput::default() };
+    throughput.reads.device_bytes = 2000 << 10;
+    assert!(judge_throughput(&throughput).unknown(rule).contains("did not begin and end synced"));
+    throughput.is_synced = true;
+    let judged = judge_throughput(&throughput);
+    assert!(judged.finding(rule).summary().starts_with("16.0 bytes written at the device"));
+    assert!(words(judged.finding(rule)).contains("2,000 KiB were read beside that nobody asked for"));
+    // Past the cache nothing is kept for later.
+    throughput = Throughput { writes: flow(500, 2000, 2000, 2000), ..Throughput::default() };
+    assert!(judge_throughput(&throughput).is_silent(rule));
+}
+
+#[test]
+fn throughput_inflation_needs_both_sides_whole() {
+    let rule = "throughput-inflation";
+    let inflated = Throughput { reads: flow(1000, 8000, 8000, 96_000), ..Throughput::default() };
+    let few = Throughput { reads: flow(199, 8000, 8000, 96_000), ..Throughput::default() };
+    assert_eq!(judge_throughput(&few).unknown(rule), "199 calls seen, 200 needed");
+    let mapped = Throughput { uncounted: vec!["mapped files".into()], ..inflated.clone() };
+    assert_eq!(judge_throughput(&mapped).unknown(rule), "processes use what is not counted: mapped files");
+    let shared = Throughput { device_unknown: Some("its device is shared".into()), ..inflated };
+    assert_eq!(judge_throughput(&shared).unknown(rule), "its device is shared");
 }

@@ -6,8 +6,10 @@ use plumb_plan::softpart::SoftPartition;
 use plumb_plan::{
     Plan, PlanError, disks, filesystem, of_stack, partition, record, resync, softpart, stripe, writes,
 };
+use plumb_profile::Profile;
 use plumb_report::plan as report;
 use plumb_stack::{Kind, NodeId, Stack, node};
+use plumb_trace::Layer;
 
 use crate::cli::plan::{
     Disks, Filesystem, FsKind, KeeperKind, LabelKind, ManagerKind, Output, Partition, Plan as Args, RaidKind,
@@ -322,7 +324,11 @@ fn record(args: &Record) -> Result<Planned, Failure> {
     match (&args.profile, args.page) {
         (Some(path), _) => {
             let (profiles, input) = read_profile(path)?;
-            let plans = profiles.iter().map(|profile| plan(record::Load::Profile(profile)));
+            // A watch of applications saves what their disks received as well, which asks for no record.
+            let is_asked = |profile: &&Profile| profile.layer == Layer::Vfs;
+            let has_asked = profiles.iter().any(|profile| is_asked(&profile));
+            let asked = profiles.iter().filter(|profile| !has_asked || is_asked(profile));
+            let plans = asked.map(|profile| plan(record::Load::Profile(profile)));
             let plans: Vec<Plan> = plans.collect::<Result<_, Failure>>()?;
             Ok(Planned { plans, inputs: vec![input], is_partial: false })
         }

@@ -9,15 +9,20 @@ use std::time::{Duration, Instant, SystemTime};
 use plumb_capture::{Block, CaptureError, Filter, Layers, Misses, Options, Process, Reading};
 use plumb_diagnose::{Analysis, Diagnosis, Questions, analyze, diagnose};
 use plumb_geometry::Grid;
+use plumb_profile::Profile;
 use plumb_profile::codec::{self, Saved};
 use plumb_report::text::{Apart, Interval, SeenAgain, Sender};
 use plumb_report::{Report, Section, json, text};
+use plumb_trace::Layer;
 
+use self::app::App;
 use crate::cli::Watch;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::{output, privilege};
 
+mod app;
+mod below;
 mod notes;
 mod screen;
 mod terminal;
@@ -42,7 +47,14 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
     }
     let mut block = Block::attach(&options).map_err(refused)?;
     let mut whole = Whole::new(&block, &options.filter);
-    privilege::drop_all(args.save.as_deref())?;
+    if args.app {
+        whole.app = Some(App::attach(&options.devices, args.sync).map_err(refused)?);
+        // What writing out the cache took is not part of the time.
+        block.read();
+    }
+    if !args.sync {
+        privilege::drop_all(args.save.as_deref())?;
+    }
     let began = Instant::now();
     let on_screen =
         !args.json && !args.plain && std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
@@ -106,11 +118,13 @@ fn print_intervals(
     let mut next = last + args.interval;
     for number in 1.. {
         wait_until(next, ended);
+        whole.before_reading(ended.load(Ordering::Relaxed) || args.count == Some(number));
         let reading = block.read();
         whole.add(&reading);
         let now = Instant::now();
-        let is_read =
-            show(args, &reading, (questions, &whole.filter), now - std::mem::replace(&mut last, now))?;
+        let app = whole.app.as_ref().map(|app| &app.last);
+        let span = now - std::mem::replace(&mut last, now);
+        let is_read = show(args, &reading, app, (questions, &whole.filter), span)?;
         if ended.load(Ordering::Relaxed) || args.count == Some(number) || !is_read {
             break;
         }
@@ -156,19 +170,32 @@ struct Whole {
     filter: Filter,
     /// Of all readings together, without their profiles.
     missed: Reading,
+    /// What was asked of file systems, where that is watched.
+    app: Option<App>,
 }
 
 impl Whole {
     fn new(block: &Block, filter: &Filter) -> Whole {
-        let layers: Vec<&str> = block.layers().into_iter().map(plumb_trace::Layer::word).collect();
+        let layers: Vec<&str> = block.layers().into_iter().map(Layer::word).collect();
         let many = if layers.len() > 1 { "layers" } else { "layer" };
         let how = format!("{} {many} by {}", layers.join(" and "), block.attached().words());
-        Whole { saved: Saved::default(), how, filter: filter.clone(), missed: Reading::default() }
+        let (saved, missed) = (Saved::default(), Reading::default());
+        Whole { saved, how, filter: filter.clone(), missed, app: None }
+    }
+
+    /// Before the last reading the cache is written out, where it was at the beginning.
+    fn before_reading(&mut self, is_last: bool) {
+        if let Some(app) = self.app.as_mut().filter(|app| is_last && app.is_to_sync()) {
+            app.sync();
+        }
     }
 
     fn add(&mut self, reading: &Reading) {
         self.saved.profiles.merge(&reading.profiles);
         self.missed.add_misses(reading);
+        if let Some(app) = &mut self.app {
+            self.saved.profiles.merge(&app.add(reading));
+        }
     }
 
     fn save(&self, path: &Path) -> Result<(), Failure> {
@@ -182,12 +209,18 @@ impl Whole {
         let source = format!("this host: {}, {:.1} s{filter}", self.how, span.as_secs_f64());
         self.saved.sources.insert(source);
         self.saved.notes.extend(notes(&self.missed, &self.filter));
-        let profiles: Vec<_> = self.saved.profiles.iter().filter(|profile| profile.ios() > 0).collect();
+        // Places in files are judged when the profile is analyzed.
+        let is_shown = |profile: &&Profile| profile.ios() > 0 && profile.layer != Layer::Vfs;
+        let profiles: Vec<_> = self.saved.profiles.iter().filter(is_shown).collect();
         let analyses: Vec<Analysis> =
             profiles.iter().map(|profile| analyze(profile, None, questions)).collect();
         let mut diagnosis = Diagnosis::default();
         for (profile, analysis) in profiles.iter().zip(&analyses) {
             diagnosis.absorb(diagnose(profile, analysis, questions));
+        }
+        if let Some(app) = &self.app {
+            diagnosis.absorb(app.diagnose(&self.saved.profiles, questions));
+            self.saved.sources.insert(format!("this host: {}", app.how()));
         }
         let sources: Vec<String> = self.saved.sources.iter().cloned().collect();
         let notes: Vec<String> = self.saved.notes.iter().cloned().collect();
@@ -203,7 +236,11 @@ impl Whole {
         };
         let printed = match args.json {
             true => Ok(()),
-            false => output::print(&text::text(&report, output::color(args.color))),
+            false => {
+                let color = output::color(args.color);
+                let asked = self.app.as_ref().map(|app| text::asked(&app.whole(), color));
+                output::print(&(text::text(&report, color) + &asked.unwrap_or_default()))
+            }
         };
         if let Some(path) = &args.save {
             self.save(path)?;
@@ -224,6 +261,7 @@ impl Whole {
 fn show(
     args: &Watch,
     reading: &Reading,
+    app: Option<&text::App>,
     (questions, filter): (&Questions, &Filter),
     span: Duration,
 ) -> Result<bool, Failure> {
@@ -251,6 +289,7 @@ fn show(
         seen_again: &seen_again,
         filter: filter.as_deref(),
         notes: &notes,
+        app,
     };
     let shown = if args.json {
         let line = json::watch(env!("CARGO_PKG_VERSION"), &time, seconds, &interval);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use plumb_diagnose::rules::{
     IOS_MIN, RULES, SHARE_MIN, SHARE_WARNING, looks_sequential, member_skew, small_random_writes,
+    throughput_inflation,
 };
 use plumb_trace::format::FORMATS;
 
@@ -37,6 +38,12 @@ fn thresholds(rule: &str) -> Vec<String> {
             format!("at least {IOS_MIN} I/O"),
             format!("{} pieces a member", member_skew::PIECES_PER_MEMBER_MIN),
             format!("more than {} points above the even part", member_skew::EXCESS_MIN * 100.0),
+        ],
+        "throughput-inflation" => vec![
+            format!("at least {IOS_MIN} calls"),
+            format!("{} bytes at the device for each byte asked", throughput_inflation::RATIO_MIN),
+            format!("{} MiB too many", throughput_inflation::EXCESS_BYTES_MIN >> 20),
+            format!("warning from {}", throughput_inflation::RATIO_WARNING),
         ],
         _ => with(&[warning]),
     }

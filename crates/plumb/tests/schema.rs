@@ -332,7 +332,7 @@ fn output_of_watch_is_as_promised() {
     plumb_testkit::require!(Bpf, Root);
     let schema = Schema::of("watch");
     let folder = tempfile::tempdir().expect("a directory");
-    for args in ["", "--grid 8k@512 --grid 4k"] {
+    for args in ["", "--grid 8k@512 --grid 4k", "--app", "--app --sync"] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
         command
             .args(["watch", "--json", "--interval", "700ms", "--count", "2"])

@@ -92,6 +92,38 @@ fn the_static_binary_needs_no_library() {
     assert!(!said.contains("INTERP") && !said.contains("(NEEDED)"), "{said}");
 }
 
+/// What fio asked of its file, summed up over the intervals of a case: calls and bytes asked of reads and of those past the
+/// cache; `None` when a way is in it that is not counted.
+fn asked(directory: &Path, case: &str) -> Option<(u64, u64, u64)> {
+    let text = std::fs::read_to_string(directory.join(format!("app-{case}.json"))).expect("the lines");
+    let lines: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("a document")).collect();
+    assert_eq!(lines.len(), 3, "{case}: {text}");
+    let processes =
+        lines.iter().flat_map(|line| line["result"]["app"]["processes"].as_array().expect("a list"));
+    let of_fio: Vec<&Value> = processes.filter(|by| by["comm"] == "fio").collect();
+    let unknown = of_fio.iter().any(|by| by["unknown_ways"].as_array().is_some_and(|ways| !ways.is_empty()));
+    let reads = of_fio.iter().filter(|by| by["file_system"] == "/mnt").map(|by| &by["reads"]);
+    let reads: Vec<&Value> = reads.collect();
+    let total = |name: &str| sum(reads.iter().copied(), name);
+    (!unknown).then(|| (total("calls"), total("asked_bytes"), total("direct_bytes")))
+}
+
+/// The same reads on every way: exact, or unknown.
+fn check_asked(directory: &Path, kernel: &str) {
+    let bytes = 211 * 8192;
+    for (case, expected) in [
+        ("psync", Some((211, bytes, 0))),
+        ("psync-direct", Some((211, bytes, bytes))),
+        ("io_uring", Some((211, bytes, 0))),
+        ("io_uring-direct", Some((211, bytes, bytes))),
+        ("libaio-direct", None),
+        ("mmap", None),
+    ] {
+        assert_eq!(asked(directory, case), expected, "{kernel}: {case}");
+    }
+}
+
 /// Debian's kernels of two series: requests that come again, in part or not at all never change how many I/O there were.
 #[test]
 fn counts_are_exact_on_disks_that_are_not_well() {
@@ -109,6 +141,7 @@ fn counts_are_exact_on_disks_that_are_not_well() {
         assert!(kernel.starts_with(series), "{kernel}");
         check(out.path(), &kernel);
         check_without_requests(out.path(), &kernel);
+        check_asked(out.path(), &kernel);
     }
 }
 

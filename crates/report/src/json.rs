@@ -6,7 +6,7 @@ use plumb_diagnose::{Analysis, Finding, Unjudged};
 use plumb_trace::{Latency, SourceInfo};
 
 use crate::Report;
-use crate::text::{Apart, Interval, SeenAgain, Sender};
+use crate::text::{Apart, App, Interval, SeenAgain, Sender};
 
 /// A place in an input that was not understood.
 #[derive(Serialize)]
@@ -130,6 +130,7 @@ struct WatchResult<'a> {
     apart: &'a [Apart<'a>],
     seen_again: &'a [SeenAgain<'a>],
     filter: Option<&'a str>,
+    app: Option<&'a App>,
     notes: &'a [String],
 }
 
@@ -143,12 +144,13 @@ pub fn watch(
     seconds: f64,
     interval: &Interval<'_>,
 ) -> Result<String, serde_json::Error> {
-    let Interval { devices: profiles, senders: processes, apart, seen_again, filter, notes, .. } = *interval;
+    let Interval { devices: profiles, senders: processes, apart, seen_again, filter, notes, app, .. } =
+        *interval;
     serde_json::to_string(&Document {
         schema: "plumb.watch/1",
         plumb: version,
         inputs: Vec::<Input<'_>>::new(),
         findings: &[],
-        result: WatchResult { time, seconds, profiles, processes, apart, seen_again, filter, notes },
+        result: WatchResult { time, seconds, profiles, processes, apart, seen_again, filter, app, notes },
     })
 }

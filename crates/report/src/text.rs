@@ -10,13 +10,15 @@ use plumb_profile::infer::Verdict;
 use crate::Report;
 use crate::format::{count, percent};
 
+mod app;
 mod chart;
 mod interval;
 mod measures;
 pub(crate) mod page;
 mod what_if;
 
-pub use interval::{Apart, Interval, SeenAgain, Sender, interval};
+pub use app::{App, AskedBy, AskedFlow, AskedOf, ProcessFlow};
+pub use interval::{Apart, Interval, SeenAgain, Sender, asked, interval};
 pub use page::{Color, WIDTH};
 
 pub(crate) use page::{Page, tame};

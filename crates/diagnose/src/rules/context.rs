@@ -5,6 +5,7 @@ use plumb_profile::Profile;
 use plumb_profile::fit::{self, FitTally, Unknown};
 use plumb_trace::Layer;
 
+use super::throughput_inflation::Throughput;
 use super::{IOS_MIN, Outcome, Rule, SHARE_MIN, SHARE_WARNING};
 use crate::analysis::Analysis;
 use crate::finding::{Confidence, Evidence, Finding, Severity, Target};
@@ -22,6 +23,8 @@ pub struct Context<'a> {
     pub analysis: &'a Analysis,
     /// What was asked.
     pub questions: &'a Questions,
+    /// What applications asked of the file system, and what its devices moved for it; only a watch of both sees it.
+    pub throughput: Option<&'a Throughput>,
 }
 
 /// What a share of unfitting I/O comes to: `None` when it is not shown to be above the threshold.

@@ -7,6 +7,7 @@ use plumb_profile::Profile;
 use crate::analysis::Analysis;
 use crate::finding::{Finding, Severity, Target};
 use crate::question::Questions;
+use throughput_inflation::Throughput;
 
 mod context;
 pub mod looks_sequential;
@@ -16,6 +17,7 @@ pub mod odd_length_io;
 pub mod record_mismatch;
 pub mod small_random_writes;
 pub mod split_io;
+pub mod throughput_inflation;
 
 pub use context::Context;
 pub(crate) use context::{lengths_unknown, of, percent, severity_of, tally_lengths_unknown};
@@ -64,6 +66,7 @@ pub static RULES: &[Rule] = &[
     small_random_writes::RULE,
     looks_sequential::RULE,
     member_skew::RULE,
+    throughput_inflation::RULE,
 ];
 
 /// A rule that could not tell, and why.
@@ -135,11 +138,29 @@ impl Diagnosis {
 /// Applies all rules to a profile.
 #[must_use]
 pub fn diagnose(profile: &Profile, analysis: &Analysis, questions: &Questions) -> Diagnosis {
-    let context = Context { target: &analysis.target, profile, analysis, questions };
+    let context = Context { target: &analysis.target, profile, analysis, questions, throughput: None };
+    apply(RULES, &context)
+}
+
+/// Judges what was asked of a file system by what its devices moved for it. The other rules judge its profile when that is
+/// analyzed.
+#[must_use]
+pub fn diagnose_throughput(
+    profile: &Profile,
+    analysis: &Analysis,
+    questions: &Questions,
+    throughput: &Throughput,
+) -> Diagnosis {
+    let context =
+        Context { target: &analysis.target, profile, analysis, questions, throughput: Some(throughput) };
+    apply(&[throughput_inflation::RULE], &context)
+}
+
+fn apply(rules: &[Rule], context: &Context<'_>) -> Diagnosis {
     let mut diagnosis = Diagnosis::default();
-    for rule in RULES {
-        for outcome in (rule.judge)(&context) {
-            diagnosis.take(rule.id, &analysis.target, outcome);
+    for rule in rules {
+        for outcome in (rule.judge)(context) {
+            diagnosis.take(rule.id, context.target, outcome);
         }
     }
     diagnosis.settle();

@@ -53,6 +53,14 @@ pub struct Watch {
     /// Only what a cgroup of version 2 and those below it send: its directory
     #[arg(long, value_name = "DIR", help_heading = "Which I/O")]
     pub cgroup: Option<PathBuf>,
+    /// Watch what processes ask of file systems too, and set it against the bytes at the device; costs time in each system
+    /// call
+    #[arg(long, help_heading = "Applications", conflicts_with_all = ["layer", "op", "pid", "comm", "cgroup"])]
+    pub app: bool,
+    /// Write out the cache of the file systems when the watch begins and ends, so that bytes written can be compared; needs its
+    /// privileges to the end
+    #[arg(long, requires = "app", help_heading = "Applications")]
+    pub sync: bool,
 
     /// Print each interval instead of the full-screen view, also on a terminal
     #[arg(long, help_heading = "Output")]

@@ -98,6 +98,8 @@ pub struct Seen {
     pub reading: Reading,
     /// Sentences that a reader must know.
     pub notes: Vec<String>,
+    /// What was asked of file systems, as text, where that is watched.
+    pub asked: Option<String>,
 }
 
 /// The view.
@@ -109,6 +111,8 @@ pub struct Screen {
     filter: String,
     typing: bool,
     frozen: bool,
+    /// Whether what was asked is shown in the place of a device.
+    asks: bool,
     selected: usize,
     colored: bool,
     seen: Option<Seen>,
@@ -139,6 +143,7 @@ impl Screen {
             filter: String::new(),
             typing: false,
             frozen: false,
+            asks: false,
             selected: 0,
             colored,
             seen: None,
@@ -202,6 +207,7 @@ impl Screen {
             Key::Letter('G') => self.step_grid(self.grids.len() - 1),
             Key::Letter('o') => self.shift_grid(512),
             Key::Letter('f' | ' ') => self.frozen = !self.frozen,
+            Key::Letter('a') => self.asks = !self.asks,
             Key::Letter('/') => self.typing = true,
             Key::Escape => self.filter.clear(),
             Key::Up | Key::Letter('k') => self.selected = self.selected.saturating_sub(1),
@@ -269,9 +275,11 @@ impl Screen {
         .areas(area);
         self.draw_head(frame, head);
         self.draw_list(frame, list);
-        match self.ranked.get(self.selected) {
-            Some(analysis) => self.draw_device(frame, detail, analysis),
-            None => frame.render_widget(Paragraph::new("  no I/O in this interval"), detail),
+        let asked = self.seen.as_ref().and_then(|seen| seen.asked.as_deref()).filter(|_| self.asks);
+        match (asked, self.ranked.get(self.selected)) {
+            (Some(asked), _) => frame.render_widget(Paragraph::new(asked), detail),
+            (None, Some(analysis)) => self.draw_device(frame, detail, analysis),
+            (None, None) => frame.render_widget(Paragraph::new("  no I/O in this interval"), detail),
         }
         frame
             .render_widget(Paragraph::new(note.cloned().unwrap_or_default()).wrap(Wrap { trim: true }), told);
@@ -456,7 +464,13 @@ impl Screen {
             (Some(notice), _) => notice.clone(),
             (None, true) => format!("filter: {}_   Enter keeps it, Esc drops it", self.filter),
             (None, false) => {
-                "q quit  s sort  g/G grid  o offset  / filter  f freeze  w save  ↑↓ device".to_owned()
+                let keys = "q quit  s sort  g/G grid  o offset  / filter  f freeze  w save  ↑↓ device";
+                let can_ask = self.seen.as_ref().is_some_and(|seen| seen.asked.is_some());
+                if can_ask {
+                    format!("a asked  {}", keys.replace("  ↑↓ device", ""))
+                } else {
+                    keys.to_owned()
+                }
             }
         };
         frame.render_widget(Paragraph::new(words), area);
@@ -519,7 +533,24 @@ mod tests {
         };
         let processes = devices.iter().map(|(name, _)| process(name)).collect();
         let reading = Reading { profiles, processes, ..Reading::default() };
-        Seen { time: "noon".to_owned(), seconds: 2.0, reading, notes: Vec::new() }
+        Seen { time: "noon".to_owned(), seconds: 2.0, reading, notes: Vec::new(), asked: None }
+    }
+
+    #[test]
+    fn what_was_asked_takes_the_place_of_a_device() {
+        let mut screen = Screen::new(&[], false);
+        let asked = Some("  Asked of  /srv".to_owned());
+        screen.see(Seen { asked, ..seen(&[SDA]) });
+        let has_asked = |screen: &Screen| drawn(screen, 80, 24).iter().any(|line| line.contains("/srv"));
+        assert!(!has_asked(&screen) && line(&drawn(&screen, 80, 24), "a asked").contains("q quit"));
+        press(&mut screen, "a");
+        assert!(has_asked(&screen));
+        press(&mut screen, "a");
+        assert!(!has_asked(&screen));
+        // Nothing is there to be shown where nobody watches it.
+        screen.see(seen(&[SDA]));
+        press(&mut screen, "a");
+        assert!(line(&drawn(&screen, 80, 24), "q quit").contains("device"));
     }
 
     fn terminal(width: u16, height: u16) -> Terminal<TestBackend> {

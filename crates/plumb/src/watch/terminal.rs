@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime};
 
 use plumb_capture::Block;
-use plumb_report::text::Color;
+use plumb_report::text::{self, Color};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use super::screen::{Key, Screen, Seen, Wish};
@@ -72,6 +72,7 @@ fn show(
         let is_over = ended.load(Ordering::Relaxed);
         let now = Instant::now();
         if now >= next || is_over {
+            whole.before_reading(is_over || args.count == Some(number));
             let reading = block.read();
             whole.add(&reading);
             let seconds = (now - std::mem::replace(&mut last, now)).as_secs_f64();
@@ -80,7 +81,8 @@ fn show(
             if let Some(filter) = whole.filter.words() {
                 notes.insert(0, format!("filtered: only {filter}"));
             }
-            screen.see(Seen { time, seconds, reading, notes });
+            let asked = whole.app.as_ref().map(|app| text::asked(&app.last, Color::Never));
+            screen.see(Seen { time, seconds, reading, notes, asked });
             if is_over || args.count == Some(number) {
                 return Ok(());
             }

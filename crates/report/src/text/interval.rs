@@ -4,7 +4,7 @@ use plumb_diagnose::analysis::Analysis;
 use plumb_geometry::plural;
 use serde::Serialize;
 
-use super::{Color, Page, grid_lines, measures};
+use super::{App, Color, Page, grid_lines, measures};
 use crate::format::{bytes, count, percent};
 
 /// What a process sent in an interval.
@@ -75,6 +75,8 @@ pub struct Interval<'a> {
     pub filter: Option<&'a str>,
     /// Sentences that a reader must know.
     pub notes: &'a [String],
+    /// What was asked of file systems, where that was watched.
+    pub app: Option<&'a App>,
 }
 
 /// Most processes that are listed.
@@ -102,12 +104,25 @@ pub fn interval(interval: &Interval<'_>, color: Color) -> String {
         measures::latency(&mut page, analysis);
     }
     senders(&mut page, interval.senders);
+    if let Some(app) = interval.app {
+        super::app::lines(&mut page, app);
+    }
     if !interval.notes.is_empty() {
         page.gap();
     }
     for note in interval.notes {
         page.wrapped("  note: ", "    ", note);
     }
+    page.gap();
+    page.text
+}
+
+/// What was asked over the whole time.
+#[must_use]
+pub fn asked(app: &App, color: Color) -> String {
+    let mut page = Page { text: String::new(), color };
+    page.heading("Asked of file systems");
+    super::app::lines(&mut page, app);
     page.gap();
     page.text
 }
@@ -163,6 +178,7 @@ mod tests {
             seen_again: &[SeenAgain { device: "md0", on: &on }],
             filter: Some("process 4711"),
             notes: &[],
+            app: None,
         };
         let text = super::interval(&interval, Color::Never);
         let others = text.lines().find(|line| line.contains("others")).expect("those that are not listed");

@@ -40,6 +40,7 @@ pub use guests::GuestDisk;
 pub use host::{Host, Work};
 pub use kernel::{Elsewhere, Identified, Kernel, Live, NoAnswer};
 pub use limits::{implausible_optimal, stated_optimal};
+pub use mounts::{Mount, mounts};
 pub(crate) use mounts::{tell_xfs_stripe, unescape};
 pub(crate) use nvme::tell as tell_identified;
 

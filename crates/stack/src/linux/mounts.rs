@@ -16,16 +16,26 @@ const TABLE_MAX: usize = 16 << 20;
 
 /// A line of mountinfo.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Mount {
-    pub(super) number: (u32, u32),
+pub struct Mount {
+    /// Major and minor number of the file system: of its device, or one of its own.
+    pub number: (u32, u32),
     /// What of the file system is mounted: `/`, or a directory of it.
-    pub(super) root: String,
-    pub(super) at: String,
+    pub root: String,
+    /// Where.
+    pub at: String,
     pub(super) options: String,
-    pub(super) kind: String,
-    pub(super) source: String,
+    /// Type of the file system.
+    pub kind: String,
+    /// What was mounted, mostly the path of a device.
+    pub source: String,
     /// Options of the file system itself.
     pub(super) super_options: String,
+}
+
+/// The mounts that the text of a mountinfo tells; lines of another form are passed over.
+#[must_use]
+pub fn mounts(text: &str) -> Vec<Mount> {
+    text.lines().filter_map(parse).collect()
 }
 
 fn parse(line: &str) -> Option<Mount> {
@@ -83,7 +93,7 @@ impl Host {
         if table.is_empty() {
             builder.note(format!("{MOUNTINFO} cannot be read: nothing is known of file systems"));
         }
-        self.mounts = table.lines().filter_map(parse).collect();
+        self.mounts = mounts(&table);
         // The whole of a file system first: its other mounts are views of it.
         let mut order: Vec<&Mount> = self.mounts.iter().collect();
         order.sort_by_key(|mount| mount.root != "/");

@@ -1,0 +1,141 @@
+//! The vfs layer: loads the programs that sum up what processes ask of files, and maps what they count.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use aya::{Btf, Ebpf};
+
+use crate::abi;
+use crate::asked::{Asked, FileSystem, Tallies};
+use crate::error::CaptureError;
+use crate::kernel::Types;
+use crate::program::{Attached, Object, attach_one, cheapest, shared};
+use crate::shared::Shared;
+
+static CALLS: Object = Object {
+    reading_in_place: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/vfs.o")),
+    copying: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/vfs_copying.o")),
+};
+
+/// CPUs that have a lane of rows of their own; more share them.
+const LANES_MAX: usize = 8;
+/// Rows of a lane: 2 MiB.
+const ROWS_OF_LANE: usize = 1 << 15;
+const PLACES: usize = 1 << abi::VFS_PLACE_BITS;
+const STREAMS: usize = 1 << 16;
+const ASKERS: usize = 1 << 13;
+
+/// The programs at work. They are detached when it is dropped.
+pub struct Vfs {
+    /// Keeps programs and maps.
+    _programs: Ebpf,
+    attached: Attached,
+    sees_uring: bool,
+    tallies: Tallies,
+}
+
+/// What the programs count into.
+pub(crate) struct Counters {
+    pub(crate) rows: Shared<abi::Row>,
+    pub(crate) places: Shared<abi::Place>,
+    pub(crate) askers: Shared<abi::Asker>,
+    pub(crate) totals: Shared<abi::Totals>,
+}
+
+/// A program and the tracepoint that it is for in this kernel.
+type AtTracepoint = (&'static str, &'static str);
+
+impl Vfs {
+    /// Loads the programs and attaches them; from then on everything counts.
+    ///
+    /// # Errors
+    /// Without the capabilities, or when the kernel does not take the programs.
+    pub fn attach(asked: Option<Attached>) -> Result<Vfs, CaptureError> {
+        let uring = of_uring(&Types::of_kernel()?);
+        let btf = Btf::from_sys_fs().map_err(|error| CaptureError::Types(error.to_string()))?;
+        cheapest(asked, |attached| Vfs::attach_as(attached, &uring, &btf))
+    }
+
+    fn attach_as(attached: Attached, uring: &[AtTracepoint], btf: &Btf) -> Result<Vfs, CaptureError> {
+        let mut programs = load(attached, btf, !uring.is_empty())?;
+        let counters = Counters {
+            rows: shared(&programs, "rows")?,
+            places: shared(&programs, "places")?,
+            askers: shared(&programs, "askers")?,
+            totals: shared(&programs, "totals")?,
+        };
+        for &(program, tracepoint) in uring.iter().chain(&[("return_from_call", "sys_exit")]) {
+            attach_one(&mut programs, attached, program, tracepoint, btf)?;
+        }
+        let tallies = Tallies::new(counters);
+        Ok(Vfs { _programs: programs, attached, sees_uring: !uring.is_empty(), tallies })
+    }
+
+    /// How the programs are attached.
+    #[must_use]
+    pub fn attached(&self) -> Attached {
+        self.attached
+    }
+
+    /// Whether reads and writes of io_uring are counted here; else a process that uses it is unknown.
+    #[must_use]
+    pub fn sees_uring(&self) -> bool {
+        self.sees_uring
+    }
+
+    /// What was asked since this was last asked; `name` names the file systems in the profiles.
+    pub fn read(&mut self, name: impl Fn(FileSystem) -> String) -> Asked {
+        self.tallies.next(name)
+    }
+}
+
+/// Writes out what the cache holds of the file system mounted at a directory (syncfs(2)).
+///
+/// # Errors
+/// When the directory cannot be opened, or something could not be written.
+pub fn write_out(at: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(File::open(at)?)?)
+}
+
+/// The programs for io_uring in the form that this kernel's tracepoints have; none where that is not known.
+fn of_uring(types: &Types) -> Vec<AtTracepoint> {
+    let is = |name: &str, arguments: &[usize]| {
+        types.tracepoint_arguments(name).is_some_and(|found| arguments.contains(&found))
+    };
+    let complete = match types.tracepoint_arguments("io_uring_complete") {
+        Some(3) => "complete_entry",
+        Some(7) => "complete_result",
+        _ => return Vec::new(),
+    };
+    let submit = ["io_uring_submit_req", "io_uring_submit_sqe"].into_iter().find(|name| is(name, &[1, 2]));
+    let Some(submit) = submit else { return Vec::new() };
+    let mut all = vec![(complete, "io_uring_complete"), ("submit_request", submit)];
+    if types.tracepoint_arguments("io_uring_cqe_overflow").is_some() {
+        all.push(("overflow", "io_uring_cqe_overflow"));
+    }
+    all
+}
+
+fn load(attached: Attached, btf: &Btf, sees_uring: bool) -> Result<Ebpf, CaptureError> {
+    let cpus = aya::util::nr_cpus().unwrap_or(1).max(1);
+    let lanes = cpus.next_power_of_two().min(LANES_MAX);
+    let mask = |entries: usize| entries as u32 - 1;
+    let constants = [
+        ("lane_mask", mask(lanes)),
+        ("row_mask", mask(ROWS_OF_LANE)),
+        ("row_shift", ROWS_OF_LANE.trailing_zeros()),
+        ("place_mask", mask(PLACES)),
+        ("stream_mask", mask(STREAMS)),
+        ("asker_mask", mask(ASKERS)),
+        ("sees_uring", u32::from(sees_uring)),
+    ];
+    let entries = [
+        ("rows", lanes * ROWS_OF_LANE),
+        ("counts", PLACES),
+        ("places", PLACES),
+        ("streams", STREAMS),
+        ("askers", ASKERS),
+    ];
+    CALLS.load(attached, btf, &constants, None, &entries)
+}

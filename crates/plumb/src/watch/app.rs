@@ -1,0 +1,301 @@
+//! `plumb watch --app`: bytes that processes asked of file systems, beside bytes that the devices below moved for them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use plumb_capture::{Asker, Calls, CaptureError, FileSystem, Kind, Reading, Vfs, Way};
+use plumb_diagnose::{Diagnosis, Flow, Questions, Throughput, analyze, diagnose_throughput};
+use plumb_profile::{Profile, ProfileSet};
+use plumb_report::text::{self, AskedBy, AskedFlow, AskedOf, ProcessFlow};
+use plumb_trace::{Layer, Op};
+
+use super::below::{Mounted, is_on};
+
+/// The programs at the vfs layer, and what was asked since the beginning.
+pub(super) struct App {
+    vfs: Vfs,
+    mounted: Mounted,
+    /// Names of the disks that are watched; all when empty.
+    disks: Vec<String>,
+    is_synced: bool,
+    file_systems: BTreeMap<FileSystem, Sum>,
+    processes: BTreeMap<(u32, Option<FileSystem>), AskedBy>,
+    of_unlisted_process: u64,
+    /// What the last interval showed.
+    pub(super) last: text::App,
+}
+
+/// What was asked of a file system, and moved for it.
+#[derive(Clone, Default)]
+struct Sum {
+    devices: Vec<String>,
+    calls: [Calls; 4],
+    /// Bytes read and written at the devices.
+    device_bytes: [u64; 2],
+    unknown_ways: BTreeSet<Way>,
+    device_unknown: Option<String>,
+}
+
+impl App {
+    /// From here on everything counts. With `sync` what is in the cache is written first.
+    pub(super) fn attach(disks: &[u32], sync: bool) -> Result<App, CaptureError> {
+        let vfs = Vfs::attach(None)?;
+        let disks = disks.iter().map(|disk| plumb_capture::name_of(*disk).name).collect();
+        let mut app = App {
+            vfs,
+            mounted: Mounted::default(),
+            disks,
+            is_synced: sync,
+            file_systems: BTreeMap::new(),
+            processes: BTreeMap::new(),
+            of_unlisted_process: 0,
+            last: text::App::default(),
+        };
+        if sync {
+            app.sync();
+            app.vfs.read(|_| String::new());
+        }
+        Ok(app)
+    }
+
+    /// How it sees what is asked.
+    pub(super) fn how(&self) -> String {
+        let uring = if self.vfs.sees_uring() { " and io_uring" } else { "" };
+        format!("vfs layer by {}: system calls{uring}", self.vfs.attached().words())
+    }
+
+    /// Writes out what the cache holds of the file systems on the disks that are watched.
+    pub(super) fn sync(&mut self) {
+        self.mounted.refresh();
+        for mount in self.mounted.on_disks(&self.disks) {
+            // One that cannot be opened or flushed leaves its writes in the cache, and the time unsynced.
+            self.is_synced &= plumb_capture::write_out(Path::new(&mount)).is_ok();
+        }
+    }
+
+    /// Whether the end is to be synced as the beginning was.
+    pub(super) fn is_to_sync(&self) -> bool {
+        self.is_synced
+    }
+
+    /// Takes in what was asked and moved since this was last done; the profiles of it.
+    pub(super) fn add(&mut self, reading: &Reading) -> ProfileSet {
+        self.mounted.refresh();
+        let mounted = &self.mounted;
+        let asked = self.vfs.read(|file_system| mounted.name(file_system));
+        self.of_unlisted_process += asked.of_unlisted_process;
+        let mut sums: BTreeMap<FileSystem, Sum> = BTreeMap::new();
+        // Also those that had nothing asked of them: what is written later is moved for what was asked before.
+        for file_system in self.file_systems.keys() {
+            sums.insert(*file_system, Sum::default());
+        }
+        let mut processes = Vec::new();
+        for asker in &asked.askers {
+            if let Some(file_system) = asker.file_system {
+                if !self.is_watched(file_system) {
+                    continue;
+                }
+                sums.entry(file_system).or_default().add(asker);
+            }
+            let process = self.process(asker, reading);
+            let sum = self.processes.entry((asker.pid, asker.file_system));
+            sum.and_modify(|sum| merge_process(sum, &process)).or_insert_with(|| process.clone());
+            processes.push(process);
+        }
+        for (file_system, sum) in &mut sums {
+            self.add_devices(*file_system, sum, reading);
+        }
+        for (file_system, sum) in &sums {
+            self.file_systems.entry(*file_system).or_default().merge(sum);
+        }
+        let names: BTreeSet<String> =
+            sums.keys().map(|file_system| self.mounted.name(*file_system)).collect();
+        let mut profiles = ProfileSet::default();
+        for profile in asked.profiles.iter().filter(|profile| names.contains(&profile.device)) {
+            profiles.add(profile);
+        }
+        // The cache is in every single interval.
+        let file_systems = self.shown(&sums, false);
+        self.last = text::App { file_systems, processes, of_unlisted_process: asked.of_unlisted_process };
+        profiles
+    }
+
+    fn is_watched(&mut self, file_system: FileSystem) -> bool {
+        self.mounted.devices(file_system);
+        self.mounted.is_known(file_system, &self.disks)
+    }
+
+    fn add_devices(&mut self, file_system: FileSystem, sum: &mut Sum, reading: &Reading) {
+        sum.devices = self.mounted.devices(file_system);
+        sum.device_unknown = if sum.devices.is_empty() {
+            Some("its device is not known".to_owned())
+        } else if let Some(device) = sum.devices.iter().find(|device| !is_on(device, &self.disks)) {
+            Some(format!("{device} is not watched"))
+        } else {
+            self.mounted.shared(file_system, &sum.devices)
+        };
+        for device in &sum.devices {
+            for (op, bytes) in [Op::Read, Op::Write].into_iter().zip(&mut sum.device_bytes) {
+                *bytes += bytes_of(&reading.profiles, device, op);
+            }
+        }
+    }
+
+    fn process(&mut self, asker: &Asker, reading: &Reading) -> AskedBy {
+        let devices =
+            asker.file_system.map(|file_system| self.mounted.devices(file_system)).unwrap_or_default();
+        let sent = reading
+            .processes
+            .iter()
+            .filter(|process| process.pid == asker.pid && devices.contains(&process.device));
+        let sent = sent.map(|process| process.bytes).sum();
+        AskedBy {
+            comm: asker.comm.clone(),
+            pid: asker.pid,
+            file_system: asker.file_system.map(|file_system| self.mounted.name(file_system)),
+            reads: process_flow(&asker.calls, Kind::Read, Kind::DirectRead),
+            writes: process_flow(&asker.calls, Kind::Write, Kind::DirectWrite),
+            failed: asker.failed,
+            device_bytes: (!devices.is_empty()).then_some(sent),
+            ways: asker.ways.iter().map(|way| way.words()).collect(),
+            unknown_ways: asker.ways.iter().filter(|way| !way.is_counted()).map(|way| way.words()).collect(),
+        }
+    }
+
+    /// What was asked over the whole time.
+    pub(super) fn whole(&self) -> text::App {
+        let mut processes: Vec<AskedBy> = self.processes.values().cloned().collect();
+        processes.sort_by_key(|by| std::cmp::Reverse(by.reads.asked_bytes + by.writes.asked_bytes));
+        let file_systems = self.shown(&self.file_systems, true);
+        text::App { file_systems, processes, of_unlisted_process: self.of_unlisted_process }
+    }
+
+    /// Whether all that was written in the whole time is at the device. What is mounted elsewhere, and the cache of a
+    /// device node, were never written out.
+    fn is_synced(&self, file_system: FileSystem) -> bool {
+        self.is_synced && !file_system.is_node && self.mounted.is_mounted(file_system)
+    }
+
+    fn shown(&self, sums: &BTreeMap<FileSystem, Sum>, is_whole_time: bool) -> Vec<AskedOf> {
+        let used = sums.iter().filter(|(_, sum)| !sum.is_idle());
+        let of = |(file_system, sum): (&FileSystem, &Sum)| {
+            sum.shown(self.mounted.name(*file_system), is_whole_time && self.is_synced(*file_system))
+        };
+        let mut shown: Vec<AskedOf> = used.map(of).collect();
+        shown.sort_by_key(|of| std::cmp::Reverse(of.reads.asked_bytes + of.writes.asked_bytes));
+        shown
+    }
+
+    /// Judges the whole time.
+    pub(super) fn diagnose(&self, profiles: &ProfileSet, questions: &Questions) -> Diagnosis {
+        let mut diagnosis = Diagnosis::default();
+        for (file_system, sum) in self.file_systems.iter().filter(|(_, sum)| !sum.is_idle()) {
+            let name = self.mounted.name(*file_system);
+            let Some(profile) = profiles.find(&name, Layer::Vfs) else { continue };
+            let analysis = analyze(profile, None, questions);
+            let throughput = sum.throughput(self.is_synced(*file_system));
+            diagnosis.absorb(diagnose_throughput(profile, &analysis, questions, &throughput));
+        }
+        diagnosis
+    }
+}
+
+/// Bytes of a disk or partition.
+fn bytes_of(profiles: &ProfileSet, device: &str, op: Op) -> u64 {
+    let at_requests = profiles.iter().filter(|profile| profile.layer == Layer::Request);
+    at_requests.map(|profile| bytes_in(profile, device, op)).sum()
+}
+
+fn bytes_in(profile: &Profile, device: &str, op: Op) -> u64 {
+    if profile.device == device {
+        return profile.op(op).bytes;
+    }
+    let Some(part) = profile.partitions.get(device) else { return 0 };
+    let unit = part.table.unit_bytes();
+    let of_op = part.table.iter().filter(|(key, _)| key.op() == op);
+    of_op.map(|(key, row)| key.length() * unit * row.ios).sum()
+}
+
+fn both(calls: &[Calls; 4], kinds: [Kind; 2]) -> Calls {
+    let mut sum = Calls::default();
+    kinds.into_iter().for_each(|kind| sum += calls[kind as usize]);
+    sum
+}
+
+fn process_flow(calls: &[Calls; 4], cached: Kind, direct: Kind) -> ProcessFlow {
+    let Calls { calls: number, asked_bytes, moved_bytes } = both(calls, [cached, direct]);
+    ProcessFlow { calls: number, asked_bytes, moved_bytes, direct_bytes: calls[direct as usize].asked_bytes }
+}
+
+fn merge_process(sum: &mut AskedBy, other: &AskedBy) {
+    for (sum, other) in [(&mut sum.reads, &other.reads), (&mut sum.writes, &other.writes)] {
+        sum.calls += other.calls;
+        sum.asked_bytes += other.asked_bytes;
+        sum.moved_bytes += other.moved_bytes;
+        sum.direct_bytes += other.direct_bytes;
+    }
+    sum.failed += other.failed;
+    sum.device_bytes = sum.device_bytes.zip(other.device_bytes).map(|(one, other)| one + other);
+    // Ways are those since the beginning.
+    (sum.ways, sum.unknown_ways) = (other.ways.clone(), other.unknown_ways.clone());
+}
+
+impl Sum {
+    fn add(&mut self, asker: &Asker) {
+        self.calls.iter_mut().zip(asker.calls).for_each(|(sum, calls)| *sum += calls);
+        self.unknown_ways.extend(asker.ways.iter().filter(|way| !way.is_counted()));
+    }
+
+    fn merge(&mut self, other: &Sum) {
+        self.devices.clone_from(&other.devices);
+        self.calls.iter_mut().zip(other.calls).for_each(|(sum, calls)| *sum += calls);
+        self.device_bytes.iter_mut().zip(other.device_bytes).for_each(|(sum, bytes)| *sum += bytes);
+        self.unknown_ways.extend(&other.unknown_ways);
+        // What was not known once is missing in the sum.
+        self.device_unknown = self.device_unknown.take().or_else(|| other.device_unknown.clone());
+    }
+
+    fn is_idle(&self) -> bool {
+        self.calls.iter().all(|calls| calls.calls == 0) && self.unknown_ways.is_empty()
+    }
+
+    fn throughput(&self, is_synced: bool) -> Throughput {
+        let flow = |cached: Kind, direct: Kind, device_bytes: u64| {
+            let all = both(&self.calls, [cached, direct]);
+            let direct_bytes = self.calls[direct as usize].asked_bytes;
+            Flow { calls: all.calls, asked_bytes: all.asked_bytes, direct_bytes, device_bytes }
+        };
+        Throughput {
+            reads: flow(Kind::Read, Kind::DirectRead, self.device_bytes[0]),
+            writes: flow(Kind::Write, Kind::DirectWrite, self.device_bytes[1]),
+            uncounted: self.unknown_ways.iter().map(|way| way.words().to_owned()).collect(),
+            device_unknown: self.device_unknown.clone(),
+            is_synced,
+        }
+    }
+
+    fn shown(&self, name: String, is_synced: bool) -> AskedOf {
+        let throughput = self.throughput(is_synced);
+        let shown = |flow: &Flow, moved: [Kind; 2], amplification: Option<f64>| AskedFlow {
+            calls: flow.calls,
+            asked_bytes: flow.asked_bytes,
+            moved_bytes: both(&self.calls, moved).moved_bytes,
+            direct_bytes: flow.direct_bytes,
+            device_bytes: throughput.device_unknown.is_none().then_some(flow.device_bytes),
+            amplification,
+            ratio_with_cache: flow.ratio().filter(|_| throughput.is_whole() && amplification.is_none()),
+        };
+        AskedOf {
+            name,
+            devices: self.devices.clone(),
+            reads: shown(&throughput.reads, [Kind::Read, Kind::DirectRead], throughput.read_amplification()),
+            writes: shown(
+                &throughput.writes,
+                [Kind::Write, Kind::DirectWrite],
+                throughput.write_amplification(),
+            ),
+            unknown_ways: throughput.uncounted.clone(),
+            device_unknown: throughput.device_unknown.clone(),
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! What processes asked of file systems, beside what the devices below moved for it.
+
+use serde::Serialize;
+
+use super::{Page, tame};
+use crate::format::{bytes, count};
+
+/// What was asked in a time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct App {
+    /// File systems, and devices that are used by their nodes, most bytes first.
+    pub file_systems: Vec<AskedOf>,
+    /// Who asked, most bytes first.
+    pub processes: Vec<AskedBy>,
+    /// Calls of processes for which there was no room.
+    pub of_unlisted_process: u64,
+}
+
+/// What was asked of a file system.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AskedOf {
+    /// Where it is mounted, or its device.
+    pub name: String,
+    /// Disks and partitions that it lies on.
+    pub devices: Vec<String>,
+    /// Reads.
+    pub reads: AskedFlow,
+    /// Writes.
+    pub writes: AskedFlow,
+    /// Ways that processes went and that are not counted.
+    pub unknown_ways: Vec<String>,
+    /// Why bytes at the device are not known.
+    pub device_unknown: Option<String>,
+}
+
+/// One direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct AskedFlow {
+    /// Calls that did not fail.
+    pub calls: u64,
+    /// Bytes that they asked for.
+    pub asked_bytes: u64,
+    /// Bytes that they got.
+    pub moved_bytes: u64,
+    /// Bytes asked for past the cache.
+    pub direct_bytes: u64,
+    /// Bytes that the devices moved.
+    pub device_bytes: Option<u64>,
+    /// Bytes at the device per byte asked, where no cache is in it.
+    pub amplification: Option<f64>,
+    /// The same where the cache is in it.
+    pub ratio_with_cache: Option<f64>,
+}
+
+/// What a process asked of a file system.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AskedBy {
+    /// Its command.
+    pub comm: String,
+    /// Its number.
+    pub pid: u32,
+    /// The file system; `None` where it is not known.
+    pub file_system: Option<String>,
+    /// Reads.
+    pub reads: ProcessFlow,
+    /// Writes.
+    pub writes: ProcessFlow,
+    /// Calls that failed.
+    pub failed: u64,
+    /// Bytes of requests that it sent to the devices itself; what the cache wrote later is the kernel's.
+    pub device_bytes: Option<u64>,
+    /// Ways that it went, with those that are not counted.
+    pub ways: Vec<&'static str>,
+    /// Those that are not counted.
+    pub unknown_ways: Vec<&'static str>,
+}
+
+/// One direction of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ProcessFlow {
+    /// Calls that did not fail.
+    pub calls: u64,
+    /// Bytes that they asked for.
+    pub asked_bytes: u64,
+    /// Bytes that they got.
+    pub moved_bytes: u64,
+    /// Bytes asked for past the cache.
+    pub direct_bytes: u64,
+}
+
+/// Most processes that are listed.
+const PROCESSES: usize = 6;
+/// Most file systems that are listed.
+const FILE_SYSTEMS: usize = 6;
+
+pub(super) fn lines(page: &mut Page, app: &App) {
+    page.gap();
+    if app.file_systems.is_empty() && app.processes.is_empty() {
+        page.line("  nothing was asked of a file system");
+        return;
+    }
+    file_systems(page, &app.file_systems);
+    processes(page, &app.processes);
+    if app.of_unlisted_process > 0 {
+        let calls = count(app.of_unlisted_process);
+        page.wrapped("  note: ", "    ", &format!("{calls} calls of processes for which there was no room"));
+    }
+}
+
+fn file_systems(page: &mut Page, all: &[AskedOf]) {
+    page.line("  Asked of                  read    at device        written    at device");
+    for of in all.iter().take(FILE_SYSTEMS) {
+        page.wrapped("  ", "    ", &of.name);
+        let is_whole = of.unknown_ways.is_empty();
+        page.line(format!(
+            "  {:>28} {:>12}   {:>12} {:>12}",
+            known(is_whole, of.reads.asked_bytes),
+            at_device(of.reads.device_bytes),
+            known(is_whole, of.writes.asked_bytes),
+            at_device(of.writes.device_bytes),
+        ));
+        let flows = [("read", &of.reads), ("written", &of.writes)];
+        let times: Vec<String> = flows.into_iter().filter_map(|(word, flow)| times(word, flow)).collect();
+        if !times.is_empty() {
+            page.wrapped("    ", "    ", &format!("at the device for each byte asked: {}", times.join(", ")));
+        }
+        if !is_whole {
+            let asked = count(of.reads.asked_bytes + of.writes.asked_bytes);
+            let ways = of.unknown_ways.join(", ");
+            page.wrapped(
+                "    ",
+                "    ",
+                &format!("not counted: {ways}; what is counted comes to {asked} bytes"),
+            );
+        }
+        if let Some(why) = &of.device_unknown {
+            page.wrapped("    ", "    ", why);
+        }
+    }
+    if all.len() > FILE_SYSTEMS {
+        page.line(format!("  {} others", all.len() - FILE_SYSTEMS));
+    }
+}
+
+/// What stands between a number and the amplification is said with it.
+fn times(word: &str, flow: &AskedFlow) -> Option<String> {
+    match (flow.amplification, flow.ratio_with_cache) {
+        (Some(times), _) => Some(format!("{word} {times:.2}")),
+        (None, Some(times)) => Some(format!("{word} {times:.2} (with the cache)")),
+        (None, None) => None,
+    }
+}
+
+fn processes(page: &mut Page, all: &[AskedBy]) {
+    if all.is_empty() {
+        return;
+    }
+    page.gap();
+    page.line("  Asked by                PID         read      written    at device");
+    for by in all.iter().take(PROCESSES) {
+        let is_whole = by.unknown_ways.is_empty();
+        page.line(format!(
+            "  {:<16} {:>10} {:>12} {:>12} {:>12}",
+            tame(&by.comm),
+            by.pid,
+            known(is_whole, by.reads.asked_bytes),
+            known(is_whole, by.writes.asked_bytes),
+            at_device(by.device_bytes)
+        ));
+        let of = by.file_system.as_deref().map_or("an unknown file system".into(), tame);
+        let ways =
+            if is_whole { String::new() } else { format!("; not counted: {}", by.unknown_ways.join(", ")) };
+        page.wrapped("    ", "    ", &format!("of {of}{ways}"));
+    }
+    if all.len() > PROCESSES {
+        page.line(format!("  {} others", all.len() - PROCESSES));
+    }
+}
+
+fn known(is_whole: bool, value: u64) -> String {
+    if is_whole { bytes(value) } else { "unknown".to_owned() }
+}
+
+fn at_device(value: Option<u64>) -> String {
+    value.map_or_else(|| "unknown".to_owned(), bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::{Color, WIDTH};
+
+    fn flow(asked_bytes: u64, device_bytes: Option<u64>) -> AskedFlow {
+        AskedFlow { calls: 211, asked_bytes, moved_bytes: asked_bytes, device_bytes, ..AskedFlow::default() }
+    }
+
+    fn shown(of: AskedOf) -> String {
+        let by = AskedBy {
+            comm: "a\u{1b}b".to_owned(),
+            pid: 4_194_304,
+            file_system: Some(of.name.clone()),
+            reads: ProcessFlow::default(),
+            writes: ProcessFlow::default(),
+            failed: 0,
+            device_bytes: None,
+            ways: vec!["calls", "mapped files"],
+            unknown_ways: vec!["mapped files"],
+        };
+        let app = App { file_systems: vec![of], processes: vec![by], of_unlisted_process: 1009 };
+        let mut page = Page { text: String::new(), color: Color::Never };
+        lines(&mut page, &app);
+        assert!(page.text.lines().all(|line| line.chars().count() <= WIDTH), "{}", page.text);
+        assert!(!page.text.contains('\u{1b}'), "{}", page.text);
+        page.text
+    }
+
+    /// A number stands for all that was asked, or it is not there.
+    #[test]
+    fn what_is_not_whole_is_unknown() {
+        let mut of = AskedOf {
+            name: format!("/srv/{}", "long ".repeat(30)),
+            devices: vec!["sda1".to_owned()],
+            reads: flow(1 << 60, Some(1 << 61)),
+            writes: flow(1 << 59, Some(1 << 62)),
+            unknown_ways: Vec::new(),
+            device_unknown: None,
+        };
+        of.reads.amplification = Some(2.0);
+        of.writes.ratio_with_cache = Some(8.0);
+        let whole = shown(of.clone());
+        assert!(whole.contains("read 2.00, written 8.00 (with the cache)"), "{whole}");
+        of.unknown_ways = vec!["mapped files".to_owned(), "io_submit".to_owned()];
+        (of.reads.amplification, of.writes.ratio_with_cache) = (None, None);
+        (of.reads.device_bytes, of.device_unknown) = (None, Some("its device is not known".to_owned()));
+        let part = shown(of);
+        assert!(part.contains("not counted: mapped files, io_submit; what is counted"), "{part}");
+        // Both sides of reads, bytes written, and all three of the process; only the writes at the device are known.
+        assert_eq!(part.matches("unknown").count(), 6, "{part}");
+        assert!(part.contains("1,009 calls of processes"), "{part}");
+    }
+}
