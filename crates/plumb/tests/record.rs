@@ -393,7 +393,12 @@ fn resident_kib(pid: u32) -> u64 {
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
-/// Once the buffer was full of I/O, a million more take no more memory. A machine that is too busy may lose some.
+/// The ring buffer seen twice (32 MiB), what waits for its turn and what is in order (each 20 MiB, vectors that grow by
+/// doubling), batches between the threads (24 MiB), a row group, the kernel's types while they were read. To keep all two
+/// million I/O would take 160 MiB more.
+const MEMORY_KIB: u64 = 288 << 10;
+
+/// A machine that is too busy may lose some, and keeps no more of them for that.
 #[test]
 fn memory_is_bounded() {
     require!(Bpf, Loop, Tool("fio"));
@@ -416,7 +421,8 @@ fn memory_is_bounded() {
         in_file + lost == issued && issued >= sent,
         "{in_file} and {lost} lost of {issued}, fio sent {sent}"
     );
-    assert!(late < 256 << 10 && late < early + (24 << 10), "{early} KiB, then {late} KiB");
+    eprintln!("{early} KiB, then {late} KiB");
+    assert!(late < MEMORY_KIB, "{early} KiB, then {late} KiB");
 }
 
 #[test]
