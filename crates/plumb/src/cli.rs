@@ -9,11 +9,15 @@ use plumb_trace::{Layer, Op};
 
 use crate::moment::Moment;
 
+mod beneath;
 mod check;
+mod diagnose;
 pub mod plan;
 mod watch;
 
+pub use beneath::Beneath;
 pub use check::{Check, Join, Side};
+pub use diagnose::Diagnose;
 pub use watch::Watch;
 
 /// Finds the I/O that does not fit the storage beneath it, and shows what that costs.
@@ -30,6 +34,8 @@ pub struct Cli {
 pub enum Command {
     /// Read traces of any known format: which I/O does not fit, by how much, at which offset
     Analyze(Box<Analyze>),
+    /// What is wrong with the storage of this host: check every layer, watch the I/O, and say what to do
+    Diagnose(Box<Diagnose>),
     /// How each layer of each stack of storage stands on the layers below: no load, no writing
     Check(Box<Check>),
     /// Write a trace in another format

@@ -34,11 +34,7 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
     let questions = Questions { grids: args.grid.clone(), ..Questions::default() };
     let devices = args.devices.iter().map(|name| watched(name)).collect::<Result<Vec<u32>, Failure>>()?;
     let options = Options { devices, modulus_bytes: questions.modulus_bytes(), attach: None };
-    let ended = Arc::new(AtomicBool::new(false));
-    let signals = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP];
-    for signal in signals {
-        signal_hook::flag::register(signal, ended.clone()).map_err(|error| Failure::failed(&error))?;
-    }
+    let ended = told_to_end()?;
     let mut block = Block::attach(&options).map_err(refused)?;
     let mut whole = Whole::new(&block);
     let began = Instant::now();
@@ -54,8 +50,24 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
     shown.and(exit)
 }
 
+/// Becomes true with the signal that ends a watch.
+///
+/// # Errors
+/// When signals cannot be heard.
+pub(crate) fn told_to_end() -> Result<Arc<AtomicBool>, Failure> {
+    let ended = Arc::new(AtomicBool::new(false));
+    let signals = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP];
+    for signal in signals {
+        signal_hook::flag::register(signal, ended.clone()).map_err(|error| Failure::failed(&error))?;
+    }
+    Ok(ended)
+}
+
 /// Whether the profile can be saved at the end: better known now than after hours.
-fn may_save(path: &Path) -> Result<(), Failure> {
+///
+/// # Errors
+/// When it cannot.
+pub(crate) fn may_save(path: &Path) -> Result<(), Failure> {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     match directory {
         Some(directory) if !directory.is_dir() => {
@@ -107,7 +119,8 @@ fn following(deadline: Instant, interval: Duration) -> Instant {
     if next > now { next } else { now + interval }
 }
 
-fn wait_until(deadline: Instant, ended: &AtomicBool) {
+/// Waits, unless it is to end.
+pub(crate) fn wait_until(deadline: Instant, ended: &AtomicBool) {
     while !ended.load(Ordering::Relaxed) {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -129,24 +142,40 @@ fn refused(error: CaptureError) -> Failure {
 }
 
 /// What was seen since the beginning.
-struct Whole {
-    saved: Saved,
+pub(crate) struct Whole {
+    pub(crate) saved: Saved,
     how: &'static str,
     /// Of all readings together, without their profiles.
     missed: Reading,
 }
 
 impl Whole {
-    fn new(block: &Block) -> Whole {
+    pub(crate) fn new(block: &Block) -> Whole {
         Whole { saved: Saved::default(), how: block.attached().words(), missed: Reading::default() }
     }
 
-    fn add(&mut self, reading: &Reading) {
+    pub(crate) fn add(&mut self, reading: &Reading) {
         self.saved.profiles.merge(&reading.profiles);
         self.missed.add_misses(reading);
     }
 
-    fn save(&self, path: &Path) -> Result<(), Failure> {
+    /// Notes where the profiles are from, and what a reader must know of them.
+    pub(crate) fn close(&mut self, span: Duration) {
+        let source = format!("this host: request layer by {}, {:.1} s", self.how, span.as_secs_f64());
+        self.saved.sources.insert(source);
+        self.saved.notes.extend(notes(&self.missed));
+    }
+
+    /// Whether some I/O are in no figure.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.missed.unlisted > 0 || self.missed.misses.values().any(|misses| misses.unplaced > 0)
+    }
+
+    /// Saves the profiles.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub(crate) fn save(&self, path: &Path) -> Result<(), Failure> {
         let bytes = codec::encode(&self.saved).map_err(|error| Failure::failed(&error))?;
         output::write_file(path, &bytes)
     }
@@ -154,9 +183,7 @@ impl Whole {
     /// The totals, and how the command ends.
     fn end(mut self, args: &Watch, questions: &Questions, span: Duration) -> Result<Exit, Failure> {
         let ios: u64 = self.saved.profiles.iter().map(plumb_profile::Profile::ios).sum();
-        let source = format!("this host: request layer by {}, {:.1} s", self.how, span.as_secs_f64());
-        self.saved.sources.insert(source);
-        self.saved.notes.extend(notes(&self.missed));
+        self.close(span);
         let profiles: Vec<_> = self.saved.profiles.iter().filter(|profile| profile.ios() > 0).collect();
         let analyses: Vec<Analysis> =
             profiles.iter().map(|profile| analyze(profile, None, questions)).collect();
@@ -185,9 +212,7 @@ impl Whole {
         }
         printed?;
         let found = diagnosis.worst().is_some_and(|worst| args.fail_on.covers(worst));
-        let is_partial =
-            self.missed.unlisted > 0 || self.missed.misses.values().any(|misses| misses.unplaced > 0);
-        Ok(match (found, ios == 0 || is_partial || !diagnosis.unknown.is_empty()) {
+        Ok(match (found, ios == 0 || self.is_partial() || !diagnosis.unknown.is_empty()) {
             (true, _) => Exit::Findings,
             (false, true) => Exit::Unknown,
             (false, false) => Exit::Clean,
@@ -203,8 +228,8 @@ fn show(args: &Watch, reading: &Reading, questions: &Questions, span: Duration) 
         .filter(|profile| profile.ios() > 0)
         .map(|profile| analyze(profile, None, questions))
         .collect();
-    let senders: Vec<Sender<'_>> =
-        reading.processes.iter().map(|process| sender(process, questions)).collect();
+    let grid = questions.grids().first().map_or(Grid::ASSUMED, |(grid, _)| *grid);
+    let senders: Vec<Sender<'_>> = reading.processes.iter().map(|process| sender(process, &grid)).collect();
     let notes: Vec<String> = notes(reading);
     let apart: Vec<Apart<'_>> = reading.misses.iter().map(apart).collect();
     let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
@@ -234,15 +259,15 @@ fn apart<'a>((device, misses): (&'a String, &Misses)) -> Apart<'a> {
     }
 }
 
-fn sender<'a>(process: &'a Process, questions: &Questions) -> Sender<'a> {
-    let grid = questions.grids().first().map_or(Grid::ASSUMED, |(grid, _)| *grid);
+/// What a process sent, with how much of it starts off a grid.
+pub(crate) fn sender<'a>(process: &'a Process, grid: &Grid) -> Sender<'a> {
     Sender {
         device: &process.device,
         comm: &process.comm,
         pid: process.pid,
         ios: process.ios,
         bytes: process.bytes,
-        misaligned: misaligned(process, &grid),
+        misaligned: misaligned(process, grid),
     }
 }
 

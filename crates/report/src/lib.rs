@@ -1,9 +1,10 @@
-//! Reports of what was analysed: text, JSON and HTML, one file each, and of what was checked. They compute no statistics; what they
+//! Reports of what was analysed: text, JSON and HTML, one file each, of what was checked, and of both. They compute no statistics; what they
 //! print was counted in the profile and judged by the rules.
 
 #![forbid(unsafe_code)]
 
 pub mod check;
+pub mod diagnose;
 pub mod format;
 pub mod html;
 pub mod json;

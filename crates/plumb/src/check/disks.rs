@@ -41,8 +41,8 @@ impl Open for Here {
     }
 }
 
-/// Reads labels and superblocks of all devices of a host that can be opened; what cannot be is noted once.
-pub fn of_host(builder: &mut Builder, disks: &dyn Open) {
+/// Reads labels and superblocks of all devices of a host that can be opened; what cannot be is noted once, and returned.
+pub fn of_host(builder: &mut Builder, disks: &dyn Open) -> Vec<String> {
     let (mut scan, mut refused) = (Scan::default(), Vec::new());
     for id in builder.ids().collect::<Vec<_>>() {
         let Some(way) = way(builder.get(id).kind) else { continue };
@@ -67,6 +67,7 @@ pub fn of_host(builder: &mut Builder, disks: &dyn Open) {
             "labels and superblocks of {name}{more} were not read: {error}; that takes root, or the group of disks"
         ));
     }
+    refused.into_iter().map(|(name, _)| name).collect()
 }
 
 /// Tells where a file lies and how the disk of a guest lies in it, without looking at what the guest has there.

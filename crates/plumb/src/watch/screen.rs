@@ -400,11 +400,11 @@ impl Screen {
         );
         lines.push(Line::from(runs));
         lines.push(bold("process             PID     I/O     off"));
-        let questions = self.questions();
+        let grid = self.grids[self.grid];
         let processes = self.seen.iter().flat_map(|seen| &seen.processes);
         let of_device = processes.filter(|process| process.disk == analysis.target.device);
         lines.extend(of_device.take(40).map(|process| {
-            let sent = sender(process, &questions);
+            let sent = sender(process, &grid);
             let off = sent
                 .misaligned
                 .map_or_else(|| "unknown".to_owned(), |off| percent(off as f64 / process.ios.max(1) as f64));

@@ -6,6 +6,7 @@
 
 mod clock;
 mod course;
+mod diagnosis;
 mod figures;
 mod findings;
 mod fits;
@@ -25,6 +26,8 @@ mod svg;
 mod tables;
 mod throughput;
 mod what_if;
+
+pub use diagnosis::diagnosed;
 
 use markup::Markup;
 

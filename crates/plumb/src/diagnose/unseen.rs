@@ -1,0 +1,88 @@
+//! What a diagnosis could not see, and the commands that would.
+
+use std::collections::HashSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+use plumb_capture::CaptureError;
+use plumb_report::diagnose::Unseen;
+use plumb_stack::{Kind, NodeId, Stack};
+
+/// The same command again, with all permissions; `None` where it had them and was refused all the same.
+fn again() -> Option<String> {
+    // Its owner is the effective user.
+    let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
+    let words: Vec<String> = std::env::args().map(|word| quoted(&word)).collect();
+    (!is_root).then(|| format!("sudo {}", words.join(" ")))
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+=@:,%".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// I/O that could not be watched.
+#[must_use]
+pub fn io(why: &CaptureError) -> Unseen {
+    let commands = match why {
+        CaptureError::NotPermitted => again().into_iter().collect(),
+        _ => Vec::new(),
+    };
+    Unseen { what: format!("the I/O: {why}"), commands }
+}
+
+/// What is on devices that could not be opened.
+#[must_use]
+pub fn content(unread: &[String]) -> Option<Unseen> {
+    let (first, more) = unread.split_first()?;
+    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    let again = again();
+    let even = if again.is_none() { ", even to root" } else { "" };
+    Some(Unseen {
+        what: format!("labels and superblocks of {first}{more}: not open to this user{even}"),
+        commands: again.into_iter().collect(),
+    })
+}
+
+/// What lies below the virtual disks of a guest.
+#[must_use]
+pub fn below(stack: &Stack, wanted: Option<&HashSet<NodeId>>) -> Option<Unseen> {
+    let is_wanted = |id: &NodeId| wanted.is_none_or(|wanted| wanted.contains(id));
+    let disks: Vec<&str> = stack
+        .nodes()
+        .filter(|(id, node)| node.kind == Kind::VirtualDisk && stack.is_leaf(*id) && is_wanted(id))
+        .map(|(_, node)| node.name.as_str())
+        .collect();
+    let first = disks.first()?;
+    let them = if disks.len() == 1 { "a virtual disk" } else { "virtual disks" };
+    Some(Unseen {
+        what: format!("what lies below {}, {them}: only the host of this guest knows", disks.join(", ")),
+        commands: vec![
+            "plumb check --collect host.tar.zst          # on the host".to_owned(),
+            format!("plumb check --from host.tar.zst --join {first}=/dev/DEVICE   # here, with the file from there"),
+        ],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_can_be_typed_again() {
+        for (word, typed) in [
+            ("--grid", "--grid"),
+            ("4k@512", "4k@512"),
+            ("/srv/a b", "'/srv/a b'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+            ("$HOME", "'$HOME'"),
+        ] {
+            assert_eq!(quoted(word), typed);
+        }
+    }
+}
