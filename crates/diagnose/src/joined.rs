@@ -36,7 +36,12 @@ pub struct Joined<'a> {
 
 /// Judges a stack and the I/O that its devices were seen to receive.
 #[must_use]
-pub fn join<'a>(stack: &Stack, known: &Known, profiles: Option<&'a ProfileSet>, given: &[Grid]) -> Joined<'a> {
+pub fn join<'a>(
+    stack: &Stack,
+    known: &Known,
+    profiles: Option<&'a ProfileSet>,
+    given: &[Grid],
+) -> Joined<'a> {
     let mut diagnosis = layout::diagnose(stack, known, profiles);
     diagnosis.findings.retain(|finding| finding.id() != ABOUT_SUMS);
     let mut joined = Joined { diagnosis, seen: Vec::new(), too_few: Vec::new() };
@@ -75,8 +80,10 @@ fn questions(stack: &Stack, found: &[Finding], profile: &Profile, given: &[Grid]
 /// The grids below a device and in it, as they lie in its address space; none where one is only assumed.
 fn stated(stack: &Stack, found: &[Finding], disk: NodeId) -> Vec<(Grid, GridSource)> {
     let is_told = about(stack, found, &[ABOUT_UNITS]).any(|id| stack.under(id).contains(&disk));
-    let is_wanted = |fact: &GridFact| fact.what != What::Assumed && !(is_told && fact.what == What::IndirectionUnit);
-    let is_shown = stack.under(disk).iter().any(|id| stack.node(*id).kind == Kind::VirtualDisk && stack.is_leaf(*id));
+    let is_wanted =
+        |fact: &GridFact| fact.what != What::Assumed && !(is_told && fact.what == What::IndirectionUnit);
+    let is_shown =
+        stack.under(disk).iter().any(|id| stack.node(*id).kind == Kind::VirtualDisk && stack.is_leaf(*id));
     let mut grids: Vec<(Grid, GridSource)> = Vec::new();
     for fact in stack.grids_through(disk).into_iter().filter(is_wanted) {
         let source = match fact.source {

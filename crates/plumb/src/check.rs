@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use plumb_diagnose::layout::{self, Known};
 use plumb_diagnose::Diagnosis;
+use plumb_diagnose::layout::{self, Known};
 use plumb_profile::codec::Saved;
 use plumb_report::check::{Check as Report, json, text};
 use plumb_stack::linux::Live;

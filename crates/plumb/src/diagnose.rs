@@ -137,7 +137,10 @@ fn report(
     let diagnosis = &joined.diagnosis;
     let sections = joined.seen.iter().map(|(profile, analysis)| Section { profile, analysis });
     let io = Report {
-        title: args.target.as_ref().map_or_else(|| "this host".to_owned(), |target| target.display().to_string()),
+        title: args
+            .target
+            .as_ref()
+            .map_or_else(|| "this host".to_owned(), |target| target.display().to_string()),
         version,
         command: std::env::args().collect::<Vec<_>>().join(" "),
         sources: &sources,

@@ -21,6 +21,8 @@ use crate::share::Share;
 /// Processes that are named.
 const NAMED: usize = 3;
 
+const MIB: f64 = 1_048_576.0;
+
 /// What was counted of a disk or a partition.
 #[derive(Clone, Copy)]
 pub(super) struct Passed<'a> {
@@ -48,16 +50,12 @@ pub(super) fn passed<'a>(stack: &Stack, profiles: Option<&'a ProfileSet>) -> Has
 }
 
 /// Adds to a finding about a start what the I/O through it show: how many are off for it, and what they took.
-pub(super) fn explain(
-    context: &Context<'_>,
-    finding: Finding,
-    device: NodeId,
-    worst: &Standing,
-) -> Finding {
+pub(super) fn explain(context: &Context<'_>, finding: Finding, device: NodeId, worst: &Standing) -> Finding {
     let way = worst.landing.via.iter().copied().filter(|id| *id != worst.landing.on || *id == device);
     let mut layers = std::iter::once(device).chain(way);
     let Some((id, seen)) = layers.find_map(|id| Some((id, context.passed.get(&id)?))) else { return finding };
-    let through = if id == device { "it".to_owned() } else { format!("{}, which it lies on,", context.name(id)) };
+    let through =
+        if id == device { "it".to_owned() } else { format!("{}, which it lies on,", context.name(id)) };
     let Some(places) = seen.places.filter(|places| places.table.count(Select::DATA) > 0) else {
         return finding.explained(format!("no I/O through {through} seen{}", in_time(context)));
     };
@@ -71,11 +69,12 @@ pub(super) fn explain(
         .with_evidence(counted(context, id, seen, "ios_unfit", share.part as f64, "ios"))
         .with_evidence(counted(context, id, seen, "ios", share.whole as f64, "ios"))
         .explained(format!(
-            "I/O through {through}{}: {}; {} start off the {} of {}",
+            "I/O through {through}{}: {}; {} start off the {} {} of {}",
             in_time(context),
             moved(places),
             of(share),
             worst.fact.granularity(),
+            worst.fact.what.words(),
             context.name(worst.landing.on)
         ));
     let finding = with_latency(context, finding, (id, seen), places);
@@ -91,7 +90,9 @@ pub(super) fn explain(
 /// Adds to any other finding what was seen of the device that it is about.
 pub(super) fn tell(context: &Context<'_>, finding: &mut Finding) {
     let is_told = finding.evidence().iter().any(|evidence| matches!(evidence.name, "ios" | "ios_unfit"));
-    let Some(id) = context.stack.find(&finding.target().device).map(|id| context.device_of(id)) else { return };
+    let Some(id) = context.stack.find(&finding.target().device).map(|id| context.device_of(id)) else {
+        return;
+    };
     let Some(seen) = context.passed.get(&id).filter(|_| !is_told) else { return };
     let Some(places) = seen.places.filter(|places| !places.table.is_empty()) else {
         let words = format!("no I/O through it seen{}", in_time(context));
@@ -130,26 +131,23 @@ fn counted(
     value: f64,
     unit: &'static str,
 ) -> Evidence {
-    let source = format!("counted on {} ({} layer){}", context.name(id), seen.profile.layer.word(), in_time(context));
+    let source =
+        format!("counted on {} ({} layer){}", context.name(id), seen.profile.layer.word(), in_time(context));
     words::real(name, value, unit, source)
 }
 
-/// `211 reads and 101 writes, 2.44 MiB`.
+/// `211 reads and 101 writes, 2.4 MiB`.
 fn moved(places: &Places) -> String {
-    let ios = |op| places.table.count(Select::op(op));
-    let bytes: u128 = places
-        .table
-        .iter()
-        .filter(|(key, _)| matches!(key.op(), Op::Read | Op::Write))
-        .map(|(key, row)| u128::from(key.length()) * u128::from(row.ios))
-        .sum();
-    let bytes = Bytes(u64::try_from(bytes).unwrap_or(u64::MAX));
-    format!(
-        "{} reads and {} writes of {} MiB",
-        group_digits(ios(Op::Read)),
-        group_digits(ios(Op::Write)),
-        words::rate(bytes.0 as f64 / f64::from(1 << 20))
-    )
+    let table = &places.table;
+    let some = |op, one: &str| {
+        let ios = table.count(Select::op(op));
+        format!("{} {one}{}", group_digits(ios), if ios == 1 { "" } else { "s" })
+    };
+    let data = table.iter().filter(|(key, _)| matches!(key.op(), Op::Read | Op::Write));
+    let units: u128 = data.map(|(key, row)| u128::from(key.length()) * u128::from(row.ios)).sum();
+    let bytes = (units * u128::from(table.unit_bytes())) as f64;
+    let (size, unit) = if bytes < MIB { (bytes / 1024.0, "KiB") } else { (bytes / MIB, "MiB") };
+    format!("{} and {}, {} {unit}", some(Op::Read, "read"), some(Op::Write, "write"), words::rate(size))
 }
 
 /// Mean latency of what was timed, ns.
@@ -182,7 +180,8 @@ fn with_latency(
 fn after(finding: Finding, places: &Places, grid: &Grid, tally: &FitTally, worst: &Standing) -> Finding {
     let Verdict::Misaligned { by } = worst.verdict else { return finding };
     let on_by = Bytes(worst.fact.granularity().0.saturating_sub(by.0));
-    let shifted = i64::try_from(on_by.0).ok().map(|by| what_if::shifted(&places.table, grid, by, Select::DATA));
+    let shifted =
+        i64::try_from(on_by.0).ok().map(|by| what_if::shifted(&places.table, grid, by, Select::DATA));
     let Some(Ok(then)) = shifted else { return finding };
     let left = Share::new(then.misaligned, then.ios);
     let less = if then.misaligned < tally.misaligned { "" } else { ": it is not the start alone" };
@@ -195,7 +194,8 @@ fn after(finding: Finding, places: &Places, grid: &Grid, tally: &FitTally, worst
 
 fn by_whom(context: &Context<'_>, finding: Finding, id: NodeId) -> Finding {
     let watch = context.known.watch.iter();
-    let mine = watch.flat_map(|watch| &watch.senders).filter(|one| context.stack.find(&one.device) == Some(id));
+    let mine =
+        watch.flat_map(|watch| &watch.senders).filter(|one| context.stack.find(&one.device) == Some(id));
     let mut by_name: HashMap<&str, u64> = HashMap::new();
     mine.for_each(|one| *by_name.entry(&one.comm).or_default() += one.ios);
     let mut names: Vec<(&str, u64)> = by_name.into_iter().collect();

@@ -36,7 +36,8 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         fits.retain(|part| !is_explained(context, *part));
         if fits.len() < all {
             // Of the others each by itself: a sentence on the device would tell of those once more.
-            let has_enough = |part: &&Place<'_>| part.fit.all.as_ref().is_ok_and(|tally| tally.ios >= IOS_MIN);
+            let has_enough =
+                |part: &&Place<'_>| part.fit.all.as_ref().is_ok_and(|tally| tally.ios >= IOS_MIN);
             outcomes.extend(fits.iter().filter(has_enough).map(|part| judge_part(context, *part)));
             outcomes.extend(rest.and_then(|rest| judge_rest(context, fit, rest)));
         } else if differ(&fits) {
@@ -151,7 +152,10 @@ fn beyond_assumed(share: Share, granularity: Bytes) -> String {
 
 /// Nor where a virtual disk states one: what it lies on is another matter.
 fn beyond_shown(share: Share, grid: &Grid) -> String {
-    format!("{} start off the {grid} that the virtual disk states; what is below it cannot be seen", of(share))
+    format!(
+        "{} start off the {grid} that the virtual disk states; what is below it cannot be seen",
+        of(share)
+    )
 }
 
 fn grid_words(grid: &Grid, source: GridSource) -> String {
@@ -186,7 +190,15 @@ fn explain_latency(finding: Finding, fit: &GridFit) -> Finding {
 /// How much longer I/O off the grid took.
 pub(crate) fn latency_words(latency: &LatencyByFit) -> String {
     match latency {
-        LatencyByFit::Difference { difference_ns, low_ns, high_ns, fitting_ns_mean, compared, unfitting, .. } => {
+        LatencyByFit::Difference {
+            difference_ns,
+            low_ns,
+            high_ns,
+            fitting_ns_mean,
+            compared,
+            unfitting,
+            ..
+        } => {
             format!(
                 "latency difference to fitting I/O of the same kind: {:+.1} µs (95 % interval {:+.1} to {:+.1}) on {:.1} µs, \
                  from {} of {} unfitting I/O; a difference, not a measured cost",

@@ -16,8 +16,7 @@ pub fn with_commands(beneath: &Beneath, is_image: bool, stack: &Stack, diagnosis
     for finding in &mut diagnosis.findings {
         let Some(node) = stack.find(&finding.target().device) else { continue };
         // Inside of a virtual disk no tool works on the file.
-        if is_image && stack.under(node).into_iter().any(|below| stack.node(below).kind == Kind::ImageDisk)
-        {
+        if is_image && stack.under(node).into_iter().any(|below| stack.node(below).kind == Kind::ImageDisk) {
             finding.explain("no commands for it: attach the image as a device first, and check that");
             continue;
         }

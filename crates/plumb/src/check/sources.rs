@@ -27,7 +27,7 @@ pub struct Gathered {
     /// The target, where it is not found by its name alone.
     pub target: Option<NodeId>,
     /// Devices of this host that could not be opened to read what is on them.
-    pub unread: Vec<String>,
+    pub unread: Vec<(String, std::io::Error)>,
 }
 
 /// Reads what the flags name.
@@ -54,12 +54,17 @@ pub fn gather(args: &Check, known: &Catalogue) -> Result<Gathered, Failure> {
             return Err(hosts::not_two("--join"));
         }
         live(args.target.as_deref(), &mut gathered, &[])?;
+        disks::note(&mut gathered.builder, &gathered.unread);
         return Ok(gathered);
     }
     let hosts = gathered.hosts(args)?;
     let asked = hosts.asked_here(&wanted);
     let nodes = match &asked {
-        Some(names) => live(args.target.as_deref(), &mut gathered, names)?,
+        Some(names) => {
+            let nodes = live(args.target.as_deref(), &mut gathered, names)?;
+            disks::note(&mut gathered.builder, &gathered.unread);
+            nodes
+        }
         None => HashMap::new(),
     };
     let here = asked.map(|_| std::mem::take(&mut gathered.builder));
@@ -170,7 +175,8 @@ impl Gathered {
         let host = linux::collect(&root, builder).map_err(|error| failed(&error))?;
         disks::of_guests(&collected.images, &host, &root, builder, &collected.disks)
             .map_err(|source| failed(&NoDisk { name: format!("an image in {name}"), source }))?;
-        disks::of_host(builder, &collected.disks);
+        let refused = disks::of_host(builder, &collected.disks);
+        disks::note(builder, &refused);
         if form == archive::Form::Files {
             builder
                 .note(format!("{name} is of an older form, without labels, superblocks and places of files"));

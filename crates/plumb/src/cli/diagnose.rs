@@ -51,6 +51,8 @@ fn time(text: &str) -> Result<Duration, String> {
     let ns = parse_duration(text).and_then(|ns| u64::try_from(ns).ok());
     match ns.map(Duration::from_nanos) {
         Some(time) if time.is_zero() || time >= INTERVAL_MIN => Ok(time),
-        _ => Err(format!("found `{text}`, expected 0, or a time of 100ms or more (bare numbers are seconds; ms, s, m, h)")),
+        _ => Err(format!(
+            "found `{text}`, expected 0, or a time of 100ms or more (bare numbers are seconds; ms, s, m, h)"
+        )),
     }
 }

@@ -97,7 +97,10 @@ pub fn watch(
     let span = began.elapsed();
     whole.close(span);
     for disk in disks {
-        whole.saved.profiles.entry(&disk.name, Layer::Request, || Table::new(modulus_bytes).unwrap_or_default());
+        whole
+            .saved
+            .profiles
+            .entry(&disk.name, Layer::Request, || Table::new(modulus_bytes).unwrap_or_default());
     }
     let mut processes: Vec<Process> = senders.into_values().collect();
     processes.sort_by_key(|process| std::cmp::Reverse(process.ios));
@@ -137,13 +140,15 @@ fn rename(reading: &mut Reading, names: &HashMap<String, String>) {
     for process in &mut reading.processes {
         (process.device, process.disk) = (name(&process.device), name(&process.disk));
     }
-    reading.misses = std::mem::take(&mut reading.misses).into_iter().map(|(key, misses)| (name(&key), misses)).collect();
+    reading.misses =
+        std::mem::take(&mut reading.misses).into_iter().map(|(key, misses)| (name(&key), misses)).collect();
     if !reading.profiles.iter().any(|profile| names.contains_key(&profile.device)) {
         return;
     }
     let mut renamed = ProfileSet::default();
     for profile in reading.profiles.iter() {
-        let partitions = profile.partitions.iter().map(|(key, places): (&String, &Places)| (name(key), places.clone()));
+        let partitions =
+            profile.partitions.iter().map(|(key, places): (&String, &Places)| (name(key), places.clone()));
         renamed.add(&Profile {
             device: name(&profile.device),
             partitions: partitions.collect(),

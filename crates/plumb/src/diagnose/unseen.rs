@@ -37,13 +37,13 @@ pub fn io(why: &CaptureError) -> Unseen {
 
 /// What is on devices that could not be opened.
 #[must_use]
-pub fn content(unread: &[String]) -> Option<Unseen> {
-    let (first, more) = unread.split_first()?;
+pub fn content(unread: &[(String, std::io::Error)]) -> Option<Unseen> {
+    let ((first, error), more) = unread.split_first()?;
     let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
     let again = again();
-    let even = if again.is_none() { ", even to root" } else { "" };
+    let even = if again.is_none() { ", though the user is root" } else { "" };
     Some(Unseen {
-        what: format!("labels and superblocks of {first}{more}: not open to this user{even}"),
+        what: format!("labels and superblocks of {first}{more}: {error}{even}"),
         commands: again.into_iter().collect(),
     })
 }
@@ -60,10 +60,13 @@ pub fn below(stack: &Stack, wanted: Option<&HashSet<NodeId>>) -> Option<Unseen> 
     let first = disks.first()?;
     let them = if disks.len() == 1 { "a virtual disk" } else { "virtual disks" };
     Some(Unseen {
-        what: format!("what lies below {}, {them}: only the host of this guest knows", disks.join(", ")),
+        what: format!(
+            "what lies below {}, {them}: only the host of this guest can tell. Run there the first, here the second",
+            disks.join(", ")
+        ),
         commands: vec![
-            "plumb check --collect host.tar.zst          # on the host".to_owned(),
-            format!("plumb check --from host.tar.zst --join {first}=/dev/DEVICE   # here, with the file from there"),
+            "plumb check --collect host.tar.zst".to_owned(),
+            format!("plumb check --from host.tar.zst --join {first}=/dev/DEVICE"),
         ],
     })
 }

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use plumb_diagnose::Analysis;
 use plumb_diagnose::analysis::{GridFit, OpSummary};
 use plumb_diagnose::finding::Severity;
-use plumb_diagnose::{Analysis, Finding};
 use plumb_stack::{Kind, NodeId};
 use serde::Serialize;
 
@@ -91,7 +91,8 @@ impl Diagnose<'_> {
             }
         }
         for one in &mut all {
-            let found: Vec<NodeId> = one.devices.iter().filter_map(|name| self.check.stack.find(name)).collect();
+            let found: Vec<NodeId> =
+                one.devices.iter().filter_map(|name| self.check.stack.find(name)).collect();
             let kinds: BTreeSet<Kind> = found.iter().map(|id| self.check.stack.node(*id).kind).collect();
             let nodes = self.check.stack.nodes().filter(|(id, _)| self.check.wants(*id));
             one.of = nodes.filter(|(_, node)| kinds.contains(&node.kind)).count().max(one.devices.len());
@@ -102,8 +103,10 @@ impl Diagnose<'_> {
     /// Whether anything was seen on two devices of which one stands on the other.
     fn is_layered(&self) -> bool {
         let find = |analysis: &Analysis| self.check.stack.find(&analysis.target.device);
-        let seen: Vec<NodeId> = self.io.sections.iter().filter_map(|section| find(section.analysis)).collect();
-        seen.iter().any(|id| self.check.stack.under(*id).iter().any(|below| below != id && seen.contains(below)))
+        let seen: Vec<NodeId> =
+            self.io.sections.iter().filter_map(|section| find(section.analysis)).collect();
+        seen.iter()
+            .any(|id| self.check.stack.under(*id).iter().any(|below| below != id && seen.contains(below)))
     }
 }
 
@@ -156,7 +159,11 @@ fn seen(page: &mut Page, diagnose: &Diagnose<'_>) {
         device_lines(page, section.analysis);
     }
     if diagnose.is_layered() {
-        page.wrapped("  ", "  ", "Devices that stand on each other carry the same I/O: no sum of them means anything.");
+        page.wrapped(
+            "  ",
+            "  ",
+            "Devices that stand on each other carry the same I/O: no sum of them means anything.",
+        );
     }
     if !watched.too_few.is_empty() {
         page.wrapped("  ", "  ", &format!("Too few I/O to judge: {}.", listed(watched.too_few.clone())));
@@ -179,7 +186,13 @@ fn device_lines(page: &mut Page, analysis: &Analysis) {
     for place in analysis.places.iter().skip(1) {
         let Some(Ok(tally)) = place.grids.first().map(|fit| &fit.all) else { continue };
         let moved = u64::try_from(tally.bytes).unwrap_or(u64::MAX);
-        let row = [count(tally.ios), bytes(moved), place.grids.first().map_or_else(String::new, off), String::new(), String::new()];
+        let row = [
+            count(tally.ios),
+            bytes(moved),
+            place.grids.first().map_or_else(String::new, off),
+            String::new(),
+            String::new(),
+        ];
         line(page, "    ", place.name.as_deref().unwrap_or_default(), &row);
     }
 }
@@ -210,7 +223,8 @@ fn senders(page: &mut Page, senders: &[Sender<'_>]) {
     }
     let mut names: Vec<((&str, &str), u64)> = by_name.into_iter().collect();
     names.sort_by_key(|(name, ios)| (std::cmp::Reverse(*ios), *name));
-    let shown = names.iter().take(SENDERS).map(|((device, comm), ios)| format!("{comm} {} to {device}", count(*ios)));
+    let shown =
+        names.iter().take(SENDERS).map(|((device, comm), ios)| format!("{comm} {} to {device}", count(*ios)));
     let shown: Vec<String> = shown.collect();
     if shown.is_empty() {
         return;
@@ -234,11 +248,4 @@ fn unseen(page: &mut Page, unseen: &[Unseen]) {
             page.line(format!("    {}", tame(command)));
         }
     }
-}
-
-/// Whether a finding is about a device or a partition that has a section.
-pub(crate) fn is_about(finding: &Finding, analysis: &Analysis) -> bool {
-    let target = finding.target();
-    let parts = || analysis.places.iter().filter_map(|place| place.name.as_deref());
-    target.device == analysis.target.device || parts().any(|part| part == target.device)
 }
