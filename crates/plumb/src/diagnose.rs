@@ -38,7 +38,7 @@ fn diagnose(args: &Diagnose) -> Result<Exit, Failure> {
     let disks = observe::disks(&host.stack, host.wanted.as_ref());
     let mut unseen = Vec::new();
     let seen = host.watch(args, &disks, &mut unseen)?;
-    unseen.extend(unseen::content(&host.gathered.unread));
+    unseen.extend(unseen::content(&host.stack, host.wanted.as_ref(), &host.gathered.unread));
     unseen.extend(unseen::below(&host.stack, host.wanted.as_ref()));
     let known = host.known(args, seen.as_ref());
     let profiles = seen.as_ref().map(|seen| &seen.whole.saved.profiles);

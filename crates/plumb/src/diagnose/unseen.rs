@@ -37,9 +37,19 @@ pub fn io(why: &CaptureError) -> Unseen {
 
 /// What is on devices that could not be opened.
 #[must_use]
-pub fn content(unread: &[(String, std::io::Error)]) -> Option<Unseen> {
-    let ((first, error), more) = unread.split_first()?;
-    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+pub fn content(
+    stack: &Stack,
+    wanted: Option<&HashSet<NodeId>>,
+    unread: &[(String, std::io::Error)],
+) -> Option<Unseen> {
+    let is_wanted =
+        |name: &str| wanted.is_none_or(|wanted| stack.find(name).is_some_and(|id| wanted.contains(&id)));
+    let mut unread = unread.iter().filter(|(name, _)| is_wanted(name));
+    let (first, error) = unread.next()?;
+    let more = match unread.count() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
     let again = again();
     let even = if again.is_none() { ", though the user is root" } else { "" };
     Some(Unseen {

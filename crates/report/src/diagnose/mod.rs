@@ -154,7 +154,7 @@ fn seen(page: &mut Page, diagnose: &Diagnose<'_>) {
         page.line("  none");
         return;
     }
-    page.line("  device              I/O        bytes            off the grid    median      99 %");
+    line(page, "  ", "device", &["I/O", "bytes", "off the grid", "median", "99 %"].map(str::to_owned));
     for section in &diagnose.io.sections {
         device_lines(page, section.analysis);
     }

@@ -50,7 +50,8 @@ pub(super) fn explain(
             finding.explained("stream heads lie on no grid of 1 KiB or more: no single shift would mend it")
         }
         Verdict::NotEnoughData { why } => {
-            finding.explained(format!("which offset the I/O have cannot be said: {why}"))
+            let finding = finding.explained(format!("which offset the I/O have cannot be said: {why}"));
+            starts(context, finding, place, &fit.grid)
         }
     }
 }
