@@ -72,7 +72,7 @@ fn questions(stack: &Stack, found: &[Finding], profile: &Profile, given: &[Grid]
     let mut questions = Questions { grids: given.to_vec(), ..Questions::default() };
     if let Some(disk) = disk {
         questions.stated = stated(stack, found, disk);
-        questions.explained = explained(stack, found, profile);
+        questions.explained = explained(stack, found, profile, disk);
     }
     questions
 }
@@ -98,11 +98,12 @@ fn stated(stack: &Stack, found: &[Finding], disk: NodeId) -> Vec<(Grid, GridSour
     grids
 }
 
-/// Partitions that begin off a grid themselves, or carry what does for it.
-fn explained(stack: &Stack, found: &[Finding], profile: &Profile) -> BTreeSet<String> {
+/// Partitions that begin off a grid themselves, or carry what does for it; and the device, where it is such a layer.
+fn explained(stack: &Stack, found: &[Finding], profile: &Profile, device: NodeId) -> BTreeSet<String> {
     let off: BTreeSet<NodeId> = about(stack, found, &ABOUT_STARTS).flat_map(|id| stack.under(id)).collect();
     let is_off = |name: &&String| stack.find(name).is_some_and(|id| off.contains(&id));
-    profile.partitions.keys().filter(is_off).cloned().collect()
+    let layer = (off.contains(&device) && !stack.is_leaf(device)).then(|| profile.device.clone());
+    profile.partitions.keys().filter(is_off).cloned().chain(layer).collect()
 }
 
 /// What findings of these names are about.

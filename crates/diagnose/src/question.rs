@@ -53,7 +53,7 @@ pub struct Questions {
     /// Grids that the stack states of the device, judged by where the user gave none; without either 4 KiB at offset 0
     /// is assumed.
     pub stated: Vec<(Grid, GridSource)>,
-    /// Partitions whose own start was found to be off a grid: that is why I/O through them are.
+    /// Partitions, or the device itself, whose own start was found to be off a grid: that is why I/O through them are.
     pub explained: BTreeSet<String>,
     /// Chunk of a stripe beneath or to be.
     pub chunk: Option<Grid>,

@@ -47,8 +47,10 @@ fn diagnose(args: &Diagnose) -> Result<Exit, Failure> {
         check::keep(&mut joined.diagnosis, &host.stack, wanted);
     }
     advice::with_commands(&args.beneath, false, &host.stack, &mut joined.diagnosis);
-    if let (Some(path), Some(seen)) = (&args.save, &seen) {
-        seen.whole.save(path)?;
+    match (&args.save, &seen) {
+        (Some(path), Some(seen)) => seen.whole.save(path)?,
+        (Some(path), None) => eprintln!("plumb: {}: not written, since nothing was watched", path.display()),
+        (None, _) => {}
     }
     report(args, &host, &disks, seen.as_ref(), &joined, &unseen)
 }
@@ -83,7 +85,11 @@ impl Host {
         disks: &[Disk],
         unseen: &mut Vec<Unseen>,
     ) -> Result<Option<Seen>, Failure> {
-        if args.watch.is_zero() || disks.is_empty() {
+        if args.watch.is_zero() {
+            return Ok(None);
+        }
+        if disks.is_empty() {
+            unseen.push(unseen::no_requests());
             return Ok(None);
         }
         let modulus_bytes = joined::modulus_bytes(&self.stack, &args.beneath.grid);

@@ -28,7 +28,11 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     }
     let Some((device, parts)) = context.analysis.places.split_first() else { return vec![] };
     let mut outcomes = Vec::new();
+    let is_explained_itself = context.questions.explained.contains(&context.profile.device);
     for (at, fit) in device.grids.iter().enumerate() {
+        if is_explained_itself && fit.grid.past_boundary(Bytes(0)) != Bytes(0) {
+            continue;
+        }
         let mut fits: Vec<Place<'_>> =
             parts.iter().filter_map(|part| Some(Place { place: part, fit: part.grids.get(at)? })).collect();
         let all = fits.len();

@@ -144,6 +144,25 @@ fn a_volume_is_told_with_the_io_of_its_partition() {
     });
 }
 
+/// The same volume where its own I/O were counted: on the grids below, as they lie in it, all are off for its start.
+#[test]
+fn a_volume_of_which_io_were_counted_is_told_once() {
+    let mut lab = Lab::default();
+    let disk = lab.disk("sda", 4096, 0);
+    let part = lab.runs(Kind::Partition, "sda1", &[(disk, 63, 1 << 16)]);
+    lab.runs(Kind::LogicalVolume, "vg/data", &[(part, 2048, 1 << 15)]);
+    watched(&mut lab);
+    lab.seen("vg/data", (0..300).map(|at| (Op::Read, at * 8, 8)));
+    joined(lab, &[], |judged, joined| {
+        let finding = judged.finding(OFF);
+        assert_eq!((evidence(finding, "ios_unfit"), evidence(finding, "ios")), (300.0, 300.0));
+        assert!(words(finding).contains("I/O through it in 10.0 s: 300 reads"), "{}", words(finding));
+        let grid = &joined.seen[0].1.places[0].grids[0].grid;
+        assert_eq!(grid.offset(), Bytes(512), "63 + 2,048 sectors are 7 past a block");
+        assert_eq!(judged.found_on(IO), [] as [&str; 0], "told twice");
+    });
+}
+
 /// I/O are judged by what the stack states of their disk, and nothing a virtual disk states makes them right.
 #[test]
 fn grids_come_from_the_stack() {

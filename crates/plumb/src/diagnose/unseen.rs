@@ -35,6 +35,15 @@ pub fn io(why: &CaptureError) -> Unseen {
     Unseen { what: format!("the I/O: {why}"), commands }
 }
 
+/// I/O of layers of which none makes requests here.
+#[must_use]
+pub fn no_requests() -> Unseen {
+    Unseen {
+        what: "the I/O: none of these layers makes requests on this host".to_owned(),
+        commands: Vec::new(),
+    }
+}
+
 /// What is on devices that could not be opened.
 #[must_use]
 pub fn content(
