@@ -433,7 +433,8 @@ fn the_worked_session_is_true() {
     let lab = Lab::within(&memory.folder);
     let diagnosing = Diagnosing::begin(&[&lab.disk.name()]);
     let dd = |args: &str| run(Command::new("sh").args(["-c", args]));
-    let sessions: Vec<&str> = page.lines().filter(|line| line.starts_with("# dd ")).collect();
+    let is_io = |line: &&str| line.starts_with("# dd ") && line.contains("/dev/loop0p");
+    let sessions: Vec<&str> = page.lines().filter(is_io).collect();
     assert_eq!(sessions.len(), 3, "{sessions:?}");
     assert!(is_block(&lab.part(1)) && is_block(&lab.part(2)), "dd never makes a file of that name");
     for line in sessions {

@@ -15,10 +15,8 @@ use plumb_trace::Layer;
 use crate::failure::Failure;
 use crate::watch::{Whole, told_to_end, wait_until};
 
-/// Windows of a watch: the course over time is drawn of them.
-const WINDOWS: u32 = 60;
-/// Shorter ones would cost more than they tell.
-const WINDOW_MIN: Duration = Duration::from_secs(1);
+/// How often the counts are fetched: what is a partition is looked up then, so one that goes away loses the last of it.
+const WINDOW: Duration = Duration::from_secs(1);
 
 /// Where devices are listed by name.
 const CLASS: &str = "/sys/class/block";
@@ -84,10 +82,10 @@ pub fn watch(
     let mut whole = Whole::new(&block);
     let mut senders: BTreeMap<(String, u32, String), Process> = BTreeMap::new();
     let began = Instant::now();
-    let (end, window) = (began + time, (time / WINDOWS).max(WINDOW_MIN));
+    let end = began + time;
     let mut next = began;
     while next < end && !ended.load(Ordering::Relaxed) {
-        next = (next + window).min(end);
+        next = (next + WINDOW).min(end);
         wait_until(next, &ended);
         let mut reading = block.read();
         rename(&mut reading, &names);
