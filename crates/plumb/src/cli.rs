@@ -32,10 +32,10 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Read traces of any known format: which I/O does not fit, by how much, at which offset
-    Analyze(Box<Analyze>),
     /// What is wrong with the storage of this host: check every layer, watch the I/O, and say what to do
     Diagnose(Box<Diagnose>),
+    /// Read traces of any known format: which I/O does not fit, by how much, at which offset
+    Analyze(Box<Analyze>),
     /// How each layer of each stack of storage stands on the layers below: no load, no writing
     Check(Box<Check>),
     /// Write a trace in another format

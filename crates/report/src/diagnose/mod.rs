@@ -199,15 +199,20 @@ fn device_lines(page: &mut Page, analysis: &Analysis) {
 
 fn line(page: &mut Page, indent: &str, name: &str, [ios, moved, off, median, most]: &[String; 5]) {
     let name = format!("{indent}{}", tame(name));
-    page.line(format!("{name:<14} {ios:>8} {moved:>12} {off:>23} {median:>9} {most:>9}"));
+    page.line(format!("{name:<14} {ios:>10} {moved:>9} {off:>OFF$} {median:>8} {most:>8}"));
 }
 
-/// `312 of 312 (100 %)`.
+/// Columns for how many of how many are off.
+const OFF: usize = 25;
+
+/// `312 of 312 (100 %)`; millions leave no room for the share.
 fn off(fit: &GridFit) -> String {
     match &fit.all {
         Ok(tally) => {
             let share = percent(tally.misaligned as f64 / tally.ios.max(1) as f64);
-            format!("{} of {} ({share})", count(tally.misaligned), count(tally.ios))
+            let of = format!("{} of {}", count(tally.misaligned), count(tally.ios));
+            let with_share = format!("{of} ({share})");
+            if with_share.chars().count() > OFF { of } else { with_share }
         }
         Err(_) => "unknown".to_owned(),
     }
@@ -242,8 +247,12 @@ fn unseen(page: &mut Page, unseen: &[Unseen]) {
         return;
     }
     page.heading("Not seen");
-    for one in unseen {
+    for (at, one) in unseen.iter().enumerate() {
         page.wrapped("  ", "    ", &one.what);
+        // One command may do for several in a row.
+        if unseen.get(at + 1).is_some_and(|next| next.commands == one.commands) {
+            continue;
+        }
         for command in &one.commands {
             page.line(format!("    {}", tame(command)));
         }
