@@ -41,7 +41,7 @@ fn diagnose(args: &Diagnose) -> Result<Exit, Failure> {
     unseen.extend(unseen::content(&host.stack, host.wanted.as_ref(), &host.gathered.unread));
     unseen.extend(unseen::below(&host.stack, host.wanted.as_ref()));
     let known = host.known(args, seen.as_ref());
-    let profiles = seen.as_ref().map(|seen| &seen.whole.saved.profiles);
+    let profiles = seen.as_ref().map(|seen| &seen.profiles);
     let mut joined = joined::join(&host.stack, &known, profiles, &args.beneath.grid);
     if let Some(wanted) = &host.wanted {
         check::keep(&mut joined.diagnosis, &host.stack, wanted);

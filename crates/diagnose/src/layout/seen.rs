@@ -41,9 +41,9 @@ pub(super) fn passed<'a>(stack: &Stack, profiles: Option<&'a ProfileSet>) -> Has
         let Some(disk) = stack.find(&profile.device) else { continue };
         passed.insert(disk, Passed { profile, disk, places: Some(&profile.places) });
         for part in stack.above(disk).iter().filter(|id| stack.node(**id).kind == Kind::Partition) {
-            let names = profile.partitions.iter();
-            let mine = names.filter(|(name, _)| stack.find(name) == Some(*part)).map(|(_, places)| places);
-            passed.insert(*part, Passed { profile, disk, places: mine.last() });
+            let mut named = profile.partitions.iter();
+            let mine = named.find(|(name, _)| stack.find(name) == Some(*part)).map(|(_, places)| places);
+            passed.insert(*part, Passed { profile, disk, places: mine });
         }
     }
     passed

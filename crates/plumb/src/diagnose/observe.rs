@@ -30,8 +30,10 @@ pub struct Disk {
 
 /// What a watch saw.
 pub struct Seen {
-    /// Profiles of all that was watched, empty for what had no I/O.
+    /// What was counted, as it is saved.
     pub whole: Whole,
+    /// Profiles of all that was watched, empty for what had no I/O.
+    pub profiles: ProfileSet,
     /// How long it took.
     pub seconds: f64,
     /// Who sent I/O, most first.
@@ -94,17 +96,15 @@ pub fn watch(
     }
     let span = began.elapsed();
     whole.close(span);
+    let mut profiles = whole.saved.profiles.clone();
     for disk in disks {
-        whole
-            .saved
-            .profiles
-            .entry(&disk.name, Layer::Request, || Table::new(modulus_bytes).unwrap_or_default());
+        profiles.entry(&disk.name, Layer::Request, || Table::new(modulus_bytes).unwrap_or_default());
     }
     let mut processes: Vec<Process> = senders.into_values().collect();
     processes.sort_by_key(|process| std::cmp::Reverse(process.ios));
     let is_gone = |disk: &&Disk| !Path::new(CLASS).join(disk.name.replace('/', "!")).exists();
     let gone = disks.iter().filter(is_gone).map(|disk| disk.name.clone()).collect();
-    Ok(Ok(Seen { whole, seconds: span.as_secs_f64(), processes, gone }))
+    Ok(Ok(Seen { whole, profiles, seconds: span.as_secs_f64(), processes, gone }))
 }
 
 /// Adds what a process sent in a window to what it had sent before.
