@@ -386,10 +386,11 @@ impl Drop for Memory {
     }
 }
 
-/// Words without what differs from run to run: numbers of loop devices, times, and how latencies compare.
+/// Words without what differs from run to run: numbers of loop devices, times, how latencies compare, and the marks that
+/// a tree has before each line, since where lines break hangs on the lengths of names.
 fn lasting(text: &str) -> Vec<String> {
     let is_time = |word: &str| ["s", "ms", "µs", "ns"].contains(&word.trim_end_matches([',', ';', ':', '.']));
-    let words: Vec<&str> = text.split_whitespace().collect();
+    let words: Vec<&str> = text.split_whitespace().filter(|word| *word != "│").collect();
     let mut lasting: Vec<String> = Vec::new();
     let mut is_compared = false;
     for (at, word) in words.iter().enumerate() {
