@@ -423,7 +423,8 @@ fn parts(report: &str) -> [String; 3] {
     // Others may look for a label on the disk meanwhile, so its own line is left out.
     let is_of_part = |line: &&str| {
         let name = line.split_whitespace().next().unwrap_or_default();
-        name.ends_with("p1") || name.ends_with("p2")
+        let disk = name.trim_end_matches(|letter: char| letter.is_ascii_digit()).strip_suffix('p');
+        disk.is_some_and(|disk| disk.ends_with(|letter: char| letter.is_ascii_digit()))
     };
     let io = part("\nI/O seen in").lines().filter(is_of_part).collect::<Vec<_>>().join("\n");
     [part("\nWARNING  misaligned-partition"), io, part("\nStack, from")]
