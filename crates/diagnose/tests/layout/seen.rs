@@ -212,3 +212,44 @@ fn few_io_hide_nothing() {
     assert_eq!(judge(false).unknown("split-io"), "199 I/O seen, 200 needed");
     assert_eq!(evidence(judge(true).finding("split-io"), "split_share_expected"), 0.25);
 }
+
+/// Writes below the unit of a flash drive are one finding: that they begin and end within units is the same once more.
+#[test]
+fn small_writes_of_a_unit_are_told_once() {
+    let judge = |unit: What| {
+        let mut lab = Lab::default();
+        lab.known.page = Some(Bytes(4096));
+        let disk = lab.disk("sda", 4096, 0);
+        lab.grid(disk, unit, 16 << 10, 0, kernel());
+        lab.partition("sda1", disk, 2048);
+        watched(&mut lab);
+        through(&mut lab, "sda", ("sda1", 2048), 8, 300);
+        let mut found = Vec::new();
+        joined(lab, &[], |judged, _| {
+            found = judged.diagnosis.findings.iter().map(plumb_diagnose::Finding::id).collect();
+        });
+        found
+    };
+    assert_eq!(judge(What::IndirectionUnit), ["indirection-unit"]);
+    // Of another unit no rule on the layout speaks.
+    assert_eq!(judge(What::ArrayUnit), [IO, "odd-length-io"]);
+}
+
+/// Nothing in a diagnosis adds up devices that stand on each other, so it does not warn of that either.
+#[test]
+fn layered_devices_are_no_finding() {
+    let layered = || {
+        let mut lab = Lab::default();
+        let disk = lab.disk("sda", 4096, 0);
+        lab.runs(Kind::LogicalVolume, "vg/data", &[(disk, 2048, 1 << 16)]);
+        for device in ["sda", "vg/data"] {
+            lab.seen(device, (0..300).map(|at| (Op::Read, 2048 + at * 8, 8)));
+        }
+        lab
+    };
+    assert_eq!(layered().judge().found_on("double-counted"), ["vg/data"]);
+    joined(layered(), &[], |judged, joined| {
+        assert_eq!(judged.found_on("double-counted"), [] as [&str; 0]);
+        assert_eq!(joined.seen.iter().map(|(_, analysis)| analysis.ios).collect::<Vec<_>>(), [300, 300]);
+    });
+}
