@@ -8,8 +8,8 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     println!("cargo::rerun-if-changed=bpf");
     println!("cargo::rerun-if-env-changed=CLANG");
-    compile("bpf/block.bpf.c", &[], &out.join("block.o"));
-    compile("bpf/block.bpf.c", &["-DPLUMB_COPY_FIELDS"], &out.join("block_copying.o"));
+    compile("bpf/request.bpf.c", &[], &out.join("request.o"));
+    compile("bpf/request.bpf.c", &["-DPLUMB_COPY_FIELDS"], &out.join("request_copying.o"));
     compile("bpf/empty.bpf.c", &[], &out.join("empty.o"));
     let header = fs::read_to_string("bpf/abi.h").expect("bpf/abi.h");
     fs::write(out.join("abi.rs"), constants(&header)).expect("a file in OUT_DIR");

@@ -150,7 +150,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcom
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l disk-size -d 'Size of the disk' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l after -d 'First position that may be used' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l before -d 'First position that may not be used' -r
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l size -d 'Length; all that is free when not given' -r
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l size -d 'Length; all that is free when not given. Of one that exists up to 1 MiB is given up where its start needs the room' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l number -d 'Number of the partition or slice' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l current -d 'Where it starts now' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from partition" -l geometry -d 'Heads and sectors of an SMI label, as prtvtoc prints them: 27x107' -r
@@ -187,7 +187,7 @@ xfs\t'XFS'
 btrfs\t'btrfs'
 ufs\t'UFS of Solaris'
 zfs\t'ZFS'"
-complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from filesystem" -l chunk -d 'Chunk of the stripe below' -r
+complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from filesystem" -l chunk -d 'Chunk of the stripe below; without one the device is on one disk, or on a mirror' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from filesystem" -l members -d 'Members of that stripe' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from filesystem" -l parity -d 'Of them, those that hold parity in each stripe' -r
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from filesystem" -l copies -d 'Copies of each chunk: 2 for RAID 10' -r

@@ -108,13 +108,18 @@ struct plumb_flight {
 
 /* Where an I/O ended, for the one that goes on from there. */
 struct plumb_stream {
-	u64 end; /* sector */
-	u32 place_op;
+	u64 end_place; /* sector; below it 12 bits of the device's index and 3 of the operation; 0: none */
 	u32 issue; /* number of the issue, low bits */
 	u32 chain;
-	u32 unused;
 };
-#define PLUMB_STREAM_BYTES 24
+#define PLUMB_STREAM_PLACE_BITS 15
+
+/* Ends that hash alike: a line of the cache. */
+#define PLUMB_STREAM_WAYS 4
+struct plumb_streams {
+	struct plumb_stream ways[PLUMB_STREAM_WAYS];
+};
+#define PLUMB_STREAMS_BYTES 64
 
 /* Who sent the bio that begins at a sector. */
 struct plumb_sender {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
-/* Programs that do nothing, where those of block.bpf.c are: what any program costs there. For the benchmark alone. */
+/* Programs that do nothing, where those of request.bpf.c are: what any program costs there. For the benchmark alone. */
 #include "kernel.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -114,4 +114,11 @@ struct request {
 #define FIELD(from, field) ((from)->field)
 #endif
 
+/* A program at a tracepoint of the kernel. */
+#ifdef PLUMB_COPY_FIELDS
+#define TRACEPOINT(name) SEC("raw_tracepoint/" name)
+#else
+#define TRACEPOINT(name) SEC("tp_btf/" name)
+#endif
+
 #endif

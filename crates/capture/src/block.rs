@@ -2,18 +2,19 @@
 
 use std::sync::atomic::AtomicU64;
 
-use aya::maps::{Map, MapData};
-use aya::programs::{BtfTracePoint, ProgramError, RawTracePoint};
-use aya::{Btf, Ebpf, EbpfError, EbpfLoader, VerifierLogLevel};
+use aya::{Btf, Ebpf};
 
 use crate::abi;
 use crate::difference::{Reading, Readings};
 use crate::error::CaptureError;
 use crate::kernel::Types;
+use crate::program::{Attached, Object, attach_one, cheapest, shared};
 use crate::shared::Shared;
 
-static READING_IN_PLACE: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/block.o"));
-static COPYING: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/block_copying.o"));
+static REQUESTS: Object = Object {
+    reading_in_place: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/request.o")),
+    copying: aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/request_copying.o")),
+};
 
 /// CPUs that have a lane of counters of their own; more share them.
 const LANES_MAX: usize = 16;
@@ -27,7 +28,8 @@ const DEVICES_MIN: usize = 16;
 /// Room for disks and partitions, bound by the field of a row's key.
 const PLACES: usize = 1 << abi::KEY_PLACE_BITS;
 const FLIGHTS: usize = 1 << 16;
-const STREAMS: usize = 1 << 16;
+/// Sets of four ends of I/O: 128 KiB, of which one busy disk fills an eighth.
+const STREAMS: usize = 1 << 11;
 const SENDERS: usize = 1 << 14;
 const PROCESSES: usize = 1 << 12;
 
@@ -40,26 +42,6 @@ pub struct Options {
     pub modulus_bytes: u64,
     /// How to attach; the cheapest way that the kernel takes when `None`.
     pub attach: Option<Attached>,
-}
-
-/// How the programs are attached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Attached {
-    /// At tracepoints whose types the kernel knows; fields are read in place.
-    TypedTracepoints,
-    /// At raw tracepoints; fields are copied out.
-    RawTracepoints,
-}
-
-impl Attached {
-    /// As it is told to the user.
-    #[must_use]
-    pub fn words(self) -> &'static str {
-        match self {
-            Attached::TypedTracepoints => "typed tracepoints",
-            Attached::RawTracepoints => "raw tracepoints",
-        }
-    }
 }
 
 /// The programs at work. They are detached when it is dropped.
@@ -116,14 +98,7 @@ impl Block {
         };
         drop(types);
         let btf = Btf::from_sys_fs().map_err(|error| CaptureError::Types(error.to_string()))?;
-        let attach = |attached| Block::attach_as(attached, issue, &btf, options);
-        match options.attach {
-            Some(attached) => attach(attached),
-            None => match attach(Attached::TypedTracepoints) {
-                Err(CaptureError::Refused { .. }) => attach(Attached::RawTracepoints),
-                done => done,
-            },
-        }
+        cheapest(options.attach, |attached| Block::attach_as(attached, issue, &btf, options))
     }
 
     fn attach_as(
@@ -164,115 +139,33 @@ impl Block {
 }
 
 fn load(attached: Attached, btf: &Btf, sizes: Sizes, options: &Options) -> Result<Ebpf, CaptureError> {
-    let object = match attached {
-        Attached::TypedTracepoints => READING_IN_PLACE,
-        Attached::RawTracepoints => COPYING,
-    };
     let Sizes { lanes, rows, devices } = sizes;
-    let number = |value: usize| value as u32;
-    let only_wanted = u32::from(!options.devices.is_empty());
-    let modulus_sectors = (options.modulus_bytes / 512) as u32;
-    let globals = [
-        ("modulus_sectors", modulus_sectors),
-        ("lane_mask", number(lanes - 1)),
-        ("row_mask", number(rows - 1)),
+    let mask = |entries: usize| entries as u32 - 1;
+    let constants = [
+        ("modulus_sectors", (options.modulus_bytes / 512) as u32),
+        ("lane_mask", mask(lanes)),
+        ("lanes_shared", u32::from(aya::util::nr_cpus().unwrap_or(usize::MAX) > lanes)),
+        ("row_mask", mask(rows)),
         ("row_shift", rows.trailing_zeros()),
-        ("device_mask", number(devices - 1)),
-        ("place_mask", number(PLACES - 1)),
-        ("flight_mask", number(FLIGHTS - 1)),
-        ("stream_mask", number(STREAMS - 1)),
-        ("sender_mask", number(SENDERS - 1)),
-        ("process_mask", number(PROCESSES - 1)),
-        ("only_wanted", only_wanted),
+        ("device_mask", mask(devices)),
+        ("place_mask", mask(PLACES)),
+        ("flight_mask", mask(FLIGHTS)),
+        ("stream_mask", mask(STREAMS)),
+        ("sender_mask", mask(SENDERS)),
+        ("process_mask", mask(PROCESSES)),
+        ("only_wanted", u32::from(!options.devices.is_empty())),
     ];
-    let mut loader = EbpfLoader::new();
-    loader.btf(Some(btf)).verifier_log_level(VerifierLogLevel::DEBUG);
-    for (name, value) in &globals {
-        loader.override_global(name, value, true);
-    }
-    loader
-        .map_max_entries("rows", number(lanes * rows))
-        .map_max_entries("counts", number(lanes * devices * abi::HISTOGRAMS * abi::BUCKETS))
-        .map_max_entries("devices", number(devices))
-        .map_max_entries("places", number(PLACES))
-        .map_max_entries("flights", number(FLIGHTS))
-        .map_max_entries("streams", number(STREAMS))
-        .map_max_entries("senders", number(SENDERS))
-        .map_max_entries("processes", number(PROCESSES));
-    loader.load(object).map_err(|error| refused_map(&error))
-}
-
-/// The capability is missing as soon as the first map is made.
-fn refused_map(error: &EbpfError) -> CaptureError {
-    let reason = chain(error);
-    if is_permission(error) { CaptureError::NotPermitted } else { CaptureError::Map { map: "all", reason } }
-}
-
-fn is_permission(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let io = error.downcast_ref::<std::io::Error>();
-        if io.is_some_and(|io| io.kind() == std::io::ErrorKind::PermissionDenied) {
-            return true;
-        }
-        next = error.source();
-    }
-    false
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut next = error.source();
-    while let Some(error) = next {
-        words += &format!(": {error}");
-        next = error.source();
-    }
-    words
-}
-
-fn attach_one(
-    programs: &mut Ebpf,
-    attached: Attached,
-    name: &'static str,
-    tracepoint: &str,
-    btf: &Btf,
-) -> Result<(), CaptureError> {
-    let missing = || CaptureError::Refused { program: name, reason: "it is not in the object".to_owned() };
-    let program = programs.program_mut(name).ok_or_else(missing)?;
-    let done = match attached {
-        Attached::TypedTracepoints => {
-            let program: Result<&mut BtfTracePoint, ProgramError> = program.try_into();
-            program.and_then(|program| {
-                program.load(tracepoint, btf)?;
-                program.attach().map(|_| ())
-            })
-        }
-        Attached::RawTracepoints => {
-            let program: Result<&mut RawTracePoint, ProgramError> = program.try_into();
-            program.and_then(|program| {
-                program.load()?;
-                program.attach(tracepoint).map(|_| ())
-            })
-        }
-    };
-    done.map_err(|error| refused(name, &error))
-}
-
-fn refused(program: &'static str, error: &ProgramError) -> CaptureError {
-    if let ProgramError::LoadError { io_error, verifier_log } = error {
-        let log = verifier_log.to_string();
-        let mut lines: Vec<&str> = log.lines().rev().filter(|line| !line.is_empty()).take(6).collect();
-        lines.reverse();
-        // A verifier that refuses a program says why; a missing capability leaves no word.
-        if io_error.kind() == std::io::ErrorKind::PermissionDenied && lines.is_empty() {
-            return CaptureError::NotPermitted;
-        }
-        return CaptureError::Refused { program, reason: format!("{io_error}\n{}", lines.join("\n")) };
-    }
-    if is_permission(error) {
-        return CaptureError::NotPermitted;
-    }
-    CaptureError::Refused { program, reason: chain(error) }
+    let entries = [
+        ("rows", lanes * rows),
+        ("counts", lanes * devices * abi::HISTOGRAMS * abi::BUCKETS),
+        ("devices", devices),
+        ("places", PLACES),
+        ("flights", FLIGHTS),
+        ("streams", STREAMS),
+        ("senders", SENDERS),
+        ("processes", PROCESSES),
+    ];
+    REQUESTS.load(attached, btf, &constants, &entries)
 }
 
 /// As the programs mix what they look up.
@@ -313,14 +206,4 @@ impl Counters {
             lanes,
         })
     }
-}
-
-fn shared<T: crate::shared::Words>(programs: &Ebpf, name: &'static str) -> Result<Shared<T>, CaptureError> {
-    let map: Option<&MapData> = match programs.map(name) {
-        Some(Map::Array(map)) => Some(map),
-        _ => None,
-    };
-    let map =
-        map.ok_or_else(|| CaptureError::Map { map: name, reason: "found no array of that name".to_owned() })?;
-    Shared::map(name, map)
 }

@@ -9,9 +9,11 @@ mod devices;
 mod difference;
 mod error;
 mod kernel;
+mod program;
 mod shared;
 
-pub use block::{Attached, Block, Options};
+pub use block::{Block, Options};
 pub use devices::{Device, disk_of, handed_on_to, name_of};
 pub use difference::{Misses, Process, Reading};
 pub use error::CaptureError;
+pub use program::Attached;

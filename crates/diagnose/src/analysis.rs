@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use plumb_geometry::{Bytes, Grid};
+use plumb_geometry::{Bytes, Grid, plural};
 use plumb_profile::fit::{FitTally, Select, Unknown};
 use plumb_profile::histogram::{Counts, log_linear_bounds};
 use plumb_profile::infer::{Inference, infer};
@@ -13,6 +13,9 @@ use plumb_trace::Op;
 
 use crate::finding::{Target, TargetLayer};
 use crate::question::{GridSource, Questions};
+
+/// Of the I/O at most so many, in percent, may have come without their order before streams say nothing.
+const UNORDERED_PERCENT_MAX: u64 = 1;
 
 /// Request sizes by which random I/O is told apart, in bytes.
 pub const SIZE_THRESHOLDS: [u64; 5] = [0, 8 << 10, 32 << 10, 64 << 10, 128 << 10];
@@ -271,17 +274,25 @@ fn places(profile: &Profile, questions: &Questions) -> Vec<PlaceAnalysis> {
         .map(|(name, places)| PlaceAnalysis {
             name,
             first_byte: places.first_byte,
-            grids: questions.grids().iter().map(|&(grid, source)| grid_fit(places, grid, source)).collect(),
+            grids: questions
+                .grids()
+                .iter()
+                .map(|&(grid, source)| grid_fit(places, grid, source, !profile.imported.is_empty()))
+                .collect(),
             inference: infer(places),
         })
         .collect()
 }
 
-fn grid_fit(places: &Places, grid: Grid, source: GridSource) -> GridFit {
+fn grid_fit(places: &Places, grid: Grid, source: GridSource, is_counted: bool) -> GridFit {
     let table = &places.table;
     let reads = table.fit(&grid, Select::op(Op::Read));
     let writes = table.fit(&grid, Select::op(Op::Write));
-    let all = together(&reads, &writes);
+    // A source of ready-made counts saw I/O, only not where they start.
+    let all = together(&reads, &writes).map_err(|why| match why {
+        Unknown::NoIo if is_counted => Unknown::NoStarts,
+        why => why,
+    });
     let (reads, writes) = (reads.ok(), writes.ok());
     let amplification =
         |tally: &Option<FitTally>| tally.as_ref().and_then(|tally| tally.amplification(&grid));
@@ -392,6 +403,24 @@ impl Analysis {
     #[must_use]
     pub fn device(&self) -> Option<&PlaceAnalysis> {
         self.places.first()
+    }
+
+    /// Why nothing can be said of streams; `None` when it can.
+    #[must_use]
+    pub fn streams_unknown(&self, profile: &Profile) -> Option<String> {
+        if profile.completion_order {
+            return Some("streams cannot be told from completions alone".to_owned());
+        }
+        if self.losses.missing_files > 0 {
+            let missing = plural(self.losses.missing_files, "file");
+            return Some(format!("streams have holes: the recording lacks {missing}"));
+        }
+        let ordered = profile.ordered.interarrival_ns.total().saturating_add(profile.pieces);
+        let unordered = u128::from(profile.ios().saturating_sub(ordered));
+        let too_many = unordered * 100 > u128::from(profile.ios()) * u128::from(UNORDERED_PERCENT_MAX);
+        too_many.then(|| {
+            "streams cannot be told from counts by place: the source does not tell the order".to_owned()
+        })
     }
 
     /// Mean length of a read or write in bytes; absent without any.

@@ -46,6 +46,17 @@ fn a_database_behind_sector_34_is_told_once() {
     );
 }
 
+/// Without a grid the move serves the pages: six sectors would do for 4 KiB, and leave every page across two of its own.
+#[test]
+fn a_database_without_a_grid_is_moved_to_whole_pages() {
+    let judged = Bench::default().judge_ios(database(20_000, 34));
+    let said = words(judged.finding("misaligned-io"));
+    assert!(
+        said.contains("begins 14 sectors (7 KiB) later would put blocks of 8 KiB on multiples"),
+        "{said}"
+    );
+}
+
 /// Large random reads of whole megabytes: a file server at its work.
 #[test]
 fn a_file_server_is_told_nothing() {

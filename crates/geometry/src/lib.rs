@@ -32,4 +32,4 @@ pub use map::{
 };
 pub use parse::{SizeError, parse_grid, parse_range, parse_shift, parse_size};
 pub use split_share::{Share, crossing_share, split_share, split_share_from};
-pub use units::{Bytes, Nanos, SECTOR, Sectors, gcd, group_digits, lcm_checked};
+pub use units::{Bytes, Nanos, SECTOR, Sectors, gcd, group_digits, lcm_checked, plural};

@@ -116,8 +116,7 @@ impl fmt::Display for Bytes {
 impl fmt::Display for Sectors {
     /// `1 sector`, `2,048 sectors`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let noun = if self.0 == 1 { "sector" } else { "sectors" };
-        f.pad(&format!("{} {noun}", group_digits(self.0)))
+        f.pad(&plural(self.0, "sector"))
     }
 }
 
@@ -143,6 +142,12 @@ pub fn group_digits(value: u64) -> String {
     grouped
 }
 
+/// A number and what it counts, in digits of three: `1 disk`, `2,048 disks`. For nouns that add an s.
+#[must_use]
+pub fn plural(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", group_digits(number), if number == 1 { "" } else { "s" })
+}
+
 /// Greatest common divisor by Euclid's algorithm. `gcd(0, n)` is `n`, and `gcd(0, 0)` is 0.
 #[must_use]
 pub const fn gcd(mut a: u64, mut b: u64) -> u64 {
@@ -165,6 +170,13 @@ pub const fn lcm_checked(a: u64, b: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_singular() {
+        for (number, expected) in [(0, "0 disks"), (1, "1 disk"), (2, "2 disks"), (2048, "2,048 disks")] {
+            assert_eq!(plural(number, "disk"), expected);
+        }
+    }
 
     #[test]
     fn bytes_are_shown_exactly_in_the_largest_unit_that_divides_them() {

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use plumb_geometry::Bytes;
+use plumb_geometry::{Bytes, group_digits, plural};
 
 /// Why one copy of a label is not used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -13,7 +13,7 @@ pub enum Fault {
     #[error("no signature of a label")]
     NoSignature,
     /// The disk ends before.
-    #[error("LBA {lba} is beyond the end: the disk has {disk_lbas} blocks")]
+    #[error("LBA {lba} is beyond the end: the disk has {}", plural(*disk_lbas, "block"))]
     BeyondEnd {
         /// First block asked for.
         lba: u64,
@@ -256,7 +256,12 @@ impl fmt::Display for Problem {
             }
             Self::CopiesDiffer { field } => write!(f, "primary and backup label differ in the {field}"),
             Self::DeviceSmaller { label_lbas, device_lbas } => {
-                write!(f, "label was made for {label_lbas} blocks, the device has {device_lbas}")
+                write!(
+                    f,
+                    "label was made for {}, the device has {}",
+                    plural(*label_lbas, "block"),
+                    group_digits(*device_lbas)
+                )
             }
             Self::NoProtectiveMbr => f.write_str("no protective MBR stands before the GPT"),
             Self::HybridMbr => f.write_str("the protective MBR names partitions of its own"),
@@ -268,7 +273,7 @@ impl fmt::Display for Problem {
             Self::Overlap { first, second } => write!(f, "{second} begins before {first} ends"),
             Self::OutsideUsable { part } => write!(f, "{part} reaches over the usable range"),
             Self::BeyondEnd { part, end_lba, device_lbas } => {
-                write!(f, "{part} ends at LBA {end_lba}, the device has {device_lbas} blocks")
+                write!(f, "{part} ends at LBA {end_lba}, the device has {}", plural(*device_lbas, "block"))
             }
             Self::Backwards { part, first_lba, last_lba } => {
                 write!(f, "{part} cannot be: found first LBA {first_lba} and last LBA {last_lba}")
@@ -284,7 +289,9 @@ impl fmt::Display for Problem {
                     "link of the chain of logical partitions at LBA {lba} is outside of the extended one"
                 )
             }
-            Self::EbrLimit { links } => write!(f, "chain of logical partitions was left after {links} links"),
+            Self::EbrLimit { links } => {
+                write!(f, "chain of logical partitions was left after {}", plural(*links as u64, "link"))
+            }
         }
     }
 }

@@ -13,6 +13,9 @@ use crate::plan::{Harm, Plan, Remedy, Step, Table, Unit, Value};
 /// Most disks that are tried.
 pub const DISKS_MAX: u64 = 1 << 20;
 
+/// What rounding may add to a number of disks, or to a utilisation.
+const HAIR: f64 = 1e-9;
+
 /// Redundancy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Raid {
@@ -158,8 +161,8 @@ impl Request {
 
     /// The fewest disks that such an array can have and that give `capacity` a second.
     fn fewest(&self, capacity: f64) -> Option<u64> {
-        // A hair below a whole number is one: 318 / 79.5 must not become 5 by the last bit.
-        let disks = (capacity / self.disk_rate - 1e-9).ceil().max(1.0);
+        // A hair above a whole number is one: 318 / 79.5 must not become 5 by the last bit.
+        let disks = (capacity / self.disk_rate - HAIR).ceil().max(1.0);
         (disks <= DISKS_MAX as f64).then(|| self.raid.up(disks as u64))
     }
 }
@@ -167,7 +170,7 @@ impl Request {
 /// Numbers of disks, each the fewest for its demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
-    /// That carry the load at all.
+    /// That carry the load at all: where it takes all of their time the queue grows without end.
     pub load: u64,
     /// That leave the margin as well.
     pub margin: u64,
@@ -179,7 +182,7 @@ impl Counts {
     /// The number that meets all of it.
     #[must_use]
     pub fn all(&self) -> u64 {
-        self.margin.max(self.response.unwrap_or(0))
+        self.load.max(self.margin).max(self.response.unwrap_or(0))
     }
 }
 
@@ -202,8 +205,10 @@ pub fn counts(request: &Request) -> Result<Counts, PlanError> {
         let utilisation = 1.0 - request.service_ms() / limit;
         fewest(load / utilisation)
     });
+    let just = fewest(load)?;
+    let is_busy = request.outcome(just).utilisation >= 1.0 - HAIR;
     Ok(Counts {
-        load: fewest(load)?,
+        load: if is_busy { request.raid.up(just + 1) } else { just },
         margin: fewest(load * (1.0 + request.margin))?,
         response: response.transpose()?,
     })
@@ -247,7 +252,7 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     let counts = counts(request)?;
     let disks = counts.all();
     let chosen = request.outcome(disks);
-    let mut plan = Plan::new("disks", format!("{disks} disks as {}", request.raid.word()));
+    let mut plan = Plan::new("disks", format!("{} disks as {}", group_digits(disks), request.raid.word()));
     figures(&mut plan, request, &counts, &chosen);
     plan.tables.push(table(request, &counts));
     plan.add([md(request, disks), svm(request, disks)].into_iter().flatten());
@@ -333,6 +338,10 @@ fn table(request: &Request, counts: &Counts) -> Table {
     table
 }
 
+fn over(request: &Request, disks: u64) -> String {
+    format!("{} over {} disks", request.raid.word(), group_digits(disks))
+}
+
 const ALL_LOST: &str = "all data of the disks are lost";
 
 fn md(request: &Request, disks: u64) -> Option<Remedy> {
@@ -342,20 +351,23 @@ fn md(request: &Request, disks: u64) -> Option<Remedy> {
         if request.raid == Raid::Raid1 && !is_pair { Raid::Raid10.level() } else { request.raid.level() };
     let chunk = if is_pair { String::new() } else { format!(" --chunk={}K", request.chunk_kib) };
     Some(
-        Remedy::new(Harm::Recreate, "with mdadm", format!("{} over {disks} disks", request.raid.word()))
+        Remedy::new(Harm::Recreate, "with mdadm", over(request, disks))
             .step(Step::new(
                 format!("mdadm --create /dev/md/NEW --level={level} --raid-devices={disks}{chunk} DISK..."),
                 ALL_LOST,
                 "mdadm --stop /dev/md/NEW && mdadm --zero-superblock DISK...",
             ))
-            .constraint(format!("DISK... are {disks} partitions that start on the grid of their disks")),
+            .constraint(format!(
+                "DISK... are {} partitions that start on the grid of their disks",
+                group_digits(disks)
+            )),
     )
 }
 
 fn svm(request: &Request, disks: u64) -> Option<Remedy> {
     let chunk = request.chunk_kib;
     let remedy = |steps: Vec<Step>| {
-        Remedy::new(Harm::Recreate, "with metainit", format!("{} over {disks} disks", request.raid.word()))
+        Remedy::new(Harm::Recreate, "with metainit", over(request, disks))
             .steps(steps)
             .constraint("state database replicas first: metadb -c 2 -a -f SLICE..., on slices of their own")
     };

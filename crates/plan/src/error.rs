@@ -68,6 +68,24 @@ pub enum PlanError {
         /// What would have to be otherwise.
         expected: &'static str,
     },
+    /// Two extents of soft partitions over each other, or without room for a header between them.
+    #[error(
+        "{one} and {other} overlap: {one} takes sectors {} to {}, and {other} begins at sector {} with a header in \
+         front; see which of them is right (metastat -p)",
+        group_digits(*first), group_digits(*last), group_digits(*start)
+    )]
+    Overlap {
+        /// The soft partition in front.
+        one: String,
+        /// The first sector of its extent.
+        first: u64,
+        /// The last.
+        last: u64,
+        /// The soft partition behind.
+        other: String,
+        /// Where its extent begins.
+        start: u64,
+    },
     /// Nothing to plan with.
     #[error("{what} is not known: {give}")]
     Missing {

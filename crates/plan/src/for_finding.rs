@@ -86,7 +86,7 @@ fn start(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Answer, PlanErr
         return Ok(Answer { changes: component, plan });
     }
     if let Some(id) = stack.under(node).into_iter().find(|id| stack.node(*id).kind == Kind::Partition) {
-        let plan = partition::plan(&partition::fitted(of_stack::partition(stack, id)?)?)?;
+        let plan = partition::plan(&of_stack::partition(stack, id)?)?;
         return Ok(Answer { changes: id, plan });
     }
     let give = "what stands on a whole disk has no start to choose";

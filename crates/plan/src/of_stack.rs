@@ -112,11 +112,23 @@ fn label(node: &Node, disk: &Node) -> Result<Label, PlanError> {
 /// The path of a device; of an image in a file the name by which it was read.
 fn device_path(label: Label, disk: &Node) -> String {
     match label.system() {
-        crate::System::Linux if !disk.own_name().starts_with('/') && disk.kind != Kind::File => {
-            format!("/dev/{}", disk.own_name())
-        }
+        crate::System::Linux if disk.kind != Kind::File => lasting_path(disk),
         _ => disk.own_name().to_owned(),
     }
+}
+
+/// The path of a device of Linux. Arrays of md get their number when they are assembled, so that the name that they were
+/// made with is given where it is known: commands are copied, and may be run after a reboot.
+fn lasting_path(node: &Node) -> String {
+    let own = |name| node.host.as_ref().and_then(|host| own_part(name, host)).unwrap_or(name);
+    let made_as = |name: &&str| name.strip_prefix("md/").is_some_and(|name| !name.contains('/'));
+    let name = node.aliases.iter().map(|alias| own(alias)).find(made_as).unwrap_or(node.own_name());
+    if name.starts_with('/') { name.to_owned() } else { format!("/dev/{name}") }
+}
+
+/// A name without the host before it.
+fn own_part<'a>(name: &'a str, host: &str) -> Option<&'a str> {
+    name.strip_prefix(host)?.strip_prefix(':')
 }
 
 /// 512 where nobody says otherwise: labels of 4 KiB are always stated.
@@ -134,7 +146,7 @@ fn content(stack: &Stack, id: NodeId) -> Option<Content> {
         return Some(Content::Lvm { group });
     }
     if let Some(array) = managed("md") {
-        return Some(Content::Md { array: format!("/dev/{}", array.own_name()) });
+        return Some(Content::Md { array: lasting_path(array) });
     }
     if let Some(pool) = managed("zfs") {
         return Some(Content::Zfs {
@@ -248,15 +260,12 @@ pub fn filesystem(
     let node = stack.node(id);
     // A file system goes by the directory where it is mounted, or by none; its commands want the device that it is on.
     let is_device = |at: &NodeId| stack.node(*at).kind != Kind::FileSystem;
-    let device = stack.node(stack.under(id).into_iter().find(is_device).unwrap_or(id)).own_name();
+    let device = stack.node(stack.under(id).into_iter().find(is_device).unwrap_or(id));
     let physical = stack.under(id).into_iter().flat_map(|below| stack.deciding_grids(below));
     let physical = physical.filter(|fact| fact.what == What::PhysicalBlock).map(|fact| fact.granularity());
     Ok(filesystem::Request {
         kind,
-        device: match device.starts_with('/') {
-            true => device.to_owned(),
-            false => format!("/dev/{device}"),
-        },
+        device: lasting_path(device),
         mount: node.word(keys::MOUNT).map(str::to_owned),
         chunk: Some(chunks.chunk),
         data_members: chunks.data_chunks(),

@@ -297,6 +297,14 @@ impl Plan {
         }
     }
 
+    /// A plan that comes to nothing before there is anything to show.
+    #[must_use]
+    pub fn refused(kind: &'static str, title: impl Into<String>, why: impl Into<String>) -> Plan {
+        let mut plan = Plan::new(kind, title);
+        plan.refuse(why);
+        plan
+    }
+
     /// Adds a figure.
     pub fn figure(
         &mut self,

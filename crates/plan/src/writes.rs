@@ -3,7 +3,7 @@
 //! All rates are measured by the user: this only says what they come to in records, and how many disks the same demand
 //! would take. Without a measured rate for gathered writes their number is bounded, not guessed.
 
-use plumb_geometry::Bytes;
+use plumb_geometry::{Bytes, group_digits};
 
 use crate::error::PlanError;
 use crate::plan::{Harm, Plan, Remedy, Step, Table, Unit, Value};
@@ -177,7 +177,7 @@ fn gather(request: &Request, write: Bytes) -> Remedy {
     Remedy::new(
         Harm::Tune,
         "gather records",
-        format!("{} records in one write of {write}", request.gather),
+        format!("{} records in one write of {write}", group_digits(request.gather)),
     )
     .constraint("a change of the application: a record is safe only once its group is written, so the first one waits")
     .constraint("the group should be on the grid of what is below: a whole block, or read-modify-write eats the gain")

@@ -140,8 +140,14 @@ proptest! {
             }
             Err(other) => prop_assert!(false, "{other}"),
         }
-        // A plan says something of every request that has a layout, and never falls over.
-        prop_assert_eq!(partition::plan(&request).is_ok(), layout(&request).is_ok());
+        // A plan says something of every request that has a layout or becomes smaller a little, and never falls over.
+        let fitted = partition::fitted(request.clone());
+        prop_assert_eq!(partition::plan(&request).is_ok(), fitted.is_ok());
+        if let (Ok(fitted), Err(_)) = (&fitted, layout(&request)) {
+            let (size, by) = (fitted.size.expect("a length"), fitted.smaller_by.expect("smaller"));
+            prop_assert!(by <= partition::SMALLER_MAX && Some(Bytes(size.0 + by.0)) == request.size);
+            prop_assert!(layout(fitted).is_ok());
+        }
     }
 
     #[test]

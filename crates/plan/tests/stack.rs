@@ -186,6 +186,41 @@ fn a_file_system_is_told_the_true_stripe() {
     }
 }
 
+/// An array has another number after the next boot, perhaps, and the name that it was made with all the same.
+#[test]
+fn arrays_go_by_the_name_that_lasts() {
+    for (aliases, host, expected) in [
+        (&["disk/by-id/md-name-h:data", "md/data"][..], None, "/dev/md/data"),
+        (&["md/data"], Some("kvm3"), "/dev/md/data"),
+        (&["disk/by-id/md-uuid-1"], None, "/dev/md127"),
+    ] {
+        let mut builder = Builder::default();
+        let sda = disk(&mut builder, "sda", "gpt", physical(0), 100_000);
+        let part = cut(&mut builder, "sda1", Kind::Partition, sda, 63, 1_000);
+        builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
+        let array = builder.node("md127");
+        builder.fact(array, keys::MANAGER, "md", &FROM);
+        let member = Member { node: part, start: sectors(8) };
+        let members = vec![member, member];
+        let chunks = Chunks { chunk: Bytes(65_536), members, parity: 0, copies: 1, layout: None };
+        builder.place(array, Placing::Chunks(chunks), &FROM);
+        for alias in aliases {
+            assert!(builder.alias(array, alias));
+        }
+        let mut all = Builder::default();
+        let name = |name: &str| host.map_or(name.to_owned(), |host: &str| format!("{host}:{name}"));
+        match host {
+            Some(host) => all.absorb(builder, host),
+            None => all = builder,
+        }
+        let stack = all.finish();
+        let request = of_stack::partition(&stack, find(&stack, &name("sda1"))).expect("a request");
+        assert_eq!(request.content, Some(Content::Md { array: expected.to_owned() }));
+        let ext4 = of_stack::filesystem(&stack, find(&stack, &name("md127")), filesystem::Type::Ext4);
+        assert_eq!(ext4.expect("a request").device, expected);
+    }
+}
+
 /// Gaps stay where there is room for them, and are given up before an extent would end beyond the component.
 #[test]
 fn gaps_are_kept_as_long_as_there_is_room() {
@@ -213,10 +248,19 @@ fn gaps_are_kept_as_long_as_there_is_room() {
         "904 + 90 is more than 992, so the gap goes: 8 + 80 + 1 = 89 → 96"
     );
     assert!(!softpart::plan(&request).expect("a plan").remedies.is_empty());
+    // From 8 and 96 on, the second one would end at 194.
+    request.existing[1] = one("d2", 82, 98);
     request.component_bytes = Some(sectors(180));
     let plan = softpart::plan(&request).expect("a plan");
     assert!(plan.remedies.is_empty(), "no commands for what does not fit");
-    assert!(plan.refusal.as_ref().is_some_and(|why| why.contains("6 sectors beyond")), "{:?}", plan.refusal);
+    assert!(plan.refusal.as_ref().is_some_and(|why| why.contains("14 sectors beyond")), "{:?}", plan.refusal);
+    // From 8 and 128 on it would end at 226, from 96 on at 194.
+    request.existing[1] = one("d2", 121, 59 + 39);
+    request.component_bytes = Some(sectors(219));
+    assert_eq!(offsets(&request), [8, 96]);
+    request.component_bytes = Some(sectors(180));
+    let refusal = softpart::plan(&request).expect("a plan").refusal.expect("why");
+    assert!(refusal.starts_with("d2 ends 39 sectors beyond the component already now"), "{refusal}");
 }
 
 /// Findings lead to the layer that can be mended, however far below the node that they are about.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use plumb_diagnose::Diagnosis;
 use plumb_diagnose::layout::{self, Known};
+use plumb_geometry::{group_digits, plural};
 use plumb_profile::codec::Saved;
 use plumb_report::check::{Check as Report, json, text};
 use plumb_stack::linux::Live;
@@ -55,6 +56,7 @@ pub fn run(args: &Check) -> Result<Exit, Failure> {
     if let Some(path) = &args.collect {
         return collect(path, &args.images);
     }
+    some_are_asked(args)?;
     let known = args.beneath.catalogue()?;
     let profile = args.profile.as_deref().map(inputs::profile).transpose()?;
     let mut gathered = sources::gather(args, &known)?;
@@ -89,6 +91,17 @@ pub fn run(args: &Check) -> Result<Exit, Failure> {
     Ok(exit_of(args, &gathered, &report))
 }
 
+/// Rates of 0 ask for nothing.
+fn some_are_asked(args: &Check) -> Result<(), Failure> {
+    let is_nothing = |rate: Option<f64>| rate.is_none_or(|rate| rate == 0.0);
+    let is_given = args.reads.is_some() || args.writes.is_some();
+    if is_given && is_nothing(args.reads) && is_nothing(args.writes) {
+        let what = "--reads and --writes: found 0 I/O a second, expected a rate above 0 for one of them";
+        return Err(Failure::usage(what));
+    }
+    Ok(())
+}
+
 /// Gathers what another host needs to check this one.
 fn collect(path: &Path, images: &[PathBuf]) -> Result<Exit, Failure> {
     output::must_be_new(path)?;
@@ -111,18 +124,22 @@ fn collect(path: &Path, images: &[PathBuf]) -> Result<Exit, Failure> {
 
 /// What a collection holds, for whoever hands it on.
 fn gathered_words(path: &Path, found: &archive::Gathered, len: usize) -> String {
-    let some = |number: u64, one: &str| format!("{number} {one}{}", if number == 1 { "" } else { "s" });
     let held = [
-        format!("files of sysfs and procfs of {}", some(found.devices, "block device")),
-        format!("{} of labels and superblocks of {}", some(found.bytes, "byte"), some(found.read, "device")),
-        format!("where {} lie", some(found.files, "file")),
-        format!("Identify pages of {}", some(found.identified, "NVMe namespace")),
-        some(found.dumps, "output") + " of tools",
+        format!("files of sysfs and procfs of {}", plural(found.devices, "block device")),
+        format!(
+            "{} of labels and superblocks of {}",
+            plural(found.bytes, "byte"),
+            plural(found.read, "device")
+        ),
+        format!("where {} lie", plural(found.files, "file")),
+        format!("Identify pages of {}", plural(found.identified, "NVMe namespace")),
+        plural(found.dumps, "output") + " of tools",
     ];
     format!(
-        "{}: {len} bytes, with names, mount points and identities of disks\n  {}\n\
+        "{}: {} bytes, with names, mount points and identities of disks\n  {}\n\
          no content of files and no keys; tar --zstd -tvf shows what is in it\n",
         path.display(),
+        group_digits(len as u64),
         held.join("\n  ")
     )
 }

@@ -42,6 +42,8 @@ pub struct Collected {
     pub losses: BTreeMap<(String, Layer), Losses>,
     /// Devices that were seen, those that were not asked for too.
     devices: BTreeSet<String>,
+    /// In how many of the inputs each device and layer has I/O.
+    inputs: BTreeMap<(String, Layer), usize>,
 }
 
 /// What is done to each piece.
@@ -63,7 +65,13 @@ struct Outcome {
 pub fn collect(files: &[PathBuf], selection: &Selection, settings: &Settings) -> Collected {
     let mut collected = Collected::default();
     let mut traces = Vec::new();
+    let mut seen = BTreeSet::new();
     for file in files {
+        if std::fs::canonicalize(file).is_ok_and(|whole| whole.is_file() && !seen.insert(whole)) {
+            let twice = format!("{}: given twice, and its I/O would count twice", file.display());
+            collected.failures.push(Failure::usage(twice));
+            continue;
+        }
         match read_saved(file) {
             Some(Ok(saved)) if selection.needs_events() => {
                 drop(saved);
@@ -94,6 +102,11 @@ pub fn collect(files: &[PathBuf], selection: &Selection, settings: &Settings) ->
     }
     if !collected.saved.sources.is_empty() {
         collected.saved.notes.extend(selection.note());
+        if collected.infos.len() > 1 && selection.counts_from_first() {
+            let words = "--since and --until count from the first I/O of each file by itself";
+            collected.saved.notes.insert(words.to_owned());
+        }
+        collected.note_shared_names();
         collected.miss_devices(selection);
     }
     collected
@@ -170,6 +183,7 @@ impl Collected {
         }
         self.devices.extend(outcome.devices);
         self.lose(&outcome.profiles);
+        self.count(&outcome.profiles);
         self.saved.profiles.merge(&outcome.profiles);
         self.infos.push(outcome.info);
     }
@@ -177,7 +191,25 @@ impl Collected {
     fn add_saved(&mut self, saved: &Saved) {
         self.partial |= saved.profiles.iter().any(|profile| profile.losses.is_part_missing());
         self.lose(&saved.profiles);
+        self.count(&saved.profiles);
         self.saved.merge(saved);
+    }
+
+    fn count(&mut self, profiles: &ProfileSet) {
+        for profile in profiles.iter().filter(|profile| profile.ios() > 0) {
+            *self.inputs.entry((profile.device.clone(), profile.layer)).or_default() += 1;
+        }
+    }
+
+    /// A name is all that tells devices apart, and hosts give the same ones.
+    fn note_shared_names(&mut self) {
+        for ((device, layer), inputs) in self.inputs.iter().filter(|(_, inputs)| **inputs > 1) {
+            self.saved.notes.insert(format!(
+                "{device} ({} layer) is in {inputs} inputs, taken together as one device: read them one by one where they \
+                 are of different hosts",
+                layer.word()
+            ));
+        }
     }
 
     /// Notes what the sources of these profiles lost.

@@ -6,7 +6,7 @@ use plumb_trace::{Batch, Fill, LayerChoice, write};
 
 use crate::cli::Convert;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::select::Filter;
 
 /// Runs the command. Without `--layer` every layer of the trace is written where the output can tell them apart.
@@ -38,18 +38,19 @@ pub fn run(args: &Convert) -> Result<Exit, Failure> {
                     "{} holds ready-made counts and no single I/O: nothing to convert",
                     reader.info().path
                 ))
-                .with_help("plumb analyze reads it as it is"));
+                .with_help("`plumb analyze` reads it as it is"));
             }
         }
     }
     let info = reader.info().clone();
     let written = writer.finish(&info).map_err(failed)?;
-    eprintln!("{}: {} I/O of {}", args.output.display(), group_digits(written.events), info.path);
+    let made = format!("{}: {} I/O of {}", args.output.display(), group_digits(written.events), info.path);
+    failure::tell("", &made);
     for loss in &written.losses {
-        eprintln!("  not in it: {loss}");
+        failure::tell("  not in it: ", &loss.to_string());
     }
     for damage in &info.damages {
-        eprintln!("  {}, {damage}", info.path);
+        failure::tell("  ", &format!("{}, {damage}", info.path));
     }
     Ok(if info.is_whole() { Exit::Clean } else { Exit::Unknown })
 }

@@ -1,7 +1,10 @@
-//! Errors on their way to the terminal: printed once, with what lies behind them.
+//! Errors on their way to the terminal: printed once, with what lies behind them, in lines that it holds. What reads them in
+//! its place gets a line each.
 
 use std::error::Error;
-use std::io;
+use std::io::{self, IsTerminal, Write};
+
+use ratatui::crossterm::terminal;
 
 use crate::exit::Exit;
 
@@ -11,7 +14,15 @@ pub struct Failure {
     exit: Exit,
     message: String,
     causes: Vec<String>,
-    help: Option<String>,
+    help: Option<Help>,
+}
+
+/// Advice.
+#[derive(Debug)]
+enum Help {
+    Words(String),
+    /// A command that would do it, to be copied as it stands.
+    Run(String),
 }
 
 impl Failure {
@@ -34,7 +45,7 @@ impl Failure {
             exit: Exit::NotPermitted,
             message: error.to_string(),
             causes: Vec::new(),
-            help: Some(format!("run: {command}")),
+            help: Some(Help::Run(command)),
         }
     }
 
@@ -62,7 +73,8 @@ impl Failure {
         }
         let message = causes.remove(0);
         let help = (exit == Exit::NotPermitted).then(|| {
-            "the file's owner or CAP_DAC_READ_SEARCH may read it: run the command with sudo".to_owned()
+            let who = "the file's owner or CAP_DAC_READ_SEARCH may read it: run the command with sudo";
+            Help::Words(who.to_owned())
         });
         Failure { exit, message, causes, help }
     }
@@ -95,7 +107,14 @@ impl Failure {
     /// Adds advice.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Failure {
-        self.help = Some(help.into());
+        self.help = Some(Help::Words(help.into()));
+        self
+    }
+
+    /// Adds a command that would do it.
+    #[must_use]
+    pub fn with_command(mut self, command: impl Into<String>) -> Failure {
+        self.help = Some(Help::Run(command.into()));
         self
     }
 
@@ -125,28 +144,65 @@ impl Failure {
         }
     }
 
-    /// Prints it to standard error: what happened in one line each, advice in lines that a terminal holds.
+    /// Prints it to standard error.
     pub fn print(&self) {
-        eprintln!("plumb: {}", self.message);
+        // A terminal that has hung up takes no words; the exit status says it still.
+        let _ = io::stderr().write_all(self.shown(columns()).as_bytes());
+    }
+
+    /// As lines: what happened, what lies behind it, advice. Without a width each is one line, for whatever reads them.
+    fn shown(&self, width: Option<usize>) -> String {
+        let mut text = wrapped("plumb: ", &self.message, width);
         for cause in &self.causes {
-            eprintln!("  because: {cause}");
+            text += &wrapped("  because: ", cause, width);
         }
-        if let Some(help) = &self.help {
-            eprintln!("{}", wrapped("  help: ", help));
+        match &self.help {
+            Some(Help::Words(words)) => text += &wrapped("  help: ", words, width),
+            Some(Help::Run(command)) if width.is_none() => text += &format!("  help: run: {command}\n"),
+            Some(Help::Run(command)) => text += &format!("  help: run\n    {command}\n"),
+            None => {}
         }
+        text
     }
 }
 
-/// Columns of a terminal.
-const WIDTH: usize = 80;
+/// Prints a sentence to standard error.
+pub fn tell(head: &str, words: &str) {
+    eprint!("{}", wrapped(head, words, columns()));
+}
 
-/// Words behind a head, in lines of at most [`WIDTH`] columns where words allow it.
-fn wrapped(head: &str, words: &str) -> String {
-    let indent = " ".repeat(head.len());
-    let (mut text, mut columns) = (head.to_owned(), head.len());
-    for (at, word) in words.split(' ').enumerate() {
+/// Columns of a terminal that does not say how wide it is.
+const WIDTH: usize = 80;
+/// Below that lines are not broken for it: nothing of a sentence would be left on one.
+const WIDTH_MIN: usize = 30;
+
+/// How wide standard error is; `None` where it is no terminal.
+fn columns() -> Option<usize> {
+    if !io::stderr().is_terminal() {
+        return None;
+    }
+    let width = terminal::size().map_or(WIDTH, |(columns, _)| usize::from(columns));
+    Some(if width < WIDTH_MIN { WIDTH } else { width })
+}
+
+/// Words, of which a command between backquotes is one.
+fn unbroken(words: &str) -> impl Iterator<Item = &str> {
+    let is_paired = words.matches('`').count().is_multiple_of(2);
+    let mut is_within = false;
+    words.split(move |c| {
+        is_within ^= c == '`' && is_paired;
+        c == ' ' && !is_within
+    })
+}
+
+/// Words behind a head, in lines of at most `width` columns where words allow it.
+fn wrapped(head: &str, words: &str, width: Option<usize>) -> String {
+    let Some(width) = width else { return format!("{head}{words}\n") };
+    let indent = " ".repeat(head.chars().count().max(2));
+    let (mut text, mut columns) = (head.to_owned(), head.chars().count());
+    for (at, word) in unbroken(words).enumerate() {
         let len = word.chars().count();
-        if at > 0 && columns + 1 + len > WIDTH {
+        if at > 0 && columns + 1 + len > width {
             text.push('\n');
             text.push_str(&indent);
             columns = indent.len();
@@ -157,7 +213,7 @@ fn wrapped(head: &str, words: &str) -> String {
         text.push_str(word);
         columns += len;
     }
-    text
+    text + "\n"
 }
 
 #[cfg(test)]
@@ -165,17 +221,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn advice_keeps_within_a_terminal() {
-        let text = wrapped("  help: ", &"some words ".repeat(30));
-        assert!(text.lines().count() > 1 && text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
-        assert!(
-            text.lines()
-                .skip(1)
-                .all(|line| line.starts_with("        some") || line.starts_with("        words"))
-        );
-        let flat: Vec<&str> = text.split_whitespace().skip(1).collect();
-        assert_eq!(flat.join(" "), "some words ".repeat(30).trim());
+    fn lines_keep_within_a_terminal() {
+        let words = "some words ".repeat(30);
+        let failure = Failure::usage(words.trim()).with_help(words.trim());
+        for width in [40, 80, 132] {
+            let text = failure.shown(Some(width));
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+            assert!(text.lines().count() > 3, "{text}");
+            let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert_eq!(flat, format!("plumb: {0} help: {0}", words.trim()), "nothing is lost");
+        }
+        let text = failure.shown(Some(40));
+        assert!(text.lines().skip(1).all(|line| line.starts_with("       ") || line.starts_with("  help: ")));
         let path = format!("/{}", "x".repeat(100));
-        assert_eq!(wrapped("  help: ", &path), format!("  help: {path}"), "a path is never broken");
+        assert_eq!(
+            wrapped("  help: ", &path, Some(80)),
+            format!("  help: {path}\n"),
+            "a path is never broken"
+        );
+    }
+
+    #[test]
+    fn a_script_reads_one_line_each() {
+        let words = "some words ".repeat(30);
+        let failure = Failure::unknown(words.trim()).with_help(words.trim());
+        assert_eq!(failure.shown(None), format!("plumb: {0}\n  help: {0}\n", words.trim()));
+    }
+
+    #[test]
+    fn a_command_stays_whole() {
+        let command = format!("plumb watch {}", "sda ".repeat(40)).trim().to_owned();
+        let failure = Failure::unknown("nothing is seen there").with_command(command.clone());
+        let text = failure.shown(Some(80));
+        assert_eq!(text.lines().last().map(str::trim), Some(command.as_str()));
+        assert!(failure.shown(None).ends_with(&format!("  help: run: {command}\n")));
+        let within = "the collection comes from `plumb check --collect` on that host";
+        assert_eq!(wrapped("", within, Some(40)), within.replace(" `", "\n  `") + "\n");
+        assert_eq!(wrapped("", "a ` b c", Some(4)), "a `\n  b\n  c\n", "one that has no other parts nothing");
     }
 }

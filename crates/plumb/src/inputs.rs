@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use plumb_geometry::group_digits;
 use plumb_profile::codec::{self, Saved};
 use plumb_stack::Builder;
 use plumb_stack::dump::{self, DumpError};
@@ -54,7 +55,7 @@ pub fn profile(path: &Path) -> Result<Saved, Failure> {
     let bytes = read(path, codec::UNPACKED_BYTES_MAX)?;
     codec::decode(&bytes).map_err(|error| {
         Failure::failed(&error)
-            .with_help(format!("{} must be a profile that plumb analyze --save wrote", path.display()))
+            .with_help(format!("{} must be a profile that `plumb analyze --save` wrote", path.display()))
     })
 }
 
@@ -68,7 +69,7 @@ struct Unreadable {
 
 /// A file that is longer than anything it could be.
 #[derive(Debug, thiserror::Error)]
-#[error("{name}: found more than {bytes_max} bytes, expected a file of a tool")]
+#[error("{name}: found more than {} bytes, expected a file of a tool", group_digits(*bytes_max))]
 struct TooLong {
     name: String,
     bytes_max: u64,

@@ -42,13 +42,13 @@ impl From<Plan> for Planned {
 pub fn run(args: &Args) -> Result<Exit, Failure> {
     let (planned, output) = match &args.what {
         What::Partition(args) => (partition(args)?, args.output),
-        What::Stripe(args) => (stripe::plan(&stripe(args)).map_err(fail)?.into(), args.output),
+        What::Stripe(args) => (stripe(args)?.into(), args.output),
         What::Softpart(args) => (softpart(args)?, args.output),
-        What::Filesystem(args) => (filesystem::plan(&filesystem(args)?).map_err(fail)?.into(), args.output),
+        What::Filesystem(args) => (filesystem(args)?.into(), args.output),
         What::Record(args) => (record(args)?, args.output),
-        What::Resync(args) => (resync::plan(&resync(args)).map_err(fail)?.into(), args.output),
-        What::Disks(args) => (disks::plan(&disks(args)).map_err(fail)?.into(), args.output),
-        What::Writes(args) => (writes::plan(&writes(args)).map_err(fail)?.into(), args.output),
+        What::Resync(args) => (resync(args)?.into(), args.output),
+        What::Disks(args) => (disks(args)?.into(), args.output),
+        What::Writes(args) => (writes(args)?.into(), args.output),
     };
     print(&planned, output)?;
     let mut is_refused = false;
@@ -72,24 +72,42 @@ fn print(planned: &Planned, output: Output) -> Result<(), Failure> {
     output::print(&shown)
 }
 
-/// A request that cannot be met ends otherwise than one that makes no sense.
-fn fail(error: PlanError) -> Failure {
-    if error.is_usage() { Failure::usage(error.to_string()) } else { Failure::unknown(error.to_string()) }
+/// What is planned, by the name of its command, and for what: all that is said of a plan that is refused.
+struct Asked {
+    kind: &'static str,
+    title: String,
 }
 
-/// What files do not tell is no mistake of the command line.
-fn untold(error: PlanError) -> Failure {
-    Failure::unknown(error.to_string())
+impl Asked {
+    fn new(kind: &'static str, title: String) -> Asked {
+        Asked { kind, title }
+    }
+
+    /// A request that makes no sense is a mistake of the command line; one that cannot be met is a plan that says so.
+    fn meet(self, plan: Result<Plan, PlanError>) -> Result<Plan, Failure> {
+        match plan {
+            Err(error) if error.is_usage() => Err(Failure::usage(error.to_string())),
+            other => Ok(self.tell(other)),
+        }
+    }
+
+    /// What files do not tell is no mistake of the command line.
+    fn tell(self, plan: Result<Plan, PlanError>) -> Plan {
+        plan.unwrap_or_else(|why| Plan::refused(self.kind, self.title, why.to_string()))
+    }
 }
 
 fn partition(args: &Partition) -> Result<Planned, Failure> {
+    let asked = Asked::new("partition", format!("a start on {}", args.device));
     if args.from.is_empty() {
-        let request = partition_request(args)?;
-        return Ok(partition::plan(&request).map_err(fail)?.into());
+        return Ok(asked.meet(partition::plan(&partition_request(args)?))?.into());
     }
     let dumps = read_dumps(&args.from)?;
     let id = find(&dumps.stack, &args.device)?;
-    let mut request = of_stack::partition(&dumps.stack, id).map_err(untold)?;
+    let mut request = match of_stack::partition(&dumps.stack, id) {
+        Ok(request) => request,
+        Err(why) => return Ok(planned(vec![asked.tell(Err(why))], dumps)),
+    };
     if !args.grid.is_empty() {
         request.grids.clone_from(&args.grid);
         request.are_grids_assumed = false;
@@ -100,10 +118,7 @@ fn partition(args: &Partition) -> Result<Planned, Failure> {
     request.size = args.size.or(request.size);
     request.disk_bytes = args.disk_size.or(request.disk_bytes);
     request.content = args.holds.clone().or(request.content);
-    if args.size.is_none() {
-        request = partition::fitted(request).map_err(fail)?;
-    }
-    Ok(planned(vec![partition::plan(&request).map_err(fail)?], dumps))
+    Ok(planned(vec![asked.meet(partition::plan(&request))?], dumps))
 }
 
 fn planned(plans: Vec<Plan>, dumps: Dumps) -> Planned {
@@ -198,7 +213,11 @@ fn softpart(args: &Softpart) -> Result<Planned, Failure> {
         existing,
         new: args.new.clone(),
     };
-    Ok(softpart::plan(&request).map_err(fail)?.into())
+    Ok(of_component(&request.component).meet(softpart::plan(&request))?.into())
+}
+
+fn of_component(name: &str) -> Asked {
+    Asked::new("softpart", format!("soft partitions of {name}"))
 }
 
 fn softpart_from(args: &Softpart) -> Result<Planned, Failure> {
@@ -208,20 +227,28 @@ fn softpart_from(args: &Softpart) -> Result<Planned, Failure> {
         None => components(&dumps.stack),
     };
     if components.is_empty() {
-        return Err(
-            Failure::unknown("no soft partition in these files").with_help("give the output of metastat -p")
-        );
+        let why = PlanError::Missing { what: "a soft partition", give: "give the output of metastat -p" };
+        let plan = Asked::new("softpart", "soft partitions".to_owned()).tell(Err(why));
+        return Ok(planned(vec![plan], dumps));
     }
     if !args.new.is_empty() && components.len() > 1 {
         return Err(Failure::usage("--new needs the component that it is to be cut out of"));
     }
     let mut plans = Vec::with_capacity(components.len());
     for id in components {
-        let mut request = of_stack::softpart(&dumps.stack, id, args.unit).map_err(untold)?;
+        let asked = of_component(dumps.stack.node(id).own_name());
+        let found = of_stack::softpart(&dumps.stack, id, args.unit);
+        let mut request = match found.and_then(|found| softpart::check(&found).map(|()| found)) {
+            Ok(request) => request,
+            Err(why) => {
+                plans.push(asked.tell(Err(why)));
+                continue;
+            }
+        };
         request.component_bytes = args.component_size.or(request.component_bytes);
         request.new.clone_from(&args.new);
-        let blame = if args.new.is_empty() { untold } else { fail };
-        plans.push(softpart::plan(&request).map_err(blame)?);
+        let plan = softpart::plan(&request);
+        plans.push(if args.new.is_empty() { asked.tell(plan) } else { asked.meet(plan)? });
     }
     Ok(planned(plans, dumps))
 }
@@ -235,8 +262,8 @@ fn components(stack: &Stack) -> Vec<NodeId> {
     found
 }
 
-fn stripe(args: &Stripe) -> stripe::Request {
-    stripe::Request {
+fn stripe(args: &Stripe) -> Result<Plan, Failure> {
+    let request = stripe::Request {
         io: args.io,
         base: args.base,
         starts: if args.any_sector { stripe::Starts::AnySector } else { stripe::Starts::Pages },
@@ -250,10 +277,11 @@ fn stripe(args: &Stripe) -> stripe::Request {
         },
         members: args.members.clone(),
         parity: args.parity,
-    }
+    };
+    Asked::new("stripe", format!("chunks for I/O of {}", args.io)).meet(stripe::plan(&request))
 }
 
-fn filesystem(args: &Filesystem) -> Result<filesystem::Request, Failure> {
+fn filesystem(args: &Filesystem) -> Result<Plan, Failure> {
     let members = args.members.unwrap_or(1);
     let data = node::data_chunks(members, args.parity, args.copies).ok_or_else(|| {
         Failure::usage(format!(
@@ -261,7 +289,7 @@ fn filesystem(args: &Filesystem) -> Result<filesystem::Request, Failure> {
             args.parity, args.copies
         ))
     })?;
-    Ok(filesystem::Request {
+    let request = filesystem::Request {
         kind: match args.kind {
             FsKind::Ext4 => filesystem::Type::Ext4,
             FsKind::Xfs => filesystem::Type::Xfs,
@@ -276,7 +304,9 @@ fn filesystem(args: &Filesystem) -> Result<filesystem::Request, Failure> {
         block: args.block,
         physical: args.physical,
         page: args.page,
-    })
+    };
+    let title = format!("{} on {}", request.kind.word(), args.device);
+    Asked::new("filesystem", title).meet(filesystem::plan(&request))
 }
 
 fn record(args: &Record) -> Result<Planned, Failure> {
@@ -287,7 +317,7 @@ fn record(args: &Record) -> Result<Planned, Failure> {
     };
     let plan = |load| {
         let request = record::Request { load, keeper, name: args.name.clone(), current: args.current };
-        record::plan(&request).map_err(fail)
+        Asked::new("record", format!("records of {}", args.name)).meet(record::plan(&request))
     };
     match (&args.profile, args.page) {
         (Some(path), _) => {
@@ -300,12 +330,13 @@ fn record(args: &Record) -> Result<Planned, Failure> {
     }
 }
 
-fn resync(args: &Resync) -> resync::Request {
-    resync::Request { size: args.size, maxphys: args.maxphys, mirror: args.mirror }
+fn resync(args: &Resync) -> Result<Plan, Failure> {
+    let request = resync::Request { size: args.size, maxphys: args.maxphys, mirror: args.mirror };
+    Asked::new("resync", format!("resync in I/O of {}", args.size)).meet(resync::plan(&request))
 }
 
-fn disks(args: &Disks) -> disks::Request {
-    disks::Request {
+fn disks(args: &Disks) -> Result<Plan, Failure> {
+    let request = disks::Request {
         reads: args.reads,
         writes: args.writes,
         growth: args.growth,
@@ -320,11 +351,12 @@ fn disks(args: &Disks) -> disks::Request {
         margin: args.margin.numerator as f64 / args.margin.denominator as f64,
         response_ms: args.response,
         chunk_kib: args.chunk.0.div_ceil(1024),
-    }
+    };
+    Asked::new("disks", format!("disks as {}", request.raid.word())).meet(disks::plan(&request))
 }
 
-fn writes(args: &Writes) -> writes::Request {
-    writes::Request {
+fn writes(args: &Writes) -> Result<Plan, Failure> {
+    let request = writes::Request {
         record: args.record,
         gather: args.gather,
         demand: args.demand,
@@ -332,5 +364,6 @@ fn writes(args: &Writes) -> writes::Request {
         sequential: args.sequential,
         gathered: args.gathered,
         gathered_sequential: args.both,
-    }
+    };
+    Asked::new("writes", format!("writes of records of {}", args.record)).meet(writes::plan(&request))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use plumb_profile::Profile;
 use plumb_trace::names::partition_number;
-use plumb_trace::{Batch, Device, LayerChoice, ReadOptions, SourceInfo};
+use plumb_trace::{Batch, Device, LayerChoice, ReadOptions, SourceInfo, UNKNOWN_NS};
 
 use crate::cli::Selection;
 use crate::moment::Moment;
@@ -51,6 +51,13 @@ impl Selection {
         (!parts.is_empty()).then(|| format!("only some of the I/O were asked for: {}", parts.join("; ")))
     }
 
+    /// Whether it counts time from the first I/O of each file.
+    #[must_use]
+    pub fn counts_from_first(&self) -> bool {
+        let moments = [self.since, self.until];
+        moments.into_iter().flatten().any(|moment| matches!(moment, Moment::SinceFirst(_)))
+    }
+
     /// Which part of each device is meant, in words; `None` is all of it.
     #[must_use]
     pub fn part(&self) -> Option<String> {
@@ -66,6 +73,12 @@ impl Selection {
 /// Why a selection cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum SelectError {
+    /// The trace has no times.
+    #[error("{path} does not tell when its I/O were: --since and --until cannot be asked of it")]
+    NoTimes {
+        /// Input as the user named it.
+        path: String,
+    },
     /// The trace has no time of day.
     #[error(
         "{path} does not know the time of day: give --since and --until as durations since its first I/O"
@@ -134,6 +147,9 @@ impl<'a> Filter<'a> {
             return Ok(limits);
         }
         let first_ns = batch.time_ns.first().copied().unwrap_or(0);
+        if first_ns == UNKNOWN_NS {
+            return Err(SelectError::NoTimes { path: info.path.clone() });
+        }
         let at = |moment: Option<Moment>, otherwise| match moment {
             Some(moment) => moment
                 .on_clock_of(info, first_ns)

@@ -85,7 +85,7 @@ fn watched(name: &str) -> Result<u32, Failure> {
     let what = format!("{name} hands its I/O on as it comes, and requests are made below it");
     Err(match below.is_empty() {
         true => Failure::unknown(what),
-        false => Failure::unknown(what).with_help(format!("run: plumb watch {}", below.join(" "))),
+        false => Failure::unknown(what).with_command(format!("plumb watch {}", below.join(" "))),
     })
 }
 

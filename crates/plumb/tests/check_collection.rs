@@ -199,7 +199,7 @@ fn damage_is_said_with_its_place() {
         ),
         (
             &[answers, NO_DEVICES, ("identify/nvme0n1/namespace", "short")],
-            "identify/nvme0n1/namespace: found 5 bytes, expected a page of 4096",
+            "identify/nvme0n1/namespace: found 5 bytes, expected a page of 4,096",
         ),
     ];
     for (entries, words) in cases {

@@ -1,8 +1,11 @@
 //! `plumb check` against stacks whose truth is known by construction, in a guest: see `lab/check-guest`.
 
+mod common;
+
 use std::path::Path;
 use std::process::Command;
 
+use common::{node, rows_of_guest};
 use plumb_testkit::require;
 use serde_json::Value;
 
@@ -16,29 +19,17 @@ struct Row {
 }
 
 fn rows(directory: &Path) -> Vec<Row> {
-    let text = std::fs::read_to_string(directory.join("rows.tsv")).expect("the rows");
-    let row = |line: &str| {
-        let fields: Vec<&str> = line.split('\t').collect();
+    let row = |fields: Vec<String>| {
         let number = |at: usize| fields[at].parse().expect("a number");
         Row {
-            name: fields[0].to_owned(),
-            node: fields[1].to_owned(),
+            name: fields[0].clone(),
+            node: fields[1].clone(),
             granularity: number(2),
             offset: number(3),
             past: number(5),
         }
     };
-    text.lines().map(row).collect()
-}
-
-fn node<'a>(document: &'a Value, path: &str) -> &'a Value {
-    let name = path.trim_start_matches("/dev/");
-    let nodes = document["result"]["stack"]["nodes"].as_array().expect("nodes");
-    let is_it = |node: &&Value| {
-        let aliases = node["aliases"].as_array().expect("aliases");
-        node["name"] == name || aliases.iter().any(|alias| alias == name)
-    };
-    nodes.iter().find(is_it).unwrap_or_else(|| panic!("no {name}"))
+    rows_of_guest(directory).into_iter().map(row).collect()
 }
 
 /// What is said of a row: how the node stands on the grid of that granularity below it. What is on the grid of a disk that

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::collection::{FORM, LIO_IDENTITY, Lab, NO_ANSWERS, NO_DEVICES};
-use common::{Ran, plumb};
+use common::{Ran, node, plumb};
 use plumb_testkit::fake_sysfs::FakeDisk;
 use plumb_testkit::require;
 use serde_json::Value;
@@ -20,11 +20,6 @@ fn check(flags: &[&str], from: &[&PathBuf]) -> Ran {
     args.push("--from".to_owned());
     args.extend(from.iter().map(|path| path.display().to_string()));
     plumb(args)
-}
-
-fn node<'a>(document: &'a Value, name: &str) -> &'a Value {
-    let nodes = document["result"]["stack"]["nodes"].as_array().expect("nodes");
-    nodes.iter().find(|node| node["name"] == name).unwrap_or_else(|| panic!("no {name} in {document:#}"))
 }
 
 /// How a layer stands on blocks of 4 KiB, and on what.
@@ -119,7 +114,10 @@ fn wrong_joins_say_where_and_why() {
     let lab = Lab::new();
     let (guest, kvm) = (lab.guest("web1", SECTORS, 2048), lab.kvm("kvm3", SECTORS + 8, 2048));
     for (join, words) in [
-        ("web1:vda=kvm3:vg/guest1", "found 2147483648, expected 2147487744, the length of kvm3:vg/guest1"),
+        (
+            "web1:vda=kvm3:vg/guest1",
+            "web1:vda: found 2,147,483,648 bytes, expected 2,147,487,744, the length of kvm3:vg/guest1",
+        ),
         ("web1:vdz=kvm3:vg/guest1", "found no vdz on web1"),
         ("web1:vda=kvm3:vg/none", "found no vg/none on kvm3"),
         ("web2:vda=kvm3:vg/guest1", "found no host web2, expected one of web1, kvm3"),
@@ -141,6 +139,33 @@ fn wrong_joins_say_where_and_why() {
     check(&[], &[&guest, &kvm, &text])
         .ends(2)
         .complains("found the output of a tool beside several collections");
+}
+
+/// A guest that is the host of its host: each would be below itself.
+#[test]
+fn a_circle_of_joins_is_refused() {
+    let lab = Lab::new();
+    let (one, other) = (lab.guest("a", SECTORS, 2048), lab.guest("b", SECTORS, 2048));
+    check(&["--join", "a:vda=b:vda", "--join", "b:vda=a:vda"], &[&one, &other])
+        .ends(2)
+        .complains("--join b:vda=a:vda: a:vda: found it to stand on b:vda");
+    let document = check(&["--json", "--join", "a:vda=b:vda"], &[&one, &other]).json();
+    let doubts = node(&document, "a:vda")["grids"].to_string();
+    assert!(doubts.contains("stated by a virtual disk, and b:vda, which it is made of, decides"), "{doubts}");
+}
+
+#[test]
+fn one_collection_is_one_host() {
+    let lab = Lab::new();
+    let guest = lab.guest("web1", SECTORS, 2048);
+    let copy = lab.path("copy.tar.zst");
+    std::fs::copy(&guest, &copy).expect("a copy");
+    for second in [&guest, &copy] {
+        let ran = check(&[], &[&guest, second]);
+        let name = |path: &Path| path.display().to_string();
+        ran.ends(2).complains(&format!("{}: found the same collection as {}", name(second), name(&guest)));
+        assert!(ran.out.is_empty());
+    }
 }
 
 /// What LIO shows as a unit is the disk that has its identity, and only if it is as long.

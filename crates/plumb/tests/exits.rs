@@ -181,3 +181,48 @@ fn not_permitted() {
     assert_eq!(run(&[&bad, &secret]).0, Some(4));
     assert_eq!(run(&[&secret, &good]).0, Some(3), "one of several is a warning");
 }
+
+/// What is wrong, on a terminal and for a script.
+#[test]
+fn errors_fit_where_they_are_read() {
+    require!(Tool("script"), Tool("stty"));
+    let args = "plan softpart d10 --unit 256k --existing d11:512s:1g --existing d12:600s:1g";
+    let piped = plumb(args.split_whitespace());
+    assert_eq!(piped.ends(2).complains("d11 and d12 overlap").err.lines().count(), 1);
+    let command = format!("stty cols 60; '{}' {args}", env!("CARGO_BIN_EXE_plumb"));
+    let mut script = Command::new("script");
+    let done = script.args(["-qec", &command, "/dev/null"]).stdin(std::process::Stdio::null()).output();
+    let shown = String::from_utf8(done.expect("script runs").stdout).expect("text");
+    let lines: Vec<&str> = shown.lines().map(|line| line.trim_end_matches('\r')).collect();
+    assert!(lines.len() > 1 && lines.iter().all(|line| line.chars().count() <= 60), "{shown}");
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(flat(&shown), flat(&piped.err));
+}
+
+/// Rates that ask for nothing, and flags that a collection has no use for.
+#[test]
+fn a_check_is_asked_something() {
+    let folder = Folder::new("exits-check");
+    let dump = folder.file(
+        "lsblk.json",
+        r#"{"blockdevices": [{"name": "sda", "kname": "sda", "type": "disk", "size": 1073741824, "phy-sec": 512,
+         "log-sec": 512}]}"#,
+    );
+    let check = |flags: &str| {
+        let from = dump.display().to_string();
+        plumb(["check", "sda", "--from", &from].into_iter().chain(flags.split_whitespace()))
+    };
+    let nothing = "found 0 I/O a second, expected a rate above 0";
+    check("--reads 0 --writes 0 --disk-rate 80").ends(2).complains(nothing);
+    check("--writes 0").ends(2).complains(nothing);
+    check("--reads 80 --disk-rate 0").ends(2).complains("found `0`, expected a rate a second");
+    check("--reads 1e-9 --disk-rate 80").ends(2).complains("found `1e-9`");
+    // All of the time of the only disk: what waits grows without end, whether or not an answer in time is asked for.
+    check("--reads 80 --disk-rate 80").ends(1).says("WARNING too-few-disks");
+    let out = folder.path("out.tar.zst").display().to_string();
+    for flags in ["--grid 4k", "--page 8k", "--disk-rate 80"] {
+        let ran = plumb(["check", "--collect", &out].into_iter().chain(flags.split_whitespace()));
+        ran.ends(2).complains("cannot be used with");
+    }
+    assert!(!folder.path("out.tar.zst").exists());
+}

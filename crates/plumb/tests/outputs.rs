@@ -245,7 +245,7 @@ fn a_directory_of_one_recording() {
     assert_eq!(json["inputs"][0]["missing_files"], 8, "CPU 2 to 9");
     // Without all CPUs nothing can be said of streams, and it is never clean.
     let ran = analyze(&real("blktrace"), "--grid 512 --fail-on none");
-    ran.ends(3).says("looks-sequential: streams have holes: 8 files of the recording are not here");
+    ran.ends(3).says("looks-sequential: streams have holes: the recording lacks 8 files");
 }
 
 #[test]

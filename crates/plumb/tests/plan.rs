@@ -68,18 +68,21 @@ fn what_cannot_be_planned() {
         ("stripe --io 8k --share 3", 2, "expected a share"),
         ("softpart d10", 2, "--unit"),
         ("softpart d10 --unit 1000", 2, "no multiple of sectors"),
-        ("filesystem /dev/md0 --type ext4", 2, "chunk of the stripe is not known"),
+        ("filesystem /dev/md0 --type ext4 --members 4", 2, "--chunk <SIZE>"),
+        ("filesystem /dev/sdb --type ext4 --page 0", 2, "the page is 0"),
         ("filesystem /dev/md0 --type xfs --chunk 64k --members 2 --parity 2", 2, "leave none for data"),
         ("record tank", 2, "--page"),
         ("resync --size 2m", 2, "1 to 2048 blocks"),
-        ("disks --writes 265 --disk-rate 0", 2, "rate of a disk"),
+        ("disks --writes 265 --disk-rate 0", 2, "found `0`, expected a rate a second"),
+        ("disks --writes 1e-9 --disk-rate 80", 2, "found `1e-9`, expected a rate a second"),
+        ("disks --reads 0 --writes 0 --disk-rate 80", 2, "the load is 0, expected a number above 0"),
         (
             "filesystem /dev/md0 --type xfs --chunk 64k --members 5 --parity 1 --copies 2",
             2,
             "do not come out even",
         ),
         ("disks --writes 265 --disk-rate 80 --response 12ms", 3, "cannot be reached"),
-        ("disks --writes 265 --disk-rate 0.00001", 3, "the number of disks would be more than 1,048,576"),
+        ("disks --writes 2000000 --disk-rate 0.01", 3, "the number of disks would be more than 1,048,576"),
         ("stripe --io 1t", 3, "the chunk that this share needs would be more than 64 MiB"),
         ("stripe --io 1t --chunk 64k", 3, "no chunk up to 64 MiB keeps the share"),
         ("filesystem /dev/sdb --type btrfs --block 6000", 2, "4 KiB to 64 KiB: the sector of btrfs"),
@@ -188,6 +191,8 @@ fn text_is_made_for_80_columns() {
         "stripe --io 8k --segment 48k --manager svm c1t0d0s0 c2t0d0s0",
         "softpart d10 --unit 256k --existing d11:1s:3g --existing d12:6291458s:1000001s --new d13:5g",
         "filesystem /dev/md0 --type xfs --chunk 512k --members 6 --parity 2",
+        "filesystem /dev/sdb --type btrfs --page 6k --mount /srv",
+        "filesystem /dev/sdb --type ext4 --mount /srv",
         "record tank/vol --keeper zvol --page 16k",
         "resync --mirror 1t --maxphys 128k",
         "disks --reads 1000000 --writes 100000 --disk-rate 150 --raid 6 --response 8ms",
@@ -220,7 +225,14 @@ fn commands_do_what_they_are_printed_for() {
     let cut = |volumes: &str| plan(&format!("softpart d10 --unit 256k {volumes}"));
     cut("--existing d11:512s:1g --new d11:1g").ends(2).complains("a name that no other has");
     cut("--existing d11:0s:1g").ends(2).complains("a sector for its header in front");
-    cut("--existing d11:512s:1g --existing d12:600s:1g").ends(2).complains("extents behind each other");
+    cut("--existing d11:512s:1g --existing d12:600s:1g").ends(2).complains(
+        "d11 and d12 overlap: d11 takes sectors 512 to 2,097,663, and d12 begins at sector 600 with a header in front",
+    );
+    // The last sector of d11 is that of the header of d12; one further on they are apart.
+    cut("--existing d11:512s:1g --existing d12:2097664s:1g")
+        .ends(2)
+        .complains("begins at sector 2,097,664 with");
+    cut("--existing d11:512s:1g --existing d12:2097665s:1g").ends(0);
     cut("--existing d11:512s:1g --existing d11:5000000s:1g")
         .ends(0)
         .says("metainit d11 -p d10 -o 512 -b 2097152 -o 5000192 -b 2097152");
@@ -245,6 +257,41 @@ fn soft_partitions_that_do_not_fit() {
     assert!(fits.ends(0).json()["result"]["plans"][0]["refusal"].is_null());
 }
 
+/// What is on the unit stays where it is, also where something does not fit: only what is off has to move.
+#[test]
+fn soft_partitions_on_the_unit_stay() {
+    let offset = |args: &str, code: i32| {
+        let json = plan(&format!("softpart d10 --unit 256k {args} --json")).ends(code).json();
+        let plan = &json["result"]["plans"][0];
+        (plan["tables"][0]["rows"][0][3].clone(), plan["refusal"].as_str().unwrap_or_default().to_owned())
+    };
+    // 1,024 + 4,194,304 sectors on 2,097,152.
+    let (at, why) = offset("--component-size 1g --existing d11:1024s:2g", 3);
+    assert_eq!(at, 1_024);
+    assert!(why.starts_with("d11 ends 2,098,176 sectors beyond the component already now"), "{why}");
+    // d11 ends at 614,400 + 1,433,600 = 2,048,000 = 4,000 x 512, so d12 begins at 2,048,512 behind its header; 409,600 more
+    // are 2,458,112 of 2,202,000. In front of d11 there would be room, by moving what has no need to move.
+    let (at, why) = offset("--component-size 1101000k --existing d11:300m:700m --new d12:200m", 3);
+    assert_eq!(at, 614_400);
+    assert!(why.contains("would end 256,112 sectors beyond the component: make"), "{why}");
+    // One sector off, it is made anew anyway, and then from the first place on.
+    let (at, why) = offset("--component-size 1101000k --existing d11:614401s:700m --new d12:200m", 0);
+    assert_eq!((at, why.as_str()), (512.into(), ""));
+}
+
+/// Dumps that contradict themselves are no mistake of the command line.
+#[test]
+fn overlapping_soft_partitions_of_a_dump() {
+    let folder = Folder::new("plan-overlap");
+    let dump = "d10 1 2 c1t0d0s0 c1t1d0s0 -i 512b\nd11 -p d10 -o 512 -b 2097152\nd12 -p d10 -o 600 -b 2048\n";
+    let dump = folder.file("metastat-p.txt", dump);
+    for more in ["", "d10 --new d13:1g"] {
+        let json = plan(&format!("softpart {more} --json --from {}", dump.display())).ends(3).json();
+        let why = json["result"]["plans"][0]["refusal"].as_str().expect("why").to_owned();
+        assert!(why.starts_with("d11 and d12 overlap"), "{why}");
+    }
+}
+
 /// Two copies over five members come out even after two rows, of five chunks: what the kernel and mkfs say as well.
 #[test]
 fn odd_members_of_raid_10() {
@@ -267,6 +314,97 @@ fn btrfs_takes_the_block_that_was_asked_for() {
     made("--physical 16k --block 4k").ends(0).says("mkfs.btrfs -s 4096").says("writes of one read it first");
     let zfs = plan("filesystem tank/db --type zfs --page 1m");
     zfs.ends(0).says("zfs set recordsize=1048576 tank/db").says("large_blocks");
+}
+
+/// Who reads documents gets one for a refusal as well; a mistake of the command line has none.
+#[test]
+fn a_refusal_is_a_document() {
+    let folder = Folder::new("plan-refusal");
+    let slices = folder.file("lsblk.json", UNNAMED_LABEL);
+    let refused = [
+        ("partition /dev/sdb --size 10g --disk-size 1g".to_owned(), "no room"),
+        ("stripe --io 1t".to_owned(), "more than 64 MiB"),
+        ("disks --writes 265 --disk-rate 80 --response 12ms".to_owned(), "cannot be reached"),
+        (format!("partition sda1 --from {}", slices.display()), "the label of the disk is not known"),
+        (format!("softpart --from {}", slices.display()), "a soft partition is not known"),
+    ];
+    for (args, why) in &refused {
+        let ran = plan(&format!("{args} --json"));
+        let json = ran.ends(3).complains(why).json();
+        let plan = &json["result"]["plans"][0];
+        assert_eq!(plan["kind"], args.split(' ').next().expect("a kind"));
+        assert!(plan["refusal"].as_str().is_some_and(|refusal| refusal.contains(why)), "{json:#}");
+        assert_eq!(plan["remedies"], Value::Array(Vec::new()));
+        assert_eq!(json["inputs"].as_array().map(Vec::len), Some(usize::from(args.contains("--from"))));
+    }
+    assert!(plan("partition /dev/sdb --number 0 --json").ends(2).out.is_empty());
+}
+
+const UNNAMED_LABEL: &str = r#"{"blockdevices": [{"name": "sda", "kname": "sda", "type": "disk", "size": 1073741824,
+ "phy-sec": 512, "log-sec": 512, "children": [{"name": "sda1", "kname": "sda1", "type": "part", "size": 1048576,
+ "start": 2048, "phy-sec": 512, "log-sec": 512}]}]}"#;
+
+/// 64 KiB are 128 sectors: the first start behind 34 is 128, and 1,920 sectors from there to 2,048 are 15 × 128, which is
+/// 94 less than 2,014. Told by flags as by files.
+#[test]
+fn a_partition_without_room_becomes_smaller() {
+    let args = "partition /dev/sdb --grid 64k --current 34s --size 2014s --before 2048s";
+    let json = plan(&format!("{args} --json")).ends(0).json();
+    assert_eq!((figure(&json, "start_sectors"), figure(&json, "len_sectors")), (&128.into(), &1_920.into()));
+    plan(args).says("it becomes 47 KiB (94 sectors) smaller").says("what it holds is not known");
+    let folder = Folder::new("plan-smaller");
+    let dump = "label: gpt\nlabel-id: 0\ndevice: /dev/sdb\nunit: sectors\nsector-size: 512\n\n\
+                /dev/sdb1 : start=34, size=2014, type=0\n/dev/sdb2 : start=2048, size=2048, type=0\n";
+    let dump = folder.file("sfdisk.txt", dump);
+    let from =
+        plan(&format!("partition /dev/sdb1 --grid 64k --json --from {}", dump.display())).ends(0).json();
+    for name in ["start_sectors", "len_sectors", "end_bytes", "current_bytes"] {
+        assert_eq!(figure(&from, name), figure(&json, name), "{name}");
+    }
+}
+
+/// Disks whose time is all taken carry nothing: what waits grows without end.
+#[test]
+fn a_load_that_takes_all_of_the_time_is_not_carried() {
+    plan("disks --writes 320 --disk-rate 80 --margin 0%")
+        .ends(0)
+        .says("Plan: 5 disks as RAID 0")
+        .says("5 disks that carry the load")
+        .says("80.0 % of each disk's time is taken");
+    plan("disks --writes 320 --disk-rate 80 --margin 0% --raid 10").ends(0).says("Plan: 10 disks as RAID 10");
+    plan("disks --writes 100000 --disk-rate 80")
+        .ends(0)
+        .says("Plan: 1,500 disks")
+        .says("RAID 0 over 1,500 disks");
+}
+
+/// A file system on one disk has blocks and sectors to choose, and no stripe to be told of.
+#[test]
+fn file_systems_without_a_stripe() {
+    let made = |args: &str| plan(&format!("filesystem /dev/sdb {args}"));
+    made("--type ext4").ends(0).says("mkfs.ext4 -b 4096 /dev/sdb").says("no stripe was given");
+    made("--type xfs").ends(0).says("mkfs.xfs -b size=4096 -s size=4096 /dev/sdb");
+    made("--type xfs --physical 512").ends(0).says("mkfs.xfs -b size=4096 -s size=512 /dev/sdb");
+    made("--type xfs --physical 16k").ends(0).says("-b size=4096 -s size=4096").says("blocks shorter than");
+    made("--type xfs --physical 16k --block 16k")
+        .ends(0)
+        .says("mkfs.xfs -b size=16384 -s size=16384 /dev/sdb");
+    made("--type ufs").ends(0).says("newfs -b 8192 -f 8192 /dev/sdb");
+    let json = made("--type xfs --json").ends(0).json();
+    assert_eq!((figure(&json, "block_bytes"), figure(&json, "sector_bytes")), (&4_096.into(), &4_096.into()));
+}
+
+/// What is typed is used, or it is said that it is not.
+#[test]
+fn page_and_mount_point_of_a_file_system() {
+    let made = |args: &str| plan(&format!("filesystem /dev/sdb {args}"));
+    let btrfs = made("--type btrfs --page 8k --mount /srv");
+    btrfs.ends(0).says("8 KiB page of the database").says("chattr +C /srv/DIRECTORY");
+    btrfs.says("4 KiB sector of the file system").says("16 KiB node of its trees");
+    made("--type btrfs --mount /srv").ends(0).says("none of these commands needs the mount point");
+    made("--type ext4 --page 6k").ends(0).says("a page of 6 KiB is no multiple of 4 KiB");
+    let xfs = made("--type xfs --chunk 64k --members 2 --mount /srv");
+    assert!(!xfs.says("umount /srv").out.contains("needs the mount point"));
 }
 
 /// 34 sectors of 512 bytes are 17,408 bytes: four blocks of 4,096 and a quarter.

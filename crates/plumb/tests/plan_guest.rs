@@ -1,9 +1,12 @@
 //! What `plumb plan` and `plumb check` print, run as it is printed on disks, arrays and volumes of a guest: see
 //! `lab/plan-guest`. What came of it is read from what mdadm, LVM, dumpe2fs, xfs_info and the kernel say.
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use common::rows_of_guest;
 use plumb_testkit::require;
 use serde_json::Value;
 
@@ -85,10 +88,10 @@ fn commands_make_what_was_planned() {
     let expected = ["partitions done", "md done", "lvm done", "done"].map(|words| format!("GUEST: {words}"));
     assert_eq!(said_by_guest, expected, "{said}");
     let of = |name: &str| Case(out.path().join(name));
-    let rows = std::fs::read_to_string(out.path().join("rows.tsv")).expect("rows");
+    let rows = rows_of_guest(out.path());
     // Seven partitions, four arrays, four file systems, two volumes in chunks, three moves.
-    assert_eq!(rows.lines().count(), 20, "{rows}");
-    for name in rows.lines().filter_map(|line| line.split('\t').next()) {
+    assert_eq!(rows.len(), 20, "{rows:?}");
+    for name in rows.iter().filter_map(|fields| fields.first()) {
         let findings = of(name).ran().findings("check.json");
         let wrong: Vec<&String> = findings.iter().filter(|id| OF_LAYOUT.contains(&id.as_str())).collect();
         assert!(wrong.is_empty(), "{name}: {wrong:?}\n{}", of(name).read("check.txt"));

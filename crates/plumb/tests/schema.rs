@@ -275,8 +275,10 @@ fn what_is_not_promised_is_noticed() {
     }
 }
 
-/// One plan of each kind.
-const PLANS: [&str; 9] = [
+/// One plan of each kind, and one that is refused.
+const PLANS: [&str; 11] = [
+    "filesystem /dev/sdb --type btrfs --page 8k",
+    "partition /dev/sdb --size 10g --disk-size 1g",
     "partition /dev/sdb --grid 8k --current 34s --size 10g --holds lvm=vg0",
     "partition c1t0d0 --label smi --geometry 27x107 --disk-size 100g",
     "stripe --io 8k --segment 48k --chunk 1m",

@@ -1,8 +1,11 @@
 //! `plumb check` against targets and initiators whose truth is known by construction, in a guest: see `lab/targets-guest`.
 
+mod common;
+
 use std::path::Path;
 use std::process::Command;
 
+use common::{node, rows_of_guest};
 use plumb_testkit::require;
 use serde_json::Value;
 
@@ -24,18 +27,16 @@ struct Row {
 }
 
 fn rows(directory: &Path) -> Vec<Row> {
-    let text = std::fs::read_to_string(directory.join("rows.tsv")).expect("the rows");
-    let row = |line: &str| {
-        let fields: Vec<&str> = line.split('\t').collect();
+    let row = |fields: Vec<String>| {
         let number = |at: usize| fields[at].parse().expect("a number");
         let read = |file: &str| {
-            let path = directory.join(fields[0]).join(file);
+            let path = directory.join(&fields[0]).join(file);
             std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
         };
         Row {
-            name: fields[0].to_owned(),
-            export: fields[1].to_owned(),
-            partition: fields[2].to_owned(),
+            name: fields[0].clone(),
+            export: fields[1].clone(),
+            partition: fields[2].clone(),
             block: number(3),
             export_start: number(4),
             partition_start: number(5),
@@ -44,18 +45,12 @@ fn rows(directory: &Path) -> Vec<Row> {
             document: serde_json::from_str(&read("plumb.json")).expect("a document"),
         }
     };
-    text.lines().map(row).collect()
+    rows_of_guest(directory).into_iter().map(row).collect()
 }
 
 impl Row {
     fn node(&self, name: &str) -> &Value {
-        let nodes = self.document["result"]["stack"]["nodes"].as_array().expect("nodes");
-        let is_it = |node: &&Value| {
-            let aliases = node["aliases"].as_array().expect("aliases");
-            node["name"] == name || aliases.iter().any(|alias| alias == name)
-        };
-        let found = nodes.iter().find(is_it);
-        found.unwrap_or_else(|| panic!("{}: no {name}", self.name))
+        node(&self.document, name)
     }
 
     /// What is said of a node on the blocks of the drive.

@@ -1,9 +1,10 @@
 //! `plumb watch` in a guest, on disks that are busy, fail or do half of what was asked: see `lab/watch-guest`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use plumb_testkit::require;
+use plumb_testkit::require::record_skip;
+use plumb_testkit::{require, test_name};
 use serde_json::Value;
 
 /// What came of a case, summed up over its intervals.
@@ -48,15 +49,37 @@ fn seen(directory: &Path, case: &str) -> Seen {
     }
 }
 
+/// What `make test` builds for guests and hosts without libraries, where it can.
+fn static_binary() -> Option<PathBuf> {
+    std::env::var_os("PLUMB_STATIC").map(PathBuf::from)
+}
+
+#[test]
+fn the_static_binary_needs_no_library() {
+    let Some(program) = static_binary() else {
+        let why = "no static binary: make test builds it where Rust's target for musl can be had, and names it in \
+                   PLUMB_STATIC";
+        return record_skip(test_name!(), why);
+    };
+    require!(Tool("readelf"));
+    let done = Command::new("readelf").arg("--program-headers").arg("--dynamic").arg(&program).output();
+    let done = done.expect("readelf");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(said.contains("LOAD"), "{said}");
+    assert!(!said.contains("INTERP") && !said.contains("(NEEDED)"), "{said}");
+}
+
 /// Debian's kernels of two series: requests that come again, in part or not at all never change how many I/O there were.
 #[test]
 fn counts_are_exact_on_disks_that_are_not_well() {
     require!(Qemu, Tool("apt-get"));
+    let program = static_binary().unwrap_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_plumb")));
     for series in ["", "6.12"] {
         let out = tempfile::tempdir().expect("a directory");
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/watch-guest");
         let mut command = Command::new(script);
-        command.arg(out.path()).arg(env!("CARGO_BIN_EXE_plumb")).arg(series);
+        command.arg(out.path()).arg(&program).arg(series);
         let done = command.output().expect("a shell");
         let said = String::from_utf8_lossy(&done.stderr);
         assert!(done.status.success(), "{said}");

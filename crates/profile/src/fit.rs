@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use plumb_geometry::{Bytes, Fit, Grid, GridKind};
+use plumb_geometry::{Bytes, Fit, Grid, GridKind, group_digits};
 use plumb_trace::Op;
 
 use crate::histogram::{Counts, power_index};
@@ -28,12 +28,35 @@ pub enum Unknown {
         /// Unit of the table.
         unit: Bytes,
     },
+    /// Too many lengths were rounded up for what is known of the others to stand for all.
+    #[error(
+        "the length of {} of {} I/O ({:.1} %) is not known exactly any more: there were too many different ones",
+        group_digits(*rounded), group_digits(*ios), *rounded as f64 * 100.0 / (*ios).max(1) as f64
+    )]
+    Lengths {
+        /// I/O whose length was rounded up.
+        rounded: u64,
+        /// All I/O.
+        ios: u64,
+    },
     /// Nothing was counted.
     #[error("no read or write was seen")]
     NoIo,
     /// The source holds no table at all.
     #[error("the source does not tell where I/O start")]
     NoStarts,
+}
+
+/// Share of I/O whose length was rounded up, in percent, from which sums over the others tell nothing of all.
+pub const ROUNDED_PERCENT_MAX: u64 = 10;
+
+/// Whether sums over the I/O of known length stand for all.
+///
+/// # Errors
+/// When too many lengths were rounded up.
+pub fn lengths_known(ios: u64, rounded: u64) -> Result<(), Unknown> {
+    let many = u128::from(rounded) * 100 > u128::from(ios) * u128::from(ROUNDED_PERCENT_MAX);
+    if many { Err(Unknown::Lengths { rounded, ios }) } else { Ok(()) }
 }
 
 /// Which rows of a table are asked for.
@@ -117,11 +140,26 @@ impl FitTally {
         self.ios - self.unknown_length
     }
 
+    /// Whether the sums that need lengths stand for all I/O.
+    ///
+    /// # Errors
+    /// When too many lengths were rounded up.
+    pub fn lengths_known(&self) -> Result<(), Unknown> {
+        lengths_known(self.ios, self.unknown_length)
+    }
+
+    /// Cells touched per cell that the lengths need; `None` where too little is known.
+    #[must_use]
+    pub fn cells_ratio(&self) -> Option<f64> {
+        let is_known = self.cells_min > 0 && self.lengths_known().is_ok();
+        is_known.then(|| self.cells as f64 / self.cells_min as f64)
+    }
+
     /// Bytes moved per byte asked for: an upper bound, since neighbours in a stream, caches and merges save some.
-    /// `None` on grids that are no units, or without bytes.
+    /// `None` on grids that are no units, without bytes, or where too few lengths are known.
     #[must_use]
     pub fn amplification(&self, grid: &Grid) -> Option<f64> {
-        if grid.kind() != GridKind::Unit || self.bytes == 0 {
+        if grid.kind() != GridKind::Unit || self.bytes == 0 || self.lengths_known().is_err() {
             return None;
         }
         Some((self.touched_bytes + self.read_first_bytes) as f64 / self.bytes as f64)

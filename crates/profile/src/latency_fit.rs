@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use plumb_geometry::{Bytes, Grid};
+use plumb_geometry::{Bytes, Grid, group_digits};
 
 use crate::fit::{Select, Unknown};
 use crate::table::{Row, Table};
@@ -109,7 +109,7 @@ fn compare(strata: &BTreeMap<Stratum, [Side; 2]>) -> LatencyByFit {
     }
     if unfitting == 0 || fitting == 0 {
         let (side, timed) = if unfitting == 0 { ("start on", fitting) } else { ("start off", unfitting) };
-        return why(format!("all {timed} timed I/O {side} the grid"));
+        return why(format!("all {} timed I/O {side} the grid", group_digits(timed)));
     }
     // Behind one rounded length there are several, and the longer ones need not be on the same side.
     let counted: Vec<&[Side; 2]> = strata

@@ -68,11 +68,11 @@ pub fn shifted(table: &Table, grid: &Grid, by_bytes: i64, select: Select) -> Res
 /// What one member of a stripe would get.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MemberLoad {
-    /// Pieces of I/O.
+    /// Pieces of I/O whose length is known.
     pub pieces: u64,
     /// I/O of which this member has the first byte.
     pub ios: u64,
-    /// Bytes.
+    /// Bytes, of I/O whose length is known.
     pub bytes: u128,
 }
 
@@ -101,6 +101,7 @@ pub struct Striped {
 /// When the table cannot tell.
 pub fn striped(table: &Table, chunk: &Grid, members: Option<u32>) -> Result<Striped, Unknown> {
     let tally = table.fit(chunk, Select::DATA)?;
+    tally.lengths_known()?;
     let lengths = table.lengths(Select::DATA);
     let unit = Bytes(table.unit_bytes().max(512));
     let share = |length: u64| split_share(Bytes(length), chunk, unit);
@@ -197,6 +198,10 @@ pub fn recorded(table: &Table, layer: Layer, record: &Grid) -> Result<Recorded, 
         return Err(Refusal::LayerAbove { layer });
     }
     table.can_answer(record)?;
+    // Neither reads nor writes are an answer, too.
+    if let Ok(all) = table.fit(record, Select::DATA) {
+        all.lengths_known()?;
+    }
     Ok(Recorded {
         record_bytes: record.granularity(),
         class: Class::ChangesTheRequests,

@@ -1,6 +1,6 @@
 //! Plans as text and JSON. Every number was worked out before; here they get their units and their places.
 
-use plumb_geometry::{Bytes, group_digits};
+use plumb_geometry::{Bytes, group_digits, plural};
 use plumb_plan::plan::Unit;
 use plumb_plan::{Figure, Nodes, Plan, Remedy, Step, Table, Value};
 use serde::Serialize;
@@ -68,12 +68,8 @@ pub fn text(inputs: &[Input], plans: &[Plan]) -> String {
             0 => String::new(),
             lines => format!(", {} not understood", group_digits(lines)),
         };
-        let words = format!(
-            "{}: {}{verified}; {} lines{lost}",
-            input.path,
-            input.format,
-            group_digits(input.understood)
-        );
+        let words =
+            format!("{}: {}{verified}; {}{lost}", input.path, input.format, plural(input.understood, "line"));
         page.wrapped("  ", "    ", &words);
     }
     page.text
@@ -85,7 +81,9 @@ const NUMBERS: usize = 20;
 fn plan_lines(page: &mut Page, plan: &Plan) {
     page.gap();
     page.wrapped("", "  ", &format!("Plan: {}", plan.title));
-    page.heading("Target");
+    if !plan.target.is_empty() {
+        page.heading("Target");
+    }
     for figure in &plan.target {
         figure_line(page, figure);
     }

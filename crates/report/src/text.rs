@@ -3,7 +3,8 @@
 use plumb_diagnose::analysis::{Analysis, GridFit, PlaceAnalysis};
 use plumb_diagnose::finding::{Basis, Finding};
 use plumb_diagnose::rules::Unjudged;
-use plumb_geometry::{Bytes, group_digits};
+use plumb_geometry::{Bytes, group_digits, plural};
+use plumb_profile::fit::FitTally;
 use plumb_profile::infer::Verdict;
 
 use crate::Report;
@@ -45,13 +46,12 @@ fn headline(page: &mut Page, report: &Report<'_>) {
         (ios, 1) => format!("in {} I/O", count(ios)),
         (_, 0) => "in 0 I/O".to_owned(),
         // No sum: devices may stand on each other, and an I/O would count once for each.
-        (_, places) => format!("on {places} devices"),
+        (_, places) => format!("on {}", plural(places as u64, "device")),
     };
     let findings = report.diagnosis.findings.len();
     page.line(match findings {
         0 => format!("no finding {of}"),
-        1 => format!("1 finding {of}"),
-        many => format!("{many} findings {of}"),
+        number => format!("{} {of}", plural(number as u64, "finding")),
     });
 }
 
@@ -154,8 +154,10 @@ fn section_lines(page: &mut Page, analysis: &Analysis, profile: &plumb_profile::
     }
     what_if::lines(page, analysis);
     measures::sizes(page, analysis);
-    measures::order(page, analysis);
-    measures::latency(page, analysis);
+    measures::order(page, analysis, profile);
+    if analysis.timed > 0 || !measures::is_latency_imported(profile) {
+        measures::latency(page, analysis);
+    }
     measures::processes(page, analysis);
     measures::imported(page, profile);
 }
@@ -189,19 +191,9 @@ fn grid_lines(page: &mut Page, fit: &GridFit) {
     let (blocks, bytes) = (mean / 512, group_digits(u64::try_from(mean).unwrap_or(u64::MAX)));
     let words = format!("I/O misaligned ({misaligned}), mean {blocks} block, {bytes} byte offset");
     page.told(14, &count(tally.misaligned), &words);
-    let of_known = |ios: u64| percent(ios as f64 / tally.known_length().max(1) as f64);
-    let granularity = fit.grid.granularity();
-    let words = format!("I/O no multiple of {granularity} long ({})", of_known(tally.odd_length));
-    page.told(14, &count(tally.odd_length), &words);
-    let words = format!("I/O touch more cells than they need ({})", of_known(tally.split));
-    page.told(14, &count(tally.split), &words);
-    if tally.unknown_length > 0 {
-        page.told(14, &count(tally.unknown_length), "I/O of unknown length, in neither of the last two");
-    }
-    for (word, value) in [("read", fit.read_amplification), ("written", fit.write_amplification)] {
-        if let Some(value) = value {
-            page.told(14, &format!("{value:.3}"), &format!("bytes moved per byte {word}, at most"));
-        }
+    match tally.lengths_known() {
+        Ok(()) => length_lines(page, fit, tally),
+        Err(why) => page.wrapped("    what their length decides is unknown: ", "      ", &why.to_string()),
     }
     if tally.misaligned > 0 {
         page.gap();
@@ -214,6 +206,27 @@ fn grid_lines(page: &mut Page, fit: &GridFit) {
         chart::bars(page, &rows);
     }
 }
+
+/// What an I/O's length decides as well as its start.
+fn length_lines(page: &mut Page, fit: &GridFit, tally: &FitTally) {
+    let of_known = |ios: u64| percent(ios as f64 / tally.known_length().max(1) as f64);
+    let granularity = fit.grid.granularity();
+    let words = format!("I/O no multiple of {granularity} long ({})", of_known(tally.odd_length));
+    page.told(14, &count(tally.odd_length), &words);
+    let words = format!("I/O touch more cells than they need ({})", of_known(tally.split));
+    page.told(14, &count(tally.split), &words);
+    for (word, value) in [("read", fit.read_amplification), ("written", fit.write_amplification)] {
+        if let Some(value) = value {
+            page.told(14, &format!("{value:.3}"), &format!("bytes moved per byte {word}, at most"));
+        }
+    }
+    if tally.unknown_length > 0 {
+        page.told(14, &count(tally.unknown_length), UNKNOWN_LENGTH);
+    }
+}
+
+/// Beside sums over lengths, when a few were rounded.
+const UNKNOWN_LENGTH: &str = "I/O whose length is not known exactly are left out of these";
 
 fn inference_lines(page: &mut Page, place: &PlaceAnalysis) {
     let inference = &place.inference;
@@ -251,7 +264,7 @@ fn inference_lines(page: &mut Page, place: &PlaceAnalysis) {
                 page.wrapped("    ", "    ", &words);
             }
         }
-        Verdict::NoGrid => page.line("    none: stream heads lie on no grid of 1 KiB or more"),
+        Verdict::NoGrid => page.line("    none: no one or two offsets hold most stream heads, on any grid"),
         Verdict::NotEnoughData { why } => page.wrapped("    not enough data: ", "      ", why),
     }
     if matches!(inference.verdict, Verdict::NotEnoughData { .. }) {

@@ -207,7 +207,13 @@ impl Builder {
     pub fn finish(mut self) -> Stack {
         self.cut_circles();
         self.check_ends();
-        self.problems.extend(overlaps::soft_partitions(&self.nodes));
+        let overlaps = overlaps::soft_partitions(&self.nodes);
+        self.problems.extend(overlaps.problems);
+        if !overlaps.is_whole {
+            self.note(
+                "too many soft partitions: not all were held against each other through the layers below",
+            );
+        }
         Stack::new(self.nodes, self.names, self.problems, self.notes)
     }
 

@@ -26,6 +26,7 @@ pub mod dump;
 pub mod fold;
 pub mod graph;
 pub mod grid;
+mod hole;
 pub mod linux;
 mod md;
 pub mod node;

@@ -120,12 +120,12 @@ fn stand(stack: &Stack, id: NodeId) -> Stand {
             on.push(one);
         }
     }
+    let is_nowhere = on.is_empty() && landings.lost.is_empty();
+    let nowhere = if is_nowhere { stack.why_nowhere(&landings) } else { None };
     let mut lost: Vec<Lost> = landings.lost.into_iter().map(|(node, why)| Lost { node, why }).collect();
-    if on.is_empty() && lost.is_empty() {
-        let is_bottom = stack.node(id).placing.below().is_empty();
-        let why =
-            if is_bottom { "nothing is known of what it lies on" } else { "it ends beyond what it lies on" };
-        lost.push(Lost { node: id, why: why.to_owned() });
+    if is_nowhere {
+        let why = nowhere.unwrap_or_else(|| "nothing is known of what it lies on".to_owned());
+        lost.push(Lost { node: id, why });
     }
     let is_off = |one: &On| matches!(one.verdict, Verdict::Misaligned { .. } | Verdict::Varies { .. });
     let overall = if on.iter().any(is_off) {
@@ -196,21 +196,23 @@ mod tests {
         assert_eq!(only.len(), 1);
     }
 
-    /// A file on which nothing stands has nothing below it; what begins behind the end of its disk is cut off.
+    /// A file on which nothing stands has nothing below it; what begins behind the end of a volume is cut off.
     #[test]
     fn what_stands_on_nothing_says_so() {
         let mut builder = Builder::default();
         let file = builder.node("pv.img");
         builder.kind(file, Kind::File, &FROM);
         let sda = builder.node("sda");
-        let volume = builder.node("volume");
+        let (volume, slice) = (builder.node("volume"), builder.node("slice"));
         builder.size(volume, Bytes(512), &FROM);
-        let run = Part { upper: Bytes(512), node: sda, start: Bytes(0), len: Some(Bytes(512)) };
-        builder.place(volume, Placing::Parts { parts: vec![run] }, &FROM);
+        for (id, node, start) in [(volume, sda, 0), (slice, volume, 512)] {
+            let run = Part { upper: Bytes(0), node, start: Bytes(start), len: Some(Bytes(512)) };
+            builder.place(id, Placing::Parts { parts: vec![run] }, &FROM);
+        }
         let stack = builder.finish();
         let survey = Survey::of(&stack);
         for (id, expected) in
-            [(file, "nothing is known of what it lies on"), (volume, "it ends beyond what it lies on")]
+            [(file, "nothing is known of what it lies on"), (slice, "it ends beyond what it lies on")]
         {
             let stand = survey.stand(id).expect("judged");
             let why: Vec<&str> = stand.lost.iter().map(|lost| lost.why.as_str()).collect();

@@ -568,7 +568,7 @@ fn soft_partitions_over_each_other() {
     assert_eq!((found[0].0, found[0].1.as_deref()), ("overlapping-partitions", Some("d12")));
     assert_eq!(
         found[0].2,
-        "d11 takes sectors 512 to 2097663 of d10, and d12 begins at sector 2097664 with a header in front"
+        "d11 takes sectors 512 to 2,097,663 of d10, and d12 begins at sector 2,097,664 with a header in front"
     );
     // d13 lies within d11 and ends before it; d14 begins within d11 as well.
     let found = problems(&format!("{d11}d13 -p d10 -o 600 -b 100\nd14 -p d10 -o 2000000 -b 200000\n"));
@@ -576,5 +576,19 @@ fn soft_partitions_over_each_other() {
     assert_eq!(names, [Some("d13"), Some("d14")]);
     assert!(found.iter().all(|one| one.2.starts_with("d11 takes")), "{found:?}");
     // One volume over itself, in two extents.
-    assert_eq!(problems("d11 -p d10 -o 512 -b 1000 -o 1000 -b 1000\n").len(), 1);
+    let found = problems("d11 -p d10 -o 512 -b 1000 -o 1000 -b 1000\n");
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        found[0].2,
+        "d11 takes sectors 512 to 1,511 of d10, and another of its own extents begins at sector 1,000 with a header in front"
+    );
+    // One on the metadevice, one on the slice that it is made of.
+    let over = "d11 -p d10 -o 512 -b 1000\nd12 -p c5t1d0s0 -o 1000 -b 1000\n";
+    let found = problems(over);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(
+        found[0].2,
+        "d11 on d10 takes sectors 511 to 1,511 of c5t1d0s0, and d12 takes sectors 999 to 1,999 there, headers included"
+    );
+    assert_eq!(problems("d11 -p d10 -o 512 -b 1000\nd12 -p c5t1d0s0 -o 1513 -b 1000\n"), []);
 }

@@ -379,7 +379,7 @@ fn a_layer_that_the_tool_does_not_show_is_refused() {
     assert!(error.is_some_and(|error| error.to_string().contains("it has: request")));
 }
 
-/// What `examples/oneliners/residue.bt` printed (Linux 6.18, bpftrace 0.17) for a loop device while dd did 21
+/// What `collectors/residue.bt` printed (Linux 6.18, bpftrace 0.17) for a loop device while dd did 21
 /// direct reads of 4 KiB in three runs 1 MiB apart, 5 of 512 B from sector 63, and 3 writes of 8 KiB from
 /// sector 80.
 const RECORDED: &str = "Attaching 2 probes...\n# plumb-residue 1 unit=512 modulus=2048 layer=request\n\n\n\

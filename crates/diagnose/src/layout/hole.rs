@@ -1,7 +1,7 @@
 //! Data that come to lie in a hole: what is written there later gets its place from the layers above the hole, so that
 //! where those begin off a grid is to be told now.
 
-use plumb_stack::{Landing, NodeId, Placing, Standing};
+use plumb_stack::{NodeId, Standing};
 
 use super::context::{Context, Top};
 
@@ -9,7 +9,7 @@ use super::context::{Context, Top};
 /// blocks of the top would stand there.
 pub fn layers_above(context: &Context<'_>, top: &Top) -> Vec<(NodeId, Vec<Standing>)> {
     let mut layers: Vec<(NodeId, Vec<Standing>)> = Vec::new();
-    for hole in top.landings.all.iter().filter(|landing| is_hole(context, top, landing)) {
+    for hole in context.stack.holes(&top.landings) {
         for layer in hole.via.iter().skip(1).copied() {
             let on_layer = top.landings.all.iter().find(|landing| landing.via.ends_with(&[layer]));
             let Some(shift) = on_layer.filter(|at| at.period.is_none()).map(|at| at.shift) else { continue };
@@ -27,16 +27,6 @@ pub fn layers_above(context: &Context<'_>, top: &Top) -> Vec<(NodeId, Vec<Standi
         }
     }
     layers
-}
-
-/// Whether bytes end on what lies on others, and nowhere there.
-fn is_hole(context: &Context<'_>, top: &Top, landing: &Landing) -> bool {
-    let goes_on = |other: &Landing| {
-        let before = other.via.len().saturating_sub(1);
-        other.via[..before] == landing.via[..]
-    };
-    let is_placed = matches!(context.stack.node(landing.on).placing, Placing::Parts { .. });
-    is_placed && landing.via.len() > 1 && !top.landings.all.iter().any(goes_on)
 }
 
 /// Whether it is of a layer below that one.

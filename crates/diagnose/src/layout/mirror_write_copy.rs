@@ -1,6 +1,7 @@
 //! `mirror-write-copy`: each write to a mirror is copied in memory first, for applications that change a buffer while
 //! it is being written.
 
+use plumb_geometry::plural;
 use plumb_stack::node::keys;
 
 use super::context::Context;
@@ -34,7 +35,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         Severity::Warning,
         &context.host_target(),
         Confidence::Medium,
-        format!("md_mirror_wow_flg is {flag:#x}: writes to {mirrors} mirrors are copied before they are written"),
+        format!("md_mirror_wow_flg is {flag:#x}: writes to {} are copied before they are written", plural(mirrors as u64, "mirror")),
         words::number("md_mirror_wow_flg", flag, "flags", source),
     )
     .with_evidence(words::number("mirrors", mirrors as u64, "devices", "layout"))

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use plumb_geometry::Bytes;
+use plumb_geometry::{Bytes, plural};
 use plumb_stack::grid::Source;
 use plumb_stack::node::keys;
 use plumb_stack::{Kind, NodeId, Placing, Standing, Verdict, What};
@@ -97,10 +97,18 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Outcome {
     reasons.truncate(REASONS_MAX);
     match (reasons.is_empty(), standings.is_empty()) {
         (false, _) => {
-            let more = if more > 0 { format!("; and {more} more reasons") } else { String::new() };
+            let more = if more > 0 {
+                format!("; and {}", plural(more as u64, "more reason"))
+            } else {
+                String::new()
+            };
             Outcome::UnknownOf(context.target(device), format!("{}{more}", reasons.join("; ")))
         }
-        (true, true) => Outcome::UnknownOf(context.target(device), "no grid is known below it".to_owned()),
+        (true, true) => {
+            let why = context.stack.why_nowhere(&top.landings);
+            let why = why.unwrap_or_else(|| "no grid is known below it".to_owned());
+            Outcome::UnknownOf(context.target(device), why)
+        }
         (true, false) => Outcome::Silent,
     }
 }

@@ -1,6 +1,6 @@
 //! `parity-small-writes`: writes of less than a full stripe on parity RAID, which read before they write.
 
-use plumb_geometry::{Bytes, Grid};
+use plumb_geometry::{Bytes, Grid, plural};
 use plumb_profile::Profile;
 use plumb_profile::fit::Select;
 use plumb_stack::node::keys;
@@ -76,7 +76,7 @@ fn observed(
         Err(why) => return unknown(why.to_string()),
     };
     if tally.ios < IOS_MIN {
-        return unknown(format!("{} writes seen, {IOS_MIN} needed", tally.ios));
+        return unknown(format!("{} seen, {IOS_MIN} needed", plural(tally.ios, "write")));
     }
     if let Some(why) = lengths_unknown(tally.ios, tally.unknown_length) {
         return unknown(why);

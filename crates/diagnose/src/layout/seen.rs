@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use plumb_geometry::{Bytes, Grid, group_digits};
+use plumb_geometry::{Bytes, Grid, group_digits, plural};
 use plumb_profile::fit::{FitTally, Select};
 use plumb_profile::what_if;
 use plumb_profile::{Places, Profile, ProfileSet};
@@ -139,10 +139,7 @@ fn counted(
 /// `211 reads and 101 writes, 2.4 MiB`.
 fn moved(places: &Places) -> String {
     let table = &places.table;
-    let some = |op, one: &str| {
-        let ios = table.count(Select::op(op));
-        format!("{} {one}{}", group_digits(ios), if ios == 1 { "" } else { "s" })
-    };
+    let some = |op, one: &str| plural(table.count(Select::op(op)), one);
     let data = table.iter().filter(|(key, _)| matches!(key.op(), Op::Read | Op::Write));
     let units: u128 = data.map(|(key, row)| u128::from(key.length()) * u128::from(row.ios)).sum();
     let bytes = (units * u128::from(table.unit_bytes())) as f64;

@@ -1,6 +1,6 @@
 //! `small-resync-io`: mirrors are brought up to date in small pieces, and a resync takes hours longer than it need.
 
-use plumb_geometry::Bytes;
+use plumb_geometry::{Bytes, plural};
 use plumb_stack::node::keys;
 
 use super::context::Context;
@@ -33,7 +33,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         Severity::Warning,
         &context.host_target(),
         Confidence::Medium,
-        format!("{mirrors} mirrors are resynced in pieces of {}", Bytes(bytes)),
+        format!("resyncs {} in pieces of {}", plural(mirrors as u64, "mirror"), Bytes(bytes)),
         words::bytes("resync_bytes", Bytes(bytes), source),
     )
     .with_evidence(words::number("mirrors", mirrors as u64, "devices", "layout"))

@@ -1,5 +1,6 @@
 //! `small-segmap`: the part of memory through which UFS files are read and written is the default small one.
 
+use plumb_geometry::plural;
 use plumb_stack::node::keys;
 
 use super::context::Context;
@@ -32,7 +33,7 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         Severity::Note,
         &context.host_target(),
         Confidence::Low,
-        format!("segmap_percent is {percent}, with {cached} UFS file systems that use the file cache"),
+        format!("segmap_percent is {percent}, with {} in the file cache", plural(cached as u64, "UFS file system")),
         words::number("segmap_percent", percent, "percent", source),
     )
     .with_evidence(words::number("cached_file_systems", cached as u64, "file systems", "mount options"))

@@ -1,6 +1,6 @@
 //! `stripe-segment-mismatch`: the chunk of a software stripe is no multiple of the segment of the array below it.
 
-use plumb_geometry::Bytes;
+use plumb_geometry::{Bytes, plural};
 use plumb_stack::{Chunks, NodeId};
 
 use super::context::{Context, Hardware};
@@ -48,9 +48,9 @@ fn judge_stripe(context: &Context<'_>, id: NodeId, chunks: &Chunks) -> Outcome {
     };
     let (chunk, segment) = (chunks.chunk, *segment);
     let summary = format!(
-        "a chunk of {chunk} is no multiple of the {segment} segment of {} of {} devices below",
+        "a chunk of {chunk} is no multiple of the {segment} segment of {} of {} below",
         off.len(),
-        leaves.len()
+        plural(leaves.len() as u64, "device")
     );
     let stated = context.stack.node(id).placed_by.as_ref().map(ToString::to_string).unwrap_or_default();
     let below = chunk.0 / segment.0 * segment.0;

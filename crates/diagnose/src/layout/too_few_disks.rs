@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use plumb_geometry::plural;
 use plumb_stack::{Kind, Landings, NodeId, Placing};
 
 use super::context::Context;
@@ -54,8 +55,8 @@ fn given(context: &Context<'_>, demand: &Demand, disk: Option<f64>) -> Outcome {
     });
     let Some(volume) = volume else {
         return Outcome::Unknown(format!(
-            "{} volumes: say which one the rate is asked of",
-            context.tops.len()
+            "{}: say which one the rate is asked of",
+            plural(context.tops.len() as u64, "volume")
         ));
     };
     let Some(disk) = disk else {
@@ -135,12 +136,14 @@ fn judge_volume(context: &Context<'_>, volume: NodeId, demand: &Demand, disk: f6
     let response_ns = (utilisation < 1.0).then(|| service_ns / (1.0 - utilisation));
     let limit_ns = context.known.response_ns.filter(|limit| limit.is_finite() && *limit > 0.0);
     let is_slow = limit_ns.is_some_and(|limit| response_ns.is_none_or(|response| response > limit));
-    let severity = match (given < needed, is_slow, given < needed * (1.0 + MARGIN_MIN)) {
+    // Where all of their time is taken the queue grows without end.
+    let severity = match (given <= needed, is_slow, given < needed * (1.0 + MARGIN_MIN)) {
         (true, ..) | (_, true, _) => Severity::Warning,
         (.., true) => Severity::Note,
         _ => return Outcome::Silent,
     };
-    let summary = format!("{disks} disks give {given:.0} I/O a second, and {needed:.0} are needed");
+    let summary =
+        format!("needs {needed:.0} I/O a second of {} for {given:.0}", plural(disks as u64, "disk"));
     let mut finding = context
         .finding(
             &RULE,
@@ -174,7 +177,8 @@ fn judge_volume(context: &Context<'_>, volume: NodeId, demand: &Demand, disk: f6
     match disks_wanted(needed, disk, limit_ns) {
         Some(wanted) => {
             finding = finding.explained(format!(
-                "{wanted} disks of this kind would do, with {:.0} % more than is needed",
+                "{} of this kind would do, with {:.0} % more than is needed",
+                plural(wanted, "disk"),
                 (wanted as f64 * disk / needed - 1.0) * 100.0
             ))
         }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use plumb_geometry::group_digits;
+use plumb_geometry::{group_digits, plural};
 use plumb_stack::node::keys;
 use plumb_stack::{Kind, NodeId, Placing};
 
@@ -53,8 +53,8 @@ fn judge_set(context: &Context<'_>, set: &str, count: u64) -> Outcome {
         None if count * 100 < NMD_DEFAULT * PERCENT_NOTE => return Outcome::Silent,
         None => {
             return Outcome::Unknown(format!(
-                "{} metadevices, and nmd of md.conf is not known: {NMD_DEFAULT} by default, made as needed from Solaris 10 on",
-                group_digits(count)
+                "{}, and nmd of md.conf is not known: {NMD_DEFAULT} by default, made as needed from Solaris 10 on",
+                plural(count, "metadevice")
             ));
         }
     };
@@ -68,7 +68,7 @@ fn judge_set(context: &Context<'_>, set: &str, count: u64) -> Outcome {
         severity,
         &context.host_target(),
         Confidence::Medium,
-        format!("{} metadevices{of_set} with nmd = {}", group_digits(count), group_digits(limit)),
+        format!("{}{of_set} with nmd = {}", plural(count, "metadevice"), group_digits(limit)),
         words::number("metadevices", count, "devices", "counted in the stack"),
     )
     .with_evidence(words::number("nmd", limit, "devices", source))
@@ -101,13 +101,14 @@ fn parts(context: &Context<'_>) -> Option<Finding> {
         Severity::Note,
         &context.host_target(),
         Confidence::Medium,
-        format!("{} metadevices make {} stripes, {} would do", group_digits(used), group_digits(stripes), group_digits(needed)),
+        format!("{} for {}, {} would do", plural(used, "metadevice"), plural(stripes, "stripe"), group_digits(needed)),
         words::number("metadevices_of_stripes", used, "devices", "counted in the stack"),
     )
     .with_evidence(words::number("metadevices_needed", needed, "devices", "one stripe and a soft partition a volume"))
     .explained(format!(
-        "{columns} soft partitions are columns of {stripes} stripes: one stripe over whole slices, with soft partitions on \
-         it, holds as many volumes"
+        "{} as columns of {}: one stripe over whole slices, with soft partitions on it, holds as many volumes",
+        plural(columns, "soft partition"),
+        plural(stripes, "stripe")
     ));
     Some(finding)
 }

@@ -1,18 +1,15 @@
 //! What a rule looks at, and what all rules say alike: shares, doubts, lost events.
 
-use plumb_geometry::group_digits;
+use plumb_geometry::{group_digits, plural};
 use plumb_profile::Profile;
-use plumb_profile::fit::{FitTally, Unknown};
+use plumb_profile::fit::{self, FitTally, Unknown};
 use plumb_trace::Layer;
 
-use super::{IOS_MIN, Outcome, ROUNDED_PERCENT_MAX, Rule, SHARE_MIN, SHARE_WARNING};
+use super::{IOS_MIN, Outcome, Rule, SHARE_MIN, SHARE_WARNING};
 use crate::analysis::Analysis;
 use crate::finding::{Confidence, Evidence, Finding, Severity, Target};
 use crate::question::Questions;
 use crate::share::Share;
-
-/// Of the I/O at most so many, in percent, may have come without their order before streams say nothing.
-const UNORDERED_PERCENT_MAX: u64 = 1;
 
 /// What a rule looks at.
 #[derive(Clone, Copy)]
@@ -37,9 +34,7 @@ pub(crate) fn severity_of(share: Share) -> Option<Severity> {
 
 /// Why a tally cannot be judged by length: too few I/O, or too many whose length was rounded up.
 pub(crate) fn lengths_unknown(ios: u64, unknown_length: u64) -> Option<String> {
-    let share = Share::new(unknown_length, ios);
-    let many = u128::from(unknown_length) * 100 > u128::from(ios) * u128::from(ROUNDED_PERCENT_MAX);
-    many.then(|| format!("the length of {} I/O is not known exactly any more", of(share)))
+    fit::lengths_known(ios, unknown_length).err().map(|why| why.to_string())
 }
 
 /// As [`lengths_unknown`], of a tally.
@@ -68,24 +63,7 @@ impl Context<'_> {
         if profile.layer == Layer::Vfs {
             return Some(Outcome::NotAsked);
         }
-        if profile.completion_order {
-            return Some(Outcome::Unknown("streams cannot be told from completions alone".to_owned()));
-        }
-        let missing = self.analysis.losses.missing_files;
-        if missing > 0 {
-            return Some(Outcome::Unknown(format!(
-                "streams have holes: {} files of the recording are not here",
-                group_digits(missing)
-            )));
-        }
-        let ordered = profile.ordered.interarrival_ns.total().saturating_add(profile.pieces);
-        let unordered = profile.ios().saturating_sub(ordered);
-        if u128::from(unordered) * 100 > u128::from(profile.ios()) * u128::from(UNORDERED_PERCENT_MAX) {
-            return Some(Outcome::Unknown(
-                "streams cannot be told from counts by place: the source does not tell the order".to_owned(),
-            ));
-        }
-        None
+        self.analysis.streams_unknown(profile).map(Outcome::Unknown)
     }
 
     /// Says that nothing was found, unless the events lost at the source might hold a defect.
@@ -94,11 +72,7 @@ impl Context<'_> {
         if lost == 0 || with_lost(share, lost).1 <= SHARE_MIN {
             return Outcome::Silent;
         }
-        Outcome::Unknown(format!(
-            "{} were seen, but {} events were lost at the source",
-            of(share),
-            group_digits(lost)
-        ))
+        Outcome::Unknown(format!("{} were seen, but the source lost {}", of(share), plural(lost, "event")))
     }
 
     /// Evidence counted in this profile.
@@ -147,9 +121,9 @@ impl Context<'_> {
             .with_evidence(self.evidence("share_high", high, "share"));
         let lost = self.analysis.losses.lost;
         if lost > 0 {
-            finding = finding.with_evidence(self.evidence("lost_events", lost as f64, "events")).explained(
-                format!("{} events were lost at the source and are in no count", group_digits(lost)),
-            );
+            finding = finding
+                .with_evidence(self.evidence("lost_events", lost as f64, "events"))
+                .explained(format!("in no count: {} that the source lost", plural(lost, "event")));
         }
         finding
     }

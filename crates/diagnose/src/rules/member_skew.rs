@@ -1,6 +1,6 @@
 //! `member-skew`: the members of a stripe are loaded unevenly.
 
-use plumb_geometry::group_digits;
+use plumb_geometry::{group_digits, plural};
 
 use super::split_io::stripe;
 use super::{Context, Outcome, Rule, percent};
@@ -37,8 +37,9 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     let needed = PIECES_PER_MEMBER_MIN * loads.len() as u64;
     if pieces < needed {
         return vec![Outcome::Unknown(format!(
-            "{pieces} pieces seen, {needed} needed for {} members",
-            loads.len()
+            "{} seen, {needed} needed for {}",
+            plural(pieces, "piece"),
+            plural(loads.len() as u64, "member")
         ))];
     }
     let Some((member, load)) = loads.iter().enumerate().max_by_key(|(_, load)| load.pieces) else {

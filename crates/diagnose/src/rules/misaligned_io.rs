@@ -5,7 +5,7 @@
 //! partitions that do not stand alike, each is judged by itself.
 
 use plumb_geometry::{Bytes, Grid, group_digits};
-use plumb_profile::fit::{FitTally, Unknown};
+use plumb_profile::fit::FitTally;
 use plumb_profile::imported::Totals;
 use plumb_profile::infer::Verdict;
 use plumb_profile::latency_fit::LatencyByFit;
@@ -120,9 +120,6 @@ fn judge_place(context: &Context<'_>, at: Place<'_>) -> Outcome {
     let fit = at.fit;
     let tally = match &fit.all {
         Ok(tally) => tally,
-        Err(Unknown::NoIo) if !context.profile.imported.is_empty() => {
-            return Outcome::Unknown(Unknown::NoStarts.to_string());
-        }
         Err(why) => return Outcome::Unknown(why.to_string()),
     };
     if let Some(unknown) = context.too_few(tally.ios) {
@@ -177,10 +174,7 @@ fn mean_head(tally: &FitTally) -> f64 {
 
 /// Cells touched against cells needed: an upper bound of the extra work.
 fn cost(tally: &FitTally) -> Option<Cost> {
-    if tally.cells_min == 0 {
-        return None;
-    }
-    let value = tally.cells as f64 / tally.cells_min as f64;
+    let value = tally.cells_ratio()?;
     Some(Cost { value, unit: "cells touched per cell needed", basis: Basis::Estimated })
 }
 

@@ -31,9 +31,6 @@ pub const SHARE_MIN: f64 = 0.005;
 /// From this share on a defect is worth mending rather than knowing.
 pub const SHARE_WARNING: f64 = 0.10;
 
-/// Of the lengths at most so many, in percent, may have been rounded before a rule that needs them says nothing.
-pub const ROUNDED_PERCENT_MAX: u64 = 10;
-
 /// What a rule comes to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {

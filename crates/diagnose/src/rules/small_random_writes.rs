@@ -1,6 +1,6 @@
 //! `small-random-writes`: writes that are small and continue no stream. Disks and parity arrays suffer most from them.
 
-use plumb_geometry::{Bytes, group_digits};
+use plumb_geometry::{Bytes, plural};
 use plumb_profile::fit::Select;
 use plumb_trace::Op;
 
@@ -45,8 +45,8 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
             basis: Basis::Estimated,
         }))
         .explained(format!(
-            "gathered {GATHERED} to a write, {} writes would do; written in sequence, none would seek",
-            group_digits(small.div_ceil(GATHERED)),
+            "gathered {GATHERED} to a write, {} would do; written in sequence, none would seek",
+            plural(small.div_ceil(GATHERED), "write"),
         ))
         .explained("an estimate that changes the requests: only replay or compare can prove what it gives");
     if let Some(span_ns) = context.analysis.span_ns {

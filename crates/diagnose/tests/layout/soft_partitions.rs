@@ -186,5 +186,5 @@ fn a_soft_partition_for_each_column() {
     let finding = judged.finding("too-many-metadevices");
     assert_eq!(evidence(finding, "metadevices_of_stripes"), 3400.0);
     assert_eq!(evidence(finding, "metadevices_needed"), 201.0);
-    assert!(finding.summary().contains("3,400 metadevices make 200 stripes, 201 would do"));
+    assert!(finding.summary().contains("3,400 metadevices for 200 stripes, 201 would do"));
 }

@@ -4,6 +4,8 @@
 //! `sfdisk` keeps sectors that it is given, but none below the `first-lba` of the label. `parted` moves what it does
 //! not like: `-a none`. `format` and `fmthard` check nothing.
 
+use plumb_geometry::group_digits;
+
 use crate::nodes::System;
 use crate::partition::{Label, Layout, Request};
 use crate::plan::{Harm, Remedy, Step};
@@ -239,7 +241,8 @@ impl Work<'_> {
                 .constraint("unmounted, and nothing on top: no volume, no swap, no database")
                 .constraint("a full copy on another disk, read back and compared")
                 .constraint(format!(
-                    "its length is {len} blocks by then: where it is more, sfdisk writes the label and leaves the data behind"
+                    "its length is {} blocks by then: where it is more, sfdisk writes the label and leaves the data behind",
+                    group_digits(len)
                 ))
                 .constraint("never with logical partitions of a DOS label: those behind it are dropped")
                 .constraint("the old superblock stays behind in the gap: wipefs the gap afterwards"),

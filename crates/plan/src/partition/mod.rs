@@ -154,11 +154,12 @@ fn check(request: &Request) -> Result<(), PlanError> {
 /// How many further starts are shown.
 const STARTS: usize = 4;
 
-/// Works out the plan.
+/// Works out the plan; where a partition is in the way of its own new start, for a smaller one ([`fitted`]).
 ///
 /// # Errors
-/// As [`layout`].
+/// As [`fitted`].
 pub fn plan(request: &Request) -> Result<Plan, PlanError> {
+    let request = &fitted(request.clone())?;
     let layout = layout(request)?;
     let mut plan = Plan::new("partition", title(request, &layout));
     figures(&mut plan, request, &layout);

@@ -7,7 +7,7 @@ use crate::softpart::{Placed, Request, SoftPartition};
 
 /// The ways there: create what is new; one side of each mirror at a time; or all from copies.
 pub(super) fn remedies(request: &Request, placed: &[Placed]) -> Vec<Remedy> {
-    let is_off = placed.iter().any(|one| one.past_now.is_some_and(|past| past > 0));
+    let is_off = placed.iter().any(Placed::is_off);
     let mut remedies = Vec::new();
     if is_off {
         remedies.extend(by_mirrors(request, placed));

@@ -68,20 +68,60 @@ pub struct Placed {
     pub paper: Option<u64>,
 }
 
+impl Placed {
+    /// Whether it exists and is off the unit.
+    fn is_off(&self) -> bool {
+        self.past_now.is_some_and(|past| past > 0)
+    }
+}
+
 /// Works out where every extent should be, in their present order: where it is or the next place behind, so that gaps
-/// stay; without gaps where they would not fit into the component otherwise.
+/// stay. Where extents have to move anyway and would not fit into the component otherwise, without gaps.
 ///
 /// # Errors
 /// When unit or base are no whole sectors, or an offset exceeds 64 bits.
 pub fn place(request: &Request) -> Result<Vec<Placed>, PlanError> {
     let placed = place_in_order(request, true)?;
-    if beyond(request, &placed).is_some() { place_in_order(request, false) } else { Ok(placed) }
+    if beyond(request, &placed).is_none() || !placed.iter().any(Placed::is_off) {
+        return Ok(placed);
+    }
+    let closed = place_in_order(request, false)?;
+    Ok(if beyond(request, &closed).is_none() { closed } else { placed })
 }
 
 /// Sectors by which the last extent ends beyond the component, if it does.
 fn beyond(request: &Request, placed: &[Placed]) -> Option<u64> {
     let end = placed.last().map(|last| last.offset + last.size)?;
+    past_end(request, end)
+}
+
+/// Sectors by which a sector is beyond the component, if it is.
+fn past_end(request: &Request, end: u64) -> Option<u64> {
     end.checked_sub(request.component_bytes?.0 / SECTOR).filter(|beyond| *beyond > 0)
+}
+
+/// Why they do not fit into the component, if they do not: as they are, which no other place mends, or as they should be.
+fn refusal(request: &Request, placed: &[Placed]) -> Result<Option<String>, PlanError> {
+    let ends = |part: &SoftPartition| part.extents.iter().map(|(at, size)| at.saturating_add(*size)).max();
+    let ends_now = request.existing.iter().filter_map(|part| Some((ends(part)?, part.name.as_str()))).max();
+    if let Some((end, name)) = ends_now
+        && let Some(sectors) = past_end(request, end)
+    {
+        return Ok(Some(format!(
+            "{name} ends {} sectors beyond the component already now: see how long both of them are (metastat -p, \
+             prtvtoc)",
+            group_digits(sectors)
+        )));
+    }
+    let Some(sectors) = beyond(request, placed) else { return Ok(None) };
+    let closed = beyond(request, &place_in_order(request, false)?);
+    let without_gaps = closed.filter(|closed| *closed < sectors && placed.iter().any(Placed::is_off));
+    let without_gaps = without_gaps.map(|left| format!(", {} without gaps", group_digits(left)));
+    Ok(Some(format!(
+        "the last one would end {} sectors beyond the component{}: make one of them smaller, or put one elsewhere",
+        group_digits(sectors),
+        without_gaps.unwrap_or_default()
+    )))
 }
 
 fn place_in_order(request: &Request, are_gaps_kept: bool) -> Result<Vec<Placed>, PlanError> {
@@ -146,7 +186,10 @@ fn sectors(what: &'static str, bytes: Bytes) -> Result<u64, PlanError> {
 
 /// Volumes that cannot all be there: a new one by the name of an old one, extents over each other or without room for
 /// their header.
-fn check(request: &Request) -> Result<(), PlanError> {
+///
+/// # Errors
+/// Which.
+pub fn check(request: &Request) -> Result<(), PlanError> {
     let out =
         |found: String, expected| Err(PlanError::OutOfRange { what: "a soft partition", found, expected });
     let mut names: Vec<&str> = request.existing.iter().map(|volume| volume.name.as_str()).collect();
@@ -162,14 +205,22 @@ fn check(request: &Request) -> Result<(), PlanError> {
         .flat_map(|volume| volume.extents.iter().map(|(offset, len)| (*offset, *len, volume.name.as_str())));
     let mut extents: Vec<(u64, u64, &str)> = extents.collect();
     extents.sort_unstable();
-    let mut end = 0;
-    for (offset, len, name) in extents {
+    if let Some((0, _, name)) = extents.first() {
+        return out(format!("{name} at sector 0"), "an extent with a sector for its header in front");
+    }
+    for pair in extents.windows(2) {
+        let [(first, len, one), (start, _, other)] = *pair else { continue };
         // The header of an extent lies in the sector in front.
-        if offset <= end && (end > 0 || offset == 0) {
-            let found = format!("{name} at sector {offset}");
-            return out(found, "extents behind each other, each with a sector for its header in front");
+        if start <= first.saturating_add(len) {
+            let last = first.saturating_add(len).saturating_sub(1);
+            return Err(PlanError::Overlap {
+                one: one.to_owned(),
+                first,
+                last,
+                other: other.to_owned(),
+                start,
+            });
         }
-        end = offset.saturating_add(len);
     }
     Ok(())
 }
@@ -185,20 +236,16 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
         let give = "name those that exist, or the size of a new one";
         return Err(PlanError::Missing { what: "what to place", give });
     }
-    let off = placed.iter().filter(|one| one.past_now.is_some_and(|past| past > 0)).count();
+    let off = placed.iter().filter(|one| one.is_off()).count();
     let exist = placed.iter().filter(|one| one.offset_now.is_some()).count();
     let mut plan = Plan::new("softpart", title(request, off, exist));
     figures(&mut plan, request, &placed, off, exist);
     plan.tables.push(table(&placed));
-    let beyond = beyond(request, &placed);
-    match beyond {
-        Some(sectors) => plan.refuse(format!(
-            "the last one would end {} sectors beyond the component: make one of them smaller, or put one elsewhere",
-            group_digits(sectors)
-        )),
+    match refusal(request, &placed)? {
+        Some(why) => plan.refuse(why),
         None => plan.add(metainit::remedies(request, &placed)),
     }
-    if off > 0 && beyond.is_none() {
+    if off > 0 && plan.refusal.is_none() {
         let moved = request.existing.iter().map(|part| format!("/dev/md/rdsk/{}", part.name));
         plan.nodes = Some(Nodes::of(System::Solaris, &moved.collect::<Vec<_>>()));
     }

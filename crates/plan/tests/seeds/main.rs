@@ -1,6 +1,8 @@
 //! The numbers of the documents that Plumb grew out of, typed from there, and their slips shown as slips: 000 on labels
 //! and alignment, 001 on records, 002 on offsets, 003 on volumes, 004 on numbers of disks.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod disks;
 mod starts;
 mod volumes;

@@ -6,26 +6,10 @@ use plumb_plan::record::{Load, moved};
 use plumb_stack::dump::{self, Input};
 use plumb_stack::{Builder, node::keys};
 
-use crate::KIB;
+use crate::{KIB, common};
 
 fn partition(grid: u64, after: u64) -> partition::Request {
-    partition::Request {
-        device: "/dev/sdb".to_owned(),
-        label: Label::Gpt,
-        is_new_label: false,
-        sector_bytes: 512,
-        disk_bytes: None,
-        grids: vec![Grid::unit(Bytes(grid)).expect("a grid")],
-        are_grids_assumed: false,
-        after: Bytes(after * SECTOR),
-        before: None,
-        size: None,
-        number: 1,
-        current: None,
-        content: None,
-        file_system: None,
-        smaller_by: None,
-    }
+    common::partition("/dev/sdb", Label::Gpt, Grid::unit(Bytes(grid)).expect("a grid"), after)
 }
 
 /// Document 000: 33 sectors of label, so 34 is the first; an 8 KiB access there touches 32–47 and 48–63.

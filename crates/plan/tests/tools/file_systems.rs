@@ -55,6 +55,29 @@ fn xfs_keeps_what_the_plan_says() {
     assert_eq!(out.split_whitespace().collect::<Vec<_>>(), ["unit", "=", "16", "width", "=", "48"]);
 }
 
+/// Without a stripe the tools take block and sector as they are printed, and tell of no stripe.
+#[test]
+fn without_a_stripe_block_and_sector_are_kept() {
+    require!(Tool("mkfs.xfs"), Tool("xfs_db"), Tool("mkfs.ext4"), Tool("dumpe2fs"));
+    let folder = temp_dir("plan-no-stripe");
+    let device = image(folder.path(), 2 << 30);
+    let alone = |kind| filesystem::Request { chunk: None, data_members: 1, ..on_stripe(kind, &device) };
+    let plan = filesystem::plan(&alone(filesystem::Type::Xfs)).expect("a plan");
+    run(folder.path(), way(&plan, "when it is made"));
+    let out =
+        sh(folder.path(), &format!("xfs_db -r -c 'sb 0' -c 'print blocksize sectsize unit' '{device}'"));
+    let words: Vec<&str> = out.split_whitespace().collect();
+    assert_eq!(words, ["blocksize", "=", "4096", "sectsize", "=", "4096", "unit", "=", "0"]);
+    let folder = temp_dir("plan-no-stripe-ext4");
+    let other = image(folder.path(), 2 << 30);
+    let plan =
+        filesystem::plan(&filesystem::Request { device: other.clone(), ..alone(filesystem::Type::Ext4) });
+    run(folder.path(), way(&plan.expect("a plan"), "when it is made"));
+    let out = sh(folder.path(), &format!("dumpe2fs -h '{other}' 2>/dev/null"));
+    assert!(out.lines().any(|line| line.starts_with("Block size:") && line.ends_with("4096")), "{out}");
+    assert!(!out.contains("RAID stride"), "{out}");
+}
+
 /// A chunk that is more than the log takes: the tool must not refuse what the plan gives it.
 #[test]
 fn xfs_takes_a_large_chunk() {

@@ -8,26 +8,13 @@ use plumb_plan::Harm;
 use plumb_plan::partition::{self, Label, Request, layout};
 use plumb_testkit::{require, temp_dir};
 
-use crate::{IMAGE, image, parted_says, run, sgdisk_says, sh, way};
+use crate::{IMAGE, common, image, parted_says, run, sgdisk_says, sh, way};
 
+/// On an image, with its label to be made as well.
 fn request(device: &str, label: Label, grid: (u64, u64), after: u64) -> Request {
-    Request {
-        device: device.to_owned(),
-        label,
-        is_new_label: true,
-        sector_bytes: 512,
-        disk_bytes: Some(Bytes(IMAGE)),
-        grids: vec![Grid::new(Bytes(grid.0), Bytes(grid.1), GridKind::Unit).expect("a grid")],
-        are_grids_assumed: false,
-        after: Bytes(after * SECTOR),
-        before: None,
-        size: None,
-        number: 1,
-        current: None,
-        content: None,
-        file_system: None,
-        smaller_by: None,
-    }
+    let grid = Grid::new(Bytes(grid.0), Bytes(grid.1), GridKind::Unit).expect("a grid");
+    let on_disk = common::partition(device, label, grid, after);
+    Request { is_new_label: true, disk_bytes: Some(Bytes(IMAGE)), ..on_disk }
 }
 
 /// Grids, and where a search may begin; a start that the tool would move by itself is among them.

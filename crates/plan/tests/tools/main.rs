@@ -5,6 +5,8 @@ use std::process::Command;
 
 use plumb_plan::Remedy;
 
+#[path = "../common/mod.rs"]
+mod common;
 mod file_systems;
 mod labels;
 

@@ -11,6 +11,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
+use plumb_geometry::group_digits;
 use tar::{Archive, EntryType, Header};
 use thiserror::Error;
 
@@ -191,7 +192,7 @@ fn unpack_entries(bytes: &[u8], into: &Path, at: &mut u64) -> Result<Form, Probl
         }
         all += entry.size();
         if *at > ENTRIES_MAX || entry.size() > FILE_BYTES_MAX || all > ALL_BYTES_MAX {
-            let found = format!("{} of {} bytes", shown(&path), entry.size());
+            let found = format!("{} of {} bytes", shown(&path), group_digits(entry.size()));
             return Err(Problem::Found(found, "less than 64 MiB a file and 1 GiB in all"));
         }
         let place = into.join(&path);
@@ -213,7 +214,7 @@ fn unpack_entries(bytes: &[u8], into: &Path, at: &mut u64) -> Result<Form, Probl
         }
     }
     if *at == 0 {
-        return Err(Problem::Found("nothing".to_owned(), "a collection of plumb check --collect"));
+        return Err(Problem::Found("nothing".to_owned(), "a collection of `plumb check --collect`"));
     }
     // From here on nothing is written but links, and each below directories that were made above or are made here.
     for (place, target) in links {
@@ -237,7 +238,7 @@ fn mark(path: &Path, entry: &mut impl Read) -> Result<Form, Problem> {
         }
     }
     let found = format!("{} with {:?}", shown(path), String::from_utf8_lossy(&text));
-    Err(Problem::Found(found, "`plumb-collection 1` or 2, as plumb check --collect writes it"))
+    Err(Problem::Found(found, "`plumb-collection 1` or 2, as `plumb check --collect` writes it"))
 }
 
 /// A path of names alone: nothing that leads upward or to a root.

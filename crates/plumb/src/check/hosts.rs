@@ -210,7 +210,7 @@ impl Hosts {
 /// A join of what is only one host.
 pub fn not_two(place: &str) -> Failure {
     Failure::usage(format!("{place}: found one host, expected a guest and its host"))
-        .with_help("give the collection of the other one with --from; plumb check --collect makes it")
+        .with_help("give the collection of the other one with --from; `plumb check --collect` makes it")
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Where a check has its knowledge from: dumps of any host, or the host that it runs on.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
 use plumb_report::check::Input;
@@ -12,6 +13,7 @@ use super::disks::{self, NoDisk};
 use super::hosts::{self, Hosts};
 use super::{archive, target};
 use crate::cli::Check;
+use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::inputs;
 
@@ -115,6 +117,7 @@ impl Gathered {
         let here = std::fs::read_to_string(Path::new("/").join(archive::HOSTNAME)).ok();
         let mut hosts = Hosts { here: here.as_deref().and_then(hosts::plain_name), ..Hosts::default() };
         let (mut failures, mut text) = (Vec::new(), None);
+        let mut collections: HashMap<u64, &Path> = HashMap::new();
         let mut first = Builder::default();
         for path in &args.from {
             let name = path.display().to_string();
@@ -124,6 +127,9 @@ impl Gathered {
                     text.get_or_insert(path);
                     let builder = hosts.read.first_mut().map_or(&mut first, |host| &mut host.builder);
                     return self.text(name.clone(), &bytes, builder);
+                }
+                if let Some(known) = collections.insert(fingerprint(&bytes), path) {
+                    return Err(twice(path, known));
                 }
                 let mut builder = if is_first { std::mem::take(&mut first) } else { Builder::default() };
                 match self.collection(&name, &bytes, &mut builder) {
@@ -138,6 +144,9 @@ impl Gathered {
                 Ok(())
             });
             if let Err(failure) = done {
+                if failure.exit() == Exit::Usage {
+                    return Err(failure);
+                }
                 self.fail(name, &failure);
                 failures.push(failure);
             }
@@ -226,6 +235,18 @@ impl Gathered {
         });
         Ok(())
     }
+}
+
+fn fingerprint(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// One host is no two, however often it is named.
+fn twice(path: &Path, known: &Path) -> Failure {
+    let found = format!("{}: found the same collection as {}", path.display(), known.display());
+    Failure::usage(found + ", expected each once")
 }
 
 /// The output of a tool that may be of any of several hosts.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::plan::milliseconds;
+use super::plan::{milliseconds, rate, rate_above_0};
 use super::{Beneath, ColorChoice, FailOn};
 
 /// Flags of `plumb check`.
@@ -37,7 +37,7 @@ pub struct Check {
     /// Gather what a check reads of this host into a file, for --from elsewhere: sysfs, mounts, tables of mapped devices,
     /// labels and superblocks, what NVMe drives say of themselves and where files lie that a device stands on; no content of
     /// files, no keys
-    #[arg(long, value_name = "OUT.tar.zst", conflicts_with_all = ["target", "from", "image", "root", "profile", "json"], help_heading = "Where from")]
+    #[arg(long, value_name = "OUT.tar.zst", conflicts_with_all = ["target", "from", "image", "root", "profile", "json", "grid", "segment", "disk_type", "known", "page", "reads", "writes", "disk_rate", "response", "fail_on"], help_heading = "Where from")]
     pub collect: Option<PathBuf>,
     /// Gather of these images of guests as well where they lie, and how the virtual disk lies in them
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "collect", help_heading = "Where from")]
@@ -59,7 +59,7 @@ pub struct Check {
     pub writes: Option<f64>,
     /// What one disk gives of such I/O a second, measured; without --reads and --writes the rates are those of the profile
     /// or of iostat
-    #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "What is asked")]
+    #[arg(long, value_name = "RATE", value_parser = rate_above_0, help_heading = "What is asked")]
     pub disk_rate: Option<f64>,
     /// Largest mean response of a disk: 50ms
     #[arg(long, value_name = "DURATION", value_parser = milliseconds, requires = "disk_rate", help_heading = "What is asked")]
@@ -124,10 +124,4 @@ impl Join {
         };
         Ok(Join { disk: Side::parse(disk)?, device: Side::parse(device)? })
     }
-}
-
-/// So many a second, 0 included.
-fn rate(text: &str) -> Result<f64, String> {
-    let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate >= 0.0);
-    rate.ok_or_else(|| format!("found `{text}`, expected a rate a second, as in 265"))
 }

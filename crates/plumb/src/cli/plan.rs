@@ -10,8 +10,8 @@ use super::grid;
 
 mod typed;
 
-pub use typed::milliseconds;
 use typed::{content, existing, geometry, named, position, share, size};
+pub use typed::{milliseconds, rate, rate_above_0};
 
 /// Flags of `plumb plan`.
 #[derive(Debug, Args)]
@@ -95,7 +95,7 @@ pub struct Partition {
     /// First position that may not be used
     #[arg(long, value_name = "POSITION", value_parser = position)]
     pub before: Option<Bytes>,
-    /// Length; all that is free when not given
+    /// Length; all that is free when not given. Of one that exists up to 1 MiB is given up where its start needs the room
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub size: Option<Bytes>,
     /// Number of the partition or slice
@@ -214,17 +214,17 @@ pub struct Filesystem {
     /// Kind of file system
     #[arg(long = "type", value_name = "KIND")]
     pub kind: FsKind,
-    /// Chunk of the stripe below
+    /// Chunk of the stripe below; without one the device is on one disk, or on a mirror
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "members")]
     pub chunk: Option<Bytes>,
     /// Members of that stripe
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), requires = "chunk")]
     pub members: Option<u32>,
     /// Of them, those that hold parity in each stripe
-    #[arg(long, value_name = "N", default_value = "0")]
+    #[arg(long, value_name = "N", default_value = "0", requires = "members")]
     pub parity: u32,
     /// Copies of each chunk: 2 for RAID 10
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=4))]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=4), requires = "members")]
     pub copies: u32,
     /// Block of the file system
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -315,16 +315,16 @@ pub enum RaidKind {
 #[derive(Debug, Args)]
 pub struct Disks {
     /// Reads a second
-    #[arg(long, value_name = "RATE", default_value = "0", required_unless_present = "writes")]
+    #[arg(long, value_name = "RATE", value_parser = rate, default_value = "0", required_unless_present = "writes")]
     pub reads: f64,
     /// Writes a second
-    #[arg(long, value_name = "RATE", default_value = "0")]
+    #[arg(long, value_name = "RATE", value_parser = rate, default_value = "0")]
     pub writes: f64,
     /// How many times that
     #[arg(long, value_name = "TIMES", default_value = "1")]
     pub growth: f64,
     /// What one disk gives of such I/O a second, measured
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = rate_above_0)]
     pub disk_rate: f64,
     /// Redundancy
     #[arg(long, value_name = "LEVEL", default_value = "0")]
@@ -352,19 +352,19 @@ pub struct Writes {
     #[arg(long, value_name = "N")]
     pub gather: u64,
     /// Records a second that are demanded
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = rate_above_0)]
     pub demand: Option<f64>,
     /// Measured: random writes of a record a second
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = rate_above_0)]
     pub random: f64,
     /// Measured: the same in sequence
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = rate_above_0)]
     pub sequential: Option<f64>,
     /// Measured: random gathered writes a second
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = rate_above_0)]
     pub gathered: Option<f64>,
     /// Measured: gathered writes in sequence
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = rate_above_0)]
     pub both: Option<f64>,
     #[command(flatten)]
     pub output: Output,

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use plumb_capture::{Block, CaptureError, Options, Process, Reading};
+use plumb_geometry::plural;
 use plumb_profile::{Places, Profile, ProfileSet, Table};
 use plumb_stack::{Kind, NodeId, Stack};
 use plumb_trace::Layer;
@@ -77,9 +78,8 @@ pub fn watch(
         Err(why) => return Ok(Err(why)),
     };
     if std::io::stderr().is_terminal() {
-        let plural = if disks.len() == 1 { "" } else { "s" };
-        let seconds = time.as_secs_f64();
-        eprintln!("watching {} disk{plural} for {seconds} s, Ctrl-C ends it early", disks.len());
+        let disks = plural(disks.len() as u64, "disk");
+        eprintln!("watching {disks} for {} s, Ctrl-C ends it early", time.as_secs_f64());
     }
     let mut whole = Whole::new(&block);
     let mut senders: BTreeMap<(String, u32, String), Process> = BTreeMap::new();

@@ -10,10 +10,10 @@ use plumb_profile::ProfileSet;
 use plumb_profile::latency_fit::LatencyByFit;
 use plumb_report::format::{bytes, count, ns, percent};
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
-use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Borders, Cell, Paragraph, Row, Sparkline, Table};
+use ratatui::text::{Line, Span, Text};
+use ratatui::widgets::{Block, Borders, Cell, Paragraph, Row, Sparkline, Table, Wrap};
 
 use super::sender;
 use plumb_capture::Process;
@@ -23,6 +23,9 @@ const HISTORY: usize = 240;
 
 /// Grids that a key steps through, beside those of the command line.
 const GRIDS: [u64; 8] = [512, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 1 << 20];
+
+/// Columns from which the head has room for the name of the program and the date.
+const WIDE: u16 = 100;
 
 /// By what devices are ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,6 +118,8 @@ pub struct Screen {
     /// I/O of each interval, by device.
     history: BTreeMap<String, VecDeque<u64>>,
     intervals: usize,
+    /// Intervals that came since the one that is shown: of a frozen view.
+    behind: usize,
     ranked: Vec<Analysis>,
     /// What the program has to say, until the next key.
     pub notice: Option<String>,
@@ -142,6 +147,7 @@ impl Screen {
             seen: None,
             history: BTreeMap::new(),
             intervals: 0,
+            behind: 0,
             ranked: Vec::new(),
             notice: None,
         }
@@ -165,7 +171,10 @@ impl Screen {
         }
         if !self.frozen || self.seen.is_none() {
             self.seen = Some(seen);
+            self.behind = 0;
             self.rank();
+        } else {
+            self.behind += 1;
         }
     }
 
@@ -244,10 +253,15 @@ impl Screen {
     pub fn draw(&self, frame: &mut Frame<'_>) {
         let area = frame.area();
         let listed = (self.ranked.len() as u16 + 2).clamp(3, (area.height / 3).max(3));
-        let [head, list, detail, foot] = Layout::vertical([
+        let note = self.seen.as_ref().and_then(|seen| seen.notes.first());
+        // No sentence of a note is longer than two lines of 80 columns.
+        let told =
+            note.map_or(0, |note| note.chars().count().div_ceil(usize::from(area.width.max(1))).min(2));
+        let [head, list, detail, told, foot] = Layout::vertical([
             Constraint::Length(1),
             Constraint::Length(listed),
             Constraint::Min(0),
+            Constraint::Length(told as u16),
             Constraint::Length(1),
         ])
         .areas(area);
@@ -257,6 +271,8 @@ impl Screen {
             Some(analysis) => self.draw_device(frame, detail, analysis),
             None => frame.render_widget(Paragraph::new("  no I/O in this interval"), detail),
         }
+        frame
+            .render_widget(Paragraph::new(note.cloned().unwrap_or_default()).wrap(Wrap { trim: true }), told);
         self.draw_foot(frame, foot);
     }
 
@@ -266,11 +282,16 @@ impl Screen {
 
     fn draw_head(&self, frame: &mut Frame<'_>, area: Rect) {
         let (time, seconds) = self.seen.as_ref().map_or(("waiting", 0.0), |seen| (&seen.time, seen.seconds));
+        let begin = if area.width >= WIDE {
+            format!("plumb watch  {time}")
+        } else {
+            time.split_once('T').map_or(time, |(_, of_day)| of_day).to_owned()
+        };
         let assumed = if self.assumed { ", assumed" } else { "" };
         let filter = if self.filter.is_empty() { String::new() } else { format!("  filter {}", self.filter) };
         let frozen = if self.frozen { "  FROZEN" } else { "" };
         let words = format!(
-            "plumb watch  {time}  {seconds:.1} s  grid {}{assumed}  by {}{filter}{frozen}",
+            "{begin}{frozen}{filter}  {seconds:.1} s  grid {}{assumed}  by {}",
             self.grids[self.grid],
             self.sort.word()
         );
@@ -287,7 +308,8 @@ impl Screen {
             if at == self.selected { row.style(Style::new().add_modifier(Modifier::REVERSED)) } else { row }
         });
         let widths = [10, 9, 11, 8, 8, 8, 9, 9, 6].map(Constraint::Length);
-        let head = Row::new(["device", "I/O/s", "bytes/s", "off", "split", "odd", "median", "99 %", "depth"]);
+        let titles = ["I/O/s", "bytes/s", "off", "split", "odd", "median", "99 %", "depth"];
+        let head = Row::new(std::iter::once(Cell::from("device")).chain(titles.map(figure)));
         let head = head.style(Style::new().add_modifier(Modifier::BOLD));
         frame.render_widget(Table::new(rows, widths).header(head).column_spacing(0), area);
     }
@@ -315,14 +337,14 @@ impl Screen {
             .map_or_else(|| "-".to_owned(), |all| format!("{:.1}", all.depth_mean));
         Row::new([
             Cell::from(analysis.target.device.clone()),
-            Cell::from(format!("{:.0}", analysis.ios as f64 / seconds)),
-            Cell::from(bytes((analysis.bytes as f64 / seconds) as u64)),
-            Cell::from(off).style(self.paint(color)),
-            Cell::from(share(|tally| (tally.split, tally.known_length()))),
-            Cell::from(share(|tally| (tally.odd_length, tally.known_length()))),
-            Cell::from(time(|quantiles| quantiles.p50_ns)),
-            Cell::from(time(|quantiles| quantiles.p99_ns)),
-            Cell::from(depth),
+            figure(count((analysis.ios as f64 / seconds).round() as u64)),
+            figure(bytes((analysis.bytes as f64 / seconds) as u64)),
+            figure(off).style(self.paint(color)),
+            figure(share(|tally| (tally.split, tally.known_length()))),
+            figure(share(|tally| (tally.odd_length, tally.known_length()))),
+            figure(time(|quantiles| quantiles.p50_ns)),
+            figure(time(|quantiles| quantiles.p99_ns)),
+            figure(depth),
         ])
     }
 
@@ -335,15 +357,16 @@ impl Screen {
         let [left, right] =
             Layout::horizontal([Constraint::Percentage(50), Constraint::Percentage(50)]).areas(rest);
         frame.render_widget(Paragraph::new(self.size_lines(analysis, left)), left);
-        frame.render_widget(Paragraph::new(self.told_lines(analysis)), right);
+        frame.render_widget(Paragraph::new(self.told_lines(analysis)).wrap(Wrap { trim: false }), right);
     }
 
     fn draw_course(&self, frame: &mut Frame<'_>, area: Rect, device: &str) {
         let Some(past) = self.history.get(device) else { return };
         let [name, bars] = Layout::horizontal([Constraint::Length(10), Constraint::Min(0)]).areas(area);
         frame.render_widget(Paragraph::new("I/O"), name);
-        let skipped = past.len().saturating_sub(usize::from(bars.width));
-        let data: Vec<u64> = past.iter().skip(skipped).copied().collect();
+        let shown = past.len().saturating_sub(self.behind);
+        let skipped = shown.saturating_sub(usize::from(bars.width));
+        let data: Vec<u64> = past.range(skipped..shown).copied().collect();
         frame.render_widget(Sparkline::default().data(data).style(self.paint(Color::Cyan)), bars);
     }
 
@@ -414,17 +437,20 @@ impl Screen {
     }
 
     fn draw_foot(&self, frame: &mut Frame<'_>, area: Rect) {
-        let note = self.seen.as_ref().and_then(|seen| seen.notes.first());
-        let words = match (&self.notice, self.typing, note) {
-            (Some(notice), ..) => notice.clone(),
-            (None, true, _) => format!("filter: {}_   Enter keeps it, Esc drops it", self.filter),
-            (None, false, Some(note)) => note.clone(),
-            (None, false, None) => {
+        let words = match (&self.notice, self.typing) {
+            (Some(notice), _) => notice.clone(),
+            (None, true) => format!("filter: {}_   Enter keeps it, Esc drops it", self.filter),
+            (None, false) => {
                 "q quit  s sort  g/G grid  o offset  / filter  f freeze  w save  ↑↓ device".to_owned()
             }
         };
         frame.render_widget(Paragraph::new(words), area);
     }
+}
+
+/// A number in its column.
+fn figure(words: impl Into<String>) -> Cell<'static> {
+    Cell::from(Text::from(words.into()).alignment(Alignment::Right))
 }
 
 /// Share of the I/O that start off the grid; 0 where that is unknown, which is shown as such.
@@ -561,8 +587,10 @@ mod tests {
         let mut screen = Screen::new(&[], false);
         screen.see(seen(&[SDA, SDB]));
         screen.press(Key::Letter('f'));
+        let frozen = drawn(&screen, 80, 24);
         screen.see(seen(&[SDA]));
-        assert!(drawn(&screen, 80, 24).iter().any(|line| line.starts_with("sdb")));
+        assert_eq!(drawn(&screen, 80, 24), frozen);
+        assert!(frozen[0].contains("FROZEN") && frozen.iter().any(|line| line.starts_with("sdb")));
         screen.press(Key::Letter('f'));
         screen.see(seen(&[SDA]));
         assert!(!drawn(&screen, 80, 24).iter().any(|line| line.starts_with("sdb")));
@@ -572,6 +600,34 @@ mod tests {
         screen.press(Key::Escape);
         assert_eq!(screen.press(Key::Letter('q')), Wish::Quit);
         assert_eq!(screen.press(Key::Letter('w')), Wish::Save);
+    }
+
+    #[test]
+    fn a_note_leaves_the_keys_in_sight() {
+        let mut screen = Screen::new(&[], false);
+        let notes = vec!["I/O issued more than once, counted once: sda".to_owned()];
+        screen.see(Seen { notes, ..seen(&[SDA]) });
+        let lines = drawn(&screen, 80, 24);
+        assert!(
+            lines[22].starts_with("I/O issued more than once") && lines[23].starts_with("q quit"),
+            "{lines:#?}"
+        );
+    }
+
+    /// The longest grid, a filter and a frozen view: what tells that not all is shown stands first.
+    #[test]
+    fn the_head_of_a_narrow_screen() {
+        let mut screen = Screen::new(&[], false);
+        screen.see(Seen { time: "2026-11-22T06:38:03Z".to_owned(), ..seen(&[SDA, SDB]) });
+        press(&mut screen, "ooo/sdb");
+        screen.press(Key::Enter);
+        press(&mut screen, "f");
+        let head = drawn(&screen, 80, 24).remove(0);
+        assert!(
+            head.starts_with("06:38:03Z  FROZEN  filter sdb  2.0 s  grid 4 KiB at offset 1,536 B"),
+            "{head}"
+        );
+        assert!(drawn(&screen, 200, 60)[0].starts_with("plumb watch  2026-11-22T06:38:03Z  FROZEN"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime};
 
 use plumb_capture::Block;
@@ -31,12 +32,15 @@ pub(super) fn run(
     let mut screen = Screen::new(&args.grid, colored);
     let mut terminal = ratatui::try_init().map_err(|error| {
         // Some of it may have been done.
-        ratatui::restore();
+        let _ = ratatui::try_restore();
         Failure::failed(&error)
     })?;
     let done = show(args, block, whole, ended, &mut screen, &mut terminal);
     // Whatever happened, the terminal is to be usable again.
-    ratatui::restore();
+    if ratatui::try_restore().is_err() {
+        // It has hung up: ratatui would write of that to standard error, which is gone too, and panic.
+        std::mem::forget(terminal);
+    }
     done
 }
 
@@ -49,18 +53,21 @@ fn show(
     terminal: &mut ratatui::DefaultTerminal,
 ) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::failed(&error);
+    let events = events();
     let mut last = Instant::now();
     let (mut next, mut number) = (last + args.interval, 1);
     loop {
         terminal.draw(|frame| screen.draw(frame)).map_err(failed)?;
         let left = next.saturating_duration_since(Instant::now());
-        if event::poll(left.min(GLANCE)).map_err(failed)? {
-            let wish = key_of(&event::read().map_err(failed)?).map_or(Wish::None, |key| screen.press(key));
-            match wish {
+        match events.recv_timeout(left.min(GLANCE)) {
+            Ok(event) => match key_of(&event).map_or(Wish::None, |key| screen.press(key)) {
                 Wish::Quit => ended.store(true, Ordering::Relaxed),
                 Wish::Save => screen.notice = Some(save(args, whole)),
                 Wish::None => {}
-            }
+            },
+            Err(RecvTimeoutError::Timeout) => {}
+            // Nobody can press a key any more.
+            Err(RecvTimeoutError::Disconnected) => ended.store(true, Ordering::Relaxed),
         }
         let is_over = ended.load(Ordering::Relaxed);
         let now = Instant::now();
@@ -79,6 +86,20 @@ fn show(
             next = following(next, args.interval);
         }
     }
+}
+
+/// What is pressed, read by a thread of its own: crossterm 0.29 never comes back from a terminal that has hung up, and the
+/// signal that says so would not be looked at.
+fn events() -> Receiver<Event> {
+    let (sender, events) = mpsc::channel();
+    std::thread::spawn(move || {
+        while let Ok(event) = event::read() {
+            if sender.send(event).is_err() {
+                return;
+            }
+        }
+    });
+    events
 }
 
 /// Saves the profile of the time so far, and says where.

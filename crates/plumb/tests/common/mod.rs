@@ -102,6 +102,24 @@ pub fn real(name: &str) -> PathBuf {
     plumb_testkit::real_traces().expect("asked for before").join(name)
 }
 
+/// A layer of a checked stack, by any of its names.
+#[track_caller]
+pub fn node<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let name = name.trim_start_matches("/dev/");
+    let nodes = document["result"]["stack"]["nodes"].as_array().expect("nodes");
+    let is_it = |node: &&Value| {
+        let aliases = node["aliases"].as_array().expect("aliases");
+        node["name"] == name || aliases.iter().any(|alias| alias == name)
+    };
+    nodes.iter().find(is_it).unwrap_or_else(|| panic!("no {name} in {document:#}"))
+}
+
+/// The fields of each line of `rows.tsv`, which a script that builds stacks in a guest leaves behind.
+pub fn rows_of_guest(directory: &Path) -> Vec<Vec<String>> {
+    let text = std::fs::read_to_string(directory.join("rows.tsv")).expect("the rows");
+    text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+}
+
 /// A directory for a test, with files in it.
 pub struct Folder(plumb_testkit::tempdir::TempDir);
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use plumb_diagnose::{Diagnosis, Finding, Unjudged};
+use plumb_geometry::plural;
 use plumb_stack::graph::HOST;
 use plumb_stack::{NodeId, Stack, Survey};
 use serde::Serialize;
@@ -84,10 +85,7 @@ pub(crate) fn headline(check: &Check<'_>) -> String {
     let nodes = || check.stack.nodes().filter(|(id, _)| check.wants(*id));
     let leaves = nodes().filter(|(id, _)| check.stack.is_leaf(*id)).count();
     let layers = nodes().count() - leaves;
-    let some = |number: usize, one: &str| {
-        let plural = if number == 1 { "" } else { "s" };
-        format!("{} {one}{plural}", count(number as u64))
-    };
+    let some = |number: usize, noun: &str| plural(number as u64, noun);
     let number = check.diagnosis.findings.len();
     let found = if number == 0 { "no finding".to_owned() } else { some(number, "finding") };
     format!("{found} in {} and {} above", some(leaves, "device"), some(layers, "layer"))
@@ -213,7 +211,7 @@ pub(crate) fn sources(page: &mut Page, check: &Check<'_>) {
                     0 => String::new(),
                     over => format!(", {} passed over", count(over)),
                 };
-                format!("{tool}{verified}; {} records understood{over}", count(input.understood))
+                format!("{tool}{verified}; {} understood{over}", plural(input.understood, "record"))
             }
         };
         page.wrapped("  ", "    ", &plain(&format!("{}: {what}", input.path)));

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use plumb_diagnose::Analysis;
 use plumb_diagnose::analysis::{GridFit, OpSummary};
 use plumb_diagnose::finding::Severity;
+use plumb_geometry::plural;
 use plumb_stack::{Kind, NodeId};
 use serde::Serialize;
 
@@ -66,9 +67,8 @@ impl Diagnose<'_> {
     pub(crate) fn headline(&self) -> String {
         let watched = match &self.watched {
             Some(watched) => format!(
-                "; I/O of {} disk{} watched for {:.1} s",
-                count(watched.disks.len() as u64),
-                if watched.disks.len() == 1 { "" } else { "s" },
+                "; I/O of {} watched for {:.1} s",
+                plural(watched.disks.len() as u64, "disk"),
                 watched.seconds
             ),
             None => "; I/O not watched".to_owned(),

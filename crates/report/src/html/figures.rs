@@ -2,12 +2,13 @@
 //! missing from them.
 
 use plumb_diagnose::Analysis;
+use plumb_geometry::plural;
 use plumb_profile::Profile;
 use plumb_profile::profile::TimeBase;
 
 use super::clock;
 use super::markup::Markup;
-use super::page::{plural, share_of};
+use super::page::share_of;
 use crate::format;
 
 /// Draws them.
@@ -16,7 +17,7 @@ pub fn draw(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
     m.class("dl", "figures", |m| {
         amounts(m, analysis);
         times(m, profile, analysis);
-        shape(m, analysis);
+        shape(m, profile, analysis);
     });
     missing(m, profile);
 }
@@ -51,7 +52,7 @@ fn amounts(m: &mut Markup, analysis: &Analysis) {
 }
 
 fn times(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
-    let pieces = plural(usize::try_from(analysis.pieces).unwrap_or(usize::MAX), "recording");
+    let pieces = plural(analysis.pieces, "recording");
     match analysis.span_ns {
         Some(span) => figure(m, "Time observed", &format::ns(span), &format!("first to last I/O, {pieces}")),
         None => figure(m, "Time observed", "not known", &pieces),
@@ -74,15 +75,14 @@ fn times(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
     figure(m, "Timed", &timed, base);
 }
 
-fn shape(m: &mut Markup, analysis: &Analysis) {
-    if analysis.ios > 0 {
+fn shape(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
+    if let Some(why) = analysis.streams_unknown(profile) {
+        figure(m, "Continue a stream", "not known", &why);
+    } else if analysis.ios > 0 {
         let heads = analysis.device().map_or(0, |device| device.inference.heads);
-        let runs = plural(usize::try_from(analysis.runs).unwrap_or(usize::MAX), "run");
-        let in_runs = format!(
-            "{} I/O in {runs}; {} stream heads",
-            format::count(analysis.run_ios),
-            format::count(heads)
-        );
+        let runs = plural(analysis.runs, "run");
+        let in_runs =
+            format!("{} I/O in {runs}; {}", format::count(analysis.run_ios), plural(heads, "stream head"));
         figure(m, "Continue a stream", &share_of(analysis.continuing, analysis.ios), &in_runs);
     }
     match &analysis.in_flight {

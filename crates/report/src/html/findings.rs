@@ -3,9 +3,10 @@
 
 use plumb_diagnose::finding::{Basis, Cost, Evidence, Fix, Target};
 use plumb_diagnose::{Finding, Severity, Unjudged};
+use plumb_geometry::plural;
 
 use super::markup::Markup;
-use super::page::{plural, table};
+use super::page::table;
 use crate::{Report, Section, format};
 
 /// Draws all of them.
@@ -40,17 +41,17 @@ pub fn verdict(report: &Report<'_>) -> String {
     let counts: Vec<String> = [Severity::Critical, Severity::Warning, Severity::Note]
         .into_iter()
         .filter(|severity| of(*severity) > 0)
-        .map(|severity| plural(of(severity), noun(severity)))
+        .map(|severity| plural(of(severity) as u64, noun(severity)))
         .collect();
     let open = match diagnosis.unknown.len() {
         0 => String::new(),
-        open => format!("; {} could not be judged", plural(open, "question")),
+        open => format!("; {} could not be judged", plural(open as u64, "question")),
     };
     match (counts.is_empty(), diagnosis.unknown.is_empty()) {
         (false, _) => format!("{}{open}", counts.join(", ")),
         (true, false) => format!("No finding{open}: unknown, not clean"),
         (true, true) if diagnosis.silent.is_empty() => "Nothing was judged: unknown".to_owned(),
-        (true, true) => format!("No finding; {} looked", plural(diagnosis.silent.len(), "rule")),
+        (true, true) => format!("No finding; {} looked", plural(diagnosis.silent.len() as u64, "rule")),
     }
 }
 
@@ -146,6 +147,10 @@ fn value_words(evidence: &Evidence) -> String {
         "ns" if whole => format::ns(value.round() as u64),
         "ios" if whole => format!("{} I/O", format::count(value.round() as u64)),
         "ratio" if whole => format::digits(value),
+        // Units are in the plural: `disks`, `file systems`.
+        unit if value == 1.0 && !unit.contains('/') => {
+            format!("1 {}", unit.strip_suffix('s').unwrap_or(unit))
+        }
         unit if whole && value.fract() == 0.0 => {
             format!("{} {}", format::count(value as u64), unit.replace("ios", "I/O"))
         }
@@ -211,7 +216,7 @@ pub fn links(m: &mut Markup, report: &Report<'_>, section: &Section<'_>) {
             m.text("No finding. ");
         }
         if open > 0 {
-            m.leaf("a", &[("href", "#unknown")], &format!("{} not judged", plural(open, "question")));
+            m.leaf("a", &[("href", "#unknown")], &format!("{} not judged", plural(open as u64, "question")));
         }
     });
 }

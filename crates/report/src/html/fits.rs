@@ -29,6 +29,9 @@ pub fn draw(m: &mut Markup, analysis: &Analysis) {
                         let Some(tally) = tally else { continue };
                         rows.push(row([name, &grid, op], tally, amplification));
                     }
+                    if let Err(why) = all.lengths_known() {
+                        said.push(format!("{name}, {}: {why}.", fit.grid));
+                    }
                     said.extend(latency(fit).map(|words| format!("{name}, {}: {words}", fit.grid)));
                 }
                 Err(why) => said.push(format!("{name}, {}: not known: {why}.", fit.grid)),
@@ -55,18 +58,18 @@ pub fn draw(m: &mut Markup, analysis: &Analysis) {
 #[must_use]
 pub fn row(names: [&str; 3], tally: &FitTally, amplification: Option<f64>) -> Vec<String> {
     let known = tally.known_length();
-    let cells = match tally.cells_min {
-        0 => NONE.to_owned(),
-        least => format::digits(tally.cells as f64 / least as f64),
+    let of_known = |ios| match tally.lengths_known() {
+        Ok(()) => share_of(ios, known),
+        Err(_) => NONE.to_owned(),
     };
     let mut row: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     row.extend([
         format::count(tally.ios),
         share_of(tally.misaligned, tally.ios),
-        share_of(tally.odd_length, known),
-        share_of(tally.split, known),
-        share_of(tally.crossing, known),
-        cells,
+        of_known(tally.odd_length),
+        of_known(tally.split),
+        of_known(tally.crossing),
+        or_dash(tally.cells_ratio(), format::digits),
         or_dash(amplification, format::digits),
     ]);
     row

@@ -1,7 +1,7 @@
 //! What a source handed over ready-made: its own histograms and totals, in its own buckets, since nothing finer can
 //! be got out of them.
 
-use plumb_geometry::Bytes;
+use plumb_geometry::{Bytes, plural};
 use plumb_profile::Profile;
 use plumb_profile::imported::{ForeignHistogram, Measured, Totals};
 
@@ -26,7 +26,7 @@ pub fn draw(m: &mut Markup, profile: &Profile) {
         }
     });
     if let Some(left) = imported.histograms.len().checked_sub(SHOWN_MAX).filter(|left| *left > 0) {
-        m.leaf("p", &[("class", "dim")], &format!("{left} more histograms are not shown."));
+        m.leaf("p", &[("class", "dim")], &format!("Not shown: {}.", plural(left as u64, "more histogram")));
     }
 }
 

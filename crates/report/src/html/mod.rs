@@ -145,7 +145,7 @@ fn draw_section(m: &mut Markup, report: &Report<'_>, at: usize, section: &Sectio
         fits::draw(m, analysis);
         offsets::draw(m, analysis);
         what_if::draw(m, analysis);
-        tables::draw(m, analysis);
+        tables::draw(m, profile, analysis);
     });
 }
 

@@ -58,7 +58,7 @@ fn verdict(verdict: &Verdict) -> String {
         Verdict::Two { phases: [first, second] } => {
             format!("Two grids: {}; and {}.", words(first), words(second))
         }
-        Verdict::NoGrid => "Stream heads lie on no grid of 1 KiB or more.".to_owned(),
+        Verdict::NoGrid => "No one or two offsets hold most stream heads, on any grid.".to_owned(),
         Verdict::NotEnoughData { why } => format!("Not enough data: {why}."),
     }
 }

@@ -117,9 +117,3 @@ pub fn or_dash<T>(value: Option<T>, words: impl FnOnce(T) -> String) -> String {
 pub fn share_of(part: u64, whole: u64) -> String {
     if whole == 0 { NONE.to_owned() } else { crate::format::percent(part as f64 / whole as f64) }
 }
-
-/// `1 finding`, `2 findings`.
-#[must_use]
-pub fn plural(number: usize, noun: &str) -> String {
-    format!("{} {noun}{}", crate::format::count(number as u64), if number == 1 { "" } else { "s" })
-}

@@ -2,18 +2,19 @@
 
 use plumb_diagnose::Analysis;
 use plumb_diagnose::analysis::OpSummary;
+use plumb_profile::Profile;
 
 use super::markup::Markup;
 use super::page::{NONE, share_of, table};
 use crate::format;
 
 /// Draws them.
-pub fn draw(m: &mut Markup, analysis: &Analysis) {
+pub fn draw(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
     m.class("div", "pair", |m| {
         m.el("div", &[], |m| sizes(m, analysis));
         m.el("div", &[], |m| {
             lengths(m, analysis);
-            random(m, analysis);
+            random(m, profile, analysis);
         });
     });
     processes(m, analysis);
@@ -60,7 +61,11 @@ fn exact(length: u64) -> String {
     plumb_geometry::Bytes(length).to_string()
 }
 
-fn random(m: &mut Markup, analysis: &Analysis) {
+fn random(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
+    if let Some(why) = analysis.streams_unknown(profile) {
+        m.leaf("p", &[("class", "dim")], &format!("Random by request size: unknown: {why}."));
+        return;
+    }
     let rows = analysis.random_by_size.iter().filter(|row| row.ios > 0).map(|row| {
         let size = match row.len_bytes_min {
             0 => "all".to_owned(),

@@ -1,6 +1,7 @@
 //! One interval of `plumb watch`: a block for each device, as `align.d` printed it, and who sent the I/O.
 
 use plumb_diagnose::analysis::Analysis;
+use plumb_geometry::plural;
 use serde::Serialize;
 
 use super::{Color, Page, grid_lines, measures};
@@ -109,6 +110,6 @@ fn senders(page: &mut Page, senders: &[Sender<'_>]) {
     if senders.len() > SENDERS {
         let others = &senders[SENDERS..];
         let ios: u64 = others.iter().map(|sender| sender.ios).sum();
-        page.line(format!("  {} others {:>30} I/O", others.len(), count(ios)));
+        page.line(format!("  {} {:>30} I/O", plural(others.len() as u64, "other"), count(ios)));
     }
 }

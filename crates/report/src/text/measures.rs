@@ -1,6 +1,7 @@
 //! The measures of one device: totals, sizes, order, latency, processes.
 
 use plumb_diagnose::analysis::{Analysis, OpSummary, Quantiles};
+use plumb_geometry::plural;
 use plumb_profile::Profile;
 use plumb_profile::imported::{ForeignHistogram, Measured};
 
@@ -11,7 +12,7 @@ use crate::format::{bytes, count, ns, percent, rate};
 pub(super) fn totals(page: &mut Page, analysis: &Analysis) {
     for op in &analysis.ops {
         let failed = if op.failed > 0 { format!(", {} failed", count(op.failed)) } else { String::new() };
-        page.line(format!("  {:>14} {:<12} {:>10}{failed}", count(op.ios), plural(op), bytes(op.bytes)));
+        page.line(format!("  {:>14} {:<12} {:>10}{failed}", count(op.ios), op_words(op), bytes(op.bytes)));
     }
     if let (Some(span), Some(per_second)) = (analysis.span_ns, analysis.ios_per_second) {
         page.told(16, &ns(span), &format!("from first to last issue: {}", rate(per_second)));
@@ -36,9 +37,9 @@ pub(super) fn totals(page: &mut Page, analysis: &Analysis) {
     }
 }
 
-fn plural(op: &OpSummary) -> String {
+fn op_words(op: &OpSummary) -> String {
     match op.op {
-        "flush" => "flushes".to_owned(),
+        "flush" if op.ios != 1 => "flushes".to_owned(),
         "write-zeroes" | "other" => op.op.to_owned(),
         word if op.ios == 1 => word.to_owned(),
         word => format!("{word}s"),
@@ -49,7 +50,7 @@ fn plural(op: &OpSummary) -> String {
 pub(super) fn sizes(page: &mut Page, analysis: &Analysis) {
     for op in analysis.ops.iter().filter(|op| matches!(op.op, "read" | "write")) {
         page.gap();
-        page.line(format!("  Length of {}, up to", plural(op)));
+        page.line(format!("  Length of {}, up to", op_words(op)));
         let rows: Vec<(String, u64)> = op.sizes.iter().map(|(top, ios)| (bytes(*top), *ios)).collect();
         chart::bars(page, &rows);
     }
@@ -70,13 +71,17 @@ pub(super) fn sizes(page: &mut Page, analysis: &Analysis) {
 }
 
 /// Sequential against random.
-pub(super) fn order(page: &mut Page, analysis: &Analysis) {
+pub(super) fn order(page: &mut Page, analysis: &Analysis, profile: &Profile) {
     let Some(all) = analysis.random_by_size.first().filter(|row| row.ios > 0) else { return };
     page.gap();
+    if let Some(why) = analysis.streams_unknown(profile) {
+        page.wrapped("  Sequential and random: unknown: ", "    ", &why);
+        return;
+    }
     page.line("  Sequential and random, by stream");
     let share = percent(analysis.continuing as f64 / analysis.ios.max(1) as f64);
     page.told(16, &count(analysis.continuing), &format!("I/O continue a stream ({share})"));
-    let runs = if analysis.runs == 1 { "1 run".to_owned() } else { format!("{} runs", count(analysis.runs)) };
+    let runs = plural(analysis.runs, "run");
     page.told(16, &count(analysis.run_ios), &format!("I/O in {runs} of 3 or more"));
     page.line("    requests of at least        I/O     random");
     for row in &analysis.random_by_size {
@@ -92,6 +97,16 @@ pub(super) fn latency(page: &mut Page, analysis: &Analysis) {
     page.gap();
     if analysis.timed == 0 {
         page.line("  Latency: unknown, the source has none");
+        return;
+    }
+    if analysis.ops.iter().all(|op| op.device.is_none()) {
+        let words = format!(
+            "known as sums only, of {} of {} I/O; how it is spread is unknown",
+            count(analysis.timed),
+            count(analysis.ios)
+        );
+        page.wrapped("  Latency: ", "    ", &words);
+        by_fit(page, analysis);
         return;
     }
     page.line(format!(
@@ -178,6 +193,11 @@ pub(super) fn processes(page: &mut Page, analysis: &Analysis) {
     for (name, ios, moved) in analysis.processes.iter().take(6) {
         page.line(format!("    {name:<20} {:>12} I/O {:>10}", count(*ios), bytes(*moved)));
     }
+}
+
+/// Whether the source hands over a histogram of latencies ready-made.
+pub(super) fn is_latency_imported(profile: &Profile) -> bool {
+    profile.imported.histograms.iter().any(|histogram| histogram.measured == Measured::DeviceNs)
 }
 
 /// Histograms that came ready-made.

@@ -58,6 +58,9 @@ fn stripe_lines(page: &mut Page, striped: &Striped) {
     page.told(14, &count(tally.split), &words);
     let words = format!("I/O touch more than one chunk ({})", percent(tally.crossing as f64 / known));
     page.told(14, &count(tally.crossing), &words);
+    if tally.unknown_length > 0 {
+        page.told(14, &count(tally.unknown_length), super::UNKNOWN_LENGTH);
+    }
     if let Some(why) = &striped.members_unknown {
         page.wrapped("    load by member unknown: ", "      ", &why.to_string());
     }
@@ -74,8 +77,11 @@ fn record_lines(page: &mut Page, recorded: &Recorded) {
         let moved = (tally.touched_bytes + tally.read_first_bytes) as f64 / tally.bytes.max(1) as f64;
         let words = format!(
             "of {} {word} cover a record in part; {moved:.2} bytes moved per byte, at most",
-            count(tally.ios)
+            count(tally.known_length())
         );
         page.told(14, &count(tally.partial), &words);
+        if tally.unknown_length > 0 {
+            page.told(14, &count(tally.unknown_length), super::UNKNOWN_LENGTH);
+        }
     }
 }

@@ -3,7 +3,9 @@
 //! Below a virtual disk a guest sees nothing. Joined with the host's device, file or volume its bytes are followed on: the
 //! two must be of one size, since bytes of a disk are those of what it is made of, one to one.
 
-use plumb_geometry::Bytes;
+use std::collections::HashSet;
+
+use plumb_geometry::{Bytes, group_digits};
 use thiserror::Error;
 
 use super::{Builder, device_name};
@@ -15,7 +17,11 @@ use crate::node::{Kind, Node, Part, Placing, Problem};
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum JoinError {
     /// They cannot be the same bytes.
-    #[error("{disk} is {found} long: found {}, expected {}, the length of {below}", found.0, expected.0)]
+    #[error(
+        "{disk}: found {} bytes, expected {}, the length of {below}",
+        group_digits(found.0),
+        group_digits(expected.0)
+    )]
     Size {
         /// The disk of the guest.
         disk: String,
@@ -42,6 +48,14 @@ pub enum JoinError {
         /// What it was put on.
         known: String,
         /// What it is to be put on.
+        below: String,
+    },
+    /// What it is to be put on stands on it.
+    #[error("{below}: found it to stand on {disk}, expected a device that {disk} can stand on")]
+    Cycle {
+        /// The disk of the guest.
+        disk: String,
+        /// The device of its host.
         below: String,
     },
     /// A host does not run on itself.
@@ -111,6 +125,9 @@ impl Builder {
             let known = known.map(|known| self.get(known).name.clone()).unwrap_or_default();
             return Err(JoinError::Joined { disk: name, known, below: lower_name });
         }
+        if self.stands_on(below, disk) {
+            return Err(JoinError::Cycle { disk: name, below: lower_name });
+        }
         let is_disk = matches!(upper.kind, Kind::Disk | Kind::VirtualDisk | Kind::Path | Kind::Unknown);
         if !is_disk || upper.placing != Placing::Leaf {
             return Err(JoinError::NotADisk { disk: name, found: upper.kind.words() });
@@ -135,10 +152,24 @@ impl Builder {
             fact.what.decides() && fact.is_believed() && !is_given
         });
         for fact in stated {
-            let why = "stated by a virtual disk, and what that lies on is known".to_owned();
+            let why = format!("stated by a virtual disk, and {lower_name}, which it is made of, decides");
             fact.belief = Belief::Doubted { why };
         }
         Ok(())
+    }
+}
+
+impl Builder {
+    /// Whether a node is among the layers below another, or that one itself.
+    fn stands_on(&self, upper: NodeId, lower: NodeId) -> bool {
+        let (mut seen, mut next) = (HashSet::from([upper]), vec![upper]);
+        while let Some(id) = next.pop() {
+            if id == lower {
+                return true;
+            }
+            next.extend(self.get(id).placing.below().into_iter().filter(|below| seen.insert(*below)));
+        }
+        false
     }
 }
 

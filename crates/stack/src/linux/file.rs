@@ -1,6 +1,6 @@
 //! Files: where their extents lie on their file system, and loop devices on top.
 
-use plumb_geometry::Bytes;
+use plumb_geometry::{Bytes, plural};
 use plumb_sys::FileExtents;
 
 use super::device::{Below, Device};
@@ -143,9 +143,8 @@ fn place(builder: &mut Builder, node: NodeId, file_system: NodeId, found: &FileE
         builder.note(format!("{name} has more than {EXTENTS_MAX} extents: the others were not looked at"));
     }
     if unplaced > 0 {
-        builder.note(format!(
-            "{name}: {unplaced} extents have no place of their own: not written yet, or encoded"
-        ));
+        let extents = plural(unplaced, "extent");
+        builder.note(format!("{name}: {extents} without a place of its own: not written yet, or encoded"));
     }
     if parts.is_empty() {
         let why = "no byte of it has a place on the device yet".to_owned();

@@ -93,6 +93,13 @@ fn chosen(list: &str) -> String {
     inside.map_or(list, |(chosen, _)| chosen).to_owned()
 }
 
+/// The optimal I/O size that a device states. One logical block is none: Linux before commit f3bf25d51355 writes it for an
+/// NVMe drive that leaves NOWS at 0, whatever its NPWG is.
+#[must_use]
+pub fn stated_optimal(optimal: Option<u64>, logical: Option<u64>) -> Option<u64> {
+    optimal.filter(|optimal| *optimal > 0 && Some(*optimal) != logical)
+}
+
 /// Why an optimal I/O size is not to be believed; `None` where it may be.
 ///
 /// The checks are those that partitioning tools came to one by one: no larger than 16 MiB, a multiple of the physical
@@ -142,11 +149,13 @@ impl Telling<'_> {
         self.physical();
         let derived = self.derived();
         self.grid("minimum_io_size", queue.minimum_io, 0, GridKind::Unit, What::MinimumIo, derived.clone());
-        let (optimal, physical) = (queue.optimal_io.unwrap_or(0), queue.physical.unwrap_or(0));
+        let optimal = stated_optimal(queue.optimal_io, queue.logical);
         let doubt = derived.clone().or_else(|| {
-            implausible_optimal(Bytes(optimal), Bytes(physical), Bytes(queue.minimum_io.unwrap_or(0)))
+            let [optimal, physical, minimum] =
+                [optimal, queue.physical, queue.minimum_io].map(|bytes| Bytes(bytes.unwrap_or(0)));
+            implausible_optimal(optimal, physical, minimum)
         });
-        self.grid("optimal_io_size", queue.optimal_io, 0, GridKind::Unit, What::OptimalIo, doubt);
+        self.grid("optimal_io_size", optimal, 0, GridKind::Unit, What::OptimalIo, doubt);
         self.chunk(derived.clone());
         if queue.discard_max.unwrap_or(0) > 0 {
             let (unit, offset) = (queue.discard_granularity, self.device.discard_alignment.unwrap_or(0));

@@ -39,7 +39,7 @@ pub(crate) use disk::kind_of;
 pub use guests::GuestDisk;
 pub use host::{Host, Work};
 pub use kernel::{Elsewhere, Identified, Kernel, Live, NoAnswer};
-pub use limits::implausible_optimal;
+pub use limits::{implausible_optimal, stated_optimal};
 pub(crate) use mounts::unescape;
 pub(crate) use nvme::tell as tell_identified;
 

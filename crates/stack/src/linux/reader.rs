@@ -1,5 +1,6 @@
 //! Small files of one directory, with what was odd about them.
 
+use plumb_geometry::plural;
 use plumb_sys::Directory;
 
 /// Longest attribute of sysfs: a page.
@@ -32,7 +33,7 @@ impl Reader {
     /// The notes, the last of which counts those that are not among them.
     pub(super) fn into_notes(mut self) -> Vec<String> {
         if self.left_out > 0 {
-            self.notes.push(format!("{} more files of sysfs make no sense", self.left_out));
+            self.notes.push(format!("{} of sysfs without sense", plural(self.left_out, "more file")));
         }
         self.notes
     }

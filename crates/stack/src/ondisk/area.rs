@@ -1,6 +1,6 @@
 //! A part of a disk that is read as a device of its own, and fields of what was read.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use plumb_label::Disk;
 
@@ -11,6 +11,8 @@ pub(crate) struct Area<'a> {
     len: u64,
     /// The first read that failed: then *nothing found* means nothing.
     failure: RefCell<Option<String>>,
+    /// Whether more was asked for than there is.
+    was_short: Cell<bool>,
     /// What was read, as starts and lengths on the disk.
     reads: RefCell<Vec<(u64, u64)>>,
 }
@@ -23,7 +25,14 @@ impl<'a> Area<'a> {
     /// What the disk has of these bytes.
     pub(crate) fn part(disk: &'a dyn Disk, start: u64, len: u64) -> Self {
         let len = len.min(disk.size_bytes().saturating_sub(start));
-        Self { disk, start, len, failure: RefCell::default(), reads: RefCell::default() }
+        Self {
+            disk,
+            start,
+            len,
+            failure: RefCell::default(),
+            was_short: Cell::default(),
+            reads: RefCell::default(),
+        }
     }
 
     pub(crate) fn len(&self) -> u64 {
@@ -31,11 +40,15 @@ impl<'a> Area<'a> {
     }
 
     /// The bytes from `at` on, all of them; `None` beyond the end or when the disk does not give them. Callers bound
-    /// `len` by what their format allows.
+    /// `len` by what their format allows. Of no bytes nothing is asked.
     pub(crate) fn read(&self, at: u64, len: usize) -> Option<Block> {
         let end = at.checked_add(u64::try_from(len).ok()?)?;
         if end > self.len {
+            self.was_short.set(true);
             return None;
+        }
+        if len == 0 {
+            return Some(Block(Vec::new()));
         }
         let mut bytes = vec![0; len];
         let place = self.start.checked_add(at)?;
@@ -55,6 +68,11 @@ impl<'a> Area<'a> {
     /// What was read since this was last asked.
     pub(crate) fn take_reads(&self) -> Vec<(u64, u64)> {
         self.reads.take()
+    }
+
+    /// Whether bytes beyond the end were asked for since this was last asked.
+    pub(crate) fn take_short(&self) -> bool {
+        self.was_short.take()
     }
 
     /// The first read that failed.
@@ -139,8 +157,29 @@ mod tests {
         let area = Area::part(&disk, 4, 100);
         assert_eq!(area.len(), 12);
         assert_eq!(area.read(10, 2).expect("within").bytes(), [14, 15]);
+        assert!(!area.take_short());
         assert!(area.read(10, 3).is_none() && area.read(u64::MAX, 1).is_none());
+        assert!(area.take_short() && !area.take_short());
         assert_eq!(area.failure(), None);
+    }
+
+    /// Nothing is always there: a collection holds no reads without bytes.
+    #[test]
+    fn of_no_bytes_nothing_is_asked() {
+        struct Refusing;
+        impl Disk for Refusing {
+            fn size_bytes(&self) -> u64 {
+                16
+            }
+
+            fn read_at(&self, _: u64, _: &mut [u8]) -> std::io::Result<()> {
+                Err(std::io::ErrorKind::NotFound.into())
+            }
+        }
+        let area = Area::whole(&Refusing);
+        assert!(area.read(8, 0).expect("nothing").bytes().is_empty());
+        assert_eq!((area.failure(), area.take_reads()), (None, vec![]));
+        assert!(area.read(8, 1).is_none() && area.failure().is_some());
     }
 
     #[test]

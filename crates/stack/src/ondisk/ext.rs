@@ -2,7 +2,8 @@
 //!
 //! Offsets and feature bits from the kernel's `Documentation/filesystems/ext4/super.rst`; held against `dumpe2fs`.
 
-use super::area::Area;
+use super::area::{Area, Block};
+use super::checksum::{self, Mismatch};
 use super::content::{Cell, Content, Layer};
 use crate::grid::What;
 use crate::node::keys;
@@ -21,16 +22,17 @@ const INCOMPAT_EXT4: u32 = 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x2000 | 0x4000
 /// Huge files, checksums of groups, many links, extra inode size, clusters, checksums of metadata.
 const RO_COMPAT_EXT4: u32 = 0x8 | 0x10 | 0x20 | 0x40 | 0x200 | 0x400;
 
+const RO_COMPAT_CHECKSUMS: u32 = 0x400;
+/// The only type there is.
+const CHECKSUM_CRC32C: u8 = 1;
+const CHECKSUM_AT: usize = 0x3fc;
+
 pub(super) fn read(area: &Area<'_>) -> Option<Content> {
-    let block = area.read(AT, 1024)?;
-    let log = block.le32(0x18);
-    if block.le16(0x38) != MAGIC || log > LOG_BLOCK_MAX {
+    let (block, mismatch) = checksum::read(area, AT, 1024, verify)?;
+    if block.le16(0x38) != MAGIC {
         return None;
     }
     let (compat, incompat, ro_compat) = (block.le32(0x5c), block.le32(0x60), block.le32(0x64));
-    if incompat & INCOMPAT_JOURNAL_DEVICE != 0 {
-        return Some(Content::new("jbd", Layer::Nothing));
-    }
     let name = if incompat & INCOMPAT_EXT4 != 0 || ro_compat & RO_COMPAT_EXT4 != 0 {
         "ext4"
     } else if compat & COMPAT_HAS_JOURNAL != 0 {
@@ -38,6 +40,17 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
     } else {
         "ext2"
     };
+    if let Some(mismatch) = mismatch {
+        let place = format!("superblock of {name} at byte 1,024");
+        return Some(Content::new(name, Layer::FileSystem).broken(&place, &mismatch));
+    }
+    let log = block.le32(0x18);
+    if log > LOG_BLOCK_MAX {
+        return None;
+    }
+    if incompat & INCOMPAT_JOURNAL_DEVICE != 0 {
+        return Some(Content::new("jbd", Layer::Nothing));
+    }
     let bytes = 1024_u64 << log;
     let high = if incompat & INCOMPAT_64BIT != 0 { u64::from(block.le32(0x150)) << 32 } else { 0 };
     let blocks = high | u64::from(block.le32(0x4));
@@ -48,4 +61,11 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
         .fact(keys::FS_STRIPE_WIDTH, u64::from(block.le32(0x170)) * bytes)
         .cell(Cell::unit(bytes, What::FileSystemBlock));
     Some(content)
+}
+
+/// CRC-32C from all ones, not inverted at its end.
+fn verify(block: &Block) -> Option<Mismatch> {
+    let has_one = block.le32(0x64) & RO_COMPAT_CHECKSUMS != 0 && block.byte(0x175) == CHECKSUM_CRC32C;
+    let expected = has_one.then(|| !checksum::crc32c([block.run(0, CHECKSUM_AT)]))?;
+    Mismatch::of(block.le32(CHECKSUM_AT), expected)
 }

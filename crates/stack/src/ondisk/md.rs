@@ -6,7 +6,8 @@
 use plumb_geometry::SECTOR;
 
 use super::area::{Area, Block, uuid};
-use super::content::{Content, Layer, ids};
+use super::checksum::Mismatch;
+use super::content::{Content, Layer};
 use crate::node::keys;
 
 pub(super) mod array;
@@ -105,12 +106,11 @@ fn version_1(area: &Area<'_>, at: u64, version: &'static str) -> Option<Found> {
         is_reshaping: block.le32(8) & FEATURE_RESHAPE != 0,
     };
     let (expected, found) = (checksum_1(&block, roles), block.le32(216));
-    Some((superblock, mismatch(expected, found)))
+    Some((superblock, problems(expected, found)))
 }
 
-fn mismatch(expected: u32, found: u32) -> Vec<(&'static str, String)> {
-    let text = || format!("md superblock: found checksum {found:#010x}, expected {expected:#010x}");
-    if expected == found { Vec::new() } else { vec![(ids::BROKEN_SUPERBLOCK, text())] }
+fn problems(expected: u32, found: u32) -> Vec<(&'static str, String)> {
+    Mismatch::of(found, expected).map(|mismatch| mismatch.problem("md superblock")).into_iter().collect()
 }
 
 /// The sum of all words but the checksum's own, the carry added in again.
@@ -158,7 +158,7 @@ fn version_0(area: &Area<'_>) -> Option<Found> {
         is_reshaping: false,
     };
     let sum: u64 = (0..LEN / 4).filter(|at| *at != 38).map(|at| u64::from(word(at))).sum();
-    Some((superblock, mismatch(fold(sum), word(38))))
+    Some((superblock, problems(fold(sum), word(38))))
 }
 
 /// The UUID as mdadm prints it.

@@ -12,6 +12,7 @@
 mod area;
 mod bcache;
 mod btrfs;
+mod checksum;
 mod content;
 mod ext;
 mod fat;
@@ -28,7 +29,7 @@ mod zfs;
 
 use std::collections::BTreeMap;
 
-use plumb_geometry::Bytes;
+use plumb_geometry::{Bytes, plural};
 use plumb_label::Disk;
 
 use self::area::Area;
@@ -190,9 +191,8 @@ impl Scan {
             }
             Layer::Btrfs { uuid, devices } => {
                 let known = self.btrfs.entry(uuid).or_default();
-                known.devices = devices;
                 known.seen.push(id);
-                known.found.get_or_insert(content);
+                known.add(devices, content);
             }
             Layer::Volumes(pv) => {
                 tell_facts(builder, id, &content, &source);
@@ -226,13 +226,22 @@ impl Scan {
 }
 
 impl Btrfs {
+    /// A superblock that is broken answers only where no other one does.
+    fn add(&mut self, devices: u64, content: Content) {
+        let is_better = content.problems.is_empty() || self.found.is_none();
+        self.devices = if content.problems.is_empty() { devices } else { self.devices };
+        if is_better {
+            self.found = Some(content);
+        }
+    }
+
     fn tell(self, builder: &mut Builder) {
         let (Some(content), Some(first)) = (self.found, self.seen.first().copied()) else { return };
         let source = Source::OnDisk { format: "btrfs".to_owned() };
         let missing = self.devices.saturating_sub(self.seen.len() as u64);
         let name = format!("btrfs on {}", builder.get(first).name);
         if missing > 0 {
-            builder.note(format!("{name}: {missing} of its {} devices were not seen", self.devices));
+            builder.note(format!("{name}: not seen: {missing} of its {}", plural(self.devices, "device")));
         }
         let known = nodes::above_with(builder, &self.seen, |node| node.kind == Kind::FileSystem);
         let node = known.unwrap_or_else(|| builder.node(&name));

@@ -84,6 +84,29 @@ fn a_disk_states_grids_and_settings() {
     assert_eq!(sdb.word(keys::ZONED), Some("host-managed"));
 }
 
+/// Limits that Linux 6.1 works out (`nvme_update_disk_info`) of NPWG 16 KiB and of none, NOWS 0 and AWUPF 0: one block of
+/// optimal I/O is no statement. Of NOWS 32 KiB it states that.
+#[test]
+fn one_block_is_no_optimal_size() {
+    for (npwg, optimal_io, logical, expected) in [
+        (16 << 10, 512, 512, None),
+        (512, 512, 512, None),
+        (16 << 10, 4096, 4096, None),
+        (16 << 10, 32 << 10, 512, Some((32 << 10, 0, true))),
+        (16 << 10, 8 << 10, 512, Some((8 << 10, 0, false))),
+    ] {
+        let dir = temp_dir("nvme");
+        let mut fake = FakeHost::new(dir.path());
+        let physical = logical;
+        let minimum_io = npwg.max(u64::from(logical));
+        fake.disk(&FakeDisk { optimal_io, logical, physical, minimum_io, ..FakeDisk::named("nvme0n1") });
+        let stack = stack_of(&fake);
+        let drive = node(&stack, "nvme0n1");
+        assert_eq!(grid(drive, What::OptimalIo), expected, "{npwg} {optimal_io} {logical}");
+        assert_eq!(grid(drive, What::MinimumIo), Some((minimum_io, 0, true)));
+    }
+}
+
 #[test]
 fn what_a_hypervisor_shows_is_no_disk() {
     let dir = temp_dir("virtual");

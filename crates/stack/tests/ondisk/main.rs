@@ -2,6 +2,8 @@
 
 mod arrays;
 mod boot_sectors;
+mod checksums;
+mod cut;
 mod encrypted;
 mod file_systems;
 mod images;

@@ -65,6 +65,13 @@ impl Images {
         stack
     }
 
+    /// One byte of an image.
+    pub fn byte(&self, name: &str, at: u64) -> u8 {
+        let mut byte = [0];
+        self.disk(name).read_at(at, &mut byte).expect("a byte of an image");
+        byte[0]
+    }
+
     /// Writes into an image.
     pub fn write(&self, name: &str, at: u64, bytes: &[u8]) {
         use std::os::unix::fs::FileExt;

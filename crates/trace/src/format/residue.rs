@@ -8,7 +8,7 @@
 //! remarks. Another header begins another table.
 //!
 //! Such a table is what a one-liner prints where nothing else can be installed. For bpftrace (tried on Linux
-//! 6.18 with bpftrace 0.17; `examples/oneliners/residue.bt`):
+//! 6.18 with bpftrace 0.17; `collectors/residue.bt`):
 //!
 //! ```text
 //! BEGIN { printf("# plumb-residue 1 unit=512 modulus=2048 layer=request\n"); }
@@ -17,7 +17,7 @@
 //! }
 //! ```
 //!
-//! For DTrace (written from its documentation, not run; `examples/oneliners/residue.d`):
+//! For DTrace (written from its documentation, not run; `collectors/residue.d`):
 //!
 //! ```text
 //! BEGIN { printf("# plumb-residue 1 unit=512 modulus=2048 layer=bio\n"); }

@@ -3,7 +3,7 @@
 //! A residue proves no cause, so a layout is never more than consistent with it. A move is advised only where
 //! the count of these very I/O gets smaller by it.
 
-use plumb_geometry::{Bytes, Grid, SECTOR, group_digits};
+use plumb_geometry::{Bytes, Grid, SECTOR, group_digits, plural};
 use plumb_profile::fit::{FitTally, Select};
 use plumb_profile::infer::{Inference, Phase, Verdict};
 use plumb_profile::table::Table;
@@ -46,9 +46,9 @@ pub(super) fn explain(
             }
             finding.explained("look at each part of the device by itself (--partition or --range)")
         }
-        Verdict::NoGrid => {
-            finding.explained("stream heads lie on no grid of 1 KiB or more: no single shift would mend it")
-        }
+        Verdict::NoGrid => finding.explained(
+            "no one or two offsets hold most stream heads, on any grid: no single shift would mend it",
+        ),
         Verdict::NotEnoughData { why } => {
             let finding = finding.explained(format!("which offset the I/O have cannot be said: {why}"));
             starts(context, finding, place, &fit.grid)
@@ -160,6 +160,16 @@ pub fn shift_bytes(grid: &Grid, phase: &Phase) -> Option<u64> {
     past(grid, phase).map(|past| (granularity - past) % granularity)
 }
 
+/// The grid that a move is to serve. Where none is known that of the I/O themselves is as good, and blocks that stand on
+/// it stand on all smaller ones.
+fn to_mend(fit: &GridFit, phase: &Phase) -> Grid {
+    let own = Grid::new(phase.granularity_bytes, Bytes(0), fit.grid.kind());
+    match own {
+        Ok(own) if fit.source == GridSource::Assumed && past(&fit.grid, phase).is_some() => own,
+        _ => fit.grid,
+    }
+}
+
 /// Advises a move, if one mends it.
 fn advise(
     context: &Context<'_>,
@@ -173,7 +183,8 @@ fn advise(
         return finding
             .explained("these are places in files: the application or its file format decides them");
     }
-    let Some(by) = shift_bytes(&fit.grid, phase) else {
+    let grid = to_mend(fit, phase);
+    let Some(by) = shift_bytes(&grid, phase) else {
         return finding.explained(format!(
             "no single shift puts blocks of {} on {}",
             phase.granularity_bytes,
@@ -193,13 +204,16 @@ fn advise(
         return finding;
     };
     let sectors = by / SECTOR;
-    let plural = if sectors == 1 { "" } else { "s" };
+    let put = match grid == fit.grid {
+        true => "put them on it".to_owned(),
+        false => format!("put blocks of {} on multiples of their own length", grid.granularity()),
+    };
     let finding = finding.explained(format!(
-        "a layout that begins {} sector{plural} ({}) later would put them on it and leave {} I/O off it (exact for these \
-         requests)",
-        group_digits(sectors),
+        "a layout that begins {} ({}) later would {put} and leave {} I/O off {} (exact for these requests)",
+        plural(sectors, "sector"),
         Bytes(by),
         of(Share::new(after.misaligned, after.ios)),
+        fit.grid.granularity(),
     ));
     match command(context, place, fit, sectors) {
         Some(command) => finding.with_fix(Fix {

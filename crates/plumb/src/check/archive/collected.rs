@@ -7,6 +7,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
+use plumb_geometry::group_digits;
 use plumb_stack::linux::{Answers, Identified};
 use serde::{Deserialize, Serialize};
 
@@ -94,7 +95,7 @@ impl Reading<'_> {
     fn json<T: serde::de::DeserializeOwned>(&self, part: &str) -> Result<T, ArchiveError> {
         let bytes = self.bytes(Path::new(part))?;
         serde_json::from_slice(&bytes)
-            .map_err(|error| self.wrong(part, error.to_string(), "what plumb check --collect writes"))
+            .map_err(|error| self.wrong(part, error.to_string(), "what `plumb check --collect` writes"))
     }
 
     /// A file of the collection itself, never through a link.
@@ -137,11 +138,11 @@ impl Reading<'_> {
 
     fn page(&self, part: &Path) -> Result<Box<[u8; PAGE]>, ArchiveError> {
         let bytes = self.bytes(part)?;
-        let len = bytes.len();
+        let len = group_digits(bytes.len() as u64);
         bytes
             .into_boxed_slice()
             .try_into()
-            .map_err(|_| self.wrong(&shown(part), format!("{len} bytes"), "a page of 4096"))
+            .map_err(|_| self.wrong(&shown(part), format!("{len} bytes"), "a page of 4,096"))
     }
 
     /// The bytes of a device: files named for where they begin.
@@ -167,7 +168,7 @@ impl Reading<'_> {
             all += bytes.len() as u64;
             let next = start.checked_add(bytes.len() as u64).filter(|next| *next <= device.size_bytes);
             let Some(next) = next.filter(|_| start >= end && all <= BYTES_MAX) else {
-                let found = format!("{} bytes", bytes.len());
+                let found = format!("{} bytes", group_digits(bytes.len() as u64));
                 let expected = "runs apart, inside of the device, of 16 MiB together";
                 return Err(self.wrong(&shown(&part), found, expected));
             };

@@ -60,6 +60,21 @@ pub fn milliseconds(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("found `{text}`, expected a duration as in 50ms or 0.05s"))
 }
 
+/// One I/O in a quarter of an hour, and more than any array gives: what is beyond was meant otherwise.
+const RATES: std::ops::RangeInclusive<f64> = 0.001..=1e12;
+
+/// So many a second, 0 included.
+pub fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate: &f64| *rate == 0.0 || RATES.contains(rate));
+    rate.ok_or_else(|| format!("found `{text}`, expected a rate a second, as in 265: 0, or 0.001 and more"))
+}
+
+/// So many a second.
+pub fn rate_above_0(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate: &f64| RATES.contains(rate));
+    rate.ok_or_else(|| format!("found `{text}`, expected a rate a second, as in 80: 0.001 and more"))
+}
+
 pub fn existing(text: &str) -> Result<(String, Bytes, Bytes), String> {
     let parts: Vec<&str> = text.split(':').collect();
     let [name, at, len] = parts[..] else {
@@ -113,6 +128,19 @@ mod tests {
         for bad in ["", "1", "2/1", "1/0", "-1%", "101%", "1.%x", "%"] {
             assert!(share(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn rates_make_sense() {
+        assert_eq!((rate("0"), rate("265"), rate("0.5")), (Ok(0.0), Ok(265.0), Ok(0.5)));
+        assert_eq!(rate_above_0("80"), Ok(80.0));
+        for bad in ["", "-1", "1e-9", "NaN", "inf", "1e300", "80/s"] {
+            assert!(rate(bad).is_err() && rate_above_0(bad).is_err(), "{bad}");
+        }
+        assert_eq!(
+            rate_above_0("0").expect_err("none"),
+            "found `0`, expected a rate a second, as in 80: 0.001 and more"
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use plumb_geometry::{Bytes, Grid, GridKind};
 use crate::builder::Builder;
 use crate::graph::NodeId;
 use crate::grid::{GridFact, Source, What};
-use crate::linux::{Family, implausible_optimal};
+use crate::linux::{Family, implausible_optimal, stated_optimal};
 use crate::node::keys;
 
 /// Limits in bytes; `None` where they are not printed.
@@ -36,9 +36,10 @@ pub(super) fn tell(builder: &mut Builder, node: NodeId, family: Family, limits: 
         builder.fact(node, keys::ALIGNMENT_OFFSET, offset.to_string(), source);
     }
     let (physical, minimum) = (limits.physical.unwrap_or(0), limits.minimum_io.unwrap_or(0));
-    let optimal = derived.clone().or_else(|| {
-        implausible_optimal(Bytes(limits.optimal_io.unwrap_or(0)), Bytes(physical), Bytes(minimum))
-    });
+    let optimal_io = stated_optimal(limits.optimal_io, limits.logical);
+    let optimal = derived
+        .clone()
+        .or_else(|| implausible_optimal(Bytes(optimal_io.unwrap_or(0)), Bytes(physical), Bytes(minimum)));
     let discard = limits.discard_alignment.unwrap_or(0);
     if discard != 0 {
         builder.fact(node, keys::DISCARD_ALIGNMENT, discard.to_string(), source);
@@ -47,7 +48,7 @@ pub(super) fn tell(builder: &mut Builder, node: NodeId, family: Family, limits: 
         (limits.logical, 0, What::LogicalBlock, None),
         (limits.physical, offset, What::PhysicalBlock, taken_over),
         (limits.minimum_io, 0, What::MinimumIo, derived.clone()),
-        (limits.optimal_io, 0, What::OptimalIo, optimal),
+        (optimal_io, 0, What::OptimalIo, optimal),
         (limits.discard_granularity, discard, What::DiscardUnit, derived.clone()),
         (limits.zone, 0, What::Zone, derived),
     ] {

@@ -3,7 +3,7 @@
 //! With `-h` there is nothing but the table: then the disk is the one in the file's name, and sectors are taken for
 //! 512 bytes. A VTOC of x86 counts from the start of the fdisk partition that it is in.
 
-use plumb_geometry::{Bytes, SECTOR};
+use plumb_geometry::{Bytes, SECTOR, plural};
 
 use super::super::{DumpError, Format, Input, Sniff, Taken};
 use super::label::{Label, RESERVED, Slice};
@@ -120,8 +120,10 @@ fn check_last(slice: &Slice, last: u64, draft: &Draft, input: &Input<'_>, builde
         node: None,
         id: BROKEN_LABEL,
         text: format!(
-            "slice {} of {disk} has {} sectors from {} on, which do not end at {last}",
-            slice.number, slice.count, slice.first
+            "slice {} of {disk} has {} from {} on, but is said to end at {last}",
+            slice.number,
+            plural(slice.count, "sector"),
+            slice.first
         ),
         source: input.source(FORMAT.tool, slice.line),
     });

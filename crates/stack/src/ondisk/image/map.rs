@@ -44,16 +44,27 @@ impl Map {
 }
 
 impl Map {
-    /// A byte of data or of a table that the file has ended before. The last block may be shorter than a block, so that
-    /// only those count that have not even begun.
+    /// A byte of data or of a table that the file has ended before. Of the last block only what the disk has of it has to
+    /// be there.
     pub(super) fn beyond(&self, file: &dyn Disk, size: u64) -> Option<u64> {
         let end = file.size_bytes();
         match self {
             Map::Run { start } => (start.saturating_add(size) > end).then_some(end),
-            Map::Table { places, .. } => places.iter().flatten().copied().find(|place| *place >= end),
-            Map::Qcow2(tables) => tables.beyond(file),
+            Map::Table { block, places } => {
+                let left = (0..).map(|number: u64| size.saturating_sub(number.saturating_mul(*block)));
+                let blocks = places.iter().zip(left).filter_map(|(place, left)| Some(((*place)?, left)));
+                let mut missing =
+                    blocks.filter_map(|(place, left)| first_missing(place, left.min(*block), end));
+                missing.next()
+            }
+            Map::Qcow2(tables) => tables.beyond(file, size),
         }
     }
+}
+
+/// The first of these bytes that lies behind the end of the file.
+pub(super) fn first_missing(place: u64, len: u64, end: u64) -> Option<u64> {
+    (len > 0 && place.saturating_add(len) > end).then_some(place.max(end))
 }
 
 /// The disk that a guest sees, read in the file of its host.

@@ -62,7 +62,8 @@ enum Lies {
 
 type Reader = fn(&Area<'_>) -> Option<Result<Image, String>>;
 
-const READERS: [Reader; 4] = [qcow2::read, vhdx::read, vmdk::read, vhd::read];
+const READERS: [(&str, Reader); 4] =
+    [("qcow2", qcow2::read), ("VHDX", vhdx::read), ("VMDK", vmdk::read), ("VHD", vhd::read)];
 
 /// The disk in a file, to be read as a guest does; `None` when the file is of no known format, and so a disk itself.
 ///
@@ -71,7 +72,7 @@ const READERS: [Reader; 4] = [qcow2::read, vhdx::read, vmdk::read, vhd::read];
 #[must_use]
 pub fn open(file: &dyn Disk) -> Option<Result<Mapped<'_>, String>> {
     let area = Area::whole(file);
-    let found = READERS.iter().find_map(|read| read(&area))?;
+    let found = READERS.iter().find_map(|(_, read)| read(&area))?;
     Some(found.and_then(|image| Ok(Mapped::new(file, image.map?, image.size))))
 }
 
@@ -111,20 +112,33 @@ pub fn tell_disk_of(builder: &mut Builder, file: &dyn Disk, id: NodeId) -> Optio
 fn place_image(builder: &mut Builder, file: &dyn Disk, id: NodeId) -> Option<(NodeId, Option<Image>)> {
     let area = Area::whole(file);
     let name = builder.get(id).name.clone();
-    let found = READERS.iter().find_map(|read| read(&area));
+    let found = READERS.iter().find_map(|(format, read)| {
+        area.take_short();
+        Some((*format, read(&area)?))
+    });
     if let Some(failure) = area.failure() {
         builder.note(format!("{name}: {failure}"));
     }
-    match found? {
+    let (format, found) = found?;
+    let source = Source::OnDisk { format: format.to_owned() };
+    builder.fact(id, keys::CONTENT, format, &source);
+    match found {
         Ok(image) => {
             let disk = tell(builder, id, &name, &image);
             tell_of_end(builder, file, id, &name, &image);
             Some((disk, Some(image)))
         }
         Err(text) => {
-            let text = format!("{name}: {text}");
-            let source = Source::OnDisk { format: "virtual disk".to_owned() };
-            builder.problem(Problem { node: Some(id), id: ids::BROKEN_SUPERBLOCK, text, source });
+            let mut problem = ids::BROKEN_SUPERBLOCK;
+            let mut text = format!("{name}: {text}");
+            if area.take_short() {
+                problem = ids::BEYOND_DEVICE;
+                text.push_str(&format!(
+                    "; the file is {} long, and its end is missing",
+                    Bytes(file.size_bytes())
+                ));
+            }
+            builder.problem(Problem { node: Some(id), id: problem, text, source });
             builder.opaque(id, "the virtual disk in it cannot be read");
             Some((id, None))
         }
@@ -146,7 +160,6 @@ fn tell_of_end(builder: &mut Builder, file: &dyn Disk, id: NodeId, name: &str, i
 
 fn tell(builder: &mut Builder, id: NodeId, name: &str, image: &Image) -> NodeId {
     let source = Source::OnDisk { format: image.format.to_owned() };
-    builder.fact(id, keys::CONTENT, image.format, &source);
     let disk = builder.node(&format!("{name}{DISK_OF_IMAGE}"));
     builder.kind(disk, Kind::ImageDisk, &source);
     builder.size(disk, Bytes(image.size), &source);

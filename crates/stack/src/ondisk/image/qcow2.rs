@@ -4,9 +4,10 @@
 
 use std::io;
 
+use plumb_geometry::SECTOR;
 use plumb_label::Disk;
 
-use super::map::{Map, Place};
+use super::map::{Map, Place, first_missing};
 use super::{Image, Lies, cluster};
 use crate::ondisk::area::Area;
 
@@ -25,6 +26,8 @@ const TABLES_LOOKED_AT: usize = 1024;
 
 const OFFSET: u64 = 0x00ff_ffff_ffff_fe00;
 const COMPRESSED: u64 = 1 << 62;
+/// Of a cluster with one reference.
+const COPIED: u64 = 1 << 63;
 const ALL_ZEROS: u64 = 1;
 
 /// What is needed to find a cluster.
@@ -145,30 +148,60 @@ impl Tables {
     }
 
     /// A byte of data or of a table that the file has ended before.
-    pub(super) fn beyond(&self, file: &dyn Disk) -> Option<u64> {
+    pub(super) fn beyond(&self, file: &dyn Disk, size: u64) -> Option<u64> {
         let end = file.size_bytes();
-        let entries = self.cluster / self.entry_bytes;
-        let first_end = self.first_entries.checked_mul(8).and_then(|len| len.checked_add(self.first_at));
-        if first_end.is_none_or(|first_end| first_end > end) {
-            return Some(self.first_at.max(end));
+        let first_len = self.first_entries.saturating_mul(8);
+        if let Some(missing) = first_missing(self.first_at, first_len, end) {
+            return Some(missing);
         }
-        let tables =
-            (0..self.first_entries).filter_map(|first| number_at(file, self.first_at, first, 8).ok());
-        for table in tables.map(|entry| entry & OFFSET).filter(|table| *table > 0).take(TABLES_LOOKED_AT) {
-            if table.saturating_add(self.cluster) > end {
-                return Some(table.max(end));
+        let tables = (0..self.first_entries)
+            .filter_map(|first| Some((first, number_at(file, self.first_at, first, 8).ok()? & OFFSET)));
+        for (first, table) in tables.filter(|(_, table)| *table > 0).take(TABLES_LOOKED_AT) {
+            if let Some(missing) = first_missing(table, self.cluster, end) {
+                return Some(missing);
             }
             let mut bytes = vec![0; usize::try_from(self.cluster).ok()?];
             file.read_at(table, &mut bytes).ok()?;
-            let bytes = bytes.chunks_exact(self.entry_bytes as usize).take(entries as usize);
-            let found = bytes.filter_map(|entry| Some(u64::from_be_bytes(entry.first_chunk().copied()?)));
-            let mut places =
-                found.filter(|entry| entry & (COMPRESSED | ALL_ZEROS) == 0).map(|entry| entry & OFFSET);
-            if let Some(place) = places.find(|place| *place >= end) {
-                return Some(place);
+            let per_table = self.cluster / self.entry_bytes;
+            let entries =
+                bytes.chunks_exact(self.entry_bytes as usize).zip(first.saturating_mul(per_table)..);
+            let mut missing = entries.filter_map(|(entry, number)| {
+                let left = size.saturating_sub(number.saturating_mul(self.cluster));
+                let (place, len) = self.run_of(entry, left)?;
+                first_missing(place, len, end)
+            });
+            if let Some(missing) = missing.next() {
+                return Some(missing);
             }
         }
         None
+    }
+
+    /// What has to be in the file for an entry of a second-level table: as much of the cluster as the disk has left.
+    fn run_of(&self, entry: &[u8], left: u64) -> Option<(u64, u64)> {
+        let found = u64::from_be_bytes(*entry.first_chunk()?);
+        if found & COMPRESSED != 0 {
+            return Some(self.compressed(found));
+        }
+        let place = Some(found & OFFSET).filter(|place| *place > 0)?;
+        let there = match entry.get(8..).and_then(|map| map.first_chunk()) {
+            // Up to the last subcluster that is there.
+            Some(map) => {
+                u64::from(32 - (u64::from_be_bytes(*map) as u32).leading_zeros()) * self.cluster / SUBCLUSTERS
+            }
+            None if found & ALL_ZEROS != 0 => 0,
+            None => self.cluster,
+        };
+        Some((place, there.min(left)))
+    }
+
+    /// Data of unknown length: they reach into the last of the sectors that are counted behind the first one.
+    fn compressed(&self, entry: u64) -> (u64, u64) {
+        let bits = 62 - (self.cluster.trailing_zeros() - 8);
+        let place = entry & ((1 << bits) - 1);
+        let more = (entry & !COMPRESSED & !COPIED) >> bits;
+        let last = (place & !(SECTOR - 1)) + more * SECTOR;
+        (place, last.max(place) + 1 - place)
     }
 
     /// Low half of the map: what is allocated; high half: what reads as zeros.

@@ -73,11 +73,11 @@ fn grains(area: &Area<'_>, header: &Block, (size, grain): (u64, u64)) -> Result<
     for table in 0..tables {
         let at = u64::from(directory.le32(4 * table as usize)) * SECTOR;
         let len = per_table.min(count - table * per_table);
-        let entries = if at == 0 { None } else { area.read(at, 4 * len as usize) };
-        let Some(entries) = entries else {
+        if at == 0 {
             places.extend((0..len).map(|_| None));
             continue;
-        };
+        }
+        let entries = area.read(at, 4 * len as usize).ok_or("VMDK: a table of grains is cut off")?;
         places.extend((0..len as usize).map(|number| match entries.le32(4 * number) {
             0 => None,
             ZERO_GRAIN if has_zeros => None,

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0
+/* The request layer, summed up: an I/O counts once, when it is first issued, and is timed when the last of it completes. */
+#include "kernel.h"
+#include "count.h"
+#include "request.h"
+
+_Static_assert(sizeof(struct plumb_flight) == PLUMB_FLIGHT_BYTES, "flight");
+_Static_assert(sizeof(struct plumb_sender) == PLUMB_SENDER_BYTES, "sender");
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+const volatile u32 flight_mask;
+const volatile u32 sender_mask;
+
+ARRAY_MAP(flights, struct plumb_flight);
+ARRAY_MAP(senders, struct plumb_sender);
+
+INLINE struct plumb_flight *flight_of(struct request *rq, u32 disk_dev)
+{
+	return at(&flights, flight_index(rq, disk_dev) & flight_mask);
+}
+
+INLINE void count_sender(u32 dev, u64 sector, u32 sectors)
+{
+	struct plumb_sender *sender = at(&senders, sender_index(dev, sector) & sender_mask);
+	struct plumb_totals *totals;
+
+	if (sender && sender->sector == sector && sender->dev == dev) {
+		count_process(sender->process, sector, sectors);
+		return;
+	}
+	totals = all();
+	if (totals)
+		ADD(totals->unknown_senders, 1);
+}
+
+INLINE int issue(struct request *rq)
+{
+	u32 cmd_flags = FIELD(rq, cmd_flags), sectors = FIELD(rq, __data_len) >> 9, lane, dev, disk_dev;
+	u64 last = FIELD(rq, __sector) + sectors, begun, key;
+	struct io io = { .sector = FIELD(rq, __sector), .sectors = sectors, .op = op_of(cmd_flags) };
+	struct plumb_flight *flight;
+	struct plumb_device *device;
+
+	if (is_of_driver(cmd_flags))
+		return 0;
+	dev = dev_of(rq);
+	if (!dev)
+		return 0;
+	disk_dev = disk_of(rq);
+	io.index = device_of(gendisk_of(rq), dev, disk_dev, &io.place);
+	device = io.index == NONE ? 0 : at(&devices, io.index & device_mask);
+	if (!device) {
+		struct plumb_totals *totals = all();
+
+		if (!only_wanted && totals)
+			ADD(totals->unlisted_devices, 1);
+		return 0;
+	}
+	if (!sectors) {
+		ADD(device->flushes, 1);
+		return 0;
+	}
+	flight = flight_of(rq, disk_dev);
+	if (!flight)
+		return 0;
+	io.now = bpf_ktime_get_ns();
+	begun = FIELD(rq, start_time_ns);
+	io.waited_ns = begun && io.now > begun ? io.now - begun : 0;
+	lane = bpf_get_smp_processor_id() & lane_mask;
+	if (flight->request == (u64)rq && flight->end == last && flight->begun_ns == begun) {
+		ADD(device->requeues, 1);
+		return 0;
+	}
+	if (unlikely(flight->request)) {
+		/* Its completion never came. */
+		struct plumb_device *other = at(&devices, flight->device & device_mask);
+
+		if (other) {
+			ADD(other->unmatched_issues, 1);
+			change_depth(lane, flight->device & device_mask, other, -1, io.now);
+		}
+	}
+	key = begin(lane, device, &io);
+	count_sender(dev, io.sector, sectors);
+
+	flight->begun_ns = begun;
+	flight->issued_ns = io.now;
+	flight->end = last;
+	flight->key = key;
+	flight->device = io.index;
+	flight->op = io.op;
+	flight->request = (u64)rq;
+	change_depth(lane, io.index, device, 1, io.now);
+	return 0;
+}
+
+INLINE int complete(struct request *rq, s32 error, u32 bytes)
+{
+	struct plumb_flight *flight;
+	struct plumb_device *device;
+	u32 length = FIELD(rq, __data_len), lane, disk_dev;
+	u64 now, ns;
+
+	if (!length || is_of_driver(FIELD(rq, cmd_flags)))
+		return 0;
+	disk_dev = disk_of(rq);
+	flight = flight_of(rq, disk_dev);
+	if (!flight)
+		return 0;
+	if (flight->request != (u64)rq) {
+		/* Issued before anybody looked, or of a device that nobody asked for, or forgotten. */
+		u32 index = 0, dev = dev_of(rq);
+
+		index = dev ? device_of(gendisk_of(rq), dev, disk_dev, &index) : NONE;
+		device = index == NONE ? 0 : at(&devices, index & device_mask);
+		if (device)
+			ADD(device->unmatched_completions, 1);
+		return 0;
+	}
+	device = at(&devices, flight->device & device_mask);
+	if (!device)
+		return 0;
+	if (bytes < length) {
+		ADD(device->partial_completions, 1);
+		return 0;
+	}
+	now = bpf_ktime_get_ns();
+	lane = bpf_get_smp_processor_id() & lane_mask;
+	ns = now > flight->issued_ns ? now - flight->issued_ns : 0;
+	flight->request = 0;
+	end(lane, flight->device & device_mask, device, flight->op, flight->key, ns, error, now);
+	return 0;
+}
+
+/* Notes who sends a bio: what issues its request later may be another. */
+INLINE int queue(struct bio *bio)
+{
+	struct block_device *bdev = FIELD(bio, bi_bdev);
+	u32 dev = FIELD(bdev, bd_dev), process;
+	u64 sector = FIELD(bio, bi_iter.bi_sector);
+	struct plumb_sender *sender;
+
+	if (!FIELD(bio, bi_iter.bi_size))
+		return 0;
+	sender = at(&senders, sender_index(dev, sector) & sender_mask);
+	if (!sender)
+		return 0;
+	process = process_index(dev);
+	if (process == NONE) {
+		/* Nobody's, rather than that of whoever sent something to this place before. */
+		sender->dev = 0;
+		return 0;
+	}
+	sender->sector = sector;
+	sender->dev = dev;
+	sender->process = process;
+	return 0;
+}
+
+TRACEPOINT("block_rq_issue") int issue_request(u64 *ctx)
+{
+	return issue((struct request *)ctx[0]);
+}
+
+/* Where the queue comes first. */
+TRACEPOINT("block_rq_issue") int issue_queue_request(u64 *ctx)
+{
+	return issue((struct request *)ctx[1]);
+}
+
+TRACEPOINT("block_rq_complete") int complete_request(u64 *ctx)
+{
+	return complete((struct request *)ctx[0], (s32)ctx[1], (u32)ctx[2]);
+}
+
+TRACEPOINT("block_bio_queue") int queue_bio(u64 *ctx)
+{
+	return queue((struct bio *)ctx[0]);
+}

@@ -1,0 +1,160 @@
+//! Loading programs into the kernel, attaching them, and mapping their arrays.
+
+use aya::maps::{Map, MapData};
+use aya::programs::{BtfTracePoint, ProgramError, RawTracePoint};
+use aya::{Btf, Ebpf, EbpfError, EbpfLoader, VerifierLogLevel};
+
+use crate::error::CaptureError;
+use crate::shared::Shared;
+
+/// How the programs are attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attached {
+    /// At tracepoints whose types the kernel knows; fields are read in place.
+    TypedTracepoints,
+    /// At raw tracepoints; fields are copied out.
+    RawTracepoints,
+}
+
+impl Attached {
+    /// As it is told to the user.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Attached::TypedTracepoints => "typed tracepoints",
+            Attached::RawTracepoints => "raw tracepoints",
+        }
+    }
+}
+
+/// An object as it was compiled for each way of attaching.
+pub(crate) struct Object {
+    pub(crate) reading_in_place: &'static [u8],
+    pub(crate) copying: &'static [u8],
+}
+
+impl Object {
+    /// Loads it with constants set and maps of so many entries.
+    pub(crate) fn load(
+        &self,
+        attached: Attached,
+        btf: &Btf,
+        constants: &[(&str, u32)],
+        entries: &[(&str, usize)],
+    ) -> Result<Ebpf, CaptureError> {
+        let mut loader = EbpfLoader::new();
+        loader.btf(Some(btf)).verifier_log_level(VerifierLogLevel::DEBUG);
+        for (name, value) in constants {
+            loader.override_global(name, value, true);
+        }
+        for (name, entries) in entries {
+            loader.map_max_entries(name, *entries as u32);
+        }
+        let object = match attached {
+            Attached::TypedTracepoints => self.reading_in_place,
+            Attached::RawTracepoints => self.copying,
+        };
+        loader.load(object).map_err(|error| refused_map(&error))
+    }
+}
+
+/// The way of attaching that is asked for; else the cheapest that the kernel takes.
+pub(crate) fn cheapest<T>(
+    asked: Option<Attached>,
+    attach: impl Fn(Attached) -> Result<T, CaptureError>,
+) -> Result<T, CaptureError> {
+    match asked {
+        Some(attached) => attach(attached),
+        None => match attach(Attached::TypedTracepoints) {
+            Err(CaptureError::Refused { .. }) => attach(Attached::RawTracepoints),
+            done => done,
+        },
+    }
+}
+
+/// The capability is missing as soon as the first map is made.
+fn refused_map(error: &EbpfError) -> CaptureError {
+    let reason = chain(error);
+    if is_permission(error) { CaptureError::NotPermitted } else { CaptureError::Map { map: "all", reason } }
+}
+
+fn is_permission(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let io = error.downcast_ref::<std::io::Error>();
+        if io.is_some_and(|io| io.kind() == std::io::ErrorKind::PermissionDenied) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut next = error.source();
+    while let Some(error) = next {
+        words += &format!(": {error}");
+        next = error.source();
+    }
+    words
+}
+
+pub(crate) fn attach_one(
+    programs: &mut Ebpf,
+    attached: Attached,
+    name: &'static str,
+    tracepoint: &str,
+    btf: &Btf,
+) -> Result<(), CaptureError> {
+    let missing = || CaptureError::Refused { program: name, reason: "it is not in the object".to_owned() };
+    let program = programs.program_mut(name).ok_or_else(missing)?;
+    let done = match attached {
+        Attached::TypedTracepoints => {
+            let program: Result<&mut BtfTracePoint, ProgramError> = program.try_into();
+            program.and_then(|program| {
+                program.load(tracepoint, btf)?;
+                program.attach().map(|_| ())
+            })
+        }
+        Attached::RawTracepoints => {
+            let program: Result<&mut RawTracePoint, ProgramError> = program.try_into();
+            program.and_then(|program| {
+                program.load()?;
+                program.attach(tracepoint).map(|_| ())
+            })
+        }
+    };
+    done.map_err(|error| refused(name, &error))
+}
+
+fn refused(program: &'static str, error: &ProgramError) -> CaptureError {
+    if let ProgramError::LoadError { io_error, verifier_log } = error {
+        let log = verifier_log.to_string();
+        let mut lines: Vec<&str> = log.lines().rev().filter(|line| !line.is_empty()).take(6).collect();
+        lines.reverse();
+        // A verifier that refuses a program says why; a missing capability leaves no word.
+        if io_error.kind() == std::io::ErrorKind::PermissionDenied && lines.is_empty() {
+            return CaptureError::NotPermitted;
+        }
+        return CaptureError::Refused { program, reason: format!("{io_error}\n{}", lines.join("\n")) };
+    }
+    if is_permission(error) {
+        return CaptureError::NotPermitted;
+    }
+    CaptureError::Refused { program, reason: chain(error) }
+}
+
+/// An array of the programs as memory.
+pub(crate) fn shared<T: crate::shared::Words>(
+    programs: &Ebpf,
+    name: &'static str,
+) -> Result<Shared<T>, CaptureError> {
+    let map: Option<&MapData> = match programs.map(name) {
+        Some(Map::Array(map)) => Some(map),
+        _ => None,
+    };
+    let map =
+        map.ok_or_else(|| CaptureError::Map { map: name, reason: "found no array of that name".to_owned() })?;
+    Shared::map(name, map)
+}
