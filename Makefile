@@ -1,21 +1,28 @@
 # The commands of this project. `make` alone lists them.
 
 TRACE  := examples/traces/postgres-sector34.txt.gz
-REPORT := target/report/postgres-sector34.html
+REPORT := target/report
 PLUMB  := target/release/plumb
+# Findings (1) and unknowns (3) are answers, no failures.
+ANSWERED := || status=$$?; case $${status:-0} in 0|1|3) ;; *) echo "plumb ended with status $$status" >&2; exit $$status ;; esac
 
-.PHONY: help run build static test bench soak fuzz docs clean
+.PHONY: help run demo build static test bench soak fuzz docs clean
 .DEFAULT_GOAL := help
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
-run: build ## Build Plumb and analyze a recorded trace of PostgreSQL on a misaligned partition
-	@mkdir -p $(dir $(REPORT))
-	@status=0; $(PLUMB) analyze $(TRACE) --html $(REPORT) || status=$$?; \
-	case $$status in 0|1|3) ;; *) echo "plumb ended with status $$status" >&2; exit $$status ;; esac
+run: build ## Build Plumb and diagnose this machine: its layout, and 10 s of its I/O; as the present user, and read-only
+	@mkdir -p $(REPORT)
+	@$(PLUMB) diagnose --for 10s --html $(REPORT)/this-host.html $(ANSWERED)
 	@echo
-	@echo "The same with pictures: $(REPORT)"
+	@echo "The same with pictures: $(REPORT)/this-host.html"
+
+demo: build ## Build Plumb and analyze a recorded trace of PostgreSQL on a misaligned partition
+	@mkdir -p $(REPORT)
+	@$(PLUMB) analyze $(TRACE) --html $(REPORT)/postgres-sector34.html $(ANSWERED)
+	@echo
+	@echo "The same with pictures: $(REPORT)/postgres-sector34.html"
 
 build: ## Build target/release/plumb
 	@scripts/setup run

@@ -229,6 +229,11 @@ impl Finding {
         self.fix.push(step);
     }
 
+    /// Adds evidence to a finding that somebody else has made.
+    pub fn add_evidence(&mut self, evidence: Evidence) {
+        self.evidence.push(evidence);
+    }
+
     /// Adds a sentence of explanation to a finding that somebody else has made.
     pub fn explain(&mut self, sentence: impl Into<String>) {
         self.explanation.push(sentence.into());

@@ -5,6 +5,7 @@
 
 pub mod analysis;
 pub mod finding;
+pub mod joined;
 pub mod layout;
 pub mod question;
 pub mod rules;
@@ -12,6 +13,7 @@ pub mod share;
 
 pub use analysis::{Analysis, analyze};
 pub use finding::{Confidence, Cost, Evidence, Finding, Fix, Severity, Target, TargetLayer};
+pub use joined::{Joined, join};
 pub use question::{GridSource, Questions};
 pub use rules::throughput_inflation::{Flow, Throughput};
 pub use rules::{Diagnosis, RULES, Unjudged, diagnose, diagnose_throughput};

@@ -1,9 +1,13 @@
 //! What the user asks of a profile: grids, and layouts to try.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use plumb_geometry::{Bytes, Grid, SECTOR, lcm_checked};
 use plumb_profile::table::{MODULUS_BYTES, MODULUS_BYTES_MAX};
+
+use crate::finding::Confidence;
 
 /// Where a grid is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -13,6 +17,10 @@ pub enum GridSource {
     Assumed,
     /// The user gave it.
     User,
+    /// The stack below the device states it.
+    Stated,
+    /// A virtual disk states it, and what is below cannot be seen.
+    Shown,
 }
 
 impl GridSource {
@@ -22,6 +30,17 @@ impl GridSource {
         match self {
             GridSource::Assumed => "assumed",
             GridSource::User => "given",
+            GridSource::Stated => "stated",
+            GridSource::Shown => "stated by a virtual disk",
+        }
+    }
+
+    /// How sure a conclusion from such a grid is.
+    #[must_use]
+    pub const fn confidence(self) -> Confidence {
+        match self {
+            GridSource::User | GridSource::Stated => Confidence::High,
+            GridSource::Assumed | GridSource::Shown => Confidence::Medium,
         }
     }
 }
@@ -29,8 +48,13 @@ impl GridSource {
 /// What is asked.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Questions {
-    /// Grids given by the user; without any, 4 KiB at offset 0 is assumed.
+    /// Grids given by the user.
     pub grids: Vec<Grid>,
+    /// Grids that the stack states of the device, judged by where the user gave none; without either 4 KiB at offset 0
+    /// is assumed.
+    pub stated: Vec<(Grid, GridSource)>,
+    /// Partitions, or the device itself, whose own start was found to be off a grid: that is why I/O through them are.
+    pub explained: BTreeSet<String>,
     /// Chunk of a stripe beneath or to be.
     pub chunk: Option<Grid>,
     /// Members of that stripe.
@@ -45,10 +69,10 @@ impl Questions {
     /// The grids to judge by, with where each is from.
     #[must_use]
     pub fn grids(&self) -> Vec<(Grid, GridSource)> {
-        if self.grids.is_empty() {
-            vec![(Grid::ASSUMED, GridSource::Assumed)]
-        } else {
-            self.grids.iter().map(|grid| (*grid, GridSource::User)).collect()
+        match (self.grids.is_empty(), self.stated.is_empty()) {
+            (false, _) => self.grids.iter().map(|grid| (*grid, GridSource::User)).collect(),
+            (true, false) => self.stated.clone(),
+            (true, true) => vec![(Grid::ASSUMED, GridSource::Assumed)],
         }
     }
 

@@ -57,6 +57,7 @@ fn questions(args: &Analyze) -> Questions {
         members: args.members,
         record: args.record,
         shift_bytes: args.shift,
+        ..Questions::default()
     }
 }
 

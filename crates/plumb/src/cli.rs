@@ -9,12 +9,16 @@ use plumb_trace::{Layer, Op};
 
 use crate::moment::Moment;
 
+mod beneath;
 mod check;
+mod diagnose;
 pub mod plan;
 mod record;
 mod watch;
 
+pub use beneath::Beneath;
 pub use check::{Check, Join, Side};
+pub use diagnose::Diagnose;
 pub use record::Record;
 pub use watch::Watch;
 
@@ -30,6 +34,8 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// What is wrong with the storage of this host: check every layer, watch the I/O, and say what to do
+    Diagnose(Box<Diagnose>),
     /// Read traces of any known format: which I/O does not fit, by how much, at which offset
     Analyze(Box<Analyze>),
     /// How each layer of each stack of storage stands on the layers below: no load, no writing

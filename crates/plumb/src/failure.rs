@@ -95,6 +95,15 @@ impl Failure {
         Some(last)
     }
 
+    /// The same of a command that never ends for want of permission: it failed.
+    #[must_use]
+    pub fn not_for_permission(mut self) -> Failure {
+        if self.exit == Exit::NotPermitted {
+            self.exit = Exit::Failed;
+        }
+        self
+    }
+
     /// Adds advice.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Failure {

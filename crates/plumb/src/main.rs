@@ -11,6 +11,7 @@ mod check;
 mod cli;
 mod collect;
 mod convert;
+mod diagnose;
 mod exit;
 mod failure;
 mod generate;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Analyze(args) => analyze::run(args),
         Command::Check(args) => check::run(args),
         Command::Convert(args) => convert::run(args),
+        Command::Diagnose(args) => diagnose::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Record(args) => record::run(args),
         Command::Watch(args) => watch::run(args),

@@ -4,7 +4,7 @@
 //! later inherit what it left. What an identity may do is tried out in a thread of its own, which ends.
 
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -24,15 +24,15 @@ enum Identity {
     Writer,
 }
 
-/// Drops all capabilities for good, and becomes who called sudo where that was so. A file that is to be written at the end
-/// (`output`) can still be: the user stays the same where only that one may write there.
+/// Drops all capabilities for good, and becomes who called sudo where that was so. Files that are to be written at the end
+/// (`outputs`) can still be: the user stays the same where only that one may write there.
 ///
 /// # Errors
 /// When the kernel refuses, which leaves the process as it is or less able.
-pub fn drop_all(output: Option<&Path>) -> Result<(), Failure> {
+pub fn drop_all(outputs: &[PathBuf]) -> Result<(), Failure> {
     let identities = invoker().into_iter().chain([Identity::Same]);
     let fitting =
-        identities.into_iter().find(|&identity| output.is_none_or(|path| can_write(identity, path)));
+        identities.into_iter().find(|&identity| outputs.iter().all(|path| can_write(identity, path)));
     become_for_good(fitting.unwrap_or(Identity::Writer)).map_err(|error| {
         Failure::failed(&error).with_help("nothing is watched: privileges could not be dropped")
     })

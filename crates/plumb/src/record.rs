@@ -18,8 +18,8 @@ use plumb_trace::{Batch, Clock, Layer, SourceInfo};
 use crate::cli::Record;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output;
 use crate::watch::refused;
+use crate::{output, privilege};
 
 mod files;
 
@@ -74,7 +74,7 @@ pub fn run(args: &Record) -> Result<Exit, Failure> {
         attach: None,
     };
     let recorder = Recorder::attach(&options).map_err(refused)?;
-    // From here on no privilege is needed.
+    privilege::drop_all(std::slice::from_ref(&args.output))?;
     let mut session = Session::new(recorder);
     let mut files = Files::begin(args, &session.info())?;
     let state = State::default();

@@ -1,5 +1,6 @@
 //! `plumb watch`: what the disks of this host receive, interval by interval.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
@@ -40,11 +41,7 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
     args.save.as_deref().map_or(Ok(()), may_save)?;
     let questions = Questions { grids: args.grid.clone(), ..Questions::default() };
     let options = options(args, &questions)?;
-    let ended = Arc::new(AtomicBool::new(false));
-    let signals = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP];
-    for signal in signals {
-        signal_hook::flag::register(signal, ended.clone()).map_err(|error| Failure::failed(&error))?;
-    }
+    let ended = told_to_end()?;
     let mut block = Block::attach(&options).map_err(refused)?;
     let mut whole = Whole::new(&block, &options.filter);
     if args.app {
@@ -53,7 +50,7 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
         block.read();
     }
     if !args.sync {
-        privilege::drop_all(args.save.as_deref())?;
+        privilege::drop_all(args.save.as_slice())?;
     }
     let began = Instant::now();
     let on_screen =
@@ -68,8 +65,24 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
     shown.and(exit)
 }
 
+/// Becomes true with the signal that ends a watch.
+///
+/// # Errors
+/// When signals cannot be heard.
+pub(crate) fn told_to_end() -> Result<Arc<AtomicBool>, Failure> {
+    let ended = Arc::new(AtomicBool::new(false));
+    let signals = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP];
+    for signal in signals {
+        signal_hook::flag::register(signal, ended.clone()).map_err(|error| Failure::failed(&error))?;
+    }
+    Ok(ended)
+}
+
 /// Whether the profile can be saved at the end: better known now than after hours.
-fn may_save(path: &Path) -> Result<(), Failure> {
+///
+/// # Errors
+/// When it cannot.
+pub(crate) fn may_save(path: &Path) -> Result<(), Failure> {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     match directory {
         Some(directory) if !directory.is_dir() => {
@@ -140,7 +153,8 @@ fn following(deadline: Instant, interval: Duration) -> Instant {
     if next > now { next } else { now + interval }
 }
 
-fn wait_until(deadline: Instant, ended: &AtomicBool) {
+/// Waits, unless it is to end.
+pub(crate) fn wait_until(deadline: Instant, ended: &AtomicBool) {
     while !ended.load(Ordering::Relaxed) {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -163,8 +177,8 @@ pub fn refused(error: CaptureError) -> Failure {
 }
 
 /// What was seen since the beginning.
-struct Whole {
-    saved: Saved,
+pub(crate) struct Whole {
+    pub(crate) saved: Saved,
     /// Layers, and how they are watched.
     how: String,
     filter: Filter,
@@ -175,7 +189,7 @@ struct Whole {
 }
 
 impl Whole {
-    fn new(block: &Block, filter: &Filter) -> Whole {
+    pub(crate) fn new(block: &Block, filter: &Filter) -> Whole {
         let layers: Vec<&str> = block.layers().into_iter().map(Layer::word).collect();
         let many = if layers.len() > 1 { "layers" } else { "layer" };
         let how = format!("{} {many} by {}", layers.join(" and "), block.attached().words());
@@ -190,7 +204,7 @@ impl Whole {
         }
     }
 
-    fn add(&mut self, reading: &Reading) {
+    pub(crate) fn add(&mut self, reading: &Reading) {
         self.saved.profiles.merge(&reading.profiles);
         self.missed.add_misses(reading);
         if let Some(app) = &mut self.app {
@@ -198,17 +212,31 @@ impl Whole {
         }
     }
 
-    fn save(&self, path: &Path) -> Result<(), Failure> {
+    /// Notes where the profiles are from, and what a reader must know of them.
+    pub(crate) fn close(&mut self, span: Duration) {
+        let filter = self.filter.words().map_or(String::new(), |words| format!(", only {words}"));
+        let source = format!("this host: {}, {:.1} s{filter}", self.how, span.as_secs_f64());
+        self.saved.sources.insert(source);
+        self.saved.notes.extend(notes(&self.missed, &self.filter));
+    }
+
+    /// Whether some I/O are in no figure.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.missed.unlisted > 0 || self.missed.misses.values().any(|misses| misses.unplaced > 0)
+    }
+
+    /// Saves the profiles.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub(crate) fn save(&self, path: &Path) -> Result<(), Failure> {
         let bytes = codec::encode(&self.saved).map_err(|error| Failure::failed(&error))?;
         output::write_file(path, &bytes)
     }
 
     /// The totals, and how the command ends.
     fn end(mut self, args: &Watch, questions: &Questions, span: Duration) -> Result<Exit, Failure> {
-        let filter = self.filter.words().map_or(String::new(), |words| format!(", only {words}"));
-        let source = format!("this host: {}, {:.1} s{filter}", self.how, span.as_secs_f64());
-        self.saved.sources.insert(source);
-        self.saved.notes.extend(notes(&self.missed, &self.filter));
+        self.close(span);
         // Places in files are judged when the profile is analyzed.
         let is_shown = |profile: &&Profile| profile.ios() > 0 && profile.layer != Layer::Vfs;
         let profiles: Vec<_> = self.saved.profiles.iter().filter(is_shown).collect();
@@ -247,9 +275,7 @@ impl Whole {
         }
         printed?;
         let found = diagnosis.worst().is_some_and(|worst| args.fail_on.covers(worst));
-        let is_partial =
-            self.missed.unlisted > 0 || self.missed.misses.values().any(|misses| misses.unplaced > 0);
-        Ok(match (found, profiles.is_empty() || is_partial || !diagnosis.unknown.is_empty()) {
+        Ok(match (found, profiles.is_empty() || self.is_partial() || !diagnosis.unknown.is_empty()) {
             (true, _) => Exit::Findings,
             (false, true) => Exit::Unknown,
             (false, false) => Exit::Clean,
@@ -271,8 +297,9 @@ fn show(
         .filter(|profile| profile.ios() > 0)
         .map(|profile| analyze(profile, None, questions))
         .collect();
+    let grid = questions.grids().first().map_or(Grid::ASSUMED, |(grid, _)| *grid);
     let senders: Vec<Sender<'_>> =
-        reading.processes.iter().map(|process| sender(process, reading, questions)).collect();
+        reading.processes.iter().map(|process| sender(process, &reading.seen_again, &grid)).collect();
     let notes: Vec<String> = notes(reading, filter);
     let seen_again: Vec<SeenAgain<'_>> =
         reading.seen_again.iter().map(|(device, on)| SeenAgain { device, on }).collect();
@@ -322,8 +349,12 @@ fn apart<'a>((device, misses): (&'a String, &Misses)) -> Apart<'a> {
     }
 }
 
-fn sender<'a>(process: &'a Process, reading: &Reading, questions: &Questions) -> Sender<'a> {
-    let grid = questions.grids().first().map_or(Grid::ASSUMED, |(grid, _)| *grid);
+/// What a process sent, with how much of it starts off a grid.
+pub(crate) fn sender<'a>(
+    process: &'a Process,
+    seen_again: &BTreeMap<String, Vec<String>>,
+    grid: &Grid,
+) -> Sender<'a> {
     Sender {
         device: &process.device,
         comm: &process.comm,
@@ -331,8 +362,8 @@ fn sender<'a>(process: &'a Process, reading: &Reading, questions: &Questions) ->
         ios: process.ios,
         bytes: process.bytes,
         threads: process.threads,
-        misaligned: misaligned(process, &grid),
-        is_seen_again: reading.seen_again.contains_key(&process.disk),
+        misaligned: misaligned(process, grid),
+        is_seen_again: seen_again.contains_key(&process.disk),
     }
 }
 

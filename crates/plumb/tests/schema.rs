@@ -350,3 +350,21 @@ fn output_of_watch_is_as_promised() {
         }
     }
 }
+
+#[test]
+fn output_of_diagnose_is_as_promised() {
+    let schema = Schema::of("diagnose");
+    let folder = tempfile::tempdir().expect("a directory");
+    for args in ["--for 0", "--for 700ms", "/ --for 300ms --grid 8k@512 --page 8k"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command.args(["diagnose", "--json"]).args(args.split_whitespace());
+        let running = command.stdout(std::process::Stdio::piped()).spawn().expect("plumb runs");
+        let file = folder.path().join("written");
+        std::fs::write(&file, vec![1; 1 << 20]).expect("room");
+        std::fs::File::open(&file).and_then(|file| file.sync_all()).expect("written");
+        let done = running.wait_with_output().expect("an end");
+        let document = serde_json::from_slice(&done.stdout).expect("a document");
+        let faults = schema.faults(&document);
+        assert!(faults.is_empty(), "{args}:\n{}", faults.join("\n"));
+    }
+}

@@ -1,9 +1,10 @@
-//! Reports of what was analysed: text, JSON and HTML, one file each, and of what was checked. They compute no statistics; what they
+//! Reports of what was analysed: text, JSON and HTML, one file each, of what was checked, and of both. They compute no statistics; what they
 //! print was counted in the profile and judged by the rules.
 
 #![forbid(unsafe_code)]
 
 pub mod check;
+pub mod diagnose;
 pub mod format;
 pub mod html;
 pub mod json;
@@ -13,12 +14,30 @@ pub mod text;
 
 pub use html::html;
 
+use plumb_diagnose::TargetLayer;
+
 /// One analysed profile.
 pub struct Section<'a> {
     /// The profile, for the pictures.
     pub profile: &'a plumb_profile::Profile,
     /// What was computed of it.
     pub analysis: &'a plumb_diagnose::Analysis,
+}
+
+impl Section<'_> {
+    /// Whether something is about the I/O of this section, or about the layer that is its device or a partition of it.
+    fn is_of(&self, target: &plumb_diagnose::Target) -> bool {
+        let mine = &self.analysis.target;
+        let mut parts = self.analysis.places.iter().filter_map(|place| place.name.as_deref());
+        match target.layer {
+            TargetLayer::Stack(_) => target.device == mine.device || parts.any(|part| part == target.device),
+            TargetLayer::Seen(_) => {
+                let is_within = mine.part.is_none() || mine.part == target.part;
+                (&target.device, target.layer) == (&mine.device, mine.layer) && is_within
+            }
+            TargetLayer::Host(_) => false,
+        }
+    }
 }
 
 /// Everything that a report of `plumb analyze` shows.

@@ -45,6 +45,7 @@ fn questions() -> Questions {
         members: Some(4),
         record: Grid::unit(Bytes(8 << 10)).ok(),
         shift_bytes: Some(-512),
+        ..Questions::default()
     }
 }
 

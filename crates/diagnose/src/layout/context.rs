@@ -10,9 +10,11 @@ use plumb_stack::graph::HOST;
 use plumb_stack::node::{Fact, keys};
 use plumb_stack::{Chunks, GridFact, Kind, Landing, Landings, Node, NodeId, Placing, Stack, Standing, What};
 
-use super::Rule;
 use super::known::Known;
+use super::seen::Passed;
+use super::{Rule, seen};
 use crate::finding::{Confidence, Evidence, Finding, HostLayer, Severity, Target, TargetLayer};
+use crate::rules::IOS_MIN;
 
 /// Tags of slices that are no place for data: 1 boot blocks, 5 the whole disk, 9 alternate sectors, 11 reserved
 /// (V_BOOT, V_BACKUP, V_ALTSCTR and V_RESERVED of Solaris).
@@ -65,6 +67,7 @@ pub struct Context<'a> {
     pub tops: Vec<Top>,
     top_at: HashMap<NodeId, usize>,
     profiles: HashMap<NodeId, Vec<&'a Profile>>,
+    pub(super) passed: HashMap<NodeId, Passed<'a>>,
 }
 
 impl<'a> Context<'a> {
@@ -77,14 +80,17 @@ impl<'a> Context<'a> {
             Top { id, landings, standings }
         });
         let mut by_node: HashMap<NodeId, Vec<&Profile>> = HashMap::new();
-        for profile in profiles.into_iter().flat_map(ProfileSet::iter) {
+        // A short look at a device that has little to do says nothing against what its layout tells.
+        let has_enough = |profile: &&Profile| known.watch.is_none() || profile.placed_ios() >= IOS_MIN;
+        for profile in profiles.into_iter().flat_map(ProfileSet::iter).filter(has_enough) {
             if let Some(id) = stack.find(&profile.device) {
                 by_node.entry(id).or_default().push(profile);
             }
         }
         let tops: Vec<Top> = tops.collect();
         let top_at = tops.iter().enumerate().map(|(at, top)| (top.id, at)).collect();
-        Context { stack, known, tops, top_at, profiles: by_node }
+        let passed = seen::passed(stack, profiles);
+        Context { stack, known, tops, top_at, profiles: by_node, passed }
     }
 
     /// Where the bytes of a node come to lie: worked out already where it is a top.

@@ -3,6 +3,27 @@
 use plumb_geometry::Bytes;
 use plumb_stack::NodeId;
 
+/// A look at the devices of a stack, whose profiles are handed over beside it. A device without a profile was not looked at;
+/// one that had no I/O has an empty one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Watch {
+    /// How long it took.
+    pub seconds: f64,
+    /// Who sent I/O.
+    pub senders: Vec<Sender>,
+}
+
+/// I/O that a process sent to a disk or partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sender {
+    /// The disk or partition.
+    pub device: String,
+    /// Command of the process.
+    pub comm: String,
+    /// I/O.
+    pub ios: u64,
+}
+
 /// Each absent where nobody said anything.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Known {
@@ -20,4 +41,6 @@ pub struct Known {
     pub disk_ios_per_second: Option<f64>,
     /// Longest mean response time that will do, ns.
     pub response_ns: Option<f64>,
+    /// How the profiles came about, where they are of this very time.
+    pub watch: Option<Watch>,
 }

@@ -12,7 +12,7 @@ use plumb_stack::{Kind, NodeId, Placing, Standing, Verdict, What};
 
 use super::context::{Context, Top};
 use super::soft_partition_drift::HEADER_BYTES;
-use super::{Rule, hole, words};
+use super::{Rule, hole, seen, words};
 use crate::finding::{Basis, Confidence, Cost, Finding, Severity};
 use crate::rules::Outcome;
 
@@ -210,7 +210,7 @@ fn found(
     for (_, why) in top.landings.lost.iter().take(REASONS_MAX) {
         finding = finding.explained(format!("not all below is known: {why}"));
     }
-    finding.explained(remedy(context, device, worst, all))
+    seen::explain(context, finding.explained(remedy(context, device, worst, all)), device, worst)
 }
 
 /// Cells that a block touches against those it needs, for the page given or blocks as large as the unit.

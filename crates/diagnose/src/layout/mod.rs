@@ -27,6 +27,7 @@ pub mod queue_setting;
 mod rates;
 pub mod read_policy;
 pub mod record_mismatch;
+mod seen;
 pub mod single_path;
 pub mod small_maxphys;
 pub mod small_resync_io;
@@ -42,7 +43,7 @@ pub mod too_many_metadevices;
 mod words;
 
 pub use context::{Context, Top};
-pub use known::Known;
+pub use known::{Known, Sender, Watch};
 
 /// A rule.
 pub struct Rule {
@@ -98,6 +99,9 @@ pub fn diagnose(stack: &Stack, known: &Known, profiles: Option<&ProfileSet>) -> 
         for outcome in (rule.judge)(&context) {
             diagnosis.take(rule.id, &context.host_target(), outcome);
         }
+    }
+    if known.watch.is_some() {
+        diagnosis.findings.iter_mut().for_each(|finding| seen::tell(&context, finding));
     }
     diagnosis.settle();
     diagnosis

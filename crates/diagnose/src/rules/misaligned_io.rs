@@ -28,10 +28,23 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     }
     let Some((device, parts)) = context.analysis.places.split_first() else { return vec![] };
     let mut outcomes = Vec::new();
+    let is_explained_itself = context.questions.explained.contains(&context.profile.device);
     for (at, fit) in device.grids.iter().enumerate() {
-        let fits: Vec<Place<'_>> =
+        if is_explained_itself && fit.grid.past_boundary(Bytes(0)) != Bytes(0) {
+            continue;
+        }
+        let mut fits: Vec<Place<'_>> =
             parts.iter().filter_map(|part| Some(Place { place: part, fit: part.grids.get(at)? })).collect();
-        if differ(&fits) {
+        let all = fits.len();
+        let rest = beside(fit, &fits);
+        fits.retain(|part| !is_explained(context, *part));
+        if fits.len() < all {
+            // Of the others each by itself: a sentence on the device would tell of those once more.
+            let has_enough =
+                |part: &&Place<'_>| part.fit.all.as_ref().is_ok_and(|tally| tally.ios >= IOS_MIN);
+            outcomes.extend(fits.iter().filter(has_enough).map(|part| judge_part(context, *part)));
+            outcomes.extend(rest.and_then(|rest| judge_rest(context, fit, rest)));
+        } else if differ(&fits) {
             outcomes.extend(fits.iter().map(|part| judge_part(context, *part)));
         } else {
             outcomes.push(judge_place(context, Place { place: device, fit }));
@@ -70,6 +83,30 @@ fn differ(parts: &[Place<'_>]) -> bool {
     })
 }
 
+/// Whether it is known already why I/O through a partition are off: it begins off the grid itself.
+fn is_explained(context: &Context<'_>, part: Place<'_>) -> bool {
+    let is_found = part.place.name.as_ref().is_some_and(|name| context.questions.explained.contains(name));
+    is_found && part.fit.grid.past_boundary(Bytes(part.place.first_byte)) != Bytes(0)
+}
+
+/// How many I/O went to the device without a partition, and how many of them start off the grid.
+fn beside(device: &GridFit, parts: &[Place<'_>]) -> Option<Share> {
+    let all = device.all.as_ref().ok()?;
+    let of_parts = || parts.iter().filter_map(|part| part.fit.all.as_ref().ok());
+    let less = |all: u64, of: fn(&FitTally) -> u64| all.saturating_sub(of_parts().map(of).sum());
+    Some(Share::new(less(all.misaligned, |tally| tally.misaligned), less(all.ios, |tally| tally.ios)))
+}
+
+fn judge_rest(context: &Context<'_>, fit: &GridFit, rest: Share) -> Option<Outcome> {
+    let severity = severity_of(rest)?;
+    let summary = format!(
+        "{} I/O that went through none of the partitions start off {}",
+        of(rest),
+        grid_words(&fit.grid, fit.source)
+    );
+    Some(Outcome::Found(context.share_finding(&RULE, severity, fit.source.confidence(), rest, summary)))
+}
+
 fn judge_part(context: &Context<'_>, part: Place<'_>) -> Outcome {
     let name = part.place.name.as_deref().unwrap_or_default();
     let target = Target { part: Some(format!("partition {name}")), ..context.target.clone() };
@@ -90,16 +127,15 @@ fn judge_place(context: &Context<'_>, at: Place<'_>) -> Outcome {
     }
     let share = Share::new(tally.misaligned, tally.ios);
     let Some(severity) = severity_of(share) else {
-        return if fit.source == GridSource::Assumed {
-            Outcome::Unknown(beyond_assumed(share, fit.grid.granularity()))
-        } else {
-            context.none_found(share)
+        return match fit.source {
+            GridSource::Assumed => Outcome::Unknown(beyond_assumed(share, fit.grid.granularity())),
+            GridSource::Shown => Outcome::Unknown(beyond_shown(share, &fit.grid)),
+            GridSource::User | GridSource::Stated => context.none_found(share),
         };
     };
-    let confidence = if fit.source == GridSource::User { Confidence::High } else { Confidence::Medium };
     let summary = format!("{} I/O start off {}", of(share), grid_words(&fit.grid, fit.source));
     let finding = context
-        .share_finding(&RULE, severity, confidence, share, summary)
+        .share_finding(&RULE, severity, fit.source.confidence(), share, summary)
         .with_evidence(context.evidence("head_bytes_mean", mean_head(tally), "bytes"))
         .with_cost(cost(tally));
     let finding = offset::explain(context, finding, at.place, fit, tally);
@@ -115,10 +151,20 @@ fn beyond_assumed(share: Share, granularity: Bytes) -> String {
     )
 }
 
+/// Nor where a virtual disk states one: what it lies on is another matter.
+fn beyond_shown(share: Share, grid: &Grid) -> String {
+    format!(
+        "{} start off the {grid} that the virtual disk states; what is below it cannot be seen",
+        of(share)
+    )
+}
+
 fn grid_words(grid: &Grid, source: GridSource) -> String {
     match source {
         GridSource::Assumed => format!("the grid of {grid}, assumed since none is known"),
         GridSource::User => format!("the given grid of {grid}"),
+        GridSource::Stated => format!("the grid of {grid} that is stated below"),
+        GridSource::Shown => format!("the grid of {grid} that the virtual disk states"),
     }
 }
 
@@ -134,8 +180,24 @@ fn cost(tally: &FitTally) -> Option<Cost> {
 
 fn explain_latency(finding: Finding, fit: &GridFit) -> Finding {
     match &fit.latency {
-        Some(LatencyByFit::Difference { difference_ns, low_ns, high_ns, fitting_ns_mean, compared, unfitting, .. }) => {
-            finding.explained(format!(
+        Some(latency) => finding.explained(latency_words(latency)),
+        None => finding,
+    }
+}
+
+/// How much longer I/O off the grid took.
+pub(crate) fn latency_words(latency: &LatencyByFit) -> String {
+    match latency {
+        LatencyByFit::Difference {
+            difference_ns,
+            low_ns,
+            high_ns,
+            fitting_ns_mean,
+            compared,
+            unfitting,
+            ..
+        } => {
+            format!(
                 "latency difference to fitting I/O of the same kind: {:+.1} µs (95 % interval {:+.1} to {:+.1}) on {:.1} µs, \
                  from {} of {} unfitting I/O; a difference, not a measured cost",
                 difference_ns / 1e3,
@@ -144,10 +206,9 @@ fn explain_latency(finding: Finding, fit: &GridFit) -> Finding {
                 fitting_ns_mean / 1e3,
                 group_digits(*compared),
                 group_digits(*unfitting),
-            ))
+            )
         }
-        Some(LatencyByFit::NotComparable { why }) => finding.explained(format!("latency by fit is not comparable: {why}")),
-        None => finding,
+        LatencyByFit::NotComparable { why } => format!("latency by fit is not comparable: {why}"),
     }
 }
 

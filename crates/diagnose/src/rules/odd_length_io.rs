@@ -7,7 +7,6 @@ use plumb_profile::imported::Totals;
 use super::{Context, Outcome, Rule, of, severity_of, tally_lengths_unknown};
 use crate::analysis::GridFit;
 use crate::finding::{Basis, Confidence, Cost};
-use crate::question::GridSource;
 use crate::share::Share;
 
 /// The rule.
@@ -39,7 +38,6 @@ fn judge_grid(context: &Context<'_>, fit: &GridFit) -> Outcome {
     let share = Share::new(tally.odd_length, tally.known_length());
     let Some(severity) = severity_of(share) else { return context.none_found(share) };
     let granularity = fit.grid.granularity();
-    let confidence = if fit.source == GridSource::User { Confidence::High } else { Confidence::Medium };
     let summary = format!("the length of {} I/O is no multiple of {granularity}", of(share));
     let odd: Vec<String> = context
         .profile
@@ -52,7 +50,7 @@ fn judge_grid(context: &Context<'_>, fit: &GridFit) -> Outcome {
         .map(|(length, _, ios)| format!("{} ({} I/O)", Bytes(length), group_digits(ios)))
         .collect();
     let mut finding = context
-        .share_finding(&RULE, severity, confidence, share, summary)
+        .share_finding(&RULE, severity, fit.source.confidence(), share, summary)
         .with_cost(cost(tally, granularity));
     if !odd.is_empty() {
         finding = finding.explained(format!("commonest odd lengths: {}", odd.join(", ")));

@@ -10,6 +10,7 @@ mod pages;
 mod paths;
 mod problems;
 mod real;
+mod seen;
 mod soft_partitions;
 mod stripes;
 mod targets;

@@ -41,8 +41,9 @@ impl Open for Here {
     }
 }
 
-/// Reads labels and superblocks of all devices of a host that can be opened; what cannot be is noted once.
-pub fn of_host(builder: &mut Builder, disks: &dyn Open) {
+/// Reads labels and superblocks of all devices of a host that can be opened; returns those that the
+/// user may not open, and what the system said.
+pub fn of_host(builder: &mut Builder, disks: &dyn Open) -> Vec<(String, io::Error)> {
     let (mut scan, mut refused) = (Scan::default(), Vec::new());
     for id in builder.ids().collect::<Vec<_>>() {
         let Some(way) = way(builder.get(id).kind) else { continue };
@@ -61,12 +62,16 @@ pub fn of_host(builder: &mut Builder, disks: &dyn Open) {
         }
     }
     scan.finish(builder);
-    if let Some((name, error)) = refused.first() {
-        let more = if refused.len() > 1 { format!(" and {} more", refused.len() - 1) } else { String::new() };
-        builder.note(format!(
-            "labels and superblocks of {name}{more} were not read: {error}; that takes root, or the group of disks"
-        ));
-    }
+    refused
+}
+
+/// Notes once of which devices nothing was read.
+pub fn note(builder: &mut Builder, refused: &[(String, io::Error)]) {
+    let Some((name, error)) = refused.first() else { return };
+    let more = if refused.len() > 1 { format!(" and {} more", refused.len() - 1) } else { String::new() };
+    builder.note(format!(
+        "labels and superblocks of {name}{more} were not read: {error}; that takes root, or the group of disks"
+    ));
 }
 
 /// Tells where a file lies and how the disk of a guest lies in it, without looking at what the guest has there.

@@ -28,6 +28,8 @@ pub struct Gathered {
     pub is_partial: bool,
     /// The target, where it is not found by its name alone.
     pub target: Option<NodeId>,
+    /// Devices of this host that could not be opened to read what is on them.
+    pub unread: Vec<(String, std::io::Error)>,
 }
 
 /// Reads what the flags name.
@@ -53,13 +55,18 @@ pub fn gather(args: &Check, known: &Catalogue) -> Result<Gathered, Failure> {
         if !args.join.is_empty() {
             return Err(hosts::not_two("--join"));
         }
-        live(args, &mut gathered, &[])?;
+        live(args.target.as_deref(), &mut gathered, &[])?;
+        disks::note(&mut gathered.builder, &gathered.unread);
         return Ok(gathered);
     }
     let hosts = gathered.hosts(args)?;
     let asked = hosts.asked_here(&wanted);
     let nodes = match &asked {
-        Some(names) => live(args, &mut gathered, names)?,
+        Some(names) => {
+            let nodes = live(args.target.as_deref(), &mut gathered, names)?;
+            disks::note(&mut gathered.builder, &gathered.unread);
+            nodes
+        }
         None => HashMap::new(),
     };
     let here = asked.map(|_| std::mem::take(&mut gathered.builder));
@@ -69,14 +76,21 @@ pub fn gather(args: &Check, known: &Catalogue) -> Result<Gathered, Failure> {
 
 /// The host itself, and the target on it: a file is followed down to its device. Returns the nodes of what else is asked
 /// for by its path: devices, and images of guests.
-fn live(args: &Check, gathered: &mut Gathered, paths: &[String]) -> Result<HashMap<String, NodeId>, Failure> {
+///
+/// # Errors
+/// When this is no host that can be looked at.
+pub fn live(
+    target: Option<&Path>,
+    gathered: &mut Gathered,
+    paths: &[String],
+) -> Result<HashMap<String, NodeId>, Failure> {
     let kernel = Live::default();
     let root = Root::open(Path::new("/"), &kernel).map_err(|error| Failure::failed(&error))?;
     let builder = &mut gathered.builder;
     let host = linux::collect(&root, builder).map_err(|error| {
         Failure::failed(&error).with_help("give what the tools of a host print with --from")
     })?;
-    if let Some(target) = &args.target {
+    if let Some(target) = target {
         gathered.target = target::on_host(target, &host, &root, builder)?;
     }
     disks::of_guests(&[], &host, &root, builder, &disks::Here)
@@ -92,7 +106,7 @@ fn live(args: &Check, gathered: &mut Gathered, paths: &[String]) -> Result<HashM
         };
         nodes.extend(node.map(|node| (path.clone(), node)));
     }
-    disks::of_host(builder, &disks::Here);
+    gathered.unread = disks::of_host(builder, &disks::Here);
     Ok(nodes)
 }
 
@@ -170,7 +184,8 @@ impl Gathered {
         let host = linux::collect(&root, builder).map_err(|error| failed(&error))?;
         disks::of_guests(&collected.images, &host, &root, builder, &collected.disks)
             .map_err(|source| failed(&NoDisk { name: format!("an image in {name}"), source }))?;
-        disks::of_host(builder, &collected.disks);
+        let refused = disks::of_host(builder, &collected.disks);
+        disks::note(builder, &refused);
         if form == archive::Form::Files {
             builder
                 .note(format!("{name} is of an older form, without labels, superblocks and places of files"));

@@ -10,7 +10,6 @@ use plumb_stack::node::keys;
 use plumb_stack::{Builder, NodeId, Stack};
 
 use super::disks::NoDisk;
-use crate::cli::Check;
 use crate::failure::Failure;
 
 /// Devices that are named when one asked for is not among them.
@@ -20,8 +19,8 @@ const DEVICES_LISTED: usize = 12;
 ///
 /// # Errors
 /// When the target is not in the stack.
-pub fn find(stack: &Stack, args: &Check, known: Option<NodeId>) -> Result<Option<NodeId>, Failure> {
-    let Some(target) = &args.target else { return Ok(None) };
+pub fn find(stack: &Stack, target: Option<&Path>, known: Option<NodeId>) -> Result<Option<NodeId>, Failure> {
+    let Some(target) = target else { return Ok(None) };
     known.or_else(|| named(stack, target)).map(Some).ok_or_else(|| missing(stack, target))
 }
 

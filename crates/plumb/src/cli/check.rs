@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use plumb_geometry::{Bytes, Grid, parse_size};
 
 use super::plan::{milliseconds, rate, rate_above_0};
-use super::{ColorChoice, FailOn, boundary, grid, whole};
+use super::{Beneath, ColorChoice, FailOn};
 
 /// Flags of `plumb check`.
 #[derive(Debug, Args)]
@@ -49,21 +48,8 @@ pub struct Check {
     #[arg(long, value_name = "[HOST:]DISK=[HOST:]DEVICE", value_parser = Join::parse, conflicts_with_all = ["image", "root", "collect"], help_heading = "Where from")]
     pub join: Vec<Join>,
 
-    /// Unit of the disks: GRANULARITY or GRANULARITY@OFFSET; may be given several times
-    #[arg(long, value_name = "G[@O]", value_parser = grid, help_heading = "What lies beneath")]
-    pub grid: Vec<Grid>,
-    /// Segment of the hardware array that shows the disks, for instance 48k
-    #[arg(long, value_name = "SIZE[@O]", value_parser = boundary, help_heading = "What lies beneath")]
-    pub segment: Option<Grid>,
-    /// Known array or drive to take for disks whose model is unknown, for instance sun-zfs-appliance-8k
-    #[arg(long, value_name = "NAME", help_heading = "What lies beneath")]
-    pub disk_type: Option<String>,
-    /// More known arrays, in TOML
-    #[arg(long, value_name = "FILE", help_heading = "What lies beneath")]
-    pub known: Option<PathBuf>,
-    /// Page of the database on top: its usual I/O
-    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "What lies beneath")]
-    pub page: Option<Bytes>,
+    #[command(flatten)]
+    pub beneath: Beneath,
 
     /// Reads a second that are asked of TARGET, or of the only volume
     #[arg(long, value_name = "RATE", value_parser = rate, help_heading = "What is asked")]
@@ -137,13 +123,5 @@ impl Join {
             return Err(format!("found `{text}`, expected DISK=DEVICE, for instance vda=kvm3:/dev/vg/web1"));
         };
         Ok(Join { disk: Side::parse(disk)?, device: Side::parse(device)? })
-    }
-}
-
-/// A size above 0.
-fn size(text: &str) -> Result<Bytes, String> {
-    match parse_size(text).map_err(|error| whole(&error))? {
-        Bytes(0) => Err("found 0, expected a size above 0".to_owned()),
-        size => Ok(size),
     }
 }

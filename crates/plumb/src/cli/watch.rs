@@ -106,7 +106,7 @@ fn comm(text: &str) -> Result<String, String> {
 }
 
 /// Shorter intervals than this cost more than they tell.
-const INTERVAL_MIN: Duration = Duration::from_millis(100);
+pub const INTERVAL_MIN: Duration = Duration::from_millis(100);
 
 fn interval(text: &str) -> Result<Duration, String> {
     let expected = "expected a time of 100ms or more (bare numbers are seconds; ms, s, m, h)";

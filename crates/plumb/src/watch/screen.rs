@@ -439,12 +439,12 @@ impl Screen {
         );
         lines.push(Line::from(runs));
         lines.push(bold("process           PID    I/O     off thr"));
-        let questions = self.questions();
+        let grid = self.grids[self.grid];
         let all =
             self.seen.iter().flat_map(|seen| seen.reading.processes.iter().map(|one| (&seen.reading, one)));
         let of_device = all.filter(|(_, process)| process.disk == analysis.target.device);
         lines.extend(of_device.take(40).map(|(reading, process)| {
-            let sent = sender(process, reading, &questions);
+            let sent = sender(process, &reading.seen_again, &grid);
             let off = sent
                 .misaligned
                 .map_or_else(|| "unknown".to_owned(), |off| percent(off as f64 / process.ios.max(1) as f64));

@@ -38,8 +38,9 @@ struct StackOut<'a> {
     problems: &'a [Problem],
 }
 
+/// The stack with its verdicts, and what was not found.
 #[derive(Serialize)]
-struct CheckResult<'a> {
+pub(crate) struct CheckResult<'a> {
     stack: StackOut<'a>,
     summary: BTreeMap<Kind, Tally>,
     unknown: &'a [Unjudged],
@@ -52,6 +53,18 @@ struct CheckResult<'a> {
 /// # Errors
 /// When a number cannot be written as JSON.
 pub fn json(check: &Check<'_>) -> Result<String, serde_json::Error> {
+    let document: Document<'_, &Input, _> = Document {
+        schema: "plumb.check/1",
+        plumb: check.version,
+        inputs: check.inputs.iter().collect(),
+        findings: &check.diagnosis.findings,
+        result: result(check),
+    };
+    serde_json::to_string_pretty(&document)
+}
+
+/// The result of the document.
+pub(crate) fn result<'a>(check: &Check<'a>) -> CheckResult<'a> {
     let stack = check.stack;
     let nodes = stack.nodes().filter(|(id, _)| check.wants(*id)).map(|(id, node)| {
         let stand = check.survey.stand(id);
@@ -73,18 +86,11 @@ pub fn json(check: &Check<'_>) -> Result<String, serde_json::Error> {
         }
     });
     let host = stack.host().into_iter().flat_map(|host| &host.facts).map(|(key, fact)| (*key, fact));
-    let document: Document<'_, &Input, _> = Document {
-        schema: "plumb.check/1",
-        plumb: check.version,
-        inputs: check.inputs.iter().collect(),
-        findings: &check.diagnosis.findings,
-        result: CheckResult {
-            stack: StackOut { nodes: nodes.collect(), host: host.collect(), problems: stack.problems() },
-            summary: check.survey.tallies(stack, |id| check.wants(id)),
-            unknown: &check.diagnosis.unknown,
-            silent: &check.diagnosis.silent,
-            notes: check.notes,
-        },
-    };
-    serde_json::to_string_pretty(&document)
+    CheckResult {
+        stack: StackOut { nodes: nodes.collect(), host: host.collect(), problems: stack.problems() },
+        summary: check.survey.tallies(stack, |id| check.wants(id)),
+        unknown: &check.diagnosis.unknown,
+        silent: &check.diagnosis.silent,
+        notes: check.notes,
+    }
 }

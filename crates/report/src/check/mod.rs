@@ -17,8 +17,10 @@ mod tree;
 mod words;
 
 pub use json::json;
+pub(crate) use json::{CheckResult, result};
+pub(crate) use tree::lines as tree_lines;
 
-use words::{listed, plain};
+pub(crate) use words::{listed, plain};
 
 /// Findings of one kind that are printed in full; the others are named.
 const FINDINGS_IN_FULL: usize = 2;
@@ -59,7 +61,7 @@ pub struct Check<'a> {
 }
 
 impl Check<'_> {
-    fn wants(&self, id: NodeId) -> bool {
+    pub(crate) fn wants(&self, id: NodeId) -> bool {
         self.wanted.is_none_or(|wanted| wanted.contains(&id))
     }
 }
@@ -68,7 +70,7 @@ impl Check<'_> {
 #[must_use]
 pub fn text(check: &Check<'_>, color: Color) -> String {
     let mut page = Page { text: String::new(), color };
-    headline(&mut page, check);
+    page.line(headline(check));
     findings(&mut page, &check.diagnosis.findings);
     unknown(&mut page, check);
     summary(&mut page, check);
@@ -78,18 +80,19 @@ pub fn text(check: &Check<'_>, color: Color) -> String {
     page.text
 }
 
-fn headline(page: &mut Page, check: &Check<'_>) {
+/// How much was found in how much.
+pub(crate) fn headline(check: &Check<'_>) -> String {
     let nodes = || check.stack.nodes().filter(|(id, _)| check.wants(*id));
     let leaves = nodes().filter(|(id, _)| check.stack.is_leaf(*id)).count();
     let layers = nodes().count() - leaves;
     let some = |number: usize, noun: &str| plural(number as u64, noun);
     let number = check.diagnosis.findings.len();
     let found = if number == 0 { "no finding".to_owned() } else { some(number, "finding") };
-    page.line(format!("{found} in {} and {} above", some(leaves, "device"), some(layers, "layer")));
+    format!("{found} in {} and {} above", some(leaves, "device"), some(layers, "layer"))
 }
 
 /// Findings of one kind and severity one after the other: the first in full, the others by name.
-fn findings(page: &mut Page, findings: &[Finding]) {
+pub(crate) fn findings(page: &mut Page, findings: &[Finding]) {
     let kind = |finding: &Finding| (finding.id(), finding.severity());
     let mut shown = BTreeSet::new();
     for finding in findings {
@@ -110,7 +113,7 @@ fn findings(page: &mut Page, findings: &[Finding]) {
 }
 
 /// What rules could not judge: by rule and reason, with the devices.
-fn unknown(page: &mut Page, check: &Check<'_>) {
+pub(crate) fn unknown(page: &mut Page, check: &Check<'_>) {
     let unjudged = &check.diagnosis.unknown;
     if unjudged.is_empty() {
         return;
@@ -149,7 +152,7 @@ fn without_names(stack: &Stack, why: &str) -> String {
 }
 
 /// How many layers of each kind stand how.
-fn summary(page: &mut Page, check: &Check<'_>) {
+pub(crate) fn summary(page: &mut Page, check: &Check<'_>) {
     let tallies = check.survey.tallies(check.stack, |id| check.wants(id));
     if tallies.is_empty() {
         return;
@@ -170,7 +173,7 @@ fn summary(page: &mut Page, check: &Check<'_>) {
 }
 
 /// What devices state and nobody believes, each statement once.
-fn doubts(page: &mut Page, check: &Check<'_>) {
+pub(crate) fn doubts(page: &mut Page, check: &Check<'_>) {
     let mut gathered: Vec<(String, Vec<&str>)> = Vec::new();
     for (id, node) in check.stack.nodes().filter(|(id, _)| check.wants(*id)) {
         for fact in check.stack.grids(id) {
@@ -192,7 +195,7 @@ fn doubts(page: &mut Page, check: &Check<'_>) {
     }
 }
 
-fn sources(page: &mut Page, check: &Check<'_>) {
+pub(crate) fn sources(page: &mut Page, check: &Check<'_>) {
     if check.inputs.is_empty() && check.notes.is_empty() {
         return;
     }

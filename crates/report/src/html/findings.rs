@@ -7,7 +7,7 @@ use plumb_geometry::plural;
 
 use super::markup::Markup;
 use super::page::table;
-use crate::{Report, format};
+use crate::{Report, Section, format};
 
 /// Draws all of them.
 pub fn draw(m: &mut Markup, report: &Report<'_>) {
@@ -63,7 +63,7 @@ pub fn anchor(number: usize) -> String {
 
 /// Name of the thing, linked to its section where the page has one.
 fn target(m: &mut Markup, report: &Report<'_>, target: &Target) {
-    let section = report.sections.iter().position(|section| section.analysis.target == *target);
+    let section = report.sections.iter().position(|section| section.is_of(target));
     match section {
         Some(at) => m.leaf("a", &[("href", &format!("#{}", super::section_anchor(at)))], &target.to_string()),
         None => m.text(&target.to_string()),
@@ -122,12 +122,13 @@ fn evidence(m: &mut Markup, evidence: &[Evidence]) {
 }
 
 /// Keys that say too little without their underscores.
-const NAMES: [(&str, &str); 5] = [
+const NAMES: [(&str, &str); 6] = [
     ("ios_unfit", "I/O with the defect"),
     ("ios", "I/O looked at"),
     ("share_low", "share, lower end of the 95 % interval"),
     ("share_high", "share, upper end of the 95 % interval"),
     ("head_bytes_mean", "mean distance behind the boundary"),
+    ("device_ns_mean", "mean latency, issue to complete"),
 ];
 
 fn name_words(name: &str) -> String {
@@ -149,6 +150,9 @@ fn value_words(evidence: &Evidence) -> String {
         // Units are in the plural: `disks`, `file systems`.
         unit if value == 1.0 && !unit.contains('/') => {
             format!("1 {}", unit.strip_suffix('s').unwrap_or(unit))
+        }
+        unit if whole && value.fract() == 0.0 => {
+            format!("{} {}", format::count(value as u64), unit.replace("ios", "I/O"))
         }
         unit if whole => format!("{} {}", format::digits(value), unit.replace("ios", "I/O")),
         unit => format!("{value} {unit}"),
@@ -197,10 +201,11 @@ fn unjudged(m: &mut Markup, report: &Report<'_>, unknown: &[Unjudged]) {
 }
 
 /// Links from a section back to its findings.
-pub fn links(m: &mut Markup, report: &Report<'_>, about: &Target) {
+pub fn links(m: &mut Markup, report: &Report<'_>, section: &Section<'_>) {
     let numbered = report.diagnosis.findings.iter().enumerate();
-    let mine: Vec<(usize, &Finding)> = numbered.filter(|(_, finding)| finding.target() == about).collect();
-    let open = report.diagnosis.unknown.iter().filter(|question| question.target == *about).count();
+    let mine: Vec<(usize, &Finding)> =
+        numbered.filter(|(_, finding)| section.is_of(finding.target())).collect();
+    let open = report.diagnosis.unknown.iter().filter(|question| section.is_of(&question.target)).count();
     m.class("p", "links", |m| {
         for (number, finding) in &mine {
             let word = finding.severity().word();

@@ -6,6 +6,7 @@
 
 mod clock;
 mod course;
+mod diagnosis;
 mod figures;
 mod findings;
 mod fits;
@@ -25,6 +26,8 @@ mod svg;
 mod tables;
 mod throughput;
 mod what_if;
+
+pub use diagnosis::diagnosed;
 
 use markup::Markup;
 
@@ -91,9 +94,8 @@ fn overview(m: &mut Markup, report: &Report<'_>) {
 
 fn overview_row(m: &mut Markup, report: &Report<'_>, at: usize, section: &Section<'_>) {
     let analysis = section.analysis;
-    let found =
-        report.diagnosis.findings.iter().filter(|finding| *finding.target() == analysis.target).count();
-    let open = report.diagnosis.unknown.iter().filter(|question| question.target == analysis.target).count();
+    let found = report.diagnosis.findings.iter().filter(|finding| section.is_of(finding.target())).count();
+    let open = report.diagnosis.unknown.iter().filter(|question| section.is_of(&question.target)).count();
     m.el("tr", &[], |m| {
         m.el("td", &[], |m| {
             m.leaf("a", &[("href", &format!("#{}", section_anchor(at)))], &analysis.target.to_string());
@@ -108,7 +110,7 @@ fn overview_row(m: &mut Markup, report: &Report<'_>, at: usize, section: &Sectio
 /// Those with findings first, then those with the most I/O.
 fn pictured(report: &Report<'_>) -> Vec<usize> {
     let has_finding = |section: &Section<'_>| {
-        report.diagnosis.findings.iter().any(|finding| *finding.target() == section.analysis.target)
+        report.diagnosis.findings.iter().any(|finding| section.is_of(finding.target()))
     };
     let mut order: Vec<usize> = (0..report.sections.len()).collect();
     order.sort_by_key(|&at| {
@@ -124,7 +126,7 @@ fn draw_section(m: &mut Markup, report: &Report<'_>, at: usize, section: &Sectio
     m.raw("\n");
     m.el("section", &[("id", &section_anchor(at))], |m| {
         m.leaf("h2", &[], &capitalized(&analysis.target.to_string()));
-        findings::links(m, report, &analysis.target);
+        findings::links(m, report, section);
         figures::draw(m, profile, analysis);
         if pictured && profile.ios() > 0 {
             size_mix::draw(m, profile);

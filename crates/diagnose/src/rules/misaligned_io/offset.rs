@@ -50,7 +50,8 @@ pub(super) fn explain(
             "no one or two offsets hold most stream heads, on any grid: no single shift would mend it",
         ),
         Verdict::NotEnoughData { why } => {
-            finding.explained(format!("which offset the I/O have cannot be said: {why}"))
+            let finding = finding.explained(format!("which offset the I/O have cannot be said: {why}"));
+            starts(context, finding, place, &fit.grid)
         }
     }
 }

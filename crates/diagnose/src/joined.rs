@@ -1,0 +1,113 @@
+//! Layout and I/O in one diagnosis: I/O are judged by the grids that the stack states of their device, and what a fault of
+//! the layout explains is told with that fault alone.
+
+use std::collections::BTreeSet;
+
+use plumb_geometry::Grid;
+use plumb_profile::{Profile, ProfileSet};
+use plumb_stack::grid::Source;
+use plumb_stack::{GridFact, Kind, NodeId, Stack, What};
+use plumb_trace::Layer;
+
+use crate::analysis::{Analysis, analyze};
+use crate::finding::Finding;
+use crate::layout::{self, Known};
+use crate::question::{GridSource, Questions};
+use crate::rules::{Diagnosis, IOS_MIN, diagnose};
+
+/// Findings about a start: they explain why I/O behind it are off.
+const ABOUT_STARTS: [&str; 2] = ["misaligned-partition", "soft-partition-drift"];
+
+/// Findings that small writes have of a unit: starts and lengths off it are the same once more.
+const ABOUT_UNITS: &str = "indirection-unit";
+
+/// Nothing here adds devices up, so that nobody has to be told not to.
+const ABOUT_SUMS: &str = "double-counted";
+
+/// What both came to.
+pub struct Joined<'a> {
+    /// Findings about the layout, with the I/O that show them, and those of the I/O that no fault of the layout explains.
+    pub diagnosis: Diagnosis,
+    /// Devices that had I/O, with the numbers of each.
+    pub seen: Vec<(&'a Profile, Analysis)>,
+    /// Devices that had I/O, too few to judge them.
+    pub too_few: Vec<&'a str>,
+}
+
+/// Judges a stack and the I/O that its devices were seen to receive.
+#[must_use]
+pub fn join<'a>(
+    stack: &Stack,
+    known: &Known,
+    profiles: Option<&'a ProfileSet>,
+    given: &[Grid],
+) -> Joined<'a> {
+    let mut diagnosis = layout::diagnose(stack, known, profiles);
+    diagnosis.findings.retain(|finding| finding.id() != ABOUT_SUMS);
+    let mut joined = Joined { diagnosis, seen: Vec::new(), too_few: Vec::new() };
+    let of_layout = joined.diagnosis.findings.clone();
+    for profile in profiles.into_iter().flat_map(ProfileSet::iter).filter(|profile| profile.ios() > 0) {
+        let questions = questions(stack, &of_layout, profile, given);
+        let analysis = analyze(profile, None, &questions);
+        if profile.placed_ios() < IOS_MIN {
+            joined.too_few.push(&profile.device);
+        } else {
+            joined.diagnosis.absorb(diagnose(profile, &analysis, &questions));
+        }
+        joined.seen.push((profile, analysis));
+    }
+    joined
+}
+
+/// All grids that may be asked about, so that a table can be made which answers all of them.
+#[must_use]
+pub fn modulus_bytes(stack: &Stack, given: &[Grid]) -> u64 {
+    let nodes = stack.nodes().flat_map(|(id, _)| stated(stack, &[], id));
+    Questions { grids: given.to_vec(), stated: nodes.collect(), ..Questions::default() }.modulus_bytes()
+}
+
+/// What is to be asked of a profile.
+fn questions(stack: &Stack, found: &[Finding], profile: &Profile, given: &[Grid]) -> Questions {
+    let disk = stack.find(&profile.device).filter(|_| profile.layer != Layer::Vfs);
+    let mut questions = Questions { grids: given.to_vec(), ..Questions::default() };
+    if let Some(disk) = disk {
+        questions.stated = stated(stack, found, disk);
+        questions.explained = explained(stack, found, profile, disk);
+    }
+    questions
+}
+
+/// The grids below a device and in it, as they lie in its address space; none where one is only assumed.
+fn stated(stack: &Stack, found: &[Finding], disk: NodeId) -> Vec<(Grid, GridSource)> {
+    let is_told = about(stack, found, &[ABOUT_UNITS]).any(|id| stack.under(id).contains(&disk));
+    let is_wanted =
+        |fact: &GridFact| fact.what != What::Assumed && !(is_told && fact.what == What::IndirectionUnit);
+    let is_shown =
+        stack.under(disk).iter().any(|id| stack.node(*id).kind == Kind::VirtualDisk && stack.is_leaf(*id));
+    let mut grids: Vec<(Grid, GridSource)> = Vec::new();
+    for fact in stack.grids_through(disk).into_iter().filter(is_wanted) {
+        let source = match fact.source {
+            Source::User => GridSource::User,
+            _ if is_shown => GridSource::Shown,
+            _ => GridSource::Stated,
+        };
+        if !grids.iter().any(|(grid, _)| *grid == fact.grid) {
+            grids.push((fact.grid, source));
+        }
+    }
+    grids
+}
+
+/// Partitions that begin off a grid themselves, or carry what does for it; and the device, where it is such a layer.
+fn explained(stack: &Stack, found: &[Finding], profile: &Profile, device: NodeId) -> BTreeSet<String> {
+    let off: BTreeSet<NodeId> = about(stack, found, &ABOUT_STARTS).flat_map(|id| stack.under(id)).collect();
+    let is_off = |name: &&String| stack.find(name).is_some_and(|id| off.contains(&id));
+    let layer = (off.contains(&device) && !stack.is_leaf(device)).then(|| profile.device.clone());
+    profile.partitions.keys().filter(is_off).cloned().chain(layer).collect()
+}
+
+/// What findings of these names are about.
+fn about<'a>(stack: &'a Stack, found: &'a [Finding], ids: &'a [&str]) -> impl Iterator<Item = NodeId> + 'a {
+    let mine = found.iter().filter(move |finding| ids.contains(&finding.id()));
+    mine.filter_map(|finding| stack.find(&finding.target().device))
+}

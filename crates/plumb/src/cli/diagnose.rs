@@ -1,0 +1,58 @@
+//! Flags of `plumb diagnose`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::watch::INTERVAL_MIN;
+use super::{Beneath, ColorChoice, FailOn};
+use crate::moment::parse_duration;
+
+/// Flags of `plumb diagnose`.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes. Durations: bare \
+numbers are seconds; ms, s, m, h.\n\
+Without root it does what it can, and says what it could not see and the command that would. Ctrl-C ends the watch early, \
+and the report still comes. Nothing is written to any disk, and no command of a finding is run.\n\
+Exit status: 0 clean, 1 findings, 2 usage, 3 how something lies is unknown, or I/O could not be watched, or too few were \
+seen to judge them, 5 failed."
+)]
+pub struct Diagnose {
+    /// What to look at, with what it stands on and what stands on it: a device, a mount point or a file; all when not given
+    #[arg(value_name = "TARGET")]
+    pub target: Option<PathBuf>,
+    /// How long to watch I/O; 0 looks at the layout alone
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = time)]
+    pub watch: Duration,
+
+    #[command(flatten)]
+    pub beneath: Beneath,
+
+    /// Print one JSON document instead of text
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// Write a page with the findings, the stack and pictures of the I/O
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub html: Option<PathBuf>,
+    /// Save the profile of the watch: `plumb analyze` reads it
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub save: Option<PathBuf>,
+    /// Severity from which the exit status is 1
+    #[arg(long, value_name = "SEVERITY", default_value = "warning", help_heading = "Output")]
+    pub fail_on: FailOn,
+    /// When to colour
+    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
+    pub color: ColorChoice,
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    let ns = parse_duration(text).and_then(|ns| u64::try_from(ns).ok());
+    match ns.map(Duration::from_nanos) {
+        Some(time) if time.is_zero() || time >= INTERVAL_MIN => Ok(time),
+        _ => Err(format!(
+            "found `{text}`, expected 0, or a time of 100ms or more (bare numbers are seconds; ms, s, m, h)"
+        )),
+    }
+}

@@ -1,0 +1,213 @@
+//! `plumb diagnose`: the layout of this host's storage and what its disks receive, joined into one report.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use plumb_diagnose::joined::{self, Joined};
+use plumb_diagnose::layout::{Known, Sender as By, Watch};
+use plumb_diagnose::{Analysis, Diagnosis};
+use plumb_geometry::Grid;
+use plumb_report::check::Check;
+use plumb_report::diagnose::{Diagnose as Page, Unseen, Watched, json, text};
+use plumb_report::text::Sender;
+use plumb_report::{Report, Section, html};
+use plumb_stack::{NodeId, Stack, Survey};
+
+use crate::check::sources::Gathered;
+use crate::check::{self, advice, sources, target};
+use crate::cli::Diagnose;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::{output, watch};
+
+mod observe;
+mod unseen;
+
+use observe::{Disk, Seen};
+
+/// Runs the command. What is not permitted is told in the report, so that it never ends for want of permission.
+///
+/// # Errors
+/// When nothing can be looked at, or what was asked for could not be written.
+pub fn run(args: &Diagnose) -> Result<Exit, Failure> {
+    diagnose(args).map_err(Failure::not_for_permission)
+}
+
+fn diagnose(args: &Diagnose) -> Result<Exit, Failure> {
+    args.html.iter().chain(&args.save).try_for_each(|path| watch::may_save(path))?;
+    let host = Host::look(args)?;
+    let disks = observe::disks(&host.stack, host.wanted.as_ref());
+    let mut unseen = Vec::new();
+    let seen = host.watch(args, &disks, &mut unseen)?;
+    unseen.extend(unseen::content(&host.stack, host.wanted.as_ref(), &host.gathered.unread));
+    unseen.extend(unseen::below(&host.stack, host.wanted.as_ref()));
+    let known = host.known(args, seen.as_ref());
+    let profiles = seen.as_ref().map(|seen| &seen.profiles);
+    let mut joined = joined::join(&host.stack, &known, profiles, &args.beneath.grid);
+    if let Some(wanted) = &host.wanted {
+        check::keep(&mut joined.diagnosis, &host.stack, wanted);
+    }
+    advice::with_commands(&args.beneath, false, &host.stack, &mut joined.diagnosis);
+    match (&args.save, &seen) {
+        (Some(path), Some(seen)) => seen.whole.save(path)?,
+        (Some(path), None) => eprintln!("plumb: {}: not written, since nothing was watched", path.display()),
+        (None, _) => {}
+    }
+    report(args, &host, &disks, seen.as_ref(), &joined, &unseen)
+}
+
+/// The storage of this host.
+struct Host {
+    gathered: Gathered,
+    stack: Stack,
+    target: Option<NodeId>,
+    wanted: Option<HashSet<NodeId>>,
+}
+
+impl Host {
+    fn look(args: &Diagnose) -> Result<Host, Failure> {
+        let known = args.beneath.catalogue()?;
+        let mut gathered = Gathered::default();
+        sources::live(args.target.as_deref(), &mut gathered, &[])?;
+        args.beneath.give(&known, &mut gathered.builder)?;
+        let stack = std::mem::take(&mut gathered.builder).finish();
+        if stack.nodes().next().is_none() {
+            return Err(Failure::unknown("found no block device on this host"));
+        }
+        let target = target::find(&stack, args.target.as_deref(), gathered.target)?;
+        let wanted = target.map(|id| target::around(&stack, id));
+        Ok(Host { gathered, stack, target, wanted })
+    }
+
+    /// What the disks receive for a while; `None` where that was not asked for or cannot be seen.
+    fn watch(
+        &self,
+        args: &Diagnose,
+        disks: &[Disk],
+        unseen: &mut Vec<Unseen>,
+    ) -> Result<Option<Seen>, Failure> {
+        if args.watch.is_zero() {
+            return Ok(None);
+        }
+        if disks.is_empty() {
+            unseen.push(unseen::no_requests());
+            return Ok(None);
+        }
+        let modulus_bytes = joined::modulus_bytes(&self.stack, &args.beneath.grid);
+        let outputs: Vec<PathBuf> = args.html.iter().chain(&args.save).cloned().collect();
+        match observe::watch(disks, self.wanted.is_none(), args.watch, modulus_bytes, &outputs)? {
+            Ok(seen) => Ok(Some(seen)),
+            Err(why) => {
+                unseen.push(unseen::io(&why));
+                Ok(None)
+            }
+        }
+    }
+
+    /// What the rules are told beside the layers.
+    fn known(&self, args: &Diagnose, seen: Option<&Seen>) -> Known {
+        let watch = seen.map(|seen| Watch {
+            seconds: seen.seconds,
+            senders: seen
+                .processes
+                .iter()
+                .map(|one| By { device: one.device.clone(), comm: one.comm.clone(), ios: one.ios })
+                .collect(),
+        });
+        Known {
+            page: args.beneath.page,
+            segment: args.beneath.segment_bytes(),
+            volume: self.target,
+            watch,
+            ..Known::default()
+        }
+    }
+}
+
+/// Prints and writes what came of it.
+fn report(
+    args: &Diagnose,
+    host: &Host,
+    disks: &[Disk],
+    seen: Option<&Seen>,
+    joined: &Joined<'_>,
+    unseen: &[Unseen],
+) -> Result<Exit, Failure> {
+    let survey = Survey::of(&host.stack);
+    let mut notes = host.stack.notes().to_vec();
+    let mut sources = vec!["this host: sysfs and what is on its disks".to_owned()];
+    if let Some(seen) = seen {
+        notes.extend(seen.whole.saved.notes.iter().cloned());
+        notes.extend(seen.gone.iter().map(|name| format!("{name} went away while it was watched")));
+        sources.extend(seen.whole.saved.sources.iter().cloned());
+    }
+    let version = env!("CARGO_PKG_VERSION");
+    let diagnosis = &joined.diagnosis;
+    let sections = joined.seen.iter().map(|(profile, analysis)| Section { profile, analysis });
+    let io = Report {
+        title: args
+            .target
+            .as_ref()
+            .map_or_else(|| "this host".to_owned(), |target| target.display().to_string()),
+        version,
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        sources: &sources,
+        notes: &notes,
+        sections: sections.collect(),
+        diagnosis,
+    };
+    let check = Check {
+        version,
+        inputs: &[],
+        stack: &host.stack,
+        survey: &survey,
+        wanted: host.wanted.as_ref(),
+        diagnosis,
+        notes: &notes,
+    };
+    let watched = seen.map(|seen| watched(disks, seen, joined));
+    let page = Page { check, io, watched, unseen };
+    if let Some(path) = &args.html {
+        output::write_file(path, html::diagnosed(&page).as_bytes())?;
+    }
+    let shown = if args.json {
+        json(&page).map_err(|error| Failure::failed(&error))? + "\n"
+    } else {
+        text(&page, output::color(args.color))
+    };
+    output::print(&shown)?;
+    Ok(exit_of(args, seen, joined, &page))
+}
+
+fn watched<'a>(disks: &'a [Disk], seen: &'a Seen, joined: &'a Joined<'_>) -> Watched<'a> {
+    let grid_of = |disk: &str| {
+        let of_disk = joined.seen.iter().find(|(profile, _)| profile.device == disk);
+        let grid = of_disk.and_then(|(_, analysis)| first_grid(analysis));
+        grid.unwrap_or(Grid::ASSUMED)
+    };
+    let senders: Vec<Sender<'_>> = seen
+        .processes
+        .iter()
+        .map(|process| watch::sender(process, &seen.seen_again, &grid_of(&process.disk)))
+        .collect();
+    Watched {
+        seconds: seen.seconds,
+        disks: disks.iter().map(|disk| disk.name.as_str()).collect(),
+        too_few: joined.too_few.clone(),
+        senders,
+    }
+}
+
+fn first_grid(analysis: &Analysis) -> Option<Grid> {
+    analysis.device()?.grids.first().map(|fit| fit.grid)
+}
+
+fn exit_of(args: &Diagnose, seen: Option<&Seen>, joined: &Joined<'_>, page: &Page<'_>) -> Exit {
+    let diagnosis: &Diagnosis = &joined.diagnosis;
+    if diagnosis.worst().is_some_and(|worst| args.fail_on.covers(worst)) {
+        return Exit::Findings;
+    }
+    let was_judged = args.watch.is_zero()
+        || seen.is_some_and(|seen| !seen.whole.is_partial()) && joined.seen.len() > joined.too_few.len();
+    if was_judged && !check::is_unknown(&page.check) { Exit::Clean } else { Exit::Unknown }
+}

@@ -1,0 +1,167 @@
+//! The watch of a diagnosis: the only place in it that knows how I/O are captured.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use plumb_capture::{Block, CaptureError, Options, Process, Reading};
+use plumb_geometry::plural;
+use plumb_profile::{Places, Profile, ProfileSet, Table};
+use plumb_stack::{Kind, NodeId, Stack};
+use plumb_trace::Layer;
+
+use crate::failure::Failure;
+use crate::privilege;
+use crate::watch::{Whole, told_to_end, wait_until};
+
+/// How often the counts are fetched: what is a partition is looked up then, so one that goes away loses the last of it.
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// Where devices are listed by name.
+const CLASS: &str = "/sys/class/block";
+
+/// A disk that is watched.
+pub struct Disk {
+    /// As the stack calls it.
+    pub name: String,
+    number: u32,
+    /// By requests, or by bios where it makes none.
+    layer: Layer,
+}
+
+/// What a watch saw.
+pub struct Seen {
+    /// What was counted, as it is saved.
+    pub whole: Whole,
+    /// Profiles of all that was watched, empty for what had no I/O.
+    pub profiles: ProfileSet,
+    /// How long it took.
+    pub seconds: f64,
+    /// Who sent I/O, most first.
+    pub processes: Vec<Process>,
+    /// Disks that handed their I/O on to others that were watched.
+    pub seen_again: BTreeMap<String, Vec<String>>,
+    /// What was watched and is there no more.
+    pub gone: Vec<String>,
+}
+
+/// The disks among these layers.
+#[must_use]
+pub fn disks(stack: &Stack, wanted: Option<&HashSet<NodeId>>) -> Vec<Disk> {
+    let nodes = stack.nodes().filter(|(id, node)| {
+        wanted.is_none_or(|wanted| wanted.contains(id)) && node.host.is_none() && node.kind != Kind::Partition
+    });
+    let mut disks: Vec<Disk> = nodes
+        .filter_map(|(_, node)| {
+            let number = plumb_capture::disk_of(&node.name).ok()?;
+            let layer = if plumb_capture::is_bio_based(number) { Layer::Bio } else { Layer::Request };
+            Some(Disk { name: node.name.clone(), number, layer })
+        })
+        .collect();
+    disks.sort_by(|a, b| plumb_stack::graph::natural(&a.name, &b.name));
+    disks
+}
+
+/// Watches disks, or all there are, until the time is over or a signal comes.
+///
+/// # Errors
+/// When they cannot be watched: outside that signals are not heard, inside that the kernel does not let it.
+pub fn watch(
+    disks: &[Disk],
+    are_all: bool,
+    time: Duration,
+    modulus_bytes: u64,
+    outputs: &[PathBuf],
+) -> Result<Result<Seen, CaptureError>, Failure> {
+    let ended = told_to_end()?;
+    let devices = if are_all { Vec::new() } else { disks.iter().map(|disk| disk.number).collect() };
+    let names = names();
+    let options = Options { devices, modulus_bytes, ..Options::default() };
+    let mut block = match Block::attach(&options) {
+        Ok(block) => block,
+        Err(why) => return Ok(Err(why)),
+    };
+    privilege::drop_all(outputs)?;
+    if std::io::stderr().is_terminal() {
+        let disks = plural(disks.len() as u64, "disk");
+        eprintln!("watching {disks} for {} s, Ctrl-C ends it early", time.as_secs_f64());
+    }
+    let mut whole = Whole::new(&block, &options.filter);
+    let mut senders: BTreeMap<(String, u32, String), Process> = BTreeMap::new();
+    let mut seen_again = BTreeMap::new();
+    let began = Instant::now();
+    let end = began + time;
+    let mut next = began;
+    while next < end && !ended.load(Ordering::Relaxed) {
+        next = (next + WINDOW).min(end);
+        wait_until(next, &ended);
+        let mut reading = block.read();
+        rename(&mut reading, &names);
+        whole.add(&reading);
+        seen_again.append(&mut reading.seen_again);
+        reading.processes.into_iter().for_each(|process| add(&mut senders, process));
+    }
+    let span = began.elapsed();
+    whole.close(span);
+    let mut profiles = whole.saved.profiles.clone();
+    for disk in disks {
+        profiles.entry(&disk.name, disk.layer, || Table::new(modulus_bytes).unwrap_or_default());
+    }
+    let mut processes: Vec<Process> = senders.into_values().collect();
+    processes.sort_by_key(|process| std::cmp::Reverse(process.ios));
+    let is_gone = |disk: &&Disk| !Path::new(CLASS).join(disk.name.replace('/', "!")).exists();
+    let gone = disks.iter().filter(is_gone).map(|disk| disk.name.clone()).collect();
+    Ok(Ok(Seen { whole, profiles, seconds: span.as_secs_f64(), processes, seen_again, gone }))
+}
+
+/// Adds what a process sent in a window to what it had sent before.
+fn add(senders: &mut BTreeMap<(String, u32, String), Process>, process: Process) {
+    let key = (process.device.clone(), process.pid, process.comm.clone());
+    match senders.get_mut(&key) {
+        Some(mine) => {
+            mine.ios += process.ios;
+            mine.bytes += process.bytes;
+            mine.by_alignment.iter_mut().zip(process.by_alignment).for_each(|(mine, more)| *mine += more);
+        }
+        None => {
+            senders.insert(key, process);
+        }
+    }
+}
+
+/// Devices by number, `7:5`: one that goes away while it is watched has only that left for a name.
+fn names() -> HashMap<String, String> {
+    let entries = fs::read_dir(CLASS).into_iter().flatten().flatten();
+    let named = entries.filter_map(|entry| {
+        let number = fs::read_to_string(entry.path().join("dev")).ok()?;
+        Some((number.trim().to_owned(), entry.file_name().to_string_lossy().replace('!', "/")))
+    });
+    named.collect()
+}
+
+/// Gives devices that went away the names that they had.
+fn rename(reading: &mut Reading, names: &HashMap<String, String>) {
+    let name = |known: &str| names.get(known).cloned().unwrap_or_else(|| known.to_owned());
+    for process in &mut reading.processes {
+        (process.device, process.disk) = (name(&process.device), name(&process.disk));
+    }
+    reading.misses =
+        std::mem::take(&mut reading.misses).into_iter().map(|(key, misses)| (name(&key), misses)).collect();
+    if !reading.profiles.iter().any(|profile| names.contains_key(&profile.device)) {
+        return;
+    }
+    let mut renamed = ProfileSet::default();
+    for profile in reading.profiles.iter() {
+        let partitions =
+            profile.partitions.iter().map(|(key, places): (&String, &Places)| (name(key), places.clone()));
+        renamed.add(&Profile {
+            device: name(&profile.device),
+            partitions: partitions.collect(),
+            ..profile.clone()
+        });
+    }
+    reading.profiles = renamed;
+}

@@ -1,0 +1,52 @@
+//! The JSON document of `plumb diagnose`: what `check` says of the stack, and what was seen of its devices.
+
+use plumb_diagnose::Analysis;
+use serde::Serialize;
+
+use super::{Diagnose, Unseen};
+use crate::check::{CheckResult, Input, result};
+use crate::json::Document;
+use crate::text::Sender;
+
+#[derive(Serialize)]
+struct WatchedOut<'a> {
+    seconds: f64,
+    disks: &'a [&'a str],
+    too_few: &'a [&'a str],
+    processes: &'a [Sender<'a>],
+}
+
+#[derive(Serialize)]
+struct DiagnoseResult<'a> {
+    #[serde(flatten)]
+    check: CheckResult<'a>,
+    watched: Option<WatchedOut<'a>>,
+    profiles: Vec<&'a Analysis>,
+    unseen: &'a [Unseen],
+}
+
+/// The document.
+///
+/// # Errors
+/// When a number cannot be written as JSON.
+pub fn json(diagnose: &Diagnose<'_>) -> Result<String, serde_json::Error> {
+    let watched = diagnose.watched.as_ref().map(|watched| WatchedOut {
+        seconds: watched.seconds,
+        disks: &watched.disks,
+        too_few: &watched.too_few,
+        processes: &watched.senders,
+    });
+    let document: Document<'_, &Input, _> = Document {
+        schema: "plumb.diagnose/1",
+        plumb: diagnose.check.version,
+        inputs: Vec::new(),
+        findings: &diagnose.check.diagnosis.findings,
+        result: DiagnoseResult {
+            check: result(&diagnose.check),
+            watched,
+            profiles: diagnose.io.sections.iter().map(|section| section.analysis).collect(),
+            unseen: diagnose.unseen,
+        },
+    };
+    serde_json::to_string_pretty(&document)
+}

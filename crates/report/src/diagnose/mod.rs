@@ -1,0 +1,260 @@
+//! The report of `plumb diagnose`: what is wrong, worst first, each with the I/O that show it; what was seen of every disk;
+//! the stack as a tree; and what could not be seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plumb_diagnose::Analysis;
+use plumb_diagnose::analysis::{GridFit, OpSummary};
+use plumb_diagnose::finding::Severity;
+use plumb_geometry::plural;
+use plumb_stack::{Kind, NodeId};
+use serde::Serialize;
+
+use crate::Report;
+use crate::check::{self, Check, listed};
+use crate::format::{bytes, count, ns, percent};
+use crate::text::page::Page;
+use crate::text::{Color, Sender, tame};
+
+mod json;
+
+pub use json::json;
+
+/// Everything that the report shows.
+pub struct Diagnose<'a> {
+    /// The layers, and what the rules came to.
+    pub check: Check<'a>,
+    /// The I/O of each device that had some.
+    pub io: Report<'a>,
+    /// The watch; `None` where there was none.
+    pub watched: Option<Watched<'a>>,
+    /// What could not be seen.
+    pub unseen: &'a [Unseen],
+}
+
+/// A watch.
+pub struct Watched<'a> {
+    /// How long it took.
+    pub seconds: f64,
+    /// Disks that were watched.
+    pub disks: Vec<&'a str>,
+    /// Of these, those with too few I/O to judge them.
+    pub too_few: Vec<&'a str>,
+    /// Who sent I/O, most first.
+    pub senders: Vec<Sender<'a>>,
+}
+
+/// Something that could not be seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unseen {
+    /// What, and why.
+    pub what: String,
+    /// Commands that would see it; none where nothing known to the program would.
+    pub commands: Vec<String>,
+}
+
+/// Findings of one rule and severity, for the summary.
+pub(crate) struct Alike<'a> {
+    pub id: &'a str,
+    pub severity: Severity,
+    pub devices: Vec<&'a str>,
+    /// Devices and layers of the kinds that they are.
+    pub of: usize,
+}
+
+impl Diagnose<'_> {
+    /// How much was found, in how much, and for how long I/O were watched.
+    pub(crate) fn headline(&self) -> String {
+        let watched = match &self.watched {
+            Some(watched) => format!(
+                "; I/O of {} watched for {:.1} s",
+                plural(watched.disks.len() as u64, "disk"),
+                watched.seconds
+            ),
+            None => "; I/O not watched".to_owned(),
+        };
+        check::headline(&self.check) + &watched
+    }
+
+    /// Findings by rule and severity, worst first: on how many of how many devices and layers of such kinds.
+    pub(crate) fn alike(&self) -> Vec<Alike<'_>> {
+        let mut all: Vec<Alike<'_>> = Vec::new();
+        for finding in &self.check.diagnosis.findings {
+            let device = finding.target().device.as_str();
+            match all.iter_mut().find(|one| (one.id, one.severity) == (finding.id(), finding.severity())) {
+                Some(one) if one.devices.contains(&device) => {}
+                Some(one) => one.devices.push(device),
+                None => {
+                    let (id, severity) = (finding.id(), finding.severity());
+                    all.push(Alike { id, severity, devices: vec![device], of: 0 });
+                }
+            }
+        }
+        for one in &mut all {
+            let found: Vec<NodeId> =
+                one.devices.iter().filter_map(|name| self.check.stack.find(name)).collect();
+            let kinds: BTreeSet<Kind> = found.iter().map(|id| self.check.stack.node(*id).kind).collect();
+            let nodes = self.check.stack.nodes().filter(|(id, _)| self.check.wants(*id));
+            one.of = nodes.filter(|(_, node)| kinds.contains(&node.kind)).count().max(one.devices.len());
+        }
+        all
+    }
+
+    /// Whether anything was seen on two devices of which one stands on the other.
+    fn is_layered(&self) -> bool {
+        let find = |analysis: &Analysis| self.check.stack.find(&analysis.target.device);
+        let seen: Vec<NodeId> =
+            self.io.sections.iter().filter_map(|section| find(section.analysis)).collect();
+        seen.iter()
+            .any(|id| self.check.stack.under(*id).iter().any(|below| below != id && seen.contains(below)))
+    }
+}
+
+/// The report as text, for 80 columns.
+#[must_use]
+pub fn text(diagnose: &Diagnose<'_>, color: Color) -> String {
+    let mut page = Page { text: String::new(), color };
+    page.wrapped("", "  ", &diagnose.headline());
+    summary(&mut page, diagnose);
+    check::findings(&mut page, &diagnose.check.diagnosis.findings);
+    seen(&mut page, diagnose);
+    check::summary(&mut page, &diagnose.check);
+    check::tree_lines(&mut page, &diagnose.check);
+    check::unknown(&mut page, &diagnose.check);
+    check::doubts(&mut page, &diagnose.check);
+    unseen(&mut page, diagnose.unseen);
+    check::sources(&mut page, &diagnose.check);
+    page.text
+}
+
+/// A line for each kind of finding: what a single finding says itself needs none.
+fn summary(page: &mut Page, diagnose: &Diagnose<'_>) {
+    let alike = diagnose.alike();
+    if diagnose.check.diagnosis.findings.len() < 2 {
+        return;
+    }
+    page.gap();
+    for one in &alike {
+        let severity = page.severity(one.severity);
+        let blanks = " ".repeat(Severity::Critical.word().len() - one.severity.word().len());
+        let of = format!("{} of {}", count(one.devices.len() as u64), count(one.of as u64));
+        page.wrapped(
+            &format!("  {severity}{blanks} "),
+            "           ",
+            &format!("{}: {of}, {}", one.id, listed(one.devices.clone())),
+        );
+    }
+}
+
+/// What was seen of each disk and partition, a line each.
+fn seen(page: &mut Page, diagnose: &Diagnose<'_>) {
+    let Some(watched) = &diagnose.watched else { return };
+    page.heading(&format!("I/O seen in {:.1} s", watched.seconds));
+    if diagnose.io.sections.is_empty() {
+        page.line("  none");
+        return;
+    }
+    line(page, "  ", "device", &["I/O", "bytes", "off the grid", "median", "99 %"].map(str::to_owned));
+    for section in &diagnose.io.sections {
+        device_lines(page, section.analysis);
+    }
+    if diagnose.is_layered() {
+        page.wrapped(
+            "  ",
+            "  ",
+            "Devices that stand on each other carry the same I/O: no sum of them means anything.",
+        );
+    }
+    if !watched.too_few.is_empty() {
+        page.wrapped("  ", "  ", &format!("Too few I/O to judge: {}.", listed(watched.too_few.clone())));
+    }
+    senders(page, &watched.senders);
+}
+
+fn device_lines(page: &mut Page, analysis: &Analysis) {
+    let busiest = analysis.ops.iter().filter(|op| matches!(op.op, "read" | "write")).max_by_key(|op| op.ios);
+    let times = busiest.and_then(|op: &OpSummary| op.device.as_ref());
+    let time = |value: Option<u64>| value.map_or_else(|| "unknown".to_owned(), ns);
+    let row = [
+        count(analysis.ios),
+        bytes(analysis.bytes),
+        analysis.device().and_then(|place| place.grids.first()).map_or_else(String::new, off),
+        time(times.map(|times| times.p50_ns)),
+        time(times.map(|times| times.p99_ns)),
+    ];
+    line(page, "  ", &analysis.target.device, &row);
+    for place in analysis.places.iter().skip(1) {
+        let Some(Ok(tally)) = place.grids.first().map(|fit| &fit.all) else { continue };
+        let moved = u64::try_from(tally.bytes).unwrap_or(u64::MAX);
+        let row = [
+            count(tally.ios),
+            bytes(moved),
+            place.grids.first().map_or_else(String::new, off),
+            String::new(),
+            String::new(),
+        ];
+        line(page, "    ", place.name.as_deref().unwrap_or_default(), &row);
+    }
+}
+
+fn line(page: &mut Page, indent: &str, name: &str, [ios, moved, off, median, most]: &[String; 5]) {
+    let name = format!("{indent}{}", tame(name));
+    page.line(format!("{name:<14} {ios:>10} {moved:>9} {off:>OFF$} {median:>8} {most:>8}"));
+}
+
+/// Columns for how many of how many are off.
+const OFF: usize = 25;
+
+/// `312 of 312 (100 %)`; millions leave no room for the share.
+fn off(fit: &GridFit) -> String {
+    match &fit.all {
+        Ok(tally) => {
+            let share = percent(tally.misaligned as f64 / tally.ios.max(1) as f64);
+            let of = format!("{} of {}", count(tally.misaligned), count(tally.ios));
+            let with_share = format!("{of} ({share})");
+            if with_share.chars().count() > OFF { of } else { with_share }
+        }
+        Err(_) => "unknown".to_owned(),
+    }
+}
+
+/// Most processes that are listed.
+const SENDERS: usize = 5;
+
+fn senders(page: &mut Page, senders: &[Sender<'_>]) {
+    let mut by_name: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for sender in senders {
+        *by_name.entry((sender.device, sender.comm)).or_default() += sender.ios;
+    }
+    let mut names: Vec<((&str, &str), u64)> = by_name.into_iter().collect();
+    names.sort_by_key(|(name, ios)| (std::cmp::Reverse(*ios), *name));
+    let shown =
+        names.iter().take(SENDERS).map(|((device, comm), ios)| format!("{comm} {} to {device}", count(*ios)));
+    let shown: Vec<String> = shown.collect();
+    if shown.is_empty() {
+        return;
+    }
+    let more = match names.len().saturating_sub(SENDERS) {
+        0 => String::new(),
+        more => format!(", and {} more", count(more as u64)),
+    };
+    page.wrapped("  ", "    ", &format!("Sent by {}{more}.", shown.join(", ")));
+}
+
+/// What could not be seen, and what would see it.
+fn unseen(page: &mut Page, unseen: &[Unseen]) {
+    if unseen.is_empty() {
+        return;
+    }
+    page.heading("Not seen");
+    for (at, one) in unseen.iter().enumerate() {
+        page.wrapped("  ", "    ", &one.what);
+        // One command may do for several in a row.
+        if unseen.get(at + 1).is_some_and(|next| next.commands == one.commands) {
+            continue;
+        }
+        for command in &one.commands {
+            page.line(format!("    {}", tame(command)));
+        }
+    }
+}
