@@ -16,9 +16,9 @@ pub(crate) mod page;
 mod what_if;
 
 pub use interval::{Apart, Interval, Sender, interval};
-pub use page::{Color, WIDTH};
+pub use page::{Color, WIDTH, tame};
 
-pub(crate) use page::{Page, tame};
+pub(crate) use page::Page;
 
 /// The whole report.
 #[must_use]
@@ -86,7 +86,7 @@ pub(crate) fn finding_lines(page: &mut Page, finding: &Finding) {
 /// A command stands on lines of its own, as it is typed: never wrapped, since a broken line is another command.
 pub(crate) fn step_lines(page: &mut Page, command: &str, risk: &str, undo: &str) {
     for line in command.lines() {
-        page.line(format!("    {}", tame(line)));
+        page.line(format!("    {line}"));
     }
     // What changes nothing needs no way back.
     let words = match risk.starts_with("none: ") {
