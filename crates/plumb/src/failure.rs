@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io;
 
 use crate::exit::Exit;
+use crate::output::say;
 
 /// Why a command could not do its work.
 #[derive(Debug)]
@@ -43,6 +44,8 @@ impl Failure {
     pub fn failed(error: &(dyn Error + 'static)) -> Failure {
         let mut causes = Vec::new();
         let mut exit = Exit::Failed;
+        let mut is_written = false;
+        let mut advice = None;
         let mut next = Some(error);
         while let Some(cause) = next {
             if cause
@@ -53,18 +56,30 @@ impl Failure {
             }
             if matches!(
                 cause.downcast_ref(),
-                Some(plumb_trace::Error::NoSuchFormat { .. } | plumb_trace::Error::NoSuchTarget { .. })
+                Some(
+                    plumb_trace::Error::NoSuchFormat { .. }
+                        | plumb_trace::Error::NoSuchTarget { .. }
+                        | plumb_trace::Error::NoFile { .. }
+                )
             ) {
                 exit = Exit::Usage;
+            }
+            is_written |= matches!(cause.downcast_ref(), Some(plumb_trace::Error::Write { .. }));
+            if matches!(cause.downcast_ref(), Some(plumb_trace::Error::UnknownFormat { .. })) {
+                let known = plumb_trace::format::known_names();
+                advice = Some(format!("--format names one, expected one of: {known}"));
             }
             causes.push(cause.to_string());
             next = cause.source();
         }
         let message = causes.remove(0);
-        let help = (exit == Exit::NotPermitted).then(|| {
-            "the file's owner or CAP_DAC_READ_SEARCH may read it: run the command with sudo".to_owned()
+        let help = (exit == Exit::NotPermitted).then(|| match is_written {
+            true => "give another place, or run the command as a user who may write there".to_owned(),
+            false => {
+                "the file's owner or CAP_DAC_READ_SEARCH may read it: run the command with sudo".to_owned()
+            }
         });
-        Failure { exit, message, causes, help }
+        Failure { exit, message, causes, help: help.or(advice) }
     }
 
     /// The one to end with when nothing could be read: that whose exit status goes before the others', which are
@@ -118,12 +133,12 @@ impl Failure {
 
     /// Prints it to standard error: what happened in one line each, advice in lines that a terminal holds.
     pub fn print(&self) {
-        eprintln!("plumb: {}", self.message);
+        say(&format!("plumb: {}", self.message));
         for cause in &self.causes {
-            eprintln!("  because: {cause}");
+            say(&format!("  because: {cause}"));
         }
         if let Some(help) = &self.help {
-            eprintln!("{}", wrapped("  help: ", help));
+            wrapped("  help: ", help).lines().for_each(say);
         }
     }
 }

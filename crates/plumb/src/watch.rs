@@ -30,8 +30,8 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// # Errors
 /// When nothing can be watched, or what was asked for could not be written.
 pub fn run(args: &Watch) -> Result<Exit, Failure> {
-    args.save.as_deref().map_or(Ok(()), may_save)?;
-    let questions = Questions { grids: args.grid.clone(), ..Questions::default() };
+    args.save.as_deref().map_or(Ok(()), |path| output::may_write(&[], &[path]))?;
+    let questions = Questions { grids: args.grids(), ..Questions::default() };
     let devices = args.devices.iter().map(|name| watched(name)).collect::<Result<Vec<u32>, Failure>>()?;
     let options = Options { devices, modulus_bytes: questions.modulus_bytes(), attach: None };
     let ended = Arc::new(AtomicBool::new(false));
@@ -52,17 +52,6 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
     // What was counted is kept also where it could not be shown.
     let exit = whole.end(args, &questions, began.elapsed());
     shown.and(exit)
-}
-
-/// Whether the profile can be saved at the end: better known now than after hours.
-fn may_save(path: &Path) -> Result<(), Failure> {
-    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-    match directory {
-        Some(directory) if !directory.is_dir() => {
-            Err(Failure::usage(format!("{}: found no such directory to save in", directory.display())))
-        }
-        _ => output::may_write(path),
-    }
 }
 
 /// The number of a disk that makes requests.

@@ -271,6 +271,236 @@ fn a_trace_in_another_format_gives_the_same_answers() {
     plumb([Path::new("convert"), &real(VSCSI), &folder.path("guest.unknown")]).ends(2).complains(".parquet");
 }
 
+/// A file with this content, read anew.
+fn holds(path: &Path, bytes: &[u8]) -> bool {
+    std::fs::read(path).expect("it is there") == bytes
+}
+
+#[test]
+fn nothing_that_is_read_is_written_over() {
+    let folder = Folder::new("outputs");
+    let text = msr(pages(1000, 512, 8192));
+    let file = folder.file("off.csv", &text);
+    let (link, hard) = (folder.path("link"), folder.path("hard"));
+    std::os::unix::fs::symlink("off.csv", &link).expect("a link");
+    std::fs::hard_link(&file, &hard).expect("a link");
+    for other in [&file, &link, &hard] {
+        for flag in ["--save", "--html"] {
+            let ran = analyze(&file, &format!("{flag} {}", other.display()));
+            ran.ends(2).complains("found a file that is read too, expected another one");
+            assert_eq!(ran.out, "");
+        }
+        plumb(["convert".as_ref(), file.as_os_str(), other.as_os_str(), "--to=parquet".as_ref()])
+            .ends(2)
+            .complains("found a file that is read too");
+    }
+    // On standard input as well.
+    let input = std::fs::File::open(&file).expect("opens");
+    let saved = command().args(["analyze", "-", "--save"]).arg(&file).stdin(input).output().expect("starts");
+    assert_eq!(saved.status.code(), Some(2));
+    assert!(holds(&file, text.as_bytes()) && link.is_symlink());
+    let new = folder.path("new");
+    let twice = format!("--save {} --html {}/./new", new.display(), folder.path("").display());
+    analyze(&file, &twice).ends(2).complains("found a file that is written too");
+    assert!(!new.exists());
+    analyze(&file, "--save -").ends(2).complains("-: found standard output");
+}
+
+/// The program's own standard output: a link in a folder stands for `/dev/stdout`.
+#[test]
+fn standard_output_is_no_place_for_a_profile() {
+    let folder = Folder::new("outputs");
+    let file = folder.file("off.csv", msr(pages(1000, 512, 8192)));
+    let stdout = folder.path("stdout");
+    std::os::unix::fs::symlink("/proc/self/fd/1", &stdout).expect("a link");
+    let out = folder.path("out");
+    let run = |args: &[&std::ffi::OsStr]| {
+        let to = std::fs::File::create(&out).expect("creates");
+        command().args(args).stdout(to).output().expect("starts").status.code()
+    };
+    for flag in ["--save", "--html"] {
+        let code = run(&["analyze".as_ref(), file.as_os_str(), flag.as_ref(), stdout.as_os_str()]);
+        assert_eq!(code, Some(2), "{flag}");
+        assert!(stdout.is_symlink() && holds(&out, b""));
+    }
+    let expected = folder.path("expected.iolog");
+    plumb(["convert".as_ref(), file.as_os_str(), expected.as_os_str()]).ends(0);
+    for name in ["-".as_ref(), "/dev/stdout".as_ref()] {
+        let code = run(&["convert".as_ref(), file.as_os_str(), name, "--to=fio-iolog".as_ref()]);
+        assert_eq!(code, Some(0), "{}", name.display());
+        assert!(holds(&out, &std::fs::read(&expected).expect("written")), "{}", name.display());
+    }
+}
+
+#[test]
+fn a_link_stays_one_and_permissions_are_kept() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("outputs");
+    let file = folder.file("off.csv", msr(pages(1000, 512, 8192)));
+    let (target, link) = (folder.file("target", "old"), folder.path("link"));
+    std::fs::set_permissions(&target, std::fs::Permissions::from_mode(0o600)).expect("sets permissions");
+    std::os::unix::fs::symlink("target", &link).expect("a link");
+    for flag in ["--save", "--html"] {
+        std::fs::write(&target, "old").expect("writes");
+        analyze(&file, &format!("{flag} {}", link.display())).ends(1);
+        assert!(link.is_symlink() && !holds(&target, b"old"), "{flag}");
+        assert_eq!(std::fs::metadata(&target).expect("there").permissions().mode() & 0o7777, 0o600, "{flag}");
+    }
+}
+
+#[test]
+fn a_trace_is_not_written_over_a_disk() {
+    require!(Root, Loop);
+    let folder = Folder::new("outputs");
+    let file = folder.file("off.csv", msr(pages(1000, 512, 8192)));
+    let image = folder.path("image");
+    std::fs::File::create(&image).and_then(|image| image.set_len(1 << 20)).expect("an image");
+    let disk = plumb_testkit::loop_device::LoopDevice::attach(&image, &[]);
+    plumb(["convert".as_ref(), file.as_os_str(), disk.path().as_os_str(), "--to=parquet".as_ref()])
+        .ends(2)
+        .complains("found a block device, expected a file, a pipe or a free name");
+    drop(disk);
+    assert!(std::fs::read(&image).expect("reads").iter().all(|&byte| byte == 0));
+}
+
+/// Better known before hours of reading than after them; and what was found is printed all the same.
+#[test]
+fn places_that_take_no_file() {
+    let folder = Folder::new("outputs");
+    let file = folder.file("off.csv", msr(pages(1000, 512, 8192)));
+    for flag in ["--save", "--html"] {
+        let ran = analyze(&file, &format!("{flag} {}/no/x", folder.path("").display()));
+        ran.ends(2).complains("found no such directory to write in");
+        assert_eq!(ran.out, "");
+    }
+}
+
+/// Whoever may not write is told of writing.
+#[test]
+fn who_may_not_write() {
+    require!(Root, Tool("setpriv"));
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("outputs");
+    let file = folder.file("off.csv", msr(pages(1000, 512, 8192)));
+    let program = folder.path("plumb");
+    std::fs::copy(env!("CARGO_BIN_EXE_plumb"), &program).expect("copies the program");
+    for path in [folder.path(""), file.clone(), program.clone()] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("sets permissions");
+    }
+    for args in [["analyze", "--save", "x"], ["convert", "x.parquet", "--op=read"]] {
+        let mut command = std::process::Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
+        command.current_dir(folder.path("")).arg(args[0]).arg("off.csv").args(&args[1..]);
+        let done = command.output().expect("setpriv starts");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!((done.status.code(), done.stdout.len()), (Some(4), 0), "{said}");
+        assert!(said.contains("may write there") && !said.contains("CAP_DAC_READ_SEARCH"), "{said}");
+    }
+}
+
+#[test]
+fn converting_what_is_not_there() {
+    let folder = Folder::new("outputs");
+    let file = folder.file("off.csv", msr(pages(1000, 512, 8192)));
+    let to = folder.path("n.parquet");
+    let convert = |flags: &[&str]| {
+        let paths = ["convert".as_ref(), file.as_os_str(), to.as_os_str()];
+        plumb(paths.into_iter().chain(flags.iter().map(|flag| flag.as_ref())))
+    };
+    convert(&["--device=sdq"]).ends(3).complains("no device `sdq`").complains("these are: host_0");
+    convert(&["--partition=3"]).ends(3).complains("does not reveal a partition 3").complains("--range");
+    assert!(!to.exists());
+    convert(&["--device=sdq", "--device=host_0"])
+        .ends(3)
+        .complains("no device `sdq`")
+        .complains("1,000 I/O of");
+    convert(&["--device=host_0"]).ends(0);
+}
+
+/// Two layers are no sum of I/O; a damaged source says what is wrong with it.
+#[test]
+fn what_converting_says() {
+    let folder = Folder::new("outputs");
+    let file = folder.file("parted.txt", parted());
+    let to = folder.path("n.parquet");
+    let both = plumb([Path::new("convert"), &file, &to]);
+    both.ends(0).complains("2,000 bio and 2,000 request I/O of");
+    let damaged = folder.file("damaged.csv", msr(pages(10, 0, 512)) + "garbage\n");
+    let ran = plumb([Path::new("convert"), &damaged, &to]);
+    ran.ends(3).complains("10 I/O of").complains("1 place could not be understood").complains("line 11");
+}
+
+#[test]
+fn a_trace_whose_reader_goes_away() {
+    let folder = Folder::new("outputs");
+    let file = folder.file("off.csv", msr(pages(200_000, 512, 8192)));
+    for format in ["fio-iolog", "msr-csv", "parquet"] {
+        let mut child = command()
+            .arg("convert")
+            .arg(&file)
+            .args(["-", "--to", format])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        drop(child.stdout.take());
+        let mut said = String::new();
+        child.stderr.take().expect("a pipe").read_to_string(&mut said).expect("text");
+        assert_eq!((said.as_str(), child.wait().expect("ends").code()), ("", Some(0)), "{format}");
+    }
+}
+
+#[test]
+fn saved_profiles_come_packed_and_by_pipe_too() {
+    let folder = Folder::new("outputs");
+    let file = folder.file("off.csv", msr(pages(1000, 512, 8192)));
+    let saved = folder.path("saved");
+    analyze(&file, &format!("--save {}", saved.display())).ends(1);
+    let bytes = std::fs::read(&saved).expect("saved");
+    let expected = judged(&analyze(&saved, "--json").json());
+    assert_eq!(judged(&analyze_input(&bytes, "--json").json()), expected);
+    let packed = folder.file("saved.gz", gzip(&bytes));
+    assert_eq!(judged(&analyze(&packed, "--json").json()), expected);
+    analyze_input(&bytes, "--op read").ends(2).complains("standard input is a saved profile");
+    analyze_input(&bytes[..bytes.len() / 2], "").ends(5);
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut packed, bytes).expect("packs");
+    packed.finish().expect("packs")
+}
+
+/// A grid given twice is one.
+#[test]
+fn a_grid_given_twice_is_judged_once() {
+    let folder = Folder::new("outputs");
+    let file = folder.file("off.csv", msr(pages(1000, 512, 8192)));
+    let (once, twice) = (analyze(&file, "--grid 4k --json"), analyze(&file, "--grid 4k --grid 4k --json"));
+    assert_eq!(judged(&twice.json()), judged(&once.json()));
+}
+
+/// What names of a trace hold stands in the report, and moves no cursor.
+#[test]
+fn names_reach_no_terminal_as_commands() {
+    let folder = Folder::new("outputs");
+    let evil = "sd\u{1b}]0;owned\u{7}\u{1b}[2J";
+    let text = msr(pages(1000, 512, 8192)).replace(",host,", &format!(",{evil},"));
+    let file = folder.file("evil.csv", &text);
+    let ran = analyze(&file, "");
+    ran.ends(1).says("device sd\u{fffd}]0;owned");
+    let named = analyze(&file, "--device nothing");
+    named.ends(3).complains("sd\u{fffd}]0;owned");
+    let bad = folder.file("\u{1b}[31mname", "nonsense");
+    let failed = analyze(&bad, "");
+    let converted = plumb([Path::new("convert"), &file, &folder.path("\u{1b}[2Jx.iolog")]);
+    converted.ends(0);
+    for said in [&ran.out, &ran.err, &named.out, &named.err, &failed.err, &converted.err] {
+        assert!(!said.chars().any(|letter| letter.is_control() && letter != '\n'), "{said:?}");
+    }
+    assert!(ran.out.lines().all(|line| line.chars().count() <= 80), "{}", ran.out);
+}
+
 /// Profiles and pages take the place of files alone. The link stands for a device, so that none is at stake.
 #[test]
 fn no_device_is_overwritten() {

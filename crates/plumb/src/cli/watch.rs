@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use plumb_geometry::Grid;
 
-use super::{ColorChoice, FailOn, grid};
+use super::{ColorChoice, FailOn, distinct, grid};
 use crate::moment::parse_duration;
 
 /// Flags of `plumb watch`.
@@ -47,6 +47,14 @@ pub struct Watch {
     /// When to colour
     #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
     pub color: ColorChoice,
+}
+
+impl Watch {
+    /// The grids to judge by.
+    #[must_use]
+    pub fn grids(&self) -> Vec<Grid> {
+        distinct(&self.grid)
+    }
 }
 
 /// Shorter intervals than this cost more than they tell.
