@@ -375,6 +375,26 @@ fn places_that_take_no_file() {
     }
 }
 
+/// The answer is printed also where the file could not be written at the end.
+#[test]
+fn a_file_that_does_not_fit() {
+    let folder = Folder::new("outputs");
+    let file = folder.file("off.csv", msr(pages(1000, 512, 8192)));
+    for flag in ["--save", "--html"] {
+        let to = folder.path("to");
+        let script = "trap '' XFSZ; ulimit -f 0; exec \"$@\"";
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", script, "sh", env!("CARGO_BIN_EXE_plumb"), "analyze"]);
+        let done = command.arg(&file).arg(flag).arg(&to).output().expect("sh starts");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(5), "{flag}: {said}");
+        assert!(said.contains(&format!("cannot write {}", to.display())), "{flag}: {said}");
+        assert!(String::from_utf8_lossy(&done.stdout).contains("misaligned-io"), "{flag}");
+        let left = std::fs::read_dir(folder.path("")).expect("a folder").count();
+        assert_eq!(left, 1, "{flag}: nothing in part is left");
+    }
+}
+
 /// Whoever may not write is told of writing.
 #[test]
 fn who_may_not_write() {
@@ -489,13 +509,18 @@ fn names_reach_no_terminal_as_commands() {
     let file = folder.file("evil.csv", &text);
     let ran = analyze(&file, "");
     ran.ends(1).says("device sd\u{fffd}]0;owned");
+    let sent = folder.file("sent.txt", parted().replace("[db]", "[d\u{1b}[2Jb]"));
+    let sent = analyze(&sent, "");
+    sent.ends(1).says("d\u{fffd}[2Jb");
     let named = analyze(&file, "--device nothing");
     named.ends(3).complains("sd\u{fffd}]0;owned");
     let bad = folder.file("\u{1b}[31mname", "nonsense");
     let failed = analyze(&bad, "");
     let converted = plumb([Path::new("convert"), &file, &folder.path("\u{1b}[2Jx.iolog")]);
     converted.ends(0);
-    for said in [&ran.out, &ran.err, &named.out, &named.err, &failed.err, &converted.err] {
+    for said in
+        [&ran.out, &ran.err, &sent.out, &sent.err, &named.out, &named.err, &failed.err, &converted.err]
+    {
         assert!(!said.chars().any(|letter| letter.is_control() && letter != '\n'), "{said:?}");
     }
     assert!(ran.out.lines().all(|line| line.chars().count() <= 80), "{}", ran.out);
