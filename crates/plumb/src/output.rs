@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use plumb_report::text::{Color, tame};
 use plumb_trace::open;
-use plumb_trace::write::{Output, words_of};
+use plumb_trace::write::{Output, target_of, words_of};
 
 use crate::cli::ColorChoice;
 use crate::failure::Failure;
@@ -123,6 +123,7 @@ impl File {
         match fs::metadata(path) {
             Ok(found) => found.is_file().then(|| File::There(found.dev(), found.ino())),
             Err(_) => {
+                let path = target_of(path).ok()?;
                 let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
                 let directory = fs::canonicalize(directory.unwrap_or(Path::new("."))).ok()?;
                 Some(File::New(directory, path.file_name()?.to_owned()))

@@ -150,7 +150,10 @@ fn is_standard_output(found: &Metadata) -> bool {
 }
 
 /// Where a chain of links leads; its end need not be there.
-fn target_of(path: &Path) -> io::Result<PathBuf> {
+///
+/// # Errors
+/// When it leads in a circle.
+pub fn target_of(path: &Path) -> io::Result<PathBuf> {
     if let Ok(target) = fs::canonicalize(path) {
         return Ok(target);
     }
