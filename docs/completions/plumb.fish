@@ -61,7 +61,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l device -d 'Only 
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l op -d 'Only these operations: read, write, discard, flush, write-zeroes, other, or their letters' -r
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l partition -d 'Only this partition, by number, where the trace reveals partitions' -r
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l range -d 'Only I/O that start in this part of the device, the end excluded: 1m-5g' -r
-complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l layer -d 'Layer: vfs, bio or request; the lowest present when not given' -r
+complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l layer -d 'Layer: vfs, bio or request; when not given the lowest present, but all of them where Parquet is written' -r
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l since -d 'Only from this time on: 90s, 5m since the first I/O, or a UTC time' -r
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l until -d 'Only before this time' -r
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l format -d 'Format of the traces, when it cannot be told from their contents' -r
@@ -108,7 +108,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand convert" -l device -d 'Only 
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l op -d 'Only these operations: read, write, discard, flush, write-zeroes, other, or their letters' -r
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l partition -d 'Only this partition, by number, where the trace reveals partitions' -r
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l range -d 'Only I/O that start in this part of the device, the end excluded: 1m-5g' -r
-complete -c plumb -n "__fish_plumb_using_subcommand convert" -l layer -d 'Layer: vfs, bio or request; the lowest present when not given' -r
+complete -c plumb -n "__fish_plumb_using_subcommand convert" -l layer -d 'Layer: vfs, bio or request; when not given the lowest present, but all of them where Parquet is written' -r
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l since -d 'Only from this time on: 90s, 5m since the first I/O, or a UTC time' -r
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l until -d 'Only before this time' -r
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l format -d 'Format of the traces, when it cannot be told from their contents' -r

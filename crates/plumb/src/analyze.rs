@@ -1,5 +1,7 @@
 //! `plumb analyze`: from traces to findings.
 
+use std::path::{Path, PathBuf};
+
 use plumb_diagnose::{Analysis, Diagnosis, Questions, analyze, diagnose};
 use plumb_profile::{Profile, Settings, codec};
 use plumb_report::{Report, Section, html, json, text};
@@ -17,7 +19,8 @@ use crate::{output, side_by_side};
 pub fn run(args: &Analyze) -> Result<Exit, Failure> {
     let questions = questions(args);
     let settings = Settings { modulus_bytes: questions.modulus_bytes() };
-    args.html.iter().chain(&args.save).try_for_each(|path| output::may_write(path))?;
+    let outputs: Vec<&Path> = args.html.iter().chain(&args.save).map(PathBuf::as_path).collect();
+    output::may_write(&args.files, &outputs)?;
     let mut collected = collect(&args.files, &args.select, &settings);
     let failures = std::mem::take(&mut collected.failures);
     if collected.saved.sources.is_empty() {
@@ -52,7 +55,7 @@ fn analysis(args: &Analyze, profile: &Profile, collected: &Collected, questions:
 
 fn questions(args: &Analyze) -> Questions {
     Questions {
-        grids: args.grid.clone(),
+        grids: args.grids(),
         chunk: args.chunk,
         members: args.members,
         record: args.record,
@@ -82,19 +85,24 @@ fn write_outputs(
         sections,
         diagnosis,
     };
-    if let Some(path) = &args.html {
-        output::write_file(path, html::html(&report).as_bytes())?;
-    }
-    if let Some(path) = &args.save {
-        let bytes = codec::encode(&collected.saved).map_err(|error| Failure::failed(&error))?;
-        output::write_file(path, &bytes)?;
-    }
     let shown = if args.json {
         json::analyze(&report, &collected.infos).map_err(|error| Failure::failed(&error))? + "\n"
     } else {
         text::text(&report, output::color(args.color))
     };
-    output::print(&shown)
+    // What could not be written is no reason to keep the answer back.
+    let written = write_files(args, &report, collected);
+    output::print(&shown)?;
+    written
+}
+
+fn write_files(args: &Analyze, report: &Report<'_>, collected: &Collected) -> Result<(), Failure> {
+    let page = args.html.as_ref().map(|path| output::write_file(path, html::html(report).as_bytes()));
+    let profile = args.save.as_ref().map(|path| {
+        let bytes = codec::encode(&collected.saved).map_err(|error| Failure::failed(&error))?;
+        output::write_file(path, &bytes)
+    });
+    page.into_iter().chain(profile).collect()
 }
 
 fn exit_of(args: &Analyze, collected: &Collected, analyses: &[Analysis], diagnosis: &Diagnosis) -> Exit {

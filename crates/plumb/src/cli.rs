@@ -139,6 +139,25 @@ pub struct Analyze {
     pub color: ColorChoice,
 }
 
+impl Analyze {
+    /// The grids to judge by.
+    #[must_use]
+    pub fn grids(&self) -> Vec<Grid> {
+        distinct(&self.grid)
+    }
+}
+
+/// Each grid once, in the order given: one that is given twice shows nothing twice.
+fn distinct(grids: &[Grid]) -> Vec<Grid> {
+    let mut distinct: Vec<Grid> = Vec::new();
+    for grid in grids {
+        if !distinct.contains(grid) {
+            distinct.push(*grid);
+        }
+    }
+    distinct
+}
+
 /// Which I/O of a trace are meant.
 #[derive(Clone, Debug, Default, Args)]
 pub struct Selection {
@@ -154,7 +173,7 @@ pub struct Selection {
     /// Only I/O that start in this part of the device, the end excluded: 1m-5g
     #[arg(long, value_name = "A-B", value_parser = range, help_heading = "Which I/O")]
     pub range: Option<(Bytes, Bytes)>,
-    /// Layer: vfs, bio or request; the lowest present when not given
+    /// Layer: vfs, bio or request; when not given the lowest present, but all of them where Parquet is written
     #[arg(long, value_name = "LAYER", value_parser = layer, help_heading = "Which I/O")]
     pub layer: Option<Layer>,
     /// Only from this time on: 90s, 5m since the first I/O, or a UTC time
@@ -174,7 +193,7 @@ pub struct Convert {
     /// Trace to read, or - for standard input
     #[arg(value_name = "IN")]
     pub input: PathBuf,
-    /// File to write; its ending names the format: .parquet, .iolog, .csv
+    /// File to write, or - for standard output; its ending names the format: .parquet, .iolog, .csv
     #[arg(value_name = "OUT")]
     pub output: PathBuf,
     /// Format to write, whatever the ending: parquet, fio-iolog, msr-csv

@@ -1,20 +1,20 @@
 //! From files to profiles: opens what was named, reads pieces side by side, keeps what each said of itself.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use plumb_profile::codec::{self, Saved};
+use plumb_profile::codec::Saved;
 use plumb_profile::profile::{Losses, ProfileSet};
 use plumb_profile::{Collector, Settings};
 use plumb_trace::ahead::ReadAhead;
+use plumb_trace::input::Input;
 use plumb_trace::open::{self, Piece};
 use plumb_trace::reader::Columns;
 use plumb_trace::{Batch, Fill, Layer, ReadOptions, SourceInfo};
 
 use crate::cli::Selection;
 use crate::failure::Failure;
+use crate::inputs;
 use crate::meter::Meter;
 use crate::notes::{notes_of, source_line};
 use crate::select::Filter;
@@ -22,9 +22,6 @@ use crate::side_by_side;
 
 /// Why a selection cannot be made from sums.
 const NEED_EVENTS: &str = "--op, --partition, --range, --since and --until need the events";
-
-/// Devices that are named when one asked for is not among them.
-const DEVICES_LISTED: usize = 12;
 
 /// Everything that was read.
 #[derive(Default)]
@@ -54,37 +51,23 @@ struct Job<'a> {
 }
 
 /// What one piece came to.
-struct Outcome {
+enum Outcome {
+    Trace(Box<Traced>),
+    Saved(Box<Saved>),
+}
+
+/// What a trace came to.
+struct Traced {
     profiles: ProfileSet,
     info: SourceInfo,
-    selected: bool,
     devices: BTreeSet<String>,
 }
 
 /// Reads everything that was named.
 pub fn collect(files: &[PathBuf], selection: &Selection, settings: &Settings) -> Collected {
     let mut collected = Collected::default();
-    let mut traces = Vec::new();
-    let mut seen = BTreeSet::new();
-    for file in files {
-        if std::fs::canonicalize(file).is_ok_and(|whole| whole.is_file() && !seen.insert(whole)) {
-            let twice = format!("{}: given twice, and its I/O would count twice", file.display());
-            collected.failures.push(Failure::usage(twice));
-            continue;
-        }
-        match read_saved(file) {
-            Some(Ok(saved)) if selection.needs_events() => {
-                drop(saved);
-                collected
-                    .failures
-                    .push(Failure::usage(format!("{} is a saved profile: {NEED_EVENTS}", file.display())));
-            }
-            Some(Ok(saved)) => collected.add_saved(&saved),
-            Some(Err(failure)) => collected.failures.push(failure),
-            None => traces.push(file.clone()),
-        }
-    }
-    let pieces = open::pieces(&traces);
+    let files = without_repeats(files, &mut collected.failures);
+    let pieces = open::pieces(&files);
     let meter = Meter::start();
     let options = ReadOptions {
         columns: Columns::PROFILE,
@@ -96,7 +79,8 @@ pub fn collect(files: &[PathBuf], selection: &Selection, settings: &Settings) ->
     drop(meter);
     for outcome in outcomes {
         match outcome {
-            Ok(outcome) => collected.add(outcome, selection),
+            Ok(Outcome::Trace(traced)) => collected.add(*traced),
+            Ok(Outcome::Saved(saved)) => collected.add_saved(&saved),
             Err(failure) => collected.failures.push(failure),
         }
     }
@@ -107,36 +91,38 @@ pub fn collect(files: &[PathBuf], selection: &Selection, settings: &Settings) ->
             collected.saved.notes.insert(words.to_owned());
         }
         collected.note_shared_names();
-        collected.miss_devices(selection);
+        collected.failures.extend(selection.missing_devices(&collected.devices));
     }
     collected
 }
 
-/// A saved profile, if the file is one.
-fn read_saved(file: &Path) -> Option<Result<Saved, Failure>> {
-    let mut head = [0; 8];
-    if !file.is_file() {
-        return None;
+/// Files without those that were named before, which would count twice.
+fn without_repeats(files: &[PathBuf], failures: &mut Vec<Failure>) -> Vec<PathBuf> {
+    let mut seen = BTreeSet::new();
+    let mut once = Vec::new();
+    for file in files {
+        if std::fs::canonicalize(file).is_ok_and(|whole| whole.is_file() && !seen.insert(whole)) {
+            let twice = format!("{}: given twice, and its I/O would count twice", file.display());
+            failures.push(Failure::usage(twice));
+        } else {
+            once.push(file.clone());
+        }
     }
-    File::open(file).ok()?.read_exact(&mut head).ok()?;
-    if !codec::is_encoded(&head) {
-        return None;
-    }
-    let name = file.display();
-    let mut bytes = Vec::new();
-    // Packed it is never larger than unpacked, and more than that is refused anyway.
-    let read = File::open(file).and_then(|file| file.take(codec::UNPACKED_BYTES_MAX).read_to_end(&mut bytes));
-    Some(match read {
-        Ok(_) => codec::decode(&bytes)
-            .map_err(|error| Failure::failed(&error).with_help(format!("the file is {name}"))),
-        Err(error) => Err(Failure::failed(&error).with_help(format!("the file is {name}"))),
-    })
+    once
 }
 
 fn read_piece(piece: &Piece, job: &Job<'_>, alone: bool) -> Result<Outcome, Failure> {
     let failed = |error: plumb_trace::Error| Failure::failed(&error);
     let Job { selection, settings, options } = *job;
-    let mut reader = open::open(piece, options).map_err(failed)?;
+    let mut reader = if piece.files.is_empty() {
+        let mut input = Input::open_watched(&piece.path, options.progress.as_ref()).map_err(failed)?;
+        if inputs::is_profile(&mut input)? {
+            return read_saved(input, selection);
+        }
+        open::open_input(input, options).map_err(failed)?
+    } else {
+        open::open(piece, options).map_err(failed)?
+    };
     if alone {
         reader = ReadAhead::wrap(reader);
     }
@@ -162,20 +148,23 @@ fn read_piece(piece: &Piece, job: &Job<'_>, alone: bool) -> Result<Outcome, Fail
         }
     }
     let info = reader.info().clone();
-    let selected = selection.partition.is_none() || filter.saw_partition || filter.seen == 0;
-    Ok(Outcome { profiles: collector.finish(&info), info, selected, devices: filter.devices })
+    if let Some(missing) = selection.missing_partition(&filter, &info.path) {
+        return Err(missing);
+    }
+    Ok(Outcome::Trace(Box::new(Traced { profiles: collector.finish(&info), info, devices: filter.devices })))
+}
+
+fn read_saved(input: Input, selection: &Selection) -> Result<Outcome, Failure> {
+    let name = input.path.clone();
+    if selection.needs_events() {
+        return Err(Failure::usage(format!("{name} is a saved profile: {NEED_EVENTS}")));
+    }
+    let saved = inputs::saved(input).map_err(|failure| failure.with_help(format!("the file is {name}")))?;
+    Ok(Outcome::Saved(Box::new(saved)))
 }
 
 impl Collected {
-    fn add(&mut self, outcome: Outcome, selection: &Selection) {
-        if !outcome.selected {
-            let number = selection.partition.unwrap_or_default();
-            self.failures.push(
-                Failure::unknown(format!("{} does not reveal a partition {number}", outcome.info.path))
-                    .with_help("give the part of the device with --range, for instance --range 63s-100g"),
-            );
-            return;
-        }
+    fn add(&mut self, outcome: Traced) {
         self.partial |= !outcome.info.is_whole();
         self.saved.sources.insert(source_line(&outcome.info));
         for note in notes_of(&outcome.info) {
@@ -220,17 +209,5 @@ impl Collected {
             self.devices.insert(profile.device.clone());
             self.losses.entry((profile.device.clone(), profile.layer)).or_default().merge(&all);
         }
-    }
-
-    /// Fails for devices that were asked for and are not there: nothing seen is not nothing wrong.
-    fn miss_devices(&mut self, selection: &Selection) {
-        let listed: Vec<&str> = self.devices.iter().take(DEVICES_LISTED).map(String::as_str).collect();
-        let more = if self.devices.len() > DEVICES_LISTED { ", …" } else { "" };
-        let help = format!("these are: {}{more}", listed.join(", "));
-        let missing = selection.device.iter().filter(|name| !self.devices.contains(*name));
-        let missing: Vec<Failure> = missing
-            .map(|name| Failure::unknown(format!("no device `{name}` in what was read")).with_help(&*help))
-            .collect();
-        self.failures.extend(missing);
     }
 }

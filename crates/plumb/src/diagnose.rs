@@ -1,7 +1,7 @@
 //! `plumb diagnose`: the layout of this host's storage and what its disks receive, joined into one report.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use plumb_diagnose::joined::{self, Joined};
 use plumb_diagnose::layout::{Known, Sender as By, Watch};
@@ -34,7 +34,8 @@ pub fn run(args: &Diagnose) -> Result<Exit, Failure> {
 }
 
 fn diagnose(args: &Diagnose) -> Result<Exit, Failure> {
-    args.html.iter().chain(&args.save).try_for_each(|path| watch::may_save(path))?;
+    let outputs: Vec<&Path> = args.html.iter().chain(&args.save).map(PathBuf::as_path).collect();
+    output::may_write(&[], &outputs)?;
     let host = Host::look(args)?;
     let disks = observe::disks(&host.stack, host.wanted.as_ref());
     let mut unseen = Vec::new();

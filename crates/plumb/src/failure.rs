@@ -2,11 +2,12 @@
 //! its place gets a line each.
 
 use std::error::Error;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use ratatui::crossterm::terminal;
 
 use crate::exit::Exit;
+use crate::output::say;
 
 /// Why a command could not do its work.
 #[derive(Debug)]
@@ -54,6 +55,8 @@ impl Failure {
     pub fn failed(error: &(dyn Error + 'static)) -> Failure {
         let mut causes = Vec::new();
         let mut exit = Exit::Failed;
+        let mut is_written = false;
+        let mut advice = None;
         let mut next = Some(error);
         while let Some(cause) = next {
             if cause
@@ -64,19 +67,30 @@ impl Failure {
             }
             if matches!(
                 cause.downcast_ref(),
-                Some(plumb_trace::Error::NoSuchFormat { .. } | plumb_trace::Error::NoSuchTarget { .. })
+                Some(
+                    plumb_trace::Error::NoSuchFormat { .. }
+                        | plumb_trace::Error::NoSuchTarget { .. }
+                        | plumb_trace::Error::NoFile { .. }
+                )
             ) {
                 exit = Exit::Usage;
+            }
+            is_written |= matches!(cause.downcast_ref(), Some(plumb_trace::Error::Write { .. }));
+            if matches!(cause.downcast_ref(), Some(plumb_trace::Error::UnknownFormat { .. })) {
+                let known = plumb_trace::format::known_names();
+                advice = Some(format!("--format names one, expected one of: {known}"));
             }
             causes.push(cause.to_string());
             next = cause.source();
         }
         let message = causes.remove(0);
-        let help = (exit == Exit::NotPermitted).then(|| {
-            let who = "the file's owner or CAP_DAC_READ_SEARCH may read it: run the command with sudo";
-            Help::Words(who.to_owned())
+        let help = (exit == Exit::NotPermitted).then(|| match is_written {
+            true => "give another place, or run the command as a user who may write there".to_owned(),
+            false => {
+                "the file's owner or CAP_DAC_READ_SEARCH may read it: run the command with sudo".to_owned()
+            }
         });
-        Failure { exit, message, causes, help }
+        Failure { exit, message, causes, help: help.or(advice).map(Help::Words) }
     }
 
     /// The one to end with when nothing could be read: that whose exit status goes before the others', which are
@@ -146,8 +160,7 @@ impl Failure {
 
     /// Prints it to standard error.
     pub fn print(&self) {
-        // A terminal that has hung up takes no words; the exit status says it still.
-        let _ = io::stderr().write_all(self.shown(columns()).as_bytes());
+        self.shown(columns()).lines().for_each(say);
     }
 
     /// As lines: what happened, what lies behind it, advice. Without a width each is one line, for whatever reads them.
@@ -168,7 +181,7 @@ impl Failure {
 
 /// Prints a sentence to standard error.
 pub fn tell(head: &str, words: &str) {
-    eprint!("{}", wrapped(head, words, columns()));
+    wrapped(head, words, columns()).lines().for_each(say);
 }
 
 /// Columns of a terminal that does not say how wide it is.

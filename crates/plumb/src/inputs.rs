@@ -8,11 +8,15 @@ use plumb_geometry::group_digits;
 use plumb_profile::codec::{self, Saved};
 use plumb_stack::Builder;
 use plumb_stack::dump::{self, DumpError};
+use plumb_trace::input::Input;
 
 use crate::failure::Failure;
 
 /// No dump is larger: `lsblk -J -O` of ten thousand devices takes 30 MB.
 pub const DUMP_BYTES_MAX: u64 = 256 << 20;
+
+/// As many bytes as tell that a file is a saved profile.
+const MAGIC_BYTES: usize = 8;
 
 /// The bytes of a file, or of standard input for `-`.
 ///
@@ -47,16 +51,44 @@ pub fn dump(name: &str, bytes: &[u8], builder: &mut Builder) -> Result<dump::Rea
     })
 }
 
-/// A saved profile.
+/// A saved profile, packed once more or not; `-` is standard input.
 ///
 /// # Errors
 /// When it cannot be read, or is none.
 pub fn profile(path: &Path) -> Result<Saved, Failure> {
-    let bytes = read(path, codec::UNPACKED_BYTES_MAX)?;
-    codec::decode(&bytes).map_err(|error| {
-        Failure::failed(&error)
-            .with_help(format!("{} must be a profile that `plumb analyze --save` wrote", path.display()))
+    let input = Input::open(path).map_err(|error| Failure::failed(&error))?;
+    saved(input).map_err(|failure| {
+        failure.with_help(format!("{} must be a profile that `plumb analyze --save` wrote", path.display()))
     })
+}
+
+/// Whether an input holds a saved profile.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn is_profile(input: &mut Input) -> Result<bool, Failure> {
+    let head = input.peek(MAGIC_BYTES).map_err(|error| Failure::failed(&error))?;
+    Ok(codec::is_encoded(head))
+}
+
+/// The saved profile in an input.
+///
+/// # Errors
+/// When it cannot be read, or is none.
+pub fn saved(mut input: Input) -> Result<Saved, Failure> {
+    let name = input.path.clone();
+    let mut bytes = Vec::new();
+    // Packed it is never larger than unpacked, and more than that is refused anyway.
+    while bytes.len() as u64 <= codec::UNPACKED_BYTES_MAX {
+        let more = input.peek(1).map_err(|error| Failure::failed(&error))?;
+        if more.is_empty() {
+            return codec::decode(&bytes).map_err(|error| Failure::failed(&error));
+        }
+        bytes.extend_from_slice(more);
+        let taken = more.len();
+        input.consume(taken);
+    }
+    Err(Failure::failed(&TooLong { name, bytes_max: codec::UNPACKED_BYTES_MAX }))
 }
 
 /// A file that cannot be read.

@@ -1,11 +1,14 @@
-//! Writes what was asked for: whole or not at all.
+//! Writes what was asked for: whole or not at all, and never over what is read.
 
-use std::fs::{self, File, FileType};
+use std::ffi::OsString;
+use std::fs::{self, Metadata};
 use std::io::{self, IsTerminal, Write};
-use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
-use plumb_report::text::Color;
+use plumb_report::text::{Color, tame};
+use plumb_trace::open;
+use plumb_trace::write::{Output, target_of, words_of};
 
 use crate::cli::ColorChoice;
 use crate::failure::Failure;
@@ -31,39 +34,118 @@ pub fn print_if_read(text: &str) -> Result<bool, Failure> {
     }
 }
 
-/// Whether a file can be written there: devices, pipes and directories are no place for one.
+/// Says a line on standard error, with nothing in it that a terminal would obey: names in it are from anywhere.
+pub fn say(line: &str) {
+    // Nobody is left to tell when this fails.
+    let _ = writeln!(io::stderr(), "{}", tame(line));
+}
+
+/// Whether files can be written there, each apart from all that is read and from the others: better known now than
+/// after hours.
 ///
 /// # Errors
-/// When something else than a regular file has the name.
-pub fn may_write(path: &Path) -> Result<(), Failure> {
+/// When something else than a regular file has a name, two are the same file, or the directory takes none.
+pub fn may_write(inputs: &[PathBuf], outputs: &[&Path]) -> Result<(), Failure> {
+    for path in outputs {
+        may_write_one(path)?;
+    }
+    must_be_apart(inputs, outputs)?;
+    outputs
+        .iter()
+        .try_for_each(|path| Output::create(path).map(drop).map_err(|error| Failure::failed(&error)))
+}
+
+fn may_write_one(path: &Path) -> Result<(), Failure> {
+    if path == Path::new("-") {
+        return Err(Failure::usage(
+            "-: found standard output, where the report goes, expected the name of a file",
+        )
+        .with_help("nothing was written: give a name; ./- is a file that is called so"));
+    }
     match fs::metadata(path) {
-        Ok(found) if !found.is_file() => Err(taken(path, found.file_type(), "a regular file or none")),
+        Ok(found) if !found.is_file() => return Err(taken(path, &found, "a regular file or none")),
+        Ok(_) => return Ok(()),
+        Err(_) => {}
+    }
+    match path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+        Some(directory) if !directory.is_dir() => {
+            Err(Failure::usage(format!("{}: found no such directory to write in", directory.display())))
+        }
         _ => Ok(()),
+    }
+}
+
+/// Whether what is written is apart from what is read, and from standard output where that is a file.
+///
+/// # Errors
+/// When two are the same file, by whatever names.
+pub fn must_be_apart(inputs: &[PathBuf], outputs: &[&Path]) -> Result<(), Failure> {
+    let pieces = open::pieces(inputs).into_iter();
+    let read = pieces.flat_map(|piece| if piece.files.is_empty() { vec![piece.path] } else { piece.files });
+    let mut others: Vec<(Option<File>, &str)> = read
+        .map(|path| (File::of(if path == Path::new("-") { Path::new(STDIN) } else { &path }), "is read"))
+        .collect();
+    others.push((File::of(Path::new(STDOUT)), "is standard output"));
+    for path in outputs.iter().filter(|path| !is_standard_output(path)) {
+        let file = File::of(path);
+        if let Some((_, what)) = others.iter().find(|(other, _)| file.is_some() && *other == file) {
+            return Err(Failure::usage(format!(
+                "{}: found a file that {what} too, expected another one",
+                path.display()
+            ))
+            .with_help("nothing was written: give another name"));
+        }
+        others.push((file, "is written"));
+    }
+    Ok(())
+}
+
+const STDIN: &str = "/dev/stdin";
+const STDOUT: &str = "/dev/stdout";
+
+/// Whether a trace goes there on purpose.
+fn is_standard_output(path: &Path) -> bool {
+    path == Path::new("-") || path == Path::new(STDOUT)
+}
+
+/// What makes a regular file this one and no other, whatever links lead to it.
+#[derive(PartialEq, Eq)]
+enum File {
+    /// Device and inode.
+    There(u64, u64),
+    /// Directory and name of one that is not there yet.
+    New(PathBuf, OsString),
+}
+
+impl File {
+    /// `None` for what is no file and cannot become one.
+    fn of(path: &Path) -> Option<File> {
+        match fs::metadata(path) {
+            Ok(found) => found.is_file().then(|| File::There(found.dev(), found.ino())),
+            Err(_) => {
+                let path = target_of(path).ok()?;
+                let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+                let directory = fs::canonicalize(directory.unwrap_or(Path::new("."))).ok()?;
+                Some(File::New(directory, path.file_name()?.to_owned()))
+            }
+        }
     }
 }
 
 /// Whether the name is free.
 ///
 /// # Errors
-/// When anything has it, a link without an end included.
+/// When anything has it, a link without an end included, or the directory takes no file.
 pub fn must_be_new(path: &Path) -> Result<(), Failure> {
-    may_write(path)?;
+    may_write_one(path)?;
     match fs::symlink_metadata(path) {
-        Ok(found) => Err(taken(path, found.file_type(), "the name of a new file")),
-        Err(_) => Ok(()),
+        Ok(found) => Err(taken(path, &found, "the name of a new file")),
+        Err(_) => may_write(&[], &[path]),
     }
 }
 
-fn taken(path: &Path, found: FileType, expected: &str) -> Failure {
-    let what = match found {
-        kind if kind.is_block_device() => "a block device",
-        kind if kind.is_char_device() => "a character device",
-        kind if kind.is_dir() => "a directory",
-        kind if kind.is_symlink() => "a symbolic link",
-        kind if kind.is_file() => "a file",
-        _ => "a pipe or socket",
-    };
-    Failure::usage(format!("{}: found {what}, expected {expected}", path.display()))
+fn taken(path: &Path, found: &Metadata, expected: &str) -> Failure {
+    Failure::usage(format!("{}: found {}, expected {expected}", path.display(), words_of(found)))
         .with_help("nothing was written: give another name")
 }
 
@@ -72,18 +154,13 @@ fn taken(path: &Path, found: FileType, expected: &str) -> Failure {
 /// # Errors
 /// When it cannot be written.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    may_write(path)?;
-    let failed = |error: io::Error| Failure::failed(&error).with_help(format!("writing {}", path.display()));
-    let mut partial = path.as_os_str().to_owned();
-    // Of this process, so that no file of the user's has the name and none is left by another run.
-    partial.push(format!(".{}.partial", std::process::id()));
-    let mut file = File::create_new(&partial).map_err(failed)?;
-    let written = file.write_all(bytes).and_then(|()| fs::rename(&partial, path));
-    written.map_err(|error| {
-        // It is of no use in part; that it stays is no second failure.
-        let _ = fs::remove_file(&partial);
-        failed(error)
-    })
+    may_write_one(path)?;
+    let failed = |error: plumb_trace::Error| Failure::failed(&error);
+    let mut output = Output::create(path).map_err(failed)?;
+    let written = output.write_all(bytes);
+    let at = path.display().to_string();
+    written.map_err(|source| failed(plumb_trace::Error::Write { path: at, source }))?;
+    output.commit().map_err(failed)
 }
 
 /// Whether to colour standard output.

@@ -7,7 +7,11 @@ use plumb_trace::names::partition_number;
 use plumb_trace::{Batch, Device, LayerChoice, ReadOptions, SourceInfo, UNKNOWN_NS};
 
 use crate::cli::Selection;
+use crate::failure::Failure;
 use crate::moment::Moment;
+
+/// Devices that are named when one asked for is not among them.
+const DEVICES_LISTED: usize = 12;
 
 impl Selection {
     /// How a trace has to be read for it.
@@ -35,6 +39,28 @@ impl Selection {
     pub fn wants(&self, profile: &Profile) -> bool {
         (self.device.is_empty() || self.device.contains(&profile.device))
             && self.layer.is_none_or(|layer| layer == profile.layer)
+    }
+
+    /// What to say of devices that were asked for and are not among those seen: nothing seen is not nothing wrong.
+    #[must_use]
+    pub fn missing_devices(&self, seen: &BTreeSet<String>) -> Vec<Failure> {
+        let listed: Vec<&str> = seen.iter().take(DEVICES_LISTED).map(String::as_str).collect();
+        let more = if seen.len() > DEVICES_LISTED { ", …" } else { "" };
+        let help = format!("these are: {}{more}", listed.join(", "));
+        let missing = self.device.iter().filter(|name| !seen.contains(*name));
+        missing
+            .map(|name| Failure::unknown(format!("no device `{name}` in what was read")).with_help(&*help))
+            .collect()
+    }
+
+    /// The same of a partition that a trace does not reveal.
+    #[must_use]
+    pub fn missing_partition(&self, filter: &Filter<'_>, path: &str) -> Option<Failure> {
+        let number = self.partition?;
+        (!filter.saw_partition && filter.seen > 0).then(|| {
+            Failure::unknown(format!("{path} does not reveal a partition {number}"))
+                .with_help("give the part of the device with --range, for instance --range 63s-100g")
+        })
     }
 
     /// What was left out of the events, for whoever reads the result; `None` when nothing was.

@@ -38,8 +38,8 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// # Errors
 /// When nothing can be watched, or what was asked for could not be written.
 pub fn run(args: &Watch) -> Result<Exit, Failure> {
-    args.save.as_deref().map_or(Ok(()), may_save)?;
-    let questions = Questions { grids: args.grid.clone(), ..Questions::default() };
+    args.save.as_deref().map_or(Ok(()), |path| output::may_write(&[], &[path]))?;
+    let questions = Questions { grids: args.grids(), ..Questions::default() };
     let options = options(args, &questions)?;
     let ended = told_to_end()?;
     let mut block = Block::attach(&options).map_err(refused)?;
@@ -76,20 +76,6 @@ pub(crate) fn told_to_end() -> Result<Arc<AtomicBool>, Failure> {
         signal_hook::flag::register(signal, ended.clone()).map_err(|error| Failure::failed(&error))?;
     }
     Ok(ended)
-}
-
-/// Whether the profile can be saved at the end: better known now than after hours.
-///
-/// # Errors
-/// When it cannot.
-pub(crate) fn may_save(path: &Path) -> Result<(), Failure> {
-    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-    match directory {
-        Some(directory) if !directory.is_dir() => {
-            Err(Failure::usage(format!("{}: found no such directory to save in", directory.display())))
-        }
-        _ => output::may_write(path),
-    }
 }
 
 fn options(args: &Watch, questions: &Questions) -> Result<Options, Failure> {

@@ -154,3 +154,26 @@ fn counts_that_overflow_do_not_end_the_program() {
     let ran = analyze_input(totals.repeat(3).as_bytes(), "");
     assert!([1, 3, 5].contains(&ran.code), "{}: {}", ran.code, ran.err);
 }
+
+/// A line that is no row is one damaged place, at the beginning as elsewhere.
+#[test]
+fn an_odd_line_at_the_beginning() {
+    let folder = Folder::new("inputs");
+    let rows = msr(pages(300, 512, 8192));
+    let lines: Vec<&str> = rows.lines().collect();
+    for odd in ["# a comment", "garbage", "128166372003061629,host,0,Raed,0,512,1000", "a,b"] {
+        for at in 0..4 {
+            let mut lines = lines.clone();
+            lines.insert(at, odd);
+            let ran = analyze(&folder.file("odd.csv", lines.join("\n")), "");
+            ran.ends(1).says("300 of 300").says("1 place could not");
+            ran.says(&format!("line {}: found", at + 1));
+        }
+    }
+    // Names of columns that no format has are no damage: what they mean is not known.
+    let foreign = format!("when,who,which,what,where,size,took\n{rows}");
+    analyze(&folder.file("foreign.csv", foreign), "").ends(5).complains("has no known trace format");
+    let ran = analyze(&folder.file("none", "nonsense"), "");
+    ran.ends(5).complains("help: --format names one");
+    assert!(ran.err.lines().all(|line| line.chars().count() <= 120), "{}", ran.err);
+}

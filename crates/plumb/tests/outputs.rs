@@ -271,22 +271,110 @@ fn a_trace_in_another_format_gives_the_same_answers() {
     plumb([Path::new("convert"), &real(VSCSI), &folder.path("guest.unknown")]).ends(2).complains(".parquet");
 }
 
-/// Profiles and pages take the place of files alone. The link stands for a device, so that none is at stake.
 #[test]
-fn no_device_is_overwritten() {
+fn converting_what_is_not_there() {
     let folder = Folder::new("outputs");
     let file = folder.file("off.csv", msr(pages(1000, 512, 8192)));
-    let link = folder.path("device");
-    std::os::unix::fs::symlink("/dev/null", &link).expect("a link");
-    for flag in ["--save", "--html"] {
-        analyze(&file, &format!("{flag} {}", link.display()))
-            .ends(2)
-            .complains("found a character device, expected a regular file or none");
-        assert!(link.is_symlink(), "{flag}");
-        let page = folder.file("page", "old");
-        analyze(&file, &format!("{flag} {}", page.display())).ends(1);
-        assert_ne!(std::fs::read(&page).expect("it is there"), b"old", "{flag}: a file is made anew");
+    let to = folder.path("n.parquet");
+    let convert = |flags: &[&str]| {
+        let paths = ["convert".as_ref(), file.as_os_str(), to.as_os_str()];
+        plumb(paths.into_iter().chain(flags.iter().map(|flag| flag.as_ref())))
+    };
+    convert(&["--device=sdq"]).ends(3).complains("no device `sdq`").complains("these are: host_0");
+    convert(&["--partition=3"]).ends(3).complains("does not reveal a partition 3").complains("--range");
+    assert!(!to.exists());
+    convert(&["--device=sdq", "--device=host_0"])
+        .ends(3)
+        .complains("no device `sdq`")
+        .complains("1,000 I/O of");
+    convert(&["--device=host_0"]).ends(0);
+}
+
+/// Two layers are no sum of I/O; a damaged source says what is wrong with it.
+#[test]
+fn what_converting_says() {
+    let folder = Folder::new("outputs");
+    let file = folder.file("parted.txt", parted());
+    let to = folder.path("n.parquet");
+    let both = plumb([Path::new("convert"), &file, &to]);
+    both.ends(0).complains("2,000 bio and 2,000 request I/O of");
+    let damaged = folder.file("damaged.csv", msr(pages(10, 0, 512)) + "garbage\n");
+    let ran = plumb([Path::new("convert"), &damaged, &to]);
+    ran.ends(3).complains("10 I/O of").complains("1 place could not be understood").complains("line 11");
+}
+
+#[test]
+fn a_trace_whose_reader_goes_away() {
+    let folder = Folder::new("outputs");
+    let file = folder.file("off.csv", msr(pages(200_000, 512, 8192)));
+    for format in ["fio-iolog", "msr-csv", "parquet"] {
+        let mut child = command()
+            .arg("convert")
+            .arg(&file)
+            .args(["-", "--to", format])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        drop(child.stdout.take());
+        let mut said = String::new();
+        child.stderr.take().expect("a pipe").read_to_string(&mut said).expect("text");
+        assert_eq!((said.as_str(), child.wait().expect("ends").code()), ("", Some(0)), "{format}");
     }
-    plumb(["watch".as_ref(), "--save".as_ref(), link.as_os_str()]).ends(2).complains("a character device");
-    assert!(link.is_symlink());
+}
+
+#[test]
+fn saved_profiles_come_packed_and_by_pipe_too() {
+    let folder = Folder::new("outputs");
+    let file = folder.file("off.csv", msr(pages(1000, 512, 8192)));
+    let saved = folder.path("saved");
+    analyze(&file, &format!("--save {}", saved.display())).ends(1);
+    let bytes = std::fs::read(&saved).expect("saved");
+    let expected = judged(&analyze(&saved, "--json").json());
+    assert_eq!(judged(&analyze_input(&bytes, "--json").json()), expected);
+    let packed = folder.file("saved.gz", gzip(&bytes));
+    assert_eq!(judged(&analyze(&packed, "--json").json()), expected);
+    analyze_input(&bytes, "--op read").ends(2).complains("standard input is a saved profile");
+    analyze_input(&bytes[..bytes.len() / 2], "").ends(5);
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut packed, bytes).expect("packs");
+    packed.finish().expect("packs")
+}
+
+/// A grid given twice is one.
+#[test]
+fn a_grid_given_twice_is_judged_once() {
+    let folder = Folder::new("outputs");
+    let file = folder.file("off.csv", msr(pages(1000, 512, 8192)));
+    let (once, twice) = (analyze(&file, "--grid 4k --json"), analyze(&file, "--grid 4k --grid 4k --json"));
+    assert_eq!(judged(&twice.json()), judged(&once.json()));
+}
+
+/// What names of a trace hold stands in the report, and moves no cursor.
+#[test]
+fn names_reach_no_terminal_as_commands() {
+    let folder = Folder::new("outputs");
+    let evil = "sd\u{1b}]0;owned\u{7}\u{1b}[2J";
+    let text = msr(pages(1000, 512, 8192)).replace(",host,", &format!(",{evil},"));
+    let file = folder.file("evil.csv", &text);
+    let ran = analyze(&file, "");
+    ran.ends(1).says("device sd\u{fffd}]0;owned");
+    let sent = folder.file("sent.txt", parted().replace("[db]", "[d\u{1b}[2Jb]"));
+    let sent = analyze(&sent, "");
+    sent.ends(1).says("d\u{fffd}[2Jb");
+    let named = analyze(&file, "--device nothing");
+    named.ends(3).complains("sd\u{fffd}]0;owned");
+    let bad = folder.file("\u{1b}[31mname", "nonsense");
+    let failed = analyze(&bad, "");
+    let converted = plumb([Path::new("convert"), &file, &folder.path("\u{1b}[2Jx.iolog")]);
+    converted.ends(0);
+    for said in
+        [&ran.out, &ran.err, &sent.out, &sent.err, &named.out, &named.err, &failed.err, &converted.err]
+    {
+        assert!(!said.chars().any(|letter| letter.is_control() && letter != '\n'), "{said:?}");
+    }
+    assert!(ran.out.lines().all(|line| line.chars().count() <= 80), "{}", ran.out);
 }

@@ -19,9 +19,9 @@ mod what_if;
 
 pub use app::{App, AskedBy, AskedFlow, AskedOf, ProcessFlow};
 pub use interval::{Apart, Interval, SeenAgain, Sender, asked, interval};
-pub use page::{Color, WIDTH};
+pub use page::{Color, WIDTH, tame};
 
-pub(crate) use page::{Page, tame};
+pub(crate) use page::Page;
 
 /// The whole report.
 #[must_use]
@@ -88,7 +88,7 @@ pub(crate) fn finding_lines(page: &mut Page, finding: &Finding) {
 /// A command stands on lines of its own, as it is typed: never wrapped, since a broken line is another command.
 pub(crate) fn step_lines(page: &mut Page, command: &str, risk: &str, undo: &str) {
     for line in command.lines() {
-        page.line(format!("    {}", tame(line)));
+        page.line(format!("    {line}"));
     }
     // What changes nothing needs no way back.
     let words = match risk.starts_with("none: ") {

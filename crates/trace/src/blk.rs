@@ -130,6 +130,15 @@ enum Remap {
     Scattered,
 }
 
+/// Requests that went back from the driver. Issued again they are the same I/O, which counts once, by its last issue that
+/// was seen; one that is not seen again counts by the issue that was.
+#[derive(Default)]
+struct Requeues {
+    /// What was issued, where nothing waits for a completion that would tell.
+    issued: Recent,
+    back: Recent,
+}
+
 /// Makes I/O of block-layer records.
 pub struct BlockEvents {
     take_bio: bool,
@@ -140,6 +149,7 @@ pub struct BlockEvents {
     timed: bool,
     pending: Pending,
     inserted: Recent,
+    requeues: Requeues,
     remaps: FxHashMap<(DeviceId, DeviceId), Remap>,
 }
 
@@ -175,6 +185,7 @@ impl BlockEvents {
             timed,
             pending: Pending::default(),
             inserted: Recent::default(),
+            requeues: Requeues::default(),
             remaps: FxHashMap::default(),
         }
     }
@@ -186,7 +197,9 @@ impl BlockEvents {
             Action::Queue if self.take_bio => self.issue(record, Layer::Bio, None),
             Action::Issue if self.take_request => {
                 let inserted = self.inserted.remove(key(record));
-                self.issue(record, Layer::Request, inserted);
+                if self.is_new(record) {
+                    self.issue(record, Layer::Request, inserted);
+                }
             }
             Action::Insert if self.take_request => self.inserted.insert(key(record), record.time_ns),
             Action::FrontMerge if self.take_request => self.front_merge(record),
@@ -205,7 +218,7 @@ impl BlockEvents {
                 let counts = &mut info.counts;
                 self.pending.complete(key(record), record.len_bytes, record.time_ns, failed, counts);
             }
-            Action::Requeue if self.take_request => self.pending.withdraw(key(record), record.len_bytes),
+            Action::Requeue if self.take_request => self.requeue(record),
             _ => {}
         }
     }
@@ -213,6 +226,25 @@ impl BlockEvents {
     /// Says that records were lost here: what is open may have completed without notice.
     pub fn lost_some(&mut self) {
         self.pending.doubt();
+    }
+
+    fn requeue(&mut self, record: &Record) {
+        let key = key(record);
+        let is_known =
+            if self.timed { self.pending.is_open(key) } else { self.requeues.issued.remove(key).is_some() };
+        if is_known {
+            self.requeues.back.insert(key, record.time_ns);
+        }
+    }
+
+    /// Whether an issue is to be handed on: not when it was before it went back and came again.
+    fn is_new(&mut self, record: &Record) -> bool {
+        let key = key(record);
+        if !self.timed {
+            self.requeues.issued.insert(key, record.time_ns);
+        }
+        let is_again = self.requeues.back.remove(key).is_some();
+        !is_again || (self.timed && self.pending.withdraw(key, record.len_bytes))
     }
 
     fn issue(&mut self, record: &Record, layer: Layer, inserted_ns: Option<i64>) {

@@ -79,16 +79,12 @@ pub enum Error {
         path: String,
     },
     /// No reader knows it.
-    #[error(
-        "{path} has no known trace format: it begins with {found}; expected one of: {known}; `--format` names one"
-    )]
+    #[error("{path} has no known trace format: it begins with {found}")]
     UnknownFormat {
         /// Input as the user named it.
         path: String,
         /// First bytes, made printable.
         found: String,
-        /// Names of the formats.
-        known: String,
     },
     /// The user named a format that does not exist.
     #[error("no trace format is called {found}; expected one of: {known}")]
@@ -149,6 +145,14 @@ pub enum Error {
         path: String,
         /// What the system said.
         source: io::Error,
+    },
+    /// Something other than a file has the name of an output.
+    #[error("{path}: found {found}, expected a file, a pipe or a free name")]
+    NoFile {
+        /// Output as the user named it.
+        path: String,
+        /// What it is.
+        found: &'static str,
     },
     /// A Parquet file of other things.
     #[error("{path} is Parquet, but no trace of plumb: found {found}, expected {expected}")]

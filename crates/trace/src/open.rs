@@ -9,6 +9,9 @@ use crate::input::{Input, SNIFF_BYTES};
 use crate::order::Ordered;
 use crate::reader::{ReadOptions, Reader, Sniff};
 
+/// So many lines at the beginning of a text may be damaged before its format is unknown.
+const ODD_LINES_MAX: usize = 8;
+
 /// One recording: the unit within which streams and order have a meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
@@ -101,18 +104,47 @@ fn sniff(input: &mut Input) -> Result<&'static Format, Error> {
         let prefix = input.peek(want)?;
         let prefix = &prefix[..prefix.len().min(SNIFF_BYTES)];
         let all_of_it = prefix.len() < want;
-        let answers = || FORMATS.iter().map(|format| (*format, (format.sniff)(prefix, all_of_it)));
-        if let Some((format, _)) = answers().find(|(_, answer)| *answer == Sniff::Yes) {
+        if let Some(format) = first_yes(prefix, all_of_it) {
             return Ok(format);
         }
-        let undecided = answers().any(|(_, answer)| answer == Sniff::More);
+        let undecided = FORMATS.iter().any(|format| (format.sniff)(prefix, all_of_it) == Sniff::More);
         if undecided && !all_of_it && want < SNIFF_BYTES {
             want *= 4;
             continue;
         }
+        let later = behind_odd_lines(prefix).find_map(|rest| first_yes(rest, all_of_it));
         let found = shown(prefix);
-        return Err(Error::UnknownFormat { path: input.path.clone(), found, known: known_names() });
+        return later.ok_or_else(|| Error::UnknownFormat { path: input.path.clone(), found });
     }
+}
+
+fn first_yes(prefix: &[u8], complete: bool) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| (format.sniff)(prefix, complete) == Sniff::Yes).copied()
+}
+
+/// What follows the first line of a text, the second, and so on: one that is damaged shall not hide the others, which
+/// tell the format. It is then counted as damaged, as further down. A line of column names is no damage: it belongs to
+/// a format that is not known, and hides what comes after it.
+fn behind_odd_lines(prefix: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let is_text = memchr::memchr(0, prefix).is_none();
+    let mut rest = if is_text { prefix } else { &[] };
+    std::iter::from_fn(move || {
+        let (line, after) = rest.split_at_checked(memchr::memchr(b'\n', rest)? + 1)?;
+        rest = if names_columns(line, after) { &[] } else { after };
+        (!rest.is_empty()).then_some(rest)
+    })
+    .take(ODD_LINES_MAX)
+}
+
+/// Whether a line has a word for each number of the line after it.
+fn names_columns(line: &[u8], after: &[u8]) -> bool {
+    let next = after.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let has_digit = |line: &[u8]| line.iter().any(u8::is_ascii_digit);
+    let columns = |line: &[u8], by: u8| {
+        line.trim_ascii().split(|&byte| byte == by).filter(|word| !word.trim_ascii().is_empty()).count()
+    };
+    let alike = |by: u8| columns(line, by) > 1 && columns(line, by) == columns(next, by);
+    !line.starts_with(b"#") && !has_digit(line) && has_digit(next) && b",;\t ".iter().any(|&by| alike(by))
 }
 
 /// Whether a path is standard input, that of an existing file, or the `DIR/NAME` of files of blktrace.

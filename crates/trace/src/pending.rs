@@ -91,7 +91,7 @@ enum State {
     Done,
     /// Its completion was lost.
     Lost,
-    /// It went back to the queue and will be issued again.
+    /// It went back to the queue and was issued again.
     Withdrawn,
 }
 
@@ -259,11 +259,19 @@ impl Pending {
         }
     }
 
-    /// An issue is taken back; it will come again.
-    pub fn withdraw(&mut self, key: Key, len_bytes: u64) {
-        if let Some(waiting) = self.unlink(key, len_bytes).and_then(|number| self.at(number)) {
-            waiting.state = State::Withdrawn;
-        }
+    /// Whether an I/O of the key awaits its completion.
+    #[must_use]
+    pub fn is_open(&self, key: Key) -> bool {
+        self.open.contains_key(&key)
+    }
+
+    /// An issue is taken back, since it comes again; false when it has already left.
+    pub fn withdraw(&mut self, key: Key, len_bytes: u64) -> bool {
+        let Some(waiting) = self.unlink(key, len_bytes).and_then(|number| self.at(number)) else {
+            return false;
+        };
+        waiting.state = State::Withdrawn;
+        true
     }
 
     /// From here on no completion of what is open now is counted on.

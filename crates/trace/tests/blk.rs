@@ -111,6 +111,31 @@ fn two_of_one_place() {
 fn a_requeued_request_is_one() {
     check(&[(D, 1, 8, 8), (R, 2, 8, 8), (D, 3, 8, 8), (C, 9, 8, 8)], &[(3, None, Some(6))], (0, 0));
     check(&[(R, 2, 8, 8), (D, 3, 8, 8), (C, 9, 8, 8)], &[(3, None, Some(6))], (0, 0));
+    // It was issued, whether or not the recording still holds the next issue.
+    check(&[(D, 1, 8, 8), (R, 2, 8, 8)], &[(1, None, None)], (1, 0));
+    // What is issued at the same place later, after the second issue, is another I/O.
+    let twice = [(D, 1, 8, 8), (R, 2, 8, 8), (D, 3, 8, 8), (C, 4, 8, 8), (D, 5, 8, 8), (C, 7, 8, 8)];
+    check(&twice, &[(3, None, Some(1)), (5, None, Some(2))], (0, 0));
+}
+
+/// Where no latency can be told nothing waits, and a requeued request still counts once.
+#[test]
+fn a_requeued_request_is_one_without_latencies_too() {
+    let count = |records: &[(Action, i64, u64, u64)]| {
+        let present = Present { queues: true, issues: true, completions: true };
+        let mut info = SourceInfo::default();
+        let events =
+            BlockEvents::new(present, LayerChoice::Lowest, Some("a CPU is missing".to_owned()), &mut info);
+        let mut run = Run { events, info, batch: Batch::default() };
+        for &(action, time_ns, sector, sectors) in records {
+            run.take(&record(action, time_ns, sector, sectors));
+        }
+        run.end().0.len()
+    };
+    assert_eq!(count(&[(D, 1, 8, 8), (R, 2, 8, 8), (D, 3, 8, 8), (C, 9, 8, 8)]), 1);
+    assert_eq!(count(&[(D, 1, 8, 8), (R, 2, 8, 8)]), 1);
+    assert_eq!(count(&[(R, 2, 8, 8), (D, 3, 8, 8)]), 1, "the first issue was not recorded");
+    assert_eq!(count(&[(D, 1, 8, 8), (R, 2, 8, 8), (D, 3, 8, 8), (D, 5, 8, 8)]), 2);
 }
 
 #[test]

@@ -98,20 +98,20 @@ fn a_little_of_everything() {
         let mut bytes = Vec::new();
         let mut put = |numbers, data: &[u8]| bytes.extend(layout.record(numbers, data));
         let at = 5_000_000_000;
-        put(Numbers(0, at, 0, 0, NOTE, 77, 3, 0), b"db writer\0\0\0\0\0\0\0");
-        put(Numbers(0, at, 0, 0, NOTE | 1, 0, 3, 0), &layout.u32s(&[1_600_000_000, 500]));
-        put(Numbers(0, at, 0, 0, NOTE | 2, 0, 3, 0), b"cfq idle");
+        put(Numbers(0, at, 0, 0, NOTE, 77, 0, 0), b"db writer\0\0\0\0\0\0\0");
+        put(Numbers(0, at, 0, 0, NOTE | 1, 0, 0, 0), &layout.u32s(&[1_600_000_000, 500]));
+        put(Numbers(0, at, 0, 0, NOTE | 2, 0, 0, 0), b"cfq idle");
         // From 8,17 at sector 100, to sector 2148.
         let from =
             [&(8u32 << 20 | 17).to_be_bytes()[..], &DEVICE.to_be_bytes(), &100u64.to_be_bytes()].concat();
-        put(Numbers(1, at + 1, 2148, 4096, WRITE | 15, 77, 3, 0), &from);
+        put(Numbers(1, at + 1, 2148, 4096, WRITE | 15, 77, 0, 0), &from);
         let mut group = Vec::new();
         layout.put(&mut group, 4242, 8);
-        put(Numbers(2, at + 2, 2148, 4096, WRITE | SYNC | CGROUP | 1, 77, 3, 0), &group);
-        put(Numbers(3, at + 3, 2148, 4096, WRITE | SYNC | 12, 77, 3, 0), b"");
-        put(Numbers(4, at + 4, 0, 36, READ | PASSTHROUGH | 7, 9, 3, 0), &[0x12, 0, 0, 0, 36, 0]);
-        put(Numbers(5, at + 5, 2148, 4096, WRITE | SYNC | FUA | 7, 77, 3, 0), b"");
-        put(Numbers(6, at + 9, 2148, 4096, WRITE | SYNC | 8, 0, 3, 5), b"");
+        put(Numbers(2, at + 2, 2148, 4096, WRITE | SYNC | CGROUP | 1, 77, 0, 0), &group);
+        put(Numbers(3, at + 3, 2148, 4096, WRITE | SYNC | 12, 77, 0, 0), b"");
+        put(Numbers(4, at + 4, 0, 36, READ | PASSTHROUGH | 7, 9, 0, 0), &[0x12, 0, 0, 0, 36, 0]);
+        put(Numbers(5, at + 5, 2148, 4096, WRITE | SYNC | FUA | 7, 77, 0, 0), b"");
+        put(Numbers(6, at + 9, 2148, 4096, WRITE | SYNC | 8, 0, 0, 5), b"");
         let (events, info, batch) = read(bytes, LayerChoice::All).unwrap();
         let [bio, request] = events[..] else { panic!("{events:?}") };
         assert_eq!((bio.cgroup, request.cgroup), (Some(4242), None));
@@ -126,6 +126,30 @@ fn a_little_of_everything() {
         assert_eq!((info.counts.lost, info.counts.damaged, info.counts.records), (0, 0, 9));
         assert_eq!(info.verified, layout.version == 7 && !layout.big);
     }
+}
+
+/// A file of one CPU under any name: CPU 0 alone may be all there is, unless issues and completions do not meet.
+#[test]
+fn the_only_cpu_of_a_file() {
+    let layout = Layout { version: 7, big: false };
+    let check = |cpu: u32, elsewhere: u64, missing: u64| {
+        let mut bytes = Vec::new();
+        for at in 0..200u64 {
+            let (ns, sector) = (1_000 + at * 10, at * 8);
+            let done = if at < elsewhere { 1 << 30 | sector } else { sector };
+            let sequence = at as u32 * 2;
+            bytes.extend(layout.record(Numbers(sequence + 1, ns, sector, 4096, READ | 7, 1, cpu, 0), b""));
+            bytes.extend(layout.record(Numbers(sequence + 2, ns + 5, done, 4096, READ | 8, 0, cpu, 0), b""));
+        }
+        let (events, info, _) = read(bytes, LayerChoice::Lowest).unwrap();
+        assert_eq!((events.len(), info.counts.missing_files), (200, missing), "{cpu} {elsewhere}");
+        let is_timed = events.iter().any(|event| event.device_ns.is_some());
+        assert_eq!((is_timed, info.is_whole()), (missing == 0, missing == 0), "{cpu} {elsewhere}");
+    };
+    check(0, 0, 0);
+    check(0, 32, 0);
+    check(0, 33, 1);
+    check(5, 0, 5);
 }
 
 #[test]

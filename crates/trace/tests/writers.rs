@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use plumb_trace::open::{self, Piece};
 use plumb_trace::write::create;
-use plumb_trace::{Batch, Clock, Event, Layer, Names, Op, SourceInfo, flags};
+use plumb_trace::{Batch, Clock, Error, Event, Fill, Layer, Names, Op, ReadOptions, SourceInfo, flags};
 use tempfile::TempDir;
 
 fn event(time_ns: i64, op: Op, start: u64, len: u64) -> Event {
@@ -51,8 +52,8 @@ fn iolog_lines() {
         event(1_000_003_000, Op::Other, 0, 0),
     ];
     let text = "fio version 3 iolog\n\
-                0 sda add\n0 sda open\n0 sda read 32256 4096\n\
-                2 disk_2 add\n2 disk_2 open\n2 disk_2 write 1099511627776 8192\n\
+                0 sda add layer=request\n0 sda open\n0 sda read 32256 4096\n\
+                2 disk_2 add layer=request\n2 disk_2 open\n2 disk_2 write 1099511627776 8192\n\
                 2 sda trim 0 1048576\n3 sda sync 0 0\n\
                 3 sda close\n3 disk_2 close\n";
     let losses = [
@@ -71,14 +72,14 @@ fn iolog_losses_and_names() {
     (rich.file, rich.flags, rich.device) = (1, flags::SYNC, 1);
     let vfs = Event { layer: Layer::Vfs, file: 1, ..event(3_000, Op::Read, 1, 2) };
     let text = "fio version 3 iolog\n\
-                0 a_b add\n0 a_b open\n\
+                0 a_b add layer=request\n0 a_b open\n\
                 0 a_b write 512 4293918720\n0 a_b write 4293919232 1074790400\n\
                 0 a_file add\n0 a_file open\n0 a_file read 1 2\n\
-                0 a_b_2 add\n0 a_b_2 open\n0 a_b_2 write 0 1\n\
+                0 a_b_2 add layer=request\n0 a_b_2 open\n0 a_b_2 write 0 1\n\
                 0 a_b close\n0 a_file close\n0 a_b_2 close\n";
     let losses = [
         "control group (cgroup) (1 events)",
-        "file (2 events)",
+        "file (1 events)",
         "flags (1 events)",
         "latency (device_ns) (1 events)",
         "lengths of 4 GiB and more are split (1 events)",
@@ -105,12 +106,11 @@ fn msr_lines() {
     let events = [first, second, event(unix_ns + 200, Op::Flush, 0, 0), event(unix_ns + 200, Op::Read, 1, 1)];
     let text = "128166372003061629,hm,1,Read,383496192,32768,41797\n\
                 128166372003061630,sda_x,0,Write,0,512,0\n\
-                128166372003061631,hm,1,Read,1,1,0\n";
+                128166372003061631,hm,1,Read,1,1,\n";
     let losses = [
         "devices get a disk number 0 (NAME_0) (1 events)",
         "operations other than read and write are left out (1 events)",
         "times are cut to 100 ns (1 events)",
-        "unknown latencies are written as 0 (1 events)",
     ];
     check("a.csv", &info, &["hm_1", "sda,x"], &events, text, &losses);
 }
@@ -123,6 +123,89 @@ fn msr_times_of_day() {
     check("a.csv", &since_start, &["h_0"], &[read], "116444735999999999,h,0,Read,0,512,0\n", &[lost]);
     let known = SourceInfo { unix_ns_at_zero: Some(1_000_000_100), ..since_start };
     check("a.csv", &known, &["h_0"], &[read], "116444736010000000,h,0,Read,0,512,0\n", &[]);
+}
+
+/// What is written is read back: times before 1970, latencies that are unknown, the layer.
+#[test]
+fn there_and_back() {
+    let dir = TempDir::new().unwrap();
+    let boot = SourceInfo { clock: Clock::Boot, ..SourceInfo::default() };
+    let timed = Event { device_ns: Some(4_200), ..event(-5_000_000_000, Op::Read, 4096, 512) };
+    let events = [timed, event(100, Op::Write, 8192, 512)];
+    for (name, layer, latencies) in [
+        ("a.csv", Layer::Request, [Some(4_200), None]),
+        ("a.iolog", Layer::Request, [None, None]),
+        ("b.iolog", Layer::Bio, [None, None]),
+        ("c.iolog", Layer::Vfs, [None, None]),
+    ] {
+        let path = dir.path().join(name);
+        let mut writer = create(&path, None, &boot).unwrap();
+        let events = events.map(|event| Event { layer, ..event });
+        writer.write(&batch_of(&["h_0"], &events)).unwrap();
+        writer.finish(&boot).unwrap();
+        let piece = Piece { path: path.clone(), files: Vec::new() };
+        let mut reader = open::open(&piece, &ReadOptions::default()).unwrap();
+        let mut batch = Batch::default();
+        assert_eq!(reader.fill(&mut batch).unwrap(), Fill::Events);
+        let read: Vec<Event> = batch.events().collect();
+        assert_eq!(reader.info().counts.damaged, 0, "{name}");
+        assert_eq!(reader.info().layers, [layer], "{name}");
+        assert_eq!([0, 1].map(|at: usize| read[at].device_ns), latencies, "{name}");
+        assert_eq!(
+            read[1].time_ns - read[0].time_ns,
+            if name == "a.csv" { 5_000_000_100 } else { 5_000_000_000 }
+        );
+        assert!(read.iter().all(|event| event.layer == layer), "{name}");
+    }
+}
+
+/// What a log of fio was read from it has a place for when it is written again.
+#[test]
+fn iolog_to_iolog_loses_nothing() {
+    let dir = TempDir::new().unwrap();
+    let (from, to) = (dir.path().join("a.iolog"), dir.path().join("b.iolog"));
+    let text = "fio version 3 iolog\n0 f.dat add\n0 f.dat open\n0 f.dat read 0 512\n7 f.dat close\n";
+    std::fs::write(&from, text).unwrap();
+    let mut reader = open::open(&Piece { path: from, files: Vec::new() }, &ReadOptions::default()).unwrap();
+    let mut batch = Batch::default();
+    assert_eq!(reader.fill(&mut batch).unwrap(), Fill::Events);
+    let mut writer = create(&to, None, reader.info()).unwrap();
+    writer.write(&batch).unwrap();
+    assert_eq!(writer.finish(reader.info()).unwrap().losses, []);
+    assert!(
+        std::fs::read_to_string(&to).unwrap().contains("0 f.dat add\n0 f.dat open\n0 f.dat read 0 512\n")
+    );
+}
+
+/// A link stays one, and what it leads to keeps its permissions; what is no file is not written over.
+#[test]
+fn links_permissions_and_devices() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let dir = TempDir::new().unwrap();
+    let info = SourceInfo::default();
+    let write = |path: &Path| {
+        let mut writer = create(path, Some("msr-csv"), &info)?;
+        writer.write(&batch_of(&["d_0"], &[event(1, Op::Read, 0, 512)]))?;
+        writer.finish(&info)
+    };
+    let (file, link, loose) = (dir.path().join("file"), dir.path().join("link"), dir.path().join("loose"));
+    std::fs::write(&file, "old").unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    symlink("file", &link).unwrap();
+    symlink("new", &loose).unwrap();
+    write(&link).unwrap();
+    write(&loose).unwrap();
+    assert!(link.is_symlink() && loose.is_symlink());
+    assert!(std::fs::read_to_string(&file).unwrap().contains("Read,0,512"));
+    assert!(dir.path().join("new").is_file());
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o600);
+    let tty = Path::new("/dev/ptmx");
+    if tty.exists() {
+        let error = write(tty).unwrap_err();
+        assert!(matches!(error, Error::NoFile { found: "a character device", .. }), "{error}");
+    }
+    let error = write(dir.path()).unwrap_err();
+    assert!(matches!(error, Error::NoFile { found: "a directory", .. }), "{error}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use plumb_capture::Layers;
 use plumb_geometry::Grid;
 use plumb_trace::Op;
 
-use super::{ColorChoice, FailOn, grid, op};
+use super::{ColorChoice, FailOn, distinct, grid, op};
 use crate::moment::parse_duration;
 
 /// Flags of `plumb watch`.
@@ -103,6 +103,14 @@ impl From<LayerChoice> for Layers {
 
 fn comm(text: &str) -> Result<String, String> {
     if text.is_empty() { Err("found nothing, expected a command".to_owned()) } else { Ok(text.to_owned()) }
+}
+
+impl Watch {
+    /// The grids to judge by.
+    #[must_use]
+    pub fn grids(&self) -> Vec<Grid> {
+        distinct(&self.grid)
+    }
 }
 
 /// Shorter intervals than this cost more than they tell.

@@ -29,7 +29,7 @@ pub(super) fn run(
     ended: &AtomicBool,
 ) -> Result<(), Failure> {
     let colored = output::color(args.color) == Color::Always;
-    let mut screen = Screen::new(&args.grid, colored);
+    let mut screen = Screen::new(&args.grids(), colored);
     let mut terminal = ratatui::try_init().map_err(|error| {
         // Some of it may have been done.
         let _ = ratatui::try_restore();

@@ -139,8 +139,8 @@ fn senders(page: &mut Page, senders: &[Sender<'_>]) {
             misaligned.map_or_else(|| "unknown".to_owned(), |off| percent(off as f64 / (*ios).max(1) as f64));
         page.line(format!(
             "  {:<16} {pid:>8}  {:<10} {:>10} {:>9} {misaligned:>10} {:>7}",
-            super::tame(comm),
-            super::tame(device),
+            comm,
+            device,
             count(*ios),
             bytes(*moved),
             count(*threads)

@@ -27,8 +27,9 @@ pub struct Page {
 }
 
 impl Page {
+    /// A line; names in it are from anywhere, so that it is tamed here, once for all.
     pub fn line(&mut self, line: impl AsRef<str>) {
-        self.text.push_str(line.as_ref().trim_end());
+        self.text.push_str(tame(line.as_ref().trim_end()).as_ref());
         self.text.push('\n');
     }
 
@@ -40,15 +41,18 @@ impl Page {
 
     pub fn heading(&mut self, words: &str) {
         self.gap();
-        self.line(words);
-        self.line("─".repeat(words.chars().count()));
+        let begin = self.text.len();
+        self.wrapped("", "", words);
+        let widest = self.text[begin..].lines().map(columns).max().unwrap_or(0);
+        self.line("─".repeat(widest));
     }
 
     /// A paragraph behind `first`, its other lines behind `rest`. A number and its unit stay on one line.
     pub fn wrapped(&mut self, first: &str, rest: &str, words: &str) {
         let mut line = first.to_owned();
         let mut fresh = true;
-        for word in unbreakable(&tame(words)) {
+        for word in unbreakable(words) {
+            let word = tame(&word);
             let long = columns(&line) + 1 + columns(&word) > WIDTH;
             if !fresh && long {
                 self.line(&line);
@@ -91,15 +95,14 @@ impl Page {
 /// Sequences that a report itself writes.
 const COLORS: [&str; 5] = ["\x1b[0m", "\x1b[1;31m", "\x1b[1;32m", "\x1b[1;33m", "\x1b[1;36m"];
 
-/// Text without what a terminal would obey, but for colours: names in it are from anywhere.
+/// A line without what a terminal would obey, but for colours: names in it are from anywhere.
+#[must_use]
 pub fn tame(text: &str) -> Cow<'_, str> {
     if !text.contains(|letter: char| letter.is_control()) {
         return Cow::Borrowed(text);
     }
     let is_harmless = |at: usize, letter: char| {
-        !letter.is_control()
-            || letter.is_whitespace()
-            || COLORS.iter().any(|color| text[at..].starts_with(color))
+        !letter.is_control() || COLORS.iter().any(|color| text[at..].starts_with(color))
     };
     let letters = text.char_indices();
     letters.map(|(at, letter)| if is_harmless(at, letter) { letter } else { '\u{fffd}' }).collect()
@@ -209,6 +212,17 @@ mod tests {
             "sd\u{fffd}[2Ja\u{fffd} \x1b[1;31mred\x1b[0m"
         );
         assert_eq!(wrapped("", "", "a\x1b]0;title\x07b"), "a\u{fffd}]0;title\u{fffd}b\n");
+        let mut page = page();
+        page.heading("sd\x1b[2J");
+        page.line("sd\ra\nb\x07");
+        assert_eq!(page.text, "sd\u{fffd}[2J\n──────\nsd\u{fffd}a\u{fffd}b\u{fffd}\n");
+    }
+
+    #[test]
+    fn a_heading_keeps_within_the_columns() {
+        let mut page = page();
+        page.heading(&"word ".repeat(30));
+        assert!(page.text.lines().count() == 3 && page.text.lines().all(|line| columns(line) <= WIDTH));
     }
 
     #[test]

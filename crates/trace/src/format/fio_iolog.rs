@@ -6,7 +6,8 @@
 //! many µs after the `wait` before it the job goes on; without one a log of version 2 has no times at all.
 //! FILE, without blanks, is the device here.
 //!
-//! This is what the job asked of the file: the vfs layer, even where the file is a device node. There are no
+//! This is what the job asked of the file: the vfs layer, even where the file is a device node, unless `layer=LAYER`
+//! stands behind the first `add`, as Plumb writes it for I/O of another layer (fio reads no further). There are no
 //! completions, so no latencies. A sync has neither place nor length, whatever its line says; a trim is a
 //! discard. Version 3 is verified against a log of fio 3.33; of version 2 no real log was at hand, and version
 //! 1 (`rw,offset,length`, before fio 1.17) is not read.
@@ -33,6 +34,10 @@ pub static FORMAT: Format = Format {
 };
 
 const US_NS: i64 = 1000;
+
+/// How far the first `add` is sought.
+const HEAD_BYTES: usize = 4096;
+const HEAD_LINES: usize = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Version {
@@ -95,6 +100,9 @@ fn parse(version: Version, line: &[u8]) -> Result<Line<'_>, LineError> {
         return Err(LineError::new(word, "an action of version 3, which has no `wait`"));
     }
     if action >= FIRST_FILE_ACTION {
+        if word == b"add" && layer_mark(&scan).is_some() {
+            scan.field();
+        }
         scan.end("nothing after add, open or close")?;
         return Ok(Line { time_ns, file, action, offset: 0, len_bytes: 0 });
     }
@@ -107,6 +115,23 @@ fn parse(version: Version, line: &[u8]) -> Result<Line<'_>, LineError> {
     Ok(Line { time_ns, file, action, offset, len_bytes })
 }
 
+/// The layer that the rest of a line names.
+fn layer_mark(rest: &Scan<'_>) -> Option<Layer> {
+    let word = rest.clone().field()?.strip_prefix(b"layer=")?;
+    Layer::from_word(std::str::from_utf8(word).ok()?)
+}
+
+/// The layer of a log: that of its first `add`, which stands above all I/O.
+fn layer_of(input: &mut Input) -> Result<Layer, Error> {
+    let complete = input.peek(HEAD_BYTES)?.len() < HEAD_BYTES;
+    let mark = whole_lines(input.shown(), complete).take(HEAD_LINES).find_map(|line| {
+        let mut scan = Scan::new(line, b' ');
+        std::iter::from_fn(|| scan.field()).take(3).find(|word| *word == b"add")?;
+        Some(layer_mark(&scan).unwrap_or(Layer::Vfs))
+    });
+    Ok(mark.unwrap_or(Layer::Vfs))
+}
+
 fn sniff(prefix: &[u8], complete: bool) -> Sniff {
     match whole_lines(prefix, complete).next() {
         Some(line) if version_of(line).is_some() => Sniff::Yes,
@@ -116,19 +141,20 @@ fn sniff(prefix: &[u8], complete: bool) -> Sniff {
     }
 }
 
-fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
+fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
+    let layer = layer_of(&mut input)?;
     let info = SourceInfo {
         format: FORMAT.name,
-        layers: vec![Layer::Vfs],
+        layers: vec![layer],
         clock: Clock::Unknown,
         latency: Latency::None("an I/O log of fio has no completions".to_owned()),
         ..SourceInfo::default()
     };
-    open_lines(input, options, FioLog::default(), info)
+    open_lines(input, options, FioLog { layer, ..FioLog::default() }, info)
 }
 
-#[derive(Default)]
 struct FioLog {
+    layer: Layer,
     version: Option<Version>,
     files: DeviceKeys,
     /// Name of the file of each device.
@@ -136,6 +162,19 @@ struct FioLog {
     /// Where the waits of version 2 have come to.
     waited_ns: i64,
     counts: [u64; ACTIONS.len()],
+}
+
+impl Default for FioLog {
+    fn default() -> FioLog {
+        FioLog {
+            layer: Layer::Vfs,
+            version: None,
+            files: DeviceKeys::default(),
+            names: Vec::new(),
+            waited_ns: 0,
+            counts: [0; ACTIONS.len()],
+        }
+    }
 }
 
 impl FioLog {
@@ -185,8 +224,10 @@ impl LineFormat for FioLog {
         let Some(&(_, Some(op))) = ACTIONS.get(parsed.action) else { return Ok(()) };
         let (start, len) = if op == Op::Flush { (0, 0) } else { (parsed.offset, parsed.len_bytes) };
         let time_ns = parsed.time_ns.unwrap_or(self.waited_ns);
-        let mut event = Event::new(time_ns, device, Layer::Vfs, op, start, len);
-        event.file = file;
+        let mut event = Event::new(time_ns, device, self.layer, op, start, len);
+        if self.layer == Layer::Vfs {
+            event.file = file;
+        }
         sink.push(&event);
         Ok(())
     }
@@ -220,6 +261,7 @@ mod tests {
             assert_eq!(parsed, Line { time_ns, file: b"f.dat", action, offset, len_bytes }, "{line}");
         };
         check(Version::V3, "18 f.dat add", Some(18_000), "add", 0, 0);
+        check(Version::V3, "18 f.dat add layer=request", Some(18_000), "add", 0, 0);
         check(Version::V3, "424 f.dat read 3536384 50125", Some(424_000), "read", 3_536_384, 50_125);
         check(Version::V2, "f.dat wait 120 0", None, "wait", 120, 0);
         check(Version::V2, "f.dat trim 4096 8192", None, "trim", 4096, 8192);
@@ -234,6 +276,10 @@ mod tests {
             "1 f.dat read 0 512 7",
             "1 f.dat wait 5 0",
             "1 f.dat open 5",
+            "1 f.dat add 5",
+            "1 f.dat add layer=disk",
+            "1 f.dat open layer=request",
+            "1 f.dat add layer=request 5",
             "-1 f.dat read 0 512",
             "1 f.dat read NaN 512",
             "1 f.dat seek 0 512",

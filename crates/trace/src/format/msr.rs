@@ -2,7 +2,8 @@
 //!
 //! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, seven columns. The time is a FILETIME, that
 //! is 100 ns since 1601; `Type` is Read or Write; offset and size are bytes of the disk; the response time is
-//! in units of 100 ns. The distributed files have no header line; copies with one are read too.
+//! in units of 100 ns. The distributed files have no header line; copies with one are read too. An empty response
+//! time is an unknown one, and so is 0, with which files from other sources fill the column.
 //! A device is `host_disk`.
 //!
 //! The events come from the disk driver of the host: the request layer. What waited above it is not here.
@@ -24,7 +25,7 @@ pub static FORMAT: Format =
 
 /// 1970-01-01 as a FILETIME. It is taken off before the scaling to ns: a FILETIME of today in ns is beyond
 /// `i64`.
-const EPOCH_FILETIME: u64 = 116_444_736_000_000_000;
+const EPOCH_FILETIME: i64 = 116_444_736_000_000_000;
 
 const TICK_NS: i64 = 100;
 
@@ -34,7 +35,8 @@ struct Row<'line> {
     op: Op,
     start_bytes: u64,
     len_bytes: u64,
-    device_ns: i64,
+    /// `None` is unknown: no disk answers within the 100 ns that 0 would mean.
+    device_ns: Option<i64>,
 }
 
 #[inline]
@@ -44,19 +46,18 @@ fn parse(line: &[u8]) -> Result<Row<'_>, LineError> {
     let disk = scan.two_words("a host and a disk number")?;
     let op = scan.read_or_write("Read or Write")?;
     let (start, len) = (scan.u64("an offset in bytes")?, scan.u64("a size in bytes")?);
-    let response = scan.u64("a response time in 100 ns")?;
+    let response = if scan.blank() { 0 } else { scan.u64("a response time in 100 ns")? };
     scan.end("seven columns")?;
-    let Some(since_1970) = filetime.checked_sub(EPOCH_FILETIME) else {
-        return Err(LineError::new(line, "a FILETIME after 1970"));
-    };
+    let since_1970 = i64::try_from(filetime).ok().and_then(|filetime| filetime.checked_sub(EPOCH_FILETIME));
+    let time_ns = since_1970.and_then(|ticks| ticks.checked_mul(TICK_NS));
     let (start_bytes, len_bytes) = extent(start, len, 1, line)?;
     Ok(Row {
-        time_ns: ns(since_1970, TICK_NS, line)?,
+        time_ns: time_ns.ok_or_else(|| LineError::new(line, "a FILETIME between 1677 and 2262"))?,
         disk,
         op,
         start_bytes,
         len_bytes,
-        device_ns: ns(response, TICK_NS, line)?,
+        device_ns: if response == 0 { None } else { Some(ns(response, TICK_NS, line)?) },
     })
 }
 
@@ -85,7 +86,7 @@ impl LineFormat for Msr {
         let device = self.devices.text(row.disk, &mut sink.names, name);
         let mut event =
             Event::new(row.time_ns, device, Layer::Request, row.op, row.start_bytes, row.len_bytes);
-        event.device_ns = Some(row.device_ns);
+        event.device_ns = row.device_ns;
         sink.push(&event);
         Ok(())
     }
@@ -101,7 +102,19 @@ mod tests {
         // 2007-02-22T17:00:00.3061629Z by the calendar.
         assert_eq!(row.time_ns, 1_172_163_600_306_162_900);
         assert_eq!((row.disk, row.op), (&b"hm,1"[..], Op::Read));
-        assert_eq!((row.start_bytes, row.len_bytes, row.device_ns), (383_496_192, 32_768, 41_300));
+        assert_eq!((row.start_bytes, row.len_bytes, row.device_ns), (383_496_192, 32_768, Some(41_300)));
+    }
+
+    #[test]
+    fn times_before_1970_and_unknown_latencies() {
+        for (line, time_ns, device_ns) in [
+            ("116444735999999999,h,0,Read,0,512,1", -100, Some(100)),
+            ("116444736000000001,h,0,Read,0,512,0", 100, None),
+            ("116444736000000000,h,0,Write,0,512,", 0, None),
+        ] {
+            let row = parse(line.as_bytes()).ok().unwrap();
+            assert_eq!((row.time_ns, row.device_ns), (time_ns, device_ns), "{line}");
+        }
     }
 
     #[test]
@@ -115,6 +128,7 @@ mod tests {
             b"128166372003061629,hm,1,Read,18446744073709551615,1,413",
             b"128166372003061629,hm,1,Read,0,512,18446744073709551615",
             b"18446744073709551615,hm,1,Read,0,512,1",
+            b"128166372003061629,hm,1,Read,383496192,32768,x",
             b"5,hm,1,Read,0,512,1",
             b"",
         ] {

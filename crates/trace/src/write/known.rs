@@ -8,20 +8,19 @@ pub fn count_latency(batch: &Batch, losses: &mut Losses) {
     losses.count("latency (device_ns)", count(&batch.device_ns, UNKNOWN_NS));
 }
 
-/// Everything beside time, device, place, operation and latency.
-pub fn count_context(batch: &Batch, losses: &mut Losses) {
+/// Who sent the I/O, and how.
+pub fn count_sender(batch: &Batch, losses: &mut Losses) {
     losses.count("time before issue (queue_ns)", count(&batch.queue_ns, UNKNOWN_NS));
     losses.count("process (pid)", count(&batch.pid, UNKNOWN_PID));
     losses.count("command (comm)", count(&batch.comm, 0));
     losses.count("control group (cgroup)", count(&batch.cgroup, UNKNOWN_NS));
-    losses.count("file", count(&batch.file, 0));
     losses.count("flags", count(&batch.flags, 0));
 }
 
-/// Both.
-pub fn count_all(batch: &Batch, losses: &mut Losses) {
-    count_latency(batch, losses);
-    count_context(batch, losses);
+/// Everything beside time, device, place, operation and latency.
+pub fn count_context(batch: &Batch, losses: &mut Losses) {
+    count_sender(batch, losses);
+    losses.count("file", count(&batch.file, 0));
 }
 
 fn count<T: PartialEq>(column: &[T], unknown: T) -> usize {

@@ -18,7 +18,7 @@ mod known;
 mod msr;
 mod output;
 
-pub use output::Output;
+pub use output::{Output, target_of, words_of};
 
 /// Something that the format written cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,7 +2,8 @@
 //!
 //! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`: times in units of 100 ns, the first a Windows
 //! FILETIME (since 1601-01-01 UTC), offset and size in bytes, type `Read` or `Write`. Where the time of day is
-//! not known, time 0 of the trace is written as 1970-01-01 and that is returned as a loss.
+//! not known, time 0 of the trace is written as 1970-01-01 and that is returned as a loss. An unknown response time is
+//! left empty: a 0 would be a latency.
 //!
 //! A device `NAME_NUMBER` becomes host and disk number; any other becomes the host, with disk number 0.
 
@@ -41,14 +42,13 @@ impl MsrWriter {
                 return Ok(());
             }
         };
-        let unix_ns = i128::from(event.time_ns) + i128::from(self.unix_ns_at_zero.unwrap_or(0));
-        let filetime = unix_ns.div_euclid(100) + FILETIME_OF_1970;
-        if filetime < 0 {
-            self.losses.count("events before 1601 are left out", 1);
+        let Some(unix_ns) = event.time_ns.checked_add(self.unix_ns_at_zero.unwrap_or(0)) else {
+            self.losses.count("events before 1677 or after 2262 are left out", 1);
             return Ok(());
-        }
+        };
+        let filetime = i128::from(unix_ns.div_euclid(100)) + FILETIME_OF_1970;
         let response_ns = event.device_ns.unwrap_or(0).max(0);
-        self.losses.count("unknown latencies are written as 0", usize::from(event.device_ns.is_none()));
+        let response = event.device_ns.map(|_| (response_ns / 100).to_string()).unwrap_or_default();
         let cut = unix_ns.rem_euclid(100) != 0 || response_ns % 100 != 0;
         self.losses.count("times are cut to 100 ns", usize::from(cut));
         let device =
@@ -63,7 +63,7 @@ impl MsrWriter {
             disk.unwrap_or("0"),
             event.start_bytes,
             event.len_bytes,
-            response_ns / 100
+            response
         )
     }
 }
