@@ -71,7 +71,7 @@ _plumb() {
 
     case "${cmd}" in
         plumb)
-            opts="-h -V --help --version analyze check convert record watch plan generate"
+            opts="-h -V --help --version diagnose analyze check convert record watch plan generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
