@@ -6,7 +6,7 @@ use plumb_stack::{Node, NodeId, Placing};
 
 use super::context::Context;
 use super::{Rule, words};
-use crate::finding::{Confidence, Evidence, Finding, Severity};
+use crate::finding::{Confidence, Evidence, Finding, Fix, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
@@ -16,6 +16,12 @@ pub const RULE: Rule =
 /// Read-ahead above this is read for nothing by whoever stops reading: 64 MiB, taken from a hint, brought a volume from
 /// its cap to a few MiB/s (Azure AKS 5743). Streams of one disk are at full speed with a few hundred KiB.
 pub const READ_AHEAD_BYTES_MAX: u64 = 4 << 20;
+
+/// What the kernel reads ahead unless told otherwise.
+const READ_AHEAD_BYTES: u64 = 128 << 10;
+
+/// Where the kernel cuts requests unless told otherwise.
+const REQUEST_BYTES: u64 = 1280 << 10;
 
 /// So many stripes of an array are right whatever their size: the default of md.
 pub const STRIPES_AHEAD: u64 = 2;
@@ -33,17 +39,39 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     context.stack.nodes().filter_map(|(id, node)| judge_node(context, id, node)).collect()
 }
 
-/// What is wrong: evidence, one sentence, how bad.
-type Point = (Evidence, String, Severity);
+/// What is wrong: evidence, one sentence, how bad, and what mends it.
+type Point = (Evidence, String, Severity, Setting);
+
+/// A file of the queue, what it should hold, and what it holds.
+struct Setting {
+    file: &'static str,
+    better: String,
+    now: String,
+}
+
+impl Setting {
+    fn of_kib(file: &'static str, better: u64, now: u64) -> Setting {
+        Setting { file, better: (better >> 10).to_string(), now: (now >> 10).to_string() }
+    }
+
+    fn fix(&self, node: &Node) -> Fix {
+        let file = format!("/sys/block/{}/queue/{}", node.own_name().replace('/', "!"), self.file);
+        Fix {
+            command: format!("echo {} > {file}", self.better),
+            risk: "none to data; I/O in flight are not touched, and after a boot it is as before".into(),
+            undo: format!("echo {} > {file}", self.now).into(),
+        }
+    }
+}
 
 fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome> {
     let keys = [keys::READ_AHEAD, keys::MAX_REQUEST, keys::SCHEDULER];
     keys.iter().any(|key| node.facts.contains_key(key)).then_some(())?;
     let points = [read_ahead(node), request(node), scheduler(node)];
     let mut points: Vec<Point> = points.into_iter().flatten().collect();
-    points.sort_by_key(|(_, _, severity)| std::cmp::Reverse(*severity));
+    points.sort_by_key(|(_, _, severity, _)| std::cmp::Reverse(*severity));
     let mut points = points.into_iter();
-    let Some((evidence, sentence, severity)) = points.next() else {
+    let Some((evidence, sentence, severity, setting)) = points.next() else {
         // A request size without what the hardware takes cannot be judged.
         let is_half_known =
             node.number(keys::MAX_REQUEST).is_some() && node.number(keys::MAX_REQUEST_HARDWARE).is_none();
@@ -55,9 +83,16 @@ fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome>
         });
     };
     let finding: Finding = context.finding(&RULE, (id, severity, Confidence::Medium), sentence, evidence);
-    let finding = points.fold(finding, |finding, (evidence, sentence, _)| {
-        finding.with_evidence(evidence).explained(sentence)
+    let finding = finding.with_fix(setting.fix(node));
+    let finding = points.fold(finding, |finding, (evidence, sentence, _, setting)| {
+        finding.with_evidence(evidence).explained(sentence).with_fix(setting.fix(node))
     });
+    let finding = match &node.host {
+        Some(host) => {
+            finding.explained(format!("commands are for {host}, with the names that it has for its devices"))
+        }
+        None => finding,
+    };
     Some(Outcome::Found(finding.explained(
         "settings of a queue are changed at once and without risk to data; keep them in a udev rule, or they are gone \
          after a boot",
@@ -84,7 +119,8 @@ fn read_ahead(node: &Node) -> Option<Point> {
         Bytes(bytes),
         Bytes(most)
     );
-    Some((evidence, sentence, Severity::Warning))
+    let better = READ_AHEAD_BYTES.max(stripes);
+    Some((evidence, sentence, Severity::Warning, Setting::of_kib("read_ahead_kb", better, bytes)))
 }
 
 fn request(node: &Node) -> Option<Point> {
@@ -97,7 +133,8 @@ fn request(node: &Node) -> Option<Point> {
         Bytes(bytes),
         Bytes(hardware)
     );
-    Some((evidence, sentence, Severity::Note))
+    let setting = Setting::of_kib("max_sectors_kb", hardware.min(REQUEST_BYTES), bytes);
+    Some((evidence, sentence, Severity::Note, setting))
 }
 
 fn scheduler(node: &Node) -> Option<Point> {
@@ -109,5 +146,6 @@ fn scheduler(node: &Node) -> Option<Point> {
         "scheduler {scheduler} on a drive without a head: it costs time for each I/O and limits depth; none or \
          mq-deadline does better for most"
     );
-    Some((evidence, sentence, Severity::Note))
+    let setting = Setting { file: "scheduler", better: "none".to_owned(), now: scheduler.to_owned() };
+    Some((evidence, sentence, Severity::Note, setting))
 }

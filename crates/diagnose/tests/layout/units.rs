@@ -134,9 +134,13 @@ fn queue_setting() {
     let rule = "queue-setting";
     let ahead = queue(&[(keys::READ_AHEAD, "67108864")]);
     assert_eq!(ahead.finding(rule).severity(), Severity::Warning, "64 MiB of the field report");
+    let step = &ahead.finding(rule).fix()[0];
+    assert_eq!(step.command, "echo 128 > /sys/block/sda/queue/read_ahead_kb");
+    assert_eq!(step.undo, "echo 65536 > /sys/block/sda/queue/read_ahead_kb");
     assert!(queue(&[(keys::READ_AHEAD, "131072"), (keys::SCHEDULER, "none")]).is_silent(rule));
     let cut = queue(&[(keys::MAX_REQUEST, "131072"), (keys::MAX_REQUEST_HARDWARE, "33553920")]);
     assert_eq!(cut.finding(rule).severity(), Severity::Note);
+    assert_eq!(cut.finding(rule).fix()[0].command, "echo 1280 > /sys/block/sda/queue/max_sectors_kb");
     assert!(queue(&[(keys::MAX_REQUEST, "131072"), (keys::MAX_REQUEST_HARDWARE, "131072")]).is_silent(rule));
     assert!(queue(&[(keys::MAX_REQUEST, "131072")]).unknown(rule).contains("what the hardware takes"));
     let flash = (keys::ROTATIONAL, "0");
@@ -153,6 +157,8 @@ fn queue_setting() {
     };
     assert!(md(12 << 20).is_silent(rule), "two stripes of 6 MiB, as md sets it");
     assert_eq!(md(64 << 20).found_on(rule), ["md0"]);
+    let stripes = md(64 << 20).finding(rule).fix()[0].command.clone();
+    assert_eq!(stripes, "echo 12288 > /sys/block/md0/queue/read_ahead_kb", "two stripes");
     let both = queue(&[(keys::READ_AHEAD, "67108864"), (keys::SCHEDULER, "cfq"), flash]);
     assert!(words(both.finding(rule)).contains("scheduler cfq"), "one finding says all of a device");
 }
