@@ -49,6 +49,7 @@ typedef long long s64;
 #define PLUMB_KEY_OP_BITS 3
 #define PLUMB_KEY_STREAM_BITS 1
 #define PLUMB_KEY_PLACE_BITS 12
+#define PLUMB_KEY_COARSE_BITS 1
 
 /* I/O with the same residue and the like; one of each for every lane of CPUs. */
 struct plumb_row {
@@ -59,7 +60,7 @@ struct plumb_row {
 	u64 ns_squared_low;
 	u64 ns_squared_high;
 	u64 regions;
-	u64 unused;
+	u64 sectors; /* of a coarse row, whose key has no exact length */
 };
 #define PLUMB_ROW_BYTES 64
 

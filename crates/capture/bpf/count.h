@@ -28,6 +28,7 @@ const volatile u32 lane_mask;
 const volatile u32 lanes_shared; /* by several CPUs */
 const volatile u32 row_mask;
 const volatile u32 row_shift; /* rows of a lane are 2^shift */
+const volatile u32 coarse_mask;
 const volatile u32 device_mask;
 const volatile u32 place_mask;
 const volatile u32 stream_mask;
@@ -35,6 +36,7 @@ const volatile u32 process_mask;
 const volatile u32 only_wanted; /* devices that are not listed do not count */
 
 ARRAY_MAP(rows, struct plumb_row);
+ARRAY_MAP(coarse_rows, struct plumb_row);
 ARRAY_MAP(counts, u64);
 ARRAY_MAP(devices, struct plumb_device);
 ARRAY_MAP(places, struct plumb_place);
@@ -42,14 +44,17 @@ ARRAY_MAP(streams, struct plumb_streams);
 ARRAY_MAP(processes, struct plumb_process);
 ARRAY_MAP(totals, struct plumb_totals);
 
-/* Adds to a counter of this CPU's lane that no other program adds to. */
-#define COUNT(counter, value)                                          \
-	do {                                                           \
-		if (lanes_shared)                                      \
-			ADD(counter, value);                           \
-		else                                                   \
-			*(volatile u64 *)&(counter) = (counter) + (value); \
+/* Adds to a counter that no other program adds to, and no other CPU unless it is shared. */
+#define COUNT_IN(is_shared, counter, value)                                        \
+	do {                                                                       \
+		if (is_shared)                                                     \
+			ADD(counter, value);                                       \
+		else                                                               \
+			*(volatile u64 *)&(counter) = (counter) + (value);         \
 	} while (0)
+
+/* The same in this CPU's lane. */
+#define COUNT(counter, value) COUNT_IN(lanes_shared, counter, value)
 
 INLINE struct plumb_totals *all(void)
 {
@@ -201,7 +206,7 @@ INLINE struct told follow(u64 sector, u64 end, u32 place_op, u32 issue)
 
 INLINE u64 key_of(u32 place, u32 op, u32 continues, u32 residue, u32 sectors)
 {
-	u64 key = 1;
+	u64 key = 2; /* above the bit of coarse rows, so that no key is 0 */
 
 	key = key << PLUMB_KEY_PLACE_BITS | place;
 	key = key << PLUMB_KEY_STREAM_BITS | continues;
@@ -210,26 +215,58 @@ INLINE u64 key_of(u32 place, u32 op, u32 continues, u32 residue, u32 sectors)
 	return key << PLUMB_KEY_LENGTH_BITS | sectors;
 }
 
+/* Whether a row is that of a key; a free one becomes it. */
+INLINE u32 is_of(struct plumb_row *row, u64 key)
+{
+	u64 found = row->key;
+
+	if (likely(found == key))
+		return 1;
+	if (found)
+		return 0;
+	found = __sync_val_compare_and_swap(&row->key, 0, key);
+	return !found || found == key;
+}
+
 /* The row of a key in a lane; a new one where none is there. */
 INLINE struct plumb_row *row_of(u32 lane, u64 key)
 {
 	u32 from = MIX(key), probe;
 
 	for (probe = 0; probe < PLUMB_ROW_PROBES; probe++) {
-		struct plumb_row *row;
-		u64 found;
+		struct plumb_row *row = at(&rows, lane << row_shift | ((from + probe) & row_mask));
 
-		row = at(&rows, lane << row_shift | ((from + probe) & row_mask));
-		if (!row)
-			return 0;
-		found = row->key;
-		if (likely(found == key))
+		if (!row || likely(is_of(row, key)))
 			return row;
-		if (!found) {
-			found = __sync_val_compare_and_swap(&row->key, 0, key);
-			if (!found || found == key)
-				return row;
-		}
+	}
+	return 0;
+}
+
+#define COARSE_BIT                                                                                                 \
+	(1ULL << (PLUMB_KEY_LENGTH_BITS + PLUMB_KEY_RESIDUE_BITS + PLUMB_KEY_OP_BITS + PLUMB_KEY_STREAM_BITS +       \
+		  PLUMB_KEY_PLACE_BITS))
+
+/*
+ * The key of the row for I/O that found no row of their own: all lengths between two powers of two have that of the
+ * upper one less a sector, powers themselves stay.
+ */
+INLINE u64 coarse_key(u64 key, u32 sectors)
+{
+	u64 upper = 1ULL << power(sectors);
+
+	return (key & ~((1ULL << PLUMB_KEY_LENGTH_BITS) - 1)) | COARSE_BIT | (upper == sectors ? upper : upper - 1);
+}
+
+/* A coarse row, of all CPUs together. */
+static __attribute__((noinline)) struct plumb_row *coarse_row_of(u64 key)
+{
+	u32 from = MIX(key), probe;
+
+	for (probe = 0; probe < PLUMB_ROW_PROBES; probe++) {
+		struct plumb_row *row = at(&coarse_rows, (from + probe) & coarse_mask);
+
+		if (!row || is_of(row, key))
+			return row;
 	}
 	return 0;
 }
@@ -354,10 +391,19 @@ INLINE u64 begin(u32 lane, struct plumb_device *device, const struct io *io)
 
 	key = key_of(io->place, io->op, told.continues, residue, io->sectors);
 	row = row_of(lane, key);
+	if (likely(row)) {
+		COUNT(row->ios, 1);
+	} else {
+		key = coarse_key(key, io->sectors);
+		row = coarse_row_of(key);
+		if (row) {
+			ADD(row->sectors, io->sectors);
+			ADD(row->ios, 1);
+		}
+	}
 	if (row) {
 		u64 region = 1ULL << ((io->sector << 9) >> (device->region_shift & 63) & 63);
 
-		COUNT(row->ios, 1);
 		if (!(row->regions & region))
 			(void)__sync_fetch_and_or(&row->regions, region);
 	} else {
@@ -374,19 +420,24 @@ INLINE u64 begin(u32 lane, struct plumb_device *device, const struct io *io)
 /* Counts the time of an I/O that ended. The lane is that of this CPU, which may be another than that where it began. */
 INLINE void end(u32 lane, u32 index, struct plumb_device *device, u32 op, u64 key, u64 ns, s32 error, u64 now)
 {
-	struct plumb_row *row = key ? row_of(lane, key) : 0;
+	struct plumb_row *row = key && !(key & COARSE_BIT) ? row_of(lane, key) : 0;
+	u32 is_shared = lanes_shared;
 
+	if (unlikely(key && !row)) {
+		is_shared = 1;
+		row = coarse_row_of(key & COARSE_BIT ? key : coarse_key(key, key & ((1 << PLUMB_KEY_LENGTH_BITS) - 1)));
+	}
 	if (row) {
 		u64 squared = ns >> 32 ? ~0ULL : ns * ns, before;
 
 		/* The other way round than a reader takes them, so that no sum is seen without its squares. */
-		before = lanes_shared ? __sync_fetch_and_add(&row->ns_squared_low, squared) : row->ns_squared_low;
-		if (!lanes_shared)
+		before = is_shared ? __sync_fetch_and_add(&row->ns_squared_low, squared) : row->ns_squared_low;
+		if (!is_shared)
 			*(volatile u64 *)&row->ns_squared_low = before + squared;
 		if (before + squared < before)
-			COUNT(row->ns_squared_high, 1);
-		COUNT(row->ns_sum, ns);
-		COUNT(row->timed, 1);
+			COUNT_IN(is_shared, row->ns_squared_high, 1);
+		COUNT_IN(is_shared, row->ns_sum, ns);
+		COUNT_IN(is_shared, row->timed, 1);
 	}
 	count(lane, index, PLUMB_DEVICE_NS + op, log_linear(ns));
 	if (error)

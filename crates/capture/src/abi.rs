@@ -21,7 +21,7 @@ pub(crate) struct Row {
     pub(crate) ns_squared_low: AtomicU64,
     pub(crate) ns_squared_high: AtomicU64,
     pub(crate) regions: AtomicU64,
-    unused: AtomicU64,
+    pub(crate) sectors: AtomicU64,
 }
 
 /// A disk.
@@ -123,6 +123,8 @@ pub(crate) struct Key {
     pub(crate) op: usize,
     pub(crate) residue: u64,
     pub(crate) sectors: u64,
+    /// Whether it is that of I/O of about that length.
+    pub(crate) is_coarse: bool,
 }
 
 impl Key {
@@ -134,6 +136,7 @@ impl Key {
             op: fields.next(KEY_OP_BITS) as usize,
             continues: fields.next(KEY_STREAM_BITS) == 1,
             place: fields.next(KEY_PLACE_BITS) as usize,
+            is_coarse: fields.next(KEY_COARSE_BITS) == 1,
         }
     }
 }

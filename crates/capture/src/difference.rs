@@ -34,6 +34,7 @@ pub(crate) struct Readings {
 #[derive(Clone, Copy, Default)]
 struct Seen {
     ios: u64,
+    sectors: u64,
     timed: Timed,
 }
 
@@ -85,7 +86,7 @@ impl Readings {
         Readings {
             layer,
             modulus_bytes,
-            rows: vec![Seen::default(); counters.rows.len()],
+            rows: vec![Seen::default(); counters.rows.len() + counters.coarse_rows.len()],
             counts: vec![0; counters.counts.len()],
             devices: vec![Before::default(); counters.devices.len()],
             processes: vec![(0, [0; 12]); counters.processes.len()],
@@ -154,9 +155,14 @@ impl Readings {
         let empty = self.table();
         // All completions before all issues: what is seen to be complete has then been seen to be issued, in whichever
         // lane either was counted.
-        let timed: Vec<Timed> = self.counters.rows.iter().map(Timed::of).collect();
+        let exact = self.counters.rows.len();
+        let all = self.counters.rows.iter().chain(self.counters.coarse_rows.iter());
+        let timed: Vec<Timed> = all.map(Timed::of).collect();
         for (at, timed) in timed.into_iter().enumerate() {
-            let row = &self.counters.rows[at];
+            let row = match at.checked_sub(exact) {
+                Some(at) => &self.counters.coarse_rows[at],
+                None => &self.counters.rows[at],
+            };
             let key = now(&row.key);
             if key == 0 {
                 continue;
@@ -167,9 +173,19 @@ impl Readings {
             let (dev, index) = (place as u32, (place >> 32) as usize);
             // A disk that has come to be known since waits for the next reading.
             let Some(profile) = profiles.get_mut(index).and_then(Option::as_mut) else { continue };
+            let sectors_seen = self.rows[at].sectors;
             let Some(sums) = self.rows[at].grown(row, timed) else { continue };
             let (residue, length) = (key.residue * 512, key.sectors * 512);
+            if key.is_coarse {
+                profile.places.table.round_lengths();
+            }
             profile.add_residue(op, residue, length, key.continues, &sums);
+            if key.is_coarse {
+                // What the lengths are together is known all the same.
+                let bytes = &mut profile.ops[op as usize].bytes;
+                let known = (self.rows[at].sectors - sectors_seen).saturating_mul(512);
+                *bytes = bytes.saturating_sub(length.saturating_mul(sums.ios)).saturating_add(known);
+            }
             let part = self.device(dev);
             if part.is_partition {
                 let places = profile.partitions.entry(part.name.clone()).or_insert_with(|| {
@@ -177,6 +193,9 @@ impl Readings {
                     places.table.set_region_shift(profile.places.table.region_shift());
                     places
                 });
+                if key.is_coarse {
+                    places.table.round_lengths();
+                }
                 places.table.add_row(op, residue, length, key.continues, &sums);
             }
         }
@@ -328,7 +347,7 @@ fn squared(row: &abi::Row) -> u128 {
 impl Seen {
     /// What the row has grown by; `None` when it has not.
     fn grown(&mut self, row: &abi::Row, timed: Timed) -> Option<Row> {
-        let next = Seen { ios: now(&row.ios), timed };
+        let next = Seen { ios: now(&row.ios), sectors: now(&row.sectors), timed };
         let before = std::mem::replace(self, next);
         let sums = Row {
             ios: next.ios - before.ios,

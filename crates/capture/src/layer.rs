@@ -33,6 +33,8 @@ const ROWS_MAX: usize = 1 << 18;
 const ROWS_OF_LANE_MAX: usize = 1 << 15;
 /// Lanes of a device have 74 KiB of histograms each: 37 MiB at most, more only where there are more devices.
 const LANE_DEVICES_MAX: usize = 512;
+/// All starts of a disk modulo 1 MiB, by operation, stream and eight powers of two of length: 4 MiB.
+const COARSE_ROWS: usize = 1 << 16;
 const DEVICES_MIN: usize = 16;
 /// Room for disks and partitions, bound by the field of a row's key.
 const PLACES: usize = 1 << abi::KEY_PLACE_BITS;
@@ -55,6 +57,8 @@ pub(crate) struct Watched {
 /// What the programs count into.
 pub(crate) struct Counters {
     pub(crate) rows: Shared<abi::Row>,
+    /// Those of I/O that found no row of their own.
+    pub(crate) coarse_rows: Shared<abi::Row>,
     pub(crate) counts: Shared<AtomicU64>,
     pub(crate) devices: Shared<abi::Device>,
     pub(crate) places: Shared<abi::Place>,
@@ -172,6 +176,7 @@ fn load(
         ("lane_mask", mask(lanes)),
         ("lanes_shared", u32::from(aya::util::nr_cpus().unwrap_or(usize::MAX) > lanes)),
         ("row_mask", mask(rows)),
+        ("coarse_mask", mask(COARSE_ROWS)),
         ("row_shift", rows.trailing_zeros()),
         ("device_mask", mask(devices)),
         ("place_mask", mask(PLACES)),
@@ -182,6 +187,7 @@ fn load(
     ];
     let mut entries = vec![
         ("rows", lanes * rows),
+        ("coarse_rows", COARSE_ROWS),
         ("counts", lanes * devices * abi::HISTOGRAMS * abi::BUCKETS),
         ("devices", devices),
         ("places", PLACES),
@@ -223,6 +229,7 @@ impl Counters {
     fn of(programs: &Ebpf, lanes: usize) -> Result<Counters, CaptureError> {
         Ok(Counters {
             rows: shared(programs, "rows")?,
+            coarse_rows: shared(programs, "coarse_rows")?,
             counts: shared(programs, "counts")?,
             devices: shared(programs, "devices")?,
             places: shared(programs, "places")?,

@@ -6,6 +6,8 @@ use std::process::Command;
 
 use common::{Counted, Direct, Disk, FIRST_SECTOR, MODULUS, SIZE, label, partition, table};
 use plumb_capture::{Attached, Block, Options, disk_of};
+use plumb_geometry::Grid;
+use plumb_profile::fit::Select;
 use plumb_testkit::loop_device::run;
 use plumb_testkit::require;
 use plumb_testkit::rng::Rng;
@@ -16,6 +18,32 @@ use plumb_trace::Op;
 fn every_io_is_counted_where_it_is() {
     require!(Bpf, Loop, Tool("partx"));
     [Attached::TypedTracepoints, Attached::RawTracepoints].into_iter().for_each(count_every_io);
+}
+
+/// More different I/O than there are rows: none is lost, and what is not known exactly is marked.
+#[test]
+fn a_full_table_loses_no_io() {
+    require!(Bpf, Loop);
+    let disk = Disk::new();
+    let mut block = disk.watch();
+    let mut file = disk.open();
+    let mut rng = Rng::new(11);
+    let (mut sent, mut bytes, mut misaligned) = (0u64, 0, 0);
+    for _ in 0..90_001 {
+        let len = 512 * (1 + rng.below(127));
+        let start = 512 * rng.below((SIZE - len) / 512);
+        file.io(Op::Read, start, len);
+        (sent, bytes, misaligned) =
+            (sent + 1, bytes + len, misaligned + u64::from(!start.is_multiple_of(4096)));
+    }
+    let reading = block.read();
+    let profile = disk.profile(&reading);
+    assert_eq!((profile.ios(), profile.timed_ios(), profile.bytes()), (sent, sent, bytes));
+    assert_eq!(disk.misses(&reading).unplaced, 0);
+    let table = &profile.places.table;
+    assert!(table.are_lengths_rounded(), "{} rows", table.iter().count());
+    let fit = table.fit(&Grid::ASSUMED, Select::DATA).expect("starts");
+    assert_eq!((fit.ios, fit.misaligned), (sent, misaligned));
 }
 
 fn count_every_io(by: Attached) {

@@ -19,6 +19,9 @@ use crate::shell::word;
 pub const CANDIDATES: [u64; 10] =
     [512, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20];
 
+/// On a pool of 4 KiB blocks (ashift 12) a smaller record takes one all the same.
+const ZFS_RECORD_MIN: u64 = 4 << 10;
+
 /// Longest page that is laid out.
 const PAGE_MAX: u64 = 16 << 20;
 
@@ -161,9 +164,9 @@ pub fn best(load: &Load<'_>, keeper: Keeper) -> Result<Bytes, PlanError> {
 
 fn candidates(keeper: Keeper) -> impl Iterator<Item = Bytes> {
     let fits = move |record: &u64| match keeper {
-        Keeper::Zfs => true,
+        Keeper::Zfs => *record >= ZFS_RECORD_MIN,
         // volblocksize ends at 128 KiB where large blocks are not enabled; UFS of Solaris has 4 KiB and 8 KiB.
-        Keeper::ZfsVolume => *record <= 128 << 10,
+        Keeper::ZfsVolume => (ZFS_RECORD_MIN..=128 << 10).contains(record),
         Keeper::Ufs => matches!(*record, 4096 | 8192),
     };
     CANDIDATES.into_iter().filter(fits).map(Bytes)
@@ -269,8 +272,9 @@ fn remedies(request: &Request<'_>, best: Bytes) -> Vec<Remedy> {
                 .step(Step::new(
                     "cp -p FILE FILE.new && cmp FILE FILE.new && mv FILE.new FILE",
                     "whatever has the file open goes on with the old one: stop it first",
-                    format!("zfs rollback {name}@before-record"),
+                    "cp -p MOUNTPOINT/.zfs/snapshot/before-record/FILE FILE",
                 ))
+                .constraint("no zfs rollback to the snapshot: it takes back all that was written since, to all files")
                 .constraint("after recordsize was set, one file at a time, with room for the largest")
                 .constraint("zfs rewrite and zfs send keep the records as they are: neither of them will do")
                 .constraint("hard links and sparse files do not come out as they were: look for them first"),

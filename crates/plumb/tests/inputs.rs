@@ -175,5 +175,4 @@ fn an_odd_line_at_the_beginning() {
     analyze(&folder.file("foreign.csv", foreign), "").ends(5).complains("has no known trace format");
     let ran = analyze(&folder.file("none", "nonsense"), "");
     ran.ends(5).complains("help: --format names one");
-    assert!(ran.err.lines().all(|line| line.chars().count() <= 120), "{}", ran.err);
 }

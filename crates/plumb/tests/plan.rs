@@ -54,6 +54,22 @@ fn smi_slices_start_at_cylinders() {
     assert_eq!((cylinder("27x107"), cylinder("19x248")), (8.into(), 1.into()));
 }
 
+/// Records below 4 KiB take a block of the pool each; the way back of one file leaves the others alone.
+#[test]
+fn records_are_no_smaller_than_blocks_of_a_pool() {
+    let ran = plan("record tank/db --page 3k");
+    ran.ends(0).says("recordsize=4096");
+    assert!(!ran.out.contains("zfs rollback tank"), "{}", ran.out);
+}
+
+/// What the tools themselves refuse: a log unit that is no multiple of the block, an array by its bare name.
+#[test]
+fn commands_are_such_as_tools_take() {
+    plan("filesystem /dev/md0 --type xfs --chunk 512k --members 4 --block 64k").ends(0).says("-l su=64k");
+    plan("filesystem /dev/md0 --type xfs --chunk 512k --members 4").ends(0).says("-l su=32k");
+    plan("partition /dev/sdb1 --grid 4k --current 63s --size 1g --holds md=md0").says("mdadm /dev/md0 --add");
+}
+
 #[test]
 fn what_cannot_be_planned() {
     for (args, code, words) in [

@@ -269,6 +269,11 @@ impl Table {
         self.lower_until_it_fits();
     }
 
+    /// Rounds all lengths up, as a table that is full does, for a source that rounded some of them.
+    pub fn round_lengths(&mut self) {
+        self.take_step(self.modulus, true);
+    }
+
     /// Adds another table to this one.
     pub fn merge(&mut self, other: &Table) {
         let mut other = std::borrow::Cow::Borrowed(other);

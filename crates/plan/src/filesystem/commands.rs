@@ -91,7 +91,8 @@ impl Work<'_> {
             return vec![self.recreate(command, &effect).step(look)];
         };
         let (unit, count) = (stripe.chunk.0, self.request.data_members);
-        let log = if unit > XFS_LOG_UNIT_MAX { XFS_LOG_UNIT } else { unit };
+        // A stripe unit of the log is a multiple of the block.
+        let log = if unit > XFS_LOG_UNIT_MAX { XFS_LOG_UNIT.max(block) } else { unit };
         let effect = "allocation groups and large files begin on chunks";
         let size = |bytes: u64| {
             if bytes.is_multiple_of(1024) { format!("{}k", bytes / 1024) } else { bytes.to_string() }

@@ -64,7 +64,7 @@ impl Content {
                     ))
             }
             Content::Md { array } => {
-                let array = word(array);
+                let array = if array.contains('/') { word(array) } else { word(&format!("/dev/{array}")) };
                 remedy("with md, without losing redundancy")
                     .step(Step::new(
                         format!("mdadm {array} --add {new}"),

@@ -9,7 +9,7 @@ mod vhd;
 mod vhdx;
 mod vmdk;
 
-use plumb_geometry::{Bytes, GridKind};
+use plumb_geometry::{Bytes, GridKind, group_digits};
 use plumb_label::Disk;
 
 pub use self::map::Mapped;
@@ -149,8 +149,9 @@ fn place_image(builder: &mut Builder, file: &dyn Disk, id: NodeId) -> Option<(No
 fn tell_of_end(builder: &mut Builder, file: &dyn Disk, id: NodeId, name: &str, image: &Image) {
     if let Some(at) = image.map.as_ref().ok().and_then(|map| map.beyond(file, image.size)) {
         let text = format!(
-            "{name}: {} has something at byte {at}, and the file is {} long: its end is missing",
+            "{name}: {} has something at byte {}, and the file is {} long: its end is missing",
             image.format,
+            group_digits(at),
             Bytes(file.size_bytes())
         );
         let source = Source::OnDisk { format: image.format.to_owned() };
