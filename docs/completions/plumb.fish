@@ -142,8 +142,8 @@ none\t'Never'"
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
-complete -c plumb -n "__fish_plumb_using_subcommand watch" -l app -d 'Watch what processes ask of file systems too, and set it against the bytes at the device; costs time in each system call'
-complete -c plumb -n "__fish_plumb_using_subcommand watch" -l sync -d 'Write out the cache of the file systems when the watch begins and ends, so that bytes written can be compared; needs its privileges to the end'
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l app -d 'Watch what processes ask of file systems too, and set it against the bytes at the device; costs time in each system call, and keeps its privileges to the end, to see what others have mapped'
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l sync -d 'Write out the cache of the file systems when the watch begins and ends, so that bytes written can be compared'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l plain -d 'Print each interval instead of the full-screen view, also on a terminal'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l json -d 'Print a JSON document a line for each interval instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -s h -l help -d 'Print help (see more with \'--help\')'

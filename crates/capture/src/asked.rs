@@ -309,10 +309,13 @@ impl FileSystem {
     }
 }
 
-/// Whether a process has files of a file system mapped: also those that it mapped before anybody watched.
+/// Whether a process may have files of a file system mapped: also those that it mapped before anybody watched.
 fn has_mapped(pid: u32, file_system: FileSystem) -> bool {
-    let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
-    maps_data(&String::from_utf8_lossy(&maps), file_system)
+    match fs::read(format!("/proc/{pid}/maps")) {
+        Ok(maps) => maps_data(&String::from_utf8_lossy(&maps), file_system),
+        // One that may not be looked at may have; one that ended has none any more.
+        Err(error) => error.kind() == std::io::ErrorKind::PermissionDenied,
+    }
 }
 
 /// Programs and libraries are mapped executable, in part, and are no data; neither is the loader's list of them.

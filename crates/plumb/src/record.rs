@@ -18,7 +18,7 @@ use plumb_trace::{Batch, Clock, Layer, SourceInfo};
 use crate::cli::Record;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::watch::refused;
+use crate::watch::{refused, tell_of_disk};
 use crate::{output, privilege};
 
 mod files;
@@ -96,6 +96,7 @@ pub fn run(args: &Record) -> Result<Exit, Failure> {
 /// The number of a disk that makes requests.
 fn recorded(name: &str) -> Result<u32, Failure> {
     let dev = plumb_capture::disk_of(name).map_err(refused)?;
+    tell_of_disk(name, dev);
     if !plumb_capture::is_bio_based(dev) {
         return Ok(dev);
     }

@@ -19,7 +19,7 @@ use plumb_trace::Layer;
 use self::app::App;
 use crate::cli::Watch;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::{output, privilege};
 
 mod app;
@@ -49,7 +49,8 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
         // What writing out the cache took is not part of the time.
         block.read();
     }
-    if !args.sync {
+    // Which files processes have mapped, and writing out the cache, takes privileges to the end.
+    if !args.app {
         privilege::drop_all(args.save.as_slice())?;
     }
     let began = Instant::now();
@@ -95,6 +96,7 @@ fn options(args: &Watch, questions: &Questions) -> Result<Options, Failure> {
 /// The number of a disk that has I/O at the layer asked for.
 fn watched(name: &str, layers: Layers) -> Result<u32, Failure> {
     let dev = plumb_capture::disk_of(name).map_err(refused)?;
+    tell_of_disk(name, dev);
     if layers != Layers::Request || !plumb_capture::is_bio_based(dev) {
         return Ok(dev);
     }
@@ -104,6 +106,18 @@ fn watched(name: &str, layers: Layers) -> Result<u32, Failure> {
         what += &format!(": those are made by {}", below.join(", "));
     }
     Err(Failure::unknown(what).with_command(format!("plumb watch {name}")))
+}
+
+/// Says so where a partition was named: I/O are watched by disk, and told apart by partition.
+pub(crate) fn tell_of_disk(name: &str, dev: u32) {
+    let base = name.strip_prefix("/dev/").unwrap_or(name);
+    if Path::new("/sys/class/block").join(base).join("partition").exists() {
+        let disk = plumb_capture::name_of(dev).name;
+        failure::tell(
+            "plumb: ",
+            &format!("{base} is a partition: what is watched is its whole disk, {disk}"),
+        );
+    }
 }
 
 fn print_intervals(

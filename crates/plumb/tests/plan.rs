@@ -67,7 +67,7 @@ fn records_are_no_smaller_than_blocks_of_a_pool() {
 fn commands_are_such_as_tools_take() {
     plan("filesystem /dev/md0 --type xfs --chunk 512k --members 4 --block 64k").ends(0).says("-l su=64k");
     plan("filesystem /dev/md0 --type xfs --chunk 512k --members 4").ends(0).says("-l su=32k");
-    plan("partition /dev/sdb1 --grid 4k --current 63s --size 1g --holds md=md0").says("mdadm /dev/md0 --add");
+    plan("partition /dev/sdb --grid 4k --current 63s --size 1g --holds md=md0").says("mdadm /dev/md0 --add");
 }
 
 #[test]

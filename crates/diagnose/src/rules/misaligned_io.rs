@@ -174,7 +174,8 @@ fn mean_head(tally: &FitTally) -> f64 {
 
 /// Cells touched against cells needed: an upper bound of the extra work.
 fn cost(tally: &FitTally) -> Option<Cost> {
-    let value = tally.cells_ratio()?;
+    // One that touches no more than it needs costs nothing that can be told from here.
+    let value = tally.cells_ratio().filter(|value| *value >= 1.005)?;
     Some(Cost { value, unit: "cells touched per cell needed", basis: Basis::Estimated })
 }
 

@@ -64,7 +64,8 @@ impl Content {
                     ))
             }
             Content::Md { array } => {
-                let array = if array.contains('/') { word(array) } else { word(&format!("/dev/{array}")) };
+                let path = if array.contains('/') { array.clone() } else { format!("/dev/{array}") };
+                let array = word(&path);
                 remedy("with md, without losing redundancy")
                     .step(Step::new(
                         format!("mdadm {array} --add {new}"),

@@ -54,11 +54,10 @@ pub struct Watch {
     #[arg(long, value_name = "DIR", help_heading = "Which I/O")]
     pub cgroup: Option<PathBuf>,
     /// Watch what processes ask of file systems too, and set it against the bytes at the device; costs time in each system
-    /// call
+    /// call, and keeps its privileges to the end, to see what others have mapped
     #[arg(long, help_heading = "Applications", conflicts_with_all = ["layer", "op", "pid", "comm", "cgroup"])]
     pub app: bool,
-    /// Write out the cache of the file systems when the watch begins and ends, so that bytes written can be compared; needs its
-    /// privileges to the end
+    /// Write out the cache of the file systems when the watch begins and ends, so that bytes written can be compared
     #[arg(long, requires = "app", help_heading = "Applications")]
     pub sync: bool,
 
@@ -102,7 +101,11 @@ impl From<LayerChoice> for Layers {
 }
 
 fn comm(text: &str) -> Result<String, String> {
-    if text.is_empty() { Err("found nothing, expected a command".to_owned()) } else { Ok(text.to_owned()) }
+    match text.len() {
+        0 => Err("found nothing, expected a command".to_owned()),
+        1..=15 => Ok(text.to_owned()),
+        long => Err(format!("found {long} bytes, and the kernel keeps 15 of a command: expected these")),
+    }
 }
 
 impl Watch {

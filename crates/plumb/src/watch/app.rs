@@ -90,7 +90,11 @@ impl App {
             sums.insert(*file_system, Sum::default());
         }
         let mut processes = Vec::new();
+        let mut astray = BTreeSet::new();
         for asker in &asked.askers {
+            if asker.file_system.is_none() {
+                astray.extend(asker.ways.iter().filter(|way| !way.is_counted()));
+            }
             if let Some(file_system) = asker.file_system {
                 if !self.is_watched(file_system) {
                     continue;
@@ -103,6 +107,8 @@ impl App {
             processes.push(process);
         }
         for (file_system, sum) in &mut sums {
+            // Of which file system it was asked nobody knows, so it may have been of each.
+            sum.unknown_ways.extend(&astray);
             self.add_devices(*file_system, sum, reading);
         }
         for (file_system, sum) in &sums {

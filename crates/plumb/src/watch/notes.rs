@@ -25,11 +25,11 @@ fn of_disks(reading: &Reading) -> Vec<String> {
         let told = [
             (misses.requeues, "I/O issued more than once, counted once"),
             (misses.partial_completions, "completions of a part of an I/O"),
-            (misses.unmatched_issues, "I/O whose completion never came, so without latency"),
+            (misses.unmatched_issues, "I/O whose completion was not seen, so without latency"),
             (misses.unplaced, "some I/O are in no figure: too many different ones"),
         ];
-        for (_, words) in told.iter().filter(|(count, _)| *count > 0) {
-            all.entry(words).or_default().push(device.clone());
+        for (count, words) in told.iter().filter(|(count, _)| *count > 0) {
+            all.entry(words).or_default().push(format!("{device} {}", group_digits(*count)));
         }
         if misses.splits > 0 {
             splits.push(format!("{device} {}", group_digits(misses.splits)));

@@ -95,7 +95,11 @@ fn file_systems_swaps_and_files_stand_on_devices() {
             ("sda", 3 * mib)
         ]
     );
-    assert!(stack.notes().iter().any(|note| note.contains("1 extents have no place")), "{:?}", stack.notes());
+    assert!(
+        stack.notes().iter().any(|note| note.contains("1 extent without a place")),
+        "{:?}",
+        stack.notes()
+    );
 
     for (name, expected) in [
         ("loop1", "tmpfs does not lie on a block device"),
