@@ -30,7 +30,7 @@ impl Disk {
 
     fn options(&self) -> RecordOptions {
         let devices = vec![disk_of(&self.device.name()).expect("its number")];
-        RecordOptions { devices, ops: Vec::new(), pids: Vec::new(), ring_bytes: 16 << 20, attach: None }
+        RecordOptions { devices, ..RecordOptions::default() }
     }
 
     fn record(&self) -> Recorder {
