@@ -79,7 +79,7 @@ pub fn run(args: &Record) -> Result<Exit, Failure> {
     };
     let recorder = Recorder::attach(&options).map_err(refused)?;
     privilege::drop_all(std::slice::from_ref(&args.output))?;
-    let mut session = Session::new(recorder);
+    let mut session = Session::new(recorder, args.devices.is_empty());
     let mut files = Files::begin(args, &session.info())?;
     let state = State::default();
     let began = Instant::now();
@@ -133,6 +133,8 @@ fn write(
 /// The thread that takes records from the kernel.
 struct Session {
     recorder: Recorder,
+    /// Whether no disk was named.
+    is_of_all: bool,
     batches: Batches,
     /// Layers, and how they are recorded.
     how: String,
@@ -141,14 +143,14 @@ struct Session {
 }
 
 impl Session {
-    fn new(recorder: Recorder) -> Session {
+    fn new(recorder: Recorder, is_of_all: bool) -> Session {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).ok();
         let unix = unix.and_then(|since| i64::try_from(since.as_nanos()).ok());
         let unix_ns_at_zero = unix.map(|unix| unix.saturating_sub_unsigned(Recorder::now_ns()));
         let layers: Vec<&str> = recorder.layers().iter().map(|layer| layer.word()).collect();
         let many = if layers.len() > 1 { "layers" } else { "layer" };
         let how = format!("{} {many} by {}", layers.join(" and "), recorder.attached().words());
-        Session { recorder, batches: Batches::default(), how, unix_ns_at_zero, told: None }
+        Session { recorder, is_of_all, batches: Batches::default(), how, unix_ns_at_zero, told: None }
     }
 
     /// Records until there is a reason to end: that is returned.
@@ -254,6 +256,10 @@ impl Session {
             notes.extend(
                 told.map(|(count, words)| format!("{}: {} {words}", tally.device, group_digits(*count))),
             );
+        }
+        if self.is_of_all && self.recorder.layers() == [Layer::Request] {
+            notes
+                .push("disks that make no requests (dm, md, zram) are not recorded at this layer".to_owned());
         }
         notes.extend(seen_again(tallies));
         if self.recorder.unlisted() > 0 {

@@ -89,7 +89,7 @@ pub fn text(recorded: &Recorded<'_>) -> String {
     let Recorded { seconds, ended, how, ios, .. } = *recorded;
     let mut page = Page { text: String::new(), color: Color::Never };
     page.line(format!("{} I/O in {seconds:.1} s, ended {ended}", count(ios)));
-    page.line(how.to_owned());
+    page.line(how);
     page.gap();
     for Device { device, layer, sent, lost, .. } in recorded.devices {
         let lost = if *lost == 0 { "none lost".to_owned() } else { format!("{} lost", count(*lost)) };
