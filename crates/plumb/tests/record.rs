@@ -9,7 +9,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::recording::{Recording, dd, number, read};
+use common::recording::{Recording, dd, fio, number, read};
 use common::{Folder, plumb};
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::require;
@@ -24,27 +24,6 @@ fn disk(folder: &Folder) -> LoopDevice {
     let image = folder.path("disk");
     File::create(&image).and_then(|file| file.set_len(SIZE)).expect("room for a sparse file");
     LoopDevice::attach(&image, &[])
-}
-
-/// fio with io_uring, 4 KiB at random and 32 in flight, for so many I/O; how many it says that it did.
-fn fio(device: &Path, rw: &str, ios: u64) -> u64 {
-    let output = Command::new("fio")
-        .args([
-            "--name=load",
-            "--direct=1",
-            "--bs=4k",
-            "--ioengine=io_uring",
-            "--iodepth=32",
-            "--norandommap",
-        ])
-        .arg("--output-format=json")
-        .args([format!("--rw={rw}"), format!("--filename={}", device.display())])
-        .arg(format!("--io_size={}", ios * 4096))
-        .output()
-        .expect("fio");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let document: Value = serde_json::from_slice(&output.stdout).expect("its report");
-    ["read", "write"].iter().map(|op| number(&document["jobs"][0][op]["total_ios"])).sum()
 }
 
 /// The node of the partition of a disk: no udev runs everywhere.

@@ -4,13 +4,13 @@ mod common;
 
 use std::fs::File;
 
-use common::recording::{Recording, dd, number, read};
+use common::recording::{Recording, dd, fio, number, read};
 use common::{Folder, plumb};
 use plumb_testkit::loop_device::LoopDevice;
 use plumb_testkit::require::record_skip;
 use plumb_testkit::zram::Zram;
 use plumb_testkit::{require, test_name};
-use plumb_trace::{Layer, Op};
+use plumb_trace::{Layer, Op, flags};
 use serde_json::Value;
 
 const SIZE: u64 = 16 << 20;
@@ -69,6 +69,26 @@ fn all_disks_are_in_the_file() {
     }
     let one = plumb(["analyze", &name, "--layer", "bio", "--json", "--fail-on", "none"]).json();
     assert_eq!(profiles(&one), [(zram.name(), "bio".to_owned(), 114)]);
+}
+
+/// Bios that the disk had no room for come again: those that did not fail are what fio counts, each of them timed.
+#[test]
+fn the_count_of_bios_is_that_of_fio() {
+    require!(Bpf, Loop, Tool("fio"));
+    let folder = Folder::new("record-bios");
+    let image = folder.path("disk");
+    File::create(&image).and_then(|file| file.set_len(SIZE)).expect("room for a sparse file");
+    let disk = LoopDevice::attach(&image, &[]);
+    let file = folder.path("bios.parquet");
+    let recording =
+        Recording::begin(&file, &["-o", &file.display().to_string(), "--layer", "bio", &disk.name()]);
+    let sent = fio(disk.path(), "randrw", 20_011);
+    let result = recording.end(0);
+    assert_eq!(number(&result["lost"]), 0);
+    let read = read(&file);
+    let done: Vec<_> = read.of("fio").into_iter().filter(|event| event.flags & flags::FAILED == 0).collect();
+    assert_eq!(done.len() as u64, sent);
+    assert!(done.iter().all(|event| event.layer == Layer::Bio && event.device_ns.is_some()));
 }
 
 #[test]

@@ -140,3 +140,24 @@ pub fn dd(node: &Path, op: Op, block: u64, count: u64, at: u64) -> u32 {
     assert!(child.wait().expect("an end").success());
     pid
 }
+
+/// fio with io_uring, 4 KiB at random and 32 in flight, for so many I/O; how many it says that it did.
+pub fn fio(device: &Path, rw: &str, ios: u64) -> u64 {
+    let output = Command::new("fio")
+        .args([
+            "--name=load",
+            "--direct=1",
+            "--bs=4k",
+            "--ioengine=io_uring",
+            "--iodepth=32",
+            "--norandommap",
+        ])
+        .arg("--output-format=json")
+        .args([format!("--rw={rw}"), format!("--filename={}", device.display())])
+        .arg(format!("--io_size={}", ios * 4096))
+        .output()
+        .expect("fio");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let document: Value = serde_json::from_slice(&output.stdout).expect("its report");
+    ["read", "write"].iter().map(|op| number(&document["jobs"][0][op]["total_ios"])).sum()
+}
