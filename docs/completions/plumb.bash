@@ -725,7 +725,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__record)
-            opts="-o -h -V --output --duration --max-size --files --buffer --op --pid --json --help --version"
+            opts="-o -h -V --output --duration --max-size --files --buffer --layer --op --pid --json --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -753,6 +753,10 @@ _plumb() {
                     ;;
                 --buffer)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --layer)
+                    COMPREPLY=($(compgen -W "auto request bio" -- "${cur}"))
                     return 0
                     ;;
                 --op)

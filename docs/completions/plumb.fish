@@ -119,6 +119,9 @@ complete -c plumb -n "__fish_plumb_using_subcommand record" -l duration -d 'End 
 complete -c plumb -n "__fish_plumb_using_subcommand record" -l max-size -d 'Size that a file does not exceed: the recording ends there, or goes on in another file with --files' -r
 complete -c plumb -n "__fish_plumb_using_subcommand record" -l files -d 'Keep so many files, FILE-0001.parquet and on: the oldest is deleted for a further one' -r
 complete -c plumb -n "__fish_plumb_using_subcommand record" -l buffer -d 'Room for I/O that completed and are not taken up yet: a power of two' -r
+complete -c plumb -n "__fish_plumb_using_subcommand record" -l layer -d 'Layer at which disks are recorded' -r -f -a "auto\t'Requests, and bios of disks that make none (md, dm, zram)'
+request\t'Requests: what the driver of a disk was sent'
+bio\t'Bios: what a disk was given, before it was merged and split'"
 complete -c plumb -n "__fish_plumb_using_subcommand record" -l op -d 'Only these operations: read, write, discard, flush, write-zeroes, other, or their letters' -r
 complete -c plumb -n "__fish_plumb_using_subcommand record" -l pid -d 'Only what these processes send, by number; at most 16' -r
 complete -c plumb -n "__fish_plumb_using_subcommand record" -l json -d 'Print one JSON document instead of text'

@@ -2,61 +2,31 @@
 /*
  * The bio layer, summed up: an I/O counts when a device is given it, and is timed when all of it has ended. By default only
  * devices count that make no requests of their bios; those of the others are seen as requests.
- *
- * At its end a bio has moved on: its place is used up, and its device may be another, below. What was noted when it came
- * counts. The rest of a bio that is cut in two comes back without being queued again; the piece cut off ends by itself.
- * A bio that became part of a request ends without notice: with the request that has the end of it.
  */
 #include "kernel.h"
 #include "count.h"
 #include "filter.h"
-#include "request.h"
+#include "bios.h"
 
 _Static_assert(sizeof(struct plumb_flight) == PLUMB_FLIGHT_BYTES, "flight");
-_Static_assert(sizeof(struct plumb_bios) == PLUMB_BIOS_BYTES, "bios");
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-const volatile u32 bios_mask;
 const volatile u32 flight_mask;
 const volatile u32 every_device;
 
-ARRAY_MAP(bios, struct plumb_bios);
 ARRAY_MAP(flights, struct plumb_flight);
 
-/* The address as a number that can be reckoned with: the verifier knows a copy of it for nothing else. */
-INLINE u64 address_of(struct bio *bio)
+INLINE struct plumb_flight *flight_at(u32 place)
 {
-#ifdef PLUMB_COPY_FIELDS
-	return (u64)bio;
-#else
-	u64 address = 0;
-
-	bpf_probe_read_kernel(&address, sizeof(address), &bio);
-	return address;
-#endif
+	return at(&flights, place & flight_mask);
 }
 
-INLINE struct plumb_flight *flight_at(u32 bucket, u32 slot)
+INLINE u64 came_ns(u32 place)
 {
-	return at(&flights, (bucket * PLUMB_BIOS + slot) & flight_mask);
-}
+	struct plumb_flight *flight = flight_at(place);
 
-/* The slot of a bucket whose bio is longest in flight. */
-static __attribute__((noinline)) u32 oldest(u32 bucket)
-{
-	u64 oldest_ns = ~0ULL;
-	u32 slot, found = 0;
-
-	for (slot = 0; slot < PLUMB_BIOS; slot++) {
-		struct plumb_flight *flight = flight_at(bucket, slot);
-
-		if (flight && flight->issued_ns < oldest_ns) {
-			oldest_ns = flight->issued_ns;
-			found = slot;
-		}
-	}
-	return found;
+	return flight ? flight->issued_ns : ~0ULL;
 }
 
 /* A bio of which the end never came. */
@@ -72,33 +42,12 @@ INLINE void forget(u32 lane, const struct plumb_flight *flight, u64 now)
 }
 
 /* Where a bio that begins is noted; 0 when others took every place in that moment. */
-INLINE struct plumb_flight *board(u32 lane, u64 address, u64 now)
+INLINE struct plumb_flight *flight_of(u32 lane, u64 address, u64 now)
 {
-	u32 bucket = MIX(address) & bios_mask, slot, old;
-	struct plumb_bios *alike = at(&bios, bucket);
-	struct plumb_flight *flight;
 	u64 before;
+	u32 place = board(address, &before);
+	struct plumb_flight *flight = place == NONE ? 0 : flight_at(place);
 
-	if (!alike)
-		return 0;
-	/* The address of a bio whose end was missed is given to another one. */
-#pragma unroll
-	for (slot = 0; slot < PLUMB_BIOS; slot++)
-		if (alike->address[slot] == address) {
-			flight = flight_at(bucket, slot);
-			if (flight)
-				forget(lane, flight, now);
-			return flight;
-		}
-#pragma unroll
-	for (slot = 0; slot < PLUMB_BIOS; slot++)
-		if (!alike->address[slot] && !__sync_val_compare_and_swap(&alike->address[slot], 0, address))
-			return flight_at(bucket, slot);
-	old = oldest(bucket) & (PLUMB_BIOS - 1);
-	before = alike->address[old];
-	if (__sync_val_compare_and_swap(&alike->address[old], before, address) != before)
-		return 0;
-	flight = flight_at(bucket, old);
 	if (flight && before)
 		forget(lane, flight, now);
 	return flight;
@@ -152,7 +101,7 @@ INLINE int queue(struct bio *bio)
 	process = process_index(dev);
 	count_process(process, io.sector, sectors);
 	address = address_of(bio);
-	flight = board(lane, address, io.now);
+	flight = flight_of(lane, address, io.now);
 	if (!flight) {
 		ADD(device->unmatched_issues, 1);
 		return 0;
@@ -181,25 +130,13 @@ INLINE void count_unmatched(struct bio *bio)
 		ADD(device->unmatched_completions, 1);
 }
 
-/*
- * Notes the end of a bio; 0 when nobody saw it begin. Not static, so that the verifier looks at it once and not again for
- * each bio of a request.
- */
 __attribute__((noinline)) int end_at(u64 address, u32 is_failed)
 {
-	u32 bucket = MIX(address) & bios_mask, found = NONE, slot, lane, index, op;
-	struct plumb_bios *alike = at(&bios, bucket);
+	u32 place = place_of(address), lane, index, op;
+	struct plumb_flight *flight = place == NONE ? 0 : flight_at(place);
 	struct plumb_device *device;
-	struct plumb_flight *flight;
 	u64 now, ns, key;
 
-	if (!alike)
-		return 0;
-#pragma unroll
-	for (slot = 0; slot < PLUMB_BIOS; slot++)
-		if (alike->address[slot] == address)
-			found = slot;
-	flight = found == NONE ? 0 : flight_at(bucket, found);
 	if (!flight)
 		return 0;
 	/* All that is needed of it, before another bio may take its place. */
@@ -209,7 +146,7 @@ __attribute__((noinline)) int end_at(u64 address, u32 is_failed)
 	op = flight->op;
 	index = flight->device & device_mask;
 	flight->address = 0;
-	if (__sync_val_compare_and_swap(&alike->address[found & (PLUMB_BIOS - 1)], address, 0) != address)
+	if (!leave(address, place))
 		return 1;
 	device = at(&devices, index);
 	if (!device)
@@ -217,28 +154,6 @@ __attribute__((noinline)) int end_at(u64 address, u32 is_failed)
 	lane = bpf_get_smp_processor_id() & lane_mask;
 	end(lane, index, device, op, key, ns, is_failed, now);
 	return 1;
-}
-
-/* Bios of a request of which the end is noted; the rest of a longer one ends without latency. */
-#define REQUEST_BIOS 64
-
-INLINE int complete_request(struct request *rq, u32 is_failed, u32 bytes)
-{
-	struct bio *bio = FIELD(rq, bio);
-	u32 number;
-
-	if (is_of_driver(FIELD(rq, cmd_flags)))
-		return 0;
-	for (number = 0; number < REQUEST_BIOS && bio; number++) {
-		u32 size = FIELD(bio, bi_iter.bi_size);
-
-		if (!size || size > bytes)
-			break;
-		bytes -= size;
-		end_at(address_of(bio), is_failed);
-		bio = FIELD(bio, bi_next);
-	}
-	return 0;
 }
 
 INLINE int split(struct bio *piece)
@@ -272,7 +187,7 @@ TRACEPOINT("block_bio_complete") int end_bio(u64 *ctx)
 /* Loaded where devices that make requests are watched. */
 TRACEPOINT("block_rq_complete") int end_request_bios(u64 *ctx)
 {
-	return complete_request((struct request *)ctx[0], (s32)ctx[1] != 0, (u32)ctx[2]);
+	return end_bios_of((struct request *)ctx[0], (s32)ctx[1] != 0, (u32)ctx[2]);
 }
 
 TRACEPOINT("block_split") int split_bio(u64 *ctx)

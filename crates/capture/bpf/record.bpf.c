@@ -1,83 +1,26 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0
 /*
- * The request layer, I/O by I/O: a record for each when the last of it completes, in a ring buffer that wakes nobody.
- * One that is put back and issued again, or completes in parts, is one I/O from its first issue on.
+ * The block layer, I/O by I/O: a record for each when the last of it completes, in a ring buffer that wakes nobody. Here
+ * requests: one that is put back and issued again, or completes in parts, is one I/O from its first issue on.
  */
 #include "kernel.h"
-#include "mix.h"
 #include "request.h"
-#include "record.h"
+#include "tally.h"
+#include "record_bios.h"
 
 _Static_assert(sizeof(struct plumb_record) == PLUMB_RECORD_BYTES, "record");
 _Static_assert(sizeof(struct plumb_open) == PLUMB_OPEN_BYTES, "open");
 _Static_assert(sizeof(struct plumb_tally) == PLUMB_TALLY_BYTES, "tally");
 _Static_assert(sizeof(struct plumb_origin) == PLUMB_ORIGIN_BYTES, "origin");
 
-#define BPF_MAP_TYPE_RINGBUF 27
-#define BPF_RB_NO_WAKEUP 1
-#define NEVER (~0ULL)
-
-static u64 (*bpf_get_current_cgroup_id)(void) = (void *)80;
-static long (*bpf_ringbuf_output)(void *ring, void *from, u64 size, u64 flags) = (void *)130;
-
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 /* Set by the loader. Each mask is one less than the entries of its map. */
 const volatile u32 open_mask;
 const volatile u32 origin_mask;
-const volatile u32 tally_mask;
-const volatile u32 only_wanted; /* disks that are not listed are not recorded */
-const volatile u32 ops = ~0u; /* a bit for each operation that is wanted */
-const volatile u32 pids; /* how many processes are listed; 0: all are wanted */
 
 ARRAY_MAP(opens, struct plumb_open);
 ARRAY_MAP(origins, struct plumb_origin);
-ARRAY_MAP(tallies, struct plumb_tally);
-ARRAY_MAP(wanted_pids, u32);
-ARRAY_MAP(unlisted, u64); /* I/O of disks for which no tally was free */
-
-struct {
-	UINT(type, BPF_MAP_TYPE_RINGBUF);
-	UINT(max_entries, 4096);
-} ring SEC(".maps");
-
-/* The tally of a disk; a new one gets the next that is free. */
-static __attribute__((noinline)) u32 tally_index(u32 dev)
-{
-	u32 from = MIX(dev), probe;
-
-	for (probe = 0; probe < PLUMB_PROBES; probe++) {
-		u32 index = (from + probe) & tally_mask, found;
-		struct plumb_tally *tally = at(&tallies, index);
-
-		if (!tally)
-			break;
-		found = tally->dev;
-		if (!found && !only_wanted) {
-			found = __sync_val_compare_and_swap(&tally->dev, 0, dev);
-			if (!found)
-				return index;
-		}
-		if (found == dev)
-			return index;
-	}
-	return NONE;
-}
-
-INLINE u32 is_wanted_pid(u32 tgid)
-{
-	u32 place;
-
-	if (!pids)
-		return 1;
-	for (place = 0; place < PLUMB_PIDS; place++) {
-		u32 *wanted = at(&wanted_pids, place);
-
-		if (wanted && *wanted == tgid)
-			return 1;
-	}
-	return 0;
-}
 
 INLINE struct plumb_open *open_of(struct request *rq, u32 disk_dev)
 {
@@ -87,13 +30,6 @@ INLINE struct plumb_open *open_of(struct request *rq, u32 disk_dev)
 INLINE struct plumb_origin *origin_at(u32 dev, u64 sector)
 {
 	return at(&origins, sender_index(dev, sector) & origin_mask);
-}
-
-/* Hands an I/O over. Its place is given free behind that, so that there is none which is neither here nor there. */
-INLINE void hand_over(struct plumb_open *open, struct plumb_tally *tally)
-{
-	if (bpf_ringbuf_output(&ring, &open->record, sizeof(open->record), BPF_RB_NO_WAKEUP))
-		ADD(tally->lost, 1);
 }
 
 /* Who sent it; whether that is somebody who is wanted. */
@@ -119,23 +55,6 @@ INLINE u32 sign(struct plumb_record *record, struct plumb_tally *tally)
 	return 1;
 }
 
-INLINE u32 op_flags_of(u32 cmd_flags)
-{
-	u32 op_flags = op_of(cmd_flags);
-
-	if (cmd_flags & REQ_FLAG(SYNC))
-		op_flags |= PLUMB_FLAG_SYNC;
-	if (cmd_flags & REQ_FLAG(META))
-		op_flags |= PLUMB_FLAG_META;
-	if (cmd_flags & REQ_FLAG(RAHEAD))
-		op_flags |= PLUMB_FLAG_AHEAD;
-	if (cmd_flags & REQ_FLAG(FUA))
-		op_flags |= PLUMB_FLAG_FUA;
-	if (cmd_flags & REQ_FLAG(PREFLUSH))
-		op_flags |= PLUMB_FLAG_PREFLUSH;
-	return op_flags;
-}
-
 INLINE int issue(struct request *rq)
 {
 	u32 cmd_flags = FIELD(rq, cmd_flags), len_bytes = FIELD(rq, __data_len), disk_dev, index;
@@ -146,32 +65,20 @@ INLINE int issue(struct request *rq)
 	if (is_of_driver(cmd_flags) || !(ops >> op_of(cmd_flags) & 1))
 		return 0;
 	disk_dev = disk_of(rq);
-	index = tally_index(disk_dev);
-	tally = index == NONE ? 0 : at(&tallies, index);
-	if (!tally) {
-		u64 *count = at(&unlisted, 0);
-
-		if (!only_wanted && count)
-			ADD(*count, 1);
+	tally = tally_of(disk_dev, &index);
+	if (!tally)
 		return 0;
-	}
 	open = open_of(rq, disk_dev);
 	if (!open)
 		return 0;
 	begun = FIELD(rq, start_time_ns);
-	if (open->request == (u64)rq && open->end == last && open->begun_ns == begun) {
+	if (open->address == (u64)rq && open->end == last && open->begun_ns == begun) {
 		ADD(tally->requeues, 1);
 		return 0;
 	}
-	if (unlikely(open->request)) {
-		struct plumb_tally *other = at(&tallies, open->tally & tally_mask);
-
-		/* Its completion never came. */
-		if (other) {
-			ADD(other->unmatched_issues, 1);
-			hand_over(open, other);
-		}
-		open->request = 0;
+	if (unlikely(open->address)) {
+		give_up(open);
+		open->address = 0;
 	}
 	now = bpf_ktime_get_ns();
 	open->record.dev = dev_of(rq);
@@ -189,7 +96,7 @@ INLINE int issue(struct request *rq)
 	open->begun_ns = begun;
 	open->end = last;
 	open->tally = index;
-	open->request = (u64)rq;
+	open->address = (u64)rq;
 	return 0;
 }
 
@@ -202,7 +109,7 @@ INLINE int complete(struct request *rq, s32 error, u32 bytes)
 
 	if (!open || is_of_driver(FIELD(rq, cmd_flags)))
 		return 0;
-	if (open->request != (u64)rq) {
+	if (open->address != (u64)rq) {
 		/* Issued before anybody looked, or not wanted; or the end of a flush, which was issued as another request. */
 		index = pids || !len_bytes || !(ops >> op_of(FIELD(rq, cmd_flags)) & 1) ? NONE : tally_index(disk_dev);
 		tally = index == NONE ? 0 : at(&tallies, index);
@@ -221,7 +128,7 @@ INLINE int complete(struct request *rq, s32 error, u32 bytes)
 	open->record.device_ns = now > open->record.issued_ns ? now - open->record.issued_ns : 0;
 	open->record.error = error;
 	hand_over(open, tally);
-	open->request = 0;
+	open->address = 0;
 	return 0;
 }
 
@@ -285,10 +192,28 @@ TRACEPOINT("block_rq_complete") int complete_request(u64 *ctx)
 
 TRACEPOINT("block_bio_queue") int queue_bio(u64 *ctx)
 {
-	return queue((struct bio *)ctx[0]);
+	struct bio *bio = (struct bio *)ctx[0];
+
+	return is_recorded(bio) ? begin(bio) : queue(bio);
 }
 
 TRACEPOINT("block_split") int split_bio(u64 *ctx)
 {
 	return split((struct bio *)ctx[0]);
+}
+
+/* Loaded where bios are recorded. The queue comes first. */
+TRACEPOINT("block_bio_complete") int end_bio(u64 *ctx)
+{
+	struct bio *bio = (struct bio *)ctx[1];
+
+	if (!end_at(address_of(bio), FIELD(bio, bi_status)))
+		count_unmatched(bio);
+	return 0;
+}
+
+/* Likewise: a driver may hand a bio on to a disk below that makes a request of it. */
+TRACEPOINT("block_rq_complete") int end_request_bios(u64 *ctx)
+{
+	return end_bios_of((struct request *)ctx[0], (s32)ctx[1] != 0, (u32)ctx[2]);
 }

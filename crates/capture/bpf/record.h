@@ -17,6 +17,8 @@
 #define PLUMB_FLAG_AHEAD 1024
 #define PLUMB_FLAG_FUA 2048
 #define PLUMB_FLAG_PREFLUSH 4096
+/* Above them: it is a bio, no request. */
+#define PLUMB_IS_BIO 1073741824
 
 /* Most processes that a recording can be limited to. */
 #define PLUMB_PIDS 16
@@ -24,7 +26,7 @@
 /* An I/O, handed over when it completes. */
 struct plumb_record {
 	u64 issued_ns;
-	u64 queue_ns; /* NEVER: not told */
+	u64 queue_ns; /* NEVER: not told, as of a bio */
 	u64 device_ns; /* NEVER: no completion */
 	u64 sector;
 	u64 cgroup;
@@ -32,17 +34,20 @@ struct plumb_record {
 	u32 dev; /* disk or partition */
 	u32 disk;
 	u32 len_bytes;
-	u32 op_flags; /* PLUMB_OP_... in the low byte, PLUMB_FLAG_... above */
+	u32 op_flags; /* PLUMB_OP_... in the low byte, PLUMB_FLAG_... and PLUMB_IS_BIO above */
 	u32 tgid; /* 0: nobody knows who sent it */
 	s32 error;
 };
 #define PLUMB_RECORD_BYTES 80
 
-/* A request between issue and completion. User space maps them: the oldest tells up to where all records have come. */
+/* An address in its place while an I/O is handed over. */
+#define PLUMB_ENDING 1
+
+/* A request or bio between issue and completion. User space maps them: the oldest tells up to where all records have come. */
 struct plumb_open {
-	u64 request; /* 0: none */
-	u64 begun_ns; /* when the request was made */
-	u64 end; /* sector */
+	u64 address; /* of the request or bio; 0: none */
+	u64 begun_ns; /* when a request was made */
+	u64 end; /* sector, of a request */
 	u32 tally; /* of its disk */
 	u32 unused;
 	struct plumb_record record;
@@ -53,7 +58,7 @@ struct plumb_open {
 /* What happened to the I/O of a disk. sent = records handed over + lost + those still open. */
 struct plumb_tally {
 	u32 dev; /* 0: free */
-	u32 unused;
+	u32 is_by_bios; /* the last I/O that was sent was a bio */
 	u64 sent;
 	u64 lost; /* no room in the ring buffer */
 	u64 requeues;

@@ -46,13 +46,7 @@ fn main() -> Result<(), Error> {
     };
     let _counting = enable_stats(Stats::RunTime)?;
     let options = Options { devices: vec![plumb_capture::disk_of(&device)?], ..Options::default() };
-    let recording = RecordOptions {
-        devices: options.devices.clone(),
-        ops: Vec::new(),
-        pids: Vec::new(),
-        ring_bytes: 16 << 20,
-        attach: None,
-    };
+    let recording = RecordOptions { devices: options.devices.clone(), ..RecordOptions::default() };
     let mut found: [Vec<[f64; 3]>; 4] = Default::default();
     for _ in 0..rounds.parse()? {
         let empty = attach_empty()?;

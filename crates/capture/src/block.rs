@@ -63,6 +63,15 @@ impl Layers {
         }
     }
 
+    /// Whether there may be something to watch at a layer, of these disks or all when there are none: one of any kind may come
+    /// later, when nothing can be attached any more. A program that finds nothing to count costs some 30 ns a bio.
+    pub(crate) fn need(self, layer: Layer, devices: &[u32]) -> bool {
+        match self {
+            Layers::Auto => devices.is_empty() || devices.iter().any(|dev| self.of(*dev) == layer),
+            layers => layers.is_every_device_at(layer),
+        }
+    }
+
     /// The layer at which a disk is watched.
     #[must_use]
     pub fn of(self, dev: u32) -> Layer {
@@ -87,7 +96,9 @@ impl Block {
     /// # Errors
     /// Without the capabilities, or when the kernel does not take the programs.
     pub fn attach(options: &Options) -> Result<Block, CaptureError> {
-        let layers = [Layer::Request, Layer::Bio].into_iter().filter(|layer| is_needed(options, *layer));
+        let layers = [Layer::Request, Layer::Bio]
+            .into_iter()
+            .filter(|layer| options.layers.need(*layer, &options.devices));
         let layers: Vec<Layer> = layers.collect();
         let only = options.filter.for_programs()?;
         let types = Types::of_kernel()?;
@@ -135,16 +146,6 @@ impl Block {
 /// Disks that were named and are watched at a layer.
 fn named(options: &Options, layer: Layer) -> Vec<u32> {
     options.devices.iter().copied().filter(|dev| options.layers.of(*dev) == layer).collect()
-}
-
-/// Whether there may be something to watch at a layer: where no disk is named, one of any kind may come later, when nothing can
-/// be attached any more. A program that finds nothing to count costs some 30 ns a bio.
-fn is_needed(options: &Options, layer: Layer) -> bool {
-    match options.layers {
-        Layers::Auto if options.devices.is_empty() => true,
-        Layers::Auto => !named(options, layer).is_empty(),
-        layers => layers.is_every_device_at(layer),
-    }
 }
 
 /// Disks of which others of the same reading received the I/O again, with these.

@@ -75,6 +75,22 @@ impl Types {
         text.is_some_and(|text| text.strip_suffix(&[0]) == Some(name.as_bytes()))
     }
 
+    /// Whether the tracepoints of bios, and of their ends, have the arguments that the programs take.
+    pub(crate) fn check_bio_tracepoints(&self, with_ends: bool) -> Result<(), CaptureError> {
+        let mut expected = vec![("block_bio_queue", 1), ("block_split", 2)];
+        expected.extend(with_ends.then_some(("block_bio_complete", 2)));
+        for (tracepoint, expected) in expected {
+            let found = self.tracepoint_arguments(tracepoint);
+            if found != Some(expected) {
+                let found = found.map_or("none".to_owned(), |found| found.to_string());
+                let what =
+                    format!("arguments of tracepoint {tracepoint}: found {found}, expected {expected}");
+                return Err(CaptureError::Types(what));
+            }
+        }
+        Ok(())
+    }
+
     /// Which of the programs at block_rq_issue fits this kernel.
     pub(crate) fn issue_program(&self) -> Result<&'static str, CaptureError> {
         match self.tracepoint_arguments("block_rq_issue") {

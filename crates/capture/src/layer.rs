@@ -40,7 +40,7 @@ const DEVICES_MIN: usize = 16;
 const PLACES: usize = 1 << abi::KEY_PLACE_BITS;
 const REQUEST_FLIGHTS: usize = 1 << 16;
 /// Fewer: devices without requests are few, and a bio has a choice of places.
-const BIO_FLIGHTS: usize = 1 << 15;
+pub(crate) const BIO_FLIGHTS: usize = 1 << 15;
 /// Sets of four ends of I/O: 128 KiB, of which one busy disk fills an eighth.
 const STREAMS: usize = 1 << 11;
 const SENDERS: usize = 1 << 14;
@@ -89,26 +89,13 @@ impl Sizes {
 }
 
 /// A program and the tracepoint that it is for.
-type Place = (&'static str, &'static str);
+pub(crate) type Place = (&'static str, &'static str);
 
 /// The programs of a layer, in the order in which they are attached: the completions first, so that an I/O that was seen to
 /// begin is seen to end.
 pub(crate) fn places(layer: Layer, layers: Layers, types: &Types) -> Result<Vec<Place>, CaptureError> {
-    let arguments = |tracepoint: &str, expected: &[usize]| {
-        let found = types.tracepoint_arguments(tracepoint);
-        found.filter(|found| expected.contains(found)).ok_or_else(|| {
-            let expected: Vec<String> = expected.iter().map(usize::to_string).collect();
-            let found = found.map_or("none".to_owned(), |found| found.to_string());
-            let expected = expected.join(" or ");
-            CaptureError::Types(format!(
-                "arguments of tracepoint {tracepoint}: found {found}, expected {expected}"
-            ))
-        })
-    };
-    arguments("block_bio_queue", &[1])?;
-    arguments("block_split", &[2])?;
+    types.check_bio_tracepoints(layer == Layer::Bio)?;
     if layer == Layer::Bio {
-        arguments("block_bio_complete", &[2])?;
         let mut places = vec![("end_bio", "block_bio_complete"), ("split_bio", "block_split")];
         if layers.is_every_device_at(Layer::Bio) {
             places.push(("end_request_bios", "block_rq_complete"));

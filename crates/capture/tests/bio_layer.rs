@@ -4,16 +4,13 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Counted, Direct, Disk, FIRST_SECTOR, MODULUS, SIZE, label, partition, table};
 use plumb_capture::{Attached, Block, Layers, Options, Reading, disk_of};
-use plumb_testkit::loop_device::run;
 use plumb_testkit::require;
 use plumb_testkit::rng::Rng;
+use plumb_testkit::zram::Zram;
 use plumb_trace::{Layer, Op};
 
 fn bios() -> Options {
@@ -134,39 +131,6 @@ fn threads_in_flight() {
     }
 }
 
-/// A disk of zram, removed at the end.
-struct Zram {
-    number: String,
-    node: PathBuf,
-    _room: tempfile::TempDir,
-}
-
-impl Zram {
-    fn new() -> Option<Zram> {
-        let number = fs::read_to_string("/sys/class/zram-control/hot_add").ok()?.trim().to_owned();
-        let name = format!("zram{number}");
-        fs::write(Path::new("/sys/block").join(&name).join("disksize"), SIZE.to_string()).expect("its size");
-        let dev = fs::read_to_string(Path::new("/sys/block").join(&name).join("dev")).expect("its number");
-        let (major, minor) = dev.trim().split_once(':').expect("two numbers");
-        let room = tempfile::tempdir().expect("a directory");
-        let node = room.path().join(name);
-        run(Command::new("mknod").arg(&node).args(["b", major, minor]));
-        Some(Zram { number, node, _room: room })
-    }
-
-    fn name(&self) -> String {
-        format!("zram{}", self.number)
-    }
-}
-
-impl Drop for Zram {
-    fn drop(&mut self) {
-        // The kernel does both or says why; a test can do nothing about it.
-        let _ = fs::write(Path::new("/sys/block").join(self.name()).join("reset"), "1");
-        let _ = fs::write("/sys/class/zram-control/hot_remove", &self.number);
-    }
-}
-
 fn ios_of_this_process(reading: &Reading, device: &str) -> u64 {
     let mine = reading.processes.iter().filter(|process| process.pid == std::process::id());
     mine.filter(|process| process.device == device).map(|process| process.ios).sum()
@@ -176,7 +140,7 @@ fn ios_of_this_process(reading: &Reading, device: &str) -> u64 {
 #[test]
 fn each_disk_at_its_layer() {
     require!(Bpf, Loop, Tool("mknod"));
-    let Some(zram) = Zram::new() else {
+    let Some(zram) = Zram::new(SIZE) else {
         return plumb_testkit::require::record_skip(
             "bio_layer::each_disk_at_its_layer",
             "this kernel has no zram",
@@ -191,7 +155,7 @@ fn each_disk_at_its_layer() {
             let mut block =
                 Block::attach(&Options { devices, attach, ..Options::default() }).expect("programs");
             assert_eq!(block.layers(), [Layer::Bio, Layer::Request]);
-            let (mut on_zram, mut on_loop) = (Direct::open(&zram.node), disk.open());
+            let (mut on_zram, mut on_loop) = (Direct::open(zram.path()), disk.open());
             (0..211).for_each(|at| on_zram.io(Op::Write, at * 3 * 8192 + 4096, 8192));
             (0..101).for_each(|at| on_zram.io(Op::Read, at * 3 * 8192, 4096));
             (0..307).for_each(|at| on_loop.io(Op::Read, at * 8192, 4096));
@@ -219,13 +183,13 @@ fn each_disk_at_its_layer() {
 fn a_disk_that_comes_later() {
     require!(Bpf, Loop, Tool("mknod"));
     let mut block = Block::attach(&Options::default()).expect("programs");
-    let Some(zram) = Zram::new() else {
+    let Some(zram) = Zram::new(SIZE) else {
         return plumb_testkit::require::record_skip(
             "bio_layer::a_disk_that_comes_later",
             "this kernel has no zram",
         );
     };
-    let mut file = Direct::open(&zram.node);
+    let mut file = Direct::open(zram.path());
     (0..101).for_each(|at| file.io(Op::Write, at * 8192, 4096));
     let reading = block.read();
     let profile = reading.profiles.find(&zram.name(), Layer::Bio).expect("a profile");

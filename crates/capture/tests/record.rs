@@ -6,10 +6,11 @@ use std::fs::File;
 use std::time::{Duration, Instant};
 
 use common::Direct;
-use plumb_capture::{Attached, Batches, Record, RecordOptions, Recorder, Tally, disk_of};
+use plumb_capture::{Attached, Batches, Layers, Record, RecordOptions, Recorder, Tally, disk_of};
 use plumb_testkit::loop_device::LoopDevice;
 use plumb_testkit::require;
 use plumb_testkit::rng::Rng;
+use plumb_testkit::zram::Zram;
 use plumb_trace::{Batch, Event, Layer, Op, flags};
 use tempfile::TempDir;
 
@@ -30,7 +31,7 @@ impl Disk {
 
     fn options(&self) -> RecordOptions {
         let devices = vec![disk_of(&self.device.name()).expect("its number")];
-        RecordOptions { devices, ops: Vec::new(), pids: Vec::new(), ring_bytes: 16 << 20, attach: None }
+        RecordOptions { devices, ..RecordOptions::default() }
     }
 
     fn record(&self) -> Recorder {
@@ -221,4 +222,123 @@ fn records_come_while_it_records() {
     assert_eq!(ready.len() as u64, sent);
     assert!(ready.is_sorted_by_key(|record| record.issued_ns));
     assert_eq!((recorder.late(), recorder.lost()), (0, 0));
+}
+
+type Row = (Op, u64, u64, Option<i32>);
+
+/// What this process sent to a disk, row by row.
+fn rows_of(batch: &Batch, device: &str) -> Vec<(Layer, Row)> {
+    let is_of = |event: &Event| batch.names.devices()[event.device as usize].name == device;
+    let row = |event: Event| (event.layer, (event.op, event.start_bytes, event.len_bytes, event.pid));
+    batch.events().filter(is_of).map(row).collect()
+}
+
+/// 307 reads and writes anywhere, and what is to be recorded of them.
+fn send(file: &mut Direct, seed: u64) -> Vec<Row> {
+    let (mut rng, me) = (Rng::new(seed), i32::try_from(std::process::id()).expect("a number"));
+    let sent = (0..307).map(|_| {
+        let op = if rng.below(3) == 0 { Op::Write } else { Op::Read };
+        let len = [4096, 8192, 65_536][rng.below(3) as usize];
+        let start = rng.below((SIZE - len) / 4096) * 4096;
+        file.io(op, start, len);
+        (op, start, len, Some(me))
+    });
+    sent.collect()
+}
+
+/// A disk without requests beside one that makes them, named and among all there are: rows of each at its layer alone.
+#[test]
+fn each_disk_is_recorded_at_its_layer() {
+    require!(Bpf, Loop, Tool("mknod"));
+    let Some(zram) = Zram::new(SIZE) else {
+        let why = "this kernel has no zram";
+        return plumb_testkit::require::record_skip("record::each_disk_is_recorded_at_its_layer", why);
+    };
+    let disk = Disk::new();
+    let named: Vec<u32> =
+        [zram.name(), disk.device.name()].map(|name| disk_of(&name).expect("its number")).into();
+    for attach in [Attached::TypedTracepoints, Attached::RawTracepoints].map(Some) {
+        for devices in [named.clone(), Vec::new()] {
+            let options = RecordOptions { devices, attach, ..RecordOptions::default() };
+            let mut recorder = Recorder::attach(&options).expect("programs");
+            assert_eq!(recorder.layers(), [Layer::Bio, Layer::Request]);
+            let on_zram = send(&mut Direct::open(zram.path()), 3);
+            let on_loop = send(&mut disk.open(), 5);
+            let (mut ready, mut batch) = (Vec::new(), Batch::default());
+            recorder.finish(&mut ready);
+            Batches::default().fill(&ready, &mut batch);
+            let at = |layer: Layer, rows: Vec<Row>| -> Vec<_> {
+                rows.into_iter().map(|row| (layer, row)).collect()
+            };
+            assert_eq!(rows_of(&batch, &zram.name()), at(Layer::Bio, on_zram));
+            assert_eq!(rows_of(&batch, &disk.device.name()), at(Layer::Request, on_loop));
+            // Where nothing was named those of other tests are in it too.
+            let mine = |event: &Event| {
+                let name = &batch.names.devices()[event.device as usize].name;
+                *name == zram.name() || *name == disk.device.name()
+            };
+            for event in batch.events().filter(mine) {
+                assert!(event.device_ns.is_some());
+                assert_eq!(event.queue_ns.is_some(), event.layer == Layer::Request, "{event:?}");
+            }
+            let tallies = recorder.tallies();
+            for (name, layer) in [(zram.name(), Layer::Bio), (disk.device.name(), Layer::Request)] {
+                let tally = tallies.iter().find(|tally| tally.device == name).expect("a tally");
+                assert_eq!((tally.layer, tally.sent, tally.lost), (layer, 307, 0));
+                assert_eq!((tally.unmatched_issues, tally.unmatched_completions), (0, 0));
+            }
+        }
+    }
+    let alone = RecordOptions { devices: named[..1].to_vec(), ..RecordOptions::default() };
+    assert_eq!(Recorder::attach(&alone).expect("programs").layers(), [Layer::Bio]);
+    assert_eq!(disk.record().layers(), [Layer::Request]);
+}
+
+/// By bios also where requests are made of them: a read that the queue cuts in four is one row, and so is a flush.
+#[test]
+fn bios_of_a_disk_that_makes_requests() {
+    require!(Bpf, Loop);
+    for attach in [Attached::TypedTracepoints, Attached::RawTracepoints].map(Some) {
+        let disk = Disk::new();
+        let setting = format!("/sys/block/{}/queue/max_sectors_kb", disk.device.name());
+        std::fs::write(setting, "64").expect("a setting of the queue");
+        let options = RecordOptions { layers: Layers::Bio, attach, ..disk.options() };
+        let mut recorder = Recorder::attach(&options).expect("programs");
+        let mut file = disk.open();
+        (0..101).for_each(|at| file.io(Op::Read, at * (512 << 10), 256 << 10));
+        file.io(Op::Write, 3 << 20, 4096);
+        file.file.sync_data().expect("a flush");
+        let (batch, tally) = finish(&mut recorder);
+        let me = Some(std::process::id() as i32);
+        let reads = (0..101).map(|at| (Layer::Bio, (Op::Read, at * (512 << 10), 256 << 10, me)));
+        let mut expected: Vec<_> = reads.collect();
+        expected.push((Layer::Bio, (Op::Write, 3 << 20, 4096, me)));
+        expected.push((Layer::Bio, (Op::Flush, 0, 0, me)));
+        assert_eq!(rows_of(&batch, &disk.device.name()), expected);
+        assert!(batch.events().all(|event| event.device_ns.is_some()));
+        assert_eq!((tally.layer, tally.sent, tally.unmatched_issues), (Layer::Bio, 103, 0));
+        assert_eq!((tally.unmatched_completions, tally.lost), (0, 0));
+    }
+}
+
+/// Bios of operations and processes that are not wanted leave no row and no count.
+#[test]
+fn bios_that_are_not_wanted() {
+    require!(Bpf, Loop);
+    let disk = Disk::new();
+    let bios = RecordOptions { layers: Layers::Bio, ..disk.options() };
+    let writes = RecordOptions { ops: vec![Op::Write], ..bios.clone() };
+    let mine = RecordOptions { pids: vec![1, std::process::id()], ..bios.clone() };
+    let others = RecordOptions { pids: vec![1], ..bios };
+    let mut recorders = [writes, mine, others].map(|options| Recorder::attach(&options).expect("programs"));
+    let mut file = disk.open();
+    (0..13).for_each(|at| file.io(Op::Read, at * 8192, 4096));
+    (0..5).for_each(|at| file.io(Op::Write, at * 8192, 4096));
+    let counts = recorders.each_mut().map(|recorder| {
+        let mut ready = Vec::new();
+        recorder.finish(&mut ready);
+        assert!(recorder.tallies().iter().all(|tally| tally.unmatched_completions == 0));
+        ready.len()
+    });
+    assert_eq!(counts, [5, 18, 0]);
 }

@@ -18,7 +18,7 @@ use plumb_trace::{Batch, Clock, Layer, SourceInfo};
 use crate::cli::Record;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::watch::{refused, tell_of_disk};
+use crate::watch::{disk_at, refused};
 use crate::{output, privilege};
 
 mod files;
@@ -61,7 +61,10 @@ pub fn run(args: &Record) -> Result<Exit, Failure> {
         let found = args.pid.len();
         return Err(Failure::usage(format!("--pid: found {found} processes, expected at most {PIDS_MAX}")));
     }
-    let devices = args.devices.iter().map(|name| recorded(name)).collect::<Result<Vec<u32>, Failure>>()?;
+    let layers = args.layer.into();
+    let command = format!("plumb record --output {}", args.output.display());
+    let devices = args.devices.iter().map(|name| disk_at(name, layers, &command));
+    let devices = devices.collect::<Result<Vec<u32>, Failure>>()?;
     let ended = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
         signal_hook::flag::register(signal, ended.clone()).map_err(|error| Failure::failed(&error))?;
@@ -69,13 +72,14 @@ pub fn run(args: &Record) -> Result<Exit, Failure> {
     let options = RecordOptions {
         devices,
         ops: args.op.clone(),
+        layers,
         pids: args.pid.clone(),
         ring_bytes: args.buffer,
         attach: None,
     };
     let recorder = Recorder::attach(&options).map_err(refused)?;
     privilege::drop_all(std::slice::from_ref(&args.output))?;
-    let mut session = Session::new(recorder);
+    let mut session = Session::new(recorder, args.devices.is_empty());
     let mut files = Files::begin(args, &session.info())?;
     let state = State::default();
     let began = Instant::now();
@@ -91,22 +95,6 @@ pub fn run(args: &Record) -> Result<Exit, Failure> {
     })?;
     files.end(&session.info(), began.elapsed())?;
     session.report(args, files, why, began.elapsed())
-}
-
-/// The number of a disk that makes requests.
-fn recorded(name: &str) -> Result<u32, Failure> {
-    let dev = plumb_capture::disk_of(name).map_err(refused)?;
-    tell_of_disk(name, dev);
-    if !plumb_capture::is_bio_based(dev) {
-        return Ok(dev);
-    }
-    let below = plumb_capture::names_below(name);
-    let what = format!("{name} hands its I/O on as it comes; what is recorded are requests, made below it");
-    Err(match below.is_empty() {
-        true => Failure::unknown(what),
-        false => Failure::unknown(what)
-            .with_command(format!("plumb record --output FILE.parquet {}", below.join(" "))),
-    })
 }
 
 /// Takes batches until no more come, and gives them back empty.
@@ -145,19 +133,24 @@ fn write(
 /// The thread that takes records from the kernel.
 struct Session {
     recorder: Recorder,
+    /// Whether no disk was named.
+    is_of_all: bool,
     batches: Batches,
-    how: &'static str,
+    /// Layers, and how they are recorded.
+    how: String,
     unix_ns_at_zero: Option<i64>,
     told: Option<(Instant, Arc<SourceInfo>)>,
 }
 
 impl Session {
-    fn new(recorder: Recorder) -> Session {
+    fn new(recorder: Recorder, is_of_all: bool) -> Session {
         let unix = SystemTime::now().duration_since(UNIX_EPOCH).ok();
         let unix = unix.and_then(|since| i64::try_from(since.as_nanos()).ok());
         let unix_ns_at_zero = unix.map(|unix| unix.saturating_sub_unsigned(Recorder::now_ns()));
-        let how = recorder.attached().words();
-        Session { recorder, batches: Batches::default(), how, unix_ns_at_zero, told: None }
+        let layers: Vec<&str> = recorder.layers().iter().map(|layer| layer.word()).collect();
+        let many = if layers.len() > 1 { "layers" } else { "layer" };
+        let how = format!("{} {many} by {}", layers.join(" and "), recorder.attached().words());
+        Session { recorder, is_of_all, batches: Batches::default(), how, unix_ns_at_zero, told: None }
     }
 
     /// Records until there is a reason to end: that is returned.
@@ -234,7 +227,8 @@ impl Session {
         let mut info = SourceInfo {
             format: "parquet",
             verified: true,
-            layers: vec![Layer::Request],
+            layers: self.recorder.layers().to_vec(),
+            one_layer_a_device: true,
             clock: Clock::Boot,
             unix_ns_at_zero: self.unix_ns_at_zero,
             ..SourceInfo::default()
@@ -250,7 +244,7 @@ impl Session {
 
     /// What a reader must know of the recording.
     fn notes(&self, tallies: &[Tally]) -> Vec<String> {
-        let mut notes = vec![format!("recorded at the request layer by {}", self.how)];
+        let mut notes = vec![format!("recorded at the {}", self.how)];
         for tally in tallies {
             let told = [
                 (tally.lost, "I/O lost: the buffer was full"),
@@ -263,6 +257,11 @@ impl Session {
                 told.map(|(count, words)| format!("{}: {} {words}", tally.device, group_digits(*count))),
             );
         }
+        if self.is_of_all && self.recorder.layers() == [Layer::Request] {
+            notes
+                .push("disks that make no requests (dm, md, zram) are not recorded at this layer".to_owned());
+        }
+        notes.extend(seen_again(tallies));
         if self.recorder.unlisted() > 0 {
             let count = group_digits(self.recorder.unlisted());
             notes.push(format!("{count} I/O of devices for which there was no room"));
@@ -290,7 +289,7 @@ impl Session {
         let recorded = Recorded {
             seconds: span.as_secs_f64(),
             ended,
-            how: self.how,
+            how: &self.how,
             files: &files,
             devices: &devices,
             ios,
@@ -318,6 +317,20 @@ impl Session {
     }
 }
 
+/// Disks that handed I/O on to others that are recorded as well.
+fn seen_again(tallies: &[Tally]) -> impl Iterator<Item = String> {
+    let is_recorded = |name: &String| tallies.iter().any(|tally| tally.device == *name && tally.sent > 0);
+    let by_bios = tallies.iter().filter(|tally| tally.sent > 0 && tally.layer == Layer::Bio);
+    by_bios.filter_map(move |Tally { device, .. }| {
+        let mut below = plumb_capture::names_below(device);
+        below.retain(is_recorded);
+        let on = below.join(", ");
+        let words =
+            format!("I/O of {device} are handed on to {on}, and recorded there again: never add them up");
+        (!below.is_empty()).then_some(words)
+    })
+}
+
 /// Four times as large, as it is typed.
 fn larger(buffer: u32) -> String {
     match u64::from(buffer) * 4 {
@@ -329,6 +342,7 @@ fn larger(buffer: u32) -> String {
 fn device(tally: Tally) -> Device {
     let Tally {
         device,
+        layer,
         sent,
         lost,
         requeues,
@@ -339,6 +353,7 @@ fn device(tally: Tally) -> Device {
     } = tally;
     Device {
         device,
+        layer: layer.word(),
         sent,
         lost,
         requeues,

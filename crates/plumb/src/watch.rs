@@ -81,7 +81,7 @@ pub(crate) fn told_to_end() -> Result<Arc<AtomicBool>, Failure> {
 
 fn options(args: &Watch, questions: &Questions) -> Result<Options, Failure> {
     let layers = args.layer.into();
-    let devices = args.devices.iter().map(|name| watched(name, layers));
+    let devices = args.devices.iter().map(|name| disk_at(name, layers, "plumb watch"));
     let (ops, pid) = (args.op.clone(), args.pid);
     let filter = Filter { ops, pid, comm: args.comm.clone(), cgroup: args.cgroup.clone() };
     Ok(Options {
@@ -93,8 +93,8 @@ fn options(args: &Watch, questions: &Questions) -> Result<Options, Failure> {
     })
 }
 
-/// The number of a disk that has I/O at the layer asked for.
-fn watched(name: &str, layers: Layers) -> Result<u32, Failure> {
+/// The number of a disk that has I/O at the layer asked for; what a command that leaves the layer open does is told of others.
+pub(crate) fn disk_at(name: &str, layers: Layers, command: &str) -> Result<u32, Failure> {
     let dev = plumb_capture::disk_of(name).map_err(refused)?;
     tell_of_disk(name, dev);
     if layers != Layers::Request || !plumb_capture::is_bio_based(dev) {
@@ -105,11 +105,11 @@ fn watched(name: &str, layers: Layers) -> Result<u32, Failure> {
     if !below.is_empty() {
         what += &format!(": those are made by {}", below.join(", "));
     }
-    Err(Failure::unknown(what).with_command(format!("plumb watch {name}")))
+    Err(Failure::unknown(what).with_command(format!("{command} {name}")))
 }
 
 /// Says so where a partition was named: I/O are watched by disk, and told apart by partition.
-pub(crate) fn tell_of_disk(name: &str, dev: u32) {
+fn tell_of_disk(name: &str, dev: u32) {
     let base = name.strip_prefix("/dev/").unwrap_or(name);
     if Path::new("/sys/class/block").join(base).join("partition").exists() {
         let disk = plumb_capture::name_of(dev).name;

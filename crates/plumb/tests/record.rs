@@ -5,15 +5,15 @@ mod common;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use common::recording::{Recording, dd, fio, number, read};
 use common::{Folder, plumb};
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::require;
-use plumb_trace::open::{open, pieces};
-use plumb_trace::{Batch, Event, Fill, Op, ReadOptions, SourceInfo};
+use plumb_trace::Op;
 use serde_json::Value;
 
 const SIZE: u64 = 64 << 20;
@@ -24,136 +24,6 @@ fn disk(folder: &Folder) -> LoopDevice {
     let image = folder.path("disk");
     File::create(&image).and_then(|file| file.set_len(SIZE)).expect("room for a sparse file");
     LoopDevice::attach(&image, &[])
-}
-
-/// A recording that has begun: its programs are at work.
-struct Recording {
-    child: Option<Child>,
-}
-
-impl Recording {
-    /// `first` is the file that it begins with.
-    fn begin(first: &Path, args: &[&str]) -> Recording {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_plumb"))
-            .args(["record", "--json"])
-            .args(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("plumb runs");
-        let until = Instant::now() + Duration::from_secs(30);
-        while !first.exists() {
-            assert!(
-                Instant::now() < until && child.try_wait().expect("a child").is_none(),
-                "it did not begin"
-            );
-            sleep(Duration::from_millis(10));
-        }
-        Recording { child: Some(child) }
-    }
-
-    fn pid(&self) -> u32 {
-        self.child.as_ref().map(Child::id).expect("it runs")
-    }
-
-    fn kill(&self, signal: &str) {
-        run(Command::new("kill").args([signal, &self.pid().to_string()]));
-    }
-
-    /// Waits for the end.
-    fn output(mut self) -> Output {
-        self.child.take().expect("it runs").wait_with_output().expect("an end")
-    }
-
-    /// Ends it as Ctrl-C does; what it says.
-    fn end(self, status: i32) -> Value {
-        self.kill("-INT");
-        self.ends(status)
-    }
-
-    fn ends(self, status: i32) -> Value {
-        let output = self.output();
-        assert_eq!(output.status.code(), Some(status), "{}", String::from_utf8_lossy(&output.stderr));
-        let document: Value = serde_json::from_slice(&output.stdout).expect("a document");
-        document["result"].clone()
-    }
-}
-
-impl Drop for Recording {
-    fn drop(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            // It may have ended by itself.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-fn number(value: &Value) -> u64 {
-    value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
-}
-
-struct Read {
-    events: Vec<Event>,
-    names: std::sync::Arc<plumb_trace::Names>,
-    info: SourceInfo,
-}
-
-impl Read {
-    /// Events of a command: others may look at any disk, as scans for labels do.
-    fn of(&self, comm: &str) -> Vec<&Event> {
-        self.events.iter().filter(|event| self.names.word_of(event.comm) == Some(comm)).collect()
-    }
-}
-
-fn read(path: &Path) -> Read {
-    let mut reader = open(&pieces(&[path.to_owned()])[0], &ReadOptions::default()).expect("a readable file");
-    let (mut batch, mut events, mut names) = (Batch::default(), Vec::new(), std::sync::Arc::default());
-    while reader.fill(&mut batch).expect("readable rows") == Fill::Events {
-        events.extend(batch.events());
-        names = batch.names.clone();
-    }
-    Read { events, names, info: reader.info().clone() }
-}
-
-/// `dd` past the cache: its process, and what it did.
-fn dd(node: &Path, op: Op, block: u64, count: u64, at: u64) -> u32 {
-    let (node, at) = (node.display(), at.to_string());
-    let mut command = Command::new("dd");
-    command.args([format!("bs={block}"), format!("count={count}"), "status=none".to_owned()]);
-    match op {
-        Op::Write => command
-            .args([format!("of={node}"), format!("seek={at}"), "if=/dev/zero".to_owned()])
-            .args(["oflag=direct,seek_bytes", "conv=notrunc"]),
-        _ => command
-            .args([format!("if={node}"), format!("skip={at}"), "of=/dev/null".to_owned()])
-            .arg("iflag=direct,skip_bytes"),
-    };
-    let mut child = command.spawn().expect("dd");
-    let pid = child.id();
-    assert!(child.wait().expect("an end").success());
-    pid
-}
-
-/// fio with io_uring, 4 KiB at random and 32 in flight, for so many I/O; how many it says that it did.
-fn fio(device: &Path, rw: &str, ios: u64) -> u64 {
-    let output = Command::new("fio")
-        .args([
-            "--name=load",
-            "--direct=1",
-            "--bs=4k",
-            "--ioengine=io_uring",
-            "--iodepth=32",
-            "--norandommap",
-        ])
-        .arg("--output-format=json")
-        .args([format!("--rw={rw}"), format!("--filename={}", device.display())])
-        .arg(format!("--io_size={}", ios * 4096))
-        .output()
-        .expect("fio");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let document: Value = serde_json::from_slice(&output.stdout).expect("its report");
-    ["read", "write"].iter().map(|op| number(&document["jobs"][0][op]["total_ios"])).sum()
 }
 
 /// The node of the partition of a disk: no udev runs everywhere.
@@ -481,18 +351,4 @@ fn what_cannot_be_recorded() {
     let many: Vec<String> = (1..=17).map(|pid| pid.to_string()).collect();
     plumb(["record", "-o", &free, "--pid", &many.join(",")]).ends(2).complains("expected at most 16");
     assert!(!Path::new(&free).exists());
-}
-
-#[test]
-fn a_device_without_requests_names_those_below() {
-    let disks = std::fs::read_dir("/sys/block").expect("sysfs").flatten();
-    let Some(disk) = disks.map(|disk| disk.path()).find(|disk| !disk.join("mq").exists()) else {
-        let why = "this host has no dm, md or zram device";
-        return plumb_testkit::require::record_skip(
-            "record::a_device_without_requests_names_those_below",
-            why,
-        );
-    };
-    let name = disk.file_name().expect("a name").to_string_lossy().into_owned();
-    plumb(["record", "-o", "/tmp/never.parquet", &name]).ends(3).complains("hands its I/O on as it comes");
 }

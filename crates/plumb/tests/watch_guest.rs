@@ -1,11 +1,15 @@
-//! `plumb watch` in a guest, on disks that are busy, fail or do half of what was asked: see `lab/watch-guest`.
+//! `plumb watch` and `plumb record` in a guest, on disks that are busy, fail or do half of what was asked: see `lab/watch-guest`.
+
+mod common;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use common::recording::{number, read};
 use plumb_testkit::require::record_skip;
 use plumb_testkit::{require, test_name};
+use plumb_trace::{Layer, Op, flags};
 use serde_json::Value;
 
 /// What came of a case, summed up over its intervals, on all its disks or on one.
@@ -142,6 +146,7 @@ fn counts_are_exact_on_disks_that_are_not_well() {
         check(out.path(), &kernel);
         check_without_requests(out.path(), &kernel);
         check_asked(out.path(), &kernel);
+        check_recorded(out.path(), &kernel);
     }
 }
 
@@ -211,4 +216,73 @@ fn check(directory: &Path, kernel: &str) {
     let short = seen(directory, "short");
     assert_eq!((short.reads, short.timed, short.unmatched), (211, 211, 0), "{kernel}");
     assert!(short.partial_completions > 0, "{kernel}: none in part");
+}
+
+/// So many I/O one behind the other, as dd does them.
+fn run_of(op: Op, len_bytes: u64, count: u64, at: u64) -> impl Iterator<Item = (Op, u64, u64)> {
+    (0..count).map(move |io| (op, at + io * len_bytes, len_bytes))
+}
+
+/// What was said of a disk in a recording of all disks.
+fn told_of(directory: &Path, case: &str, disk: &str) -> Value {
+    let text = std::fs::read_to_string(directory.join(format!("{case}.record.json"))).expect("a document");
+    let document: Value = serde_json::from_str(&text).expect("a document");
+    let devices = document["result"]["devices"].as_array().expect("devices");
+    devices.iter().find(|device| device["device"] == disk).expect("the disk").clone()
+}
+
+/// Rows of dd on a disk are what it was asked for, in that order, all completed; how many of them failed.
+fn check_rows(
+    (directory, kernel): (&Path, &str),
+    case: &str,
+    (disk, layer): (&str, Layer),
+    expected: impl Iterator<Item = (Op, u64, u64)>,
+) -> usize {
+    let found = read(&directory.join(format!("{case}.parquet")));
+    let expected: Vec<_> = expected.map(|(op, start, len)| (layer, op, start, len)).collect();
+    assert_eq!(found.rows_of("dd", disk), expected, "{case}, {kernel}");
+    let told = told_of(directory, case, disk);
+    assert_eq!(told["layer"], layer.word(), "{case}, {kernel}");
+    for name in ["lost", "unmatched_issues", "unmatched_completions"] {
+        assert_eq!(number(&told[name]), 0, "{name} of {case}, {kernel}");
+    }
+    let of_dd = found.of("dd");
+    assert!(of_dd.iter().all(|event| event.device_ns.is_some()), "{case}, {kernel}");
+    of_dd.iter().filter(|event| event.flags & flags::FAILED != 0).count()
+}
+
+/// Recordings of all disks at once hold what dd did, on every kind of disk.
+fn check_recorded(directory: &Path, kernel: &str) {
+    let guest = (directory, kernel);
+    let members = std::fs::read_to_string(directory.join("members")).expect("their names");
+    let members: Vec<&str> = members.split_whitespace().collect();
+    let reads = || run_of(Op::Read, 8192, 211, 17_408);
+    let first = ("sda", Layer::Request);
+    let writes = run_of(Op::Write, 4096, 101, 17_408);
+    assert_eq!(check_rows(guest, "plain", first, reads().chain(writes)), 0);
+    assert_eq!(check_rows(guest, "busy", first, reads()), 0);
+    assert!(number(&told_of(directory, "busy", "sda")["requeues"]) >= 211 / 7, "{kernel}");
+    assert_eq!(check_rows(guest, "broken", first, run_of(Op::Read, 8192, 290, 17_408)), 1);
+    assert_eq!(check_rows(guest, "short", first, reads()), 0);
+    assert!(number(&told_of(directory, "short", "sda")["partial_completions"]) > 0, "{kernel}");
+
+    for (case, disk) in [("linear", "dm-0"), ("striped", "dm-0"), ("md", "md0")] {
+        let all = || reads().chain(run_of(Op::Read, 65_536, 101, 32_768));
+        assert_eq!(check_rows(guest, case, (disk, Layer::Bio), all()), 0);
+        // Below it the same bytes once more, as requests.
+        let found = read(&directory.join(format!("{case}.parquet")));
+        let below = members.iter().flat_map(|member| found.rows_on(member));
+        let (mut bytes, mut layers) = (0, BTreeSet::new());
+        below.for_each(|(layer, _, _, len)| {
+            bytes += len;
+            layers.insert(layer.word());
+        });
+        assert_eq!(bytes, all().map(|(_, _, len)| len).sum::<u64>(), "{case}, {kernel}");
+        assert_eq!(layers, BTreeSet::from(["request"]), "{case}, {kernel}");
+    }
+    if directory.join("zram.parquet").exists() {
+        let writes = run_of(Op::Write, 4096, 101, 20_480);
+        let all = writes.chain(run_of(Op::Read, 8192, 211, 20_480));
+        assert_eq!(check_rows(guest, "zram", ("zram0", Layer::Bio), all), 0);
+    }
 }

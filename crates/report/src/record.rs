@@ -13,7 +13,7 @@ pub struct Recorded<'a> {
     pub seconds: f64,
     /// Why it ended.
     pub ended: &'static str,
-    /// How it was recorded.
+    /// Layers, and how they were recorded.
     pub how: &'a str,
     /// Files that were written, in order.
     pub files: &'a [File],
@@ -51,6 +51,8 @@ pub struct File {
 pub struct Device {
     /// Its name.
     pub device: String,
+    /// Layer at which it was recorded.
+    pub layer: &'static str,
     /// I/O that were issued to it.
     pub sent: u64,
     /// Of these, in no file: there was no room for them in the buffer.
@@ -87,11 +89,11 @@ pub fn text(recorded: &Recorded<'_>) -> String {
     let Recorded { seconds, ended, how, ios, .. } = *recorded;
     let mut page = Page { text: String::new(), color: Color::Never };
     page.line(format!("{} I/O in {seconds:.1} s, ended {ended}", count(ios)));
-    page.line(format!("request layer by {how}"));
+    page.line(how);
     page.gap();
-    for Device { device, sent, lost, .. } in recorded.devices {
+    for Device { device, layer, sent, lost, .. } in recorded.devices {
         let lost = if *lost == 0 { "none lost".to_owned() } else { format!("{} lost", count(*lost)) };
-        page.line(format!("{:>14} I/O  {}, {lost}", count(*sent), tame(device)));
+        page.line(format!("{:>14} I/O  {} ({layer} layer), {lost}", count(*sent), tame(device)));
     }
     page.gap();
     for File { path, ios, bytes: len, deleted } in recorded.files {

@@ -20,6 +20,7 @@ pub mod soft_partitions;
 pub mod tempdir;
 pub mod workload;
 pub mod write;
+pub mod zram;
 
 pub use event::{SynthEvent, SynthOp};
 pub use require::{Capability, real_traces};

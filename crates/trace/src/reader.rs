@@ -11,7 +11,7 @@ use crate::source::SourceInfo;
 /// Which layer of a source is wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LayerChoice {
-    /// The lowest that the beginning of the source shows.
+    /// The lowest that the beginning of the source shows; of each device, where the source says that it has one layer each.
     #[default]
     Lowest,
     /// This one.

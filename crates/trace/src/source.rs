@@ -91,6 +91,8 @@ pub struct SourceInfo {
     pub verified: bool,
     /// Layers that were seen in the source.
     pub layers: Vec<Layer>,
+    /// Whether no device was seen at more than one layer: I/O of two layers are those of different devices then.
+    pub one_layer_a_device: bool,
     /// Whether only completions were recorded: their times are those of completion.
     pub completions_only: bool,
     /// What time 0 means.

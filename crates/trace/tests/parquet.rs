@@ -230,6 +230,27 @@ fn only_wanted_columns_and_layers_are_read() {
     assert!(message.ends_with("holds no bio layer; it has: vfs, request"), "{message}");
 }
 
+/// The lowest layer of each device is all there is where no device has two.
+#[test]
+fn devices_of_one_layer_each_are_all_read() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("layers.parquet");
+    let mut rows = some_rows(1000);
+    let one_layer_a_device = SourceInfo { one_layer_a_device: true, ..SourceInfo::default() };
+    rows.iter_mut().for_each(|row| {
+        row.event.layer = if row.device == "8,0" { Layer::Bio } else { Layer::Request };
+    });
+    write_rows(&path, &rows, &one_layer_a_device);
+    let (all, info) = read(&path, &ReadOptions::default()).unwrap();
+    assert!(all == rows && info.one_layer_a_device && info.layers == [Layer::Bio, Layer::Request]);
+    let bios = ReadOptions { layer: LayerChoice::Only(Layer::Bio), ..ReadOptions::default() };
+    assert_eq!(read(&path, &bios).unwrap().0.len(), 500);
+    // A file that does not say so may have an I/O at both.
+    let path = dir.path().join("unsaid.parquet");
+    write_rows(&path, &rows, &SourceInfo::default());
+    assert_eq!(read(&path, &ReadOptions::default()).unwrap().0.len(), 500);
+}
+
 #[test]
 fn row_groups_and_reading_ahead_keep_the_order() {
     let dir = TempDir::new().unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use plumb_trace::flags;
+use plumb_trace::{Layer, flags};
 
 /// Constants of the header.
 #[allow(dead_code)]
@@ -14,9 +14,11 @@ pub(crate) use constants::*;
 /// An I/O as the kernel tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// First issue, ns since boot.
+    /// Layer at which it was seen.
+    pub layer: Layer,
+    /// First issue, ns since boot; of a bio when it was sent.
     pub issued_ns: u64,
-    /// From making the request to its issue; `None` when the kernel did not note the first.
+    /// From making the request to its issue; `None` when the kernel did not note the first, and of a bio.
     pub queue_ns: Option<u64>,
     /// From issue to completion; `None` without a completion.
     pub device_ns: Option<u64>,
@@ -46,7 +48,10 @@ impl Record {
         let long = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
         let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let known = |ns: u64| (ns != NEVER as u64).then_some(ns);
+        let op_flags = word(68)?;
+        let is_bio = op_flags & IS_BIO as u32 != 0;
         Some(Record {
+            layer: if is_bio { Layer::Bio } else { Layer::Request },
             issued_ns: long(0)?,
             queue_ns: known(long(8)?),
             device_ns: known(long(16)?),
@@ -56,17 +61,17 @@ impl Record {
             dev: word(56)?,
             disk: word(60)?,
             len_bytes: word(64)?,
-            op_flags: word(68)?,
+            op_flags: op_flags & !(IS_BIO as u32),
             tgid: word(72)?,
             failed: word(76)? != 0,
         })
     }
 }
 
-/// A request between issue and completion.
+/// A request or bio between issue and completion.
 #[repr(C)]
 pub(crate) struct Open {
-    request: AtomicU64,
+    address: AtomicU64,
     begun_ns: AtomicU64,
     end: AtomicU64,
     tally_unused: AtomicU64,
@@ -76,7 +81,7 @@ pub(crate) struct Open {
 
 impl Open {
     fn is_there(&self) -> bool {
-        self.request.load(Ordering::Acquire) != 0
+        self.address.load(Ordering::Acquire) != 0
     }
 
     /// When it was issued; `None` when nothing is open there.
@@ -96,7 +101,7 @@ impl Open {
 #[repr(C)]
 pub(crate) struct Tally {
     pub(crate) dev: AtomicU32,
-    unused: AtomicU32,
+    pub(crate) is_by_bios: AtomicU32,
     pub(crate) sent: AtomicU64,
     pub(crate) lost: AtomicU64,
     pub(crate) requeues: AtomicU64,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use plumb_trace::{Batch, DeviceId, Event, Layer, NameId, Names, Op, flags};
+use plumb_trace::{Batch, DeviceId, Event, NameId, Names, Op, flags};
 
 use super::abi::Record;
 use crate::devices::name_of;
@@ -51,7 +51,7 @@ impl Batches {
         Event {
             time_ns: record.issued_ns.cast_signed(),
             device: self.device(record),
-            layer: Layer::Request,
+            layer: record.layer,
             op: Op::from_code(record.op_flags as u8).unwrap_or(Op::Other),
             flags: flags_of(record),
             start_bytes,

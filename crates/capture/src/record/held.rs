@@ -53,6 +53,7 @@ mod tests {
 
     fn record(issued_ns: u64) -> Record {
         Record {
+            layer: plumb_trace::Layer::Request,
             issued_ns,
             queue_ns: None,
             device_ns: None,

@@ -1,4 +1,4 @@
-//! The request layer, I/O by I/O: loads the recording programs, and takes from their ring buffer what completed.
+//! The block layers, I/O by I/O: loads the recording programs, and takes from their ring buffer what completed.
 //!
 //! Nobody is woken for a record: who records asks every some milliseconds. Records come in the order of completion and are
 //! handed on in that of issue, see [`held`].
@@ -12,12 +12,14 @@ use std::time::Duration;
 
 use aya::maps::{Array, MapData, RingBuf};
 use aya::{Btf, Ebpf};
-use plumb_trace::Op;
+use plumb_trace::{Layer, Op};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::block::Layers;
 use crate::devices::name_of;
 use crate::error::CaptureError;
 use crate::kernel::Types;
+use crate::layer::{BIO_FLIGHTS, Place};
 use crate::program::{Attached, Object, attach_one, cheapest, mix, shared};
 use crate::shared::Shared;
 pub use abi::Record;
@@ -55,6 +57,8 @@ pub struct RecordOptions {
     pub devices: Vec<u32>,
     /// Operations; all when empty.
     pub ops: Vec<Op>,
+    /// At which layer a disk is recorded.
+    pub layers: Layers,
     /// Processes, at most [`PIDS_MAX`]; all when empty.
     pub pids: Vec<u32>,
     /// Size of the ring buffer: a power of two, pages at least.
@@ -64,10 +68,12 @@ pub struct RecordOptions {
 }
 
 /// What happened to the I/O of a disk since the recording began.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
     /// The disk.
     pub device: String,
+    /// Layer at which it was recorded.
+    pub layer: Layer,
     /// I/O that were issued.
     pub sent: u64,
     /// Of these, without a record: the ring buffer was full.
@@ -84,13 +90,29 @@ pub struct Tally {
     pub unknown_senders: u64,
 }
 
+impl Default for RecordOptions {
+    /// All disks, each at the layer that its driver works at, with a buffer of 16 MiB, everything.
+    fn default() -> RecordOptions {
+        RecordOptions {
+            devices: Vec::new(),
+            ops: Vec::new(),
+            layers: Layers::default(),
+            pids: Vec::new(),
+            ring_bytes: 16 << 20,
+            attach: None,
+        }
+    }
+}
+
 /// The programs at work.
 pub struct Recorder {
     /// Keeps programs; `None` once they are detached.
     programs: Option<Ebpf>,
     attached: Attached,
+    layers: Vec<Layer>,
     ring: RingBuf<MapData>,
-    opens: Shared<abi::Open>,
+    /// Requests in flight, then bios.
+    opens: [Shared<abi::Open>; 2],
     tallies: Shared<abi::Tally>,
     unlisted: Shared<AtomicU64>,
     held: Held,
@@ -106,42 +128,40 @@ impl Recorder {
     /// # Errors
     /// Without the capabilities, or when the kernel does not take the programs.
     pub fn attach(options: &RecordOptions) -> Result<Recorder, CaptureError> {
-        let issue = Types::of_kernel()?.issue_program()?;
+        let layers = [Layer::Bio, Layer::Request];
+        let layers: Vec<Layer> =
+            layers.into_iter().filter(|layer| options.layers.need(*layer, &options.devices)).collect();
+        let places = places(&layers, &Types::of_kernel()?)?;
         let btf = Btf::from_sys_fs().map_err(|error| CaptureError::Types(error.to_string()))?;
-        cheapest(options.attach, |attached| Recorder::attach_as(attached, issue, &btf, options))
+        cheapest(options.attach, |attached| Recorder::attach_as(attached, &layers, &places, &btf, options))
     }
 
     fn attach_as(
         attached: Attached,
-        issue: &'static str,
+        layers: &[Layer],
+        places: &[Place],
         btf: &Btf,
         options: &RecordOptions,
     ) -> Result<Recorder, CaptureError> {
-        let mut programs = load(attached, btf, options)?;
+        let mut programs = load(attached, btf, layers, options)?;
         let ring = programs
             .take_map("ring")
             .ok_or_else(|| failed("ring", "it is not in the object"))
             .and_then(|map| RingBuf::try_from(map).map_err(|error| failed("ring", error)))?;
         let recorder = Recorder {
             ring,
-            opens: shared(&programs, "opens")?,
+            opens: [shared(&programs, "opens")?, shared(&programs, "open_bios")?],
             tallies: shared(&programs, "tallies")?,
             unlisted: shared(&programs, "unlisted")?,
             attached,
+            layers: layers.to_vec(),
             held: Held::default(),
             looked_ns: 0,
             settled_ns: None,
             open_at_end: 0,
             programs: None,
         };
-        // The completions first: an I/O that was seen to begin is to be seen to end.
-        let all = [
-            ("complete_request", "block_rq_complete"),
-            ("queue_bio", "block_bio_queue"),
-            ("split_bio", "block_split"),
-            (issue, "block_rq_issue"),
-        ];
-        for (program, tracepoint) in all {
+        for (program, tracepoint) in places {
             attach_one(&mut programs, attached, program, tracepoint, btf)?;
         }
         Ok(Recorder { programs: Some(programs), ..recorder })
@@ -151,6 +171,12 @@ impl Recorder {
     #[must_use]
     pub fn attached(&self) -> Attached {
         self.attached
+    }
+
+    /// The layers at which disks are recorded, highest first.
+    #[must_use]
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
     }
 
     /// The clock of the records now, in ns.
@@ -183,7 +209,7 @@ impl Recorder {
         while !self.drain() {
             self.held.release(0, ready);
         }
-        for record in self.opens.iter().filter_map(abi::Open::record) {
+        for record in self.opens.iter().flat_map(|opens| opens.iter()).filter_map(abi::Open::record) {
             self.open_at_end += 1;
             self.held.push(record);
         }
@@ -204,7 +230,8 @@ impl Recorder {
     /// When the oldest I/O in flight was issued, short of now by the slack.
     fn oldest_open(&self, now: u64) -> u64 {
         let hanging = now.saturating_sub(HANGING_NS);
-        let open = self.opens.iter().filter_map(abi::Open::issued_ns).filter(|&issued| issued >= hanging);
+        let opens = self.opens.iter().flat_map(|opens| opens.iter());
+        let open = opens.filter_map(abi::Open::issued_ns).filter(|&issued| issued >= hanging);
         open.min().unwrap_or(u64::MAX).min(now.saturating_sub(SLACK_NS))
     }
 
@@ -217,6 +244,10 @@ impl Recorder {
         let mut tallies: Vec<Tally> = tallies
             .map(|tally| Tally {
                 device: name_of(tally.dev.load(Ordering::Acquire)).name,
+                layer: match tally.is_by_bios.load(Ordering::Acquire) {
+                    0 => Layer::Request,
+                    _ => Layer::Bio,
+                },
                 // Before what they come to, so that no more are lost than were sent.
                 lost: now(&tally.lost),
                 requeues: now(&tally.requeues),
@@ -260,22 +291,54 @@ fn failed(map: &'static str, reason: impl ToString) -> CaptureError {
     CaptureError::Map { map, reason: reason.to_string() }
 }
 
-fn load(attached: Attached, btf: &Btf, options: &RecordOptions) -> Result<Ebpf, CaptureError> {
+/// The programs that are needed, in the order in which they are attached: the completions first, so that an I/O that was seen to
+/// begin is seen to end.
+fn places(layers: &[Layer], types: &Types) -> Result<Vec<Place>, CaptureError> {
+    let (of_bios, of_requests) = (layers.contains(&Layer::Bio), layers.contains(&Layer::Request));
+    types.check_bio_tracepoints(of_bios)?;
+    let mut places = Vec::new();
+    if of_requests {
+        places.push(("complete_request", "block_rq_complete"));
+    }
+    if of_bios {
+        places.extend([("end_request_bios", "block_rq_complete"), ("end_bio", "block_bio_complete")]);
+    }
+    places.push(("queue_bio", "block_bio_queue"));
+    if of_requests {
+        places.extend([("split_bio", "block_split"), (types.issue_program()?, "block_rq_issue")]);
+    }
+    Ok(places)
+}
+
+fn load(
+    attached: Attached,
+    btf: &Btf,
+    layers: &[Layer],
+    options: &RecordOptions,
+) -> Result<Ebpf, CaptureError> {
     let disks = std::fs::read_dir("/sys/block").map_or(0, Iterator::count);
     // Twice as many as there are, so that what is plugged in later and what hashes alike find room.
     let tallies = (2 * disks).next_power_of_two().clamp(TALLIES_MIN, TALLIES_MAX);
     let ops = options.ops.iter().fold(0, |ops, op| ops | 1u32 << *op as u32);
+    let of_bios = layers.contains(&Layer::Bio);
+    let bios = if of_bios { BIO_FLIGHTS } else { crate::abi::BIOS };
     let mask = |entries: usize| entries as u32 - 1;
     let constants = [
         ("open_mask", mask(OPENS)),
         ("origin_mask", mask(ORIGINS)),
         ("tally_mask", mask(tallies)),
+        ("bio_mask", mask(bios)),
+        ("bios_mask", mask(bios / crate::abi::BIOS)),
+        ("records_bios", u32::from(of_bios)),
+        ("every_device", u32::from(options.layers.is_every_device_at(Layer::Bio))),
         ("only_wanted", u32::from(!options.devices.is_empty())),
         ("ops", if options.ops.is_empty() { u32::MAX } else { ops }),
         ("pids", options.pids.len() as u32),
     ];
     let entries = [
         ("opens", OPENS),
+        ("open_bios", bios),
+        ("bios", bios / crate::abi::BIOS),
         ("origins", ORIGINS),
         ("tallies", tallies),
         ("wanted_pids", abi::PIDS),

@@ -7,6 +7,7 @@ use clap::Args;
 use plumb_geometry::parse_size;
 use plumb_trace::Op;
 
+use super::watch::LayerChoice;
 use super::{op, whole};
 use crate::moment::parse_duration;
 
@@ -40,6 +41,9 @@ pub struct Record {
     #[arg(long, value_name = "SIZE", default_value = "16m", value_parser = buffer)]
     pub buffer: u32,
 
+    /// Layer at which disks are recorded
+    #[arg(long, value_name = "LAYER", default_value = "auto", help_heading = "Which I/O")]
+    pub layer: LayerChoice,
     /// Only these operations: read, write, discard, flush, write-zeroes, other, or their letters
     #[arg(long, value_name = "OP", value_delimiter = ',', value_parser = op, help_heading = "Which I/O")]
     pub op: Vec<Op>,

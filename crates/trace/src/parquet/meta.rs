@@ -19,6 +19,7 @@ const CLOCK: &str = "plumb.clock";
 const UNIX_NS: &str = "plumb.unix_ns_at_zero";
 const DEVICES: &str = "plumb.devices";
 const LAYERS: &str = "plumb.layers";
+const ONE_LAYER_A_DEVICE: &str = "plumb.one_layer_a_device";
 const COUNTS: &str = "plumb.counts";
 const LATENCY: &str = "plumb.no_latency_because";
 const COMPLETIONS_ONLY: &str = "plumb.completions_only";
@@ -92,6 +93,9 @@ pub fn write(info: &SourceInfo, seen: &Seen<'_>) -> Vec<KeyValue> {
     if let Latency::None(reason) = &info.latency {
         pairs.push(pair(LATENCY, reason.clone()));
     }
+    if info.one_layer_a_device {
+        pairs.push(pair(ONE_LAYER_A_DEVICE, "true".to_owned()));
+    }
     if info.completions_only {
         pairs.push(pair(COMPLETIONS_ONLY, "true".to_owned()));
     }
@@ -158,6 +162,7 @@ pub fn read(pairs: &[KeyValue], info: &mut SourceInfo, names: &mut Names) -> Sai
     };
     info.clock = value(CLOCK).and_then(Clock::from_word).unwrap_or_default();
     info.unix_ns_at_zero = value(UNIX_NS).and_then(|text| parse(UNIX_NS, text, info));
+    info.one_layer_a_device = value(ONE_LAYER_A_DEVICE) == Some("true");
     info.completions_only = value(COMPLETIONS_ONLY) == Some("true");
     if let Some(reason) = value(LATENCY) {
         info.latency = Latency::None(reason.to_owned());

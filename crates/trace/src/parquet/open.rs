@@ -129,5 +129,7 @@ fn layers_taken(choice: LayerChoice, info: &SourceInfo) -> Result<[bool; Layer::
         let present = info.layers.iter().map(|layer| layer.word()).collect::<Vec<_>>().join(", ");
         return Err(Error::NoLayer { path: info.path.clone(), asked, present });
     }
-    Ok(Layer::ALL.map(|layer| choice.takes(layer, lowest)))
+    // The lowest of each device is all that it has.
+    let all = choice == LayerChoice::Lowest && info.one_layer_a_device;
+    Ok(Layer::ALL.map(|layer| all || choice.takes(layer, lowest)))
 }
