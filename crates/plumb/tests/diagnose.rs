@@ -74,7 +74,7 @@ fn write(device: &Path, count: u64) {
 struct Diagnosing(Child);
 
 impl Diagnosing {
-    /// Returns when its programs count: it then holds the links that keep them attached.
+    /// Returns when its programs count: it then holds the links that keep them attached, and no more of them come.
     fn begin(args: &[&str]) -> Diagnosing {
         let mut command = common::command();
         command.arg("diagnose").args(args).args(["--for", "300s"]);
@@ -87,17 +87,19 @@ impl Diagnosing {
             target.to_string_lossy().contains("bpf_link")
                 || target.to_string_lossy().contains("raw-tracepoint")
         };
+        let mut before = 0;
         loop {
             let links = fs::read_dir(&descriptors).into_iter().flatten().flatten().filter(is_link).count();
-            if links >= 3 {
+            if links >= 3 && links == before {
                 return diagnosing;
             }
+            before = links;
             let ended = diagnosing.0.try_wait().expect("a child");
             assert!(
                 ended.is_none() && began.elapsed() < Duration::from_secs(60),
                 "it never watched: {ended:?}"
             );
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(200));
         }
     }
 
