@@ -12,6 +12,7 @@ use crate::kernel::Types;
 use crate::layer::{Wanted, Watched, places};
 use crate::program::{Attached, cheapest};
 use crate::reading::Reading;
+use crate::tracefs::Tracefs;
 
 /// What is to be watched, and how it is counted.
 #[derive(Clone, Debug)]
@@ -83,23 +84,48 @@ impl Layers {
     }
 }
 
-/// The programs at work. They are detached when it is dropped.
+/// The watch at work. Programs are detached, and events switched off, when it is dropped.
 pub struct Block {
     attached: Attached,
-    watched: Vec<Watched>,
+    layers: Vec<Layer>,
+    by: By,
+}
+
+enum By {
+    /// At each layer.
+    Programs(Vec<Watched>),
+    Events(Box<Tracefs>),
 }
 
 impl Block {
-    /// Loads the programs and attaches them; from then on everything counts. Those of a layer at which there is nothing to
-    /// watch are left out.
+    /// Begins to watch; from then on everything counts. Where the kernel does not take the programs, its trace events tell.
     ///
     /// # Errors
-    /// Without the capabilities, or when the kernel does not take the programs.
+    /// Without the capabilities, or when the kernel offers neither.
     pub fn attach(options: &Options) -> Result<Block, CaptureError> {
-        let layers = [Layer::Request, Layer::Bio]
-            .into_iter()
-            .filter(|layer| options.layers.need(*layer, &options.devices));
-        let layers: Vec<Layer> = layers.collect();
+        match options.attach {
+            Some(Attached::Tracefs) => Block::by_events(options),
+            Some(_) => Block::by_programs(options),
+            None => Block::by_programs(options).or_else(|error| match error {
+                CaptureError::NoTypes(_)
+                | CaptureError::Types(_)
+                | CaptureError::Refused { .. }
+                | CaptureError::Map { .. } => Block::by_events(options).map_err(|tracefs| {
+                    CaptureError::NoWay { programs: Box::new(error), tracefs: Box::new(tracefs) }
+                }),
+                other => Err(other),
+            }),
+        }
+    }
+
+    fn by_events(options: &Options) -> Result<Block, CaptureError> {
+        let by = By::Events(Box::new(Tracefs::attach(options)?));
+        Ok(Block { attached: Attached::Tracefs, layers: needed(options), by })
+    }
+
+    /// Loads the programs and attaches them. Those of a layer at which there is nothing to watch are left out.
+    fn by_programs(options: &Options) -> Result<Block, CaptureError> {
+        let layers = needed(options);
         let only = options.filter.for_programs()?;
         let types = Types::of_kernel()?;
         let places = layers.iter().map(|layer| places(*layer, options.layers, &types));
@@ -114,11 +140,12 @@ impl Block {
                 let wanted = Wanted { layer, devices: &devices, disks, only };
                 Watched::attach(&wanted, attached, places, &btf, options)
             });
-            Ok(Block { attached, watched: watched.collect::<Result<_, _>>()? })
+            let by = By::Programs(watched.collect::<Result<_, _>>()?);
+            Ok(Block { attached, layers: layers.clone(), by })
         })
     }
 
-    /// How the programs are attached.
+    /// How it watches.
     #[must_use]
     pub fn attached(&self) -> Attached {
         self.attached
@@ -127,20 +154,42 @@ impl Block {
     /// The layers that are watched, highest first.
     #[must_use]
     pub fn layers(&self) -> Vec<Layer> {
-        let mut layers: Vec<Layer> = self.watched.iter().map(|watched| watched.layer).collect();
+        let mut layers = self.layers.clone();
         layers.sort_unstable();
         layers
+    }
+
+    /// Takes what the kernel has in its buffer, if it watches by events: to be called some ten times a second, lest the buffer
+    /// run over.
+    pub fn keep_up(&mut self) {
+        if let By::Events(events) = &mut self.by {
+            events.keep_up();
+        }
+    }
+
+    /// Says that the next reading is the last one: it has what is in flight then as well.
+    pub fn end(&mut self) {
+        if let By::Events(events) = &mut self.by {
+            events.end();
+        }
     }
 
     /// What happened since this was last asked.
     pub fn read(&mut self) -> Reading {
         let mut reading = Reading::default();
-        for watched in &mut self.watched {
-            reading.add(watched.read());
+        match &mut self.by {
+            By::Programs(all) => all.iter_mut().for_each(|watched| reading.add(watched.read())),
+            By::Events(events) => reading.add(events.read()),
         }
         reading.seen_again = seen_again(&reading);
         reading
     }
+}
+
+/// The layers at which there may be something to watch.
+fn needed(options: &Options) -> Vec<Layer> {
+    let layers = [Layer::Request, Layer::Bio].into_iter();
+    layers.filter(|layer| options.layers.need(*layer, &options.devices)).collect()
 }
 
 /// Disks that were named and are watched at a layer.

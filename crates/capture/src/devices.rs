@@ -62,11 +62,41 @@ pub fn disk_of(name: &str) -> Result<u32, CaptureError> {
         }
         None => class,
     };
-    let disk = if device.join("partition").exists() { device.join("../dev") } else { device.join("dev") };
-    let text = fs::read_to_string(disk).map_err(|_| missing())?;
-    let (major, minor) = text.trim().split_once(':').ok_or_else(missing)?;
-    let number = |text: &str| text.parse::<u32>().map_err(|_| missing());
-    Ok(number(major)? << MINOR_BITS | number(minor)?)
+    disk_at(&device).ok_or_else(missing)
+}
+
+/// The number of the disk of a device's directory.
+fn disk_at(device: &Path) -> Option<u32> {
+    number_in(&if device.join("partition").exists() { device.join("../dev") } else { device.join("dev") })
+}
+
+/// The number that a file holds as `MAJOR:MINOR`.
+fn number_in(file: &Path) -> Option<u32> {
+    let text = fs::read_to_string(file).ok()?;
+    let (major, minor) = text.trim().split_once(':')?;
+    Some(major.parse::<u32>().ok()? << MINOR_BITS | minor.parse::<u32>().ok()?)
+}
+
+/// The number of the disk of a disk or partition; what sysfs does not know is taken for a disk.
+pub(crate) fn disk_of_number(dev: u32) -> u32 {
+    disk_at(&directory(dev)).unwrap_or(dev)
+}
+
+/// Numbers of a disk's partitions.
+pub(crate) fn numbers_of_partitions(dev: u32) -> Vec<u32> {
+    let entries = fs::read_dir(directory(dev)).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries
+        .filter(|path| path.join("partition").exists())
+        .filter_map(|path| number_in(&path.join("dev")))
+        .collect()
+}
+
+/// A disk's partitions with their numbers, in the order in which they begin.
+pub(crate) fn partitions_of(dev: u32) -> Vec<(u32, Device)> {
+    let numbers = numbers_of_partitions(dev).into_iter();
+    let mut partitions: Vec<(u32, Device)> = numbers.map(|number| (number, name_of(number))).collect();
+    partitions.sort_by_key(|(_, part)| part.first_byte);
+    partitions
 }
 
 /// Whether a disk takes bios as they come and makes no requests of them: dm, md, zram, heads of NVMe paths. One that sysfs

@@ -39,6 +39,33 @@ pub enum CaptureError {
         /// What was found.
         source: io::Error,
     },
+    /// A file of the kernel's tracing cannot be used.
+    #[error("{path}: {source}; expected an instance of tracefs for this watch, which needs root")]
+    Tracefs {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        source: io::Error,
+    },
+    /// A file of the kernel's tracing is not as expected.
+    #[error("events/{what} of tracefs: expected {expected}, and found none")]
+    Event {
+        /// The event, or the file.
+        what: &'static str,
+        /// What it has in every kernel that is known.
+        expected: &'static str,
+    },
+    /// A condition that cannot be asked without programs.
+    #[error("--cgroup: found no way to ask for it in tracefs, expected a kernel that takes BPF programs")]
+    NoCgroupInEvents,
+    /// Neither programs nor tracefs.
+    #[error("{programs}; nor without BPF: {tracefs}")]
+    NoWay {
+        /// Why no programs.
+        programs: Box<CaptureError>,
+        /// Why no tracefs.
+        tracefs: Box<CaptureError>,
+    },
     /// A device that was named and is not there.
     #[error("{0}: found no such device in /sys/class/block")]
     NoDevice(String),

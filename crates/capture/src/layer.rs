@@ -48,7 +48,6 @@ const PROCESSES: usize = 1 << 12;
 
 /// The programs of a layer at work. They are detached when it is dropped.
 pub(crate) struct Watched {
-    pub(crate) layer: Layer,
     /// Keeps programs and maps.
     _programs: Ebpf,
     readings: Readings,
@@ -140,7 +139,7 @@ impl Watched {
             attach_one(&mut programs, attached, program, tracepoint, btf)?;
         }
         let readings = Readings::new(wanted.layer, counters, options.modulus_bytes);
-        Ok(Watched { layer: wanted.layer, _programs: programs, readings })
+        Ok(Watched { _programs: programs, readings })
     }
 
     /// What happened since this was last asked.

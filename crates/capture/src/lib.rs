@@ -1,7 +1,8 @@
 //! What the disks of this host receive, and what processes ask of its file systems, as it happens: programs in the kernel
 //! sum up every request, bio and call where it passes, and this crate makes the profile of it that a trace would give.
 //!
-//! Needs CAP_BPF and CAP_PERFMON. With `sys` the only crate with `unsafe`: it maps memory that the kernel writes.
+//! Needs CAP_BPF and CAP_PERFMON. Where the kernel takes no programs, the block layers are watched by its trace events
+//! instead, which needs root and costs more. With `sys` the only crate with `unsafe`: it maps memory that the kernel writes.
 
 mod abi;
 mod asked;
@@ -16,6 +17,7 @@ mod program;
 mod reading;
 mod record;
 mod shared;
+mod tracefs;
 mod vfs;
 
 pub use asked::{Asked, Asker, Calls, FileSystem, Kind, Way};

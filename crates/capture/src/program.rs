@@ -15,6 +15,8 @@ pub enum Attached {
     TypedTracepoints,
     /// At raw tracepoints; fields are copied out.
     RawTracepoints,
+    /// By trace events that the kernel writes into a buffer: no program is attached. Block layers alone.
+    Tracefs,
 }
 
 impl Attached {
@@ -24,6 +26,7 @@ impl Attached {
         match self {
             Attached::TypedTracepoints => "typed tracepoints",
             Attached::RawTracepoints => "raw tracepoints",
+            Attached::Tracefs => "tracefs, without BPF",
         }
     }
 }
@@ -58,6 +61,7 @@ impl Object {
         let object = match attached {
             Attached::TypedTracepoints => self.reading_in_place,
             Attached::RawTracepoints => self.copying,
+            Attached::Tracefs => return Err(takes_no_program("all")),
         };
         loader.load(object).map_err(|error| refused_map(&error))
     }
@@ -75,6 +79,11 @@ pub(crate) fn cheapest<T>(
             done => done,
         },
     }
+}
+
+/// Of what can be watched by programs alone.
+fn takes_no_program(program: &'static str) -> CaptureError {
+    CaptureError::Refused { program, reason: "tracefs takes no programs".to_owned() }
 }
 
 /// The capability is missing as soon as the first map is made.
@@ -129,6 +138,7 @@ pub(crate) fn attach_one(
                 program.attach(tracepoint).map(|_| ())
             })
         }
+        Attached::Tracefs => return Err(takes_no_program(name)),
     };
     done.map_err(|error| refused(name, &error))
 }

@@ -19,6 +19,9 @@ pub struct Reading {
     pub of_unknown_sender: u64,
     /// I/O of processes for which there was no room.
     pub of_unlisted_process: u64,
+    /// Events that the kernel's buffer had no room for, where the watch is by events: their I/O are in no figure, or without
+    /// latency.
+    pub lost: u64,
     /// Disks that handed I/O on to others that are in the reading as well, with these: what they received is never to be
     /// added to what those received.
     pub seen_again: BTreeMap<String, Vec<String>>,
@@ -93,6 +96,7 @@ impl Reading {
         self.unlisted += other.unlisted;
         self.of_unknown_sender += other.of_unknown_sender;
         self.of_unlisted_process += other.of_unlisted_process;
+        self.lost += other.lost;
         for (device, below) in &other.seen_again {
             let all = self.seen_again.entry(device.clone()).or_default();
             all.extend(below.iter().cloned());

@@ -130,8 +130,8 @@ fn print_intervals(
     let mut last = Instant::now();
     let mut next = last + args.interval;
     for number in 1.. {
-        wait_until(next, ended);
-        whole.before_reading(ended.load(Ordering::Relaxed) || args.count == Some(number));
+        wait_until(next, ended, || block.keep_up());
+        whole.before_reading(block, ended.load(Ordering::Relaxed) || args.count == Some(number));
         let reading = block.read();
         whole.add(&reading);
         let now = Instant::now();
@@ -153,14 +153,15 @@ fn following(deadline: Instant, interval: Duration) -> Instant {
     if next > now { next } else { now + interval }
 }
 
-/// Waits, unless it is to end.
-pub(crate) fn wait_until(deadline: Instant, ended: &AtomicBool) {
+/// Waits, unless it is to end; meanwhile does again and again what is not to be left until then.
+pub(crate) fn wait_until(deadline: Instant, ended: &AtomicBool, mut meanwhile: impl FnMut()) {
     while !ended.load(Ordering::Relaxed) {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return;
         }
         std::thread::sleep(left.min(GLANCE));
+        meanwhile();
     }
 }
 
@@ -198,7 +199,10 @@ impl Whole {
     }
 
     /// Before the last reading the cache is written out, where it was at the beginning.
-    fn before_reading(&mut self, is_last: bool) {
+    fn before_reading(&mut self, block: &mut Block, is_last: bool) {
+        if is_last {
+            block.end();
+        }
         if let Some(app) = self.app.as_mut().filter(|app| is_last && app.is_to_sync()) {
             app.sync();
         }
@@ -222,7 +226,8 @@ impl Whole {
 
     /// Whether some I/O are in no figure.
     pub(crate) fn is_partial(&self) -> bool {
-        self.missed.unlisted > 0 || self.missed.misses.values().any(|misses| misses.unplaced > 0)
+        self.missed.unlisted + self.missed.lost > 0
+            || self.missed.misses.values().any(|misses| misses.unplaced > 0)
     }
 
     /// Saves the profiles.

@@ -18,6 +18,8 @@ pub enum Capability {
     Root,
     /// Loading BPF programs: the capabilities for it, and the kernel's type information.
     Bpf,
+    /// Instances of the kernel's tracing: root, and a kernel with tracefs.
+    Tracefs,
     /// Loop devices: root, `/dev/loop-control` and losetup.
     Loop,
     /// A system emulator for this architecture.
@@ -56,6 +58,7 @@ impl Capability {
         let lack = match self {
             Self::Root => lack_of_root(),
             Self::Bpf => lack_of_bpf(),
+            Self::Tracefs => lack_of_root().or_else(|| lack_of_path("/sys/kernel/tracing")),
             Self::Loop => lack_of_root()
                 .or_else(|| lack_of_device("/dev/loop-control"))
                 .or_else(|| lack_of_tool("losetup")),

@@ -228,6 +228,17 @@ impl BlockEvents {
         self.pending.doubt();
     }
 
+    /// From here on nobody waits for the completion of what was issued before a time: it is handed on without latency.
+    pub fn give_up_before(&mut self, time_ns: i64) {
+        self.pending.give_up_before(time_ns);
+    }
+
+    /// Completions of a part of an I/O so far.
+    #[must_use]
+    pub fn partial_completions(&self) -> u64 {
+        self.pending.partial_completions()
+    }
+
     fn requeue(&mut self, record: &Record) {
         let key = key(record);
         let is_known =

@@ -57,28 +57,39 @@ impl Key {
     }
 }
 
-/// Times by key of which only the recent half is sure to be kept.
-#[derive(Default)]
-pub struct Recent {
-    young: FxHashMap<Key, i64>,
-    old: FxHashMap<Key, i64>,
+/// Times, or anything else, by key, of which only the recent half is sure to be kept.
+pub struct Recent<T = i64> {
+    young: FxHashMap<Key, T>,
+    old: FxHashMap<Key, T>,
 }
 
-impl Recent {
+impl<T> Default for Recent<T> {
+    fn default() -> Recent<T> {
+        Recent { young: FxHashMap::default(), old: FxHashMap::default() }
+    }
+}
+
+impl<T> Recent<T> {
     /// So many are kept at least, twice as many at most.
     const KEPT: usize = 1 << 16;
 
-    /// Remembers a time.
-    pub fn insert(&mut self, key: Key, ns: i64) {
-        if self.young.len() >= Recent::KEPT {
+    /// Remembers what belongs to a key.
+    pub fn insert(&mut self, key: Key, value: T) {
+        if self.young.len() >= Recent::<T>::KEPT {
             std::mem::swap(&mut self.young, &mut self.old);
             self.young.clear();
         }
-        self.young.insert(key, ns);
+        self.young.insert(key, value);
     }
 
-    /// Takes a time out.
-    pub fn remove(&mut self, key: Key) -> Option<i64> {
+    /// What belongs to a key, where that is still known.
+    #[must_use]
+    pub fn get(&self, key: Key) -> Option<&T> {
+        self.young.get(&key).or_else(|| self.old.get(&key))
+    }
+
+    /// Takes out what belongs to a key.
+    pub fn remove(&mut self, key: Key) -> Option<T> {
         self.young.remove(&key).or_else(|| if self.old.is_empty() { None } else { self.old.remove(&key) })
     }
 }
@@ -122,6 +133,10 @@ pub struct Pending {
     overdue: Recent,
     /// I/O below this number were issued before something was lost.
     doubtful_below: u64,
+    /// I/O that were issued before this are not waited for.
+    given_up_before_ns: Option<i64>,
+    /// Completions of a part of an I/O.
+    partial_completions: u64,
 }
 
 impl Pending {
@@ -244,8 +259,15 @@ impl Pending {
         waiting.event.device_ns = (device_ns >= 0).then_some(device_ns);
     }
 
+    /// Completions of a part of an I/O so far.
+    #[must_use]
+    pub fn partial_completions(&self) -> u64 {
+        self.partial_completions
+    }
+
     /// The rest of it completes later, under the sector at which it begins.
     fn complete_part(&mut self, number: u64, key: Key, len_bytes: u64) {
+        self.partial_completions += 1;
         let rest = Key { sector: key.sector.wrapping_add(len_bytes / 512), ..key };
         let entry = self.open.entry(rest);
         let free = matches!(entry, Entry::Vacant(_));
@@ -279,13 +301,20 @@ impl Pending {
         self.doubtful_below = self.first + self.ring.len() as u64;
     }
 
+    /// From here on nobody waits for the completion of what was issued before a time.
+    pub fn give_up_before(&mut self, time_ns: i64) {
+        self.given_up_before_ns = Some(time_ns);
+    }
+
     /// Moves finished events into the batch, oldest first, until one still waits.
     #[inline]
     pub fn drain(&mut self, batch: &mut Batch, most: usize, counts: &mut Counts) {
         while batch.len() < most {
             let Some(front) = self.ring.front() else { return };
             if front.state == State::Open {
-                if self.ring.len() <= WAITING_MAX {
+                let is_waited_for =
+                    self.given_up_before_ns.is_none_or(|before_ns| front.event.time_ns >= before_ns);
+                if self.ring.len() <= WAITING_MAX && is_waited_for {
                     return;
                 }
                 self.give_up_front();
@@ -318,5 +347,41 @@ impl Pending {
             State::Done => {}
         }
         batch.push(&front.event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::{Layer, Op};
+
+    /// One that hangs holds back what was issued behind it until it is given up, and completes late then.
+    #[test]
+    fn what_hangs_is_given_up() {
+        let (mut pending, mut batch, mut counts) = (Pending::default(), Batch::default(), Counts::default());
+        for sector in [0, 8] {
+            let event = Event::new(sector as i64, 0, Layer::Request, Op::Read, sector * 512, 4096);
+            pending.push_open(event, Key::place(0, sector));
+        }
+        pending.complete(Key::place(0, 8), 4096, 20, 0, &mut counts);
+        pending.give_up_before(0);
+        pending.drain(&mut batch, usize::MAX, &mut counts);
+        assert_eq!((batch.len(), counts.unmatched_issues), (0, 0));
+        pending.give_up_before(1);
+        pending.drain(&mut batch, usize::MAX, &mut counts);
+        assert_eq!(batch.device_ns, [crate::UNKNOWN_NS, 12]);
+        assert_eq!(counts.unmatched_issues, 1);
+        pending.complete(Key::place(0, 0), 4096, 30, 0, &mut counts);
+        assert_eq!((counts.late_completions, counts.late_ns_max, counts.unmatched_completions), (1, 30, 0));
+    }
+
+    #[test]
+    fn parts_are_counted() {
+        let (mut pending, mut counts) = (Pending::default(), Counts::default());
+        pending.push_open(Event::new(0, 0, Layer::Request, Op::Read, 0, 4096), Key::place(0, 0));
+        pending.complete(Key::place(0, 0), 1024, 1, 0, &mut counts);
+        assert_eq!(pending.partial_completions(), 1);
+        pending.complete(Key::place(0, 2), 3072, 2, 0, &mut counts);
+        assert_eq!((pending.partial_completions(), counts.unmatched_completions), (1, 0));
     }
 }

@@ -97,7 +97,10 @@ pub fn watch(
     let mut next = began;
     while next < end && !ended.load(Ordering::Relaxed) {
         next = (next + WINDOW).min(end);
-        wait_until(next, &ended);
+        wait_until(next, &ended, || block.keep_up());
+        if next >= end || ended.load(Ordering::Relaxed) {
+            block.end();
+        }
         let mut reading = block.read();
         rename(&mut reading, &names);
         whole.add(&reading);

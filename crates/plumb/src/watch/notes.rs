@@ -51,6 +51,7 @@ fn of_all(reading: &Reading, filter: &Filter) -> impl Iterator<Item = String> {
     };
     let of_all = [
         (reading.unlisted, "I/O of devices for which there was no room, in no figure"),
+        (reading.lost, "events lost by the kernel's buffer: their I/O are in no figure, or without latency"),
         (reading.of_unlisted_process, "bios of processes for which there was no room, in the list of none"),
         (reading.of_unknown_sender, of_unknown_sender),
     ];

@@ -69,10 +69,11 @@ fn show(
             // Nobody can press a key any more.
             Err(RecvTimeoutError::Disconnected) => ended.store(true, Ordering::Relaxed),
         }
+        block.keep_up();
         let is_over = ended.load(Ordering::Relaxed);
         let now = Instant::now();
         if now >= next || is_over {
-            whole.before_reading(is_over || args.count == Some(number));
+            whole.before_reading(block, is_over || args.count == Some(number));
             let reading = block.read();
             whole.add(&reading);
             let seconds = (now - std::mem::replace(&mut last, now)).as_secs_f64();

@@ -1,0 +1,139 @@
+//! Events of the block layer, as the kernel's buffer has them.
+
+use plumb_trace::Op;
+use plumb_trace::op::parse_rwbs;
+
+use super::format::{Field, Format};
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    Issue,
+    Complete,
+    Requeue,
+    QueueBio,
+    CompleteBio,
+    Split,
+}
+
+impl Kind {
+    /// All, in the order in which they are switched on: completions first, so that an I/O that was seen to begin is seen to
+    /// end.
+    pub(super) const ALL: [Kind; 6] =
+        [Kind::Complete, Kind::CompleteBio, Kind::Requeue, Kind::Split, Kind::QueueBio, Kind::Issue];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Kind::Issue => "block_rq_issue",
+            Kind::Complete => "block_rq_complete",
+            Kind::Requeue => "block_rq_requeue",
+            Kind::QueueBio => "block_bio_queue",
+            Kind::CompleteBio => "block_bio_complete",
+            Kind::Split => "block_split",
+        }
+    }
+}
+
+/// Command of a thread, filled up with zeroes.
+pub(super) type Comm = [u8; 16];
+
+/// One event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Event {
+    pub(super) kind: Kind,
+    pub(super) time_ns: u64,
+    /// The thread that ran, which only at [`Kind::QueueBio`] is the one that wants the I/O.
+    pub(super) thread: u32,
+    pub(super) comm: Comm,
+    /// A disk, or a partition.
+    pub(super) dev: u32,
+    /// On the disk.
+    pub(super) sector: u64,
+    pub(super) sectors: u64,
+    /// Where the second part of what is split begins.
+    pub(super) rest_sector: u64,
+    pub(super) op: Op,
+    pub(super) flags: i32,
+    pub(super) failed: bool,
+    /// A command of a driver or of an application, not of the block layer: its place is not one of data.
+    pub(super) is_passthrough: bool,
+}
+
+/// How events of one kind are read.
+pub(super) struct Shape {
+    pub(super) kind: Kind,
+    id: u64,
+    common_type: Field,
+    thread: Field,
+    dev: Field,
+    sector: Field,
+    rwbs: Field,
+    sectors: Option<Field>,
+    rest_sector: Option<Field>,
+    comm: Option<Field>,
+    error: Option<Field>,
+    cmd: Option<Field>,
+}
+
+impl Shape {
+    /// What is missing, where a field is.
+    pub(super) fn new(kind: Kind, format: &Format) -> Result<Shape, &'static str> {
+        let needed = |name: &'static str| format.field(name).ok_or(name);
+        let is_split = kind == Kind::Split;
+        Ok(Shape {
+            kind,
+            id: format.id,
+            common_type: needed("common_type")?,
+            thread: needed("common_pid")?,
+            dev: needed("dev")?,
+            sector: needed("sector")?,
+            rwbs: needed("rwbs")?,
+            sectors: if is_split { None } else { Some(needed("nr_sector")?) },
+            rest_sector: if is_split { Some(needed("new_sector")?) } else { None },
+            comm: format.field("comm"),
+            // Called `errors` before Linux 4.14.
+            error: format.field("error").or_else(|| format.field("errors")),
+            cmd: format.field("cmd"),
+        })
+    }
+
+    /// `None` when it is of another kind, or cut off.
+    pub(super) fn event(&self, time_ns: u64, bytes: &[u8]) -> Option<Event> {
+        if self.common_type.number(bytes)? != self.id {
+            return None;
+        }
+        let or_zero = |field: Option<Field>| field.map_or(Some(0), |field| field.number(bytes));
+        let sectors = or_zero(self.sectors)?;
+        let (op, flags) = parse_rwbs(self.rwbs.text(bytes)?, sectors);
+        let has_command =
+            self.cmd.and_then(|cmd| cmd.text_elsewhere(bytes)).is_some_and(|cmd| !cmd.is_empty());
+        let mut comm = Comm::default();
+        let letters = self.comm.map_or(Some(&[][..]), |field| field.text(bytes))?;
+        comm.iter_mut().zip(letters).for_each(|(to, letter)| *to = *letter);
+        Some(Event {
+            kind: self.kind,
+            time_ns,
+            thread: self.thread.number(bytes)? as u32,
+            comm,
+            dev: self.dev.number(bytes)? as u32,
+            sector: self.sector.number(bytes)?,
+            sectors,
+            rest_sector: or_zero(self.rest_sector)?,
+            op,
+            flags,
+            failed: or_zero(self.error)? != 0,
+            is_passthrough: has_command || op == Op::Other && sectors == 0,
+        })
+    }
+}
+
+impl Event {
+    pub(super) fn len_bytes(&self) -> u64 {
+        self.sectors.saturating_mul(512)
+    }
+
+    /// The sector behind it.
+    pub(super) fn end(&self) -> u64 {
+        self.sector.saturating_add(self.sectors)
+    }
+}

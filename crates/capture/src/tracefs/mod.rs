@@ -1,0 +1,151 @@
+//! The third way to watch: the kernel's own trace events, read as they are written, without a program in the kernel.
+//!
+//! Each event is copied and read one by one, so it costs more than programs that sum up, and a buffer that runs over
+//! loses events; those are counted. Cgroups are in no event, and partitions are in those of few kernels: I/O are told to be of
+//! a partition by their place. Layouts of pages
+//! and events are those that the kernel states in `header_page`, `header_event` and `format`.
+
+mod buffer;
+mod disk;
+mod event;
+mod format;
+mod instance;
+mod open_bios;
+mod page;
+mod senders;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use plumb_trace::Layer;
+use rustix::time::{ClockId, clock_gettime};
+
+use self::buffer::Buffers;
+use self::disk::{Disk, entry};
+use self::event::Kind;
+use self::instance::Instance;
+use self::senders::Processes;
+use crate::block::{Layers, Options};
+use crate::devices::{disk_of_number, numbers_of_partitions};
+use crate::error::CaptureError;
+use crate::reading::Reading;
+
+/// An event has its time before others can see it: so long its writer may take.
+const SLACK: Duration = Duration::from_millis(2);
+
+/// The watch at work. Whatever it set up in the kernel is removed when it is dropped.
+pub(crate) struct Tracefs {
+    buffers: Buffers,
+    options: Options,
+    disks: BTreeMap<u32, Disk>,
+    /// The disk of each number that was seen, where it is wanted.
+    places: BTreeMap<u32, Option<u32>>,
+    processes: Processes,
+    lost: u64,
+    is_end: bool,
+    /// Behind the buffers: it cannot be removed while they are open.
+    _instance: Instance,
+}
+
+impl Tracefs {
+    pub(crate) fn attach(options: &Options) -> Result<Tracefs, CaptureError> {
+        if options.filter.cgroup.is_some() {
+            return Err(CaptureError::NoCgroupInEvents);
+        }
+        let with_partitions = options.devices.iter().flat_map(|dev| {
+            let mut devs = numbers_of_partitions(*dev);
+            devs.push(*dev);
+            devs
+        });
+        let devs: Vec<u32> = with_partitions.collect();
+        let instance = Instance::new()?;
+        let buffers = Buffers::start(&instance, &kinds(options), &devs)?;
+        Ok(Tracefs {
+            buffers,
+            options: options.clone(),
+            disks: BTreeMap::new(),
+            places: BTreeMap::new(),
+            processes: Processes::default(),
+            lost: 0,
+            is_end: false,
+            _instance: instance,
+        })
+    }
+
+    /// Empties the kernel's buffers.
+    pub(crate) fn keep_up(&mut self) {
+        let slack_ns = SLACK.as_nanos() as u64;
+        self.take(now_ns().saturating_sub(slack_ns));
+    }
+
+    /// From here on nothing that is in flight is waited for.
+    pub(crate) fn end(&mut self) {
+        self.is_end = true;
+    }
+
+    /// What happened since this was last asked.
+    pub(crate) fn read(&mut self) -> Reading {
+        let now_ns = now_ns();
+        std::thread::sleep(SLACK);
+        self.take(now_ns);
+        let mut reading = Reading::default();
+        for disk in self.disks.values_mut() {
+            reading.add(disk.read(now_ns, self.is_end, &self.options.filter));
+        }
+        reading.lost = std::mem::take(&mut self.lost);
+        // Of which disk they were cannot be told; they are said once.
+        let first = reading.profiles.iter().next().map(|profile| (profile.device.clone(), profile.layer));
+        if let Some((name, layer)) = first {
+            let profile = entry(&mut reading.profiles, &name, layer, self.options.modulus_bytes);
+            profile.losses.lost += reading.lost;
+        }
+        // Numbers may come to mean other devices and threads.
+        self.places.clear();
+        self.processes.forget();
+        reading
+    }
+
+    fn take(&mut self, until_ns: u64) {
+        let taken = self.buffers.take(until_ns);
+        self.lost += taken.lost;
+        if taken.missed || taken.lost > 0 {
+            self.disks.values_mut().for_each(Disk::lost_some);
+        }
+        for event in &taken.events {
+            let Some(dev) = self.disk_of(event.dev) else { continue };
+            let disk = self
+                .disks
+                .entry(dev)
+                .or_insert_with(|| Disk::new(dev, self.options.layers.of(dev), self.options.modulus_bytes));
+            disk.accept(event, &self.options.filter, &mut self.processes);
+        }
+    }
+
+    fn disk_of(&mut self, dev: u32) -> Option<u32> {
+        let wanted = &self.options.devices;
+        *self.places.entry(dev).or_insert_with(|| {
+            let disk = disk_of_number(dev);
+            (wanted.is_empty() || wanted.contains(&disk)).then_some(disk)
+        })
+    }
+}
+
+/// The events that tell of these disks at their layers.
+fn kinds(options: &Options) -> Vec<Kind> {
+    let is_all = options.devices.is_empty();
+    let is_any_at = |layer| options.devices.iter().any(|dev| options.layers.of(*dev) == layer);
+    let of_requests = options.layers != Layers::Bio && (is_all || is_any_at(Layer::Request));
+    let of_bios = options.layers != Layers::Request && (is_all || is_any_at(Layer::Bio));
+    let is_needed = |kind: &Kind| match kind {
+        Kind::QueueBio | Kind::Split => true,
+        Kind::Complete => of_requests || options.layers == Layers::Bio,
+        Kind::Issue | Kind::Requeue => of_requests,
+        Kind::CompleteBio => of_bios,
+    };
+    Kind::ALL.into_iter().filter(is_needed).collect()
+}
+
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}

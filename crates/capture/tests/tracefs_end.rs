@@ -1,0 +1,74 @@
+//! What a watch by trace events leaves behind. Apart from the other tests, since each such watch removes what others left.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use plumb_capture::{Attached, Block, Options};
+use plumb_testkit::require;
+
+fn by_events() -> Options {
+    Options { attach: Some(Attached::Tracefs), ..Options::default() }
+}
+
+const CHILD: &str = "PLUMB_TRACEFS_CHILD";
+
+/// What a child process of these tests does.
+fn act(how: &str) {
+    let block = Block::attach(&by_events()).expect("an instance");
+    println!("attached");
+    match how {
+        "end" => drop(block),
+        "panic" => panic!("as asked"),
+        _ => std::thread::sleep(Duration::from_secs(60)),
+    }
+}
+
+/// This test program again, once it watches.
+fn child(how: &str) -> Child {
+    let mut child = Command::new(std::env::current_exe().expect("path of the test program"))
+        .args(["--exact", "nothing_is_left_behind", "--nocapture"])
+        .env(CHILD, how)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the test program again");
+    let said = BufReader::new(child.stdout.as_mut().expect("a pipe")).lines();
+    let attached = said.map_while(Result::ok).any(|line| line.ends_with("attached"));
+    assert!(attached, "{how}: the child could not watch");
+    child
+}
+
+fn instance_of(process: u32) -> PathBuf {
+    Path::new("/sys/kernel/tracing/instances").join(format!("plumb-{process}"))
+}
+
+/// However a watch ends.
+#[test]
+fn nothing_is_left_behind() {
+    if let Ok(how) = std::env::var(CHILD) {
+        return act(&how);
+    }
+    require!(Tracefs);
+    for how in ["end", "panic"] {
+        let mut child = child(how);
+        assert_eq!(child.wait().expect("its end").success(), how == "end", "{how}");
+        assert!(!instance_of(child.id()).exists(), "{how}");
+    }
+    let mut killed = child("kill");
+    let instance = instance_of(killed.id());
+    assert!(instance.exists());
+    killed.kill().and_then(|()| killed.wait()).expect("its end");
+    let began = Instant::now();
+    while instance.exists() {
+        assert!(began.elapsed() < Duration::from_secs(10), "{} is still there", instance.display());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // And should nobody have been left to remove it.
+    fs::create_dir(&instance).expect("an instance");
+    let block = Block::attach(&by_events()).expect("an instance");
+    assert!(!instance.exists());
+    drop(block);
+}
