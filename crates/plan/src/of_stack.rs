@@ -25,7 +25,6 @@ pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::Request, PlanEr
     let below = stack.grids_through(part.node);
     let grids: Vec<Grid> = below.iter().map(|fact| fact.grid).collect();
     let assumed = below.iter().all(|fact| fact.what == What::Assumed);
-    let number = node.number(keys::PARTITION_NUMBER).and_then(|number| u32::try_from(number).ok());
     Ok(partition::Request {
         device: device_path(label, disk),
         label,
@@ -38,15 +37,33 @@ pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::Request, PlanEr
         after: after.max(part.start),
         before: before.or_else(|| last_end(stack, part.node).filter(|_| disk.size.is_none())),
         size: part.len.or(node.size),
-        number: number.ok_or(PlanError::Missing {
-            what: "the number of the partition",
-            give: "a dump that names it is needed: prtvtoc, sfdisk, lsblk",
-        })?,
+        number: number(node, label)?,
         current: Some(part.start),
         content: content(stack, id),
         file_system: file_system(stack, id),
         smaller_by: None,
     })
+}
+
+/// The number by which the tools for a label call a partition: Solaris's own for a slice.
+fn number(node: &Node, label: Label) -> Result<u32, PlanError> {
+    let (key, missing) = match label.system() {
+        crate::System::Linux => (
+            keys::PARTITION_NUMBER,
+            PlanError::Missing {
+                what: "the number of the partition",
+                give: "a dump that names it is needed: sfdisk, lsblk",
+            },
+        ),
+        crate::System::Solaris => (
+            keys::SLICE,
+            PlanError::Missing {
+                what: "the number of the slice",
+                give: "give the output of prtvtoc: Linux counts slices otherwise",
+            },
+        ),
+    };
+    node.number(key).and_then(|number| u32::try_from(number).ok()).ok_or(missing)
 }
 
 /// The file system that a partition is all of, as what stands on it or as the partition itself is known.

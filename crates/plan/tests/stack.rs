@@ -430,3 +430,26 @@ fn partitions_without_room_behind_them() {
     assert_eq!(room.value("len_sectors"), Some(&plumb_plan::Value::Count(10_000)));
     assert_eq!(commands(&room).len(), 3);
 }
+
+/// Linux counts the slices of a label of Solaris from 1, and `format` from 0.
+#[test]
+fn slices_go_by_the_number_of_solaris() {
+    for (label, linux, slice, planned) in [
+        ("sun", 1, Some(0), Ok(0)),
+        ("efi", 2, Some(1), Ok(1)),
+        ("sun", 8, Some(7), Ok(7)),
+        ("sun", 1, None, Err(())),
+    ] {
+        let mut builder = Builder::default();
+        let disk = disk(&mut builder, "disk.img", label, physical(0), 1_000_000);
+        builder.fact(disk, keys::CYLINDER_SECTORS, "2889", &FROM);
+        let part = cut(&mut builder, "disk.img#1", Kind::Partition, disk, 2_889, 28_890);
+        builder.fact(part, keys::PARTITION_NUMBER, linux.to_string(), &FROM);
+        if let Some(slice) = slice {
+            builder.fact(part, keys::SLICE, u32::to_string(&slice), &FROM);
+        }
+        let stack = builder.finish();
+        let request = of_stack::partition(&stack, find(&stack, "disk.img#1"));
+        assert_eq!(request.map(|request| request.number).map_err(|_| ()), planned, "{label} {linux}");
+    }
+}

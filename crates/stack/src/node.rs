@@ -330,6 +330,8 @@ pub mod keys {
     pub const ROTATIONAL: &str = "rotational";
     /// Where in the sequence of a label: 1, 2, … or the slice number.
     pub const PARTITION_NUMBER: &str = "partition_number";
+    /// Solaris's number of a slice, from 0. Linux counts the same slice from 1.
+    pub const SLICE: &str = "slice";
     /// Kind of label on a disk: `gpt`, `dos`, `sun`, `vtoc`, `efi`.
     pub const LABEL: &str = "label";
     /// Tag of a slice, as a number: 2 root, 3 swap, 5 the whole disk, which no other slice overlaps with.

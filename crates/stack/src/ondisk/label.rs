@@ -146,6 +146,9 @@ fn is_solaris(disk: &str) -> bool {
 fn tell_partition(builder: &mut Builder, disk: NodeId, node: NodeId, partition: &Partition, source: &Source) {
     builder.kind(node, Kind::Partition, source);
     builder.fact(node, keys::PARTITION_NUMBER, partition.id.number.to_string(), source);
+    if let Some(slice) = partition.id.slice {
+        builder.fact(node, keys::SLICE, slice.to_string(), source);
+    }
     let (start, len) = (partition.extent.start(), partition.extent.len());
     // The kernel shows two sectors of a partition that holds others, and cuts off what is beyond the disk.
     let is_known = builder.get(node).placing != Placing::Leaf;

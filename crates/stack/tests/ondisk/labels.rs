@@ -110,3 +110,21 @@ fn damaged_labels_are_problems_and_no_end() {
     images.write("disk.img", 446 + 16 + 8, &4096_u32.to_le_bytes());
     assert_eq!(problems(&images.stack(&["disk.img"])), ["overlapping-partitions"]);
 }
+
+/// Slices have Solaris's numbers, and other partitions have none.
+#[test]
+fn slices_are_told_with_the_number_of_solaris() {
+    require!(Tool("sfdisk"), Tool("sgdisk"));
+    let images = Images::new();
+    let sun = images.make("sun.img", 64 * MIB);
+    run("sfdisk", &["-q", "--force", &sun], "label: sun\nsize=10M,type=4\nsize=10M,type=8\n");
+    let efi = images.make("efi.img", 64 * MIB);
+    run("sgdisk", &["-a", "1", "-n", "2:34:+10M", "-t", "2:bf01", &efi], "");
+    run("sfdisk", &["-q", &images.make("gpt.img", 64 * MIB)], GPT);
+    let stack = images.stack(&["sun.img", "efi.img", "gpt.img"]);
+    for (name, slice) in
+        [("sun.img#1", Some(0)), ("sun.img#2", Some(1)), ("efi.img#2", Some(1)), ("gpt.img#1", None)]
+    {
+        assert_eq!(node(&stack, name).number(keys::SLICE), slice, "{name}");
+    }
+}
