@@ -1,6 +1,6 @@
 //! The same requests, filled in from a node of a stack: what a finding about that node asks to be planned.
 
-use plumb_geometry::{Bytes, Grid, GridKind};
+use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
 use plumb_stack::node::keys;
 use plumb_stack::{Kind, Landing, Node, NodeId, Part, Placing, Stack, What};
 
@@ -29,7 +29,7 @@ pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::Request, PlanEr
         device: device_path(label, disk),
         label,
         is_new_label: false,
-        sector_bytes: logical_block(disk),
+        sector_bytes: logical_block(stack, part.node)?,
         disk_bytes: disk.size,
         grids,
         are_grids_assumed: assumed,
@@ -96,11 +96,16 @@ fn free_around(stack: &Stack, id: NodeId, part: &Part) -> (Bytes, Option<Bytes>)
 
 /// The end of the last partition of a disk: where nobody tells its size, nothing may lie beyond.
 fn last_end(stack: &Stack, disk: NodeId) -> Option<Bytes> {
+    runs_on(stack, disk).filter_map(|run| run.start.checked_add(run.len?)).max()
+}
+
+/// What partitions take of a disk.
+fn runs_on(stack: &Stack, disk: NodeId) -> impl Iterator<Item = &Part> {
     let runs = stack.above(disk).iter().flat_map(|above| match &stack.node(*above).placing {
         Placing::Parts { parts } => parts.as_slice(),
         _ => &[],
     });
-    runs.filter(|run| run.node == disk).filter_map(|run| run.start.checked_add(run.len?)).max()
+    runs.filter(move |run| run.node == disk)
 }
 
 fn only_part(node: &Node) -> Option<&Part> {
@@ -148,10 +153,37 @@ fn own_part<'a>(name: &'a str, host: &str) -> Option<&'a str> {
     name.strip_prefix(host)?.strip_prefix(':')
 }
 
-/// 512 where nobody says otherwise: labels of 4 KiB are always stated.
-fn logical_block(disk: &Node) -> u64 {
+/// The block that the label of a disk counts in. It has to be the one that tools take: others find no label there, and
+/// some of them then write a new one.
+///
+/// # Errors
+/// When the two are not the same, or nothing tells 512 bytes from 4,096.
+fn logical_block(stack: &Stack, id: NodeId) -> Result<u64, PlanError> {
+    let disk = stack.node(id);
     let stated = disk.grids.iter().find(|fact| fact.what == What::LogicalBlock && fact.is_believed());
-    stated.map_or(512, |fact| fact.granularity().0)
+    let stated = stated.map(|fact| fact.granularity().0);
+    let in_label = disk.number(keys::LABEL_BLOCK);
+    let of_tools = if disk.kind == Kind::File { Some(SECTOR) } else { stated.or(in_label) };
+    match (in_label.or(stated), of_tools) {
+        (Some(block), Some(of_tools)) if block != of_tools => Err(PlanError::OutOfRange {
+            what: "the logical block of the label",
+            found: Bytes(block).to_string(),
+            expected: "that of the device, which tools count in, in a file 512 B: attach an image with \
+                       losetup --sector-size, and plan for the loop device",
+        }),
+        (Some(block), _) => Ok(block),
+        (None, _) if is_off_4k(stack, id) => Ok(SECTOR),
+        (None, _) => Err(PlanError::Missing {
+            what: "the logical block of the disk",
+            give: "it may be 512 or 4,096 bytes: give the output of fdisk -l or lsblk -O -J -b as well",
+        }),
+    }
+}
+
+/// Whether a partition of a disk begins or ends where no block of 4 KiB does.
+fn is_off_4k(stack: &Stack, disk: NodeId) -> bool {
+    let is_off = |bytes: Bytes| !bytes.0.is_multiple_of(4096);
+    runs_on(stack, disk).any(|run| is_off(run.start) || run.len.is_some_and(is_off))
 }
 
 /// What stands on a partition, where it is something that can move data by itself.

@@ -453,3 +453,45 @@ fn slices_go_by_the_number_of_solaris() {
         assert_eq!(request.map(|request| request.number).map_err(|_| ()), planned, "{label} {linux}");
     }
 }
+
+/// A label counts in the block that it was made for, and tools in that of the device: in a file 512 bytes.
+#[test]
+fn labels_of_4k_are_counted_in_4k() {
+    let request = |kind, in_label: Option<&str>, device: Option<u64>, len| {
+        let mut builder = Builder::default();
+        // The first kind stands.
+        let sdb = builder.node("sdb");
+        builder.kind(sdb, kind, &FROM);
+        let disk = disk(&mut builder, "sdb", "gpt", Grid::unit(Bytes(65_536)).expect("a grid"), 131_072);
+        if let Some(block) = in_label {
+            builder.fact(disk, keys::LABEL_BLOCK, block, &FROM);
+        }
+        if let Some(block) = device {
+            let grid = Grid::unit(Bytes(block)).expect("a grid");
+            builder.grid(disk, GridFact::believed(grid, What::LogicalBlock, FROM));
+        }
+        // Blocks 7 to 4,000 of 4 KiB.
+        let part = cut(&mut builder, "sdb1", Kind::Partition, disk, 7 * 8, len);
+        builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
+        let stack = builder.finish();
+        of_stack::partition(&stack, find(&stack, "sdb1"))
+    };
+    let len = 3_994 * 8;
+    for (in_label, device) in [(Some("4096"), None), (None, Some(4096)), (Some("4096"), Some(4096))] {
+        let plan =
+            partition::plan(&request(Kind::Disk, in_label, device, len).expect("a request")).expect("a plan");
+        let steps = plan.remedies.iter().flat_map(|way| &way.steps);
+        // 16 × 4 KiB are 64 KiB, and 16 + 3,994 - 1 = 4,009.
+        assert!(steps.clone().any(|step| step.command.contains(" -n 1:16:4009 ")), "{in_label:?} {device:?}");
+    }
+    assert_eq!(
+        request(Kind::Disk, None, None, len - 1).expect("a request").sector_bytes,
+        512,
+        "not of 4 KiB"
+    );
+    for (kind, in_label, device) in
+        [(Kind::File, Some("4096"), None), (Kind::Disk, Some("4096"), Some(512)), (Kind::Disk, None, None)]
+    {
+        assert!(request(kind, in_label, device, len).is_err(), "{kind:?} {in_label:?} {device:?}");
+    }
+}

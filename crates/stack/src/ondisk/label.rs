@@ -43,6 +43,7 @@ pub(crate) fn tell(builder: &mut Builder, disk: &dyn Disk, id: NodeId, naming: N
     };
     let source = Source::OnDisk { format: label.kind.to_string() };
     builder.fact(id, keys::LABEL, word(label.kind), &source);
+    builder.fact(id, keys::LABEL_BLOCK, label.sector_bytes.to_string(), &source);
     if let Some(plumb_label::Detail::SparcVtoc(vtoc)) = &label.detail {
         let sectors = u64::from(vtoc.geometry.heads) * u64::from(vtoc.geometry.sectors);
         builder.fact(id, keys::CYLINDER_SECTORS, sectors.to_string(), &source);
