@@ -80,7 +80,8 @@ fn file_system(stack: &Stack, id: NodeId) -> Option<FileSystem> {
 /// as slices for the whole disk and extended partitions, are no neighbours.
 fn free_around(stack: &Stack, id: NodeId, part: &Part) -> (Bytes, Option<Bytes>) {
     let end = |part: &Part| part.len.and_then(|len| part.start.checked_add(len));
-    let (mut after, mut before) = (Bytes(0), None::<Bytes>);
+    let extended = stack.node(part.node).number(keys::EXTENDED_START).map(Bytes);
+    let (mut after, mut before) = (Bytes(0), extended.filter(|start| *start > part.start));
     for other in stack.above(part.node).iter().filter(|other| **other != id) {
         let Placing::Parts { parts } = &stack.node(*other).placing else { continue };
         for run in parts.iter().filter(|run| run.node == part.node) {

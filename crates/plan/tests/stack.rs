@@ -495,3 +495,41 @@ fn labels_of_4k_are_counted_in_4k() {
         assert!(request(kind, in_label, device, len).is_err(), "{kind:?} {in_label:?} {device:?}");
     }
 }
+
+/// The first link of the logical partitions lies where the extended one begins, in front of all of them.
+#[test]
+fn nothing_reaches_into_an_extended_partition() {
+    let sfdisk = "label: dos\ndevice: /dev/sdb\nunit: sectors\nsector-size: 512\n\n\
+                  /dev/sdb1 : start=          63, size=       20000, type=83\n\
+                  /dev/sdb2 : start=       20063, size=      100000, type=5\n\
+                  /dev/sdb5 : start=       20126, size=        1000, type=83\n";
+    let json = r#"{"partitiontable": {"label": "dos", "device": "/dev/sdb", "unit": "sectors", "sectorsize": 512,
+        "partitions": [{"node": "/dev/sdb1", "start": 63, "size": 20000, "type": "83"},
+        {"node": "/dev/sdb2", "start": 20063, "size": 100000, "type": "5"},
+        {"node": "/dev/sdb5", "start": 20126, "size": 1000, "type": "83"}]}}"#;
+    let parted = "Model: ATA X (scsi)\nDisk /dev/sdb: 20971520s\nSector size (logical/physical): 512B/4096B\n\
+                  Partition Table: msdos\nDisk Flags: \n\n\
+                  Number  Start   End       Size      Type      File system  Flags\n \
+                  1      63s     20062s    20000s    primary   ext4\n \
+                  2      20063s  120062s   100000s   extended\n \
+                  5      20126s  21125s    1000s     logical\n";
+    let fdisk = "Disk /dev/sdb: 64 MiB, 67108864 bytes, 131072 sectors\nUnits: sectors of 1 * 512 = 512 bytes\n\
+                 Sector size (logical/physical): 512 bytes / 512 bytes\nDisklabel type: dos\n\n\
+                 Device     Boot Start    End Sectors  Size Id Type\n\
+                 /dev/sdb1          63  20062   20000  9.8M 83 Linux\n\
+                 /dev/sdb2       20063 120062  100000 48.8M  5 Extended\n\
+                 /dev/sdb5       20126  21125    1000  500K 83 Linux\n";
+    let lsblk = r#"{"blockdevices": [{"name": "sdb", "type": "disk", "pttype": "dos", "log-sec": 512,
+        "children": [{"name": "sdb1", "type": "part", "partn": 1, "start": 63, "size": 10240000},
+        {"name": "sdb2", "type": "part", "partn": 2, "parttype": "0x5", "start": 20063, "size": 1024},
+        {"name": "sdb5", "type": "part", "partn": 5, "start": 20126, "size": 512000}]}]}"#;
+    for text in [sfdisk, json, parted, fdisk, lsblk] {
+        let mut builder = Builder::default();
+        plumb_stack::dump::read(&plumb_stack::dump::Input { name: "dump", text }, &mut builder)
+            .expect("a dump");
+        plumb_stack::dump::join(&mut builder);
+        let stack = builder.finish();
+        let request = of_stack::partition(&stack, find(&stack, "sdb1")).expect("a request");
+        assert_eq!(request.before, Some(sectors(20_063)), "{text}");
+    }
+}

@@ -103,7 +103,13 @@ fn place(builder: &mut Builder, label: &Label) {
         Bytes(SECTOR)
     });
     let logicals = label.logicals();
-    for row in label.rows.iter().filter(|row| !label.is_extended(row, &logicals)) {
+    for row in &label.rows {
+        if label.is_extended(row, &logicals) {
+            if let Some(start) = unit.checked_mul(row.start).filter(|_| label.unusable.is_none()) {
+                builder.fact(disk, keys::EXTENDED_START, start.0.to_string(), &row.source);
+            }
+            continue;
+        }
         let name = match (&row.name, row.number) {
             (Some(name), _) => name.clone(),
             (None, Some(number)) => names::partition(&label.disk, number),
