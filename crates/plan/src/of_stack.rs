@@ -21,6 +21,9 @@ pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::Request, PlanEr
     })?;
     let disk = stack.node(part.node);
     let label = label(node, disk)?;
+    let sector_bytes = logical_block(stack, part.node)?;
+    let number = number(node, label)?;
+    refuse_reserved(node, label, number, sector_bytes)?;
     let (after, before) = free_around(stack, id, part);
     let below = stack.grids_through(part.node);
     let grids: Vec<Grid> = below.iter().map(|fact| fact.grid).collect();
@@ -29,7 +32,7 @@ pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::Request, PlanEr
         device: device_path(label, disk),
         label,
         is_new_label: false,
-        sector_bytes: logical_block(stack, part.node)?,
+        sector_bytes,
         disk_bytes: disk.size,
         grids,
         are_grids_assumed: assumed,
@@ -37,11 +40,35 @@ pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::Request, PlanEr
         after: after.max(part.start),
         before: before.or_else(|| last_end(stack, part.node).filter(|_| disk.size.is_none())),
         size: part.len.or(node.size),
-        number: number(node, label)?,
+        number,
         current: Some(part.start),
         content: content(stack, id),
         file_system: file_system(stack, id),
         smaller_by: None,
+    })
+}
+
+/// Tag of the slice that a Solaris EFI label keeps for itself.
+const RESERVED_TAG: u64 = 11;
+/// Its number as Linux counts, and its blocks (`EFI_MIN_RESV_SIZE` of illumos' `sys/efi_partition.h`).
+const RESERVED_NUMBER: u32 = 9;
+const RESERVED_BLOCKS: u64 = 16 << 10;
+
+/// Refuses the slice that a Solaris EFI label keeps for itself, which Linux shows as a partition of a GPT: by its tag,
+/// or by number and size.
+fn refuse_reserved(node: &Node, label: Label, number: u32, sector_bytes: u64) -> Result<(), PlanError> {
+    let is_like = number == RESERVED_NUMBER && node.size == Some(Bytes(RESERVED_BLOCKS * sector_bytes));
+    let is_reserved = match node.number(keys::PARTITION_TAG) {
+        Some(tag) => tag == RESERVED_TAG,
+        None => is_like,
+    };
+    if label != Label::Gpt || !is_reserved {
+        return Ok(());
+    }
+    Err(PlanError::OutOfRange {
+        what: "the partition",
+        found: format!("number {number}, which Solaris and ZFS reserve at the end of a disk"),
+        expected: "one that holds data: it stays where it is",
     })
 }
 

@@ -533,3 +533,30 @@ fn nothing_reaches_into_an_extended_partition() {
         assert_eq!(request.before, Some(sectors(20_063)), "{text}");
     }
 }
+
+/// As sfdisk prints a label that Solaris made: slice 8 is partition 9, and nobody's data.
+#[test]
+fn what_solaris_reserves_is_left_alone() {
+    const USR: &str = "type=6A898CC3-1DD2-11B2-99A6-080020736631";
+    const RESERVED: &str = "type=6A945A3B-1DD2-11B2-99A6-080020736631";
+    for (number, len, kind, is_refused) in [
+        (9, 16_384, RESERVED, true),
+        (9, 16_000, RESERVED, true),
+        (3, 20_480, RESERVED, true),
+        (9, 16_384, "bootable", true),
+        (9, 20_480, USR, false),
+        (1, 16_384, USR, false),
+    ] {
+        let text = format!(
+            "label: gpt\ndevice: /dev/sdb\nunit: sectors\nfirst-lba: 34\nlast-lba: 409566\nsector-size: 512\n\n\
+             /dev/sdb{number} : start=      300002, size=       {len}, {kind}\n"
+        );
+        let mut builder = Builder::default();
+        plumb_stack::dump::read(&plumb_stack::dump::Input { name: "dump", text: &text }, &mut builder)
+            .expect("a dump");
+        plumb_stack::dump::join(&mut builder);
+        let stack = builder.finish();
+        let request = of_stack::partition(&stack, find(&stack, &format!("sdb{number}")));
+        assert_eq!(request.is_err(), is_refused, "{number} {len} {kind}: {request:?}");
+    }
+}
