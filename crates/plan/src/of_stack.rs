@@ -1,6 +1,6 @@
 //! The same requests, filled in from a node of a stack: what a finding about that node asks to be planned.
 
-use plumb_geometry::{Bytes, Grid, GridKind};
+use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
 use plumb_stack::node::keys;
 use plumb_stack::{Kind, Landing, Node, NodeId, Part, Placing, Stack, What};
 
@@ -21,16 +21,18 @@ pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::Request, PlanEr
     })?;
     let disk = stack.node(part.node);
     let label = label(node, disk)?;
+    let sector_bytes = logical_block(stack, part.node)?;
+    let number = number(node, label)?;
+    refuse_reserved(node, label, number, sector_bytes)?;
     let (after, before) = free_around(stack, id, part);
     let below = stack.grids_through(part.node);
     let grids: Vec<Grid> = below.iter().map(|fact| fact.grid).collect();
     let assumed = below.iter().all(|fact| fact.what == What::Assumed);
-    let number = node.number(keys::PARTITION_NUMBER).and_then(|number| u32::try_from(number).ok());
     Ok(partition::Request {
         device: device_path(label, disk),
         label,
         is_new_label: false,
-        sector_bytes: logical_block(disk),
+        sector_bytes,
         disk_bytes: disk.size,
         grids,
         are_grids_assumed: assumed,
@@ -38,15 +40,57 @@ pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::Request, PlanEr
         after: after.max(part.start),
         before: before.or_else(|| last_end(stack, part.node).filter(|_| disk.size.is_none())),
         size: part.len.or(node.size),
-        number: number.ok_or(PlanError::Missing {
-            what: "the number of the partition",
-            give: "a dump that names it is needed: prtvtoc, sfdisk, lsblk",
-        })?,
+        number,
         current: Some(part.start),
         content: content(stack, id),
         file_system: file_system(stack, id),
         smaller_by: None,
     })
+}
+
+/// Tag of the slice that a Solaris EFI label keeps for itself.
+const RESERVED_TAG: u64 = 11;
+/// Its number as Linux counts, and its blocks (`EFI_MIN_RESV_SIZE` of illumos' `sys/efi_partition.h`).
+const RESERVED_NUMBER: u32 = 9;
+const RESERVED_BLOCKS: u64 = 16 << 10;
+
+/// Refuses the slice that a Solaris EFI label keeps for itself, which Linux shows as a partition of a GPT: by its tag,
+/// or by number and size.
+fn refuse_reserved(node: &Node, label: Label, number: u32, sector_bytes: u64) -> Result<(), PlanError> {
+    let is_like = number == RESERVED_NUMBER && node.size == Some(Bytes(RESERVED_BLOCKS * sector_bytes));
+    let is_reserved = match node.number(keys::PARTITION_TAG) {
+        Some(tag) => tag == RESERVED_TAG,
+        None => is_like,
+    };
+    if label != Label::Gpt || !is_reserved {
+        return Ok(());
+    }
+    Err(PlanError::OutOfRange {
+        what: "the partition",
+        found: format!("number {number}, which Solaris and ZFS reserve at the end of a disk"),
+        expected: "one that holds data: it stays where it is",
+    })
+}
+
+/// The number by which the tools for a label call a partition: Solaris's own for a slice.
+fn number(node: &Node, label: Label) -> Result<u32, PlanError> {
+    let (key, missing) = match label.system() {
+        crate::System::Linux => (
+            keys::PARTITION_NUMBER,
+            PlanError::Missing {
+                what: "the number of the partition",
+                give: "a dump that names it is needed: sfdisk, lsblk",
+            },
+        ),
+        crate::System::Solaris => (
+            keys::SLICE,
+            PlanError::Missing {
+                what: "the number of the slice",
+                give: "give the output of prtvtoc: Linux counts slices otherwise",
+            },
+        ),
+    };
+    node.number(key).and_then(|number| u32::try_from(number).ok()).ok_or(missing)
 }
 
 /// The file system that a partition is all of, as what stands on it or as the partition itself is known.
@@ -63,7 +107,8 @@ fn file_system(stack: &Stack, id: NodeId) -> Option<FileSystem> {
 /// as slices for the whole disk and extended partitions, are no neighbours.
 fn free_around(stack: &Stack, id: NodeId, part: &Part) -> (Bytes, Option<Bytes>) {
     let end = |part: &Part| part.len.and_then(|len| part.start.checked_add(len));
-    let (mut after, mut before) = (Bytes(0), None::<Bytes>);
+    let extended = stack.node(part.node).number(keys::EXTENDED_START).map(Bytes);
+    let (mut after, mut before) = (Bytes(0), extended.filter(|start| *start > part.start));
     for other in stack.above(part.node).iter().filter(|other| **other != id) {
         let Placing::Parts { parts } = &stack.node(*other).placing else { continue };
         for run in parts.iter().filter(|run| run.node == part.node) {
@@ -79,11 +124,16 @@ fn free_around(stack: &Stack, id: NodeId, part: &Part) -> (Bytes, Option<Bytes>)
 
 /// The end of the last partition of a disk: where nobody tells its size, nothing may lie beyond.
 fn last_end(stack: &Stack, disk: NodeId) -> Option<Bytes> {
+    runs_on(stack, disk).filter_map(|run| run.start.checked_add(run.len?)).max()
+}
+
+/// What partitions take of a disk.
+fn runs_on(stack: &Stack, disk: NodeId) -> impl Iterator<Item = &Part> {
     let runs = stack.above(disk).iter().flat_map(|above| match &stack.node(*above).placing {
         Placing::Parts { parts } => parts.as_slice(),
         _ => &[],
     });
-    runs.filter(|run| run.node == disk).filter_map(|run| run.start.checked_add(run.len?)).max()
+    runs.filter(move |run| run.node == disk)
 }
 
 fn only_part(node: &Node) -> Option<&Part> {
@@ -131,10 +181,37 @@ fn own_part<'a>(name: &'a str, host: &str) -> Option<&'a str> {
     name.strip_prefix(host)?.strip_prefix(':')
 }
 
-/// 512 where nobody says otherwise: labels of 4 KiB are always stated.
-fn logical_block(disk: &Node) -> u64 {
+/// The block that the label of a disk counts in. It has to be the one that tools take: others find no label there, and
+/// some of them then write a new one.
+///
+/// # Errors
+/// When the two are not the same, or nothing tells 512 bytes from 4,096.
+fn logical_block(stack: &Stack, id: NodeId) -> Result<u64, PlanError> {
+    let disk = stack.node(id);
     let stated = disk.grids.iter().find(|fact| fact.what == What::LogicalBlock && fact.is_believed());
-    stated.map_or(512, |fact| fact.granularity().0)
+    let stated = stated.map(|fact| fact.granularity().0);
+    let in_label = disk.number(keys::LABEL_BLOCK);
+    let of_tools = if disk.kind == Kind::File { Some(SECTOR) } else { stated.or(in_label) };
+    match (in_label.or(stated), of_tools) {
+        (Some(block), Some(of_tools)) if block != of_tools => Err(PlanError::OutOfRange {
+            what: "the logical block of the label",
+            found: Bytes(block).to_string(),
+            expected: "that of the device, which tools count in, in a file 512 B: attach an image with \
+                       losetup --sector-size, and plan for the loop device",
+        }),
+        (Some(block), _) => Ok(block),
+        (None, _) if is_off_4k(stack, id) => Ok(SECTOR),
+        (None, _) => Err(PlanError::Missing {
+            what: "the logical block of the disk",
+            give: "it may be 512 or 4,096 bytes: give the output of fdisk -l or lsblk -O -J -b as well",
+        }),
+    }
+}
+
+/// Whether a partition of a disk begins or ends where no block of 4 KiB does.
+fn is_off_4k(stack: &Stack, disk: NodeId) -> bool {
+    let is_off = |bytes: Bytes| !bytes.0.is_multiple_of(4096);
+    runs_on(stack, disk).any(|run| is_off(run.start) || run.len.is_some_and(is_off))
 }
 
 /// What stands on a partition, where it is something that can move data by itself.

@@ -330,8 +330,14 @@ pub mod keys {
     pub const ROTATIONAL: &str = "rotational";
     /// Where in the sequence of a label: 1, 2, … or the slice number.
     pub const PARTITION_NUMBER: &str = "partition_number";
+    /// Solaris's number of a slice, from 0. Linux counts the same slice from 1.
+    pub const SLICE: &str = "slice";
     /// Kind of label on a disk: `gpt`, `dos`, `sun`, `vtoc`, `efi`.
     pub const LABEL: &str = "label";
+    /// Logical block that the addresses of a disk's label count in.
+    pub const LABEL_BLOCK: &str = "label_block_bytes";
+    /// Where the extended partition of a disk begins: what lies in it may be links between the logical ones.
+    pub const EXTENDED_START: &str = "extended_start_bytes";
     /// Tag of a slice, as a number: 2 root, 3 swap, 5 the whole disk, which no other slice overlaps with.
     pub const PARTITION_TAG: &str = "partition_tag";
     /// Flags of a slice: `00`, `01` not mountable, `10` read-only, `11` both.

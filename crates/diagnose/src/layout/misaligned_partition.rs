@@ -12,7 +12,7 @@ use plumb_stack::{Kind, NodeId, Placing, Standing, Verdict, What};
 
 use super::context::{Context, Top};
 use super::soft_partition_drift::HEADER_BYTES;
-use super::{Rule, hole, seen, words};
+use super::{Rule, cylinder, hole, seen, words};
 use crate::finding::{Basis, Confidence, Cost, Finding, Severity};
 use crate::rules::Outcome;
 
@@ -307,6 +307,24 @@ fn lowest_mover(context: &Context<'_>, standing: &Standing) -> Option<NodeId> {
     })
 }
 
+const ANEW: &str = "an empty one is made anew, one with data is moved";
+
+/// The start to take where slices begin at cylinders.
+fn cylinder_of(context: &Context<'_>, device: NodeId, all: &[Standing]) -> Option<String> {
+    if context.stack.node(device).kind != Kind::Partition {
+        return None;
+    }
+    let cylinder = cylinder::next(context, device, all)?;
+    Some(match cylinder.next {
+        Some(next) => format!(
+            "begin it at a cylinder that is on the unit: the next is at {} of {}",
+            words::place(next),
+            context.name(cylinder.disk)
+        ),
+        None => "begin it at a cylinder that is on the unit".to_owned(),
+    })
+}
+
 fn remedy(context: &Context<'_>, device: NodeId, worst: &Standing, all: &[Standing]) -> String {
     let landing = &worst.landing;
     let Verdict::Misaligned { by } = worst.verdict else {
@@ -323,6 +341,9 @@ fn remedy(context: &Context<'_>, device: NodeId, worst: &Standing, all: &[Standi
             words::place(on_by)
         );
     }
+    if let Some(cylinder) = cylinder_of(context, device, all) {
+        return format!("{cylinder}; {ANEW}");
+    }
     let back = if is_free_behind(context, device, by) {
         format!(" or {} back", words::place(by))
     } else {
@@ -338,7 +359,7 @@ fn remedy(context: &Context<'_>, device: NodeId, worst: &Standing, all: &[Standi
                     format!(": the next such start is {} of {}", words::place(next), context.name(landing.on))
                 })
                 .unwrap_or_default();
-            format!("begin it {moved}{place}; an empty one is made anew, one with data is moved")
+            format!("begin it {moved}{place}; {ANEW}")
         }
         Kind::SoftPartition => format!("make it anew with an offset {moved}, and copy the data"),
         _ => format!("begin it, or a layer between, {moved}; the layer that is easiest to move will do"),

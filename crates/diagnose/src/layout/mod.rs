@@ -7,6 +7,7 @@ use plumb_stack::Stack;
 use crate::rules::{Diagnosis, Outcome};
 
 pub mod context;
+mod cylinder;
 pub mod discard_misaligned;
 pub mod double_counted;
 pub mod geometry_mismatch;

@@ -41,6 +41,25 @@ fn the_next_start_is_named() {
     );
 }
 
+/// A slice of an SMI label begins at a cylinder: 2,889 sectors are odd, so that every eighth is on 4 KiB.
+#[test]
+fn the_next_cylinder_is_named() {
+    for (label, expected) in [
+        ("vtoc", "the next is at 11,556 KiB (23,112 sectors) of c3t13d0"),
+        ("efi", "the next such start is 2,892 KiB (5,784 sectors) of c3t13d0"),
+    ] {
+        let mut lab = Lab::default();
+        let disk = lab.disk("c3t13d0", 4096, 0);
+        lab.fact(disk, keys::LABEL, label);
+        lab.fact(disk, keys::CYLINDER_SECTORS, 2_889);
+        lab.partition("c3t13d0s0", disk, 2 * 2_889);
+        let judged = lab.judge();
+        let said = words(judged.finding(RULE));
+        assert!(said.contains(expected), "{said}");
+        assert_eq!(said.contains("further on"), label == "efi", "{said}");
+    }
+}
+
 #[test]
 fn silent_on_the_block_and_with_an_alignment_offset() {
     for (offset, start) in [(0, 2048), (0, 40), (3584, 2047), (3584, 7)] {

@@ -43,6 +43,7 @@ pub(crate) fn tell(builder: &mut Builder, disk: &dyn Disk, id: NodeId, naming: N
     };
     let source = Source::OnDisk { format: label.kind.to_string() };
     builder.fact(id, keys::LABEL, word(label.kind), &source);
+    builder.fact(id, keys::LABEL_BLOCK, label.sector_bytes.to_string(), &source);
     if let Some(plumb_label::Detail::SparcVtoc(vtoc)) = &label.detail {
         let sectors = u64::from(vtoc.geometry.heads) * u64::from(vtoc.geometry.sectors);
         builder.fact(id, keys::CYLINDER_SECTORS, sectors.to_string(), &source);
@@ -146,6 +147,9 @@ fn is_solaris(disk: &str) -> bool {
 fn tell_partition(builder: &mut Builder, disk: NodeId, node: NodeId, partition: &Partition, source: &Source) {
     builder.kind(node, Kind::Partition, source);
     builder.fact(node, keys::PARTITION_NUMBER, partition.id.number.to_string(), source);
+    if let Some(slice) = partition.id.slice {
+        builder.fact(node, keys::SLICE, slice.to_string(), source);
+    }
     let (start, len) = (partition.extent.start(), partition.extent.len());
     // The kernel shows two sectors of a partition that holds others, and cuts off what is beyond the disk.
     let is_known = builder.get(node).placing != Placing::Leaf;

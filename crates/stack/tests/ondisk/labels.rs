@@ -110,3 +110,42 @@ fn damaged_labels_are_problems_and_no_end() {
     images.write("disk.img", 446 + 16 + 8, &4096_u32.to_le_bytes());
     assert_eq!(problems(&images.stack(&["disk.img"])), ["overlapping-partitions"]);
 }
+
+/// Slices have Solaris's numbers, and other partitions have none.
+#[test]
+fn slices_are_told_with_the_number_of_solaris() {
+    require!(Tool("sfdisk"), Tool("sgdisk"));
+    let images = Images::new();
+    let sun = images.make("sun.img", 64 * MIB);
+    run("sfdisk", &["-q", "--force", &sun], "label: sun\nsize=10M,type=4\nsize=10M,type=8\n");
+    let efi = images.make("efi.img", 64 * MIB);
+    run("sgdisk", &["-a", "1", "-n", "2:34:+10M", "-t", "2:bf01", &efi], "");
+    run("sfdisk", &["-q", &images.make("gpt.img", 64 * MIB)], GPT);
+    let stack = images.stack(&["sun.img", "efi.img", "gpt.img"]);
+    for (name, slice) in
+        [("sun.img#1", Some(0)), ("sun.img#2", Some(1)), ("efi.img#2", Some(1)), ("gpt.img#1", None)]
+    {
+        assert_eq!(node(&stack, name).number(keys::SLICE), slice, "{name}");
+    }
+}
+
+/// The same table once more, its sectors spread to blocks of 4 KiB: the label is of the block where its header is.
+#[test]
+fn the_block_of_a_label_is_told() {
+    require!(Tool("sfdisk"));
+    let images = Images::new();
+    run("sfdisk", &["-q", &images.make("512.img", 64 * MIB)], GPT);
+    images.make("4k.img", 8 * 64 * MIB);
+    let last = 64 * MIB / 512 - 1;
+    let small = std::fs::read(images.path("512.img")).expect("an image");
+    // MBR, header and entries, and at the end entries and header.
+    for (sector, sectors) in [(0, 1), (1, 1), (2, 32), (last - 32, 32), (last, 1)] {
+        let from = usize::try_from(sector * 512).expect("a place");
+        images.write("4k.img", sector * 4096, &small[from..from + sectors * 512]);
+    }
+    let stack = images.stack(&["512.img", "4k.img"]);
+    for (name, block) in [("512.img", 512), ("4k.img", 4096)] {
+        assert_eq!(node(&stack, name).number(keys::LABEL_BLOCK), Some(block), "{name}");
+        assert_eq!(run_of(&stack, &format!("{name}#1")), (name.to_owned(), 34 * block, Some(2000 * block)));
+    }
+}

@@ -156,7 +156,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             taken.understood += 1;
             // An empty slot, which old versions show.
             if !text.ends_with("Empty") {
-                found.label.rows.push(Row { name: Some(name), number: None, start, len, source });
+                found.label.rows.push(Row { name: Some(name), number: None, start, len, kind: None, source });
             }
         } else if !found.head(text) {
             taken.passed_over += 1;

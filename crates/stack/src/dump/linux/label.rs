@@ -11,6 +11,9 @@ use crate::grid::{Source, What};
 use crate::linux::{Family, kind_of};
 use crate::node::{Kind, Part, Placing, keys};
 
+/// Tag of the slice that a Solaris EFI label keeps for itself (`V_RESERVED` of illumos' `sys/vtoc.h`).
+const SOLARIS_RESERVED: &str = "11";
+
 /// A label as a tool prints it.
 #[derive(Clone, Debug)]
 pub(super) struct Label {
@@ -35,7 +38,21 @@ pub(super) struct Row {
     /// First unit, and units.
     pub(super) start: u64,
     pub(super) len: u64,
+    /// What it is for, as printed: a GUID, a code or words.
+    pub(super) kind: Option<String>,
     pub(super) source: Source,
+}
+
+impl Row {
+    /// Whether a label of Solaris keeps it for itself: by its GUID, by the words of util-linux, by the code of gdisk.
+    fn is_solaris_reserved(&self) -> bool {
+        let is = |kind: &str| {
+            kind.eq_ignore_ascii_case("6A945A3B-1DD2-11B2-99A6-080020736631")
+                || kind.eq_ignore_ascii_case("BF07")
+                || kind == "Solaris reserved 1"
+        };
+        self.kind.as_deref().is_some_and(is)
+    }
 }
 
 impl Label {
@@ -103,7 +120,13 @@ fn place(builder: &mut Builder, label: &Label) {
         Bytes(SECTOR)
     });
     let logicals = label.logicals();
-    for row in label.rows.iter().filter(|row| !label.is_extended(row, &logicals)) {
+    for row in &label.rows {
+        if label.is_extended(row, &logicals) {
+            if let Some(start) = unit.checked_mul(row.start).filter(|_| label.unusable.is_none()) {
+                builder.fact(disk, keys::EXTENDED_START, start.0.to_string(), &row.source);
+            }
+            continue;
+        }
         let name = match (&row.name, row.number) {
             (Some(name), _) => name.clone(),
             (None, Some(number)) => names::partition(&label.disk, number),
@@ -116,6 +139,9 @@ fn place(builder: &mut Builder, label: &Label) {
         builder.kind(node, Kind::Partition, &row.source);
         if let Some(number) = row.number.or_else(|| number_of(&label.disk, &name)) {
             builder.fact(node, keys::PARTITION_NUMBER, number.to_string(), &row.source);
+        }
+        if row.is_solaris_reserved() {
+            builder.fact(node, keys::PARTITION_TAG, SOLARIS_RESERVED, &row.source);
         }
         let bytes = |count: u64| unit.checked_mul(count);
         let placing = match (label.unusable, bytes(row.start), bytes(row.len)) {

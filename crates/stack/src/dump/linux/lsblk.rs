@@ -87,6 +87,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
 
 fn walk(builder: &mut Builder, device: &Value, parent: Option<NodeId>, source: &Source, taken: &mut Taken) {
     if is_extended(device) || word(device, "type") == Some("rom") {
+        tell_extended(builder, device, parent, source);
         taken.understood += 1;
         return;
     }
@@ -250,6 +251,16 @@ fn is_extended(device: &Value) -> bool {
     let is_tiny = || number(device, "size") == Some(1024) && word(device, "fstype").is_none();
     word(device, "type") == Some("part")
         && (matches!(word(device, "parttype"), Some("0x5" | "0xf" | "0x85")) || is_tiny())
+}
+
+/// Of an extended partition counts where it begins: another one may end there.
+fn tell_extended(builder: &mut Builder, device: &Value, parent: Option<NodeId>, source: &Source) {
+    let disk = word(device, "pkname").or_else(|| word(device, "name").and_then(disk_of)).map(str::to_owned);
+    let disk = parent.or_else(|| disk.map(|disk| builder.node(&disk)));
+    let start = number(device, "start").and_then(|start| Sectors(start).to_bytes());
+    if let (Some(disk), Some(start), true) = (disk, start, is_extended(device)) {
+        builder.fact(disk, keys::EXTENDED_START, start.0.to_string(), source);
+    }
 }
 
 fn tell_partition(

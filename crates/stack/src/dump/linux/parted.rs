@@ -64,7 +64,7 @@ impl Found {
         let Some(len) = end.checked_sub(start).and_then(|len| len.checked_add(1)) else { return false };
         self.label.unit = unit.or(self.limits.logical.map(Bytes)).filter(|unit| unit.0 > 0);
         let source = input.source(self.tool, line);
-        self.label.rows.push(Row { name: None, number: Some(number), start, len, source });
+        self.label.rows.push(Row { name: None, number: Some(number), start, len, kind: None, source });
         true
     }
 

@@ -16,11 +16,12 @@ pub(super) static JSON: Format =
 /// `/dev/sda1 : start=     2048, size=  2097152, …`.
 fn row(line: &str) -> Option<(&str, u64, u64)> {
     let (name, fields) = line.split_once(" : ").or_else(|| line.split_once(": "))?;
-    let field = |key: &str| {
-        let value = fields.split(',').find_map(|field| field.trim_start().strip_prefix(key))?;
-        value.trim().parse().ok()
-    };
-    Some((name.trim(), field("start=")?, field("size=")?))
+    let number = |key: &str| field(fields, key)?.parse().ok();
+    Some((name.trim(), number("start=")?, number("size=")?))
+}
+
+fn field<'a>(fields: &'a str, key: &str) -> Option<&'a str> {
+    Some(fields.split(',').find_map(|field| field.trim_start().strip_prefix(key))?.trim())
 }
 
 fn sniff(input: &Input<'_>) -> Sniff {
@@ -62,7 +63,8 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             taken.understood += 1;
             // Slots of an MBR that are empty.
             if len > 0 {
-                label.rows.push(Row { name: Some(name.to_owned()), number: None, start, len, source });
+                let kind = field(text, "type=").map(str::to_owned);
+                label.rows.push(Row { name: Some(name.to_owned()), number: None, start, len, kind, source });
             }
         } else if !matches!(key, "label-id" | "unit" | "first-lba" | "last-lba" | "table-length" | "grain") {
             taken.passed_over += 1;
@@ -95,7 +97,8 @@ fn read_json(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpErro
             count(&mut taken, row.is_some());
             if let Some(((name, start), len)) = row.filter(|(_, len)| *len > 0) {
                 let source = input.source(JSON.tool, 0);
-                label.rows.push(Row { name: Some(name), number: None, start, len, source });
+                let kind = word(part, "type");
+                label.rows.push(Row { name: Some(name), number: None, start, len, kind, source });
             }
         }
         label::tell(builder, label);

@@ -67,7 +67,7 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             let row = row(text);
             count(&mut taken, row.is_some());
             if let Some((number, start, len)) = row {
-                label.rows.push(Row { name: None, number: Some(number), start, len, source });
+                label.rows.push(Row { name: None, number: Some(number), start, len, kind: None, source });
             }
         }
     }

@@ -121,6 +121,7 @@ impl Label {
         let part = Part { upper: Bytes(0), node: below, start, len: Some(len) };
         builder.place(id, Placing::Parts { parts: vec![part] }, source);
         builder.fact(id, keys::PARTITION_NUMBER, slice.number.to_string(), source);
+        builder.fact(id, keys::SLICE, slice.number.to_string(), source);
         if let Some(tag) = slice.tag {
             builder.fact(id, keys::PARTITION_TAG, tag.to_string(), source);
         }
