@@ -67,3 +67,25 @@ fn clusters_that_lie_otherwise_are_unknown() {
         found.ends(0);
     }
 }
+
+/// A note on the blocks of a virtual disk takes nothing away from what is unknown of the file that they are in.
+#[test]
+fn a_note_hides_nothing_that_is_unknown() {
+    require!(Tool("qemu-img"), Tool("sfdisk"));
+    let folder = tempfile::tempdir().expect("a directory");
+    let folder = folder.path();
+    shell(
+        "truncate -s 64M raw; printf '2048,20480\n' | sfdisk -q raw
+         qemu-img convert -f raw -O vhdx raw vhdx",
+        folder,
+    );
+    for name in ["raw", "vhdx"] {
+        let found = check(folder, name, "");
+        found
+            .ends(3)
+            .says("Unknown")
+            .says(&format!("{}#1: nothing is known of", folder.join(name).display()));
+    }
+    check(folder, "vhdx", "--grid 4k").ends(0).says("NOTE misaligned-partition");
+    check(folder, "vhdx", "--grid 4k --fail-on note").ends(1);
+}
