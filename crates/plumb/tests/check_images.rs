@@ -89,3 +89,29 @@ fn a_note_hides_nothing_that_is_unknown() {
     check(folder, "vhdx", "--grid 4k").ends(0).says("NOTE misaligned-partition");
     check(folder, "vhdx", "--grid 4k --fail-on note").ends(1);
 }
+
+/// A script gets a document also where nothing can be told, with the sentence that a person gets.
+#[test]
+fn a_refusal_is_a_document_too() {
+    require!(Tool("sfdisk"));
+    let folder = tempfile::tempdir().expect("a directory");
+    let folder = folder.path();
+    shell(
+        "truncate -s 1M nothing; truncate -s 0 empty; truncate -s 64M raw; echo 2048 | sfdisk -q raw; sfdisk -d raw > dump",
+        folder,
+    );
+    let dump = folder.join("dump").display().to_string();
+    let ran = [
+        (check(folder, "nothing", "--json"), "found nothing known"),
+        (check(folder, "empty", "--json"), "is empty"),
+        (plumb(["check", "sdz9", "--from", &dump, "--json"]), "no `sdz9` in what was read"),
+    ];
+    for (found, words) in ran {
+        found.ends(3).complains(words);
+        let document = found.json();
+        assert_eq!(document["schema"], "plumb.check/1");
+        assert!(document["result"]["notes"][0].as_str().expect("a note").contains(words), "{}", found.out);
+        assert_eq!(document["result"]["stack"]["nodes"].as_array().map(Vec::len), Some(0));
+        assert_eq!(document["findings"].as_array().map(Vec::len), Some(0));
+    }
+}
