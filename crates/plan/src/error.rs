@@ -94,6 +94,14 @@ pub enum PlanError {
         /// How to give it.
         give: &'static str,
     },
+    /// A label that is not to be written before it is whole.
+    #[error("mend the label of {disk} first ({problem})")]
+    LabelProblem {
+        /// What has the label.
+        disk: String,
+        /// The name of the finding about it.
+        problem: &'static str,
+    },
     /// A profile that cannot tell.
     #[error(transparent)]
     Profile(#[from] plumb_profile::what_if::Refusal),
@@ -119,6 +127,7 @@ impl PlanError {
         !matches!(
             self,
             PlanError::NoRoom { .. }
+                | PlanError::LabelProblem { .. }
                 | PlanError::Profile(_)
                 | PlanError::ResponseBelowService { .. }
                 | PlanError::Unreachable { .. }

@@ -44,12 +44,16 @@ pub fn for_finding(
     node: NodeId,
     wishes: &Wishes,
 ) -> Option<Result<Answer, PlanError>> {
+    // What begins where a damaged label says is not to be written to either.
+    let whole = of_stack::has_whole_labels(stack, node);
     let of_node = |plan| Answer { changes: node, plan };
     Some(match finding {
-        "misaligned-partition" | "soft-partition-drift" => start(stack, node, wishes),
-        "geometry-mismatch" => file_system(stack, node).map(of_node),
-        "narrow-stripe" | "stripe-segment-mismatch" | "split-io" => chunks(stack, node, wishes),
-        "record-mismatch" => records(stack, node, wishes).map(of_node),
+        "misaligned-partition" | "soft-partition-drift" => whole.and_then(|()| start(stack, node, wishes)),
+        "geometry-mismatch" => whole.and_then(|()| file_system(stack, node)).map(of_node),
+        "narrow-stripe" | "stripe-segment-mismatch" | "split-io" => {
+            whole.and_then(|()| chunks(stack, node, wishes))
+        }
+        "record-mismatch" => whole.and_then(|()| records(stack, node, wishes)).map(of_node),
         "small-resync-io" | "small-maxphys" => {
             let host = |key| stack.host().and_then(|host| host.number(key)).map(Bytes);
             let mirror = stack.node(node).size;

@@ -2,12 +2,17 @@
 
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
 use plumb_stack::node::keys;
+use plumb_stack::problem_ids as ids;
 use plumb_stack::{Kind, Landing, Node, NodeId, Part, Placing, Stack, What};
 
 use crate::error::PlanError;
 use crate::filesystem;
 use crate::partition::{self, Content, FileSystem, Label};
 use crate::softpart::{self, SoftPartition, Submirror};
+
+/// What must be mended before anything is written to a label, the first to be mended first.
+const LABEL_PROBLEMS: [&str; 4] =
+    [ids::BROKEN_LABEL, ids::BEYOND_DEVICE, ids::OVERLAPPING_PARTITIONS, ids::SECTOR_SIZE_MISMATCH];
 
 /// A partition or slice that lies in one piece on a disk, to be made anew where all grids of the disk want it.
 ///
@@ -19,6 +24,7 @@ pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::Request, PlanEr
         what: "a partition in one piece on a disk",
         give: "name a partition or slice",
     })?;
+    has_whole_labels(stack, id)?;
     let disk = stack.node(part.node);
     let label = label(node, disk)?;
     let sector_bytes = logical_block(stack, part.node)?;
@@ -91,6 +97,26 @@ fn number(node: &Node, label: Label) -> Result<u32, PlanError> {
         ),
     };
     node.number(key).and_then(|number| u32::try_from(number).ok()).ok_or(missing)
+}
+
+/// Whether every label that a node lies by can be relied on: a tool that changes one entry writes all others anew as it
+/// understood them.
+///
+/// # Errors
+/// When one is damaged, or its partitions cannot all be right.
+pub(crate) fn has_whole_labels(stack: &Stack, id: NodeId) -> Result<(), PlanError> {
+    let is_partition = |id: &NodeId| stack.node(*id).kind == Kind::Partition;
+    let disks =
+        stack.under(id).into_iter().filter(is_partition).flat_map(|id| stack.node(id).placing.below());
+    for disk in disks {
+        let has = |about: NodeId| about == disk || is_partition(&about) && stack.above(disk).contains(&about);
+        let problem = |id| stack.problems().iter().find(|one| one.id == id && one.node.is_some_and(has));
+        if let Some(problem) = LABEL_PROBLEMS.into_iter().find_map(problem) {
+            let disk = stack.node(disk).own_name().to_owned();
+            return Err(PlanError::LabelProblem { disk, problem: problem.id });
+        }
+    }
+    Ok(())
 }
 
 /// The file system that a partition is all of, as what stands on it or as the partition itself is known.

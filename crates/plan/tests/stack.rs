@@ -3,8 +3,9 @@
 use plumb_geometry::{Bytes, Grid, GridKind, SECTOR};
 use plumb_plan::partition::{Content, Label, layout};
 use plumb_plan::softpart::place;
-use plumb_plan::{Harm, PlanError, filesystem, of_stack, partition, softpart};
-use plumb_stack::node::keys;
+use plumb_plan::{Harm, PlanError, Wishes, filesystem, of_stack, partition, softpart};
+use plumb_stack::node::{Problem, keys};
+use plumb_stack::problem_ids as ids;
 use plumb_stack::{Builder, Chunks, GridFact, Kind, Member, NodeId, Part, Placing, Source, Stack, What};
 
 const FROM: Source = Source::User;
@@ -58,6 +59,32 @@ fn a_partition_is_planned_with_the_grid_and_the_neighbours_of_its_disk() {
     // 63 is on the grid moved by 7: 63 = 7 + 7 × 8. So it stays where it is, and nothing has to be done.
     assert_eq!(layout(&request).expect("a layout").start, sectors(63));
     assert!(partition::plan(&request).expect("a plan").remedies.is_empty());
+}
+
+/// A tool for labels writes every entry anew, so one that is wrong of any partition is in the way of all.
+#[test]
+fn a_label_that_has_a_problem_is_not_written() {
+    for (about, id) in
+        [("sda", ids::BROKEN_LABEL), ("sda2", ids::OVERLAPPING_PARTITIONS), ("sda2", ids::BEYOND_DEVICE)]
+    {
+        let mut builder = Builder::default();
+        let sda = disk(&mut builder, "sda", "gpt", physical(0), 100_000);
+        let part = cut(&mut builder, "sda1", Kind::Partition, sda, 63, 1_000);
+        builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
+        cut(&mut builder, "sda2", Kind::Partition, sda, 2_000, 5_000);
+        cut(&mut builder, "vg0/data", Kind::LogicalVolume, part, 200, 400);
+        let node = Some(builder.node(about));
+        builder.problem(Problem { node, id, text: String::new(), source: FROM });
+        let stack = builder.finish();
+        let why = PlanError::LabelProblem { disk: "sda".to_owned(), problem: id };
+        assert_eq!(of_stack::partition(&stack, find(&stack, "sda1")), Err(why.clone()), "{id} of {about}");
+        for (finding, node) in [("misaligned-partition", "vg0/data"), ("geometry-mismatch", "vg0/data")] {
+            let answer = plumb_plan::for_finding(&stack, finding, find(&stack, node), &Wishes::default());
+            assert_eq!(answer, Some(Err(why.clone())), "{finding} of {node}, {id} of {about}");
+        }
+        assert_eq!(why.to_string(), format!("mend the label of sda first ({id})"));
+        assert!(!why.is_usage());
+    }
 }
 
 #[test]

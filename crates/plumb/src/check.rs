@@ -57,6 +57,30 @@ pub fn run(args: &Check) -> Result<Exit, Failure> {
         return collect(path, &args.images);
     }
     some_are_asked(args)?;
+    check(args).or_else(|failure| {
+        if args.json && failure.exit() == Exit::Unknown {
+            output::print(&refusal(&failure)?)?;
+        }
+        Err(failure)
+    })
+}
+
+/// The document of a check that came to nothing, with the reason among its notes.
+fn refusal(failure: &Failure) -> Result<String, Failure> {
+    let (stack, diagnosis) = (Stack::default(), Diagnosis::default());
+    let report = Report {
+        version: env!("CARGO_PKG_VERSION"),
+        inputs: &[],
+        stack: &stack,
+        survey: &Survey::default(),
+        wanted: None,
+        diagnosis: &diagnosis,
+        notes: &[failure.words("")],
+    };
+    Ok(json(&report).map_err(|error| Failure::failed(&error))? + "\n")
+}
+
+fn check(args: &Check) -> Result<Exit, Failure> {
     let known = args.beneath.catalogue()?;
     let profile = args.profile.as_deref().map(inputs::profile).transpose()?;
     let mut gathered = sources::gather(args, &known)?;

@@ -55,3 +55,46 @@ fn a_partition_is_put_right_by_what_is_printed() {
         assert!(of(&after.json(), "misaligned-partition").is_empty(), "{}", after.out);
     }
 }
+
+/// A tool that changes one entry of a damaged label writes it all anew: no command may be printed.
+#[test]
+fn a_damaged_label_is_mended_before_its_partitions() {
+    require!(Tool("sgdisk"), Tool("sfdisk"));
+    let folder = tempfile::tempdir().expect("a directory");
+    let gpt = "sgdisk -a 1 -n 1:2049:40007";
+    let logical = "printf 'start=63, size=20000\nstart=20063, size=80000, type=5\nstart=20126, size=1000\n\
+                   start=30063, size=1000\n' | sfdisk -q --label dos";
+    for (name, make, damage, id) in [
+        ("primary", gpt, "printf '\\0\\0\\0\\0' | dd of=$0 bs=1 seek=528 conv=notrunc", "broken-label"),
+        ("cut", gpt, "truncate -s 40M $0", "broken-label"),
+        // The second EBR leads back to the first: its link is the second entry, of which the start is at byte 470.
+        (
+            "loop",
+            logical,
+            "at=$(od -An -tu4 -j$((20063*512+470)) -N4 $0); printf '\\5' | dd of=$0 bs=1 conv=notrunc \
+             seek=$(((20063+at)*512+466)); printf '\\0\\0\\0\\0\\350\\3\\0\\0' | \
+             dd of=$0 bs=1 conv=notrunc seek=$(((20063+at)*512+470))",
+            "broken-label",
+        ),
+    ] {
+        let image = folder.path().join(format!("{name}.img"));
+        let image = image.to_str().expect("a path");
+        let script = format!("truncate -s 64M {image}; {make} {image}; {}", damage.replace("$0", image));
+        shell(&script, folder.path());
+        let found = plumb(["check", "--image", image, "--grid", "4k", "--json"]);
+        found.ends(1);
+        let document = found.json();
+        assert!(!of(&document, id).is_empty(), "{name}: {}", found.out);
+        let wrong = of(&document, "misaligned-partition");
+        assert!(!wrong.is_empty(), "{name}: {}", found.out);
+        for finding in wrong {
+            assert_eq!(finding["fix"].as_array().map_or(0, Vec::len), 0, "{name}: {finding:#}");
+            let words = format!("no commands for it: mend the label of {image} first ({id})");
+            assert!(finding["explanation"].to_string().contains(&words), "{name}: {finding:#}");
+        }
+        if name == "loop" {
+            let broken = of(&document, id)[0]["explanation"].to_string();
+            assert!(broken.contains("no second copy") && !broken.contains("copy that is good"), "{broken}");
+        }
+    }
+}

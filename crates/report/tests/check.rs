@@ -124,6 +124,27 @@ fn the_document_has_every_device() {
     assert_eq!(document["result"]["summary"]["partition"]["misaligned"], 2);
 }
 
+/// What is unknown does not make up for what is off.
+#[test]
+fn only_what_is_aligned_makes_up() {
+    for (start, expected) in [(Some(2049), true), (Some(2048), false), (None, false)] {
+        let mut builder = Builder::default();
+        disk(&mut builder, "sda", Some((4096, 0)));
+        let below = part(&mut builder, "sda1", Kind::Partition, "sda", 63, 100_000);
+        match start {
+            Some(start) => _ = part(&mut builder, "vg/lv", Kind::LogicalVolume, "sda1", start, 8192),
+            None => {
+                let array = builder.node("md0");
+                let why = "where its data begin was not told".to_owned();
+                builder.place(array, Placing::Unknown { members: vec![below], why }, &from());
+            }
+        }
+        let (text, _) = report(&builder.finish(), None, Color::Never);
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(words.contains("what stands on it makes up for it"), expected, "{start:?}: {text}");
+    }
+}
+
 #[test]
 fn exports_and_what_comes_from_them() {
     let mut builder = Builder::default();

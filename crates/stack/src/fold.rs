@@ -148,7 +148,8 @@ impl Stack {
                 }
                 Placing::Unknown { why, .. } => found.lost.push((from.on, why.clone())),
             }
-            if let (Placing::Leaf, Some(why)) = (&node.placing, &node.opaque) {
+            // Blocks lead on, and what is opaque about them is that not all are there.
+            if let (Placing::Leaf | Placing::Blocks { .. }, Some(why)) = (&node.placing, &node.opaque) {
                 found.lost.push((from.on, why.clone()));
             }
         }

@@ -37,8 +37,10 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
     let mut known = HashSet::new();
     for top in &context.tops {
-        outcomes.push(judge_top(context, top));
-        if matches!(outcomes.last(), Some(Outcome::UnknownOf(..) | Outcome::Silent))
+        let judged = judge_top(context, top);
+        let has_none = matches!(judged[..], [Outcome::UnknownOf(..) | Outcome::Silent]);
+        outcomes.extend(judged);
+        if has_none
             && let Some((device, found)) = judge_above_hole(context, top)
             && known.insert(device)
         {
@@ -63,14 +65,15 @@ fn judge_above_hole(context: &Context<'_>, top: &Top) -> Option<(NodeId, Finding
     Some((device, found(context, (top, device), worst, (&off, standings))))
 }
 
-fn judge_top(context: &Context<'_>, top: &Top) -> Outcome {
+/// What is found comes before what is unknown, of which a note takes nothing away.
+fn judge_top(context: &Context<'_>, top: &Top) -> Vec<Outcome> {
     let device = context.device_of(top.id);
     let moved = match held(context, top) {
         Held::Data => None,
         Held::From(start) => Some(moved(context, &top.standings, start)),
         Held::Elsewhere(what) => {
             let why = format!("it holds a {what} of which nothing more is known: where data begin in it");
-            return Outcome::UnknownOf(context.target(device), why);
+            return vec![Outcome::UnknownOf(context.target(device), why)];
         }
     };
     let standings = moved.as_ref().unwrap_or(&top.standings);
@@ -83,9 +86,16 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Outcome {
         let varies = matches!(standing.verdict, Verdict::Varies { .. });
         (severity(standing) != Severity::Warning, varies, standing.fact.granularity())
     });
-    if let Some(worst) = off.first() {
-        return Outcome::Found(found(context, (top, device), worst, (&off, standings)));
-    }
+    let Some(worst) = off.first() else {
+        return vec![unknown(context, top, standings).unwrap_or(Outcome::Silent)];
+    };
+    let finding = Outcome::Found(found(context, (top, device), worst, (&off, standings)));
+    let unknown = unknown(context, top, standings).filter(|_| severity(worst) == Severity::Note);
+    [finding].into_iter().chain(unknown).collect()
+}
+
+/// What cannot be told of a top, and why; `None` where all is known.
+fn unknown(context: &Context<'_>, top: &Top, standings: &[Standing]) -> Option<Outcome> {
     let mut reasons: Vec<String> = top.landings.lost.iter().map(|(_, why)| why.clone()).collect();
     reasons.extend(standings.iter().filter_map(|standing| match &standing.verdict {
         Verdict::Unknown { why } => Some(why.clone()),
@@ -95,6 +105,7 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Outcome {
     reasons.dedup();
     let more = reasons.len().saturating_sub(REASONS_MAX);
     reasons.truncate(REASONS_MAX);
+    let target = context.target(context.device_of(top.id));
     match (reasons.is_empty(), standings.is_empty()) {
         (false, _) => {
             let more = if more > 0 {
@@ -102,14 +113,14 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Outcome {
             } else {
                 String::new()
             };
-            Outcome::UnknownOf(context.target(device), format!("{}{more}", reasons.join("; ")))
+            Some(Outcome::UnknownOf(target, format!("{}{more}", reasons.join("; "))))
         }
         (true, true) => {
             let why = context.stack.why_nowhere(&top.landings);
             let why = why.unwrap_or_else(|| "no grid is known below it".to_owned());
-            Outcome::UnknownOf(context.target(device), why)
+            Some(Outcome::UnknownOf(target, why))
         }
-        (true, false) => Outcome::Silent,
+        (true, false) => None,
     }
 }
 

@@ -1,8 +1,8 @@
 //! What was noticed while a stack was read, as findings: broken and stranded labels, layers that end beyond what they lie
 //! on, sources that contradict each other, and whatever else a source reports by a name of its own.
 
-use plumb_stack::Problem;
 use plumb_stack::problem_ids as ids;
+use plumb_stack::{Problem, Source};
 
 use super::Rule;
 use super::context::Context;
@@ -85,17 +85,21 @@ fn outcome(context: &Context<'_>, problem: &Problem) -> Outcome {
         problem.text.clone(),
         evidence,
     );
-    Outcome::Found(match remedy(problem.id) {
+    Outcome::Found(match remedy(problem) {
         Some(remedy) => finding.explained(remedy),
         None => finding,
     })
 }
 
-fn remedy(id: &str) -> Option<&'static str> {
-    match id {
+fn remedy(problem: &Problem) -> Option<&'static str> {
+    match problem.id {
+        BROKEN if has_one_copy(problem) => Some(
+            "there is no second copy of such a label: save its sectors, find out where the partitions truly lie, and do \
+             not let a tool write the label before that",
+        ),
         BROKEN => Some(
-            "what was read comes from the copy that is good; save both copies, then let a tool for labels write the bad \
-             one anew, and do not touch the label otherwise before that",
+            "what was read comes from the copy that is good, where one is; save both copies, then let a tool for labels \
+             write the bad one anew, and do not touch the label otherwise before that",
         ),
         STRANDED => Some(
             "the disk has grown, or was copied to a larger one: let a tool for labels move the backup to the end, which \
@@ -120,4 +124,9 @@ fn remedy(id: &str) -> Option<&'static str> {
         ids::ASHIFT_BELOW_BLOCK => Some("a vdev keeps its ashift: a new pool takes a new one"),
         _ => None,
     }
+}
+
+/// An MBR and the chain of its logical partitions are on a disk once.
+fn has_one_copy(problem: &Problem) -> bool {
+    matches!(&problem.source, Source::OnDisk { format } if format == "MBR")
 }

@@ -271,8 +271,10 @@ fn notes(page: &Page, check: &Check<'_>, id: NodeId, is_as_below: bool) -> Vec<S
     let stand = check.survey.stand(id).filter(|_| !is_as_below);
     let Some(stand) = stand else { return notes };
     let verdicts = gathered(stand);
-    let is_better = |above: &NodeId| check.survey.stand(*above).is_some_and(|it| it.overall > stand.overall);
-    let mends = stack.above(id).iter().any(is_better);
+    // Of what is unknown nobody can say that it does.
+    let is_right =
+        |above: &NodeId| check.survey.stand(*above).is_some_and(|it| it.overall == Overall::Aligned);
+    let mends = stack.above(id).iter().any(is_right);
     for (at, (on, nodes)) in verdicts.iter().take(VERDICTS_MAX).enumerate() {
         let mut words = verdict(page, stack, on, nodes);
         if at == 0 && mends && stand.overall == Overall::Misaligned {

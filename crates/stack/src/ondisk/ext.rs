@@ -4,7 +4,7 @@
 
 use super::area::{Area, Block};
 use super::checksum::{self, Mismatch};
-use super::content::{Cell, Content, Layer};
+use super::content::{Cell, Content, Layer, ids};
 use crate::grid::What;
 use crate::node::keys;
 
@@ -12,6 +12,12 @@ const AT: u64 = 1024;
 const MAGIC: u16 = 0xef53;
 /// Blocks are 1 KiB << this; ext4 knows up to 64 KiB.
 const LOG_BLOCK_MAX: u32 = 6;
+
+/// Clean, with errors, and orphans being recovered.
+const STATE_MAX: u16 = 7;
+const REVISION_MAX: u32 = 1;
+/// Linux, Hurd, Masix, FreeBSD, Lites.
+const SYSTEM_MAX: u32 = 4;
 
 const COMPAT_HAS_JOURNAL: u32 = 0x4;
 const INCOMPAT_JOURNAL_DEVICE: u32 = 0x8;
@@ -45,8 +51,15 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
         return Some(Content::new(name, Layer::FileSystem).broken(&place, &mismatch));
     }
     let log = block.le32(0x18);
+    let impossible = |what: String| {
+        let text = format!("superblock of {name} at byte 1,024: {what}; nothing else of it is believed");
+        let mut content = Content::new(name, Layer::FileSystem);
+        content.problems.push((ids::BROKEN_SUPERBLOCK, text));
+        content
+    };
     if log > LOG_BLOCK_MAX {
-        return None;
+        let what = format!("found blocks of 2^{} bytes, expected 2^10 to 2^16", u64::from(log) + 10);
+        return is_likely(&block).then(|| impossible(what));
     }
     if incompat & INCOMPAT_JOURNAL_DEVICE != 0 {
         return Some(Content::new("jbd", Layer::Nothing));
@@ -54,6 +67,9 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
     let bytes = 1024_u64 << log;
     let high = if incompat & INCOMPAT_64BIT != 0 { u64::from(block.le32(0x150)) << 32 } else { 0 };
     let blocks = high | u64::from(block.le32(0x4));
+    if blocks == 0 {
+        return is_likely(&block).then(|| impossible("found 0 blocks, expected one at least".to_owned()));
+    }
     let content = Content::new(name, Layer::FileSystem)
         .sized(blocks.checked_mul(bytes))
         .fact(keys::FS_BLOCK, bytes)
@@ -61,6 +77,12 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
         .fact(keys::FS_STRIPE_WIDTH, u64::from(block.le32(0x170)) * bytes)
         .cell(Cell::unit(bytes, What::FileSystemBlock));
     Some(content)
+}
+
+/// Whether more than the two bytes of the mark are those of a superblock: state, revision and system have few values.
+fn is_likely(block: &Block) -> bool {
+    let (state, revision, system) = (block.le16(0x3a), block.le32(0x4c), block.le32(0x48));
+    state <= STATE_MAX && revision <= REVISION_MAX && system <= SYSTEM_MAX && block.le32(0) > 0
 }
 
 /// CRC-32C from all ones, not inverted at its end.

@@ -3,7 +3,7 @@
 //! From the LUKS On-Disk Format Specification 1.2.3 and 2; held against `cryptsetup luksDump`. Of LUKS 2 a copy of the
 //! header answers for a damaged first one.
 
-use plumb_geometry::SECTOR;
+use plumb_geometry::{Bytes, SECTOR};
 use serde_json::Value;
 
 use super::area::Area;
@@ -20,11 +20,26 @@ const BINARY_BYTES: u64 = 4096;
 
 pub(super) fn read(area: &Area<'_>) -> Option<Content> {
     let block = area.read(0, 512)?;
-    match (block.has(0, MAGIC), block.be16(6)) {
-        (true, 1) => Some(version_1(u64::from(block.be32(104)))),
-        (true, 2) => Some(version_2(area)),
-        _ => second(area),
+    let content = match (block.has(0, MAGIC), block.be16(6)) {
+        (true, 1) => version_1(u64::from(block.be32(104))),
+        (true, 2) => version_2(area),
+        _ => second(area)?,
+    };
+    Some(within(content, area.len()))
+}
+
+/// Data that begin behind the end are nowhere. A copy of a header ends where they would begin, and lacks nothing.
+fn within(mut content: Content, len: u64) -> Content {
+    let Layer::Crypt { start: Ok(start) } = content.layer else { return content };
+    if start > len {
+        let text =
+            format!("data of {} begin at {}, and there are {}", content.format, Bytes(start), Bytes(len));
+        content.problems.push((ids::BEYOND_DEVICE, text));
     }
+    if start >= len {
+        content.layer = Layer::Crypt { start: Err("its data begin beyond the end".to_owned()) };
+    }
+    content
 }
 
 fn version_1(payload_sectors: u64) -> Content {

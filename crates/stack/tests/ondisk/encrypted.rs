@@ -64,3 +64,25 @@ fn a_header_elsewhere_leaves_the_place_unknown() {
     let placing = &node(&stack, "LUKS on header.img").placing;
     assert!(matches!(placing, Placing::Unknown { .. }), "{placing:?}");
 }
+
+/// A device that ends before the data begin has none; a copy of the header ends just there.
+#[test]
+fn data_behind_the_end_are_told() {
+    require!(Tool("cryptsetup"));
+    for (options, start) in
+        [(&["--type=luks2"] as &[&str], 16 * MIB), (&["--type=luks1", "--align-payload=4096"], 2 * MIB)]
+    {
+        let images = Images::new();
+        let path = images.make("disk.img", 64 * MIB);
+        format(&path, options);
+        for (len, expected) in [(start - 512, &["beyond-device"] as &[&str]), (start, &[])] {
+            let file = std::fs::OpenOptions::new().write(true).open(&path).expect("the image");
+            file.set_len(start).expect("cut");
+            file.set_len(len).expect("cut");
+            let stack = images.stack(&["disk.img"]);
+            assert_eq!(problems(&stack), expected, "{options:?} {len}");
+            let placing = &node(&stack, "LUKS on disk.img").placing;
+            assert!(matches!(placing, Placing::Unknown { .. }), "{options:?} {len}: {placing:?}");
+        }
+    }
+}

@@ -285,3 +285,20 @@ fn more_volumes() -> String {
     );
     text
 }
+
+/// The header of the metadata has a checksum of its own, at its first byte.
+#[test]
+fn a_metadata_header_is_believed_only_with_its_checksum() {
+    require!(Root, Loop, Tool("pvcreate"), Tool("vgcreate"));
+    let host = Host::new();
+    host.make_group();
+    assert_eq!(problems(&host.stack()), [""; 0]);
+    // Behind the first of its places for a text.
+    let at = 4096 + 30;
+    let byte = host.images.byte(PVS[0], at);
+    host.images.write(PVS[0], at, &[!byte]);
+    let stack = host.stack();
+    assert_eq!(problems(&stack), ["broken-superblock"]);
+    let text = &stack.problems()[0].text;
+    assert!(text.ends_with("metadata of LVM at byte 4096: checksum of its header does not fit"), "{text}");
+}

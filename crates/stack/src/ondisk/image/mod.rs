@@ -15,6 +15,7 @@ use plumb_label::Disk;
 pub use self::map::Mapped;
 
 use self::map::Map;
+use self::qcow2::Held;
 use super::Scan;
 use super::area::Area;
 use super::content::{Cell, ids};
@@ -32,6 +33,8 @@ struct Image {
     size: u64,
     lies: Lies,
     cells: Vec<Cell>,
+    /// Why not all of its bytes lie so; `None` when they do.
+    elsewhere: Option<&'static str>,
     /// What the file says beside, in sentences.
     notes: Vec<String>,
     problems: Vec<String>,
@@ -58,6 +61,26 @@ enum Lies {
         block: u64,
     },
     Unknown(String),
+}
+
+impl Image {
+    /// Clusters of qcow2 that are compressed begin at any byte, and of those in a backing file nothing is known.
+    fn tell_what_is_elsewhere(&mut self, file: &dyn Disk) {
+        let Ok(Map::Qcow2(tables)) = &self.map else { return };
+        let held = tables.held(file, self.size);
+        let (some, all) = match held {
+            Held { is_compressed: true, .. } => (
+                "some of its clusters are compressed, and those begin at any byte",
+                "its clusters are compressed, and those begin at any byte",
+            ),
+            Held { is_in_backing: true, .. } => (qcow2::SOME_IN_BACKING, qcow2::ALL_IN_BACKING),
+            _ => return,
+        };
+        match held.has_own {
+            true => self.elsewhere = Some(some),
+            false => self.lies = Lies::Unknown(all.to_owned()),
+        }
+    }
 }
 
 type Reader = fn(&Area<'_>) -> Option<Result<Image, String>>;
@@ -123,7 +146,8 @@ fn place_image(builder: &mut Builder, file: &dyn Disk, id: NodeId) -> Option<(No
     let source = Source::OnDisk { format: format.to_owned() };
     builder.fact(id, keys::CONTENT, format, &source);
     match found {
-        Ok(image) => {
+        Ok(mut image) => {
+            image.tell_what_is_elsewhere(file);
             let disk = tell(builder, id, &name, &image);
             tell_of_end(builder, file, id, &name, &image);
             Some((disk, Some(image)))
@@ -189,6 +213,9 @@ fn tell(builder: &mut Builder, id: NodeId, name: &str, image: &Image) -> NodeId 
         Lies::Unknown(why) => Placing::Unknown { members: vec![id], why: why.clone() },
     };
     builder.place(disk, placing, &source);
+    if let Some(why) = image.elsewhere {
+        builder.opaque(disk, why);
+    }
     for cell in &image.cells {
         nodes::tell_cell(builder, disk, *cell, &source);
     }

@@ -30,6 +30,22 @@ const COMPRESSED: u64 = 1 << 62;
 const COPIED: u64 = 1 << 63;
 const ALL_ZEROS: u64 = 1;
 
+pub(super) const SOME_IN_BACKING: &str =
+    "some of its clusters are in its backing file, of which nothing is known here";
+pub(super) const ALL_IN_BACKING: &str =
+    "its clusters are in its backing file, of which nothing is known here";
+
+/// Where clusters were seen.
+#[derive(Default)]
+pub(super) struct Held {
+    /// At multiples of their length.
+    pub(super) has_own: bool,
+    /// Packed behind each other.
+    pub(super) is_compressed: bool,
+    /// In another file.
+    pub(super) is_in_backing: bool,
+}
+
 /// What is needed to find a cluster.
 pub(super) struct Tables {
     cluster: u64,
@@ -88,10 +104,12 @@ pub(super) fn read(area: &Area<'_>) -> Option<Result<Image, String>> {
     if header.be32(32) != 0 {
         map = Err("it is encrypted".to_owned());
     }
+    // With a map the clusters are looked at.
+    let elsewhere = (has_backing && map.is_err()).then_some(SOME_IN_BACKING);
     // Written anew is what a subcluster holds.
     let unit = if is_extended { bytes / SUBCLUSTERS } else { bytes };
     let cells = vec![cluster(unit)];
-    Some(Ok(Image { format: "qcow2", size: header.be64(24), lies, cells, notes, problems, map }))
+    Some(Ok(Image { format: "qcow2", size: header.be64(24), lies, cells, elsewhere, notes, problems, map }))
 }
 
 fn backing(area: &Area<'_>, at: u64, len: u32) -> String {
@@ -175,6 +193,57 @@ impl Tables {
             }
         }
         None
+    }
+
+    /// Where the clusters of a disk of this size are, to the first that do not lie as the others do.
+    pub(super) fn held(&self, file: &dyn Disk, size: u64) -> Held {
+        let mut held = Held::default();
+        let per_table = self.cluster / self.entry_bytes;
+        let clusters = size.div_ceil(self.cluster);
+        let tables = clusters.div_ceil(per_table);
+        held.is_in_backing = self.has_backing && tables > self.first_entries;
+        let mut looked_at = 0;
+        for first in 0..tables.min(self.first_entries) {
+            let Ok(table) = number_at(file, self.first_at, first, 8).map(|entry| entry & OFFSET) else {
+                break;
+            };
+            if table == 0 {
+                held.is_in_backing |= self.has_backing;
+                continue;
+            }
+            let mut bytes = vec![0; self.cluster as usize];
+            looked_at += 1;
+            if looked_at > TABLES_LOOKED_AT || file.read_at(table, &mut bytes).is_err() {
+                held.is_in_backing |= self.has_backing;
+                break;
+            }
+            let there = per_table.min(clusters - first * per_table) as usize;
+            for entry in bytes.chunks_exact(self.entry_bytes as usize).take(there) {
+                self.note_entry(entry, &mut held);
+            }
+            if held.has_own && (held.is_compressed || held.is_in_backing) {
+                break;
+            }
+        }
+        held
+    }
+
+    fn note_entry(&self, entry: &[u8], held: &mut Held) {
+        let Some(found) = entry.first_chunk().map(|entry| u64::from_be_bytes(*entry)) else { return };
+        if found & COMPRESSED != 0 {
+            held.is_compressed = true;
+            return;
+        }
+        held.has_own |= found & OFFSET != 0;
+        let is_whole = match entry.get(8..).and_then(|map| map.first_chunk()) {
+            // Each subcluster is here or known to be zeros.
+            Some(map) => {
+                let map = u64::from_be_bytes(*map);
+                (map as u32) | ((map >> 32) as u32) == u32::MAX
+            }
+            None => found & (OFFSET | ALL_ZEROS) != 0,
+        };
+        held.is_in_backing |= self.has_backing && !is_whole;
     }
 
     /// What has to be in the file for an entry of a second-level table: as much of the cluster as the disk has left.

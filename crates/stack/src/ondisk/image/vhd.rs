@@ -33,7 +33,16 @@ pub(super) fn read(area: &Area<'_>) -> Option<Result<Image, String>> {
         problems.push("checksum of the footer of VHD does not fit".to_owned());
     }
     let size = footer.be64(48);
-    let image = |lies, cells, notes, map| Image { format: "VHD", size, lies, cells, notes, problems, map };
+    let image = |lies, cells, notes, map| Image {
+        format: "VHD",
+        size,
+        lies,
+        cells,
+        elsewhere: None,
+        notes,
+        problems,
+        map,
+    };
     Some(match footer.be32(60) {
         FIXED => Ok(image(Lies::Run { start: 0 }, Vec::new(), Vec::new(), Ok(Map::Run { start: 0 }))),
         kind @ (DYNAMIC | DIFFERENCING) => match table(area, footer.be64(16)) {

@@ -77,7 +77,7 @@ fn read_marked(area: &Area<'_>) -> Result<Image, String> {
     if has_log(area) {
         notes.push("its log was not played back: newer tables may be in it".to_owned());
     }
-    Ok(Image { format: "VHDX", size, lies, cells, notes, problems: Vec::new(), map })
+    Ok(Image { format: "VHDX", size, lies, cells, elsewhere: None, notes, problems: Vec::new(), map })
 }
 
 fn sector(len: u64, what: What) -> Cell {

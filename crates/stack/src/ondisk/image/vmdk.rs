@@ -34,7 +34,8 @@ pub(super) fn read(area: &Area<'_>) -> Option<Result<Image, String>> {
 }
 
 fn image(size: u64, lies: Lies, map: Result<Map, String>) -> Image {
-    Image { format: "VMDK", size, lies, cells: Vec::new(), notes: Vec::new(), problems: Vec::new(), map }
+    let (notes, problems) = (Vec::new(), Vec::new());
+    Image { format: "VMDK", size, lies, cells: Vec::new(), elsewhere: None, notes, problems, map }
 }
 
 fn sparse(area: &Area<'_>, header: &Block) -> Result<Image, String> {

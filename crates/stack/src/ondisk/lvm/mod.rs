@@ -89,6 +89,9 @@ fn read_metadata(area: &Area<'_>, start: u64, len: u64) -> Result<Option<(String
     if !header.has(4, METADATA_MAGIC) {
         return Err("no signature".to_owned());
     }
+    if checksum(header.run(4, METADATA_HEADER_BYTES as usize - 4)) != header.le32(0) {
+        return Err("checksum of its header does not fit".to_owned());
+    }
     let (offset, text_len, expected) = (header.le64(40), header.le64(48), header.le32(56));
     if offset == 0 {
         return Ok(None);
