@@ -70,9 +70,11 @@ pub enum PlanError {
     },
     /// Two extents of soft partitions over each other, or without room for a header between them.
     #[error(
-        "{one} and {other} overlap: {one} takes sectors {} to {}, and {other} begins at sector {} with a header in \
-         front; see which of them is right (metastat -p)",
-        group_digits(*first), group_digits(*last), group_digits(*start)
+        "{} overlap: {one} takes sectors {} to {}, and {} begins at sector {} with a header in front; see which of them \
+         is right (metastat -p)",
+        if one == other { format!("two extents of {one}") } else { format!("{one} and {other}") },
+        group_digits(*first), group_digits(*last),
+        if one == other { "another of them" } else { other.as_str() }, group_digits(*start)
     )]
     Overlap {
         /// The soft partition in front.
@@ -85,6 +87,12 @@ pub enum PlanError {
         other: String,
         /// Where its extent begins.
         start: u64,
+    },
+    /// What shares bytes with another, or ends beyond what it lies on: commands would write over data of others.
+    #[error("{found}; find out which is right before anything is written or moved")]
+    Conflict {
+        /// What is in conflict, and where.
+        found: String,
     },
     /// Nothing to plan with.
     #[error("{what} is not known: {give}")]
@@ -128,6 +136,7 @@ impl PlanError {
             self,
             PlanError::NoRoom { .. }
                 | PlanError::LabelProblem { .. }
+                | PlanError::Conflict { .. }
                 | PlanError::Profile(_)
                 | PlanError::ResponseBelowService { .. }
                 | PlanError::Unreachable { .. }

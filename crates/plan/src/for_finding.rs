@@ -115,6 +115,7 @@ fn chunks(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Answer, PlanEr
     });
     let (id, chunks) =
         found.ok_or(PlanError::Missing { what: "a stripe below it", give: "give its chunk and members" })?;
+    of_stack::without_conflict(stack, id)?;
     let io = wishes.page.ok_or(PlanError::Missing { what: "the length of the I/O", give: "give a page" })?;
     let manager = match stack.node(id).word(keys::MANAGER) {
         Some("svm") => stripe::Manager::Svm,

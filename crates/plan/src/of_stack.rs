@@ -14,6 +14,17 @@ use crate::softpart::{self, SoftPartition, Submirror};
 const LABEL_PROBLEMS: [&str; 4] =
     [ids::BROKEN_LABEL, ids::BEYOND_DEVICE, ids::OVERLAPPING_PARTITIONS, ids::SECTOR_SIZE_MISMATCH];
 
+/// That nothing that a plan would move, and nothing below it, has bytes that may be those of others.
+///
+/// # Errors
+/// Which has.
+pub fn without_conflict(stack: &Stack, id: NodeId) -> Result<(), PlanError> {
+    match stack.under(id).into_iter().find_map(|below| stack.conflict(below)) {
+        Some(found) => Err(PlanError::Conflict { found: found.to_owned() }),
+        None => Ok(()),
+    }
+}
+
 /// A partition or slice that lies in one piece on a disk, to be made anew where all grids of the disk want it.
 ///
 /// # Errors
@@ -24,6 +35,7 @@ pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::Request, PlanEr
         what: "a partition in one piece on a disk",
         give: "name a partition or slice",
     })?;
+    without_conflict(stack, id)?;
     has_whole_labels(stack, id)?;
     let disk = stack.node(part.node);
     let label = label(node, disk)?;
@@ -279,10 +291,10 @@ pub fn softpart(
     component: NodeId,
     unit: Option<Bytes>,
 ) -> Result<softpart::Request, PlanError> {
-    let existing: Vec<SoftPartition> = stack
-        .above(component)
+    let is_soft = |id: &&NodeId| stack.node(**id).kind == Kind::SoftPartition;
+    let cut_out: Vec<NodeId> = stack.above(component).iter().filter(is_soft).copied().collect();
+    let existing: Vec<SoftPartition> = cut_out
         .iter()
-        .filter(|id| stack.node(**id).kind == Kind::SoftPartition)
         .map(|id| SoftPartition {
             name: stack.node(*id).own_name().to_owned(),
             extents: extents(stack.node(*id), component),
@@ -291,6 +303,9 @@ pub fn softpart(
         .collect();
     if existing.is_empty() {
         return Err(PlanError::Missing { what: "a soft partition", give: "name what they are cut out of" });
+    }
+    for id in cut_out {
+        without_conflict(stack, id)?;
     }
     let node = stack.node(component);
     let (unit, base) = unit_and_base(stack, component, unit)?;
@@ -354,6 +369,7 @@ pub fn filesystem(
     id: NodeId,
     kind: filesystem::Type,
 ) -> Result<filesystem::Request, PlanError> {
+    without_conflict(stack, id)?;
     let chunks = stack.under(id).into_iter().find_map(|below| match &stack.node(below).placing {
         Placing::Chunks(chunks) => Some(chunks.clone()),
         _ => None,

@@ -308,6 +308,83 @@ fn overlapping_soft_partitions_of_a_dump() {
     }
 }
 
+/// What `metastat -p` and `prtvtoc` print of slices that were given away twice: no command touches them.
+#[test]
+fn nothing_is_moved_that_shares_bytes() {
+    let folder = Folder::new("plan-shared");
+    let label = |disk: &str, slices: &[(u64, u64, u64)]| {
+        let row = |(number, first, count): &(u64, u64, u64)| {
+            format!("       {number}      4    00  {first}  {count}  {}\n", first + count - 1)
+        };
+        let rows: String = slices.iter().map(row).collect();
+        let text = format!(
+            "* /dev/rdsk/{disk}s2 partition map\n*     512 bytes/sector\n*    2889 sectors/cylinder\n\
+             * Partition  Tag  Flags    Sector     Count    Sector  Mount Directory\n{rows}"
+        );
+        folder.file(&format!("{disk}-{}.txt", slices.len()), &text).display().to_string()
+    };
+    let whole = [(0, 0, 71_127_180)];
+    let (one, two) = (label("c1t0d0", &whole), label("c2t0d0", &whole));
+    let over = label("c1t0d0", &[(0, 2889, 28_890_000), (1, 2_889_000, 28_890_000)]);
+    let mirrored = "d1 -p d10 -o 1 -b 2097152\nd10 -m d11 d12 1\nd11 1 1 c1t0d0s0\nd12 1 1 c2t0d0s0\n\
+                    d3 -p c1t0d0s0 -o 1 -b 100000\n";
+    let on_a_volume = "d1 -p c1t0d0s0 -o 1 -b 2097152\nd5 -m d6 1\nd6 1 1 c1t0d0s0\n";
+    let on_slices = "d1 -p c1t0d0s0 -o 1 -b 2097152\nd2 -p c1t0d0s1 -o 1 -b 2097152\n";
+    let no_label = "d1 -p c1t0d0s0 -o 1 -b 2097152\nd2 -p c1t0d0s0 -o 1000 -b 2097152\n";
+    let itself = "d1 -p c1t0d0s0 -o 1 -b 2097152 -o 1000000 -b 5000\n";
+    for (at, (volumes, labels, words)) in [
+        (mirrored, format!("{one} {two}"), "d3 and d1 overlap|d1 and d3 overlap"),
+        (on_a_volume, one.clone(), "d1 and d6 overlap|d6 and d1 overlap"),
+        (on_slices, over, "c1t0d0s0 and c1t0d0s1 overlap"),
+        (no_label, String::new(), "d1 and d2 overlap"),
+        (itself, one.clone(), "two extents of d1 overlap"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let dump = folder.file(&format!("metastat-p-{at}.txt"), volumes);
+        let files = format!("--from {} {labels}", dump.display());
+        let json = plan(&format!("softpart --unit 8k --json {files}")).ends(3).json();
+        for plan in json["result"]["plans"].as_array().expect("plans") {
+            let why = plan["refusal"].as_str().unwrap_or_else(|| panic!("a way was found: {plan}"));
+            assert!(words.split('|').any(|words| why.starts_with(words)), "{why}");
+        }
+        let check = plumb(format!("check --grid 8k --json {files}").split_whitespace());
+        let findings = check.ends(1).json()["findings"].clone();
+        let findings = findings.as_array().expect("findings");
+        assert!(findings.iter().any(|finding| finding["id"] == "overlapping-partitions"), "{}", check.out);
+        assert!(!check.out.contains("metaclear") && !check.out.contains("metainit d"), "{}", check.out);
+    }
+}
+
+/// Of three partitions the second begins within the first, and the third ends behind what the label allows.
+#[test]
+fn no_partition_is_moved_that_shares_bytes() {
+    let folder = Folder::new("plan-shared-partitions");
+    let dump = "label: gpt\ndevice: /dev/sdb\nunit: sectors\nfirst-lba: 34\nlast-lba: 2097118\nsector-size: 512\n\n\
+                /dev/sdb1 : start= 40, size= 100000\n/dev/sdb2 : start= 50001, size= 200000\n\
+                /dev/sdb3 : start= 250101, size= 9000000\n";
+    let dump = folder.file("sdb.sfdisk", dump).display().to_string();
+    for (name, words) in [
+        ("sdb1", "sdb1 and sdb2 overlap: sdb1 takes sectors 40 to 100,039"),
+        ("sdb2", "sdb1 and sdb2 overlap"),
+        (
+            "sdb3",
+            "sdb3 ends at sector 9,250,100, and the last one that the label gives to partitions is 2,097,118",
+        ),
+    ] {
+        let json = plan(&format!("partition /dev/{name} --json --from {dump}")).ends(3).json();
+        let why = json["result"]["plans"][0]["refusal"].as_str().expect("why").to_owned();
+        assert!(why.starts_with(words), "{why}");
+    }
+    let check = plumb(format!("check --from {dump}").split_whitespace());
+    check
+        .ends(1)
+        .says("no commands for it: sdb1 and sdb2 overlap")
+        .says("CRITICAL beyond-device: partition sdb3");
+    assert!(!check.out.contains("sgdisk -d"), "{}", check.out);
+}
+
 /// Two copies over five members come out even after two rows, of five chunks: what the kernel and mkfs say as well.
 #[test]
 fn odd_members_of_raid_10() {

@@ -11,8 +11,8 @@ use plumb_geometry::Bytes;
 use crate::graph::{HOST, NodeId, Stack};
 use crate::grid::{GridFact, Source};
 use crate::node::{Fact, Kind, Node, Placing, Problem};
-use crate::overlaps;
-use crate::problem_ids::{self, BEYOND_DEVICE, CONTRADICTION};
+use crate::overlaps::{self, Overlap};
+use crate::problem_ids::{self, BEYOND_DEVICE, CONTRADICTION, OVERLAPPING_PARTITIONS};
 
 mod hosts;
 mod identities;
@@ -29,6 +29,9 @@ pub struct Builder {
     names: HashMap<String, NodeId>,
     problems: Vec<Problem>,
     notes: Vec<String>,
+    /// What labels on disks told of overlaps, and the disks that have one.
+    overlaps: Vec<Overlap>,
+    with_label: HashSet<NodeId>,
     /// Sentences that were said: a damaged dump may repeat one as often as it has lines.
     said: HashSet<String>,
     /// What readers of Solaris's tools keep until the last dump was read.
@@ -187,6 +190,17 @@ impl Builder {
         self.problems.push(problem);
     }
 
+    /// Notes that the label of a disk was held against overlaps where it was read, and the two of each.
+    pub(crate) fn label_judged(
+        &mut self,
+        disk: NodeId,
+        overlaps: impl Iterator<Item = (NodeId, NodeId, String)>,
+    ) {
+        self.with_label.insert(disk);
+        let told = overlaps.map(|(one, other, text)| Overlap { one, other, text, is_told: true });
+        self.overlaps.extend(told);
+    }
+
     /// Notes something that a source could not tell.
     pub fn note(&mut self, note: impl Into<String>) {
         let note = note.into();
@@ -207,14 +221,19 @@ impl Builder {
     pub fn finish(mut self) -> Stack {
         self.cut_circles();
         self.check_ends();
-        let overlaps = overlaps::soft_partitions(&self.nodes);
-        self.problems.extend(overlaps.problems);
+        let overlaps = overlaps::all(&self.nodes, &self.with_label);
+        for overlap in overlaps.found.iter().filter(|overlap| !overlap.is_told) {
+            let (text, node) = (overlap.text.clone(), Some(overlap.other));
+            let source = self.nodes[overlap.other.at()].placed_by.clone().unwrap_or(Source::Layout);
+            self.problems.push(Problem { node, id: OVERLAPPING_PARTITIONS, text, source });
+        }
+        self.overlaps.extend(overlaps.found);
         if !overlaps.is_whole {
             self.note(
                 "too many soft partitions: not all were held against each other through the layers below",
             );
         }
-        Stack::new(self.nodes, self.names, self.problems, self.notes)
+        Stack::new(self.nodes, self.names, self.problems, self.notes, self.overlaps)
     }
 
     /// Walks down from every node with a stack of its own, since a damaged dump may be as deep as it is long.

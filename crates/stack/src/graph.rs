@@ -6,6 +6,8 @@ use serde::Serialize;
 
 use crate::builder::device_name;
 use crate::node::{Kind, Node, Problem};
+use crate::overlaps::Overlap;
+use crate::problem_ids::BEYOND_DEVICE;
 
 /// Name of the node that carries what is true of a host as a whole.
 pub const HOST: &str = "(host)";
@@ -29,6 +31,7 @@ pub struct Stack {
     above: Vec<Vec<NodeId>>,
     problems: Vec<Problem>,
     notes: Vec<String>,
+    conflicts: HashMap<NodeId, String>,
 }
 
 impl Stack {
@@ -37,6 +40,7 @@ impl Stack {
         names: HashMap<String, NodeId>,
         problems: Vec<Problem>,
         notes: Vec<String>,
+        overlaps: Vec<Overlap>,
     ) -> Stack {
         let mut above = vec![Vec::new(); nodes.len()];
         for (at, node) in nodes.iter().enumerate() {
@@ -44,7 +48,8 @@ impl Stack {
                 above[below.at()].push(NodeId(at as u32));
             }
         }
-        Stack { nodes, names, above, problems, notes }
+        let conflicts = conflicts(&nodes, &problems, overlaps);
+        Stack { nodes, names, above, problems, notes, conflicts }
     }
 
     /// A node; ids are those of this stack.
@@ -127,11 +132,40 @@ impl Stack {
         &self.problems
     }
 
+    /// Why the bytes of a node may be those of others: it overlaps another, or ends beyond what it lies on. Nothing should
+    /// be written by its layout then.
+    #[must_use]
+    pub fn conflict(&self, id: NodeId) -> Option<&str> {
+        self.conflicts.get(&id).map(String::as_str)
+    }
+
     /// What the sources could not tell, in sentences.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
+}
+
+/// The first of each node; a disk that is shorter than its label says is none of its partitions.
+fn conflicts(nodes: &[Node], problems: &[Problem], overlaps: Vec<Overlap>) -> HashMap<NodeId, String> {
+    let mut conflicts = HashMap::new();
+    for Overlap { one, other, text, .. } in overlaps {
+        let name = |id: NodeId| nodes[id.at()].own_name();
+        let who = if one == other {
+            format!("two extents of {}", name(one))
+        } else {
+            format!("{} and {}", name(one), name(other))
+        };
+        for id in [one, other] {
+            conflicts.entry(id).or_insert_with(|| format!("{who} overlap: {text}"));
+        }
+    }
+    for problem in problems.iter().filter(|problem| problem.id == BEYOND_DEVICE) {
+        if let Some(id) = problem.node.filter(|id| !nodes[id.at()].placing.below().is_empty()) {
+            conflicts.entry(id).or_insert_with(|| problem.text.clone());
+        }
+    }
+    conflicts
 }
 
 /// Orders `sda2` before `sda10`.

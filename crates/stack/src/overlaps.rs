@@ -1,6 +1,5 @@
-//! Soft partitions and subdisks that share bytes, the header of a soft partition included: on the component that both
-//! lie on, or on what lies below two components, as a slice and a metadevice made of it. Labels are held against
-//! overlaps where they are read.
+//! Partitions, soft partitions, subdisks and volumes of Solaris Volume Manager that share bytes, the header of a soft
+//! partition included: on what both lie on, or on what lies below two components, as a slice and a metadevice made of it.
 //!
 //! Below parity only whole stripes are followed, since bytes of a stripe share its parity by design; below chunks with
 //! copies, and what places its blocks itself, nothing is.
@@ -11,20 +10,31 @@ use std::ops::Range;
 use plumb_geometry::{SECTOR, group_digits};
 
 use crate::graph::NodeId;
-use crate::grid::Source;
-use crate::node::{Chunks, Kind, Node, Part, Placing, Problem, keys};
-use crate::problem_ids::OVERLAPPING_PARTITIONS;
+use crate::node::{Chunks, Kind, Node, Part, Placing, keys};
+
+mod partitions;
 
 /// Pieces of layers that are looked at to see what lies where below; a host of thousands of volumes has far less.
 const PIECES_MAX: usize = 1 << 24;
 
 /// What was found, and whether all was looked at.
 pub(crate) struct Overlaps {
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) found: Vec<Overlap>,
     pub(crate) is_whole: bool,
 }
 
-/// An extent of a soft partition.
+/// Two that share bytes, which may be two extents of one.
+#[derive(Clone, Debug)]
+pub(crate) struct Overlap {
+    pub(crate) one: NodeId,
+    /// The one that a problem is about.
+    pub(crate) other: NodeId,
+    pub(crate) text: String,
+    /// Whether a problem tells of it already, or of what stands on one of them.
+    pub(crate) is_told: bool,
+}
+
+/// An extent of what was cut out of, or laid on, a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Extent {
     start: u64,
@@ -42,34 +52,96 @@ struct Run {
     extent: Extent,
 }
 
+/// All of them; labels of the disks in `judged` were held against overlaps where they were read.
+pub(crate) fn all(nodes: &[Node], judged: &HashSet<NodeId>) -> Overlaps {
+    let mut found = partitions::overlaps(nodes, judged);
+    let soft = soft_partitions(nodes);
+    found.extend(soft.found);
+    Overlaps { found, is_whole: soft.is_whole }
+}
+
 /// Each that overlaps is told of once, beside the one before it that ends last.
-pub(crate) fn soft_partitions(nodes: &[Node]) -> Overlaps {
-    let mut components: BTreeMap<NodeId, Vec<Run>> = BTreeMap::new();
-    for extent in extents(nodes) {
-        let header = if extent.has_header { SECTOR } else { 0 };
-        let run = Run { start: extent.start.saturating_sub(header), end: extent.end, extent };
-        components.entry(extent.component).or_default().push(run);
-    }
-    let mut problems = Vec::new();
+fn soft_partitions(nodes: &[Node]) -> Overlaps {
+    let components = by_component(extents(nodes));
+    let mut found = Vec::new();
     let mut told = HashSet::new();
-    for runs in components.values_mut() {
-        runs.sort_unstable();
+    for runs in components.values() {
         for (one, other) in pairs(runs, |_, _| true) {
             told.insert((one.extent.owner, other.extent.owner));
-            problems.push(problem(nodes, other, beside(nodes, one, other)));
+            found.push(overlap(one, other, beside(nodes, one, other)));
         }
     }
+    let mut told_below = HashSet::new();
     let (below, is_whole) = below(nodes, &components);
     for (layer, mut runs) in below {
         runs.sort_unstable();
         for (one, other) in pairs(&runs, |one, other| one.component != other.component) {
             let owners = (one.extent.owner, other.extent.owner);
             if told.insert(owners) && !told.contains(&(owners.1, owners.0)) {
-                problems.push(problem(nodes, other, below_both(nodes, layer, one, other)));
+                told_below.extend([owners.0, owners.1]);
+                found.push(overlap(one, other, below_both(nodes, layer, one, other)));
             }
         }
     }
-    Overlaps { problems, is_whole }
+    found.extend(on_volumes(nodes, &told_below));
+    Overlaps { found, is_whole }
+}
+
+/// Volumes that take all of a component, and what else was put there. Where what stands on a volume was held against the
+/// other, that is told of.
+fn on_volumes(nodes: &[Node], told_below: &HashSet<NodeId>) -> Vec<Overlap> {
+    let is_volume = |extent: &Extent| nodes[extent.owner.at()].kind != Kind::SoftPartition;
+    let mut found = Vec::new();
+    for runs in by_component(extents(nodes).chain(volumes(nodes))).values() {
+        let is_asked = |one: &Extent, other: &Extent| one.owner != other.owner;
+        for (one, other) in beside_volumes(runs, is_volume, is_asked) {
+            let is_told = [one, other].iter().any(|run| told_below.contains(&run.extent.owner));
+            found.push(Overlap { is_told, ..overlap(one, other, beside(nodes, one, other)) });
+        }
+    }
+    found
+}
+
+/// As [`pairs`], where one of both is a volume at least.
+fn beside_volumes(
+    runs: &[Run],
+    is_volume: impl Fn(&Extent) -> bool,
+    is_asked: impl Fn(&Extent, &Extent) -> bool,
+) -> Vec<(Run, Run)> {
+    let mut found = Vec::new();
+    // The volume and the soft partition that end last.
+    let mut last: [Option<Run>; 2] = [None; 2];
+    for run in runs {
+        let own = usize::from(is_volume(&run.extent));
+        let against = if own == 1 { [last[1], last[0]] } else { [last[1], None] };
+        let before = against
+            .into_iter()
+            .flatten()
+            .find(|before| run.start < before.end && is_asked(&before.extent, &run.extent));
+        found.extend(before.map(|before| (before, *run)));
+        if last[own].is_none_or(|known| known.end < run.end) {
+            last[own] = Some(*run);
+        }
+    }
+    found
+}
+
+fn overlap(one: Run, other: Run, text: String) -> Overlap {
+    Overlap { one: one.extent.owner, other: other.extent.owner, text, is_told: false }
+}
+
+/// In order of their places.
+fn by_component(extents: impl Iterator<Item = Extent>) -> BTreeMap<NodeId, Vec<Run>> {
+    let mut components: BTreeMap<NodeId, Vec<Run>> = BTreeMap::new();
+    for extent in extents {
+        let header = if extent.has_header { SECTOR } else { 0 };
+        let run = Run { start: extent.start.saturating_sub(header), end: extent.end, extent };
+        components.entry(extent.component).or_default().push(run);
+    }
+    for runs in components.values_mut() {
+        runs.sort_unstable();
+    }
+    components
 }
 
 fn extents(nodes: &[Node]) -> impl Iterator<Item = Extent> {
@@ -83,6 +155,26 @@ fn extents(nodes: &[Node]) -> impl Iterator<Item = Extent> {
             Extent { start: part.start.0, end: end.0, owner, component: part.node, has_header }
         };
         parts.iter().map(extent).collect()
+    })
+}
+
+/// What metainit gives to nothing else: components of stripes, mirrors and the like, from where their data begin on.
+fn volumes(nodes: &[Node]) -> impl Iterator<Item = Extent> {
+    let is_volume = |node: &Node| node.kind != Kind::SoftPartition && node.word(keys::MANAGER) == Some("svm");
+    let volumes = (0..).map(NodeId).zip(nodes).filter(move |(_, node)| is_volume(node));
+    volumes.flat_map(move |(owner, node)| {
+        let members: Vec<(NodeId, u64)> = match &node.placing {
+            Placing::Parts { parts } => parts.iter().map(|part| (part.node, part.start.0)).collect(),
+            Placing::Chunks(Chunks { members, .. }) | Placing::Copies { members } => {
+                members.iter().map(|member| (member.node, member.start.0)).collect()
+            }
+            _ => Vec::new(),
+        };
+        let extent = move |(component, start): (NodeId, u64)| {
+            let end = nodes[component.at()].size.map_or(u64::MAX, |size| size.0.max(start));
+            Extent { start, end, owner, component, has_header: false }
+        };
+        members.into_iter().map(extent)
     })
 }
 
@@ -178,21 +270,19 @@ fn in_chunks(chunks: &Chunks, bytes: &Range<u64>) -> Vec<(NodeId, Range<u64>)> {
     members.collect()
 }
 
-fn problem(nodes: &[Node], other: Run, text: String) -> Problem {
-    let owner = other.extent.owner;
-    let source = nodes[owner.at()].placed_by.clone().unwrap_or(Source::Layout);
-    Problem { node: Some(owner), id: OVERLAPPING_PARTITIONS, text, source }
-}
-
 /// Two on one component.
 fn beside(nodes: &[Node], one: Run, other: Run) -> String {
     let name = |id: NodeId| nodes[id.at()].name.as_str();
     let (one, other) = (one.extent, other.extent);
     let second = if one.owner == other.owner { "another of its own extents" } else { name(other.owner) };
+    let taken = if one.end == u64::MAX {
+        format!("all from sector {} on", group_digits(one.start / SECTOR))
+    } else {
+        sectors(one.start, one.end)
+    };
     format!(
-        "{} takes {} of {}, and {second} begins at sector {}{}",
+        "{} takes {taken} of {}, and {second} begins at sector {}{}",
         name(one.owner),
-        sectors(one.start, one.end),
         name(one.component),
         group_digits(other.start / SECTOR),
         if other.has_header { " with a header in front" } else { "" },
@@ -232,6 +322,7 @@ mod tests {
 
     use super::*;
     use crate::builder::Builder;
+    use crate::grid::Source;
     use crate::node::Member;
 
     const FROM: Source = Source::User;

@@ -590,5 +590,57 @@ fn soft_partitions_over_each_other() {
         found[0].2,
         "d11 on d10 takes sectors 511 to 1,511 of c5t1d0s0, and d12 takes sectors 999 to 1,999 there, headers included"
     );
-    assert_eq!(problems("d11 -p d10 -o 512 -b 1000\nd12 -p c5t1d0s0 -o 1513 -b 1000\n"), []);
+    // Apart from d11, but not from d10, which has all of the slice.
+    let found = problems("d11 -p d10 -o 512 -b 1000\nd12 -p c5t1d0s0 -o 1513 -b 1000\n");
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(
+        found[0].2,
+        "d10 takes all from sector 0 on of c5t1d0s0, and d12 begins at sector 1,513 with a header in front"
+    );
+}
+
+/// metainit gives a slice to one volume alone: others on it are of another day, or made over it.
+#[test]
+fn volumes_on_the_slice_of_another() {
+    let overlapping = |volumes: &str| {
+        let stack = stack_of(&[text(volumes)]);
+        let names = stack.nodes().filter(|(id, _)| stack.conflict(*id).is_some());
+        let mut names: Vec<String> = names.map(|(_, node)| node.name.clone()).collect();
+        names.sort();
+        (stack.problems().len(), names.join(" "))
+    };
+    let found = |count: usize, names: &str| (count, names.to_owned());
+    // What lies on one another is no overlap, nor are the sides of a mirror.
+    let stacked = "d5 -m d6 d7 1\nd6 1 1 c1t0d0s0\nd7 1 1 c2t0d0s0\nd8 -p d5 -o 1 -b 100\nd9 1 1 d8\n";
+    assert_eq!(overlapping(stacked), found(0, ""));
+    assert_eq!(overlapping("d1 -p c1t0d0s0 -o 1 -b 100\nd5 -m d6 1\nd6 1 1 c1t0d0s0\n"), found(1, "d1 d6"));
+    assert_eq!(overlapping("d6 1 1 c1t0d0s0\nd7 1 2 c1t0d0s0 c2t0d0s0 -i 32b\n"), found(1, "d6 d7"));
+    assert_eq!(overlapping("d6 1 1 c1t0d0s0\nd7 1 1 c1t0d0s1\n"), found(0, ""));
+}
+
+/// Slices of one disk, and the one for all of it.
+#[test]
+fn slices_over_each_other() {
+    let label = |second: u64| {
+        let head = "* /dev/rdsk/c1t0d0s2 partition map\n*     512 bytes/sector\n*    2889 sectors/cylinder\n\
+                    * Partition  Tag  Flags    Sector     Count    Sector  Mount Directory\n";
+        let slice = |number: u64, tag: u64, first: u64, count: u64| {
+            format!("       {number}      {tag}    00  {first}  {count}  {}\n", first + count - 1)
+        };
+        [
+            head.to_owned(),
+            slice(0, 4, 2889, 28_890_000),
+            slice(1, 4, second, 2889),
+            slice(2, 5, 0, 71_127_180),
+        ]
+        .concat()
+    };
+    for (second, expected) in [(28_892_889, None), (28_890_000, Some("c1t0d0s1"))] {
+        let stack = stack_of(&[text(&label(second))]);
+        let found =
+            stack.problems().iter().map(|one| (one.id, one.node.map(|id| stack.node(id).name.as_str())));
+        let expected: Vec<_> =
+            expected.map(|name| ("overlapping-partitions", Some(name))).into_iter().collect();
+        assert_eq!(found.collect::<Vec<_>>(), expected, "{second}");
+    }
 }

@@ -12,6 +12,7 @@ use super::{Builder, device_name};
 use crate::graph::{HOST, NodeId};
 use crate::grid::{Belief, Source};
 use crate::node::{Kind, Node, Part, Placing, Problem};
+use crate::overlaps::Overlap;
 
 /// Why a disk is not put on a device.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -87,6 +88,12 @@ impl Builder {
         }
         let names = other.names.into_iter().filter(|(name, _)| name != HOST);
         self.names.extend(names.map(|(name, id)| (name_of(&name), ids[id.at()])));
+        self.with_label.extend(other.with_label.iter().map(|id| ids[id.at()]));
+        self.overlaps.extend(other.overlaps.into_iter().map(|overlap| Overlap {
+            one: ids[overlap.one.at()],
+            other: ids[overlap.other.at()],
+            ..overlap
+        }));
         self.problems.extend(other.problems.into_iter().map(|problem| Problem {
             node: problem.node.map(|id| ids[id.at()]),
             text: format!("{host}: {}", problem.text),

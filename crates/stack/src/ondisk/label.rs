@@ -61,6 +61,12 @@ pub(crate) fn tell(builder: &mut Builder, disk: &dyn Disk, id: NodeId, naming: N
         let about = part(problem).and_then(|part| nodes.iter().find(|(_, known)| known.id == part));
         tell_problem(builder, about.map_or(id, |(node, _)| *node), &name, problem, &source);
     }
+    let node = |part: &PartId| nodes.iter().find(|(_, known)| known.id == *part).map(|(node, _)| *node);
+    let overlaps = label.problems.iter().filter_map(|problem| match problem {
+        Found::Overlap { first, second } => Some((node(first)?, node(second)?, problem.to_string())),
+        _ => None,
+    });
+    builder.label_judged(id, overlaps);
     let holds_others = |partition: &Partition| {
         let is_parent = |other: &Partition| other.id.within == Some(partition.id.number);
         partition.place == Place::Extended

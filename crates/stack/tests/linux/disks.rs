@@ -19,7 +19,7 @@ fn partitions_stand_on_the_grid_of_their_disk() {
     let starts = [34, 63, 2047, 2048];
     for disk in ["sda", "sdb", "nvme0n1"] {
         for (number, start) in (1..).zip(starts) {
-            fake.partition(disk, number, start, 8);
+            fake.partition(disk, number, start, 1);
         }
     }
     // The kernel's word for a partition is derived from the disk's, and must not count again.
@@ -37,7 +37,7 @@ fn partitions_stand_on_the_grid_of_their_disk() {
     assert_eq!(of("sdb"), expected(moved));
     assert_eq!(of("nvme0n1p"), expected(plain));
     let part = node(&stack, "nvme0n1p3");
-    assert_eq!((part.kind, part.size), (Kind::Partition, Some(Bytes(8 * SECTOR))));
+    assert_eq!((part.kind, part.size), (Kind::Partition, Some(Bytes(SECTOR))));
     assert_eq!(part.number(keys::PARTITION_NUMBER), Some(3));
     assert!(stack.problems().is_empty() && stack.notes().is_empty(), "{:?}", stack.notes());
 }

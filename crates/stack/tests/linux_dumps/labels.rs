@@ -163,3 +163,60 @@ fn without_a_label_nothing_is_known() {
     assert!(lost[0].1.contains("sfdisk -d /dev/nvme0n1"), "{lost:?}");
     assert!(stack.standings(stack.find("/").expect("it")).iter().all(|one| one.verdict != Verdict::Aligned));
 }
+
+/// No tool makes such a label, but they print one: the start of the second entry of an MBR was changed.
+#[test]
+fn partitions_over_each_other() {
+    require!(Tool("sfdisk"), Tool("fdisk"));
+    let dir = temp_dir("overlap");
+    image(dir.path(), "disk", 16);
+    let script = "label: dos\nstart=2048, size=4000\nstart=8192, size=4000\n";
+    run_with("sfdisk", &["-q", "disk"], dir.path(), script);
+    for (start, expected) in [(6048_u32, 0), (6047, 1)] {
+        let mut bytes = std::fs::read(dir.path().join("disk")).expect("an image");
+        bytes[446 + 16 + 8..][..4].copy_from_slice(&start.to_le_bytes());
+        std::fs::write(dir.path().join("disk"), bytes).expect("written");
+        for (format, program, before, after) in &TOOLS[..4] {
+            let print = run(program, &[*before, &["disk"], after].concat(), dir.path());
+            let stack = stack_of(&[(format, &print)]);
+            let found: Vec<&str> = stack.problems().iter().map(|problem| problem.id).collect();
+            assert_eq!(found, vec!["overlapping-partitions"; expected], "{format}, {start}: {print}");
+        }
+    }
+}
+
+/// sgdisk prints numbers, lsblk a disk of which nobody knows the label.
+#[test]
+fn partitions_over_each_other_by_number() {
+    let sgdisk = "Disk /dev/sda: 131072 sectors, 64.0 MiB\nSector size (logical): 512 bytes\n\n\
+                  Number  Start (sector)    End (sector)  Size       Code  Name\n   \
+                  1            2048           40000   18.5 MiB    8300  \n   \
+                  2           30000           80000   24.4 MiB    8300  \n";
+    let lsblk = r#"{"blockdevices": [{"name": "sda", "type": "disk", "size": 67108864, "children": [
+        {"name": "sda1", "type": "part", "start": 2048, "size": 19431936},
+        {"name": "sda2", "type": "part", "start": 30000, "size": 25600512}]}]}"#;
+    for dumps in
+        [&[("sgdisk -p", sgdisk)][..], &[("lsblk -J", lsblk)], &[("sgdisk -p", sgdisk), ("lsblk -J", lsblk)]]
+    {
+        let stack = stack_of(dumps);
+        let found: Vec<&str> = stack.problems().iter().map(|problem| problem.text.as_str()).collect();
+        let text = "sda1 takes sectors 2,048 to 40,000 of sda, and sda2 begins at sector 30,000";
+        assert_eq!(found, [text]);
+    }
+}
+
+/// Without the size of the disk its label says where partitions have to end.
+#[test]
+fn a_partition_behind_the_last_sector_of_its_label() {
+    for (len, expected) in [(2_095_071, None), (2_095_072, Some("sdb1"))] {
+        let label = format!(
+            "label: gpt\ndevice: /dev/sdb\nunit: sectors\nfirst-lba: 34\nlast-lba: 2097118\nsector-size: 512\n\n\
+             /dev/sdb1 : start= 2048, size= {len}\n"
+        );
+        let stack = stack_of(&[("sfdisk -d", &label)]);
+        let found =
+            stack.problems().iter().map(|one| (one.id, one.node.map(|id| stack.node(id).name.as_str())));
+        let expected: Vec<_> = expected.map(|name| ("beyond-device", Some(name))).into_iter().collect();
+        assert_eq!(found.collect::<Vec<_>>(), expected, "{len}");
+    }
+}

@@ -3,13 +3,15 @@
 //! Positions are counted in logical sectors, which not every tool states; another dump of the disk may. So labels are
 //! placed after the last dump.
 
-use plumb_geometry::{Bytes, SECTOR};
+use plumb_geometry::{Bytes, SECTOR, group_digits};
 
 use super::names;
 use crate::builder::{Builder, device_name};
+use crate::graph::NodeId;
 use crate::grid::{Source, What};
 use crate::linux::{Family, kind_of};
-use crate::node::{Kind, Part, Placing, keys};
+use crate::node::{Kind, Part, Placing, Problem, keys};
+use crate::problem_ids::BEYOND_DEVICE;
 
 /// Tag of the slice that a Solaris EFI label keeps for itself (`V_RESERVED` of illumos' `sys/vtoc.h`).
 const SOLARIS_RESERVED: &str = "11";
@@ -25,6 +27,8 @@ pub(super) struct Label {
     pub(super) unusable: Option<&'static str>,
     /// `gpt`, `dos`, …
     pub(super) kind: Option<String>,
+    /// The last unit that the label gives to partitions, where it says so.
+    pub(super) last: Option<u64>,
     pub(super) rows: Vec<Row>,
     pub(super) source: Source,
 }
@@ -57,7 +61,8 @@ impl Row {
 
 impl Label {
     pub(super) fn new(disk: &str, source: Source) -> Label {
-        Label { disk: disk.to_owned(), unit: None, unusable: None, kind: None, rows: Vec::new(), source }
+        let disk = disk.to_owned();
+        Label { disk, unit: None, unusable: None, kind: None, last: None, rows: Vec::new(), source }
     }
 
     fn number(&self, row: &Row) -> Option<u32> {
@@ -156,7 +161,28 @@ fn place(builder: &mut Builder, label: &Label) {
             },
         };
         builder.place(node, placing, &row.source);
+        let disk_end = builder.get(disk).size.map_or(u64::MAX, |size| size.0 / unit.0);
+        if let Some(problem) = beyond_last(label, row, (node, &name), disk_end) {
+            builder.problem(problem);
+        }
     }
+}
+
+/// A partition behind the last unit of its label. The builder itself tells of one that ends beyond its disk.
+fn beyond_last(label: &Label, row: &Row, (node, name): (NodeId, &str), disk_end: u64) -> Option<Problem> {
+    let last = label.last?;
+    let row_last = row.start.saturating_add(row.len).checked_sub(1)?;
+    let text = || {
+        let name = device_name(name);
+        let (ends, last) = (group_digits(row_last), group_digits(last));
+        format!("{name} ends at sector {ends}, and the last one that the label gives to partitions is {last}")
+    };
+    (row_last > last && row_last < disk_end).then(|| Problem {
+        node: Some(node),
+        id: BEYOND_DEVICE,
+        text: text(),
+        source: row.source.clone(),
+    })
 }
 
 /// The number that a partition's name ends with, behind the name of its disk.

@@ -24,6 +24,11 @@ fn field<'a>(fields: &'a str, key: &str) -> Option<&'a str> {
     Some(fields.split(',').find_map(|field| field.trim_start().strip_prefix(key))?.trim())
 }
 
+/// Only a GPT states it.
+fn last_lba(key: &str, value: &str) -> Option<u64> {
+    value.parse().ok().filter(|_| key == "last-lba")
+}
+
 fn sniff(input: &Input<'_>) -> Sniff {
     let head = sniff_by(input, |line| {
         line.starts_with("# partition table of ") || line == "unit: sectors" || line.starts_with("label-id: ")
@@ -55,6 +60,8 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             if let Some(label) = &mut label {
                 label.unit = size;
             }
+        } else if let (Some(label), Some(last)) = (&mut label, last_lba(key, value)) {
+            label.last = Some(last);
         } else if key == "label" {
             // It stands before the device.
             finish(builder, label.take());
@@ -92,6 +99,7 @@ fn read_json(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpErro
         let mut label = Label::new(&disk, input.source(JSON.tool, 0));
         label.kind = word(table, "label");
         label.unit = number(table, "sectorsize").filter(|size| *size > 0).map(Bytes);
+        label.last = number(table, "lastlba");
         for part in table.get("partitions").and_then(Value::as_array).into_iter().flatten() {
             let row = word(part, "node").zip(number(part, "start")).zip(number(part, "size"));
             count(&mut taken, row.is_some());
