@@ -44,8 +44,9 @@ pub fn for_finding(
     node: NodeId,
     wishes: &Wishes,
 ) -> Option<Result<Answer, PlanError>> {
-    // What begins where a damaged label says is not to be written to either.
-    let whole = of_stack::has_whole_labels(stack, node);
+    // What shares bytes with others, or begins where a damaged label says, is not to be written to either.
+    let whole =
+        of_stack::without_conflict(stack, node).and_then(|()| of_stack::has_whole_labels(stack, node));
     let of_node = |plan| Answer { changes: node, plan };
     Some(match finding {
         "misaligned-partition" | "soft-partition-drift" => whole.and_then(|()| start(stack, node, wishes)),

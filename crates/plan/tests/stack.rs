@@ -449,9 +449,12 @@ fn partitions_without_room_behind_them() {
     let lvm = planned(Some("lvm"), None, 10_034).expect("a plan");
     assert!(lvm.notes.iter().any(|note| note.contains("part of what LVM manages")), "{:?}", lvm.notes);
     assert_eq!(lvm.remedies[0].harm, Harm::Online, "pvmove needs no room");
-    // What would lose 2.5 MiB is over its neighbour, and not in want of a few sectors.
+    // A neighbour within it is no want of room: they overlap, and nothing is planned.
     let refused = planned(Some("ext4"), None, 5_000);
-    assert!(matches!(refused, Err(PlanError::NoRoom { .. })), "{refused:?}");
+    assert!(
+        matches!(&refused, Err(PlanError::LabelProblem { problem: "overlapping-partitions", .. })),
+        "{refused:?}"
+    );
     // With room behind it nothing becomes smaller.
     let room = planned(Some("xfs"), None, 11_000).expect("a plan");
     assert_eq!(room.value("len_sectors"), Some(&plumb_plan::Value::Count(10_000)));
