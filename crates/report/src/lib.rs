@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod check;
+pub mod compare;
 pub mod diagnose;
 pub mod format;
 pub mod html;

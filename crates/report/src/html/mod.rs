@@ -5,6 +5,7 @@
 //! windows and rates.
 
 mod clock;
+mod compared;
 mod course;
 mod diagnosis;
 mod figures;
@@ -27,6 +28,7 @@ mod tables;
 mod throughput;
 mod what_if;
 
+pub use compared::compared;
 pub use diagnosis::diagnosed;
 
 use markup::Markup;
