@@ -10,6 +10,7 @@ mod analyze;
 mod check;
 mod cli;
 mod collect;
+mod compare;
 mod convert;
 mod diagnose;
 mod exit;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     let ended = match &cli.command {
         Command::Analyze(args) => analyze::run(args),
         Command::Check(args) => check::run(args),
+        Command::Compare(args) => compare::run(args),
         Command::Convert(args) => convert::run(args),
         Command::Diagnose(args) => diagnose::run(args),
         Command::Plan(args) => plan::run(args),
