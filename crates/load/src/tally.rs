@@ -131,7 +131,8 @@ impl Side {
         self.latency.count()
     }
 
-    fn add(&mut self, others: &Side) {
+    /// Adds others.
+    pub fn add(&mut self, others: &Side) {
         self.bytes += others.bytes;
         self.latency.add(&others.latency);
         self.response.add(&others.response);
