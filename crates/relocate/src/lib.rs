@@ -4,6 +4,7 @@
 //! - [`moving`]: the move, its rollback, and the plan of both
 //! - [`journal`]: the log that makes them safe
 //! - [`disk`]: what they work on
+//! - [`signatures`]: what has to be hidden
 //! - [`marker`]: what stands in the place of a signature meanwhile
 
 #![forbid(unsafe_code)]
@@ -13,6 +14,7 @@ pub mod journal;
 pub mod marker;
 pub mod moving;
 mod mutation;
+pub mod signatures;
 #[cfg(test)]
 mod sim;
 mod unit;
