@@ -7,6 +7,7 @@ use super::{Move, MoveError, read};
 use crate::disk::{Disk, JournalStore};
 use crate::journal::sum;
 use crate::marker;
+use crate::mutation::Mutation;
 
 impl<D: Disk, J: JournalStore> Move<D, J> {
     /// Holds a window of the finished move against the sum of what was copied. Where signatures and fix-ups have come
@@ -36,10 +37,12 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// What was changed at the new place after the copy: where, what is there now, what was there then.
     fn brought_back(&self) -> Vec<(u64, Vec<u8>, Vec<u8>)> {
         let (plan, saved) = (&self.state.plan, &self.state.saved);
-        let signatures = plan.signatures.iter().enumerate().filter_map(|(index, range)| {
-            let now = edit::revealed(plan, saved, index, Place::New)?;
-            Some((plan.to + range.start, now, marker::fill(plan, range.end - range.start)))
-        });
+        let were_hidden = !self.mutations.has(Mutation::NoHiding);
+        let signatures =
+            plan.signatures.iter().enumerate().filter(|_| were_hidden).filter_map(|(index, range)| {
+                let now = edit::revealed(plan, saved, index, Place::New)?;
+                Some((plan.to + range.start, now, marker::fill(plan, range.end - range.start)))
+            });
         let is_apart = |change: &&super::Change| !plan.signatures.iter().any(|s| meet(s, &change.range()));
         let fix_ups = plan
             .fix_ups
