@@ -177,6 +177,13 @@ impl Bench {
         }
     }
 
+    /// Where an entry over both places begins, the journal is named.
+    fn check_marker(&self) {
+        let disk = FileDisk::new(File::open(&self.disk).expect("the disk")).expect("its size");
+        let marker = Marker::at(&disk, self.plan.union().start).expect("readable").expect("a marker");
+        assert_eq!((marker.journal, marker.path.as_str()), (self.plan.journal, "/journal"));
+    }
+
     fn bytes(&self, range: &Range<u64>) -> Vec<u8> {
         let mut bytes = vec![0; (range.end - range.start) as usize];
         self.disk().file.read_exact_at(&mut bytes, range.start).expect("within the disk");
@@ -241,10 +248,10 @@ fn a_format_is_found_before_and_after_and_never_between() {
         let mut moving = Move::start(plan.clone(), bench.disk(), bench.store()).expect("a good plan");
         assert_eq!(run(&mut moving, Stage::Copying), None);
         bench.check_hidden();
-        let marker = Marker::decode(&bench.bytes(&(plan.from..plan.from + SECTOR))).expect("a marker");
-        assert_eq!((marker.journal, marker.path.as_str()), (plan.journal, "/journal"));
+        bench.check_marker();
         assert_eq!(run(&mut moving, Stage::Finishing), None);
         bench.check_hidden();
+        bench.check_marker();
 
         if index % 3 == 0 {
             drop(moving);

@@ -101,8 +101,8 @@ fn explore(sizes: usize, depth: Depth, seed: u64) -> Tally {
 
 #[test]
 fn every_crash_point() {
-    let effort = Effort { every_subset_to: 10, random: 10 };
-    let tally = explore(1, Depth { effort, nested_each: 250, levels: 2 }, SEED);
+    let effort = Effort { every_subset_to: 10, random: 60 };
+    let tally = explore(1, Depth { effort, nested_each: 80, levels: 2 }, SEED);
     assert!(tally.states >= STATES_MIN, "{tally:?}");
     assert!(
         tally.resumed > 0 && tally.rolled_back > 0 && tally.not_begun > 0 && tally.nested > 0,
