@@ -149,15 +149,17 @@ impl Plan {
         self.from.min(self.to)..self.from.max(self.to).saturating_add(self.len)
     }
 
-    /// Bytes outside of both places that are written with them, since a disk writes whole blocks. They are written as
-    /// they were; nobody else may write them during a move.
+    /// Bytes outside of both places that are written with them or with the label, since a disk writes whole blocks. They
+    /// are written as they were when their block was read, also by a resume long after: a neighbour that has some of them
+    /// must not be in use during a move.
     #[must_use]
     pub fn bystanders(&self) -> Vec<Range<u64>> {
         let union = self.union();
+        let labels = self.hide.iter().chain(&self.finish).map(Change::range);
         let mut found: Vec<Range<u64>> = Vec::new();
-        for place in [self.old_place(), self.new_place()] {
-            let cover = self.unit.cover(&place, self.disk_bytes);
-            for side in [cover.start..place.start, place.end..cover.end] {
+        for own in [self.old_place(), self.new_place()].into_iter().chain(labels) {
+            let cover = self.unit.cover(&own, self.disk_bytes);
+            for side in [cover.start..own.start, own.end..cover.end] {
                 let outside = [side.start..side.end.min(union.start), side.start.max(union.end)..side.end];
                 for range in outside {
                     if !range.is_empty() && !found.contains(&range) {
@@ -367,8 +369,13 @@ pub(crate) mod tests {
 
     #[test]
     fn neighbours_in_the_same_block_are_named() {
-        let plan = plan(34 * 512, 64 * 512, 100 * 512);
+        let near = plan(34 * 512, 64 * 512, 100 * 512);
         // 34 and 134 are no boundaries of 8 sectors; 64 and 164 end on one and on half of one; 134 lies within both.
-        assert_eq!(plan.bystanders(), [32 * 512..34 * 512, 164 * 512..168 * 512]);
+        assert_eq!(near.bystanders(), [32 * 512..34 * 512, 164 * 512..168 * 512]);
+        // The label ends within the block that the next partition begins in.
+        let (old, new) = (vec![0; 33 * 512], vec![1; 33 * 512]);
+        let hide = vec![Change { at: 512, old, new }];
+        let label = Plan { hide, ..plan(2048 * 512, 2304 * 512, 100 * 512) };
+        assert_eq!(label.bystanders(), [2404 * 512..2408 * 512, 0..512, 34 * 512..40 * 512]);
     }
 }
