@@ -114,13 +114,13 @@ fn every_crash_point() {
 #[test]
 #[ignore = "hours: run by make torture"]
 fn every_crash_point_a_hundred_times() {
-    let effort = Effort { every_subset_to: 10, random: 600 };
+    let effort = Effort { every_subset_to: 10, random: 150 };
     let mut total = Tally::default();
     for round in 0.. {
         // The subsets that are tried all are the same in every round, and count once.
         let every_subset_to = if round == 0 { effort.every_subset_to } else { 0 };
         let effort = Effort { every_subset_to, ..effort };
-        total.add(&explore(2, Depth { effort, nested_each: 16, levels: 3 }, SEED + 1 + round));
+        total.add(&explore(2, Depth { effort, nested_each: 40, levels: 3 }, SEED + 1 + round));
         if total.states >= TORTURE_STATES_MIN {
             break;
         }
