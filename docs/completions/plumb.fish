@@ -40,8 +40,8 @@ complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l segment -d 'Seg
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l disk-type -d 'Known array or drive to take for disks whose model is unknown, for instance sun-zfs-appliance-8k' -r
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l known -d 'More known arrays, in TOML' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l page -d 'Page of the database on top: its usual I/O' -r
-complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l html -d 'Write a page with the findings, the stack and pictures of the I/O' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l save -d 'Save the profile of the watch: `plumb analyze` reads it' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l html -d 'Write a page with the findings, the stack and pictures of the I/O, in the place of a file that has the name' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l save -d 'Save the profile of the watch, in the place of a file that has the name: `plumb analyze` reads it' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l fail-on -d 'Severity from which the exit status is 1' -r -f -a "note\t'Any finding'
 warning\t'Warnings and worse'
 critical\t'Only critical ones'
@@ -65,8 +65,8 @@ complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l layer -d 'Layer:
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l since -d 'Only from this time on: 90s, 5m since the first I/O, or a UTC time' -r
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l until -d 'Only before this time' -r
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l format -d 'Format of the traces, when it cannot be told from their contents' -r
-complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l html -d 'Write a page with pictures' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l save -d 'Save the profile: a small file that answers the same questions later' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l html -d 'Write a page with pictures, in the place of a file that has the name' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l save -d 'Save the profile, in the place of a file that has the name: a small file that answers the same questions later' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l fail-on -d 'Severity from which the exit status is 1' -r -f -a "note\t'Any finding'
 warning\t'Warnings and worse'
 critical\t'Only critical ones'
@@ -137,7 +137,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand watch" -l op -d 'Only these 
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l pid -d 'Only what this process sends' -r
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l comm -d 'Only what threads with this command send, as in /proc/PID/comm' -r
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l cgroup -d 'Only what a cgroup of version 2 and those below it send: its directory' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand watch" -l save -d 'Save the profile of the whole time: `plumb analyze` reads it' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l save -d 'Save the profile of the whole time, in the place of a file that has the name: `plumb analyze` reads it' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l fail-on -d 'Severity from which the exit status is 1' -r -f -a "note\t'Any finding'
 warning\t'Warnings and worse'
 critical\t'Only critical ones'
@@ -148,7 +148,7 @@ never\t'Never'"
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l app -d 'Watch what processes ask of file systems too, and set it against the bytes at the device; costs time in each system call, and keeps its privileges to the end, to see what others have mapped'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l sync -d 'Write out the cache of the file systems when the watch begins and ends, so that bytes written can be compared'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l plain -d 'Print each interval instead of the full-screen view, also on a terminal'
-complete -c plumb -n "__fish_plumb_using_subcommand watch" -l json -d 'Print a JSON document a line for each interval instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l json -d 'Print a JSON document a line for each interval instead of text; the last has the findings of the whole time'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -s h -l help -d 'Print help (see more with \'--help\')'

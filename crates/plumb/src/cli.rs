@@ -133,10 +133,10 @@ pub struct Analyze {
     /// Print one JSON document instead of text
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// Write a page with pictures
+    /// Write a page with pictures, in the place of a file that has the name
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
-    /// Save the profile: a small file that answers the same questions later
+    /// Save the profile, in the place of a file that has the name: a small file that answers the same questions later
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub save: Option<PathBuf>,
     /// Severity from which the exit status is 1
