@@ -32,6 +32,20 @@ pub enum SysError {
         /// The path.
         path: PathBuf,
     },
+    /// Somebody uses it: a mount, a volume, swap, or a program that holds it alone.
+    #[error("{}: {asked}: it is in use: mounted, part of a volume, or held by a program", path.display())]
+    InUse {
+        /// The device.
+        path: PathBuf,
+        /// What was asked.
+        asked: &'static str,
+    },
+    /// Another program has the lock of the node.
+    #[error("{}: another program has locked it (udev, or a tool that writes labels): try again later", path.display())]
+    Locked {
+        /// The device.
+        path: PathBuf,
+    },
     /// The device, driver or file system does not know the question.
     #[error("{}: does not answer to {asked} ({errno})", path.display())]
     NotSupported {
@@ -102,6 +116,7 @@ impl Asking<'_> {
                 SysError::NotPermitted { path, asked, capability: self.capability }
             }
             Errno::NOENT | Errno::NXIO | Errno::NODEV | Errno::NOMEDIUM => SysError::NotThere { path, errno },
+            Errno::BUSY => SysError::InUse { path, asked },
             Errno::NOTTY | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL => {
                 SysError::NotSupported { path, asked, errno }
             }
