@@ -2,13 +2,29 @@
 //! loses no byte. The only crate that writes either.
 //!
 //! - [`labels`]: a partition elsewhere, a new label, a mended one; written so that the way back is saved first
+//! - [`moving`]: the move, its rollback, and the plan of both
+//! - [`journal`]: the log that makes them safe
+//! - [`disk`]: what they work on; [`raw`]: a real one, and a real journal
+//! - [`marker`]: what stands in the place of a signature meanwhile
 //! - [`mod@fix_ups`]: what file systems note of their place
-//! - [`raw`]: an open disk as readers and writers of labels want it
 
 #![forbid(unsafe_code)]
 
+pub mod disk;
 pub mod fix_ups;
+pub mod journal;
 pub mod labels;
+pub mod marker;
+pub mod moving;
+mod mutation;
 pub mod raw;
+#[cfg(test)]
+mod sim;
+mod unit;
 
-pub use raw::Raw;
+pub use disk::{Disk, JournalStore};
+pub use journal::{Ending, JournalError};
+pub use marker::Marker;
+pub use moving::{Move, MoveError, Plan, Progress, Stage, Status};
+pub use raw::{JournalFile, Raw};
+pub use unit::Unit;

@@ -115,18 +115,26 @@ impl DirectDisk {
     /// # Errors
     /// When the disk cannot be read there, or ends before; or a place is no multiple of its block.
     pub fn read_at(&self, at: u64, buffer: &mut [u8]) -> Result<(), SysError> {
+        if is_aligned(buffer) {
+            return self.read_piece(at, buffer);
+        }
         let mut aligned = AlignedBuffer::new(buffer.len().min(PIECE));
+        for (index, piece) in buffer.chunks_mut(PIECE).enumerate() {
+            let through = &mut aligned.bytes()[..piece.len()];
+            self.read_piece(at + (index * PIECE) as u64, through)?;
+            piece.copy_from_slice(through);
+        }
+        Ok(())
+    }
+
+    fn read_piece(&self, at: u64, piece: &mut [u8]) -> Result<(), SysError> {
         let mut done = 0;
-        while done < buffer.len() {
-            let len = (buffer.len() - done).min(PIECE);
-            let piece = &mut aligned.bytes()[..len];
-            let got = pread(&self.fd, &mut *piece, at + done as u64);
-            let got = got.map_err(|errno| self.asking("reading").error(errno))?;
-            if got == 0 {
-                return Err(self.asking("reading").malformed("its end", "more bytes"));
+        while done < piece.len() {
+            let got = pread(&self.fd, &mut piece[done..], at + done as u64);
+            match got.map_err(|errno| self.asking("reading").error(errno))? {
+                0 => return Err(self.asking("reading").malformed("its end", "more bytes")),
+                got => done += got,
             }
-            buffer[done..done + got].copy_from_slice(&piece[..got]);
-            done += got;
         }
         Ok(())
     }
@@ -136,13 +144,22 @@ impl DirectDisk {
     /// # Errors
     /// When the disk refuses, or a place or length is no multiple of its block.
     pub fn write_at(&self, at: u64, bytes: &[u8]) -> Result<(), SysError> {
+        if is_aligned(bytes) {
+            return self.write_piece(at, bytes);
+        }
         let mut aligned = AlignedBuffer::new(bytes.len().min(PIECE));
+        for (index, piece) in bytes.chunks(PIECE).enumerate() {
+            let through = &mut aligned.bytes()[..piece.len()];
+            through.copy_from_slice(piece);
+            self.write_piece(at + (index * PIECE) as u64, through)?;
+        }
+        Ok(())
+    }
+
+    fn write_piece(&self, at: u64, piece: &[u8]) -> Result<(), SysError> {
         let mut done = 0;
-        while done < bytes.len() {
-            let len = (bytes.len() - done).min(PIECE);
-            let piece = &mut aligned.bytes()[..len];
-            piece.copy_from_slice(&bytes[done..done + len]);
-            let written = pwrite(&self.fd, &*piece, at + done as u64);
+        while done < piece.len() {
+            let written = pwrite(&self.fd, &piece[done..], at + done as u64);
             match written.map_err(|errno| self.asking("writing").error(errno))? {
                 0 => return Err(self.asking("writing").malformed("no bytes written", "some")),
                 written => done += written,
@@ -201,6 +218,10 @@ fn image_limits(fd: &OwnedFd, path: &Path) -> Result<Limits, SysError> {
         optimal_io_bytes: 0,
         alignment_offset_bytes: 0,
     })
+}
+
+fn is_aligned(bytes: &[u8]) -> bool {
+    bytes.as_ptr().align_offset(MEMORY_ALIGNMENT) == 0
 }
 
 /// Memory as direct I/O needs it.

@@ -5,29 +5,10 @@ use std::io;
 use plumb_geometry::Bytes;
 use plumb_label::write as label;
 
+use crate::disk::Disk;
+
 /// What a disk writes whole or not at all, as far as anybody promises.
 const SECTOR: usize = 512;
-
-/// What labels are written to.
-pub trait Medium {
-    /// Fills the buffer from a byte on.
-    ///
-    /// # Errors
-    /// What the system says.
-    fn read_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<()>;
-
-    /// Writes whole logical blocks.
-    ///
-    /// # Errors
-    /// What the system says.
-    fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()>;
-
-    /// Returns when all that was written is on the medium.
-    ///
-    /// # Errors
-    /// What the system says.
-    fn flush(&mut self) -> io::Result<()>;
-}
 
 /// One step of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +51,7 @@ pub enum ChangeError {
         /// What the system said.
         source: io::Error,
     },
-    /// It is not known whether what was written is on the medium.
+    /// It is not known whether what was written is on the disk.
     #[error("the disk did not confirm that the label is on the medium")]
     Flush {
         /// What the system said.
@@ -130,7 +111,7 @@ impl Change {
     ///
     /// # Errors
     /// When a place cannot be read.
-    pub fn to_new(&self, medium: &dyn Medium) -> Result<Change, ChangeError> {
+    pub fn to_new(&self, disk: &mut dyn Disk) -> Result<Change, ChangeError> {
         let mut change = Change::default();
         for step in &self.steps {
             let Step::Write { at, new, .. } = step else {
@@ -138,7 +119,7 @@ impl Change {
                 continue;
             };
             let mut old = vec![0; new.len()];
-            medium.read_at(at.0, &mut old).map_err(|source| ChangeError::Read { at: *at, source })?;
+            disk.read_at(at.0, &mut old).map_err(|source| ChangeError::Read { at: *at, source })?;
             if old != *new {
                 change.push(Step::Write { at: *at, old, new: new.clone() });
             }
@@ -187,33 +168,33 @@ impl Change {
     ///
     /// # Errors
     /// At the first step that fails: what comes after it was not begun.
-    pub fn apply(&self, medium: &mut dyn Medium) -> Result<(), ChangeError> {
+    pub fn apply(&self, disk: &mut dyn Disk) -> Result<(), ChangeError> {
         for step in &self.steps {
             match step {
-                Step::Flush => medium.flush().map_err(|source| ChangeError::Flush { source })?,
+                Step::Flush => disk.flush().map_err(|source| ChangeError::Flush { source })?,
                 Step::Write { at, new, .. } => {
-                    let written = medium.write_at(at.0, new);
+                    let written = disk.write_at(at.0, new);
                     written.map_err(|source| ChangeError::Write { at: *at, source })?;
                 }
             }
         }
-        medium.flush().map_err(|source| ChangeError::Flush { source })
+        disk.flush().map_err(|source| ChangeError::Flush { source })
     }
 
     /// Whether every place holds its old bytes.
     ///
     /// # Errors
     /// [`ChangeError::Differs`] when one does not: the disk was changed since.
-    pub fn must_be_old(&self, medium: &dyn Medium) -> Result<(), ChangeError> {
-        self.compare(medium, "those that were read before", |found, old, _| first_differing(found, old))
+    pub fn must_be_old(&self, disk: &mut dyn Disk) -> Result<(), ChangeError> {
+        self.compare(disk, "those that were read before", |found, old, _| first_differing(found, old))
     }
 
     /// Whether every place holds its new bytes.
     ///
     /// # Errors
     /// [`ChangeError::Differs`] when one does not: the disk lost or damaged a write.
-    pub fn must_be_new(&self, medium: &dyn Medium) -> Result<(), ChangeError> {
-        self.compare(medium, "those that were written", |found, _, new| first_differing(found, new))
+    pub fn must_be_new(&self, disk: &mut dyn Disk) -> Result<(), ChangeError> {
+        self.compare(disk, "those that were written", |found, _, new| first_differing(found, new))
     }
 
     /// Whether every sector holds its old or its new bytes, so that nobody else has written there: true of a change that
@@ -221,9 +202,9 @@ impl Change {
     ///
     /// # Errors
     /// [`ChangeError::Differs`] when one does not.
-    pub fn must_be_either(&self, medium: &dyn Medium) -> Result<(), ChangeError> {
+    pub fn must_be_either(&self, disk: &mut dyn Disk) -> Result<(), ChangeError> {
         let expected = "those of before or after this change: somebody has written there since";
-        self.compare(medium, expected, |found, old, new| {
+        self.compare(disk, expected, |found, old, new| {
             let sectors = found.chunks(SECTOR).zip(old.chunks(SECTOR).zip(new.chunks(SECTOR)));
             let differs = |(at, (found, (old, new))): (usize, (&[u8], (&[u8], &[u8])))| {
                 let byte = first_differing(found, old)?.max(first_differing(found, new)?);
@@ -235,13 +216,13 @@ impl Change {
 
     fn compare(
         &self,
-        medium: &dyn Medium,
+        disk: &mut dyn Disk,
         expected: &'static str,
         differs: impl Fn(&[u8], &[u8], &[u8]) -> Option<usize>,
     ) -> Result<(), ChangeError> {
         for (at, old, new) in self.writes() {
             let mut found = vec![0; new.len()];
-            medium.read_at(at.0, &mut found).map_err(|source| ChangeError::Read { at, source })?;
+            disk.read_at(at.0, &mut found).map_err(|source| ChangeError::Read { at, source })?;
             if let Some(byte) = differs(&found, old, new) {
                 return Err(ChangeError::Differs { at: Bytes(at.0 + byte as u64), expected });
             }
@@ -328,8 +309,20 @@ mod tests {
         }
     }
 
-    impl Medium for Recording {
-        fn read_at(&self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+    impl Disk for Recording {
+        fn len_bytes(&self) -> u64 {
+            self.bytes.len() as u64
+        }
+
+        fn logical_block_bytes(&self) -> u32 {
+            512
+        }
+
+        fn physical_block_bytes(&self) -> u32 {
+            512
+        }
+
+        fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
             buffer.copy_from_slice(&self.bytes[at as usize..at as usize + buffer.len()]);
             Ok(())
         }
@@ -356,12 +349,12 @@ mod tests {
         let mut disk = Recording::new(4096);
         let steps = [write(2048, 1), write(512, 2), label::Step::Flush, write(0, 3)];
         let change = Change::of(&steps, &disk.bytes).expect("places apart");
-        change.must_be_old(&disk).expect("nothing was written");
+        change.must_be_old(&mut disk).expect("nothing was written");
         change.apply(&mut disk).expect("a good disk");
         let expected = ["write 2048", "write 512", "flush", "write 0", "flush"];
         assert_eq!(*disk.log.borrow(), expected);
-        change.must_be_new(&disk).expect("all was written");
-        assert!(matches!(change.must_be_old(&disk), Err(ChangeError::Differs { at: Bytes(2048), .. })));
+        change.must_be_new(&mut disk).expect("all was written");
+        assert!(matches!(change.must_be_old(&mut disk), Err(ChangeError::Differs { at: Bytes(2048), .. })));
         disk.log.borrow_mut().clear();
         change.back().apply(&mut disk).expect("a good disk");
         assert_eq!(*disk.log.borrow(), ["write 0", "flush", "write 512", "write 2048", "flush"]);
@@ -385,7 +378,7 @@ mod tests {
             let steps = [write(2048, 1), label::Step::Flush, write(512, 2), write(0, 3)];
             let change = Change::of(&steps, &disk.bytes).expect("places apart");
             assert!(matches!(change.apply(&mut disk), Err(ChangeError::Write { .. })));
-            change.must_be_either(&disk).expect("each place is as before or after");
+            change.must_be_either(&mut disk).expect("each place is as before or after");
             disk.writes_left = usize::MAX;
             change.back().apply(&mut disk).expect("a good disk again");
             assert_eq!(disk.bytes, vec![0; 4096], "after {writes}");
@@ -398,7 +391,7 @@ mod tests {
         let change = Change::of(&[write(512, 2)], &disk.bytes).expect("readable");
         change.apply(&mut disk).expect("a good disk");
         disk.bytes[700] = 9;
-        let found = change.must_be_either(&disk);
+        let found = change.must_be_either(&mut disk);
         assert!(matches!(found, Err(ChangeError::Differs { at: Bytes(700), .. })), "{found:?}");
     }
 

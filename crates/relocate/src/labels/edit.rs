@@ -248,17 +248,14 @@ impl Edit {
 
     /// The link stays where it is; only where its partition begins behind it changes.
     fn logical(&self, mbr: &mut Mbr) -> Result<(), EditError> {
-        let missing = EditError::NoSuchPartition { part: self.part };
         let index = usize::try_from(self.part.number).ok().and_then(|number| number.checked_sub(5));
-        let mut logical = mbr.ebrs.iter().enumerate().flat_map(|(at, ebr)| {
-            let is_it = |entry: &&MbrEntry| entry.is_used() && !mbr_types::is_extended(entry.kind);
-            let entries = ebr.sector.entries[..2].iter().enumerate();
-            entries.filter(move |(_, entry)| is_it(entry)).map(move |(place, _)| (at, place))
-        });
-        let (at, place) = index.and_then(|index| logical.nth(index)).ok_or(missing.clone())?;
-        let (base, container) = (mbr.ebrs[at].lba, mbr.first.entries[mbr.ebrs[at].extended]);
+        let links: Vec<(u64, usize)> = mbr.ebrs.iter().map(|ebr| (ebr.lba, ebr.extended)).collect();
+        let containers = mbr.first.entries;
+        let found = index.and_then(|index| mbr.logical_mut(index));
+        let (at, entry) = found.ok_or(EditError::NoSuchPartition { part: self.part })?;
+        let (base, container) = (links[at].0, containers[links[at].1]);
         self.within(base + 1, u64::from(container.first) + u64::from(container.count))?;
-        self.mbr_entry(&mut mbr.ebrs[at].sector.entries[place], base)
+        self.mbr_entry(entry, base)
     }
 
     fn mbr_entry(&self, entry: &mut MbrEntry, base: u64) -> Result<(), EditError> {

@@ -5,17 +5,20 @@
 //! use: that is for whoever opens it.
 //!
 //! - [`edit`]: a partition at another place, a new label; [`mend`]: a GPT with a broken or stranded copy
+//! - [`hidden`]: the label of a partition on its way
 //! - [`change`]: the writes with the flushes between; [`saved`]: their file
 //! - [`kernel`]: which partitions the kernel has to hear of
 
 pub mod change;
 pub mod edit;
+pub mod hidden;
 pub mod kernel;
 pub mod mend;
 pub mod saved;
 
-pub use change::{Change, ChangeError, Medium, Step};
+pub use change::{Change, ChangeError, Step};
 pub use edit::{EditError, NewIds, NewKind, NewLabel};
+pub use hidden::{LabelMove, label_move};
 pub use kernel::{KernelStep, kernel_steps};
 pub use mend::{MendError, Mended, mend};
 pub use saved::{SavedLabel, SavedLabelError};
