@@ -12,6 +12,7 @@ use crate::moment::Moment;
 mod beneath;
 mod check;
 mod diagnose;
+pub mod fix;
 pub mod plan;
 mod record;
 mod watch;
@@ -48,6 +49,8 @@ pub enum Command {
     Watch(Box<Watch>),
     /// Work out a layout: where to start, how large, and the commands for it
     Plan(plan::Plan),
+    /// Change labels so that partitions begin where they should, and mend labels
+    Fix(fix::Fix),
     /// Write manual pages or shell completions
     #[command(hide = true)]
     Generate(Generate),

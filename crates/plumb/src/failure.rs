@@ -101,6 +101,7 @@ impl Failure {
             Exit::Usage => 0,
             Exit::NotPermitted => 1,
             Exit::Failed => 2,
+            Exit::Incomplete => 2,
             Exit::Findings | Exit::Unknown | Exit::Clean => 3,
         };
         let first = (0..failures.len()).min_by_key(|&at| rank(&failures[at]))?;

@@ -14,6 +14,7 @@ mod convert;
 mod diagnose;
 mod exit;
 mod failure;
+mod fix;
 mod generate;
 mod inputs;
 mod meter;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(args),
         Command::Convert(args) => convert::run(args),
         Command::Diagnose(args) => diagnose::run(args),
+        Command::Fix(args) => fix::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Record(args) => record::run(args),
         Command::Watch(args) => watch::run(args),

@@ -5,6 +5,7 @@
 
 pub mod check;
 pub mod diagnose;
+pub mod fix;
 pub mod format;
 pub mod html;
 pub mod json;
