@@ -49,7 +49,7 @@ pub enum Command {
     Watch(Box<Watch>),
     /// Work out a layout: where to start, how large, and the commands for it
     Plan(plan::Plan),
-    /// Change labels so that partitions begin where they should, and mend labels
+    /// Change labels, mend them, and move partitions with their data to where they should begin
     Fix(fix::Fix),
     /// Write manual pages or shell completions
     #[command(hide = true)]

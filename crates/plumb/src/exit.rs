@@ -18,7 +18,6 @@ pub enum Exit {
     /// The operation failed.
     Failed,
     /// A move was begun and is not at its end; it can be resumed.
-    #[allow(dead_code, reason = "moves come with the next step")]
     Incomplete,
 }
 

@@ -50,6 +50,12 @@ impl Failure {
         }
     }
 
+    /// Something went wrong in the middle of a move, with which `command` goes on.
+    #[must_use]
+    pub fn incomplete(error: &(dyn Error + 'static), command: String) -> Failure {
+        Failure { exit: Exit::Incomplete, help: Some(Help::Run(command)), ..Failure::failed(error) }
+    }
+
     /// Something went wrong.
     #[must_use]
     pub fn failed(error: &(dyn Error + 'static)) -> Failure {

@@ -1,4 +1,4 @@
-//! `plumb fix`: changes labels so that partitions begin where they should, and mends labels.
+//! `plumb fix`: changes labels so that partitions begin where they should, mends labels, and moves partitions.
 //!
 //! Every command works out first what it would do and prints that; only `--yes NAME` lets it write, with the disk opened
 //! alone and locked, the old label saved, and what was written read back.
@@ -13,6 +13,7 @@ mod contents;
 mod error;
 mod from_plan;
 mod here;
+mod moving;
 mod relabel;
 mod subject;
 mod undo;
@@ -27,5 +28,9 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         What::Relabel(args) => relabel::run(args),
         What::Undo(args) => undo::run(args),
         What::BackupLabel(args) => backup_label::run(args),
+        What::Move(args) => moving::run(args),
+        What::Resume(args) => moving::go_on(args, moving::Direction::On),
+        What::Rollback(args) => moving::go_on(args, moving::Direction::Back),
+        What::Status(args) => moving::tell(args),
     }
 }

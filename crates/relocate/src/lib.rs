@@ -5,6 +5,7 @@
 //! - [`moving`]: the move, its rollback, and the plan of both
 //! - [`journal`]: the log that makes them safe
 //! - [`disk`]: what they work on; [`raw`]: a real one, and a real journal
+//! - [`signatures`]: what has to be hidden
 //! - [`marker`]: what stands in the place of a signature meanwhile
 //! - [`mod@fix_ups`]: what file systems note of their place
 
@@ -18,6 +19,7 @@ pub mod marker;
 pub mod moving;
 mod mutation;
 pub mod raw;
+pub mod signatures;
 #[cfg(test)]
 mod sim;
 mod unit;

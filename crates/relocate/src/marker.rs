@@ -40,6 +40,16 @@ impl Marker {
         crate::journal::sum(&[&self.journal.0, self.path.as_bytes()])
     }
 
+    /// The marker where a partition of type *moving* begins, on the disk at byte `start`.
+    ///
+    /// # Errors
+    /// What the system says when the disk cannot be read.
+    pub fn at(disk: &dyn plumb_label::Disk, start: u64) -> std::io::Result<Option<Self>> {
+        let mut sector = [0; LEN];
+        disk.read_at(start, &mut sector)?;
+        Ok(Self::decode(&sector))
+    }
+
     /// The marker that a sector begins with.
     #[must_use]
     pub fn decode(sector: &[u8]) -> Option<Self> {

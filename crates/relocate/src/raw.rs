@@ -10,6 +10,7 @@ use std::path::Path;
 
 use plumb_geometry::{align_down, align_up};
 use plumb_sys::DirectDisk;
+use plumb_sys::direct::O_DIRECT;
 
 use crate::disk::{Disk, JournalStore};
 
@@ -93,7 +94,7 @@ impl Disk for Raw<'_> {
 /// What is written at once while a journal is filled with zeros.
 const PIECE: usize = 1 << 20;
 
-/// The file of a journal.
+/// The file of a journal, past the page cache: after a sync that failed that would show what never reached the disk.
 #[derive(Debug)]
 pub struct JournalFile {
     file: File,
@@ -116,7 +117,8 @@ impl JournalFile {
             let _ = std::fs::remove_file(path);
             return Err(error);
         }
-        Ok(JournalFile { file, len_bytes })
+        drop(file);
+        JournalFile::open(path)
     }
 
     /// Opens one that is there, to go on with it.
@@ -124,7 +126,7 @@ impl JournalFile {
     /// # Errors
     /// When there is none, or it cannot be written.
     pub fn open(path: &Path) -> io::Result<JournalFile> {
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        let file = OpenOptions::new().read(true).write(true).custom_flags(O_DIRECT).open(path)?;
         let len_bytes = file.metadata()?.len();
         Ok(JournalFile { file, len_bytes })
     }
@@ -134,7 +136,7 @@ impl JournalFile {
     /// # Errors
     /// When there is none.
     pub fn open_to_look(path: &Path) -> io::Result<JournalFile> {
-        let file = File::open(path)?;
+        let file = OpenOptions::new().read(true).custom_flags(O_DIRECT).open(path)?;
         let len_bytes = file.metadata()?.len();
         Ok(JournalFile { file, len_bytes })
     }
@@ -177,6 +179,7 @@ impl JournalStore for JournalFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::Buffer;
     use plumb_sys::Access;
 
     /// Readers ask for bytes anywhere; the end of an image may be no whole block.
@@ -200,16 +203,16 @@ mod tests {
     fn a_journal_is_new_and_has_its_length() {
         let dir = plumb_testkit::temp_dir("raw");
         let path = dir.path().join("journal");
-        let mut made = JournalFile::create(&path, (3 << 20) + 7).expect("room");
-        assert_eq!(
-            (made.len_bytes(), std::fs::metadata(&path).expect("it").len()),
-            ((3 << 20) + 7, (3 << 20) + 7)
-        );
-        made.write_at(1_000, b"record").expect("room");
+        let len = (3 << 20) + 4096;
+        let mut made = JournalFile::create(&path, len).expect("room");
+        assert_eq!((made.len_bytes(), std::fs::metadata(&path).expect("it").len()), (len, len));
+        let mut record = Buffer::new(4096);
+        record.fill(b'r');
+        made.write_at(8192, &record).expect("room");
         made.sync().expect("a disk");
-        let mut buffer = [0; 6];
-        JournalFile::open(&path).expect("it").read_at(1_000, &mut buffer).expect("there");
-        assert_eq!(&buffer, b"record");
+        let mut found = Buffer::new(4096);
+        JournalFile::open(&path).expect("it").read_at(8192, &mut found).expect("there");
+        assert_eq!(found[..], record[..]);
         assert!(JournalFile::create(&path, 1).is_err(), "never over another one");
     }
 }

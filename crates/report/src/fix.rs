@@ -79,6 +79,109 @@ pub struct Place {
     pub len_bytes: u64,
 }
 
+/// A move of a partition.
+#[derive(Clone, Debug, Serialize)]
+pub struct Moved {
+    /// Name of the command: `move`, `resume`, `rollback`, `status`.
+    pub action: &'static str,
+    /// `shown`, `incomplete`, `complete` or `rolled back`.
+    pub state: &'static str,
+    /// Node of the partition.
+    pub partition: String,
+    /// What `--yes` has to be.
+    pub name: String,
+    /// Node of its disk.
+    pub disk: String,
+    /// Where it begins before.
+    pub from_bytes: u64,
+    /// Where it begins after.
+    pub to_bytes: u64,
+    /// Its length, which stays.
+    pub len_bytes: u64,
+    /// How data are copied.
+    pub copying: &'static str,
+    /// The longest piece that is written between two flushes.
+    pub window_bytes: u64,
+    /// Formats that were found in it, whose signatures are hidden meanwhile; empty where nobody looked.
+    pub holds: Vec<String>,
+    /// File of the journal.
+    pub journal: String,
+    /// Its length; absent where it is not there.
+    pub journal_bytes: Option<u64>,
+    /// What is being done; absent where nothing was begun.
+    pub stage: Option<&'static str>,
+    /// Bytes at their place.
+    pub bytes_done: u64,
+    /// Bytes that have to come there.
+    pub bytes_total: u64,
+    /// How long it took; absent where nothing was done.
+    pub seconds: Option<f64>,
+    /// The command that does what was shown, or goes on; absent where there is nothing to do.
+    pub command: Option<String>,
+    /// Sentences that a reader must know.
+    pub notes: Vec<String>,
+}
+
+/// A move as JSON or as text.
+///
+/// # Errors
+/// When a number cannot be written as JSON.
+pub fn print_moved(version: &str, moved: &Moved, is_json: bool) -> Result<String, serde_json::Error> {
+    if !is_json {
+        return Ok(moved_text(moved));
+    }
+    let document = Document {
+        schema: "plumb.fix/1",
+        plumb: version,
+        inputs: Vec::<()>::new(),
+        findings: &[],
+        result: moved,
+    };
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}
+
+fn moved_text(moved: &Moved) -> String {
+    let mut page = Page { text: String::new(), color: Color::Never };
+    let (from, to) = (sectors(moved.from_bytes), sectors(moved.to_bytes));
+    page.line(format!("{}: {} from sector {from} to sector {to}", moved.partition, bytes(moved.len_bytes)));
+    if !moved.holds.is_empty() {
+        page.wrapped("  holds ", "    ", &moved.holds.join(", "));
+    }
+    page.line(format!("  copied in {} of at most {}", moved.copying, bytes(moved.window_bytes)));
+    let len = moved.journal_bytes.map_or(String::new(), |len| format!(", {}", bytes(len)));
+    if moved.state == "shown" || moved.state == "incomplete" {
+        page.line(format!("  journal {}{len}", moved.journal));
+    }
+    for note in &moved.notes {
+        page.wrapped("  note: ", "    ", note);
+    }
+    page.gap();
+    match (moved.state, moved.seconds) {
+        ("complete", Some(seconds)) => page.line(format!("moved and verified in {seconds:.1} s")),
+        ("rolled back", Some(seconds)) => page.line(format!("it is where it was, after {seconds:.1} s")),
+        ("complete", None) => page.line("the move is complete"),
+        ("rolled back", None) => page.line("the move was rolled back"),
+        ("shown", _) => {
+            page.line("the partition must not be in use until the move has ended");
+            page.line("nothing was written; this does it:");
+        }
+        _ => {
+            let stage = moved.stage.unwrap_or("not begun");
+            let (done, total) = (bytes(moved.bytes_done), bytes(moved.bytes_total));
+            page.line(format!("incomplete: {stage}, {done} of {total} at their place"));
+            page.line("until it has ended the partition cannot be used; this goes on:");
+        }
+    }
+    if let Some(command) = &moved.command {
+        page.line(format!("  {command}"));
+    }
+    if moved.state == "incomplete" {
+        page.line("and this goes back:");
+        page.line(format!("  plumb fix rollback {}", moved.journal));
+    }
+    page.text
+}
+
 /// The document of `plumb fix`.
 ///
 /// # Errors

@@ -20,6 +20,9 @@ use crate::ioctl::ioctl;
 const FLUSH_BUFFERS: Opcode = opcode::none(0x12, 97);
 const DISK_SEQUENCE: Opcode = opcode::read::<u64>(0x12, 128);
 
+/// What files are opened with so that I/O go past the page cache, for the standard library's `custom_flags`.
+pub const O_DIRECT: i32 = OFlags::DIRECT.bits() as i32;
+
 /// Alignment in memory that direct I/O of every driver takes.
 const MEMORY_ALIGNMENT: usize = 4096;
 /// Bytes that pass through the aligned buffer at once.

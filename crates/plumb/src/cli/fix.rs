@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use plumb_geometry::Bytes;
 
 use super::plan::{heads_and_sectors, position, size};
@@ -28,6 +28,65 @@ pub enum What {
     Undo(Undo),
     /// Write the broken or stranded copy of a GPT anew from the good one
     BackupLabel(BackupLabel),
+    /// Move a partition with its data to another start, so that a crash at any point loses no byte
+    Move(Move),
+    /// Go on with a move that was stopped or cut off
+    Resume(Resume),
+    /// Go back with a move that was not finished: the partition comes to where it was
+    Rollback(Resume),
+    /// Tell how far a move is
+    Status(Status),
+}
+
+/// Flags of `plumb fix move`.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("where").args(["to", "aligned"]).required(true))]
+pub struct Move {
+    /// The partition: /dev/sdb1. It must not be in use; its neighbours may be
+    #[arg(value_name = "PARTITION")]
+    pub partition: PathBuf,
+    /// Where it is to begin: 2048s
+    #[arg(long, value_name = "POSITION", value_parser = position)]
+    pub to: Option<Bytes>,
+    /// Let it begin at the nearest start on the grid of its disk that has room
+    #[arg(long)]
+    pub aligned: bool,
+    /// File for the journal, on another disk; a new one in /var/lib/plumb when not given
+    #[arg(long, value_name = "FILE")]
+    pub journal: Option<PathBuf>,
+    /// Let the journal be on the disk of the partition: safe against a crash, not against a broken disk
+    #[arg(long)]
+    pub journal_same_disk: bool,
+    /// Read the whole partition first: what cannot be read cannot be moved
+    #[arg(long)]
+    pub scan: bool,
+    #[command(flatten)]
+    pub act: Act,
+}
+
+/// Flags of `plumb fix resume` and `plumb fix rollback`.
+#[derive(Debug, Args)]
+pub struct Resume {
+    /// The journal; or the disk or partition, which leads to it
+    #[arg(value_name = "JOURNAL")]
+    pub journal: PathBuf,
+    /// The disk, where it has another name than when the move began
+    #[arg(long, value_name = "DEVICE")]
+    pub disk: Option<PathBuf>,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Flags of `plumb fix status`.
+#[derive(Debug, Args)]
+pub struct Status {
+    /// The journal; or the disk or partition, which leads to it
+    #[arg(value_name = "JOURNAL")]
+    pub journal: PathBuf,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Kind of label to be made.

@@ -16,7 +16,7 @@ use crate::cli::fix::{Act, Save};
 use crate::failure::Failure;
 
 /// Where files of fixes are kept when nobody says where.
-const STATE: &str = "/var/lib/plumb";
+pub const STATE: &str = "/var/lib/plumb";
 
 /// Whether to act: `--yes` names the disk, or is not given.
 ///
@@ -88,10 +88,36 @@ pub fn carry_out(subject: &Subject, change: &Change) -> Result<Vec<String>, Fail
         return Ok(Vec::new());
     }
     // A disk without a label has no partitions either.
-    tell_kernel(subject, subject.label()?.as_ref())
+    tell_kernel(subject, subject.label()?.as_ref(), &Owner::default())
 }
 
-fn tell_kernel(subject: &Subject, label: Option<&Label>) -> Result<Vec<String>, Failure> {
+/// Owner and mode of a node before its partition was taken away.
+#[derive(Default)]
+pub struct Owner {
+    node: PathBuf,
+    before: Option<fs::Metadata>,
+}
+
+impl Owner {
+    /// That of a node that is there.
+    pub fn of(node: &Path) -> Owner {
+        Owner { node: node.to_owned(), before: fs::metadata(node).ok() }
+    }
+
+    /// Gives the node what the one before had: databases open raw devices as users of their own.
+    fn restore(&self) -> io::Result<()> {
+        let Some(before) = &self.before else { return Ok(()) };
+        chown(&self.node, Some(before.uid()), Some(before.gid()))?;
+        fs::set_permissions(&self.node, fs::Permissions::from_mode(before.mode() & 0o7777))
+    }
+}
+
+/// Lets the kernel know the partitions of a label, and waits for their nodes. Those that it forgets here, and the one of
+/// which an owner is given, get their owner back. Returns what has to be said of nodes.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn tell_kernel(subject: &Subject, label: Option<&Label>, owner: &Owner) -> Result<Vec<String>, Failure> {
     let failed = |errno: io::Error| FixError::Read { device: subject.device(), source: errno };
     let root = Directory::root(Path::new("/")).map_err(|errno| failed(errno.into()))?;
     let known = partitions::known(&root, &subject.name).map_err(|errno| failed(errno.into()))?;
@@ -99,13 +125,10 @@ fn tell_kernel(subject: &Subject, label: Option<&Label>) -> Result<Vec<String>, 
         Some(label) => kernel_steps(&known, label),
         None => known.iter().map(|known| KernelStep::Delete(known.number)).collect(),
     };
-    let owners: Vec<(PathBuf, fs::Metadata)> = steps
+    let owners: Vec<Owner> = steps
         .iter()
         .filter_map(|step| match step {
-            KernelStep::Delete(number) => {
-                let node = node_of(&subject.path, *number);
-                fs::metadata(&node).ok().map(|found| (node, found))
-            }
+            KernelStep::Delete(number) => Some(Owner::of(&node_of(&subject.path, *number))),
             KernelStep::Add(_) => None,
         })
         .collect();
@@ -116,17 +139,11 @@ fn tell_kernel(subject: &Subject, label: Option<&Label>) -> Result<Vec<String>, 
         let node = node_of(&subject.path, partition.number);
         if !wait_for(&node) {
             notes.push(format!("{}: no block device appeared there", node.display()));
-        } else if let Some((_, before)) = owners.iter().find(|(owned, _)| *owned == node) {
-            as_before(&node, before).unwrap_or_else(|error| {
-                notes.push(format!("{}: owner and mode are not as before: {error}", node.display()));
-            });
+        }
+        let owner = owners.iter().chain([owner]).find(|owner| owner.node == node);
+        if let Some(Err(error)) = owner.map(Owner::restore) {
+            notes.push(format!("{}: owner and mode are not as before: {error}", node.display()));
         }
     }
     Ok(notes)
-}
-
-/// Gives a node the owner and mode that the one before had: databases open raw devices as users of their own.
-fn as_before(node: &Path, before: &fs::Metadata) -> io::Result<()> {
-    chown(node, Some(before.uid()), Some(before.gid()))?;
-    fs::set_permissions(node, fs::Permissions::from_mode(before.mode() & 0o7777))
 }

@@ -41,6 +41,18 @@ impl Subject {
         Subject::of(disk, path, here, access)
     }
 
+    /// As [`Subject::open`]; that somebody uses a part of it is no failure yet.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn try_open(device: &Path, access: Access) -> Result<Result<Subject, SysError>, Failure> {
+        let (path, here) = found(device)?;
+        match DirectDisk::open(&path, access) {
+            Ok(disk) => Subject::of(disk, path, here, access).map(Ok),
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
     fn of(disk: DirectDisk, path: PathBuf, here: Here, access: Access) -> Result<Subject, Failure> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if access != Access::Read {

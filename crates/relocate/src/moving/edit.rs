@@ -45,7 +45,7 @@ pub(crate) fn range(plan: &Plan, action: &Action) -> Option<Range<u64>> {
         Action::FixUp { index, .. } => {
             plan.fix_ups.get(*index).map(|fix_up| shifted(&fix_up.range(), plan.to))
         }
-        Action::Wipe(range) => Some(range.clone()),
+        Action::Wipe(range) | Action::Mark(range) => Some(range.clone()),
         Action::Window(_) => None,
     }
 }
@@ -62,6 +62,7 @@ pub(crate) fn of(plan: &Plan, saved: &[Vec<u8>], action: &Action) -> Option<Edit
             Edit { before, ..edit(marker::fill(plan, range.end - range.start)) }
         }
         Action::Reveal { signature, place } => edit(revealed(plan, saved, *signature, *place)?),
+        Action::Mark(_) => edit(marker::fill(plan, range.end - range.start)),
         Action::Wipe(_) => edit(vec![0; usize::try_from(range.end - range.start).ok()?]),
         Action::Window(_) => return None,
     })

@@ -38,6 +38,8 @@ pub(crate) enum Action {
     FixUp { index: usize, undo: bool },
     /// What could be taken for a signature becomes zeros.
     Wipe(Range<u64>),
+    /// A marker where both places begin, if that is not within the old one.
+    Mark(Range<u64>),
     /// A window of data.
     Window(u64),
 }
@@ -92,6 +94,13 @@ fn fix_ups(plan: &Plan, undo: bool) -> impl Iterator<Item = Action> + '_ {
     (0..plan.fix_ups.len()).filter(is_apart).map(move |index| Action::FixUp { index, undo })
 }
 
+/// Whoever looks where the entry over both places begins finds the journal.
+fn mark(plan: &Plan) -> Option<Range<u64>> {
+    let start = plan.union().start;
+    let range = start..start + u64::from(plan.logical_block_bytes);
+    (!meet(&range, &plan.old_place())).then_some(range)
+}
+
 /// Markers of one place that the partition at the other place does not cover.
 fn wiped<'a>(
     plan: &'a Plan,
@@ -114,6 +123,7 @@ impl Script {
             head.extend(hidden(plan, Place::Old));
         }
         head.extend(plan.strays.iter().cloned().map(Action::Wipe));
+        head.extend(mark(plan).map(Action::Mark));
         let label: Vec<Action> = labels(plan, LabelChange::Finish, false).collect();
         let mut tail = Vec::new();
         if mutations.has(Mutation::LabelFirst) { &mut head } else { &mut tail }.extend(label);
@@ -137,10 +147,15 @@ impl Script {
         let was_copying = done >= forward.head.len() as u64;
         let windows = Windows::back(plan, begun.min(forward.windows.count()), mutations);
         let windows = if was_copying { windows } else { windows.none() };
-        let mut tail: Vec<Action> = labels(plan, LabelChange::Hide, true).collect();
-        tail.extend(revealed(plan, Place::Old));
+        // What was not reached is left alone: it is as it was, or somebody else has written it, and the move stopped.
+        let labels_hidden = usize::try_from(done).unwrap_or(usize::MAX).min(plan.hide.len());
+        let hidden = usize::try_from(done).unwrap_or(usize::MAX) - labels_hidden;
+        let mut tail: Vec<Action> = labels(plan, LabelChange::Hide, true).take(labels_hidden).collect();
+        let count = plan.signatures.len();
+        tail.extend(revealed(plan, Place::Old).skip(count.saturating_sub(hidden)));
         if was_copying {
             tail.extend(wiped(plan, &plan.new_place(), &plan.old_place()));
+            tail.extend(mark(plan).map(Action::Wipe));
         }
         Self { is_back: true, head, windows, tail }
     }

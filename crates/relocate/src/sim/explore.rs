@@ -95,6 +95,16 @@ fn hash_of(hash: u64, fates: &[Fate]) -> u64 {
     })
 }
 
+/// One letter for each unit: the seed of the run gives them again.
+fn shown(fates: &[Fate]) -> String {
+    let letter = |fate: &Fate| match fate {
+        Fate::Lost => '-',
+        Fate::Kept(_) => '+',
+        Fate::Torn(_) => '~',
+    };
+    format!("units {}", fates.iter().map(letter).collect::<String>())
+}
+
 impl Trial {
     pub(crate) fn new(case: &Case, seed: u64, depth: Depth, mutations: Mutations) -> Self {
         Self {
@@ -162,7 +172,7 @@ impl Trial {
                 cache.cut(&units, &fates, &mut world.borrow_mut());
                 let result = self.after_crash(levels, hash);
                 world.borrow_mut().back_to(mark);
-                result.map_err(|error| format!("point {point}, {fates:?}, {levels} levels: {error}"))?;
+                result.map_err(|error| format!("point {point}, {}: {error}", shown(&fates)))?;
             }
         }
         world.borrow_mut().back_to(start);
@@ -256,7 +266,7 @@ impl Trial {
                 cache.cut(&units, &fates, &mut world.borrow_mut());
                 let result = self.recover(is_back);
                 world.borrow_mut().back_to(mark);
-                result.map_err(|error| format!("{fates:?}: {error}"))?;
+                result.map_err(|error| format!("{}: {error}", shown(&fates)))?;
             }
         }
         Ok(())

@@ -127,7 +127,7 @@ impl World {
     fn check(&self, which: Which, at: u64, len: usize) -> io::Result<()> {
         let (end, block) = match which {
             Which::Disk => (self.disk_bytes, u64::from(self.logical)),
-            Which::Journal => (self.journal_bytes, 1),
+            Which::Journal => (self.journal_bytes, 4096),
         };
         let is_whole = at.is_multiple_of(block) && (len as u64).is_multiple_of(block);
         let is_within = at.checked_add(len as u64).is_some_and(|last| last <= end);

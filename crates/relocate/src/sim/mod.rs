@@ -5,6 +5,7 @@
 
 mod case;
 mod crash;
+mod damage;
 mod explore;
 mod medium;
 mod tests;

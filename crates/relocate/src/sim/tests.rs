@@ -55,28 +55,33 @@ const PLACES_4096: [(u64, u64, u64); 8] = [
     (48, 48 + 131_072, 64),
 ];
 
-fn cases() -> Vec<Case> {
+/// Longest windows, in units.
+const UNITS: [u64; 4] = [1, 2, 3, 16];
+
+/// Moves with so many sizes of windows for each pair of places, and twice as many on blocks of 4,096 bytes.
+fn cases(sizes: usize) -> Vec<Case> {
     let mut found = Vec::new();
-    let mut add = |blocks: Blocks, places: &[(u64, u64, u64)], units: &[u64]| {
-        for (from, to, len) in places {
-            for units in units {
+    let mut add = |blocks: Blocks, places: &[(u64, u64, u64)], sizes: usize| {
+        for (index, (from, to, len)) in places.iter().enumerate() {
+            // Other sizes of windows for each pair of places.
+            for units in UNITS.iter().cycle().skip(index).take(sizes) {
                 // A label as long as that of a GPT ends within the block in which sector 34 lies.
                 let label = if *units == 1 && blocks.logical == 512 { 33 } else { 8 };
                 found.push(Case { blocks, from: *from, to: *to, len: *len, units: *units, label });
             }
         }
     };
-    add(NATIVE_512, &PLACES, &[1, 2, 16]);
-    add(EMULATED, &PLACES, &[1, 2, 3, 16]);
-    add(EMULATED_OFFSET, &PLACES, &[1, 4]);
-    add(NATIVE_4096, &PLACES_4096, &[1, 2, 16]);
+    add(NATIVE_512, &PLACES, sizes);
+    add(EMULATED, &PLACES, 2 * sizes);
+    add(EMULATED_OFFSET, &PLACES, sizes);
+    add(NATIVE_4096, &PLACES_4096, 2 * sizes);
     found
 }
 
 /// Tries all cases on two threads.
-fn explore(depth: Depth, seed: u64) -> Tally {
+fn explore(sizes: usize, depth: Depth, seed: u64) -> Tally {
     announce("crashes", seed);
-    let cases = cases();
+    let cases = cases(sizes);
     let (next, total) = (AtomicUsize::new(0), Mutex::new(Tally::default()));
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -96,8 +101,8 @@ fn explore(depth: Depth, seed: u64) -> Tally {
 
 #[test]
 fn every_crash_point() {
-    let effort = Effort { every_subset_to: 10, random: 40 };
-    let tally = explore(Depth { effort, nested_each: 64, levels: 2 }, SEED);
+    let effort = Effort { every_subset_to: 10, random: 60 };
+    let tally = explore(1, Depth { effort, nested_each: 80, levels: 2 }, SEED);
     assert!(tally.states >= STATES_MIN, "{tally:?}");
     assert!(
         tally.resumed > 0 && tally.rolled_back > 0 && tally.not_begun > 0 && tally.nested > 0,
@@ -115,7 +120,7 @@ fn every_crash_point_a_hundred_times() {
         // The subsets that are tried all are the same in every round, and count once.
         let every_subset_to = if round == 0 { effort.every_subset_to } else { 0 };
         let effort = Effort { every_subset_to, ..effort };
-        total.add(&explore(Depth { effort, nested_each: 16, levels: 3 }, SEED + 1 + round));
+        total.add(&explore(2, Depth { effort, nested_each: 16, levels: 3 }, SEED + 1 + round));
         if total.states >= TORTURE_STATES_MIN {
             break;
         }
@@ -127,7 +132,7 @@ fn every_crash_point_a_hundred_times() {
 fn every_failure_of_disk_and_journal() {
     let depth = Depth { effort: Effort { every_subset_to: 3, random: 4 }, nested_each: 1, levels: 1 };
     let mut failures = 0;
-    for case in cases().iter().step_by(5) {
+    for case in cases(1).iter().step_by(2) {
         let trial = Trial::new(case, SEED, depth, Mutations::default());
         failures += trial.fail_everywhere().unwrap_or_else(|error| panic!("{case:?}: {error}"));
     }
@@ -135,11 +140,11 @@ fn every_failure_of_disk_and_journal() {
     assert!(failures > 1000, "{failures}");
 }
 
-/// The first case in which a mistake is found, and how.
+/// The first case in which a mistake is found, and how. Where neighbours share blocks all of them can show.
 fn found_by(mutation: Mutation) -> Option<String> {
-    let depth = Depth { effort: Effort { every_subset_to: 6, random: 40 }, nested_each: 8, levels: 2 };
+    let depth = Depth { effort: Effort { every_subset_to: 4, random: 12 }, nested_each: 16, levels: 2 };
     let mutations = Mutations { on: Some(mutation) };
-    cases().iter().find_map(|case| {
+    cases(1).iter().filter(|case| case.blocks == EMULATED).find_map(|case| {
         let error = Trial::new(case, SEED, depth, mutations).run().err()?;
         Some(format!("{mutation:?}: {case:?}: {error}"))
     })
