@@ -14,6 +14,7 @@ mod beneath;
 mod check;
 mod compare;
 mod diagnose;
+pub mod fix;
 pub mod plan;
 mod record;
 mod watch;
@@ -56,6 +57,8 @@ pub enum Command {
     Bench(Box<Bench>),
     /// Work out a layout: where to start, how large, and the commands for it
     Plan(plan::Plan),
+    /// Change labels, mend them, and move partitions with their data to where they should begin
+    Fix(fix::Fix),
     /// Write manual pages or shell completions
     #[command(hide = true)]
     Generate(Generate),

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::collection::{LIO_IDENTITY, Lab};
+use plumb_testkit::loop_device::{LoopDevice, run};
 use serde_json::{Map, Value};
 
 /// Keywords that say nothing about a value.
@@ -475,5 +476,52 @@ fn output_of_diagnose_is_as_promised() {
         let document = serde_json::from_slice(&done.stdout).expect("a document");
         let faults = schema.faults(&document);
         assert!(faults.is_empty(), "{args}:\n{}", faults.join("\n"));
+    }
+}
+
+/// Of labels, on an image.
+#[test]
+fn output_of_fix_is_as_promised() {
+    let schema = Schema::of("fix");
+    let folder = tempfile::tempdir().expect("a directory");
+    let (image, saved) = (folder.path().join("disk.img"), folder.path().join("saved"));
+    std::fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("room");
+    let names = [&image, &saved].map(|path| path.to_str().expect("text").to_owned());
+    for args in [
+        vec!["relabel", &names[0]],
+        vec!["relabel", &names[0], "--save", &names[1], "--yes", "disk.img"],
+        vec!["backup-label", &names[0]],
+        vec!["undo", &names[1]],
+        vec!["undo", &names[1], "--yes", "disk.img"],
+    ] {
+        let done = Command::new(env!("CARGO_BIN_EXE_plumb")).arg("fix").args(&args).arg("--json").output();
+        let done = done.expect("plumb runs");
+        assert_eq!(done.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        let document = serde_json::from_slice(&done.stdout).expect("a document");
+        let faults = schema.faults(&document);
+        assert!(faults.is_empty(), "{args:?}:\n{}", faults.join("\n"));
+    }
+}
+
+#[test]
+fn output_of_a_move_is_as_promised() {
+    plumb_testkit::require!(Loop, Tool("sgdisk"));
+    let schema = Schema::of("fix");
+    let folder = tempfile::tempdir().expect("a directory");
+    let (image, journal) = (folder.path().join("disk.img"), folder.path().join("journal"));
+    std::fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("room");
+    run(Command::new("sgdisk").args(["-a1", "-n1:34:40000"]).arg(&image));
+    let device = LoopDevice::attach(&image, &[]);
+    assert_eq!(device.add_partitions(), 1);
+    let (node, name) = (format!("{}p1", device.path().display()), format!("{}p1", device.name()));
+    for yes in [&[][..], &["--yes", &name]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command.args(["fix", "move", &node, "--aligned", "--json", "--journal-same-disk", "--journal"]);
+        let done = command.arg(&journal).args(yes).output().expect("plumb runs");
+        assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+        let document: Value = serde_json::from_slice(&done.stdout).expect("a document");
+        let faults = schema.faults(&document);
+        assert!(faults.is_empty(), "{yes:?}:\n{}", faults.join("\n"));
+        assert_eq!(document["result"]["to_bytes"], 2_048 * 512);
     }
 }
