@@ -91,10 +91,7 @@ fn target_summary(page: &mut Page, target: &Target) {
         page.wrapped("  ", "    ", &words);
     }
     let missed = [
-        (
-            measured.not_issued,
-            "I/O were due before the end, and not issued any more",
-        ),
+        (measured.not_issued, "I/O were due before the end, and not issued any more"),
         (measured.never_back, "I/O never came back"),
     ];
     for (ios, words) in missed.into_iter().filter(|(ios, _)| *ios > 0) {
