@@ -201,8 +201,8 @@ impl<E: Engine> Worker<'_, E> {
                 Some(schedule) => schedule.next_ns(),
                 None => now_ns,
             };
-            // What is issued in the warm-up counts nowhere.
-            if now_ns >= self.clock.warmup_ns && !self.budget.take() {
+            // What was due in the warm-up counts nowhere, also where it was late.
+            if due_ns >= self.clock.warmup_ns && !self.budget.take() {
                 return Some(Ended::Ios);
             }
             if let Some(schedule) = &mut self.schedule {
@@ -245,7 +245,7 @@ impl<E: Engine> Worker<'_, E> {
         engine.reap(|completion| {
             let flight = flights[completion.slot as usize];
             free.push(completion.slot);
-            let is_measured = flight.issued_ns >= clock.warmup_ns;
+            let is_measured = flight.due_ns >= clock.warmup_ns;
             let tally = if is_measured { &mut counters.measured } else { &mut counters.warmup };
             let is_good = count(tally, flight, completion, now_ns, is_paced, luck);
             luck.last_completion_ns = now_ns;
