@@ -99,9 +99,9 @@ impl Prepared {
         look.must_spare_boot_loaders(&part, to)?;
         let name = node.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let id = journal_id()?;
-        let journal = args.journal.clone().unwrap_or_else(|| default_journal(&name, id));
+        let journal = args.journal.journal.clone().unwrap_or_else(|| default_journal(&name, id));
         journal_place::must_exist(&journal)?;
-        journal_place::check(&journal, &here, &name, args.journal_same_disk)?;
+        journal_place::check(&journal, &here, &name, args.journal.journal_same_disk)?;
         if args.scan {
             look.must_be_readable(&part)?;
         }
