@@ -49,6 +49,9 @@ _plumb() {
             plumb__subcmd__fix,move)
                 cmd="plumb__subcmd__fix__subcmd__move"
                 ;;
+            plumb__subcmd__fix,plan)
+                cmd="plumb__subcmd__fix__subcmd__plan"
+                ;;
             plumb__subcmd__fix,relabel)
                 cmd="plumb__subcmd__fix__subcmd__relabel"
                 ;;
@@ -377,7 +380,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fix)
-            opts="-h -V --help --version relabel undo backup-label move resume rollback status"
+            opts="-h -V --help --version relabel undo backup-label plan move resume rollback status"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -428,6 +431,28 @@ _plumb() {
                     return 0
                     ;;
                 --yes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        plumb__subcmd__fix__subcmd__plan)
+            opts="-h -V --yes --journal --journal-same-disk --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --yes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --journal)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
