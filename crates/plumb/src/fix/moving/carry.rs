@@ -52,8 +52,7 @@ pub fn begin(prepared: Prepared, args: &Args) -> Result<Exit, Failure> {
         }
     };
     let view = prepared.view("move", "complete");
-    Run { subject: &subject, journal: &journal, owner, view, is_json: args.act.json }
-        .to_the_end(moving, &stop)
+    Run { subject: &subject, journal: &journal, owner, view, is_json: args.act.json }.carry_out(moving, &stop)
 }
 
 /// Goes on with a move, or goes back.
@@ -80,7 +79,7 @@ pub fn go_on(journal: &Path, args: &Resume, direction: Direction) -> Result<Exit
     let action = if direction == Direction::On { "resume" } else { "rollback" };
     let view = view(&status, journal, action);
     Run { subject: &subject, journal, owner: Owner::default(), view, is_json: args.json }
-        .to_the_end(moving, &stop)
+        .carry_out(moving, &stop)
 }
 
 /// After a restart the kernel may have found an entry for the partition again: nobody must use it meanwhile.
@@ -148,7 +147,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn to_the_end(
+    fn carry_out(
         mut self,
         mut moving: Move<Raw<'_>, JournalFile>,
         stop: &AtomicBool,
