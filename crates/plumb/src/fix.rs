@@ -9,6 +9,7 @@ use crate::failure::Failure;
 
 mod act;
 mod backup_label;
+mod carry_plan;
 mod contents;
 mod error;
 mod from_plan;
@@ -28,6 +29,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         What::Relabel(args) => relabel::run(args),
         What::Undo(args) => undo::run(args),
         What::BackupLabel(args) => backup_label::run(args),
+        What::Plan(args) => carry_plan::run(args),
         What::Move(args) => moving::run(args),
         What::Resume(args) => moving::go_on(args, moving::Direction::On),
         What::Rollback(args) => moving::go_on(args, moving::Direction::Back),

@@ -28,6 +28,8 @@ pub enum What {
     Undo(Undo),
     /// Write the broken or stranded copy of a GPT anew from the good one
     BackupLabel(BackupLabel),
+    /// Carry out the plans in a file as far as that can be done here, and print the others
+    Plan(FromPlan),
     /// Move a partition with its data to another start, so that a crash at any point loses no byte
     Move(Move),
     /// Go on with a move that was stopped or cut off
@@ -36,6 +38,30 @@ pub enum What {
     Rollback(Resume),
     /// Tell how far a move is
     Status(Status),
+}
+
+/// Flags of `plumb fix plan`.
+#[derive(Debug, Args)]
+pub struct FromPlan {
+    /// The output of plumb plan --json
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Do it: the name of the partition or device of the plan that is meant
+    #[arg(long, value_name = "NAME")]
+    pub yes: Option<String>,
+    #[command(flatten)]
+    pub journal: Journal,
+}
+
+/// Where the journal of a move lies.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Journal {
+    /// File for the journal, on another disk; a new one in /var/lib/plumb when not given
+    #[arg(long, value_name = "FILE")]
+    pub journal: Option<PathBuf>,
+    /// Let the journal be on the disk of the partition: safe against a crash, not against a broken disk
+    #[arg(long)]
+    pub journal_same_disk: bool,
 }
 
 /// Flags of `plumb fix move`.
@@ -51,12 +77,8 @@ pub struct Move {
     /// Let it begin at the nearest start on the grid of its disk that has room
     #[arg(long)]
     pub aligned: bool,
-    /// File for the journal, on another disk; a new one in /var/lib/plumb when not given
-    #[arg(long, value_name = "FILE")]
-    pub journal: Option<PathBuf>,
-    /// Let the journal be on the disk of the partition: safe against a crash, not against a broken disk
-    #[arg(long)]
-    pub journal_same_disk: bool,
+    #[command(flatten)]
+    pub journal: Journal,
     /// Read the whole partition first: what cannot be read cannot be moved
     #[arg(long)]
     pub scan: bool,

@@ -49,7 +49,8 @@ pub fn partition(path: &Path) -> Result<Wanted, Failure> {
     Ok(Wanted { start, len: figure(plan, "len_bytes"), number })
 }
 
-fn figure(plan: &Value, name: &str) -> Option<Bytes> {
+/// A figure in bytes; `None` where the plan has none of that name.
+pub fn figure(plan: &Value, name: &str) -> Option<Bytes> {
     let figures = plan["target"].as_array()?;
     figures.iter().find(|figure| figure["name"] == name)?["value"].as_u64().map(Bytes)
 }

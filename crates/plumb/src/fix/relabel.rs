@@ -227,7 +227,10 @@ impl<'a> Work<'a> {
             None => self.aligned(from, cylinders)?,
         };
         let free = end.0.saturating_sub(start.0);
-        let len = self.wanted.len.unwrap_or(Bytes(align_down(free, unit).unwrap_or(free)));
+        // It ends on the grid as well where that leaves anything; Solaris lets the reserved slice follow at once.
+        let cell = if kind == NewKind::SolarisEfi { unit } else { self.grid.granularity().0.max(unit) };
+        let whole = |cell: u64| align_down(free, cell).filter(|len| *len > 0 && len.is_multiple_of(unit));
+        let len = self.wanted.len.unwrap_or(Bytes(whole(cell).or_else(|| whole(unit)).unwrap_or(free)));
         let extent = self.extent(start, len)?;
         let number = self.args.number.or(self.wanted.number).unwrap_or(match kind {
             NewKind::Gpt | NewKind::Mbr => 1,

@@ -205,12 +205,12 @@ impl Change {
     pub fn must_be_either(&self, disk: &mut dyn Disk) -> Result<(), ChangeError> {
         let expected = "those of before or after this change: somebody has written there since";
         self.compare(disk, expected, |found, old, new| {
-            let sectors = found.chunks(SECTOR).zip(old.chunks(SECTOR).zip(new.chunks(SECTOR)));
-            let differs = |(at, (found, (old, new))): (usize, (&[u8], (&[u8], &[u8])))| {
-                let byte = first_differing(found, old)?.max(first_differing(found, new)?);
-                Some(at * SECTOR + byte)
-            };
-            sectors.enumerate().find_map(differs)
+            (0..found.len()).step_by(SECTOR).find_map(|at| {
+                let sector = at..(at + SECTOR).min(found.len());
+                let of_old = first_differing(&found[sector.clone()], &old[sector.clone()])?;
+                let of_new = first_differing(&found[sector.clone()], &new[sector])?;
+                Some(at + of_old.max(of_new))
+            })
         })
     }
 

@@ -130,8 +130,8 @@ mod tests {
         image
     }
 
-    fn label_of(image: &Vec<u8>) -> Label {
-        read(image, Some(512)).expect("readable").expect("a label")
+    fn label_of(image: &[u8]) -> Label {
+        read(&image, Some(512)).expect("readable").expect("a label")
     }
 
     fn applied(image: &mut [u8], changes: &[moving::Change]) {

@@ -34,27 +34,25 @@ use crate::output;
 pub fn begin(prepared: Prepared, args: &Args) -> Result<Exit, Failure> {
     let stop = stop_flag()?;
     let journal = PathBuf::from(&prepared.plan.journal_path);
+    // It takes its time, and the partition need not be away meanwhile.
+    let store = JournalFile::create(&journal, prepared.journal_bytes)
+        .map_err(|source| MoveRefused::Journal { path: journal.display().to_string(), source })?;
+    // As long as nothing was written to the disk the journal is of no use, and another one may be made.
+    let unused = |_: &Failure| drop(fs::remove_file(&journal));
     let owner = Owner::of(&prepared.node);
-    let subject = take_away(&prepared)?;
+    let subject = take_away(&prepared).inspect_err(unused)?;
     let name = prepared.plan.partition.clone();
-    let begun = JournalFile::create(&journal, prepared.journal_bytes)
-        .map_err(|source| MoveRefused::Journal { path: journal.display().to_string(), source })
-        .and_then(|store| {
-            Move::start(prepared.plan.clone(), Raw(&subject.disk), store)
-                .map_err(|source| MoveRefused::Move { name: name.clone(), source })
-        });
-    let moving = match begun {
+    let moving = match Move::start(prepared.plan.clone(), Raw(&subject.disk), store) {
         Ok(moving) => moving,
-        Err(error) => {
-            // Nothing was written: the kernel gets the partition back, and the journal is of no use.
+        Err(source) => {
+            let failure = Failure::from(MoveRefused::Move { name, source });
+            unused(&failure);
             tell_kernel(&subject, subject.label()?.as_ref(), &owner)?;
-            let _ = fs::remove_file(&journal);
-            return Err(error.into());
+            return Err(failure);
         }
     };
     let view = prepared.view("move", "complete");
-    Run { subject: &subject, journal: &journal, owner, view, is_json: args.act.json }
-        .to_the_end(moving, &stop)
+    Run { subject: &subject, journal: &journal, owner, view, is_json: args.act.json }.carry_out(moving, &stop)
 }
 
 /// Goes on with a move, or goes back.
@@ -81,7 +79,7 @@ pub fn go_on(journal: &Path, args: &Resume, direction: Direction) -> Result<Exit
     let action = if direction == Direction::On { "resume" } else { "rollback" };
     let view = view(&status, journal, action);
     Run { subject: &subject, journal, owner: Owner::default(), view, is_json: args.json }
-        .to_the_end(moving, &stop)
+        .carry_out(moving, &stop)
 }
 
 /// After a restart the kernel may have found an entry for the partition again: nobody must use it meanwhile.
@@ -149,7 +147,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn to_the_end(
+    fn carry_out(
         mut self,
         mut moving: Move<Raw<'_>, JournalFile>,
         stop: &AtomicBool,

@@ -99,9 +99,9 @@ impl Prepared {
         look.must_spare_boot_loaders(&part, to)?;
         let name = node.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let id = journal_id()?;
-        let journal = args.journal.clone().unwrap_or_else(|| default_journal(&name, id));
+        let journal = args.journal.journal.clone().unwrap_or_else(|| default_journal(&name, id));
         journal_place::must_exist(&journal)?;
-        journal_place::check(&journal, &here, &name, args.journal_same_disk)?;
+        journal_place::check(&journal, &here, &name, args.journal.journal_same_disk)?;
         if args.scan {
             look.must_be_readable(&part)?;
         }
@@ -346,7 +346,7 @@ impl Look<'_> {
             to: to.0,
             len,
             unit,
-            copying: Plan::usual_copying(from.abs_diff(to.0), unit),
+            copying: copying(from.abs_diff(to.0), len, unit),
             hide: labels.hide,
             finish: labels.finish,
             signatures: found.signatures,
@@ -381,6 +381,15 @@ impl Look<'_> {
             notes.push("what is left of a file system in the free space is wiped".to_owned());
         }
         notes
+    }
+}
+
+/// As usual, but in no longer batches than the whole partition: the journal has room for one.
+fn copying(shift: u64, len: u64, unit: Unit) -> Copying {
+    match Plan::usual_copying(shift, unit) {
+        // One more for the blocks that its ends share with others.
+        Copying::Batches(bytes) => Copying::Batches(bytes.min((len / unit.bytes + 2) * unit.bytes)),
+        windows => windows,
     }
 }
 
