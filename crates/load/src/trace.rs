@@ -16,10 +16,10 @@ use crate::plan::Job;
 pub type TraceSink<'a> = dyn FnMut(&Batch) -> Result<(), plumb_trace::Error> + Send + 'a;
 
 /// Rows that a thread gathers before it sends them.
-const ROWS: usize = 4096;
+const ROWS: usize = 1024;
 
 /// Parcels that may wait: some 50 MiB of rows.
-const WAITING_MAX: usize = 256;
+const WAITING_MAX: usize = 1024;
 
 /// An I/O that ended.
 #[derive(Clone, Copy, Debug)]

@@ -41,7 +41,7 @@ pub fn run(args: &Bench) -> Result<Exit, Failure> {
     let mut trace = args.trace.as_deref().map(TraceFile::begin).transpose()?;
     let is_live = !args.json;
     if is_live {
-        output::print(report::heading())?;
+        output::print(&report::heading())?;
     }
     let mut course = Course::new();
     let mut printed = Ok(());

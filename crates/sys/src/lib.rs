@@ -13,7 +13,7 @@
 //! - [`mod@nvme`] asks a drive to identify itself
 //! - [`scsi`]: READ CAPACITY(16) and pages of vital product data
 //! - [`extents`]: where the bytes of a file lie on its device
-//! - [`io_target`]: a device or file opened to be measured; [`openers`]: who else has it open
+//! - [`io_target`]: a device or file opened to be measured; [`mod@openers`]: who else has it open
 //! - [`ring`]: I/O by io_uring; [`blocking`]: the same by calls that wait; [`memory`]: what they read into
 //! - [`direct`]: a disk opened past the page cache; [`partitions`]: those that the kernel knows
 

@@ -6,9 +6,26 @@ use crate::text::{Color, Page, tame};
 
 /// What stands over the lines of intervals. MB are 1,048,576 bytes, times are milliseconds, as Vdbench has them.
 #[must_use]
-pub fn heading() -> &'static str {
-    "interval       i/o   MB/sec   bytes  read    resp    read   write      resp    resp  queue  cpu%  cpu%\n\
-     \x20             rate 1024**2     i/o   pct    time    resp    resp       max  stddev  depth sys+u   sys\n"
+pub fn heading() -> String {
+    let words = [
+        [
+            "interval", "i/o", "MB/sec", "bytes", "read", "resp", "read", "write", "resp", "resp", "queue",
+            "cpu%", "cpu%",
+        ],
+        [
+            "", "rate", "1024**2", "i/o", "pct", "time", "resp", "resp", "max", "stddev", "depth", "sys+u",
+            "sys",
+        ],
+    ];
+    words.map(|words| row(&words) + "\n").concat()
+}
+
+/// Width of each column.
+const WIDTHS: [usize; 13] = [8, 9, 8, 7, 5, 7, 7, 7, 9, 7, 6, 5, 5];
+
+fn row(words: &[impl AsRef<str>; 13]) -> String {
+    let cells = words.iter().zip(WIDTHS).map(|(word, width)| format!("{:>width$}", word.as_ref()));
+    cells.collect::<Vec<_>>().join(" ")
 }
 
 /// The line of an interval.
@@ -29,17 +46,21 @@ fn columns(name: &str, interval: &Interval) -> String {
         |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}", share * 100.0));
     let bytes = interval.bytes.checked_div(interval.ios).unwrap_or(0);
     let read = interval.read_share.map_or_else(|| "-".to_owned(), |share| format!("{:.0}", share * 100.0));
-    format!(
-        "{name:>8} {:>9.1} {:>8.2} {bytes:>7} {read:>5} {:>7} {:>7} {:>7} {max:>9} {deviation:>7} {:>6.1} {:>5} {:>5}",
-        interval.ios as f64 / seconds,
-        interval.bytes as f64 / seconds / f64::from(1 << 20),
+    row(&[
+        name.to_owned(),
+        format!("{:.1}", interval.ios as f64 / seconds),
+        format!("{:.2}", interval.bytes as f64 / seconds / f64::from(1 << 20)),
+        bytes.to_string(),
+        read,
         mean(interval.time),
         mean(interval.read_time),
         mean(interval.write_time),
-        interval.in_flight_mean,
+        max,
+        deviation,
+        format!("{:.1}", interval.in_flight_mean),
         cpu(interval.cpu.map(|cpu| cpu.busy_share)),
         cpu(interval.cpu.map(|cpu| cpu.system_share)),
-    )
+    ])
 }
 
 /// The summary behind the intervals.
@@ -172,7 +193,8 @@ mod tests {
         // Each column ends where its heading does.
         let line = interval_line(&Interval { is_warmup: true, ..interval });
         assert_eq!(line.split_whitespace().next(), Some("w3"));
-        let heads = heading().lines().nth(1).expect("two lines");
+        let heads = heading();
+        let heads = heads.lines().nth(1).expect("two lines");
         assert_eq!(line.chars().count(), heads.chars().count());
         assert_eq!(line.find("1000.0").map(|at| at + 6), heads.find("rate").map(|at| at + 4));
     }
