@@ -50,10 +50,12 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         let is_near = |range: &Range<u64>| meet(&(plan.to + range.start..plan.to + range.end), moved);
         let were_hidden = !self.mutations.has(Mutation::NoHiding);
         let signatures = plan.signatures.iter().enumerate();
-        let signatures = signatures.filter(|(_, range)| were_hidden && is_near(range));
+        let signatures = signatures.filter(|(_, range)| is_near(range));
         let signatures = signatures.filter_map(|(index, range)| {
             let now = edit::revealed(plan, saved, index, Place::New)?;
-            Some((plan.to + range.start, now, marker::fill(plan, range.end - range.start)))
+            let marker = marker::fill(plan, range.end - range.start);
+            let then = if were_hidden { marker } else { saved.get(index)?.clone() };
+            Some((plan.to + range.start, now, then))
         });
         let is_apart = |change: &&Change| !plan.signatures.iter().any(|range| meet(range, &change.range()));
         let fix_ups = plan.fix_ups.iter().filter(is_apart).filter(|fix_up| is_near(&fix_up.range()));

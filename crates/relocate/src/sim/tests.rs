@@ -13,7 +13,7 @@ const SEED: u64 = 20_261_122;
 /// What `make test` has to try at the least.
 const STATES_MIN: u64 = 1_000_000;
 /// Between two lines of progress.
-const PROGRESS_MOVES: u64 = 50;
+const PROGRESS_MOVES: u64 = 20;
 const TORTURE_STATES_MIN: u64 = 100_000_000;
 
 /// Old start, new start and length in sectors, for disks addressed by 512 bytes.
