@@ -254,6 +254,15 @@ fn what_is_not_empty_is_left_alone() {
         assert!(said(&refused).contains("holds ext4"), "{}", said(&refused));
     }
     assert_eq!(image.bytes(), bytes);
+    // A format of which there is a signature and no more.
+    let image = Image::new(64 * MIB);
+    image.tool("sgdisk", &["-a1", "-n1:34:100000"]);
+    let mut bytes = image.bytes();
+    bytes[34 * 512 + 32_768..][..4].copy_from_slice(b"JFS1");
+    std::fs::write(image.path(), bytes).expect("room");
+    let refused = image.fix("relabel", &[]);
+    assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
+    assert!(said(&refused).contains("signature of jfs"), "{}", said(&refused));
     // One that the label does not know of any more, where the partition is to begin.
     let image = Image::new(64 * MIB);
     run(Command::new("mkfs.ext4").args(["-q", "-F", "-E", "offset=1048576"]).arg(image.path()).arg("16m"));

@@ -5,13 +5,36 @@ use std::io;
 
 use plumb_geometry::{Bytes, Extent};
 use plumb_label::Disk;
+use plumb_relocate::signatures;
 use plumb_stack::grid::Source;
 use plumb_stack::node::keys;
 use plumb_stack::ondisk::Scan;
 use plumb_stack::{Builder, Kind};
 
-/// Looks for file systems, members of volumes and the like; also says what could not be read, since that is not nothing.
-pub fn found(disk: &dyn Disk, name: &str, places: &[Extent]) -> Vec<String> {
+/// Looks for file systems, members of volumes and the like, on the disk and in these places of it; also says what could not
+/// be read, since that is not nothing. Every place that a probe looks at is looked at: what is taken for a signature by
+/// mistake is a refusal too many, and what is passed over somebody's data.
+pub fn found(disk: &dyn Disk, name: &str, places: &[Extent], block: u32) -> Vec<String> {
+    let mut found = superblocks(disk, name, places);
+    for place in places {
+        let range = place.start().0..place.end().0.min(disk.size_bytes());
+        match signatures::find(disk, &range, block.into()) {
+            Ok(signatures) => found.extend(signatures.into_iter().map(|signature| {
+                format!(
+                    "byte {} of {name} has a signature of {}",
+                    range.start + signature.range.start,
+                    signature.name
+                )
+            })),
+            Err(error) => found.push(format!("{name} cannot be read: {error}")),
+        }
+    }
+    found.dedup();
+    found
+}
+
+/// By their readers, which know what belongs together.
+fn superblocks(disk: &dyn Disk, name: &str, places: &[Extent]) -> Vec<String> {
     let mut builder = Builder::default();
     let mut scan = Scan::default();
     let source = Source::User;

@@ -38,7 +38,7 @@ pub fn run(args: &Relabel) -> Result<Exit, Failure> {
     let work = Work::of(args, &subject, before.as_ref())?;
     let (detail, extent, about) = work.layout()?;
     let change = work.change(&detail)?;
-    must_be_empty(&subject, extent)?;
+    must_be_empty(&subject, before.as_ref(), extent, work.block)?;
     let path = save_path(&args.save, &subject);
     let mut notes = work.notes(extent);
     let is_done = is_wanted && !change.is_empty();
@@ -72,9 +72,19 @@ pub fn run(args: &Relabel) -> Result<Exit, Failure> {
     Ok(Exit::Clean)
 }
 
-/// What formats have left anywhere, and where the partition is to begin.
-fn must_be_empty(subject: &Subject, extent: Extent) -> Result<(), FixError> {
-    match contents::found(&subject.raw(), &subject.name, &[extent]) {
+/// What formats have left anywhere: on the disk, in its partitions, and where the new one is to begin.
+fn must_be_empty(
+    subject: &Subject,
+    label: Option<&Label>,
+    extent: Extent,
+    block: u32,
+) -> Result<(), FixError> {
+    let mut places: Vec<Extent> = label.map_or_else(Vec::new, |label| {
+        let has_data = |part: &&Partition| !part.is_whole_disk && part.place != Place::Extended;
+        label.partitions.iter().filter(has_data).map(|part| part.extent).collect()
+    });
+    places.push(extent);
+    match contents::found(&subject.raw(), &subject.name, &places, block) {
         found if found.is_empty() => Ok(()),
         found => Err(FixError::NotEmpty { device: subject.device(), found }),
     }

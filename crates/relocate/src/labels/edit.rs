@@ -1,24 +1,13 @@
-//! A partition at another place, and labels that are new: as fields, to be encoded by their codec.
+//! A partition at another place: a label as fields, to be encoded by its codec.
 //!
 //! What a place has to be aligned to is not said here: that is what a plan is for. Here it has to fit the label: whole
 //! blocks, inside what the label allows, on nobody else's bytes, at a cylinder where the label knows no other starts.
 
-use plumb_geometry::{Bytes, Extent, align_down};
-use plumb_label::gpt::{Entry, types as gpt_types};
-use plumb_label::mbr::{MbrEntry, types as mbr_types};
-use plumb_label::vtoc::{Geometry, Slice, tags};
+use plumb_geometry::{Bytes, Extent};
+use plumb_label::mbr::MbrEntry;
+use plumb_label::vtoc::Slice;
 use plumb_label::write::Step;
-use plumb_label::{
-    Detail, Disk, EncodeError, Gpt, Guid, Label, Mbr, PartId, Partition, Place, Role, SparcVtoc,
-};
-
-/// Bytes of the partition that a Solaris EFI label keeps for the system, the last of its slices (`efi_reserved_sectors`
-/// of illumos).
-const SOLARIS_RESERVED: u64 = 8 << 20;
-/// Index of that slice.
-const SOLARIS_RESERVED_INDEX: usize = 8;
-/// Alternate cylinders of a SPARC label, as `format` leaves them.
-const ALTERNATES: u16 = 2;
+use plumb_label::{Detail, Disk, EncodeError, Gpt, Label, Mbr, PartId, Partition, Place, Role, SparcVtoc};
 
 /// Why a label cannot have a partition there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -132,7 +121,7 @@ pub fn relocated(label: &Label, part: PartId, to: Extent) -> Result<Detail, Edit
     Ok(detail)
 }
 
-fn slice_of(slices: &mut [Slice], part: PartId) -> Result<&mut Slice, EditError> {
+pub(super) fn slice_of(slices: &mut [Slice], part: PartId) -> Result<&mut Slice, EditError> {
     let index = part.slice.and_then(|slice| usize::try_from(slice).ok());
     index.and_then(|index| slices.get_mut(index)).ok_or(EditError::NoSuchPartition { part })
 }
@@ -176,10 +165,10 @@ fn overlap(one: Extent, other: Extent) -> bool {
 }
 
 /// A partition on its way to another place.
-struct Edit {
-    part: PartId,
-    to: Extent,
-    sector_bytes: u64,
+pub(super) struct Edit {
+    pub(super) part: PartId,
+    pub(super) to: Extent,
+    pub(super) sector_bytes: u64,
 }
 
 impl Edit {
@@ -206,7 +195,7 @@ impl Edit {
     }
 
     /// Inside of blocks `from` to before `to`.
-    fn within(&self, from: u64, to: u64) -> Result<(), EditError> {
+    pub(super) fn within(&self, from: u64, to: u64) -> Result<(), EditError> {
         self.whole_blocks()?;
         let bytes = |lba: u64| Bytes(lba.saturating_mul(self.sector_bytes));
         if self.to.start() >= bytes(from) && self.to.end() <= bytes(to) {
@@ -229,7 +218,7 @@ impl Edit {
         u32::try_from(found).map_err(|_| error)
     }
 
-    fn gpt(&self, gpt: &mut Gpt) -> Result<(), EditError> {
+    pub(super) fn gpt(&self, gpt: &mut Gpt) -> Result<(), EditError> {
         self.within(gpt.first_usable_lba, gpt.last_usable_lba.saturating_add(1))?;
         let index = usize::try_from(self.part.number).ok().and_then(|number| number.checked_sub(1));
         let entry = index.and_then(|index| gpt.entries.get_mut(index));
@@ -238,7 +227,7 @@ impl Edit {
         Ok(())
     }
 
-    fn primary(&self, mbr: &mut Mbr) -> Result<(), EditError> {
+    pub(super) fn primary(&self, mbr: &mut Mbr) -> Result<(), EditError> {
         self.within(1, mbr.disk_lbas)?;
         let index = usize::try_from(self.part.number).ok().and_then(|number| number.checked_sub(1));
         let entry = index.and_then(|index| mbr.first.entries.get_mut(index));
@@ -267,7 +256,7 @@ impl Edit {
         Ok(())
     }
 
-    fn sparc(&self, vtoc: &mut SparcVtoc) -> Result<(), EditError> {
+    pub(super) fn sparc(&self, vtoc: &mut SparcVtoc) -> Result<(), EditError> {
         let cylinder = vtoc.geometry.cylinder_lbas();
         self.within(0, vtoc.geometry.data_lbas().unwrap_or(0).min(vtoc.disk_lbas))?;
         self.on_cylinder(0, cylinder)?;
@@ -289,131 +278,6 @@ fn chs(lba: u64) -> [u8; 3] {
     }
     // Two high bits of the cylinder stand above the sector.
     [head as u8, (sector | (cylinder >> 2 & 0xc0)) as u8, cylinder as u8]
-}
-
-/// What a new label is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NewKind {
-    /// GPT with a protective MBR.
-    Gpt,
-    /// The same with the slices of Solaris: the reserved one at the end is made as well.
-    SolarisEfi,
-    /// MBR.
-    Mbr,
-    /// Solaris's label of SPARC disks, with this many heads and sectors of a track.
-    SparcVtoc {
-        /// Heads.
-        heads: u32,
-        /// Sectors of a track.
-        sectors: u32,
-    },
-}
-
-/// Identities of a new label; drawn by the caller, since nothing here is random.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NewIds {
-    /// Of the disk; its first four bytes sign an MBR.
-    pub disk: Guid,
-    /// Of the partition.
-    pub partition: Guid,
-    /// Of the reserved partition of Solaris.
-    pub reserved: Guid,
-}
-
-/// A label with one partition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NewLabel {
-    /// Kind.
-    pub kind: NewKind,
-    /// Logical block of the disk.
-    pub sector_bytes: u32,
-    /// Whole logical blocks of the disk.
-    pub disk_lbas: u64,
-    /// Number of the partition from 1; of Solaris the slice from 0.
-    pub number: u32,
-    /// Where the partition lies.
-    pub extent: Extent,
-    /// Identities.
-    pub ids: NewIds,
-}
-
-impl NewLabel {
-    /// The label as fields.
-    ///
-    /// # Errors
-    /// When the disk has no room for it, or it none for the partition.
-    pub fn detail(&self) -> Result<Detail, EditError> {
-        let part = match self.kind {
-            NewKind::Gpt | NewKind::Mbr => PartId::partition(self.number),
-            NewKind::SolarisEfi | NewKind::SparcVtoc { .. } => PartId::slice(self.number, None),
-        };
-        let edit = Edit { part, to: self.extent, sector_bytes: self.sector_bytes.into() };
-        match self.kind {
-            NewKind::Gpt | NewKind::SolarisEfi => self.gpt(&edit).map(|gpt| Detail::Gpt(Box::new(gpt))),
-            NewKind::Mbr => {
-                let mut mbr = Mbr::new(self.sector_bytes, self.disk_lbas)?;
-                let [a, b, c, d, ..] = self.ids.disk.0;
-                mbr.first.disk_signature = u32::from_le_bytes([a, b, c, d]);
-                edit.primary(&mut mbr)?;
-                if let Some(entry) = mbr.first.entries.get_mut(self.number as usize - 1) {
-                    entry.kind = mbr_types::LINUX;
-                }
-                Ok(Detail::Mbr(Box::new(mbr), Vec::new()))
-            }
-            NewKind::SparcVtoc { heads, sectors } => {
-                let mut vtoc =
-                    SparcVtoc::new(self.sector_bytes, self.disk_lbas, self.geometry(heads, sectors))?;
-                vtoc.backup_lbas = vtoc.geometry.backup_lbas();
-                edit.sparc(&mut vtoc)?;
-                slice_of(&mut vtoc.slices, part)?.tag = tags::USR;
-                Ok(Detail::SparcVtoc(Box::new(vtoc)))
-            }
-        }
-    }
-
-    fn gpt(&self, edit: &Edit) -> Result<Gpt, EditError> {
-        let mut gpt = Gpt::new(self.sector_bytes, self.disk_lbas, self.ids.disk)?;
-        let is_solaris = self.kind == NewKind::SolarisEfi;
-        if is_solaris {
-            let lbas = SOLARIS_RESERVED / u64::from(self.sector_bytes);
-            let last_lba = gpt.last_usable_lba;
-            let first_lba = (last_lba + 1).saturating_sub(lbas).max(gpt.first_usable_lba);
-            let reserved = entry(&gpt, gpt_types::SOLARIS_RESERVED, self.ids.reserved);
-            gpt.entries[SOLARIS_RESERVED_INDEX] = Entry { first_lba, last_lba, ..reserved };
-            edit.within(gpt.first_usable_lba, first_lba)?;
-        }
-        edit.gpt(&mut gpt)?;
-        let index = edit.part.number as usize - 1;
-        let kind = if is_solaris { gpt_types::SOLARIS_USR } else { gpt_types::LINUX };
-        let Entry { first_lba, last_lba, .. } = gpt.entries[index];
-        gpt.entries[index] = Entry { first_lba, last_lba, ..entry(&gpt, kind, self.ids.partition) };
-        Ok(gpt)
-    }
-
-    /// Cylinders as many as the disk has whole ones, the last two of them alternates.
-    fn geometry(&self, heads: u32, sectors: u32) -> Geometry {
-        let cylinder = u64::from(heads) * u64::from(sectors);
-        let whole = self.disk_lbas.checked_div(cylinder).unwrap_or(0).min(u16::MAX.into()) as u32;
-        Geometry {
-            cylinders_physical: whole,
-            cylinders: whole.saturating_sub(ALTERNATES.into()),
-            cylinders_alternate: ALTERNATES,
-            heads,
-            sectors,
-        }
-    }
-}
-
-fn entry(gpt: &Gpt, kind: Guid, uuid: Guid) -> Entry {
-    Entry { kind, uuid, ..Entry::unused(gpt.entry_bytes) }
-}
-
-/// The range for one partition on a new Solaris EFI label: what is before the reserved one.
-#[must_use]
-pub fn solaris_end(sector_bytes: u32, disk_lbas: u64) -> Option<Bytes> {
-    let gpt = Gpt::new(sector_bytes, disk_lbas, Guid::NIL).ok()?;
-    let end = (gpt.last_usable_lba + 1).checked_mul(sector_bytes.into())?.checked_sub(SOLARIS_RESERVED)?;
-    align_down(end, sector_bytes.into()).map(Bytes)
 }
 
 /// The steps that write a label; for a new one the sector before a GPT as well.

@@ -4,7 +4,7 @@
 //! it can be shown before it is done, kept in a file ([`saved`]), and gone back. Nothing here asks whether the disk is in
 //! use: that is for whoever opens it.
 //!
-//! - [`edit`]: a partition at another place, a new label; [`mend`]: a GPT with a broken or stranded copy
+//! - [`edit`]: a partition at another place; [`new`]: a label with one; [`mod@mend`]: a GPT with a broken or stranded copy
 //! - [`hidden`]: the label of a partition on its way
 //! - [`change`]: the writes with the flushes between; [`saved`]: their file
 //! - [`kernel`]: which partitions the kernel has to hear of
@@ -14,11 +14,13 @@ pub mod edit;
 pub mod hidden;
 pub mod kernel;
 pub mod mend;
+pub mod new;
 pub mod saved;
 
 pub use change::{Change, ChangeError, Step};
-pub use edit::{EditError, NewIds, NewKind, NewLabel};
+pub use edit::EditError;
 pub use hidden::{LabelMove, label_move};
 pub use kernel::{KernelStep, kernel_steps};
 pub use mend::{MendError, Mended, mend};
+pub use new::{NewIds, NewKind, NewLabel};
 pub use saved::{SavedLabel, SavedLabelError};
