@@ -124,7 +124,7 @@ impl Gatherer {
     pub fn new<'a>(targets: impl Iterator<Item = &'a Target>, threads: usize) -> Gatherer {
         let mut names = Names::default();
         let place = |target: &Target| {
-            let id = names.device(target.name());
+            let id = names.device(&target.trace_name());
             if let Some(device) = names.device_mut(id) {
                 device.size_bytes = Some(target.size_bytes());
                 device.logical_block_bytes = Some(target.block_bytes()).filter(|_| target.is_direct());
