@@ -12,6 +12,7 @@ use crate::moment::Moment;
 mod bench;
 mod beneath;
 mod check;
+mod compare;
 mod diagnose;
 pub mod plan;
 mod record;
@@ -20,6 +21,7 @@ mod watch;
 pub use bench::{Bench, OpenLoop};
 pub use beneath::Beneath;
 pub use check::{Check, Join, Side};
+pub use compare::{Compare, Pair};
 pub use diagnose::Diagnose;
 pub use record::Record;
 pub use watch::Watch;
@@ -42,6 +44,8 @@ pub enum Command {
     Analyze(Box<Analyze>),
     /// How each layer of each stack of storage stands on the layers below: no load, no writing
     Check(Box<Check>),
+    /// Did it help: the same measures before and after a change, with intervals and a verdict
+    Compare(Box<Compare>),
     /// Write a trace in another format
     Convert(Convert),
     /// Write every I/O of this host's disks to a file, with who sent it and how long it took

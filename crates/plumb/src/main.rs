@@ -11,6 +11,7 @@ mod bench;
 mod check;
 mod cli;
 mod collect;
+mod compare;
 mod convert;
 mod diagnose;
 mod exit;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Analyze(args) => analyze::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Check(args) => check::run(args),
+        Command::Compare(args) => compare::run(args),
         Command::Convert(args) => convert::run(args),
         Command::Diagnose(args) => diagnose::run(args),
         Command::Plan(args) => plan::run(args),

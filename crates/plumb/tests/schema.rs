@@ -304,6 +304,22 @@ fn output_of_plan_is_as_promised() {
 }
 
 #[test]
+fn output_of_compare_is_as_promised() {
+    let schema = Schema::of("compare");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let capture = |name: &str| examples.join("iostat").join(name);
+    let trace = examples.join("traces/record-sector34.parquet");
+    for (before, after) in
+        [(capture("misaligned.txt"), capture("aligned.txt")), (trace.clone(), trace.clone())]
+    {
+        let ran =
+            common::plumb(["compare".as_ref(), before.as_os_str(), after.as_os_str(), "--json".as_ref()]);
+        let faults = schema.faults(&ran.json());
+        assert!(faults.is_empty(), "{}:\n{}", before.display(), faults.join("\n"));
+    }
+}
+
+#[test]
 fn output_of_record_is_as_promised() {
     plumb_testkit::require!(Bpf, Root);
     let schema = Schema::of("record");

@@ -5,6 +5,7 @@
 
 pub mod bench;
 pub mod check;
+pub mod compare;
 pub mod diagnose;
 pub mod format;
 pub mod html;

@@ -123,6 +123,27 @@ fn json() {
     assert!(other.to_string().contains("found 0 hosts, expected one host"), "{other}");
 }
 
+/// Two captures of one run, as text and as JSON, against what fio said of it: 1,208 I/O in 20.021 s, of 66.28 ms.
+#[test]
+fn one_run_as_text_and_as_json() {
+    for name in ["linux-off.txt", "linux-off.json"] {
+        let series = example(name);
+        assert_eq!((series.tool, series.reports.len(), series.damaged), (Tool::Sysstat, 13, 0), "{name}");
+        assert_eq!(series.since_boot("loop1", FirstReport::Auto), Some(SinceBoot::ByTheTool), "{name}");
+        let rows: Vec<&Row> = series.rows_of("loop1").skip(1).flatten().collect();
+        let mean = |of: &dyn Fn(&Row) -> f64| rows.iter().map(|row| of(row)).sum::<f64>() / 12.0;
+        let (rate, ms) = (mean(&|row| row.per_second()), mean(&|row| row.data_ms().expect("reads")));
+        assert!((rate / 60.34 - 1.0).abs() < 0.02, "{name}: {rate}");
+        assert!((ms / 66.28 - 1.0).abs() < 0.02, "{name}: {ms}");
+        for law in rows.iter().filter_map(|row| row.littles_law()) {
+            assert!(law.holds(), "{name}: {law:?}");
+        }
+        let bytes = mean(&|row| row.data[0].bytes_per_second.expect("rkB/s"));
+        assert!((bytes / rate / 8192.0 - 1.0).abs() < 1e-3, "{name}: reads of 8 KiB");
+    }
+    assert_eq!(example("linux-off.txt").reports[1].at.as_deref(), Some("2026-11-22T10:45:25+0000"));
+}
+
 /// A report is an average since boot by what the tool does, or by being unlike the others.
 #[test]
 fn the_first_report() {
@@ -166,6 +187,8 @@ fn damage_is_counted_with_its_place() {
         assert_eq!(series.damaged, 1, "{bad}");
         assert_eq!(series.damage.expect("said").to_string(), format!("line 3: found {found}"));
         assert_eq!(series.reports[0].rows.len(), 2, "the others are read");
+        let both = read(&format!("{head}{good}{head}{bad}"));
+        assert_eq!(both.rows_of("c0t6d0").count(), 1, "nobody knows that it was idle then");
     }
     for other in
         [" us sy wt id\n  1  5  0 94\n", "   tty         cpu\n", "\n", "1264502383\n", "root@zfs:~# \n"]
@@ -230,5 +253,23 @@ fn real_prints_as_awk_sums_them() {
         for law in rows.iter().filter_map(|row| row.littles_law()) {
             assert!(law.holds(), "{name}: {law:?}");
         }
+    }
+}
+
+/// What iostat prints here, as text and as JSON: the averages since boot are the same.
+#[test]
+fn the_iostat_of_this_host() {
+    plumb_testkit::require!(Tool("iostat"));
+    let print = |flags: &[&str]| {
+        let done = Command::new("iostat").args(flags).env("LC_ALL", "C").output().expect("iostat runs");
+        assert!(series::sniff(&done.stdout), "{}", String::from_utf8_lossy(&done.stdout));
+        series::read("iostat", &done.stdout).expect("a capture")
+    };
+    let (text, json) = (print(&["-x"]), print(&["-x", "-o", "JSON"]));
+    assert_eq!((text.damaged, json.damaged), (0, 0), "{:?} {:?}", text.damage, json.damage);
+    assert_eq!(text.devices(), json.devices());
+    for device in text.devices() {
+        let (one, other) = (row(&text, device, 0).per_second(), row(&json, device, 0).per_second());
+        assert!((one - other).abs() <= 0.02 + 0.02 * one, "{device}: {one}, {other}");
     }
 }

@@ -6,6 +6,7 @@
 
 mod bench;
 mod clock;
+mod compared;
 mod course;
 mod diagnosis;
 mod figures;
@@ -29,6 +30,7 @@ mod throughput;
 mod what_if;
 
 pub use bench::benched;
+pub use compared::compared;
 pub use diagnosis::diagnosed;
 
 use markup::Markup;

@@ -34,11 +34,14 @@ pub fn read(bytes: &[u8]) -> Result<Series, Damage> {
     let mut series = Series { has_banner: true, ..Series::new(Tool::Sysstat) };
     for report in statistics {
         let at = report.get("timestamp").and_then(Value::as_str).map(str::to_owned);
-        let mut read = Report { line: 0, at, rows: Vec::new() };
+        let mut read = Report { at, ..Report::default() };
         for disk in report.get("disk").and_then(Value::as_array).into_iter().flatten() {
             match row(disk) {
                 Some(row) => read.rows.push(row),
-                None => series.damage(missing("disk_device, r/s and w/s", disk)),
+                None => {
+                    read.is_damaged = true;
+                    series.damage(missing("disk_device, r/s and w/s", disk));
+                }
             }
         }
         series.reports.push(read);

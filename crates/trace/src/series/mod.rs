@@ -95,6 +95,8 @@ pub struct Report {
     pub at: Option<String>,
     /// Rows by device.
     pub rows: Vec<(String, Row)>,
+    /// Whether a line of it could not be understood.
+    pub is_damaged: bool,
 }
 
 /// What was read.
@@ -139,11 +141,13 @@ impl Series {
         names.filter(|name| seen.insert(*name)).collect()
     }
 
-    /// What each report has of a device; `None` where it has no line, since it had no I/O.
+    /// What each report has of a device; `None` where it has no line, since it had no I/O. Where that line may be the one
+    /// that could not be understood the report is left out.
     pub fn rows_of<'a>(&'a self, device: &'a str) -> impl Iterator<Item = Option<&'a Row>> {
-        self.reports
-            .iter()
-            .map(move |report| report.rows.iter().find(|(name, _)| name == device).map(|(_, row)| row))
+        self.reports.iter().filter_map(move |report| {
+            let row = report.rows.iter().find(|(name, _)| name == device).map(|(_, row)| row);
+            (row.is_some() || !report.is_damaged).then_some(row)
+        })
     }
 }
 

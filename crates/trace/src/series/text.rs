@@ -31,7 +31,7 @@ impl Reader {
         if let Some(columns) = Columns::of_heading(line) {
             self.columns = Some(columns);
             let at = self.at.take();
-            return self.series.reports.push(Report { line: number, at, rows: Vec::new() });
+            return self.series.reports.push(Report { line: number, at, ..Report::default() });
         }
         if let Some(at) = time(line) {
             self.at = Some(at);
@@ -54,6 +54,7 @@ impl Reader {
                 }
             }
             Err((found, expected)) => {
+                self.series.reports.iter_mut().last().into_iter().for_each(|report| report.is_damaged = true);
                 self.series.damage(Damage { place: Place::Line(number), found, expected });
             }
         }
