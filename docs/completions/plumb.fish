@@ -29,9 +29,12 @@ complete -c plumb -n "__fish_plumb_needs_command" -s V -l version -d 'Print vers
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "diagnose" -d 'What is wrong with the storage of this host: check every layer, watch the I/O, and say what to do'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "analyze" -d 'Read traces of any known format: which I/O does not fit, by how much, at which offset'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "check" -d 'How each layer of each stack of storage stands on the layers below: no load, no writing'
+complete -c plumb -n "__fish_plumb_needs_command" -f -a "compare" -d 'Did it help: the same measures before and after a change, with intervals and a verdict'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "convert" -d 'Write a trace in another format'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "record" -d 'Write every I/O of this host\'s disks to a file, with who sent it and how long it took'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "watch" -d 'Show what the disks of this host receive, live: which I/O does not fit, and who sends it'
+complete -c plumb -n "__fish_plumb_needs_command" -f -a "bench" -d 'Load devices or files, and say how fast they are'
+complete -c plumb -n "__fish_plumb_needs_command" -f -a "replay" -d 'Send the I/O of a trace again, to the same places or to where a plan would have them'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "plan" -d 'Work out a layout: where to start, how large, and the commands for it'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "generate" -d 'Write manual pages or shell completions'
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l for -d 'How long to watch I/O; 0 looks at the layout alone' -r
@@ -103,6 +106,21 @@ complete -c plumb -n "__fish_plumb_using_subcommand check" -l image -d 'Read TAR
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l device -d 'Only this device, and what it is called after the change; may be given several times' -r
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l grid -d 'Grid on which to judge how I/O lie: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l layer -d 'Layer of a trace: vfs, bio or request; when not given the lowest present' -r
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l format -d 'Format of the traces, when it cannot be told from their contents' -r
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l first -d 'The first report of iostat: left out where it is an average since boot, kept, or left out' -r -f -a "auto\t'Left out where it is an average since boot'
+keep\t'Kept'
+drop\t'Left out'"
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l margin -d 'Changes of up to so much are none' -r
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l html -d 'Write a page with the changes drawn' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l to -d 'Format to write, whatever the ending: parquet, fio-iolog, msr-csv' -r
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l device -d 'Only this device, as the trace names it; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l op -d 'Only these operations: read, write, discard, flush, write-zeroes, other, or their letters' -r
@@ -151,6 +169,66 @@ complete -c plumb -n "__fish_plumb_using_subcommand watch" -l plain -d 'Print ea
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l json -d 'Print a JSON document a line for each interval instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l read -d 'Of 100 I/O so many read; the others write' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l size -d 'Length of an I/O, or several with their weights: 4k:3,64k:1' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l random -d 'Of 100 I/O so many go to a random place, and the others go on behind the last one of their thread' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l stride -d 'As --sequential, with this distance from start to start' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l zipf -d 'Random places by a Zipf distribution of this exponent: at 1, the k-th most popular one is drawn k times less often' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l shift -d 'Move every start: shows what a partition would cost that began so much later' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l align -d 'Starts are multiples of this, plus the shift; without it, of the length of each I/O' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l range -d 'Only this part of the target, the end excluded: 1m-5g' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l threads -d 'Threads a target' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l depth -d 'I/O in flight a thread' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l batch -d 'I/O that a thread hands over and waits for at once: less work for the processor, and times that contain the wait for the others of the batch' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l rate -d 'I/O a second and target at most; without it, as fast as it goes' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l open -d 'I/O come at the rate whatever the target does, as those of many users do' -r -f -a "exponential\t'At random, independent of each other'
+uniform\t'At even distances'"
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l for -d 'How long to measure' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l ios -d 'End after so many I/O a target; with --for, after whichever comes first' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l warmup -d 'Load for so long before the measurement' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l interval -d 'How long an interval is' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l yes -d 'The name of a target, typed once more, in place of the question; given for each of them' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l engine -d 'How I/O are made; io_uring gives way to calls that wait where the kernel refuses it' -r -f -a "io_uring\t'By a ring that the kernel shares, many at once'
+blocking\t'By pread and pwrite, a thread for each I/O in flight'"
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l seed -d 'The same number draws the same I/O' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l trace -d 'Write every I/O of the measurement to a file, a name that is free: FILE.parquet' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l html -d 'Write a page with pictures' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l sequential -d 'One I/O behind the other: the threads of a target share one stream'
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l write -d 'Writing is wanted: what is on the targets is lost'
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l speed -d 'Times as fast as it was recorded, or max: as soon as what an I/O waits for has ended' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l depth -d 'Keep so many I/O in flight, whoever sent them: none waits for another' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l shift -d 'Move every start' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l layout -d 'Move what starts from OLD on, up to the next OLD, to NEW: where a partition starts, and would start; may be given several times' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l modulus -d 'What the fold keeps: starts move by whole multiples of this' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l pairs -d 'Pairs of slices, spread over the trace' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l margin -d 'Changes of up to so much are none' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l seed -d 'The same number draws the same order' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l device -d 'Only this device, as the trace names it; may be given several times' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l op -d 'Only these operations: read, write, discard, flush, write-zeroes, other, or their letters' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l partition -d 'Only this partition, by number, where the trace reveals partitions' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l range -d 'Only I/O that start in this part of the device, the end excluded: 1m-5g' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l layer -d 'Layer: vfs, bio or request; when not given the lowest present, but all of them where Parquet is written' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l since -d 'Only from this time on: 90s, 5m since the first I/O, or a UTC time' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l until -d 'Only before this time' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l format -d 'Format of the traces, when it cannot be told from their contents' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l yes -d 'The name of the target, typed once more, in place of the question' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l engine -d 'How I/O are made; io_uring gives way to calls that wait where the kernel refuses it' -r -f -a "io_uring\t'By a ring that the kernel shares, many at once'
+blocking\t'By pread and pwrite, a thread for each I/O in flight'"
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l trace -d 'Write every I/O of the replay to a file, a name that is free: FILE.parquet' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l compare -d 'Send slices to today\'s places and to the planned ones in turn, and say what the plan gains'
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l write -d 'Writes are sent as writes: what is on the target is lost'
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "partition" -d 'Where a partition or slice may start, and the commands that put it there'

@@ -26,6 +26,9 @@ const SLICE_EVENTS: std::ops::RangeInclusive<u64> = 16..=4096;
 /// Fewer pairs say nothing: an interval of so few is as wide as anything.
 const PAIRS_MIN: usize = 6;
 
+/// Slices are sent for so long, or once, before they count: limits on rates let short bursts pass.
+const WARM_UP: Duration = Duration::from_millis(250);
+
 /// How a comparison is made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
@@ -155,13 +158,11 @@ impl Alternation<'_> {
         let slice_events = slices.len;
         let mut order = Turns::new(self.comparison.seed);
         let (mut pairs, mut sides) = (Vec::new(), [Side::default(), Side::default()]);
-        let mut ended = Ended::Ios;
+        let (mut ended, mut is_warm) = (Ended::Ios, false);
         while let Some(slice) = slices.next()? {
-            if pairs.is_empty() {
-                // Counts nowhere: a device that has rested answers faster, or slower.
-                for side in 0..2 {
-                    self.send(&mut sender, &slice, side)?;
-                }
+            if !is_warm {
+                self.warm_up(&mut sender, &slice)?;
+                is_warm = true;
             }
             let is_today_first = order.next();
             let mut times = [None; 2];
@@ -194,6 +195,22 @@ impl Alternation<'_> {
         let second = second_of(&pairs, level);
         let elapsed = began.elapsed();
         Ok(Compared { pairs, slice_events, gain, second, verdict, sides, elapsed, ended, means })
+    }
+
+    /// What it sends counts nowhere: a device that has rested answers faster, or slower.
+    fn warm_up<E: Engine>(&self, sender: &mut Sender<'_, E>, slice: &Batch) -> Result<(), LoadError> {
+        let began = Instant::now();
+        loop {
+            for side in 0..2 {
+                let (sent, _) = self.send(sender, slice, side)?;
+                if sent.ended != Ended::Ios {
+                    return Ok(());
+                }
+            }
+            if began.elapsed() >= WARM_UP {
+                return Ok(());
+            }
+        }
     }
 
     fn send<E: Engine>(

@@ -29,7 +29,7 @@ use crate::target::Target;
 use crate::trace::{Gatherer, TraceSink, Tracer, channel};
 use crate::workload::WorkloadError;
 
-pub use compare::{Compared, Comparison, Doubt, Pair, Verdict, compare};
+pub use compare::{Compared, Comparison, Doubt, Pair, Side, Verdict, compare};
 pub use error::ReplayError;
 pub use order::Order;
 pub use remap::{MODULUS_BYTES, Move, Remap};
