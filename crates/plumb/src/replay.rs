@@ -159,10 +159,7 @@ fn notes(args: &Replay, target: &Target, survey: &Survey, info: &SourceInfo) -> 
         notes.push("the trace has times of completion alone: I/O were due at those".to_owned());
     }
     if info.layers == [Layer::Vfs] {
-        notes.push(
-            "the trace is of the vfs layer: its starts are those in files, which lie over each other here"
-                .to_owned(),
-        );
+        notes.push("the trace is of the vfs layer: its starts are those within files".to_owned());
     }
     if !info.is_whole() {
         notes.extend(notes_of(info));

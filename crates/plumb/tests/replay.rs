@@ -269,12 +269,12 @@ fn a_plan_that_fits_is_better() {
     assert!(end("low") <= 2.05 && end("high") >= 1.95, "{}", comparison["gain"]);
     assert!(end("high") - end("low") < 0.4, "{}", comparison["gain"]);
     assert_eq!(comparison["pairs"].as_array().map(Vec::len), Some(30));
-    of("--layout 0=1s --margin 10%").ends(0).says("no difference above 10 %");
+    of("--layout 0=1s --margin 10%").ends(0).says("NO DIFFERENCE above 10 %");
     // The other way round: what lies on the grid today.
     let fitting: Vec<Io> = ios.iter().map(|io| Io { start: io.start - 1024, ..*io }).collect();
     let file = trace(&folder, "fitting.parquet", &on_sda(&fitting));
     let worse = replay(&file, device.path(), "--compare --speed max --depth 4 --pairs 10 --shift +1s");
-    worse.ends(1).says("worse");
+    worse.ends(1).says("WORSE the planned places");
 }
 
 #[test]

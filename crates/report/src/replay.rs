@@ -256,26 +256,20 @@ fn whole_percent(share: f64) -> String {
 }
 
 fn compared_lines(page: &mut Page, comparison: &Comparison) {
-    let margin = whole_percent(comparison.margin);
     let verdict = match comparison.verdict {
-        "no difference" => format!("no difference above {margin}"),
-        verdict => verdict.to_owned(),
+        "no difference" => format!("NO DIFFERENCE above {}", whole_percent(comparison.margin)),
+        verdict => verdict.to_uppercase(),
     };
-    let why = comparison.why.as_ref().map_or(String::new(), |why| format!(": {why}"));
-    page.heading(&format!("{verdict}{why}"));
-    if let Some(gain) = &comparison.gain {
-        let Ratio { estimate, low, high, level, pairs } = *gain;
-        page.wrapped(
-            "  ",
-            "  ",
-            &format!(
-                "the planned places are {estimate:.2} times as fast as today's; {} interval {low:.3} to {high:.3}, of {} \
-                pairs; time an I/O {} today, {} planned",
-                whole_percent(level),
-                count(pairs),
-                ns(comparison.today_ns as u64),
-                ns(comparison.planned_ns as u64),
-            ),
-        );
-    }
+    let why = comparison.why.as_ref().map_or(String::new(), |why| format!("  {why}"));
+    page.wrapped("", "  ", &format!("{verdict}{why}"));
+    let Some(Ratio { estimate, low, high, level, pairs }) = comparison.gain else { return };
+    let gain = format!(
+        "the planned places are {estimate:.2} times as fast as today's; {} interval {low:.3} to {high:.3}, of {} pairs; \
+        time an I/O {} today, {} planned",
+        whole_percent(level),
+        count(pairs),
+        ns(comparison.today_ns as u64),
+        ns(comparison.planned_ns as u64),
+    );
+    page.wrapped("  ", "  ", &gain);
 }
