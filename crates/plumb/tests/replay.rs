@@ -273,7 +273,7 @@ fn a_plan_that_fits_is_better() {
     // The other way round: what lies on the grid today.
     let fitting: Vec<Io> = ios.iter().map(|io| Io { start: io.start - 1024, ..*io }).collect();
     let file = trace(&folder, "fitting.parquet", &on_sda(&fitting));
-    let worse = replay(&file, device.path(), "--compare --speed max --depth 4 --pairs 10 --shift +1s");
+    let worse = replay(&file, device.path(), "--compare --speed max --depth 4 --pairs 14 --shift +1s");
     worse.ends(1).says("WORSE the planned places");
 }
 

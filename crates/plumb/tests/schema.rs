@@ -372,7 +372,7 @@ fn output_of_replay_is_as_promised() {
     let trace = folder.file("trace.csv", common::msr(ios));
     let schema = Schema::of("replay");
     let writes = "--speed max --depth 4 --write --yes disk";
-    for flags in ["--speed 10", writes, "--compare --speed max --depth 4 --shift +1s --pairs 8"] {
+    for flags in ["--speed 10", writes, "--compare --speed max --depth 4 --shift +1s --pairs 12"] {
         let paths = [trace.display().to_string(), target.display().to_string()];
         let flags = flags.split_whitespace().map(str::to_owned);
         let ran =

@@ -122,8 +122,8 @@ pub struct Ratio {
     pub high: f64,
     /// How often such an interval holds the true ratio.
     pub level: f64,
-    /// Pairs that it stands on.
-    pub pairs: u64,
+    /// Rounds of two pairs that it stands on.
+    pub rounds: u64,
 }
 
 /// One side of a comparison, all slices together. Rates are those while I/O were in flight, one at a time.
@@ -262,12 +262,12 @@ fn compared_lines(page: &mut Page, comparison: &Comparison) {
     };
     let why = comparison.why.as_ref().map_or(String::new(), |why| format!("  {why}"));
     page.wrapped("", "  ", &format!("{verdict}{why}"));
-    let Some(Ratio { estimate, low, high, level, pairs }) = comparison.gain else { return };
+    let Some(Ratio { estimate, low, high, level, rounds }) = comparison.gain else { return };
     let gain = format!(
-        "the planned places are {estimate:.2} times as fast as today's; {} interval {low:.3} to {high:.3}, of {} pairs; \
+        "the planned places are {estimate:.2} times as fast as today's; {} interval {low:.3} to {high:.3}, of {} rounds; \
         time an I/O {} today, {} planned",
         whole_percent(level),
-        count(pairs),
+        count(rounds),
         ns(comparison.today_ns as u64),
         ns(comparison.planned_ns as u64),
     );

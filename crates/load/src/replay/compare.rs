@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use plumb_stats::{Interval, Level, mean_ratio};
+use plumb_stats::{Interval, Level, median_ratio};
 use plumb_sys::Ring;
 use plumb_trace::{Batch, UNKNOWN_NS};
 
@@ -23,8 +23,8 @@ use crate::tally::{Latencies, Tally};
 /// Events of a slice: enough that its beginning and end do not matter, and few enough to be held.
 const SLICE_EVENTS: std::ops::RangeInclusive<u64> = 16..=4096;
 
-/// Fewer pairs say nothing: an interval of so few is as wide as anything.
-const PAIRS_MIN: usize = 6;
+/// Fewer rounds give no interval of 95 of 100: a median of five lies outside all of them more often.
+const ROUNDS_MIN: usize = 6;
 
 /// Slices are sent for so long, or once, before they count: limits on rates let short bursts pass.
 const WARM_UP: Duration = Duration::from_millis(250);
@@ -86,7 +86,8 @@ pub struct Compared {
     pub pairs: Vec<Pair>,
     /// Events of a slice.
     pub slice_events: u64,
-    /// How many times as fast the planned places are: time an I/O at today's by that at the planned ones. Where I/O are due
+    /// How many times as fast the planned places are: time an I/O at today's by that at the planned ones, the median over
+    /// rounds of two pairs. Where I/O are due
     /// at times, time an I/O is the mean from due to complete; else that of a slice, divided by its I/O.
     pub gain: Option<Interval>,
     /// How many times as fast the second of a pair is, whichever that was: a cache, or a device that comes to speed.
@@ -254,22 +255,26 @@ fn time_an_io(sent: &Sent, speed: Speed) -> Option<(u64, f64)> {
 }
 
 fn gain_of(pairs: &[Pair], level: Level) -> Option<Interval> {
-    let today: Vec<f64> = pairs.iter().map(|pair| pair.today_ns).collect();
-    let planned: Vec<f64> = pairs.iter().map(|pair| pair.planned_ns).collect();
-    ratio(&planned, &today, level)
+    of_rounds(pairs, level, |pair| (pair.planned_ns, pair.today_ns))
 }
 
 fn second_of(pairs: &[Pair], level: Level) -> Option<Interval> {
-    let in_order = |pair: &Pair| match pair.is_today_first {
-        true => (pair.today_ns, pair.planned_ns),
-        false => (pair.planned_ns, pair.today_ns),
-    };
-    let (first, second): (Vec<f64>, Vec<f64>) = pairs.iter().map(in_order).unzip();
-    ratio(&second, &first, level)
+    of_rounds(pairs, level, |pair| match pair.is_today_first {
+        true => (pair.planned_ns, pair.today_ns),
+        false => (pair.today_ns, pair.planned_ns),
+    })
 }
 
-fn ratio(below: &[f64], above: &[f64], level: Level) -> Option<Interval> {
-    mean_ratio(below, above, level).ok().filter(|interval| interval.n >= PAIRS_MIN)
+/// The median over rounds of a ratio of two times: two pairs of either order make a round, so that what the order does to
+/// one is undone by the other. A median, since a machine that is busy elsewhere spoils some of them.
+fn of_rounds(pairs: &[Pair], level: Level, times: impl Fn(&Pair) -> (f64, f64)) -> Option<Interval> {
+    let round = |round: &[Pair]| {
+        let (below, above): (Vec<f64>, Vec<f64>) = round.iter().map(&times).unzip();
+        let mean = |times: Vec<f64>| times.iter().product::<f64>().sqrt();
+        (mean(below), mean(above))
+    };
+    let (below, above): (Vec<f64>, Vec<f64>) = pairs.chunks_exact(2).map(round).unzip();
+    median_ratio(&below, &above, level).ok().filter(|interval| interval.n >= ROUNDS_MIN)
 }
 
 fn verdict(gain: Option<&Interval>, has_failures: bool, margin: f64) -> Verdict {

@@ -54,7 +54,7 @@ pub struct Replay {
     #[arg(long, conflicts_with = "trace", help_heading = "Comparison")]
     pub compare: bool,
     /// Pairs of slices, spread over the trace
-    #[arg(long, value_name = "N", default_value = "30", value_parser = clap::value_parser!(u32).range(6..=10_000), help_heading = "Comparison")]
+    #[arg(long, value_name = "N", default_value = "30", value_parser = clap::value_parser!(u32).range(12..=10_000), help_heading = "Comparison")]
     pub pairs: u32,
     /// Changes of up to so much are none
     #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = percent, help_heading = "Comparison")]

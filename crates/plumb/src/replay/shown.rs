@@ -136,14 +136,14 @@ fn mean(compared: &Compared, of: fn(&Pair) -> f64) -> f64 {
 fn doubt_words(doubt: Doubt, pairs: usize) -> String {
     match doubt {
         Doubt::Failures => "some I/O failed".to_owned(),
-        Doubt::TooFew => format!("found {pairs} pairs, expected 6 or more: a longer trace has them"),
+        Doubt::TooFew => format!("found {pairs} pairs, expected 12 or more: a longer trace has them"),
         Doubt::Wide => "the interval holds both a difference and none: --pairs asks for more".to_owned(),
     }
 }
 
 fn ratio(interval: &Interval) -> report::Ratio {
     let Interval { estimate, low, high, level, n } = *interval;
-    report::Ratio { estimate, low, high, level: level.value(), pairs: n as u64 }
+    report::Ratio { estimate, low, high, level: level.value(), rounds: n as u64 }
 }
 
 fn side(side: &Side) -> report::Side {
