@@ -69,10 +69,12 @@ class Run:
 
     def __init__(self, command, processors):
         started = time.perf_counter()
+        # A session of its own, as fio's jobs have: the kernel shares processors out by session where it groups by them.
         process = subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            start_new_session=True,
             preexec_fn=lambda: os.sched_setaffinity(0, processors),
         )
         self.output = process.stdout.read()
@@ -457,25 +459,27 @@ FIO_SETS = {
 }
 
 
-def fio_cost(disk, seconds, flags):
-    """us of user and system time an I/O, by fio's own count of its jobs, and I/O a second."""
-    done = subprocess.run(
-        ["fio", "--name=bench", f"--filename={disk.path}", "--direct=1", "--rw=randread", "--bs=4k", "--norandommap",
-         "--iodepth=32", "--time_based", f"--runtime={seconds}", "--output-format=json", *flags],
-        check=True, capture_output=True, text=True)
-    job = json.loads(done.stdout[done.stdout.index("{"):])["jobs"][0]
-    # The shares are those of one job's time; job_runtime is the sum of all jobs' in ms.
-    busy = (job["usr_cpu"] + job["sys_cpu"]) / 100 * job["job_runtime"] / 1e3
-    return busy * 1e6 / job["read"]["total_ios"], job["read"]["iops"]
+def fio_load(disk, flags, until):
+    """A run of fio, its I/O and its I/O a second."""
+    run = Run(["fio", "--name=bench", f"--filename={disk.path}", "--direct=1", "--rw=randread", "--bs=4k", "--norandommap",
+               "--iodepth=32", "--output-format=json", *flags, *until], {0, 1})
+    text = run.output.decode()
+    read = json.loads(text[text.index("{"):])["jobs"][0]["read"]
+    return run, read["total_ios"], read["iops"]
 
 
-def plumb_cost(disk, seconds, flags):
-    """The same of plumb, by the kernel's count of the whole process."""
-    run = Run([str(PLUMB), "bench", disk.path, "--for", f"{seconds}s", "--depth", "32", "--json", *flags], {0, 1})
+def plumb_load(disk, flags, until):
+    """The same of plumb."""
+    run = Run([str(PLUMB), "bench", disk.path, "--depth", "32", "--json", *flags, *until], {0, 1})
     if run.status != 0:
         sys.exit(f"plumb bench ended with status {run.status}")
     total = json.loads(run.output)["result"]["runs"][0]["total"]
-    return run.cpu * 1e6 / total["ios"], total["ios_per_second"]
+    return run, total["ios"], total["ios_per_second"]
+
+
+# What each is told to run for so many seconds, and for one I/O.
+UNTIL = {fio_load: (lambda seconds: ["--time_based", f"--runtime={seconds}"], ["--number_ios=1"]),
+         plumb_load: (lambda seconds: ["--for", f"{seconds}s"], ["--ios", "1"])}
 
 
 def median_interval(values):
@@ -493,22 +497,29 @@ def median_interval(values):
 
 
 def load_costs(name, disk, rounds, seconds):
-    tools = {f"plumb bench --batch {batch}": (plumb_cost, ["--batch", str(batch)]) for batch in (1, 16)}
-    tools |= {f"fio {name}": (fio_cost, flags) for name, flags in FIO_SETS.items()}
+    """us of user and system time an I/O, by the kernel's count of all threads of a process, its workers for the ring among
+    them, less what the process takes for one I/O: starting and ending is not loading."""
+    tools = {f"plumb bench --batch {batch}": (plumb_load, ["--batch", str(batch)]) for batch in (1, 16)}
+    tools |= {f"fio {name}": (fio_load, flags) for name, flags in FIO_SETS.items()}
+    idle = {tool: statistics.median(load(disk, flags, UNTIL[load][1])[0].cpu for _ in range(5))
+            for tool, (load, flags) in tools.items()}
     costs, rates = {tool: [] for tool in tools}, {tool: [] for tool in tools}
     for _ in range(rounds):
-        for tool, (measure, flags) in tools.items():
-            cost, rate = measure(disk, seconds, flags)
-            costs[tool].append(cost)
+        for tool, (load, flags) in tools.items():
+            run, ios, rate = load(disk, flags, UNTIL[load][0](seconds))
+            costs[tool].append((run.cpu - idle[tool]) * 1e6 / ios)
             rates[tool].append(rate / 1e3)
     table(f"CPU of a random read of 4 KiB, depth 32, {name}, {rounds} alternations of {seconds} s",
           ["tool", "us an I/O, median (spread)", "thousand I/O a second"],
           [[tool, spread(costs[tool]), spread(rates[tool], 0)] for tool in tools])
-    best = min((tool for tool in tools if tool.startswith("fio")), key=lambda tool: statistics.median(costs[tool]))
+    fastest = lambda some: min(some, key=lambda tool: statistics.median(costs[tool]))
+    best = fastest([tool for tool in tools if tool.startswith("fio")])
+    best_ring = fastest([tool for tool in tools if tool.startswith("fio") and "io_uring" in FIO_SETS[tool[4:]][0]])
     for ours in (tool for tool in tools if tool.startswith("plumb")):
-        ratios = [mine / other for mine, other in zip(costs[ours], costs[best])]
-        low, high = median_interval(ratios)
-        print(f"\n{ours}: {statistics.median(ratios):.3f} of {best}, 95 % interval {low:.3f} to {high:.3f}.")
+        for other in dict.fromkeys([best_ring, best]):
+            ratios = [mine / its for mine, its in zip(costs[ours], costs[other])]
+            low, high = median_interval(ratios)
+            print(f"\n{ours}: {statistics.median(ratios):.3f} of {other}, 95 % interval {low:.3f} to {high:.3f}.")
 
 
 def bench_load(rounds, seconds):

@@ -174,7 +174,9 @@ impl<E: Engine> Worker<'_, E> {
             if let Some(ended) = over {
                 break ended;
             }
-            self.wait(now_ns);
+            if let Err(errno) = self.wait(now_ns) {
+                break Ended::OnlyFailures(errno);
+            }
             now_ns = self.clock.now_ns();
             self.reap(now_ns, &flights, &mut free, &mut luck);
         };
@@ -216,8 +218,8 @@ impl<E: Engine> Worker<'_, E> {
                 Some(schedule) => schedule.next_ns(),
                 None => now_ns,
             };
-            // What is issued in the warm-up counts nowhere.
-            if now_ns >= self.clock.warmup_ns && !self.budget.take() {
+            // What was due in the warm-up counts nowhere, also where it was late.
+            if due_ns >= self.clock.warmup_ns && !self.budget.take() {
                 return Some(Ended::Ios);
             }
             if let Some(schedule) = &mut self.schedule {
@@ -236,7 +238,7 @@ impl<E: Engine> Worker<'_, E> {
 
     /// Hands over what is queued, and waits for completions, the next due time, or long enough.
     #[inline]
-    fn wait(&mut self, now_ns: u64) {
+    fn wait(&mut self, now_ns: u64) -> Result<(), Errno> {
         let left_ns = self.clock.end_ns.saturating_sub(now_ns);
         let mut wait_ns = left_ns.min(LOOK_UP.as_nanos() as u64);
         let in_flight = self.engine.in_flight();
@@ -246,11 +248,9 @@ impl<E: Engine> Worker<'_, E> {
         let wait = Duration::from_nanos(wait_ns);
         if in_flight == 0 {
             std::thread::sleep(wait);
-        } else if let Err(errno) = self.engine.submit(self.batch.min(in_flight), wait) {
-            // It takes nothing, and what is in flight comes back or not: as if all had failed.
-            debug_assert!(false, "the kernel refused a ring that it made: {errno}");
-            std::thread::sleep(wait);
+            return Ok(());
         }
+        self.engine.submit(self.batch.min(in_flight), wait)
     }
 
     #[inline]
@@ -262,7 +262,7 @@ impl<E: Engine> Worker<'_, E> {
         engine.reap(|completion| {
             let flight = flights[completion.slot as usize];
             free.push(completion.slot);
-            let is_measured = flight.issued_ns >= clock.warmup_ns;
+            let is_measured = flight.due_ns >= clock.warmup_ns;
             let tally = if is_measured { &mut counters.measured } else { &mut counters.warmup };
             let is_good = count(tally, flight, completion, now_ns, is_paced, luck);
             luck.last_completion_ns = now_ns;

@@ -14,6 +14,7 @@ mod beneath;
 mod check;
 mod compare;
 mod diagnose;
+pub mod fix;
 pub mod plan;
 mod record;
 mod replay;
@@ -60,6 +61,8 @@ pub enum Command {
     Replay(Box<Replay>),
     /// Work out a layout: where to start, how large, and the commands for it
     Plan(plan::Plan),
+    /// Change labels, mend them, and move partitions with their data to where they should begin
+    Fix(fix::Fix),
     /// Write manual pages or shell completions
     #[command(hide = true)]
     Generate(Generate),
@@ -137,10 +140,10 @@ pub struct Analyze {
     /// Print one JSON document instead of text
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// Write a page with pictures
+    /// Write a page with pictures, in the place of a file that has the name
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
-    /// Save the profile: a small file that answers the same questions later
+    /// Save the profile, in the place of a file that has the name: a small file that answers the same questions later
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub save: Option<PathBuf>,
     /// Severity from which the exit status is 1

@@ -16,6 +16,7 @@ mod convert;
 mod diagnose;
 mod exit;
 mod failure;
+mod fix;
 mod generate;
 mod inputs;
 mod meter;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::run(args),
         Command::Convert(args) => convert::run(args),
         Command::Diagnose(args) => diagnose::run(args),
+        Command::Fix(args) => fix::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Record(args) => record::run(args),
         Command::Replay(args) => replay::run(args),

@@ -124,6 +124,33 @@ fn kinds_of_sources_may_differ() {
         .says("mean latency 4.00 ms");
 }
 
+/// What `plumb bench --json` prints, with the rate that it gives itself.
+#[test]
+fn a_benchmark_is_read() {
+    let folder = Folder::new("compare-bench");
+    let disk = folder.file("disk", vec![7; 16 << 20]);
+    let bench = |name: &str| {
+        let flags = "--ios 2000 --rate 1000 --interval 250ms --json".split(' ').map(Into::into);
+        let ran = plumb(["bench".into(), disk.as_os_str().to_owned()].into_iter().chain(flags));
+        (
+            ran.json()["result"]["runs"][0]["total"]["ios_per_second"].as_f64(),
+            folder.file(name, ran.ends(0).out.as_bytes()),
+        )
+    };
+    let ((rate, one), (_, other)) = (bench("one.json"), bench("other.json"));
+    let json = compare(&one, &other, &["--json"]).json();
+    let comparison = &json["result"]["comparisons"][0];
+    assert_eq!(comparison["sides"][0]["sampling"]["unit"], "interval");
+    assert_eq!(comparison["sides"][1]["size_bytes"], 16 << 20);
+    let seen = comparison["measures"][0]["before"].as_f64().zip(rate).expect("rates");
+    assert!((seen.0 / seen.1 - 1.0).abs() < 0.2, "{seen:?}");
+    let text = std::fs::read_to_string(&one).expect("a document");
+    let cut = folder.file("cut.json", &text[..text.len() / 2]);
+    compare(&cut, &other, &[]).ends(5).complains("cut.json: expected a whole document of plumb bench --json");
+    let newer = folder.file("newer.json", text.replacen("plumb.bench/1", "plumb.bench/9", 1));
+    compare(&newer, &other, &[]).ends(5).complains("found schema plumb.bench/9, expected plumb.bench/1");
+}
+
 #[test]
 fn what_cannot_be_compared_says_why() {
     let folder = Folder::new("compare-why");

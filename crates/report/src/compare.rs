@@ -60,7 +60,9 @@ pub fn text(compared: &Compared<'_>, color: Color) -> String {
         page.gap();
         one(&mut page, compared, comparison);
     }
-    page.gap();
+    if !compared.left_out.is_empty() || !compared.notes.is_empty() {
+        page.gap();
+    }
     for LeftOut { side, device, why } in compared.left_out {
         page.wrapped("  left out: ", "    ", &format!("{device} {side}: {why}"));
     }

@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 use plumb_geometry::Bytes;
 
 use crate::error::PlanError;
-use crate::plan::{Plan, Unit};
+use crate::plan::{Plan, Subject, Unit};
 use crate::shell::word;
 use commands::Work;
 
@@ -125,6 +125,7 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     check_page(request)?;
     let stripe = Stripe::of(request, block)?;
     let mut plan = Plan::new("filesystem", format!("{} on {}", request.kind.word(), request.device));
+    plan.subject = Some(Subject { device: request.device.clone(), number: None });
     block_figures(&mut plan, request, block);
     if let Some(stripe) = &stripe {
         stripe_figures(&mut plan, request, block, stripe);

@@ -142,28 +142,27 @@ mod tests {
         of.iter().map(|(name, ios)| ((*name).to_owned(), *ios)).collect()
     }
 
-    fn pairs(
-        before: &[(&str, f64)],
-        after: &[(&str, f64)],
-    ) -> Result<(Vec<(String, String)>, Vec<String>), Failure> {
+    /// Pairs as `before=after`, then what is left out.
+    fn pairs(before: &[(&str, f64)], after: &[(&str, f64)]) -> Result<[Vec<String>; 2], Failure> {
         let pairs = found(&[devices(before), devices(after)], ["a", "b"])?;
-        let named = pairs.pairs.into_iter().map(|pair| (pair.before, pair.after)).collect();
-        Ok((named, pairs.left_out.into_iter().map(|left| format!("{} {}", left.device, left.side)).collect()))
+        let named = pairs.pairs.into_iter().map(|pair| format!("{}={}", pair.before, pair.after));
+        let left = pairs.left_out.into_iter().map(|left| format!("{} {}", left.device, left.side));
+        Ok([named.collect(), left.collect()])
     }
 
     #[test]
     fn devices_of_both_sides_are_paired_and_idle_ones_left_out() {
-        let (named, left) =
+        let [named, left] =
             pairs(&[("c0t6d0", 15_681.0), ("c2t0d0", 1.0)], &[("c0t6d0", 20_289.0), ("sd7", 30_000.0)])
                 .expect("one in common");
-        assert_eq!(named, [("c0t6d0".to_owned(), "c0t6d0".to_owned())]);
+        assert_eq!(named, ["c0t6d0=c0t6d0"]);
         assert_eq!(left, ["c2t0d0 before", "sd7 after"]);
     }
 
     #[test]
     fn the_only_busy_ones_belong_together() {
-        let (named, left) = pairs(&[("sda", 9.0)], &[("sdb", 9.0), ("sdc", 0.0)]).expect("one each");
-        assert_eq!(named, [("sda".to_owned(), "sdb".to_owned())]);
+        let [named, left] = pairs(&[("sda", 9.0)], &[("sdb", 9.0), ("sdc", 0.0)]).expect("one each");
+        assert_eq!(named, ["sda=sdb"]);
         assert!(left.is_empty(), "{left:?}");
         let error = pairs(&[("sda", 9.0)], &[("sdb", 9.0), ("sdc", 9.0)]).expect_err("which of both?");
         assert_eq!(error.exit(), crate::exit::Exit::Unknown);

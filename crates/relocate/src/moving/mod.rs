@@ -134,6 +134,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             this.journal.append_durable(&Record::Turn(Turn::Rollback { from }))?;
         }
         this.state.turn_back(from, mutations);
+        this.ahead = None;
         this.script = Script::rollback(&this.state.plan, from, mutations);
         Ok(this)
     }

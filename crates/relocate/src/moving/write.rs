@@ -50,19 +50,13 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// A window that lies on its own source, or shares a block with others.
     fn batch(&mut self, window: &Window) -> Result<(), MoveError> {
         let (blocks, moved) = (&window.blocks, &window.moved);
-        let mut buffer = std::mem::take(&mut self.spare);
-        buffer.resize((blocks.end - blocks.start) as usize);
+        let mut buffer = self.data_of(window)?;
         if blocks != moved {
-            read_into(&mut self.disk, blocks.start, &mut buffer)?;
-        }
-        let source = self.script.windows().source_of(moved);
-        let (start, end) = ((moved.start - blocks.start) as usize, (moved.end - blocks.start) as usize);
-        // Not every part of a buffer lies where direct I/O wants it.
-        if start.is_multiple_of(4096) {
-            read_into(&mut self.disk, source.start, &mut buffer[start..end])?;
-        } else {
-            let data = read(&mut self.disk, source.start, end - start, &self.state.plan)?;
-            buffer[start..end].copy_from_slice(&data);
+            let mut around = Buffer::new((blocks.end - blocks.start) as usize);
+            read_into(&mut self.disk, blocks.start, &mut around)?;
+            let start = (moved.start - blocks.start) as usize;
+            around[start..start + buffer.len()].copy_from_slice(&buffer);
+            buffer = around;
         }
         let image = match self.state.plan.copying {
             Copying::Windows(_) => Image::Inline(buffer.to_vec()),
@@ -95,24 +89,9 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
 
     /// A window that shares no block with its own source, nor with any source of the windows to come.
     fn straight(&mut self, window: &Window) -> Result<(), MoveError> {
-        let step = self.state.next;
-        let data = self.data_of(step, window)?;
-        let at = window.moved.start;
-        let next = self.script.straight_at(step + 1);
-        match next {
-            Some(next) => {
-                let source = self.script.windows().source_of(&next.moved);
-                let mut ahead = std::mem::take(&mut self.spare);
-                ahead.resize((source.end - source.start) as usize);
-                let (written, read) = self.disk.write_and_read(at, &data, source.start, &mut ahead);
-                let len = data.len() as u64;
-                written.map_err(|source| MoveError::Write { at, len, source })?;
-                // Read again when it is due: a block that cannot be read must not stop what comes before it.
-                self.ahead = read.is_ok().then_some((step + 1, ahead));
-            }
-            None => self.write(at, &data)?,
-        }
-        let sum = sum(&[&data]);
+        let data = self.data_of(window)?;
+        self.write(window.moved.start, &data)?;
+        let (step, sum) = (self.state.next, sum(&[&data]));
         self.journal.append(&Record::Written { step, sum, moved: sum })?;
         self.barrier()?;
         self.spare = data;
@@ -120,12 +99,12 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         Ok(())
     }
 
-    /// The data of a straight window: read ahead, or read now.
-    fn data_of(&mut self, step: u64, window: &Window) -> Result<Buffer, MoveError> {
+    /// The data of the window that is due: read ahead, or read now.
+    fn data_of(&mut self, window: &Window) -> Result<Buffer, MoveError> {
         let source = self.script.windows().source_of(&window.moved);
         let len = (source.end - source.start) as usize;
-        if let Some((at, buffer)) = self.ahead.take()
-            && at == step
+        if let Some((step, buffer)) = self.ahead.take()
+            && step == self.state.next
             && buffer.len() == len
         {
             return Ok(buffer);
@@ -136,9 +115,23 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         Ok(buffer)
     }
 
+    /// Writes what this step writes and reads what the next one moves, which no window before it touches.
     fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), MoveError> {
-        let len = bytes.len() as u64;
-        self.disk.write_at(at, bytes).map_err(|source| MoveError::Write { at, len, source })
+        let (len, step) = (bytes.len() as u64, self.state.next + 1);
+        let next = self.script.window_at(step).and_then(|index| self.script.windows().get(index));
+        let written = match next {
+            Some(next) if self.script.window_at(self.state.next).is_some() => {
+                let source = self.script.windows().source_of(&next.moved);
+                let mut ahead = std::mem::take(&mut self.spare);
+                ahead.resize((source.end - source.start) as usize);
+                let (written, read) = self.disk.write_and_read(at, bytes, source.start, &mut ahead);
+                // Read again when it is due: a block that cannot be read must not stop what comes before it.
+                self.ahead = read.is_ok().then_some((step, ahead));
+                written
+            }
+            _ => self.disk.write_at(at, bytes),
+        };
+        written.map_err(|source| MoveError::Write { at, len, source })
     }
 
     fn flush(&mut self) -> Result<(), MoveError> {

@@ -47,7 +47,7 @@ fn columns(name: &str, interval: &Interval) -> String {
 pub fn summary(bench: &Bench, color: Color) -> String {
     let mut page = Page { text: String::new(), color };
     for run in &bench.runs {
-        page.gap();
+        page.line("");
         run_summary(&mut page, run);
     }
     if !bench.notes.is_empty() {
@@ -91,10 +91,7 @@ fn target_summary(page: &mut Page, target: &Target) {
         page.wrapped("  ", "    ", &words);
     }
     let missed = [
-        (
-            measured.not_issued,
-            "I/O were due and found no free slot before the end: the target could not follow",
-        ),
+        (measured.not_issued, "I/O were due before the end, and not issued any more"),
         (measured.never_back, "I/O never came back"),
     ];
     for (ios, words) in missed.into_iter().filter(|(ios, _)| *ios > 0) {
@@ -143,4 +140,40 @@ pub(crate) fn times_line(page: &mut Page, name: &str, times: &Times) {
         shown(times.ns_p99_9),
         shown(times.ns_max),
     ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::Cpu;
+
+    /// The sums by hand: 2,000 I/O of 8 KiB in 2 s are 1,000 a second and 7.8125 MiB/s.
+    #[test]
+    fn columns_are_those_of_vdbench() {
+        let brief = |ios, mean_ns| Brief { ios, mean_ns, deviation_ns: 250_000.0, ns_max: 12_345_678 };
+        let interval = Interval {
+            number: 3,
+            at_seconds: 6.0,
+            seconds: 2.0,
+            is_warmup: false,
+            ios: 2_000,
+            bytes: 2_000 * 8192,
+            failed: 0,
+            time: Some(brief(2_000, 1_500_000.0)),
+            read_time: Some(brief(1_400, 1_000_000.0)),
+            write_time: None,
+            read_share: Some(0.7),
+            in_flight_mean: 1.5,
+            cpu: Some(Cpu { busy_share: 0.125, system_share: 0.05 }),
+        };
+        let words: Vec<String> = interval_line(&interval).split_whitespace().map(str::to_owned).collect();
+        let expected = "3 1000.0 7.81 8192 70 1.500 1.000 - 12.346 0.250 1.5 12.5 5.0";
+        assert_eq!(words.join(" "), expected);
+        // Each column ends where its heading does.
+        let line = interval_line(&Interval { is_warmup: true, ..interval });
+        assert_eq!(line.split_whitespace().next(), Some("w3"));
+        let heads = heading().lines().nth(1).expect("two lines");
+        assert_eq!(line.chars().count(), heads.chars().count());
+        assert_eq!(line.find("1000.0").map(|at| at + 6), heads.find("rate").map(|at| at + 4));
+    }
 }

@@ -133,6 +133,9 @@ fn draw_section(m: &mut Markup, report: &Report<'_>, at: usize, section: &Sectio
         findings::links(m, report, section);
         figures::draw(m, profile, analysis);
         if pictured && profile.ios() > 0 {
+            if let Some(why) = course::why_none(profile) {
+                m.leaf("p", &[("class", "dim")], &format!("No pictures over time: {why}."));
+            }
             size_mix::draw(m, profile);
             throughput::draw(m, profile);
             heat_map::draw(m, profile);

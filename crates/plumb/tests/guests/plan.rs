@@ -1,14 +1,13 @@
 //! What `plumb plan` and `plumb check` print, run as it is printed on disks, arrays and volumes of a guest: see
 //! `lab/plan-guest`. What came of it is read from what mdadm, LVM, dumpe2fs, xfs_info and the kernel say.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::rows_of_guest;
 use plumb_testkit::require;
 use serde_json::Value;
+
+use crate::common::rows_of_guest;
 
 /// What the guest left of a case.
 struct Case(PathBuf);
@@ -80,8 +79,7 @@ fn commands_make_what_was_planned() {
     require!(Qemu, Tool("apt-get"));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/plan-guest");
     let out = tempfile::tempdir().expect("a directory");
-    let done =
-        Command::new(script).arg(out.path()).arg(env!("CARGO_BIN_EXE_plumb")).output().expect("a shell");
+    let done = Command::new(script).arg(out.path()).arg(crate::program()).output().expect("a shell");
     let said = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
     assert!(done.status.success(), "{said}");
     let said_by_guest: Vec<&str> = said.lines().filter(|line| line.starts_with("GUEST:")).collect();

@@ -1,13 +1,12 @@
 //! `plumb check` against stacks whose truth is known by construction, in a guest: see `lab/check-guest`.
 
-mod common;
-
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{node, rows_of_guest};
 use plumb_testkit::require;
 use serde_json::Value;
+
+use crate::common::{node, rows_of_guest};
 
 /// One line of `rows.tsv`.
 struct Row {
@@ -108,7 +107,7 @@ fn judge_prints(row: &Row, directory: &Path) -> Result<(), String> {
 }
 
 /// The program that serves drives, built as `plumb` was; Cargo does not build programs of other packages for a test.
-fn build_testkit() {
+fn build_testkit() -> PathBuf {
     let plumb = Path::new(env!("CARGO_BIN_EXE_plumb"));
     let is_release = plumb.parent().is_some_and(|folder| folder.ends_with("release"));
     let built = Command::new(env!("CARGO"))
@@ -117,18 +116,20 @@ fn build_testkit() {
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status();
     assert!(built.expect("cargo").success());
-    assert!(plumb.with_file_name("plumb-testkit").exists(), "beside {}", plumb.display());
+    let testkit = plumb.with_file_name("plumb-testkit");
+    assert!(testkit.exists(), "beside {}", plumb.display());
+    testkit
 }
 
 /// Geometries, md, LVM, LUKS, loop, NVMe and drives whose NPWG is not their NPWA: the verdict is the truth in each.
 #[test]
 fn verdicts_in_a_guest_are_true() {
     require!(Qemu, Tool("apt-get"));
-    build_testkit();
+    let testkit = build_testkit();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/check-guest");
     let out = tempfile::tempdir().expect("a directory");
     let done =
-        Command::new(script).arg(out.path()).arg(env!("CARGO_BIN_EXE_plumb")).output().expect("a shell");
+        Command::new(script).arg(out.path()).arg(crate::program()).arg(testkit).output().expect("a shell");
     let said = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
     assert!(done.status.success() && !said.contains("failed"), "{said}");
     let rows = rows(out.path());

@@ -1,13 +1,12 @@
 //! `plumb check` against targets and initiators whose truth is known by construction, in a guest: see `lab/targets-guest`.
 
-mod common;
-
 use std::path::Path;
 use std::process::Command;
 
-use common::{node, rows_of_guest};
 use plumb_testkit::require;
 use serde_json::Value;
+
+use crate::common::{node, rows_of_guest};
 
 /// One line of `rows.tsv`, with what was noted beside it.
 struct Row {
@@ -112,8 +111,7 @@ fn targets_in_a_guest_are_judged_right() {
     require!(Qemu, Tool("apt-get"));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/targets-guest");
     let out = tempfile::tempdir().expect("a directory");
-    let done =
-        Command::new(script).arg(out.path()).arg(env!("CARGO_BIN_EXE_plumb")).output().expect("a shell");
+    let done = Command::new(script).arg(out.path()).arg(crate::program()).output().expect("a shell");
     let said = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
     assert!(done.status.success() && !said.contains("failed"), "{said}");
     let rows = rows(out.path());

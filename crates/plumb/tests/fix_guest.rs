@@ -1,0 +1,41 @@
+//! `plumb fix` on disks that declare where their first whole block begins, in a guest: see `lab/fix-guest`. What came of it
+//! is what the guest's kernel, sfdisk, sgdisk and e2fsck say.
+
+use std::path::Path;
+use std::process::Command;
+
+use plumb_testkit::require;
+
+#[test]
+fn alignment_offsets_and_long_blocks() {
+    require!(Qemu, Tool("apt-get"));
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/fix-guest");
+    let done = Command::new(script).arg(env!("CARGO_BIN_EXE_plumb")).output().expect("a shell");
+    let said = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    assert!(done.status.success(), "{said}");
+    let lines: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("GUEST: ")).collect();
+    let expected = [
+        "relabel disk-offset 3584",
+        "relabel status 0",
+        // 7 + 255 × 8; the kernel finds nothing missing to the next aligned byte.
+        "relabel start 2047",
+        "relabel offset 0",
+        "relabel-sfdisk status 0",
+        "relabel-sgdisk status 0",
+        "undo status 0",
+        // 34 = 7 + 3 × 8 + 3: five sectors are missing.
+        "move from-offset 2560",
+        "move-in-memory status 5",
+        "move status 0",
+        "move start 2047",
+        "move offset 0",
+        "move-e2fsck status 0",
+        "move file same",
+        "blocks status 0",
+        "blocks start 2048",
+        "blocks-sfdisk status 0",
+        "done",
+    ];
+    assert_eq!(lines, expected, "{said}");
+    assert!(said.contains("No errors detected"), "{said}");
+}
