@@ -34,6 +34,7 @@ complete -c plumb -n "__fish_plumb_needs_command" -f -a "convert" -d 'Write a tr
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "record" -d 'Write every I/O of this host\'s disks to a file, with who sent it and how long it took'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "watch" -d 'Show what the disks of this host receive, live: which I/O does not fit, and who sends it'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "bench" -d 'Load devices or files, and say how fast they are'
+complete -c plumb -n "__fish_plumb_needs_command" -f -a "replay" -d 'Send the I/O of a trace again, to the same places or to where a plan would have them'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "plan" -d 'Work out a layout: where to start, how large, and the commands for it'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "fix" -d 'Change labels, mend them, and move partitions with their data to where they should begin'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "generate" -d 'Write manual pages or shell completions'
@@ -201,6 +202,34 @@ complete -c plumb -n "__fish_plumb_using_subcommand bench" -l write -d 'Writing 
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l speed -d 'Times as fast as it was recorded, or max: as soon as what an I/O waits for has ended' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l depth -d 'Keep so many I/O in flight, whoever sent them: none waits for another' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l shift -d 'Move every start' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l layout -d 'Move what starts from OLD on, up to the next OLD, to NEW: where a partition starts, and would start; may be given several times' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l modulus -d 'What the fold keeps: starts move by whole multiples of this' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l pairs -d 'Pairs of slices, spread over the trace' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l margin -d 'Changes of up to so much are none' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l seed -d 'The same number draws the same order' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l device -d 'Only this device, as the trace names it; may be given several times' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l op -d 'Only these operations: read, write, discard, flush, write-zeroes, other, or their letters' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l partition -d 'Only this partition, by number, where the trace reveals partitions' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l range -d 'Only I/O that start in this part of the device, the end excluded: 1m-5g' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l layer -d 'Layer: vfs, bio or request; when not given the lowest present, but all of them where Parquet is written' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l since -d 'Only from this time on: 90s, 5m since the first I/O, or a UTC time' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l until -d 'Only before this time' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l format -d 'Format of the traces, when it cannot be told from their contents' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l yes -d 'The name of the target, typed once more, in place of the question' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l engine -d 'How I/O are made; io_uring gives way to calls that wait where the kernel refuses it' -r -f -a "io_uring\t'By a ring that the kernel shares, many at once'
+blocking\t'By pread and pwrite, a thread for each I/O in flight'"
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l trace -d 'Write every I/O of the replay to a file, a name that is free: FILE.parquet' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l compare -d 'Send slices to today\'s places and to the planned ones in turn, and say what the plan gains'
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l write -d 'Writes are sent as writes: what is on the target is lost'
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "partition" -d 'Where a partition or slice may start, and the commands that put it there'

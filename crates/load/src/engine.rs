@@ -50,6 +50,9 @@ pub(crate) trait Engine: Sized {
     /// Queues a write of what is in a free slot.
     fn queue_write_of_slot(&mut self, slot: u32, start: u64, len_bytes: u32);
 
+    /// Queues a flush of the target's caches into a free slot.
+    fn queue_flush(&mut self, slot: u32);
+
     /// Hands over what is queued, and waits until so many have completed, or for so long.
     fn submit(&mut self, wait_for: u32, timeout: Duration) -> Result<(), Errno>;
 
@@ -86,6 +89,10 @@ impl Engine for Ring {
         Ring::queue_write_of_slot(self, slot, start, len_bytes);
     }
 
+    fn queue_flush(&mut self, slot: u32) {
+        self.queue_fsync(slot);
+    }
+
     #[inline]
     fn submit(&mut self, wait_for: u32, timeout: Duration) -> Result<(), Errno> {
         Ring::submit(self, wait_for, Some(timeout))
@@ -120,6 +127,10 @@ impl Engine for Blocking {
 
     fn queue_write_of_slot(&mut self, _: u32, start: u64, len_bytes: u32) {
         self.queue_write(start, len_bytes, false);
+    }
+
+    fn queue_flush(&mut self, _: u32) {
+        self.queue_fsync();
     }
 
     fn submit(&mut self, _: u32, _: Duration) -> Result<(), Errno> {

@@ -4,6 +4,7 @@
 //! - [`workload`], [`plan`]: what is asked of which target, how fast, for how long
 //! - [`run()`]: carries a plan out and gives an [`Outcome`]
 //! - [`session`]: I/O at starts that the caller chose
+//! - [`replay`]: the I/O of a trace sent again, elsewhere, faster, or beside a plan for them
 //! - [`permission`]: who may write, and where that is decided
 
 #![forbid(unsafe_code)]
@@ -14,7 +15,9 @@ mod gate;
 pub mod outcome;
 pub mod permission;
 pub mod plan;
+mod pool;
 mod random;
+pub mod replay;
 pub mod run;
 mod schedule;
 pub mod session;

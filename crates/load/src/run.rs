@@ -15,6 +15,7 @@ use crate::gate::Gate;
 use crate::outcome::{Ended, Interval, JobOutcome, Means, Outcome};
 use crate::plan::{Job, Pace, Plan};
 use crate::random::Random;
+use crate::replay::ReplayError;
 use crate::schedule::Schedule;
 use crate::tally::Tally;
 use crate::trace::{Gatherer, TraceSink, Tracer, channel as trace_channel};
@@ -51,7 +52,10 @@ pub enum LoadError {
         /// For how long they were waited for.
         seconds: u64,
     },
-    /// The trace cannot be written.
+    /// The trace cannot be replayed.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// A trace cannot be read or written.
     #[error(transparent)]
     Trace(#[from] plumb_trace::Error),
 }
@@ -145,7 +149,7 @@ impl Run<'_> {
             }
             drop((ends, to_trace));
             let writer = trace.map(|sink| {
-                let gatherer = Gatherer::new(&self.plan.jobs, seats.len());
+                let gatherer = Gatherer::new(self.plan.jobs.iter().map(|job| job.target), seats.len());
                 scope.spawn(move || gatherer.run(&traced, sink))
             });
             let clock = gate.open(spawned, refused.is_none(), || self.begin());

@@ -10,7 +10,7 @@ use plumb_trace::batch::BATCH_EVENTS;
 use plumb_trace::{Batch, DeviceId, Event, Layer, Names, Op};
 
 use crate::draw::Io;
-use crate::plan::Job;
+use crate::target::Target;
 
 /// Takes the events of a run, in order.
 pub type TraceSink<'a> = dyn FnMut(&Batch) -> Result<(), plumb_trace::Error> + Send + 'a;
@@ -27,12 +27,25 @@ pub(crate) struct Row {
     issued_ns: u64,
     due_ns: u64,
     completed_ns: Option<u64>,
-    io: Io,
+    op: Op,
+    start: u64,
+    len_bytes: u32,
+    /// Orders those of a thread that were issued at the same moment.
+    number: u64,
 }
 
 impl Row {
     pub fn new(io: Io, due_ns: u64, issued_ns: u64, completed_ns: Option<u64>) -> Row {
-        Row { issued_ns, due_ns, completed_ns, io }
+        let op = if io.is_read { Op::Read } else { Op::Write };
+        Row { issued_ns, due_ns, completed_ns, op, start: io.start, len_bytes: io.len_bytes, number: 0 }
+    }
+
+    pub fn flush(due_ns: u64, issued_ns: u64, completed_ns: Option<u64>) -> Row {
+        Row { issued_ns, due_ns, completed_ns, op: Op::Flush, start: 0, len_bytes: 0, number: 0 }
+    }
+
+    pub fn numbered(self, number: u64) -> Row {
+        Row { number, ..self }
     }
 }
 
@@ -107,18 +120,18 @@ pub(crate) struct Gatherer {
 }
 
 impl Gatherer {
-    pub fn new(jobs: &[Job<'_>], threads: usize) -> Gatherer {
+    /// For so many threads and these targets, a job each.
+    pub fn new<'a>(targets: impl Iterator<Item = &'a Target>, threads: usize) -> Gatherer {
         let mut names = Names::default();
-        let place = |job: &Job<'_>| {
-            let id = names.device(&job.target.trace_name());
+        let place = |target: &Target| {
+            let id = names.device(&target.trace_name());
             if let Some(device) = names.device_mut(id) {
-                device.size_bytes = Some(job.target.size_bytes());
-                device.logical_block_bytes =
-                    Some(job.target.block_bytes()).filter(|_| job.target.is_direct());
+                device.size_bytes = Some(target.size_bytes());
+                device.logical_block_bytes = Some(target.block_bytes()).filter(|_| target.is_direct());
             }
-            (id, if job.target.is_block_device() { Layer::Bio } else { Layer::Vfs })
+            (id, if target.is_block_device() { Layer::Bio } else { Layer::Vfs })
         };
-        let places = jobs.iter().map(place).collect();
+        let places = targets.map(place).collect();
         let batch = Batch { names: Arc::new(names), ..Batch::default() };
         let pid = i32::try_from(std::process::id()).ok();
         Gatherer { held: Vec::new(), all_before_ns: vec![0; threads], batch, places, pid }
@@ -143,7 +156,7 @@ impl Gatherer {
 
     fn hand_on(&mut self, sink: &mut TraceSink<'_>) -> Result<(), plumb_trace::Error> {
         let before_ns = self.all_before_ns.iter().copied().min().unwrap_or(u64::MAX);
-        self.held.sort_by_key(|(_, row)| row.issued_ns);
+        self.held.sort_by_key(|(_, row)| (row.issued_ns, row.number));
         let ready = self.held.partition_point(|(_, row)| row.issued_ns < before_ns);
         for rows in self.held[..ready].chunks(BATCH_EVENTS) {
             self.batch.clear();
@@ -159,11 +172,10 @@ impl Gatherer {
 
 fn event((device, layer): (DeviceId, Layer), pid: Option<i32>, row: &Row) -> Event {
     let ns = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
-    let op = if row.io.is_read { Op::Read } else { Op::Write };
     Event {
         queue_ns: Some(ns(row.issued_ns.saturating_sub(row.due_ns))),
         device_ns: row.completed_ns.map(|completed_ns| ns(completed_ns - row.issued_ns)),
         pid,
-        ..Event::new(ns(row.issued_ns), device, layer, op, row.io.start, u64::from(row.io.len_bytes))
+        ..Event::new(ns(row.issued_ns), device, layer, row.op, row.start, u64::from(row.len_bytes))
     }
 }

@@ -19,10 +19,10 @@ use crate::target::Target;
 use crate::trace::{Row, Tracer};
 
 /// How long a thread waits at most before it looks whether it shall end.
-const LOOK_UP: Duration = Duration::from_millis(100);
+pub(crate) const LOOK_UP: Duration = Duration::from_millis(100);
 
 /// I/O in flight that have not moved for so long when their time is over never come back.
-const STUCK_AFTER_NS: u64 = 30_000_000_000;
+pub(crate) const STUCK_AFTER_NS: u64 = 30_000_000_000;
 
 /// A job ends when nothing has succeeded for so long, and failures in a row were so many.
 const ONLY_FAILURES_FOR_NS: u64 = 3_000_000_000;
@@ -106,21 +106,60 @@ pub(crate) struct Worker<'a, E> {
 
 /// An I/O on its way.
 #[derive(Clone, Copy, Debug)]
-struct Flight {
-    io: Io,
-    due_ns: u64,
-    issued_ns: u64,
+pub(crate) struct Flight {
+    pub io: Io,
+    pub due_ns: u64,
+    pub issued_ns: u64,
 }
 
 const NOTHING: Flight = Flight { io: Io { is_read: true, start: 0, len_bytes: 0 }, due_ns: 0, issued_ns: 0 };
 
 /// How the last rounds went.
 #[derive(Debug, Default)]
-struct Luck {
+pub(crate) struct Luck {
     failures_in_a_row: u32,
     last_success_ns: u64,
     last_failure: Option<IoFailure>,
-    last_completion_ns: u64,
+    pub last_completion_ns: u64,
+}
+
+impl Luck {
+    pub fn failed(&mut self, failure: IoFailure) {
+        self.failures_in_a_row = self.failures_in_a_row.saturating_add(1);
+        self.last_failure = Some(failure);
+    }
+
+    pub fn succeeded(&mut self, now_ns: u64) {
+        self.failures_in_a_row = 0;
+        self.last_success_ns = now_ns;
+    }
+
+    /// Whether to go on makes no sense: the target is gone, or nothing has succeeded for long.
+    pub fn is_out(&self, now_ns: u64, target: &Target) -> Option<Ended> {
+        if self.failures_in_a_row == 0 {
+            return None;
+        }
+        let errno = match self.last_failure {
+            Some(IoFailure::Errno(errno)) => errno,
+            _ => Errno::IO,
+        };
+        if is_gone(errno) {
+            return Some(Ended::TargetGone(errno));
+        }
+        if self.failures_in_a_row < FAILURES_IN_A_ROW {
+            return None;
+        }
+        if !target.io().is_there() {
+            return Some(Ended::TargetGone(errno));
+        }
+        let since = now_ns.saturating_sub(self.last_success_ns);
+        if since >= ONLY_FAILURES_FOR_NS {
+            return Some(Ended::OnlyFailures(errno));
+        }
+        // What fails does so at once: the machine has other work than to ask again.
+        std::thread::sleep(Duration::from_millis(1));
+        None
+    }
 }
 
 impl<E: Engine> Worker<'_, E> {
@@ -164,29 +203,7 @@ impl<E: Engine> Worker<'_, E> {
         if self.stop.load(Ordering::Relaxed) {
             return Some(Ended::Stopped);
         }
-        if luck.failures_in_a_row == 0 {
-            return None;
-        }
-        let errno = match luck.last_failure {
-            Some(IoFailure::Errno(errno)) => errno,
-            _ => Errno::IO,
-        };
-        if is_gone(errno) {
-            return Some(Ended::TargetGone(errno));
-        }
-        if luck.failures_in_a_row < FAILURES_IN_A_ROW {
-            return None;
-        }
-        if !self.target.io().is_there() {
-            return Some(Ended::TargetGone(errno));
-        }
-        let since = now_ns.saturating_sub(luck.last_success_ns);
-        if since >= ONLY_FAILURES_FOR_NS {
-            return Some(Ended::OnlyFailures(errno));
-        }
-        // What fails does so at once: the machine has other work than to ask again.
-        std::thread::sleep(Duration::from_millis(1));
-        None
+        luck.is_out(now_ns, self.target)
     }
 
     /// Queues what is due, as far as there are slots. Tells when there is nothing more to issue.
@@ -284,7 +301,7 @@ impl<E: Engine> Worker<'_, E> {
 
 /// Counts an I/O that came back; whether it succeeded.
 #[inline]
-fn count(
+pub(crate) fn count(
     tally: &mut Tally,
     flight: Flight,
     completion: Completion,
@@ -300,8 +317,7 @@ fn count(
     if let Some(failure) = failure {
         let op = if flight.io.is_read { Op::Read } else { Op::Write };
         *tally.failures.entry((op, failure)).or_insert(0) += 1;
-        luck.failures_in_a_row = luck.failures_in_a_row.saturating_add(1);
-        luck.last_failure = Some(failure);
+        luck.failed(failure);
         return false;
     }
     let side: &mut Side = if flight.io.is_read { &mut tally.reads } else { &mut tally.writes };
@@ -310,8 +326,7 @@ fn count(
     if is_paced {
         side.response.record(now_ns.saturating_sub(flight.due_ns));
     }
-    luck.failures_in_a_row = 0;
-    luck.last_success_ns = now_ns;
+    luck.succeeded(now_ns);
     true
 }
 

@@ -13,9 +13,9 @@ use crate::failure::Failure;
 use crate::output;
 
 mod cpu;
-mod measured;
-mod targets;
-mod traced;
+pub mod measured;
+pub mod targets;
+pub mod traced;
 
 use measured::{Course, is_whole, shown_run};
 use targets::Opened;

@@ -17,6 +17,7 @@ mod diagnose;
 pub mod fix;
 pub mod plan;
 mod record;
+mod replay;
 mod watch;
 
 pub use bench::{Bench, OpenLoop};
@@ -25,6 +26,7 @@ pub use check::{Check, Join, Side};
 pub use compare::{Compare, Pair};
 pub use diagnose::Diagnose;
 pub use record::Record;
+pub use replay::Replay;
 pub use watch::Watch;
 
 /// Finds the I/O that does not fit the storage beneath it, and shows what that costs.
@@ -55,6 +57,8 @@ pub enum Command {
     Watch(Box<Watch>),
     /// Load devices or files, and say how fast they are
     Bench(Box<Bench>),
+    /// Send the I/O of a trace again, to the same places or to where a plan would have them
+    Replay(Box<Replay>),
     /// Work out a layout: where to start, how large, and the commands for it
     Plan(plan::Plan),
     /// Change labels, mend them, and move partitions with their data to where they should begin

@@ -26,6 +26,7 @@ mod output;
 mod plan;
 mod privilege;
 mod record;
+mod replay;
 mod select;
 mod side_by_side;
 mod watch;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Fix(args) => fix::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Record(args) => record::run(args),
+        Command::Replay(args) => replay::run(args),
         Command::Watch(args) => watch::run(args),
         Command::Generate(args) => generate::run(args),
     };

@@ -2,7 +2,7 @@
 //!
 //! In a fenced block a line that begins with `$ plumb` is a command, and what follows up to the next `$` or the
 //! end of the fence is its output, standard error included. `$ echo $?` shows how it ended. Other commands are
-//! not run. Commands go through `sh`, so pipes and redirections work; those of one page share a directory of
+//! not run, but for `truncate`, which makes what is measured. Commands go through `sh`, so pipes and redirections work; those of one page share a directory of
 //! their own in which `examples` is that of the repository.
 //!
 //! `PLUMB_BLESS=1` writes the output into the pages instead of comparing it.
@@ -62,7 +62,7 @@ fn replayed(text: &str, place: &Path) -> String {
         if let Some(command) = command {
             let shown = if command == "echo $?" {
                 Some(format!("{last_status}\n"))
-            } else if command.starts_with("plumb ") {
+            } else if command.starts_with("plumb ") || command.starts_with("truncate ") {
                 let (printed, status) = run(command, place);
                 last_status = status;
                 Some(printed)

@@ -434,6 +434,27 @@ fn output_of_bench_is_as_promised() {
 }
 
 #[test]
+fn output_of_replay_is_as_promised() {
+    let folder = common::Folder::new("schema-replay");
+    let target = folder.path("disk");
+    std::fs::write(&target, vec![0; 4 << 20]).expect("a target");
+    let ios = (0..400).map(|at| (if at % 4 == 0 { 'W' } else { 'R' }, at * 8192, 4096));
+    let trace = folder.file("trace.csv", common::msr(ios));
+    let schema = Schema::of("replay");
+    let writes = "--speed max --depth 4 --write --yes disk";
+    for flags in ["--speed 10", writes, "--compare --speed max --depth 4 --shift +1s --pairs 12"] {
+        let paths = [trace.display().to_string(), target.display().to_string()];
+        let flags = flags.split_whitespace().map(str::to_owned);
+        let ran =
+            common::plumb(["replay".to_owned(), "--json".to_owned()].into_iter().chain(paths).chain(flags));
+        let mut document = ran.json();
+        assert_eq!(schema.faults(&document), Vec::<String>::new());
+        document["result"]["mood"] = Value::from("fine");
+        assert_eq!(schema.faults(&document).len(), 1, "what is not promised is noticed");
+    }
+}
+
+#[test]
 fn output_of_watch_is_as_promised() {
     plumb_testkit::require!(Bpf, Root);
     let schema = Schema::of("watch");

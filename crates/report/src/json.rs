@@ -18,7 +18,7 @@ struct Damage {
 
 /// An input and how far it can be trusted.
 #[derive(Serialize)]
-struct Input<'a> {
+pub(crate) struct Input<'a> {
     path: &'a str,
     format: &'a str,
     verified: bool,
@@ -61,7 +61,7 @@ pub(crate) struct Document<'a, I, R> {
     pub result: R,
 }
 
-fn input(info: &SourceInfo) -> Input<'_> {
+pub(crate) fn input(info: &SourceInfo) -> Input<'_> {
     let counts = &info.counts;
     Input {
         path: &info.path,

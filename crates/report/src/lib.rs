@@ -13,6 +13,7 @@ pub mod html;
 pub mod json;
 pub mod plan;
 pub mod record;
+pub mod replay;
 pub mod text;
 
 pub use html::html;

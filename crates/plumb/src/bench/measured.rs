@@ -103,7 +103,8 @@ pub fn is_whole(outcome: &JobOutcome) -> bool {
     outcome.tally.failed() == 0 && matches!(outcome.ended, Ended::Time | Ended::Ios | Ended::Stopped)
 }
 
-fn engine(means: Means) -> String {
+/// How I/O were made, in words.
+pub fn engine(means: Means) -> String {
     match means {
         Means::Ring { has_fixed_buffers: true } => "io_uring with registered buffers".to_owned(),
         Means::Ring { has_fixed_buffers: false } => {
@@ -116,7 +117,8 @@ fn engine(means: Means) -> String {
     }
 }
 
-fn ended(ended: Ended) -> String {
+/// Why a run ended, in words.
+pub fn ended(ended: Ended) -> String {
     match ended {
         Ended::Time => "after its time".to_owned(),
         Ended::Ios => "after its I/O".to_owned(),
@@ -127,7 +129,8 @@ fn ended(ended: Ended) -> String {
     }
 }
 
-fn measured(tally: &Tally, seconds: f64) -> report::Measured {
+/// What was measured in so many seconds.
+pub fn measured(tally: &Tally, seconds: f64) -> report::Measured {
     let per_second = |number: f64| number / seconds.max(f64::MIN_POSITIVE);
     let in_flight_ns = tally.reads.latency.sum_ns() + tally.writes.latency.sum_ns();
     let failures = tally.failures.iter().map(|((op, kind), ios)| report::Failures {
@@ -161,7 +164,8 @@ fn side(side: &Side) -> report::Side {
     }
 }
 
-fn times(latencies: &Latencies) -> Option<report::Times> {
+/// Times as they are shown; `None` without any.
+pub fn times(latencies: &Latencies) -> Option<report::Times> {
     let quantile = |share| latencies.quantile(share).map(|Nanos(ns)| ns);
     Some(report::Times {
         mean_ns: latencies.mean_ns()?,

@@ -23,13 +23,7 @@ pub struct Opened {
 pub fn open(args: &Bench, is_written: bool) -> Result<Vec<Opened>, Failure> {
     let mut opened: Vec<Opened> = Vec::new();
     for path in &args.targets {
-        let one = match is_written {
-            true => open_to_write(path, &args.yes)?,
-            false => {
-                let target = Target::open(path).map_err(|error| refused(&error))?;
-                Opened { target, may_write: None }
-            }
-        };
+        let one = open_one(path, &args.yes, is_written)?;
         if let Some(twin) = opened.iter().find(|other| other.target.id() == one.target.id()) {
             return Err(Failure::usage(format!(
                 "{}: found the same target as {}, expected another one",
@@ -40,6 +34,18 @@ pub fn open(args: &Bench, is_written: bool) -> Result<Vec<Opened>, Failure> {
         opened.push(one);
     }
     Ok(opened)
+}
+
+/// Opens a target, to write once its name was typed: `yes` are names that were given beforehand.
+///
+/// # Errors
+/// When it cannot be opened, or may not be written.
+pub fn open_one(path: &Path, yes: &[String], is_written: bool) -> Result<Opened, Failure> {
+    if is_written {
+        return open_to_write(path, yes);
+    }
+    let target = Target::open(path).map_err(|error| refused(&error))?;
+    Ok(Opened { target, may_write: None })
 }
 
 fn open_to_write(path: &Path, yes: &[String]) -> Result<Opened, Failure> {

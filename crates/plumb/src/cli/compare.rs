@@ -108,7 +108,7 @@ impl Pair {
 /// Larger margins would call anything the same.
 const MARGIN_PERCENT_MAX: f64 = 50.0;
 
-fn percent(text: &str) -> Result<f64, String> {
+pub(super) fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     match number {
         Some(number) if number > 0.0 && number <= MARGIN_PERCENT_MAX => Ok(number / 100.0),

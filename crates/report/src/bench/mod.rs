@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::json::Document;
 
 pub use text::{heading, interval_line, summary};
+pub(crate) use text::{rates, times, times_line};
 
 /// All runs of a benchmark.
 #[derive(Debug, Serialize)]

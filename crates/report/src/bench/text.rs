@@ -120,7 +120,7 @@ fn target_summary(page: &mut Page, target: &Target) {
     }
 }
 
-fn rates(measured: &Measured, seconds: f64) -> String {
+pub(crate) fn rates(measured: &Measured, seconds: f64) -> String {
     format!(
         "{} I/O in {seconds:.1} s: {}, {}/s, {:.1} in flight",
         count(measured.ios),
@@ -130,7 +130,7 @@ fn rates(measured: &Measured, seconds: f64) -> String {
     )
 }
 
-fn times(page: &mut Page, measured: &Measured) {
+pub(crate) fn times(page: &mut Page, measured: &Measured) {
     let directions = [("reads", &measured.reads), ("writes", &measured.writes)];
     let made: Vec<(&str, &Side)> = directions.into_iter().filter(|(_, side)| side.ios > 0).collect();
     if made.is_empty() {
@@ -150,7 +150,7 @@ fn times(page: &mut Page, measured: &Measured) {
     }
 }
 
-fn times_line(page: &mut Page, name: &str, times: &Times) {
+pub(crate) fn times_line(page: &mut Page, name: &str, times: &Times) {
     let shown = |value: i64| ns(value.unsigned_abs());
     page.line(format!(
         "  {name:<22} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9}",

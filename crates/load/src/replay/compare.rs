@@ -1,0 +1,390 @@
+//! What a plan gains: slices of a trace are sent to today's places and to the planned ones in turn, in pairs, so that what
+//! drifts slowly moves both of a pair. Which of a pair goes first is drawn for every other pair, and the one after it has the
+//! other order: what the second finds in a cache is as often today's as the plan's.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use plumb_stats::{Interval, Level, median_ratio};
+use plumb_sys::Ring;
+use plumb_trace::{Batch, UNKNOWN_NS};
+
+use crate::engine::Engine;
+use crate::outcome::{Ended, Means};
+use crate::pool::Pool;
+use crate::random::Random;
+use crate::replay::remap::Remap;
+use crate::replay::send::{Sender, Sent, slots};
+use crate::replay::steps::{Counts, EventSource, Steps};
+use crate::replay::{Replay, Speed, Survey, is_ring, must_fit, with_buffers};
+use crate::run::LoadError;
+use crate::tally::{Latencies, Tally};
+
+/// Events of a slice: enough that its beginning and end do not matter, and few enough to be held.
+const SLICE_EVENTS: std::ops::RangeInclusive<u64> = 16..=4096;
+
+/// Fewer rounds give no interval of 95 of 100: a median of five lies outside all of them more often.
+const ROUNDS_MIN: usize = 6;
+
+/// Slices are sent for so long, or once, before they count: limits on rates let short bursts pass.
+const WARM_UP: Duration = Duration::from_millis(250);
+
+/// How a comparison is made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Comparison {
+    /// Pairs of slices, spread over the trace; fewer where the trace is short.
+    pub pairs: u32,
+    /// Changes of up to so much are none: 0.03 is 3 %.
+    pub margin: f64,
+    /// How often the interval holds the true gain.
+    pub level: Level,
+    /// The same seed draws the same order.
+    pub seed: u64,
+}
+
+/// One slice, sent both ways.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pair {
+    /// I/O that were sent each time.
+    pub ios: u64,
+    /// Whether today's places came first.
+    pub is_today_first: bool,
+    /// Time an I/O at today's places: see [`Compared::gain`].
+    pub today_ns: f64,
+    /// Time an I/O at the planned places.
+    pub planned_ns: f64,
+}
+
+/// What a comparison says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The planned places are faster.
+    Better,
+    /// They are slower.
+    Worse,
+    /// Neither, by more than the margin.
+    NoDifference,
+    /// It cannot be told.
+    Inconclusive(Doubt),
+}
+
+/// Why it cannot be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// Some I/O failed.
+    Failures,
+    /// There were too few pairs.
+    TooFew,
+    /// The interval holds both a difference and none.
+    Wide,
+}
+
+/// What a comparison came to.
+#[derive(Debug)]
+pub struct Compared {
+    /// In the order in which they were made.
+    pub pairs: Vec<Pair>,
+    /// Events of a slice.
+    pub slice_events: u64,
+    /// How many times as fast the planned places are: time an I/O at today's by that at the planned ones, the median over
+    /// rounds of two pairs. Where I/O are due
+    /// at times, time an I/O is the mean from due to complete; else that of a slice, divided by its I/O.
+    pub gain: Option<Interval>,
+    /// How many times as fast the second of a pair is, whichever that was: a cache, or a device that comes to speed.
+    pub second: Option<Interval>,
+    /// What it says.
+    pub verdict: Verdict,
+    /// Today's and the planned places.
+    pub sides: [Side; 2],
+    /// Time of it all.
+    pub elapsed: Duration,
+    /// Why it ended; [`Ended::Ios`] is after all pairs.
+    pub ended: Ended,
+    /// How I/O were made.
+    pub means: Means,
+}
+
+/// All slices of one side, added up.
+#[derive(Debug, Default)]
+pub struct Side {
+    /// What became of the events.
+    pub counts: Counts,
+    /// Reads and writes.
+    pub tally: Tally,
+    /// Due to issue.
+    pub lateness: Latencies,
+}
+
+/// Sends slices of a trace that was looked through both as `replay` says and to the planned places.
+///
+/// # Errors
+/// As [`replay`](crate::replay::replay).
+pub fn compare(
+    replay: &Replay<'_>,
+    planned: &Remap,
+    survey: &Survey,
+    comparison: Comparison,
+    source: &mut dyn EventSource,
+    stop: &AtomicBool,
+    tell: &mut dyn FnMut(usize),
+) -> Result<Compared, LoadError> {
+    must_fit(replay)?;
+    planned.must_suit(replay.target)?;
+    let plan = Alternation { replay, planned, survey, comparison, stop };
+    match replay.engine.found(replay.target.io()) {
+        means @ Means::Ring { .. } => plan.run::<Ring>(means, source, tell),
+        means @ Means::Blocking { .. } => plan.run::<Pool>(means, source, tell),
+    }
+}
+
+struct Alternation<'a> {
+    replay: &'a Replay<'a>,
+    planned: &'a Remap,
+    survey: &'a Survey,
+    comparison: Comparison,
+    stop: &'a AtomicBool,
+}
+
+impl Alternation<'_> {
+    fn run<E: Engine>(
+        &self,
+        means: Means,
+        source: &mut dyn EventSource,
+        tell: &mut dyn FnMut(usize),
+    ) -> Result<Compared, LoadError> {
+        let began = Instant::now();
+        let slots = slots(self.replay.order, self.survey.len_bytes_max, is_ring(means));
+        let mut sender: Sender<'_, E> = Sender::new(self.replay, self.survey, slots)?;
+        let mut slices = Slices::new(source, self.survey.counts.events, self.comparison.pairs);
+        let slice_events = slices.len;
+        let mut order = Turns::new(self.comparison.seed);
+        let (mut pairs, mut sides) = (Vec::new(), [Side::default(), Side::default()]);
+        let (mut ended, mut is_warm) = (Ended::Ios, false);
+        while let Some(slice) = slices.next()? {
+            if !is_warm {
+                self.warm_up(&mut sender, &slice)?;
+                is_warm = true;
+            }
+            let is_today_first = order.next();
+            let mut times = [None; 2];
+            for side in if is_today_first { [0, 1] } else { [1, 0] } {
+                let (sent, counts) = self.send(&mut sender, &slice, side)?;
+                ended = sent.ended;
+                if ended != Ended::Ios {
+                    break;
+                }
+                times[side] = time_an_io(&sent, self.replay.speed);
+                sides[side].add(&sent, counts);
+            }
+            if ended != Ended::Ios {
+                break;
+            }
+            if let [Some((ios, today_ns)), Some((_, planned_ns))] = times {
+                pairs.push(Pair { ios, is_today_first, today_ns, planned_ns });
+                tell(pairs.len());
+            }
+            if pairs.len() as u32 >= self.comparison.pairs {
+                break;
+            }
+        }
+        let means = with_buffers(means, sender.has_fixed_buffers());
+        let level = self.comparison.level;
+        let gain = gain_of(&pairs, level);
+        let has_failures =
+            sides.iter().any(|side| side.tally.failed() > 0) || !matches!(ended, Ended::Ios | Ended::Stopped);
+        let verdict = verdict(gain.as_ref(), has_failures, self.comparison.margin);
+        let second = second_of(&pairs, level);
+        let elapsed = began.elapsed();
+        Ok(Compared { pairs, slice_events, gain, second, verdict, sides, elapsed, ended, means })
+    }
+
+    /// What it sends counts nowhere: a device that has rested answers faster, or slower.
+    fn warm_up<E: Engine>(&self, sender: &mut Sender<'_, E>, slice: &Batch) -> Result<(), LoadError> {
+        let began = Instant::now();
+        loop {
+            for side in 0..2 {
+                let (sent, _) = self.send(sender, slice, side)?;
+                if sent.ended != Ended::Ios {
+                    return Ok(());
+                }
+            }
+            if began.elapsed() >= WARM_UP {
+                return Ok(());
+            }
+        }
+    }
+
+    fn send<E: Engine>(
+        &self,
+        sender: &mut Sender<'_, E>,
+        slice: &Batch,
+        side: usize,
+    ) -> Result<(Sent, Counts), LoadError> {
+        let remap = [&self.replay.remap, self.planned][side];
+        let mut source = Once { batch: Some(slice) };
+        let is_written = self.replay.may_write.is_some();
+        let mut steps =
+            Steps::new(&mut source, self.replay.target, remap, is_written).up_to(self.survey.len_bytes_max);
+        let first_ns = slice.time_ns.iter().copied().find(|&ns| ns != UNKNOWN_NS).unwrap_or(0);
+        let sent = sender.send(&mut steps, first_ns, self.stop, None, &mut |_| ());
+        if self.stop.load(Ordering::Relaxed) {
+            let counts = steps.counts();
+            return sent.map(|sent| (Sent { ended: Ended::Stopped, ..sent }, counts));
+        }
+        sent.map(|sent| (sent, steps.counts()))
+    }
+}
+
+impl Side {
+    fn add(&mut self, sent: &Sent, counts: Counts) {
+        self.counts.add(counts);
+        self.tally.add(&sent.tally);
+        self.lateness.add(&sent.lateness);
+    }
+}
+
+/// I/O of a slice, and the time of one of them; `None` where none succeeded.
+fn time_an_io(sent: &Sent, speed: Speed) -> Option<(u64, f64)> {
+    let (reads, writes) = (&sent.tally.reads, &sent.tally.writes);
+    let ios = sent.tally.ios();
+    let sum_ns = match speed {
+        Speed::Max => sent.elapsed.as_nanos(),
+        Speed::Times(_) => reads.response.sum_ns() + writes.response.sum_ns(),
+    };
+    (ios > 0 && sum_ns > 0).then(|| (ios, sum_ns as f64 / ios as f64))
+}
+
+fn gain_of(pairs: &[Pair], level: Level) -> Option<Interval> {
+    of_rounds(pairs, level, |pair| (pair.planned_ns, pair.today_ns))
+}
+
+fn second_of(pairs: &[Pair], level: Level) -> Option<Interval> {
+    of_rounds(pairs, level, |pair| match pair.is_today_first {
+        true => (pair.planned_ns, pair.today_ns),
+        false => (pair.today_ns, pair.planned_ns),
+    })
+}
+
+/// The median over rounds of a ratio of two times: two pairs of either order make a round, so that what the order does to
+/// one is undone by the other. A median, since a machine that is busy elsewhere spoils some of them.
+fn of_rounds(pairs: &[Pair], level: Level, times: impl Fn(&Pair) -> (f64, f64)) -> Option<Interval> {
+    let round = |round: &[Pair]| {
+        let (below, above): (Vec<f64>, Vec<f64>) = round.iter().map(&times).unzip();
+        let mean = |times: Vec<f64>| times.iter().product::<f64>().sqrt();
+        (mean(below), mean(above))
+    };
+    let (below, above): (Vec<f64>, Vec<f64>) = pairs.chunks_exact(2).map(round).unzip();
+    median_ratio(&below, &above, level).ok().filter(|interval| interval.n >= ROUNDS_MIN)
+}
+
+fn verdict(gain: Option<&Interval>, has_failures: bool, margin: f64) -> Verdict {
+    if has_failures {
+        return Verdict::Inconclusive(Doubt::Failures);
+    }
+    let Some(gain) = gain else { return Verdict::Inconclusive(Doubt::TooFew) };
+    if gain.low >= 1.0 / (1.0 + margin) && gain.high <= 1.0 + margin {
+        Verdict::NoDifference
+    } else if gain.low > 1.0 {
+        Verdict::Better
+    } else if gain.high < 1.0 {
+        Verdict::Worse
+    } else {
+        Verdict::Inconclusive(Doubt::Wide)
+    }
+}
+
+/// Which of a pair goes first.
+struct Turns {
+    random: Random,
+    last: Option<bool>,
+}
+
+impl Turns {
+    fn new(seed: u64) -> Turns {
+        Turns { random: Random::new(seed, 0), last: None }
+    }
+
+    fn next(&mut self) -> bool {
+        match self.last.take() {
+            Some(last) => !last,
+            None => {
+                let drawn = self.random.below(2) == 0;
+                self.last = Some(drawn);
+                drawn
+            }
+        }
+    }
+}
+
+/// Slices of a trace, spread evenly over it.
+struct Slices<'s> {
+    source: &'s mut dyn EventSource,
+    batch: Batch,
+    row: usize,
+    /// Events of a slice.
+    len: u64,
+    /// Slices of which one is used.
+    every: u64,
+    number: u64,
+}
+
+impl<'s> Slices<'s> {
+    fn new(source: &'s mut dyn EventSource, events: u64, pairs: u32) -> Slices<'s> {
+        let pairs = u64::from(pairs.max(1));
+        let len = (events / pairs).clamp(*SLICE_EVENTS.start(), *SLICE_EVENTS.end());
+        let every = (events / len / pairs).max(1);
+        Slices { source, batch: Batch::default(), row: 0, len, every, number: 0 }
+    }
+
+    /// The next slice that is used. What is left at the end and is no whole one is only used where it is all there is.
+    fn next(&mut self) -> Result<Option<Batch>, plumb_trace::Error> {
+        loop {
+            let mut slice = Batch::default();
+            let is_whole = self.read(&mut slice)?;
+            let number = self.number;
+            self.number += 1;
+            if !is_whole && (number > 0 || slice.is_empty()) {
+                return Ok(None);
+            }
+            if number.is_multiple_of(self.every) {
+                return Ok(Some(slice));
+            }
+        }
+    }
+
+    fn read(&mut self, slice: &mut Batch) -> Result<bool, plumb_trace::Error> {
+        while (slice.len() as u64) < self.len {
+            if self.row >= self.batch.len() {
+                self.row = 0;
+                if !self.source.fill(&mut self.batch)? {
+                    self.batch.clear();
+                    return Ok(false);
+                }
+                continue;
+            }
+            let wanted = self.len as usize - slice.len();
+            let end = (self.row + wanted).min(self.batch.len());
+            self.batch.copy_rows(self.row..end, slice);
+            slice.names = std::sync::Arc::clone(&self.batch.names);
+            self.row = end;
+        }
+        Ok(true)
+    }
+}
+
+/// One batch as a source.
+struct Once<'b> {
+    batch: Option<&'b Batch>,
+}
+
+impl EventSource for Once<'_> {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool, plumb_trace::Error> {
+        let Some(only) = self.batch.take() else { return Ok(false) };
+        batch.clone_from(only);
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+#[path = "compare_tests.rs"]
+mod tests;

@@ -1,0 +1,172 @@
+//! From what was sent to what a report shows.
+
+use plumb_geometry::group_digits;
+use plumb_load::replay::{
+    Compared, Counts, Doubt, Order, Pair, Replay, Replayed, Side, Speed, Survey, Verdict,
+};
+use plumb_load::{Ended, Tally};
+use plumb_report::replay as report;
+use plumb_stats::Interval;
+
+use crate::bench::measured::{ended, engine, measured, times};
+
+/// How the trace was sent, in words.
+pub fn how(replay: &Replay<'_>) -> String {
+    let speed = match replay.speed {
+        Speed::Max => "as fast as it goes".to_owned(),
+        Speed::Times(1.0) => "at its times".to_owned(),
+        Speed::Times(times) => format!("{times} times as fast as recorded"),
+    };
+    let order = match replay.order {
+        Order::Threads => "each I/O after those of its process that had ended before it".to_owned(),
+        Order::Depth(1) => "one I/O after the other".to_owned(),
+        Order::Depth(depth) => format!("up to {} in flight", group_digits(u64::from(depth))),
+    };
+    format!("{speed}, {order}")
+}
+
+/// A replay that has ended.
+pub fn replayed(replayed: &Replayed, survey: &Survey) -> report::Replayed {
+    let seconds = replayed.elapsed.as_secs_f64();
+    let mut measured = measured(&replayed.tally, seconds);
+    measured.never_back = replayed.never_back;
+    report::Replayed {
+        counts: counts(replayed.counts),
+        trace_seconds: survey.first_ns.map(|_| survey.span.as_secs_f64()),
+        seconds,
+        measured,
+        flushes: times(&replayed.flushes),
+        lateness: times(&replayed.lateness),
+        in_flight_max: replayed.in_flight_max,
+        engine: engine(replayed.means),
+        ended: match replayed.ended {
+            Ended::Ios => "with the trace".to_owned(),
+            other => ended(other),
+        },
+    }
+}
+
+fn counts(counts: Counts) -> report::Counts {
+    let Counts {
+        events,
+        reads,
+        writes,
+        writes_as_reads,
+        flushes,
+        flushes_left_out,
+        discards,
+        zeroes,
+        others,
+        folded,
+        unforced,
+    } = counts;
+    report::Counts {
+        events,
+        reads,
+        writes,
+        writes_as_reads,
+        flushes,
+        flushes_left_out,
+        discards,
+        zeroes,
+        others,
+        folded,
+        unforced,
+    }
+}
+
+/// What a reader must know of a replay.
+pub fn notes_of_replay(replayed: &Replayed, order: Order) -> Vec<String> {
+    let mut notes = Vec::new();
+    if order == Order::Threads && replayed.in_flight_max == replayed.slots {
+        let slots = group_digits(u64::from(replayed.slots));
+        notes.push(format!(
+            "as many I/O as there was room for ({slots}) were in flight: some waited for that"
+        ));
+    }
+    notes.extend(unforced(replayed.counts.unforced));
+    notes
+}
+
+fn unforced(ios: u64) -> Option<String> {
+    let words = "writes asked for a flush before them or for the medium (FUA), and were sent without";
+    (ios > 0).then(|| format!("{} {words}", group_digits(ios)))
+}
+
+/// A comparison that has ended.
+pub fn comparison(compared: &Compared, margin: f64) -> report::Comparison {
+    let (verdict, why) = match compared.verdict {
+        Verdict::Better => ("better", None),
+        Verdict::Worse => ("worse", None),
+        Verdict::NoDifference => ("no difference", None),
+        Verdict::Inconclusive(doubt) => ("inconclusive", Some(doubt_words(doubt, compared.pairs.len()))),
+    };
+    let [today, planned] = &compared.sides;
+    let pairs = compared.pairs.iter().map(|pair| report::Pair {
+        ios: pair.ios,
+        is_today_first: pair.is_today_first,
+        today_ns: pair.today_ns,
+        planned_ns: pair.planned_ns,
+    });
+    report::Comparison {
+        verdict,
+        why,
+        margin,
+        gain: compared.gain.as_ref().map(ratio),
+        today_ns: mean(compared, |pair| pair.today_ns),
+        planned_ns: mean(compared, |pair| pair.planned_ns),
+        second: compared.second.as_ref().map(ratio),
+        slice_events: compared.slice_events,
+        today: side(today),
+        planned: side(planned),
+        pairs: pairs.collect(),
+        seconds: compared.elapsed.as_secs_f64(),
+        engine: engine(compared.means),
+        ended: match compared.ended {
+            Ended::Ios => "after its pairs".to_owned(),
+            other => ended(other),
+        },
+    }
+}
+
+fn mean(compared: &Compared, of: fn(&Pair) -> f64) -> f64 {
+    compared.pairs.iter().map(of).sum::<f64>() / compared.pairs.len().max(1) as f64
+}
+
+fn doubt_words(doubt: Doubt, pairs: usize) -> String {
+    match doubt {
+        Doubt::Failures => "some I/O failed".to_owned(),
+        Doubt::TooFew => format!("found {pairs} pairs, expected 12 or more: a longer trace has them"),
+        Doubt::Wide => "the interval holds both a difference and none: --pairs asks for more".to_owned(),
+    }
+}
+
+fn ratio(interval: &Interval) -> report::Ratio {
+    let Interval { estimate, low, high, level, n } = *interval;
+    report::Ratio { estimate, low, high, level: level.value(), rounds: n as u64 }
+}
+
+fn side(side: &Side) -> report::Side {
+    // Slices follow each other with gaps: only times can be told of them together.
+    let Tally { reads, writes, .. } = &side.tally;
+    let busy_ns = reads.latency.sum_ns() + writes.latency.sum_ns();
+    report::Side {
+        counts: counts(side.counts),
+        measured: measured(&side.tally, busy_ns as f64 / 1e9),
+        lateness: times(&side.lateness),
+    }
+}
+
+/// What a reader must know of a comparison.
+pub fn notes_of_comparison(compared: &Compared, margin: f64) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(second) = compared.second.filter(|second| second.low > 1.0 + margin) {
+        notes.push(format!(
+            "the second of a pair was {:.2} times as fast, whichever that was: a cache answered it; more of the trace, or \
+            a larger part of the target, goes past it",
+            second.estimate
+        ));
+    }
+    notes.extend(unforced(compared.sides[1].counts.unforced));
+    notes
+}

@@ -1,0 +1,275 @@
+//! What a replay came to, as text and JSON.
+
+use plumb_trace::SourceInfo;
+use serde::Serialize;
+
+use crate::bench::{Measured, Times, rates, times, times_line};
+use crate::format::{count, ns};
+use crate::json::{Document, input};
+use crate::text::{Color, Page, tame};
+
+/// A trace that was sent to a target.
+#[derive(Debug, Serialize)]
+pub struct Replay<'a> {
+    /// What is known of the trace.
+    #[serde(skip)]
+    pub trace: &'a SourceInfo,
+    /// Its device that was sent.
+    pub device: String,
+    /// Where it was sent.
+    pub target: String,
+    /// How fast and in which order, in words.
+    pub how: String,
+    /// What it came to; `None` where it was compared.
+    pub replayed: Option<Replayed>,
+    /// What a comparison came to.
+    pub comparison: Option<Comparison>,
+    /// Sentences that a reader must know.
+    pub notes: Vec<String>,
+}
+
+/// What became of the events of a trace.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Counts {
+    /// Events that were looked at.
+    pub events: u64,
+    /// Reads that were sent, those that were writes apart.
+    pub reads: u64,
+    /// Writes that were sent.
+    pub writes: u64,
+    /// Writes that were sent as reads.
+    pub writes_as_reads: u64,
+    /// Flushes that were sent.
+    pub flushes: u64,
+    /// Flushes that were not.
+    pub flushes_left_out: u64,
+    /// Discards, which never are.
+    pub discards: u64,
+    /// Requests to write zeroes, which never are.
+    pub zeroes: u64,
+    /// What else was not sent.
+    pub others: u64,
+    /// I/O that were folded to fit the target.
+    pub folded: u64,
+    /// Writes that were sent without the flush or the way to the medium that they asked for.
+    pub unforced: u64,
+}
+
+/// What a replay came to.
+#[derive(Debug, Serialize)]
+pub struct Replayed {
+    /// What became of the events.
+    pub counts: Counts,
+    /// From the first issue of the trace to the last; `None` without times.
+    pub trace_seconds: Option<f64>,
+    /// From the first due time to the last completion.
+    pub seconds: f64,
+    /// What was measured.
+    pub measured: Measured,
+    /// Flushes, issue to complete.
+    pub flushes: Option<Times>,
+    /// Due to issue; `None` where nothing was due at a time.
+    pub lateness: Option<Times>,
+    /// Most I/O in flight at once.
+    pub in_flight_max: u32,
+    /// How I/O were made, in words.
+    pub engine: String,
+    /// Why it ended, in words.
+    pub ended: String,
+}
+
+/// What a comparison came to.
+#[derive(Debug, Serialize)]
+pub struct Comparison {
+    /// `better`, `worse`, `no difference` or `inconclusive`.
+    pub verdict: &'static str,
+    /// Why it is inconclusive.
+    pub why: Option<String>,
+    /// Changes of up to this share are none.
+    pub margin: f64,
+    /// How many times as fast the planned places are.
+    pub gain: Option<Ratio>,
+    /// Time an I/O at today's places: the mean over the pairs, 0 without any.
+    pub today_ns: f64,
+    /// At the planned ones.
+    pub planned_ns: f64,
+    /// How many times as fast the second of a pair is.
+    pub second: Option<Ratio>,
+    /// Events of a slice.
+    pub slice_events: u64,
+    /// Today's places.
+    pub today: Side,
+    /// The planned ones.
+    pub planned: Side,
+    /// In the order in which they were made.
+    pub pairs: Vec<Pair>,
+    /// Time of it all.
+    pub seconds: f64,
+    /// How I/O were made, in words.
+    pub engine: String,
+    /// Why it ended, in words.
+    pub ended: String,
+}
+
+/// A ratio with its interval.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Ratio {
+    /// The estimate.
+    pub estimate: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// How often such an interval holds the true ratio.
+    pub level: f64,
+    /// Rounds of two pairs that it stands on.
+    pub rounds: u64,
+}
+
+/// One side of a comparison, all slices together. Rates are those while I/O were in flight, one at a time.
+#[derive(Debug, Serialize)]
+pub struct Side {
+    /// What became of the events.
+    pub counts: Counts,
+    /// What was measured.
+    pub measured: Measured,
+    /// Due to issue; `None` where nothing was due at a time.
+    pub lateness: Option<Times>,
+}
+
+/// A slice that was sent both ways.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Pair {
+    /// I/O each time.
+    pub ios: u64,
+    /// Whether today's places came first.
+    pub is_today_first: bool,
+    /// Time an I/O at today's places.
+    pub today_ns: f64,
+    /// Time an I/O at the planned places.
+    pub planned_ns: f64,
+}
+
+/// The document of `plumb replay`.
+///
+/// # Errors
+/// When a number cannot be written as JSON.
+pub fn json(version: &str, replay: &Replay<'_>) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(&Document {
+        schema: "plumb.replay/1",
+        plumb: version,
+        inputs: vec![input(replay.trace)],
+        findings: &[],
+        result: replay,
+    })
+}
+
+/// The same for a person.
+#[must_use]
+pub fn text(replay: &Replay<'_>, color: Color) -> String {
+    let mut page = Page { text: String::new(), color };
+    if let Some(comparison) = &replay.comparison {
+        compared_lines(&mut page, comparison);
+        page.gap();
+    }
+    let Replay { trace, device, target, how, .. } = replay;
+    let head = format!("{} ({}) on {}: {how}", tame(&trace.path), tame(device), tame(target));
+    page.wrapped("", "  ", &head);
+    if let Some(replayed) = &replay.replayed {
+        replayed_lines(&mut page, replayed);
+    }
+    if let Some(comparison) = &replay.comparison {
+        for (name, side) in [("today", &comparison.today), ("planned", &comparison.planned)] {
+            page.gap();
+            page.wrapped("", "  ", &format!("{name}: {}", counted(&side.counts)));
+            measured_lines(&mut page, &side.measured, side.lateness.as_ref());
+        }
+        page.gap();
+        page.wrapped("  ", "    ", &format!("by {}; ended {}", comparison.engine, comparison.ended));
+    }
+    for note in &replay.notes {
+        page.wrapped("  note: ", "    ", note);
+    }
+    page.text
+}
+
+fn replayed_lines(page: &mut Page, replayed: &Replayed) {
+    page.wrapped("  ", "    ", &counted(&replayed.counts));
+    let recorded =
+        replayed.trace_seconds.map_or(String::new(), |seconds| format!("; recorded in {seconds:.1} s"));
+    page.wrapped("  ", "    ", &format!("{}{recorded}", rates(&replayed.measured, replayed.seconds)));
+    measured_lines(page, &replayed.measured, replayed.lateness.as_ref());
+    if let Some(flushes) = &replayed.flushes {
+        times_line(page, "flushes, in flight", flushes);
+    }
+    let Replayed { engine, ended, in_flight_max, .. } = replayed;
+    let in_flight = count(u64::from(*in_flight_max));
+    page.wrapped("  ", "    ", &format!("by {engine}, at most {in_flight} in flight; ended {ended}"));
+}
+
+fn measured_lines(page: &mut Page, measured: &Measured, lateness: Option<&Times>) {
+    times(page, measured);
+    if let Some(lateness) = lateness {
+        times_line(page, "behind schedule", lateness);
+    }
+    for failures in &measured.failures {
+        let words = format!("{} {}s failed: {}", count(failures.ios), failures.op, failures.kind);
+        page.wrapped("  ", "    ", &words);
+    }
+    if measured.never_back > 0 {
+        page.wrapped("  ", "    ", &format!("{} I/O never came back", count(measured.never_back)));
+    }
+}
+
+/// What was sent and what was not, in words.
+fn counted(counts: &Counts) -> String {
+    let some = |parts: &[(u64, &str)]| {
+        let parts = parts.iter().filter(|(ios, _)| *ios > 0);
+        let parts: Vec<String> = parts.map(|(ios, words)| format!("{} {words}", count(*ios))).collect();
+        parts.join(", ")
+    };
+    let sent = some(&[
+        (counts.reads, "reads"),
+        (counts.writes_as_reads, "writes as reads"),
+        (counts.writes, "writes"),
+        (counts.flushes, "flushes"),
+    ]);
+    let left_out = some(&[
+        (counts.flushes_left_out, "flushes"),
+        (counts.discards, "discards"),
+        (counts.zeroes, "requests to write zeroes"),
+        (counts.others, "others"),
+    ]);
+    let mut words = format!("sent {}", if sent.is_empty() { "nothing" } else { &sent });
+    if !left_out.is_empty() {
+        words += &format!("; not sent {left_out}");
+    }
+    if counts.folded > 0 {
+        words += &format!("; {} folded to fit the target", count(counts.folded));
+    }
+    words
+}
+
+/// A share that somebody chose: `3 %`, `2.5 %`.
+fn whole_percent(share: f64) -> String {
+    format!("{} %", (share * 1000.0).round() / 10.0)
+}
+
+fn compared_lines(page: &mut Page, comparison: &Comparison) {
+    let verdict = match comparison.verdict {
+        "no difference" => format!("NO DIFFERENCE above {}", whole_percent(comparison.margin)),
+        verdict => verdict.to_uppercase(),
+    };
+    let why = comparison.why.as_ref().map_or(String::new(), |why| format!("  {why}"));
+    page.wrapped("", "  ", &format!("{verdict}{why}"));
+    let Some(Ratio { estimate, low, high, level, rounds }) = comparison.gain else { return };
+    let gain = format!(
+        "the planned places are {estimate:.2} times as fast as today's; {} interval {low:.3} to {high:.3}, of {} rounds; \
+        time an I/O {} today, {} planned",
+        whole_percent(level),
+        count(rounds),
+        ns(comparison.today_ns as u64),
+        ns(comparison.planned_ns as u64),
+    );
+    page.wrapped("  ", "  ", &gain);
+}
