@@ -1,2 +1,18 @@
 //! What measurements say and how surely: intervals, sequential tests and tests of equivalence. Pure arithmetic: no clock, no
 //! input, and no randomness but what is handed in.
+
+#![forbid(unsafe_code)]
+
+pub mod bootstrap;
+pub mod error;
+pub mod interval;
+pub mod median;
+pub mod paired;
+pub mod sample;
+pub mod student;
+
+pub use error::StatsError;
+pub use interval::{Interval, Level, difference_of_means, mean, ratio_of_means};
+pub use median::{median, quantile};
+pub use paired::{mean_ratio, median_ratio};
+pub use sample::Sample;
