@@ -28,6 +28,8 @@ pub struct Outcome {
     pub jobs: Vec<JobOutcome>,
     /// Time of the measurement: from its beginning to the last completion, or to the end of the plan if that is later.
     pub elapsed: Duration,
+    /// I/O that are in no trace, as it could not be written fast enough.
+    pub not_traced: u64,
 }
 
 /// What a job came to.
@@ -87,9 +89,9 @@ pub enum Means {
         /// Whether the buffers are known to the kernel beforehand.
         has_fixed_buffers: bool,
     },
-    /// By pread and pwrite, a thread for each I/O in flight; the kernel refused io_uring for this reason.
+    /// By pread and pwrite, a thread for each I/O in flight.
     Blocking {
-        /// Why.
-        refused: Errno,
+        /// Why the kernel refused io_uring; `None` where that was not asked for.
+        refused: Option<Errno>,
     },
 }

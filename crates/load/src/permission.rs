@@ -1,8 +1,9 @@
 //! The permission to write to a target. There is one function that gives it, after every check that there is.
 
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use plumb_sys::{FileId, IoTarget, SysError};
+use plumb_sys::{FileId, IoTarget, Opener, SysError, openers};
 use thiserror::Error;
 
 use crate::target::Target;
@@ -74,4 +75,75 @@ pub fn permit_writes(path: &Path, typed: &str) -> Result<(Target, MayWrite), Wri
 fn names(path: &Path, typed: &str) -> bool {
     let is_last = path.file_name().is_some_and(|name| name == typed);
     !typed.is_empty() && (path == Path::new(typed) || is_last)
+}
+
+fn nobody_else_has(target: &Target) -> Result<(), WriteRefused> {
+    let path = target.path().to_owned();
+    if let Some(device) = loop_device_on(target.id()) {
+        return Err(WriteRefused::BehindLoop { path, device });
+    }
+    match openers(target.id()).next() {
+        Some(Opener { pid, command }) => Err(WriteRefused::OpenElsewhere { path, pid, command }),
+        None => Ok(()),
+    }
+}
+
+/// The loop device whose file that is: the kernel has it open itself, so that no process shows it.
+fn loop_device_on(id: FileId) -> Option<String> {
+    let disks = std::fs::read_dir("/sys/block").ok()?.flatten();
+    let mut loops = disks.filter_map(|disk| {
+        let backing = std::fs::read_to_string(disk.path().join("loop/backing_file")).ok()?;
+        let found = std::fs::metadata(backing.trim_end()).ok()?;
+        let of = match found.file_type().is_block_device() {
+            true => FileId::Device(found.rdev()),
+            false => FileId::File(found.dev(), found.ino()),
+        };
+        (of == id).then(|| disk.file_name().to_string_lossy().into_owned())
+    });
+    loops.next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_as_given_or_the_last_part() {
+        let path = Path::new("/dev/mapper/data");
+        let given = ["/dev/mapper/data", "data"];
+        assert!(given.iter().all(|typed| names(path, typed)));
+        let others = ["", "dat", "Data", "mapper/data", "/dev/mapper", "yes"];
+        assert!(others.iter().all(|typed| !names(path, typed)));
+    }
+
+    #[test]
+    fn a_file_is_permitted_by_its_name_alone() {
+        let dir = plumb_testkit::temp_dir("permission");
+        let path = dir.path().join("image");
+        std::fs::write(&path, [0; 8192]).expect("a file");
+        let refused = permit_writes(&path, "other").expect_err("another name");
+        assert!(matches!(refused, WriteRefused::OtherName { .. }), "{refused}");
+        let (target, may_write) = permit_writes(&path, "image").expect("its own name");
+        assert!(may_write.covers(&target));
+        let twin = dir.path().join("twin");
+        std::fs::write(&twin, [0; 8192]).expect("a file");
+        assert!(!may_write.covers(&Target::open(&twin).expect("a file")));
+    }
+
+    #[test]
+    fn a_file_that_another_process_has_open_is_refused() {
+        let dir = plumb_testkit::temp_dir("openers");
+        let path = dir.path().join("image");
+        std::fs::write(&path, [0; 8192]).expect("a file");
+        let file = std::fs::File::open(&path).expect("it is there");
+        let mut other = std::process::Command::new("sleep").arg("60").stdin(file).spawn().expect("sleep");
+        let refused = permit_writes(&path, "image");
+        other.kill().expect("it sleeps");
+        let pid = other.id();
+        other.wait().expect("it was killed");
+        let refused = refused.expect_err("another process has it");
+        let expected = format!("{}: is open in process {pid} (sleep): end that first", path.display());
+        assert_eq!(refused.to_string(), expected);
+        permit_writes(&path, "image").expect("nobody has it any more");
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::engine::EngineChoice;
 use crate::permission::MayWrite;
 use crate::target::Target;
 use crate::workload::Workload;
@@ -84,6 +85,8 @@ pub struct Plan<'a> {
     pub interval: Duration,
     /// The same seed draws the same I/O.
     pub seed: u64,
+    /// How I/O are made.
+    pub engine: EngineChoice,
 }
 
 impl<'a> Plan<'a> {
@@ -91,6 +94,14 @@ impl<'a> Plan<'a> {
     #[must_use]
     pub fn new(jobs: Vec<Job<'a>>, duration: Duration) -> Plan<'a> {
         let interval = Duration::from_secs(1);
-        Plan { jobs, warmup: Duration::ZERO, duration: Some(duration), ios_max: None, interval, seed: 1 }
+        Plan {
+            jobs,
+            warmup: Duration::ZERO,
+            duration: Some(duration),
+            ios_max: None,
+            interval,
+            seed: 1,
+            engine: EngineChoice::Ring,
+        }
     }
 }

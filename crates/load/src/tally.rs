@@ -92,10 +92,25 @@ impl Latencies {
         self.sum_ns
     }
 
-    /// Pairs of an upper bound in ns and a count, rising, those without any left out.
-    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.histogram.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value()))
+    /// Pairs of an upper bound in ns and a count, rising, those without any left out: 16 bounds a power of two.
+    #[must_use]
+    pub fn buckets(&self) -> Vec<(u64, u64)> {
+        let mut buckets: Vec<(u64, u64)> = Vec::new();
+        for step in self.histogram.iter_recorded() {
+            let upper_ns = coarse_upper(step.value_iterated_to());
+            match buckets.last_mut().filter(|(last_ns, _)| *last_ns == upper_ns) {
+                Some((_, ios)) => *ios += step.count_at_value(),
+                None => buckets.push((upper_ns, step.count_at_value())),
+            }
+        }
+        buckets
     }
+}
+
+/// The largest value of the bucket, of 16 a power of two, in which a value lies.
+fn coarse_upper(ns: u64) -> u64 {
+    let width = 1u64 << ns.max(1).ilog2().saturating_sub(4);
+    ns | (width - 1)
 }
 
 /// I/O of one direction.
