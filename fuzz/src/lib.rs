@@ -17,6 +17,7 @@ use plumb_trace::{Error, Layer, LayerChoice, ReadOptions, Reader};
 
 mod dump;
 mod judge;
+pub mod job_file;
 pub mod label;
 mod ondisk;
 mod read;

@@ -5,23 +5,28 @@
 //! - [`run()`]: carries a plan out and gives an [`Outcome`]
 //! - [`session`]: I/O at starts that the caller chose
 //! - [`permission`]: who may write, and where that is decided
+//! - [`vdbench`], [`fio`]: parameter files of other tools, understood as a [`series`] of runs
 
 #![forbid(unsafe_code)]
 
 mod draw;
 mod engine;
+pub mod fio;
 mod gate;
+pub mod job_file;
 pub mod outcome;
 pub mod permission;
 pub mod plan;
 mod random;
 pub mod run;
 mod schedule;
+pub mod series;
 pub mod session;
 pub mod tally;
 pub mod target;
 mod trace;
 mod validate;
+pub mod vdbench;
 mod worker;
 pub mod workload;
 mod zipf;
