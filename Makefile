@@ -6,7 +6,7 @@ PLUMB  := target/release/plumb
 # Findings (1) and unknowns (3) are answers, no failures.
 ANSWERED := || status=$$?; case $${status:-0} in 0|1|3) ;; *) echo "plumb ended with status $$status" >&2; exit $$status ;; esac
 
-.PHONY: help run demo build static test bench soak fuzz docs clean
+.PHONY: help run demo build static test bench soak torture fuzz docs clean
 .DEFAULT_GOAL := help
 
 help: ## List the commands
@@ -49,6 +49,10 @@ soak: ## Long proofs: memory over 500 million events
 	@scripts/setup test
 	cargo build --release --locked -p plumb -p plumb-testkit
 	scripts/soak
+
+torture: ## 100 million crashes of moves on simulated disks, with other seeds than in make test: some hours
+	@scripts/setup run
+	cargo test --locked -p plumb-relocate --lib -- --ignored --nocapture every_crash_point_a_hundred_times
 
 fuzz: ## Every reader against a fuzzer: 2 minutes each, binary and compressed ones 10
 	@scripts/setup fuzz

@@ -9,6 +9,7 @@ alone: its start and the loading of Python do not count against it.
 
 import argparse
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -421,6 +422,105 @@ def bench_record(runs, seconds=5):
         f"{sum(result['lost'] for _, _, result in found)} of {sum(sent for _, sent, _ in found):,}"]])
 
 
+class ZramDisk:
+    """A disk in compressed memory, full of what does not compress; absent on kernels without zram."""
+
+    def __enter__(self):
+        self.number = pathlib.Path("/sys/class/zram-control/hot_add").read_text().strip()
+        self.sysfs = pathlib.Path(f"/sys/block/zram{self.number}")
+        (self.sysfs / "disksize").write_text(str(64 << 20))
+        self.room = tempfile.mkdtemp()
+        self.path = f"{self.room}/zram{self.number}"
+        # No udev runs everywhere.
+        major, minor = (self.sysfs / "dev").read_text().strip().split(":")
+        subprocess.run(["mknod", self.path, "b", major, minor], check=True)
+        subprocess.run(["dd", "if=/dev/urandom", f"of={self.path}", "bs=1M", "count=64", "oflag=direct", "status=none"],
+                       check=True)
+        return self
+
+    def __exit__(self, *_):
+        (self.sysfs / "reset").write_text("1")
+        pathlib.Path("/sys/class/zram-control/hot_remove").write_text(self.number)
+        shutil.rmtree(self.room)
+
+
+FIO_SETS = {
+    "io_uring": ["--ioengine=io_uring"],
+    "io_uring, fixed buffers, registered files": ["--ioengine=io_uring", "--fixedbufs", "--registerfiles"],
+    "... and batches of 16": ["--ioengine=io_uring", "--fixedbufs", "--registerfiles", "--iodepth_batch_submit=16",
+                              "--iodepth_batch_complete_min=1", "--iodepth_batch_complete_max=32"],
+    "... and batches of 32": ["--ioengine=io_uring", "--fixedbufs", "--registerfiles", "--iodepth_batch_submit=32",
+                              "--iodepth_batch_complete_min=1", "--iodepth_batch_complete_max=32"],
+    "libaio, batches of 16": ["--ioengine=libaio", "--iodepth_batch_submit=16", "--iodepth_batch_complete_min=1",
+                              "--iodepth_batch_complete_max=32"],
+    "psync, 32 processes": ["--ioengine=psync", "--numjobs=32", "--group_reporting"],
+}
+
+
+def fio_cost(disk, seconds, flags):
+    """us of user and system time an I/O, by fio's own count of its jobs, and I/O a second."""
+    done = subprocess.run(
+        ["fio", "--name=bench", f"--filename={disk.path}", "--direct=1", "--rw=randread", "--bs=4k", "--norandommap",
+         "--iodepth=32", "--time_based", f"--runtime={seconds}", "--output-format=json", *flags],
+        check=True, capture_output=True, text=True)
+    job = json.loads(done.stdout[done.stdout.index("{"):])["jobs"][0]
+    # The shares are those of one job's time; job_runtime is the sum of all jobs' in ms.
+    busy = (job["usr_cpu"] + job["sys_cpu"]) / 100 * job["job_runtime"] / 1e3
+    return busy * 1e6 / job["read"]["total_ios"], job["read"]["iops"]
+
+
+def plumb_cost(disk, seconds, flags):
+    """The same of plumb, by the kernel's count of the whole process."""
+    run = Run([str(PLUMB), "bench", disk.path, "--for", f"{seconds}s", "--depth", "32", "--json", *flags], {0, 1})
+    if run.status != 0:
+        sys.exit(f"plumb bench ended with status {run.status}")
+    total = json.loads(run.output)["result"]["runs"][0]["total"]
+    return run.cpu * 1e6 / total["ios"], total["ios_per_second"]
+
+
+def median_interval(values):
+    """Order statistics that hold the median in 95 of 100 cases at least; the extremes where there are too few."""
+    ordered = sorted(values)
+    count, outside, left_out = len(ordered), 0.0, 0
+    # Each further value left out at both ends adds the chance that so many of all lie on one side of the median.
+    while left_out + 1 <= count // 2:
+        outside += 2 * math.comb(count, left_out) / 2 ** count
+        if outside > 0.05:
+            break
+        left_out += 1
+    at = max(left_out - 1, 0)
+    return ordered[at], ordered[-1 - at]
+
+
+def load_costs(name, disk, rounds, seconds):
+    tools = {f"plumb bench --batch {batch}": (plumb_cost, ["--batch", str(batch)]) for batch in (1, 16)}
+    tools |= {f"fio {name}": (fio_cost, flags) for name, flags in FIO_SETS.items()}
+    costs, rates = {tool: [] for tool in tools}, {tool: [] for tool in tools}
+    for _ in range(rounds):
+        for tool, (measure, flags) in tools.items():
+            cost, rate = measure(disk, seconds, flags)
+            costs[tool].append(cost)
+            rates[tool].append(rate / 1e3)
+    table(f"CPU of a random read of 4 KiB, depth 32, {name}, {rounds} alternations of {seconds} s",
+          ["tool", "us an I/O, median (spread)", "thousand I/O a second"],
+          [[tool, spread(costs[tool]), spread(rates[tool], 0)] for tool in tools])
+    best = min((tool for tool in tools if tool.startswith("fio")), key=lambda tool: statistics.median(costs[tool]))
+    for ours in (tool for tool in tools if tool.startswith("plumb")):
+        ratios = [mine / other for mine, other in zip(costs[ours], costs[best])]
+        low, high = median_interval(ratios)
+        print(f"\n{ours}: {statistics.median(ratios):.3f} of {best}, 95 % interval {low:.3f} to {high:.3f}.")
+
+
+def bench_load(rounds, seconds):
+    if os.geteuid() != 0:
+        print("\nload: left out, since loop devices want root")
+        return
+    with LoopDisk() as disk:
+        load_costs("loop on tmpfs", disk, rounds, seconds)
+    if pathlib.Path("/sys/class/zram-control/hot_add").exists():
+        with ZramDisk() as disk:
+            load_costs("zram", disk, rounds, seconds)
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
@@ -430,9 +530,12 @@ def main():
     parser.add_argument("--watch-rounds", type=int, default=20, help="alternations that the costs in the kernel are medians of")
     parser.add_argument("--throughput-rounds", type=int, default=40, help="the same of fio with and without it")
     parser.add_argument("--watch-seconds", type=int, default=2, help="of fio in each of them")
-    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, check, watch (or watch-cost, watch-throughput, watch-peers), record; all without")
+    parser.add_argument("--load-rounds", type=int, default=30, help="alternations that the costs of loading are medians of")
+    parser.add_argument("--load-seconds", type=int, default=2, help="of each tool in each of them")
+    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, check, record, load, "
+                        "watch or one of watch-cost, watch-throughput, watch-peers; all without")
     arguments = parser.parse_args()
-    wanted = arguments.only or ["blktrace", "parquet", "csv", "check", "watch", "record"]
+    wanted = arguments.only or ["blktrace", "parquet", "csv", "check", "watch", "record", "load"]
     cpus = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
     print(f"{len(cpus)} x {cpus[0] if cpus else 'unknown processor'}, kernel {os.uname().release}, "
           f"{arguments.runs} runs each")
@@ -446,6 +549,8 @@ def main():
         bench_record(arguments.runs)
     if "csv" in wanted:
         bench_csv(arguments.runs, arguments.events)
+    if "load" in wanted:
+        bench_load(arguments.load_rounds, arguments.load_seconds)
     parts = [part for part in ("cost", "throughput", "peers") if {"watch", f"watch-{part}"} & set(wanted)]
     if parts:
         bench_watch(parts, arguments.watch_rounds, arguments.throughput_rounds, arguments.watch_seconds)

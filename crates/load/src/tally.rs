@@ -31,8 +31,10 @@ impl Latencies {
     /// Counts one.
     #[inline]
     pub fn record(&mut self, ns: u64) {
-        // It grows as far as its 64 bits reach.
-        self.histogram.saturating_record(ns);
+        // It grows as far as 64 bits reach; where memory does not, the largest that it holds stands for it.
+        if self.histogram.record(ns).is_err() {
+            self.histogram.saturating_record(ns);
+        }
         self.sum_ns += u128::from(ns);
         self.ns_max = self.ns_max.max(ns);
     }
@@ -131,7 +133,8 @@ impl Side {
         self.latency.count()
     }
 
-    fn add(&mut self, others: &Side) {
+    /// Adds others.
+    pub fn add(&mut self, others: &Side) {
         self.bytes += others.bytes;
         self.latency.add(&others.latency);
         self.response.add(&others.response);
@@ -228,5 +231,54 @@ impl Tally {
     #[must_use]
     pub fn failed(&self) -> u64 {
         self.failures.values().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_to_a_thousandth_at_every_size() {
+        let mut latencies = Latencies::default();
+        assert_eq!((latencies.quantile(0.5), latencies.max(), latencies.mean_ns()), (None, None, None));
+        // 1,000 values over nine powers of ten, in no order.
+        let value = |n: u64| 10f64.powf(2.0 + 9.0 * n as f64 / 999.0) as u64;
+        for n in 0..1000 {
+            latencies.record(value(n * 7 % 1000));
+        }
+        for share in [0.001, 0.25, 0.5, 0.9, 0.999, 1.0] {
+            let exact = value((share * 1000.0f64).round() as u64 - 1) as f64;
+            let found = latencies.quantile(share).expect("some").0 as f64;
+            assert!((found / exact - 1.0).abs() <= 0.001, "{share}: {found}, expected {exact}");
+        }
+        assert_eq!(latencies.max(), Some(Nanos(value(999) as i64)));
+        let mean = (0..1000).map(value).sum::<u64>() as f64 / 1000.0;
+        assert_eq!(latencies.mean_ns(), Some(mean));
+        let square = (0..1000).map(|n| (value(n) as f64 - mean).powi(2)).sum::<f64>() / 1000.0;
+        let deviation = latencies.deviation_ns().expect("some");
+        assert!((deviation / square.sqrt() - 1.0).abs() < 0.002, "{deviation}, expected {}", square.sqrt());
+    }
+
+    #[test]
+    fn buckets_hold_all_and_keep_their_bounds() {
+        let mut latencies = Latencies::default();
+        let mut other = Latencies::default();
+        for ns in 1..=10_000u64 {
+            if ns % 2 == 0 { latencies.record(ns) } else { other.record(ns) }
+        }
+        latencies.add(&other);
+        let buckets = latencies.buckets();
+        assert_eq!(buckets.iter().map(|(_, ios)| ios).sum::<u64>(), 10_000);
+        assert!(buckets.is_sorted_by(|one, next| one.0 < next.0));
+        let mut below = 0;
+        for (upper_ns, ios) in buckets {
+            below += ios;
+            // Bounds of the finer buckets beneath are off by a thousandth at most.
+            let expected = upper_ns.min(10_000);
+            assert!(below.abs_diff(expected) <= expected / 500 + 1, "{below} up to {upper_ns}");
+        }
+        latencies.clear();
+        assert_eq!((latencies.count(), latencies.sum_ns()), (0, 0));
     }
 }

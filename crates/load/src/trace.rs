@@ -110,7 +110,7 @@ impl Gatherer {
     pub fn new(jobs: &[Job<'_>], threads: usize) -> Gatherer {
         let mut names = Names::default();
         let place = |job: &Job<'_>| {
-            let id = names.device(job.target.name());
+            let id = names.device(&job.target.trace_name());
             if let Some(device) = names.device_mut(id) {
                 device.size_bytes = Some(job.target.size_bytes());
                 device.logical_block_bytes =

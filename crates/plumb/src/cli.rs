@@ -9,6 +9,7 @@ use plumb_trace::{Layer, Op};
 
 use crate::moment::Moment;
 
+mod bench;
 mod beneath;
 mod check;
 mod diagnose;
@@ -16,6 +17,7 @@ pub mod plan;
 mod record;
 mod watch;
 
+pub use bench::{Bench, OpenLoop};
 pub use beneath::Beneath;
 pub use check::{Check, Join, Side};
 pub use diagnose::Diagnose;
@@ -46,6 +48,8 @@ pub enum Command {
     Record(Box<Record>),
     /// Show what the disks of this host receive, live: which I/O does not fit, and who sends it
     Watch(Box<Watch>),
+    /// Load devices or files, and say how fast they are
+    Bench(Box<Bench>),
     /// Work out a layout: where to start, how large, and the commands for it
     Plan(plan::Plan),
     /// Write manual pages or shell completions

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod analyze;
+mod bench;
 mod check;
 mod cli;
 mod collect;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let ended = match &cli.command {
         Command::Analyze(args) => analyze::run(args),
+        Command::Bench(args) => bench::run(args),
         Command::Check(args) => check::run(args),
         Command::Convert(args) => convert::run(args),
         Command::Diagnose(args) => diagnose::run(args),

@@ -328,6 +328,26 @@ fn output_of_record_is_as_promised() {
 }
 
 #[test]
+fn output_of_bench_is_as_promised() {
+    let folder = common::Folder::new("schema-bench");
+    let target = folder.path("disk");
+    std::fs::write(&target, vec![0; 1 << 20]).expect("a target");
+    let target = target.display().to_string();
+    let schema = Schema::of("bench");
+    let writes = "--write --yes disk --read 50 --rate 500 --open --for 1s --interval 200ms --warmup 200ms";
+    for flags in ["--ios 101", writes] {
+        let arguments = ["bench", &target, "--json"].into_iter().chain(flags.split_whitespace());
+        let ran = common::plumb(arguments);
+        assert_eq!(schema.faults(&ran.ends(0).json()), Vec::<String>::new(), "{flags}");
+    }
+    // An operation that is not promised is noticed.
+    let mut document = common::plumb(["bench", &target, "--json", "--ios", "11"]).ends(0).json();
+    document["result"]["runs"][0]["total"]["failures"] =
+        serde_json::json!([{"op": "trim", "kind": "x", "ios": 1}]);
+    assert_eq!(schema.faults(&document).len(), 1);
+}
+
+#[test]
 fn output_of_watch_is_as_promised() {
     plumb_testkit::require!(Bpf, Root);
     let schema = Schema::of("watch");

@@ -122,7 +122,7 @@ impl IoTarget {
         self.is_direct
     }
 
-    /// Whether it still has its length; a device that was removed has none.
+    /// Whether it still has a length; a device that was removed has none.
     #[must_use]
     pub fn is_there(&self) -> bool {
         let size_bytes = match self.id {
@@ -131,7 +131,7 @@ impl IoTarget {
             }
             FileId::File(..) => fstat(&self.fd).ok().and_then(|stat| u64::try_from(stat.st_size).ok()),
         };
-        size_bytes.is_some_and(|now| now >= self.size_bytes)
+        size_bytes.is_some_and(|bytes| bytes > 0)
     }
 
     /// Whether it is a block device.

@@ -1,5 +1,8 @@
 //! Directories of a test's own, removed when the test is done.
 
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+
 pub use tempfile::TempDir;
 
 /// A new empty directory whose name tells which test left it, should a kill leave it behind.
@@ -12,6 +15,57 @@ pub fn temp_dir(test: &str) -> TempDir {
         .prefix(&format!("plumb-{test}-"))
         .tempdir()
         .unwrap_or_else(|e| panic!("cannot make a temporary directory for {test}: {e}"))
+}
+
+/// A file in a directory of its own.
+#[derive(Debug)]
+pub struct TempFile {
+    path: PathBuf,
+    _room: TempDir,
+}
+
+/// A new file of this content.
+///
+/// # Panics
+/// When it cannot be written.
+#[must_use]
+pub fn temp_file(test: &str, content: &[u8]) -> TempFile {
+    let room = temp_dir(test);
+    let path = room.path().join("image");
+    std::fs::write(&path, content).unwrap_or_else(|e| panic!("cannot write a file for {test}: {e}"));
+    TempFile { path, _room: room }
+}
+
+impl TempFile {
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The last part of its path.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    /// What is in it.
+    ///
+    /// # Panics
+    /// When it cannot be read.
+    #[must_use]
+    pub fn content(&self) -> Vec<u8> {
+        std::fs::read(&self.path).expect("a file of the test's own")
+    }
+
+    /// Gives it another length.
+    ///
+    /// # Panics
+    /// When it cannot be changed.
+    pub fn cut(&self, len_bytes: u64) {
+        let file = OpenOptions::new().write(true).open(&self.path).expect("a file of the test's own");
+        file.set_len(len_bytes).expect("another length");
+    }
 }
 
 #[cfg(test)]

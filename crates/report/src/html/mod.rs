@@ -4,6 +4,7 @@
 //! Pictures are SVG made here from what the profile counted; nothing is computed but scales, sums of neighbouring
 //! windows and rates.
 
+mod bench;
 mod clock;
 mod course;
 mod diagnosis;
@@ -27,6 +28,7 @@ mod tables;
 mod throughput;
 mod what_if;
 
+pub use bench::benched;
 pub use diagnosis::diagnosed;
 
 use markup::Markup;

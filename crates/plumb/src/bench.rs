@@ -1,0 +1,176 @@
+//! `plumb bench`: loads devices and files, and says how fast they are.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use plumb_load::{Arrivals, Job, LoadError, Outcome, Pace, Plan, Spread, Starts, Workload, run as load};
+use plumb_report::bench as report;
+
+use crate::cli::{Bench, OpenLoop};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output;
+
+mod cpu;
+mod measured;
+mod targets;
+mod traced;
+
+use measured::{Course, is_whole, shown_run};
+use targets::Opened;
+use traced::TraceFile;
+
+/// How long to measure where nothing says.
+const DURATION: Duration = Duration::from_secs(30);
+
+/// Runs the command.
+///
+/// # Errors
+/// When a target cannot be loaded, or a file not be written.
+pub fn run(args: &Bench) -> Result<Exit, Failure> {
+    let outputs: Vec<_> = args.html.iter().map(std::path::PathBuf::as_path).collect();
+    output::may_write(&args.targets, &outputs)?;
+    let workload = workload(args)?;
+    let opened = targets::open(args, workload.writes())?;
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        signal_hook::flag::register(signal, stop.clone()).map_err(|error| Failure::failed(&error))?;
+    }
+    let plan = plan(args, &workload, &opened);
+    let mut trace = args.trace.as_deref().map(TraceFile::begin).transpose()?;
+    let is_live = !args.json;
+    if is_live {
+        output::print(report::heading())?;
+    }
+    let mut course = Course::new();
+    let mut printed = Ok(());
+    let outcome = {
+        let mut tell = |interval: &plumb_load::Interval<'_>| {
+            let shown = course.take(interval);
+            if is_live && printed.is_ok() {
+                printed = output::print(&(report::interval_line(shown) + "\n"));
+            }
+        };
+        match &mut trace {
+            Some(trace) => load(&plan, &stop, &mut tell, Some(&mut |batch| trace.write(batch))),
+            None => load(&plan, &stop, &mut tell, None),
+        }
+    };
+    printed?;
+    let outcome = outcome.map_err(refused)?;
+    let mut notes = notes(&opened, &outcome);
+    if let Some(trace) = trace {
+        notes.push(trace.finish(outcome.not_traced)?);
+    }
+    let shown = report::Bench { runs: vec![shown_run(&plan, &outcome, course)], notes };
+    show(args, &shown)?;
+    Ok(exit(&outcome))
+}
+
+fn show(args: &Bench, bench: &report::Bench) -> Result<(), Failure> {
+    if let Some(path) = &args.html {
+        output::write_file(path, plumb_report::html::benched(bench).as_bytes())?;
+    }
+    let text = match args.json {
+        true => {
+            report::json(env!("CARGO_PKG_VERSION"), bench).map_err(|error| Failure::failed(&error))? + "\n"
+        }
+        false => report::summary(bench, output::color(args.color)),
+    };
+    output::print(&text)
+}
+
+/// What is asked of each target.
+fn workload(args: &Bench) -> Result<Workload, Failure> {
+    let writes = args.read < 100;
+    if writes && !args.write {
+        return Err(Failure::usage(format!(
+            "--read {}: found writes, expected --write with them",
+            args.read
+        ))
+        .with_help("what is on the targets would be lost: add --write where that is wanted"));
+    }
+    if args.write && !writes {
+        return Err(Failure::usage("--write: found reads alone, expected --read with less than 100")
+            .with_help("for writes alone, add --read 0"));
+    }
+    let spread = args.zipf.map_or(Spread::Uniform, |theta| Spread::Zipf { theta });
+    let starts = match (args.sequential, args.stride, args.random) {
+        (_, Some(stride), _) => Starts::Strided { stride_bytes: stride.0 },
+        (true, ..) | (.., 0) => Starts::Sequential,
+        (.., 100) => Starts::Random(spread),
+        (.., percent) => Starts::Seeks { percent, spread },
+    };
+    Ok(Workload {
+        read_percent: args.read,
+        lengths: args.size.clone(),
+        starts,
+        align_bytes: args.align.map(|align| align.0),
+        shift_bytes: args.shift.unwrap_or(0),
+        range: args.range,
+        hits: None,
+    })
+}
+
+fn plan<'a>(args: &Bench, workload: &Workload, opened: &'a [Opened]) -> Plan<'a> {
+    let pace = match (args.rate, args.open) {
+        (None, _) => Pace::Max,
+        (Some(per_second), None) => Pace::Closed { per_second },
+        (Some(per_second), Some(OpenLoop::Exponential)) => {
+            Pace::Open { per_second, arrivals: Arrivals::Exponential }
+        }
+        (Some(per_second), Some(OpenLoop::Uniform)) => Pace::Open { per_second, arrivals: Arrivals::Uniform },
+    };
+    let job = |Opened { target, may_write }: &'a Opened| Job {
+        may_write: may_write.as_ref(),
+        threads: args.threads,
+        depth: args.depth,
+        batch: args.batch,
+        pace,
+        ..Job::new(target, workload.clone())
+    };
+    // A number of I/O is an end of its own.
+    let duration = args.duration.or_else(|| args.ios.is_none().then_some(DURATION));
+    Plan {
+        warmup: args.warmup,
+        duration,
+        ios_max: args.ios,
+        interval: args.interval,
+        seed: args.seed,
+        engine: args.engine.into(),
+        ..Plan::new(opened.iter().map(job).collect(), DURATION)
+    }
+}
+
+/// What a reader must know of the numbers.
+fn notes(opened: &[Opened], outcome: &Outcome) -> Vec<String> {
+    let mut notes = Vec::new();
+    for Opened { target, .. } in opened {
+        if !target.is_direct() {
+            let name = target.name();
+            notes.push(format!(
+                "{name}: its file system refuses direct I/O: this is the speed of the page cache"
+            ));
+        }
+    }
+    if outcome.jobs.iter().any(|job| job.tally.failed() > 0) {
+        notes.push("some I/O failed: times and rates are those of the others".to_owned());
+    }
+    notes
+}
+
+fn exit(outcome: &Outcome) -> Exit {
+    match (outcome.jobs.iter().all(is_whole), outcome.jobs.iter().any(|job| job.tally.ios() > 0)) {
+        (true, _) => Exit::Clean,
+        (false, true) => Exit::Unknown,
+        (false, false) => Exit::Failed,
+    }
+}
+
+fn refused(error: LoadError) -> Failure {
+    match error {
+        LoadError::Workload(error) => Failure::usage(error.to_string()),
+        error => Failure::failed(&error),
+    }
+}

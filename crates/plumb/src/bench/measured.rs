@@ -1,0 +1,218 @@
+//! From what the engine tallies to what a report shows.
+
+use plumb_geometry::{Nanos, plural};
+use plumb_load::{
+    Ended, Interval, Job, JobOutcome, Latencies, Means, Outcome, Pace, Plan, Side, Starts, Tally,
+};
+use plumb_report::bench as report;
+use plumb_report::format::{bytes, count, rate};
+
+use super::cpu::CpuMeter;
+
+/// The course of a run as it grows.
+pub struct Course {
+    intervals: Vec<report::Interval>,
+    cpu: CpuMeter,
+}
+
+impl Course {
+    /// Begins with the run.
+    pub fn new() -> Course {
+        Course { intervals: Vec::new(), cpu: CpuMeter::new() }
+    }
+
+    /// Takes an interval in, and gives it back as it is shown.
+    pub fn take(&mut self, interval: &Interval<'_>) -> &report::Interval {
+        let mut tally = Tally::default();
+        interval.jobs.iter().for_each(|job| tally.add(job));
+        let mut all = latency_or_response(&tally.reads).clone();
+        all.add(latency_or_response(&tally.writes));
+        let seconds = interval.length.as_secs_f64();
+        let in_flight_ns = tally.reads.latency.sum_ns() + tally.writes.latency.sum_ns();
+        self.intervals.push(report::Interval {
+            number: interval.number,
+            at_seconds: interval.at.as_secs_f64(),
+            seconds,
+            is_warmup: interval.is_warmup,
+            ios: tally.ios(),
+            bytes: tally.bytes(),
+            failed: tally.failed(),
+            time: brief(&all),
+            read_time: brief(latency_or_response(&tally.reads)),
+            write_time: brief(latency_or_response(&tally.writes)),
+            read_share: (tally.ios() > 0).then(|| tally.reads.ios() as f64 / tally.ios() as f64),
+            in_flight_mean: in_flight_ns as f64 / 1e9 / seconds.max(f64::MIN_POSITIVE),
+            cpu: self.cpu.since_last(),
+        });
+        self.intervals.last().expect("one was just taken in")
+    }
+}
+
+/// Since an I/O was due, where it was due at a time; since its issue else.
+fn latency_or_response(side: &Side) -> &Latencies {
+    if side.response.count() > 0 { &side.response } else { &side.latency }
+}
+
+fn brief(latencies: &Latencies) -> Option<report::Brief> {
+    Some(report::Brief {
+        ios: latencies.count(),
+        mean_ns: latencies.mean_ns()?,
+        deviation_ns: latencies.deviation_ns()?,
+        ns_max: latencies.max()?.0,
+    })
+}
+
+/// A run that has ended.
+pub fn shown_run(plan: &Plan<'_>, outcome: &Outcome, course: Course) -> report::Run {
+    let mut all = Tally::default();
+    outcome.jobs.iter().for_each(|job| all.add(&job.tally));
+    let sum = |of: fn(&JobOutcome) -> u64| outcome.jobs.iter().map(of).sum::<u64>();
+    let seconds = outcome.elapsed.as_secs_f64();
+    let mut total = measured(&all, seconds);
+    total.not_issued = sum(|job| job.not_issued);
+    total.never_back = sum(|job| job.never_back);
+    let targets = plan.jobs.iter().zip(&outcome.jobs).map(|(job, outcome)| target(job, outcome));
+    report::Run {
+        name: None,
+        workload: plan.jobs.first().map(|job| words(job, plan)).unwrap_or_default(),
+        warmup_seconds: plan.warmup.as_secs_f64(),
+        seconds,
+        intervals: course.intervals,
+        total,
+        targets: targets.collect(),
+    }
+}
+
+fn target(job: &Job<'_>, outcome: &JobOutcome) -> report::Target {
+    let mut measured = measured(&outcome.tally, outcome.elapsed.as_secs_f64());
+    measured.not_issued = outcome.not_issued;
+    measured.never_back = outcome.never_back;
+    report::Target {
+        target: job.target.name().to_owned(),
+        size_bytes: job.target.size_bytes(),
+        is_direct: job.target.is_direct(),
+        engine: engine(outcome.means),
+        ended: ended(outcome.ended),
+        is_whole: is_whole(outcome),
+        measured,
+    }
+}
+
+/// Whether neither I/O failed nor the target ended it.
+pub fn is_whole(outcome: &JobOutcome) -> bool {
+    outcome.tally.failed() == 0 && matches!(outcome.ended, Ended::Time | Ended::Ios | Ended::Stopped)
+}
+
+fn engine(means: Means) -> String {
+    match means {
+        Means::Ring { has_fixed_buffers: true } => "io_uring with registered buffers".to_owned(),
+        Means::Ring { has_fixed_buffers: false } => {
+            "io_uring, without registered buffers (more memory than may be locked)".to_owned()
+        }
+        Means::Blocking { refused: None } => "calls that wait".to_owned(),
+        Means::Blocking { refused: Some(errno) } => {
+            format!("calls that wait, as the kernel refused io_uring ({errno})")
+        }
+    }
+}
+
+fn ended(ended: Ended) -> String {
+    match ended {
+        Ended::Time => "after its time".to_owned(),
+        Ended::Ios => "after its I/O".to_owned(),
+        Ended::Stopped => "by a signal".to_owned(),
+        Ended::OnlyFailures(errno) => format!("early, as nothing but failures came back ({errno})"),
+        Ended::TargetGone(errno) => format!("early, as the target went away ({errno})"),
+        Ended::Stuck => "with I/O that never came back".to_owned(),
+    }
+}
+
+fn measured(tally: &Tally, seconds: f64) -> report::Measured {
+    let per_second = |number: f64| number / seconds.max(f64::MIN_POSITIVE);
+    let in_flight_ns = tally.reads.latency.sum_ns() + tally.writes.latency.sum_ns();
+    let failures = tally.failures.iter().map(|((op, kind), ios)| report::Failures {
+        op: op.word(),
+        kind: kind.to_string(),
+        ios: *ios,
+    });
+    let mut both = tally.reads.clone();
+    both.add(&tally.writes);
+    report::Measured {
+        ios: tally.ios(),
+        bytes: tally.bytes(),
+        ios_per_second: per_second(tally.ios() as f64),
+        bytes_per_second: per_second(tally.bytes() as f64),
+        in_flight_mean: per_second(in_flight_ns as f64 / 1e9),
+        all: side(&both),
+        reads: side(&tally.reads),
+        writes: side(&tally.writes),
+        failures: failures.collect(),
+        not_issued: 0,
+        never_back: 0,
+    }
+}
+
+fn side(side: &Side) -> report::Side {
+    report::Side {
+        ios: side.ios(),
+        bytes: side.bytes,
+        latency: times(&side.latency),
+        response: times(&side.response),
+    }
+}
+
+fn times(latencies: &Latencies) -> Option<report::Times> {
+    let quantile = |share| latencies.quantile(share).map(|Nanos(ns)| ns);
+    Some(report::Times {
+        mean_ns: latencies.mean_ns()?,
+        deviation_ns: latencies.deviation_ns()?,
+        ns_p50: quantile(0.5)?,
+        ns_p90: quantile(0.9)?,
+        ns_p99: quantile(0.99)?,
+        ns_p99_9: quantile(0.999)?,
+        ns_max: latencies.max()?.0,
+        buckets: latencies.buckets(),
+    })
+}
+
+/// What a job asks, in words.
+fn words(job: &Job<'_>, plan: &Plan<'_>) -> String {
+    let workload = &job.workload;
+    let what = match workload.read_percent {
+        100 => "reads".to_owned(),
+        0 => "writes".to_owned(),
+        percent => format!("{percent} % reads, {} % writes", 100 - percent),
+    };
+    let lengths: Vec<String> = match workload.lengths.weighted() {
+        [(len, _)] => vec![bytes(u64::from(*len))],
+        several => {
+            several.iter().map(|(len, weight)| format!("{} ({weight})", bytes(u64::from(*len)))).collect()
+        }
+    };
+    let place = match &workload.starts {
+        Starts::Random(plumb_load::Spread::Uniform) => "random".to_owned(),
+        Starts::Random(plumb_load::Spread::Zipf { theta }) => format!("random (zipf {theta})"),
+        Starts::Sequential => "sequential".to_owned(),
+        Starts::Strided { stride_bytes } => format!("every {}", bytes(*stride_bytes)),
+        Starts::Seeks { percent, .. } => format!("{percent} % random, else on behind"),
+    };
+    let shift = match workload.shift_bytes {
+        0 => String::new(),
+        shift => format!(
+            ", shifted by {} bytes",
+            if shift < 0 { format!("-{}", count(shift.unsigned_abs())) } else { count(shift.unsigned_abs()) }
+        ),
+    };
+    let pace = match job.pace {
+        Pace::Max => "as fast as it goes".to_owned(),
+        Pace::Closed { per_second } => format!("at most {}", rate(per_second)),
+        Pace::Open { per_second, .. } => format!("{} whatever the target does", rate(per_second)),
+    };
+    let many = if plan.jobs.len() > 1 { " each" } else { "" };
+    format!(
+        "{what}, {}, {place}{shift}; {} with {} in flight{many}, {pace}",
+        lengths.join(", "),
+        plural(u64::from(job.threads), "thread"),
+        count(u64::from(job.depth)),
+    )
+}

@@ -1,0 +1,90 @@
+//! Opens what is to be loaded: for writing only once its name was typed.
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::Path;
+
+use plumb_load::{MayWrite, SysError, Target, WriteRefused, permit_writes};
+
+use crate::cli::Bench;
+use crate::failure::Failure;
+
+/// A target with what may be done to it.
+pub struct Opened {
+    /// The target.
+    pub target: Target,
+    /// The permission to write to it.
+    pub may_write: Option<MayWrite>,
+}
+
+/// Opens all targets.
+///
+/// # Errors
+/// When one cannot be opened, is named twice, or may not be written.
+pub fn open(args: &Bench, is_written: bool) -> Result<Vec<Opened>, Failure> {
+    let mut opened: Vec<Opened> = Vec::new();
+    for path in &args.targets {
+        let one = match is_written {
+            true => open_to_write(path, &args.yes)?,
+            false => {
+                let target = Target::open(path).map_err(|error| refused(&error))?;
+                Opened { target, may_write: None }
+            }
+        };
+        if let Some(twin) = opened.iter().find(|other| other.target.id() == one.target.id()) {
+            return Err(Failure::usage(format!(
+                "{}: found the same target as {}, expected another one",
+                path.display(),
+                twin.target.name()
+            )));
+        }
+        opened.push(one);
+    }
+    Ok(opened)
+}
+
+fn open_to_write(path: &Path, yes: &[String]) -> Result<Opened, Failure> {
+    // A name that cannot be opened needs no question.
+    drop(Target::open(path).map_err(|error| refused(&error))?);
+    let last = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let given = path.display().to_string();
+    let named = yes.iter().find(|name| **name == given || last.as_ref() == Some(name));
+    let typed = match named {
+        Some(name) => name.clone(),
+        None => ask(path)?,
+    };
+    let (target, may_write) = permit_writes(path, &typed).map_err(|error| match &error {
+        WriteRefused::OtherName { .. } => Failure::usage(error.to_string()),
+        WriteRefused::Open(error) => refused(error),
+        _ => Failure::failed(&std::io::Error::other(error.to_string())),
+    })?;
+    Ok(Opened { target, may_write: Some(may_write) })
+}
+
+/// Has the name typed, where somebody can.
+fn ask(path: &Path) -> Result<String, Failure> {
+    let shown = path.display();
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Err(Failure::usage(format!("{shown}: found no --yes with its name, expected --yes {shown}"))
+            .with_help("what is on it would be lost: --yes says that this is wanted"));
+    }
+    eprint!("What is on {shown} will be lost. Type its name to go on: ");
+    // A terminal that has gone away answers nothing, which is another name.
+    std::io::stderr().flush().ok();
+    let mut typed = String::new();
+    std::io::stdin().lock().read_line(&mut typed).map_err(|error| Failure::failed(&error))?;
+    Ok(typed.trim().to_owned())
+}
+
+/// Why a target cannot be loaded.
+fn refused(error: &SysError) -> Failure {
+    match error {
+        SysError::NotPermitted { .. } => {
+            let command: Vec<String> = std::env::args().skip(1).collect();
+            Failure::not_permitted(error, format!("sudo plumb {}", command.join(" ")))
+        }
+        SysError::NotThere { .. } | SysError::NotATarget { .. } | SysError::FileAmongDevices { .. } => {
+            Failure::usage(error.to_string())
+        }
+        error => Failure::failed(&error.clone()),
+    }
+}

@@ -1,0 +1,66 @@
+//! Every I/O of a measurement in a file.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use plumb_geometry::group_digits;
+use plumb_trace::parquet::grow::GrowingWriter;
+use plumb_trace::{Batch, Clock, Error, SourceInfo};
+
+use crate::failure::Failure;
+use crate::output;
+
+/// A file that grows while it is measured.
+pub struct TraceFile {
+    writer: GrowingWriter,
+    info: SourceInfo,
+    path: String,
+    began: std::time::Instant,
+}
+
+impl TraceFile {
+    /// Begins it.
+    ///
+    /// # Errors
+    /// When the name is not free, or the file cannot be written.
+    pub fn begin(path: &Path) -> Result<TraceFile, Failure> {
+        output::must_be_new(path)?;
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+        let info = SourceInfo {
+            format: "parquet",
+            verified: true,
+            one_layer_a_device: true,
+            clock: Clock::Start,
+            unix_ns_at_zero: unix.and_then(|since| i64::try_from(since.as_nanos()).ok()),
+            notes: vec!["I/O of a measurement: queue_ns counts from the moment an I/O was due".to_owned()],
+            ..SourceInfo::default()
+        };
+        let writer = GrowingWriter::create(path, &info).map_err(|error| Failure::failed(&error))?;
+        let path = path.display().to_string();
+        Ok(TraceFile { writer, info, path, began: std::time::Instant::now() })
+    }
+
+    /// Takes events in.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write(&mut self, batch: &Batch) -> Result<(), Error> {
+        self.writer.write(batch, &self.info, self.began.elapsed())
+    }
+
+    /// Ends the file, and says what is in it.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn finish(mut self, lost: u64) -> Result<String, Failure> {
+        self.info.counts.lost = lost;
+        let ios = self.writer.events();
+        let written = self.writer.finish(&self.info, self.began.elapsed());
+        written.map_err(|error| Failure::failed(&error))?;
+        let lost = match lost {
+            0 => String::new(),
+            lost => format!(", and {} I/O are not in it: it was written too slowly", group_digits(lost)),
+        };
+        Ok(format!("{}: {} I/O{lost}", self.path, group_digits(ios)))
+    }
+}

@@ -1,0 +1,209 @@
+//! Flags of `plumb bench`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use plumb_geometry::{Bytes, parse_size};
+use plumb_load::{EngineChoice, Lengths};
+
+use super::{ColorChoice, range, shift, whole};
+use crate::moment::parse_duration;
+
+/// Flags of `plumb bench`.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes. Durations: bare \
+numbers are seconds; ms, s, m, h.\n\
+I/O go past the page cache where the target lets them. With --open, and with a rate, I/O are due at times: how long they \
+took counts from there, and from their issue as well. Columns of an interval are those of Vdbench; w before its number is \
+the warm-up, which counts nowhere else.\n\
+Ctrl-C ends with the summary.\n\
+Exit status: 0 measured, 2 usage, 3 some I/O failed or a target went away, 4 not permitted, 5 nothing could be measured."
+)]
+pub struct Bench {
+    /// Block devices or regular files: each gets the whole load, side by side
+    #[arg(value_name = "TARGET", required = true)]
+    pub targets: Vec<PathBuf>,
+
+    /// Of 100 I/O so many read; the others write
+    #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = clap::value_parser!(u8).range(0..=100), help_heading = "What is asked")]
+    pub read: u8,
+    /// Length of an I/O, or several with their weights: 4k:3,64k:1
+    #[arg(long, value_name = "SIZE[:W],…", default_value = "4k", value_parser = lengths, help_heading = "What is asked")]
+    pub size: Lengths,
+    /// Of 100 I/O so many go to a random place, and the others go on behind the last one of their thread
+    #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = clap::value_parser!(u8).range(0..=100), conflicts_with_all = ["sequential", "stride"], help_heading = "What is asked")]
+    pub random: u8,
+    /// One I/O behind the other: the threads of a target share one stream
+    #[arg(long, conflicts_with = "stride", help_heading = "What is asked")]
+    pub sequential: bool,
+    /// As --sequential, with this distance from start to start
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "What is asked")]
+    pub stride: Option<Bytes>,
+    /// Random places by a Zipf distribution of this exponent: at 1, the k-th most popular one is drawn k times less often
+    #[arg(long, value_name = "THETA", conflicts_with_all = ["sequential", "stride"], help_heading = "What is asked")]
+    pub zipf: Option<f64>,
+    /// Move every start: shows what a partition would cost that began so much later
+    #[arg(long, value_name = "±SIZE", value_parser = shift, allow_hyphen_values = true, help_heading = "What is asked")]
+    pub shift: Option<i64>,
+    /// Starts are multiples of this, plus the shift; without it, of the length of each I/O
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "What is asked")]
+    pub align: Option<Bytes>,
+    /// Only this part of the target, the end excluded: 1m-5g
+    #[arg(long, value_name = "A-B", value_parser = range, help_heading = "What is asked")]
+    pub range: Option<(Bytes, Bytes)>,
+
+    /// Threads a target
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "How fast")]
+    pub threads: u32,
+    /// I/O in flight a thread
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "How fast")]
+    pub depth: u32,
+    /// I/O that a thread hands over and waits for at once: less work for the processor, and times that contain the wait for
+    /// the others of the batch
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=4096), conflicts_with = "rate", help_heading = "How fast")]
+    pub batch: u32,
+    /// I/O a second and target at most; without it, as fast as it goes
+    #[arg(long, value_name = "N", value_parser = rate, help_heading = "How fast")]
+    pub rate: Option<f64>,
+    /// I/O come at the rate whatever the target does, as those of many users do
+    #[arg(long, value_name = "ARRIVALS", num_args = 0..=1, default_missing_value = "exponential", require_equals = true, requires = "rate", help_heading = "How fast")]
+    pub open: Option<OpenLoop>,
+
+    /// How long to measure
+    #[arg(long = "for", value_name = "TIME", value_parser = time, help_heading = "How long")]
+    pub duration: Option<Duration>,
+    /// End after so many I/O a target; with --for, after whichever comes first
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "How long")]
+    pub ios: Option<u64>,
+    /// Load for so long before the measurement
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = time_or_none, help_heading = "How long")]
+    pub warmup: Duration,
+    /// How long an interval is
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval, help_heading = "How long")]
+    pub interval: Duration,
+
+    /// Writing is wanted: what is on the targets is lost
+    #[arg(long, help_heading = "Writing")]
+    pub write: bool,
+    /// The name of a target, typed once more, in place of the question; given for each of them
+    #[arg(long, value_name = "NAME", requires = "write", help_heading = "Writing")]
+    pub yes: Vec<String>,
+
+    /// How I/O are made; io_uring gives way to calls that wait where the kernel refuses it
+    #[arg(long, value_name = "NAME", default_value = "io_uring", help_heading = "Method")]
+    pub engine: Engine,
+    /// The same number draws the same I/O
+    #[arg(long, value_name = "N", default_value = "1", help_heading = "Method")]
+    pub seed: u64,
+
+    /// Write every I/O of the measurement to a file, a name that is free: FILE.parquet
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub trace: Option<PathBuf>,
+    /// Print one JSON document instead of text
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// Write a page with pictures
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub html: Option<PathBuf>,
+    /// When to colour
+    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
+    pub color: ColorChoice,
+}
+
+/// How I/O arrive that do not wait for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OpenLoop {
+    /// At random, independent of each other
+    Exponential,
+    /// At even distances
+    Uniform,
+}
+
+/// How I/O are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    /// By a ring that the kernel shares, many at once
+    #[value(name = "io_uring")]
+    IoUring,
+    /// By pread and pwrite, a thread for each I/O in flight
+    Blocking,
+}
+
+impl From<Engine> for EngineChoice {
+    fn from(engine: Engine) -> EngineChoice {
+        match engine {
+            Engine::IoUring => EngineChoice::Ring,
+            Engine::Blocking => EngineChoice::Blocking,
+        }
+    }
+}
+
+/// An interval shorter than this says little, and costs.
+const INTERVAL_MIN: Duration = Duration::from_millis(100);
+
+fn size(text: &str) -> Result<Bytes, String> {
+    let size = parse_size(text).map_err(|error| whole(&error))?;
+    if size.0 > 0 { Ok(size) } else { Err(format!("found `{text}`, expected a size above 0")) }
+}
+
+fn lengths(text: &str) -> Result<Lengths, String> {
+    let one = |part: &str| {
+        let (size, weight) = part.split_once(':').unwrap_or((part, "1"));
+        let len_bytes = parse_size(size).map_err(|error| whole(&error))?.0;
+        let len_bytes = u32::try_from(len_bytes).unwrap_or(u32::MAX);
+        let weight =
+            weight.parse().map_err(|_| format!("found the weight `{weight}`, expected a whole number"))?;
+        Ok::<(u32, u32), String>((len_bytes, weight))
+    };
+    let weighted = text.split(',').map(one).collect::<Result<Vec<_>, String>>()?;
+    Lengths::new(weighted).map_err(|error| whole(&error))
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse::<f64>().ok().filter(|rate| *rate > 0.0 && *rate <= 1e9);
+    rate.ok_or_else(|| format!("found `{text}`, expected I/O a second, above 0"))
+}
+
+fn time_or_none(text: &str) -> Result<Duration, String> {
+    let ns = parse_duration(text).and_then(|ns| u64::try_from(ns).ok());
+    let expected = "expected a time (bare numbers are seconds; ms, s, m, h)";
+    ns.map(Duration::from_nanos).ok_or_else(|| format!("found `{text}`, {expected}"))
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    time_or_none(text).and_then(|time| match time.is_zero() {
+        true => Err(format!("found `{text}`, expected a time above 0")),
+        false => Ok(time),
+    })
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    time_or_none(text).and_then(|time| match time >= INTERVAL_MIN {
+        true => Ok(time),
+        false => Err(format!("found `{text}`, expected an interval of 100ms or more")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_with_weights() {
+        let weighted = |text: &str| lengths(text).map(|lengths| lengths.weighted().to_vec());
+        assert_eq!(weighted("4k"), Ok(vec![(4096, 1)]));
+        assert_eq!(weighted("4k:3,64k"), Ok(vec![(4096, 3), (65536, 1)]));
+        for bad in ["", "4k:", "4k:0", "4k:x", "0", "4MB", "1g", "4k,,8k"] {
+            assert!(weighted(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn times_and_rates() {
+        assert_eq!(time("1.5s"), Ok(Duration::from_millis(1500)));
+        assert!(time("0").is_err() && interval("99ms").is_err() && interval("100ms").is_ok());
+        assert!(rate("0").is_err() && rate("-1").is_err() && rate("nan").is_err() && rate("0.5").is_ok());
+    }
+}

@@ -1,0 +1,204 @@
+//! What a move works on: a disk that can be read, written and flushed, and the file that its journal is kept in.
+//!
+//! Traits, so that a simulated disk that loses its cache runs the same code as a real one. Positions and lengths are
+//! bytes. All that the move hands in begins and ends on the disk's logical blocks and lies in memory at a multiple of
+//! 4,096, as direct I/O wants it.
+
+use std::io;
+
+/// A whole disk.
+pub trait Disk {
+    /// Its size in bytes.
+    fn len_bytes(&self) -> u64;
+
+    /// The unit in which it is addressed: 512 or 4,096.
+    fn logical_block_bytes(&self) -> u32;
+
+    /// The unit in which it writes: what a power cut in the middle of a write may spoil.
+    fn physical_block_bytes(&self) -> u32;
+
+    /// Fills `buffer` with the bytes from `at` on.
+    ///
+    /// # Errors
+    /// What the system said; a part read is an error too.
+    fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()>;
+
+    /// Writes all of `bytes`. They need not be durable afterwards.
+    ///
+    /// # Errors
+    /// What the system said; any part may have been written then.
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Returns when all that was written is durable, the part begun by [`begin_flush`](Self::begin_flush) included.
+    ///
+    /// # Errors
+    /// What the system said; nothing of what was written since the last flush counts as durable then.
+    fn flush(&mut self) -> io::Result<()>;
+
+    /// Starts what [`flush`](Self::flush) waits for, so that the journal can be synced meanwhile. May do nothing.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn begin_flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Writes one range and reads another, which shares no byte with it, in any order or at once. The results are
+    /// those of the write and of the read.
+    fn write_and_read(
+        &mut self,
+        write_at: u64,
+        bytes: &[u8],
+        read_at: u64,
+        buffer: &mut [u8],
+    ) -> (io::Result<()>, io::Result<()>) {
+        (self.write_at(write_at, bytes), self.read_at(read_at, buffer))
+    }
+}
+
+/// The file of a journal: preallocated, so that no write to it can fail for want of room, and filled from the front.
+pub trait JournalStore {
+    /// Its size in bytes, all of it allocated.
+    fn len_bytes(&self) -> u64;
+
+    /// What a power cut in the middle of a write may spoil: the larger of the file system's block and the disk's
+    /// physical block, and a multiple of 4,096.
+    fn block_bytes(&self) -> u32 {
+        4096
+    }
+
+    /// Fills `buffer` with the bytes from `at` on.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()>;
+
+    /// Writes all of `bytes`. The move never writes a block of the log twice once it was synced.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Returns when all that was written is durable.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+impl<D: Disk + ?Sized> Disk for &mut D {
+    fn len_bytes(&self) -> u64 {
+        (**self).len_bytes()
+    }
+
+    fn logical_block_bytes(&self) -> u32 {
+        (**self).logical_block_bytes()
+    }
+
+    fn physical_block_bytes(&self) -> u32 {
+        (**self).physical_block_bytes()
+    }
+
+    fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+        (**self).read_at(at, buffer)
+    }
+
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        (**self).write_at(at, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        (**self).flush()
+    }
+
+    fn begin_flush(&mut self) -> io::Result<()> {
+        (**self).begin_flush()
+    }
+
+    fn write_and_read(
+        &mut self,
+        write_at: u64,
+        bytes: &[u8],
+        read_at: u64,
+        buffer: &mut [u8],
+    ) -> (io::Result<()>, io::Result<()>) {
+        (**self).write_and_read(write_at, bytes, read_at, buffer)
+    }
+}
+
+impl<J: JournalStore + ?Sized> JournalStore for &mut J {
+    fn len_bytes(&self) -> u64 {
+        (**self).len_bytes()
+    }
+
+    fn block_bytes(&self) -> u32 {
+        (**self).block_bytes()
+    }
+
+    fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+        (**self).read_at(at, buffer)
+    }
+
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        (**self).write_at(at, bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        (**self).sync()
+    }
+}
+
+/// Memory that begins at a multiple of 4,096, as direct I/O wants it.
+#[derive(Debug, Default)]
+pub(crate) struct Buffer {
+    bytes: Vec<u8>,
+    start: usize,
+    len: usize,
+}
+
+impl Buffer {
+    const ALIGN: usize = 4096;
+
+    /// Zeros.
+    pub(crate) fn new(len: usize) -> Self {
+        let bytes = vec![0; len + Self::ALIGN];
+        let start = bytes.as_ptr().align_offset(Self::ALIGN).min(Self::ALIGN);
+        Self { bytes, start, len }
+    }
+
+    /// Makes it `len` long, of any content, and allocates only where it has to grow.
+    pub(crate) fn resize(&mut self, len: usize) {
+        if self.start + len > self.bytes.len() {
+            *self = Self::new(len);
+        }
+        self.len = len;
+    }
+}
+
+impl std::ops::Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[self.start..self.start + self.len]
+    }
+}
+
+impl std::ops::DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.start..self.start + self.len]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_lie_where_direct_io_wants_them() {
+        let mut buffer = Buffer::new(100);
+        for len in [1, 512, 70_000, 3] {
+            buffer.resize(len);
+            assert_eq!((buffer.len(), buffer.as_ptr().align_offset(4096)), (len, 0));
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What can be wrong with a journal.
+
+use std::io;
+
+use crate::moving::plan::PlanError;
+
+/// Why a journal cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// The file could not be read.
+    #[error("journal: byte {at} cannot be read")]
+    Read {
+        /// Where in the file.
+        at: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file could not be written.
+    #[error("journal: byte {at} cannot be written")]
+    Write {
+        /// Where in the file.
+        at: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// What was written could not be made durable.
+    #[error("journal: cannot be made durable")]
+    Sync {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file does not begin as a journal does.
+    #[error(
+        "no journal of a move: found no good record at byte 0; name the file that the move was begun with"
+    )]
+    None,
+    /// There is a journal, and the move never began: the disk was not written to.
+    #[error("the move was never begun, and nothing was written to the disk: the journal can be removed")]
+    NotBegun,
+    /// A record is broken, and what comes after it is not.
+    #[error("journal: record {number} at byte {at}: {found}, expected {expected}; nothing was changed")]
+    Damaged {
+        /// Its number, counted from 0.
+        number: u64,
+        /// Where in the file.
+        at: u64,
+        /// What is there.
+        found: &'static str,
+        /// What should be.
+        expected: &'static str,
+    },
+    /// A plan that nobody can have begun to carry out.
+    #[error("journal: its plan is broken: {0}")]
+    Plan(#[from] PlanError),
+    /// The file is full.
+    #[error("journal: {needed} bytes are needed, found {found}; make the file longer")]
+    Full {
+        /// Bytes that the file should have.
+        needed: u64,
+        /// Bytes that it has.
+        found: u64,
+    },
+}

@@ -1,0 +1,276 @@
+//! Appending to the journal, and reading it from the beginning.
+
+use super::error::JournalError;
+use super::fold::State;
+use super::record::{HEADER_BYTES, Header, Image, MAGIC, Record, Turn, sum};
+use crate::disk::JournalStore;
+use crate::moving::JournalId;
+use crate::moving::plan::{Copying, Plan};
+use crate::moving::script::Script;
+use crate::mutation::{Mutation, Mutations};
+
+/// Behind a record that cannot be read it is looked so far for good ones. No record but the first is longer than a
+/// fraction of this, and one unsynced record is all that a crash can spoil.
+const LOOK_BEHIND_BYTES: u64 = 16 << 20;
+/// Room for records that a move without interruptions does not write.
+const SLACK_BLOCKS: u64 = 1024;
+
+/// A journal that is written.
+pub(crate) struct Journal<J> {
+    store: J,
+    id: JournalId,
+    block_bytes: u32,
+    /// Where the next record goes.
+    at: u64,
+    number: u64,
+    before: u64,
+    slot_at: u64,
+    slot_bytes: u64,
+    mutations: Mutations,
+}
+
+fn read<J: JournalStore>(store: &mut J, at: u64, buffer: &mut [u8]) -> Result<(), JournalError> {
+    store.read_at(at, buffer).map_err(|source| JournalError::Read { at, source })
+}
+
+/// Where records that follow the first begin: behind the slot.
+fn places(plan: &Plan, begin_bytes: u64, block_bytes: u64) -> (u64, u64) {
+    let slot_at = begin_bytes.next_multiple_of(block_bytes);
+    let slot_bytes = match plan.copying {
+        Copying::Windows(_) => 0,
+        Copying::Batches(bytes) => bytes.next_multiple_of(block_bytes),
+    };
+    (slot_at, slot_bytes)
+}
+
+fn record_bytes(record: &Record, block_bytes: u64) -> u64 {
+    let id = JournalId([0; 16]);
+    Header::encode(id, 0, 0, block_bytes as u32, record).0.len() as u64
+}
+
+/// Bytes of a file that holds the journal of `plan`: of the move, and of a rollback from its end.
+pub(crate) fn needed_bytes(plan: &Plan, block_bytes: u64) -> u64 {
+    let begin = record_bytes(&Record::Begin(Box::new(plan.clone())), block_bytes);
+    let (slot_at, slot_bytes) = places(plan, begin, block_bytes);
+    let blocks_of = |bytes: u64| bytes.div_ceil(block_bytes) + 1;
+    let saved: u64 = plan.signatures.iter().map(|range| blocks_of(range.end - range.start)).sum();
+    let moving = Script::forward(plan, Mutations::default());
+    let back = Script::rollback(plan, moving.len(), Mutations::default());
+    let steps = [moving, back].iter().map(|script| script.journal_blocks(plan, block_bytes)).sum::<u64>();
+    let blocks = saved.saturating_add(steps).saturating_add(SLACK_BLOCKS);
+    (slot_at + slot_bytes).saturating_add(blocks.saturating_mul(block_bytes))
+}
+
+impl<J: JournalStore> Journal<J> {
+    /// Begins a journal: plan, signatures and the turn to move are durable when it returns.
+    pub(crate) fn begin(
+        store: J,
+        plan: &Plan,
+        saved: &[Vec<u8>],
+        mutations: Mutations,
+    ) -> Result<Self, JournalError> {
+        let block_bytes = store.block_bytes();
+        let needed = needed_bytes(plan, block_bytes.into());
+        let found = store.len_bytes();
+        if found < needed {
+            return Err(JournalError::Full { needed, found });
+        }
+        let mut journal = Self {
+            store,
+            id: plan.journal,
+            block_bytes,
+            at: 0,
+            number: 0,
+            before: 0,
+            slot_at: 0,
+            slot_bytes: 0,
+            mutations,
+        };
+        journal.append_durable(&Record::Begin(Box::new(plan.clone())))?;
+        (journal.slot_at, journal.slot_bytes) = places(plan, journal.at, block_bytes.into());
+        journal.at = journal.slot_at + journal.slot_bytes;
+        for (signature, bytes) in (0..).zip(saved) {
+            journal.append_durable(&Record::Saved { signature, bytes: bytes.clone() })?;
+        }
+        journal.append_durable(&Record::Turn(Turn::Move))?;
+        Ok(journal)
+    }
+
+    /// Reads a journal and folds all of it. What it says is durable when it returns.
+    pub(crate) fn open(mut store: J, mutations: Mutations) -> Result<(Self, State), JournalError> {
+        store.sync().map_err(|source| JournalError::Sync { source })?;
+        let (journal, state) = Self::look(store, mutations)?;
+        Ok((journal, state))
+    }
+
+    /// The same without a write to the file, for who only wants to know.
+    pub(crate) fn look(store: J, mutations: Mutations) -> Result<(Self, State), JournalError> {
+        let mut journal = Self {
+            store,
+            id: JournalId([0; 16]),
+            block_bytes: 0,
+            at: 0,
+            number: 0,
+            before: 0,
+            slot_at: 0,
+            slot_bytes: 0,
+            mutations,
+        };
+        let Some((header, Record::Begin(plan))) = journal.read_record(0)? else {
+            return Err(JournalError::None);
+        };
+        plan.check()?;
+        journal.id = header.journal;
+        journal.block_bytes = header.block_bytes;
+        let is_own = plan.journal == header.journal && header.number == 0;
+        if !is_own || header.block_bytes < 4096 {
+            return Err(JournalError::None);
+        }
+        journal.pass(&header);
+        (journal.slot_at, journal.slot_bytes) = places(&plan, journal.at, header.block_bytes.into());
+        journal.at = journal.slot_at.saturating_add(journal.slot_bytes);
+        let mut state = State::new(*plan);
+        while let Some((header, record)) = journal.next_record()? {
+            let (number, at) = (header.number, journal.at);
+            state.fold(record, mutations).map_err(|expected| JournalError::Damaged {
+                number,
+                at,
+                found: "another record",
+                expected,
+            })?;
+            journal.pass(&header);
+        }
+        Ok((journal, state))
+    }
+
+    fn pass(&mut self, header: &Header) {
+        let len = header.len_bytes().unwrap_or(u64::MAX);
+        self.at =
+            self.at.saturating_add(len.div_ceil(u64::from(self.block_bytes)) * u64::from(self.block_bytes));
+        self.number += 1;
+        self.before = header.sum;
+    }
+
+    /// The record that follows. `None` is the end of the log.
+    fn next_record(&mut self) -> Result<Option<(Header, Record)>, JournalError> {
+        let at = self.at;
+        let found = self.read_record(at)?;
+        if let Some((header, _)) = &found
+            && header.journal == self.id
+            && header.number == self.number
+        {
+            let follows = header.before == self.before && header.block_bytes == self.block_bytes;
+            let expected = "one that follows the record before it";
+            return if follows { Ok(found) } else { Err(self.damaged(expected)) };
+        }
+        self.look_behind()?;
+        Ok(None)
+    }
+
+    /// A good record behind one that is not: the log does not end here, it is broken.
+    fn look_behind(&mut self) -> Result<(), JournalError> {
+        let block_bytes = u64::from(self.block_bytes);
+        let end = self.store.len_bytes().min(self.at.saturating_add(LOOK_BEHIND_BYTES));
+        let mut at = self.at + block_bytes;
+        while at + block_bytes <= end {
+            let mut head = [0; HEADER_BYTES];
+            read(&mut self.store, at, &mut head)?;
+            let header = Header::decode(&head).filter(|header| header.journal == self.id);
+            if let Some(header) = header
+                && header.number > self.number
+                && self.read_record(at)?.is_some()
+            {
+                return Err(self.damaged("a good record, since a later one is"));
+            }
+            // A preallocated file is empty behind the log.
+            if header.is_none() && head.iter().all(|byte| *byte == 0) && at > self.at + (1 << 20) {
+                break;
+            }
+            at += block_bytes;
+        }
+        Ok(())
+    }
+
+    fn damaged(&self, expected: &'static str) -> JournalError {
+        JournalError::Damaged { number: self.number, at: self.at, found: "a broken one", expected }
+    }
+
+    /// The record that begins at `at`, whatever its number, if it is whole.
+    fn read_record(&mut self, at: u64) -> Result<Option<(Header, Record)>, JournalError> {
+        let end = self.store.len_bytes();
+        if end.saturating_sub(at) < HEADER_BYTES as u64 {
+            return Ok(None);
+        }
+        let mut head = [0; HEADER_BYTES];
+        read(&mut self.store, at, &mut head)?;
+        if !head.starts_with(MAGIC) {
+            return Ok(None);
+        }
+        let header = Header::decode(&head);
+        let Some((header, len)) = header.and_then(|header| Some((header, header.len_bytes()?))) else {
+            return Ok(None);
+        };
+        let Some(len) = usize::try_from(len).ok().filter(|len| *len as u64 <= end - at) else {
+            return Ok(None);
+        };
+        let mut bytes = vec![0; len];
+        read(&mut self.store, at, &mut bytes)?;
+        Ok(header.record(&bytes).map(|record| (header, record)))
+    }
+
+    /// Writes a record behind the last one. It is not durable before [`sync`](Self::sync).
+    pub(crate) fn append(&mut self, record: &Record) -> Result<(), JournalError> {
+        let (bytes, sum) = Header::encode(self.id, self.number, self.before, self.block_bytes, record);
+        let (at, found) = (self.at, self.store.len_bytes());
+        let needed = at.saturating_add(bytes.len() as u64);
+        if needed > found {
+            return Err(JournalError::Full { needed, found });
+        }
+        self.store.write_at(at, &bytes).map_err(|source| JournalError::Write { at, source })?;
+        self.at = needed;
+        self.number += 1;
+        self.before = sum;
+        Ok(())
+    }
+
+    pub(crate) fn sync(&mut self) -> Result<(), JournalError> {
+        if self.mutations.has(Mutation::NoJournalFlush) {
+            return Ok(());
+        }
+        self.store.sync().map_err(|source| JournalError::Sync { source })
+    }
+
+    pub(crate) fn append_durable(&mut self, record: &Record) -> Result<(), JournalError> {
+        self.append(record)?;
+        self.sync()
+    }
+
+    /// Puts a batch into the slot, durable when it returns. What was in the slot has to be on the disk by then.
+    pub(crate) fn fill_slot(&mut self, bytes: &[u8]) -> Result<Image, JournalError> {
+        let (at, len) = (self.slot_at, bytes.len() as u64);
+        if len > self.slot_bytes {
+            return Err(JournalError::Full { needed: len, found: self.slot_bytes });
+        }
+        self.store.write_at(at, bytes).map_err(|source| JournalError::Write { at, source })?;
+        self.sync()?;
+        Ok(Image::Slot { len, sum: sum(&[bytes]) })
+    }
+
+    /// The bytes of an image that was recorded.
+    pub(crate) fn image(&mut self, image: &Image) -> Result<Vec<u8>, JournalError> {
+        let (len, expected) = match image {
+            Image::Inline(bytes) => return Ok(bytes.clone()),
+            Image::Slot { len, sum } => (*len, *sum),
+        };
+        let damaged = |journal: &Self| JournalError::Damaged {
+            number: journal.number,
+            at: journal.slot_at,
+            found: "a batch with another sum",
+            expected: "the one that was recorded",
+        };
+        let len = usize::try_from(len).ok().filter(|len| *len as u64 <= self.slot_bytes);
+        let mut bytes = vec![0; len.ok_or_else(|| damaged(self))?];
+        read(&mut self.store, self.slot_at, &mut bytes)?;
+        if sum(&[&bytes]) == expected { Ok(bytes) } else { Err(damaged(self)) }
+    }
+}

@@ -1,0 +1,219 @@
+//! Records of the journal, as values and as bytes. `docs/move.md` draws the bytes.
+
+use twox_hash::XxHash64;
+
+use super::code::{Input, Output};
+use crate::moving::JournalId;
+use crate::moving::plan::Plan;
+
+/// The first bytes of every record.
+pub(crate) const MAGIC: &[u8; 8] = b"PLUMBJRN";
+/// Bytes before the payload.
+pub(crate) const HEADER_BYTES: usize = 64;
+/// The sums that hold all of a journal together, and that tell whether a window arrived.
+pub(crate) fn sum(parts: &[&[u8]]) -> u64 {
+    use std::hash::Hasher;
+    let mut hasher = XxHash64::with_seed(0);
+    parts.iter().for_each(|part| hasher.write(part));
+    hasher.finish()
+}
+
+/// A change of what is being done, durable before the first write that it leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// The move begins.
+    Move,
+    /// Somebody goes on in the same direction.
+    Resume,
+    /// From here on back, with so many steps of the move done.
+    Rollback { from: u64 },
+}
+
+/// How a move ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// The partition is at its new place.
+    Moved,
+    /// The partition is where it was before.
+    RolledBack,
+}
+
+/// Bytes that are about to be written to the disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Image {
+    /// In the record itself.
+    Inline(Vec<u8>),
+    /// In the journal's slot: so many bytes, with this sum.
+    Slot { len: u64, sum: u64 },
+}
+
+/// One record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Record {
+    /// The first one.
+    Begin(Box<Plan>),
+    /// What a signature was.
+    Saved { signature: u64, bytes: Vec<u8> },
+    /// A change of direction, or somebody who takes it up again.
+    Turn(Turn),
+    /// A step that is about to be written; whole units from `at` on.
+    Image { step: u64, at: u64, image: Image },
+    /// A step that was written. `sum` is over all that was; `moved` over what of it belongs to the partition.
+    Written { step: u64, sum: u64, moved: u64 },
+    /// Nothing comes after it.
+    End(Ending),
+}
+
+impl Record {
+    fn kind(&self) -> u32 {
+        match self {
+            Self::Begin(_) => 1,
+            Self::Saved { .. } => 2,
+            Self::Turn(_) => 3,
+            Self::Image { .. } => 4,
+            Self::Written { .. } => 5,
+            Self::End(_) => 6,
+        }
+    }
+
+    fn payload(&self) -> Vec<u8> {
+        let mut out = Output::default();
+        match self {
+            Self::Begin(plan) => out.plan(plan),
+            Self::Saved { signature, bytes } => {
+                out.number(*signature);
+                out.bytes(bytes);
+            }
+            Self::Turn(turn) => {
+                let (kind, from) = match turn {
+                    Turn::Move => (0, 0),
+                    Turn::Resume => (1, 0),
+                    Turn::Rollback { from } => (2, *from),
+                };
+                out.number(kind);
+                out.number(from);
+            }
+            Self::Image { step, at, image } => {
+                out.number(*step);
+                out.number(*at);
+                match image {
+                    Image::Inline(bytes) => {
+                        out.number(0);
+                        out.bytes(bytes);
+                    }
+                    Image::Slot { len, sum } => [1, *len, *sum].into_iter().for_each(|n| out.number(n)),
+                }
+            }
+            Self::Written { step, sum, moved } => {
+                [*step, *sum, *moved].into_iter().for_each(|n| out.number(n));
+            }
+            Self::End(ending) => out.number(u64::from(*ending == Ending::RolledBack)),
+        }
+        out.0
+    }
+
+    fn decode(kind: u32, payload: &[u8]) -> Option<Self> {
+        let mut input = Input(payload);
+        let record = match kind {
+            1 => Self::Begin(Box::new(input.plan()?)),
+            2 => Self::Saved { signature: input.number()?, bytes: input.bytes()? },
+            3 => Self::Turn(match (input.number()?, input.number()?) {
+                (0, 0) => Turn::Move,
+                (1, 0) => Turn::Resume,
+                (2, from) => Turn::Rollback { from },
+                _ => return None,
+            }),
+            4 => {
+                let (step, at) = (input.number()?, input.number()?);
+                let image = match input.number()? {
+                    0 => Image::Inline(input.bytes()?),
+                    1 => Image::Slot { len: input.number()?, sum: input.number()? },
+                    _ => return None,
+                };
+                Self::Image { step, at, image }
+            }
+            5 => Self::Written { step: input.number()?, sum: input.number()?, moved: input.number()? },
+            6 => Self::End(match input.number()? {
+                0 => Ending::Moved,
+                1 => Ending::RolledBack,
+                _ => return None,
+            }),
+            _ => return None,
+        };
+        input.0.is_empty().then_some(record)
+    }
+}
+
+/// What stands before a payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) journal: JournalId,
+    pub(crate) number: u64,
+    pub(crate) kind: u32,
+    pub(crate) block_bytes: u32,
+    pub(crate) payload_bytes: u64,
+    /// Sum of the record before it.
+    pub(crate) before: u64,
+    /// Sum of this record.
+    pub(crate) sum: u64,
+}
+
+impl Header {
+    /// The record as bytes, filled up to whole blocks, and its sum.
+    pub(crate) fn encode(
+        journal: JournalId,
+        number: u64,
+        before: u64,
+        block_bytes: u32,
+        record: &Record,
+    ) -> (Vec<u8>, u64) {
+        let payload = record.payload();
+        let mut out = Output(Vec::with_capacity(HEADER_BYTES + payload.len() + block_bytes as usize));
+        out.0.extend_from_slice(MAGIC);
+        out.0.extend_from_slice(&journal.0);
+        out.number(number);
+        out.0.extend_from_slice(&record.kind().to_le_bytes());
+        out.0.extend_from_slice(&block_bytes.to_le_bytes());
+        out.number(payload.len() as u64);
+        out.number(before);
+        let sum = sum(&[&out.0, &payload]);
+        out.number(sum);
+        out.0.extend_from_slice(&payload);
+        out.0.resize(out.0.len().next_multiple_of(block_bytes as usize), 0);
+        (out.0, sum)
+    }
+
+    /// What the first bytes of a block say, if they are those of a record.
+    pub(crate) fn decode(block: &[u8]) -> Option<Self> {
+        let mut input = Input(block.get(..HEADER_BYTES)?);
+        if input.take(8)? != MAGIC {
+            return None;
+        }
+        let journal = JournalId(input.take(16)?.try_into().ok()?);
+        let number = input.number()?;
+        let kind_and_block = input.number()?;
+        Some(Self {
+            journal,
+            number,
+            kind: kind_and_block as u32,
+            block_bytes: (kind_and_block >> 32) as u32,
+            payload_bytes: input.number()?,
+            before: input.number()?,
+            sum: input.number()?,
+        })
+    }
+
+    /// The record of this header, if its sum is right. `bytes` are header and payload.
+    pub(crate) fn record(&self, bytes: &[u8]) -> Option<Record> {
+        let (head, payload) = (bytes.get(..HEADER_BYTES - 8)?, bytes.get(HEADER_BYTES..)?);
+        if sum(&[head, payload]) != self.sum {
+            return None;
+        }
+        Record::decode(self.kind, payload)
+    }
+
+    /// Bytes of the record, header included; `None` when no file could hold it.
+    pub(crate) fn len_bytes(&self) -> Option<u64> {
+        self.payload_bytes.checked_add(HEADER_BYTES as u64)
+    }
+}

@@ -1,0 +1,86 @@
+//! Steps that change a few bytes: which, to what, and what may be there before.
+
+use std::ops::Range;
+
+use super::plan::{Change, Plan, meet};
+use super::script::{Action, LabelChange, Place};
+use crate::marker;
+
+/// Bytes to be put somewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Edit {
+    /// Where on the disk.
+    pub(crate) at: u64,
+    /// What.
+    pub(crate) bytes: Vec<u8>,
+    /// What else may be there, if that matters.
+    pub(crate) before: Option<Vec<u8>>,
+}
+
+fn change(plan: &Plan, which: LabelChange, index: usize) -> Option<&Change> {
+    match which {
+        LabelChange::Hide => plan.hide.get(index),
+        LabelChange::Finish => plan.finish.get(index),
+    }
+}
+
+fn start(plan: &Plan, place: Place) -> u64 {
+    match place {
+        Place::Old => plan.from,
+        Place::New => plan.to,
+    }
+}
+
+fn shifted(range: &Range<u64>, by: u64) -> Range<u64> {
+    range.start + by..range.end + by
+}
+
+/// Which bytes of the disk a step changes; `None` for a window.
+pub(crate) fn range(plan: &Plan, action: &Action) -> Option<Range<u64>> {
+    match action {
+        Action::Label { which, index, .. } => change(plan, *which, *index).map(Change::range),
+        Action::Hide { signature, place } | Action::Reveal { signature, place } => {
+            plan.signatures.get(*signature).map(|range| shifted(range, start(plan, *place)))
+        }
+        Action::FixUp { index, .. } => {
+            plan.fix_ups.get(*index).map(|fix_up| shifted(&fix_up.range(), plan.to))
+        }
+        Action::Wipe(range) | Action::Mark(range) => Some(range.clone()),
+        Action::Window(_) => None,
+    }
+}
+
+/// What a step changes; `None` for a window.
+pub(crate) fn of(plan: &Plan, saved: &[Vec<u8>], action: &Action) -> Option<Edit> {
+    let range = range(plan, action)?;
+    let edit = |bytes| Edit { at: range.start, bytes, before: None };
+    Some(match action {
+        Action::Label { which, index, undo } => turned(range.start, change(plan, *which, *index)?, *undo),
+        Action::FixUp { index, undo } => turned(range.start, plan.fix_ups.get(*index)?, *undo),
+        Action::Hide { signature, place } => {
+            let before = (*place == Place::Old).then(|| saved.get(*signature).cloned()).flatten();
+            Edit { before, ..edit(marker::fill(plan, range.end - range.start)) }
+        }
+        Action::Reveal { signature, place } => edit(revealed(plan, saved, *signature, *place)?),
+        Action::Mark(_) => edit(marker::fill(plan, range.end - range.start)),
+        Action::Wipe(_) => edit(vec![0; usize::try_from(range.end - range.start).ok()?]),
+        Action::Window(_) => return None,
+    })
+}
+
+fn turned(at: u64, change: &Change, undo: bool) -> Edit {
+    let (bytes, before) = if undo { (&change.old, &change.new) } else { (&change.new, &change.old) };
+    Edit { at, bytes: bytes.clone(), before: Some(before.clone()) }
+}
+
+/// What a signature is at one of the two places.
+pub(crate) fn revealed(plan: &Plan, saved: &[Vec<u8>], signature: usize, place: Place) -> Option<Vec<u8>> {
+    let (range, mut bytes) = (plan.signatures.get(signature)?, saved.get(signature)?.clone());
+    if place == Place::New {
+        for fix_up in plan.fix_ups.iter().filter(|fix_up| meet(range, &fix_up.range())) {
+            let at = usize::try_from(fix_up.at.checked_sub(range.start)?).ok()?;
+            bytes.get_mut(at..at + fix_up.new.len())?.copy_from_slice(&fix_up.new);
+        }
+    }
+    Some(bytes)
+}

@@ -1,0 +1,72 @@
+//! Why a move stops. Whatever it is, the journal knows how far it came.
+
+use std::io;
+
+use super::plan::PlanError;
+use crate::journal::{Ending, JournalError};
+
+/// Why a move could not be begun, or stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum MoveError {
+    /// The plan cannot be carried out, or not on this disk.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The journal.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The disk could not be read.
+    #[error("{len} bytes at byte {at} of the disk cannot be read")]
+    Read {
+        /// Where.
+        at: u64,
+        /// How many.
+        len: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The disk could not be written.
+    #[error("{len} bytes at byte {at} of the disk cannot be written")]
+    Write {
+        /// Where.
+        at: u64,
+        /// How many.
+        len: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// What was written could not be made durable.
+    #[error("the disk cannot make durable what was written to it")]
+    Flush {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Something else has written where only the move may.
+    #[error(
+        "byte {at} of the disk: found neither what was there when the move began nor what the move writes; \
+         somebody else has written it"
+    )]
+    Changed {
+        /// Where.
+        at: u64,
+    },
+    /// What was read again is not what was written.
+    #[error("{len} bytes at byte {at} of the disk: found other data than were written there")]
+    NotAsWritten {
+        /// Where.
+        at: u64,
+        /// How many.
+        len: u64,
+    },
+    /// There is nothing to go on with.
+    #[error("the move has ended already: {}", match ending {
+        Ending::Moved => "the partition is at its new place",
+        Ending::RolledBack => "the partition is where it was",
+    })]
+    Ended {
+        /// How.
+        ending: Ending,
+    },
+    /// The move has stopped with an error before; it goes on when it is resumed from its journal.
+    #[error("the move has stopped; resume it from its journal")]
+    Stopped,
+}

@@ -1,0 +1,274 @@
+//! A partition's data moved so that no crash loses a byte: label and signatures hidden, windows copied, label and
+//! signatures brought back, and all of it undone from any point.
+//!
+//! `docs/move.md` has the steps, the reasons for their order and what is taken for possible in a crash. Left out: which
+//! label is to be written, whether the partition is in use, and where the journal may lie. Those who make the [`Plan`]
+//! know.
+
+mod edit;
+mod error;
+pub(crate) mod plan;
+pub(crate) mod script;
+mod status;
+mod verify;
+mod windows;
+mod write;
+
+use std::ops::ControlFlow;
+
+pub use self::error::MoveError;
+pub use self::plan::{Change, Copying, JournalId, Plan, PlanError, UNIT_BYTES_MIN, WINDOW_BYTES_MAX};
+pub use self::script::Stage;
+pub use self::status::{Status, status};
+use crate::disk::{Buffer, Disk, JournalStore};
+use crate::journal::{Ending, Journal, JournalError, Record, State, Turn, sum};
+use crate::moving::script::Script;
+use crate::mutation::{Mutation, Mutations};
+
+/// How far a move has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Whether it is a rollback.
+    pub is_back: bool,
+    /// What is done next.
+    pub stage: Stage,
+    /// Bytes of the partition that are where they belong (while verifying: that were read again).
+    pub bytes: u64,
+    /// Bytes that have to come there. In a rollback only those that the move had overwritten.
+    pub bytes_total: u64,
+}
+
+/// A move or its rollback that is being carried out.
+///
+/// Between two [`step`](Self::step)s it can be dropped, and resumed later from its journal.
+pub struct Move<D, J> {
+    disk: D,
+    journal: Journal<J>,
+    state: State,
+    script: Script,
+    /// The data of a step's window, read ahead of it.
+    ahead: Option<(u64, Buffer)>,
+    spare: Buffer,
+    /// Windows that were read again.
+    verified: u64,
+    has_stopped: bool,
+    mutations: Mutations,
+}
+
+impl<D: Disk, J: JournalStore> Move<D, J> {
+    /// Begins a move: when it returns the journal has all that is needed, durable, and the disk is as it was. The
+    /// partition must not be in use, nor anything else write to [`Plan::bystanders`] or to the disk's label.
+    ///
+    /// # Errors
+    /// A plan that is not possible on this disk, a label that is not the plan's, a journal that is too short, and what
+    /// the system says.
+    pub fn start(plan: Plan, disk: D, store: J) -> Result<Self, MoveError> {
+        Self::start_with(plan, disk, store, Mutations::default())
+    }
+
+    /// Goes on in the direction that was taken last.
+    ///
+    /// # Errors
+    /// A journal that is none, is damaged or has ended, a disk that is not the plan's, and what the system says.
+    pub fn resume(store: J, disk: D) -> Result<Self, MoveError> {
+        Self::resume_with(store, disk, Mutations::default())
+    }
+
+    /// Turns back: what follows puts the partition where it was. Goes on with a rollback that was begun before.
+    ///
+    /// # Errors
+    /// As for [`resume`](Self::resume).
+    pub fn rollback(store: J, disk: D) -> Result<Self, MoveError> {
+        Self::rollback_with(store, disk, Mutations::default())
+    }
+
+    pub(crate) fn start_with(
+        plan: Plan,
+        mut disk: D,
+        store: J,
+        mutations: Mutations,
+    ) -> Result<Self, MoveError> {
+        plan.check()?;
+        plan.check_against(&disk)?;
+        for change in &plan.hide {
+            let found = read(&mut disk, change.at, change.old.len(), &plan)?;
+            if found != change.old {
+                return Err(MoveError::Changed { at: change.at });
+            }
+        }
+        let saved = plan.signatures.iter().map(|range| {
+            let len = (range.end - range.start) as usize;
+            read(&mut disk, plan.from + range.start, len, &plan)
+        });
+        let saved = saved.collect::<Result<Vec<_>, _>>()?;
+        let journal = Journal::begin(store, &plan, &saved, mutations)?;
+        let script = Script::forward(&plan, mutations);
+        let state = State { saved, script: Some(script.clone()), ..State::new(plan) };
+        Ok(Self::new(disk, journal, state, script, mutations))
+    }
+
+    pub(crate) fn resume_with(store: J, mut disk: D, mutations: Mutations) -> Result<Self, MoveError> {
+        let (mut journal, state) = Journal::open(store, mutations)?;
+        if let Some(ending) = state.ending {
+            return Err(MoveError::Ended { ending });
+        }
+        let Some(script) = state.script.clone() else { return Err(JournalError::NotBegun.into()) };
+        state.plan.check_against(&disk)?;
+        // After a kill, data may still be in the disk's cache: they must not be taken for durable when they are read.
+        disk.flush().map_err(|source| MoveError::Flush { source })?;
+        if !mutations.has(Mutation::NoDirection) {
+            journal.append_durable(&Record::Turn(Turn::Resume))?;
+        }
+        let mut this = Self::new(disk, journal, state, script, mutations);
+        this.settle()?;
+        Ok(this)
+    }
+
+    pub(crate) fn rollback_with(store: J, disk: D, mutations: Mutations) -> Result<Self, MoveError> {
+        let mut this = Self::resume_with(store, disk, mutations)?;
+        if this.script.is_back() {
+            return Ok(this);
+        }
+        let from = this.state.next;
+        if !mutations.has(Mutation::NoDirection) {
+            this.journal.append_durable(&Record::Turn(Turn::Rollback { from }))?;
+        }
+        this.state.turn_back(from, mutations);
+        this.script = Script::rollback(&this.state.plan, from, mutations);
+        Ok(this)
+    }
+
+    fn new(disk: D, journal: Journal<J>, state: State, script: Script, mutations: Mutations) -> Self {
+        Self {
+            disk,
+            journal,
+            state,
+            script,
+            ahead: None,
+            spare: Buffer::default(),
+            verified: 0,
+            has_stopped: false,
+            mutations,
+        }
+    }
+
+    /// Brings the disk to where the journal says it is: writes an image that may be torn, and looks whether the last
+    /// window arrived.
+    fn settle(&mut self) -> Result<(), MoveError> {
+        if let Some(pending) = self.state.pending.take() {
+            let bytes = self.journal.image(&pending.image)?;
+            let mut buffer = Buffer::new(bytes.len());
+            buffer.copy_from_slice(&bytes);
+            return self.write_image(pending.at, &buffer);
+        }
+        let last = self.state.next.checked_sub(1).and_then(|step| self.script.straight_at(step));
+        let (Some(expected), Some(window)) = (self.state.unproven.take(), last) else { return Ok(()) };
+        let len = (window.moved.end - window.moved.start) as usize;
+        let found = read(&mut self.disk, window.moved.start, len, &self.state.plan)?;
+        if sum(&[&found]) != expected && !self.mutations.has(Mutation::NoSumCheck) {
+            self.state.next -= 1;
+        }
+        Ok(())
+    }
+
+    /// What the move was begun with.
+    pub fn plan(&self) -> &Plan {
+        &self.state.plan
+    }
+
+    /// The disk, for what its owner has to do with it.
+    pub fn disk(&mut self) -> &mut D {
+        &mut self.disk
+    }
+
+    /// How far it has come.
+    pub fn progress(&self) -> Progress {
+        let progress = Progress {
+            is_back: self.script.is_back(),
+            stage: self.script.stage(self.state.next),
+            bytes: 0,
+            bytes_total: 0,
+        };
+        if self.state.next < self.script.len() {
+            let (bytes, bytes_total) = self.script.bytes_at(self.state.next);
+            return Progress { bytes, bytes_total, ..progress };
+        }
+        let (bytes, bytes_total) = self.script.windows().bytes_after(self.verified);
+        match self.state.ending {
+            Some(_) => Progress { stage: Stage::Done, bytes: bytes_total, bytes_total, ..progress },
+            None => Progress { stage: Stage::Verifying, bytes, bytes_total, ..progress },
+        }
+    }
+
+    /// Carries out the next step, and makes it durable. `Some` when it was the last one.
+    ///
+    /// # Errors
+    /// What went wrong. Nothing is lost, and no further step is taken: the move goes on when it is resumed from its
+    /// journal.
+    pub fn step(&mut self) -> Result<Option<Ending>, MoveError> {
+        if self.has_stopped {
+            return Err(MoveError::Stopped);
+        }
+        // What a step leaves behind that failed half way is for the journal to tell.
+        self.has_stopped = true;
+        let ending = self.advance()?;
+        self.has_stopped = false;
+        Ok(ending)
+    }
+
+    fn advance(&mut self) -> Result<Option<Ending>, MoveError> {
+        if let Some(ending) = self.state.ending {
+            return Ok(Some(ending));
+        }
+        if let Some(action) = self.script.get(self.state.next) {
+            self.perform(&action)?;
+            return Ok(None);
+        }
+        if !self.script.is_back() && self.verified < self.script.windows().count() {
+            self.verify(self.verified)?;
+            self.verified += 1;
+            return Ok(None);
+        }
+        let ending = if self.script.is_back() { Ending::RolledBack } else { Ending::Moved };
+        self.journal.append_durable(&Record::End(ending))?;
+        self.state.ending = Some(ending);
+        Ok(Some(ending))
+    }
+
+    /// Carries out all steps that are left. `watch` is told before each of them how far it is, and can stop it there;
+    /// then the answer is `None`, and the move goes on when it is resumed.
+    ///
+    /// # Errors
+    /// As for [`step`](Self::step).
+    pub fn run(
+        &mut self,
+        mut watch: impl FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<Option<Ending>, MoveError> {
+        loop {
+            if watch(&self.progress()).is_break() {
+                return Ok(None);
+            }
+            if let Some(ending) = self.step()? {
+                let _ = watch(&self.progress());
+                return Ok(Some(ending));
+            }
+        }
+    }
+}
+
+/// Bytes of the disk that need not begin or end on blocks.
+pub(crate) fn read<D: Disk>(disk: &mut D, at: u64, len: usize, plan: &Plan) -> Result<Vec<u8>, MoveError> {
+    let logical = u64::from(plan.logical_block_bytes);
+    let start = at - at % logical;
+    let end = (at + len as u64).next_multiple_of(logical);
+    let mut buffer = Buffer::new((end - start) as usize);
+    read_into(disk, start, &mut buffer)?;
+    let skipped = (at - start) as usize;
+    Ok(buffer[skipped..skipped + len].to_vec())
+}
+
+/// Whole logical blocks of the disk.
+pub(crate) fn read_into<D: Disk>(disk: &mut D, at: u64, buffer: &mut [u8]) -> Result<(), MoveError> {
+    let len = buffer.len() as u64;
+    disk.read_at(at, buffer).map_err(|source| MoveError::Read { at, len, source })
+}

@@ -1,0 +1,367 @@
+//! What is to be moved, from where to where, and all that has to change with it.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::Unit;
+use crate::disk::Disk;
+
+/// The smallest unit of writing that a move reckons with, whatever the disk states.
+pub const UNIT_BYTES_MIN: u64 = 4096;
+/// The longest window: two of them are in memory.
+pub const WINDOW_BYTES_MAX: u64 = 64 << 20;
+/// Below this shift a window is so short that flushes take most of the time: batches go through the journal instead.
+pub const WINDOWS_FROM_BYTES: u64 = 1 << 20;
+/// Most signatures, changes of labels and the like that a plan may have.
+pub(crate) const LIST_MAX: usize = 4096;
+
+/// What tells a journal from all others; random.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct JournalId(pub [u8; 16]);
+
+impl fmt::Display for JournalId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// Bytes that are to be replaced by as many others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Where: on the disk for a label, in the partition for a fix-up.
+    pub at: u64,
+    /// What is there.
+    pub old: Vec<u8>,
+    /// What shall be there.
+    pub new: Vec<u8>,
+}
+
+impl Change {
+    pub(crate) fn range(&self) -> Range<u64> {
+        self.at..self.at.saturating_add(self.new.len() as u64)
+    }
+}
+
+/// How data reach their new place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Copying {
+    /// Straight, in windows of at most so many bytes, none longer than the shift; only edges go through the journal.
+    Windows(u64),
+    /// Through the journal, in batches of at most so many bytes: each is written twice.
+    Batches(u64),
+}
+
+/// A move. Every position is in bytes of the whole disk but where it is said to be in the partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// The partition, as its user calls it.
+    pub partition: String,
+    /// What tells the disk from all others, in the words of whoever made the plan; compared by whoever resumes.
+    pub disk: String,
+    /// Size of the disk.
+    pub disk_bytes: u64,
+    /// Its logical block.
+    pub logical_block_bytes: u32,
+    /// Its physical block.
+    pub physical_block_bytes: u32,
+    /// The journal's own name.
+    pub journal: JournalId,
+    /// Where the journal is, for the markers.
+    pub journal_path: String,
+    /// Where the partition begins.
+    pub from: u64,
+    /// Where it shall begin.
+    pub to: u64,
+    /// Its length, which stays.
+    pub len: u64,
+    /// The blocks in which the disk writes.
+    pub unit: Unit,
+    /// Straight or through the journal.
+    pub copying: Copying,
+    /// Changes of the label that put an entry of type *moving* over both places, in the order of writing; each is
+    /// durable before the next is begun.
+    pub hide: Vec<Change>,
+    /// Changes of the label from there to the one that is wanted.
+    pub finish: Vec<Change>,
+    /// In the partition: what tells others what it holds, whole logical blocks, the one that decides first.
+    pub signatures: Vec<Range<u64>>,
+    /// On the disk: signatures in what is free of the union of both places; they are wiped before anything is moved.
+    pub strays: Vec<Range<u64>>,
+    /// In the partition: what its data say of their place, and what they have to say of the new one. Each lies within
+    /// one signature or shares no byte with any.
+    pub fix_ups: Vec<Change>,
+}
+
+/// A plan that cannot be carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: found {found}, expected {expected}")]
+pub struct PlanError {
+    /// What of the plan.
+    pub field: &'static str,
+    /// What it is.
+    pub found: u64,
+    /// What it could be.
+    pub expected: String,
+}
+
+fn demand(holds: bool, field: &'static str, found: u64, expected: &str) -> Result<(), PlanError> {
+    if holds {
+        return Ok(());
+    }
+    Err(PlanError { field, found, expected: expected.to_owned() })
+}
+
+impl Plan {
+    /// How far data move.
+    #[must_use]
+    pub fn shift_bytes(&self) -> u64 {
+        self.from.abs_diff(self.to)
+    }
+
+    /// Straight in the longest windows that a shift allows, or in batches through the journal where these would be
+    /// short. Shifts under two units always go through the journal.
+    #[must_use]
+    pub fn usual_copying(shift_bytes: u64, unit: Unit) -> Copying {
+        let most = (WINDOW_BYTES_MAX / unit.bytes.max(1)).max(1) * unit.bytes;
+        if shift_bytes < WINDOWS_FROM_BYTES.max(unit.bytes.saturating_mul(2)) {
+            return Copying::Batches(most);
+        }
+        Copying::Windows(unit.floor_len(shift_bytes).min(most))
+    }
+
+    /// Where the partition lies before the move.
+    #[must_use]
+    pub fn old_place(&self) -> Range<u64> {
+        self.from..self.from.saturating_add(self.len)
+    }
+
+    /// Where it lies after the move.
+    #[must_use]
+    pub fn new_place(&self) -> Range<u64> {
+        self.to..self.to.saturating_add(self.len)
+    }
+
+    /// From the first byte of both places to the last.
+    #[must_use]
+    pub fn union(&self) -> Range<u64> {
+        self.from.min(self.to)..self.from.max(self.to).saturating_add(self.len)
+    }
+
+    /// Bytes outside of both places that are written with them, since a disk writes whole blocks. They are written as
+    /// they were; nobody else may write them during a move.
+    #[must_use]
+    pub fn bystanders(&self) -> Vec<Range<u64>> {
+        let union = self.union();
+        let mut found: Vec<Range<u64>> = Vec::new();
+        for place in [self.old_place(), self.new_place()] {
+            let cover = self.unit.cover(&place, self.disk_bytes);
+            for side in [cover.start..place.start, place.end..cover.end] {
+                let outside = [side.start..side.end.min(union.start), side.start.max(union.end)..side.end];
+                for range in outside {
+                    if !range.is_empty() && !found.contains(&range) {
+                        found.push(range);
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Bytes that the journal's file should have, so that a move, a rollback of it from the very end and some
+    /// hundreds of interruptions find room.
+    #[must_use]
+    pub fn journal_bytes(&self, block_bytes: u32) -> u64 {
+        crate::journal::needed_bytes(self, u64::from(block_bytes.max(1)))
+    }
+
+    /// Whether the plan is one that can be carried out, on a disk like this.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub fn check(&self) -> Result<(), PlanError> {
+        self.check_disk()?;
+        self.check_places()?;
+        self.check_copying()?;
+        self.check_labels()?;
+        self.check_content()
+    }
+
+    fn check_disk(&self) -> Result<(), PlanError> {
+        let (logical, physical) = (u64::from(self.logical_block_bytes), u64::from(self.physical_block_bytes));
+        let is_block = logical.is_power_of_two() && (512..=65_536).contains(&logical);
+        demand(is_block, "logical block", logical, "a power of two from 512 to 65536")?;
+        let is_multiple = physical >= logical && physical.is_multiple_of(logical) && physical <= 1 << 30;
+        demand(is_multiple, "physical block", physical, "a multiple of the logical block")?;
+        let fits = self.disk_bytes.is_multiple_of(logical) && self.disk_bytes < 1 << 62;
+        demand(fits, "size of the disk", self.disk_bytes, "whole logical blocks")?;
+        let unit = self.unit.bytes;
+        let is_unit = (UNIT_BYTES_MIN..=1 << 30).contains(&unit) && unit.is_multiple_of(physical);
+        demand(is_unit, "unit", unit, "whole physical blocks, 4096 bytes or more")?;
+        let is_offset = self.unit.offset < unit && self.unit.offset.is_multiple_of(logical);
+        demand(is_offset, "offset of the unit", self.unit.offset, "whole logical blocks, less than the unit")
+    }
+
+    fn check_places(&self) -> Result<(), PlanError> {
+        let logical = u64::from(self.logical_block_bytes);
+        let expected = "whole logical blocks on the disk";
+        for (field, start) in [("start", self.from), ("new start", self.to)] {
+            let end = start.checked_add(self.len).filter(|end| *end <= self.disk_bytes);
+            demand(start.is_multiple_of(logical) && end.is_some(), field, start, expected)?;
+        }
+        demand(self.len > 0 && self.len.is_multiple_of(logical), "length", self.len, expected)?;
+        demand(self.from != self.to, "new start", self.to, "another place than the old one")
+    }
+
+    fn check_copying(&self) -> Result<(), PlanError> {
+        let (Copying::Windows(bytes) | Copying::Batches(bytes)) = self.copying;
+        let is_window = bytes > 0 && bytes.is_multiple_of(self.unit.bytes) && bytes <= 1 << 32;
+        demand(is_window, "window", bytes, "whole units")?;
+        if let Copying::Windows(_) = self.copying {
+            let shift = self.shift_bytes();
+            demand(bytes <= shift, "window", bytes, "no more than the shift")?;
+            demand(
+                shift >= 2 * self.unit.bytes,
+                "shift",
+                shift,
+                "two units, or batches through the journal",
+            )?;
+        }
+        Ok(())
+    }
+
+    fn check_labels(&self) -> Result<(), PlanError> {
+        for change in self.hide.iter().chain(&self.finish) {
+            self.check_change("label", change, self.disk_bytes)?;
+            let range = change.range();
+            let lies_outside = [self.old_place(), self.new_place()].iter().all(|place| !meet(place, &range));
+            demand(lies_outside, "label", change.at, "bytes outside of what is moved")?;
+        }
+        let few = self.hide.len().max(self.finish.len());
+        demand(few <= LIST_MAX, "changes of the label", few as u64, "no more than 4096")
+    }
+
+    fn check_content(&self) -> Result<(), PlanError> {
+        let logical = u64::from(self.logical_block_bytes);
+        let few = self.signatures.len().max(self.strays.len()).max(self.fix_ups.len());
+        demand(few <= LIST_MAX, "signatures", few as u64, "no more than 4096")?;
+        let union = self.union();
+        let signatures = self.signatures.iter().map(|range| (range, 0..self.len));
+        for (range, within) in signatures.chain(self.strays.iter().map(|range| (range, union.clone()))) {
+            let is_whole = range.start.is_multiple_of(logical) && range.end.is_multiple_of(logical);
+            let lies_within =
+                range.start < range.end && within.start <= range.start && range.end <= within.end;
+            demand(is_whole && lies_within, "signature", range.start, "whole logical blocks in place")?;
+        }
+        let is_free = |range: &Range<u64>| !meet(range, &self.old_place());
+        for range in &self.strays {
+            demand(is_free(range), "signature", range.start, "a stray one, outside of the partition")?;
+        }
+        for (index, range) in self.signatures.iter().enumerate() {
+            let is_apart = self.signatures[..index].iter().all(|before| !meet(before, range));
+            demand(is_apart, "signature", range.start, "a place that no other has")?;
+        }
+        for fix_up in &self.fix_ups {
+            self.check_change("fix-up", fix_up, self.len)?;
+            let range = fix_up.range();
+            let is_clear = self.signatures.iter().all(|signature| {
+                !meet(signature, &range) || (signature.start <= range.start && range.end <= signature.end)
+            });
+            demand(is_clear, "fix-up", fix_up.at, "a place within one signature, or outside of all")?;
+        }
+        Ok(())
+    }
+
+    fn check_change(&self, field: &'static str, change: &Change, end: u64) -> Result<(), PlanError> {
+        let len = change.new.len();
+        demand(len > 0 && change.old.len() == len, field, len as u64, "as many new bytes as old ones")?;
+        let last = change.at.checked_add(len as u64).filter(|last| *last <= end);
+        demand(last.is_some(), field, change.at, "a place within")
+    }
+
+    /// Whether `disk` is like the one that the plan was made for.
+    pub(crate) fn check_against<D: Disk>(&self, disk: &D) -> Result<(), PlanError> {
+        let (logical, physical) = (disk.logical_block_bytes(), disk.physical_block_bytes());
+        let pairs = [
+            ("size of the disk", disk.len_bytes(), self.disk_bytes),
+            ("logical block", logical.into(), self.logical_block_bytes.into()),
+            ("physical block", physical.into(), self.physical_block_bytes.into()),
+        ];
+        pairs.into_iter().try_for_each(|(field, found, planned)| {
+            demand(found == planned, field, found, &format!("{planned}, as planned"))
+        })
+    }
+}
+
+/// Whether two ranges share a byte.
+pub(crate) fn meet(a: &Range<u64>, b: &Range<u64>) -> bool {
+    a.start < b.end && b.start < a.end
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A plan without label and signatures on a disk of 2 MiB, in batches of two units.
+    pub(crate) fn plan(from: u64, to: u64, len: u64) -> Plan {
+        Plan {
+            partition: "test".to_owned(),
+            disk: "simulated".to_owned(),
+            disk_bytes: 2 << 20,
+            logical_block_bytes: 512,
+            physical_block_bytes: 4096,
+            journal: JournalId(*b"0123456789abcdef"),
+            journal_path: "/journal".to_owned(),
+            from,
+            to,
+            len,
+            unit: Unit { bytes: 4096, offset: 0 },
+            copying: Copying::Batches(8192),
+            hide: Vec::new(),
+            finish: Vec::new(),
+            signatures: Vec::new(),
+            strays: Vec::new(),
+            fix_ups: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn impossible_plans_are_refused() {
+        type Spoil = fn(&mut Plan);
+        let spoiled: [(&str, Spoil); 12] = [
+            ("logical block", |plan| plan.logical_block_bytes = 513),
+            ("physical block", |plan| plan.physical_block_bytes = 256),
+            ("unit", |plan| plan.unit.bytes = 512),
+            ("offset of the unit", |plan| plan.unit.offset = 4096),
+            ("start", |plan| plan.from += 1),
+            ("new start", |plan| plan.to = u64::MAX - 511),
+            ("new start", |plan| plan.to = plan.from),
+            ("window", |plan| plan.copying = Copying::Windows(8192)),
+            ("label", |plan| plan.hide = vec![Change { at: 64 * 512, old: vec![0], new: vec![1] }]),
+            ("signature", |plan| plan.signatures = vec![0..512, 0..1024]),
+            ("signature", |plan| plan.strays.push(34 * 512..35 * 512)),
+            ("fix-up", |plan| plan.fix_ups = vec![Change { at: 0, old: vec![0; 2], new: vec![0] }]),
+        ];
+        for (field, spoil) in spoiled {
+            let mut plan = plan(34 * 512, 40 * 512, 100 * 512);
+            assert_eq!(plan.check(), Ok(()));
+            spoil(&mut plan);
+            assert_eq!(plan.check().expect_err(field).field, field);
+        }
+    }
+
+    #[test]
+    fn short_shifts_go_through_the_journal() {
+        let unit = Unit { bytes: 4096, offset: 0 };
+        assert_eq!(Plan::usual_copying(512, unit), Copying::Batches(64 << 20));
+        assert_eq!(Plan::usual_copying(2014 * 512, unit), Copying::Batches(64 << 20));
+        assert_eq!(Plan::usual_copying((1 << 20) + 512, unit), Copying::Windows(1 << 20));
+        assert_eq!(Plan::usual_copying(1 << 40, unit), Copying::Windows(64 << 20));
+    }
+
+    #[test]
+    fn neighbours_in_the_same_block_are_named() {
+        let plan = plan(34 * 512, 64 * 512, 100 * 512);
+        // 34 and 134 are no boundaries of 8 sectors; 64 and 164 end on one and on half of one; 134 lies within both.
+        assert_eq!(plan.bystanders(), [32 * 512..34 * 512, 164 * 512..168 * 512]);
+    }
+}

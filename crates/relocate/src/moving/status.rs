@@ -1,0 +1,35 @@
+//! Where a move stands, for who asks and writes nothing.
+
+use super::script::Stage;
+use super::{MoveError, Plan, Progress};
+use crate::disk::JournalStore;
+use crate::journal::{Ending, Journal, JournalError};
+use crate::mutation::Mutations;
+
+/// What a journal says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// What was to be done.
+    pub plan: Plan,
+    /// How far it is; the last window may have to be copied again.
+    pub progress: Progress,
+    /// How it ended, if it did.
+    pub ending: Option<Ending>,
+}
+
+/// Reads a journal.
+///
+/// # Errors
+/// A file that is no journal, is damaged, or of a move that never began.
+pub fn status<J: JournalStore>(store: J) -> Result<Status, MoveError> {
+    let (_, state) = Journal::look(store, Mutations::default())?;
+    let Some(script) = &state.script else { return Err(JournalError::NotBegun.into()) };
+    let (bytes, bytes_total) = script.bytes_at(state.next);
+    let stage = match state.ending {
+        Some(_) => Stage::Done,
+        None if state.next >= script.len() => Stage::Verifying,
+        None => script.stage(state.next),
+    };
+    let progress = Progress { is_back: script.is_back(), stage, bytes, bytes_total };
+    Ok(Status { progress, ending: state.ending, plan: state.plan })
+}

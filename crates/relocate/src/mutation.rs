@@ -1,0 +1,45 @@
+//! Mistakes that tests switch on, to see that the simulation would find them. Outside of the tests there are none.
+
+/// One mistake.
+#[cfg_attr(not(test), allow(dead_code, reason = "made by tests alone"))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mutation {
+    /// No flush between two windows.
+    NoBarrier,
+    /// The journal is never synced.
+    NoJournalFlush,
+    /// A rollback that the journal is not told of.
+    NoDirection,
+    /// A window whose record is there is taken for written.
+    NoSumCheck,
+    /// Edges are written as if no neighbour shared their block.
+    NoEdges,
+    /// Signatures stay readable.
+    NoHiding,
+    /// The label names the new place before the data are there.
+    LabelFirst,
+    /// A window that lies on its own source.
+    LongWindow,
+    /// Windows go back in the order in which they came.
+    WrongEnd,
+}
+
+/// The mistakes that are switched on.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Mutations {
+    #[cfg(test)]
+    pub(crate) on: Option<Mutation>,
+}
+
+impl Mutations {
+    #[cfg(test)]
+    pub(crate) fn has(self, mutation: Mutation) -> bool {
+        self.on == Some(mutation)
+    }
+
+    #[cfg(not(test))]
+    #[expect(clippy::unused_self, reason = "the tests' twin looks at itself")]
+    pub(crate) fn has(self, _: Mutation) -> bool {
+        false
+    }
+}

@@ -1,0 +1,217 @@
+//! Journals that are broken, disks that are others, and somebody else who writes.
+
+use std::ops::ControlFlow;
+
+use plumb_testkit::Rng;
+
+use super::case::{Case, EMULATED, Setting};
+use super::medium::{SimDisk, SimStore};
+use crate::disk::{Disk, JournalStore};
+use crate::journal::{Ending, JournalError};
+use crate::moving::{Move, MoveError, Stage, status};
+
+const CASE: Case = Case { blocks: EMULATED, from: 34, to: 64, len: 100, units: 1, label: 8 };
+const BLOCK: u64 = 4096;
+
+fn both(setting: &Setting) -> (SimDisk, SimStore) {
+    (SimDisk(setting.world.clone()), SimStore(setting.world.clone()))
+}
+
+/// A move that was stopped before its step number `steps`.
+fn stopped(steps: usize) -> Setting {
+    let setting = Setting::new(&CASE, 7);
+    let (disk, store) = both(&setting);
+    let mut moving = Move::start(setting.plan.clone(), disk, store).expect("a good plan");
+    for _ in 0..steps {
+        assert_eq!(moving.step().expect("no failure"), None);
+    }
+    setting
+}
+
+/// Where records begin, in their order.
+fn records(setting: &Setting) -> Vec<u64> {
+    let (_, mut store) = both(setting);
+    let mut head = [0; 8];
+    let starts = (0..store.len_bytes() / BLOCK).map(|block| block * BLOCK);
+    let is_record = |at: &u64| {
+        store.read_at(*at, &mut head).expect("within");
+        head == *b"PLUMBJRN"
+    };
+    starts.filter(is_record).collect()
+}
+
+fn flip(store: &mut SimStore, at: u64) {
+    let mut byte = [0];
+    store.read_at(at, &mut byte).expect("within");
+    store.write_at(at, &[byte[0] ^ 0x10]).expect("within");
+}
+
+/// Only the last record can be torn by a crash. Every other one that cannot be read stops everything, and nothing is
+/// written then.
+#[test]
+fn a_broken_record_is_not_taken_for_the_end() {
+    let setting = stopped(12);
+    let (disk, mut store) = both(&setting);
+    let records = records(&setting);
+    assert!(records.len() > 12, "{records:?}");
+    let last = records.len() - 1;
+    for (number, at) in records.iter().enumerate() {
+        // In the number, the sum and the payload.
+        for byte in [25, 57, 70] {
+            flip(&mut store, at + byte);
+            let before = setting.world.borrow().disk.mark();
+            let journal = setting.world.borrow().journal.mark();
+            match Move::resume(store.clone(), disk.clone()) {
+                Err(MoveError::Journal(JournalError::None)) => assert_eq!(number, 0),
+                Err(MoveError::Journal(JournalError::Damaged { number: told, .. })) => {
+                    assert!(number != last && told == number as u64, "{number} told as {told}");
+                }
+                Ok(_) => assert_eq!(number, last),
+                Err(other) => panic!("record {number}: {other}"),
+            }
+            if number != last {
+                assert_eq!(setting.world.borrow().disk.mark(), before, "the disk was written");
+            }
+            setting.world.borrow_mut().disk.back_to(before);
+            setting.world.borrow_mut().journal.back_to(journal);
+            flip(&mut store, at + byte);
+        }
+    }
+    assert!(Move::resume(store, disk).is_ok());
+}
+
+#[test]
+fn random_journals_end_no_program() {
+    let setting = stopped(20);
+    let (disk, mut store) = both(&setting);
+    let mut rng = Rng::announced("broken journals", 11);
+    let records = records(&setting);
+    for _ in 0..3_000 {
+        let mark = setting.world.borrow().mark();
+        for _ in 0..rng.between(1, 4) {
+            let record = records[rng.below(records.len() as u64) as usize];
+            let bytes = rng.next_u64().to_le_bytes();
+            store.write_at(record + rng.below(200), &bytes[..rng.between(1, 8) as usize]).expect("within");
+        }
+        let _ = status(store.clone());
+        let _ = Move::resume(store.clone(), disk.clone());
+        setting.world.borrow_mut().back_to(mark);
+    }
+}
+
+#[test]
+fn another_disk_is_refused() {
+    let setting = stopped(8);
+    let (disk, store) = both(&setting);
+    setting.world.borrow_mut().disk_bytes += 4096;
+    let error = Move::resume(store.clone(), disk.clone()).err().expect("another disk");
+    assert!(matches!(&error, MoveError::Plan(error) if error.field == "size of the disk"), "{error}");
+    setting.world.borrow_mut().disk_bytes -= 4096;
+    assert!(Move::resume(store, disk).is_ok());
+}
+
+/// A journal that is too short for the move is refused before anything is written.
+#[test]
+fn a_short_file_is_refused() {
+    let setting = Setting::new(&CASE, 7);
+    let (disk, store) = both(&setting);
+    setting.world.borrow_mut().journal_bytes -= 1;
+    let error = Move::start(setting.plan.clone(), disk, store).err().expect("too short");
+    assert!(matches!(error, MoveError::Journal(JournalError::Full { .. })), "{error}");
+    setting.check_ending(None).expect("untouched");
+}
+
+/// Stopped and resumed before every step, with two hundred stops more than the move has steps.
+#[test]
+fn a_move_can_be_stopped_anywhere_and_often() {
+    for turns_back in [false, true] {
+        let setting = stopped(0);
+        let mut ending = None;
+        for round in 0.. {
+            let (disk, store) = both(&setting);
+            let begin = if turns_back && round > 14 { Move::rollback } else { Move::resume };
+            let mut moving = begin(store, disk).expect("it goes on");
+            let stopped = moving.run(|_| ControlFlow::Break(())).expect("no failure");
+            assert_eq!(stopped, None);
+            if round < 200 && round % 8 != 0 {
+                continue;
+            }
+            // What was verified is not noted: who stops then begins that again.
+            ending = match moving.progress().stage {
+                Stage::Verifying => moving.run(|_| ControlFlow::Continue(())),
+                _ => moving.step(),
+            }
+            .expect("no failure");
+            if ending.is_some() {
+                break;
+            }
+        }
+        setting.check_ending(ending).expect("right");
+        let expected = if turns_back { Ending::RolledBack } else { Ending::Moved };
+        assert_eq!(ending, Some(expected));
+        let (disk, store) = both(&setting);
+        let told = status(store.clone()).expect("a journal");
+        assert_eq!((told.ending, told.progress.stage), (ending, Stage::Done));
+        let again = Move::resume(store, disk).err().expect("it has ended");
+        assert!(matches!(again, MoveError::Ended { .. }), "{again}");
+    }
+}
+
+/// Somebody writes to the partition after the move has begun. It stops before it has lost the change, and a rollback
+/// keeps it.
+#[test]
+fn what_somebody_else_writes_is_kept() {
+    let setting = stopped(2);
+    let (mut disk, store) = both(&setting);
+    let at = setting.plan.from + setting.plan.signatures[0].start;
+    disk.write_at(at, &[0x77; 512]).expect("within");
+    let mut moving = Move::resume(store.clone(), disk.clone()).expect("a journal");
+    let error = moving.step().expect_err("somebody wrote");
+    assert!(matches!(error, MoveError::Changed { at: told } if told == at), "{error}");
+    assert!(matches!(moving.step(), Err(MoveError::Stopped)));
+    let mut back = Move::rollback(store, disk.clone()).expect("a journal");
+    assert_eq!(back.run(|_| ControlFlow::Continue(())).expect("no failure"), Some(Ending::RolledBack));
+    let mut found = [0; 512];
+    disk.read_at(at, &mut found).expect("within");
+    assert_eq!(found, [0x77; 512]);
+}
+
+/// A label that is not the plan's, before the move and in the middle of it.
+#[test]
+fn another_label_stops_the_move() {
+    let setting = Setting::new(&CASE, 7);
+    let (mut disk, store) = both(&setting);
+    let at = setting.plan.hide[0].at;
+    disk.write_at(at, &[0x77; 512]).expect("within");
+    let error = Move::start(setting.plan.clone(), disk, store).err().expect("another label");
+    assert!(matches!(error, MoveError::Changed { at: told } if told == at), "{error}");
+
+    let setting = stopped(8);
+    let (mut disk, store) = both(&setting);
+    let at = setting.plan.finish[1].at;
+    disk.write_at(at, &[0x77; 512]).expect("within");
+    let mut moving = Move::resume(store, disk).expect("a journal");
+    let error = moving.run(|_| ControlFlow::Continue(())).expect_err("another label");
+    assert!(matches!(error, MoveError::Changed { at: told } if told == at), "{error}");
+}
+
+/// What verification is for: data that did not arrive as they were written.
+#[test]
+fn a_byte_that_changed_is_found_again() {
+    let setting = stopped(0);
+    let (mut disk, store) = both(&setting);
+    let mut moving = Move::resume(store, disk.clone()).expect("a journal");
+    let watch = |progress: &crate::Progress| match progress.stage {
+        Stage::Verifying => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    assert_eq!(moving.run(watch).expect("no failure"), None);
+    let at = setting.plan.to + 50 * 512;
+    let mut sector = [0; 512];
+    disk.read_at(at, &mut sector).expect("within");
+    sector[3] ^= 1;
+    disk.write_at(at, &sector).expect("within");
+    let error = moving.run(|_| ControlFlow::Continue(())).expect_err("a changed byte");
+    let MoveError::NotAsWritten { at: told, len } = error else { panic!("{error}") };
+    assert!((told..told + len).contains(&at), "{told} {len}");
+}

@@ -1,0 +1,228 @@
+//! A simulated disk and a simulated journal file, with every write undone at will.
+
+use std::cell::RefCell;
+use std::io;
+use std::rc::Rc;
+
+use crate::disk::{Disk, JournalStore};
+
+const PAGE: usize = 4096;
+
+/// Bytes that are zero where nobody wrote; writes can be taken back to any mark.
+#[derive(Default)]
+pub(crate) struct Medium {
+    pages: Vec<Option<Box<[u8; PAGE]>>>,
+    /// Places and lengths that were overwritten, the last one last, and what was there.
+    undo: Vec<(u64, usize)>,
+    undo_bytes: Vec<u8>,
+}
+
+impl Medium {
+    pub(crate) fn new(len: u64) -> Self {
+        let pages = usize::try_from(len).expect("fits").div_ceil(PAGE);
+        Self { pages: (0..pages).map(|_| None).collect(), ..Self::default() }
+    }
+
+    pub(crate) fn read(&self, at: u64, buffer: &mut [u8]) {
+        let mut at = at as usize;
+        let mut rest = buffer;
+        while !rest.is_empty() {
+            let (page, start) = (at / PAGE, at % PAGE);
+            let len = rest.len().min(PAGE - start);
+            let (now, later) = rest.split_at_mut(len);
+            match &self.pages[page] {
+                Some(bytes) => now.copy_from_slice(&bytes[start..start + len]),
+                None => now.fill(0),
+            }
+            (rest, at) = (later, at + len);
+        }
+    }
+
+    pub(crate) fn write(&mut self, at: u64, bytes: &[u8]) {
+        let old = self.undo_bytes.len();
+        self.undo_bytes.resize(old + bytes.len(), 0);
+        let mut saved = std::mem::take(&mut self.undo_bytes);
+        self.read(at, &mut saved[old..]);
+        self.undo_bytes = saved;
+        self.undo.push((at, bytes.len()));
+        self.put(at, bytes);
+    }
+
+    fn put(&mut self, at: u64, bytes: &[u8]) {
+        let mut at = at as usize;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (page, start) = (at / PAGE, at % PAGE);
+            let len = rest.len().min(PAGE - start);
+            let into = self.pages[page].get_or_insert_with(|| Box::new([0; PAGE]));
+            into[start..start + len].copy_from_slice(&rest[..len]);
+            (rest, at) = (&rest[len..], at + len);
+        }
+    }
+
+    /// A point to come back to.
+    pub(crate) fn mark(&self) -> usize {
+        self.undo.len()
+    }
+
+    pub(crate) fn back_to(&mut self, mark: usize) {
+        while self.undo.len() > mark {
+            let (at, len) = self.undo.pop().expect("above the mark");
+            let start = self.undo_bytes.len() - len;
+            let old = self.undo_bytes.split_off(start);
+            self.put(at, &old);
+        }
+    }
+}
+
+/// Which of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Which {
+    Disk,
+    Journal,
+}
+
+/// What was asked of one of them.
+#[derive(Debug, Clone)]
+pub(crate) enum Event {
+    Write { which: Which, at: u64, bytes: Rc<[u8]> },
+    Flush { which: Which },
+}
+
+/// Both, what was asked of them, and what shall go wrong.
+pub(crate) struct World {
+    pub(crate) disk: Medium,
+    pub(crate) journal: Medium,
+    pub(crate) disk_bytes: u64,
+    pub(crate) journal_bytes: u64,
+    pub(crate) logical: u32,
+    pub(crate) physical: u32,
+    /// Where the first physical block begins.
+    pub(crate) unit_offset: u64,
+    pub(crate) events: Option<Vec<Event>>,
+    /// How many reads, writes and flushes there were since this was last set to 0.
+    pub(crate) asked: u64,
+    /// The one that fails.
+    pub(crate) fails: Option<u64>,
+}
+
+pub(crate) type Shared = Rc<RefCell<World>>;
+
+impl World {
+    pub(crate) fn medium(&mut self, which: Which) -> &mut Medium {
+        match which {
+            Which::Disk => &mut self.disk,
+            Which::Journal => &mut self.journal,
+        }
+    }
+
+    fn ask(&mut self) -> io::Result<()> {
+        self.asked += 1;
+        if self.fails == Some(self.asked - 1) {
+            return Err(io::Error::other("simulated"));
+        }
+        Ok(())
+    }
+
+    fn check(&self, which: Which, at: u64, len: usize) -> io::Result<()> {
+        let (end, block) = match which {
+            Which::Disk => (self.disk_bytes, u64::from(self.logical)),
+            Which::Journal => (self.journal_bytes, 1),
+        };
+        let is_whole = at.is_multiple_of(block) && (len as u64).is_multiple_of(block);
+        let is_within = at.checked_add(len as u64).is_some_and(|last| last <= end);
+        if is_whole && is_within { Ok(()) } else { Err(io::ErrorKind::InvalidInput.into()) }
+    }
+
+    fn read(&mut self, which: Which, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.check(which, at, buffer.len())?;
+        self.ask()?;
+        self.medium(which).read(at, buffer);
+        Ok(())
+    }
+
+    /// A write that fails has written its first half.
+    fn write(&mut self, which: Which, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.check(which, at, bytes.len())?;
+        let asked = self.ask();
+        let len = if asked.is_ok() {
+            bytes.len()
+        } else {
+            (bytes.len() / 2).next_multiple_of(512).min(bytes.len())
+        };
+        self.medium(which).write(at, &bytes[..len]);
+        if let Some(events) = &mut self.events {
+            events.push(Event::Write { which, at, bytes: bytes[..len].into() });
+        }
+        asked
+    }
+
+    fn flush(&mut self, which: Which) -> io::Result<()> {
+        self.ask()?;
+        if let Some(events) = &mut self.events {
+            events.push(Event::Flush { which });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn mark(&self) -> (usize, usize) {
+        (self.disk.mark(), self.journal.mark())
+    }
+
+    pub(crate) fn back_to(&mut self, mark: (usize, usize)) {
+        self.disk.back_to(mark.0);
+        self.journal.back_to(mark.1);
+    }
+}
+
+/// The disk of a world.
+#[derive(Clone)]
+pub(crate) struct SimDisk(pub(crate) Shared);
+
+impl Disk for SimDisk {
+    fn len_bytes(&self) -> u64 {
+        self.0.borrow().disk_bytes
+    }
+
+    fn logical_block_bytes(&self) -> u32 {
+        self.0.borrow().logical
+    }
+
+    fn physical_block_bytes(&self) -> u32 {
+        self.0.borrow().physical
+    }
+
+    fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.0.borrow_mut().read(Which::Disk, at, buffer)
+    }
+
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.borrow_mut().write(Which::Disk, at, bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.borrow_mut().flush(Which::Disk)
+    }
+}
+
+/// The journal file of a world.
+#[derive(Clone)]
+pub(crate) struct SimStore(pub(crate) Shared);
+
+impl JournalStore for SimStore {
+    fn len_bytes(&self) -> u64 {
+        self.0.borrow().journal_bytes
+    }
+
+    fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.0.borrow_mut().read(Which::Journal, at, buffer)
+    }
+
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.borrow_mut().write(Which::Journal, at, bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.0.borrow_mut().flush(Which::Journal)
+    }
+}

@@ -1,0 +1,270 @@
+//! What libblkid finds of real formats before, during and after a move: the format, nothing, and the format again at the
+//! new place alone.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::ops::{ControlFlow, Range};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use plumb_label::{Disk as _, FileDisk};
+use plumb_relocate::moving::{Copying, JournalId};
+use plumb_relocate::signatures::survey;
+use plumb_relocate::{Disk, Ending, JournalStore, Marker, Move, Plan, Stage, Unit};
+use plumb_testkit::{require, temp_dir};
+
+const SECTOR: u64 = 512;
+const MIB: u64 = 1 << 20;
+
+/// An image as a disk, or a file as a journal. What is never cut off needs no flush.
+struct Image {
+    file: File,
+    len: u64,
+}
+
+impl Image {
+    fn open(path: &Path, len: u64) -> Self {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        let file = file.expect("an image");
+        file.set_len(len).expect("room");
+        Self { file, len }
+    }
+}
+
+impl Disk for Image {
+    fn len_bytes(&self) -> u64 {
+        self.len
+    }
+
+    fn logical_block_bytes(&self) -> u32 {
+        512
+    }
+
+    fn physical_block_bytes(&self) -> u32 {
+        4096
+    }
+
+    fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(buffer, at)
+    }
+
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, at)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl JournalStore for Image {
+    fn len_bytes(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(buffer, at)
+    }
+
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, at)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A format, what makes one of a file, and what libblkid calls it.
+struct Format {
+    kind: &'static str,
+    len_mib: u64,
+    make: &'static [&'static str],
+}
+
+const FORMATS: [Format; 10] = [
+    Format { kind: "ext4", len_mib: 24, make: &["mkfs.ext4", "-q", "-F"] },
+    Format { kind: "xfs", len_mib: 320, make: &["mkfs.xfs", "-q"] },
+    Format { kind: "btrfs", len_mib: 128, make: &["mkfs.btrfs", "-q"] },
+    Format { kind: "ntfs", len_mib: 16, make: &["mkfs.ntfs", "-q", "-F", "-H16", "-S63", "-p34", "-s512"] },
+    Format { kind: "vfat", len_mib: 64, make: &["mkfs.fat", "-F32"] },
+    Format { kind: "exfat", len_mib: 16, make: &["mkfs.exfat"] },
+    Format { kind: "swap", len_mib: 8, make: &["mkswap", "-q"] },
+    Format {
+        kind: "crypto_LUKS",
+        len_mib: 32,
+        make: &[
+            "cryptsetup",
+            "luksFormat",
+            "-q",
+            "--type=luks1",
+            "--key-file=/proc/version",
+            "--iter-time=1",
+        ],
+    },
+    Format {
+        kind: "crypto_LUKS",
+        len_mib: 32,
+        make: &[
+            "cryptsetup",
+            "luksFormat",
+            "-q",
+            "--type=luks2",
+            "--key-file=/proc/version",
+            "--pbkdf=pbkdf2",
+            "--pbkdf-force-iterations=1000",
+        ],
+    },
+    Format { kind: "bcache", len_mib: 16, make: &["make-bcache", "-B"] },
+];
+
+/// A disk image with a format at `from`, and the plan to move it.
+struct Bench {
+    disk: PathBuf,
+    disk_bytes: u64,
+    journal: PathBuf,
+    before: Vec<u8>,
+    plan: Plan,
+    _folder: Box<dyn std::any::Any>,
+}
+
+impl Bench {
+    fn new(format: &Format, from: u64, to: u64) -> Self {
+        let folder = temp_dir("hiding");
+        let part = folder.path().join("part");
+        File::create(&part).and_then(|file| file.set_len(format.len_mib * MIB)).expect("room");
+        let (program, arguments) = format.make.split_first().expect("a program");
+        let made = Command::new(program).args(arguments).arg(&part).output().expect("the program");
+        assert!(made.status.success(), "{program}: {}", String::from_utf8_lossy(&made.stderr));
+        let before = std::fs::read(&part).expect("the partition");
+        std::fs::remove_file(&part).expect("it was there");
+
+        let disk = folder.path().join("disk");
+        let disk_bytes = (from.max(to) * SECTOR + before.len() as u64 + MIB).next_multiple_of(MIB);
+        let image = Image::open(&disk, disk_bytes);
+        image.file.write_all_at(&before, from * SECTOR).expect("room");
+        let plan = plan(&disk, disk_bytes, from * SECTOR, to * SECTOR, before.len() as u64);
+        let journal = folder.path().join("journal");
+        Self { disk, disk_bytes, journal, before, plan, _folder: Box::new(folder) }
+    }
+
+    fn store(&self) -> Image {
+        Image::open(&self.journal, self.plan.journal_bytes(4096))
+    }
+
+    fn disk(&self) -> Image {
+        Image::open(&self.disk, self.disk_bytes)
+    }
+
+    /// What libblkid finds in a range of the disk, read as a device.
+    fn found(&self, range: &Range<u64>) -> String {
+        let (start, len) = (range.start.to_string(), (range.end - range.start).to_string());
+        let arguments = ["-p", "-s", "TYPE", "-o", "value", "-O", &start, "-S", &len];
+        let told = Command::new("blkid").args(arguments).arg(&self.disk).output().expect("blkid");
+        let text = String::from_utf8_lossy(&told.stdout).trim().to_owned();
+        match told.status.code() {
+            Some(0) => text,
+            Some(2) => String::new(),
+            other => panic!("blkid ended with {other:?}: {text} {}", String::from_utf8_lossy(&told.stderr)),
+        }
+    }
+
+    /// Nothing can be mounted or assembled, whichever of the entries a reader believes.
+    fn check_hidden(&self) {
+        for range in [self.plan.old_place(), self.plan.new_place(), self.plan.union()] {
+            assert_eq!(self.found(&range), "", "{range:?}");
+        }
+    }
+
+    /// Where an entry over both places begins, the journal is named.
+    fn check_marker(&self) {
+        let disk = FileDisk::new(File::open(&self.disk).expect("the disk")).expect("its size");
+        let marker = Marker::at(&disk, self.plan.union().start).expect("readable").expect("a marker");
+        assert_eq!((marker.journal, marker.path.as_str()), (self.plan.journal, "/journal"));
+    }
+
+    fn bytes(&self, range: &Range<u64>) -> Vec<u8> {
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        self.disk().file.read_exact_at(&mut bytes, range.start).expect("within the disk");
+        bytes
+    }
+}
+
+fn plan(disk: &Path, disk_bytes: u64, from: u64, to: u64, len: u64) -> Plan {
+    let image = FileDisk::new(File::open(disk).expect("the disk")).expect("its size");
+    assert_eq!(image.size_bytes(), disk_bytes);
+    let survey = survey(&image, &(from..from + len), &(to..to + len), 512).expect("a readable disk");
+    Plan {
+        partition: "part".to_owned(),
+        disk: "image".to_owned(),
+        disk_bytes,
+        logical_block_bytes: 512,
+        physical_block_bytes: 4096,
+        journal: JournalId(*b"hiding of format"),
+        journal_path: "/journal".to_owned(),
+        from,
+        to,
+        len,
+        unit: Unit { bytes: 4096, offset: 0 },
+        copying: Copying::Batches(4 * MIB),
+        hide: Vec::new(),
+        finish: Vec::new(),
+        signatures: survey.signatures,
+        strays: survey.strays,
+        fix_ups: Vec::new(),
+    }
+}
+
+/// Goes on until `stage` comes next, or to the end.
+fn run(moving: &mut Move<Image, Image>, stage: Stage) -> Option<Ending> {
+    let watch = |progress: &plumb_relocate::Progress| match progress.stage == stage {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    };
+    moving.run(watch).expect("no failure")
+}
+
+#[test]
+fn a_format_is_found_before_and_after_and_never_between() {
+    require!(
+        Tool("blkid"),
+        Tool("mkfs.ext4"),
+        Tool("mkfs.xfs"),
+        Tool("mkfs.btrfs"),
+        Tool("mkfs.ntfs"),
+        Tool("mkfs.fat"),
+        Tool("mkfs.exfat"),
+        Tool("mkswap"),
+        Tool("cryptsetup"),
+        Tool("make-bcache"),
+    );
+    for (index, format) in FORMATS.iter().enumerate() {
+        let (from, to) = if index % 2 == 0 { (34, 2048) } else { (2048, 63) };
+        let bench = Bench::new(format, from, to);
+        let plan = &bench.plan;
+        assert_eq!(bench.found(&plan.old_place()), format.kind);
+
+        let mut moving = Move::start(plan.clone(), bench.disk(), bench.store()).expect("a good plan");
+        assert_eq!(run(&mut moving, Stage::Copying), None);
+        bench.check_hidden();
+        bench.check_marker();
+        assert_eq!(run(&mut moving, Stage::Finishing), None);
+        bench.check_hidden();
+        bench.check_marker();
+
+        if index % 3 == 0 {
+            drop(moving);
+            let mut back = Move::rollback(bench.store(), bench.disk()).expect("a journal");
+            assert_eq!(run(&mut back, Stage::Done), Some(Ending::RolledBack));
+            assert_eq!(bench.found(&plan.old_place()), format.kind);
+            assert!(bench.bytes(&plan.old_place()) == bench.before, "{} came back changed", format.kind);
+            assert_eq!(bench.found(&plan.new_place()), "");
+        } else {
+            assert_eq!(run(&mut moving, Stage::Done), Some(Ending::Moved));
+            assert_eq!(bench.found(&plan.new_place()), format.kind);
+            assert!(bench.bytes(&plan.new_place()) == bench.before, "{} arrived changed", format.kind);
+            assert_eq!(bench.found(&plan.old_place()), "");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! What a benchmark came to: numbers as they were measured, in the shape in which they are shown. Text and JSON; the page
+//! is in `html/bench.rs`.
+
+mod text;
+
+use serde::Serialize;
+
+use crate::json::Document;
+
+pub use text::{heading, interval_line, summary};
+
+/// All runs of a benchmark.
+#[derive(Debug, Serialize)]
+pub struct Bench {
+    /// In the order in which they were made.
+    pub runs: Vec<Run>,
+    /// Sentences that a reader must know.
+    pub notes: Vec<String>,
+}
+
+/// One run: jobs side by side.
+#[derive(Debug, Serialize)]
+pub struct Run {
+    /// Its name; `None` where there is one run only.
+    pub name: Option<String>,
+    /// What was asked, in words.
+    pub workload: String,
+    /// Warm-up before it.
+    pub warmup_seconds: f64,
+    /// Time of the measurement.
+    pub seconds: f64,
+    /// The course, warm-up included.
+    pub intervals: Vec<Interval>,
+    /// All jobs together.
+    pub total: Measured,
+    /// By target.
+    pub targets: Vec<Target>,
+}
+
+/// What happened in an interval, over all targets.
+#[derive(Debug, Serialize)]
+pub struct Interval {
+    /// From 1 on.
+    pub number: u32,
+    /// Its end, since the run began.
+    pub at_seconds: f64,
+    /// Its length.
+    pub seconds: f64,
+    /// Whether it belongs to the warm-up: its I/O are not in the totals.
+    pub is_warmup: bool,
+    /// I/O that succeeded.
+    pub ios: u64,
+    /// Bytes that were moved.
+    pub bytes: u64,
+    /// I/O that failed.
+    pub failed: u64,
+    /// Times of all I/O; `None` without any.
+    pub time: Option<Brief>,
+    /// Of reads.
+    pub read_time: Option<Brief>,
+    /// Of writes.
+    pub write_time: Option<Brief>,
+    /// Share of the I/O that read; `None` without any.
+    pub read_share: Option<f64>,
+    /// Mean number of I/O in flight.
+    pub in_flight_mean: f64,
+    /// Share of all processors' time that the host spent busy, and in the kernel; `None` where it does not tell.
+    pub cpu: Option<Cpu>,
+}
+
+/// Times of an interval.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Brief {
+    /// I/O.
+    pub ios: u64,
+    /// Their mean.
+    pub mean_ns: f64,
+    /// Standard deviation, to a thousandth.
+    pub deviation_ns: f64,
+    /// The longest.
+    pub ns_max: i64,
+}
+
+/// Shares of the processors' time.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Cpu {
+    /// In programs and in the kernel.
+    pub busy_share: f64,
+    /// In the kernel.
+    pub system_share: f64,
+}
+
+/// A target of a run.
+#[derive(Debug, Serialize)]
+pub struct Target {
+    /// Its name.
+    pub target: String,
+    /// Its length.
+    pub size_bytes: u64,
+    /// Whether I/O went past the page cache.
+    pub is_direct: bool,
+    /// How I/O were made, in words.
+    pub engine: String,
+    /// Why it ended, in words.
+    pub ended: String,
+    /// Whether the measurement is whole: neither failed I/O nor an early end for the target's sake.
+    pub is_whole: bool,
+    /// What was measured.
+    pub measured: Measured,
+}
+
+/// What was measured of some I/O.
+#[derive(Debug, Serialize)]
+pub struct Measured {
+    /// I/O that succeeded.
+    pub ios: u64,
+    /// Bytes that were moved.
+    pub bytes: u64,
+    /// I/O a second.
+    pub ios_per_second: f64,
+    /// Bytes a second.
+    pub bytes_per_second: f64,
+    /// Mean number of I/O in flight.
+    pub in_flight_mean: f64,
+    /// All.
+    pub all: Side,
+    /// Reads.
+    pub reads: Side,
+    /// Writes.
+    pub writes: Side,
+    /// I/O that failed, by kind.
+    pub failures: Vec<Failures>,
+    /// I/O that were due and found no free slot before the end.
+    pub not_issued: u64,
+    /// I/O that never came back.
+    pub never_back: u64,
+}
+
+/// One direction.
+#[derive(Debug, Serialize)]
+pub struct Side {
+    /// I/O that succeeded.
+    pub ios: u64,
+    /// Bytes that were moved.
+    pub bytes: u64,
+    /// Issue to complete; `None` without any.
+    pub latency: Option<Times>,
+    /// Due to complete; `None` where nothing was due at times.
+    pub response: Option<Times>,
+}
+
+/// How long I/O took. Quantiles are to a thousandth, the largest is exact.
+#[derive(Clone, Debug, Serialize)]
+pub struct Times {
+    /// The mean.
+    pub mean_ns: f64,
+    /// Standard deviation.
+    pub deviation_ns: f64,
+    /// Half took no longer.
+    pub ns_p50: i64,
+    /// 90 of 100 took no longer.
+    pub ns_p90: i64,
+    /// 99 of 100.
+    pub ns_p99: i64,
+    /// 999 of 1,000.
+    pub ns_p99_9: i64,
+    /// The longest.
+    pub ns_max: i64,
+    /// Pairs of an upper bound in ns and a count, 16 a power of two.
+    pub buckets: Vec<(u64, u64)>,
+}
+
+/// I/O that failed alike.
+#[derive(Debug, Serialize)]
+pub struct Failures {
+    /// What they should do.
+    pub op: &'static str,
+    /// How they failed.
+    pub kind: String,
+    /// How many.
+    pub ios: u64,
+}
+
+impl Side {
+    /// What tells how long users waited: since an I/O was due, where it was due at a time.
+    #[must_use]
+    pub fn waited(&self) -> Option<&Times> {
+        self.response.as_ref().or(self.latency.as_ref())
+    }
+}
+
+/// The document of `plumb bench`.
+///
+/// # Errors
+/// When a number cannot be written as JSON.
+pub fn json(version: &str, bench: &Bench) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(&Document {
+        schema: "plumb.bench/1",
+        plumb: version,
+        inputs: Vec::<()>::new(),
+        findings: &[],
+        result: bench,
+    })
+}

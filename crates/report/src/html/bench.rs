@@ -1,0 +1,155 @@
+//! A benchmark as one page: figures, the course of rate and time, and how the times are spread.
+
+use super::markup::Markup;
+use super::page::{document, figure, legend, or_dash, table};
+use super::scale::{Linear, Log, Tick, multiples, round_step, tick_label};
+use super::svg::{self, Plot};
+use crate::bench::{Bench, Interval, Measured, Run, Side, Times};
+use crate::format::{bytes, count, ns, rate};
+
+/// The page.
+#[must_use]
+pub fn benched(bench: &Bench) -> String {
+    document("plumb bench", |m| {
+        m.leaf("h1", &[], "Benchmark");
+        for run in &bench.runs {
+            draw_run(m, run);
+        }
+        if !bench.notes.is_empty() {
+            m.leaf("h3", &[], "Notes");
+            m.el("ul", &[], |m| bench.notes.iter().for_each(|note| m.leaf("li", &[], note)));
+        }
+    })
+}
+
+fn draw_run(m: &mut Markup, run: &Run) {
+    if let Some(name) = &run.name {
+        m.leaf("h2", &[], name);
+    }
+    m.leaf("p", &[("class", "verdict")], &run.workload);
+    rates(m, run);
+    times(m, run);
+    course(m, "I/O a second over time", "i/o a second", run, |interval| {
+        Some(interval.ios as f64 / interval.seconds.max(f64::MIN_POSITIVE))
+    });
+    course(m, "Mean time over time", "ms", run, |interval| interval.time.map(|time| time.mean_ns / 1e6));
+    spread(m, &run.total);
+}
+
+fn rates(m: &mut Markup, run: &Run) {
+    let row = |name: &str, measured: &Measured, ended: &str| {
+        let failed: u64 = measured.failures.iter().map(|failures| failures.ios).sum();
+        vec![
+            name.to_owned(),
+            count(measured.ios),
+            rate(measured.ios_per_second),
+            format!("{}/s", bytes(measured.bytes_per_second as u64)),
+            format!("{:.1}", measured.in_flight_mean),
+            count(failed),
+            ended.to_owned(),
+        ]
+    };
+    let mut rows: Vec<Vec<String>> =
+        run.targets.iter().map(|target| row(&target.target, &target.measured, &target.ended)).collect();
+    if rows.len() > 1 {
+        rows.push(row("all", &run.total, ""));
+    }
+    let columns = ["<target", "I/O", "rate", "throughput", "in flight", "failed", "<ended"];
+    table(m, "", &columns, &rows);
+}
+
+fn times(m: &mut Markup, run: &Run) {
+    let mut rows = Vec::new();
+    let targets = run.targets.iter().map(|target| (target.target.as_str(), &target.measured));
+    let all = (run.targets.len() > 1).then_some(("all", &run.total));
+    for (name, measured) in targets.chain(all) {
+        for (direction, side) in [("reads", &measured.reads), ("writes", &measured.writes)] {
+            for (what, times) in [("due to complete", &side.response), ("issue to complete", &side.latency)] {
+                rows.extend(times.as_ref().map(|times| times_row(name, direction, what, times)));
+            }
+        }
+    }
+    let columns = ["<target", "<I/O", "<time", "mean", "p50", "p90", "p99", "p99.9", "max"];
+    table(m, "", &columns, &rows);
+}
+
+fn times_row(name: &str, direction: &str, what: &str, times: &Times) -> Vec<String> {
+    let shown = |value: i64| ns(value.unsigned_abs());
+    let mut row = vec![name.to_owned(), direction.to_owned(), what.to_owned(), ns(times.mean_ns as u64)];
+    row.extend([times.ns_p50, times.ns_p90, times.ns_p99, times.ns_p99_9, times.ns_max].map(shown));
+    row
+}
+
+/// A step line of something of each interval.
+fn course(m: &mut Markup, title: &str, unit: &str, run: &Run, what: impl Fn(&Interval) -> Option<f64>) {
+    let Some(last) = run.intervals.last() else { return };
+    let plot = Plot::WIDE;
+    let highest = run.intervals.iter().filter_map(&what).fold(0.0, f64::max);
+    figure(m, title, "the warm-up included; one step is an interval", |m| {
+        svg::picture(m, plot, title, |m| {
+            let y = Linear { domain: (0.0, highest * 1.05), range: (plot.bottom(), plot.top) };
+            let step = round_step(highest, 4.0);
+            let marks = multiples(step, highest * 1.05).into_iter();
+            let ticks = marks.map(|mark| Tick { at: y.at(mark), label: tick_label(mark, step) });
+            svg::y_axis(m, plot, &ticks.collect::<Vec<_>>(), unit);
+            let x = Linear { domain: (0.0, last.at_seconds), range: (plot.left, plot.right()) };
+            let step = round_step(last.at_seconds, 5.0);
+            let marks = multiples(step, last.at_seconds).into_iter();
+            let ticks = marks.map(|mark| Tick { at: x.at(mark), label: tick_label(mark, step) });
+            svg::x_axis(m, plot, &ticks.collect::<Vec<_>>(), "seconds since the run began");
+            let columns = run.intervals.iter().map(|interval| {
+                let from = x.at(interval.at_seconds - interval.seconds);
+                (from, x.at(interval.at_seconds), what(interval).map(|value| y.at(value)))
+            });
+            svg::path(m, "lr", &svg::steps(&columns.collect::<Vec<_>>()));
+            for interval in &run.intervals {
+                let place = (x.at(interval.at_seconds - interval.seconds), x.at(interval.at_seconds));
+                let shown = or_dash(what(interval), |value| format!("{value:.3} {unit}"));
+                let words = format!("up to {:.1} s\n{shown}", interval.at_seconds);
+                svg::hint(m, place, (plot.top, plot.bottom()), &words);
+            }
+        });
+    });
+}
+
+/// The share of I/O that took no longer, by direction.
+fn spread(m: &mut Markup, total: &Measured) {
+    let sides: Vec<(&str, &'static str, &Side, &Times)> =
+        [("reads", "lr", &total.reads), ("writes", "lw", &total.writes)]
+            .into_iter()
+            .filter_map(|(name, class, side)| Some((name, class, side, side.waited()?)))
+            .collect();
+    let bounds = sides.iter().flat_map(|(.., times)| times.buckets.iter().map(|&(upper_ns, _)| upper_ns));
+    let (low, high) = bounds.fold((u64::MAX, 1), |(low, high), ns| (low.min(ns), high.max(ns)));
+    if sides.is_empty() {
+        return;
+    }
+    let plot = Plot::WIDE;
+    let how = "share of the I/O that took no longer; where I/O were due at times, since then";
+    figure(m, "Time, cumulative", how, |m| {
+        svg::picture(m, plot, "Cumulative share of I/O by time", |m| {
+            let y = Linear { domain: (0.0, 1.0), range: (plot.bottom(), plot.top) };
+            let marks = [0.0, 0.25, 0.5, 0.75, 1.0];
+            let ticks = marks.map(|mark| Tick { at: y.at(mark), label: format!("{:.0} %", mark * 100.0) });
+            svg::y_axis(m, plot, &ticks, "share of I/O");
+            let domain = (low.max(1) as f64 / 1.1, high as f64 * 1.1);
+            let x = Log { domain, range: (plot.left, plot.right()) };
+            svg::x_axis(m, plot, &x.time_ticks(300.0), "time of an I/O");
+            for (_, class, side, times) in &sides {
+                let mut before = x.at(domain.0);
+                let mut sum = 0;
+                let columns = times.buckets.iter().map(|&(upper_ns, ios)| {
+                    let (from, to) = (before, x.at(upper_ns as f64));
+                    before = to;
+                    sum += ios;
+                    (from, to, Some(y.at(sum as f64 / side.ios.max(1) as f64)))
+                });
+                svg::path(m, class, &svg::steps(&columns.collect::<Vec<_>>()));
+            }
+        });
+        let entry = |(name, class, side, _): &(&str, &'static str, &Side, &Times)| {
+            (*class, format!("{name}, {} I/O", count(side.ios)))
+        };
+        legend(m, sides.iter().map(entry));
+    });
+}
