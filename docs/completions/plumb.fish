@@ -32,6 +32,7 @@ complete -c plumb -n "__fish_plumb_needs_command" -f -a "check" -d 'How each lay
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "convert" -d 'Write a trace in another format'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "record" -d 'Write every I/O of this host\'s disks to a file, with who sent it and how long it took'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "watch" -d 'Show what the disks of this host receive, live: which I/O does not fit, and who sends it'
+complete -c plumb -n "__fish_plumb_needs_command" -f -a "bench" -d 'Load devices or files, and say how fast they are'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "plan" -d 'Work out a layout: where to start, how large, and the commands for it'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "generate" -d 'Write manual pages or shell completions'
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l for -d 'How long to watch I/O; 0 looks at the layout alone' -r
@@ -151,6 +152,45 @@ complete -c plumb -n "__fish_plumb_using_subcommand watch" -l plain -d 'Print ea
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l json -d 'Print a JSON document a line for each interval instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l read -d 'Of 100 I/O so many read; the others write' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l size -d 'Length of an I/O, or several with their weights: 4k:3,64k:1' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l random -d 'Of 100 I/O so many go to a random place, and the others go on behind the last one of their thread' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l stride -d 'As --sequential, with this distance from start to start' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l zipf -d 'Random places by a Zipf distribution of this exponent: at 1, the k-th most popular one is drawn k times less often' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l shift -d 'Move every start: shows what a partition would cost that began so much later' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l align -d 'Starts are multiples of this, plus the shift; without it, of the length of each I/O' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l range -d 'Only this part of the target, the end excluded: 1m-5g' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l threads -d 'Threads a target' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l depth -d 'I/O in flight a thread' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l batch -d 'I/O that a thread hands over and waits for at once: less work for the processor, and times that contain the wait for the others of the batch' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l rate -d 'I/O a second and target at most; without it, as fast as it goes' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l open -d 'I/O come at the rate whatever the target does, as those of many users do' -r -f -a "exponential\t'At random, independent of each other'
+uniform\t'At even distances'"
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l for -d 'How long to measure' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l ios -d 'End after so many I/O a target; with --for, after whichever comes first' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l warmup -d 'Load for so long before the measurement' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l interval -d 'How long an interval is: a second where nothing says' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l vdbench -d 'Make the runs of a parameter file of Vdbench; --for, --interval and --warmup go before what it says' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l set -d 'Value of $NAME and !NAME in that file; may be given several times' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l fio -d 'Make the jobs of a job file of fio' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l study -d 'Measure what an application of small records would gain' -r -f -a "gather\t'I/O and records a second, by threads, random or in sequence, and records in an I/O'"
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l record -d 'Of a study: length of a record, or of a logical block where that is longer' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l gather -d 'Of a study: how many records one I/O takes' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l at-threads -d 'Of a study: how many threads have an I/O in flight' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l yes -d 'The name of a target, typed once more, in place of the question; given for each of them' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l engine -d 'How I/O are made; io_uring gives way to calls that wait where the kernel refuses it' -r -f -a "io_uring\t'By a ring that the kernel shares, many at once'
+blocking\t'By pread and pwrite, a thread for each I/O in flight'"
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l seed -d 'The same number draws the same I/O' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l trace -d 'Write every I/O of the measurement to a file, a name that is free: FILE.parquet' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l html -d 'Write a page with pictures' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l sequential -d 'One I/O behind the other: the threads of a target share one stream'
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l write -d 'Writing is wanted: what is on the targets is lost'
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "partition" -d 'Where a partition or slice may start, and the commands that put it there'

@@ -17,7 +17,7 @@ pub mod plan;
 mod record;
 mod watch;
 
-pub use bench::{Bench, OpenLoop};
+pub use bench::{Bench, OpenLoop, Study};
 pub use beneath::Beneath;
 pub use check::{Check, Join, Side};
 pub use diagnose::Diagnose;
