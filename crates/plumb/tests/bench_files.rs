@@ -32,14 +32,14 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("found {value}, expected a number"))
 }
 
-/// Nine runs of a second on cells of 4 KiB that charge a ratio for a miss. A busy machine may leave the question open: it is
+/// Nine runs of two seconds on cells of 4 KiB that charge a ratio for a miss. A busy machine may leave the question open: it is
 /// asked again then, up to three times.
 fn swept(phase_bytes: u64, ratio: f64) -> (i32, Value) {
     let folder = Folder::new("bench-sweep");
     let device = Cells::of_ratio(4096, phase_bytes, ratio).up();
     let file = published(&folder, device.path());
     let ask = || {
-        let ran = bench("--vdbench", &file, "--for 1s --interval 200ms --json");
+        let ran = bench("--vdbench", &file, "--for 2s --interval 250ms --json");
         (ran.code, ran.json()["result"]["sweep"].clone())
     };
     let mut answers = std::iter::repeat_with(ask).take(3);
@@ -82,7 +82,7 @@ fn the_verdict_is_told_in_words() {
     let folder = Folder::new("bench-words");
     let device = Cells::of_ratio(4096, 3584, 2.0).up();
     let page = folder.path("page.html");
-    let flags = format!("--for 1s --interval 200ms --html {}", page.display());
+    let flags = format!("--for 2s --interval 250ms --html {}", page.display());
     let file = published(&folder, device.path());
     let mut answers = std::iter::repeat_with(|| bench("--vdbench", &file, &flags)).take(3);
     let ran = answers.find(|ran| ran.code != 3).expect("a verdict in one of three runs");
