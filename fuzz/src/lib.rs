@@ -16,6 +16,7 @@ use plumb_trace::open::{Piece, open, open_input};
 use plumb_trace::{Error, Layer, LayerChoice, ReadOptions, Reader};
 
 mod dump;
+mod iostat;
 mod judge;
 pub mod job_file;
 pub mod label;
@@ -101,6 +102,11 @@ pub fn profile(data: &[u8]) {
 /// Reads the bytes as dumps of one host, with a byte 0 between them.
 pub fn dump(data: &[u8]) {
     dump::all(data);
+}
+
+/// Reads the bytes as a capture of iostat, and compares it with itself and with its second half.
+pub fn iostat(data: &[u8]) {
+    iostat::all(data);
 }
 
 /// Reads the bytes as a disk of which only some sectors are there.

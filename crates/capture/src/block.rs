@@ -128,7 +128,7 @@ impl Block {
         let layers = needed(options);
         let only = options.filter.for_programs()?;
         let types = Types::of_kernel()?;
-        let places = layers.iter().map(|layer| places(*layer, options.layers, &types));
+        let places = layers.iter().map(|layer| places(*layer, options, &types));
         let places: Vec<_> = places.collect::<Result<_, _>>()?;
         drop(types);
         let btf = Btf::from_sys_fs().map_err(|error| CaptureError::Types(error.to_string()))?;

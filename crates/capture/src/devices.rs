@@ -107,6 +107,12 @@ pub fn is_bio_based(dev: u32) -> bool {
     disk.exists() && !disk.join("mq").exists()
 }
 
+/// Whether one of these disks, or of all when there are none, is the head of NVMe paths: its bios become requests of a path.
+pub(crate) fn have_heads_of_paths(devices: &[u32]) -> bool {
+    let is_head = |dev: &u32| is_bio_based(*dev) && name_of(*dev).name.starts_with("nvme");
+    if devices.is_empty() { disks().iter().any(is_head) } else { devices.iter().any(is_head) }
+}
+
 /// Names of the disks that a disk hands its I/O on to, through all layers, as far as sysfs tells.
 #[must_use]
 pub fn names_below(name: &str) -> Vec<String> {

@@ -28,6 +28,8 @@ pub(crate) struct Readings {
     sent: Vec<(u64, [u64; 12])>,
     totals: [u64; 3],
     names: BTreeMap<u32, Device>,
+    /// When the last reading was begun, by the clock of the programs.
+    read_at_ns: u64,
 }
 
 /// A row as it was.
@@ -92,11 +94,13 @@ impl Readings {
             sent: vec![(0, [0; 12]); counters.sent.len()],
             totals: [0; 3],
             names: BTreeMap::new(),
+            read_at_ns: 0,
             counters,
         }
     }
 
     pub(crate) fn next(&mut self) -> Reading {
+        let present_ns = present_ns();
         // Numbers may have come to mean other devices.
         self.names.clear();
         let mut profiles: Vec<Option<Profile>> =
@@ -108,6 +112,7 @@ impl Readings {
             let misses = self.add_order(index, &mut profile);
             self.add_histograms(index, &mut profile);
             profile.ordered.in_flight.depth_max = Readings::deepest(&profile);
+            bound_starts(&mut profile);
             if profile.ios() > 0 || misses != Misses::default() {
                 reading.misses.entry(profile.device.clone()).or_default().add(&misses);
                 profile.losses.lost = misses.unplaced;
@@ -121,6 +126,7 @@ impl Readings {
         reading.unlisted = grown(&totals.unlisted_devices, &mut self.totals[0]);
         reading.of_unknown_sender = grown(&totals.unknown_senders, &mut self.totals[1]);
         reading.of_unlisted_process = grown(&totals.processes_lost, &mut self.totals[2]);
+        self.read_at_ns = present_ns;
         reading
     }
 
@@ -220,7 +226,11 @@ impl Readings {
             totals.failed = grown(failed, seen);
         }
         let last = now(&device.last_issue_ns);
-        let first = if before.last_issue_ns == 0 { now(&device.first_ns) } else { before.last_issue_ns };
+        // Which I/O was the first since is not counted: none came before the last one, or before the last reading.
+        let first = match before.last_issue_ns {
+            0 => now(&device.first_ns),
+            before => before.max(self.read_at_ns).min(last),
+        };
         if last != before.last_issue_ns {
             profile.first_ns = Some(first as i64);
             profile.last_ns = Some(last as i64);
@@ -298,11 +308,24 @@ impl Readings {
 /// I/O that are in flight for longer have lost their end: drivers give up on an I/O after that time, unless told otherwise.
 const IN_FLIGHT_MAX: Duration = Duration::from_secs(30);
 
+/// How often a single place was touched is counted by disk: no place of a partition was touched more often.
+fn bound_starts(profile: &mut Profile) {
+    let Places { read_heads, write_heads, .. } = &profile.places;
+    for part in profile.partitions.values_mut() {
+        part.read_heads.merge(read_heads);
+        part.write_heads.merge(write_heads);
+    }
+}
+
+/// By the clock of the programs.
+fn present_ns() -> u64 {
+    let clock = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    clock.tv_sec as u64 * 1_000_000_000 + clock.tv_nsec as u64
+}
+
 /// Threads with I/O in flight: (index of the process on the device, number of the thread).
 fn threads_in_flight(flights: &[abi::Flight]) -> BTreeSet<(u32, u32)> {
-    let clock = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let present_ns = clock.tv_sec as u64 * 1_000_000_000 + clock.tv_nsec as u64;
-    let oldest_ns = present_ns.saturating_sub(IN_FLIGHT_MAX.as_nanos() as u64);
+    let oldest_ns = present_ns().saturating_sub(IN_FLIGHT_MAX.as_nanos() as u64);
     let in_flight =
         flights.iter().filter(|flight| now(&flight.address) != 0 && now(&flight.issued_ns) >= oldest_ns);
     let known = in_flight

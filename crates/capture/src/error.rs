@@ -32,12 +32,14 @@ pub enum CaptureError {
         reason: String,
     },
     /// A directory that was named as a cgroup and is none.
-    #[error("{path}: {source}; expected the directory of a cgroup of version 2")]
+    #[error(
+        "{path}: found {found}, expected the directory of a cgroup of version 2, as below /sys/fs/cgroup"
+    )]
     NoCgroup {
         /// The directory.
         path: PathBuf,
         /// What was found.
-        source: io::Error,
+        found: String,
     },
     /// A file of the kernel's tracing cannot be used.
     #[error("{path}: {source}; expected an instance of tracefs for this watch, which needs root")]

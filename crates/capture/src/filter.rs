@@ -1,8 +1,8 @@
 //! What alone is to count: the programs leave out everything else, where it passes.
 
-use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use plumb_trace::Op;
 
@@ -68,12 +68,19 @@ impl Filter {
 
 /// What the kernel calls a cgroup by: the inode of its directory.
 fn number_of_cgroup(path: &Path) -> Result<u64, CaptureError> {
-    let found = fs::metadata(path).and_then(|found| {
-        // Every cgroup of version 2 has it, and no other directory.
-        fs::metadata(path.join("cgroup.controllers"))?;
-        Ok(found.ino())
-    });
-    found.map_err(|source| CaptureError::NoCgroup { path: path.to_owned(), source })
+    let refused = |found: String| CaptureError::NoCgroup { path: path.to_owned(), found };
+    let directory = fs::metadata(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => refused("no such directory".to_owned()),
+        _ => refused(error.to_string()),
+    })?;
+    let has = |name: &str| path.join(name).exists();
+    // Every cgroup of version 2 has it, and no other directory; those of version 1 have a list of threads.
+    match (has("cgroup.controllers"), has("tasks")) {
+        (true, _) => Ok(directory.ino()),
+        (false, true) => Err(refused("one of version 1".to_owned())),
+        (false, false) if directory.is_dir() => Err(refused("a directory that is no cgroup".to_owned())),
+        (false, false) => Err(refused("no directory".to_owned())),
+    }
 }
 
 #[cfg(test)]
@@ -99,10 +106,24 @@ mod tests {
         assert_eq!(Filter::default().words(), None);
     }
 
+    /// What is wrong with it is said, and not that a file of another version is missing.
     #[test]
     fn a_directory_that_is_no_cgroup() {
-        let filter = Filter { cgroup: Some(PathBuf::from("/etc")), ..Filter::default() };
-        let error = filter.for_programs().expect_err("no cgroup");
-        assert!(error.to_string().starts_with("/etc: "), "{error}");
+        let folder = tempfile::tempdir().expect("a directory");
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("v1")).expect("a directory");
+        for file in ["v1/tasks", "v1/cgroup.procs", "file"] {
+            std::fs::write(at(file), "").expect("a file");
+        }
+        for (path, found) in [
+            (at("v1"), "found one of version 1"),
+            (folder.path().to_owned(), "found a directory that is no cgroup"),
+            (at("file"), "found no directory"),
+            (at("none"), "found no such directory"),
+        ] {
+            let filter = Filter { cgroup: Some(path.clone()), ..Filter::default() };
+            let error = filter.for_programs().expect_err("no cgroup").to_string();
+            assert!(error.starts_with(&format!("{}: {found}", path.display())), "{error}");
+        }
     }
 }

@@ -6,7 +6,8 @@ use aya::{Btf, Ebpf};
 use plumb_trace::Layer;
 
 use crate::abi;
-use crate::block::{Layers, Options};
+use crate::block::Options;
+use crate::devices::have_heads_of_paths;
 use crate::difference::Readings;
 use crate::error::CaptureError;
 use crate::filter::Words;
@@ -94,11 +95,12 @@ pub(crate) type Place = (&'static str, &'static str);
 
 /// The programs of a layer, in the order in which they are attached: the completions first, so that an I/O that was seen to
 /// begin is seen to end.
-pub(crate) fn places(layer: Layer, layers: Layers, types: &Types) -> Result<Vec<Place>, CaptureError> {
+pub(crate) fn places(layer: Layer, options: &Options, types: &Types) -> Result<Vec<Place>, CaptureError> {
     types.check_bio_tracepoints(layer == Layer::Bio)?;
     if layer == Layer::Bio {
         let mut places = vec![("end_bio", "block_bio_complete"), ("split_bio", "block_split")];
-        if layers.is_every_device_at(Layer::Bio) {
+        // Of bios that a path of NVMe put together to one request, the driver tells the end of the first alone.
+        if options.layers.is_every_device_at(Layer::Bio) || have_heads_of_paths(&options.devices) {
             places.push(("end_request_bios", "block_rq_complete"));
         }
         places.push(("begin_bio", "block_bio_queue"));

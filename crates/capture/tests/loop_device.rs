@@ -3,11 +3,13 @@
 mod common;
 
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use common::{Counted, Direct, Disk, FIRST_SECTOR, MODULUS, SIZE, label, partition, table};
-use plumb_capture::{Attached, Block, Options, disk_of};
-use plumb_geometry::Grid;
+use plumb_capture::{Attached, Block, Options, Reading, disk_of};
+use plumb_geometry::{Bytes, Grid};
 use plumb_profile::fit::Select;
+use plumb_profile::infer::{Verdict, infer};
 use plumb_testkit::loop_device::run;
 use plumb_testkit::require;
 use plumb_testkit::rng::Rng;
@@ -113,6 +115,32 @@ fn a_partition_is_told_from_its_disk() {
     assert!(part.table.iter().all(|(key, _)| key.residue() % 8 == 2));
 }
 
+/// A partition shows its offset as a disk does: how often one place is touched is counted by disk, which bounds it.
+#[test]
+fn a_partition_shows_its_offset() {
+    require!(Bpf, Loop, Tool("partx"), Tool("mknod"));
+    let disk = Disk::new();
+    label(disk.device.path());
+    assert_eq!(disk.device.add_partitions(), 1);
+    let (name, _room, node) = partition(&disk);
+    let mut block = disk.watch();
+    let mut within = Direct::open(&node);
+    let verdict = |reading: &Reading| infer(&disk.profile(reading).partitions[&name]).verdict;
+    let spread = |within: &mut Direct| (0..401).for_each(|at| within.io(Op::Read, at * 5 * 8192, 8192));
+    spread(&mut within);
+    let Verdict::One { phase } = verdict(&block.read()) else { panic!("no offset") };
+    assert_eq!(
+        (phase.granularity_bytes, phase.offset_bytes),
+        (Bytes(8192), Bytes(FIRST_SECTOR * 512 % 8192))
+    );
+    assert_eq!((phase.heads, phase.ios), (401, 401));
+    // Half of them at one place are no layout.
+    spread(&mut within);
+    (0..401).for_each(|_| within.io(Op::Read, 1 << 20, 8192));
+    let Verdict::NotEnoughData { why } = verdict(&block.read()) else { panic!("one place decides") };
+    assert!(why.contains("a single start may have") && why.contains(" of 802 stream heads"), "{why}");
+}
+
 /// A read that the queue cuts in four is four requests; a flush has no place and is no I/O.
 #[test]
 fn splits_and_flushes() {
@@ -138,6 +166,27 @@ fn splits_and_flushes() {
     let mine = reading.processes.iter().filter(|process| process.pid == std::process::id());
     assert_eq!(mine.map(|process| process.ios).sum::<u64>(), 5);
     assert_eq!(reading.of_unknown_sender, 0);
+}
+
+/// A disk that was idle for longer than an interval: what is seen in it took no longer than it did.
+#[test]
+fn no_span_is_longer_than_its_interval() {
+    require!(Bpf, Loop);
+    let disk = Disk::new();
+    let mut block = disk.watch();
+    let mut file = disk.open();
+    file.io(Op::Read, 0, 4096);
+    block.read();
+    std::thread::sleep(Duration::from_millis(300));
+    block.read();
+    let began = Instant::now();
+    file.io(Op::Read, 1 << 20, 4096);
+    let reading = block.read();
+    let most_ns = began.elapsed().as_nanos() as i64;
+    let (first, last) = (disk.profile(&reading).first_ns, disk.profile(&reading).last_ns);
+    let span_ns = last.expect("a time") - first.expect("a time");
+    // The interval begins with the reading before, which was over when the clock began.
+    assert!((0..most_ns + 50_000_000).contains(&span_ns), "{span_ns} of {most_ns}");
 }
 
 /// Two streams of 101 reads each, one I/O of one after one of the other, and heads between them.

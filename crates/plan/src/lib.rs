@@ -32,4 +32,4 @@ pub mod writes;
 pub use error::PlanError;
 pub use for_finding::{Answer, Wishes, component_laid_out, for_finding};
 pub use nodes::{Nodes, System};
-pub use plan::{Figure, Harm, Plan, Remedy, Step, Table, Value};
+pub use plan::{Figure, Harm, Plan, Remedy, Step, Subject, Table, Value};

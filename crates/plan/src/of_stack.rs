@@ -39,6 +39,7 @@ pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::Request, PlanEr
     has_whole_labels(stack, id)?;
     let disk = stack.node(part.node);
     let label = label(node, disk)?;
+    let device = device_path(label, disk)?;
     let sector_bytes = logical_block(stack, part.node)?;
     let number = number(node, label)?;
     refuse_reserved(node, label, number, sector_bytes)?;
@@ -47,7 +48,7 @@ pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::Request, PlanEr
     let grids: Vec<Grid> = below.iter().map(|fact| fact.grid).collect();
     let assumed = below.iter().all(|fact| fact.what == What::Assumed);
     Ok(partition::Request {
-        device: device_path(label, disk),
+        device,
         label,
         is_new_label: false,
         sector_bytes,
@@ -197,11 +198,16 @@ fn label(node: &Node, disk: &Node) -> Result<Label, PlanError> {
     }
 }
 
-/// The path of a device; of an image in a file the name by which it was read.
-fn device_path(label: Label, disk: &Node) -> String {
-    match label.system() {
-        crate::System::Linux if disk.kind != Kind::File => lasting_path(disk),
-        _ => disk.own_name().to_owned(),
+/// The path of a device; of an image in a file the name by which it was read, which no tool of Solaris takes.
+fn device_path(label: Label, disk: &Node) -> Result<String, PlanError> {
+    match (label.system(), disk.kind) {
+        (crate::System::Linux, Kind::File) => Ok(disk.own_name().to_owned()),
+        (crate::System::Linux, _) => Ok(lasting_path(disk)),
+        (crate::System::Solaris, Kind::File) => Err(PlanError::Missing {
+            what: "the name that Solaris has for the disk",
+            give: "this is an image in a file: show it to that host as a disk, and check it there",
+        }),
+        (crate::System::Solaris, _) => Ok(disk.own_name().to_owned()),
     }
 }
 

@@ -260,6 +260,15 @@ impl Table {
     }
 }
 
+/// What a plan is about, for whoever carries it out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Subject {
+    /// The disk, volume or data set, as the system calls it.
+    pub device: String,
+    /// The partition or slice of it, as its label counts.
+    pub number: Option<u32>,
+}
+
 /// The whole; see the crate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
@@ -267,6 +276,8 @@ pub struct Plan {
     pub kind: &'static str,
     /// One line.
     pub title: String,
+    /// What it is about, where that is one device.
+    pub subject: Option<Subject>,
     /// The layout to reach.
     pub target: Vec<Figure>,
     /// Candidates and lists.
@@ -288,6 +299,7 @@ impl Plan {
         Plan {
             kind,
             title: title.into(),
+            subject: None,
             target: Vec::new(),
             tables: Vec::new(),
             remedies: Vec::new(),

@@ -12,7 +12,9 @@ use crate::moment::Moment;
 mod bench;
 mod beneath;
 mod check;
+mod compare;
 mod diagnose;
+pub mod fix;
 pub mod plan;
 mod record;
 mod watch;
@@ -20,6 +22,7 @@ mod watch;
 pub use bench::{Bench, OpenLoop, Study};
 pub use beneath::Beneath;
 pub use check::{Check, Join, Side};
+pub use compare::{Compare, Pair};
 pub use diagnose::Diagnose;
 pub use record::Record;
 pub use watch::Watch;
@@ -42,6 +45,8 @@ pub enum Command {
     Analyze(Box<Analyze>),
     /// How each layer of each stack of storage stands on the layers below: no load, no writing
     Check(Box<Check>),
+    /// Did it help: the same measures before and after a change, with intervals and a verdict
+    Compare(Box<Compare>),
     /// Write a trace in another format
     Convert(Convert),
     /// Write every I/O of this host's disks to a file, with who sent it and how long it took
@@ -52,6 +57,8 @@ pub enum Command {
     Bench(Box<Bench>),
     /// Work out a layout: where to start, how large, and the commands for it
     Plan(plan::Plan),
+    /// Change labels, mend them, and move partitions with their data to where they should begin
+    Fix(fix::Fix),
     /// Write manual pages or shell completions
     #[command(hide = true)]
     Generate(Generate),
@@ -129,10 +136,10 @@ pub struct Analyze {
     /// Print one JSON document instead of text
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// Write a page with pictures
+    /// Write a page with pictures, in the place of a file that has the name
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
-    /// Save the profile: a small file that answers the same questions later
+    /// Save the profile, in the place of a file that has the name: a small file that answers the same questions later
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub save: Option<PathBuf>,
     /// Severity from which the exit status is 1

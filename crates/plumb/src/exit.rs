@@ -17,6 +17,8 @@ pub enum Exit {
     NotPermitted,
     /// The operation failed.
     Failed,
+    /// A move was begun and is not at its end; it can be resumed.
+    Incomplete,
 }
 
 impl Exit {
@@ -30,6 +32,7 @@ impl Exit {
             Exit::Unknown => 3,
             Exit::NotPermitted => 4,
             Exit::Failed => 5,
+            Exit::Incomplete => 6,
         }
     }
 }

@@ -50,6 +50,12 @@ impl Failure {
         }
     }
 
+    /// Something went wrong in the middle of a move, with which `command` goes on.
+    #[must_use]
+    pub fn incomplete(error: &(dyn Error + 'static), command: String) -> Failure {
+        Failure { exit: Exit::Incomplete, help: Some(Help::Run(command)), ..Failure::failed(error) }
+    }
+
     /// Something went wrong.
     #[must_use]
     pub fn failed(error: &(dyn Error + 'static)) -> Failure {
@@ -101,6 +107,7 @@ impl Failure {
             Exit::Usage => 0,
             Exit::NotPermitted => 1,
             Exit::Failed => 2,
+            Exit::Incomplete => 2,
             Exit::Findings | Exit::Unknown | Exit::Clean => 3,
         };
         let first = (0..failures.len()).min_by_key(|&at| rank(&failures[at]))?;

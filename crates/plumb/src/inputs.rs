@@ -75,20 +75,29 @@ pub fn is_profile(input: &mut Input) -> Result<bool, Failure> {
 ///
 /// # Errors
 /// When it cannot be read, or is none.
-pub fn saved(mut input: Input) -> Result<Saved, Failure> {
+pub fn saved(input: Input) -> Result<Saved, Failure> {
+    // Packed it is never larger than unpacked, and more than that is refused anyway.
+    let bytes = whole(input, codec::UNPACKED_BYTES_MAX)?;
+    codec::decode(&bytes).map_err(|error| Failure::failed(&error))
+}
+
+/// All bytes of an input.
+///
+/// # Errors
+/// When it cannot be read, or is longer than it may be.
+pub fn whole(mut input: Input, bytes_max: u64) -> Result<Vec<u8>, Failure> {
     let name = input.path.clone();
     let mut bytes = Vec::new();
-    // Packed it is never larger than unpacked, and more than that is refused anyway.
-    while bytes.len() as u64 <= codec::UNPACKED_BYTES_MAX {
+    while bytes.len() as u64 <= bytes_max {
         let more = input.peek(1).map_err(|error| Failure::failed(&error))?;
         if more.is_empty() {
-            return codec::decode(&bytes).map_err(|error| Failure::failed(&error));
+            return Ok(bytes);
         }
         bytes.extend_from_slice(more);
         let taken = more.len();
         input.consume(taken);
     }
-    Err(Failure::failed(&TooLong { name, bytes_max: codec::UNPACKED_BYTES_MAX }))
+    Err(Failure::failed(&TooLong { name, bytes_max }))
 }
 
 /// A file that cannot be read.

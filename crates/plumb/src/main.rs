@@ -11,10 +11,12 @@ mod bench;
 mod check;
 mod cli;
 mod collect;
+mod compare;
 mod convert;
 mod diagnose;
 mod exit;
 mod failure;
+mod fix;
 mod generate;
 mod inputs;
 mod meter;
@@ -37,8 +39,10 @@ fn main() -> ExitCode {
         Command::Analyze(args) => analyze::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Check(args) => check::run(args),
+        Command::Compare(args) => compare::run(args),
         Command::Convert(args) => convert::run(args),
         Command::Diagnose(args) => diagnose::run(args),
+        Command::Fix(args) => fix::run(args),
         Command::Plan(args) => plan::run(args),
         Command::Record(args) => record::run(args),
         Command::Watch(args) => watch::run(args),

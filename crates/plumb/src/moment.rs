@@ -13,6 +13,9 @@ pub enum Moment {
     Unix(i64),
 }
 
+/// A year: nobody waits longer for what a command of this program prints, and clocks stay far from their end.
+pub(crate) const LONGEST: Duration = Duration::from_secs(8760 * 3600);
+
 const EXPECTED: &str =
     "a duration since the first I/O (90, 90s, 250ms, 5m, 2h) or a UTC time (2026-01-31T08:00:00Z)";
 

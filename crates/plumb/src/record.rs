@@ -18,7 +18,7 @@ use plumb_trace::{Batch, Clock, Layer, SourceInfo};
 use crate::cli::Record;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::watch::{disk_at, refused};
+use crate::watch::{disk_at, refused, tell_of_processes};
 use crate::{output, privilege};
 
 mod files;
@@ -61,6 +61,7 @@ pub fn run(args: &Record) -> Result<Exit, Failure> {
         let found = args.pid.len();
         return Err(Failure::usage(format!("--pid: found {found} processes, expected at most {PIDS_MAX}")));
     }
+    tell_of_processes(&args.pid);
     let layers = args.layer.into();
     let command = format!("plumb record --output {}", args.output.display());
     let devices = args.devices.iter().map(|name| disk_at(name, layers, &command));

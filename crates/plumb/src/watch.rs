@@ -2,33 +2,33 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use plumb_capture::{Block, CaptureError, Filter, Layers, Misses, Options, Process, Reading};
-use plumb_diagnose::{Analysis, Diagnosis, Questions, analyze, diagnose};
+use plumb_capture::{Block, CaptureError, Filter, Misses, Options, Process, Reading};
+use plumb_diagnose::{Analysis, Questions, analyze};
 use plumb_geometry::Grid;
-use plumb_profile::Profile;
-use plumb_profile::codec::{self, Saved};
-use plumb_report::text::{Apart, Interval, SeenAgain, Sender};
-use plumb_report::{Report, Section, json, text};
-use plumb_trace::Layer;
+use plumb_report::json::{self, WholeTime};
+use plumb_report::text::{self, Apart, Interval, SeenAgain, Sender};
 
 use self::app::App;
 use crate::cli::Watch;
 use crate::exit::Exit;
-use crate::failure::{self, Failure};
+use crate::failure::Failure;
 use crate::{output, privilege};
 
 mod app;
 mod below;
+mod named;
 mod notes;
 mod screen;
 mod terminal;
+mod whole;
 
+pub(crate) use named::{disk_at, tell_of_processes};
 use notes::notes;
+pub(crate) use whole::Whole;
 
 /// How often a wait looks whether it is to end.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -82,6 +82,7 @@ pub(crate) fn told_to_end() -> Result<Arc<AtomicBool>, Failure> {
 fn options(args: &Watch, questions: &Questions) -> Result<Options, Failure> {
     let layers = args.layer.into();
     let devices = args.devices.iter().map(|name| disk_at(name, layers, "plumb watch"));
+    tell_of_processes(args.pid.as_slice());
     let (ops, pid) = (args.op.clone(), args.pid);
     let filter = Filter { ops, pid, comm: args.comm.clone(), cgroup: args.cgroup.clone() };
     Ok(Options {
@@ -93,33 +94,6 @@ fn options(args: &Watch, questions: &Questions) -> Result<Options, Failure> {
     })
 }
 
-/// The number of a disk that has I/O at the layer asked for; what a command that leaves the layer open does is told of others.
-pub(crate) fn disk_at(name: &str, layers: Layers, command: &str) -> Result<u32, Failure> {
-    let dev = plumb_capture::disk_of(name).map_err(refused)?;
-    tell_of_disk(name, dev);
-    if layers != Layers::Request || !plumb_capture::is_bio_based(dev) {
-        return Ok(dev);
-    }
-    let below = plumb_capture::names_below(name);
-    let mut what = format!("{name} hands its I/O on as it comes, and makes no requests");
-    if !below.is_empty() {
-        what += &format!(": those are made by {}", below.join(", "));
-    }
-    Err(Failure::unknown(what).with_command(format!("{command} {name}")))
-}
-
-/// Says so where a partition was named: I/O are watched by disk, and told apart by partition.
-fn tell_of_disk(name: &str, dev: u32) {
-    let base = name.strip_prefix("/dev/").unwrap_or(name);
-    if Path::new("/sys/class/block").join(base).join("partition").exists() {
-        let disk = plumb_capture::name_of(dev).name;
-        failure::tell(
-            "plumb: ",
-            &format!("{base} is a partition: what is watched is its whole disk, {disk}"),
-        );
-    }
-}
-
 fn print_intervals(
     args: &Watch,
     block: &mut Block,
@@ -127,18 +101,20 @@ fn print_intervals(
     questions: &Questions,
     ended: &AtomicBool,
 ) -> Result<(), Failure> {
-    let mut last = Instant::now();
+    let began = Instant::now();
+    let mut last = began;
     let mut next = last + args.interval;
     for number in 1.. {
         wait_until(next, ended, || block.keep_up());
-        whole.before_reading(block, ended.load(Ordering::Relaxed) || args.count == Some(number));
+        let is_last = ended.load(Ordering::Relaxed) || args.count == Some(number);
+        whole.before_reading(block, is_last);
         let reading = block.read();
         whole.add(&reading);
         let now = Instant::now();
-        let app = whole.app.as_ref().map(|app| &app.last);
         let span = now - std::mem::replace(&mut last, now);
-        let is_read = show(args, &reading, app, (questions, &whole.filter), span)?;
-        if ended.load(Ordering::Relaxed) || args.count == Some(number) || !is_read {
+        let told = (is_last && args.json).then(|| whole.told(questions, began.elapsed()));
+        let is_read = show(args, &reading, whole, (questions, told.as_ref()), span)?;
+        if is_last || !is_read {
             break;
         }
         next = following(next, args.interval);
@@ -177,123 +153,12 @@ pub fn refused(error: CaptureError) -> Failure {
     }
 }
 
-/// What was seen since the beginning.
-pub(crate) struct Whole {
-    pub(crate) saved: Saved,
-    /// Layers, and how they are watched.
-    how: String,
-    filter: Filter,
-    /// Of all readings together, without their profiles.
-    missed: Reading,
-    /// What was asked of file systems, where that is watched.
-    app: Option<App>,
-}
-
-impl Whole {
-    pub(crate) fn new(block: &Block, filter: &Filter) -> Whole {
-        let layers: Vec<&str> = block.layers().into_iter().map(Layer::word).collect();
-        let many = if layers.len() > 1 { "layers" } else { "layer" };
-        let how = format!("{} {many} by {}", layers.join(" and "), block.attached().words());
-        let (saved, missed) = (Saved::default(), Reading::default());
-        Whole { saved, how, filter: filter.clone(), missed, app: None }
-    }
-
-    /// Before the last reading the cache is written out, where it was at the beginning.
-    fn before_reading(&mut self, block: &mut Block, is_last: bool) {
-        if is_last {
-            block.end();
-        }
-        if let Some(app) = self.app.as_mut().filter(|app| is_last && app.is_to_sync()) {
-            app.sync();
-        }
-    }
-
-    pub(crate) fn add(&mut self, reading: &Reading) {
-        self.saved.profiles.merge(&reading.profiles);
-        self.missed.add_misses(reading);
-        if let Some(app) = &mut self.app {
-            self.saved.profiles.merge(&app.add(reading));
-        }
-    }
-
-    /// Notes where the profiles are from, and what a reader must know of them.
-    pub(crate) fn close(&mut self, span: Duration) {
-        let filter = self.filter.words().map_or(String::new(), |words| format!(", only {words}"));
-        let source = format!("this host: {}, {:.1} s{filter}", self.how, span.as_secs_f64());
-        self.saved.sources.insert(source);
-        self.saved.notes.extend(notes(&self.missed, &self.filter));
-    }
-
-    /// Whether some I/O are in no figure.
-    pub(crate) fn is_partial(&self) -> bool {
-        self.missed.unlisted + self.missed.lost > 0
-            || self.missed.misses.values().any(|misses| misses.unplaced > 0)
-    }
-
-    /// Saves the profiles.
-    ///
-    /// # Errors
-    /// When they cannot be written.
-    pub(crate) fn save(&self, path: &Path) -> Result<(), Failure> {
-        let bytes = codec::encode(&self.saved).map_err(|error| Failure::failed(&error))?;
-        output::write_file(path, &bytes)
-    }
-
-    /// The totals, and how the command ends.
-    fn end(mut self, args: &Watch, questions: &Questions, span: Duration) -> Result<Exit, Failure> {
-        self.close(span);
-        // Places in files are judged when the profile is analyzed.
-        let is_shown = |profile: &&Profile| profile.ios() > 0 && profile.layer != Layer::Vfs;
-        let profiles: Vec<_> = self.saved.profiles.iter().filter(is_shown).collect();
-        let analyses: Vec<Analysis> =
-            profiles.iter().map(|profile| analyze(profile, None, questions)).collect();
-        let mut diagnosis = Diagnosis::default();
-        for (profile, analysis) in profiles.iter().zip(&analyses) {
-            diagnosis.absorb(diagnose(profile, analysis, questions));
-        }
-        if let Some(app) = &self.app {
-            diagnosis.absorb(app.diagnose(&self.saved.profiles, questions));
-            self.saved.sources.insert(format!("this host: {}", app.how()));
-        }
-        let sources: Vec<String> = self.saved.sources.iter().cloned().collect();
-        let notes: Vec<String> = self.saved.notes.iter().cloned().collect();
-        let sections = profiles.iter().zip(&analyses);
-        let report = Report {
-            title: "this host".to_owned(),
-            version: env!("CARGO_PKG_VERSION"),
-            command: std::env::args().collect::<Vec<_>>().join(" "),
-            sources: &sources,
-            notes: &notes,
-            sections: sections.map(|(profile, analysis)| Section { profile, analysis }).collect(),
-            diagnosis: &diagnosis,
-        };
-        let printed = match args.json {
-            true => Ok(()),
-            false => {
-                let color = output::color(args.color);
-                let asked = self.app.as_ref().map(|app| text::asked(&app.whole(), color));
-                output::print(&(text::text(&report, color) + &asked.unwrap_or_default()))
-            }
-        };
-        if let Some(path) = &args.save {
-            self.save(path)?;
-        }
-        printed?;
-        let found = diagnosis.worst().is_some_and(|worst| args.fail_on.covers(worst));
-        Ok(match (found, profiles.is_empty() || self.is_partial() || !diagnosis.unknown.is_empty()) {
-            (true, _) => Exit::Findings,
-            (false, true) => Exit::Unknown,
-            (false, false) => Exit::Clean,
-        })
-    }
-}
-
 /// Prints an interval; tells whether anybody reads it.
 fn show(
     args: &Watch,
     reading: &Reading,
-    app: Option<&text::App>,
-    (questions, filter): (&Questions, &Filter),
+    whole: &Whole,
+    (questions, told): (&Questions, Option<&WholeTime>),
     span: Duration,
 ) -> Result<bool, Failure> {
     let devices: Vec<Analysis> = reading
@@ -305,10 +170,10 @@ fn show(
     let grid = questions.grids().first().map_or(Grid::ASSUMED, |(grid, _)| *grid);
     let senders: Vec<Sender<'_>> =
         reading.processes.iter().map(|process| sender(process, &reading.seen_again, &grid)).collect();
-    let notes: Vec<String> = notes(reading, filter);
+    let notes: Vec<String> = notes(reading, &whole.filter);
     let seen_again: Vec<SeenAgain<'_>> =
         reading.seen_again.iter().map(|(device, on)| SeenAgain { device, on }).collect();
-    let filter = filter.words();
+    let filter = whole.filter.words();
     let apart: Vec<Apart<'_>> = reading.misses.iter().map(apart).collect();
     let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let seconds = span.as_secs_f64();
@@ -321,10 +186,10 @@ fn show(
         seen_again: &seen_again,
         filter: filter.as_deref(),
         notes: &notes,
-        app,
+        app: whole.app.as_ref().map(|app| &app.last),
     };
     let shown = if args.json {
-        let line = json::watch(env!("CARGO_PKG_VERSION"), &time, seconds, &interval);
+        let line = json::watch(env!("CARGO_PKG_VERSION"), &time, (seconds, told), &interval);
         line.map_err(|error| Failure::failed(&error))? + "\n"
     } else {
         text::interval(&interval, output::color(args.color))

@@ -2,10 +2,12 @@
 
 mod common;
 
+use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
 use common::{Ran, node, plumb};
+use plumb_testkit::loop_device::{LoopDevice, run};
 use plumb_testkit::require;
 
 /// Runs a script in a directory.
@@ -113,5 +115,40 @@ fn a_refusal_is_a_document_too() {
         assert!(document["result"]["notes"][0].as_str().expect("a note").contains(words), "{}", found.out);
         assert_eq!(document["result"]["stack"]["nodes"].as_array().map(Vec::len), Some(0));
         assert_eq!(document["findings"].as_array().map(Vec::len), Some(0));
+    }
+}
+
+/// A physical volume on all of an image, without a volume on it: a grid that is given tells how its data will lie.
+#[test]
+fn an_image_that_is_a_physical_volume() {
+    require!(Loop, Tool("pvcreate"));
+    let folder = tempfile::tempdir().expect("a directory");
+    let image = folder.path().join("pv.img");
+    File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("room for a sparse file");
+    let device = LoopDevice::attach(&image, &[]);
+    let lvm = "devices { use_devicesfile = 0 }";
+    run(Command::new("pvcreate")
+        .args(["-q", "-q", "--config", lvm, "--dataalignment", "1m"])
+        .arg(device.path()));
+    drop(device);
+    check(folder.path(), "pv.img", "--grid 1m").ends(0).says("no finding");
+    check(folder.path(), "pv.img", "--grid 2m").ends(1).says("begins 1 MiB (2,048 sectors) past a boundary");
+    check(folder.path(), "pv.img", "").ends(3);
+}
+
+/// Slices of a Solaris label in a file: no command names them as if the file were a disk of Solaris.
+#[test]
+fn an_image_with_a_solaris_label_gets_no_commands() {
+    require!(Tool("parted"));
+    let folder = tempfile::tempdir().expect("a directory");
+    // Cylinders of 128 sectors are what parted takes for a file.
+    shell(
+        "truncate -s 64M sun.img; parted -s -a none sun.img mklabel sun unit s mkpart 128s 65535s",
+        folder.path(),
+    );
+    let found = check(folder.path(), "sun.img", "--grid 128k");
+    found.ends(1).says("misaligned-partition").says("no commands for it").says("an image in a file");
+    for words in ["rdsk", "format -e", "fmthard"] {
+        assert!(!found.out.contains(words), "{words} in\n{}", found.out);
     }
 }

@@ -142,7 +142,9 @@ fn told(page: &str) -> Vec<String> {
         in_latency = (in_latency && !trimmed.is_empty()) || trimmed.starts_with("Latency, ");
         let is_timed = in_latency && !trimmed.starts_with("Latency, ");
         let is_timed = is_timed
-            || ["from first to last issue", "typed tracepoints, ", "Z, 4."].iter().any(|w| line.contains(w));
+            || ["from first to last issue", "up to the last issue", "typed tracepoints, ", "Z, 4."]
+                .iter()
+                .any(|w| line.contains(w));
         if is_timed || trimmed.starts_with('─') {
             continue;
         }

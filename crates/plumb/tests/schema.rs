@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::collection::{LIO_IDENTITY, Lab};
+use plumb_testkit::loop_device::{LoopDevice, run};
 use serde_json::{Map, Value};
 
 /// Keywords that say nothing about a value.
@@ -232,6 +233,75 @@ fn output_of_check_is_as_promised() {
     }
 }
 
+fn schema_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema").canonicalize().expect("the schemas")
+}
+
+/// A reference to another schema is looked for beside the `$id` of the one that has it: that is the name of the file.
+#[test]
+fn schemas_are_called_as_their_files() {
+    for entry in std::fs::read_dir(schema_folder()).expect("the schemas") {
+        let path = entry.expect("a file").path();
+        let name = path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
+        let text = std::fs::read_to_string(&path).expect("a readable schema");
+        let schema: Value = serde_json::from_str(&text).expect("a schema in JSON");
+        assert_eq!(schema["$id"], name.as_str(), "a validator looks beside it for what it refers to");
+    }
+}
+
+/// The validator of Python takes them, with all that they refer to, and refuses what is against them.
+#[test]
+fn another_validator_agrees() {
+    plumb_testkit::require!(Tool("jsonschema"));
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = folder.path().join("document.json");
+    let judge = |command: &str, document: &Value| {
+        std::fs::write(&file, document.to_string()).expect("a file");
+        let schema = schema_folder().join(format!("{command}.json"));
+        let beside = format!("file://{}/", schema_folder().display());
+        let mut validator = Command::new("jsonschema");
+        let done = validator.args(["--base-uri", &beside, "--instance"]).arg(&file).arg(schema).output();
+        let done = done.expect("the validator");
+        (done.status.success(), String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    let mut diagnose = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    let done = diagnose.args(["diagnose", "--json", "--for", "0"]).output().expect("plumb runs");
+    let analyzed = analyze(&example("guest-blktrace"), "--grid 8k --chunk 64k --members 4");
+    let mut diagnosed: Value = serde_json::from_slice(&done.stdout).expect("a document");
+    // Profiles and findings of I/O are those of analyze, which the schema refers to.
+    diagnosed["result"]["profiles"] = analyzed["result"]["profiles"].clone();
+    diagnosed["findings"] = analyzed["findings"].clone();
+    let documents = [
+        ("analyze", analyzed),
+        ("diagnose", diagnosed),
+        ("check", check_dumps(&example_dumps(), "")),
+        ("watch", interval()),
+    ];
+    for (command, mut document) in documents {
+        let (is_valid, said) = judge(command, &document);
+        assert!(is_valid, "{command}: {said}");
+        document["findings"] = serde_json::json!([{"id": "no-such-rule"}]);
+        let (is_valid, said) = judge(command, &document);
+        assert!(!is_valid && said.contains("no-such-rule"), "{command}: {said}");
+    }
+}
+
+/// A line of watch, with profiles as analyze has them.
+fn interval() -> Value {
+    let analyzed = analyze(&example("guest-blktrace"), "");
+    serde_json::json!({
+        "schema": "plumb.watch/1",
+        "plumb": "0.1.0",
+        "inputs": [],
+        "findings": analyzed["findings"],
+        "result": {
+            "time": "2026-01-31T08:00:00Z", "seconds": 1.0, "profiles": analyzed["result"]["profiles"],
+            "processes": [], "apart": [], "seen_again": [], "filter": null, "app": null, "notes": [],
+            "whole": {"seconds": 2.0, "unknown": analyzed["result"]["unknown"], "silent": [], "app": null},
+        },
+    })
+}
+
 #[test]
 fn the_schema_names_the_rules() {
     let schema = Schema::of("analyze");
@@ -300,6 +370,22 @@ fn output_of_plan_is_as_promised() {
         let document = serde_json::from_slice(&done.stdout).unwrap_or_else(|error| panic!("{args}: {error}"));
         let faults = schema.faults(&document);
         assert!(faults.is_empty(), "{args}:\n{}", faults.join("\n"));
+    }
+}
+
+#[test]
+fn output_of_compare_is_as_promised() {
+    let schema = Schema::of("compare");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let capture = |name: &str| examples.join("iostat").join(name);
+    let trace = examples.join("traces/record-sector34.parquet");
+    for (before, after) in
+        [(capture("misaligned.txt"), capture("aligned.txt")), (trace.clone(), trace.clone())]
+    {
+        let ran =
+            common::plumb(["compare".as_ref(), before.as_os_str(), after.as_os_str(), "--json".as_ref()]);
+        let faults = schema.faults(&ran.json());
+        assert!(faults.is_empty(), "{}:\n{}", before.display(), faults.join("\n"));
     }
 }
 
@@ -378,9 +464,13 @@ fn output_of_watch_is_as_promised() {
         let done = watching.wait_with_output().expect("an end");
         let text = String::from_utf8(done.stdout).expect("text");
         assert_eq!(text.lines().count(), 2, "{text}");
-        for line in text.lines() {
-            let faults = schema.faults(&serde_json::from_str(line).expect("a document"));
+        for (number, line) in text.lines().enumerate() {
+            let document: Value = serde_json::from_str(line).expect("a document");
+            let faults = schema.faults(&document);
             assert!(faults.is_empty(), "{args}:\n{}", faults.join("\n"));
+            let whole = &document["result"]["whole"];
+            assert_eq!(whole.is_null(), number == 0, "{args}: in the last line alone");
+            assert!(whole.is_null() || whole["app"].is_null() != args.contains("--app"), "{args}: {whole}");
         }
     }
 }
@@ -400,5 +490,52 @@ fn output_of_diagnose_is_as_promised() {
         let document = serde_json::from_slice(&done.stdout).expect("a document");
         let faults = schema.faults(&document);
         assert!(faults.is_empty(), "{args}:\n{}", faults.join("\n"));
+    }
+}
+
+/// Of labels, on an image.
+#[test]
+fn output_of_fix_is_as_promised() {
+    let schema = Schema::of("fix");
+    let folder = tempfile::tempdir().expect("a directory");
+    let (image, saved) = (folder.path().join("disk.img"), folder.path().join("saved"));
+    std::fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("room");
+    let names = [&image, &saved].map(|path| path.to_str().expect("text").to_owned());
+    for args in [
+        vec!["relabel", &names[0]],
+        vec!["relabel", &names[0], "--save", &names[1], "--yes", "disk.img"],
+        vec!["backup-label", &names[0]],
+        vec!["undo", &names[1]],
+        vec!["undo", &names[1], "--yes", "disk.img"],
+    ] {
+        let done = Command::new(env!("CARGO_BIN_EXE_plumb")).arg("fix").args(&args).arg("--json").output();
+        let done = done.expect("plumb runs");
+        assert_eq!(done.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        let document = serde_json::from_slice(&done.stdout).expect("a document");
+        let faults = schema.faults(&document);
+        assert!(faults.is_empty(), "{args:?}:\n{}", faults.join("\n"));
+    }
+}
+
+#[test]
+fn output_of_a_move_is_as_promised() {
+    plumb_testkit::require!(Loop, Tool("sgdisk"));
+    let schema = Schema::of("fix");
+    let folder = tempfile::tempdir().expect("a directory");
+    let (image, journal) = (folder.path().join("disk.img"), folder.path().join("journal"));
+    std::fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("room");
+    run(Command::new("sgdisk").args(["-a1", "-n1:34:40000"]).arg(&image));
+    let device = LoopDevice::attach(&image, &[]);
+    assert_eq!(device.add_partitions(), 1);
+    let (node, name) = (format!("{}p1", device.path().display()), format!("{}p1", device.name()));
+    for yes in [&[][..], &["--yes", &name]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command.args(["fix", "move", &node, "--aligned", "--json", "--journal-same-disk", "--journal"]);
+        let done = command.arg(&journal).args(yes).output().expect("plumb runs");
+        assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+        let document: Value = serde_json::from_slice(&done.stdout).expect("a document");
+        let faults = schema.faults(&document);
+        assert!(faults.is_empty(), "{yes:?}:\n{}", faults.join("\n"));
+        assert_eq!(document["result"]["to_bytes"], 2_048 * 512);
     }
 }

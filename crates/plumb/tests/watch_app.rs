@@ -167,6 +167,9 @@ fn what_is_not_counted_is_unknown() {
                 let unknown =
                     |by: &Value| by["unknown_ways"].as_array().is_some_and(|ways| ways.contains(&way.into()));
                 assert!(by.iter().any(unknown), "{engine}: {by:?}");
+                // What is not counted is no 0.
+                let is_null = |by: &Value| by["reads"]["asked_bytes"].is_null();
+                assert!(by.iter().filter(|by| unknown(by)).all(is_null), "{engine}: {by:?}");
                 continue;
             }
             for of in watching.list(list, "name", disk.at.to_str().expect("text")) {
@@ -177,6 +180,58 @@ fn what_is_not_counted_is_unknown() {
             }
         }
     }
+}
+
+/// What the whole time came to stands in the last line: findings, and bytes written against those at the device.
+#[test]
+fn the_last_line_has_the_whole_time() {
+    require!(Bpf, Loop, Tool("mkfs.ext4"));
+    let folder = Folder::new("app-whole");
+    let disk = Disk::new(&folder);
+    let watching = Watching::begin(&disk, &["--json", "--sync"]);
+    let file = File::options().write(true).open(disk.file()).expect("the file");
+    (0..1009).for_each(|at| file.write_all_at(&[1; 512], at * 7 * 4096 + 1024).expect("a write"));
+    let (text, status) = watching.end();
+    assert_eq!(status, Some(1), "{text}");
+    let documents: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("a document")).collect();
+    let (last, before) = documents.split_last().expect("a line");
+    assert!(
+        before
+            .iter()
+            .all(|line| line["result"]["whole"].is_null() && line["findings"] == serde_json::json!([]))
+    );
+    let found = last["findings"].as_array().expect("a list");
+    assert!(found.iter().any(|finding| finding["id"] == "throughput-inflation"), "{found:?}");
+    let all = last["result"]["whole"]["app"]["file_systems"].as_array().expect("a list").clone();
+    let of: Vec<Value> = all.into_iter().filter(|of| of["name"] == disk.at.to_str().expect("text")).collect();
+    assert_eq!(
+        (sum(&of, "writes", "calls"), sum(&of, "writes", "asked_bytes")),
+        (1009, 1009 * 512),
+        "{of:?}"
+    );
+    // Single intervals have the cache in them.
+    assert!(of[0]["writes"]["amplification"].as_f64().is_some_and(|times| times >= 8.0), "{of:?}");
+}
+
+/// What the kernel is told to read ahead nobody asked for: it is at the device, and with the cache in the ratio.
+#[test]
+fn advice_asks_for_nothing() {
+    require!(Bpf, Loop, Tool("mkfs.ext4"));
+    let folder = Folder::new("app-advice");
+    let disk = Disk::new(&folder);
+    let watching = Watching::begin(&disk, &["--json"]);
+    let file = File::open(disk.file()).expect("the file");
+    let all = std::num::NonZeroU64::new(16 << 20);
+    rustix::fs::fadvise(&file, 0, all, rustix::fs::Advice::WillNeed).expect("advice");
+    // Some of it is asked for, so that there is something to set the rest against.
+    let mut part = vec![0; 1 << 20];
+    file.read_exact_at(&mut part, 0).expect("a read");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let of = watching.list("file_systems", "name", disk.at.to_str().expect("text"));
+    assert_eq!(sum(&of, "reads", "asked_bytes"), 1 << 20, "{of:?}");
+    assert!(sum(&of, "reads", "device_bytes") >= 8 << 20, "{of:?}");
+    assert!(of.iter().all(|of| of["reads"]["amplification"].is_null()), "{of:?}");
 }
 
 /// Random writes of 512 bytes through the cache: a block of 4 KiB is read and written for each.

@@ -8,7 +8,7 @@
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use plumb_geometry::Bytes;
+use plumb_geometry::{Bytes, plural};
 
 use crate::fit::Select;
 use crate::profile::Places;
@@ -116,6 +116,8 @@ pub fn infer(places: &Places) -> Inference {
     let (heads_at, all_at, regions) = starts(table);
     let heads = sum(&heads_at);
     let single_start_max = places.read_heads.single_max().saturating_add(places.write_heads.single_max());
+    // The bound may be that of all of the device.
+    let single_start_max = single_start_max.min(heads);
     let steps = steps(table, &heads_at, &all_at, heads);
     let are_starts_known = places.read_heads.total().saturating_add(places.write_heads.total()) > 0;
     let verdict = match not_enough(heads, regions, are_starts_known, single_start_max) {
@@ -249,7 +251,7 @@ fn chance(heads: u64, offsets: u64) -> u64 {
 
 fn not_enough(heads: u64, regions: u32, are_starts_known: bool, single_start_max: u64) -> Option<String> {
     if heads < HEADS_MIN {
-        return Some(format!("{heads} stream heads seen, {HEADS_MIN} needed"));
+        return Some(format!("{} seen, {HEADS_MIN} needed", plural(heads, "stream head")));
     }
     if regions == 0 {
         return Some("the source does not tell which parts of the device were touched".to_owned());

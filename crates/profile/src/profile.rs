@@ -72,9 +72,9 @@ pub struct Places {
     pub first_byte: u64,
     /// I/O by residue.
     pub table: Table,
-    /// Starts of the reads that are stream heads.
+    /// Starts of the reads that are stream heads; of a part perhaps those of all of the device, of which none is left out.
     pub read_heads: Starts,
-    /// Starts of the writes that are stream heads.
+    /// Starts of the writes that are stream heads, likewise.
     pub write_heads: Starts,
 }
 

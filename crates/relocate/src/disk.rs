@@ -57,6 +57,10 @@ pub trait Disk {
 }
 
 /// The file of a journal: preallocated, so that no write to it can fail for want of room, and filled from the front.
+///
+/// All that is read and written are whole blocks, in memory that begins at a multiple of 4,096. The file has to be opened
+/// for direct I/O: after a sync that failed, Linux gives out of its page cache what never reached
+/// the disk, and a resume would believe it.
 pub trait JournalStore {
     /// Its size in bytes, all of it allocated.
     fn len_bytes(&self) -> u64;

@@ -1,19 +1,24 @@
 //! Writes layouts: labels of disks, and the data of a partition moved to where it belongs, so that a crash at any point
 //! loses no byte. The only crate that writes either.
 //!
+//! - [`labels`]: a partition elsewhere, a new label, a mended one; written so that the way back is saved first
 //! - [`moving`]: the move, its rollback, and the plan of both
 //! - [`journal`]: the log that makes them safe
-//! - [`disk`]: what they work on
+//! - [`disk`]: what they work on; [`raw`]: a real one, and a real journal
 //! - [`signatures`]: what has to be hidden
 //! - [`marker`]: what stands in the place of a signature meanwhile
+//! - [`mod@fix_ups`]: what file systems note of their place
 
 #![forbid(unsafe_code)]
 
 pub mod disk;
+pub mod fix_ups;
 pub mod journal;
+pub mod labels;
 pub mod marker;
 pub mod moving;
 mod mutation;
+pub mod raw;
 pub mod signatures;
 #[cfg(test)]
 mod sim;
@@ -23,4 +28,5 @@ pub use disk::{Disk, JournalStore};
 pub use journal::{Ending, JournalError};
 pub use marker::Marker;
 pub use moving::{Move, MoveError, Plan, Progress, Stage, Status};
+pub use raw::{JournalFile, Raw};
 pub use unit::Unit;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use plumb_diagnose::{Analysis, Finding, Unjudged};
+use plumb_diagnose::{Analysis, Diagnosis, Finding, Unjudged};
 use plumb_trace::{Latency, SourceInfo};
 
 use crate::Report;
@@ -132,16 +132,35 @@ struct WatchResult<'a> {
     filter: Option<&'a str>,
     app: Option<&'a App>,
     notes: &'a [String],
+    whole: Option<WholeResult<'a>>,
 }
 
-/// A line of `plumb watch --json`.
+#[derive(Serialize)]
+struct WholeResult<'a> {
+    seconds: f64,
+    unknown: &'a [Unjudged],
+    silent: &'a [&'static str],
+    app: Option<&'a App>,
+}
+
+/// What the whole time of a watch came to, beside what its intervals tell.
+pub struct WholeTime {
+    /// How long it took.
+    pub seconds: f64,
+    /// What was found, and what was not.
+    pub diagnosis: Diagnosis,
+    /// What was asked of file systems, where that was watched.
+    pub app: Option<App>,
+}
+
+/// A line of `plumb watch --json`: an interval of so many seconds; the last one with the whole time.
 ///
 /// # Errors
 /// When a number cannot be written as JSON.
 pub fn watch(
     version: &str,
     time: &str,
-    seconds: f64,
+    (seconds, whole): (f64, Option<&WholeTime>),
     interval: &Interval<'_>,
 ) -> Result<String, serde_json::Error> {
     let Interval { devices: profiles, senders: processes, apart, seen_again, filter, notes, app, .. } =
@@ -150,7 +169,23 @@ pub fn watch(
         schema: "plumb.watch/1",
         plumb: version,
         inputs: Vec::<Input<'_>>::new(),
-        findings: &[],
-        result: WatchResult { time, seconds, profiles, processes, apart, seen_again, filter, app, notes },
+        findings: whole.map_or(&[], |whole| &whole.diagnosis.findings),
+        result: WatchResult {
+            time,
+            seconds,
+            profiles,
+            processes,
+            apart,
+            seen_again,
+            filter,
+            app,
+            notes,
+            whole: whole.map(|whole| WholeResult {
+                seconds: whole.seconds,
+                unknown: &whole.diagnosis.unknown,
+                silent: &whole.diagnosis.silent,
+                app: whole.app.as_ref(),
+            }),
+        },
     })
 }

@@ -5,7 +5,9 @@
 
 pub mod bench;
 pub mod check;
+pub mod compare;
 pub mod diagnose;
+pub mod fix;
 pub mod format;
 pub mod html;
 pub mod json;

@@ -3,7 +3,7 @@
 use plumb_diagnose::analysis::{Analysis, GridFit, PlaceAnalysis};
 use plumb_diagnose::finding::{Basis, Finding};
 use plumb_diagnose::rules::Unjudged;
-use plumb_geometry::{Bytes, group_digits, plural};
+use plumb_geometry::{Bytes, SECTOR, group_digits, plural};
 use plumb_profile::fit::FitTally;
 use plumb_profile::infer::Verdict;
 
@@ -140,7 +140,7 @@ fn section_lines(page: &mut Page, analysis: &Analysis, profile: &plumb_profile::
     let mut letters = name.chars();
     let heading: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
     page.heading(&heading);
-    measures::totals(page, analysis);
+    measures::totals(page, analysis, "from first to last issue");
     for (at, place) in analysis.places.iter().enumerate() {
         if at > 0 {
             place_heading(page, place, analysis);
@@ -190,8 +190,8 @@ fn grid_lines(page: &mut Page, fit: &GridFit) {
     let mean = tally.head_bytes_sum / u128::from(tally.ios.max(1));
     page.told(14, &count(tally.ios), "I/O issued");
     let misaligned = percent(tally.misaligned as f64 / tally.ios.max(1) as f64);
-    let (blocks, bytes) = (mean / 512, group_digits(u64::try_from(mean).unwrap_or(u64::MAX)));
-    let words = format!("I/O misaligned ({misaligned}), mean {blocks} block, {bytes} byte offset");
+    let offset = mean_offset(u64::try_from(mean).unwrap_or(u64::MAX));
+    let words = format!("I/O misaligned ({misaligned}), mean offset {offset}");
     page.told(14, &count(tally.misaligned), &words);
     match tally.lengths_known() {
         Ok(()) => length_lines(page, fit, tally),
@@ -206,6 +206,14 @@ fn grid_lines(page: &mut Page, fit: &GridFit) {
             .map(|(index, ios)| (if index == 0 { "0".into() } else { count(1 << (index - 1)) }, ios))
             .collect();
         chart::bars(page, &rows);
+    }
+}
+
+/// How far past a grid: `1,024 bytes (2 sectors)`; bytes alone where it is no whole sector.
+fn mean_offset(bytes: u64) -> String {
+    match (bytes / SECTOR, bytes % SECTOR) {
+        (sectors, 0) if sectors > 0 => format!("{} ({})", plural(bytes, "byte"), plural(sectors, "sector")),
+        _ => plural(bytes, "byte"),
     }
 }
 
@@ -288,4 +296,22 @@ fn inference_lines(page: &mut Page, place: &PlaceAnalysis) {
 /// `8 KiB`, or `≤ 8 KiB` for a length that was rounded up.
 fn length(bytes: u64, rounded: bool) -> String {
     if rounded { format!("≤ {}", Bytes(bytes)) } else { Bytes(bytes).to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mean_offset;
+
+    #[test]
+    fn one_is_no_plural_and_parts_of_a_sector_are_bytes() {
+        for (bytes, words) in [
+            (0, "0 bytes"),
+            (1, "1 byte"),
+            (512, "512 bytes (1 sector)"),
+            (1024, "1,024 bytes (2 sectors)"),
+            (2592, "2,592 bytes"),
+        ] {
+            assert_eq!(mean_offset(bytes), words);
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use plumb_diagnose::{Analysis, Diagnosis, Questions, analyze, diagnose};
 use plumb_geometry::{Bytes, Grid};
+use plumb_profile::timeline::Timeline;
 use plumb_profile::{Collector, Profile, ProfileSet, Settings};
 use plumb_report::html::html;
 use plumb_report::{Report, Section};
@@ -193,6 +194,23 @@ fn what_a_source_does_not_tell_is_said_and_not_drawn() {
     let nothing = render(&ProfileSet::default(), &questions);
     check(&nothing);
     assert!(nothing.contains("Nothing was judged: unknown"));
+}
+
+/// Sums of a kernel have no course over time: one sentence says so, and no box stands for a picture.
+#[test]
+fn without_a_course_nothing_is_drawn_over_time() {
+    let questions = Questions::default();
+    let mut sums = ProfileSet::default();
+    for profile in collect(mixed(1_000, true), names("sda"), Clock::Start, &questions).iter() {
+        sums.add(&Profile { timeline: Timeline::default(), ..profile.clone() });
+    }
+    let page = render(&sums, &questions);
+    check(&page);
+    assert_eq!(page.matches("No pictures over time: the source hands over sums").count(), 1);
+    for title in ["Size mix over time", "Throughput over time", "Places over time", "Latency over time"] {
+        assert!(!page.contains(title), "{title}");
+    }
+    assert!(!page.contains("Not known:") && page.contains("Seek distances"));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use thiserror::Error;
 use crate::builder::Builder;
 use crate::graph::{HOST, NodeId};
 use crate::grid::{Belief, GridFact, Source, What};
-use crate::node::{Kind, Node, Placing, keys};
+use crate::node::{Node, Placing, keys};
 
 /// Most bytes of a table that are read.
 pub const FILE_BYTES_MAX: u64 = 4 << 20;
@@ -292,12 +292,12 @@ pub fn give(builder: &mut Builder, grid: Grid) {
     }
 }
 
-/// Nodes on which bytes end, as [`crate::Stack::is_leaf`] has it: a file where something stands on it.
+/// Nodes on which bytes end, as [`crate::Stack::is_leaf`] has it: a file where it is read as a disk.
 fn leaves(builder: &Builder) -> Vec<NodeId> {
     let carrying: HashSet<NodeId> = builder.ids().flat_map(|id| builder.get(id).placing.below()).collect();
     let ends = |id: &NodeId| {
         let node = builder.get(*id);
-        let is_disk = node.kind != Kind::File || carrying.contains(id);
+        let is_disk = node.is_read_as_disk() || carrying.contains(id);
         !node.is_seen_through()
             && (node.kind.is_leaf() || node.placing == Placing::Leaf && is_disk && node.name != HOST)
     };
@@ -323,6 +323,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::Kind;
 
     const FROM: Source = Source::User;
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::builder::device_name;
-use crate::node::{Kind, Node, Problem};
+use crate::node::{Node, Problem};
 use crate::overlaps::Overlap;
 use crate::problem_ids::BEYOND_DEVICE;
 
@@ -122,7 +122,7 @@ impl Stack {
     #[must_use]
     pub fn is_leaf(&self, id: NodeId) -> bool {
         let node = self.node(id);
-        let is_disk = node.kind != Kind::File || !self.above(id).is_empty();
+        let is_disk = node.is_read_as_disk() || !self.above(id).is_empty();
         !node.is_seen_through() && (node.kind.is_leaf() || node.placing.below().is_empty() && is_disk)
     }
 

@@ -293,6 +293,13 @@ impl Node {
         self.is_joined || self.kind == Kind::VirtualDisk && !self.placing.below().is_empty()
     }
 
+    /// Whether it is read as a disk, as far as it tells itself: a file is where something was found in it, also when nothing
+    /// stands on that, as on a physical volume without volumes.
+    #[must_use]
+    pub(crate) fn is_read_as_disk(&self) -> bool {
+        self.kind != Kind::File || self.opaque.is_none() && self.word(keys::CONTENT).is_some()
+    }
+
     /// Its name on its own host.
     #[must_use]
     pub fn own_name(&self) -> &str {

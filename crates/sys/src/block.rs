@@ -71,22 +71,32 @@ impl BlockDevice {
     /// # Errors
     /// When the driver does not answer.
     pub fn limits(&self) -> Result<Limits, SysError> {
-        Ok(Limits {
-            size_bytes: self.ask(number::SIZE, "BLKGETSIZE64")?,
-            logical_block_bytes: self.ask(number::LOGICAL, "BLKSSZGET")?,
-            physical_block_bytes: self.ask(number::PHYSICAL, "BLKPBSZGET")?,
-            minimum_io_bytes: self.ask(number::MINIMUM_IO, "BLKIOMIN")?,
-            optimal_io_bytes: self.ask(number::OPTIMAL_IO, "BLKIOOPT")?,
-            alignment_offset_bytes: self.ask(number::ALIGNMENT, "BLKALIGNOFF")?,
-        })
+        limits_of(&self.fd, &self.path)
     }
+}
 
-    fn ask<T: Argument + Default>(&self, number: Opcode, asked: &'static str) -> Result<T, SysError> {
-        let mut answer = T::default();
-        let asking = Asking { path: &self.path, asked, capability: "CAP_SYS_ADMIN" };
-        ioctl(&self.fd, number, &mut answer).map_err(|errno| asking.error(errno))?;
-        Ok(answer)
-    }
+/// Size and limits of an open block device.
+pub(crate) fn limits_of(fd: &OwnedFd, path: &Path) -> Result<Limits, SysError> {
+    Ok(Limits {
+        size_bytes: ask(fd, path, number::SIZE, "BLKGETSIZE64")?,
+        logical_block_bytes: ask(fd, path, number::LOGICAL, "BLKSSZGET")?,
+        physical_block_bytes: ask(fd, path, number::PHYSICAL, "BLKPBSZGET")?,
+        minimum_io_bytes: ask(fd, path, number::MINIMUM_IO, "BLKIOMIN")?,
+        optimal_io_bytes: ask(fd, path, number::OPTIMAL_IO, "BLKIOOPT")?,
+        alignment_offset_bytes: ask(fd, path, number::ALIGNMENT, "BLKALIGNOFF")?,
+    })
+}
+
+fn ask<T: Argument + Default>(
+    fd: &OwnedFd,
+    path: &Path,
+    number: Opcode,
+    asked: &'static str,
+) -> Result<T, SysError> {
+    let mut answer = T::default();
+    let asking = Asking { path, asked, capability: "CAP_SYS_ADMIN" };
+    ioctl(fd, number, &mut answer).map_err(|errno| asking.error(errno))?;
+    Ok(answer)
 }
 
 impl AsFd for BlockDevice {

@@ -47,16 +47,24 @@ pub enum SysError {
         /// The path.
         path: PathBuf,
     },
-    /// The kernel does not let it be written exclusively.
-    #[error("{}: is in use: mounted, swapped to, part of another device, or opened by a program for itself alone", path.display())]
-    InUse {
-        /// The path.
-        path: PathBuf,
-    },
     /// It can be read and not written.
     #[error("{}: is read-only", path.display())]
     ReadOnly {
         /// The path.
+        path: PathBuf,
+    },
+    /// Somebody uses it, and the kernel does not let it be written by another.
+    #[error("{}: {asked}: it is in use: mounted, swapped to, part of a volume, or held by a program", path.display())]
+    InUse {
+        /// The device.
+        path: PathBuf,
+        /// What was asked.
+        asked: &'static str,
+    },
+    /// Another program has the lock of the node.
+    #[error("{}: another program has locked it (udev, or a tool that writes labels): try again later", path.display())]
+    Locked {
+        /// The device.
         path: PathBuf,
     },
     /// The device, driver or file system does not know the question.
@@ -129,6 +137,7 @@ impl Asking<'_> {
                 SysError::NotPermitted { path, asked, capability: self.capability }
             }
             Errno::NOENT | Errno::NXIO | Errno::NODEV | Errno::NOMEDIUM => SysError::NotThere { path, errno },
+            Errno::BUSY => SysError::InUse { path, asked },
             Errno::NOTTY | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL => {
                 SysError::NotSupported { path, asked, errno }
             }

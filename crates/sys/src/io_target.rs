@@ -56,7 +56,9 @@ impl IoTarget {
         let is_device = must_be_a_target(path, &found)? == FileType::BlockDevice;
         let exclusive = if is_device { OFlags::EXCL } else { OFlags::empty() };
         let target = IoTarget::open(path, OFlags::RDWR | exclusive).map_err(|error| match error {
-            SysError::Failed { path, errno: Errno::BUSY | Errno::TXTBSY, .. } => SysError::InUse { path },
+            SysError::Failed { path, errno: Errno::TXTBSY, .. } => {
+                SysError::InUse { path, asked: "opening it for writing" }
+            }
             SysError::Failed { path, errno: Errno::ROFS, .. } => SysError::ReadOnly { path },
             SysError::NotPermitted { path, .. } if is_read_only(&path) => SysError::ReadOnly { path },
             other => other,

@@ -4,7 +4,8 @@
 //! What asks only reads. Structures go back as plain Rust values, or as the bytes that a drive returned, to be taken apart
 //! by code that needs no privileges and can be tested anywhere. The `unsafe` for that is in `ioctl.rs` but for the
 //! statements, beside each structure, that the kernel stays inside it; that of I/O is in `memory.rs` and `ring.rs`. Nothing
-//! is written but through a target that was opened for writing.
+//! is written but through a target that was opened for writing, and by [`direct`] and [`partitions`], which do what their
+//! callers say and check nothing of it: `relocate` is the one that calls them.
 //!
 //! - [`directory`]: small files below a root that symbolic links cannot leave
 //! - [`block`]: a block device opened for reading, its size and queue limits
@@ -14,10 +15,12 @@
 //! - [`extents`]: where the bytes of a file lie on its device
 //! - [`io_target`]: a device or file opened to be measured; [`openers`]: who else has it open
 //! - [`ring`]: I/O by io_uring; [`blocking`]: the same by calls that wait; [`memory`]: what they read into
+//! - [`direct`]: a disk opened past the page cache; [`partitions`]: those that the kernel knows
 
 pub mod block;
 pub mod blocking;
 pub mod device_mapper;
+pub mod direct;
 pub mod directory;
 pub mod error;
 pub mod extents;
@@ -26,18 +29,21 @@ mod ioctl;
 pub mod memory;
 pub mod nvme;
 pub mod openers;
+pub mod partitions;
 pub mod ring;
 pub mod scsi;
 
 pub use block::{BlockDevice, Limits};
 pub use blocking::Blocking;
 pub use device_mapper::{DeviceMapper, Mapped, Target};
+pub use direct::{Access, DirectDisk};
 pub use directory::Directory;
 pub use error::SysError;
 pub use extents::{FileExtent, FileExtents};
 pub use io_target::{FileId, IoTarget};
 pub use memory::Shape;
 pub use openers::{Opener, openers};
+pub use partitions::KernelPartition;
 pub use ring::{Completion, Ring};
 pub use rustix::io::Errno;
 

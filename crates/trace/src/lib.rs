@@ -23,6 +23,7 @@ pub mod pending;
 pub mod progress;
 pub mod reader;
 pub mod scan;
+pub mod series;
 pub mod source;
 pub mod table;
 pub mod text;

@@ -274,7 +274,9 @@ fn tops(stack: &Stack) -> Vec<NodeId> {
             None => {}
         }
     }
-    tops.retain(|id| lies_on_something(*id) && !no_data.contains(id));
+    // Data of a physical volume begin behind its first byte, also on all of a disk.
+    let begins_later = |id: NodeId| stack.is_leaf(id) && stack.node(id).number(keys::PE_START).is_some();
+    tops.retain(|id| (lies_on_something(*id) || begins_later(*id)) && !no_data.contains(id));
     tops
 }
 

@@ -337,7 +337,6 @@ fn cylinder_of(context: &Context<'_>, device: NodeId, all: &[Standing]) -> Optio
 }
 
 fn remedy(context: &Context<'_>, device: NodeId, worst: &Standing, all: &[Standing]) -> String {
-    let landing = &worst.landing;
     let Verdict::Misaligned { by } = worst.verdict else {
         return "make the layers between anew with chunks and extents that are multiples of the unit"
             .to_owned();
@@ -363,18 +362,20 @@ fn remedy(context: &Context<'_>, device: NodeId, worst: &Standing, all: &[Standi
     let moved = format!("{} further on{back}", words::place(on_by));
     match context.stack.node(device).kind {
         Kind::Partition => {
-            let start = words::shifted(landing.upper, landing.shift).filter(|_| landing.period.is_none());
-            let next = start.and_then(|start| start.checked_add(on_by));
-            let place = next
-                .map(|next| {
-                    format!(": the next such start is {} of {}", words::place(next), context.name(landing.on))
-                })
-                .unwrap_or_default();
+            let place = next_start(context, device, on_by).unwrap_or_default();
             format!("begin it {moved}{place}; {ANEW}")
         }
         Kind::SoftPartition => format!("make it anew with an offset {moved}, and copy the data"),
         _ => format!("begin it, or a layer between, {moved}; the layer that is easiest to move will do"),
     }
+}
+
+/// Where a partition would begin that much further on, as its own table counts.
+fn next_start(context: &Context<'_>, device: NodeId, on_by: Bytes) -> Option<String> {
+    let Placing::Parts { parts } = &context.stack.node(device).placing else { return None };
+    let [part] = parts.as_slice() else { return None };
+    let next = words::place(part.start.checked_add(on_by)?);
+    Some(format!(": the next such start is {next} of {}", context.name(part.node)))
 }
 
 /// Whether a partition or soft partition surely has as much room in front of it, with nothing of the label, of a

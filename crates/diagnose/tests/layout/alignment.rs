@@ -41,6 +41,35 @@ fn the_next_start_is_named() {
     );
 }
 
+/// A physical volume on all of a drive, without a volume: its data will begin where its first extent does.
+#[test]
+fn a_physical_volume_without_volumes() {
+    for (start, past) in [(1 << 20, None), (192 << 10, None), ((1 << 20) - 512, Some(3584.0))] {
+        let mut lab = Lab::default();
+        let disk = lab.disk("sdb", 4096, 0);
+        lab.fact(disk, keys::CONTENT, "LVM2 PV");
+        lab.fact(disk, keys::PE_START, start);
+        let judged = lab.judge();
+        let found = judged.diagnosis.findings.iter().find(|finding| finding.id() == RULE);
+        assert_eq!(found.map(|finding| evidence(finding, "past_boundary_bytes")), past, "{start}");
+    }
+}
+
+/// Where it is to begin is told as its own table counts, whatever lies below.
+#[test]
+fn the_next_start_is_one_of_its_own_table() {
+    let mut lab = Lab::default();
+    let disk = lab.disk("sda", 4096, 0);
+    let outer = lab.partition("sda1", disk, 40);
+    let volume = lab.runs(Kind::LogicalVolume, "vg/guest", &[(outer, 2048, 1 << 19)]);
+    lab.runs(Kind::Partition, "vg/guest1", &[(volume, 63, 1 << 18)]);
+    let judged = lab.judge();
+    // 40 + 2,048 + 63 is 2,151, the last sector of a block.
+    let said = words(judged.finding(RULE));
+    assert!(said.contains("begin it 512 B (1 sector) further on"), "{said}");
+    assert!(said.contains("the next such start is 32 KiB (64 sectors) of vg/guest"), "{said}");
+}
+
 /// A slice of an SMI label begins at a cylinder: 2,889 sectors are odd, so that every eighth is on 4 KiB.
 #[test]
 fn the_next_cylinder_is_named() {

@@ -3,6 +3,8 @@
 
 use crate::guid::Guid;
 
+/// A file system of Linux.
+pub const LINUX: Guid = Guid::from_u128(0x0fc63daf_8483_4772_8e79_3d69d8477de4);
 /// Reserved partition of a Solaris EFI label: tag 11, the last one, 8 MiB as a rule.
 pub const SOLARIS_RESERVED: Guid = solaris(0x6a945a3b);
 /// Solaris's type for `usr`, which members of ZFS pools have on every system.
@@ -18,7 +20,7 @@ const NAMES: [(Guid, &str); 36] = [
     (Guid::from_u128(0x024dee41_33e7_11d3_9d69_0008c781f39f), "MBR partition scheme"),
     (Guid::from_u128(0x21686148_6449_6e6f_744e_656564454649), "BIOS boot"),
     (Guid::from_u128(0x9e1a2d38_c612_4316_aa26_8b49521e5a8b), "PowerPC PReP boot"),
-    (Guid::from_u128(0x0fc63daf_8483_4772_8e79_3d69d8477de4), "Linux filesystem"),
+    (LINUX, "Linux filesystem"),
     (Guid::from_u128(0x0657fd6d_a4ab_43c4_84e5_0933c84b4f4f), "Linux swap"),
     (Guid::from_u128(0xe6d6d379_f507_44c2_a23c_238f2a3df928), "Linux LVM"),
     (Guid::from_u128(0xa19d880f_05fc_4d3b_a006_743f0f84911e), "Linux RAID"),

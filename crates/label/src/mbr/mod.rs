@@ -99,6 +99,18 @@ impl Mbr {
         Ok(steps)
     }
 
+    /// The logical partition of this index, 0 for number 5: its link, as index of [`Mbr::ebrs`], and its entry there.
+    #[must_use]
+    pub fn logical_mut(&mut self, index: usize) -> Option<(usize, &mut MbrEntry)> {
+        let links = self.ebrs.iter_mut().enumerate();
+        let mut logical = links.flat_map(|(at, ebr)| {
+            let entries = ebr.sector.entries[..2].iter_mut();
+            let of_data = entries.filter(|entry| entry.is_used() && !types::is_extended(entry.kind));
+            of_data.map(move |entry| (at, entry))
+        });
+        logical.nth(index)
+    }
+
     /// Reads the chains that belong to a first sector.
     pub(crate) fn read(blocks: Blocks<'_>, first: MbrSector) -> (Self, Vec<Problem>) {
         let mut chains = Chains { blocks, seen: HashSet::new(), ebrs: Vec::new(), problems: Vec::new() };

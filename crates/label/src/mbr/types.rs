@@ -2,6 +2,8 @@
 
 /// A GPT follows.
 pub const PROTECTIVE: u8 = 0xee;
+/// A file system of Linux.
+pub const LINUX: u8 = 0x83;
 /// Linux swap, and before that Solaris on x86.
 pub const SOLARIS_OLD: u8 = 0x82;
 /// Solaris on x86.
@@ -36,7 +38,7 @@ const NAMES: [(u8, &str); 36] = [
     (0x41, "PPC PReP Boot"),
     (0x42, "SFS"),
     (SOLARIS_OLD, "Linux swap / Solaris"),
-    (0x83, "Linux"),
+    (LINUX, "Linux"),
     (0x85, "Linux extended"),
     (0x86, "NTFS volume set"),
     (0x8e, "Linux LVM"),

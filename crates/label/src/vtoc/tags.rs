@@ -1,5 +1,7 @@
 //! Tags of slices: `V_…` of illumos `sys/vtoc.h`, and the two of VxVM.
 
+/// A file system beside root's: what `format` calls a slice for data.
+pub const USR: u16 = 4;
 /// The slice that stands for the whole disk.
 pub const BACKUP: u16 = 5;
 
@@ -8,7 +10,7 @@ const NAMES: [(u16, &str); 14] = [
     (1, "boot"),
     (2, "root"),
     (3, "swap"),
-    (4, "usr"),
+    (USR, "usr"),
     (BACKUP, "backup"),
     (6, "stand"),
     (7, "var"),

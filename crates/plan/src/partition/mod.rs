@@ -8,17 +8,19 @@ pub mod commands;
 mod content;
 mod limits;
 mod smaller;
+mod usual;
 
 use plumb_geometry::{Bytes, Grid, SECTOR, align_down, align_up, lcm_checked};
 
 use crate::error::PlanError;
 use crate::meet::{meet_all, next_boundary};
 use crate::nodes::{Nodes, System};
-use crate::plan::{Plan, Table, Unit, Value};
+use crate::plan::{Plan, Subject, Table, Unit, Value};
 
 pub use content::Content;
 pub use limits::{Label, limits};
 pub use smaller::{FileSystem, SMALLER_MAX, fitted};
+pub use usual::usual_grid;
 
 /// A partition to be made, or to be made anew elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,6 +164,7 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     let request = &fitted(request.clone())?;
     let layout = layout(request)?;
     let mut plan = Plan::new("partition", title(request, &layout));
+    plan.subject = Some(Subject { device: request.device.clone(), number: Some(request.number) });
     figures(&mut plan, request, &layout);
     starts(&mut plan, request, &layout);
     if request.current != Some(layout.start) {

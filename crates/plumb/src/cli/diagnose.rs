@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::watch::INTERVAL_MIN;
 use super::{Beneath, ColorChoice, FailOn};
-use crate::moment::parse_duration;
+use crate::moment::{LONGEST, parse_duration};
 
 /// Flags of `plumb diagnose`.
 #[derive(Debug, Args)]
@@ -33,10 +33,10 @@ pub struct Diagnose {
     /// Print one JSON document instead of text
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// Write a page with the findings, the stack and pictures of the I/O
+    /// Write a page with the findings, the stack and pictures of the I/O, in the place of a file that has the name
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
-    /// Save the profile of the watch: `plumb analyze` reads it
+    /// Save the profile of the watch, in the place of a file that has the name: `plumb analyze` reads it
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub save: Option<PathBuf>,
     /// Severity from which the exit status is 1
@@ -50,9 +50,9 @@ pub struct Diagnose {
 fn time(text: &str) -> Result<Duration, String> {
     let ns = parse_duration(text).and_then(|ns| u64::try_from(ns).ok());
     match ns.map(Duration::from_nanos) {
-        Some(time) if time.is_zero() || time >= INTERVAL_MIN => Ok(time),
+        Some(time) if time.is_zero() || (INTERVAL_MIN..=LONGEST).contains(&time) => Ok(time),
         _ => Err(format!(
-            "found `{text}`, expected 0, or a time of 100ms or more (bare numbers are seconds; ms, s, m, h)"
+            "found `{text}`, expected 0, or a time from 100ms to 8760h, a year (bare numbers are seconds; ms, s, m, h)"
         )),
     }
 }

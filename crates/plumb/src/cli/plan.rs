@@ -10,8 +10,8 @@ use super::grid;
 
 mod typed;
 
-use typed::{content, existing, geometry, named, position, share, size};
-pub use typed::{milliseconds, rate, rate_above_0};
+use typed::{content, existing, geometry, named, share};
+pub use typed::{heads_and_sectors, milliseconds, position, rate, rate_above_0, size};
 
 /// Flags of `plumb plan`.
 #[derive(Debug, Args)]

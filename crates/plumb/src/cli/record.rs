@@ -9,7 +9,7 @@ use plumb_trace::Op;
 
 use super::watch::LayerChoice;
 use super::{op, whole};
-use crate::moment::parse_duration;
+use crate::moment::{LONGEST, parse_duration};
 
 /// Flags of `plumb record`.
 #[derive(Debug, Args)]
@@ -62,9 +62,10 @@ const FILE_BYTES_MIN: u64 = 1 << 20;
 const BUFFER_BYTES: std::ops::RangeInclusive<u64> = 4096..=1 << 30;
 
 fn duration(text: &str) -> Result<Duration, String> {
-    let ns = parse_duration(text).and_then(|ns| u64::try_from(ns).ok()).filter(|&ns| ns > 0);
-    let expected = "expected a time above 0 (bare numbers are seconds; ms, s, m, h)";
-    ns.map(Duration::from_nanos).ok_or_else(|| format!("found `{text}`, {expected}"))
+    let time = parse_duration(text).and_then(|ns| u64::try_from(ns).ok()).map(Duration::from_nanos);
+    let expected = "expected a time above 0 and up to 8760h, a year (bare numbers are seconds; ms, s, m, h)";
+    let time = time.filter(|time| !time.is_zero() && *time <= LONGEST);
+    time.ok_or_else(|| format!("found `{text}`, {expected}"))
 }
 
 fn file_size(text: &str) -> Result<u64, String> {

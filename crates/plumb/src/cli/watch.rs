@@ -9,7 +9,7 @@ use plumb_geometry::Grid;
 use plumb_trace::Op;
 
 use super::{ColorChoice, FailOn, distinct, grid, op};
-use crate::moment::parse_duration;
+use crate::moment::{LONGEST, parse_duration};
 
 /// Flags of `plumb watch`.
 #[derive(Debug, Args)]
@@ -64,10 +64,10 @@ pub struct Watch {
     /// Print each interval instead of the full-screen view, also on a terminal
     #[arg(long, help_heading = "Output")]
     pub plain: bool,
-    /// Print a JSON document a line for each interval instead of text
+    /// Print a JSON document a line for each interval instead of text; the last has the findings of the whole time
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// Save the profile of the whole time: `plumb analyze` reads it
+    /// Save the profile of the whole time, in the place of a file that has the name: `plumb analyze` reads it
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub save: Option<PathBuf>,
     /// Severity from which the exit status is 1
@@ -120,10 +120,10 @@ impl Watch {
 pub const INTERVAL_MIN: Duration = Duration::from_millis(100);
 
 fn interval(text: &str) -> Result<Duration, String> {
-    let expected = "expected a time of 100ms or more (bare numbers are seconds; ms, s, m, h)";
+    let expected = "expected a time from 100ms to 8760h, a year (bare numbers are seconds; ms, s, m, h)";
     let ns = parse_duration(text).and_then(|ns| u64::try_from(ns).ok());
     match ns.map(Duration::from_nanos) {
-        Some(interval) if interval >= INTERVAL_MIN => Ok(interval),
+        Some(interval) if (INTERVAL_MIN..=LONGEST).contains(&interval) => Ok(interval),
         _ => Err(format!("found `{text}`, {expected}")),
     }
 }

@@ -159,8 +159,8 @@ impl App {
             comm: asker.comm.clone(),
             pid: asker.pid,
             file_system: asker.file_system.map(|file_system| self.mounted.name(file_system)),
-            reads: process_flow(&asker.calls, Kind::Read, Kind::DirectRead),
-            writes: process_flow(&asker.calls, Kind::Write, Kind::DirectWrite),
+            reads: process_flow(asker, Kind::Read, Kind::DirectRead),
+            writes: process_flow(asker, Kind::Write, Kind::DirectWrite),
             failed: asker.failed,
             device_bytes: (!devices.is_empty()).then_some(sent),
             ways: asker.ways.iter().map(|way| way.words()).collect(),
@@ -171,7 +171,7 @@ impl App {
     /// What was asked over the whole time.
     pub(super) fn whole(&self) -> text::App {
         let mut processes: Vec<AskedBy> = self.processes.values().cloned().collect();
-        processes.sort_by_key(|by| std::cmp::Reverse(by.reads.asked_bytes + by.writes.asked_bytes));
+        processes.sort_by_key(|by| std::cmp::Reverse(by.reads.counted_bytes + by.writes.counted_bytes));
         let file_systems = self.shown(&self.file_systems, true);
         text::App { file_systems, processes, of_unlisted_process: self.of_unlisted_process }
     }
@@ -188,7 +188,7 @@ impl App {
             sum.shown(self.mounted.name(*file_system), is_whole_time && self.is_synced(*file_system))
         };
         let mut shown: Vec<AskedOf> = used.map(of).collect();
-        shown.sort_by_key(|of| std::cmp::Reverse(of.reads.asked_bytes + of.writes.asked_bytes));
+        shown.sort_by_key(|of| std::cmp::Reverse(of.reads.counted_bytes + of.writes.counted_bytes));
         shown
     }
 
@@ -228,22 +228,33 @@ fn both(calls: &[Calls; 4], kinds: [Kind; 2]) -> Calls {
     sum
 }
 
-fn process_flow(calls: &[Calls; 4], cached: Kind, direct: Kind) -> ProcessFlow {
-    let Calls { calls: number, asked_bytes, moved_bytes } = both(calls, [cached, direct]);
-    ProcessFlow { calls: number, asked_bytes, moved_bytes, direct_bytes: calls[direct as usize].asked_bytes }
+fn process_flow(asker: &Asker, cached: Kind, direct: Kind) -> ProcessFlow {
+    let Calls { calls, asked_bytes, moved_bytes } = both(&asker.calls, [cached, direct]);
+    let direct_bytes = asker.of(direct).asked_bytes;
+    let is_all = asker.ways.iter().all(|way| way.is_counted());
+    let all_bytes = is_all.then_some(asked_bytes);
+    ProcessFlow { calls, asked_bytes: all_bytes, counted_bytes: asked_bytes, moved_bytes, direct_bytes }
 }
 
 fn merge_process(sum: &mut AskedBy, other: &AskedBy) {
     for (sum, other) in [(&mut sum.reads, &other.reads), (&mut sum.writes, &other.writes)] {
         sum.calls += other.calls;
-        sum.asked_bytes += other.asked_bytes;
+        // What was not known once is missing in the sum.
+        sum.asked_bytes = sum.asked_bytes.zip(other.asked_bytes).map(|(one, other)| one + other);
+        sum.counted_bytes += other.counted_bytes;
         sum.moved_bytes += other.moved_bytes;
         sum.direct_bytes += other.direct_bytes;
     }
     sum.failed += other.failed;
     sum.device_bytes = sum.device_bytes.zip(other.device_bytes).map(|(one, other)| one + other);
-    // Ways are those since the beginning.
-    (sum.ways, sum.unknown_ways) = (other.ways.clone(), other.unknown_ways.clone());
+    // A file may be mapped no more.
+    add_new(&mut sum.ways, &other.ways);
+    add_new(&mut sum.unknown_ways, &other.unknown_ways);
+}
+
+fn add_new(ways: &mut Vec<&'static str>, others: &[&'static str]) {
+    let new: Vec<&str> = others.iter().copied().filter(|way| !ways.contains(way)).collect();
+    ways.extend(new);
 }
 
 impl Sum {
@@ -284,7 +295,8 @@ impl Sum {
         let throughput = self.throughput(is_synced);
         let shown = |flow: &Flow, moved: [Kind; 2], amplification: Option<f64>| AskedFlow {
             calls: flow.calls,
-            asked_bytes: flow.asked_bytes,
+            asked_bytes: self.unknown_ways.is_empty().then_some(flow.asked_bytes),
+            counted_bytes: flow.asked_bytes,
             moved_bytes: both(&self.calls, moved).moved_bytes,
             direct_bytes: flow.direct_bytes,
             device_bytes: throughput.device_unknown.is_none().then_some(flow.device_bytes),

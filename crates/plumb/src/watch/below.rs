@@ -81,13 +81,19 @@ impl Mounted {
         mount.map_or_else(Vec::new, of_btrfs)
     }
 
+    /// Who moves bytes by it; those of a file system and those who use its device past it are not the same.
+    fn user(&self, file_system: FileSystem) -> String {
+        let name = self.name(file_system);
+        if file_system.is_node { format!("those who use /dev/{name} itself") } else { name }
+    }
+
     /// Why what these devices move is not all for this file system; `None` when it is.
     pub(super) fn shared(&self, file_system: FileSystem, devices: &[String]) -> Option<String> {
         let others = self.devices.iter().filter(|(other, _)| **other != file_system);
         for (other, used) in others {
             if let Some(device) = devices.iter().find(|device| used.iter().any(|used| overlap(device, used)))
             {
-                return Some(format!("{device} moves bytes for {} as well", self.name(*other)));
+                return Some(format!("{device} moves bytes for {} as well", self.user(*other)));
             }
         }
         let held = |device: &&String| {
@@ -141,4 +147,24 @@ fn of_btrfs(mount: &Mount) -> Vec<String> {
     let all = Path::new("/sys/fs/btrfs");
     let mut lists = names(all).into_iter().map(|uuid| names(&all.join(uuid).join("devices")));
     lists.find(|list| list.contains(&name)).unwrap_or_else(|| vec![name])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The device of a file system that is used by its node as well: each says who the other is.
+    #[test]
+    fn a_device_is_not_shared_with_itself() {
+        let [mounted, node] = [false, true].map(|is_node| FileSystem { dev: 7 << 20 | 999, is_node });
+        let text = "36 25 7:999 / /srv/a rw,relatime shared:1 - ext4 /dev/loop999 rw\n";
+        let devices = vec!["loop999".to_owned()];
+        let all = BTreeMap::from([(mounted, devices.clone()), (node, devices.clone())]);
+        let known = Mounted { mounts: mounts(text), devices: all };
+        let told = known.shared(node, &devices).expect("a reason");
+        assert_eq!(told, "loop999 moves bytes for /srv/a as well");
+        let told = known.shared(mounted, &devices).expect("a reason");
+        // No such device is there, so that it goes by its number.
+        assert_eq!(told, "loop999 moves bytes for those who use /dev/7:999 itself as well");
+    }
 }

@@ -1,6 +1,6 @@
 //! The terminal around the full-screen view: intervals come in, keys come in, the view is drawn.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime};
@@ -9,7 +9,7 @@ use plumb_capture::Block;
 use plumb_report::text::{self, Color};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::screen::{Key, Screen, Seen, Wish};
+use super::screen::{Key, Screen, Seen, Watched, Wish};
 use super::{Whole, following, notes};
 use crate::cli::Watch;
 use crate::failure::Failure;
@@ -29,7 +29,7 @@ pub(super) fn run(
     ended: &AtomicBool,
 ) -> Result<(), Failure> {
     let colored = output::color(args.color) == Color::Always;
-    let mut screen = Screen::new(&args.grids(), colored);
+    let mut screen = Screen::new(watched(args, whole), &args.grids(), colored);
     let mut terminal = ratatui::try_init().map_err(|error| {
         // Some of it may have been done.
         let _ = ratatui::try_restore();
@@ -44,6 +44,16 @@ pub(super) fn run(
     done
 }
 
+fn watched(args: &Watch, whole: &Whole) -> Watched {
+    let name = |device: &String| device.strip_prefix("/dev/").unwrap_or(device).to_owned();
+    Watched {
+        disks: args.devices.iter().map(name).collect(),
+        how: whole.how.clone(),
+        filter: whole.filter.words(),
+        interval_s: args.interval.as_secs_f64(),
+    }
+}
+
 fn show(
     args: &Watch,
     block: &mut Block,
@@ -56,13 +66,14 @@ fn show(
     let events = events();
     let mut last = Instant::now();
     let (mut next, mut number) = (last + args.interval, 1);
+    let mut saved_as = args.save.clone();
     loop {
         terminal.draw(|frame| screen.draw(frame)).map_err(failed)?;
         let left = next.saturating_duration_since(Instant::now());
         match events.recv_timeout(left.min(GLANCE)) {
             Ok(event) => match key_of(&event).map_or(Wish::None, |key| screen.press(key)) {
                 Wish::Quit => ended.store(true, Ordering::Relaxed),
-                Wish::Save => screen.notice = Some(save(args, whole)),
+                Wish::Save => screen.notice = Some(save(&mut saved_as, whole)),
                 Wish::None => {}
             },
             Err(RecvTimeoutError::Timeout) => {}
@@ -107,13 +118,22 @@ fn events() -> Receiver<Event> {
     events
 }
 
-/// Saves the profile of the time so far, and says where.
-fn save(args: &Watch, whole: &Whole) -> String {
-    let path = args.save.clone().unwrap_or_else(|| PathBuf::from("watch.profile"));
+/// Saves the profile of the time so far, and says where. Without a name that was given, it takes one that is free, and keeps
+/// to it.
+fn save(saved_as: &mut Option<PathBuf>, whole: &Whole) -> String {
+    let path = saved_as.get_or_insert_with(|| free_name(Path::new("."))).clone();
     match whole.save(&path) {
         Ok(()) => format!("saved {}: plumb analyze reads it", path.display()),
         Err(failure) => format!("not saved: {}", failure.words("")),
     }
+}
+
+/// A name in a directory that no file has: nobody agreed to the loss of one.
+fn free_name(directory: &Path) -> PathBuf {
+    let further = (2..).map(|number| format!("watch-{number}.profile"));
+    let names = std::iter::once("watch.profile".to_owned()).chain(further);
+    let mut free = names.map(PathBuf::from).filter(|name| directory.join(name).symlink_metadata().is_err());
+    free.next().unwrap_or_else(|| PathBuf::from("watch.profile"))
 }
 
 fn key_of(event: &Event) -> Option<Key> {
@@ -132,4 +152,18 @@ fn key_of(event: &Event) -> Option<Key> {
         KeyCode::Esc => Key::Escape,
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_nobody_gave_is_free() {
+        let folder = tempfile::tempdir().expect("a directory");
+        for expected in ["watch.profile", "watch-2.profile", "watch-3.profile"] {
+            assert_eq!(free_name(folder.path()), Path::new(expected));
+            std::fs::write(folder.path().join(expected), "").expect("a file");
+        }
+    }
 }

@@ -3,15 +3,20 @@
 use super::error::JournalError;
 use super::fold::State;
 use super::record::{HEADER_BYTES, Header, Image, MAGIC, Record, Turn, sum};
-use crate::disk::JournalStore;
+use crate::disk::{Buffer, JournalStore};
 use crate::moving::JournalId;
 use crate::moving::plan::{Copying, Plan};
 use crate::moving::script::Script;
 use crate::mutation::{Mutation, Mutations};
 
-/// Behind a record that cannot be read it is looked so far for good ones. No record but the first is longer than a
-/// fraction of this, and one unsynced record is all that a crash can spoil.
-const LOOK_BEHIND_BYTES: u64 = 16 << 20;
+/// Behind a record that cannot be read it is looked so far for good ones. One unsynced record is all that a crash can
+/// spoil.
+const LOOK_BEHIND_BYTES: u64 = 64 << 20;
+/// So much of it is read at once; that much zeros are the end, since a preallocated file is empty behind the log.
+const LOOK_AT_ONCE_BYTES: u64 = 64 << 10;
+const LATER: &str = "a good record, since a later one is";
+/// The smallest block of a journal.
+const BLOCK_BYTES_MIN: u64 = 4096;
 /// Room for records that a move without interruptions does not write.
 const SLACK_BLOCKS: u64 = 1024;
 
@@ -29,8 +34,11 @@ pub(crate) struct Journal<J> {
     mutations: Mutations,
 }
 
-fn read<J: JournalStore>(store: &mut J, at: u64, buffer: &mut [u8]) -> Result<(), JournalError> {
-    store.read_at(at, buffer).map_err(|source| JournalError::Read { at, source })
+/// Whole blocks, in memory where direct I/O wants them.
+fn read<J: JournalStore>(store: &mut J, at: u64, len: usize) -> Result<Buffer, JournalError> {
+    let mut buffer = Buffer::new(len);
+    store.read_at(at, &mut buffer).map_err(|source| JournalError::Read { at, source })?;
+    Ok(buffer)
 }
 
 /// Where records that follow the first begin: behind the slot.
@@ -123,7 +131,7 @@ impl<J: JournalStore> Journal<J> {
         journal.id = header.journal;
         journal.block_bytes = header.block_bytes;
         let is_own = plan.journal == header.journal && header.number == 0;
-        if !is_own || header.block_bytes < 4096 {
+        if !is_own {
             return Err(JournalError::None);
         }
         journal.pass(&header);
@@ -169,26 +177,46 @@ impl<J: JournalStore> Journal<J> {
 
     /// A good record behind one that is not: the log does not end here, it is broken.
     fn look_behind(&mut self) -> Result<(), JournalError> {
-        let block_bytes = u64::from(self.block_bytes);
-        let end = self.store.len_bytes().min(self.at.saturating_add(LOOK_BEHIND_BYTES));
-        let mut at = self.at + block_bytes;
-        while at + block_bytes <= end {
-            let mut head = [0; HEADER_BYTES];
-            read(&mut self.store, at, &mut head)?;
-            let header = Header::decode(&head).filter(|header| header.journal == self.id);
-            if let Some(header) = header
-                && header.number > self.number
-                && self.read_record(at)?.is_some()
-            {
-                return Err(self.damaged("a good record, since a later one is"));
+        let block = u64::from(self.block_bytes);
+        let store_end = self.store.len_bytes() / block * block;
+        let end = store_end.min(self.at.saturating_add(LOOK_BEHIND_BYTES));
+        let mut at = self.at.saturating_add(block);
+        // Where the broken record says that it ends; its length may be what is broken, and then others are looked at.
+        if let Some(next) = self.stated_end()?
+            && self.is_later(next)?
+        {
+            return Err(self.damaged(LATER));
+        }
+        while at < end {
+            let len = (end - at).min(LOOK_AT_ONCE_BYTES.next_multiple_of(block));
+            let blocks = read(&mut self.store, at, len as usize)?;
+            for (start, head) in (at..).step_by(block as usize).zip(blocks.chunks(block as usize)) {
+                if head.starts_with(MAGIC) && self.is_later(start)? {
+                    return Err(self.damaged(LATER));
+                }
             }
-            // A preallocated file is empty behind the log.
-            if header.is_none() && head.iter().all(|byte| *byte == 0) && at > self.at + (1 << 20) {
+            if blocks.iter().all(|byte| *byte == 0) {
                 break;
             }
-            at += block_bytes;
+            at += len;
         }
         Ok(())
+    }
+
+    fn stated_end(&mut self) -> Result<Option<u64>, JournalError> {
+        if self.store.len_bytes().saturating_sub(self.at) < BLOCK_BYTES_MIN {
+            return Ok(None);
+        }
+        let head = read(&mut self.store, self.at, BLOCK_BYTES_MIN as usize)?;
+        let header = Header::decode(&head).filter(|header| header.is_possible() && header.journal == self.id);
+        let len = header.and_then(|header| header.len_bytes());
+        Ok(len.map(|len| self.at.saturating_add(len.next_multiple_of(self.block_bytes.into()))))
+    }
+
+    /// Whether a good record of this journal begins there, with a number that is still to come.
+    fn is_later(&mut self, at: u64) -> Result<bool, JournalError> {
+        let record = self.read_record(at)?;
+        Ok(record.is_some_and(|(header, _)| header.journal == self.id && header.number > self.number))
     }
 
     fn damaged(&self, expected: &'static str) -> JournalError {
@@ -198,24 +226,19 @@ impl<J: JournalStore> Journal<J> {
     /// The record that begins at `at`, whatever its number, if it is whole.
     fn read_record(&mut self, at: u64) -> Result<Option<(Header, Record)>, JournalError> {
         let end = self.store.len_bytes();
-        if end.saturating_sub(at) < HEADER_BYTES as u64 {
+        if end.saturating_sub(at) < BLOCK_BYTES_MIN {
             return Ok(None);
         }
-        let mut head = [0; HEADER_BYTES];
-        read(&mut self.store, at, &mut head)?;
+        let head = read(&mut self.store, at, BLOCK_BYTES_MIN as usize)?;
         if !head.starts_with(MAGIC) {
             return Ok(None);
         }
-        let header = Header::decode(&head);
-        let Some((header, len)) = header.and_then(|header| Some((header, header.len_bytes()?))) else {
-            return Ok(None);
-        };
-        let Some(len) = usize::try_from(len).ok().filter(|len| *len as u64 <= end - at) else {
-            return Ok(None);
-        };
-        let mut bytes = vec![0; len];
-        read(&mut self.store, at, &mut bytes)?;
-        Ok(header.record(&bytes).map(|record| (header, record)))
+        let Some(header) = Header::decode(&head).filter(Header::is_possible) else { return Ok(None) };
+        let len = header.len_bytes().and_then(|len| len.checked_next_multiple_of(header.block_bytes.into()));
+        let Some(blocks) = len.filter(|len| *len <= end - at) else { return Ok(None) };
+        let bytes = read(&mut self.store, at, blocks as usize)?;
+        let len = HEADER_BYTES + header.payload_bytes as usize;
+        Ok(header.record(&bytes[..len]).map(|record| (header, record)))
     }
 
     /// Writes a record behind the last one. It is not durable before [`sync`](Self::sync).
@@ -226,11 +249,18 @@ impl<J: JournalStore> Journal<J> {
         if needed > found {
             return Err(JournalError::Full { needed, found });
         }
-        self.store.write_at(at, &bytes).map_err(|source| JournalError::Write { at, source })?;
+        self.write(at, &bytes)?;
         self.at = needed;
         self.number += 1;
         self.before = sum;
         Ok(())
+    }
+
+    /// Whole blocks, filled up with zeros.
+    fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), JournalError> {
+        let mut buffer = Buffer::new(bytes.len().next_multiple_of(self.block_bytes as usize));
+        buffer[..bytes.len()].copy_from_slice(bytes);
+        self.store.write_at(at, &buffer).map_err(|source| JournalError::Write { at, source })
     }
 
     pub(crate) fn sync(&mut self) -> Result<(), JournalError> {
@@ -251,7 +281,11 @@ impl<J: JournalStore> Journal<J> {
         if len > self.slot_bytes {
             return Err(JournalError::Full { needed: len, found: self.slot_bytes });
         }
-        self.store.write_at(at, bytes).map_err(|source| JournalError::Write { at, source })?;
+        if len.is_multiple_of(self.block_bytes.into()) {
+            self.store.write_at(at, bytes).map_err(|source| JournalError::Write { at, source })?;
+        } else {
+            self.write(at, bytes)?;
+        }
         self.sync()?;
         Ok(Image::Slot { len, sum: sum(&[bytes]) })
     }
@@ -269,8 +303,9 @@ impl<J: JournalStore> Journal<J> {
             expected: "the one that was recorded",
         };
         let len = usize::try_from(len).ok().filter(|len| *len as u64 <= self.slot_bytes);
-        let mut bytes = vec![0; len.ok_or_else(|| damaged(self))?];
-        read(&mut self.store, self.slot_at, &mut bytes)?;
-        if sum(&[&bytes]) == expected { Ok(bytes) } else { Err(damaged(self)) }
+        let len = len.ok_or_else(|| damaged(self))?;
+        let bytes = read(&mut self.store, self.slot_at, len.next_multiple_of(self.block_bytes as usize))?;
+        let bytes = &bytes[..len];
+        if sum(&[bytes]) == expected { Ok(bytes.to_vec()) } else { Err(damaged(self)) }
     }
 }

@@ -10,6 +10,8 @@ use crate::moving::plan::Plan;
 pub(crate) const MAGIC: &[u8; 8] = b"PLUMBJRN";
 /// Bytes before the payload.
 pub(crate) const HEADER_BYTES: usize = 64;
+/// No record is longer: plans are bounded by what one may have.
+const RECORD_BYTES_MAX: u64 = 64 << 20;
 /// The sums that hold all of a journal together, and that tell whether a window arrived.
 pub(crate) fn sum(parts: &[&[u8]]) -> u64 {
     use std::hash::Hasher;
@@ -210,6 +212,12 @@ impl Header {
             return None;
         }
         Record::decode(self.kind, payload)
+    }
+
+    /// Whether a journal can have such blocks, and a record such a length.
+    pub(crate) fn is_possible(&self) -> bool {
+        let is_block = self.block_bytes.is_multiple_of(4096) && (4096..=1 << 20).contains(&self.block_bytes);
+        is_block && self.payload_bytes <= RECORD_BYTES_MAX
     }
 
     /// Bytes of the record, header included; `None` when no file could hold it.

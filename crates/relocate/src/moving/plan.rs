@@ -12,6 +12,8 @@ pub const UNIT_BYTES_MIN: u64 = 4096;
 pub const WINDOW_BYTES_MAX: u64 = 64 << 20;
 /// Below this shift a window is so short that flushes take most of the time: batches go through the journal instead.
 pub const WINDOWS_FROM_BYTES: u64 = 1 << 20;
+/// Longest unit, signature, and all changes of labels together.
+const PART_BYTES_MAX: u64 = 8 << 20;
 /// Most signatures, changes of labels and the like that a plan may have.
 pub(crate) const LIST_MAX: usize = 4096;
 
@@ -147,15 +149,17 @@ impl Plan {
         self.from.min(self.to)..self.from.max(self.to).saturating_add(self.len)
     }
 
-    /// Bytes outside of both places that are written with them, since a disk writes whole blocks. They are written as
-    /// they were; nobody else may write them during a move.
+    /// Bytes outside of both places that are written with them or with the label, since a disk writes whole blocks. They
+    /// are written as they were when their block was read, also by a resume long after: a neighbour that has some of them
+    /// must not be in use during a move.
     #[must_use]
     pub fn bystanders(&self) -> Vec<Range<u64>> {
         let union = self.union();
+        let labels = self.hide.iter().chain(&self.finish).map(Change::range);
         let mut found: Vec<Range<u64>> = Vec::new();
-        for place in [self.old_place(), self.new_place()] {
-            let cover = self.unit.cover(&place, self.disk_bytes);
-            for side in [cover.start..place.start, place.end..cover.end] {
+        for own in [self.old_place(), self.new_place()].into_iter().chain(labels) {
+            let cover = self.unit.cover(&own, self.disk_bytes);
+            for side in [cover.start..own.start, own.end..cover.end] {
                 let outside = [side.start..side.end.min(union.start), side.start.max(union.end)..side.end];
                 for range in outside {
                     if !range.is_empty() && !found.contains(&range) {
@@ -190,13 +194,14 @@ impl Plan {
         let (logical, physical) = (u64::from(self.logical_block_bytes), u64::from(self.physical_block_bytes));
         let is_block = logical.is_power_of_two() && (512..=65_536).contains(&logical);
         demand(is_block, "logical block", logical, "a power of two from 512 to 65536")?;
-        let is_multiple = physical >= logical && physical.is_multiple_of(logical) && physical <= 1 << 30;
+        let is_multiple =
+            physical >= logical && physical.is_multiple_of(logical) && physical <= PART_BYTES_MAX;
         demand(is_multiple, "physical block", physical, "a multiple of the logical block")?;
         let fits = self.disk_bytes.is_multiple_of(logical) && self.disk_bytes < 1 << 62;
         demand(fits, "size of the disk", self.disk_bytes, "whole logical blocks")?;
         let unit = self.unit.bytes;
-        let is_unit = (UNIT_BYTES_MIN..=1 << 30).contains(&unit) && unit.is_multiple_of(physical);
-        demand(is_unit, "unit", unit, "whole physical blocks, 4096 bytes or more")?;
+        let is_unit = (UNIT_BYTES_MIN..=PART_BYTES_MAX).contains(&unit) && unit.is_multiple_of(physical);
+        demand(is_unit, "unit", unit, "whole physical blocks, 4 KiB to 8 MiB")?;
         let is_offset = self.unit.offset < unit && self.unit.offset.is_multiple_of(logical);
         demand(is_offset, "offset of the unit", self.unit.offset, "whole logical blocks, less than the unit")
     }
@@ -214,8 +219,8 @@ impl Plan {
 
     fn check_copying(&self) -> Result<(), PlanError> {
         let (Copying::Windows(bytes) | Copying::Batches(bytes)) = self.copying;
-        let is_window = bytes > 0 && bytes.is_multiple_of(self.unit.bytes) && bytes <= 1 << 32;
-        demand(is_window, "window", bytes, "whole units")?;
+        let is_window = bytes > 0 && bytes.is_multiple_of(self.unit.bytes) && bytes <= WINDOW_BYTES_MAX;
+        demand(is_window, "window", bytes, "whole units, at most 64 MiB")?;
         if let Copying::Windows(_) = self.copying {
             let shift = self.shift_bytes();
             demand(bytes <= shift, "window", bytes, "no more than the shift")?;
@@ -236,6 +241,8 @@ impl Plan {
             let lies_outside = [self.old_place(), self.new_place()].iter().all(|place| !meet(place, &range));
             demand(lies_outside, "label", change.at, "bytes outside of what is moved")?;
         }
+        let bytes: u64 = self.hide.iter().chain(&self.finish).map(|change| change.new.len() as u64).sum();
+        demand(bytes <= PART_BYTES_MAX, "changes of the label", bytes, "no more than 8 MiB")?;
         let few = self.hide.len().max(self.finish.len());
         demand(few <= LIST_MAX, "changes of the label", few as u64, "no more than 4096")
     }
@@ -260,6 +267,8 @@ impl Plan {
             let is_apart = self.signatures[..index].iter().all(|before| !meet(before, range));
             demand(is_apart, "signature", range.start, "a place that no other has")?;
         }
+        let bytes: u64 = self.fix_ups.iter().map(|fix_up| fix_up.new.len() as u64).sum();
+        demand(bytes <= PART_BYTES_MAX, "fix-ups", bytes, "no more than 8 MiB")?;
         for fix_up in &self.fix_ups {
             self.check_change("fix-up", fix_up, self.len)?;
             let range = fix_up.range();
@@ -360,8 +369,13 @@ pub(crate) mod tests {
 
     #[test]
     fn neighbours_in_the_same_block_are_named() {
-        let plan = plan(34 * 512, 64 * 512, 100 * 512);
+        let near = plan(34 * 512, 64 * 512, 100 * 512);
         // 34 and 134 are no boundaries of 8 sectors; 64 and 164 end on one and on half of one; 134 lies within both.
-        assert_eq!(plan.bystanders(), [32 * 512..34 * 512, 164 * 512..168 * 512]);
+        assert_eq!(near.bystanders(), [32 * 512..34 * 512, 164 * 512..168 * 512]);
+        // The label ends within the block that the next partition begins in.
+        let (old, new) = (vec![0; 33 * 512], vec![1; 33 * 512]);
+        let hide = vec![Change { at: 512, old, new }];
+        let label = Plan { hide, ..plan(2048 * 512, 2304 * 512, 100 * 512) };
+        assert_eq!(label.bystanders(), [2404 * 512..2408 * 512, 0..512, 34 * 512..40 * 512]);
     }
 }

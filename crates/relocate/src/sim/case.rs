@@ -28,6 +28,7 @@ pub(crate) struct Blocks {
 pub(crate) const NATIVE_512: Blocks = Blocks { logical: 512, physical: 512, offset: 0 };
 pub(crate) const NATIVE_4096: Blocks = Blocks { logical: 4096, physical: 4096, offset: 0 };
 pub(crate) const EMULATED: Blocks = Blocks { logical: 512, physical: 4096, offset: 0 };
+pub(crate) const EMULATED_16K: Blocks = Blocks { logical: 512, physical: 16_384, offset: 0 };
 pub(crate) const EMULATED_OFFSET: Blocks = Blocks { logical: 512, physical: 4096, offset: 3584 };
 
 /// One move, in sectors; windows in units.
@@ -50,7 +51,7 @@ impl Case {
     }
 
     fn unit(&self) -> Unit {
-        Unit { bytes: 4096, offset: self.blocks.offset }
+        Unit { bytes: u64::from(self.blocks.physical).max(4096), offset: self.blocks.offset }
     }
 
     /// What a signature takes at the least.
@@ -71,7 +72,7 @@ impl Case {
             to: self.to * SECTOR,
             len: self.len * SECTOR,
             unit: self.unit(),
-            copying: Copying::Batches(self.units * 4096),
+            copying: Copying::Batches(self.units * self.unit().bytes),
             hide: before.changes(&before.label, &before.moving),
             finish: before.changes(&before.moving, &before.finished),
             signatures: self.signatures(),
@@ -79,8 +80,9 @@ impl Case {
             fix_ups: self.fix_ups(before),
         };
         let shift = plan.shift_bytes();
-        if shift >= 2 * 4096 {
-            plan.copying = Copying::Windows((self.units * 4096).min(shift - shift % 4096));
+        let unit = plan.unit.bytes;
+        if shift >= 2 * unit {
+            plan.copying = Copying::Windows((self.units * unit).min(shift - shift % unit));
         }
         let last = plan.union().end - self.block()..plan.union().end;
         if !meet(&last, &plan.old_place()) {
@@ -171,12 +173,12 @@ impl Setting {
         let mut rng = Rng::new(seed);
         let before = Before::new(case, &mut rng);
         let plan = case.plan(&before);
-        let journal_bytes = plan.journal_bytes(4096);
+        let journal_bytes = plan.journal_bytes(plan.unit.bytes as u32);
         let mut disk = Medium::new(plan.disk_bytes);
         // Around both places, so that there are neighbours on every side.
         for place in [plan.old_place(), plan.new_place()] {
-            let start = place.start.saturating_sub(16 * SECTOR);
-            let end = (place.end + 16 * SECTOR).min(plan.disk_bytes);
+            let start = place.start.saturating_sub(2 * plan.unit.bytes);
+            let end = (place.end + 2 * plan.unit.bytes).min(plan.disk_bytes);
             disk.write(start, &noise(&mut rng, end - start));
         }
         for (place, label) in before.places.iter().zip(&before.label) {
@@ -330,8 +332,8 @@ fn neighbours(plan: &Plan, before: &Before, disk: &Medium) -> Vec<(u64, Vec<u8>)
     own.extend(plan.strays.iter().cloned());
     let mut sectors: Vec<u64> = Vec::new();
     for place in own.clone() {
-        let start = place.start.saturating_sub(8192);
-        let end = (place.end + 8192).min(plan.disk_bytes);
+        let start = place.start.saturating_sub(2 * plan.unit.bytes);
+        let end = (place.end + 2 * plan.unit.bytes).min(plan.disk_bytes);
         sectors.extend((start..place.start).step_by(SECTOR as usize));
         sectors.extend((place.end..end).step_by(SECTOR as usize));
     }

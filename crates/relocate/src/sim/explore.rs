@@ -1,8 +1,10 @@
 //! One move, cut off at every write and flush, and every crash recovered from.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use plumb_geometry::group_digits;
 use plumb_testkit::Rng;
 use plumb_testkit::rng::split_mix;
 
@@ -36,6 +38,7 @@ type Seen = HashSet<u64, BuildHasherDefault<Plain>>;
 /// What was tried, in numbers.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Tally {
+    pub(crate) moves: u64,
     /// Different states: of a move, a point in it, what survived there, and how it was torn.
     pub(crate) states: u64,
     /// Of these within a recovery from another crash.
@@ -52,6 +55,7 @@ pub(crate) struct Tally {
 
 impl Tally {
     pub(crate) fn add(&mut self, other: &Self) {
+        self.moves += other.moves;
         self.states += other.states;
         self.nested += other.nested;
         self.points += other.points;
@@ -59,6 +63,23 @@ impl Tally {
         self.rolled_back += other.rolled_back;
         self.not_begun += other.not_begun;
         self.torn += other.torn;
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let numbers = [
+            (self.moves, "moves"),
+            (self.points, "writes and flushes to crash at"),
+            (self.states, "different states"),
+            (self.nested, "of them in a recovery"),
+            (self.torn, "torn units"),
+            (self.resumed, "states resumed"),
+            (self.rolled_back, "rolled back"),
+            (self.not_begun, "not begun"),
+        ];
+        let shown = numbers.map(|(number, what)| format!("{} {what}", group_digits(number)));
+        write!(f, "{}", shown.join(", "))
     }
 }
 

@@ -116,6 +116,10 @@ impl World {
         }
     }
 
+    fn journal_block(&self) -> u32 {
+        self.physical.max(4096)
+    }
+
     fn ask(&mut self) -> io::Result<()> {
         self.asked += 1;
         if self.fails == Some(self.asked - 1) {
@@ -124,10 +128,12 @@ impl World {
         Ok(())
     }
 
-    fn check(&self, which: Which, at: u64, len: usize) -> io::Result<()> {
+    /// Whole logical blocks; a journal is written in whole blocks of its own.
+    fn check(&self, which: Which, at: u64, len: usize, writes: bool) -> io::Result<()> {
         let (end, block) = match which {
             Which::Disk => (self.disk_bytes, u64::from(self.logical)),
-            Which::Journal => (self.journal_bytes, 1),
+            Which::Journal if writes => (self.journal_bytes, self.journal_block().into()),
+            Which::Journal => (self.journal_bytes, 4096),
         };
         let is_whole = at.is_multiple_of(block) && (len as u64).is_multiple_of(block);
         let is_within = at.checked_add(len as u64).is_some_and(|last| last <= end);
@@ -135,7 +141,7 @@ impl World {
     }
 
     fn read(&mut self, which: Which, at: u64, buffer: &mut [u8]) -> io::Result<()> {
-        self.check(which, at, buffer.len())?;
+        self.check(which, at, buffer.len(), false)?;
         self.ask()?;
         self.medium(which).read(at, buffer);
         Ok(())
@@ -143,7 +149,7 @@ impl World {
 
     /// A write that fails has written its first half.
     fn write(&mut self, which: Which, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.check(which, at, bytes.len())?;
+        self.check(which, at, bytes.len(), true)?;
         let asked = self.ask();
         let len = if asked.is_ok() {
             bytes.len()
@@ -212,6 +218,10 @@ pub(crate) struct SimStore(pub(crate) Shared);
 impl JournalStore for SimStore {
     fn len_bytes(&self) -> u64 {
         self.0.borrow().journal_bytes
+    }
+
+    fn block_bytes(&self) -> u32 {
+        self.0.borrow().journal_block()
     }
 
     fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()> {

@@ -40,6 +40,15 @@ impl Column<'_> {
     }
 }
 
+/// Why there is nothing to draw over time; `None` where there is.
+pub fn why_none(profile: &Profile) -> Option<&'static str> {
+    let has_course = profile.timeline.iter().next().is_some();
+    (!has_course).then_some(match profile.time_base {
+        TimeBase::Mixed => "recordings of different clocks were put together, so there is no common time",
+        _ => "the source hands over sums without the time of each I/O",
+    })
+}
+
 /// All columns.
 pub struct Course<'a> {
     /// In order, without gaps; at least one.

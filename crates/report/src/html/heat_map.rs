@@ -5,7 +5,7 @@ use plumb_profile::Profile;
 
 use super::course::Course;
 use super::markup::Markup;
-use super::page::{figure, legend, no_course, not_known};
+use super::page::{figure, legend, not_known};
 use super::scale::{Linear, Tick, byte_ticks};
 use super::svg::{self, Plot};
 use crate::format;
@@ -16,11 +16,9 @@ const COLUMNS_MAX: u64 = 128;
 /// Fills from few I/O to many.
 const FILLS: [&str; 7] = ["h0", "h1", "h2", "h3", "h4", "h5", "h6"];
 
-/// Draws it.
+/// Draws it, where the profile has a course.
 pub fn draw(m: &mut Markup, profile: &Profile) {
-    let Some(course) = Course::of(profile, COLUMNS_MAX) else {
-        return not_known(m, TITLE, no_course(profile));
-    };
+    let Some(course) = Course::of(profile, COLUMNS_MAX) else { return };
     let cells = cells(&course);
     let Some(most) = cells.iter().flatten().copied().max().filter(|most| *most > 0) else {
         return not_known(m, TITLE, "no read or write was seen");

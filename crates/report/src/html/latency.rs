@@ -197,9 +197,7 @@ impl Point {
 
 fn over_time(m: &mut Markup, profile: &Profile) {
     let title = "Latency over time";
-    let Some(course) = Course::of(profile, 512) else {
-        return not_known(m, title, super::page::no_course(profile));
-    };
+    let Some(course) = Course::of(profile, 512) else { return };
     let plot = Plot::WIDE;
     let how = format!(
         "issue to completion, reads and writes together; mean and longest of each {}; gaps where nothing was timed",

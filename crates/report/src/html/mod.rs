@@ -7,6 +7,7 @@
 mod bench;
 mod bench_series;
 mod clock;
+mod compared;
 mod course;
 mod diagnosis;
 mod figures;
@@ -30,6 +31,7 @@ mod throughput;
 mod what_if;
 
 pub use bench::benched;
+pub use compared::compared;
 pub use diagnosis::diagnosed;
 
 use markup::Markup;
@@ -132,6 +134,9 @@ fn draw_section(m: &mut Markup, report: &Report<'_>, at: usize, section: &Sectio
         findings::links(m, report, section);
         figures::draw(m, profile, analysis);
         if pictured && profile.ios() > 0 {
+            if let Some(why) = course::why_none(profile) {
+                m.leaf("p", &[("class", "dim")], &format!("No pictures over time: {why}."));
+            }
             size_mix::draw(m, profile);
             throughput::draw(m, profile);
             heat_map::draw(m, profile);

@@ -39,16 +39,6 @@ pub fn not_known(m: &mut Markup, title: &str, why: &str) {
     figure(m, title, "", |m| m.leaf("div", &[("class", "unknown-box")], &format!("Not known: {why}.")));
 }
 
-/// Why a profile has no course over time.
-#[must_use]
-pub fn no_course(profile: &plumb_profile::Profile) -> &'static str {
-    use plumb_profile::profile::TimeBase;
-    match profile.time_base {
-        TimeBase::Mixed => "recordings of different clocks were put together, so there is no common time",
-        _ => "the source hands over sums without the time of each I/O",
-    }
-}
-
 /// Names of the fills and lines of a picture: (class, words).
 pub fn legend<'a>(m: &mut Markup, entries: impl IntoIterator<Item = (&'a str, String)>) {
     m.class("ul", "legend", |m| {

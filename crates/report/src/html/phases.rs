@@ -2,7 +2,7 @@
 //! what chance alone would give.
 
 use plumb_diagnose::analysis::{Analysis, PlaceAnalysis};
-use plumb_geometry::{Bytes, SECTOR};
+use plumb_geometry::{Bytes, SECTOR, plural};
 use plumb_profile::{Places, Profile, Select};
 
 use super::marks::{Marks, marks, phases_of};
@@ -125,10 +125,10 @@ impl Phases {
     fn draw(&self, m: &mut Markup, title: &str) {
         let bar = if self.bar_bytes == SECTOR { "sector".to_owned() } else { format::bytes(self.bar_bytes) };
         let how = format!(
-            "share of starts by {bar} of {}, {} I/O and {} stream heads",
+            "share of starts by {bar} of {}, {} I/O and {}",
             self.granularity,
             format::count(self.whole[0]),
-            format::count(self.whole[1])
+            plural(self.whole[1], "stream head")
         );
         figure(m, title, &how, |m| {
             svg::picture(m, Plot::HALF, "Share of starts by place within the grid", |m| {

@@ -8,7 +8,7 @@ use plumb_profile::histogram::Counts;
 
 use super::course::{Column, Course};
 use super::markup::Markup;
-use super::page::{figure, legend, no_course, not_known};
+use super::page::{figure, legend};
 use super::scale::{Linear, Tick, multiples, round_step, tick_label};
 use super::svg::{self, Plot};
 use crate::format;
@@ -30,9 +30,9 @@ const CLASSES: [(usize, &str, &str); 9] = [
 
 type ByClass = [u64; CLASSES.len()];
 
-/// Draws it.
+/// Draws it, where the profile has a course.
 pub fn draw(m: &mut Markup, profile: &Profile) {
-    let Some(course) = Course::of(profile, 512) else { return not_known(m, TITLE, no_course(profile)) };
+    let Some(course) = Course::of(profile, 512) else { return };
     let plot = Plot { top: 26.0, height: 270.0, ..Plot::WIDE };
     let how = format!(
         "I/O a second by length, reads up, writes down; classes hold lengths above the first figure up to the second; \

@@ -4,16 +4,16 @@ use plumb_profile::Profile;
 
 use super::course::Course;
 use super::markup::Markup;
-use super::page::{figure, legend, no_course, not_known};
+use super::page::{figure, legend};
 use super::scale::{Linear, Tick, binary_unit, multiples, round_step, tick_label};
 use super::svg::{self, Plot};
 use crate::format;
 
 const TITLE: &str = "Throughput over time";
 
-/// Draws it.
+/// Draws it, where the profile has a course.
 pub fn draw(m: &mut Markup, profile: &Profile) {
-    let Some(course) = Course::of(profile, 512) else { return not_known(m, TITLE, no_course(profile)) };
+    let Some(course) = Course::of(profile, 512) else { return };
     let how = format!("bytes read and written a second; one step is {}", format::ns(course.width_ns));
     figure(m, TITLE, &how, |m| {
         svg::picture(m, Plot::WIDE, "Bytes read and written a second over time", |m| {

@@ -38,8 +38,10 @@ pub struct AskedOf {
 pub struct AskedFlow {
     /// Calls that did not fail.
     pub calls: u64,
-    /// Bytes that they asked for.
-    pub asked_bytes: u64,
+    /// Bytes asked for; `None` where a way is used that is not counted.
+    pub asked_bytes: Option<u64>,
+    /// Bytes that the calls asked for: all or a part of them.
+    pub counted_bytes: u64,
     /// Bytes that they got.
     pub moved_bytes: u64,
     /// Bytes asked for past the cache.
@@ -80,8 +82,10 @@ pub struct AskedBy {
 pub struct ProcessFlow {
     /// Calls that did not fail.
     pub calls: u64,
-    /// Bytes that they asked for.
-    pub asked_bytes: u64,
+    /// Bytes asked for; `None` where a way is used that is not counted.
+    pub asked_bytes: Option<u64>,
+    /// Bytes that the calls asked for: all or a part of them.
+    pub counted_bytes: u64,
     /// Bytes that they got.
     pub moved_bytes: u64,
     /// Bytes asked for past the cache.
@@ -111,21 +115,20 @@ fn file_systems(page: &mut Page, all: &[AskedOf]) {
     page.line("  Asked of                  read    at device        written    at device");
     for of in all.iter().take(FILE_SYSTEMS) {
         page.wrapped("  ", "    ", &of.name);
-        let is_whole = of.unknown_ways.is_empty();
         page.line(format!(
             "  {:>28} {:>12}   {:>12} {:>12}",
-            known(is_whole, of.reads.asked_bytes),
-            at_device(of.reads.device_bytes),
-            known(is_whole, of.writes.asked_bytes),
-            at_device(of.writes.device_bytes),
+            known(of.reads.asked_bytes),
+            known(of.reads.device_bytes),
+            known(of.writes.asked_bytes),
+            known(of.writes.device_bytes),
         ));
         let flows = [("read", &of.reads), ("written", &of.writes)];
         let times: Vec<String> = flows.into_iter().filter_map(|(word, flow)| times(word, flow)).collect();
         if !times.is_empty() {
             page.wrapped("    ", "    ", &format!("at the device for each byte asked: {}", times.join(", ")));
         }
-        if !is_whole {
-            let asked = count(of.reads.asked_bytes + of.writes.asked_bytes);
+        if !of.unknown_ways.is_empty() {
+            let asked = count(of.reads.counted_bytes + of.writes.counted_bytes);
             let ways = of.unknown_ways.join(", ");
             page.wrapped(
                 "    ",
@@ -158,18 +161,19 @@ fn processes(page: &mut Page, all: &[AskedBy]) {
     page.gap();
     page.line("  Asked by                PID         read      written    at device");
     for by in all.iter().take(PROCESSES) {
-        let is_whole = by.unknown_ways.is_empty();
         page.line(format!(
             "  {:<16} {:>10} {:>12} {:>12} {:>12}",
             tame(&by.comm),
             by.pid,
-            known(is_whole, by.reads.asked_bytes),
-            known(is_whole, by.writes.asked_bytes),
-            at_device(by.device_bytes)
+            known(by.reads.asked_bytes),
+            known(by.writes.asked_bytes),
+            known(by.device_bytes)
         ));
         let of = by.file_system.as_deref().map_or("an unknown file system".into(), tame);
-        let ways =
-            if is_whole { String::new() } else { format!("; not counted: {}", by.unknown_ways.join(", ")) };
+        let ways = match by.unknown_ways.is_empty() {
+            true => String::new(),
+            false => format!("; not counted: {}", by.unknown_ways.join(", ")),
+        };
         page.wrapped("    ", "    ", &format!("of {of}{ways}"));
     }
     if all.len() > PROCESSES {
@@ -177,11 +181,7 @@ fn processes(page: &mut Page, all: &[AskedBy]) {
     }
 }
 
-fn known(is_whole: bool, value: u64) -> String {
-    if is_whole { bytes(value) } else { "unknown".to_owned() }
-}
-
-fn at_device(value: Option<u64>) -> String {
+fn known(value: Option<u64>) -> String {
     value.map_or_else(|| "unknown".to_owned(), bytes)
 }
 
@@ -191,7 +191,14 @@ mod tests {
     use crate::text::{Color, WIDTH};
 
     fn flow(asked_bytes: u64, device_bytes: Option<u64>) -> AskedFlow {
-        AskedFlow { calls: 211, asked_bytes, moved_bytes: asked_bytes, device_bytes, ..AskedFlow::default() }
+        AskedFlow {
+            calls: 211,
+            asked_bytes: Some(asked_bytes),
+            counted_bytes: asked_bytes,
+            moved_bytes: asked_bytes,
+            device_bytes,
+            ..AskedFlow::default()
+        }
     }
 
     fn shown(of: AskedOf) -> String {
@@ -231,6 +238,7 @@ mod tests {
         assert!(whole.contains("read 2.00, written 8.00 (with the cache)"), "{whole}");
         of.unknown_ways = vec!["mapped files".to_owned(), "io_submit".to_owned()];
         (of.reads.amplification, of.writes.ratio_with_cache) = (None, None);
+        (of.reads.asked_bytes, of.writes.asked_bytes) = (None, None);
         (of.reads.device_bytes, of.device_unknown) = (None, Some("its device is not known".to_owned()));
         let part = shown(of);
         assert!(part.contains("not counted: mapped files, io_submit; what is counted"), "{part}");

@@ -81,6 +81,8 @@ pub struct Interval<'a> {
 
 /// Most processes that are listed.
 const SENDERS: usize = 6;
+/// Rates of an interval count from its beginning, or from the last I/O before it where that is later.
+const SPAN: &str = "up to the last issue";
 
 /// The interval as text.
 #[must_use]
@@ -96,7 +98,7 @@ pub fn interval(interval: &Interval<'_>, color: Color) -> String {
     for analysis in interval.devices {
         page.gap();
         page.line(analysis.target.to_string());
-        measures::totals(&mut page, analysis);
+        measures::totals(&mut page, analysis, SPAN);
         for fit in analysis.device().into_iter().flat_map(|place| &place.grids) {
             grid_lines(&mut page, fit);
         }

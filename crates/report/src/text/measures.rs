@@ -8,14 +8,14 @@ use plumb_profile::imported::{ForeignHistogram, Measured};
 use super::{Page, chart, length};
 use crate::format::{bytes, count, ns, percent, rate};
 
-/// What was seen, in a few lines.
-pub(super) fn totals(page: &mut Page, analysis: &Analysis) {
+/// What was seen, in a few lines; `span` says from when to when.
+pub(super) fn totals(page: &mut Page, analysis: &Analysis, span: &str) {
     for op in &analysis.ops {
         let failed = if op.failed > 0 { format!(", {} failed", count(op.failed)) } else { String::new() };
         page.line(format!("  {:>14} {:<12} {:>10}{failed}", count(op.ios), op_words(op), bytes(op.bytes)));
     }
-    if let (Some(span), Some(per_second)) = (analysis.span_ns, analysis.ios_per_second) {
-        page.told(16, &ns(span), &format!("from first to last issue: {}", rate(per_second)));
+    if let (Some(span_ns), Some(per_second)) = (analysis.span_ns, analysis.ios_per_second) {
+        page.told(16, &ns(span_ns), &format!("{span}: {}", rate(per_second)));
     }
     if let Some(size) = analysis.size_bytes {
         page.told(16, &bytes(size), "is the size of the device");
@@ -205,8 +205,7 @@ pub(super) fn imported(page: &mut Page, profile: &Profile) {
     for totals in &profile.imported.totals {
         page.gap();
         page.told(14, &count(totals.ios), "I/O issued");
-        let (blocks, bytes_off) = (totals.mean_offset_bytes / 512, count(totals.mean_offset_bytes));
-        let words = format!("I/O misaligned, {blocks} block offset, {bytes_off} byte offset");
+        let words = format!("I/O misaligned, mean offset {}", super::mean_offset(totals.mean_offset_bytes));
         page.told(14, &count(totals.misaligned_ios), &words);
         let words = format!("I/O no multiple of {} long", bytes(totals.len_unit_bytes));
         page.told(14, &count(totals.odd_length_ios), &words);

@@ -20,9 +20,13 @@ pub fn position(text: &str) -> Result<Bytes, String> {
 }
 
 pub fn geometry(text: &str) -> Result<u64, String> {
+    heads_and_sectors(text).map(|(heads, sectors)| u64::from(heads) * u64::from(sectors))
+}
+
+pub fn heads_and_sectors(text: &str) -> Result<(u32, u32), String> {
     let numbers = text.split_once('x').and_then(|(heads, sectors)| {
         let (heads, sectors) = (heads.parse::<u32>().ok()?, sectors.parse::<u32>().ok()?);
-        Some(u64::from(heads) * u64::from(sectors)).filter(|cylinder| *cylinder > 0)
+        Some((heads, sectors)).filter(|(heads, sectors)| *heads > 0 && *sectors > 0)
     });
     numbers.ok_or_else(|| format!("found `{text}`, expected heads and sectors of a track, as in 27x107"))
 }

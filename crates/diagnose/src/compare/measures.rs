@@ -1,0 +1,147 @@
+//! The measures that stand side by side, each with what its interval stands on.
+
+use serde::Serialize;
+
+use plumb_geometry::Grid;
+use plumb_stats::{Interval, ratio_of_means};
+
+use super::{Observed, Slice, Terms};
+use crate::analysis::Quantiles;
+
+/// What a measure counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// I/O a second.
+    PerSecond,
+    /// Bytes a second.
+    BytesPerSecond,
+    /// Nanoseconds.
+    Ns,
+    /// I/O.
+    Ios,
+    /// A share, 0 to 1.
+    Share,
+    /// A factor.
+    Factor,
+}
+
+/// After ÷ before.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Ratio {
+    /// The ratio.
+    pub value: f64,
+    /// Lower end of its interval; absent without one.
+    pub low: Option<f64>,
+    /// Upper end; absent without one.
+    pub high: Option<f64>,
+}
+
+/// One measure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measure {
+    /// Its name: `ios_per_second`.
+    pub name: &'static str,
+    /// What it counts.
+    pub unit: Unit,
+    /// The grid that it is about; absent for most.
+    pub grid: Option<Grid>,
+    /// Before; absent when unknown.
+    pub before: Option<f64>,
+    /// After; absent when unknown.
+    pub after: Option<f64>,
+    /// After ÷ before; absent when a side is unknown or 0.
+    pub ratio: Option<Ratio>,
+    /// Observations behind the interval, before and after; 0 where there is no interval.
+    pub n: [u64; 2],
+}
+
+impl Ratio {
+    /// With an interval.
+    #[must_use]
+    pub fn of(interval: &Interval<[usize; 2]>) -> Ratio {
+        Ratio { value: interval.estimate, low: Some(interval.low), high: Some(interval.high) }
+    }
+}
+
+/// Names of measures that a verdict looks for.
+pub const RATE: &str = "ios_per_second";
+pub const LATENCY: &str = "latency_ns_mean";
+pub const IN_FLIGHT: &str = "in_flight_mean";
+
+/// Names of a quantile of reads and of writes, and where it is.
+type Quantile = ([&'static str; 2], fn(&Quantiles) -> u64);
+
+const QUANTILES: [Quantile; 2] = [
+    (["read_ns_p50", "write_ns_p50"], |quantiles| quantiles.p50_ns),
+    (["read_ns_p99", "write_ns_p99"], |quantiles| quantiles.p99_ns),
+];
+
+/// All measures that a side knows, apart from those that are 0 on both.
+pub fn of(before: &Observed, after: &Observed, terms: &Terms) -> Vec<Measure> {
+    let sampled = |name, unit, of: &dyn Fn(&Slice) -> Option<f64>| {
+        let side = |side: &Observed| side.slices.iter().filter_map(of).collect::<Vec<f64>>();
+        measure(name, unit, &side(before), &side(after), terms)
+    };
+    let of_op = |op: usize| move |slice: &Slice| Some(slice.ios[op] / slice.seconds);
+    let bytes_of_op = |op: usize| move |slice: &Slice| slice.bytes[op].map(|bytes| bytes / slice.seconds);
+    let mut measures = vec![
+        sampled(RATE, Unit::PerSecond, &|slice| Some(slice.ios_per_second())),
+        sampled("reads_per_second", Unit::PerSecond, &of_op(0)),
+        sampled("writes_per_second", Unit::PerSecond, &of_op(1)),
+        sampled("bytes_per_second", Unit::BytesPerSecond, &Slice::bytes_per_second),
+        sampled("read_bytes_per_second", Unit::BytesPerSecond, &bytes_of_op(0)),
+        sampled("write_bytes_per_second", Unit::BytesPerSecond, &bytes_of_op(1)),
+        sampled(LATENCY, Unit::Ns, &Slice::ns_mean),
+    ];
+    for op in 0..2 {
+        for (names, of) in QUANTILES {
+            let side = |side: &Observed| side.quantiles[op].as_ref().map(|quantiles| of(quantiles) as f64);
+            measures.push(plain(names[op], Unit::Ns, None, [side(before), side(after)]));
+        }
+    }
+    measures.push(sampled(IN_FLIGHT, Unit::Ios, &Slice::in_flight));
+    measures.extend(on_grids(before, after));
+    measures.retain(Measure::tells);
+    measures
+}
+
+fn measure(name: &'static str, unit: Unit, before: &[f64], after: &[f64], terms: &Terms) -> Measure {
+    let mean =
+        |values: &[f64]| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
+    let interval = ratio_of_means(before, after, terms.level).ok();
+    let n = interval.map_or([0, 0], |interval| interval.n.map(|n| n as u64));
+    let plain = plain(name, unit, None, [mean(before), mean(after)]);
+    Measure { ratio: interval.as_ref().map(Ratio::of).or(plain.ratio), n, ..plain }
+}
+
+/// A measure of which nothing tells how surely.
+fn plain(name: &'static str, unit: Unit, grid: Option<Grid>, [before, after]: [Option<f64>; 2]) -> Measure {
+    let ratio = before.zip(after).filter(|(before, after)| *before > 0.0 && *after > 0.0);
+    let ratio = ratio.map(|(before, after)| Ratio { value: after / before, low: None, high: None });
+    Measure { name, unit, grid, before, after, ratio, n: [0, 0] }
+}
+
+/// Fit and amplification on the grids that both sides answer.
+fn on_grids(before: &Observed, after: &Observed) -> Vec<Measure> {
+    let mut measures = Vec::new();
+    for mine in &before.grids {
+        let Some(theirs) = after.grids.iter().find(|theirs| theirs.grid == mine.grid) else { continue };
+        let shares = [mine, theirs].map(|side| Some(side.misaligned.value()));
+        measures.push(plain("misaligned_share", Unit::Share, Some(mine.grid), shares));
+        for (op, name) in ["read_amplification", "write_amplification"].into_iter().enumerate() {
+            let factors = [mine.amplification[op], theirs.amplification[op]];
+            measures.push(plain(name, Unit::Factor, Some(mine.grid), factors));
+        }
+    }
+    measures
+}
+
+impl Measure {
+    /// Whether it says anything: a share of none on both sides does.
+    fn tells(&self) -> bool {
+        let is_zero = |side: Option<f64>| side.is_none_or(|value| value == 0.0);
+        let is_known = self.before.is_some() || self.after.is_some();
+        is_known && (self.unit == Unit::Share || !(is_zero(self.before) && is_zero(self.after)))
+    }
+}

@@ -1,0 +1,149 @@
+//! Whether both sides did the same kind of I/O, and their latency as if they had: a device that was asked for shorter I/O
+//! after a change is not the faster for it.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use plumb_trace::Op;
+
+use super::{Observed, Stratum};
+
+/// Fewer timed I/O of one operation and length do not count: the number of `latency by fit`.
+pub const TIMED_MIN: u64 = plumb_profile::latency_fit::STRATUM_TIMED_MIN;
+
+/// From this overlap on both sides did the same, and rates can be compared.
+pub const SAME: f64 = 0.95;
+
+/// Below this too little is alike for any comparison: the number of `latency by fit`.
+pub const ALIKE_MIN: f64 = plumb_profile::latency_fit::COVERAGE_PERCENT_MIN as f64 / 100.0;
+
+/// An operation with less of the I/O does not decide.
+const OP_SHARE_MIN: f64 = 0.05;
+
+/// Where lengths are not told apart, mean lengths of one operation may differ by this factor.
+const LEN_FACTOR_MAX: f64 = 1.25;
+
+/// How alike the I/O of both sides are.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Mix {
+    /// What makes two I/O alike: `operation and length`, or `operation` where a source tells no lengths apart.
+    pub by: &'static str,
+    /// Share of the I/O that both sides have in common, 0 to 1.
+    pub overlap: f64,
+    /// Share of reads, before and after.
+    pub read_share: [f64; 2],
+    /// Mean latency, ns, before and after, both weighted to what they have in common; absent where latencies are not known
+    /// for enough of it.
+    pub ns_mean: Option<[f64; 2]>,
+    /// Variance of the logarithm of their ratio, as far as single I/O tell it.
+    #[serde(skip)]
+    pub log_variance: f64,
+    /// An operation whose mean lengths are too far apart, with those lengths in bytes.
+    #[serde(skip)]
+    pub unlike_lengths: Option<(Op, [u64; 2])>,
+}
+
+/// What makes I/O alike.
+type Key = (u8, u64);
+
+/// `None` where a side has no I/O.
+pub fn of(before: &Observed, after: &Observed) -> Option<Mix> {
+    let has_lengths = before.has_lengths && after.has_lengths;
+    let sides = [before, after].map(|side| by_key(&side.strata, has_lengths));
+    let totals = [0, 1].map(|side| sides[side].values().map(|stratum| stratum.ios).sum::<f64>());
+    if totals.iter().any(|total| *total <= 0.0) {
+        return None;
+    }
+    let share =
+        |side: usize, key: &Key| sides[side].get(key).map_or(0.0, |stratum| stratum.ios / totals[side]);
+    let common: Vec<(f64, [&Stratum; 2])> = sides[0]
+        .iter()
+        .filter_map(|(key, mine)| {
+            let theirs = sides[1].get(key)?;
+            Some((share(0, key).min(share(1, key)), [mine, theirs]))
+        })
+        .collect();
+    let overlap = common.iter().map(|(weight, _)| weight).sum::<f64>().min(1.0);
+    let (ns_mean, log_variance) = weighted(&common, overlap).unzip();
+    let read_share = [0, 1].map(|side| {
+        let reads = sides[side].iter().filter(|((op, _), _)| *op == Op::Read as u8);
+        reads.map(|(_, stratum)| stratum.ios).sum::<f64>() / totals[side]
+    });
+    Some(Mix {
+        by: if has_lengths { "operation and length" } else { "operation" },
+        overlap,
+        read_share,
+        ns_mean,
+        log_variance: log_variance.unwrap_or(0.0),
+        unlike_lengths: if has_lengths { None } else { unlike_lengths(&common) },
+    })
+}
+
+/// Strata by what makes them alike; lengths are put together where they are not asked for.
+fn by_key(strata: &[Stratum], has_lengths: bool) -> BTreeMap<Key, Stratum> {
+    let mut by_key: BTreeMap<Key, Vec<Stratum>> = BTreeMap::new();
+    for stratum in strata {
+        let key = (stratum.op as u8, if has_lengths { stratum.len_bytes } else { 0 });
+        by_key.entry(key).or_default().push(*stratum);
+    }
+    by_key.into_iter().filter_map(|(key, strata)| Some((key, together(&strata)?))).collect()
+}
+
+/// Several strata as one: means weighted by I/O, unknown where one of them is.
+fn together(strata: &[Stratum]) -> Option<Stratum> {
+    let [first, others @ ..] = strata else { return None };
+    if others.is_empty() {
+        return Some(*first);
+    }
+    let ios: f64 = strata.iter().map(|stratum| stratum.ios).sum();
+    let mean = |of: &dyn Fn(&Stratum) -> Option<f64>| -> Option<f64> {
+        let known = strata.iter().filter(|stratum| of(stratum).is_some());
+        let weight: f64 = known.clone().map(|stratum| stratum.ios).sum();
+        let sum: Option<f64> = known.map(|stratum| Some(of(stratum)? * stratum.ios)).sum();
+        sum.filter(|_| weight > 0.0).map(|sum| sum / weight)
+    };
+    Some(Stratum {
+        op: first.op,
+        len_bytes: mean(&|stratum| Some(stratum.len_bytes as f64)).unwrap_or(0.0) as u64,
+        ios,
+        ns_mean: mean(&|stratum| stratum.ns_mean),
+        ns_mean_variance: None,
+    })
+}
+
+/// Mean latencies over what both sides have in common, and the variance of the logarithm of their ratio.
+fn weighted(common: &[(f64, [&Stratum; 2])], overlap: f64) -> Option<([f64; 2], f64)> {
+    let timed: Vec<(f64, [f64; 2], [f64; 2])> = common
+        .iter()
+        .filter_map(|(weight, [before, after])| {
+            let variance = |stratum: &Stratum| stratum.ns_mean_variance.unwrap_or(0.0);
+            Some((*weight, [before.ns_mean?, after.ns_mean?], [variance(before), variance(after)]))
+        })
+        .collect();
+    let covered: f64 = timed.iter().map(|(weight, ..)| weight).sum();
+    if covered < SAME * overlap || covered <= 0.0 {
+        return None;
+    }
+    let mean = |side: usize| timed.iter().map(|(weight, ns, _)| weight / covered * ns[side]).sum::<f64>();
+    let means = [mean(0), mean(1)];
+    if means.iter().any(|mean| *mean <= 0.0) {
+        return None;
+    }
+    let relative = |side: usize| {
+        let of =
+            |(weight, _, variances): &(f64, [f64; 2], [f64; 2])| (weight / covered).powi(2) * variances[side];
+        timed.iter().map(of).sum::<f64>() / (means[side] * means[side])
+    };
+    Some((means, relative(0) + relative(1)))
+}
+
+fn unlike_lengths(common: &[(f64, [&Stratum; 2])]) -> Option<(Op, [u64; 2])> {
+    let unlike = |(weight, [before, after]): &&(f64, [&Stratum; 2])| {
+        let lengths = [before.len_bytes as f64, after.len_bytes as f64];
+        let is_known = lengths.iter().all(|length| *length > 0.0);
+        let factor = lengths[0].max(lengths[1]) / lengths[0].min(lengths[1]);
+        *weight >= OP_SHARE_MIN && is_known && factor > LEN_FACTOR_MAX
+    };
+    common.iter().find(unlike).map(|(_, [before, after])| (before.op, [before.len_bytes, after.len_bytes]))
+}

@@ -1,0 +1,222 @@
+//! Did it help? What was seen of a device before a change beside what was seen of it after: the same measures with intervals,
+//! over the same mix of I/O, and a verdict.
+//!
+//! What is counted for an interval are stretches of time, never single I/O: reports of a capture, windows of a profile,
+//! intervals of a benchmark. I/O of one moment share its luck, so that thousands of them tell little more than one.
+
+mod law;
+mod measures;
+mod mix;
+mod of_bench;
+mod of_profile;
+mod of_series;
+mod slice;
+mod verdict;
+
+use serde::Serialize;
+
+use plumb_geometry::Grid;
+use plumb_stats::Level;
+use plumb_trace::series::Span;
+use plumb_trace::{Layer, Op};
+
+use crate::analysis::Quantiles;
+use crate::share::Share;
+
+pub use law::Law;
+pub use measures::{Measure, Ratio, Unit};
+pub use mix::Mix;
+pub use of_bench::{Bench, of_bench};
+pub use of_profile::of_profile;
+pub use of_series::of_series;
+pub use slice::Slice;
+pub use verdict::{Outcome, Verdict, signed};
+
+/// What is asked of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Terms {
+    /// Changes up to this share are none: 0.03 is 3 %.
+    pub margin: f64,
+    /// Level of the intervals.
+    pub level: Level,
+    /// Whether the user named the two devices as those to compare, so that they may be different ones.
+    pub paired_by_user: bool,
+}
+
+/// Changes up to this share are none, unless the user says otherwise.
+pub const MARGIN: f64 = 0.03;
+
+impl Default for Terms {
+    fn default() -> Terms {
+        Terms { margin: MARGIN, level: Level::P95, paired_by_user: false }
+    }
+}
+
+/// What kind of stretch an observation is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Sampling {
+    /// What one is called: `report`, `window`, `interval`.
+    pub unit: &'static str,
+    /// How long one is; `None` where the source does not tell.
+    pub seconds: Option<f64>,
+    /// How many there were, before neighbours were put together and idle ends cut off.
+    pub seen: u64,
+}
+
+/// I/O of one operation and length.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stratum {
+    /// What they do.
+    pub op: Op,
+    /// How long they are, or how long on average where lengths are not told apart.
+    pub len_bytes: u64,
+    /// I/O, or I/O a second.
+    pub ios: f64,
+    /// Mean latency, ns, of at least [`mix::TIMED_MIN`] I/O; `None` where it is not known.
+    pub ns_mean: Option<f64>,
+    /// Variance of that mean, ns²; `None` where nothing tells.
+    pub ns_mean_variance: Option<f64>,
+}
+
+/// How the I/O lie on one grid.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OnGrid {
+    /// The grid.
+    pub grid: Grid,
+    /// I/O that start off it, of all.
+    pub misaligned: Share,
+    /// Bytes moved per byte read, and per byte written; `None` where unknown.
+    pub amplification: [Option<f64>; 2],
+}
+
+/// What was seen of one device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Observed {
+    /// Its name, as the source has it.
+    pub device: String,
+    /// What tells of it, in words: `iostat of Solaris, 3 reports`.
+    pub source: String,
+    /// Size; `None` where the source does not tell.
+    pub size_bytes: Option<u64>,
+    /// Layer at which I/O were counted; `None` where the source does not tell.
+    pub layer: Option<Layer>,
+    /// What latencies span.
+    pub span: Span,
+    /// Whether as many I/O were kept in flight throughout, so that rates are what the device gives.
+    pub is_closed_loop: bool,
+    /// What an observation is.
+    pub sampling: Sampling,
+    /// The observations, in the order of time.
+    pub slices: Vec<Slice>,
+    /// All I/O by operation and length.
+    pub strata: Vec<Stratum>,
+    /// Whether lengths are told apart in them; else there is one of each operation, with its mean length.
+    pub has_lengths: bool,
+    /// Latencies of reads and writes.
+    pub quantiles: [Option<Quantiles>; 2],
+    /// How the I/O lie on the grids asked for.
+    pub grids: Vec<OnGrid>,
+    /// Little's law; `None` where nothing in the source can be held against it.
+    pub law: Option<Law>,
+    /// I/O that should be in it and are not, of all that should.
+    pub lost: Share,
+    /// What must be known before it is believed.
+    pub doubts: Vec<String>,
+}
+
+/// The comparison of one device.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Name, source and sampling, before and after.
+    pub sides: [Side; 2],
+    /// What came of it.
+    pub verdict: Verdict,
+    /// The measures.
+    pub measures: Vec<Measure>,
+    /// How alike the I/O of both sides are; `None` where a side has none.
+    pub mix: Option<Mix>,
+    /// Sentences that a reader must know.
+    pub doubts: Vec<String>,
+}
+
+/// One side of a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Side {
+    /// Device.
+    pub device: String,
+    /// What tells of it.
+    pub source: String,
+    /// Size; absent when unknown.
+    pub size_bytes: Option<u64>,
+    /// Layer; absent when unknown.
+    pub layer: Option<Layer>,
+    /// What latencies span.
+    pub span: Span,
+    /// What an observation is.
+    pub sampling: Sampling,
+    /// Observations that intervals stand on.
+    pub observations: u64,
+    /// Little's law; absent when nothing can be held against it.
+    pub littles_law: Option<Law>,
+}
+
+/// Compares what was seen of a device before and after.
+#[must_use]
+pub fn compare(before: &Observed, after: &Observed, terms: &Terms) -> Comparison {
+    let mix = mix::of(before, after);
+    let measures = measures::of(before, after, terms);
+    let verdict = verdict::of([before, after], &measures, mix.as_ref(), terms);
+    Comparison { sides: [before, after].map(side), doubts: doubts(before, after), verdict, measures, mix }
+}
+
+fn side(observed: &Observed) -> Side {
+    Side {
+        device: observed.device.clone(),
+        source: observed.source.clone(),
+        size_bytes: observed.size_bytes,
+        layer: observed.layer,
+        span: observed.span,
+        sampling: observed.sampling,
+        observations: observed.slices.len() as u64,
+        littles_law: observed.law,
+    }
+}
+
+/// From so many observations on their order says whether they hang on each other.
+const ORDER_MIN: usize = 8;
+
+fn doubts(before: &Observed, after: &Observed) -> Vec<String> {
+    let mut doubts = Vec::new();
+    for (side, word) in [(before, "before"), (after, "after")] {
+        doubts.extend(side.doubts.iter().map(|doubt| format!("{word}: {doubt}")));
+        doubts.extend(
+            side.law.and_then(|law| law.broken_words(side.sampling.unit)).map(|law| format!("{word}: {law}")),
+        );
+        if hangs_together(&side.slices) {
+            doubts.push(format!(
+                "{word}: neighbouring {}s resemble each other, so that the intervals are too narrow",
+                side.sampling.unit
+            ));
+        }
+    }
+    if before.span != after.span {
+        doubts.push(
+            "latencies do not span the same: on one side they include the time before issue".to_owned(),
+        );
+    }
+    doubts
+}
+
+/// Whether an observation tells of the next one: twice the standard error of an autocorrelation of none.
+fn hangs_together(slices: &[Slice]) -> bool {
+    if slices.len() < ORDER_MIN {
+        return false;
+    }
+    let limit = 2.0 / (slices.len() as f64).sqrt();
+    let rates: Vec<f64> = slices.iter().map(Slice::ios_per_second).collect();
+    let latencies: Vec<f64> = slices.iter().filter_map(Slice::ns_mean).collect();
+    [rates, latencies].iter().any(|values| {
+        let sample = plumb_stats::Sample::new(values).ok();
+        sample.and_then(|sample| sample.autocorrelation()).is_some_and(|found| found > limit)
+    })
+}

@@ -1,0 +1,213 @@
+//! A run of `plumb bench`, as its JSON document has it: each interval after the warm-up is an observation.
+//!
+//! Only what a comparison needs is read; all targets of a run count together, as its intervals do.
+
+use serde::Deserialize;
+
+use plumb_geometry::group_digits;
+use plumb_trace::Op;
+use plumb_trace::series::Span;
+
+use super::slice::{Slice, batched};
+use super::{Observed, Sampling, Stratum};
+use crate::analysis::Quantiles;
+use crate::share::Share;
+
+/// What `result` of the document holds.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Bench {
+    /// Runs in the order in which they were made.
+    pub runs: Vec<Run>,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Run {
+    /// Its name; `None` where there is one run only.
+    pub name: Option<String>,
+    /// What was asked, in words.
+    pub workload: String,
+    intervals: Vec<Interval>,
+    total: Measured,
+    targets: Vec<Target>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+struct Interval {
+    seconds: f64,
+    is_warmup: bool,
+    ios: f64,
+    bytes: f64,
+    time: Option<Time>,
+    read_share: Option<f64>,
+    in_flight_mean: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+struct Time {
+    ios: f64,
+    mean_ns: f64,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+struct Target {
+    target: String,
+    size_bytes: u64,
+    is_whole: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+struct Measured {
+    ios: u64,
+    all: Side,
+    reads: Side,
+    writes: Side,
+    failures: Vec<Failures>,
+    never_back: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+struct Side {
+    ios: u64,
+    bytes: u64,
+    latency: Option<Times>,
+    response: Option<Times>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+struct Times {
+    mean_ns: f64,
+    deviation_ns: f64,
+    ns_p50: u64,
+    ns_p90: u64,
+    ns_p99: u64,
+    #[serde(rename = "ns_p99_9")]
+    ns_p999: u64,
+    ns_max: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+struct Failures {
+    ios: u64,
+}
+
+/// Shorter than this it is no interval, but what a clock left over: rates of it mean nothing.
+const SECONDS_MIN: f64 = 1e-3;
+
+/// The last interval is left out where it is shorter than this share of the one before it.
+const WHOLE_SHARE_MIN: f64 = 0.9;
+
+impl Run {
+    /// What it is compared as: its name, or those of its targets.
+    #[must_use]
+    pub fn device(&self) -> String {
+        let targets =
+            || self.targets.iter().map(|target| target.target.as_str()).collect::<Vec<_>>().join("+");
+        self.name.clone().unwrap_or_else(targets)
+    }
+
+    /// I/O that succeeded.
+    #[must_use]
+    pub fn ios(&self) -> u64 {
+        self.total.ios
+    }
+
+    /// Intervals after the warm-up, without a last one that was cut short.
+    fn measured(&self) -> Vec<&Interval> {
+        let is_measured = |interval: &&Interval| !interval.is_warmup && interval.seconds >= SECONDS_MIN;
+        let mut measured: Vec<&Interval> = self.intervals.iter().filter(is_measured).collect();
+        if let [.., before, last] = &measured[..]
+            && last.seconds < WHOLE_SHARE_MIN * before.seconds
+        {
+            measured.pop();
+        }
+        measured
+    }
+}
+
+/// What a run tells.
+#[must_use]
+pub fn of_bench(run: &Run) -> Observed {
+    let measured = run.measured();
+    let seconds = measured.first().map(|interval| interval.seconds);
+    let seen = measured.len() as u64;
+    let failed = run.total.failures.iter().fold(0, |sum: u64, failures| sum.saturating_add(failures.ios));
+    let lost = failed.saturating_add(run.total.never_back);
+    let mut doubts = Vec::new();
+    if lost > 0 {
+        doubts.push(format!("{} I/O failed or never came back", group_digits(lost)));
+    }
+    if run.targets.iter().any(|target| !target.is_whole) {
+        doubts.push("the run ended early for a target's sake, or had failures".to_owned());
+    }
+    Observed {
+        device: run.device(),
+        source: format!("plumb bench, {}", run.workload),
+        size_bytes: match &run.targets[..] {
+            [target] => Some(target.size_bytes),
+            _ => None,
+        },
+        layer: None,
+        span: Span::Device,
+        is_closed_loop: run.total.all.response.is_none(),
+        sampling: Sampling { unit: "interval", seconds, seen },
+        slices: batched(measured.into_iter().map(|interval| slice(interval, &run.total)).collect()),
+        strata: [(Op::Read, &run.total.reads), (Op::Write, &run.total.writes)]
+            .into_iter()
+            .filter_map(|(op, side)| stratum(op, side))
+            .collect(),
+        has_lengths: false,
+        quantiles: [quantiles(&run.total.reads), quantiles(&run.total.writes)],
+        grids: Vec::new(),
+        law: None,
+        lost: Share::new(lost, run.total.ios.saturating_add(lost)),
+        doubts,
+    }
+}
+
+fn slice(interval: &Interval, total: &Measured) -> Slice {
+    let reads = interval.ios * interval.read_share.unwrap_or(0.0).clamp(0.0, 1.0);
+    let ios = [reads, interval.ios - reads];
+    // Bytes of an interval are not told apart by operation: they are by the mean lengths of the run.
+    let len = |side: &Side| side.bytes.checked_div(side.ios).unwrap_or(0) as f64;
+    let by_length = [ios[0] * len(&total.reads), ios[1] * len(&total.writes)];
+    let whole = by_length[0] + by_length[1];
+    let share = if whole > 0.0 { by_length[0] / whole } else { 0.0 };
+    Slice {
+        seconds: interval.seconds,
+        ios,
+        bytes: [Some(interval.bytes * share), Some(interval.bytes * (1.0 - share))],
+        timed: interval.time.as_ref().map_or(0.0, |time| time.ios),
+        ns_sum: interval.time.as_ref().map_or(0.0, |time| time.ios * time.mean_ns),
+        in_flight_seconds: Some(interval.in_flight_mean * interval.seconds),
+    }
+}
+
+/// As users wait for it: since an I/O was due, where it was due at a time.
+fn waited(side: &Side) -> Option<&Times> {
+    side.response.as_ref().or(side.latency.as_ref())
+}
+
+fn stratum(op: Op, side: &Side) -> Option<Stratum> {
+    let times = waited(side);
+    let ios = side.ios as f64;
+    (side.ios > 0).then(|| Stratum {
+        op,
+        len_bytes: side.bytes / side.ios,
+        ios,
+        ns_mean: times.map(|times| times.mean_ns),
+        ns_mean_variance: times.map(|times| times.deviation_ns * times.deviation_ns / ios),
+    })
+}
+
+fn quantiles(side: &Side) -> Option<Quantiles> {
+    let times = waited(side)?;
+    Some(Quantiles {
+        timed: side.ios,
+        p50_ns: times.ns_p50,
+        p90_ns: times.ns_p90,
+        p99_ns: times.ns_p99,
+        p999_ns: times.ns_p999,
+        max_ns: times.ns_max,
+    })
+}

@@ -1,0 +1,118 @@
+//! A stretch of time and the I/O in it. Slices add up.
+
+/// Sums over a stretch of time; see the module.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Slice {
+    /// How long it is; 1 where the source tells rates and not how long.
+    pub seconds: f64,
+    /// Reads and writes.
+    pub ios: [f64; 2],
+    /// Bytes read and written; `None` where unknown.
+    pub bytes: [Option<f64>; 2],
+    /// Reads and writes of which the latency is known.
+    pub timed: f64,
+    /// Sum of their latencies, ns.
+    pub ns_sum: f64,
+    /// I/O in flight, times seconds; `None` where unknown.
+    pub in_flight_seconds: Option<f64>,
+}
+
+/// More observations than this are put together: what is left hangs less on its neighbours, and twenty means are as good as
+/// any number of them.
+const MANY: usize = 40;
+/// Into so many.
+const BATCHES: usize = 20;
+
+impl Slice {
+    /// Reads and writes a second.
+    #[must_use]
+    pub fn ios_per_second(&self) -> f64 {
+        (self.ios[0] + self.ios[1]) / self.seconds
+    }
+
+    /// Bytes a second; `None` where unknown.
+    #[must_use]
+    pub fn bytes_per_second(&self) -> Option<f64> {
+        Some((self.bytes[0]? + self.bytes[1]?) / self.seconds)
+    }
+
+    /// Mean latency, ns; `None` where nothing was timed.
+    #[must_use]
+    pub fn ns_mean(&self) -> Option<f64> {
+        (self.timed > 0.0).then(|| self.ns_sum / self.timed)
+    }
+
+    /// Mean number in flight; `None` where unknown.
+    #[must_use]
+    pub fn in_flight(&self) -> Option<f64> {
+        self.in_flight_seconds.map(|sum| sum / self.seconds)
+    }
+
+    fn add(&mut self, other: &Slice) {
+        let both = |mine: Option<f64>, theirs: Option<f64>| Some(mine? + theirs?);
+        self.seconds += other.seconds;
+        for op in 0..2 {
+            self.ios[op] += other.ios[op];
+            self.bytes[op] = both(self.bytes[op], other.bytes[op]);
+        }
+        self.timed += other.timed;
+        self.ns_sum += other.ns_sum;
+        self.in_flight_seconds = both(self.in_flight_seconds, other.in_flight_seconds);
+    }
+}
+
+/// Puts neighbours together where there are many; the method of batch means.
+#[must_use]
+pub fn batched(slices: Vec<Slice>) -> Vec<Slice> {
+    if slices.len() <= MANY {
+        return slices;
+    }
+    let bound = |batch: usize| batch * slices.len() / BATCHES;
+    let batches = (0..BATCHES).filter_map(|batch| {
+        let (first, others) = slices[bound(batch)..bound(batch + 1)].split_first()?;
+        let mut sum = *first;
+        others.iter().for_each(|slice| sum.add(slice));
+        Some(sum)
+    });
+    batches.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slice(ios: f64) -> Slice {
+        Slice {
+            seconds: 2.0,
+            ios: [ios, 1.0],
+            bytes: [Some(ios * 4096.0), None],
+            timed: ios,
+            ns_sum: ios * 1e6,
+            in_flight_seconds: Some(4.0),
+        }
+    }
+
+    #[test]
+    fn few_stay_and_many_are_put_together() {
+        let few: Vec<Slice> = (0..40).map(|n| slice(f64::from(n))).collect();
+        assert_eq!(batched(few.clone()), few);
+        let many: Vec<Slice> = (0..101).map(|n| slice(f64::from(n))).collect();
+        let batches = batched(many.clone());
+        assert_eq!(batches.len(), 20);
+        let sum = |slices: &[Slice], of: fn(&Slice) -> f64| slices.iter().map(of).sum::<f64>();
+        for of in [|slice: &Slice| slice.seconds, |slice: &Slice| slice.ios[0], |slice: &Slice| slice.ns_sum]
+        {
+            assert_eq!(sum(&batches, of), sum(&many, of), "nothing is lost");
+        }
+        assert_eq!(batches[0].ios[0], 10.0, "0 to 4");
+        assert_eq!(batches[0].in_flight(), Some(2.0));
+        assert_eq!(batches[0].bytes_per_second(), None, "an unknown part leaves the sum unknown");
+    }
+
+    #[test]
+    fn nothing_timed_has_no_latency() {
+        assert_eq!(Slice { seconds: 1.0, ..Slice::default() }.ns_mean(), None);
+        assert_eq!(slice(8.0).ns_mean(), Some(1e6));
+        assert_eq!(slice(8.0).ios_per_second(), 4.5);
+    }
+}

@@ -1,0 +1,265 @@
+//! Better, worse, no difference, or why that cannot be told.
+//!
+//! Latency decides; the rate does where as many I/O were kept in flight, since it is then what the device gives. A rate
+//! alone may be what was asked for. Where both rise, or both fall, the load was another one.
+
+use serde::Serialize;
+
+use plumb_geometry::{Bytes, group_digits};
+
+use super::measures::{IN_FLIGHT, LATENCY, Measure, RATE, Ratio};
+use super::mix::{self, Mix};
+use super::{Observed, Terms};
+use crate::rules::percent;
+
+/// What came of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It helped.
+    Better,
+    /// It did harm.
+    Worse,
+    /// Any difference is within the margin.
+    NoDifference,
+    /// The interval holds both no difference and one beyond the margin.
+    Inconclusive,
+    /// The sides are not of a kind.
+    NotComparable,
+}
+
+/// An outcome with its reasons.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    /// What came of it.
+    pub outcome: Outcome,
+    /// Why, or what must be known beside it.
+    pub why: Vec<String>,
+    /// Latency after ÷ before over the same mix of I/O; absent where it is not known on both sides.
+    pub latency: Option<Ratio>,
+    /// I/O a second after ÷ before; absent where the mix differs.
+    pub rate: Option<Ratio>,
+}
+
+/// More lost than this share leaves a side unknown.
+const LOST_SHARE_MAX: f64 = 0.01;
+
+/// As many were in flight where the numbers differ by no more than this share.
+const LOAD_SHARE_MAX: f64 = 0.05;
+
+/// How a ratio stands to 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Lower,
+    Higher,
+    Same,
+    Unclear,
+}
+
+/// The verdict.
+pub fn of(sides: [&Observed; 2], measures: &[Measure], mix: Option<&Mix>, terms: &Terms) -> Verdict {
+    let latency = mix.and_then(|mix| latency(measures, mix));
+    let rate = mix.filter(|mix| mix.overlap >= mix::SAME).and_then(|_| ratio_of(measures, RATE));
+    let why = not_comparable(sides, mix, latency.is_some(), terms);
+    if !why.is_empty() {
+        return Verdict { outcome: Outcome::NotComparable, why, latency, rate };
+    }
+    let is_loaded_alike = sides.iter().all(|side| side.is_closed_loop)
+        || in_flight(sides, measures)
+            .is_some_and(|[before, after]| (after - before).abs() <= LOAD_SHARE_MAX * before.max(after));
+    let (outcome, mut why) = decide(
+        latency.map(|latency| change(&latency, terms.margin)),
+        rate.map(|rate| change(&rate, terms.margin)),
+        is_loaded_alike,
+    );
+    if outcome == Outcome::Inconclusive {
+        why.extend(unclear(latency.or(rate).as_ref(), sides, terms));
+    }
+    if outcome == Outcome::NotComparable {
+        why.extend(in_flight(sides, measures).map(|[before, after]| {
+            format!("the load differs: {before:.1} I/O in flight before, {after:.1} after")
+        }));
+    }
+    if let Some(mix) = mix.filter(|mix| mix.overlap < mix::SAME) {
+        why.push(format!(
+            "only {} of the I/O are alike: latencies are those of that part, rates are not compared",
+            percent(mix.overlap)
+        ));
+    }
+    Verdict { outcome, why, latency, rate }
+}
+
+fn ratio_of(measures: &[Measure], name: &str) -> Option<Ratio> {
+    measures.iter().find(|measure| measure.name == name)?.ratio.filter(|ratio| ratio.low.is_some())
+}
+
+/// The ratio of latencies over the same mix. Where the mix is not the same it is that of the weighted means, as wide as
+/// the wider of what windows and single I/O tell.
+fn latency(measures: &[Measure], mix: &Mix) -> Option<Ratio> {
+    let seen = ratio_of(measures, LATENCY)?;
+    if mix.overlap >= mix::SAME {
+        return Some(seen);
+    }
+    let [before, after] = mix.ns_mean?;
+    let value = after / before;
+    /// Width of the interval in standard errors: 95 of 100.
+    const Z: f64 = 1.96;
+    let of_windows = (seen.high?.ln() - seen.low?.ln()) / 2.0;
+    let reach = of_windows.max(Z * mix.log_variance.sqrt());
+    Some(Ratio { value, low: Some(value * (-reach).exp()), high: Some(value * reach.exp()) })
+}
+
+/// I/O in flight on both sides: as the source has them, or by Little's law.
+fn in_flight(sides: [&Observed; 2], measures: &[Measure]) -> Option<[f64; 2]> {
+    let find = |name: &str| measures.iter().find(|measure| measure.name == name);
+    if let Some(both) = find(IN_FLIGHT).and_then(|measure| measure.before.zip(measure.after)) {
+        return Some([both.0, both.1]);
+    }
+    if let [Some(before), Some(after)] = sides.map(|side| side.law) {
+        return Some([before.in_flight, after.in_flight]);
+    }
+    let (rate, latency) = (find(RATE)?, find(LATENCY)?);
+    Some([rate.before? * latency.before? / 1e9, rate.after? * latency.after? / 1e9])
+}
+
+fn change(ratio: &Ratio, margin: f64) -> Change {
+    let (Some(low), Some(high)) = (ratio.low, ratio.high) else { return Change::Unclear };
+    if low >= 1.0 / (1.0 + margin) && high <= 1.0 + margin {
+        Change::Same
+    } else if low > 1.0 {
+        Change::Higher
+    } else if high < 1.0 {
+        Change::Lower
+    } else {
+        Change::Unclear
+    }
+}
+
+/// From how latency and rate changed; `None` where that is not known, or not to be compared.
+fn decide(latency: Option<Change>, rate: Option<Change>, is_loaded_alike: bool) -> (Outcome, Vec<String>) {
+    use Change::{Higher, Lower, Same, Unclear};
+    use Outcome::{Better, Inconclusive, NoDifference, NotComparable, Worse};
+    let asked =
+        |more: &str| vec![format!("{more} I/O a second at the same latency: it may be what was asked for")];
+    match (latency, rate) {
+        (Some(Lower), Some(Lower)) | (Some(Higher), Some(Higher)) => (NotComparable, Vec::new()),
+        (Some(Lower), _) => (Better, Vec::new()),
+        (Some(Higher), _) => (Worse, Vec::new()),
+        (Some(Same), Some(Higher)) => (NoDifference, asked("more")),
+        (Some(Same), Some(Lower)) => (NoDifference, asked("fewer")),
+        (Some(Same), _) => (NoDifference, Vec::new()),
+        (None | Some(Unclear), Some(Higher)) if is_loaded_alike => (Better, Vec::new()),
+        (None | Some(Unclear), Some(Lower)) if is_loaded_alike => (Worse, Vec::new()),
+        (None | Some(Unclear), Some(Same)) if is_loaded_alike => (NoDifference, Vec::new()),
+        (None | Some(Unclear), _) => (Inconclusive, Vec::new()),
+    }
+}
+
+fn unclear(ratio: Option<&Ratio>, sides: [&Observed; 2], terms: &Terms) -> Option<String> {
+    let ratio = ratio?;
+    let [before, after] = sides.map(|side| side.slices.len());
+    Some(format!(
+        "a change by {} to {} holds both none and one of more than {}: {before} {}s before and {after} after are too few",
+        signed(ratio.low?),
+        signed(ratio.high?),
+        percent(terms.margin),
+        sides[0].sampling.unit,
+    ))
+}
+
+/// From here on a ratio is said as a factor: nobody reads +174,281 %.
+const FACTOR_MIN: f64 = 10.0;
+
+/// A ratio as a change: `+27.4 %`, `−21.7 %`, `× 174`.
+#[must_use]
+pub fn signed(ratio: f64) -> String {
+    if ratio >= FACTOR_MIN {
+        return format!("× {}", group_digits(ratio.round() as u64));
+    }
+    let change = (ratio - 1.0) * 100.0;
+    let sign = if change < 0.0 { '−' } else { '+' };
+    format!("{sign}{:.1} %", change.abs())
+}
+
+/// Everything that makes the sides not of a kind.
+fn not_comparable(sides: [&Observed; 2], mix: Option<&Mix>, has_latency: bool, terms: &Terms) -> Vec<String> {
+    let mut why = Vec::new();
+    let [before, after] = sides;
+    if let (Some(mine), Some(theirs)) = (before.size_bytes, after.size_bytes)
+        && mine != theirs
+        && !terms.paired_by_user
+    {
+        why.push(format!(
+            "the devices are not of one size: {} is {} before, {} is {} after",
+            before.device,
+            Bytes(mine),
+            after.device,
+            Bytes(theirs)
+        ));
+    }
+    if let (Some(mine), Some(theirs)) = (before.layer, after.layer)
+        && mine != theirs
+    {
+        why.push(format!("other layers were seen: {} before, {} after", mine.word(), theirs.word()));
+    }
+    for (side, word) in [(before, "before"), (after, "after")] {
+        why.extend(of_side(side, word));
+    }
+    match mix {
+        None => {}
+        Some(mix) => why.extend(unlike(mix)),
+    }
+    if why.is_empty() && !has_latency && !sides.iter().all(|side| side.is_closed_loop) {
+        why.push(
+            "latencies are not known on both sides, and a rate alone may be what was asked for".to_owned(),
+        );
+    }
+    why
+}
+
+/// What makes one side useless.
+fn of_side(side: &Observed, word: &str) -> Vec<String> {
+    let mut why = Vec::new();
+    let unit = side.sampling.unit;
+    if side.strata.is_empty() {
+        why.push(format!("no read or write of {} {word}", side.device));
+    } else if side.slices.len() < 2 {
+        let n = side.slices.len();
+        why.push(format!("{n} {unit}{} {word}: an interval needs at least 2", if n == 1 { "" } else { "s" }));
+    }
+    if side.lost.value() > LOST_SHARE_MAX {
+        why.push(format!("{} of the I/O {word} were lost", percent(side.lost.value())));
+    }
+    if let Some(law) = side.law.filter(|law| law.checked > 1 && !law.holds()) {
+        why.push(format!(
+            "{word} the source contradicts itself: {:.1} I/O in flight, and {:.1} by rate times latency (Little's law)",
+            law.in_flight, law.expected
+        ));
+    }
+    why
+}
+
+fn unlike(mix: &Mix) -> Option<String> {
+    if let Some((op, [before, after])) = mix.unlike_lengths {
+        return Some(format!(
+            "the I/O are not of one length: a {} has {} before and {} after on average",
+            op.word(),
+            Bytes(before),
+            Bytes(after)
+        ));
+    }
+    if mix.overlap < mix::ALIKE_MIN {
+        return Some(format!(
+            "the I/O are not of a kind: {} of them agree in {}",
+            percent(mix.overlap),
+            mix.by
+        ));
+    }
+    (mix.overlap < mix::SAME && mix.ns_mean.is_none()).then(|| {
+        format!(
+            "the I/O differ in {} ({} of them agree), and latencies are not told apart by it",
+            mix.by,
+            percent(mix.overlap)
+        )
+    })
+}

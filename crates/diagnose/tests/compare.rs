@@ -1,0 +1,262 @@
+//! Comparisons of what was made up, so that the right verdict is known.
+
+use plumb_diagnose::Share;
+use plumb_diagnose::compare::{
+    Bench, Comparison, Law, Observed, Outcome, Sampling, Slice, Stratum, Terms, compare, of_bench, of_series,
+};
+use plumb_testkit::rng::Rng;
+use plumb_trace::series::{self, FirstReport, Span};
+use plumb_trace::{Layer, Op};
+
+/// Reads of 8 KiB: a rate and a latency for each report.
+fn reads(rates: &[f64], ms: &[f64]) -> Observed {
+    let slices = rates.iter().zip(ms).map(|(rate, ms)| Slice {
+        seconds: 1.0,
+        ios: [*rate, 0.0],
+        bytes: [Some(rate * 8192.0), Some(0.0)],
+        timed: *rate,
+        ns_sum: rate * ms * 1e6,
+        in_flight_seconds: Some(rate * ms / 1e3),
+    });
+    Observed {
+        device: "sda".to_owned(),
+        source: "made up".to_owned(),
+        size_bytes: None,
+        layer: None,
+        span: Span::Device,
+        is_closed_loop: false,
+        sampling: Sampling { unit: "report", seconds: None, seen: rates.len() as u64 },
+        slices: slices.collect(),
+        strata: vec![stratum(Op::Read, 8192, 100.0, 1.0)],
+        has_lengths: true,
+        quantiles: [None, None],
+        grids: Vec::new(),
+        law: None,
+        lost: Share::new(0, 0),
+        doubts: Vec::new(),
+    }
+}
+
+fn stratum(op: Op, len_bytes: u64, ios: f64, ms: f64) -> Stratum {
+    Stratum { op, len_bytes, ios, ns_mean: Some(ms * 1e6), ns_mean_variance: Some(1e6) }
+}
+
+fn verdict(before: &Observed, after: &Observed) -> Comparison {
+    compare(before, after, &Terms::default())
+}
+
+#[track_caller]
+fn check(before: &Observed, after: &Observed, outcome: Outcome, words: &str) -> Comparison {
+    let found = verdict(before, after);
+    assert_eq!(found.verdict.outcome, outcome, "{:?}", found.verdict);
+    assert!(found.verdict.why.join("; ").contains(words), "no `{words}` in {:?}", found.verdict.why);
+    found
+}
+
+const BEFORE: ([f64; 3], [f64; 3]) = ([15_639.6, 15_887.3, 15_437.0], [4.0, 3.9, 4.1]);
+const AFTER: ([f64; 3], [f64; 3]) = ([20_233.6, 19_382.3, 20_226.4], [3.1, 3.2, 3.1]);
+
+/// The interval was worked out apart, by Simpson's rule over the density of t.
+#[test]
+fn a_published_case_both_ways() {
+    let (before, after) = (reads(&BEFORE.0, &BEFORE.1), reads(&AFTER.0, &AFTER.1));
+    let found = check(&before, &after, Outcome::Better, "");
+    let rate = found.verdict.rate.expect("the mix is the same");
+    assert!((rate.value - 1.274_219).abs() < 1e-6, "{rate:?}");
+    assert!((rate.low.expect("n = 3") - 1.211_814).abs() < 1e-6, "{rate:?}");
+    assert!((rate.high.expect("n = 3") - 1.339_837).abs() < 1e-6, "{rate:?}");
+    let latency = found.verdict.latency.expect("timed");
+    assert!((latency.value - 0.783_333).abs() < 1e-6, "{latency:?}");
+    let measure =
+        found.measures.iter().find(|measure| measure.name == "latency_ns_mean").expect("it is there");
+    assert_eq!(measure.n, [3, 3]);
+    check(&after, &before, Outcome::Worse, "");
+}
+
+#[test]
+fn like_sides_do_not_differ() {
+    let rates: Vec<f64> = (0..10).map(|n| 1000.0 + f64::from(n % 3)).collect();
+    let ms: Vec<f64> = rates.iter().map(|rate| 32_000.0 / rate).collect();
+    let (one, mut other) = (reads(&rates, &ms), reads(&rates, &ms));
+    other.slices.rotate_left(4);
+    check(&one, &other, Outcome::NoDifference, "");
+    // The same latency under twice the load.
+    let more = reads(&rates.iter().map(|rate| rate * 2.0).collect::<Vec<_>>(), &ms);
+    check(
+        &one,
+        &more,
+        Outcome::NoDifference,
+        "more I/O a second at the same latency: it may be what was asked for",
+    );
+}
+
+#[test]
+fn too_little_is_inconclusive() {
+    let one = reads(&[1000.0, 1300.0, 800.0], &[32.0, 24.0, 40.0]);
+    let other = reads(&[1100.0, 900.0, 1400.0], &[29.0, 35.0, 23.0]);
+    check(
+        &one,
+        &other,
+        Outcome::Inconclusive,
+        "holds both none and one of more than 3.0 %: 3 reports before and 3 after",
+    );
+    let alone = reads(&[1000.0], &[32.0]);
+    check(&alone, &other, Outcome::NotComparable, "1 report before: an interval needs at least 2");
+}
+
+#[test]
+fn another_load_is_not_comparable() {
+    let one = reads(&[1000.0, 1001.0, 1002.0], &[1.0, 1.01, 1.0]);
+    let other = reads(&[2000.0, 2001.0, 2002.0], &[2.0, 2.01, 2.0]);
+    check(&one, &other, Outcome::NotComparable, "the load differs: 1.0 I/O in flight before, 4.0 after");
+    check(&other, &one, Outcome::NotComparable, "the load differs");
+}
+
+#[test]
+fn what_is_not_of_a_kind() {
+    let one = reads(&BEFORE.0, &BEFORE.1);
+    let other = || reads(&AFTER.0, &AFTER.1);
+    let not = |change: &dyn Fn(&mut Observed, &mut Observed), words: &str| {
+        let (mut before, mut after) = (one.clone(), other());
+        change(&mut before, &mut after);
+        check(&before, &after, Outcome::NotComparable, words);
+    };
+    let sizes: [u64; 2] = [1 << 30, 1 << 31];
+    not(
+        &|before, after| (before.size_bytes, after.size_bytes) = (Some(sizes[0]), Some(sizes[1])),
+        "the devices are not of one size: sda is 1 GiB before, sda is 2 GiB after",
+    );
+    not(
+        &|before, after| (before.layer, after.layer) = (Some(Layer::Vfs), Some(Layer::Request)),
+        "other layers were seen: vfs before, request after",
+    );
+    not(&|_, after| after.lost = Share::new(2, 100), "2.0 % of the I/O after were lost");
+    not(&|before, _| before.strata.clear(), "no read or write of sda before");
+    not(
+        &|_, after| after.slices.iter_mut().for_each(|slice| slice.timed = 0.0),
+        "latencies are not known on both sides",
+    );
+    let law = Law { in_flight: 62.9, expected: 627.3, checked: 3, broken: 1, line: Some(9) };
+    not(
+        &|before, _| before.law = Some(law),
+        "62.9 I/O in flight, and 627.3 by rate times latency (Little's law)",
+    );
+    not(&|_, after| after.strata[0].len_bytes = 4096, "0 % of them agree in operation and length");
+    not(
+        &|before, after| {
+            (before.has_lengths, after.has_lengths) = (false, false);
+            after.strata[0].len_bytes = 65_536;
+        },
+        "a read has 8 KiB before and 64 KiB after on average",
+    );
+    // The user may say that two devices of other sizes are to be compared.
+    let (mut before, mut after) = (one.clone(), other());
+    (before.size_bytes, after.size_bytes) = (Some(sizes[0]), Some(sizes[1]));
+    let by_user = Terms { paired_by_user: true, ..Terms::default() };
+    assert_eq!(compare(&before, &after, &by_user).verdict.outcome, Outcome::Better);
+}
+
+/// More short I/O after a change lower the mean, and help nobody.
+#[test]
+fn latencies_are_those_of_the_same_mix() {
+    let side = |short: f64, factor: f64| {
+        let mean = factor * (short * 1.0 + (1.0 - short) * 3.0);
+        let ms: Vec<f64> = (0..10).map(|n| mean * (1.0 + f64::from(n % 3) * 0.002)).collect();
+        let mut side = reads(&[1000.0; 10], &ms);
+        side.strata = vec![
+            stratum(Op::Read, 4096, short, factor),
+            stratum(Op::Read, 65_536, 1.0 - short, 3.0 * factor),
+        ];
+        side
+    };
+    let found =
+        check(&side(0.5, 1.0), &side(0.8, 1.0), Outcome::NoDifference, "only 70.0 % of the I/O are alike");
+    let raw = found.measures.iter().find(|measure| measure.name == "latency_ns_mean").and_then(|m| m.ratio);
+    assert!((raw.expect("timed").value - 0.7).abs() < 0.01, "1.4 ms after 2.0 ms: {raw:?}");
+    assert!((found.verdict.latency.expect("timed").value - 1.0).abs() < 1e-9);
+    assert_eq!(found.verdict.rate, None, "rates of other I/O are not compared");
+    check(&side(0.5, 1.0), &side(0.8, 1.2), Outcome::Worse, "");
+    check(&side(0.8, 1.0), &side(0.5, 0.8), Outcome::Better, "");
+}
+
+/// How often sides that are the same are said to differ, and how often a change by a tenth is found.
+#[test]
+fn error_rates() {
+    let mut rng = Rng::announced("comparisons", 0x77);
+    let mut uniform = || ((rng.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+    let mut draw = |factor: f64| {
+        let rates: Vec<f64> =
+            (0..10).map(|_| 1000.0 * factor * (1.0 + 0.06 * (uniform() + uniform() - 1.0))).collect();
+        let ms: Vec<f64> = rates.iter().map(|rate| 32_000.0 / rate).collect();
+        reads(&rates, &ms)
+    };
+    let mut count = |factor: f64, outcome: Outcome| {
+        (0..1000).filter(|_| verdict(&draw(1.0), &draw(factor)).verdict.outcome == outcome).count()
+    };
+    let false_alarms = count(1.0, Outcome::Better) + count(1.0, Outcome::Worse);
+    // Five of a hundred intervals miss, half of them on either side: 50 of 2,000 draws, and four standard errors more.
+    assert!(false_alarms <= 78, "{false_alarms} of 2,000");
+    assert!(count(1.0, Outcome::NoDifference) >= 800, "a spread of 2.4 % and ten a side tell 3 %");
+    assert!(count(1.1, Outcome::Better) >= 990);
+    assert_eq!(count(1.1, Outcome::Worse), 0);
+}
+
+/// A digit that was scanned wrong stands out: 62.9 in flight are not 1,563.9 a second of 4.0 ms.
+#[test]
+fn a_slip_of_the_scan_is_found() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/iostat/misaligned.txt");
+    let text = std::fs::read_to_string(path).expect("an example");
+    let observe = |text: &str| {
+        let series = series::read("capture", text.as_bytes()).expect("a capture");
+        of_series(&series, "c0t6d0", FirstReport::Keep)
+    };
+    let law = observe(&text).law.expect("actv is there");
+    assert_eq!((law.checked, law.broken), (3, 0));
+    let slip = observe(&text.replace("15639.6", "1563.96"));
+    let law = slip.law.expect("actv is there");
+    assert_eq!((law.checked, law.broken, law.line), (3, 1, Some(9)));
+    check(&slip, &observe(&text), Outcome::NotComparable, "before the source contradicts itself");
+}
+
+/// The part of a benchmark's document that is read: a warm-up, whole intervals of `rate` reads of 4 KiB, and a short last one.
+fn bench(rate: u64, ms: f64) -> Observed {
+    let interval = |number: u64, seconds: f64, is_warmup: bool, ios: u64| {
+        serde_json::json!({
+            "number": number, "at_seconds": number as f64, "seconds": seconds, "is_warmup": is_warmup,
+            "ios": ios, "bytes": ios * 4096, "failed": 0, "read_share": 1.0, "in_flight_mean": 8.0,
+            "time": {"ios": ios, "mean_ns": ms * 1e6, "deviation_ns": 1e5, "max_ns": 9_000_000},
+        })
+    };
+    let mut intervals = vec![interval(1, 1.0, true, rate * 9)];
+    intervals.extend((2..12).map(|number| interval(number, 1.0, false, rate + number % 3)));
+    intervals.push(interval(12, 0.2, false, 1));
+    let times = serde_json::json!({"mean_ns": ms * 1e6, "deviation_ns": 1e5, "ns_p50": 900_000, "ns_p90": 1_000_000,
+        "ns_p99": 2_000_000, "ns_p99_9": 3_000_000, "ns_max": 9_000_000, "buckets": []});
+    let side = |ios: u64, times: serde_json::Value| serde_json::json!({"ios": ios, "bytes": ios * 4096, "latency": times, "response": null});
+    let total = serde_json::json!({"ios": rate * 10, "all": side(rate * 10, times.clone()), "reads": side(rate * 10, times),
+        "writes": side(0, serde_json::Value::Null), "failures": [], "never_back": 0});
+    let run = serde_json::json!({"name": null, "workload": "random reads of 4 KiB", "intervals": intervals, "total": total,
+        "targets": [{"target": "/dev/loop1", "size_bytes": 1 << 30, "is_whole": true}]});
+    let bench: Bench =
+        serde_json::from_value(serde_json::json!({"runs": [run], "notes": []})).expect("a benchmark");
+    of_bench(&bench.runs[0])
+}
+
+#[test]
+fn benchmarks() {
+    let (before, after) = (bench(8000, 1.0), bench(10_000, 0.8));
+    assert_eq!((before.device.as_str(), before.size_bytes), ("/dev/loop1", Some(1 << 30)));
+    assert_eq!(
+        (before.sampling.seen, before.slices.len()),
+        (10, 10),
+        "neither the warm-up nor what is left over"
+    );
+    let found = check(&before, &after, Outcome::Better, "");
+    let rate = found.verdict.rate.expect("one mix");
+    assert!((rate.value - 1.25).abs() < 1e-3, "{rate:?}");
+    let p99 = found.measures.iter().find(|measure| measure.name == "read_ns_p99").expect("it is there");
+    assert_eq!(p99.before, Some(2e6));
+    assert!(found.measures.iter().all(|measure| !measure.name.starts_with("write")), "nothing was written");
+    check(&after, &before, Outcome::Worse, "");
+    check(&before, &before, Outcome::NoDifference, "");
+}

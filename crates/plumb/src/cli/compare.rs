@@ -1,0 +1,119 @@
+//! Flags of `plumb compare`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use plumb_geometry::Grid;
+use plumb_trace::Layer;
+use plumb_trace::series::FirstReport;
+
+use super::{ColorChoice, distinct, grid, layer};
+
+/// Flags of `plumb compare`.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes.\n\
+Latency decides, over the same mix of operations and lengths. The rate decides where as many I/O were kept in flight; \
+elsewhere it may be what was asked for.\n\
+Exit status: 0 better or no difference, 1 worse, 2 usage, 3 not comparable, inconclusive or read only in part, 4 not \
+permitted, 5 failed."
+)]
+pub struct Compare {
+    /// Before the change: a saved profile, a trace of any known format, or what iostat -x or plumb bench --json printed
+    #[arg(value_name = "BEFORE")]
+    pub before: PathBuf,
+    /// After it: the same
+    #[arg(value_name = "AFTER")]
+    pub after: PathBuf,
+
+    /// Only this device, and what it is called after the change; may be given several times
+    #[arg(long, value_name = "NAME[=NAME]", value_parser = Pair::parse, help_heading = "What is compared")]
+    pub device: Vec<Pair>,
+    /// Grid on which to judge how I/O lie: GRANULARITY or GRANULARITY@OFFSET; may be given several times
+    #[arg(long, value_name = "G[@O]", value_parser = grid, help_heading = "What is compared")]
+    pub grid: Vec<Grid>,
+    /// Layer of a trace: vfs, bio or request; when not given the lowest present
+    #[arg(long, value_name = "LAYER", value_parser = layer, help_heading = "What is compared")]
+    pub layer: Option<Layer>,
+    /// Format of the traces, when it cannot be told from their contents
+    #[arg(long, value_name = "NAME", help_heading = "What is compared")]
+    pub format: Option<String>,
+    /// The first report of iostat: left out where it is an average since boot, kept, or left out
+    #[arg(long, value_name = "WHAT", default_value = "auto", help_heading = "What is compared")]
+    pub first: First,
+    /// Changes of up to so much are none
+    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = percent, help_heading = "What is compared")]
+    pub margin: f64,
+
+    /// Print one JSON document instead of text
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// Write a page with the changes drawn
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub html: Option<PathBuf>,
+    /// When to colour
+    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
+    pub color: ColorChoice,
+}
+
+impl Compare {
+    /// The grids to judge by.
+    #[must_use]
+    pub fn grids(&self) -> Vec<Grid> {
+        distinct(&self.grid)
+    }
+}
+
+/// What is done with the first report of iostat.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum First {
+    /// Left out where it is an average since boot
+    #[default]
+    Auto,
+    /// Kept
+    Keep,
+    /// Left out
+    Drop,
+}
+
+impl From<First> for FirstReport {
+    fn from(first: First) -> FirstReport {
+        match first {
+            First::Auto => FirstReport::Auto,
+            First::Keep => FirstReport::Keep,
+            First::Drop => FirstReport::Drop,
+        }
+    }
+}
+
+/// A device before and after.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// Its name before.
+    pub before: String,
+    /// Its name after.
+    pub after: String,
+}
+
+impl Pair {
+    fn parse(text: &str) -> Result<Pair, String> {
+        let (before, after) = text.split_once('=').unwrap_or((text, text));
+        if before.is_empty() || after.is_empty() {
+            return Err(format!("found `{text}`, expected NAME, or NAME=NAME before and after the change"));
+        }
+        Ok(Pair { before: before.to_owned(), after: after.to_owned() })
+    }
+}
+
+/// Larger margins would call anything the same.
+const MARGIN_PERCENT_MAX: f64 = 50.0;
+
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    match number {
+        Some(number) if number > 0.0 && number <= MARGIN_PERCENT_MAX => Ok(number / 100.0),
+        _ => Err(format!(
+            "found `{text}`, expected a share above 0% and up to {MARGIN_PERCENT_MAX}%, for instance 3%"
+        )),
+    }
+}

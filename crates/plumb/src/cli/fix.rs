@@ -1,0 +1,186 @@
+//! Flags of `plumb fix`.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use plumb_geometry::Bytes;
+
+use super::plan::{heads_and_sectors, position, size};
+
+/// Flags of `plumb fix`.
+#[derive(Debug, Args)]
+#[command(after_long_help = "Nothing is written without --yes NAME: what would be done is shown.\n\
+Positions take a unit always: 2048s, 1m. s is 512 bytes on every disk.\n\
+Exit status: 0 done, shown, or nothing to do, 2 usage, 3 it is not known whether it would be safe, 4 not permitted, \
+5 failed or refused, 6 a move is incomplete.")]
+pub struct Fix {
+    /// What to do.
+    #[command(subcommand)]
+    pub what: What,
+}
+
+/// What can be done.
+#[derive(Debug, Subcommand)]
+pub enum What {
+    /// Let a partition of an empty disk begin elsewhere, or give a disk without a label one
+    Relabel(Relabel),
+    /// Put a label back that relabel or backup-label took the place of
+    Undo(Undo),
+    /// Write the broken or stranded copy of a GPT anew from the good one
+    BackupLabel(BackupLabel),
+    /// Move a partition with its data to another start, so that a crash at any point loses no byte
+    Move(Move),
+    /// Go on with a move that was stopped or cut off
+    Resume(Resume),
+    /// Go back with a move that was not finished: the partition comes to where it was
+    Rollback(Resume),
+    /// Tell how far a move is
+    Status(Status),
+}
+
+/// Flags of `plumb fix move`.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("where").args(["to", "aligned"]).required(true))]
+pub struct Move {
+    /// The partition: /dev/sdb1. It must not be in use; its neighbours may be
+    #[arg(value_name = "PARTITION")]
+    pub partition: PathBuf,
+    /// Where it is to begin: 2048s
+    #[arg(long, value_name = "POSITION", value_parser = position)]
+    pub to: Option<Bytes>,
+    /// Let it begin at the nearest start on the grid of its disk that has room
+    #[arg(long)]
+    pub aligned: bool,
+    /// File for the journal, on another disk; a new one in /var/lib/plumb when not given
+    #[arg(long, value_name = "FILE")]
+    pub journal: Option<PathBuf>,
+    /// Let the journal be on the disk of the partition: safe against a crash, not against a broken disk
+    #[arg(long)]
+    pub journal_same_disk: bool,
+    /// Read the whole partition first: what cannot be read cannot be moved
+    #[arg(long)]
+    pub scan: bool,
+    #[command(flatten)]
+    pub act: Act,
+}
+
+/// Flags of `plumb fix resume` and `plumb fix rollback`.
+#[derive(Debug, Args)]
+pub struct Resume {
+    /// The journal; or the disk or partition, which leads to it
+    #[arg(value_name = "JOURNAL")]
+    pub journal: PathBuf,
+    /// The disk, where it has another name than when the move began
+    #[arg(long, value_name = "DEVICE")]
+    pub disk: Option<PathBuf>,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Flags of `plumb fix status`.
+#[derive(Debug, Args)]
+pub struct Status {
+    /// The journal; or the disk or partition, which leads to it
+    #[arg(value_name = "JOURNAL")]
+    pub journal: PathBuf,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Kind of label to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum NewLabelKind {
+    /// GPT
+    Gpt,
+    /// DOS (MBR)
+    Dos,
+    /// EFI label of Solaris
+    Efi,
+    /// SMI label (VTOC) on SPARC
+    Smi,
+}
+
+/// Flags of `plumb fix relabel`.
+#[derive(Debug, Args)]
+pub struct Relabel {
+    /// The disk, or an image of one: /dev/sdb
+    #[arg(value_name = "DEVICE")]
+    pub device: PathBuf,
+    /// Where the partition is to begin; when neither this nor --plan is given at about 1 MiB, on the grid of the disk
+    #[arg(long, value_name = "POSITION", value_parser = position, conflicts_with = "plan")]
+    pub start: Option<Bytes>,
+    /// Take start and length from a plan: the output of plumb plan partition --json
+    #[arg(long, value_name = "FILE", conflicts_with = "size")]
+    pub plan: Option<PathBuf>,
+    /// Length; when not given the end stays where it is, or is that of the disk
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub size: Option<Bytes>,
+    /// Number of the partition, of Solaris that of the slice; not needed where there is only one
+    #[arg(long, value_name = "N")]
+    pub number: Option<u32>,
+    /// Kind of label to be made
+    #[arg(long, value_name = "KIND", default_value = "gpt")]
+    pub label: NewLabelKind,
+    /// Make a new label in the place of the one that is there
+    #[arg(long)]
+    pub new_label: bool,
+    /// Heads and sectors of a new SMI label: 27x107
+    #[arg(long, value_name = "HEADSxSECTORS", value_parser = heads_and_sectors)]
+    pub geometry: Option<(u32, u32)>,
+    /// Logical block of an image without a label: 512 or 4096; disks tell theirs
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub sector: Option<Bytes>,
+    #[command(flatten)]
+    pub act: Act,
+    #[command(flatten)]
+    pub save: Save,
+}
+
+/// Flags of `plumb fix undo`.
+#[derive(Debug, Args)]
+pub struct Undo {
+    /// The saved label
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The disk, where it has another name than when its label was saved
+    #[arg(value_name = "DEVICE")]
+    pub device: Option<PathBuf>,
+    /// Also where somebody has written to the places of the label since
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub act: Act,
+}
+
+/// Flags of `plumb fix backup-label`.
+#[derive(Debug, Args)]
+pub struct BackupLabel {
+    /// The disk, or an image of one: /dev/sdb; its partitions may be in use
+    #[arg(value_name = "DEVICE")]
+    pub device: PathBuf,
+    #[command(flatten)]
+    pub act: Act,
+    #[command(flatten)]
+    pub save: Save,
+}
+
+/// What every command that writes takes.
+#[derive(Clone, Debug, Args)]
+pub struct Act {
+    /// Do it: the name of what is written to, as it is shown without this
+    #[arg(long, value_name = "NAME")]
+    pub yes: Option<String>,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Where an old label is kept.
+#[derive(Clone, Debug, Args)]
+pub struct Save {
+    /// File for the old label; a new one in /var/lib/plumb when not given
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+}

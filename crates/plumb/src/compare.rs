@@ -1,0 +1,86 @@
+//! `plumb compare`: what was seen before a change beside what was seen after it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use plumb_diagnose::compare::{Comparison, Outcome, Terms, compare};
+use plumb_report::compare::{Compared, json, text};
+use plumb_report::html;
+
+use crate::cli::Compare;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output;
+
+mod pairs;
+mod side;
+
+use pairs::{Pair, Pairs};
+use side::Side;
+
+/// Runs the command.
+///
+/// # Errors
+/// When a side could not be read, or what was asked for could not be written.
+pub fn run(args: &Compare) -> Result<Exit, Failure> {
+    let inputs = [args.before.clone(), args.after.clone()];
+    let page: Vec<&Path> = args.html.iter().map(PathBuf::as_path).collect();
+    output::may_write(&inputs, &page)?;
+    let sides = [Side::read(&args.before, args)?, Side::read(&args.after, args)?];
+    let pairs = pairs::of(&sides, &args.device)?;
+    let comparisons: Vec<Comparison> = pairs
+        .pairs
+        .iter()
+        .map(|pair| {
+            let terms = Terms { margin: args.margin, paired_by_user: pair.is_by_user, ..Terms::default() };
+            compare(&sides[0].observed(&pair.before), &sides[1].observed(&pair.after), &terms)
+        })
+        .collect();
+    print(args, &sides, &comparisons, &pairs)?;
+    Ok(exit_of(&sides, &comparisons))
+}
+
+fn print(
+    args: &Compare,
+    sides: &[Side; 2],
+    comparisons: &[Comparison],
+    pairs: &Pairs,
+) -> Result<(), Failure> {
+    let names = [&args.before, &args.after].map(|path| path.display().to_string());
+    let of_pairs = pairs.pairs.iter().filter_map(Pair::note);
+    let notes: BTreeSet<String> = sides.iter().flat_map(Side::notes).chain(of_pairs).collect();
+    let notes: Vec<String> = notes.into_iter().collect();
+    let terms = Terms::default();
+    let compared = Compared {
+        inputs: [&names[0], &names[1]],
+        margin: args.margin,
+        level: terms.level.value(),
+        comparisons,
+        left_out: &pairs.left_out,
+        notes: &notes,
+    };
+    let version = env!("CARGO_PKG_VERSION");
+    let shown = if args.json {
+        json(version, &compared).map_err(|error| Failure::failed(&error))? + "\n"
+    } else {
+        text(&compared, output::color(args.color))
+    };
+    // What could not be written is no reason to keep the answer back.
+    let written = args
+        .html
+        .as_ref()
+        .map_or(Ok(()), |path| output::write_file(path, html::compared(version, &compared).as_bytes()));
+    output::print(&shown)?;
+    written
+}
+
+fn exit_of(sides: &[Side; 2], comparisons: &[Comparison]) -> Exit {
+    let any = |wanted: &[Outcome]| comparisons.iter().any(|one| wanted.contains(&one.verdict.outcome));
+    if any(&[Outcome::Worse]) {
+        Exit::Findings
+    } else if any(&[Outcome::Inconclusive, Outcome::NotComparable]) || sides.iter().any(Side::is_partial) {
+        Exit::Unknown
+    } else {
+        Exit::Clean
+    }
+}

@@ -1,0 +1,208 @@
+//! One side of a comparison: profiles, a capture of iostat, or a benchmark.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use plumb_diagnose::compare::{Bench, Observed, of_bench, of_profile, of_series};
+use plumb_diagnose::{Questions, analyze};
+use plumb_profile::{Profile, Settings};
+use plumb_trace::input::Input;
+use plumb_trace::series::{self, FirstReport, Series};
+
+use crate::cli::{Compare, Selection};
+use crate::collect::{Collected, collect};
+use crate::failure::Failure;
+use crate::inputs::{self, DUMP_BYTES_MAX};
+
+/// What was read.
+pub struct Side {
+    path: String,
+    questions: Questions,
+    first: FirstReport,
+    contents: Contents,
+}
+
+enum Contents {
+    Profiles(Box<Collected>),
+    Series(Box<Series>),
+    Bench(Box<Bench>),
+}
+
+impl Side {
+    /// Reads what is at a path, or on standard input.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is nothing that can be compared.
+    pub fn read(path: &Path, args: &Compare) -> Result<Side, Failure> {
+        let questions = Questions { grids: args.grids(), ..Questions::default() };
+        let contents = match printed(path)? {
+            Some(contents) => contents,
+            None => Contents::Profiles(Box::new(profiles(path, args, &questions)?)),
+        };
+        Ok(Side { path: path.display().to_string(), questions, first: args.first.into(), contents })
+    }
+
+    /// As it was named.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The devices with how many I/O each has, or had a second.
+    pub fn devices(&self) -> BTreeMap<String, f64> {
+        let mut devices = BTreeMap::new();
+        let mut add = |name: &str, ios: f64| *devices.entry(name.to_owned()).or_insert(0.0) += ios;
+        match &self.contents {
+            Contents::Profiles(collected) => {
+                for profile in lowest(collected) {
+                    add(&profile.device, profile.ios() as f64);
+                }
+            }
+            Contents::Bench(bench) => bench.runs.iter().for_each(|run| add(&run.device(), run.ios() as f64)),
+            Contents::Series(series) => {
+                for (name, row) in series.reports.iter().flat_map(|report| &report.rows) {
+                    add(name, row.per_second());
+                }
+            }
+        }
+        devices
+    }
+
+    /// What was seen of a device.
+    pub fn observed(&self, device: &str) -> Observed {
+        match &self.contents {
+            Contents::Series(series) => of_series(series, device, self.first),
+            Contents::Bench(bench) => {
+                let found = bench.runs.iter().find(|run| run.device() == device);
+                of_bench(found.expect("pairs are made of the runs of both sides"))
+            }
+            Contents::Profiles(collected) => {
+                let found = lowest(collected).find(|profile| profile.device == device);
+                let profile = found.expect("pairs are made of the devices of both sides");
+                let mut analysis = analyze(profile, None, &self.questions);
+                if let Some(losses) = collected.losses.get(&(profile.device.clone(), profile.layer)) {
+                    analysis.losses = losses.clone();
+                }
+                of_profile(profile, &analysis)
+            }
+        }
+    }
+
+    /// Sentences on the source.
+    pub fn notes(&self) -> Vec<String> {
+        match &self.contents {
+            Contents::Profiles(collected) => collected.saved.notes.iter().cloned().collect(),
+            Contents::Series(_) | Contents::Bench(_) => Vec::new(),
+        }
+    }
+
+    /// Whether something of it could not be read.
+    pub fn is_partial(&self) -> bool {
+        match &self.contents {
+            Contents::Profiles(collected) => collected.partial,
+            Contents::Series(series) => series.damaged > 0,
+            Contents::Bench(_) => false,
+        }
+    }
+}
+
+/// What `plumb bench --json` begins with, whatever the white space.
+const BENCH: &str = "{\"schema\":\"plumb.bench/";
+
+/// The document of a benchmark, as far as it is read here.
+#[derive(serde::Deserialize)]
+struct Document {
+    schema: String,
+    result: Bench,
+}
+
+/// The schema that is read.
+const BENCH_SCHEMA: &str = "plumb.bench/1";
+
+/// The capture of iostat or the benchmark that is there; `None` for anything else.
+fn printed(path: &Path) -> Result<Option<Contents>, Failure> {
+    let is_stdin = path == Path::new("-");
+    if !is_stdin && !path.is_file() {
+        return Ok(None);
+    }
+    let failed = |error: plumb_trace::Error| Failure::failed(&error);
+    let mut input = Input::open(path).map_err(failed)?;
+    let head = input.peek(series::SNIFF_BYTES).map_err(failed)?;
+    let is_bench = is_bench(head);
+    if !is_bench && !series::sniff(head) {
+        return match is_stdin {
+            true => Err(Failure::usage("-: found neither output of iostat -x nor of plumb bench --json")
+                .with_help("give traces and profiles as files")),
+            false => Ok(None),
+        };
+    }
+    let name = input.path.clone();
+    let bytes = inputs::whole(input, DUMP_BYTES_MAX)?;
+    if is_bench {
+        return bench(&name, &bytes).map(|bench| Some(Contents::Bench(Box::new(bench))));
+    }
+    series::read(&name, &bytes).map(|series| Some(Contents::Series(Box::new(series)))).map_err(failed)
+}
+
+fn is_bench(head: &[u8]) -> bool {
+    let bare: Vec<u8> =
+        head.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).take(BENCH.len()).collect();
+    bare == BENCH.as_bytes()
+}
+
+fn bench(name: &str, bytes: &[u8]) -> Result<Bench, Failure> {
+    let document: Document = serde_json::from_slice(bytes)
+        .map_err(|source| Failure::failed(&NoBench { name: name.to_owned(), source }))?;
+    if document.schema != BENCH_SCHEMA {
+        let found = document.schema;
+        return Err(Failure::failed(&OtherSchema { name: name.to_owned(), found }));
+    }
+    Ok(document.result)
+}
+
+/// A damaged document.
+#[derive(Debug, thiserror::Error)]
+#[error("{name}: expected a whole document of plumb bench --json")]
+struct NoBench {
+    name: String,
+    source: serde_json::Error,
+}
+
+/// A document of another version.
+#[derive(Debug, thiserror::Error)]
+#[error("{name}: found schema {found}, expected {BENCH_SCHEMA}")]
+struct OtherSchema {
+    name: String,
+    found: String,
+}
+
+fn profiles(path: &Path, args: &Compare, questions: &Questions) -> Result<Collected, Failure> {
+    let selection = Selection { layer: args.layer, format: args.format.clone(), ..Selection::default() };
+    let settings = Settings { modulus_bytes: questions.modulus_bytes() };
+    let mut collected = collect(&[PathBuf::from(path)], &selection, &settings);
+    match Failure::first_of(std::mem::take(&mut collected.failures)) {
+        Some(failure) => Err(failure),
+        None => {
+            collected.saved.profiles = only_wanted(&collected, &selection);
+            Ok(collected)
+        }
+    }
+}
+
+fn only_wanted(collected: &Collected, selection: &Selection) -> plumb_profile::ProfileSet {
+    let mut wanted = plumb_profile::ProfileSet::default();
+    let profiles = collected.saved.profiles.iter().filter(|profile| selection.wants(profile));
+    profiles.for_each(|profile| wanted.add(profile));
+    wanted
+}
+
+/// Of each device the profile of its lowest layer.
+fn lowest(collected: &Collected) -> impl Iterator<Item = &Profile> {
+    let mut of_device: BTreeMap<&str, &Profile> = BTreeMap::new();
+    for profile in collected.saved.profiles.iter() {
+        let known = of_device.entry(&profile.device).or_insert(profile);
+        if profile.layer > known.layer {
+            *known = profile;
+        }
+    }
+    of_device.into_values()
+}

@@ -1,0 +1,53 @@
+//! Whether anything is on a disk: what formats have left in it, at its beginning, in each partition, and where a partition
+//! is going to begin.
+
+use std::io;
+
+use plumb_geometry::{Bytes, Extent};
+use plumb_label::Disk;
+use plumb_stack::grid::Source;
+use plumb_stack::node::keys;
+use plumb_stack::ondisk::Scan;
+use plumb_stack::{Builder, Kind};
+
+/// Looks for file systems, members of volumes and the like; also says what could not be read, since that is not nothing.
+pub fn found(disk: &dyn Disk, name: &str, places: &[Extent]) -> Vec<String> {
+    let mut builder = Builder::default();
+    let mut scan = Scan::default();
+    let source = Source::User;
+    let whole = builder.node(name);
+    builder.kind(whole, Kind::Disk, &source);
+    scan.probe(&mut builder, disk, whole);
+    for place in places {
+        let node = builder.node(&format!("byte {} of {name}", place.start().0));
+        builder.kind(node, Kind::Partition, &source);
+        builder.size(node, place.len(), &source);
+        scan.probe_content(&mut builder, &Window { disk, place: *place }, node);
+    }
+    scan.finish(&mut builder);
+    let stack = builder.finish();
+    let holds = stack.nodes().filter(|(_, node)| matches!(node.kind, Kind::Disk | Kind::Partition));
+    let holds = holds.filter_map(|(_, node)| {
+        node.word(keys::CONTENT).map(|content| format!("{} holds {content}", node.name))
+    });
+    holds.chain(stack.notes().iter().cloned()).collect()
+}
+
+/// A part of a disk as a disk.
+struct Window<'a> {
+    disk: &'a dyn Disk,
+    place: Extent,
+}
+
+impl Disk for Window<'_> {
+    fn size_bytes(&self) -> u64 {
+        let Bytes(start) = self.place.start();
+        self.place.len().0.min(self.disk.size_bytes().saturating_sub(start))
+    }
+
+    fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let end = offset_bytes.checked_add(buffer.len() as u64).filter(|end| *end <= self.size_bytes());
+        end.ok_or(io::ErrorKind::UnexpectedEof)?;
+        self.disk.read_at(self.place.start().0 + offset_bytes, buffer)
+    }
+}

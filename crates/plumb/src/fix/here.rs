@@ -1,0 +1,97 @@
+//! What the kernel says of a disk: who uses it, what tells it from others, which grids it states.
+
+use std::path::Path;
+
+use plumb_geometry::Grid;
+use plumb_stack::linux::{self, Live, Root};
+use plumb_stack::node::keys;
+use plumb_stack::{Builder, Kind, NodeId, Stack, What};
+
+use crate::check::target;
+use crate::failure::Failure;
+
+/// A device or file among all others of this host, without what labels and superblocks say.
+pub struct Here {
+    stack: Stack,
+    node: NodeId,
+}
+
+impl Here {
+    /// Looks at the host.
+    ///
+    /// # Errors
+    /// When it cannot be looked at, or has no such device.
+    pub fn of(path: &Path) -> Result<Here, Failure> {
+        let kernel = Live::default();
+        let root = Root::open(Path::new("/"), &kernel).map_err(|error| Failure::failed(&error))?;
+        let mut builder = Builder::default();
+        let host = linux::collect(&root, &mut builder).map_err(|error| Failure::failed(&error))?;
+        let node = target::on_host(path, &host, &root, &mut builder)?;
+        let nowhere = || Failure::usage(format!("{}: found no such device or file", path.display()));
+        Ok(Here { node: node.ok_or_else(nowhere)?, stack: builder.finish() })
+    }
+
+    /// What kind of device it is.
+    pub fn kind(&self) -> Kind {
+        self.stack.node(self.node).kind
+    }
+
+    /// What tells it from other disks, also after it was attached anew: empty where nothing does.
+    pub fn identity(&self) -> String {
+        self.stack.node(self.node).word(keys::IDENTITY).unwrap_or_default().to_owned()
+    }
+
+    /// Everything that uses it, or a partition of it, in words.
+    pub fn users(&self) -> Vec<String> {
+        let mut users = Vec::new();
+        self.users_of(self.node, &mut users);
+        users
+    }
+
+    fn users_of(&self, id: NodeId, users: &mut Vec<String>) {
+        let name = &self.stack.node(id).name;
+        for above in self.stack.above(id) {
+            let node = self.stack.node(*above);
+            match node.kind {
+                Kind::Partition | Kind::SoftPartition => self.users_of(*above, users),
+                Kind::FileSystem => {
+                    let at = node.word(keys::MOUNT).unwrap_or(&node.name);
+                    users.push(format!("{name} is mounted at {at}"));
+                }
+                Kind::Swap => users.push(format!("{name} is used for paging")),
+                kind => users.push(format!("{name} is part of the {} {}", kind.words(), node.name)),
+            }
+        }
+    }
+
+    /// Everything below it, itself first, by the kernel's names.
+    fn under(&self) -> impl Iterator<Item = &plumb_stack::Node> {
+        self.stack.under(self.node).into_iter().map(|id| self.stack.node(id))
+    }
+
+    /// The physical disks that it lies on, through volumes, arrays and files shown as disks; none where that is lost.
+    pub fn disks(&self) -> Vec<String> {
+        self.under().filter(|node| node.kind.is_leaf()).map(|node| node.name.clone()).collect()
+    }
+
+    /// Whether a part of it is in memory: gone after a power cut.
+    pub fn is_in_memory(&self) -> bool {
+        self.under().any(|node| node.kind == Kind::Ram)
+    }
+
+    /// Whether it lies on a device of that name.
+    pub fn lies_on(&self, name: &str) -> bool {
+        self.under().any(|node| node.name == name)
+    }
+
+    /// What the kernel or the disk says of it under a key of [`keys`].
+    pub fn word(&self, key: &str) -> Option<&str> {
+        self.stack.node(self.node).word(key)
+    }
+
+    /// Grids that somebody states of what it lies on, in bytes of the device.
+    pub fn grids(&self) -> Vec<Grid> {
+        let through = self.stack.grids_through(self.node).into_iter();
+        through.filter(|fact| fact.what != What::Assumed).map(|fact| fact.grid).collect()
+    }
+}

@@ -1,0 +1,110 @@
+//! How far a move is: a line on a terminal, rewritten in place, with rate and time left.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use plumb_relocate::{Progress, Stage};
+use plumb_report::format::bytes;
+
+/// How often the line changes.
+const SHOWN: Duration = Duration::from_millis(500);
+
+/// The line; see the module.
+pub struct Line {
+    is_shown: bool,
+    next: Instant,
+    stage: Option<Stage>,
+    began: Instant,
+    bytes_at_begin: u64,
+}
+
+impl Line {
+    pub fn new() -> Line {
+        let now = Instant::now();
+        Line {
+            is_shown: std::io::stderr().is_terminal(),
+            next: now,
+            stage: None,
+            began: now,
+            bytes_at_begin: 0,
+        }
+    }
+
+    /// Shows it where somebody looks.
+    pub fn show(&mut self, progress: &Progress) {
+        let now = Instant::now();
+        if !self.is_shown || now < self.next {
+            return;
+        }
+        if self.stage != Some(progress.stage) {
+            (self.stage, self.began, self.bytes_at_begin) = (Some(progress.stage), now, progress.bytes);
+        }
+        self.next = now + SHOWN;
+        let moved = progress.bytes.saturating_sub(self.bytes_at_begin);
+        let words = words(progress, moved, now.duration_since(self.began).as_secs_f64());
+        eprint!("\r{words}\x1b[K");
+        // A terminal that has gone away is no reason to end.
+        std::io::stderr().flush().ok();
+    }
+
+    /// Takes the line away.
+    pub fn clear(&self) {
+        if self.is_shown {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
+
+/// What a stage is called.
+pub fn stage_word(stage: Stage, is_back: bool) -> &'static str {
+    match (stage, is_back) {
+        (Stage::Hiding, _) => "hiding label and signatures",
+        (Stage::Copying, false) => "copying",
+        (Stage::Copying, true) => "copying back",
+        (Stage::Finishing, _) => "writing label and signatures",
+        (Stage::Verifying, _) => "verifying",
+        (Stage::Done, _) => "done",
+    }
+}
+
+fn words(progress: &Progress, moved: u64, seconds: f64) -> String {
+    let stage = stage_word(progress.stage, progress.is_back);
+    let Progress { bytes: at, bytes_total: total, .. } = *progress;
+    if total == 0 || !matches!(progress.stage, Stage::Copying | Stage::Verifying) {
+        return stage.to_owned();
+    }
+    let percent = at as f64 / total as f64 * 100.0;
+    let so_far = format!("{stage} {percent:.0} %, {} of {}", bytes(at), bytes(total));
+    if moved == 0 || seconds <= 0.0 {
+        return so_far;
+    }
+    let rate = moved as f64 / seconds;
+    let left = (total.saturating_sub(at) as f64 / rate) as u64;
+    format!("{so_far}, {}/s, {} left", bytes(rate as u64), clock(left))
+}
+
+/// Minutes and seconds, or hours with them.
+fn clock(seconds: u64) -> String {
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match hours {
+        0 => format!("{minutes}:{seconds:02}"),
+        hours => format!("{hours}:{minutes:02}:{seconds:02}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rate_and_time_left() {
+        let progress =
+            Progress { is_back: false, stage: Stage::Copying, bytes: 1 << 30, bytes_total: 4 << 30 };
+        // 1 GiB in 8 s leaves 24 s.
+        assert_eq!(words(&progress, 1 << 30, 8.0), "copying 25 %, 1 GiB of 4 GiB, 128 MiB/s, 0:24 left");
+        assert_eq!(words(&progress, 0, 8.0), "copying 25 %, 1 GiB of 4 GiB");
+        let hiding = Progress { stage: Stage::Hiding, ..progress };
+        assert_eq!(words(&hiding, 0, 0.0), "hiding label and signatures");
+        assert_eq!((clock(59), clock(3_661)), ("0:59".to_owned(), "1:01:01".to_owned()));
+    }
+}

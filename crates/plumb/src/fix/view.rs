@@ -1,0 +1,92 @@
+//! What a fix does or would do, in the form that reports print.
+
+use plumb_geometry::Grid;
+use plumb_label::{Label, Partition, Place, gpt::types::SOLARIS_RESERVED, label::PartitionType};
+use plumb_relocate::labels::Change;
+use plumb_report::fix::{self as report, Fixed, LabelView, PartView};
+
+use super::subject::Subject;
+use crate::failure::Failure;
+use crate::output;
+
+/// A fix that was worked out or done.
+pub struct Shown<'a> {
+    pub action: &'static str,
+    pub subject: &'a Subject,
+    pub is_done: bool,
+    pub before: Option<&'a Label>,
+    pub after: Option<&'a Label>,
+    /// What starts are held against.
+    pub grid: Option<Grid>,
+    pub about: Vec<String>,
+    pub change: &'a Change,
+    pub saved: Option<String>,
+    pub undo: Option<String>,
+    pub notes: Vec<String>,
+    pub json: bool,
+}
+
+/// Prints it.
+///
+/// # Errors
+/// When it cannot be printed.
+pub fn print(shown: &Shown<'_>) -> Result<(), Failure> {
+    let limits = shown.subject.disk.limits();
+    let view = |label: &Label| label_view(label, shown.grid);
+    let writes = shown.change.writes();
+    let writes: Vec<report::Place> =
+        writes.map(|(at, _, new)| report::Place { at_bytes: at.0, len_bytes: new.len() as u64 }).collect();
+    let (device, command) = (shown.subject.device(), command(&shown.subject.name));
+    let is_shown = !shown.is_done && !shown.change.is_empty();
+    let fixed = Fixed {
+        action: shown.action,
+        device: &device,
+        name: &shown.subject.name,
+        is_done: shown.is_done,
+        size_bytes: limits.size_bytes,
+        logical_block_bytes: limits.logical_block_bytes,
+        physical_block_bytes: limits.physical_block_bytes,
+        alignment_offset_bytes: limits.alignment_offset_bytes,
+        before: shown.before.map(view),
+        after: shown.after.map(view),
+        about: &shown.about,
+        writes: &writes,
+        saved: shown.saved.as_deref(),
+        undo: shown.undo.as_deref(),
+        command: is_shown.then_some(command.as_str()),
+        notes: &shown.notes,
+    };
+    let text = if shown.json {
+        report::json(env!("CARGO_PKG_VERSION"), &fixed).map_err(|error| Failure::failed(&error))? + "\n"
+    } else {
+        report::text(&fixed)
+    };
+    output::print(&text)
+}
+
+/// What was typed, with what makes it act.
+fn command(name: &str) -> String {
+    let typed: Vec<String> = std::env::args().skip(1).filter(|word| word != "--json").collect();
+    let words = typed.iter().map(String::as_str).chain(["--yes", name]);
+    format!("plumb {}", plumb_plan::shell::words(words))
+}
+
+fn label_view(label: &Label, grid: Option<Grid>) -> LabelView {
+    let part = |part: &Partition| {
+        let has_data = !part.is_whole_disk
+            && part.place != Place::Extended
+            && part.kind != PartitionType::Guid(SOLARIS_RESERVED);
+        PartView {
+            name: part.id.to_string(),
+            start_bytes: part.extent.start().0,
+            len_bytes: part.extent.len().0,
+            kind: part.kind.name().map(str::to_owned),
+            past_grid_bytes: grid.filter(|_| has_data).map(|grid| grid.past_boundary(part.extent.start()).0),
+        }
+    };
+    LabelView {
+        kind: label.kind.to_string(),
+        problems: label.problems.iter().map(ToString::to_string).collect(),
+        partitions: label.partitions.iter().map(part).collect(),
+    }
+}

@@ -1,0 +1,233 @@
+//! What the view shows, cell by cell.
+
+use plumb_profile::table::{Row as Sums, Table as Residues};
+use plumb_trace::{Layer, Op};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::style::Color;
+
+use super::*;
+
+fn view(grids: &[Grid], colored: bool) -> Screen {
+    let how = "request layer by typed tracepoints".to_owned();
+    let filter = Some("process 4711".to_owned());
+    let watched = Watched { disks: vec!["sda".to_owned(), "sdb".to_owned()], how, filter, interval_s: 2.5 };
+    Screen::new(watched, grids, colored)
+}
+
+/// Reads of 4 KiB at these sectors modulo 1 MiB, so many of each.
+fn seen(devices: &[(&str, &[(u64, u64)])]) -> Seen {
+    let mut profiles = plumb_profile::ProfileSet::default();
+    for (name, starts) in devices {
+        let profile = profiles.entry(name, Layer::Request, Residues::default);
+        for (sector, ios) in *starts {
+            profile.add_residue(Op::Read, sector * 512, 4096, false, &Sums { ios: *ios, ..Sums::default() });
+        }
+    }
+    let process = |disk: &&str| plumb_capture::Process {
+        device: format!("{disk}1"),
+        disk: (*disk).to_owned(),
+        pid: 4711,
+        comm: "postgres".to_owned(),
+        ios: 9,
+        bytes: 9 * 4096,
+        threads: 3,
+        by_alignment: [3, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0],
+    };
+    let processes = devices.iter().map(|(name, _)| process(name)).collect();
+    let reading = Reading { profiles, processes, ..Reading::default() };
+    Seen { time: "noon".to_owned(), seconds: 2.0, reading, notes: Vec::new(), asked: None }
+}
+
+#[test]
+fn what_was_asked_takes_the_place_of_a_device() {
+    let mut screen = view(&[], false);
+    let asked = Some("  Asked of  /srv".to_owned());
+    screen.see(Seen { asked, ..seen(&[SDA]) });
+    let has_asked = |screen: &Screen| drawn(screen, 80, 24).iter().any(|line| line.contains("/srv"));
+    assert!(!has_asked(&screen) && line(&drawn(&screen, 80, 24), "q quit").contains("a asked"));
+    press(&mut screen, "a");
+    assert!(has_asked(&screen));
+    press(&mut screen, "a");
+    assert!(!has_asked(&screen));
+    // Nothing is there to be shown where nobody watches it.
+    screen.see(seen(&[SDA]));
+    press(&mut screen, "a");
+    assert!(line(&drawn(&screen, 80, 24), "q quit").contains("device"));
+}
+
+fn terminal(width: u16, height: u16) -> Terminal<TestBackend> {
+    Terminal::new(TestBackend::new(width, height)).expect("a terminal in memory")
+}
+
+fn drawn(screen: &Screen, width: u16, height: u16) -> Vec<String> {
+    let mut terminal = terminal(width, height);
+    terminal.draw(|frame| screen.draw(frame)).expect("room");
+    let buffer = terminal.backend().buffer().clone();
+    let cells: Vec<&str> = buffer.content().iter().map(|cell| cell.symbol()).collect();
+    cells.chunks(usize::from(width)).map(|line| line.concat()).collect()
+}
+
+fn press(screen: &mut Screen, letters: &str) {
+    for letter in letters.chars() {
+        screen.press(Key::Letter(letter));
+    }
+}
+
+fn line<'a>(lines: &'a [String], begin: &str) -> &'a str {
+    lines.iter().find(|line| line.starts_with(begin)).unwrap_or_else(|| panic!("no {begin} in {lines:#?}"))
+}
+
+const SDA: (&str, &[(u64, u64)]) = ("sda", &[(0, 100), (8, 100)]);
+const SDB: (&str, &[(u64, u64)]) = ("sdb", &[(0, 30), (7, 10)]);
+
+#[test]
+fn devices_are_ranked_by_misfit_and_the_grid_changes_at_once() {
+    let mut screen = view(&[], false);
+    screen.see(seen(&[SDA, SDB]));
+    let lines = drawn(&screen, 80, 24);
+    assert!(lines[2].starts_with("sdb"), "{lines:#?}");
+    assert!(line(&lines, "sdb").contains("25.0 %"), "{lines:#?}");
+    assert!(line(&lines, "sdb").starts_with("sdb       request "), "{lines:#?}");
+    assert!(line(&lines, "sda").contains(" 0 %"), "{lines:#?}");
+    assert!(lines[0].contains("4 KiB at offset 0, assumed"), "{lines:#?}");
+    // Of 200 I/O of sda 100 start in the middle of 8 KiB.
+    assert_eq!(screen.press(Key::Letter('g')), Wish::None);
+    let lines = drawn(&screen, 80, 24);
+    assert!(line(&lines, "sda").contains("50.0 %"), "{lines:#?}");
+    assert!(!lines[0].contains("assumed"), "{lines:#?}");
+    // By name again, and back to 4 KiB, then seven sectors on.
+    press(&mut screen, "ssss");
+    press(&mut screen, "Gooooooo");
+    let lines = drawn(&screen, 80, 24);
+    assert!(lines[2].starts_with("sda") && lines[0].contains("3,584 B"), "{lines:#?}");
+    assert!(line(&lines, "sdb").contains("75.0 %"), "{lines:#?}");
+}
+
+#[test]
+fn the_detail_is_that_of_the_selected_device() {
+    let mut screen = view(&[], false);
+    screen.see(seen(&[SDA, SDB]));
+    screen.press(Key::Down);
+    for (width, height) in [(80, 24), (200, 60)] {
+        let lines = drawn(&screen, width, height);
+        let text = lines.join("\n");
+        assert!(text.contains("device sda (request layer)"), "{text}");
+        assert!(text.contains("postgres") && text.contains("4711") && text.contains("33.3 %   3"), "{text}");
+        assert!(text.contains("lengths up to"), "{text}");
+    }
+}
+
+#[test]
+fn any_size_and_devices_that_go() {
+    let mut screen = view(&[Grid::ASSUMED], true);
+    for devices in [&[SDA, SDB][..], &[SDB], &[], &[SDA]] {
+        screen.press(Key::Down);
+        screen.see(seen(devices));
+        for (width, height) in [(80, 24), (200, 60), (40, 8), (20, 3), (1, 1)] {
+            drawn(&screen, width, height);
+        }
+    }
+    assert!(drawn(&screen, 80, 24)[2].starts_with("sda"));
+}
+
+#[test]
+fn frozen_and_filtered() {
+    let mut screen = view(&[], false);
+    screen.see(seen(&[SDA, SDB]));
+    screen.press(Key::Letter('f'));
+    let frozen = drawn(&screen, 80, 24);
+    screen.see(seen(&[SDA]));
+    assert_eq!(drawn(&screen, 80, 24), frozen);
+    assert!(frozen[0].contains("FROZEN") && frozen.iter().any(|line| line.starts_with("sdb")));
+    screen.press(Key::Letter('f'));
+    screen.see(seen(&[SDA]));
+    assert!(!drawn(&screen, 80, 24).iter().any(|line| line.starts_with("sdb")));
+    press(&mut screen, "/sdb");
+    assert_eq!(screen.press(Key::Letter('q')), Wish::None, "a letter of the filter");
+    assert!(drawn(&screen, 80, 24).join("").contains("filter: sdbq_"));
+    screen.press(Key::Escape);
+    assert_eq!(screen.press(Key::Letter('q')), Wish::Quit);
+    assert_eq!(screen.press(Key::Letter('w')), Wish::Save);
+}
+
+#[test]
+fn a_note_leaves_the_keys_in_sight() {
+    let mut screen = view(&[], false);
+    let notes = vec!["I/O issued more than once, counted once: sda".to_owned()];
+    screen.see(Seen { notes, ..seen(&[SDA]) });
+    let lines = drawn(&screen, 80, 24);
+    assert!(
+        lines[22].starts_with("I/O issued more than once") && lines[23].starts_with("q quit"),
+        "{lines:#?}"
+    );
+}
+
+/// The longest grid, a filter and a frozen view: what tells that not all is shown stands first.
+#[test]
+fn the_head_of_a_narrow_screen() {
+    let mut screen = view(&[], false);
+    screen.see(Seen { time: "2026-11-22T06:38:03Z".to_owned(), ..seen(&[SDA, SDB]) });
+    press(&mut screen, "ooo/sdb");
+    screen.press(Key::Enter);
+    press(&mut screen, "f");
+    let head = drawn(&screen, 80, 24).remove(0);
+    assert!(head.starts_with("06:38:03Z  FROZEN  filter sdb  2.0 s  grid 4 KiB at offset 1,536 B"), "{head}");
+    assert!(drawn(&screen, 200, 60)[0].starts_with("plumb watch  2026-11-22T06:38:03Z  FROZEN"));
+}
+
+#[test]
+fn no_colour_where_none_is_wanted() {
+    for colored in [false, true] {
+        let mut screen = view(&[], colored);
+        screen.see(seen(&[SDA, SDB]));
+        let mut terminal = terminal(80, 24);
+        terminal.draw(|frame| screen.draw(frame)).expect("room");
+        let has_colors = terminal.backend().buffer().content().iter().any(|cell| cell.fg != Color::Reset);
+        assert_eq!(has_colors, colored);
+    }
+}
+
+/// Nothing to show is said, with what is waited for, and never left blank.
+#[test]
+fn a_view_without_io_says_what_it_waits_for() {
+    let mut screen = view(&[], false);
+    let waiting = drawn(&screen, 80, 24).join("\n");
+    for words in [
+        "waiting for the first interval to end: 2.5 s",
+        "sda, sdb: request layer by typed",
+        "only process 4711",
+    ] {
+        assert!(waiting.contains(words), "no {words:?} in {waiting}");
+    }
+    screen.see(seen(&[]));
+    let idle = drawn(&screen, 80, 24).join("\n");
+    assert!(idle.contains("no I/O in this interval") && idle.contains("watched: sda, sdb"), "{idle}");
+    screen.see(seen(&[SDA]));
+    press(&mut screen, "/xyz");
+    let filtered = drawn(&screen, 80, 24).join("\n");
+    assert!(filtered.contains("has `xyz` in its name") && !filtered.contains("no I/O in this"), "{filtered}");
+}
+
+/// Each key of the last line is explained, on the smallest terminal that is usual.
+#[test]
+fn the_help_tells_all_keys() {
+    let mut screen = view(&[], false);
+    screen.see(seen(&[SDA]));
+    let foot = drawn(&screen, 80, 24).pop().expect("a line");
+    assert!(foot.starts_with("q quit  ? help  s sort"), "{foot}");
+    for open in ['?', 'h'] {
+        screen.press(Key::Letter(open));
+        let help = drawn(&screen, 80, 24);
+        assert!(!help.iter().any(|line| line.starts_with("sda")), "{help:#?}");
+        for pair in foot.split("  ").filter(|pair| !pair.is_empty()) {
+            let key = pair.split(' ').next().expect("a key");
+            line(&help, &format!("  {key} "));
+        }
+        // The last of what it has to say is in sight, and no line is cut off.
+        assert!(line(&help, "  depth").contains("on average"));
+        assert!(help.iter().all(|line| line.chars().count() <= 80 && !line.ends_with(char::is_alphanumeric)));
+        screen.press(if open == '?' { Key::Escape } else { Key::Letter('h') });
+        assert!(drawn(&screen, 80, 24).iter().any(|line| line.starts_with("sda")));
+    }
+}

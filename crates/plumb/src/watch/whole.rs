@@ -1,0 +1,159 @@
+//! What a watch saw since it began: kept, judged, printed and saved.
+
+use std::path::Path;
+use std::time::Duration;
+
+use plumb_capture::{Block, Filter, Reading};
+use plumb_diagnose::{Analysis, Diagnosis, Questions, analyze, diagnose};
+use plumb_profile::Profile;
+use plumb_profile::codec::{self, Saved};
+use plumb_report::json::WholeTime;
+use plumb_report::{Report, Section, text};
+use plumb_trace::Layer;
+
+use super::app::App;
+use super::notes::notes;
+use crate::cli::Watch;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output;
+
+/// What was seen since the beginning.
+pub(crate) struct Whole {
+    pub(crate) saved: Saved,
+    /// Layers, and how they are watched.
+    pub(super) how: String,
+    pub(super) filter: Filter,
+    /// Of all readings together, without their profiles.
+    missed: Reading,
+    /// What was asked of file systems, where that is watched.
+    pub(super) app: Option<App>,
+}
+
+impl Whole {
+    pub(crate) fn new(block: &Block, filter: &Filter) -> Whole {
+        let layers: Vec<&str> = block.layers().into_iter().map(Layer::word).collect();
+        let many = if layers.len() > 1 { "layers" } else { "layer" };
+        let how = format!("{} {many} by {}", layers.join(" and "), block.attached().words());
+        let (saved, missed) = (Saved::default(), Reading::default());
+        Whole { saved, how, filter: filter.clone(), missed, app: None }
+    }
+
+    /// Before the last reading the cache is written out, where it was at the beginning.
+    pub(super) fn before_reading(&mut self, block: &mut Block, is_last: bool) {
+        if is_last {
+            block.end();
+        }
+        if let Some(app) = self.app.as_mut().filter(|app| is_last && app.is_to_sync()) {
+            app.sync();
+        }
+    }
+
+    pub(crate) fn add(&mut self, reading: &Reading) {
+        self.saved.profiles.merge(&reading.profiles);
+        self.missed.add_misses(reading);
+        if let Some(app) = &mut self.app {
+            self.saved.profiles.merge(&app.add(reading));
+        }
+    }
+
+    /// Notes where the profiles are from, and what a reader must know of them.
+    pub(crate) fn close(&mut self, span: Duration) {
+        let filter = self.filter.words().map_or(String::new(), |words| format!(", only {words}"));
+        let source = format!("this host: {}, {:.1} s{filter}", self.how, span.as_secs_f64());
+        self.saved.sources.insert(source);
+        self.saved.notes.extend(notes(&self.missed, &self.filter));
+    }
+
+    /// Whether some I/O are in no figure.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.missed.unlisted + self.missed.lost > 0
+            || self.missed.misses.values().any(|misses| misses.unplaced > 0)
+    }
+
+    /// Saves the profiles.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub(crate) fn save(&self, path: &Path) -> Result<(), Failure> {
+        let bytes = codec::encode(&self.saved).map_err(|error| Failure::failed(&error))?;
+        output::write_file(path, &bytes)
+    }
+
+    /// Judges the whole time.
+    fn judge(&self, questions: &Questions) -> Judged<'_> {
+        // Places in files are judged when the profile is analyzed.
+        let is_shown = |profile: &&Profile| profile.ios() > 0 && profile.layer != Layer::Vfs;
+        let profiles: Vec<&Profile> = self.saved.profiles.iter().filter(is_shown).collect();
+        let analyses: Vec<Analysis> =
+            profiles.iter().map(|profile| analyze(profile, None, questions)).collect();
+        let mut diagnosis = Diagnosis::default();
+        for (profile, analysis) in profiles.iter().zip(&analyses) {
+            diagnosis.absorb(diagnose(profile, analysis, questions));
+        }
+        if let Some(app) = &self.app {
+            diagnosis.absorb(app.diagnose(&self.saved.profiles, questions));
+        }
+        Judged { profiles, analyses, diagnosis }
+    }
+
+    /// What a reader of single intervals has no other way to know.
+    pub(super) fn told(&self, questions: &Questions, span: Duration) -> WholeTime {
+        let app = self.app.as_ref().map(App::whole);
+        WholeTime { seconds: span.as_secs_f64(), diagnosis: self.judge(questions).diagnosis, app }
+    }
+
+    /// The totals, and how the command ends.
+    ///
+    /// # Errors
+    /// When they cannot be printed or saved.
+    pub(super) fn end(
+        mut self,
+        args: &Watch,
+        questions: &Questions,
+        span: Duration,
+    ) -> Result<Exit, Failure> {
+        self.close(span);
+        if let Some(app) = &self.app {
+            self.saved.sources.insert(format!("this host: {}", app.how()));
+        }
+        let judged = self.judge(questions);
+        let printed = if args.json { Ok(()) } else { self.print(&judged, args) };
+        if let Some(path) = &args.save {
+            self.save(path)?;
+        }
+        printed?;
+        let Judged { profiles, diagnosis, .. } = &judged;
+        let found = diagnosis.worst().is_some_and(|worst| args.fail_on.covers(worst));
+        Ok(match (found, profiles.is_empty() || self.is_partial() || !diagnosis.unknown.is_empty()) {
+            (true, _) => Exit::Findings,
+            (false, true) => Exit::Unknown,
+            (false, false) => Exit::Clean,
+        })
+    }
+
+    fn print(&self, judged: &Judged<'_>, args: &Watch) -> Result<(), Failure> {
+        let sources: Vec<String> = self.saved.sources.iter().cloned().collect();
+        let notes: Vec<String> = self.saved.notes.iter().cloned().collect();
+        let sections = judged.profiles.iter().zip(&judged.analyses);
+        let report = Report {
+            title: "this host".to_owned(),
+            version: env!("CARGO_PKG_VERSION"),
+            command: std::env::args().collect::<Vec<_>>().join(" "),
+            sources: &sources,
+            notes: &notes,
+            sections: sections.map(|(profile, analysis)| Section { profile, analysis }).collect(),
+            diagnosis: &judged.diagnosis,
+        };
+        let color = output::color(args.color);
+        let asked = self.app.as_ref().map(|app| text::asked(&app.whole(), color));
+        output::print(&(text::text(&report, color) + &asked.unwrap_or_default()))
+    }
+}
+
+/// What came of the whole time.
+struct Judged<'a> {
+    profiles: Vec<&'a Profile>,
+    analyses: Vec<Analysis>,
+    diagnosis: Diagnosis,
+}

@@ -1,0 +1,169 @@
+//! `plumb fix` on block devices: the kernel learns of what was written, and what is in use is left alone.
+
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
+use plumb_testkit::require;
+use plumb_testkit::tempdir::TempDir;
+
+/// O_EXCL of Linux, on all processors.
+const EXCLUSIVE: i32 = 0o200;
+
+struct Disk {
+    device: LoopDevice,
+    dir: TempDir,
+}
+
+impl Disk {
+    /// A disk of 64 MiB with partitions from these sectors on, to before the next.
+    fn new(starts: &[u64], options: &[&str]) -> Disk {
+        let dir = plumb_testkit::temp_dir("fix-device");
+        let image = dir.path().join("disk.img");
+        std::fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("room");
+        let mut sgdisk = Command::new("sgdisk");
+        sgdisk.arg("-a1");
+        for (at, start) in starts.iter().enumerate() {
+            let last = starts.get(at + 1).map_or(131_038, |next| next - 1);
+            sgdisk.arg(format!("-n{}:{start}:{last}", at + 1));
+        }
+        run(sgdisk.arg(&image));
+        let device = LoopDevice::attach(&image, options);
+        if !starts.is_empty() {
+            assert_eq!(device.add_partitions(), starts.len());
+        }
+        Disk { device, dir }
+    }
+
+    fn node(&self, number: u32) -> PathBuf {
+        PathBuf::from(format!("{}p{number}", self.device.path().display()))
+    }
+
+    fn saved(&self) -> PathBuf {
+        self.dir.path().join("old.plumb-label")
+    }
+
+    /// First sector of a partition, as the kernel has it.
+    fn start(&self, number: u32) -> Option<u64> {
+        let name = self.device.name();
+        let path = format!("/sys/class/block/{name}/{name}p{number}/start");
+        std::fs::read_to_string(path).ok()?.trim().parse().ok()
+    }
+
+    fn fix(&self, what: &str, args: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command.args(["fix", what]);
+        match what {
+            "undo" => command.arg(self.saved()),
+            _ => command.arg(self.device.path()).arg("--save").arg(self.saved()),
+        };
+        command.args(args).args(["--yes", &self.device.name()]).output().expect("plumb runs")
+    }
+}
+
+fn assert_done(output: &Output) {
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn assert_refused(output: &Output, why: &str) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(said.contains(why), "{said}");
+}
+
+fn is_block_device(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device())
+}
+
+#[test]
+fn the_kernel_learns_of_a_relabelled_partition() {
+    require!(Loop, Tool("sgdisk"));
+    for options in [&["--sector-size", "512"][..], &[]] {
+        let disk = Disk::new(&[34, 65_536], options);
+        chown(disk.node(1), Some(12_345), None).expect("root");
+        let neighbour = std::fs::File::open(disk.node(2)).expect("a neighbour that is open");
+        assert_done(&disk.fix("relabel", &["--number", "1"]));
+        assert_eq!((disk.start(1), disk.start(2)), (Some(2_048), Some(65_536)));
+        assert!(is_block_device(&disk.node(1)));
+        let owner = std::fs::metadata(disk.node(1)).expect("the node").uid();
+        assert_eq!(owner, 12_345, "a database opens its raw device as its own user");
+        drop(neighbour);
+        run(Command::new("sfdisk").arg("--verify").arg(disk.device.path()));
+        assert_done(&disk.fix("undo", &[]));
+        assert_eq!(disk.start(1), Some(34));
+    }
+}
+
+#[test]
+fn a_disk_without_a_label_gets_one() {
+    require!(Loop, Tool("sgdisk"));
+    let disk = Disk::new(&[], &[]);
+    run(Command::new("sgdisk").arg("-Z").arg(disk.device.path()));
+    assert_done(&disk.fix("relabel", &[]));
+    assert_eq!(disk.start(1), Some(2_048));
+    assert!(is_block_device(&disk.node(1)));
+    assert_done(&disk.fix("undo", &[]));
+    assert_eq!(disk.start(1), None, "the kernel has forgotten it");
+}
+
+/// A label of 4 KiB blocks counts in them; the kernel counts in sectors of 512 bytes.
+#[test]
+fn blocks_of_4_kib() {
+    require!(Loop, Tool("parted"));
+    let dir = plumb_testkit::temp_dir("fix-4k");
+    let image = dir.path().join("disk.img");
+    std::fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("room");
+    let device = LoopDevice::attach(&image, &["--sector-size", "4096"]);
+    let disk = Disk { device, dir };
+    assert_done(&disk.fix("relabel", &[]));
+    assert_eq!(disk.start(1), Some(2_048));
+    let printed =
+        run(Command::new("parted").args(["-s", "-m"]).arg(disk.device.path()).args(["unit", "s", "print"]));
+    assert!(printed.contains("\n1:256s:"), "{printed}");
+}
+
+#[test]
+fn what_is_in_use_is_left_alone() {
+    require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
+    let disk = Disk::new(&[34, 65_536], &[]);
+    let at = disk.dir.path().join("at");
+    std::fs::create_dir(&at).expect("room");
+    run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(disk.node(2)));
+    let mounted = Mounted::mount(&disk.node(2), &at);
+    let words = format!("is mounted at {}", at.display());
+    assert_refused(&disk.fix("relabel", &["--number", "1"]), &words);
+    drop(mounted);
+    assert_refused(&disk.fix("relabel", &["--number", "1"]), "holds ext4");
+    run(Command::new("wipefs").args(["-q", "-a"]).arg(disk.node(2)));
+    let held = std::fs::File::options().read(true).custom_flags(EXCLUSIVE).open(disk.node(2));
+    let held = held.expect("a partition that nobody has");
+    assert_refused(&disk.fix("relabel", &["--number", "1"]), "in use");
+    drop(held);
+    assert_eq!(disk.start(1), Some(34));
+    assert!(!disk.saved().exists());
+    let partition =
+        Command::new(env!("CARGO_BIN_EXE_plumb")).args(["fix", "relabel"]).arg(disk.node(1)).output();
+    assert_refused(&partition.expect("plumb runs"), "is a partition");
+}
+
+/// A disk grows while its partition is mounted: that is when the backup is stranded.
+#[test]
+fn a_stranded_backup_is_moved_under_a_mounted_partition() {
+    require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
+    let disk = Disk::new(&[2_048], &[]);
+    let at = disk.dir.path().join("at");
+    std::fs::create_dir(&at).expect("room");
+    run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(disk.node(1)));
+    let mounted = Mounted::mount(&disk.node(1), &at);
+    std::fs::write(at.join("file"), "content").expect("room");
+    let image = std::fs::File::options().write(true).open(disk.dir.path().join("disk.img"));
+    image.and_then(|image| image.set_len(96 << 20)).expect("room");
+    run(Command::new("losetup").arg("--set-capacity").arg(disk.device.path()));
+    assert_done(&disk.fix("backup-label", &[]));
+    assert_eq!(disk.start(1), Some(2_048));
+    assert_eq!(std::fs::read_to_string(at.join("file")).expect("the file"), "content");
+    drop(mounted);
+    let verified = run(Command::new("sgdisk").arg("-v").arg(disk.device.path()));
+    assert!(verified.contains("No problems found"), "{verified}");
+}

@@ -1,0 +1,380 @@
+//! `plumb fix relabel`, `undo` and `backup-label` on images, held against what sgdisk, sfdisk and parted make of them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use plumb_testkit::loop_device::run;
+use plumb_testkit::require;
+use plumb_testkit::tempdir::TempDir;
+use serde_json::Value;
+
+const MIB: u64 = 1 << 20;
+
+struct Image(TempDir);
+
+impl Image {
+    fn new(size_bytes: u64) -> Image {
+        let image = Image(plumb_testkit::temp_dir("fix"));
+        image.resize(size_bytes);
+        image
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().join("disk.img")
+    }
+
+    fn saved(&self) -> PathBuf {
+        self.0.path().join("old.plumb-label")
+    }
+
+    fn resize(&self, size_bytes: u64) {
+        let file = std::fs::File::options().create(true).truncate(false).write(true).open(self.path());
+        file.and_then(|file| file.set_len(size_bytes)).expect("room for an image");
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        std::fs::read(self.path()).expect("the image")
+    }
+
+    fn tool(&self, program: &str, args: &[&str]) -> String {
+        run(Command::new(program).args(args).arg(self.path()).env("LC_ALL", "C"))
+    }
+
+    fn sfdisk(&self, script: &str) {
+        use std::io::Write;
+        let mut command = Command::new("sfdisk");
+        command.args(["--quiet", "--no-reread", "--no-tell-kernel"]).arg(self.path());
+        let mut child = command.stdin(std::process::Stdio::piped()).spawn().expect("sfdisk starts");
+        child.stdin.take().expect("its input").write_all(script.as_bytes()).expect("it reads");
+        assert!(child.wait().expect("it ends").success(), "{script}");
+    }
+
+    /// Start and size of each partition, as sfdisk reads them.
+    fn rows(&self) -> Vec<(u64, u64)> {
+        let table: Value = serde_json::from_str(&self.tool("sfdisk", &["--json"])).expect("JSON of sfdisk");
+        let parts = table["partitiontable"]["partitions"].as_array().cloned().unwrap_or_default();
+        let number = |part: &Value, key: &str| part[key].as_u64().expect("a number");
+        parts.iter().map(|part| (number(part, "start"), number(part, "size"))).collect()
+    }
+
+    /// Runs `plumb fix WHAT IMAGE …`.
+    fn fix(&self, what: &str, args: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command.args(["fix", what]).arg(self.path()).args(args);
+        if what != "undo" {
+            command.arg("--save").arg(self.saved());
+        }
+        command.output().expect("plumb runs")
+    }
+
+    /// Runs it so that it acts, which it must do.
+    fn fixed(&self, what: &str, args: &[&str]) -> String {
+        let done = self.fix(what, &[args, &["--yes", "disk.img"]].concat());
+        assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).expect("text")
+    }
+
+    fn undo(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command.args(["fix", "undo"]).arg(self.saved()).arg(self.path()).args(args);
+        command.output().expect("plumb runs")
+    }
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// sgdisk mends a copy in memory, and says so before it finds no problems any more.
+fn complains(verified: &str) -> bool {
+    let words = ["Caution", "Warning", "Problem:", "invalid", "corrupt"];
+    words.iter().any(|word| verified.contains(word))
+}
+
+/// What the tools for a kind of label say of one that is as it should be.
+fn assert_tools_are_content(image: &Image, has_gpt: bool) {
+    let verified = image.tool("sfdisk", &["--verify"]);
+    assert!(verified.contains("No errors detected"), "{verified}");
+    if has_gpt {
+        let verified = image.tool("sgdisk", &["-v"]);
+        assert!(verified.contains("No problems found"), "{verified}");
+        assert!(!complains(&verified), "{verified}");
+    }
+    let path = image.path();
+    let printed = Command::new("parted").args(["-s"]).arg(&path).args(["unit", "s", "print"]).output();
+    let printed = printed.expect("parted runs");
+    assert!(printed.status.success() && printed.stderr.is_empty(), "{printed:?}");
+}
+
+#[test]
+fn new_labels_are_ones_that_the_tools_read() {
+    require!(Tool("sfdisk"), Tool("sgdisk"), Tool("parted"));
+    let last = 64 * MIB / 512;
+    type Made<'a> = (&'a [&'a str], bool, &'a [(u64, u64)]);
+    let made: [Made; 3] = [
+        (&[], true, &[(2_048, last - 33 - 2_048)]),
+        (&["--label", "dos", "--size", "8m"], false, &[(2_048, 16_384)]),
+        // Solaris keeps 8 MiB at the end.
+        (
+            &["--label", "efi", "--start", "256s"],
+            true,
+            &[(256, last - 33 - 16_384 - 256), (last - 33 - 16_384, 16_384)],
+        ),
+    ];
+    for (args, has_gpt, rows) in made {
+        let image = Image::new(64 * MIB);
+        let empty = image.bytes();
+        let shown = image.fix("relabel", args);
+        assert_eq!(shown.status.code(), Some(0), "{}", said(&shown));
+        assert_eq!(image.bytes(), empty, "nothing is written without --yes");
+        assert!(!image.saved().exists());
+        image.fixed("relabel", args);
+        assert_eq!(image.rows(), rows, "{args:?}");
+        assert_tools_are_content(&image, has_gpt);
+        let undone = image.undo(&["--yes", "disk.img"]);
+        assert_eq!(undone.status.code(), Some(0), "{}", said(&undone));
+        assert_eq!(image.bytes(), empty, "{args:?}: the way back");
+    }
+}
+
+/// A label of cylinders: 16 heads of 63 sectors make 1,008 of them, of which 63 is the greatest odd part.
+#[test]
+fn a_new_smi_label_begins_at_a_cylinder() {
+    require!(Tool("sfdisk"), Tool("parted"));
+    let image = Image::new(64 * MIB);
+    image.fixed("relabel", &["--label", "smi", "--geometry", "16x64"]);
+    // 2,048 sectors are two cylinders of 1,024; two more are kept at the end.
+    let cylinders = 64 * MIB / 512 / 1_024;
+    let rows = image.rows();
+    assert!(rows.contains(&(2_048, (cylinders - 2) * 1_024 - 2_048)), "{rows:?}");
+    let text = image.tool("sfdisk", &["--dump"]);
+    assert!(text.contains("label: sun"), "{text}");
+    let odd =
+        image.fix("relabel", &["--label", "smi", "--new-label", "--geometry", "16x63", "--start", "2048s"]);
+    assert_eq!(odd.status.code(), Some(5), "{}", said(&odd));
+    assert!(said(&odd).contains("cylinder"), "{}", said(&odd));
+}
+
+/// The dialogue of the white paper: slice 0 begins at 34 and is to begin at 256; slice 8 stays.
+#[test]
+fn a_slice_of_an_efi_label_begins_elsewhere() {
+    require!(Tool("sfdisk"), Tool("sgdisk"), Tool("parted"));
+    let image = Image::new(64 * MIB);
+    image.tool("sgdisk", &["-a1", "-n1:34:114654", "-t1:bf01", "-c1:usr", "-n9:114655:131038", "-t9:bf07"]);
+    let (before, bytes) = (image.tool("sgdisk", &["-i1"]), image.bytes());
+    let shown = image.fixed("relabel", &["--start", "256s"]);
+    assert!(shown.contains("slice 0 from sectors 34 to 114,654 to sectors 256 to 114,654"), "{shown}");
+    assert_eq!(image.rows(), [(256, 114_399), (114_655, 16_384)]);
+    let kept = |text: &str| -> Vec<String> {
+        let is_kept = |line: &&str| line.contains("GUID") || line.contains("name");
+        text.lines().filter(is_kept).map(str::to_owned).collect()
+    };
+    let after = image.tool("sgdisk", &["-i1"]);
+    assert_eq!(kept(&after), kept(&before), "type, identity and name stay");
+    assert_tools_are_content(&image, true);
+    assert_eq!(image.undo(&["--yes", "disk.img"]).status.code(), Some(0));
+    assert_eq!(image.bytes(), bytes);
+}
+
+#[test]
+fn partitions_of_an_mbr_begin_elsewhere() {
+    require!(Tool("sfdisk"), Tool("parted"));
+    let script = "label: dos\nlabel-id: 0xdeadbeef\n\
+                  start=63, size=16065, type=7\n\
+                  start=32768, size=81920, type=f\n\
+                  start=32831, size=16000, type=83\n\
+                  start=65599, size=16000, type=83\n";
+    let image = Image::new(64 * MIB);
+    image.sfdisk(script);
+    let before = image.rows();
+    assert_eq!(before.len(), 4, "{before:?}");
+    let several = image.fix("relabel", &["--start", "2048s"]);
+    assert_eq!(several.status.code(), Some(2), "{}", said(&several));
+    image.fixed("relabel", &["--number", "1", "--start", "2048s", "--size", "8192s"]);
+    std::fs::remove_file(image.saved()).expect("the saved label");
+    image.fixed("relabel", &["--number", "5", "--start", "34816s"]);
+    let mut expected = before.clone();
+    expected[0] = (2_048, 8_192);
+    expected[2] = (34_816, 32_831 + 16_000 - 34_816);
+    assert_eq!(image.rows(), expected, "the others stay");
+    let dump = image.tool("sfdisk", &["--dump"]);
+    assert!(dump.contains("label-id: 0xdeadbeef") && dump.contains("type=7"), "{dump}");
+    assert_tools_are_content(&image, false);
+    // The link of the next logical partition lies before it.
+    let over = image.fix("relabel", &["--number", "5", "--start", "34816s", "--size", "30784s"]);
+    assert_eq!(over.status.code(), Some(5), "{}", said(&over));
+    let extended = image.fix("relabel", &["--number", "2", "--start", "34816s"]);
+    assert_eq!(extended.status.code(), Some(2), "{}", said(&extended));
+}
+
+#[test]
+fn a_plan_is_carried_out() {
+    require!(Tool("sfdisk"), Tool("sgdisk"));
+    let image = Image::new(64 * MIB);
+    image.tool("sgdisk", &["-a1", "-n1:34:40000"]);
+    let plan = Command::new(env!("CARGO_BIN_EXE_plumb"))
+        .args([
+            "plan",
+            "partition",
+            "/dev/sdx",
+            "--grid",
+            "64k",
+            "--current",
+            "34s",
+            "--size",
+            "10m",
+            "--json",
+        ])
+        .output()
+        .expect("plumb runs");
+    let file = image.0.path().join("plan.json");
+    std::fs::write(&file, plan.stdout).expect("room");
+    image.fixed("relabel", &["--plan", file.to_str().expect("text")]);
+    assert_eq!(image.rows(), [(128, 20_480)]);
+    std::fs::write(&file, "{\"schema\": \"plumb.check/1\"}").expect("room");
+    let other = image.fix("relabel", &["--plan", file.to_str().expect("text")]);
+    assert_eq!(other.status.code(), Some(2), "{}", said(&other));
+}
+
+#[test]
+fn what_is_not_empty_is_left_alone() {
+    require!(Tool("sgdisk"), Tool("mkfs.ext4"));
+    let image = Image::new(64 * MIB);
+    image.tool("sgdisk", &["-a1", "-n1:34:100000"]);
+    run(Command::new("mkfs.ext4").args(["-q", "-F", "-E", "offset=17408"]).arg(image.path()).arg("16m"));
+    let bytes = image.bytes();
+    for args in [&["--yes", "disk.img"][..], &[], &["--new-label", "--yes", "disk.img"]] {
+        let refused = image.fix("relabel", args);
+        assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
+        assert!(said(&refused).contains("holds ext4"), "{}", said(&refused));
+    }
+    assert_eq!(image.bytes(), bytes);
+    // One that the label does not know of any more, where the partition is to begin.
+    let image = Image::new(64 * MIB);
+    run(Command::new("mkfs.ext4").args(["-q", "-F", "-E", "offset=1048576"]).arg(image.path()).arg("16m"));
+    let refused = image.fix("relabel", &[]);
+    assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
+}
+
+#[test]
+fn what_is_typed_wrong_writes_nothing() {
+    require!(Tool("sgdisk"));
+    let image = Image::new(64 * MIB);
+    image.tool("sgdisk", &["-a1", "-n1:34:40000"]);
+    let bytes = image.bytes();
+    for (args, code) in [
+        (&["--yes", "sda"][..], 2),
+        (&["--start", "2048"], 2),
+        (&["--start", "2048s", "--number", "3"], 2),
+        (&["--start", "33s", "--yes", "disk.img"], 5),
+        (&["--start", "1000001", "--yes", "disk.img"], 2),
+        (&["--start", "50000s", "--yes", "disk.img"], 5),
+        (&["--start", "2048s", "--size", "65m", "--yes", "disk.img"], 5),
+        (&["--start", "2049b", "--yes", "disk.img"], 2),
+        (&["--new-label", "--label", "smi", "--yes", "disk.img"], 2),
+    ] {
+        let refused = image.fix("relabel", args);
+        assert_eq!(refused.status.code(), Some(code), "{args:?}: {}", said(&refused));
+        assert_eq!(image.bytes(), bytes, "{args:?}");
+    }
+    let missing =
+        Command::new(env!("CARGO_BIN_EXE_plumb")).args(["fix", "relabel", "/dev/plumb-none"]).output();
+    assert_eq!(missing.expect("plumb runs").status.code(), Some(2));
+}
+
+/// Relabelling a disk that is as it should be writes nothing.
+#[test]
+fn what_is_done_is_not_done_again() {
+    require!(Tool("sgdisk"));
+    let image = Image::new(64 * MIB);
+    image.fixed("relabel", &[]);
+    std::fs::remove_file(image.saved()).expect("the saved label");
+    let bytes = image.bytes();
+    let again = image.fixed("relabel", &["--start", "2048s"]);
+    assert!(again.contains("nothing to do"), "{again}");
+    assert_eq!(image.bytes(), bytes);
+    assert!(!image.saved().exists());
+}
+
+#[test]
+fn a_broken_or_stranded_copy_is_written_anew() {
+    require!(Tool("sfdisk"), Tool("sgdisk"), Tool("parted"));
+    let made = || {
+        let image = Image::new(64 * MIB);
+        image.tool("sgdisk", &["-n1:2048:40000", "-c1:data"]);
+        image
+    };
+    let change = |image: &Image, at: u64| {
+        let mut bytes = image.bytes();
+        bytes[usize::try_from(at).expect("small") + 60] ^= 0xff;
+        std::fs::write(image.path(), bytes).expect("room");
+    };
+    let last = 64 * MIB - 512;
+    type Damage<'a> = (&'a str, &'a dyn Fn(&Image));
+    let damages: [Damage; 4] = [
+        ("the primary header", &|image| change(image, 512)),
+        ("the backup header", &|image| change(image, last)),
+        ("the primary array", &|image| change(image, 1024)),
+        ("a disk that grew", &|image| image.resize(96 * MIB)),
+    ];
+    for (what, damage) in damages {
+        let image = made();
+        let rows = image.rows();
+        damage(&image);
+        let bytes = image.bytes();
+        let before = Command::new("sgdisk").arg("-v").arg(image.path()).output().expect("sgdisk runs");
+        let before = format!("{}{}", String::from_utf8_lossy(&before.stdout), said(&before));
+        assert!(complains(&before), "{what}: sgdisk sees it: {before}");
+        let shown = image.fix("backup-label", &[]);
+        assert_eq!(shown.status.code(), Some(0), "{what}: {}", said(&shown));
+        assert_eq!(image.bytes(), bytes, "{what}: nothing is written without --yes");
+        image.fixed("backup-label", &[]);
+        assert_eq!(image.rows(), rows, "{what}");
+        assert_tools_are_content(&image, true);
+        let again = image.fix("backup-label", &["--yes", "disk.img"]);
+        assert!(String::from_utf8_lossy(&again.stdout).contains("nothing to do"), "{what}");
+        assert_eq!(image.undo(&["--yes", "disk.img"]).status.code(), Some(0), "{what}");
+        assert_eq!(image.bytes(), bytes, "{what}: the way back");
+    }
+    let broken = made();
+    change(&broken, 512);
+    change(&broken, last);
+    let refused = broken.fix("backup-label", &[]);
+    assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
+}
+
+#[test]
+fn a_label_is_not_undone_over_the_work_of_others() {
+    require!(Tool("sgdisk"));
+    let image = Image::new(64 * MIB);
+    image.fixed("relabel", &[]);
+    let bytes = image.bytes();
+    image.tool("sgdisk", &["-c1:other"]);
+    let others = image.bytes();
+    let refused = image.undo(&["--yes", "disk.img"]);
+    assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
+    assert_eq!(image.bytes(), others);
+    let forced = image.undo(&["--force", "--yes", "disk.img"]);
+    assert_eq!(forced.status.code(), Some(0), "{}", said(&forced));
+    assert_eq!(image.bytes(), vec![0; bytes.len()]);
+    let again = image.undo(&["--yes", "disk.img"]);
+    assert!(String::from_utf8_lossy(&again.stdout).contains("nothing to do"), "{again:?}");
+    // A smaller disk is another one.
+    image.resize(32 * MIB);
+    assert_eq!(image.undo(&["--yes", "disk.img"]).status.code(), Some(5));
+    std::fs::write(image.saved(), "PLUMBLBL").expect("room");
+    assert_eq!(image.undo(&[]).status.code(), Some(5));
+}
+
+/// A saved file is not written over, and without it nothing is.
+#[test]
+fn without_a_way_back_nothing_is_written() {
+    let image = Image::new(64 * MIB);
+    let bytes = image.bytes();
+    std::fs::write(image.saved(), "another label").expect("room");
+    let refused = image.fix("relabel", &["--yes", "disk.img"]);
+    assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
+    assert_eq!(image.bytes(), bytes);
+    assert_eq!(std::fs::read(image.saved()).expect("the file"), b"another label");
+    assert!(Path::new(&image.path()).exists());
+}

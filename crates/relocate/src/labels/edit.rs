@@ -1,0 +1,462 @@
+//! A partition at another place, and labels that are new: as fields, to be encoded by their codec.
+//!
+//! What a place has to be aligned to is not said here: that is what a plan is for. Here it has to fit the label: whole
+//! blocks, inside what the label allows, on nobody else's bytes, at a cylinder where the label knows no other starts.
+
+use plumb_geometry::{Bytes, Extent, align_down};
+use plumb_label::gpt::{Entry, types as gpt_types};
+use plumb_label::mbr::{MbrEntry, types as mbr_types};
+use plumb_label::vtoc::{Geometry, Slice, tags};
+use plumb_label::write::Step;
+use plumb_label::{
+    Detail, Disk, EncodeError, Gpt, Guid, Label, Mbr, PartId, Partition, Place, Role, SparcVtoc,
+};
+
+/// Bytes of the partition that a Solaris EFI label keeps for the system, the last of its slices (`efi_reserved_sectors`
+/// of illumos).
+const SOLARIS_RESERVED: u64 = 8 << 20;
+/// Index of that slice.
+const SOLARIS_RESERVED_INDEX: usize = 8;
+/// Alternate cylinders of a SPARC label, as `format` leaves them.
+const ALTERNATES: u16 = 2;
+
+/// Why a label cannot have a partition there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    /// No copy of the label is good.
+    #[error("no copy of the label can be used: mend it first")]
+    NoLabel,
+    /// There is no such partition.
+    #[error("the label has no {part}")]
+    NoSuchPartition {
+        /// Which one was meant.
+        part: PartId,
+    },
+    /// One that holds others, or stands for the whole disk.
+    #[error("{part} {why}: expected a partition with data of its own")]
+    NotMovable {
+        /// Which one.
+        part: PartId,
+        /// What it is.
+        why: &'static str,
+    },
+    /// A place without a length.
+    #[error("{part} would be empty: expected at least one logical block")]
+    Empty {
+        /// Which partition.
+        part: PartId,
+    },
+    /// A place that is no whole number of what the label counts in.
+    #[error("{what} of {part}: found {found}, expected a multiple of {unit}, the {of} of the label")]
+    NotAMultiple {
+        /// Which partition.
+        part: PartId,
+        /// Start or length.
+        what: &'static str,
+        /// What was asked for.
+        found: Bytes,
+        /// What it is counted in.
+        unit: Bytes,
+        /// The name of that.
+        of: &'static str,
+    },
+    /// A place outside of what the label allows.
+    #[error("{part} would take bytes {} to {}: expected it within bytes {} to {}", found.start().0, found.end().0, from.0, to.0)]
+    Outside {
+        /// Which partition.
+        part: PartId,
+        /// Where it would lie.
+        found: Extent,
+        /// First byte that may be used.
+        from: Bytes,
+        /// First byte that may not.
+        to: Bytes,
+    },
+    /// A place that another one has.
+    #[error("{part} would take bytes {} to {}, and {other} begins at {} and ends at {}", found.start().0, found.end().0, lies.start().0, lies.end().0)]
+    Taken {
+        /// Which partition.
+        part: PartId,
+        /// Where it would lie.
+        found: Extent,
+        /// Whose place it is.
+        other: String,
+        /// Where that lies.
+        lies: Extent,
+    },
+    /// A number that the label has no room for.
+    #[error("{what} of {part}: found {found}, expected at most {most}")]
+    TooLarge {
+        /// Which partition.
+        part: PartId,
+        /// Which number.
+        what: &'static str,
+        /// What it would be.
+        found: u64,
+        /// What the label holds.
+        most: u64,
+    },
+    /// What the codec says.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+}
+
+/// The label with one partition elsewhere; type, name and identity stay.
+///
+/// # Errors
+/// When the label does not allow it there.
+pub fn relocated(label: &Label, part: PartId, to: Extent) -> Result<Detail, EditError> {
+    let mut detail = label.detail.clone().ok_or(EditError::NoLabel)?;
+    let known = label.partitions.iter().find(|known| known.id == part);
+    let known = known.ok_or(EditError::NoSuchPartition { part })?;
+    must_be_movable(known)?;
+    must_be_free(label, known, to)?;
+    let edit = Edit { part, to, sector_bytes: label.sector_bytes.into() };
+    match &mut detail {
+        Detail::Gpt(gpt) => edit.gpt(gpt)?,
+        Detail::Mbr(_, vtocs) if known.place == Place::Slice => {
+            let vtoc = vtocs.iter_mut().find(|vtoc| Some(vtoc.partition) == part.within);
+            let vtoc = vtoc.ok_or(EditError::NoSuchPartition { part })?;
+            let (origin, lbas) = (vtoc.partition_lba, vtoc.partition_lbas);
+            edit.within(origin, origin.saturating_add(lbas))?;
+            let cylinder = vtoc.geometry.cylinder_lbas();
+            edit.on_cylinder(origin, cylinder)?;
+            let start = edit.narrow("start", edit.first() - origin)?;
+            let slice = slice_of(&mut vtoc.slices, part)?;
+            (slice.start, slice.count) = (start, edit.narrow("length", edit.lbas())?);
+        }
+        Detail::Mbr(mbr, _) if known.place == Place::Logical => edit.logical(mbr)?,
+        Detail::Mbr(mbr, _) => edit.primary(mbr)?,
+        Detail::SparcVtoc(vtoc) => edit.sparc(vtoc)?,
+    }
+    Ok(detail)
+}
+
+fn slice_of(slices: &mut [Slice], part: PartId) -> Result<&mut Slice, EditError> {
+    let index = part.slice.and_then(|slice| usize::try_from(slice).ok());
+    index.and_then(|index| slices.get_mut(index)).ok_or(EditError::NoSuchPartition { part })
+}
+
+fn must_be_movable(known: &Partition) -> Result<(), EditError> {
+    let part = known.id;
+    if known.is_whole_disk {
+        return Err(EditError::NotMovable { part, why: "stands for the whole disk" });
+    }
+    if known.place == Place::Extended {
+        return Err(EditError::NotMovable { part, why: "holds the logical partitions" });
+    }
+    Ok(())
+}
+
+/// Places of others at the same level, and the sectors that the label itself has among them.
+fn must_be_free(label: &Label, known: &Partition, to: Extent) -> Result<(), EditError> {
+    let beside = |other: &&Partition| {
+        let is_on_disk = |part: &Partition| matches!(part.place, Place::Disk | Place::Extended);
+        let is_level = other.place == known.place || is_on_disk(other) && is_on_disk(known);
+        is_level && other.id != known.id && other.id.within == known.id.within && !other.is_whole_disk
+    };
+    let taken = |other: String, lies: Extent| EditError::Taken { part: known.id, found: to, other, lies };
+    if let Some(other) = label.partitions.iter().filter(beside).find(|other| overlap(other.extent, to)) {
+        return Err(taken(other.id.to_string(), other.extent));
+    }
+    let Some(Detail::Mbr(mbr, _)) = &label.detail else { return Ok(()) };
+    let sector = u64::from(label.sector_bytes);
+    let links = mbr
+        .ebrs
+        .iter()
+        .filter_map(|ebr| Extent::new(Bytes(ebr.lba.checked_mul(sector)?), Bytes(sector)).ok());
+    match { links }.find(|link| known.place == Place::Logical && overlap(*link, to)) {
+        Some(link) => Err(taken("a link of the chain of logical partitions".to_owned(), link)),
+        None => Ok(()),
+    }
+}
+
+fn overlap(one: Extent, other: Extent) -> bool {
+    one.start() < other.end() && other.start() < one.end()
+}
+
+/// A partition on its way to another place.
+struct Edit {
+    part: PartId,
+    to: Extent,
+    sector_bytes: u64,
+}
+
+impl Edit {
+    fn first(&self) -> u64 {
+        self.to.start().0 / self.sector_bytes
+    }
+
+    fn lbas(&self) -> u64 {
+        self.to.len().0 / self.sector_bytes
+    }
+
+    fn whole_blocks(&self) -> Result<(), EditError> {
+        let unit = Bytes(self.sector_bytes);
+        if self.to.len().0 == 0 {
+            return Err(EditError::Empty { part: self.part });
+        }
+        for (what, found) in [("start", self.to.start()), ("length", self.to.len())] {
+            if !found.0.is_multiple_of(unit.0) {
+                let (part, of) = (self.part, "logical block");
+                return Err(EditError::NotAMultiple { part, what, found, unit, of });
+            }
+        }
+        Ok(())
+    }
+
+    /// Inside of blocks `from` to before `to`.
+    fn within(&self, from: u64, to: u64) -> Result<(), EditError> {
+        self.whole_blocks()?;
+        let bytes = |lba: u64| Bytes(lba.saturating_mul(self.sector_bytes));
+        if self.to.start() >= bytes(from) && self.to.end() <= bytes(to) {
+            return Ok(());
+        }
+        Err(EditError::Outside { part: self.part, found: self.to, from: bytes(from), to: bytes(to) })
+    }
+
+    fn on_cylinder(&self, origin: u64, cylinder_lbas: u64) -> Result<(), EditError> {
+        if cylinder_lbas == 0 || (self.first() - origin).is_multiple_of(cylinder_lbas) {
+            return Ok(());
+        }
+        let unit = Bytes(cylinder_lbas.saturating_mul(self.sector_bytes));
+        let (part, found, of) = (self.part, self.to.start(), "cylinder");
+        Err(EditError::NotAMultiple { part, what: "start", found, unit, of })
+    }
+
+    fn narrow(&self, what: &'static str, found: u64) -> Result<u32, EditError> {
+        let error = EditError::TooLarge { part: self.part, what, found, most: u32::MAX.into() };
+        u32::try_from(found).map_err(|_| error)
+    }
+
+    fn gpt(&self, gpt: &mut Gpt) -> Result<(), EditError> {
+        self.within(gpt.first_usable_lba, gpt.last_usable_lba.saturating_add(1))?;
+        let index = usize::try_from(self.part.number).ok().and_then(|number| number.checked_sub(1));
+        let entry = index.and_then(|index| gpt.entries.get_mut(index));
+        let entry = entry.ok_or(EditError::NoSuchPartition { part: self.part })?;
+        (entry.first_lba, entry.last_lba) = (self.first(), self.first() + self.lbas() - 1);
+        Ok(())
+    }
+
+    fn primary(&self, mbr: &mut Mbr) -> Result<(), EditError> {
+        self.within(1, mbr.disk_lbas)?;
+        let index = usize::try_from(self.part.number).ok().and_then(|number| number.checked_sub(1));
+        let entry = index.and_then(|index| mbr.first.entries.get_mut(index));
+        let entry = entry.ok_or(EditError::NoSuchPartition { part: self.part })?;
+        self.mbr_entry(entry, 0)
+    }
+
+    /// The link stays where it is; only where its partition begins behind it changes.
+    fn logical(&self, mbr: &mut Mbr) -> Result<(), EditError> {
+        let index = usize::try_from(self.part.number).ok().and_then(|number| number.checked_sub(5));
+        let links: Vec<(u64, usize)> = mbr.ebrs.iter().map(|ebr| (ebr.lba, ebr.extended)).collect();
+        let containers = mbr.first.entries;
+        let found = index.and_then(|index| mbr.logical_mut(index));
+        let (at, entry) = found.ok_or(EditError::NoSuchPartition { part: self.part })?;
+        let (base, container) = (links[at].0, containers[links[at].1]);
+        self.within(base + 1, u64::from(container.first) + u64::from(container.count))?;
+        self.mbr_entry(entry, base)
+    }
+
+    fn mbr_entry(&self, entry: &mut MbrEntry, base: u64) -> Result<(), EditError> {
+        entry.first = self.narrow("start", self.first() - base)?;
+        entry.count = self.narrow("length", self.lbas())?;
+        // CHS of logical partitions count from the start of the disk as well.
+        entry.first_chs = chs(self.first());
+        entry.last_chs = chs(self.first() + self.lbas() - 1);
+        Ok(())
+    }
+
+    fn sparc(&self, vtoc: &mut SparcVtoc) -> Result<(), EditError> {
+        let cylinder = vtoc.geometry.cylinder_lbas();
+        self.within(0, vtoc.geometry.data_lbas().unwrap_or(0).min(vtoc.disk_lbas))?;
+        self.on_cylinder(0, cylinder)?;
+        let start = self.narrow("start", self.first().checked_div(cylinder).unwrap_or(0))?;
+        let count = self.narrow("length", self.lbas())?;
+        let slice = slice_of(&mut vtoc.slices, self.part)?;
+        (slice.start, slice.count) = (start, count);
+        Ok(())
+    }
+}
+
+/// Head, sector and cylinder as tools of today write them: with 255 heads and 63 sectors, all ones beyond 1,023 cylinders.
+fn chs(lba: u64) -> [u8; 3] {
+    const HEADS: u64 = 255;
+    const SECTORS: u64 = 63;
+    let (cylinder, head, sector) = (lba / (HEADS * SECTORS), lba / SECTORS % HEADS, lba % SECTORS + 1);
+    if cylinder > 1_023 {
+        return [0xfe, 0xff, 0xff];
+    }
+    // Two high bits of the cylinder stand above the sector.
+    [head as u8, (sector | (cylinder >> 2 & 0xc0)) as u8, cylinder as u8]
+}
+
+/// What a new label is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NewKind {
+    /// GPT with a protective MBR.
+    Gpt,
+    /// The same with the slices of Solaris: the reserved one at the end is made as well.
+    SolarisEfi,
+    /// MBR.
+    Mbr,
+    /// Solaris's label of SPARC disks, with this many heads and sectors of a track.
+    SparcVtoc {
+        /// Heads.
+        heads: u32,
+        /// Sectors of a track.
+        sectors: u32,
+    },
+}
+
+/// Identities of a new label; drawn by the caller, since nothing here is random.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewIds {
+    /// Of the disk; its first four bytes sign an MBR.
+    pub disk: Guid,
+    /// Of the partition.
+    pub partition: Guid,
+    /// Of the reserved partition of Solaris.
+    pub reserved: Guid,
+}
+
+/// A label with one partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewLabel {
+    /// Kind.
+    pub kind: NewKind,
+    /// Logical block of the disk.
+    pub sector_bytes: u32,
+    /// Whole logical blocks of the disk.
+    pub disk_lbas: u64,
+    /// Number of the partition from 1; of Solaris the slice from 0.
+    pub number: u32,
+    /// Where the partition lies.
+    pub extent: Extent,
+    /// Identities.
+    pub ids: NewIds,
+}
+
+impl NewLabel {
+    /// The label as fields.
+    ///
+    /// # Errors
+    /// When the disk has no room for it, or it none for the partition.
+    pub fn detail(&self) -> Result<Detail, EditError> {
+        let part = match self.kind {
+            NewKind::Gpt | NewKind::Mbr => PartId::partition(self.number),
+            NewKind::SolarisEfi | NewKind::SparcVtoc { .. } => PartId::slice(self.number, None),
+        };
+        let edit = Edit { part, to: self.extent, sector_bytes: self.sector_bytes.into() };
+        match self.kind {
+            NewKind::Gpt | NewKind::SolarisEfi => self.gpt(&edit).map(|gpt| Detail::Gpt(Box::new(gpt))),
+            NewKind::Mbr => {
+                let mut mbr = Mbr::new(self.sector_bytes, self.disk_lbas)?;
+                let [a, b, c, d, ..] = self.ids.disk.0;
+                mbr.first.disk_signature = u32::from_le_bytes([a, b, c, d]);
+                edit.primary(&mut mbr)?;
+                if let Some(entry) = mbr.first.entries.get_mut(self.number as usize - 1) {
+                    entry.kind = mbr_types::LINUX;
+                }
+                Ok(Detail::Mbr(Box::new(mbr), Vec::new()))
+            }
+            NewKind::SparcVtoc { heads, sectors } => {
+                let mut vtoc =
+                    SparcVtoc::new(self.sector_bytes, self.disk_lbas, self.geometry(heads, sectors))?;
+                vtoc.backup_lbas = vtoc.geometry.backup_lbas();
+                edit.sparc(&mut vtoc)?;
+                slice_of(&mut vtoc.slices, part)?.tag = tags::USR;
+                Ok(Detail::SparcVtoc(Box::new(vtoc)))
+            }
+        }
+    }
+
+    fn gpt(&self, edit: &Edit) -> Result<Gpt, EditError> {
+        let mut gpt = Gpt::new(self.sector_bytes, self.disk_lbas, self.ids.disk)?;
+        let is_solaris = self.kind == NewKind::SolarisEfi;
+        if is_solaris {
+            let lbas = SOLARIS_RESERVED / u64::from(self.sector_bytes);
+            let last_lba = gpt.last_usable_lba;
+            let first_lba = (last_lba + 1).saturating_sub(lbas).max(gpt.first_usable_lba);
+            let reserved = entry(&gpt, gpt_types::SOLARIS_RESERVED, self.ids.reserved);
+            gpt.entries[SOLARIS_RESERVED_INDEX] = Entry { first_lba, last_lba, ..reserved };
+            edit.within(gpt.first_usable_lba, first_lba)?;
+        }
+        edit.gpt(&mut gpt)?;
+        let index = edit.part.number as usize - 1;
+        let kind = if is_solaris { gpt_types::SOLARIS_USR } else { gpt_types::LINUX };
+        let Entry { first_lba, last_lba, .. } = gpt.entries[index];
+        gpt.entries[index] = Entry { first_lba, last_lba, ..entry(&gpt, kind, self.ids.partition) };
+        Ok(gpt)
+    }
+
+    /// Cylinders as many as the disk has whole ones, the last two of them alternates.
+    fn geometry(&self, heads: u32, sectors: u32) -> Geometry {
+        let cylinder = u64::from(heads) * u64::from(sectors);
+        let whole = self.disk_lbas.checked_div(cylinder).unwrap_or(0).min(u16::MAX.into()) as u32;
+        Geometry {
+            cylinders_physical: whole,
+            cylinders: whole.saturating_sub(ALTERNATES.into()),
+            cylinders_alternate: ALTERNATES,
+            heads,
+            sectors,
+        }
+    }
+}
+
+fn entry(gpt: &Gpt, kind: Guid, uuid: Guid) -> Entry {
+    Entry { kind, uuid, ..Entry::unused(gpt.entry_bytes) }
+}
+
+/// The range for one partition on a new Solaris EFI label: what is before the reserved one.
+#[must_use]
+pub fn solaris_end(sector_bytes: u32, disk_lbas: u64) -> Option<Bytes> {
+    let gpt = Gpt::new(sector_bytes, disk_lbas, Guid::NIL).ok()?;
+    let end = (gpt.last_usable_lba + 1).checked_mul(sector_bytes.into())?.checked_sub(SOLARIS_RESERVED)?;
+    align_down(end, sector_bytes.into()).map(Bytes)
+}
+
+/// The steps that write a label; for a new one the sector before a GPT as well.
+///
+/// # Errors
+/// When the fields are no label that the disk can have.
+pub fn encode(detail: &Detail, in_use: Role, is_new: bool) -> Result<Vec<Step>, EditError> {
+    Ok(match detail {
+        Detail::Gpt(gpt) if is_new => gpt.encode_with_mbr(in_use)?,
+        Detail::Gpt(gpt) => gpt.encode(in_use)?,
+        Detail::Mbr(mbr, vtocs) => {
+            let mut steps = mbr.encode()?;
+            for vtoc in vtocs {
+                steps.push(Step::Flush);
+                steps.extend(vtoc.encode(in_use)?);
+            }
+            steps
+        }
+        Detail::SparcVtoc(vtoc) => vtoc.encode(in_use)?,
+    })
+}
+
+/// What a GPT has left on a disk that gets another label, blanked: else firmware and partitioning tools find it again.
+/// Sectors that `steps` write are theirs.
+///
+/// # Errors
+/// When the disk cannot be read where a header may stand.
+pub fn blanked_gpt(disk: &dyn Disk, sector_bytes: u32, steps: &[Step]) -> std::io::Result<Vec<Step>> {
+    let last = (disk.size_bytes() / u64::from(sector_bytes)).saturating_sub(1);
+    let mut blank = Vec::new();
+    for lba in [last, 1] {
+        let at = lba * u64::from(sector_bytes);
+        let mut sector = vec![0; sector_bytes as usize];
+        disk.read_at(at, &mut sector)?;
+        let is_written = |step: &Step| match step {
+            Step::Write { at: other, bytes } => {
+                other.0 < at + u64::from(sector_bytes) && at < other.0 + bytes.len() as u64
+            }
+            Step::Flush => false,
+        };
+        if sector.starts_with(b"EFI PART") && !steps.iter().any(is_written) {
+            blank.extend([Step::Write { at: Bytes(at), bytes: vec![0; sector.len()] }, Step::Flush]);
+        }
+    }
+    Ok(blank)
+}

@@ -1,0 +1,218 @@
+//! A real disk and the file of a real journal, as readers of labels, writers of labels and the move want them.
+//!
+//! Readers look for labels of every block size, at places that are no multiple of the disk's own: direct I/O takes whole
+//! blocks only, so that what lies around is read with them.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+use plumb_geometry::{align_down, align_up};
+use plumb_sys::DirectDisk;
+use plumb_sys::direct::O_DIRECT;
+
+use crate::disk::{Disk, JournalStore};
+
+/// A disk that is open; see the module.
+#[derive(Clone, Copy, Debug)]
+pub struct Raw<'a>(pub &'a DirectDisk);
+
+impl Raw<'_> {
+    fn read(&self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let limits = self.0.limits();
+        let block = u64::from(limits.logical_block_bytes);
+        let end = at.checked_add(buffer.len() as u64).filter(|end| *end <= limits.size_bytes);
+        let end = end.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let from = align_down(at, block).ok_or(io::ErrorKind::InvalidInput)?;
+        // The last block of an image may be cut off.
+        let to = align_up(end, block).ok_or(io::ErrorKind::InvalidInput)?.min(limits.size_bytes);
+        if (from, to) == (at, end) {
+            return self.0.read_at(at, buffer).map_err(io::Error::other);
+        }
+        let mut whole = vec![0; (to - from) as usize];
+        self.0.read_at(from, &mut whole).map_err(io::Error::other)?;
+        let start = (at - from) as usize;
+        buffer.copy_from_slice(&whole[start..start + buffer.len()]);
+        Ok(())
+    }
+}
+
+impl plumb_label::Disk for Raw<'_> {
+    fn size_bytes(&self) -> u64 {
+        self.0.limits().size_bytes
+    }
+
+    fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.read(offset_bytes, buffer)
+    }
+}
+
+impl Disk for Raw<'_> {
+    fn len_bytes(&self) -> u64 {
+        self.0.limits().size_bytes
+    }
+
+    fn logical_block_bytes(&self) -> u32 {
+        self.0.limits().logical_block_bytes
+    }
+
+    fn physical_block_bytes(&self) -> u32 {
+        self.0.limits().physical_block_bytes
+    }
+
+    fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.read(at, buffer)
+    }
+
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_at(at, bytes).map_err(io::Error::other)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(io::Error::other)
+    }
+
+    /// At once: a thread takes far less time to start than a window to be written.
+    fn write_and_read(
+        &mut self,
+        write_at: u64,
+        bytes: &[u8],
+        read_at: u64,
+        buffer: &mut [u8],
+    ) -> (io::Result<()>, io::Result<()>) {
+        let disk = self.0;
+        std::thread::scope(|scope| {
+            let writing = scope.spawn(move || disk.write_at(write_at, bytes).map_err(io::Error::other));
+            let read = self.read(read_at, buffer);
+            let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            (written, read)
+        })
+    }
+}
+
+/// What is written at once while a journal is filled with zeros.
+const PIECE: usize = 1 << 20;
+
+/// The file of a journal, past the page cache: after a sync that failed that would show what never reached the disk.
+#[derive(Debug)]
+pub struct JournalFile {
+    file: File,
+    len_bytes: u64,
+}
+
+impl JournalFile {
+    /// Makes a new file of that length, written in full so that no write to it can fail for want of room, and on its
+    /// medium with its name.
+    ///
+    /// # Errors
+    /// When there is a file of that name, no room for it, or the system refuses.
+    pub fn create(path: &Path, len_bytes: u64) -> io::Result<JournalFile> {
+        let mut options = OpenOptions::new();
+        // It holds data of the partition: for root alone.
+        let mut file = options.read(true).write(true).create_new(true).mode(0o600).open(path)?;
+        let filled = fill(&mut file, len_bytes).and_then(|()| sync_directory_of(path));
+        if let Err(error) = filled {
+            // What could not be made is not left behind; the first error is the one that tells.
+            let _ = std::fs::remove_file(path);
+            return Err(error);
+        }
+        drop(file);
+        JournalFile::open(path)
+    }
+
+    /// Opens one that is there, to go on with it.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be written.
+    pub fn open(path: &Path) -> io::Result<JournalFile> {
+        let file = OpenOptions::new().read(true).write(true).custom_flags(O_DIRECT).open(path)?;
+        let len_bytes = file.metadata()?.len();
+        Ok(JournalFile { file, len_bytes })
+    }
+
+    /// Opens one that is there, to look at it.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn open_to_look(path: &Path) -> io::Result<JournalFile> {
+        let file = OpenOptions::new().read(true).custom_flags(O_DIRECT).open(path)?;
+        let len_bytes = file.metadata()?.len();
+        Ok(JournalFile { file, len_bytes })
+    }
+}
+
+fn fill(file: &mut File, len_bytes: u64) -> io::Result<()> {
+    let zeros = vec![0; PIECE];
+    let mut left = len_bytes;
+    while left > 0 {
+        let len = left.min(PIECE as u64);
+        file.write_all(&zeros[..len as usize])?;
+        left -= len;
+    }
+    file.sync_all()
+}
+
+fn sync_directory_of(path: &Path) -> io::Result<()> {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+impl JournalStore for JournalFile {
+    fn len_bytes(&self) -> u64 {
+        self.len_bytes
+    }
+
+    fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(buffer, at)
+    }
+
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, at)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::Buffer;
+    use plumb_sys::Access;
+
+    /// Readers ask for bytes anywhere; the end of an image may be no whole block.
+    #[test]
+    fn any_bytes_of_a_disk_can_be_read() {
+        let dir = plumb_testkit::temp_dir("raw");
+        let path = dir.path().join("disk.img");
+        let bytes: Vec<u8> = (0..5_000u32).map(|at| (at % 251) as u8).collect();
+        std::fs::write(&path, &bytes).expect("room");
+        let disk = DirectDisk::open(&path, Access::Read).expect("an image");
+        for (at, len) in [(0, 512), (511, 2), (100, 3_000), (4_998, 2), (4_608, 392), (0, 5_000)] {
+            let mut buffer = vec![0; len];
+            Raw(&disk).read(at as u64, &mut buffer).expect("on the disk");
+            assert_eq!(buffer, bytes[at..at + len], "{len} at {at}");
+        }
+        assert!(Raw(&disk).read(4_999, &mut [0; 2]).is_err());
+        assert!(Raw(&disk).read(u64::MAX, &mut [0; 2]).is_err());
+    }
+
+    #[test]
+    fn a_journal_is_new_and_has_its_length() {
+        let dir = plumb_testkit::temp_dir("raw");
+        let path = dir.path().join("journal");
+        let len = (3 << 20) + 4096;
+        let mut made = JournalFile::create(&path, len).expect("room");
+        assert_eq!((made.len_bytes(), std::fs::metadata(&path).expect("it").len()), (len, len));
+        let mut record = Buffer::new(4096);
+        record.fill(b'r');
+        made.write_at(8192, &record).expect("room");
+        made.sync().expect("a disk");
+        let mut found = Buffer::new(4096);
+        JournalFile::open(&path).expect("it").read_at(8192, &mut found).expect("there");
+        assert_eq!(found[..], record[..]);
+        assert!(JournalFile::create(&path, 1).is_err(), "never over another one");
+    }
+}

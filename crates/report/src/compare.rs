@@ -1,0 +1,271 @@
+//! What a comparison came to, as text and JSON. The page is in `html/compared.rs`.
+
+use serde::Serialize;
+
+use plumb_diagnose::compare::{Comparison, Measure, Outcome, Ratio, Sampling, Side, Unit, signed};
+use plumb_geometry::plural;
+
+use crate::format::{bytes, count, ns, percent, rate};
+use crate::json::Document;
+use crate::text::{Color, Page, tame};
+
+/// A device of one side that is not compared.
+#[derive(Clone, Debug, Serialize)]
+pub struct LeftOut {
+    /// `before` or `after`.
+    pub side: &'static str,
+    /// Its name.
+    pub device: String,
+    /// Why.
+    pub why: String,
+}
+
+/// Everything that `plumb compare` shows.
+#[derive(Debug, Serialize)]
+pub struct Compared<'a> {
+    /// What was given as BEFORE and as AFTER.
+    #[serde(skip)]
+    pub inputs: [&'a str; 2],
+    /// Changes up to this share are none.
+    pub margin: f64,
+    /// Level of the intervals.
+    pub level: f64,
+    /// One for each device.
+    pub comparisons: &'a [Comparison],
+    /// Devices that are not compared.
+    pub left_out: &'a [LeftOut],
+    /// Sentences that a reader must know.
+    pub notes: &'a [String],
+}
+
+/// The document of `plumb compare`.
+///
+/// # Errors
+/// When a number cannot be written as JSON.
+pub fn json(version: &str, compared: &Compared<'_>) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(&Document {
+        schema: "plumb.compare/1",
+        plumb: version,
+        inputs: compared.inputs.to_vec(),
+        findings: &[],
+        result: compared,
+    })
+}
+
+/// The same for a person.
+#[must_use]
+pub fn text(compared: &Compared<'_>, color: Color) -> String {
+    let mut page = Page { text: String::new(), color };
+    for comparison in compared.comparisons {
+        page.gap();
+        one(&mut page, compared, comparison);
+    }
+    page.gap();
+    for LeftOut { side, device, why } in compared.left_out {
+        page.wrapped("  left out: ", "    ", &format!("{device} {side}: {why}"));
+    }
+    for note in compared.notes {
+        page.wrapped("  note: ", "    ", note);
+    }
+    page.text
+}
+
+fn one(page: &mut Page, compared: &Compared<'_>, comparison: &Comparison) {
+    let word = outcome_word(comparison.verdict.outcome);
+    let code = color_of(comparison.verdict.outcome);
+    let painted = page.painted(code, word);
+    let first = format!("{painted}  ");
+    page.wrapped(&first, "  ", &headline(compared, comparison));
+    for why in &comparison.verdict.why {
+        page.wrapped("  - ", "    ", why);
+    }
+    page.gap();
+    table(page, comparison);
+    page.wrapped("  ", "  ", &of_intervals(compared, comparison));
+    page.gap();
+    for (side, word) in comparison.sides.iter().zip(["before", "after"]) {
+        let input = compared.inputs[usize::from(word == "after")];
+        page.wrapped(&format!("  {word:<7}"), "         ", &format!("{input}: {}", of_side(side)));
+    }
+    if let Some(sentence) = law(comparison) {
+        page.wrapped("  ", "  ", &sentence);
+    }
+    for doubt in &comparison.doubts {
+        page.wrapped("  note: ", "    ", doubt);
+    }
+}
+
+/// The word of an outcome.
+#[must_use]
+pub fn outcome_word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Better => "BETTER",
+        Outcome::Worse => "WORSE",
+        Outcome::NoDifference => "NO DIFFERENCE",
+        Outcome::Inconclusive => "INCONCLUSIVE",
+        Outcome::NotComparable => "NOT COMPARABLE",
+    }
+}
+
+fn color_of(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Better | Outcome::NoDifference => "32",
+        Outcome::Worse => "31",
+        Outcome::Inconclusive | Outcome::NotComparable => "33",
+    }
+}
+
+/// What came of it, in one sentence behind the word.
+#[must_use]
+pub fn headline(compared: &Compared<'_>, comparison: &Comparison) -> String {
+    let verdict = &comparison.verdict;
+    let [before, after] = &comparison.sides;
+    let device = match before.device == after.device {
+        true => before.device.clone(),
+        false => format!("{} and then {}", before.device, after.device),
+    };
+    let latency = verdict.latency.map(|latency| format!("latency {}", change(&latency)));
+    let rate = verdict.rate.map(|rate| format!("I/O a second {}", change(&rate)));
+    let both: Vec<String> = [rate, latency].into_iter().flatten().collect();
+    match verdict.outcome {
+        Outcome::NotComparable => device,
+        Outcome::NoDifference => {
+            format!("above {} for {device}: {}", percent(compared.margin), both.join(", "))
+        }
+        _ => format!("{device}: {}", both.join(", ")),
+    }
+}
+
+fn change(ratio: &Ratio) -> String {
+    match interval(ratio) {
+        Some(interval) => format!("{} ({interval})", signed(ratio.value)),
+        None => signed(ratio.value),
+    }
+}
+
+/// `+21.2 to +34.0 %`.
+#[must_use]
+pub fn interval(ratio: &Ratio) -> Option<String> {
+    let ends = [signed(ratio.low?), signed(ratio.high?)];
+    Some(match &ends {
+        [low, high] if low.ends_with('%') && high.ends_with('%') => {
+            format!("{} to {high}", low.trim_end_matches(" %"))
+        }
+        [low, high] => format!("{low} to {high}"),
+    })
+}
+
+/// Columns of the table of measures.
+const COLUMNS: [&str; 6] = ["", "before", "after", "change", "interval", "n"];
+
+fn table(page: &mut Page, comparison: &Comparison) {
+    let line = |[name, before, after, change, interval, n]: [&str; 6]| {
+        format!("  {name:<19} {before:>11} {after:>11} {change:>8}  {interval:<17} {n}")
+    };
+    page.line(line(COLUMNS));
+    for measure in comparison.measures.iter().filter(|measure| !is_repeated(measure, &comparison.measures)) {
+        let cells = cells(measure);
+        page.line(line(std::array::from_fn(|at| cells[at].as_str())));
+    }
+}
+
+/// Whether a measure of reads stands for all I/O, since there are no writes, or the other way round.
+fn is_repeated(measure: &Measure, all: &[Measure]) -> bool {
+    const APART: [[&str; 2]; 2] =
+        [["reads_per_second", "writes_per_second"], ["read_bytes_per_second", "write_bytes_per_second"]];
+    let has = |name: &str| all.iter().any(|other| other.name == name);
+    APART.iter().any(|both| both.contains(&measure.name) && !both.iter().all(|name| has(name)))
+}
+
+/// A measure in words: name, before, after, change, interval, observations.
+#[must_use]
+pub fn cells(measure: &Measure) -> [String; 6] {
+    let value =
+        |value: Option<f64>| value.map_or_else(|| "unknown".to_owned(), |value| shown(value, measure.unit));
+    let interval = measure.ratio.as_ref().and_then(interval).unwrap_or_default();
+    let n = if interval.is_empty() { String::new() } else { format!("{}, {}", measure.n[0], measure.n[1]) };
+    [
+        name(measure),
+        value(measure.before),
+        value(measure.after),
+        measure.ratio.map_or_else(String::new, |ratio| signed(ratio.value)),
+        interval,
+        n,
+    ]
+}
+
+fn name(measure: &Measure) -> String {
+    let words = match measure.name {
+        "ios_per_second" => "I/O",
+        "reads_per_second" => "  reads",
+        "writes_per_second" => "  writes",
+        "bytes_per_second" => "bytes",
+        "read_bytes_per_second" => "  read",
+        "write_bytes_per_second" => "  written",
+        "latency_ns_mean" => "mean latency",
+        "read_ns_p50" => "  p50 of reads",
+        "read_ns_p99" => "  p99 of reads",
+        "write_ns_p50" => "  p50 of writes",
+        "write_ns_p99" => "  p99 of writes",
+        "in_flight_mean" => "in flight",
+        "misaligned_share" => "off",
+        "read_amplification" => "  moved per read",
+        "write_amplification" => "  moved per written",
+        other => other,
+    };
+    match (measure.unit, &measure.grid) {
+        (Unit::Share, Some(grid)) => format!("{words} {grid}"),
+        _ => words.to_owned(),
+    }
+}
+
+fn shown(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::PerSecond => rate(value),
+        Unit::BytesPerSecond => format!("{}/s", bytes(value.round() as u64)),
+        Unit::Ns => ns(value.round() as u64),
+        Unit::Ios => crate::format::digits(value),
+        Unit::Share => percent(value),
+        Unit::Factor => format!("{value:.2}"),
+    }
+}
+
+/// What one side is, in words.
+#[must_use]
+pub fn of_side(side: &Side) -> String {
+    let Sampling { unit, seconds, seen } = side.sampling;
+    let length = seconds.map_or_else(String::new, |seconds| format!(" of {}", ns((seconds * 1e9) as u64)));
+    let together = match seen > side.observations {
+        true => format!(" taken as {}", count(side.observations)),
+        false => String::new(),
+    };
+    format!("{}, {}, {}{length}{together}", tame(&side.device), side.source, plural(seen, unit))
+}
+
+/// What `n` counts, and how sure the intervals are.
+#[must_use]
+pub fn of_intervals(compared: &Compared<'_>, comparison: &Comparison) -> String {
+    let [before, after] = [0, 1].map(|side: usize| comparison.sides[side].sampling.unit);
+    let counted = match before == after {
+        true => format!("{before}s"),
+        false => format!("{before}s before and {after}s after"),
+    };
+    format!(
+        "n counts {counted}; intervals hold the true change in {:.0} of 100 cases",
+        compared.level * 100.0
+    )
+}
+
+/// Whether the sources obey Little's law, where that can be told.
+#[must_use]
+pub fn law(comparison: &Comparison) -> Option<String> {
+    let known = comparison.sides.iter().zip(["before", "after"]);
+    let known: Vec<_> = known.filter_map(|(side, word)| Some((side.littles_law?, word))).collect();
+    let holds = known.iter().all(|(law, _)| law.broken == 0);
+    let word = if holds { "holds" } else { "does not hold throughout" };
+    let sides = known.iter().map(|(law, word)| {
+        format!("{:.1} I/O in flight {word}, {:.1} by rate times latency", law.in_flight, law.expected)
+    });
+    let sides = sides.collect::<Vec<_>>().join("; ");
+    (!known.is_empty()).then(|| format!("Little's law {word}: {sides}"))
+}

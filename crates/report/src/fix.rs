@@ -1,0 +1,277 @@
+//! What a fix of a label does or would do, as text and JSON.
+
+use plumb_geometry::plural;
+use serde::Serialize;
+
+use crate::format::{bytes, count};
+use crate::json::Document;
+use crate::text::{Color, Page, tame};
+
+/// One fix.
+#[derive(Debug, Serialize)]
+pub struct Fixed<'a> {
+    /// Name of the command: `relabel`.
+    pub action: &'static str,
+    /// The disk.
+    pub device: &'a str,
+    /// What `--yes` has to be.
+    pub name: &'a str,
+    /// Whether it was done, or is only shown.
+    pub is_done: bool,
+    /// Length of the disk.
+    pub size_bytes: u64,
+    /// Its logical block.
+    pub logical_block_bytes: u32,
+    /// Its physical block.
+    pub physical_block_bytes: u32,
+    /// Its first aligned byte, as the kernel states it.
+    pub alignment_offset_bytes: i32,
+    /// The label before; absent where there was none.
+    pub before: Option<LabelView>,
+    /// The label after; absent where there is none then.
+    pub after: Option<LabelView>,
+    /// What it is about, in words.
+    pub about: &'a [String],
+    /// Places that are written, in this order.
+    pub writes: &'a [Place],
+    /// File that has the old bytes of these places.
+    pub saved: Option<&'a str>,
+    /// The command that goes back.
+    pub undo: Option<&'a str>,
+    /// The command that would do it, where it was not done.
+    pub command: Option<&'a str>,
+    /// Sentences that a reader must know.
+    pub notes: &'a [String],
+}
+
+/// A label in short.
+#[derive(Clone, Debug, Serialize)]
+pub struct LabelView {
+    /// Its kind.
+    pub kind: String,
+    /// What is wrong with it.
+    pub problems: Vec<String>,
+    /// Its partitions.
+    pub partitions: Vec<PartView>,
+}
+
+/// A partition in short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PartView {
+    /// As the label's system calls it: `partition 1`, `slice 0`.
+    pub name: String,
+    /// First byte on the disk.
+    pub start_bytes: u64,
+    /// Length.
+    pub len_bytes: u64,
+    /// What it is for; absent where nobody knows the type.
+    pub kind: Option<String>,
+    /// So far past the grid of the disk; absent where no data begin.
+    pub past_grid_bytes: Option<u64>,
+}
+
+/// A place of the disk.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Place {
+    /// First byte.
+    pub at_bytes: u64,
+    /// Length.
+    pub len_bytes: u64,
+}
+
+/// A move of a partition.
+#[derive(Clone, Debug, Serialize)]
+pub struct Moved {
+    /// Name of the command: `move`, `resume`, `rollback`, `status`.
+    pub action: &'static str,
+    /// `shown`, `incomplete`, `complete` or `rolled back`.
+    pub state: &'static str,
+    /// Node of the partition.
+    pub partition: String,
+    /// What `--yes` has to be.
+    pub name: String,
+    /// Node of its disk.
+    pub disk: String,
+    /// Where it begins before.
+    pub from_bytes: u64,
+    /// Where it begins after.
+    pub to_bytes: u64,
+    /// Its length, which stays.
+    pub len_bytes: u64,
+    /// How data are copied.
+    pub copying: &'static str,
+    /// The longest piece that is written between two flushes.
+    pub window_bytes: u64,
+    /// Formats that were found in it, whose signatures are hidden meanwhile; empty where nobody looked.
+    pub holds: Vec<String>,
+    /// File of the journal.
+    pub journal: String,
+    /// Its length; absent where it is not there.
+    pub journal_bytes: Option<u64>,
+    /// What is being done; absent where nothing was begun.
+    pub stage: Option<&'static str>,
+    /// Bytes at their place.
+    pub bytes_done: u64,
+    /// Bytes that have to come there.
+    pub bytes_total: u64,
+    /// How long it took; absent where nothing was done.
+    pub seconds: Option<f64>,
+    /// The command that does what was shown, or goes on; absent where there is nothing to do.
+    pub command: Option<String>,
+    /// Sentences that a reader must know.
+    pub notes: Vec<String>,
+}
+
+/// A move as JSON or as text.
+///
+/// # Errors
+/// When a number cannot be written as JSON.
+pub fn print_moved(version: &str, moved: &Moved, is_json: bool) -> Result<String, serde_json::Error> {
+    if !is_json {
+        return Ok(moved_text(moved));
+    }
+    let document = Document {
+        schema: "plumb.fix/1",
+        plumb: version,
+        inputs: Vec::<()>::new(),
+        findings: &[],
+        result: moved,
+    };
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}
+
+fn moved_text(moved: &Moved) -> String {
+    let mut page = Page { text: String::new(), color: Color::Never };
+    let (from, to) = (sectors(moved.from_bytes), sectors(moved.to_bytes));
+    page.line(format!("{}: {} from sector {from} to sector {to}", moved.partition, bytes(moved.len_bytes)));
+    if !moved.holds.is_empty() {
+        page.wrapped("  holds ", "    ", &moved.holds.join(", "));
+    }
+    page.line(format!("  copied in {} of at most {}", moved.copying, bytes(moved.window_bytes)));
+    let len = moved.journal_bytes.map_or(String::new(), |len| format!(", {}", bytes(len)));
+    if moved.state == "shown" || moved.state == "incomplete" {
+        page.line(format!("  journal {}{len}", moved.journal));
+    }
+    for note in &moved.notes {
+        page.wrapped("  note: ", "    ", note);
+    }
+    page.gap();
+    match (moved.state, moved.seconds) {
+        ("complete", Some(seconds)) => page.line(format!("moved and verified in {seconds:.1} s")),
+        ("rolled back", Some(seconds)) => page.line(format!("it is where it was, after {seconds:.1} s")),
+        ("complete", None) => page.line("the move is complete"),
+        ("rolled back", None) => page.line("the move was rolled back"),
+        ("shown", _) => {
+            page.line("the partition must not be in use until the move has ended");
+            page.line("nothing was written; this does it:");
+        }
+        _ => {
+            let stage = moved.stage.unwrap_or("not begun");
+            let (done, total) = (bytes(moved.bytes_done), bytes(moved.bytes_total));
+            page.line(format!("incomplete: {stage}, {done} of {total} at their place"));
+            page.line("until it has ended the partition cannot be used; this goes on:");
+        }
+    }
+    if let Some(command) = &moved.command {
+        page.line(format!("  {command}"));
+    }
+    if moved.state == "incomplete" {
+        page.line("and this goes back:");
+        page.line(format!("  plumb fix rollback {}", moved.journal));
+    }
+    page.text
+}
+
+/// The document of `plumb fix`.
+///
+/// # Errors
+/// When a number cannot be written as JSON.
+pub fn json(version: &str, fixed: &Fixed<'_>) -> Result<String, serde_json::Error> {
+    serde_json::to_string_pretty(&Document {
+        schema: "plumb.fix/1",
+        plumb: version,
+        inputs: Vec::<()>::new(),
+        findings: &[],
+        result: fixed,
+    })
+}
+
+/// The same for a person.
+#[must_use]
+pub fn text(fixed: &Fixed<'_>) -> String {
+    let mut page = Page { text: String::new(), color: Color::Never };
+    page.line(format!(
+        "{}: {}, blocks of {} on {}",
+        tame(fixed.device),
+        bytes(fixed.size_bytes),
+        bytes(fixed.logical_block_bytes.into()),
+        bytes(fixed.physical_block_bytes.into())
+    ));
+    if fixed.alignment_offset_bytes > 0 {
+        let offset = bytes(fixed.alignment_offset_bytes.unsigned_abs().into());
+        page.line(format!("its first aligned byte is {offset} from its start"));
+    }
+    for about in fixed.about {
+        page.wrapped("  ", "  ", about);
+    }
+    let then = if fixed.is_done { "label now" } else { "label then" };
+    let before = if fixed.is_done { "label before" } else { "label now" };
+    label(&mut page, before, fixed.before.as_ref());
+    label(&mut page, then, fixed.after.as_ref());
+    page.gap();
+    let len: u64 = fixed.writes.iter().map(|place| place.len_bytes).sum();
+    let places = format!("{} in {}", bytes(len), plural(fixed.writes.len() as u64, "place"));
+    page.line(if fixed.is_done { format!("written: {places}") } else { format!("to be written: {places}") });
+    for Place { at_bytes, len_bytes } in fixed.writes {
+        page.line(format!("  {:>20}  {:>12}", count(*at_bytes), count(*len_bytes)));
+    }
+    if let Some(saved) = fixed.saved {
+        let words = if fixed.is_done { "the old bytes are in" } else { "the old bytes go to" };
+        page.line(format!("{words} {}", tame(saved)));
+    }
+    for note in fixed.notes {
+        page.wrapped("  note: ", "    ", note);
+    }
+    page.gap();
+    if let Some(command) = fixed.command {
+        page.line("nothing was written; this does it:");
+        page.line(format!("  {}", tame(command)));
+    }
+    if let Some(undo) = fixed.undo {
+        page.line("the way back:");
+        page.line(format!("  {}", tame(undo)));
+    }
+    page.text
+}
+
+fn label(page: &mut Page, words: &str, label: Option<&LabelView>) {
+    page.gap();
+    let Some(label) = label else { return page.line(format!("{words}: none")) };
+    page.line(format!("{words}: {}", label.kind));
+    for problem in &label.problems {
+        page.wrapped("  problem: ", "    ", problem);
+    }
+    if label.partitions.is_empty() {
+        return page.line("  no partitions");
+    }
+    page.line(format!("  {:<24} {:>16} {:>16}", "", "first sector", "sectors"));
+    for part in &label.partitions {
+        let (start, len) = (sectors(part.start_bytes), sectors(part.len_bytes));
+        page.line(format!("  {:<24} {start:>16} {len:>16}", tame(&part.name)));
+        let past = match part.past_grid_bytes {
+            Some(0) => "on the grid".to_owned(),
+            Some(past) => format!("{} past the grid", bytes(past)),
+            None => String::new(),
+        };
+        let words: Vec<String> = part.kind.iter().map(|kind| tame(kind).into_owned()).chain([past]).collect();
+        let words: Vec<String> = words.into_iter().filter(|words| !words.is_empty()).collect();
+        if !words.is_empty() {
+            page.line(format!("    {}", words.join(", ")));
+        }
+    }
+}
+
+/// Sectors of 512 bytes, which every position of a label is a multiple of.
+fn sectors(at: u64) -> String {
+    count(at / plumb_geometry::SECTOR)
+}
