@@ -90,6 +90,12 @@ fn what_does_not_fit_is_told_with_its_place() {
     };
     refused(of_vdbench, "sd=s,lun=DISK\nwd=w,sd=s,xf=2m\nrd=r,wd=w,iorate=max", "p:1: ");
     refused(of_vdbench, "sd=s,lun=DISK\nwd=w,sd=s,xf=2m\nrd=r,wd=w,iorate=max", "which is too small");
+    let beyond = "sd=s,lun=DISK,ra=(4k,2m)\nwd=w,sd=s\nrd=r,wd=w,iorate=max";
+    refused(
+        of_vdbench,
+        beyond,
+        "found a range up to byte 2,097,152, expected an end within its 1,048,576 bytes",
+    );
     let uneven = "[global]\nfilename=DISK\n[a]\nsize=8k\n[b]\nsize=16k";
     refused(of_fio, uneven, "j:2: found jobs that end after 2 and 4 I/O, expected the same, or a time");
 }

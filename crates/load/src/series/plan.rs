@@ -85,6 +85,7 @@ fn workload(part: &Part, target: &Target) -> Result<Workload, WorkloadError> {
             at: String::new(),
         });
     }
+    must_fit(part, target, to)?;
     let weighted = part.lengths.iter().map(|(bytes, weight)| {
         (u32::try_from(*bytes).unwrap_or(u32::MAX), (weight * WEIGHT).round().max(1.0) as u32)
     });
@@ -107,6 +108,29 @@ fn workload(part: &Part, target: &Target) -> Result<Workload, WorkloadError> {
             write_percent: hits.write_percent,
         }),
     })
+}
+
+/// What the engine would refuse only when the turn of the run has come.
+fn must_fit(part: &Part, target: &Target, end_bytes: u64) -> Result<(), WorkloadError> {
+    let name = || target.name().to_owned();
+    let logical_block_bytes = target.block_bytes();
+    let lengths = part.lengths.iter().map(|(bytes, _)| ("a length", *bytes));
+    let others = [("an offset", part.offset), ("an alignment", part.align.unwrap_or(0))];
+    let off = lengths.chain(others).find(|(_, bytes)| !bytes.is_multiple_of(u64::from(logical_block_bytes)));
+    if let Some((what, found_bytes)) = off {
+        return Err(WorkloadError::OffLogicalBlock {
+            target: name(),
+            what,
+            found_bytes,
+            logical_block_bytes,
+        });
+    }
+    match target.size_bytes() {
+        size_bytes if end_bytes > size_bytes => {
+            Err(WorkloadError::BeyondEnd { target: name(), end_bytes, size_bytes })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// I/O that move as many bytes as the range has.
