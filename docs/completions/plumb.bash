@@ -25,9 +25,6 @@ _plumb() {
             plumb,check)
                 cmd="plumb__subcmd__check"
                 ;;
-            plumb,compare)
-                cmd="plumb__subcmd__compare"
-                ;;
             plumb,convert)
                 cmd="plumb__subcmd__convert"
                 ;;
@@ -46,9 +43,6 @@ _plumb() {
             plumb,record)
                 cmd="plumb__subcmd__record"
                 ;;
-            plumb,replay)
-                cmd="plumb__subcmd__replay"
-                ;;
             plumb,watch)
                 cmd="plumb__subcmd__watch"
                 ;;
@@ -57,9 +51,6 @@ _plumb() {
                 ;;
             plumb__subcmd__fix,move)
                 cmd="plumb__subcmd__fix__subcmd__move"
-                ;;
-            plumb__subcmd__fix,plan)
-                cmd="plumb__subcmd__fix__subcmd__plan"
                 ;;
             plumb__subcmd__fix,relabel)
                 cmd="plumb__subcmd__fix__subcmd__relabel"
@@ -107,7 +98,7 @@ _plumb() {
 
     case "${cmd}" in
         plumb)
-            opts="-h -V --help --version diagnose analyze check compare convert record watch bench replay plan fix generate"
+            opts="-h -V --help --version diagnose analyze check convert record watch bench plan fix generate"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -203,7 +194,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__bench)
-            opts="-h -V --read --size --random --sequential --stride --zipf --shift --align --range --threads --depth --batch --rate --open --for --ios --warmup --interval --write --yes --engine --seed --trace --json --html --color --help --version"
+            opts="-h -V --read --size --random --sequential --stride --zipf --shift --align --range --threads --depth --batch --rate --open --for --ios --warmup --interval --vdbench --set --fio --study --record --gather --at-threads --write --yes --engine --seed --trace --json --html --color --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -274,6 +265,34 @@ _plumb() {
                     return 0
                     ;;
                 --interval)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --vdbench)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --set)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --fio)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --study)
+                    COMPREPLY=($(compgen -W "gather" -- "${cur}"))
+                    return 0
+                    ;;
+                --record)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --gather)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --at-threads)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -377,52 +396,6 @@ _plumb() {
                     ;;
                 --fail-on)
                     COMPREPLY=($(compgen -W "note warning critical none" -- "${cur}"))
-                    return 0
-                    ;;
-                --color)
-                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        plumb__subcmd__compare)
-            opts="-h -V --device --grid --layer --format --first --margin --json --html --color --help --version"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --device)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --grid)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --layer)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --format)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --first)
-                    COMPREPLY=($(compgen -W "auto keep drop" -- "${cur}"))
-                    return 0
-                    ;;
-                --margin)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --html)
-                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -541,7 +514,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fix)
-            opts="-h -V --help --version relabel undo backup-label plan move resume rollback status"
+            opts="-h -V --help --version relabel undo backup-label move resume rollback status"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -592,28 +565,6 @@ _plumb() {
                     return 0
                     ;;
                 --yes)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        plumb__subcmd__fix__subcmd__plan)
-            opts="-h -V --yes --journal --journal-same-disk --help --version"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --yes)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --journal)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1155,100 +1106,6 @@ _plumb() {
                     ;;
                 --pid)
                     COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        plumb__subcmd__replay)
-            opts="-h -V --speed --depth --shift --layout --modulus --compare --pairs --margin --seed --device --op --partition --range --layer --since --until --format --write --yes --engine --trace --json --color --help --version"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --speed)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --depth)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --shift)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --layout)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --modulus)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --pairs)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --margin)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --seed)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --device)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --op)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --partition)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --range)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --layer)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --since)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --until)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --format)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --yes)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --engine)
-                    COMPREPLY=($(compgen -W "io_uring blocking" -- "${cur}"))
-                    return 0
-                    ;;
-                --trace)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --color)
-                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
                 *)

@@ -29,12 +29,10 @@ complete -c plumb -n "__fish_plumb_needs_command" -s V -l version -d 'Print vers
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "diagnose" -d 'What is wrong with the storage of this host: check every layer, watch the I/O, and say what to do'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "analyze" -d 'Read traces of any known format: which I/O does not fit, by how much, at which offset'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "check" -d 'How each layer of each stack of storage stands on the layers below: no load, no writing'
-complete -c plumb -n "__fish_plumb_needs_command" -f -a "compare" -d 'Did it help: the same measures before and after a change, with intervals and a verdict'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "convert" -d 'Write a trace in another format'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "record" -d 'Write every I/O of this host\'s disks to a file, with who sent it and how long it took'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "watch" -d 'Show what the disks of this host receive, live: which I/O does not fit, and who sends it'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "bench" -d 'Load devices or files, and say how fast they are'
-complete -c plumb -n "__fish_plumb_needs_command" -f -a "replay" -d 'Send the I/O of a trace again, to the same places or to where a plan would have them'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "plan" -d 'Work out a layout: where to start, how large, and the commands for it'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "fix" -d 'Change labels, mend them, and move partitions with their data to where they should begin'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "generate" -d 'Write manual pages or shell completions'
@@ -107,21 +105,6 @@ complete -c plumb -n "__fish_plumb_using_subcommand check" -l image -d 'Read TAR
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand compare" -l device -d 'Only this device, and what it is called after the change; may be given several times' -r
-complete -c plumb -n "__fish_plumb_using_subcommand compare" -l grid -d 'Grid on which to judge how I/O lie: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
-complete -c plumb -n "__fish_plumb_using_subcommand compare" -l layer -d 'Layer of a trace: vfs, bio or request; when not given the lowest present' -r
-complete -c plumb -n "__fish_plumb_using_subcommand compare" -l format -d 'Format of the traces, when it cannot be told from their contents' -r
-complete -c plumb -n "__fish_plumb_using_subcommand compare" -l first -d 'The first report of iostat: left out where it is an average since boot, kept, or left out' -r -f -a "auto\t'Left out where it is an average since boot'
-keep\t'Kept'
-drop\t'Left out'"
-complete -c plumb -n "__fish_plumb_using_subcommand compare" -l margin -d 'Changes of up to so much are none' -r
-complete -c plumb -n "__fish_plumb_using_subcommand compare" -l html -d 'Write a page with the changes drawn' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand compare" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
-always\t'Always'
-never\t'Never'"
-complete -c plumb -n "__fish_plumb_using_subcommand compare" -l json -d 'Print one JSON document instead of text'
-complete -c plumb -n "__fish_plumb_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c plumb -n "__fish_plumb_using_subcommand compare" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l to -d 'Format to write, whatever the ending: parquet, fio-iolog, msr-csv' -r
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l device -d 'Only this device, as the trace names it; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l op -d 'Only these operations: read, write, discard, flush, write-zeroes, other, or their letters' -r
@@ -187,7 +170,14 @@ uniform\t'At even distances'"
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l for -d 'How long to measure' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l ios -d 'End after so many I/O a target; with --for, after whichever comes first' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l warmup -d 'Load for so long before the measurement' -r
-complete -c plumb -n "__fish_plumb_using_subcommand bench" -l interval -d 'How long an interval is' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l interval -d 'How long an interval is: a second where nothing says' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l vdbench -d 'Make the runs of a parameter file of Vdbench; --for, --interval and --warmup go before what it says' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l set -d 'Value of $NAME and !NAME in that file; may be given several times' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l fio -d 'Make the jobs of a job file of fio' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l study -d 'Measure what an application of small records would gain' -r -f -a "gather\t'I/O and records a second, by threads, random or in sequence, and records in an I/O'"
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l record -d 'Of a study: length of a record, or of a logical block where that is longer' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l gather -d 'Of a study: how many records one I/O takes' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l at-threads -d 'Of a study: how many threads have an I/O in flight' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l yes -d 'The name of a target, typed once more, in place of the question; given for each of them' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l engine -d 'How I/O are made; io_uring gives way to calls that wait where the kernel refuses it' -r -f -a "io_uring\t'By a ring that the kernel shares, many at once'
 blocking\t'By pread and pwrite, a thread for each I/O in flight'"
@@ -202,34 +192,6 @@ complete -c plumb -n "__fish_plumb_using_subcommand bench" -l write -d 'Writing 
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l speed -d 'Times as fast as it was recorded, or max: as soon as what an I/O waits for has ended' -r
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l depth -d 'Keep so many I/O in flight, whoever sent them: none waits for another' -r
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l shift -d 'Move every start' -r
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l layout -d 'Move what starts from OLD on, up to the next OLD, to NEW: where a partition starts, and would start; may be given several times' -r
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l modulus -d 'What the fold keeps: starts move by whole multiples of this' -r
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l pairs -d 'Pairs of slices, spread over the trace' -r
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l margin -d 'Changes of up to so much are none' -r
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l seed -d 'The same number draws the same order' -r
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l device -d 'Only this device, as the trace names it; may be given several times' -r
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l op -d 'Only these operations: read, write, discard, flush, write-zeroes, other, or their letters' -r
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l partition -d 'Only this partition, by number, where the trace reveals partitions' -r
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l range -d 'Only I/O that start in this part of the device, the end excluded: 1m-5g' -r
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l layer -d 'Layer: vfs, bio or request; when not given the lowest present, but all of them where Parquet is written' -r
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l since -d 'Only from this time on: 90s, 5m since the first I/O, or a UTC time' -r
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l until -d 'Only before this time' -r
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l format -d 'Format of the traces, when it cannot be told from their contents' -r
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l yes -d 'The name of the target, typed once more, in place of the question' -r
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l engine -d 'How I/O are made; io_uring gives way to calls that wait where the kernel refuses it' -r -f -a "io_uring\t'By a ring that the kernel shares, many at once'
-blocking\t'By pread and pwrite, a thread for each I/O in flight'"
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l trace -d 'Write every I/O of the replay to a file, a name that is free: FILE.parquet' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
-always\t'Always'
-never\t'Never'"
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l compare -d 'Send slices to today\'s places and to the planned ones in turn, and say what the plan gains'
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l write -d 'Writes are sent as writes: what is on the target is lost'
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -l json -d 'Print one JSON document instead of text'
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c plumb -n "__fish_plumb_using_subcommand replay" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "partition" -d 'Where a partition or slice may start, and the commands that put it there'
@@ -340,16 +302,15 @@ complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcom
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from writes" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from writes" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from writes" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "relabel" -d 'Let a partition of an empty disk begin elsewhere, or give a disk without a label one'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "undo" -d 'Put a label back that relabel or backup-label took the place of'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "backup-label" -d 'Write the broken or stranded copy of a GPT anew from the good one'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "plan" -d 'Carry out the plans in a file as far as that can be done here, and print the others'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "move" -d 'Move a partition with its data to another start, so that a crash at any point loses no byte'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "resume" -d 'Go on with a move that was stopped or cut off'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "rollback" -d 'Go back with a move that was not finished: the partition comes to where it was'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "status" -d 'Tell how far a move is'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label move resume rollback status" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label move resume rollback status" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label move resume rollback status" -f -a "relabel" -d 'Let a partition of an empty disk begin elsewhere, or give a disk without a label one'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label move resume rollback status" -f -a "undo" -d 'Put a label back that relabel or backup-label took the place of'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label move resume rollback status" -f -a "backup-label" -d 'Write the broken or stranded copy of a GPT anew from the good one'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label move resume rollback status" -f -a "move" -d 'Move a partition with its data to another start, so that a crash at any point loses no byte'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label move resume rollback status" -f -a "resume" -d 'Go on with a move that was stopped or cut off'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label move resume rollback status" -f -a "rollback" -d 'Go back with a move that was not finished: the partition comes to where it was'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label move resume rollback status" -f -a "status" -d 'Tell how far a move is'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l start -d 'Where the partition is to begin; when neither this nor --plan is given at about 1 MiB, on the grid of the disk' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l plan -d 'Take start and length from a plan: the output of plumb plan partition --json' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l size -d 'Length; when not given the end stays where it is, or is that of the disk' -r
@@ -376,11 +337,6 @@ complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcomm
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -s V -l version -d 'Print version'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -l yes -d 'Do it: the name of the partition or device of the plan that is meant' -r
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -l journal -d 'File for the journal, on another disk; a new one in /var/lib/plumb when not given' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -l journal-same-disk -d 'Let the journal be on the disk of the partition: safe against a crash, not against a broken disk'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -s h -l help -d 'Print help'
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l to -d 'Where it is to begin: 2048s' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l journal -d 'File for the journal, on another disk; a new one in /var/lib/plumb when not given' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l yes -d 'Do it: the name of what is written to, as it is shown without this' -r

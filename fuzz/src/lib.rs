@@ -18,6 +18,7 @@ use plumb_trace::{Error, Layer, LayerChoice, ReadOptions, Reader};
 mod dump;
 mod iostat;
 mod judge;
+pub mod job_file;
 pub mod label;
 mod ondisk;
 mod read;

@@ -6,12 +6,15 @@
 //! - [`session`]: I/O at starts that the caller chose
 //! - [`replay`]: the I/O of a trace sent again, elsewhere, faster, or beside a plan for them
 //! - [`permission`]: who may write, and where that is decided
+//! - [`vdbench`], [`fio`]: parameter files of other tools, understood as a [`series`] of runs
 
 #![forbid(unsafe_code)]
 
 mod draw;
 mod engine;
+pub mod fio;
 mod gate;
+pub mod job_file;
 pub mod outcome;
 pub mod permission;
 pub mod plan;
@@ -20,11 +23,13 @@ mod random;
 pub mod replay;
 pub mod run;
 mod schedule;
+pub mod series;
 pub mod session;
 pub mod tally;
 pub mod target;
 mod trace;
 mod validate;
+pub mod vdbench;
 mod worker;
 pub mod workload;
 mod zipf;

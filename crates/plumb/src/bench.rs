@@ -7,13 +7,16 @@ use std::time::Duration;
 use plumb_load::{Arrivals, Job, LoadError, Outcome, Pace, Plan, Spread, Starts, Workload, run as load};
 use plumb_report::bench as report;
 
-use crate::cli::{Bench, OpenLoop};
+use crate::cli::{Bench, OpenLoop, Study};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 
 mod cpu;
 pub mod measured;
+mod series;
+mod study;
+mod sweep;
 pub mod targets;
 pub mod traced;
 
@@ -23,20 +26,29 @@ use traced::TraceFile;
 
 /// How long to measure where nothing says.
 const DURATION: Duration = Duration::from_secs(30);
+/// How long an interval is where nothing says.
+const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs the command.
 ///
 /// # Errors
 /// When a target cannot be loaded, or a file not be written.
 pub fn run(args: &Bench) -> Result<Exit, Failure> {
+    match (&args.vdbench, &args.fio, args.study) {
+        (Some(path), ..) => series::vdbench(args, path),
+        (_, Some(path), _) => series::fio(args, path),
+        (.., Some(Study::Gather)) => study::gather(args),
+        _ => by_flags(args),
+    }
+}
+
+/// One run, as the flags say.
+fn by_flags(args: &Bench) -> Result<Exit, Failure> {
     let outputs: Vec<_> = args.html.iter().map(std::path::PathBuf::as_path).collect();
     output::may_write(&args.targets, &outputs)?;
     let workload = workload(args)?;
     let opened = targets::open(args, workload.writes())?;
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        signal_hook::flag::register(signal, stop.clone()).map_err(|error| Failure::failed(&error))?;
-    }
+    let stop = stop_by_signal()?;
     let plan = plan(args, &workload, &opened);
     let mut trace = args.trace.as_deref().map(TraceFile::begin).transpose()?;
     let is_live = !args.json;
@@ -63,9 +75,19 @@ pub fn run(args: &Bench) -> Result<Exit, Failure> {
     if let Some(trace) = trace {
         notes.push(trace.finish(outcome.not_traced)?);
     }
-    let shown = report::Bench { runs: vec![shown_run(&plan, &outcome, course)], notes };
+    let shown =
+        report::Bench { runs: vec![shown_run(&plan, &outcome, course)], sweep: None, study: None, notes };
     show(args, &shown)?;
     Ok(exit(&outcome))
+}
+
+/// Set when a signal asks for the end.
+fn stop_by_signal() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        signal_hook::flag::register(signal, stop.clone()).map_err(|error| Failure::failed(&error))?;
+    }
+    Ok(stop)
 }
 
 fn show(args: &Bench, bench: &report::Bench) -> Result<(), Failure> {
@@ -133,27 +155,27 @@ fn plan<'a>(args: &Bench, workload: &Workload, opened: &'a [Opened]) -> Plan<'a>
     // A number of I/O is an end of its own.
     let duration = args.duration.or_else(|| args.ios.is_none().then_some(DURATION));
     Plan {
-        warmup: args.warmup,
+        warmup: args.warmup.unwrap_or_default(),
         duration,
         ios_max: args.ios,
-        interval: args.interval,
+        interval: args.interval.unwrap_or(INTERVAL),
         seed: args.seed,
         engine: args.engine.into(),
         ..Plan::new(opened.iter().map(job).collect(), DURATION)
     }
 }
 
+/// That a target is read through the page cache.
+fn cache_note(target: &plumb_load::Target) -> Option<String> {
+    let name = target.name();
+    let words = "its file system refuses direct I/O: this is the speed of the page cache";
+    (!target.is_direct()).then(|| format!("{name}: {words}"))
+}
+
 /// What a reader must know of the numbers.
 fn notes(opened: &[Opened], outcome: &Outcome) -> Vec<String> {
     let mut notes = Vec::new();
-    for Opened { target, .. } in opened {
-        if !target.is_direct() {
-            let name = target.name();
-            notes.push(format!(
-                "{name}: its file system refuses direct I/O: this is the speed of the page cache"
-            ));
-        }
-    }
+    notes.extend(opened.iter().filter_map(|Opened { target, .. }| cache_note(target)));
     if outcome.jobs.iter().any(|job| job.tally.failed() > 0) {
         notes.push("some I/O failed: times and rates are those of the others".to_owned());
     }

@@ -20,7 +20,7 @@ mod record;
 mod replay;
 mod watch;
 
-pub use bench::{Bench, OpenLoop};
+pub use bench::{Bench, OpenLoop, Study};
 pub use beneath::Beneath;
 pub use check::{Check, Join, Side};
 pub use compare::{Compare, Pair};

@@ -125,6 +125,13 @@ impl Failure {
         self
     }
 
+    /// Says where in a file it has its cause.
+    #[must_use]
+    pub fn at(mut self, place: &str) -> Failure {
+        self.message = format!("{place}: {}", self.message);
+        self
+    }
+
     /// Adds advice.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Failure {

@@ -426,6 +426,20 @@ fn output_of_bench_is_as_promised() {
         let ran = common::plumb(arguments);
         assert_eq!(schema.faults(&ran.ends(0).json()), Vec::<String>::new(), "{flags}");
     }
+    let sds: String = (0..3).map(|at| format!("sd=s{at},lun={target},offset={}\n", at * 512)).collect();
+    let rds: String = (0..3).map(|at| format!("rd=r{at},wd=w,sd=s{at},iorate=max\n")).collect();
+    let file = folder.path("sweep.vdb");
+    std::fs::write(&file, format!("{sds}wd=w,sd=s0\n{rds}")).expect("a parameter file");
+    let file = file.display().to_string();
+    let short = ["--for", "400ms", "--interval", "100ms", "--json"];
+    let several = [
+        vec!["bench", "--vdbench", &file],
+        vec!["bench", &target, "--study=gather", "--at-threads=2", "--gather=1,4"],
+    ];
+    for arguments in several {
+        let ran = common::plumb(arguments.iter().copied().chain(short));
+        assert_eq!(schema.faults(&ran.json()), Vec::<String>::new(), "{arguments:?}");
+    }
     // An operation that is not promised is noticed.
     let mut document = common::plumb(["bench", &target, "--json", "--ios", "11"]).ends(0).json();
     document["result"]["runs"][0]["total"]["failures"] =

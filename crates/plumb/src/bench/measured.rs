@@ -1,6 +1,7 @@
 //! From what the engine tallies to what a report shows.
 
 use plumb_geometry::{Nanos, plural};
+use plumb_load::series::Average;
 use plumb_load::{
     Ended, Interval, Job, JobOutcome, Latencies, Means, Outcome, Pace, Plan, Side, Starts, Tally,
 };
@@ -25,26 +26,35 @@ impl Course {
     pub fn take(&mut self, interval: &Interval<'_>) -> &report::Interval {
         let mut tally = Tally::default();
         interval.jobs.iter().for_each(|job| tally.add(job));
-        let mut all = latency_or_response(&tally.reads).clone();
-        all.add(latency_or_response(&tally.writes));
-        let seconds = interval.length.as_secs_f64();
-        let in_flight_ns = tally.reads.latency.sum_ns() + tally.writes.latency.sum_ns();
         self.intervals.push(report::Interval {
-            number: interval.number,
             at_seconds: interval.at.as_secs_f64(),
-            seconds,
             is_warmup: interval.is_warmup,
-            ios: tally.ios(),
-            bytes: tally.bytes(),
-            failed: tally.failed(),
-            time: brief(&all),
-            read_time: brief(latency_or_response(&tally.reads)),
-            write_time: brief(latency_or_response(&tally.writes)),
-            read_share: (tally.ios() > 0).then(|| tally.reads.ios() as f64 / tally.ios() as f64),
-            in_flight_mean: in_flight_ns as f64 / 1e9 / seconds.max(f64::MIN_POSITIVE),
             cpu: self.cpu.since_last(),
+            ..shown_interval(&tally, interval.number, interval.length.as_secs_f64())
         });
         self.intervals.last().expect("one was just taken in")
+    }
+}
+
+/// What some jobs did together in so many seconds.
+fn shown_interval(tally: &Tally, number: u32, seconds: f64) -> report::Interval {
+    let mut all = latency_or_response(&tally.reads).clone();
+    all.add(latency_or_response(&tally.writes));
+    let in_flight_ns = tally.reads.latency.sum_ns() + tally.writes.latency.sum_ns();
+    report::Interval {
+        number,
+        at_seconds: seconds,
+        seconds,
+        is_warmup: false,
+        ios: tally.ios(),
+        bytes: tally.bytes(),
+        failed: tally.failed(),
+        time: brief(&all),
+        read_time: brief(latency_or_response(&tally.reads)),
+        write_time: brief(latency_or_response(&tally.writes)),
+        read_share: (tally.ios() > 0).then(|| tally.reads.ios() as f64 / tally.ios() as f64),
+        in_flight_mean: in_flight_ns as f64 / 1e9 / seconds.max(f64::MIN_POSITIVE),
+        cpu: None,
     }
 }
 
@@ -62,6 +72,28 @@ fn brief(latencies: &Latencies) -> Option<report::Brief> {
     })
 }
 
+/// The average over the intervals that count; `None` where none does.
+pub fn shown_average(average: &Average, course: &Course) -> Option<report::Average> {
+    let (first, last) = average.span()?;
+    let tally = average.tally();
+    let seconds = average.time().as_secs_f64().max(f64::MIN_POSITIVE);
+    let counted = || course.intervals.iter().filter(|interval| (first..=last).contains(&interval.number));
+    let cpu = |of: fn(report::Cpu) -> f64| {
+        let told = counted().filter_map(|interval| Some((of(interval.cpu?), interval.seconds)));
+        let (sum, time) =
+            told.fold((0.0, 0.0), |(sum, time), (share, seconds)| (sum + share * seconds, time + seconds));
+        (time > 0.0).then_some(sum / time)
+    };
+    let busy = cpu(|cpu| cpu.busy_share).zip(cpu(|cpu| cpu.system_share));
+    let interval = report::Interval {
+        cpu: busy.map(|(busy_share, system_share)| report::Cpu { busy_share, system_share }),
+        at_seconds: counted().next_back().map_or(seconds, |interval| interval.at_seconds),
+        ..shown_interval(tally, last, seconds)
+    };
+    let ios_per_second = tally.ios() as f64 / seconds;
+    Some(report::Average { first, ios_per_second, interval })
+}
+
 /// A run that has ended.
 pub fn shown_run(plan: &Plan<'_>, outcome: &Outcome, course: Course) -> report::Run {
     let mut all = Tally::default();
@@ -74,7 +106,8 @@ pub fn shown_run(plan: &Plan<'_>, outcome: &Outcome, course: Course) -> report::
     let targets = plan.jobs.iter().zip(&outcome.jobs).map(|(job, outcome)| target(job, outcome));
     report::Run {
         name: None,
-        workload: plan.jobs.first().map(|job| words(job, plan)).unwrap_or_default(),
+        average: None,
+        workload: workloads(plan),
         warmup_seconds: plan.warmup.as_secs_f64(),
         seconds,
         intervals: course.intervals,
@@ -177,6 +210,18 @@ pub fn times(latencies: &Latencies) -> Option<report::Times> {
         ns_max: latencies.max()?.0,
         buckets: latencies.buckets(),
     })
+}
+
+/// What all jobs ask, each once.
+fn workloads(plan: &Plan<'_>) -> String {
+    let mut told: Vec<String> = plan.jobs.iter().map(|job| words(job, plan)).collect();
+    let mut seen = Vec::new();
+    told.retain(|words| {
+        let is_new = !seen.contains(words);
+        seen.push(words.clone());
+        is_new
+    });
+    told.join("; beside ")
 }
 
 /// What a job asks, in words.

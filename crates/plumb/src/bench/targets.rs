@@ -3,6 +3,7 @@
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
 
+use plumb_load::series::{Needed, Series, Targets};
 use plumb_load::{MayWrite, SysError, Target, WriteRefused, permit_writes};
 
 use crate::cli::Bench;
@@ -46,6 +47,37 @@ pub fn open_one(path: &Path, yes: &[String], is_written: bool) -> Result<Opened,
     }
     let target = Target::open(path).map_err(|error| refused(&error))?;
     Ok(Opened { target, may_write: None })
+}
+
+/// Opens what a series loads; an error says where the series names it.
+///
+/// # Errors
+/// As [`open`], and when a target is written to without `--write`.
+pub fn open_series(args: &Bench, series: &Series) -> Result<Targets, Failure> {
+    let mut targets = Targets::default();
+    for Needed { path, place, is_written } in Targets::needed(series) {
+        let opened = match (is_written, args.write) {
+            (true, false) => {
+                let shown = path.display();
+                let message = format!("found writes to {shown}, expected --write with them");
+                Err(Failure::usage(message).with_help(format!(
+                    "what is on it would be lost: add --write --yes {shown} where that is wanted"
+                )))
+            }
+            _ => open_one(&path, &args.yes, is_written),
+        };
+        let Opened { target, may_write } = opened.map_err(|failure| failure.at(&place.to_string()))?;
+        targets.insert(path, target, may_write);
+    }
+    Ok(targets)
+}
+
+/// What a target takes at least at once.
+///
+/// # Errors
+/// When it cannot be opened.
+pub fn block_bytes(path: &Path) -> Result<u32, Failure> {
+    Target::open(path).map(|target| target.block_bytes()).map_err(|error| refused(&error))
 }
 
 fn open_to_write(path: &Path, yes: &[String]) -> Result<Opened, Failure> {

@@ -19,11 +19,12 @@ I/O go past the page cache where the target lets them. With --open, and with a r
 took counts from there, and from their issue as well. Columns of an interval are those of Vdbench; w before its number is \
 the warm-up, which counts nowhere else.\n\
 Ctrl-C ends with the summary.\n\
-Exit status: 0 measured, 2 usage, 3 some I/O failed or a target went away, 4 not permitted, 5 nothing could be measured."
+Exit status: 0 measured, 1 a sweep of offsets found the grid at another one than 0, 2 usage, 3 some I/O failed \
+or a target went away, or a sweep is inconclusive, 4 not permitted, 5 nothing could be measured."
 )]
 pub struct Bench {
     /// Block devices or regular files: each gets the whole load, side by side
-    #[arg(value_name = "TARGET", required = true)]
+    #[arg(value_name = "TARGET", required_unless_present_any = ["vdbench", "fio"])]
     pub targets: Vec<PathBuf>,
 
     /// Of 100 I/O so many read; the others write
@@ -78,11 +79,33 @@ pub struct Bench {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "How long")]
     pub ios: Option<u64>,
     /// Load for so long before the measurement
-    #[arg(long, value_name = "TIME", default_value = "0", value_parser = time_or_none, help_heading = "How long")]
-    pub warmup: Duration,
-    /// How long an interval is
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval, help_heading = "How long")]
-    pub interval: Duration,
+    #[arg(long, value_name = "TIME", value_parser = time_or_none, help_heading = "How long")]
+    pub warmup: Option<Duration>,
+    /// How long an interval is: a second where nothing says
+    #[arg(long, value_name = "TIME", value_parser = interval, help_heading = "How long")]
+    pub interval: Option<Duration>,
+
+    /// Make the runs of a parameter file of Vdbench; --for, --interval and --warmup go before what it says
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["targets", "fio", "trace", "read", "size", "random", "sequential", "stride", "zipf", "shift", "align", "range", "threads", "depth", "batch", "rate", "ios"], help_heading = "Several runs")]
+    pub vdbench: Option<PathBuf>,
+    /// Value of $NAME and !NAME in that file; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = named_value, requires = "vdbench", help_heading = "Several runs")]
+    pub set: Vec<(String, String)>,
+    /// Make the jobs of a job file of fio
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["targets", "trace", "read", "size", "random", "sequential", "stride", "zipf", "shift", "align", "range", "threads", "depth", "batch", "rate", "ios"], help_heading = "Several runs")]
+    pub fio: Option<PathBuf>,
+    /// Measure what an application of small records would gain
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["vdbench", "fio", "trace", "read", "size", "random", "sequential", "stride", "zipf", "shift", "align", "range", "threads", "depth", "batch", "rate", "ios"], help_heading = "Several runs")]
+    pub study: Option<Study>,
+    /// Of a study: length of a record, or of a logical block where that is longer
+    #[arg(long, value_name = "SIZE", default_value = "512", value_parser = record, requires = "study", help_heading = "Several runs")]
+    pub record: Bytes,
+    /// Of a study: how many records one I/O takes
+    #[arg(long, value_name = "N,…", default_value = "1,4,16,64", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=4096), requires = "study", help_heading = "Several runs")]
+    pub gather: Vec<u32>,
+    /// Of a study: how many threads have an I/O in flight
+    #[arg(long, value_name = "N,…", default_value = "1,4,16", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024), requires = "study", help_heading = "Several runs")]
+    pub at_threads: Vec<u32>,
 
     /// Writing is wanted: what is on the targets is lost
     #[arg(long, help_heading = "Writing")]
@@ -121,6 +144,13 @@ pub enum OpenLoop {
     Uniform,
 }
 
+/// What can be studied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Study {
+    /// I/O and records a second, by threads, random or in sequence, and records in an I/O
+    Gather,
+}
+
 /// How I/O are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Engine {
@@ -146,6 +176,22 @@ const INTERVAL_MIN: Duration = Duration::from_millis(100);
 fn size(text: &str) -> Result<Bytes, String> {
     let size = parse_size(text).map_err(|error| whole(&error))?;
     if size.0 > 0 { Ok(size) } else { Err(format!("found `{text}`, expected a size above 0")) }
+}
+
+/// Longest record of a study: 4,096 of them are an I/O that the engine still takes.
+const RECORD_MAX: Bytes = Bytes(16 << 10);
+
+fn record(text: &str) -> Result<Bytes, String> {
+    let record = size(text)?;
+    (record <= RECORD_MAX)
+        .then_some(record)
+        .ok_or_else(|| format!("found `{text}`, expected a record of at most 16 KiB"))
+}
+
+fn named_value(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    let (name, value) = pair.ok_or_else(|| format!("found `{text}`, expected NAME=VALUE"))?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 fn lengths(text: &str) -> Result<Lengths, String> {

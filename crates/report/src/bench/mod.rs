@@ -1,13 +1,20 @@
 //! What a benchmark came to: numbers as they were measured, in the shape in which they are shown. Text and JSON; the page
 //! is in `html/bench.rs`.
 
+mod study;
+mod sweep;
 mod text;
 
 use serde::Serialize;
 
 use crate::json::Document;
 
-pub use text::{heading, interval_line, summary};
+pub use study::{Study, StudyRow};
+pub use sweep::{Grid, Offset, Ratio, Sweep};
+pub use text::{average_line, heading, interval_line, run_heading, summary};
+
+pub(crate) use study::words as study_words;
+pub(crate) use sweep::words as sweep_words;
 pub(crate) use text::{rates, times, times_line};
 
 /// All runs of a benchmark.
@@ -15,6 +22,10 @@ pub(crate) use text::{rates, times, times_line};
 pub struct Bench {
     /// In the order in which they were made.
     pub runs: Vec<Run>,
+    /// What runs that differ in their offset alone say together; `None` where they are none.
+    pub sweep: Option<Sweep>,
+    /// What a study came to; `None` without one.
+    pub study: Option<Study>,
     /// Sentences that a reader must know.
     pub notes: Vec<String>,
 }
@@ -32,6 +43,8 @@ pub struct Run {
     pub seconds: f64,
     /// The course, warm-up included.
     pub intervals: Vec<Interval>,
+    /// Over the intervals behind the first, or behind the warm-up; `None` where there are none, or one run only.
+    pub average: Option<Average>,
     /// All jobs together.
     pub total: Measured,
     /// By target.
@@ -67,6 +80,17 @@ pub struct Interval {
     pub in_flight_mean: f64,
     /// Share of all processors' time that the host spent busy, and in the kernel; `None` where it does not tell.
     pub cpu: Option<Cpu>,
+}
+
+/// Several intervals as one: its number is that of the last.
+#[derive(Debug, Serialize)]
+pub struct Average {
+    /// Number of the first.
+    pub first: u32,
+    /// I/O a second.
+    pub ios_per_second: f64,
+    /// All of them together.
+    pub interval: Interval,
 }
 
 /// Times of an interval.

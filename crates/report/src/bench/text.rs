@@ -1,6 +1,7 @@
 //! A benchmark as text: a line an interval with the columns of Vdbench, and a summary.
 
-use crate::bench::{Bench, Brief, Interval, Measured, Run, Side, Target, Times};
+use crate::bench::{Average, Bench, Brief, Interval, Measured, Run, Side, Target, Times};
+use crate::bench::{study, sweep};
 use crate::format::{bytes, count, ns, rate};
 use crate::text::{Color, Page, tame};
 
@@ -35,6 +36,19 @@ pub fn interval_line(interval: &Interval) -> String {
     columns(&name, interval)
 }
 
+/// The line of an average: `avg_2-60`.
+#[must_use]
+pub fn average_line(average: &Average) -> String {
+    columns(&format!("avg_{}-{}", average.first, average.interval.number), &average.interval)
+}
+
+/// What stands before the intervals of a run of several.
+#[must_use]
+pub fn run_heading(number: usize, runs: usize, name: &str) -> String {
+    let gap = if number > 1 { "\n" } else { "" };
+    format!("{gap}run {} of {}: {}\n{}", count(number as u64), count(runs as u64), tame(name), heading())
+}
+
 /// Columns as Vdbench has them.
 fn columns(name: &str, interval: &Interval) -> String {
     let seconds = interval.seconds.max(f64::MIN_POSITIVE);
@@ -67,10 +81,15 @@ fn columns(name: &str, interval: &Interval) -> String {
 #[must_use]
 pub fn summary(bench: &Bench, color: Color) -> String {
     let mut page = Page { text: String::new(), color };
-    for run in &bench.runs {
-        page.line("");
-        run_summary(&mut page, run);
+    match &bench.runs[..] {
+        [run] => {
+            page.line("");
+            run_summary(&mut page, run);
+        }
+        runs => averages(&mut page, runs),
     }
+    bench.sweep.iter().for_each(|found| sweep::draw(&mut page, found));
+    bench.study.iter().for_each(|found| study::draw(&mut page, found));
     if !bench.notes.is_empty() {
         page.gap();
     }
@@ -78,6 +97,22 @@ pub fn summary(bench: &Bench, color: Color) -> String {
         page.wrapped("  note: ", "    ", note);
     }
     page.text
+}
+
+/// The averages of several runs, one below the other.
+fn averages(page: &mut Page, runs: &[Run]) {
+    let width =
+        runs.iter().filter_map(|run| run.name.as_ref()).map(|name| name.chars().count()).max().unwrap_or(0);
+    // Lines of intervals were printed before.
+    page.text.push('\n');
+    for line in heading().lines() {
+        page.line(format!("{:width$} {line}", ""));
+    }
+    for run in runs {
+        let name = tame(run.name.as_deref().unwrap_or_default());
+        let measured = run.average.as_ref().map_or_else(|| "no interval counts".to_owned(), average_line);
+        page.line(format!("{name:<width$} {measured}"));
+    }
 }
 
 fn run_summary(page: &mut Page, run: &Run) {

@@ -1,5 +1,6 @@
 //! A benchmark as one page: figures, the course of rate and time, and how the times are spread.
 
+use super::bench_series as series;
 use super::markup::Markup;
 use super::page::{document, figure, legend, or_dash, table};
 use super::scale::{Linear, Log, Tick, multiples, round_step, tick_label};
@@ -12,6 +13,11 @@ use crate::format::{bytes, count, ns, rate};
 pub fn benched(bench: &Bench) -> String {
     document("plumb bench", |m| {
         m.leaf("h1", &[], "Benchmark");
+        bench.sweep.iter().for_each(|found| series::sweep(m, found));
+        bench.study.iter().for_each(|found| series::study(m, found));
+        if bench.runs.len() > 1 {
+            series::averages(m, &bench.runs);
+        }
         for run in &bench.runs {
             draw_run(m, run);
         }

@@ -5,6 +5,7 @@
 //! windows and rates.
 
 mod bench;
+mod bench_series;
 mod clock;
 mod compared;
 mod course;

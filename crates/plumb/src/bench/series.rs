@@ -1,0 +1,193 @@
+//! Runs of a parameter file or a study, one after the other, and what they say together.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use plumb_load::job_file::JobFileError;
+use plumb_load::series::{self, Average, Run, Series, Targets};
+use plumb_load::{Outcome, fio, run as load, vdbench};
+use plumb_report::bench as report;
+
+use super::measured::{Course, is_whole, shown_average, shown_run};
+use super::{refused, show, sweep, targets};
+use crate::cli::Bench;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output;
+
+/// How often a pause looks whether it is to end.
+const TICK: Duration = Duration::from_millis(50);
+
+/// Runs a parameter file of Vdbench.
+///
+/// # Errors
+/// When it asks for what cannot be run, or a target cannot be loaded.
+pub fn vdbench(args: &Bench, path: &Path) -> Result<Exit, Failure> {
+    files(args, vdbench::read(path, &args.set).map_err(not_understood)?, path)
+}
+
+/// Runs a job file of fio.
+///
+/// # Errors
+/// As [`vdbench()`].
+pub fn fio(args: &Bench, path: &Path) -> Result<Exit, Failure> {
+    files(args, fio::read(path).map_err(not_understood)?, path)
+}
+
+fn not_understood(error: JobFileError) -> Failure {
+    match error {
+        JobFileError::Unreadable { .. } => Failure::failed(&error),
+        error => Failure::usage(error.to_string()),
+    }
+}
+
+fn files(args: &Bench, mut series: Series, path: &Path) -> Result<Exit, Failure> {
+    for run in &mut series.runs {
+        run.elapsed = args.duration.or(run.elapsed);
+        run.is_one_pass &= args.duration.is_none();
+        run.interval = args.interval.unwrap_or(run.interval);
+        run.warmup = args.warmup.unwrap_or(run.warmup);
+    }
+    let made = Made::all(args, &series, &[path.to_owned()])?;
+    let sweep = series::offsets(&series).map(|found| sweep::judge(&made, &series, found.unit));
+    let exit = exit(&made, sweep.as_ref());
+    let (runs, mut notes) = (made.shown, series.notes);
+    notes.extend(made.notes);
+    show(args, &report::Bench { runs, sweep, study: None, notes })?;
+    Ok(exit)
+}
+
+/// Runs that were made.
+#[derive(Default)]
+pub(super) struct Made {
+    pub shown: Vec<report::Run>,
+    /// Rates of each run, interval by interval.
+    pub rates: Vec<Vec<f64>>,
+    pub notes: Vec<String>,
+    /// Whether I/O failed, or a target went away.
+    pub is_broken: bool,
+    /// Whether a signal ended it.
+    pub is_stopped: bool,
+}
+
+impl Made {
+    /// Opens the targets and makes all runs; a signal ends it with what there is.
+    pub fn all(args: &Bench, series: &Series, inputs: &[PathBuf]) -> Result<Made, Failure> {
+        let outputs: Vec<_> = args.html.iter().map(PathBuf::as_path).collect();
+        let paths = Targets::needed(series).into_iter().map(|needed| needed.path);
+        let inputs: Vec<PathBuf> = inputs.iter().cloned().chain(paths).collect();
+        output::may_write(&inputs, &outputs)?;
+        let targets = targets::open_series(args, series)?;
+        // What does not fit is told before anything is loaded.
+        for run in &series.runs {
+            series::plan(run, &targets, run.rate.limit(None), args.seed).map_err(unfit)?;
+        }
+        let stop = super::stop_by_signal()?;
+        let mut made = Made::default();
+        made.notes.extend(targets.iter().filter_map(super::cache_note));
+        let mut last_max = None;
+        for (at, run) in series.runs.iter().enumerate() {
+            if !args.json {
+                let many = series.runs.len();
+                output::print(&report::run_heading(at + 1, many, &title(run)))?;
+            }
+            let rate = made.one(args, run, &targets, run.rate.limit(last_max), &stop)?;
+            if run.rate == series::Rate::Max {
+                last_max = Some(rate);
+            }
+            if stop.load(Ordering::Relaxed) {
+                made.is_stopped = true;
+                made.notes.push(format!("ended by a signal in run {} of {}", at + 1, series.runs.len()));
+                break;
+            }
+            pause(run.pause, &stop);
+        }
+        Ok(made)
+    }
+
+    /// Makes a run; returns its rate.
+    fn one(
+        &mut self,
+        args: &Bench,
+        run: &Run,
+        targets: &Targets,
+        limit: Option<f64>,
+        stop: &AtomicBool,
+    ) -> Result<f64, Failure> {
+        let mut plan = series::plan(run, targets, limit, args.seed).map_err(unfit)?;
+        plan.engine = args.engine.into();
+        let mut course = Course::new();
+        let mut average = Average::default();
+        let mut printed = Ok(());
+        let mut tell = |interval: &plumb_load::Interval<'_>| {
+            average.add(interval.number, interval.jobs, interval.length, plan.interval, interval.is_warmup);
+            let shown = course.take(interval);
+            if !args.json && printed.is_ok() {
+                printed = output::print(&(report::interval_line(shown) + "\n"));
+            }
+        };
+        let outcome = load(&plan, stop, &mut tell, None);
+        printed?;
+        let outcome = outcome.map_err(refused)?;
+        let shown_average = shown_average(&average, &course);
+        if let (false, Some(average)) = (args.json, &shown_average) {
+            output::print(&(report::average_line(average) + "\n"))?;
+        }
+        self.remark(run, &outcome);
+        let shown = report::Run {
+            name: Some(title(run)),
+            average: shown_average,
+            ..shown_run(&plan, &outcome, course)
+        };
+        let rate = shown.total.ios_per_second;
+        self.shown.push(shown);
+        self.rates.push(average.rates().to_vec());
+        Ok(rate)
+    }
+
+    /// Takes note of what did not go well.
+    fn remark(&mut self, run: &Run, outcome: &Outcome) {
+        if !outcome.jobs.iter().all(is_whole) {
+            self.is_broken = true;
+            let title = title(run);
+            self.notes
+                .push(format!("{title}: I/O failed, or a target went away: rates are those of the others"));
+        }
+        let late: u64 = outcome.jobs.iter().map(|job| job.not_issued).sum();
+        if late > 0 {
+            let (title, late) = (title(run), plumb_geometry::group_digits(late));
+            self.notes.push(format!(
+                "{title}: {late} I/O were due and found no free slot: the target could not follow"
+            ));
+        }
+    }
+}
+
+/// Name of a run, with what sets it apart.
+fn title(run: &Run) -> String {
+    let overrides = run.overrides.iter().map(|(name, value)| format!(" {name}={value}"));
+    std::iter::once(run.name.clone()).chain(overrides).collect()
+}
+
+fn unfit(error: series::SeriesError) -> Failure {
+    Failure::usage(error.to_string())
+}
+
+fn pause(time: Duration, stop: &AtomicBool) {
+    let began = Instant::now();
+    while began.elapsed() < time && !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(TICK.min(time));
+    }
+}
+
+fn exit(made: &Made, sweep: Option<&report::Sweep>) -> Exit {
+    let has_any = made.shown.iter().any(|run| run.total.ios > 0);
+    match sweep {
+        _ if !has_any => Exit::Failed,
+        Some(sweep) if sweep.grid.as_ref().is_some_and(|grid| grid.offset_bytes > 0) => Exit::Findings,
+        _ if made.is_broken => Exit::Unknown,
+        Some(sweep) if sweep.verdict == "inconclusive" => Exit::Unknown,
+        _ => Exit::Clean,
+    }
+}

@@ -1,0 +1,69 @@
+//! What a sweep of offsets says, as it is shown.
+
+use plumb_load::series::{self, OffsetRun, Series, Verdict};
+use plumb_report::bench as report;
+
+use super::series::Made;
+
+/// Judges the runs of a sweep.
+pub fn judge(made: &Made, series: &Series, unit: u64) -> report::Sweep {
+    let part = &series.runs[0].parts[0];
+    let offsets = series.runs.iter().map(|run| run.parts[0].offset);
+    let measured = offsets.zip(&made.rates).map(|(offset, rates)| OffsetRun { offset, rates: rates.clone() });
+    let runs: Vec<OffsetRun> = measured.collect();
+    let inconclusive = |why: &str| Verdict::Inconclusive { why: why.to_owned() };
+    let verdict = match (made.is_broken, made.is_stopped) {
+        (true, _) => inconclusive("I/O failed"),
+        (_, true) => inconclusive("a signal ended it before all offsets were measured"),
+        _ => series::judge(&runs, unit),
+    };
+    let ops = match part.read_percent {
+        100 => "reads",
+        0 => "writes",
+        _ => "reads and writes",
+    };
+    let offsets = runs.iter().map(|run| report::Offset {
+        offset_bytes: run.offset,
+        ios_per_second: run.rates.iter().sum::<f64>() / run.rates.len().max(1) as f64,
+        intervals: run.rates.len(),
+    });
+    let sweep = report::Sweep {
+        target: part.path.display().to_string(),
+        ops,
+        len_bytes: part.length_max(),
+        unit_bytes: unit,
+        verdict: "inconclusive",
+        grid: None,
+        penalty: None,
+        difference: None,
+        why: None,
+        offsets: offsets.collect(),
+    };
+    with(verdict, sweep)
+}
+
+fn with(verdict: Verdict, sweep: report::Sweep) -> report::Sweep {
+    match verdict {
+        Verdict::Grid { granularity, granularity_max, offset, penalty } => report::Sweep {
+            verdict: "grid",
+            grid: Some(report::Grid {
+                granularity_bytes: granularity,
+                granularity_bytes_max: granularity_max,
+                offset_bytes: offset,
+            }),
+            penalty: Some(ratio(penalty.ratio)),
+            ..sweep
+        },
+        Verdict::NoDifference { ratio: found } => {
+            report::Sweep { verdict: "no-difference", difference: Some(ratio(found)), ..sweep }
+        }
+        Verdict::Inconclusive { why } => report::Sweep { why: Some(why), ..sweep },
+    }
+}
+
+/// Observations of the rate above the line come first.
+fn ratio(interval: plumb_stats::Interval<[usize; 2]>) -> report::Ratio {
+    let [below, above] = interval.n;
+    let plumb_stats::Interval { estimate, low, high, level, .. } = interval;
+    report::Ratio { estimate, low, high, level: level.value(), n: [above, below] }
+}

@@ -1,0 +1,92 @@
+//! What threads, order and gathering records into one I/O would give, as a table.
+
+use plumb_geometry::plural;
+use serde::Serialize;
+
+use crate::format::{bytes, count, digits};
+use crate::text::Page;
+
+/// The study of small records.
+#[derive(Debug, Serialize)]
+pub struct Study {
+    /// Bytes of a record.
+    pub record_bytes: u64,
+    /// What was measured: reads or writes.
+    pub ops: &'static str,
+    /// Every combination, in the order of the runs.
+    pub rows: Vec<StudyRow>,
+}
+
+/// One combination.
+#[derive(Debug, Serialize)]
+pub struct StudyRow {
+    /// Threads that have one I/O each.
+    pub threads: u32,
+    /// `random` or `sequential`.
+    pub order: &'static str,
+    /// Records in an I/O.
+    pub records: u32,
+    /// I/O a second.
+    pub ios_per_second: f64,
+    /// Records a second.
+    pub records_per_second: f64,
+    /// By those of single random records with as many threads; `None` where that was not measured.
+    pub gain: Option<f64>,
+}
+
+/// The table as text.
+pub(super) fn draw(page: &mut Page, study: &Study) {
+    page.gap();
+    page.heading(&format!("records of {}: {}", bytes(study.record_bytes), study.ops));
+    page.line("threads  order       records an I/O    I/O a second    records a second     gain");
+    for row in &study.rows {
+        let gain = row.gain.map_or_else(|| "-".to_owned(), |gain| format!("{}x", digits(gain)));
+        page.line(format!(
+            "{:>7}  {:<10} {:>15} {:>15} {:>19} {gain:>8}",
+            count(u64::from(row.threads)),
+            row.order,
+            count(u64::from(row.records)),
+            digits(row.ios_per_second),
+            digits(row.records_per_second),
+        ));
+    }
+    page.gap();
+    for words in words(study) {
+        page.wrapped("", "  ", &words);
+    }
+}
+
+/// What the table says, in sentences.
+#[must_use]
+pub fn words(study: &Study) -> Vec<String> {
+    let best = |is_meant: &dyn Fn(&StudyRow) -> bool| {
+        let rows = study.rows.iter().filter(|row| is_meant(row));
+        rows.filter_map(|row| Some((row.gain?, row))).max_by(|a, b| a.0.total_cmp(&b.0))
+    };
+    let told = |what: &str, found: Option<(f64, &StudyRow)>| {
+        found.map(|(gain, row)| {
+            let (records, threads) = (u64::from(row.records), u64::from(row.threads));
+            let gain = digits(gain);
+            format!(
+                "{what}: at most {gain}x, with {} an I/O and {}.",
+                plural(records, "record"),
+                plural(threads, "thread")
+            )
+        })
+    };
+    let mut words: Vec<String> = [
+        told("In sequence, one record at a time", best(&|row| row.order == "sequential" && row.records == 1)),
+        told("Gathered, at random", best(&|row| row.order == "random" && row.records > 1)),
+        told("Gathered and in sequence", best(&|row| row.order == "sequential" && row.records > 1)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if study.ops == "reads" {
+        words.push(
+            "Nothing was written: reads may gain more or less than writes would; --write measures these."
+                .to_owned(),
+        );
+    }
+    words
+}
