@@ -1,2 +1,40 @@
 //! Loads a device or file with I/O and measures it: the engine, workloads, the probe of a device's grid, benchmarks and the
 //! replay of traces. It writes only where it was handed a permission to write.
+//!
+//! - [`workload`], [`plan`]: what is asked of which target, how fast, for how long
+//! - [`run()`]: carries a plan out and gives an [`Outcome`]
+//! - [`session`]: I/O at starts that the caller chose
+//! - [`permission`]: who may write, and where that is decided
+
+#![forbid(unsafe_code)]
+
+mod draw;
+mod engine;
+mod gate;
+pub mod outcome;
+pub mod permission;
+pub mod plan;
+mod random;
+pub mod run;
+mod schedule;
+pub mod session;
+pub mod tally;
+pub mod target;
+mod trace;
+mod validate;
+mod worker;
+pub mod workload;
+mod zipf;
+
+pub use engine::EngineChoice;
+
+pub use outcome::{Ended, Interval, JobOutcome, Means, Outcome};
+pub use permission::{MayWrite, WriteRefused, permit_writes};
+pub use plan::{Arrivals, DEPTH_MAX, Job, Pace, Plan, THREADS_MAX};
+pub use plumb_sys::{FileId, SysError};
+pub use run::{LoadError, run};
+pub use session::{Content, Session, Slice};
+pub use tally::{IoFailure, Latencies, Side, Tally};
+pub use target::Target;
+pub use trace::TraceSink;
+pub use workload::{Hits, LEN_BYTES_MAX, Lengths, Spread, Starts, Workload, WorkloadError};

@@ -32,6 +32,33 @@ pub enum SysError {
         /// The path.
         path: PathBuf,
     },
+    /// Opened to be measured, and nothing that can be.
+    #[error("{}: found {found}, expected a block device or a regular file", path.display())]
+    NotATarget {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        found: &'static str,
+    },
+    /// A regular file among the device nodes, which some tool made when the device was not there.
+    #[error("{}: found a regular file among the devices, expected a block device: remove the file and attach the device",
+        path.display())]
+    FileAmongDevices {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The kernel does not let it be written exclusively.
+    #[error("{}: is in use: mounted, swapped to, part of another device, or opened by a program for itself alone", path.display())]
+    InUse {
+        /// The path.
+        path: PathBuf,
+    },
+    /// It can be read and not written.
+    #[error("{}: is read-only", path.display())]
+    ReadOnly {
+        /// The path.
+        path: PathBuf,
+    },
     /// The device, driver or file system does not know the question.
     #[error("{}: does not answer to {asked} ({errno})", path.display())]
     NotSupported {

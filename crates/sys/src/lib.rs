@@ -1,8 +1,10 @@
-//! What Plumb asks the Linux kernel that no file tells: ioctls on block devices, the device mapper, NVMe and files.
+//! What Plumb asks the Linux kernel that no file tells: ioctls on block devices, the device mapper, NVMe and files. And what
+//! I/O past the page cache needs: aligned memory, a ring, targets opened for it.
 //!
-//! Everything here reads; nothing is written, loaded or changed. Structures go back as plain Rust values, or as the bytes
-//! that a drive returned, to be taken apart by code that needs no privileges and can be tested anywhere. The `unsafe` is
-//! in `ioctl.rs` but for the statements, beside each structure, that the kernel stays inside it.
+//! What asks only reads. Structures go back as plain Rust values, or as the bytes that a drive returned, to be taken apart
+//! by code that needs no privileges and can be tested anywhere. The `unsafe` for that is in `ioctl.rs` but for the
+//! statements, beside each structure, that the kernel stays inside it; that of I/O is in `memory.rs` and `ring.rs`. Nothing
+//! is written but through a target that was opened for writing.
 //!
 //! - [`directory`]: small files below a root that symbolic links cannot leave
 //! - [`block`]: a block device opened for reading, its size and queue limits
@@ -10,18 +12,37 @@
 //! - [`mod@nvme`] asks a drive to identify itself
 //! - [`scsi`]: READ CAPACITY(16) and pages of vital product data
 //! - [`extents`]: where the bytes of a file lie on its device
+//! - [`io_target`]: a device or file opened to be measured; [`openers`]: who else has it open
+//! - [`ring`]: I/O by io_uring; [`blocking`]: the same by calls that wait; [`memory`]: what they read into
 
 pub mod block;
+pub mod blocking;
 pub mod device_mapper;
 pub mod directory;
 pub mod error;
 pub mod extents;
+pub mod io_target;
 mod ioctl;
+pub mod memory;
 pub mod nvme;
+pub mod openers;
+pub mod ring;
 pub mod scsi;
 
 pub use block::{BlockDevice, Limits};
+pub use blocking::Blocking;
 pub use device_mapper::{DeviceMapper, Mapped, Target};
 pub use directory::Directory;
 pub use error::SysError;
 pub use extents::{FileExtent, FileExtents};
+pub use io_target::{FileId, IoTarget};
+pub use memory::Shape;
+pub use openers::{Opener, openers};
+pub use ring::{Completion, Ring};
+pub use rustix::io::Errno;
+
+/// Lets this thread sleep as exactly as the machine can, where the system would save power by waking it late.
+pub fn sleep_exactly() {
+    // Where that is refused, it sleeps less exactly.
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+}

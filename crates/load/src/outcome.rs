@@ -1,0 +1,97 @@
+//! What a run came to, and what it tells meanwhile.
+
+use std::time::Duration;
+
+use plumb_sys::Errno;
+
+use crate::tally::Tally;
+
+/// What happened since the last report.
+#[derive(Debug)]
+pub struct Interval<'a> {
+    /// From 1 on, warm-up included.
+    pub number: u32,
+    /// Since the beginning of the run.
+    pub at: Duration,
+    /// Its length, which is that of the plan but for the last one and for what a busy machine adds.
+    pub length: Duration,
+    /// Whether the measurement has not begun yet: these I/O are not in the outcome.
+    pub is_warmup: bool,
+    /// By job, in the order of the plan.
+    pub jobs: &'a [Tally],
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// By job, in the order of the plan.
+    pub jobs: Vec<JobOutcome>,
+    /// Time of the measurement: from its beginning to the last completion, or to the end of the plan if that is later.
+    pub elapsed: Duration,
+    /// I/O that are in no trace, as it could not be written fast enough.
+    pub not_traced: u64,
+}
+
+/// What a job came to.
+#[derive(Debug)]
+pub struct JobOutcome {
+    /// What was measured. I/O in flight at the end of the time are waited for, and counted.
+    pub tally: Tally,
+    /// Time of the measurement of this job.
+    pub elapsed: Duration,
+    /// Why it ended.
+    pub ended: Ended,
+    /// How I/O were made.
+    pub means: Means,
+    /// I/O that were due before the end and found no free slot: an open loop that the target could not follow.
+    pub not_issued: u64,
+    /// I/O that were not back at the end, after a long wait.
+    pub never_back: u64,
+}
+
+impl JobOutcome {
+    /// I/O a second.
+    #[must_use]
+    pub fn ios_per_second(&self) -> f64 {
+        self.tally.ios() as f64 / self.elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
+    }
+
+    /// The mean number of I/O in flight, by Little's law.
+    #[must_use]
+    pub fn in_flight_mean(&self) -> f64 {
+        let sum_ns = self.tally.reads.latency.sum_ns() + self.tally.writes.latency.sum_ns();
+        sum_ns as f64 / (self.elapsed.as_secs_f64() * 1e9).max(f64::MIN_POSITIVE)
+    }
+}
+
+/// Why a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Its time was over.
+    Time,
+    /// It had made its I/O.
+    Ios,
+    /// It was stopped from outside.
+    Stopped,
+    /// Nothing but failures for a long while.
+    OnlyFailures(Errno),
+    /// The target went away.
+    TargetGone(Errno),
+    /// I/O did not come back.
+    Stuck,
+}
+
+/// How I/O were made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Means {
+    /// By io_uring.
+    Ring {
+        /// Whether the buffers are known to the kernel beforehand.
+        has_fixed_buffers: bool,
+    },
+    /// By pread and pwrite, a thread for each I/O in flight.
+    Blocking {
+        /// Why the kernel refused io_uring; `None` where that was not asked for.
+        refused: Option<Errno>,
+    },
+}

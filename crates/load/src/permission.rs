@@ -1,0 +1,149 @@
+//! The permission to write to a target. There is one function that gives it, after every check that there is.
+
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use plumb_sys::{FileId, IoTarget, Opener, SysError, openers};
+use thiserror::Error;
+
+use crate::target::Target;
+
+/// The permission to write to one target. Only [`permit_writes`] makes one.
+#[derive(Debug)]
+pub struct MayWrite {
+    of: FileId,
+}
+
+impl MayWrite {
+    /// Whether it is for this target.
+    #[must_use]
+    pub fn covers(&self, target: &Target) -> bool {
+        self.of == target.id()
+    }
+}
+
+/// Why nothing may be written there.
+#[derive(Debug, Error)]
+pub enum WriteRefused {
+    /// The name that was typed is another one.
+    #[error("{}: found `{typed}` as the name of what may be overwritten, expected `{}`", path.display(), path.display())]
+    OtherName {
+        /// The target.
+        path: PathBuf,
+        /// What was typed.
+        typed: String,
+    },
+    /// Somebody has it open.
+    #[error("{}: is open in process {pid} ({command}): end that first", path.display())]
+    OpenElsewhere {
+        /// The target.
+        path: PathBuf,
+        /// A process that has it open.
+        pid: u32,
+        /// Its command.
+        command: String,
+    },
+    /// A loop device stands on it.
+    #[error("{}: is the file of {device}: detach that first", path.display())]
+    BehindLoop {
+        /// The target.
+        path: PathBuf,
+        /// The loop device.
+        device: String,
+    },
+    /// It cannot be opened for writing; a device that is mounted or held is busy.
+    #[error(transparent)]
+    Open(#[from] SysError),
+}
+
+/// Opens a target for writing, and gives the permission for it: when `typed` names it, it is neither mounted nor held by
+/// another device, and no other process has it open. A block device stays closed to mounts as long as the target is open.
+///
+/// # Errors
+/// When any of this does not hold.
+pub fn permit_writes(path: &Path, typed: &str) -> Result<(Target, MayWrite), WriteRefused> {
+    if !names(path, typed) {
+        return Err(WriteRefused::OtherName { path: path.to_owned(), typed: typed.to_owned() });
+    }
+    let target = Target::new(IoTarget::open_to_write(path)?);
+    let of = target.id();
+    nobody_else_has(&target)?;
+    Ok((target, MayWrite { of }))
+}
+
+/// Whether that is its name: as it was given, or the last part of it.
+fn names(path: &Path, typed: &str) -> bool {
+    let is_last = path.file_name().is_some_and(|name| name == typed);
+    !typed.is_empty() && (path == Path::new(typed) || is_last)
+}
+
+fn nobody_else_has(target: &Target) -> Result<(), WriteRefused> {
+    let path = target.path().to_owned();
+    if let Some(device) = loop_device_on(target.id()) {
+        return Err(WriteRefused::BehindLoop { path, device });
+    }
+    match openers(target.id()).next() {
+        Some(Opener { pid, command }) => Err(WriteRefused::OpenElsewhere { path, pid, command }),
+        None => Ok(()),
+    }
+}
+
+/// The loop device whose file that is: the kernel has it open itself, so that no process shows it.
+fn loop_device_on(id: FileId) -> Option<String> {
+    let disks = std::fs::read_dir("/sys/block").ok()?.flatten();
+    let mut loops = disks.filter_map(|disk| {
+        let backing = std::fs::read_to_string(disk.path().join("loop/backing_file")).ok()?;
+        let found = std::fs::metadata(backing.trim_end()).ok()?;
+        let of = match found.file_type().is_block_device() {
+            true => FileId::Device(found.rdev()),
+            false => FileId::File(found.dev(), found.ino()),
+        };
+        (of == id).then(|| disk.file_name().to_string_lossy().into_owned())
+    });
+    loops.next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_as_given_or_the_last_part() {
+        let path = Path::new("/dev/mapper/data");
+        let given = ["/dev/mapper/data", "data"];
+        assert!(given.iter().all(|typed| names(path, typed)));
+        let others = ["", "dat", "Data", "mapper/data", "/dev/mapper", "yes"];
+        assert!(others.iter().all(|typed| !names(path, typed)));
+    }
+
+    #[test]
+    fn a_file_is_permitted_by_its_name_alone() {
+        let dir = plumb_testkit::temp_dir("permission");
+        let path = dir.path().join("image");
+        std::fs::write(&path, [0; 8192]).expect("a file");
+        let refused = permit_writes(&path, "other").expect_err("another name");
+        assert!(matches!(refused, WriteRefused::OtherName { .. }), "{refused}");
+        let (target, may_write) = permit_writes(&path, "image").expect("its own name");
+        assert!(may_write.covers(&target));
+        let twin = dir.path().join("twin");
+        std::fs::write(&twin, [0; 8192]).expect("a file");
+        assert!(!may_write.covers(&Target::open(&twin).expect("a file")));
+    }
+
+    #[test]
+    fn a_file_that_another_process_has_open_is_refused() {
+        let dir = plumb_testkit::temp_dir("openers");
+        let path = dir.path().join("image");
+        std::fs::write(&path, [0; 8192]).expect("a file");
+        let file = std::fs::File::open(&path).expect("it is there");
+        let mut other = std::process::Command::new("sleep").arg("60").stdin(file).spawn().expect("sleep");
+        let refused = permit_writes(&path, "image");
+        other.kill().expect("it sleeps");
+        let pid = other.id();
+        other.wait().expect("it was killed");
+        let refused = refused.expect_err("another process has it");
+        let expected = format!("{}: is open in process {pid} (sleep): end that first", path.display());
+        assert_eq!(refused.to_string(), expected);
+        permit_writes(&path, "image").expect("nobody has it any more");
+    }
+}

@@ -1,0 +1,75 @@
+//! What is loaded: a block device or a regular file, opened past the page cache where that can be done.
+
+use std::path::Path;
+
+use plumb_sys::{FileId, IoTarget, SysError};
+
+/// A target of I/O, open for reading; for writing as well only out of [`permit_writes`](crate::permit_writes).
+#[derive(Debug)]
+pub struct Target {
+    io: IoTarget,
+    name: String,
+}
+
+impl Target {
+    /// Opens a target for reading. Nothing is read.
+    ///
+    /// # Errors
+    /// When it is missing, or something that cannot be measured: a directory, a regular file that some tool left below /dev.
+    pub fn open(path: &Path) -> Result<Target, SysError> {
+        IoTarget::open_to_read(path).map(Target::new)
+    }
+
+    pub(crate) fn new(io: IoTarget) -> Target {
+        let name = io.path().display().to_string();
+        Target { io, name }
+    }
+
+    /// As it was named.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where it was opened.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.io.path()
+    }
+
+    /// Its length.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.io.size_bytes()
+    }
+
+    /// Starts and lengths are multiples of this; 1 where I/O go through the page cache.
+    #[must_use]
+    pub fn block_bytes(&self) -> u32 {
+        self.io.block_bytes()
+    }
+
+    /// Whether I/O go past the page cache. Where they do not, a measurement is one of memory.
+    #[must_use]
+    pub fn is_direct(&self) -> bool {
+        self.io.is_direct()
+    }
+
+    /// Whether it is a block device; a regular file else.
+    #[must_use]
+    pub fn is_block_device(&self) -> bool {
+        self.io.is_block_device()
+    }
+
+    /// What makes it this one, whatever its name.
+    #[must_use]
+    pub fn id(&self) -> FileId {
+        self.io.id()
+    }
+
+    /// What the system knows of it.
+    #[must_use]
+    pub fn io(&self) -> &IoTarget {
+        &self.io
+    }
+}

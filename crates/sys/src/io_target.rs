@@ -1,0 +1,211 @@
+//! A block device or regular file opened to be measured: past the page cache where that can be done, and exclusively where
+//! it is to be written.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, Stat, StatxFlags, fcntl_getfl, fcntl_setfl, fstat, open, stat, statx,
+};
+use rustix::io::Errno;
+use rustix::ioctl::opcode;
+
+use crate::error::{Asking, SysError};
+use crate::ioctl::ioctl;
+
+/// What makes a file this one, whatever its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileId {
+    /// A block device, by its number.
+    Device(u64),
+    /// A file, by the number of its file system and its inode.
+    File(u64, u64),
+}
+
+/// A device or file that I/O are sent to.
+#[derive(Debug)]
+pub struct IoTarget {
+    fd: OwnedFd,
+    path: PathBuf,
+    id: FileId,
+    size_bytes: u64,
+    block_bytes: u32,
+    is_direct: bool,
+}
+
+/// Logical block where nothing tells: what every disk of a file system has had at least.
+const BLOCK_BYTES: u32 = 512;
+
+impl IoTarget {
+    /// Opens it for reading. Nothing is read.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or is no target.
+    pub fn open_to_read(path: &Path) -> Result<IoTarget, SysError> {
+        IoTarget::open(path, OFlags::RDONLY)
+    }
+
+    /// Opens it for reading and writing; a block device so that nobody mounts it meanwhile, and only when nobody has.
+    ///
+    /// # Errors
+    /// When it cannot be opened, is no target, in use or read-only.
+    pub fn open_to_write(path: &Path) -> Result<IoTarget, SysError> {
+        // Its type is looked up first: without O_CREAT, what O_EXCL means for other files is not defined.
+        let asking = Asking { path, asked: "looking at it", capability: "CAP_DAC_READ_SEARCH" };
+        let found = stat(path).map_err(|errno| asking.error(errno))?;
+        let is_device = must_be_a_target(path, &found)? == FileType::BlockDevice;
+        let exclusive = if is_device { OFlags::EXCL } else { OFlags::empty() };
+        let target = IoTarget::open(path, OFlags::RDWR | exclusive).map_err(|error| match error {
+            SysError::Failed { path, errno: Errno::BUSY | Errno::TXTBSY, .. } => SysError::InUse { path },
+            SysError::Failed { path, errno: Errno::ROFS, .. } => SysError::ReadOnly { path },
+            SysError::NotPermitted { path, .. } if is_read_only(&path) => SysError::ReadOnly { path },
+            other => other,
+        })?;
+        match target.is_block_device() && is_read_only_device(&target.fd) {
+            true => Err(SysError::ReadOnly { path: target.path }),
+            false => Ok(target),
+        }
+    }
+
+    fn open(path: &Path, access: OFlags) -> Result<IoTarget, SysError> {
+        let asking = Asking { path, asked: "opening it", capability: "CAP_DAC_OVERRIDE or the group disk" };
+        // Opening a tape or a pipe would already do something.
+        must_be_a_target(path, &stat(path).map_err(|errno| asking.error(errno))?)?;
+        let (fd, is_direct) = open_direct(path, access).map_err(|errno| asking.error(errno))?;
+        let stat = fstat(&fd).map_err(|errno| asking.error(errno))?;
+        let found = must_be_a_target(path, &stat)?;
+        // It was opened so as not to wait for a medium. I/O must not end with EAGAIN for it.
+        let flags = fcntl_getfl(&fd).map_err(|errno| asking.error(errno))?;
+        fcntl_setfl(&fd, flags - OFlags::NONBLOCK).map_err(|errno| asking.error(errno))?;
+        let (id, size_bytes, block_bytes) = match found {
+            FileType::BlockDevice => (
+                FileId::Device(stat.st_rdev),
+                ask(path, &fd, opcode::read::<usize>(0x12, 114), "BLKGETSIZE64")?,
+                ask(path, &fd, opcode::none(0x12, 104), "BLKSSZGET")?,
+            ),
+            _ => {
+                let size_bytes = u64::try_from(stat.st_size).unwrap_or(0);
+                (FileId::File(stat.st_dev, stat.st_ino), size_bytes, block_bytes_of_file(&fd))
+            }
+        };
+        let block_bytes = if is_direct { block_bytes } else { 1 };
+        Ok(IoTarget { fd, path: path.to_owned(), id, size_bytes, block_bytes, is_direct })
+    }
+
+    /// Where it was opened.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What makes it this one.
+    #[must_use]
+    pub fn id(&self) -> FileId {
+        self.id
+    }
+
+    /// Its length when it was opened.
+    #[must_use]
+    pub fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// Starts and lengths are multiples of this; 1 where I/O go through the page cache.
+    #[must_use]
+    pub fn block_bytes(&self) -> u32 {
+        self.block_bytes
+    }
+
+    /// Whether I/O go past the page cache.
+    #[must_use]
+    pub fn is_direct(&self) -> bool {
+        self.is_direct
+    }
+
+    /// Whether it still has its length; a device that was removed has none.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        let size_bytes = match self.id {
+            FileId::Device(_) => {
+                ask(&self.path, &self.fd, opcode::read::<usize>(0x12, 114), "BLKGETSIZE64").ok()
+            }
+            FileId::File(..) => fstat(&self.fd).ok().and_then(|stat| u64::try_from(stat.st_size).ok()),
+        };
+        size_bytes.is_some_and(|now| now >= self.size_bytes)
+    }
+
+    /// Whether it is a block device.
+    #[must_use]
+    pub fn is_block_device(&self) -> bool {
+        matches!(self.id, FileId::Device(_))
+    }
+}
+
+impl AsFd for IoTarget {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Opens past the page cache, or through it where a file system refuses that.
+fn open_direct(path: &Path, access: OFlags) -> Result<(OwnedFd, bool), Errno> {
+    let flags = access | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    match open(path, flags | OFlags::DIRECT, Mode::empty()) {
+        Err(Errno::INVAL) => Ok((open(path, flags, Mode::empty())?, false)),
+        opened => Ok((opened?, true)),
+    }
+}
+
+fn must_be_a_target(path: &Path, found: &Stat) -> Result<FileType, SysError> {
+    let kind = FileType::from_raw_mode(found.st_mode);
+    let words = match kind {
+        FileType::RegularFile if is_among_devices(path, found) => {
+            return Err(SysError::FileAmongDevices { path: path.to_owned() });
+        }
+        FileType::BlockDevice | FileType::RegularFile => return Ok(kind),
+        FileType::Directory => "a directory",
+        FileType::CharacterDevice => "a character device",
+        FileType::Fifo => "a pipe",
+        FileType::Socket => "a socket",
+        _ => "something else",
+    };
+    Err(SysError::NotATarget { path: path.to_owned(), found: words })
+}
+
+/// Whether a regular file lies on the file system of /dev itself, below /dev: /dev/shm is another one.
+fn is_among_devices(path: &Path, found: &Stat) -> bool {
+    let is_below = std::fs::canonicalize(path).is_ok_and(|path| path.starts_with("/dev"));
+    is_below && stat("/dev").is_ok_and(|dev| dev.st_dev == found.st_dev)
+}
+
+fn ask<T: crate::ioctl::Argument + Default>(
+    path: &Path,
+    fd: &OwnedFd,
+    number: rustix::ioctl::Opcode,
+    asked: &'static str,
+) -> Result<T, SysError> {
+    let mut answer = T::default();
+    let asking = Asking { path, asked, capability: "CAP_SYS_ADMIN" };
+    ioctl(fd, number, &mut answer).map_err(|errno| asking.error(errno))?;
+    Ok(answer)
+}
+
+/// What the file system demands of direct I/O, where it says so (since Linux 6.1).
+fn block_bytes_of_file(fd: &OwnedFd) -> u32 {
+    let wanted = StatxFlags::DIOALIGN;
+    let found = statx(fd, "", AtFlags::EMPTY_PATH, wanted).ok();
+    let said = found.filter(|found| found.stx_mask & wanted.bits() != 0);
+    said.map(|found| found.stx_dio_offset_align).filter(|&bytes| bytes > 0).unwrap_or(BLOCK_BYTES)
+}
+
+/// Whether a device that may be read may not be written by anybody.
+fn is_read_only(path: &Path) -> bool {
+    open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())
+        .is_ok_and(|fd| is_read_only_device(&fd))
+}
+
+fn is_read_only_device(fd: &OwnedFd) -> bool {
+    let mut is_read_only = 0i32;
+    // BLKROGET; regular files do not know it.
+    ioctl(fd, opcode::none(0x12, 94), &mut is_read_only).is_ok() && is_read_only != 0
+}
