@@ -235,6 +235,23 @@ class LoopDisk:
         self.file.unlink()
 
 
+class OwnDisk:
+    """A file on the disk that holds this directory: as fast as a disk is, and not as memory is."""
+
+    def __enter__(self):
+        DATA.mkdir(parents=True, exist_ok=True)
+        self.path = str(DATA / "own-disk")
+        subprocess.run(["dd", "if=/dev/urandom", f"of={self.path}", "bs=1M", "count=1024", "conv=fsync", "status=none"],
+                       check=True)
+        device = os.stat(self.path).st_dev
+        node = pathlib.Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve()
+        self.name = (node.parent if (node / "partition").exists() else node).name
+        return self
+
+    def __exit__(self, *_):
+        pathlib.Path(self.path).unlink()
+
+
 def fio(disk, seconds):
     """Random reads of 4 KiB, 32 at a time: how many there were, and how many a second."""
     done = subprocess.run(
@@ -305,14 +322,20 @@ def watch_command(disk):
     return [str(PLUMB), "watch", disk.name, "--json", "--interval", "1s", "--fail-on", "none"]
 
 
-def bench_watch(rounds, throughput_rounds, seconds):
+def bench_watch(parts, rounds, throughput_rounds, seconds):
     if os.geteuid() != 0:
         print("\nwatch: left out, since BPF and loop devices want root")
         return
     with LoopDisk() as disk:
-        watch_cost(disk, rounds, seconds)
-        watch_peers(disk, rounds, seconds)
-        watch_throughput(disk, throughput_rounds, seconds)
+        if "cost" in parts:
+            watch_cost(disk, rounds, seconds)
+        if "peers" in parts:
+            watch_peers(disk, rounds, seconds)
+    if "throughput" in parts:
+        with OwnDisk() as disk:
+            watch_throughput(disk, f"a file on {disk.name}", throughput_rounds, seconds)
+        with LoopDisk() as disk:
+            watch_throughput(disk, "a loop device in memory", throughput_rounds, seconds)
 
 
 def watch_cost(disk, rounds, seconds):
@@ -354,7 +377,7 @@ def watch_peers(disk, rounds, seconds):
           ["tool", "ns an I/O, median (spread)", "programs run an I/O"], rows)
 
 
-def watch_throughput(disk, rounds, seconds):
+def watch_throughput(disk, what, rounds, seconds):
     tools = {"empty programs": [str(COST), "empty"], "plumb watch": watch_command(disk)}
     without, ratios = [], {name: [] for name in tools}
     for _ in range(rounds):
@@ -367,7 +390,9 @@ def watch_throughput(disk, rounds, seconds):
                 ratios[name].append(fio(disk, seconds)[1] / alone)
     rows = [["nothing attached", spread([iops / 1e3 for iops in without], 0) + " thousand/s"]]
     rows += [[name, spread(some, 3) + " of that"] for name, some in ratios.items()]
-    table(f"Random reads of 4 KiB, depth 32, on a loop device in memory, {rounds} alternations of {seconds} s",
+    beside = [watch / empty for empty, watch in zip(*ratios.values())]
+    rows.append(["plumb watch beside empty programs", spread(beside, 3)])
+    table(f"Random reads of 4 KiB, depth 32, from {what}, {rounds} alternations of {seconds} s",
           ["attached", "fio, median (spread)"], rows)
 
 
@@ -405,7 +430,7 @@ def main():
     parser.add_argument("--watch-rounds", type=int, default=20, help="alternations that the costs in the kernel are medians of")
     parser.add_argument("--throughput-rounds", type=int, default=40, help="the same of fio with and without it")
     parser.add_argument("--watch-seconds", type=int, default=2, help="of fio in each of them")
-    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, check, watch, record; all without")
+    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, check, watch (or watch-cost, watch-throughput, watch-peers), record; all without")
     arguments = parser.parse_args()
     wanted = arguments.only or ["blktrace", "parquet", "csv", "check", "watch", "record"]
     cpus = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
@@ -421,8 +446,9 @@ def main():
         bench_record(arguments.runs)
     if "csv" in wanted:
         bench_csv(arguments.runs, arguments.events)
-    if "watch" in wanted:
-        bench_watch(arguments.watch_rounds, arguments.throughput_rounds, arguments.watch_seconds)
+    parts = [part for part in ("cost", "throughput", "peers") if {"watch", f"watch-{part}"} & set(wanted)]
+    if parts:
+        bench_watch(parts, arguments.watch_rounds, arguments.throughput_rounds, arguments.watch_seconds)
     if os.environ.get("PLUMB_BENCH_KEEP") is None:
         shutil.rmtree(DATA, ignore_errors=True)
 

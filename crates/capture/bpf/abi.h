@@ -38,7 +38,9 @@ typedef long long s64;
 #define PLUMB_HEADS 14
 /* Seeks: 65 powers of two backward, 65 forward, none; behind them runs that reached 3 I/O and each power of two. */
 #define PLUMB_ORDER 15
-#define PLUMB_HISTOGRAMS 16
+/* Time at each depth that a completion ended; those that an issue ended are in PLUMB_DEPTH_NS. */
+#define PLUMB_DEPTH_LEFT_NS 16
+#define PLUMB_HISTOGRAMS 17
 
 #define PLUMB_SEEK_BUCKETS 65
 #define PLUMB_RUNS_AT 192
@@ -64,29 +66,34 @@ struct plumb_row {
 };
 #define PLUMB_ROW_BYTES 64
 
-/* A disk. */
+/* A disk: cache lines by who writes to them, since those that CPUs take from each other are what an I/O costs most. */
 struct plumb_device {
+	/* Hardly anybody. */
 	u32 dev; /* 0: free */
 	u32 wanted;
 	u32 region_shift;
 	u32 unused;
-	s64 depth;
-	u64 depth_changed_ns;
-	u64 last_issue_ns;
-	u64 last_end; /* sector */
-	u64 issues;
-	u64 first_ns;
-	u64 continuing;
-	u64 run_ios;
-	u64 failed[8]; /* by operation; a power of two, so that a mask bounds the index */
 	u64 flushes;
 	u64 requeues;
 	u64 partial_completions;
 	u64 unmatched_issues;
 	u64 unmatched_completions;
 	u64 unplaced; /* I/O for which no row was free */
+	/* What begins. */
+	u64 issues;
+	u64 last_issue_ns;
+	u64 last_end; /* sector */
+	u64 first_ns;
+	u64 continuing;
+	u64 run_ios;
 	u64 splits;
-	u64 unused_too[7]; /* whole cache lines */
+	u64 unused_too;
+	/* What begins and what ends. */
+	s64 depth;
+	u64 depth_changed_ns;
+	u64 unused_as_well[6];
+	/* What ends badly. */
+	u64 failed[8]; /* by operation; a power of two, so that a mask bounds the index */
 };
 #define PLUMB_DEVICE_BYTES 256
 
@@ -140,18 +147,25 @@ struct plumb_sender {
 	u32 process; /* index; all bits when no entry was free */
 	u32 thread;
 	u32 is_wanted; /* by the filter */
+	u64 unused; /* so that none lies in two cache lines */
 };
-#define PLUMB_SENDER_BYTES 24
+#define PLUMB_SENDER_BYTES 32
 
 /* A process by its number, on one disk or partition. */
 struct plumb_process {
 	u64 dev_tgid; /* 0: free; the number of the process in the low half */
 	char comm[16];
+	u64 unused;
+};
+#define PLUMB_PROCESS_BYTES 32
+
+/* What a process sent, counted in one lane of CPUs. */
+struct plumb_sent {
 	u64 bytes;
 	u64 by_alignment[12]; /* I/O by trailing zeros of the start in sectors, 11 and more together */
+	u64 unused[3];
 };
-#define PLUMB_PROCESS_BYTES 128
-
+#define PLUMB_SENT_BYTES 128
 /* What alone is to count; 0 in a field is no condition. */
 struct plumb_filter {
 	u64 unwanted_ops; /* a bit for each */

@@ -38,7 +38,7 @@ INLINE void forget(u32 lane, const struct plumb_flight *flight, u64 now)
 	if (!device)
 		return;
 	ADD(device->unmatched_issues, 1);
-	change_depth(lane, index, device, -1, now);
+	change_depth(lane, index, device, PLUMB_DEPTH_NS, -1, now);
 }
 
 /* Where a bio that begins is noted; 0 when others took every place in that moment. */
@@ -99,7 +99,7 @@ INLINE int queue(struct bio *bio)
 	io.now = bpf_ktime_get_ns();
 	key = begin(lane, device, &io);
 	process = process_index(dev);
-	count_process(process, io.sector, sectors);
+	count_process(lane, process, io.sector, sectors);
 	address = address_of(bio);
 	flight = flight_of(lane, address, io.now);
 	if (!flight) {
@@ -113,7 +113,7 @@ INLINE int queue(struct bio *bio)
 	flight->process = process;
 	flight->thread = bpf_get_current_pid_tgid();
 	flight->address = address;
-	change_depth(lane, io.index, device, 1, io.now);
+	change_depth(lane, io.index, device, PLUMB_DEPTH_NS, 1, io.now);
 	return 0;
 }
 

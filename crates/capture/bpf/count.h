@@ -20,6 +20,7 @@ _Static_assert(sizeof(struct plumb_device) == PLUMB_DEVICE_BYTES, "device");
 _Static_assert(sizeof(struct plumb_place) == PLUMB_PLACE_BYTES, "place");
 _Static_assert(sizeof(struct plumb_streams) == PLUMB_STREAMS_BYTES, "streams");
 _Static_assert(sizeof(struct plumb_process) == PLUMB_PROCESS_BYTES, "process");
+_Static_assert(sizeof(struct plumb_sent) == PLUMB_SENT_BYTES, "sent");
 _Static_assert(sizeof(struct plumb_totals) == PLUMB_TOTALS_BYTES, "totals");
 
 /* Set by the loader. Each mask is one less than the entries of its map (of a lane's part of it). */
@@ -42,6 +43,7 @@ ARRAY_MAP(devices, struct plumb_device);
 ARRAY_MAP(places, struct plumb_place);
 ARRAY_MAP(streams, struct plumb_streams);
 ARRAY_MAP(processes, struct plumb_process);
+ARRAY_MAP(sent, struct plumb_sent);
 ARRAY_MAP(totals, struct plumb_totals);
 
 /* Adds to a counter that no other program adds to, and no other CPU unless it is shared. */
@@ -61,22 +63,18 @@ INLINE struct plumb_totals *all(void)
 	return at(&totals, 0);
 }
 
-INLINE void count(u32 lane, u32 device, u32 histogram, u32 bucket)
-{
-	u32 index = ((lane * (device_mask + 1) + device) * PLUMB_HISTOGRAMS + histogram) * PLUMB_BUCKETS + bucket;
-	u64 *counter = at(&counts, index);
-
-	if (counter)
-		COUNT(*counter, 1);
-}
-
 INLINE void add(u32 lane, u32 device, u32 histogram, u32 bucket, u64 weight)
 {
 	u32 index = ((lane * (device_mask + 1) + device) * PLUMB_HISTOGRAMS + histogram) * PLUMB_BUCKETS + bucket;
 	u64 *counter = at(&counts, index);
 
 	if (counter)
-		ADD(*counter, weight);
+		COUNT(*counter, weight);
+}
+
+INLINE void count(u32 lane, u32 device, u32 histogram, u32 bucket)
+{
+	add(lane, device, histogram, bucket, 1);
 }
 
 /* --- which device --- */
@@ -273,14 +271,17 @@ static __attribute__((noinline)) struct plumb_row *coarse_row_of(u64 key)
 
 /* --- depth --- */
 
-/* Accounts the time since the last change to the depth that there was, and changes it. */
-INLINE void change_depth(u32 lane, u32 index, struct plumb_device *device, s64 by, u64 now)
+/*
+ * Accounts the time since the last change to the depth that there was, and changes it. The histogram is that of the program
+ * that calls. Both words are exchanged without being looked at before: their line is then asked of the other CPU only once.
+ */
+INLINE void change_depth(u32 lane, u32 index, struct plumb_device *device, u32 histogram, s64 by, u64 now)
 {
 	u64 since = XCHG(device->depth_changed_ns, now);
 	s64 depth = __sync_fetch_and_add(&device->depth, by);
 
 	if (since && now > since && depth >= 0)
-		add(lane, index, PLUMB_DEPTH_NS, log_linear(depth), now - since);
+		add(lane, index, histogram, log_linear(depth), now - since);
 }
 
 /* --- who --- */
@@ -317,16 +318,16 @@ INLINE u32 process_index(u32 dev)
 }
 
 /* Nothing for `NONE`. */
-INLINE void count_process(u32 index, u64 sector, u32 sectors)
+INLINE void count_process(u32 lane, u32 index, u64 sector, u32 sectors)
 {
-	struct plumb_process *process = index == NONE ? 0 : at(&processes, index & process_mask);
-	u64 low = sector & -sector;
-	u32 zeros = sector ? bits(low) - 1 : 11;
+	struct plumb_sent *here = index == NONE ? 0 : at(&sent, lane * (process_mask + 1) + (index & process_mask));
+	u32 zeros = zeros_below(sector);
 
-	if (!process)
+	if (!here)
 		return;
-	ADD(process->bytes, (u64)sectors << 9);
-	ADD(process->by_alignment[zeros < 11 ? zeros : 11], 1);
+	COUNT(here->bytes, (u64)sectors << 9);
+	/* It is never more, which the verifier cannot know. */
+	COUNT(here->by_alignment[zeros < 11 ? zeros : 11], 1);
 }
 
 /* --- an I/O --- */
@@ -442,7 +443,7 @@ INLINE void end(u32 lane, u32 index, struct plumb_device *device, u32 op, u64 ke
 	count(lane, index, PLUMB_DEVICE_NS + op, log_linear(ns));
 	if (error)
 		ADD(device->failed[op & 7], 1);
-	change_depth(lane, index, device, -1, now);
+	change_depth(lane, index, device, PLUMB_DEPTH_LEFT_NS, -1, now);
 }
 
 #endif

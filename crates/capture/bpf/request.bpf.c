@@ -45,7 +45,7 @@ INLINE void count_unknown_sender(void)
 INLINE int issue(struct request *rq)
 {
 	u32 cmd_flags = FIELD(rq, cmd_flags), sectors = FIELD(rq, __data_len) >> 9, lane, dev, disk_dev;
-	u64 last = FIELD(rq, __sector) + sectors, begun;
+	u64 last = FIELD(rq, __sector) + sectors, begun, key;
 	struct io io = { .sector = FIELD(rq, __sector), .sectors = sectors, .op = op_of(cmd_flags) };
 	struct plumb_flight *flight;
 	struct plumb_device *device;
@@ -94,20 +94,22 @@ INLINE int issue(struct request *rq)
 
 		if (other) {
 			ADD(other->unmatched_issues, 1);
-			change_depth(lane, flight->device & device_mask, other, -1, io.now);
+			change_depth(lane, flight->device & device_mask, other, PLUMB_DEPTH_NS, -1, io.now);
 		}
 	}
-	flight->key = begin(lane, device, &io);
+	key = begin(lane, device, &io);
+	change_depth(lane, io.index, device, PLUMB_DEPTH_NS, 1, io.now);
+	/* Behind all that waits for what was written before: nothing ends this I/O as yet. */
+	flight->key = key;
 	flight->process = sender ? sender->process : NONE;
 	flight->thread = sender ? sender->thread : 0;
-	count_process(flight->process, io.sector, sectors);
+	count_process(lane, flight->process, io.sector, sectors);
 	flight->begun_ns = begun;
 	flight->issued_ns = io.now;
 	flight->end = last;
 	flight->device = io.index;
 	flight->op = io.op;
 	flight->address = (u64)rq;
-	change_depth(lane, io.index, device, 1, io.now);
 	return 0;
 }
 

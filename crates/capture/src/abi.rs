@@ -31,23 +31,24 @@ pub(crate) struct Device {
     wanted: AtomicU32,
     pub(crate) region_shift: AtomicU32,
     unused: AtomicU32,
-    depth: AtomicI64,
-    depth_changed_ns: AtomicU64,
-    pub(crate) last_issue_ns: AtomicU64,
-    last_end: AtomicU64,
-    pub(crate) issues: AtomicU64,
-    pub(crate) first_ns: AtomicU64,
-    pub(crate) continuing: AtomicU64,
-    pub(crate) run_ios: AtomicU64,
-    pub(crate) failed: [AtomicU64; 8],
     pub(crate) flushes: AtomicU64,
     pub(crate) requeues: AtomicU64,
     pub(crate) partial_completions: AtomicU64,
     pub(crate) unmatched_issues: AtomicU64,
     pub(crate) unmatched_completions: AtomicU64,
     pub(crate) unplaced: AtomicU64,
+    pub(crate) issues: AtomicU64,
+    pub(crate) last_issue_ns: AtomicU64,
+    last_end: AtomicU64,
+    pub(crate) first_ns: AtomicU64,
+    pub(crate) continuing: AtomicU64,
+    pub(crate) run_ios: AtomicU64,
     pub(crate) splits: AtomicU64,
-    unused_too: [AtomicU64; 7],
+    unused_too: AtomicU64,
+    depth: AtomicI64,
+    depth_changed_ns: AtomicU64,
+    unused_as_well: [AtomicU64; 6],
+    pub(crate) failed: [AtomicU64; 8],
 }
 
 /// A disk or a partition: its number in the low half, the index of its disk in the high one.
@@ -76,8 +77,15 @@ pub(crate) struct Flight {
 pub(crate) struct Process {
     pub(crate) dev_tgid: AtomicU64,
     pub(crate) comm: [AtomicU64; 2],
+    unused: AtomicU64,
+}
+
+/// What a process sent, in one lane.
+#[repr(C)]
+pub(crate) struct Sent {
     pub(crate) bytes: AtomicU64,
     pub(crate) by_alignment: [AtomicU64; 12],
+    unused: [AtomicU64; 3],
 }
 
 /// A process on one file system.
@@ -109,7 +117,11 @@ const _: () = {
     assert!(size_of::<Place>() == PLACE_BYTES);
     assert!(size_of::<Flight>() == FLIGHT_BYTES);
     assert!(std::mem::offset_of!(Flight, thread) == 52);
+    assert!(std::mem::offset_of!(Device, issues) == 64);
+    assert!(std::mem::offset_of!(Device, depth) == 128);
+    assert!(std::mem::offset_of!(Device, failed) == 192);
     assert!(size_of::<Process>() == PROCESS_BYTES);
+    assert!(size_of::<Sent>() == SENT_BYTES);
     assert!(size_of::<Asker>() == ASKER_BYTES);
     assert!(size_of::<Totals>() == TOTALS_BYTES);
     assert!(RUNS_AT > 2 * SEEK_BUCKETS && RUNS_AT + 64 <= BUCKETS);

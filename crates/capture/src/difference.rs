@@ -24,8 +24,8 @@ pub(crate) struct Readings {
     rows: Vec<Seen>,
     counts: Vec<u64>,
     devices: Vec<Before>,
-    /// Bytes, and I/O by alignment.
-    processes: Vec<(u64, [u64; 12])>,
+    /// Bytes, and I/O by alignment, of each process in each lane.
+    sent: Vec<(u64, [u64; 12])>,
     totals: [u64; 3],
     names: BTreeMap<u32, Device>,
 }
@@ -89,7 +89,7 @@ impl Readings {
             rows: vec![Seen::default(); counters.rows.len() + counters.coarse_rows.len()],
             counts: vec![0; counters.counts.len()],
             devices: vec![Before::default(); counters.devices.len()],
-            processes: vec![(0, [0; 12]); counters.processes.len()],
+            sent: vec![(0, [0; 12]); counters.sent.len()],
             totals: [0; 3],
             names: BTreeMap::new(),
             counters,
@@ -254,17 +254,16 @@ impl Readings {
 
     fn add_processes(&mut self, reading: &mut Reading) {
         let (disks, threads) = (self.disks(), threads_in_flight(&self.counters.flights));
-        for (index, (process, seen)) in self.counters.processes.iter().zip(&mut self.processes).enumerate() {
+        for (index, process) in self.counters.processes.iter().enumerate() {
             let dev_tgid = now(&process.dev_tgid);
             let (dev, pid) = ((dev_tgid >> 32) as u32, dev_tgid as u32);
             let Some(disk) = disks.get(&dev) else { continue };
-            let (bytes_seen, alignment_seen) = seen;
-            let bytes = grown(&process.bytes, bytes_seen);
-            let mut by_alignment = [0; 12];
-            for (now, (word, seen)) in
-                by_alignment.iter_mut().zip(process.by_alignment.iter().zip(alignment_seen))
-            {
-                *now = grown(word, seen);
+            let (mut bytes, mut by_alignment) = (0, [0; 12]);
+            for lane in (index..self.sent.len()).step_by(self.counters.processes.len()) {
+                let (sent, (bytes_seen, alignment_seen)) = (&self.counters.sent[lane], &mut self.sent[lane]);
+                bytes += grown(&sent.bytes, bytes_seen);
+                let words = sent.by_alignment.iter().zip(alignment_seen);
+                by_alignment.iter_mut().zip(words).for_each(|(ios, (word, seen))| *ios += grown(word, seen));
             }
             let ios = by_alignment.iter().sum();
             if ios == 0 {
@@ -322,7 +321,7 @@ fn put(profile: &mut Profile, histogram: usize, bucket: usize, weight: u64) {
             profile.ops[histogram - abi::QUEUE_NS].queue_ns.add(bucket, weight);
         }
         abi::INTERARRIVAL_NS => ordered.interarrival_ns.add(bucket, weight),
-        abi::DEPTH_NS => ordered.in_flight.depth_ns.add(bucket, weight),
+        abi::DEPTH_NS | abi::DEPTH_LEFT_NS => ordered.in_flight.depth_ns.add(bucket, weight),
         abi::HEADS if bucket < 256 => profile.places.read_heads.add_counted(bucket, weight),
         abi::HEADS => profile.places.write_heads.add_counted(bucket - 256, weight),
         _ if bucket >= abi::RUNS_AT => ordered.runs_reaching.add(bucket - abi::RUNS_AT, weight),

@@ -31,7 +31,7 @@ const LANES_MAX: usize = 16;
 const ROWS_MAX: usize = 1 << 18;
 /// Rows of a lane: 2 MiB.
 const ROWS_OF_LANE_MAX: usize = 1 << 15;
-/// Lanes of a device have 74 KiB of histograms each: 37 MiB at most, more only where there are more devices.
+/// Lanes of a device have 79 KiB of histograms each: 40 MiB at most, more only where there are more devices.
 const LANE_DEVICES_MAX: usize = 512;
 /// All starts of a disk modulo 1 MiB, by operation, stream and eight powers of two of length: 4 MiB.
 const COARSE_ROWS: usize = 1 << 16;
@@ -63,6 +63,8 @@ pub(crate) struct Counters {
     pub(crate) places: Shared<abi::Place>,
     pub(crate) flights: Shared<abi::Flight>,
     pub(crate) processes: Shared<abi::Process>,
+    /// Of each lane as many as there are processes.
+    pub(crate) sent: Shared<abi::Sent>,
     pub(crate) totals: Shared<abi::Totals>,
     pub(crate) lanes: usize,
 }
@@ -180,6 +182,7 @@ fn load(
         ("flights", flights),
         ("streams", STREAMS),
         ("processes", PROCESSES),
+        ("sent", lanes * PROCESSES),
     ];
     if wanted.layer == Layer::Bio {
         constants.push(("bios_mask", mask(flights / abi::BIOS)));
@@ -221,6 +224,7 @@ impl Counters {
             places: shared(programs, "places")?,
             flights: shared(programs, "flights")?,
             processes: shared(programs, "processes")?,
+            sent: shared(programs, "sent")?,
             totals: shared(programs, "totals")?,
             lanes,
         })

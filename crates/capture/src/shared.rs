@@ -28,6 +28,8 @@ unsafe impl Words for abi::Flight {}
 // SAFETY: as above.
 unsafe impl Words for abi::Process {}
 // SAFETY: as above.
+unsafe impl Words for abi::Sent {}
+// SAFETY: as above.
 unsafe impl Words for abi::Asker {}
 // SAFETY: as above.
 unsafe impl Words for abi::Totals {}

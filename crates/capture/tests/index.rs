@@ -15,7 +15,7 @@ fn buckets_in_c_are_those_in_rust() {
     let header = concat!(env!("CARGO_MANIFEST_DIR"), "/bpf/index.h");
     let code = format!(
         "#include \"{header}\"\n#include <stdio.h>\n\
-         int main(void) {{ u64 v; while (scanf(\"%llu\", &v) == 1) printf(\"%u %u\\n\", log_linear(v), power(v)); }}\n"
+         int main(void) {{ u64 v; while (scanf(\"%llu\", &v) == 1) printf(\"%u %u %u\\n\", log_linear(v), power(v), zeros_below(v)); }}\n"
     );
     std::fs::write(&source, code).expect("room");
     let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
@@ -38,7 +38,8 @@ fn buckets_in_c_are_those_in_rust() {
     let printed = String::from_utf8(done.stdout).expect("text");
     assert_eq!(printed.lines().count(), values.len());
     for (line, &value) in printed.lines().zip(&values) {
-        let expected = format!("{} {}", log_linear_index(value).min(LAST), power_index(value));
+        let zeros = value.trailing_zeros().min(11);
+        let expected = format!("{} {} {zeros}", log_linear_index(value).min(LAST), power_index(value));
         assert_eq!(line, expected, "of {value}");
     }
 }
