@@ -4,6 +4,7 @@
 //! - [`workload`], [`plan`]: what is asked of which target, how fast, for how long
 //! - [`run()`]: carries a plan out and gives an [`Outcome`]
 //! - [`session`]: I/O at starts that the caller chose
+//! - [`probe`]: which grid a target has, and what a miss costs
 //! - [`permission`]: who may write, and where that is decided
 
 #![forbid(unsafe_code)]
@@ -14,6 +15,7 @@ mod gate;
 pub mod outcome;
 pub mod permission;
 pub mod plan;
+pub mod probe;
 mod random;
 pub mod run;
 mod schedule;
