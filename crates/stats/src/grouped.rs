@@ -5,11 +5,11 @@ use crate::error::{Side, StatsError};
 use crate::interval::{Interval, Level};
 use crate::student;
 
-/// The mean of group `which` less the mean of all others; the spread is that within groups. `n` is that of the group.
+/// The mean of group `which` less `times` the mean of all others; the spread is that within groups. `n` is that of the group.
 ///
 /// # Errors
 /// When the group or the others are empty, no two observations share a group, or one is not finite.
-pub fn apart(groups: &[Vec<f64>], which: usize, level: Level) -> Result<Interval, StatsError> {
+pub fn apart(groups: &[Vec<f64>], which: usize, times: f64, level: Level) -> Result<Interval, StatsError> {
     let value = groups.iter().flatten().position(|value| !value.is_finite());
     if let Some(at) = value {
         return Err(StatsError::NotFinite { at, value: f64::NAN });
@@ -26,8 +26,8 @@ pub fn apart(groups: &[Vec<f64>], which: usize, level: Level) -> Result<Interval
     let within: f64 = groups.iter().map(|group| squares(group)).sum();
     let freedom = (all - filled) as f64;
     let rest: f64 = groups.iter().map(|group| sum(group)).sum::<f64>() - sum(its);
-    let estimate = sum(its) / its.len() as f64 - rest / others as f64;
-    let share = 1.0 / its.len() as f64 + 1.0 / others as f64;
+    let estimate = sum(its) / its.len() as f64 - times * rest / others as f64;
+    let share = 1.0 / its.len() as f64 + times * times / others as f64;
     let reach = student::quantile_above(level.beyond(), freedom) * (within / freedom * share).sqrt();
     Ok(Interval { estimate, low: estimate - reach, high: estimate + reach, level, n: its.len() })
 }
@@ -49,7 +49,7 @@ mod tests {
     fn two_groups_are_students_test() {
         let first = vec![0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
         let second = vec![1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
-        let found = apart(&[first, second], 1, Level::P95).expect("enough");
+        let found = apart(&[first, second], 1, 1.0, Level::P95).expect("enough");
         assert!((found.estimate - 1.58).abs() < 1e-9, "{found:?}");
         assert!((found.low + 0.203_874).abs() < 2e-6 && (found.high - 3.363_874).abs() < 2e-6, "{found:?}");
     }
@@ -57,11 +57,14 @@ mod tests {
     #[test]
     fn single_observations_stand_on_the_spread_of_others() {
         let groups = [vec![1.0, 1.2, 0.8], vec![5.0], vec![1.1, 0.9]];
-        let found = apart(&groups, 1, Level::P99).expect("enough");
+        let found = apart(&groups, 1, 1.0, Level::P99).expect("enough");
         assert!((found.estimate - 4.0).abs() < 1e-12 && found.low > 0.0, "{found:?}");
-        assert!(apart(&[vec![1.0], vec![2.0]], 0, Level::P99).is_err(), "no spread is known");
-        assert!(apart(&[vec![1.0, 2.0], vec![]], 1, Level::P99).is_err());
-        assert!(apart(&[vec![1.0, 2.0]], 0, Level::P99).is_err());
-        assert!(apart(&[vec![1.0, f64::NAN], vec![1.0]], 0, Level::P99).is_err());
+        // Twice the mean of the others, 1: by hand, 5 − 2.
+        let twice = apart(&groups, 1, 2.0, Level::P99).expect("enough");
+        assert!((twice.estimate - 3.0).abs() < 1e-12 && twice.high - twice.low > found.high - found.low);
+        assert!(apart(&[vec![1.0], vec![2.0]], 0, 1.0, Level::P99).is_err(), "no spread is known");
+        assert!(apart(&[vec![1.0, 2.0], vec![]], 1, 1.0, Level::P99).is_err());
+        assert!(apart(&[vec![1.0, 2.0]], 0, 1.0, Level::P99).is_err());
+        assert!(apart(&[vec![1.0, f64::NAN], vec![1.0]], 0, 1.0, Level::P99).is_err());
     }
 }

@@ -156,7 +156,7 @@ impl Trial {
         if self.half.is_some() {
             kinds.push(Kind { starts: Starts::At(Residue::new(half, granularity)), len_bytes });
         }
-        let costs = meter.round(&kinds)?;
+        let costs = meter.round(&kinds, self.on.len() / ON)?;
         let elsewhere = costs[0].ln();
         let on = numbers.into_iter().zip(&costs[1..]).map(|(number, cost)| (number, cost.ln() - elsewhere));
         self.on.extend(on);
@@ -190,7 +190,10 @@ impl Trial {
                 let offset_bytes = self.candidate.offset_bytes % granularity_bytes;
                 Some(Step::Other(Candidate { granularity_bytes, offset_bytes }))
             }
-            Some(false) if rarer == Rarer::No => Some(Step::Confirmed(ratio)),
+            Some(false) if rarer == Rarer::No => {
+                let shown = plumb_stats::median(&pairs(&logs), Level::P99).map_or(ratio, exp);
+                Some(Step::Confirmed(shown))
+            }
             _ => None,
         }
     }
@@ -209,21 +212,18 @@ impl Trial {
         }
     }
 
-    /// Whether only every n-th of the boundaries costs more.
+    /// Whether only every n-th of the boundaries costs more: then the others cost nothing, else as much.
     fn rarer(&self, level: Level) -> Rarer {
         let on = self.undisturbed();
-        let mean = on.iter().map(|(_, log)| log.exp()).sum::<f64>() / on.len() as f64;
-        if mean <= 1.0 {
-            return Rarer::Unknown;
-        }
         let mut answer = Rarer::No;
         for factor in self.factors() {
-            let expected = (factor as f64 * (mean - 1.0)).ln_1p();
             let by_number = by_number(&on, factor);
+            // Half way between the two: of n boundaries one costs n + 1 times as much as the mean of the others.
+            let times = factor as f64 + 1.0;
             for number in 0..factor {
-                match plumb_stats::apart(&by_number, number as usize, level) {
-                    Ok(apart) if apart.low > expected / 2.0 => return Rarer::By(factor, number),
-                    Ok(apart) if apart.high < expected / 2.0 => {}
+                match plumb_stats::apart(&by_number, number as usize, times, level) {
+                    Ok(apart) if apart.low > 0.0 => return Rarer::By(factor, number),
+                    Ok(apart) if apart.high < 0.0 => {}
                     _ => answer = Rarer::Unknown,
                 }
             }

@@ -15,11 +15,9 @@ const ROUNDS: usize = 14;
 const BATCHES: usize = 8;
 /// An interval this narrow, as a share of the ratio, is narrow enough; or a quarter of what the miss costs.
 const WIDTH: f64 = 0.02;
-/// Starts of a sweep, and its rounds.
+/// Starts of a sweep, and the slices that it is made of: it is a picture.
 const BARS: u64 = 16;
-const SWEEP_ROUNDS: usize = 2;
-/// Its slices are this much shorter: it is a picture.
-const SWEEP_SHARE: usize = 2;
+const SWEEP_SLICES: usize = 16;
 
 /// The length of reads by which a miss of this grid is measured.
 #[must_use]
@@ -50,7 +48,7 @@ pub fn penalty<R: Reader>(
     let mut ratio = None;
     for _ in 0..BATCHES {
         for _ in 0..ROUNDS {
-            let costs = match meter.round(&kinds) {
+            let costs = match meter.round(&kinds, fitting.len()) {
                 Err(Stop::Time) => return Ok(ratio),
                 costs => costs?,
             };
@@ -83,16 +81,16 @@ pub fn sweep<R: Reader>(
     let kind = |offset: &u64| Kind { starts: Starts::At(Residue::new(*offset, granularity)), len_bytes };
     let kinds: Vec<Kind> = offsets.iter().map(kind).collect();
     let mut costs = vec![Vec::new(); kinds.len()];
-    for _ in 0..SWEEP_ROUNDS {
-        match meter.short_round(&kinds, SWEEP_SHARE) {
+    for _ in 0..(SWEEP_SLICES / kinds.len().max(1)).max(1) {
+        match meter.round(&kinds, 0) {
             Err(Stop::Time) => break,
             round => costs.iter_mut().zip(round?).for_each(|(costs, cost)| costs.push(cost)),
         }
     }
-    let bar = |(offset_bytes, mut costs): (u64, Vec<f64>)| {
-        costs.sort_by(f64::total_cmp);
-        let ns = costs.get(costs.len() / 2)?;
-        Some(Bar { offset_bytes, ns: *ns })
+    let bar = |(offset_bytes, costs): (u64, Vec<f64>)| {
+        // What disturbs makes a read longer, never shorter.
+        let ns = costs.into_iter().min_by(f64::total_cmp)?;
+        Some(Bar { offset_bytes, ns })
     };
     Ok(offsets.into_iter().zip(costs).filter_map(bar).collect())
 }

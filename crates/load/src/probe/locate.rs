@@ -53,7 +53,7 @@ fn slowest<R: Reader>(
     let mut spending = Spending::new(ERROR).ok();
     let mut next_look = *ROUNDS.start();
     for round in 1..=*ROUNDS.end() {
-        let costs = meter.round(&kinds)?;
+        let costs = meter.round(&kinds, round)?;
         let quiet = costs[begins.len()].ln();
         logs.iter_mut().zip(&costs).for_each(|(logs, cost)| logs.push(cost.ln() - quiet));
         if round < next_look {

@@ -18,6 +18,9 @@ const SLICE_NS_MAX: f64 = 16e6;
 /// Reads of a slice.
 const READS: std::ops::RangeInclusive<f64> = 2.0..=16.0;
 const READS_MAX: f64 = 1024.0;
+/// After so many rounds of a question slices become longer, up to so many times.
+const ROUNDS_OF_A_LENGTH: usize = 28;
+const LONGER_MAX: usize = 4;
 
 /// A kind of read.
 #[derive(Clone, Debug)]
@@ -94,19 +97,13 @@ impl<'r, R: Reader> Meter<'r, R> {
         self.spent >= self.limit
     }
 
-    /// One slice of each kind in random order: ns a read, in the order of the kinds.
+    /// One slice of each kind in random order: ns a read, in the order of the kinds. `round` counts those that came before for
+    /// the same question: what is not decided by many short slices wants longer ones, in which a device that was kept waiting
+    /// has caught up.
     ///
     /// # Errors
     /// When a read fails, time is over, or there is no room for a read of a kind.
-    pub fn round(&mut self, kinds: &[Kind]) -> Result<Vec<f64>, Stop<R::Error>> {
-        self.short_round(kinds, 1)
-    }
-
-    /// A round of slices with a part of the reads.
-    ///
-    /// # Errors
-    /// As [`Meter::round`].
-    pub fn short_round(&mut self, kinds: &[Kind], part: usize) -> Result<Vec<f64>, Stop<R::Error>> {
+    pub fn round(&mut self, kinds: &[Kind], round: usize) -> Result<Vec<f64>, Stop<R::Error>> {
         if self.is_over() {
             return Err(Stop::Time);
         }
@@ -118,7 +115,7 @@ impl<'r, R: Reader> Meter<'r, R> {
         let mut costs = vec![0.0; kinds.len()];
         // All slices of a round are alike long, or a burst that a device allows would favour one.
         let reads = kinds.iter().map(|kind| self.reads_of(kind.len_bytes)).min().unwrap_or(1);
-        let reads = (reads / part).max(1);
+        let reads = reads * (1 + round / ROUNDS_OF_A_LENGTH).min(LONGER_MAX);
         for at in order {
             costs[at] = self.slice(&kinds[at], reads)?;
         }
@@ -220,7 +217,7 @@ mod tests {
             Kind { starts: Starts::Besides { modulus: 4096, step: 512, but: vec![512, 0] }, len_bytes: 1024 },
         ];
         for _ in 0..10 {
-            let costs = meter.round(&kinds).expect("no error");
+            let costs = meter.round(&kinds, 0).expect("no error");
             assert_eq!(costs, [1_024_000.0, 1_024_000.0]);
         }
         let (reads, spent, bytes) = (meter.reads, meter.spent, meter.bytes);
@@ -240,8 +237,8 @@ mod tests {
         let space = Space::new(&[(0, 4096)], &mut random);
         let mut meter = Meter::new(&mut reader, space, random, 1, Duration::from_millis(5));
         let kind = |len_bytes| [Kind { starts: Starts::At(Residue::new(0, 4096)), len_bytes }];
-        assert!(matches!(meter.round(&kind(8192)), Err(Stop::NoRoom)));
-        assert!(meter.round(&kind(4096)).is_ok());
-        assert!(matches!(meter.round(&kind(4096)), Err(Stop::Time)));
+        assert!(matches!(meter.round(&kind(8192), 0), Err(Stop::NoRoom)));
+        assert!(meter.round(&kind(4096), 0).is_ok());
+        assert!(matches!(meter.round(&kind(4096), 0), Err(Stop::Time)));
     }
 }

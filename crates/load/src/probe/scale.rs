@@ -90,7 +90,7 @@ impl Scale {
     ) -> Result<(), Stop<R::Error>> {
         let kinds: Vec<Kind> = self.residues.iter().map(|&residue| self.kind(residue)).collect();
         while self.rounds.len() < rounds_max {
-            let costs = meter.round(&kinds)?;
+            let costs = meter.round(&kinds, self.rounds.len())?;
             let logs: Vec<f64> = costs.iter().map(|cost| cost.ln()).collect();
             let mean = logs.iter().sum::<f64>() / logs.len() as f64;
             self.rounds.push(logs.iter().map(|log| log - mean).collect());
