@@ -421,6 +421,34 @@ def bench_record(runs, seconds=5):
         f"{sum(result['lost'] for _, _, result in found)} of {sum(sent for _, sent, _ in found):,}"]])
 
 
+VDBENCH_SECONDS = 9 * 60  # nine offsets of 60 s each, as H. Vandenbergh's parameter file has them
+
+
+def probe_once(ratio, cell, phase):
+    """Seconds and verdict of a probe of cells that charge so much for a miss."""
+    command = [TESTKIT, "cells", str(cell), str(phase), str(ratio)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as device:
+        target = device.stdout.readline().strip()
+        done = subprocess.run([PLUMB, "probe", target, "--json"], stdout=subprocess.PIPE)
+        device.stdin.close()
+    result = json.loads(done.stdout)["result"]
+    grid = result["grid"] or {}
+    is_right = (grid.get("granularity_bytes"), grid.get("offset_bytes")) == (cell, (cell - phase) % cell)
+    word = "right" if is_right else "inconclusive" if result["verdict"] == "inconclusive" else "wrong"
+    return result["seconds"], word
+
+
+def bench_probe(runs):
+    rows = []
+    for ratio in (2.0, 1.5, 1.25, 1.1):
+        places = [(4096, 3584), (8192, 1024), (4096, 0), (8192, 3584), (4096, 1024), (8192, 0)]
+        found = [probe_once(ratio, *places[run % len(places)]) for run in range(runs)]
+        words = [word for _, word in found]
+        counts = ", ".join(f"{words.count(word)} {word}" for word in ("right", "inconclusive", "wrong"))
+        rows.append([f"{ratio:.2f}", spread([seconds for seconds, _ in found], 1), counts, f"{VDBENCH_SECONDS}, no verdict"])
+    table(f"Which grid, and what a miss costs: cells of 4 and 8 KiB, 2,000 reads/s, {runs} probes each",
+          ["a miss costs", "plumb probe, s, median (spread)", "verdicts", "Vdbench, nine offsets of 60 s, s"], rows)
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
@@ -430,9 +458,9 @@ def main():
     parser.add_argument("--watch-rounds", type=int, default=20, help="alternations that the costs in the kernel are medians of")
     parser.add_argument("--throughput-rounds", type=int, default=40, help="the same of fio with and without it")
     parser.add_argument("--watch-seconds", type=int, default=2, help="of fio in each of them")
-    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, check, watch (or watch-cost, watch-throughput, watch-peers), record; all without")
+    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, check, watch (or watch-cost, watch-throughput, watch-peers), record, probe; all without")
     arguments = parser.parse_args()
-    wanted = arguments.only or ["blktrace", "parquet", "csv", "check", "watch", "record"]
+    wanted = arguments.only or ["blktrace", "parquet", "csv", "check", "watch", "record", "probe"]
     cpus = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
     print(f"{len(cpus)} x {cpus[0] if cpus else 'unknown processor'}, kernel {os.uname().release}, "
           f"{arguments.runs} runs each")
@@ -444,6 +472,8 @@ def main():
         bench_check(arguments.runs)
     if "record" in wanted:
         bench_record(arguments.runs)
+    if "probe" in wanted:
+        bench_probe(arguments.runs)
     if "csv" in wanted:
         bench_csv(arguments.runs, arguments.events)
     parts = [part for part in ("cost", "throughput", "peers") if {"watch", f"watch-{part}"} & set(wanted)]

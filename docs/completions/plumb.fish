@@ -32,6 +32,7 @@ complete -c plumb -n "__fish_plumb_needs_command" -f -a "check" -d 'How each lay
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "convert" -d 'Write a trace in another format'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "record" -d 'Write every I/O of this host\'s disks to a file, with who sent it and how long it took'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "watch" -d 'Show what the disks of this host receive, live: which I/O does not fit, and who sends it'
+complete -c plumb -n "__fish_plumb_needs_command" -f -a "probe" -d 'Measure which grid a device really has, and what reads off it cost: nothing is written'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "plan" -d 'Work out a layout: where to start, how large, and the commands for it'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "generate" -d 'Write manual pages or shell completions'
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l for -d 'How long to watch I/O; 0 looks at the layout alone' -r
@@ -151,6 +152,23 @@ complete -c plumb -n "__fish_plumb_using_subcommand watch" -l plain -d 'Print ea
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l json -d 'Print a JSON document a line for each interval instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand probe" -l grid -d 'Granularity to look for besides powers of two, and to confirm or refute; may be given several times' -r
+complete -c plumb -n "__fish_plumb_using_subcommand probe" -l range -d 'Read only this part of the target, the end excluded: 1m-5g' -r
+complete -c plumb -n "__fish_plumb_using_subcommand probe" -l depth -d 'Reads in flight' -r
+complete -c plumb -n "__fish_plumb_using_subcommand probe" -l limit -d 'Time after which what is not decided is inconclusive' -r
+complete -c plumb -n "__fish_plumb_using_subcommand probe" -l margin -d 'Difference in percent that does not matter' -r
+complete -c plumb -n "__fish_plumb_using_subcommand probe" -l seed -d 'Repeats the order of all reads of another probe, which printed it' -r
+complete -c plumb -n "__fish_plumb_using_subcommand probe" -l html -d 'Write a page with pictures' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand probe" -l fail-on -d 'Severity from which the exit status is 1' -r -f -a "note\t'Any finding'
+warning\t'Warnings and worse'
+critical\t'Only critical ones'
+none\t'Never'"
+complete -c plumb -n "__fish_plumb_using_subcommand probe" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c plumb -n "__fish_plumb_using_subcommand probe" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand probe" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c plumb -n "__fish_plumb_using_subcommand probe" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "partition" -d 'Where a partition or slice may start, and the commands that put it there'

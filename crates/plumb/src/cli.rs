@@ -13,12 +13,14 @@ mod beneath;
 mod check;
 mod diagnose;
 pub mod plan;
+mod probe;
 mod record;
 mod watch;
 
 pub use beneath::Beneath;
 pub use check::{Check, Join, Side};
 pub use diagnose::Diagnose;
+pub use probe::Probe;
 pub use record::Record;
 pub use watch::Watch;
 
@@ -46,6 +48,8 @@ pub enum Command {
     Record(Box<Record>),
     /// Show what the disks of this host receive, live: which I/O does not fit, and who sends it
     Watch(Box<Watch>),
+    /// Measure which grid a device really has, and what reads off it cost: nothing is written
+    Probe(Box<Probe>),
     /// Work out a layout: where to start, how large, and the commands for it
     Plan(plan::Plan),
     /// Write manual pages or shell completions

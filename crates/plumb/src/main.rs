@@ -22,6 +22,7 @@ mod notes;
 mod output;
 mod plan;
 mod privilege;
+mod probe;
 mod record;
 mod select;
 mod side_by_side;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Convert(args) => convert::run(args),
         Command::Diagnose(args) => diagnose::run(args),
         Command::Plan(args) => plan::run(args),
+        Command::Probe(args) => probe::run(args),
         Command::Record(args) => record::run(args),
         Command::Watch(args) => watch::run(args),
         Command::Generate(args) => generate::run(args),

@@ -9,6 +9,7 @@ pub mod format;
 pub mod html;
 pub mod json;
 pub mod plan;
+pub mod probe;
 pub mod record;
 pub mod text;
 

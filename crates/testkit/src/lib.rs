@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod by_name;
+pub mod charging;
 pub mod convert;
 pub mod event;
 pub mod fake_sysfs;

@@ -13,7 +13,7 @@ const LEN_BYTES_MAX: u64 = 64 << 10;
 /// Rounds of the ratio, and how often as many are added while its interval is wide.
 const ROUNDS: usize = 14;
 const BATCHES: usize = 8;
-/// An interval this narrow, as a share of the ratio, is narrow enough; or a quarter of what the miss costs.
+/// An interval this narrow, as a share of the ratio, is narrow enough; or a tenth of what the miss costs.
 const WIDTH: f64 = 0.02;
 /// Starts of a sweep, and the slices that it is made of: it is a picture.
 const BARS: u64 = 16;
@@ -57,7 +57,7 @@ pub fn penalty<R: Reader>(
         }
         ratio = plumb_stats::median_ratio(&fitting, &missing, Level::P99).ok();
         let width = ratio.map_or(f64::INFINITY, |ratio| (ratio.high - ratio.low) / ratio.estimate);
-        let enough = ratio.map_or(0.0, |ratio| (ratio.estimate - 1.0) / 4.0);
+        let enough = ratio.map_or(0.0, |ratio| (ratio.estimate - 1.0) / 10.0);
         if width < WIDTH.max(enough) {
             break;
         }

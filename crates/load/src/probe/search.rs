@@ -24,6 +24,8 @@ const SETTLED_WITHIN: f64 = 0.1;
 const SETTLING_MAX: Duration = Duration::from_secs(2);
 /// A verdict that there is no penalty covers at least this granularity: what file systems and databases write.
 pub const COVERED_MIN: u64 = 64 << 10;
+/// Time beyond the limit in which a penalty is measured.
+const MEASURED: Duration = Duration::from_secs(10);
 /// What larger boundaries may take once smaller ones are found at 0.
 const BEYOND: Duration = Duration::from_millis(1500);
 
@@ -85,6 +87,8 @@ impl<R: Reader> Search<'_, '_, R> {
         self.search()?;
         if let Some(grid) = self.found.grid {
             let block = self.settings.block_bytes;
+            // What was found late has still to be measured.
+            self.meter.set_limit(self.settings.limit.max(self.meter.spent) + MEASURED);
             self.found.penalty = cost::penalty(&mut self.meter, grid, block)?;
             self.found.bars = cost::sweep(&mut self.meter, grid, block)?;
             if grid.offset_bytes == 0 {

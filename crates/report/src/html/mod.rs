@@ -18,6 +18,7 @@ mod markup;
 mod offsets;
 mod page;
 mod phases;
+mod probe;
 mod scale;
 mod seeks;
 mod size_mix;
@@ -28,6 +29,7 @@ mod throughput;
 mod what_if;
 
 pub use diagnosis::diagnosed;
+pub use probe::probed;
 
 use markup::Markup;
 
