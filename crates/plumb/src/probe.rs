@@ -147,7 +147,8 @@ impl Run {
                 return (report::Verdict::Inconclusive, Some(self.reason(reason, probed)));
             }
         };
-        match self.survey.doubt(self.passes_cache).filter(|doubt| doubt.stands(probed, self.depth)) {
+        let doubt = self.survey.doubt(self.passes_cache, probed.settled_ns);
+        match doubt.filter(|doubt| doubt.stands(probed, self.depth)) {
             None => (verdict, None),
             Some(doubt) => {
                 let why = format!("{NOT_BACKED}: {}", doubt_words(doubt));
@@ -157,7 +158,7 @@ impl Run {
     }
 
     fn reason(&self, reason: Reason, probed: &probe::Probed) -> String {
-        let doubt = self.survey.doubt(self.passes_cache);
+        let doubt = self.survey.doubt(self.passes_cache, probed.settled_ns);
         let beside = doubt.map_or(String::new(), |doubt| format!("; {}", doubt_words(doubt)));
         match reason {
             Reason::Time => format!("time was over before a verdict: --limit gives more{beside}"),
@@ -287,7 +288,7 @@ fn means_words(means: Means) -> String {
 
 fn notes_on(probed: &probe::Probed) -> Vec<String> {
     let mut notes = Vec::new();
-    if let Some([first, last]) = probed.drift
+    if let Some((first, last)) = probed.settled_ns.zip(probed.last_ns)
         && (last / first > DRIFT || first / last > DRIFT)
     {
         let [first, last] = [first, last].map(|ns| format::ns(ns as u64));

@@ -110,15 +110,18 @@ impl Survey {
         self.data.iter().map(|(start, end)| end - start).sum()
     }
 
-    /// What stands against a measurement; `passes_cache` where reads are known to go through one.
+    /// What stands against a measurement; `passes_cache` where reads are known to go through one. `settled_ns` is what a read
+    /// took once the rate was steady: a throttle lets some through at the speed of memory before.
     #[must_use]
-    pub fn doubt(&self, passes_cache: bool) -> Option<Doubt> {
+    pub fn doubt(&self, passes_cache: bool, settled_ns: Option<f64>) -> Option<Doubt> {
         let (first_ns, again_ns) = self.first_ns.zip(self.again_ns)?;
+        let is_memory = |ns: u64| ns < MEMORY_NS;
+        let stays = settled_ns.is_none_or(|settled_ns| settled_ns <= (first_ns.max(MEMORY_NS)) as f64);
         if self.zeros == self.places {
             Some(Doubt::Zeros { places: self.places })
-        } else if first_ns < MEMORY_NS {
+        } else if is_memory(first_ns) && stays {
             Some(Doubt::Memory { ns: first_ns })
-        } else if passes_cache && first_ns as f64 <= ALIKE * again_ns as f64 {
+        } else if passes_cache && stays && first_ns as f64 <= ALIKE * again_ns as f64 {
             Some(Doubt::Cached { first_ns, again_ns })
         } else {
             None
@@ -211,16 +214,24 @@ mod tests {
     #[test]
     fn doubts() {
         let ms = 1_000_000;
-        for (survey, passes_cache, expected) in [
-            (survey(256, ms, ms), false, Some(Doubt::Zeros { places: 256 })),
-            (survey(255, ms, ms), false, None),
-            (survey(0, 5_000, 5_000), false, Some(Doubt::Memory { ns: 5_000 })),
-            (survey(0, 30_000, 25_000), true, Some(Doubt::Cached { first_ns: 30_000, again_ns: 25_000 })),
-            (survey(0, 30_000, 25_000), false, None),
-            (survey(0, ms, 25_000), true, None),
-            (Survey::default(), true, None),
+        for (survey, passes_cache, settled_ns, expected) in [
+            (survey(256, ms, ms), false, None, Some(Doubt::Zeros { places: 256 })),
+            (survey(255, ms, ms), false, None, None),
+            (survey(0, 5_000, 5_000), false, None, Some(Doubt::Memory { ns: 5_000 })),
+            (survey(0, 5_000, 5_000), false, Some(3e3), Some(Doubt::Memory { ns: 5_000 })),
+            (survey(0, 5_000, 5_000), false, Some(5e5), None),
+            (
+                survey(0, 30_000, 25_000),
+                true,
+                Some(9e3),
+                Some(Doubt::Cached { first_ns: 30_000, again_ns: 25_000 }),
+            ),
+            (survey(0, 30_000, 25_000), true, Some(5e5), None),
+            (survey(0, 30_000, 25_000), false, None, None),
+            (survey(0, ms, 25_000), true, None, None),
+            (Survey::default(), true, None, None),
         ] {
-            assert_eq!(survey.doubt(passes_cache), expected);
+            assert_eq!(survey.doubt(passes_cache, settled_ns), expected);
         }
     }
 

@@ -145,8 +145,10 @@ pub struct Probed {
     pub bytes: u64,
     /// Time that they took.
     pub spent: Duration,
-    /// ns of a short read in the first tenth of the probe and in its last, as far as known.
-    pub drift: Option<[f64; 2]>,
+    /// ns of a short read once the rate was steady.
+    pub settled_ns: Option<f64>,
+    /// The same at the end; `None` where time was over first.
+    pub last_ns: Option<f64>,
     /// Bytes of the parts that were read.
     pub space_bytes: u64,
 }

@@ -70,7 +70,7 @@ struct Found {
     penalty: Option<plumb_stats::Interval>,
     bars: Vec<super::Bar>,
     reason: Option<Reason>,
-    first_ns: Option<f64>,
+    settled_ns: Option<f64>,
     last_ns: Option<f64>,
 }
 
@@ -83,7 +83,7 @@ struct Search<'r, 's, R: Reader> {
 
 impl<R: Reader> Search<'_, '_, R> {
     fn run(&mut self) -> Result<(), Stop<R::Error>> {
-        self.found.first_ns = Some(self.settle()?);
+        self.found.settled_ns = Some(self.settle()?);
         self.search()?;
         if let Some(grid) = self.found.grid {
             let block = self.settings.block_bytes;
@@ -231,7 +231,7 @@ impl<R: Reader> Search<'_, '_, R> {
                 _ => None,
             },
         });
-        let Found { grid, crossing, penalty, bars, first_ns, last_ns, .. } = self.found;
+        let Found { grid, crossing, penalty, bars, settled_ns, last_ns, .. } = self.found;
         Probed {
             verdict,
             grid,
@@ -243,7 +243,8 @@ impl<R: Reader> Search<'_, '_, R> {
             reads: self.meter.reads,
             bytes: self.meter.bytes,
             spent: self.meter.spent,
-            drift: first_ns.zip(last_ns).map(<[f64; 2]>::from),
+            settled_ns,
+            last_ns,
             space_bytes: self.meter.space.total_bytes(),
         }
     }
