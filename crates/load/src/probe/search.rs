@@ -16,6 +16,8 @@ const STEP: u64 = 4;
 /// Rounds of a scale before the next one has its turn, and how much more in the next pass.
 const ROUNDS: usize = 42;
 const PASSES: u32 = 4;
+/// Of the time for all a scale has this part before the next one has its turn, and more in later passes.
+const TURNS: u32 = 10;
 /// Candidates of one scale that may turn out to be none.
 const REFUTED_MAX: u32 = 4;
 /// A device may allow a burst at first: reads go on until two spans of this length agree.
@@ -130,8 +132,17 @@ impl<R: Reader> Search<'_, '_, R> {
     fn search(&mut self) -> Result<(), Stop<R::Error>> {
         for pass in 0..PASSES {
             for at in 0..self.scales.len() {
-                if self.screen(at, ROUNDS << (2 * pass))? {
-                    return Ok(());
+                // Long reads must not take the time of short ones, which a verdict needs first.
+                let turn = self.settings.limit / TURNS * (pass + 1);
+                let before = self.meter.set_limit((self.meter.spent + turn).min(self.settings.limit));
+                let screened = self.screen(at, ROUNDS << (2 * pass));
+                self.meter.set_limit(before);
+                match screened {
+                    Ok(true) => return Ok(()),
+                    Err(Stop::Time) if self.meter.spent < self.settings.limit => {}
+                    screened => {
+                        screened?;
+                    }
                 }
             }
         }
