@@ -91,8 +91,7 @@ impl Run {
         let mut notes = Vec::new();
         let (stated, layer) = hints::of(&args.target, &args.grid);
         let begin = Instant::now();
-        let (ranges, note) = readable(args, target)?;
-        notes.extend(note);
+        let ranges = readable(args, target, &mut notes)?;
         let failed = |error: std::io::Error| Failure::failed(&error);
         let survey = match ranges.is_empty() {
             true => Survey::default(),
@@ -239,7 +238,7 @@ fn print(args: &Probe, shown: &report::Probed<'_>, findings: &[Finding]) -> Resu
 }
 
 /// The parts that are worth reading, and what a reader must know of them.
-fn readable(args: &Probe, target: &Target) -> Result<(Vec<(u64, u64)>, Option<String>), Failure> {
+fn readable(args: &Probe, target: &Target, notes: &mut Vec<String>) -> Result<Vec<(u64, u64)>, Failure> {
     let size_bytes = target.size_bytes();
     let (start, end) = args.range.map_or((0, size_bytes), |(start, end)| (start.0, end.0));
     if end > size_bytes {
@@ -248,17 +247,18 @@ fn readable(args: &Probe, target: &Target) -> Result<(Vec<(u64, u64)>, Option<St
         let what = format!("--range: found an end at {found}, expected at most {size}, the size of {name}");
         return Err(Failure::usage(what));
     }
-    let whole = vec![(start, end)];
     let Some(ranges) = probe::written(target, (start, end)) else {
-        let note = "its file system does not tell which parts were written".to_owned();
-        return Ok((whole, (!target.is_block_device()).then_some(note)));
+        if !target.is_block_device() {
+            notes.push("its file system does not tell which parts were written".to_owned());
+        }
+        return Ok(vec![(start, end)]);
     };
     let written: u64 = ranges.iter().map(|(first, last)| last - first).sum();
-    let note = (written < end - start).then(|| {
+    if written < end - start {
         let (written, all) = (format::bytes(written), format::bytes(end - start));
-        format!("{written} of {all} were ever written: nothing else was measured")
-    });
-    Ok((ranges, note))
+        notes.push(format!("{written} of {all} were ever written: nothing else was measured"));
+    }
+    Ok(ranges)
 }
 
 /// Only the parts with data, where there are enough of them.
