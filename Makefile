@@ -45,7 +45,7 @@ bench: ## Speed beside the peers, paired; prints medians and spread
 	cargo build --release --locked -p plumb-capture --example cost
 	python3 bench/run.py
 
-soak: ## Long proofs: memory over 500 million events
+soak: ## Long proofs: how often probes are right, memory over 500 million events
 	@scripts/setup test
 	cargo build --release --locked -p plumb -p plumb-testkit
 	scripts/soak

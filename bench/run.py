@@ -533,6 +533,35 @@ def bench_load(rounds, seconds):
             load_costs("zram", disk, rounds, seconds)
 
 
+VDBENCH_SECONDS = 9 * 60  # nine offsets of 60 s each, as H. Vandenbergh's parameter file has them
+
+
+def probe_once(ratio, cell, phase):
+    """Seconds and verdict of a probe of cells that charge so much for a miss."""
+    command = [TESTKIT, "cells", str(cell), str(phase), str(ratio)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as device:
+        target = device.stdout.readline().strip()
+        done = subprocess.run([PLUMB, "probe", target, "--json"], stdout=subprocess.PIPE)
+        device.stdin.close()
+    result = json.loads(done.stdout)["result"]
+    grid = result["grid"] or {}
+    is_right = (grid.get("granularity_bytes"), grid.get("offset_bytes")) == (cell, (cell - phase) % cell)
+    word = "right" if is_right else "inconclusive" if result["verdict"] == "inconclusive" else "wrong"
+    return result["seconds"], word
+
+
+def bench_probe(runs):
+    rows = []
+    for ratio in (2.0, 1.5, 1.25, 1.1):
+        places = [(4096, 3584), (8192, 1024), (4096, 0), (8192, 3584), (4096, 1024), (8192, 0)]
+        found = [probe_once(ratio, *places[run % len(places)]) for run in range(runs)]
+        words = [word for _, word in found]
+        counts = ", ".join(f"{words.count(word)} {word}" for word in ("right", "inconclusive", "wrong"))
+        rows.append([f"{ratio:.2f}", spread([seconds for seconds, _ in found], 1), counts, f"{VDBENCH_SECONDS}, no verdict"])
+    table(f"Which grid, and what a miss costs: cells of 4 and 8 KiB, 2,000 reads/s, {runs} probes each",
+          ["a miss costs", "plumb probe, s, median (spread)", "verdicts", "Vdbench, nine offsets of 60 s, s"], rows)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
@@ -543,10 +572,10 @@ def main():
     parser.add_argument("--watch-seconds", type=int, default=2, help="of fio in each of them")
     parser.add_argument("--load-rounds", type=int, default=30, help="alternations that the costs of loading are medians of")
     parser.add_argument("--load-seconds", type=int, default=2, help="of each tool in each of them")
-    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, check, record, load, "
+    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, check, record, load, probe, "
                         "watch or one of watch-cost, watch-throughput, watch-peers; all without")
     arguments = parser.parse_args()
-    wanted = arguments.only or ["blktrace", "parquet", "csv", "check", "watch", "record", "load"]
+    wanted = arguments.only or ["blktrace", "parquet", "csv", "check", "watch", "record", "load", "probe"]
     cpus = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
     print(f"{len(cpus)} x {cpus[0] if cpus else 'unknown processor'}, kernel {os.uname().release}, "
           f"{arguments.runs} runs each")
@@ -558,6 +587,8 @@ def main():
         bench_check(arguments.runs)
     if "record" in wanted:
         bench_record(arguments.runs)
+    if "probe" in wanted:
+        bench_probe(arguments.runs)
     if "csv" in wanted:
         bench_csv(arguments.runs, arguments.events)
     if "load" in wanted:

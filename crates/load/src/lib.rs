@@ -4,6 +4,7 @@
 //! - [`workload`], [`plan`]: what is asked of which target, how fast, for how long
 //! - [`run()`]: carries a plan out and gives an [`Outcome`]
 //! - [`session`]: I/O at starts that the caller chose
+//! - [`probe`]: which grid a target has, and what a miss costs
 //! - [`replay`]: the I/O of a trace sent again, elsewhere, faster, or beside a plan for them
 //! - [`permission`]: who may write, and where that is decided
 //! - [`vdbench`], [`fio`]: parameter files of other tools, understood as a [`series`] of runs
@@ -19,6 +20,7 @@ pub mod outcome;
 pub mod permission;
 pub mod plan;
 mod pool;
+pub mod probe;
 mod random;
 pub mod replay;
 pub mod run;

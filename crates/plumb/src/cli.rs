@@ -16,6 +16,7 @@ mod compare;
 mod diagnose;
 pub mod fix;
 pub mod plan;
+mod probe;
 mod record;
 mod replay;
 mod watch;
@@ -25,6 +26,7 @@ pub use beneath::Beneath;
 pub use check::{Check, Join, Side};
 pub use compare::{Compare, Pair};
 pub use diagnose::Diagnose;
+pub use probe::Probe;
 pub use record::Record;
 pub use replay::Replay;
 pub use watch::Watch;
@@ -55,6 +57,8 @@ pub enum Command {
     Record(Box<Record>),
     /// Show what the disks of this host receive, live: which I/O does not fit, and who sends it
     Watch(Box<Watch>),
+    /// Measure which grid a device really has, and what reads off it cost: nothing is written
+    Probe(Box<Probe>),
     /// Load devices or files, and say how fast they are
     Bench(Box<Bench>),
     /// Send the I/O of a trace again, to the same places or to where a plan would have them

@@ -25,6 +25,7 @@ mod notes;
 mod output;
 mod plan;
 mod privilege;
+mod probe;
 mod record;
 mod replay;
 mod select;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Diagnose(args) => diagnose::run(args),
         Command::Fix(args) => fix::run(args),
         Command::Plan(args) => plan::run(args),
+        Command::Probe(args) => probe::run(args),
         Command::Record(args) => record::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Watch(args) => watch::run(args),

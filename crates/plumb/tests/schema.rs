@@ -413,6 +413,23 @@ fn output_of_record_is_as_promised() {
     );
 }
 
+/// One that shows a grid, and one that shows nothing.
+#[test]
+fn output_of_probe_is_as_promised() {
+    plumb_testkit::require!(Tool("qemu-storage-daemon"), Tool("fusermount3"));
+    let schema = Schema::of("probe");
+    let device = plumb_testkit::charging::Cells::of_ratio(4096, 1024, 2.0).up();
+    for (flags, verdict) in [("--grid 8k@512", "misaligned"), ("--limit 100ms", "inconclusive")] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command.args(["probe", "--json"]).arg(device.path()).args(flags.split_whitespace());
+        let done = command.output().expect("plumb runs");
+        let document: Value = serde_json::from_slice(&done.stdout).expect("a document");
+        assert_eq!(document["result"]["verdict"], verdict, "{document}");
+        let faults = schema.faults(&document);
+        assert!(faults.is_empty(), "{flags}:\n{}", faults.join("\n"));
+    }
+}
+
 #[test]
 fn output_of_bench_is_as_promised() {
     let folder = common::Folder::new("schema-bench");

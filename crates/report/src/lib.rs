@@ -12,6 +12,7 @@ pub mod format;
 pub mod html;
 pub mod json;
 pub mod plan;
+pub mod probe;
 pub mod record;
 pub mod replay;
 pub mod text;

@@ -4,14 +4,18 @@
 #![forbid(unsafe_code)]
 
 pub mod bootstrap;
+pub mod equivalence;
 pub mod error;
+pub mod grouped;
 pub mod interval;
 pub mod median;
 pub mod paired;
 pub mod sample;
+pub mod sequential;
 pub mod student;
 
 pub use error::StatsError;
+pub use grouped::apart;
 pub use interval::{Interval, Level, difference_of_means, mean, ratio_of_means};
 pub use median::{median, quantile};
 pub use paired::{mean_ratio, median_ratio};

@@ -61,7 +61,7 @@ const FILE_BYTES_MIN: u64 = 1 << 20;
 /// A page, and more memory than the kernel gives to a ring buffer anyway.
 const BUFFER_BYTES: std::ops::RangeInclusive<u64> = 4096..=1 << 30;
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let time = parse_duration(text).and_then(|ns| u64::try_from(ns).ok()).map(Duration::from_nanos);
     let expected = "expected a time above 0 and up to 8760h, a year (bare numbers are seconds; ms, s, m, h)";
     let time = time.filter(|time| !time.is_zero() && *time <= LONGEST);

@@ -21,6 +21,7 @@ mod markup;
 mod offsets;
 mod page;
 mod phases;
+mod probe;
 mod scale;
 mod seeks;
 mod size_mix;
@@ -33,6 +34,7 @@ mod what_if;
 pub use bench::benched;
 pub use compared::compared;
 pub use diagnosis::diagnosed;
+pub use probe::probed;
 
 use markup::Markup;
 

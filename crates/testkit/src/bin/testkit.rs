@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 use plumb_testkit::by_name::{self, FORMATS, Size, WORKLOADS};
+use plumb_testkit::charging::Cells;
 use plumb_testkit::convert::{convert_blktrace, convert_vscsi};
 use plumb_testkit::nvme_target::{self, Drive, NAME_BYTES_MAX, Subsystem};
 use plumb_testkit::write::blkrecord::{Endian, Version};
@@ -26,10 +27,12 @@ plumb-testkit generate FORMAT --events N [--seed S] [--out PATH|-] [--workload N
 plumb-testkit convert-blktrace IN OUT [--version 7|8] [--endian little|big]
 plumb-testkit convert-vscsi IN OUT
 plumb-testkit nvme-target ADDRESS:PORT NQN [FIELD=VALUE...]
+plumb-testkit cells CELL_BYTES PHASE_BYTES RATIO
 plumb-testkit list
 
 generate blktrace --out BASE makes BASE.blktrace.0 and on, one file a CPU; --out - gives the merged stream.
 --misfits defaults to one event in a hundred. IN and OUT may be -.
+cells serves a file of which reads off its grid cost RATIO times as much, from 1 to 2, prints its path, and ends with its input.
 nvme-target serves one namespace over NVMe/TCP until it is ended. Fields: lba (512 or 4096), nsze, optperf (0 or 1), npwg,
 npwa, npdg, npda, nows, noiob, awupf, nawupf, model, serial; numbers as the specification has them, so npwg=3 is 4 blocks.";
 
@@ -89,12 +92,25 @@ fn run(arguments: &[String]) -> Result<(), Stop> {
             Ok(())
         }
         ["nvme-target", address, name, ref fields @ ..] => nvme_target(address, name, fields),
+        ["cells", cell, phase, ratio] => cells(cell, phase, ratio),
         ["list"] => {
             println!("formats: {}\nworkloads: {}", FORMATS.join(" "), WORKLOADS.join(" "));
             Ok(())
         }
         _ => Err(Stop::Usage(format!("not understood: {}", arguments.join(" ")))),
     }
+}
+
+fn cells(cell: &str, phase: &str, ratio: &str) -> Result<(), Stop> {
+    let number = |text: &str| text.parse::<u64>().ok();
+    let ratio = ratio.parse::<f64>().ok().filter(|ratio| (1.0..=2.0).contains(ratio));
+    let (Some(cell), Some(phase), Some(ratio)) = (number(cell), number(phase), ratio) else {
+        return Err(Stop::Usage("cells: expected two numbers of bytes and a ratio from 1 to 2".to_owned()));
+    };
+    let device = Cells::of_ratio(cell, phase, ratio).up();
+    println!("{}", device.path().display());
+    io::copy(&mut io::stdin(), &mut io::sink())?;
+    Ok(())
 }
 
 fn generate(format: &str, parsed: &Arguments) -> Result<(), Stop> {

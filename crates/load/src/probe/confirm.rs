@@ -1,0 +1,273 @@
+//! A candidate is held against fresh reads, shortest ones across a boundary: whether its boundaries cost more than other
+//! places, whether all of them do, and whether there is one half way between them.
+//!
+//! Of boundaries that are rarer than the candidate's only every second, third, fifth or seventh costs more. The reads of a
+//! slice cross only such whose numbers are alike modulo 210 = 2 · 3 · 5 · 7, so that they all do or none does.
+
+use plumb_stats::equivalence::{Margin, Standing, standing};
+use plumb_stats::sequential::{Spending, next_size};
+use plumb_stats::{Interval, Level};
+
+use super::meter::{Kind, Meter, Starts};
+use super::space::Residue;
+use super::{Reader, Stop};
+
+/// How often boundaries may be rarer than they seem.
+const FACTORS: [u64; 4] = [2, 3, 5, 7];
+/// Boundaries of one kind that must have room, so that no place is read all the time.
+const PLACES_MIN: u64 = 8;
+/// Rounds before the first look at whether boundaries are rarer, and at everything: the fewest of which a median has an
+/// interval at the first look's level. And where it ends without an answer.
+const ROUNDS_RARER: usize = 6;
+const ROUNDS_MIN: usize = 13;
+const ROUNDS_MAX: usize = 400;
+/// Error of each of the three questions over all looks.
+const ERROR: f64 = 0.002;
+/// Steps from one candidate to the next.
+const STEPS_MAX: u32 = 24;
+/// One of so many on either side is taken for no more than the next one: a disturbance, and never all of the rarest
+/// boundaries that are looked for.
+const OUTER: usize = 10;
+/// Reads across boundaries in a round.
+const ON: usize = 2;
+
+/// What is confirmed, or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Bytes from one boundary to the next.
+    pub granularity_bytes: u64,
+    /// Of the first boundary.
+    pub offset_bytes: u64,
+}
+
+/// What became of a candidate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Outcome {
+    /// These are the boundaries: reads across one cost so many times what others do.
+    Confirmed(Candidate, Interval),
+    /// No boundary: crossing costs nothing, or less than the margin.
+    Refuted,
+    /// Not to be decided.
+    Open,
+}
+
+enum Step {
+    Confirmed(Interval),
+    Refuted,
+    Open,
+    Other(Candidate),
+}
+
+/// Holds a candidate against reads, and what it turns into.
+///
+/// # Errors
+/// As [`Meter::round`].
+pub fn confirm<R: Reader>(
+    meter: &mut Meter<'_, R>,
+    mut candidate: Candidate,
+    block: u64,
+    margin: Margin,
+) -> Result<Outcome, Stop<R::Error>> {
+    for _ in 0..STEPS_MAX {
+        match Trial::new(meter, candidate, block).decide(meter, margin)? {
+            Step::Confirmed(ratio) => return Ok(Outcome::Confirmed(candidate, ratio)),
+            Step::Refuted => return Ok(Outcome::Refuted),
+            Step::Open => return Ok(Outcome::Open),
+            Step::Other(other) => candidate = other,
+        }
+    }
+    Ok(Outcome::Open)
+}
+
+/// The reads of a candidate.
+struct Trial {
+    candidate: Candidate,
+    block: u64,
+    /// Product of the factors that there is room for.
+    cycle: u64,
+    /// Number of the next boundary that is read, modulo the cycle.
+    number: u64,
+    /// ln of cost across a boundary, less ln of cost elsewhere, with the number of the boundary.
+    on: Vec<(u64, f64)>,
+    /// The same, half way between boundaries; `None` where that is no multiple of the block.
+    half: Option<Vec<f64>>,
+}
+
+impl Trial {
+    fn new<R: Reader>(meter: &mut Meter<'_, R>, candidate: Candidate, block: u64) -> Trial {
+        let granularity = candidate.granularity_bytes;
+        let has_room = |cycle: u64| {
+            let starts = granularity.checked_mul(cycle).map(|modulus| Residue::new(0, modulus));
+            starts.is_some_and(|starts| meter.space.count(starts) >= PLACES_MIN)
+        };
+        let mut cycle = 1;
+        for factor in FACTORS {
+            if has_room(cycle * factor) {
+                cycle *= factor;
+            }
+        }
+        let number = meter.random.below(cycle);
+        let half = (granularity / 2).is_multiple_of(block) && granularity >= 2 * block;
+        Trial { candidate, block, cycle, number, on: Vec::new(), half: half.then(Vec::new) }
+    }
+
+    fn decide<R: Reader>(mut self, meter: &mut Meter<'_, R>, margin: Margin) -> Result<Step, Stop<R::Error>> {
+        let mut spending = [(); 3].map(|()| Spending::new(ERROR).ok());
+        let mut level = |at: usize, intervals: usize| {
+            spending[at].as_mut().map_or(Level::P99, |spending| spending.look(intervals))
+        };
+        let numbers = self.factors().sum::<u64>() as usize;
+        let mut next_look = ROUNDS_RARER;
+        for round in 1..=ROUNDS_MAX {
+            self.read(meter)?;
+            if round < next_look {
+                continue;
+            }
+            next_look = if round < ROUNDS_MIN { ROUNDS_MIN } else { next_size(next_look) };
+            let rarer = self.rarer(level(2, numbers));
+            if let Rarer::By(factor, number) = rarer {
+                return Ok(Step::Other(self.rarer_by(factor, number)));
+            }
+            if round >= ROUNDS_MIN
+                && let Some(step) = self.look([level(0, 1), level(1, 1)], rarer, margin)
+            {
+                return Ok(step);
+            }
+        }
+        Ok(Step::Open)
+    }
+
+    /// One round: elsewhere, half way, and across some boundaries.
+    fn read<R: Reader>(&mut self, meter: &mut Meter<'_, R>) -> Result<(), Stop<R::Error>> {
+        let Candidate { granularity_bytes: granularity, offset_bytes: offset } = self.candidate;
+        let across = |at: u64| (at + granularity - self.block) % granularity;
+        let (on, half) = (across(offset), across(offset + granularity / 2));
+        let len_bytes = 2 * self.block;
+        let but = if granularity > 2 * self.block { vec![on, half] } else { vec![on] };
+        let elsewhere = Starts::Besides { modulus: granularity, step: self.block, but };
+        let mut kinds = vec![Kind { starts: elsewhere, len_bytes }];
+        let mut numbers = Vec::with_capacity(ON);
+        for _ in 0..ON {
+            numbers.push(self.number);
+            let residue = Residue::new(on + self.number * granularity, granularity * self.cycle);
+            kinds.push(Kind { starts: Starts::At(residue), len_bytes });
+            self.number = (self.number + 1) % self.cycle;
+        }
+        if self.half.is_some() {
+            kinds.push(Kind { starts: Starts::At(Residue::new(half, granularity)), len_bytes });
+        }
+        let costs = meter.round(&kinds, self.on.len() / ON)?;
+        let elsewhere = costs[0].ln();
+        let on = numbers.into_iter().zip(&costs[1..]).map(|(number, cost)| (number, cost.ln() - elsewhere));
+        self.on.extend(on);
+        if let Some(half) = &mut self.half {
+            half.push(costs[1 + ON].ln() - elsewhere);
+        }
+        Ok(())
+    }
+
+    /// The candidate that is left of this one where only the boundaries of one number cost more.
+    fn rarer_by(&self, factor: u64, number: u64) -> Candidate {
+        let Candidate { granularity_bytes: granularity, offset_bytes: offset } = self.candidate;
+        // A boundary at 0 is crossed by the read that starts at the end of the cell before.
+        let carried = if offset < self.block { 1 } else { 0 };
+        let granularity_bytes = granularity * factor;
+        let offset_bytes = (offset + (number + carried) % factor * granularity) % granularity_bytes;
+        Candidate { granularity_bytes, offset_bytes }
+    }
+
+    fn look(&self, levels: [Level; 2], rarer: Rarer, margin: Margin) -> Option<Step> {
+        let logs: Vec<f64> = self.on.iter().map(|(_, log)| *log).collect();
+        let ratio = exp(plumb_stats::median(&pairs(&logs), levels[0]).ok()?);
+        match standing(&ratio, margin) {
+            Standing::Within | Standing::Below => return Some(Step::Refuted),
+            Standing::Open => return None,
+            Standing::Above => {}
+        }
+        match self.half_way(&logs, levels[1]) {
+            Some(true) => {
+                let granularity_bytes = self.candidate.granularity_bytes / 2;
+                let offset_bytes = self.candidate.offset_bytes % granularity_bytes;
+                Some(Step::Other(Candidate { granularity_bytes, offset_bytes }))
+            }
+            Some(false) if rarer == Rarer::No => {
+                let shown = plumb_stats::median(&pairs(&logs), Level::P99).map_or(ratio, exp);
+                Some(Step::Confirmed(shown))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether there is a boundary half way: whether reads there cost more than half of what those across one do.
+    fn half_way(&self, on: &[f64], level: Level) -> Option<bool> {
+        let Some(half) = &self.half else { return Some(false) };
+        let past: Vec<f64> = half.iter().zip(pairs(on)).map(|(half, on)| half - on / 2.0).collect();
+        let past = plumb_stats::median(&past, level).ok()?;
+        if past.low > 0.0 {
+            Some(true)
+        } else if past.high < 0.0 {
+            Some(false)
+        } else {
+            None
+        }
+    }
+
+    /// Whether only every n-th of the boundaries costs more: then the others cost nothing, else as much.
+    fn rarer(&self, level: Level) -> Rarer {
+        let on = self.undisturbed();
+        let mut answer = Rarer::No;
+        for factor in self.factors() {
+            let by_number = by_number(&on, factor);
+            // Half way between the two: of n boundaries one costs n + 1 times as much as the mean of the others.
+            let times = factor as f64 + 1.0;
+            for number in 0..factor {
+                match plumb_stats::apart(&by_number, number as usize, times, level) {
+                    Ok(apart) if apart.low > 0.0 => return Rarer::By(factor, number),
+                    Ok(apart) if apart.high < 0.0 => {}
+                    _ => answer = Rarer::Unknown,
+                }
+            }
+        }
+        answer
+    }
+
+    /// What reads across boundaries cost, the outermost taken for no more than the next ones.
+    fn undisturbed(&self) -> Vec<(u64, f64)> {
+        let mut sorted: Vec<f64> = self.on.iter().map(|(_, log)| *log).collect();
+        sorted.sort_by(f64::total_cmp);
+        let outer = sorted.len() / OUTER;
+        let (low, high) = (sorted[outer], sorted[sorted.len() - 1 - outer]);
+        self.on.iter().map(|(number, log)| (*number, log.clamp(low, high))).collect()
+    }
+
+    /// The factors that there is room for.
+    fn factors(&self) -> impl Iterator<Item = u64> {
+        FACTORS.into_iter().filter(|factor| self.cycle.is_multiple_of(*factor))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rarer {
+    No,
+    Unknown,
+    /// By this factor; the number of those that cost more.
+    By(u64, u64),
+}
+
+/// What reads across boundaries cost, by the number of the boundary modulo a factor.
+fn by_number(on: &[(u64, f64)], factor: u64) -> Vec<Vec<f64>> {
+    let mut groups = vec![Vec::new(); factor as usize];
+    for (number, log) in on {
+        groups[(number % factor) as usize].push(*log);
+    }
+    groups
+}
+
+/// The mean of the reads across boundaries of each round.
+fn pairs(on: &[f64]) -> Vec<f64> {
+    on.chunks(ON).map(|round| round.iter().sum::<f64>() / round.len() as f64).collect()
+}
+
+fn exp(logs: Interval) -> Interval {
+    Interval { estimate: logs.estimate.exp(), low: logs.low.exp(), high: logs.high.exp(), ..logs }
+}

@@ -1,0 +1,248 @@
+//! Whether a medium stands behind what is read. Ranges that were never written, or were trimmed, are answered by whoever
+//! keeps the map; caches answer from memory. Neither pays for a boundary, so that a probe of them shows none, whatever the
+//! medium would charge.
+//!
+//! That everything reads as zeros is no proof of either, and neither is speed. Both are doubts. Of what is doubted *no
+//! penalty* is not said, and neither is a grid: the kernel itself takes longer for a read that it has to split, as thin
+//! volumes do at their blocks and page caches at pages. One exception: where zeros are read, and a miss takes longer than any
+//! kernel would, something has charged for it.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::time::Instant;
+
+use super::Probed;
+use crate::random::Random;
+use crate::target::Target;
+
+/// Parts that a target is looked at in, and places that are read in each.
+const PARTS: u64 = 128;
+const PLACES: u64 = 2;
+/// What is read at a place.
+const LEN_BYTES: u64 = 4096;
+/// Places that are read again at the end.
+const AGAIN: usize = 48;
+/// Parts with data that are enough to read from, in bytes: some ten thousand reads of 4 KiB without coming back.
+pub const DATA_BYTES_MIN: u64 = 64 << 20;
+/// Faster than any flash answers a single read: the fastest parts made for low latency take some 10 µs from cell to pin alone,
+/// and the way to them as much again (Z-NAND, XL-FLASH data sheets); memory takes a few.
+pub const MEMORY_NS: u64 = 12_000;
+/// A miss that costs at least this much was charged by more than the kernel, which takes a few µs to split a read in two.
+const CHARGED_NS: f64 = 50_000.0;
+/// First reads that take at most so many times as long as second ones came from where these came from.
+const ALIKE: f64 = 1.5;
+
+/// What was seen of the parts of a target.
+#[derive(Clone, Debug, Default)]
+pub struct Survey {
+    /// Places that were read.
+    pub places: u64,
+    /// Of these, nothing but zeros.
+    pub zeros: u64,
+    /// Median time of a read alone; `None` where none was made.
+    pub first_ns: Option<u64>,
+    /// Median time of reading the same place again.
+    pub again_ns: Option<u64>,
+    /// Parts where something else than zeros was read: first byte and end, in order.
+    pub data: Vec<(u64, u64)>,
+}
+
+/// Why a measurement would not be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// All places read as zeros: never written, trimmed, or only zeros.
+    Zeros {
+        /// Places.
+        places: u64,
+    },
+    /// Reads are answered from memory.
+    Memory {
+        /// Median time of a read.
+        ns: u64,
+    },
+    /// Reads go through a cache, and the first one of a place is no slower than the second.
+    Cached {
+        /// Median time of the first.
+        first_ns: u64,
+        /// Median time of the second.
+        again_ns: u64,
+    },
+}
+
+impl Survey {
+    /// Reads at places of each part of the ranges, one at a time.
+    ///
+    /// # Errors
+    /// When the first read fails; later failures are left to the probe.
+    pub fn of(target: &Target, ranges: &[(u64, u64)], seed: u64) -> io::Result<Survey> {
+        let random = &mut Random::new(seed, 1);
+        let file = File::from(target.io().as_fd().try_clone_to_owned()?);
+        let block = u64::from(target.block_bytes().max(512));
+        let mut reading = Reading { file, buffer: vec![0; 2 * LEN_BYTES as usize], block };
+        let (mut survey, mut times_ns, mut seen) = (Survey::default(), Vec::new(), Vec::new());
+        for part in parts(ranges, block) {
+            let mut has_data = false;
+            for _ in 0..PLACES {
+                let Some(place) = reading.place(part, random) else { continue };
+                let (ns, is_zero) = reading.at(place)?;
+                times_ns.push(ns);
+                seen.push(place);
+                survey.places += 1;
+                survey.zeros += u64::from(is_zero);
+                has_data |= !is_zero;
+            }
+            if has_data {
+                join(&mut survey.data, part);
+            }
+        }
+        // The latest are the likeliest to be kept.
+        let again = seen.iter().rev().take(AGAIN).map(|&place| Ok(reading.at(place)?.0));
+        survey.again_ns = median(again.collect::<io::Result<Vec<u64>>>()?);
+        survey.first_ns = median(times_ns);
+        Ok(survey)
+    }
+
+    /// Bytes of the parts with data.
+    #[must_use]
+    pub fn data_bytes(&self) -> u64 {
+        self.data.iter().map(|(start, end)| end - start).sum()
+    }
+
+    /// What stands against a measurement; `passes_cache` where reads are known to go through one. `settled_ns` is what a read
+    /// took once the rate was steady: a throttle lets some through at the speed of memory before.
+    #[must_use]
+    pub fn doubt(&self, passes_cache: bool, settled_ns: Option<f64>) -> Option<Doubt> {
+        let (first_ns, again_ns) = self.first_ns.zip(self.again_ns)?;
+        let is_memory = |ns: u64| ns < MEMORY_NS;
+        let stays = settled_ns.is_none_or(|settled_ns| settled_ns <= (first_ns.max(MEMORY_NS)) as f64);
+        if self.zeros == self.places {
+            Some(Doubt::Zeros { places: self.places })
+        } else if is_memory(first_ns) && stays {
+            Some(Doubt::Memory { ns: first_ns })
+        } else if passes_cache && stays && first_ns as f64 <= ALIKE * again_ns as f64 {
+            Some(Doubt::Cached { first_ns, again_ns })
+        } else {
+            None
+        }
+    }
+}
+
+impl Doubt {
+    /// Whether it stands against what was measured.
+    #[must_use]
+    pub fn stands(self, probed: &Probed, depth: u32) -> bool {
+        let on_ns = probed.bars.iter().map(|bar| bar.ns).fold(f64::INFINITY, f64::min);
+        let more = probed.penalty.map_or(0.0, |penalty| penalty.low - 1.0);
+        let is_charged = on_ns.is_finite() && more * on_ns * f64::from(depth) >= CHARGED_NS;
+        !(matches!(self, Doubt::Zeros { .. }) && is_charged)
+    }
+}
+
+struct Reading {
+    file: File,
+    buffer: Vec<u8>,
+    block: u64,
+}
+
+impl Reading {
+    fn place(&self, (start, end): (u64, u64), random: &mut Random) -> Option<u64> {
+        let len = LEN_BYTES.max(self.block);
+        let first = start.next_multiple_of(self.block);
+        let room = end.checked_sub(first)?.checked_sub(len)?;
+        Some(first + random.below(room / self.block + 1) * self.block)
+    }
+
+    /// How long it takes, and whether nothing but zeros is there.
+    fn at(&mut self, place: u64) -> io::Result<(u64, bool)> {
+        let len = LEN_BYTES.max(self.block) as usize;
+        // Reads past the page cache want aligned memory, of which there is some in a buffer twice as long.
+        self.buffer.resize(2 * len, 0);
+        let aligned = self.buffer.as_ptr().align_offset(len).min(len);
+        let buffer = &mut self.buffer[aligned..aligned + len];
+        let begin = Instant::now();
+        self.file.read_exact_at(buffer, place)?;
+        let ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Ok((ns, buffer.iter().all(|byte| *byte == 0)))
+    }
+}
+
+/// Equal parts of the ranges, a range at least one.
+fn parts(ranges: &[(u64, u64)], block: u64) -> Vec<(u64, u64)> {
+    let total: u64 = ranges.iter().map(|(start, end)| end - start).sum();
+    let len = (total / PARTS).next_multiple_of(block.max(1)).max(LEN_BYTES.max(block));
+    let mut parts = Vec::new();
+    for &(start, end) in ranges {
+        let mut at = start;
+        // Files in very many pieces are looked at in some of them.
+        while at < end && parts.len() < 4 * PARTS as usize {
+            let next = at.saturating_add(len).min(end);
+            parts.push((at, next));
+            at = next;
+        }
+    }
+    parts
+}
+
+fn join(parts: &mut Vec<(u64, u64)>, part: (u64, u64)) {
+    match parts.last_mut() {
+        Some(last) if last.1 == part.0 => last.1 = part.1,
+        _ => parts.push(part),
+    }
+}
+
+fn median(mut values: Vec<u64>) -> Option<u64> {
+    values.sort_unstable();
+    values.get(values.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn survey(zeros: u64, first_ns: u64, again_ns: u64) -> Survey {
+        Survey {
+            places: 256,
+            zeros,
+            first_ns: Some(first_ns),
+            again_ns: Some(again_ns),
+            data: vec![(0, 1 << 20)],
+        }
+    }
+
+    #[test]
+    fn doubts() {
+        let ms = 1_000_000;
+        for (survey, passes_cache, settled_ns, expected) in [
+            (survey(256, ms, ms), false, None, Some(Doubt::Zeros { places: 256 })),
+            (survey(255, ms, ms), false, None, None),
+            (survey(0, 5_000, 5_000), false, None, Some(Doubt::Memory { ns: 5_000 })),
+            (survey(0, 5_000, 5_000), false, Some(3e3), Some(Doubt::Memory { ns: 5_000 })),
+            (survey(0, 5_000, 5_000), false, Some(5e5), None),
+            (
+                survey(0, 30_000, 25_000),
+                true,
+                Some(9e3),
+                Some(Doubt::Cached { first_ns: 30_000, again_ns: 25_000 }),
+            ),
+            (survey(0, 30_000, 25_000), true, Some(5e5), None),
+            (survey(0, 30_000, 25_000), false, None, None),
+            (survey(0, ms, 25_000), true, None, None),
+            (Survey::default(), true, None, None),
+        ] {
+            assert_eq!(survey.doubt(passes_cache, settled_ns), expected);
+        }
+    }
+
+    #[test]
+    fn parts_cover_the_ranges() {
+        let ranges = [(512, 10_000_000), (20_000_000, 20_001_000)];
+        let parts = parts(&ranges, 512);
+        let covered: u64 = parts.iter().map(|(start, end)| end - start).sum();
+        assert_eq!(covered, 10_000_000 - 512 + 1000);
+        let mut joined = Vec::new();
+        parts.into_iter().for_each(|part| join(&mut joined, part));
+        assert_eq!(joined, ranges);
+    }
+}

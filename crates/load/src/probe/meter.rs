@@ -1,0 +1,244 @@
+//! Slices and rounds: the only place where a probe reads.
+//!
+//! A slice is some reads of one kind, a round one slice of each kind in random order. What changes slowly, as a device that
+//! warms up or a neighbour that begins, moves all kinds of a round alike; what comes by chance hits each kind as often.
+//! Only kinds of the same round are compared.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::space::{Residue, Space};
+use super::{Reader, Stop};
+use crate::random::Random;
+
+/// How long a slice of short reads should take: many short slices outvote the few that another process disturbs.
+const SLICE_NS: f64 = 2e6;
+/// Where a read takes long, a slice has fewer of them, in about this time.
+const SLICE_NS_MAX: f64 = 16e6;
+/// Reads of a slice.
+const READS: std::ops::RangeInclusive<f64> = 2.0..=16.0;
+const READS_MAX: f64 = 1024.0;
+/// After so many rounds of a question slices become longer, up to so many times.
+const ROUNDS_OF_A_LENGTH: usize = 28;
+const LONGER_MAX: usize = 4;
+
+/// A kind of read.
+#[derive(Clone, Debug)]
+pub struct Kind {
+    /// Where it starts.
+    pub starts: Starts,
+    /// Its length.
+    pub len_bytes: u64,
+}
+
+/// Where a kind of read starts.
+#[derive(Clone, Debug)]
+pub enum Starts {
+    /// At one residue.
+    At(Residue),
+    /// At all multiples of `step` modulo `modulus`, but for some residues.
+    Besides {
+        /// The granularity that residues are of.
+        modulus: u64,
+        /// Bytes from one to the next.
+        step: u64,
+        /// Residues that are left out.
+        but: Vec<u64>,
+    },
+}
+
+/// Reads, and counts what it took.
+pub struct Meter<'r, R: Reader> {
+    reader: &'r mut R,
+    /// Where it reads.
+    pub space: Space,
+    /// Chance.
+    pub random: Random,
+    depth: u32,
+    limit: Duration,
+    /// Time of all reads.
+    pub spent: Duration,
+    /// Reads so far.
+    pub reads: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// ns a read, by length, in the latest slice.
+    cost_ns: BTreeMap<u64, f64>,
+    starts: Vec<u64>,
+    latencies_ns: Vec<u64>,
+}
+
+impl<'r, R: Reader> Meter<'r, R> {
+    /// `limit` is the time after which no further round begins.
+    pub fn new(reader: &'r mut R, space: Space, random: Random, depth: u32, limit: Duration) -> Meter<'r, R> {
+        Meter {
+            reader,
+            space,
+            random,
+            depth: depth.max(1),
+            limit,
+            spent: Duration::ZERO,
+            reads: 0,
+            bytes: 0,
+            cost_ns: BTreeMap::new(),
+            starts: Vec::new(),
+            latencies_ns: Vec::new(),
+        }
+    }
+
+    /// Ends at another time; the one that was set before.
+    pub fn set_limit(&mut self, limit: Duration) -> Duration {
+        std::mem::replace(&mut self.limit, limit)
+    }
+
+    /// Whether time is over.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.spent >= self.limit
+    }
+
+    /// One slice of each kind in random order: ns a read, in the order of the kinds. `round` counts those that came before for
+    /// the same question: what is not decided by many short slices wants longer ones, in which a device that was kept waiting
+    /// has caught up.
+    ///
+    /// # Errors
+    /// When a read fails, time is over, or there is no room for a read of a kind.
+    pub fn round(&mut self, kinds: &[Kind], round: usize) -> Result<Vec<f64>, Stop<R::Error>> {
+        if self.is_over() {
+            return Err(Stop::Time);
+        }
+        let mut order: Vec<usize> = (0..kinds.len()).collect();
+        // Fisher and Yates.
+        for last in (1..order.len()).rev() {
+            order.swap(last, self.random.below(last as u64 + 1) as usize);
+        }
+        let mut costs = vec![0.0; kinds.len()];
+        // All slices of a round are alike long, or a burst that a device allows would favour one.
+        let reads = kinds.iter().map(|kind| self.reads_of(kind.len_bytes)).min().unwrap_or(1);
+        let reads = reads * (1 + round / ROUNDS_OF_A_LENGTH).min(LONGER_MAX);
+        for at in order {
+            costs[at] = self.slice(&kinds[at], reads)?;
+        }
+        Ok(costs)
+    }
+
+    /// Reads `reads` times, after some reads that are not timed: a throttle lets the first read of a slice wait for what
+    /// the last slice owes. ns a read.
+    fn slice(&mut self, kind: &Kind, reads: usize) -> Result<f64, Stop<R::Error>> {
+        let lead = if reads >= 8 { 2 } else { 1 };
+        self.read(kind, lead)?;
+        let elapsed = self.read(kind, reads)?;
+        let cost_ns = (elapsed.as_nanos() as f64 / reads as f64).max(1.0);
+        self.cost_ns.insert(kind.len_bytes, cost_ns);
+        Ok(cost_ns)
+    }
+
+    /// Reads of a kind, wherever they come to lie; how long they took.
+    ///
+    /// # Errors
+    /// As [`Meter::round`].
+    pub fn read(&mut self, kind: &Kind, reads: usize) -> Result<Duration, Stop<R::Error>> {
+        self.starts.clear();
+        for _ in 0..reads {
+            let residue = self.residue(&kind.starts);
+            let start = self.space.next(residue, kind.len_bytes).ok_or(Stop::NoRoom)?;
+            self.starts.push(start);
+        }
+        self.latencies_ns.clear();
+        let elapsed = self
+            .reader
+            .read_each(&self.starts, kind.len_bytes, self.depth, &mut self.latencies_ns)
+            .map_err(Stop::Read)?;
+        self.spent += elapsed;
+        self.reads += reads as u64;
+        self.bytes += reads as u64 * kind.len_bytes;
+        Ok(elapsed)
+    }
+
+    fn residue(&mut self, starts: &Starts) -> Residue {
+        match starts {
+            Starts::At(residue) => *residue,
+            Starts::Besides { modulus, step, but } => {
+                let count = (modulus / step).max(1);
+                let mut residue = self.random.below(count) * step;
+                // Few are left out, so that this ends soon; where all are, it ends anyway.
+                for _ in 0..64 {
+                    if !but.contains(&residue) {
+                        break;
+                    }
+                    residue = self.random.below(count) * step;
+                }
+                Residue::new(residue, *modulus)
+            }
+        }
+    }
+
+    fn reads_of(&self, len_bytes: u64) -> usize {
+        // Of a length that was not read yet nothing is known: the time of the next shorter one is a lower bound.
+        let shorter = self.cost_ns.range(..=len_bytes).next_back();
+        let cost_ns = shorter.map_or(SLICE_NS, |(_, &cost_ns)| cost_ns);
+        let least = (SLICE_NS_MAX / cost_ns).clamp(*READS.start(), *READS.end());
+        (SLICE_NS / cost_ns).clamp(least, READS_MAX) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes 1 µs a byte, and remembers what was read.
+    struct Even {
+        seen: Vec<(u64, u64)>,
+    }
+
+    impl Reader for Even {
+        type Error = std::convert::Infallible;
+
+        fn read_each(
+            &mut self,
+            starts: &[u64],
+            len_bytes: u64,
+            _depth: u32,
+            _latencies_ns: &mut Vec<u64>,
+        ) -> Result<Duration, Self::Error> {
+            self.seen.extend(starts.iter().map(|&start| (start, len_bytes)));
+            Ok(Duration::from_micros(starts.len() as u64 * len_bytes))
+        }
+    }
+
+    #[test]
+    fn a_round_is_balanced_and_counted() {
+        let mut reader = Even { seen: Vec::new() };
+        let mut random = Random::new(3, 0);
+        let space = Space::new(&[(0, 1 << 30)], &mut random);
+        let mut meter = Meter::new(&mut reader, space, random, 4, Duration::from_secs(60));
+        let kinds = [
+            Kind { starts: Starts::At(Residue::new(512, 4096)), len_bytes: 1024 },
+            Kind { starts: Starts::Besides { modulus: 4096, step: 512, but: vec![512, 0] }, len_bytes: 1024 },
+        ];
+        for _ in 0..10 {
+            let costs = meter.round(&kinds, 0).expect("no error");
+            assert_eq!(costs, [1_024_000.0, 1_024_000.0]);
+        }
+        let (reads, spent, bytes) = (meter.reads, meter.spent, meter.bytes);
+        assert_eq!(reads, reader.seen.len() as u64);
+        assert_eq!((bytes, spent), (reads * 1024, Duration::from_micros(reads * 1024)));
+        let at =
+            |residue: u64| reader.seen.iter().filter(|(start, _)| start % 4096 == residue).count() as u64;
+        assert_eq!(at(512), reads / 2, "as many of either kind");
+        assert_eq!(at(0), 0);
+        assert_eq!((1024..4096).step_by(512).map(at).sum::<u64>(), reads / 2);
+    }
+
+    #[test]
+    fn time_and_room_end_it() {
+        let mut reader = Even { seen: Vec::new() };
+        let mut random = Random::new(3, 0);
+        let space = Space::new(&[(0, 4096)], &mut random);
+        let mut meter = Meter::new(&mut reader, space, random, 1, Duration::from_millis(5));
+        let kind = |len_bytes| [Kind { starts: Starts::At(Residue::new(0, 4096)), len_bytes }];
+        assert!(matches!(meter.round(&kind(8192), 0), Err(Stop::NoRoom)));
+        assert!(meter.round(&kind(4096), 0).is_ok());
+        assert!(matches!(meter.round(&kind(4096), 0), Err(Stop::Time)));
+    }
+}

@@ -1,0 +1,154 @@
+//! Which grid a target really has, and what a miss costs: found by reading alone, with short reads at chosen starts.
+//!
+//! First reads of one length are compared by where they start, scale by scale (`scale`); where that shows a trace, windows
+//! are halved down to one boundary (`locate`); fresh reads then tell whether it is one, how far apart its like lie, and
+//! from where on (`confirm`); and reads that fit the grid are timed against reads that do not (`cost`). Everything is
+//! compared within rounds of short slices in random order (`meter`), by tests that may be looked at while they grow
+//! (`plumb_stats::sequential`); that nothing is there is a result of its own (`plumb_stats::equivalence`).
+//!
+//! Nothing here opens a device or asks a clock: reads go through a [`Reader`], and time is what it says. What the reads mean
+//! where no medium stands behind them is judged by [`media`].
+
+use std::time::Duration;
+
+use plumb_stats::Interval;
+use plumb_stats::equivalence::Margin;
+
+mod confirm;
+mod cost;
+mod locate;
+pub mod media;
+mod meter;
+mod scale;
+mod search;
+pub mod session;
+mod space;
+mod written;
+
+pub use confirm::Candidate;
+pub use search::probe;
+pub use written::written;
+
+/// Reads for a probe.
+pub trait Reader {
+    /// Why a read failed.
+    type Error;
+
+    /// Reads `len_bytes` at each start with up to `depth` in flight; gives the time from the first to the last. The time of
+    /// each comes into `latencies_ns`, which is emptied first.
+    ///
+    /// # Errors
+    /// When a read failed.
+    fn read_each(
+        &mut self,
+        starts: &[u64],
+        len_bytes: u64,
+        depth: u32,
+        latencies_ns: &mut Vec<u64>,
+    ) -> Result<Duration, Self::Error>;
+}
+
+/// Why reading ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop<E> {
+    /// Time is over.
+    Time,
+    /// No part that may be read has room for such a read.
+    NoRoom,
+    /// A read failed.
+    Read(E),
+}
+
+/// What is asked of a probe.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Parts of the target that may be read: first byte and end.
+    pub ranges: Vec<(u64, u64)>,
+    /// Logical block: starts and lengths are multiples of it.
+    pub block_bytes: u64,
+    /// Reads in flight.
+    pub depth: u32,
+    /// Time of all reads.
+    pub limit: Duration,
+    /// A difference that does not matter.
+    pub margin: Margin,
+    /// Largest power of two that is looked for.
+    pub granularity_max: u64,
+    /// Granularities that are looked for besides, as a stack or a user states them.
+    pub granularities: Vec<u64>,
+    /// The order of all reads hangs on it.
+    pub seed: u64,
+}
+
+/// What the reads show.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// Boundaries, and the first one not at 0.
+    Misaligned,
+    /// Boundaries, the first one at 0.
+    Aligned,
+    /// No start costs more than the margin.
+    NoPenalty,
+    /// It cannot be told.
+    Inconclusive(Reason),
+}
+
+/// Why it cannot be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Time was over first.
+    Time,
+    /// The target, or what of it may be read, is too small.
+    NoRoom,
+}
+
+/// What became of a granularity that was looked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Searched {
+    /// Bytes.
+    pub granularity_bytes: u64,
+    /// Length of the reads.
+    pub len_bytes: u64,
+    /// No start cost a share more than this; `None` where that was not shown.
+    pub flat_within: Option<f64>,
+}
+
+/// What a read costs at a start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bar {
+    /// The start, modulo the granularity.
+    pub offset_bytes: u64,
+    /// ns a read.
+    pub ns: f64,
+}
+
+/// What a probe found.
+#[derive(Clone, Debug)]
+pub struct Probed {
+    /// What it comes to.
+    pub verdict: Verdict,
+    /// The grid, where there is one.
+    pub grid: Option<Candidate>,
+    /// Time of reads off the grid to that of reads on it.
+    pub penalty: Option<Interval>,
+    /// Length of these reads.
+    pub penalty_len_bytes: u64,
+    /// Time of the shortest reads across a boundary to that of others.
+    pub crossing: Option<Interval>,
+    /// Granularities in the order in which they were looked for.
+    pub searched: Vec<Searched>,
+    /// Cost by start over the granularity.
+    pub bars: Vec<Bar>,
+    /// Reads that were made.
+    pub reads: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Time that they took.
+    pub spent: Duration,
+    /// ns of a short read once the rate was steady.
+    pub settled_ns: Option<f64>,
+    /// The same at the end; `None` where time was over first.
+    pub last_ns: Option<f64>,
+    /// Bytes of the parts that were read.
+    pub space_bytes: u64,
+}

@@ -1,0 +1,67 @@
+//! Flags of `plumb probe`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use plumb_geometry::{Bytes, Grid};
+
+use super::record::duration;
+use super::{ColorChoice, FailOn, grid, range};
+
+/// Flags of `plumb probe`.
+#[derive(Debug, Args)]
+#[command(
+    after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes. Durations: bare numbers are \
+seconds; ms, s, m, h.\n\
+Nothing is written. The verdict is on reads: what writes cost is not known from it. The target is read past the page \
+cache, with what else uses it going on; the less does, the sooner it ends.\n\
+Exit status: 0 reads are on the grid or have no penalty, 1 the grid lies at another offset than 0, 2 usage, 3 \
+inconclusive, 4 not permitted, 5 failed."
+)]
+pub struct Probe {
+    /// What to measure: a block device, or a regular file by its own bytes
+    #[arg(value_name = "TARGET")]
+    pub target: PathBuf,
+
+    /// Granularity to look for besides powers of two, and to confirm or refute; may be given several times
+    #[arg(long, value_name = "G[@O]", value_parser = grid)]
+    pub grid: Vec<Grid>,
+    /// Read only this part of the target, the end excluded: 1m-5g
+    #[arg(long, value_name = "A-B", value_parser = range)]
+    pub range: Option<(Bytes, Bytes)>,
+    /// Reads in flight
+    #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub depth: u32,
+    /// Time after which what is not decided is inconclusive
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
+    pub limit: Duration,
+    /// Difference in percent that does not matter
+    #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = margin)]
+    pub margin: f64,
+    /// Repeats the order of all reads of another probe, which printed it
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+
+    /// Print one JSON document instead of text
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// Write a page with pictures
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub html: Option<PathBuf>,
+    /// Severity from which the exit status is 1
+    #[arg(long, value_name = "SEVERITY", default_value = "warning", help_heading = "Output")]
+    pub fail_on: FailOn,
+    /// When to colour
+    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
+    pub color: ColorChoice,
+}
+
+fn margin(text: &str) -> Result<f64, String> {
+    let percent = text.trim_end_matches('%').trim_end().parse::<f64>().ok();
+    let is_one = |percent: &f64| *percent >= 0.5 && *percent <= 50.0;
+    percent
+        .filter(is_one)
+        .map(|percent| percent / 100.0)
+        .ok_or_else(|| format!("found `{text}`, expected percent from 0.5 to 50"))
+}

@@ -1,0 +1,95 @@
+//! Equivalence: that two things do not differ by more than a margin is a statement of its own, and not what is left when a
+//! difference could not be shown (D. J. Schuirmann, J. Pharmacokinetics and Biopharmaceutics 15, 1987). Here it is made when
+//! the whole interval lies within the margin.
+
+use crate::error::StatsError;
+use crate::interval::Interval;
+
+/// A margin around a ratio of 1: a difference that does not matter. 0.03 is from 1/1.03 to 1.03.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Margin(f64);
+
+impl Margin {
+    /// Takes a share above 0 and below 1.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn new(share: f64) -> Result<Margin, StatsError> {
+        if share > 0.0 && share < 1.0 {
+            Ok(Margin(share))
+        } else {
+            Err(StatsError::NotProbability { value: share })
+        }
+    }
+
+    /// The share.
+    #[must_use]
+    pub const fn share(self) -> f64 {
+        self.0
+    }
+
+    /// The ratio at its upper end; the lower one is its inverse.
+    #[must_use]
+    pub const fn ratio(self) -> f64 {
+        1.0 + self.0
+    }
+}
+
+/// How the interval of a ratio lies to a margin around 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// All of it below: less by more than the margin.
+    Below,
+    /// All of it inside: no difference above the margin.
+    Within,
+    /// All of it above: more by more than the margin.
+    Above,
+    /// Across an end: nothing can be said yet.
+    Open,
+}
+
+/// How a ratio stands. An end that lies on the margin is not inside.
+#[must_use]
+pub fn standing<N>(ratio: &Interval<N>, margin: Margin) -> Standing {
+    let (least, most) = (1.0 / margin.ratio(), margin.ratio());
+    if ratio.low > most {
+        Standing::Above
+    } else if ratio.high < least {
+        Standing::Below
+    } else if ratio.low > least && ratio.high < most {
+        Standing::Within
+    } else {
+        Standing::Open
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interval::Level;
+
+    #[test]
+    fn intervals_stand_somewhere() {
+        let margin = Margin::new(0.03).expect("a share");
+        for (low, high, expected) in [
+            (1.04, 1.2, Standing::Above),
+            (1.03, 1.2, Standing::Open),
+            (0.98, 1.02, Standing::Within),
+            (0.9, 1.02, Standing::Open),
+            (0.5, 2.0, Standing::Open),
+            (0.8, 0.95, Standing::Below),
+            (0.95, 1.03, Standing::Open),
+        ] {
+            let ratio = Interval { estimate: 1.0, low, high, level: Level::P99, n: 10 };
+            assert_eq!(standing(&ratio, margin), expected, "{low} to {high}");
+        }
+    }
+
+    #[test]
+    fn margins_are_shares() {
+        for share in [0.0, 1.0, -0.5, f64::INFINITY, f64::NAN] {
+            assert!(Margin::new(share).is_err(), "{share}");
+        }
+        assert_eq!(Margin::new(0.25).map(Margin::ratio), Ok(1.25));
+    }
+}
