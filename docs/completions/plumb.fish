@@ -29,11 +29,15 @@ complete -c plumb -n "__fish_plumb_needs_command" -s V -l version -d 'Print vers
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "diagnose" -d 'What is wrong with the storage of this host: check every layer, watch the I/O, and say what to do'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "analyze" -d 'Read traces of any known format: which I/O does not fit, by how much, at which offset'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "check" -d 'How each layer of each stack of storage stands on the layers below: no load, no writing'
+complete -c plumb -n "__fish_plumb_needs_command" -f -a "compare" -d 'Did it help: the same measures before and after a change, with intervals and a verdict'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "convert" -d 'Write a trace in another format'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "record" -d 'Write every I/O of this host\'s disks to a file, with who sent it and how long it took'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "watch" -d 'Show what the disks of this host receive, live: which I/O does not fit, and who sends it'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "probe" -d 'Measure which grid a device really has, and what reads off it cost: nothing is written'
+complete -c plumb -n "__fish_plumb_needs_command" -f -a "bench" -d 'Load devices or files, and say how fast they are'
+complete -c plumb -n "__fish_plumb_needs_command" -f -a "replay" -d 'Send the I/O of a trace again, to the same places or to where a plan would have them'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "plan" -d 'Work out a layout: where to start, how large, and the commands for it'
+complete -c plumb -n "__fish_plumb_needs_command" -f -a "fix" -d 'Change labels, mend them, and move partitions with their data to where they should begin'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "generate" -d 'Write manual pages or shell completions'
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l for -d 'How long to watch I/O; 0 looks at the layout alone' -r
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l grid -d 'Unit of the disks: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
@@ -41,8 +45,8 @@ complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l segment -d 'Seg
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l disk-type -d 'Known array or drive to take for disks whose model is unknown, for instance sun-zfs-appliance-8k' -r
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l known -d 'More known arrays, in TOML' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l page -d 'Page of the database on top: its usual I/O' -r
-complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l html -d 'Write a page with the findings, the stack and pictures of the I/O' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l save -d 'Save the profile of the watch: `plumb analyze` reads it' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l html -d 'Write a page with the findings, the stack and pictures of the I/O, in the place of a file that has the name' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l save -d 'Save the profile of the watch, in the place of a file that has the name: `plumb analyze` reads it' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand diagnose" -l fail-on -d 'Severity from which the exit status is 1' -r -f -a "note\t'Any finding'
 warning\t'Warnings and worse'
 critical\t'Only critical ones'
@@ -66,8 +70,8 @@ complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l layer -d 'Layer:
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l since -d 'Only from this time on: 90s, 5m since the first I/O, or a UTC time' -r
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l until -d 'Only before this time' -r
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l format -d 'Format of the traces, when it cannot be told from their contents' -r
-complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l html -d 'Write a page with pictures' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l save -d 'Save the profile: a small file that answers the same questions later' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l html -d 'Write a page with pictures, in the place of a file that has the name' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l save -d 'Save the profile, in the place of a file that has the name: a small file that answers the same questions later' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand analyze" -l fail-on -d 'Severity from which the exit status is 1' -r -f -a "note\t'Any finding'
 warning\t'Warnings and worse'
 critical\t'Only critical ones'
@@ -104,6 +108,21 @@ complete -c plumb -n "__fish_plumb_using_subcommand check" -l image -d 'Read TAR
 complete -c plumb -n "__fish_plumb_using_subcommand check" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand check" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l device -d 'Only this device, and what it is called after the change; may be given several times' -r
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l grid -d 'Grid on which to judge how I/O lie: GRANULARITY or GRANULARITY@OFFSET; may be given several times' -r
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l layer -d 'Layer of a trace: vfs, bio or request; when not given the lowest present' -r
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l format -d 'Format of the traces, when it cannot be told from their contents' -r
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l first -d 'The first report of iostat: left out where it is an average since boot, kept, or left out' -r -f -a "auto\t'Left out where it is an average since boot'
+keep\t'Kept'
+drop\t'Left out'"
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l margin -d 'Changes of up to so much are none' -r
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l html -d 'Write a page with the changes drawn' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c plumb -n "__fish_plumb_using_subcommand compare" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l to -d 'Format to write, whatever the ending: parquet, fio-iolog, msr-csv' -r
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l device -d 'Only this device, as the trace names it; may be given several times' -r
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l op -d 'Only these operations: read, write, discard, flush, write-zeroes, other, or their letters' -r
@@ -138,7 +157,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand watch" -l op -d 'Only these 
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l pid -d 'Only what this process sends' -r
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l comm -d 'Only what threads with this command send, as in /proc/PID/comm' -r
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l cgroup -d 'Only what a cgroup of version 2 and those below it send: its directory' -r -F
-complete -c plumb -n "__fish_plumb_using_subcommand watch" -l save -d 'Save the profile of the whole time: `plumb analyze` reads it' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l save -d 'Save the profile of the whole time, in the place of a file that has the name: `plumb analyze` reads it' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l fail-on -d 'Severity from which the exit status is 1' -r -f -a "note\t'Any finding'
 warning\t'Warnings and worse'
 critical\t'Only critical ones'
@@ -149,7 +168,7 @@ never\t'Never'"
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l app -d 'Watch what processes ask of file systems too, and set it against the bytes at the device; costs time in each system call, and keeps its privileges to the end, to see what others have mapped'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l sync -d 'Write out the cache of the file systems when the watch begins and ends, so that bytes written can be compared'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -l plain -d 'Print each interval instead of the full-screen view, also on a terminal'
-complete -c plumb -n "__fish_plumb_using_subcommand watch" -l json -d 'Print a JSON document a line for each interval instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand watch" -l json -d 'Print a JSON document a line for each interval instead of text; the last has the findings of the whole time'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l grid -d 'Granularity to look for besides powers of two, and to confirm or refute; may be given several times' -r
@@ -169,6 +188,73 @@ never\t'Never'"
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l read -d 'Of 100 I/O so many read; the others write' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l size -d 'Length of an I/O, or several with their weights: 4k:3,64k:1' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l random -d 'Of 100 I/O so many go to a random place, and the others go on behind the last one of their thread' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l stride -d 'As --sequential, with this distance from start to start' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l zipf -d 'Random places by a Zipf distribution of this exponent: at 1, the k-th most popular one is drawn k times less often' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l shift -d 'Move every start: shows what a partition would cost that began so much later' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l align -d 'Starts are multiples of this, plus the shift; without it, of the length of each I/O' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l range -d 'Only this part of the target, the end excluded: 1m-5g' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l threads -d 'Threads a target' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l depth -d 'I/O in flight a thread' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l batch -d 'I/O that a thread hands over and waits for at once: less work for the processor, and times that contain the wait for the others of the batch' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l rate -d 'I/O a second and target at most; without it, as fast as it goes' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l open -d 'I/O come at the rate whatever the target does, as those of many users do' -r -f -a "exponential\t'At random, independent of each other'
+uniform\t'At even distances'"
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l for -d 'How long to measure' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l ios -d 'End after so many I/O a target; with --for, after whichever comes first' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l warmup -d 'Load for so long before the measurement' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l interval -d 'How long an interval is: a second where nothing says' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l vdbench -d 'Make the runs of a parameter file of Vdbench; --for, --interval and --warmup go before what it says' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l set -d 'Value of $NAME and !NAME in that file; may be given several times' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l fio -d 'Make the jobs of a job file of fio' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l study -d 'Measure what an application of small records would gain' -r -f -a "gather\t'I/O and records a second, by threads, random or in sequence, and records in an I/O'"
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l record -d 'Of a study: length of a record, or of a logical block where that is longer' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l gather -d 'Of a study: how many records one I/O takes' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l at-threads -d 'Of a study: how many threads have an I/O in flight' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l yes -d 'The name of a target, typed once more, in place of the question; given for each of them' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l engine -d 'How I/O are made; io_uring gives way to calls that wait where the kernel refuses it' -r -f -a "io_uring\t'By a ring that the kernel shares, many at once'
+blocking\t'By pread and pwrite, a thread for each I/O in flight'"
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l seed -d 'The same number draws the same I/O' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l trace -d 'Write every I/O of the measurement to a file, a name that is free: FILE.parquet' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l html -d 'Write a page with pictures' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l sequential -d 'One I/O behind the other: the threads of a target share one stream'
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l write -d 'Writing is wanted: what is on the targets is lost'
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l speed -d 'Times as fast as it was recorded, or max: as soon as what an I/O waits for has ended' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l depth -d 'Keep so many I/O in flight, whoever sent them: none waits for another' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l shift -d 'Move every start' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l layout -d 'Move what starts from OLD on, up to the next OLD, to NEW: where a partition starts, and would start; may be given several times' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l modulus -d 'What the fold keeps: starts move by whole multiples of this' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l pairs -d 'Pairs of slices, spread over the trace' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l margin -d 'Changes of up to so much are none' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l seed -d 'The same number draws the same order' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l device -d 'Only this device, as the trace names it; may be given several times' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l op -d 'Only these operations: read, write, discard, flush, write-zeroes, other, or their letters' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l partition -d 'Only this partition, by number, where the trace reveals partitions' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l range -d 'Only I/O that start in this part of the device, the end excluded: 1m-5g' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l layer -d 'Layer: vfs, bio or request; when not given the lowest present, but all of them where Parquet is written' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l since -d 'Only from this time on: 90s, 5m since the first I/O, or a UTC time' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l until -d 'Only before this time' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l format -d 'Format of the traces, when it cannot be told from their contents' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l yes -d 'The name of the target, typed once more, in place of the question' -r
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l engine -d 'How I/O are made; io_uring gives way to calls that wait where the kernel refuses it' -r -f -a "io_uring\t'By a ring that the kernel shares, many at once'
+blocking\t'By pread and pwrite, a thread for each I/O in flight'"
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l trace -d 'Write every I/O of the replay to a file, a name that is free: FILE.parquet' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l compare -d 'Send slices to today\'s places and to the planned ones in turn, and say what the plan gains'
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l write -d 'Writes are sent as writes: what is on the target is lost'
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and not __fish_seen_subcommand_from partition stripe softpart filesystem record resync disks writes" -f -a "partition" -d 'Where a partition or slice may start, and the commands that put it there'
@@ -279,5 +365,66 @@ complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcom
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from writes" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from writes" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand plan; and __fish_seen_subcommand_from writes" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "relabel" -d 'Let a partition of an empty disk begin elsewhere, or give a disk without a label one'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "undo" -d 'Put a label back that relabel or backup-label took the place of'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "backup-label" -d 'Write the broken or stranded copy of a GPT anew from the good one'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "plan" -d 'Carry out the plans in a file as far as that can be done here, and print the others'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "move" -d 'Move a partition with its data to another start, so that a crash at any point loses no byte'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "resume" -d 'Go on with a move that was stopped or cut off'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "rollback" -d 'Go back with a move that was not finished: the partition comes to where it was'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and not __fish_seen_subcommand_from relabel undo backup-label plan move resume rollback status" -f -a "status" -d 'Tell how far a move is'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l start -d 'Where the partition is to begin; when neither this nor --plan is given at about 1 MiB, on the grid of the disk' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l plan -d 'Take start and length from a plan: the output of plumb plan partition --json' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l size -d 'Length; when not given the end stays where it is, or is that of the disk' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l number -d 'Number of the partition, of Solaris that of the slice; not needed where there is only one' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l label -d 'Kind of label to be made' -r -f -a "gpt\t'GPT'
+dos\t'DOS (MBR)'
+efi\t'EFI label of Solaris'
+smi\t'SMI label (VTOC) on SPARC'"
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l geometry -d 'Heads and sectors of a new SMI label: 27x107' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l sector -d 'Logical block of an image without a label: 512 or 4096; disks tell theirs' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l yes -d 'Do it: the name of what is written to, as it is shown without this' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l save -d 'File for the old label; a new one in /var/lib/plumb when not given' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l new-label -d 'Make a new label in the place of the one that is there'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -l yes -d 'Do it: the name of what is written to, as it is shown without this' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -l force -d 'Also where somebody has written to the places of the label since'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -l yes -d 'Do it: the name of what is written to, as it is shown without this' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -l save -d 'File for the old label; a new one in /var/lib/plumb when not given' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -l yes -d 'Do it: the name of the partition or device of the plan that is meant' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -l journal -d 'File for the journal, on another disk; a new one in /var/lib/plumb when not given' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -l journal-same-disk -d 'Let the journal be on the disk of the partition: safe against a crash, not against a broken disk'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l to -d 'Where it is to begin: 2048s' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l journal -d 'File for the journal, on another disk; a new one in /var/lib/plumb when not given' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l yes -d 'Do it: the name of what is written to, as it is shown without this' -r
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l aligned -d 'Let it begin at the nearest start on the grid of its disk that has room'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l journal-same-disk -d 'Let the journal be on the disk of the partition: safe against a crash, not against a broken disk'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l scan -d 'Read the whole partition first: what cannot be read cannot be moved'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from move" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -l disk -d 'The disk, where it has another name than when the move began' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from resume" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -l disk -d 'The disk, where it has another name than when the move began' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from rollback" -s V -l version -d 'Print version'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from status" -l json -d 'Print one JSON document instead of text'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from status" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand generate" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand generate" -s V -l version -d 'Print version'
