@@ -294,6 +294,13 @@ fn survives(format: Format, mib: u64, start: u64, to: u64) {
             disk.assert_right(start);
             continue;
         }
+        if said(&stands).contains("the move is complete") {
+            // Behind the last write, and before the kernel learned of it: going on does no more than that.
+            whole = whole.mul_f64(0.9);
+            assert_done(&disk.go("resume"));
+            disk.assert_right(to);
+            continue;
+        }
         assert_eq!(stands.status.code(), Some(6), "{}", said(&stands));
         let words = said(&stands);
         stages.push(words.lines().find(|line| line.starts_with("incomplete")).unwrap_or_default().to_owned());

@@ -67,6 +67,12 @@ pub fn go_on(journal: &Path, args: &Resume, direction: Direction) -> Result<Exit
     let subject = open(&disk)?;
     let label = subject.label().ok().flatten();
     was.must_be(&DiskWords::of(&subject, label.as_ref()))?;
+    if let (Some(ending), Direction::On) = (status.ending, direction) {
+        // It was cut off behind its last write: the kernel has to learn of it.
+        let view = view(&status, journal, "resume");
+        return Run { subject: &subject, journal, owner: Owner::default(), view, is_json: args.json }
+            .ended(ending);
+    }
     forget(&subject, &status, label.as_ref())?;
     let store = JournalFile::open(journal)
         .map_err(|source| MoveRefused::Journal { path: journal.display().to_string(), source })?;
