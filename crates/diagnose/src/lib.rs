@@ -19,3 +19,6 @@ pub use question::{GridSource, Questions};
 pub use rules::throughput_inflation::{Flow, Throughput};
 pub use rules::{Diagnosis, RULES, Unjudged, diagnose, diagnose_throughput};
 pub use share::Share;
+
+/// The finding of a probe, which measures: no rule has it, and a page tells of it as of those.
+pub const MISALIGNED_TARGET: &str = "misaligned-target";

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use plumb_diagnose::finding::{Basis, Confidence, Cost, Evidence, Fix};
-use plumb_diagnose::{Finding, Severity, Target as Of, TargetLayer};
+use plumb_diagnose::{Finding, MISALIGNED_TARGET, Severity, Target as Of, TargetLayer};
 use plumb_geometry::plural;
 use plumb_load::probe::media::{DATA_BYTES_MIN, Doubt, Survey};
 use plumb_load::probe::{self, Reason, Settings, Verdict};
@@ -356,7 +356,7 @@ fn finding(shown: &report::Probed<'_>, layer: Kind) -> Option<Finding> {
         |name, value: u64| Evidence { name, value: value as f64, unit: "bytes", source: source.clone() };
     let begin = Evidence { ..evidence("offset", grid.offset_bytes) };
     let mut finding =
-        Finding::new("misaligned-target", Severity::Warning, &of, Confidence::High, summary, begin)
+        Finding::new(MISALIGNED_TARGET, Severity::Warning, &of, Confidence::High, summary, begin)
             .with_evidence(evidence("granularity", grid.granularity_bytes));
     if let Some(penalty) = shown.penalty {
         for (name, value) in

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use plumb_diagnose::MISALIGNED_TARGET;
 use plumb_diagnose::layout::*;
 use plumb_geometry::Bytes;
 use plumb_stack::problem_ids;
@@ -130,24 +131,37 @@ fn each_rule_has_a_page_with_its_thresholds() {
         for expected in thresholds(id) {
             assert!(line.contains(&expected), "{id}: found `{line}`, expected `{expected}`");
         }
-        for part in [
-            "What it means",
-            "How it is seen",
-            "What it costs",
-            "What it does not mean",
-            "How to mend it",
-            "Where the method is from",
-        ] {
-            assert!(page.contains(&format!("## {part}\n")), "{id}: no part `{part}`");
-        }
-        assert!(page.contains("**Way back:**"), "{id}: no way back");
+        assert_has_all_parts(id, &page);
     }
+}
+
+fn assert_has_all_parts(id: &str, page: &str) {
+    for part in [
+        "What it means",
+        "How it is seen",
+        "What it costs",
+        "What it does not mean",
+        "How to mend it",
+        "Where the method is from",
+    ] {
+        assert!(page.contains(&format!("## {part}\n")), "{id}: no part `{part}`");
+    }
+    assert!(page.contains("**Way back:**"), "{id}: no way back");
+}
+
+#[test]
+fn what_a_probe_finds_has_a_page() {
+    let page = read(&format!("{MISALIGNED_TARGET}.md"));
+    assert!(page.starts_with(&format!("# {MISALIGNED_TARGET}\n")), "another heading");
+    assert!(read("README.md").contains(&format!("({MISALIGNED_TARGET}.md)")), "not in the index");
+    assert_has_all_parts(MISALIGNED_TARGET, &page);
 }
 
 /// And no page is left of a rule that is gone.
 #[test]
 fn each_page_has_a_rule() {
-    let ids: Vec<&str> = ids().into_iter().chain(plumb_diagnose::RULES.iter().map(|rule| rule.id)).collect();
+    let of_io = plumb_diagnose::RULES.iter().map(|rule| rule.id);
+    let ids: Vec<&str> = ids().into_iter().chain(of_io).chain([MISALIGNED_TARGET]).collect();
     for entry in std::fs::read_dir(root()).expect("a readable folder") {
         let name = entry.expect("an entry").file_name().into_string().expect("a plain name");
         let id = name.strip_suffix(".md").expect("a page");
