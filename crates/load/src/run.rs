@@ -264,6 +264,8 @@ struct Book {
     last: Duration,
     next: Duration,
     jobs: Vec<JobOutcome>,
+    /// What was measured before the last interval of the warm-up was closed: the next one has it.
+    early: Vec<Tally>,
     last_completion_ns: Vec<u64>,
     spare: Counters,
     not_traced: u64,
@@ -287,6 +289,7 @@ impl Book {
             last: Duration::ZERO,
             next: plan.interval,
             jobs: means.iter().map(job).collect(),
+            early: vec![Tally::default(); means.len()],
             last_completion_ns: vec![0; means.len()],
             spare: Counters::default(),
             not_traced: 0,
@@ -304,12 +307,20 @@ impl Book {
             std::mem::swap(&mut *counted, &mut self.spare);
             drop(counted);
             self.jobs[seat.job].tally.add(&self.spare.measured);
-            jobs[seat.job].add(if is_warmup { &self.spare.warmup } else { &self.spare.measured });
+            let early = &mut self.early[seat.job];
+            if is_warmup {
+                early.add(&self.spare.measured);
+                jobs[seat.job].add(&self.spare.warmup);
+            } else {
+                jobs[seat.job].add(early);
+                early.clear();
+                jobs[seat.job].add(&self.spare.measured);
+            }
             self.spare.clear();
         }
         let from = if is_warmup { self.last } else { self.last.max(self.warmup) };
         let length = at.saturating_sub(from);
-        self.last = at;
+        self.last = if is_warmup { at.min(self.warmup) } else { at };
         while self.next <= at {
             self.next += self.interval;
         }
