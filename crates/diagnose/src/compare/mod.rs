@@ -72,7 +72,7 @@ pub struct Stratum {
     pub len_bytes: u64,
     /// I/O, or I/O a second.
     pub ios: f64,
-    /// Mean latency, ns, of at least [`mix::TIMED_MIN`] I/O; `None` where it is not known.
+    /// Mean latency, ns, of at least `TIMED_MIN` I/O; `None` where it is not known.
     pub ns_mean: Option<f64>,
     /// Variance of that mean, ns²; `None` where nothing tells.
     pub ns_mean_variance: Option<f64>,
