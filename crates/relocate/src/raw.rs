@@ -179,8 +179,8 @@ impl JournalStore for JournalFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::disk::Buffer;
     use plumb_sys::Access;
+    use plumb_sys::AlignedBuffer;
 
     /// Readers ask for bytes anywhere; the end of an image may be no whole block.
     #[test]
@@ -206,11 +206,11 @@ mod tests {
         let len = (3 << 20) + 4096;
         let mut made = JournalFile::create(&path, len).expect("room");
         assert_eq!((made.len_bytes(), std::fs::metadata(&path).expect("it").len()), (len, len));
-        let mut record = Buffer::new(4096);
+        let mut record = AlignedBuffer::new(4096);
         record.fill(b'r');
         made.write_at(8192, &record).expect("room");
         made.sync().expect("a disk");
-        let mut found = Buffer::new(4096);
+        let mut found = AlignedBuffer::new(4096);
         JournalFile::open(&path).expect("it").read_at(8192, &mut found).expect("there");
         assert_eq!(found[..], record[..]);
         assert!(JournalFile::create(&path, 1).is_err(), "never over another one");

@@ -10,14 +10,14 @@ use crate::error::{Asking, SysError};
 use crate::ioctl::{Argument, ioctl};
 
 /// Numbers from <linux/fs.h>; the kernel writes an `int` or `unsigned int` for each, and 64 bits for the size.
-mod number {
+pub(crate) mod number {
     use super::{Opcode, opcode};
-    pub(super) const LOGICAL: Opcode = opcode::none(0x12, 104);
-    pub(super) const MINIMUM_IO: Opcode = opcode::none(0x12, 120);
-    pub(super) const OPTIMAL_IO: Opcode = opcode::none(0x12, 121);
-    pub(super) const ALIGNMENT: Opcode = opcode::none(0x12, 122);
-    pub(super) const PHYSICAL: Opcode = opcode::none(0x12, 123);
-    pub(super) const SIZE: Opcode = opcode::read::<usize>(0x12, 114);
+    pub(crate) const LOGICAL: Opcode = opcode::none(0x12, 104);
+    pub(crate) const MINIMUM_IO: Opcode = opcode::none(0x12, 120);
+    pub(crate) const OPTIMAL_IO: Opcode = opcode::none(0x12, 121);
+    pub(crate) const ALIGNMENT: Opcode = opcode::none(0x12, 122);
+    pub(crate) const PHYSICAL: Opcode = opcode::none(0x12, 123);
+    pub(crate) const SIZE: Opcode = opcode::read::<usize>(0x12, 114);
 }
 
 /// A block device, open for reading only.
@@ -87,7 +87,8 @@ pub(crate) fn limits_of(fd: &OwnedFd, path: &Path) -> Result<Limits, SysError> {
     })
 }
 
-fn ask<T: Argument + Default>(
+/// The answer of a device to one question.
+pub(crate) fn ask<T: Argument + Default>(
     fd: &OwnedFd,
     path: &Path,
     number: Opcode,

@@ -13,6 +13,7 @@ use rustix::fs::{FileType, FlockOperation, Mode, OFlags, fdatasync, flock, fstat
 use rustix::io::{Errno, pread, pwrite};
 use rustix::ioctl::{Opcode, opcode};
 
+use crate::aligned::{AlignedBuffer, MEMORY_ALIGNMENT};
 use crate::block::{Limits, limits_of};
 use crate::error::{Asking, SysError};
 use crate::ioctl::ioctl;
@@ -23,8 +24,6 @@ const DISK_SEQUENCE: Opcode = opcode::read::<u64>(0x12, 128);
 /// What files are opened with so that I/O go past the page cache, for the standard library's `custom_flags`.
 pub const O_DIRECT: i32 = OFlags::DIRECT.bits() as i32;
 
-/// Alignment in memory that direct I/O of every driver takes.
-const MEMORY_ALIGNMENT: usize = 4096;
 /// Bytes that pass through the aligned buffer at once.
 const PIECE: usize = 1 << 20;
 /// How long udev may look at a disk before it counts as taken, and how often it is asked.
@@ -123,7 +122,7 @@ impl DirectDisk {
         }
         let mut aligned = AlignedBuffer::new(buffer.len().min(PIECE));
         for (index, piece) in buffer.chunks_mut(PIECE).enumerate() {
-            let through = &mut aligned.bytes()[..piece.len()];
+            let through = &mut aligned[..piece.len()];
             self.read_piece(at + (index * PIECE) as u64, through)?;
             piece.copy_from_slice(through);
         }
@@ -152,7 +151,7 @@ impl DirectDisk {
         }
         let mut aligned = AlignedBuffer::new(bytes.len().min(PIECE));
         for (index, piece) in bytes.chunks(PIECE).enumerate() {
-            let through = &mut aligned.bytes()[..piece.len()];
+            let through = &mut aligned[..piece.len()];
             through.copy_from_slice(piece);
             self.write_piece(at + (index * PIECE) as u64, through)?;
         }
@@ -225,23 +224,4 @@ fn image_limits(fd: &OwnedFd, path: &Path) -> Result<Limits, SysError> {
 
 fn is_aligned(bytes: &[u8]) -> bool {
     bytes.as_ptr().align_offset(MEMORY_ALIGNMENT) == 0
-}
-
-/// Memory as direct I/O needs it.
-struct AlignedBuffer {
-    memory: Vec<u8>,
-    start: usize,
-    len: usize,
-}
-
-impl AlignedBuffer {
-    fn new(len: usize) -> AlignedBuffer {
-        let memory = vec![0; len + MEMORY_ALIGNMENT];
-        let start = memory.as_ptr().align_offset(MEMORY_ALIGNMENT);
-        AlignedBuffer { memory, start, len }
-    }
-
-    fn bytes(&mut self) -> &mut [u8] {
-        &mut self.memory[self.start..self.start + self.len]
-    }
 }

@@ -10,6 +10,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::ioctl::opcode;
 
+use crate::block::{ask, number};
 use crate::error::{Asking, SysError};
 use crate::ioctl::ioctl;
 
@@ -82,8 +83,8 @@ impl IoTarget {
         let (id, size_bytes, block_bytes) = match found {
             FileType::BlockDevice => (
                 FileId::Device(stat.st_rdev),
-                ask(path, &fd, opcode::read::<usize>(0x12, 114), "BLKGETSIZE64")?,
-                ask(path, &fd, opcode::none(0x12, 104), "BLKSSZGET")?,
+                ask(&fd, path, number::SIZE, "BLKGETSIZE64")?,
+                ask(&fd, path, number::LOGICAL, "BLKSSZGET")?,
             ),
             _ => {
                 let size_bytes = u64::try_from(stat.st_size).unwrap_or(0);
@@ -128,9 +129,7 @@ impl IoTarget {
     #[must_use]
     pub fn is_there(&self) -> bool {
         let size_bytes = match self.id {
-            FileId::Device(_) => {
-                ask(&self.path, &self.fd, opcode::read::<usize>(0x12, 114), "BLKGETSIZE64").ok()
-            }
+            FileId::Device(_) => ask(&self.fd, &self.path, number::SIZE, "BLKGETSIZE64").ok(),
             FileId::File(..) => fstat(&self.fd).ok().and_then(|stat| u64::try_from(stat.st_size).ok()),
         };
         size_bytes.is_some_and(|bytes| bytes > 0)
@@ -178,18 +177,6 @@ fn must_be_a_target(path: &Path, found: &Stat) -> Result<FileType, SysError> {
 fn is_among_devices(path: &Path, found: &Stat) -> bool {
     let is_below = std::fs::canonicalize(path).is_ok_and(|path| path.starts_with("/dev"));
     is_below && stat("/dev").is_ok_and(|dev| dev.st_dev == found.st_dev)
-}
-
-fn ask<T: crate::ioctl::Argument + Default>(
-    path: &Path,
-    fd: &OwnedFd,
-    number: rustix::ioctl::Opcode,
-    asked: &'static str,
-) -> Result<T, SysError> {
-    let mut answer = T::default();
-    let asking = Asking { path, asked, capability: "CAP_SYS_ADMIN" };
-    ioctl(fd, number, &mut answer).map_err(|errno| asking.error(errno))?;
-    Ok(answer)
 }
 
 /// What the file system demands of direct I/O, where it says so (since Linux 6.1).

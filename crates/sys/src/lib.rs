@@ -17,6 +17,7 @@
 //! - [`ring`]: I/O by io_uring; [`blocking`]: the same by calls that wait; [`memory`]: what they read into
 //! - [`direct`]: a disk opened past the page cache; [`partitions`]: those that the kernel knows
 
+mod aligned;
 pub mod block;
 pub mod blocking;
 pub mod device_mapper;
@@ -33,6 +34,7 @@ pub mod partitions;
 pub mod ring;
 pub mod scsi;
 
+pub use aligned::AlignedBuffer;
 pub use block::{BlockDevice, Limits};
 pub use blocking::Blocking;
 pub use device_mapper::{DeviceMapper, Mapped, Target};

@@ -1,9 +1,11 @@
 //! Appending to the journal, and reading it from the beginning.
 
+use plumb_sys::AlignedBuffer;
+
 use super::error::JournalError;
 use super::fold::State;
 use super::record::{HEADER_BYTES, Header, Image, MAGIC, Record, Turn, sum};
-use crate::disk::{Buffer, JournalStore};
+use crate::disk::JournalStore;
 use crate::moving::JournalId;
 use crate::moving::plan::{Copying, Plan};
 use crate::moving::script::Script;
@@ -35,8 +37,8 @@ pub(crate) struct Journal<J> {
 }
 
 /// Whole blocks, in memory where direct I/O wants them.
-fn read<J: JournalStore>(store: &mut J, at: u64, len: usize) -> Result<Buffer, JournalError> {
-    let mut buffer = Buffer::new(len);
+fn read<J: JournalStore>(store: &mut J, at: u64, len: usize) -> Result<AlignedBuffer, JournalError> {
+    let mut buffer = AlignedBuffer::new(len);
     store.read_at(at, &mut buffer).map_err(|source| JournalError::Read { at, source })?;
     Ok(buffer)
 }
@@ -258,7 +260,7 @@ impl<J: JournalStore> Journal<J> {
 
     /// Whole blocks, filled up with zeros.
     fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), JournalError> {
-        let mut buffer = Buffer::new(bytes.len().next_multiple_of(self.block_bytes as usize));
+        let mut buffer = AlignedBuffer::new(bytes.len().next_multiple_of(self.block_bytes as usize));
         buffer[..bytes.len()].copy_from_slice(bytes);
         self.store.write_at(at, &buffer).map_err(|source| JournalError::Write { at, source })
     }

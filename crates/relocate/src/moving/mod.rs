@@ -16,11 +16,13 @@ mod write;
 
 use std::ops::ControlFlow;
 
+use plumb_sys::AlignedBuffer;
+
 pub use self::error::MoveError;
 pub use self::plan::{Change, Copying, JournalId, Plan, PlanError, UNIT_BYTES_MIN, WINDOW_BYTES_MAX};
 pub use self::script::Stage;
 pub use self::status::{Status, status};
-use crate::disk::{Buffer, Disk, JournalStore};
+use crate::disk::{Disk, JournalStore};
 use crate::journal::{Ending, Journal, JournalError, Record, State, Turn, sum};
 use crate::moving::script::Script;
 use crate::mutation::{Mutation, Mutations};
@@ -47,8 +49,8 @@ pub struct Move<D, J> {
     state: State,
     script: Script,
     /// The data of a step's window, read ahead of it.
-    ahead: Option<(u64, Buffer)>,
-    spare: Buffer,
+    ahead: Option<(u64, AlignedBuffer)>,
+    spare: AlignedBuffer,
     /// Windows that were read again.
     verified: u64,
     has_stopped: bool,
@@ -146,7 +148,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             state,
             script,
             ahead: None,
-            spare: Buffer::default(),
+            spare: AlignedBuffer::default(),
             verified: 0,
             has_stopped: false,
             mutations,
@@ -158,7 +160,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     fn settle(&mut self) -> Result<(), MoveError> {
         if let Some(pending) = self.state.pending.take() {
             let bytes = self.journal.image(&pending.image)?;
-            let mut buffer = Buffer::new(bytes.len());
+            let mut buffer = AlignedBuffer::new(bytes.len());
             buffer.copy_from_slice(&bytes);
             return self.write_image(pending.at, &buffer);
         }
@@ -262,7 +264,7 @@ pub(crate) fn read<D: Disk>(disk: &mut D, at: u64, len: usize, plan: &Plan) -> R
     let logical = u64::from(plan.logical_block_bytes);
     let start = at - at % logical;
     let end = (at + len as u64).next_multiple_of(logical);
-    let mut buffer = Buffer::new((end - start) as usize);
+    let mut buffer = AlignedBuffer::new((end - start) as usize);
     read_into(disk, start, &mut buffer)?;
     let skipped = (at - start) as usize;
     Ok(buffer[skipped..skipped + len].to_vec())

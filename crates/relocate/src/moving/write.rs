@@ -4,12 +4,14 @@
 //! *straight* window is written and noted with the sum of its data; then both, disk and journal, are made durable. In
 //! both, nothing of the next step is written before that.
 
+use plumb_sys::AlignedBuffer;
+
 use super::edit::{self, Edit};
 use super::plan::Copying;
 use super::script::Action;
 use super::windows::Window;
 use super::{Move, MoveError, read, read_into};
-use crate::disk::{Buffer, Disk, JournalStore};
+use crate::disk::{Disk, JournalStore};
 use crate::journal::{Image, Record, sum};
 use crate::mutation::Mutation;
 
@@ -39,7 +41,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         let end = edit.at + edit.bytes.len() as u64;
         let plan = &self.state.plan;
         let blocks = plan.unit.cover(&(edit.at..end), plan.disk_bytes);
-        let mut buffer = Buffer::new((blocks.end - blocks.start) as usize);
+        let mut buffer = AlignedBuffer::new((blocks.end - blocks.start) as usize);
         read_into(&mut self.disk, blocks.start, &mut buffer)?;
         let start = (edit.at - blocks.start) as usize;
         buffer[start..start + edit.bytes.len()].copy_from_slice(&edit.bytes);
@@ -52,7 +54,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         let (blocks, moved) = (&window.blocks, &window.moved);
         let mut buffer = self.data_of(window)?;
         if blocks != moved {
-            let mut around = Buffer::new((blocks.end - blocks.start) as usize);
+            let mut around = AlignedBuffer::new((blocks.end - blocks.start) as usize);
             read_into(&mut self.disk, blocks.start, &mut around)?;
             let start = (moved.start - blocks.start) as usize;
             around[start..start + buffer.len()].copy_from_slice(&buffer);
@@ -100,7 +102,7 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     }
 
     /// The data of the window that is due: read ahead, or read now.
-    fn data_of(&mut self, window: &Window) -> Result<Buffer, MoveError> {
+    fn data_of(&mut self, window: &Window) -> Result<AlignedBuffer, MoveError> {
         let source = self.script.windows().source_of(&window.moved);
         let len = (source.end - source.start) as usize;
         if let Some((step, buffer)) = self.ahead.take()
