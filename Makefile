@@ -45,12 +45,12 @@ bench: ## Speed beside the peers, paired; prints medians and spread
 	cargo build --release --locked -p plumb-capture --example cost
 	python3 bench/run.py
 
-soak: ## Long proofs: how often probes are right, memory over 500 million events
+soak: ## Long proofs: how often probes are right, memory over 500 million events, kills of moves
 	@scripts/setup test
 	cargo build --release --locked -p plumb -p plumb-testkit
 	scripts/soak
 
-torture: ## 100 million crashes of moves on simulated disks, with other seeds than in make test: some hours
+torture: ## 100 million crashes of moves on simulated disks, some hours; with PLUMB_TORTURE_SHARE=1/4 the first quarter of them
 	@scripts/setup run
 	cargo test --locked -p plumb-relocate --lib -- --ignored --nocapture every_crash_point_a_hundred_times
 

@@ -10,6 +10,7 @@ alone: its start and the loading of Python do not count against it.
 import argparse
 import json
 import math
+import mmap
 import os
 import pathlib
 import shutil
@@ -562,6 +563,144 @@ def bench_probe(runs):
           ["a miss costs", "plumb probe, s, median (spread)", "verdicts", "Vdbench, nine offsets of 60 s, s"], rows)
 
 
+class MoveDisk:
+    """A loop device with one partition at 1 MiB, and room behind it; its file on the disk of this directory or in memory."""
+
+    START = 1 << 20
+
+    def __init__(self, mib, room_mib, is_in_memory):
+        self.len, self.size = mib << 20, (mib + room_mib + 4) << 20
+        self.is_in_memory = is_in_memory
+
+    def __enter__(self):
+        DATA.mkdir(parents=True, exist_ok=True)
+        self.file = (pathlib.Path("/dev/shm") if self.is_in_memory else DATA) / f"plumb-move-{os.getpid()}"
+        subprocess.run(["dd", "if=/dev/urandom", f"of={self.file}", "bs=1M", f"count={self.size >> 20}", "conv=fsync",
+                        "status=none"], check=True)
+        direct = [] if self.is_in_memory else ["--direct-io=on"]
+        shown = subprocess.run(["losetup", "--find", "--show", *direct, self.file], check=True, capture_output=True, text=True)
+        self.path = shown.stdout.strip()
+        self.node = f"{self.path}p1"
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["partx", "--delete", self.path], check=False, stderr=subprocess.DEVNULL)
+        subprocess.run(["losetup", "--detach", self.path], check=False)
+        self.file.unlink()
+
+    def reset(self):
+        """The partition where it was. What it holds is noise either way."""
+        subprocess.run(["partx", "--delete", self.path], check=False, stderr=subprocess.DEVNULL)
+        label = f"label: gpt\nstart={self.START >> 9}, size={self.len >> 9}, type=linux\n"
+        subprocess.run(["sfdisk", "--quiet", "--no-reread", "--no-tell-kernel", "--wipe=always", self.path], input=label,
+                       check=True, text=True)
+        subprocess.run(["partx", "--add", self.path], check=True)
+        # What is left in a cache is written at nobody's cost.
+        os.sync()
+
+    def plumb(self, shift):
+        self.reset()
+        journal = DATA / "move-journal"
+        to = self.START + shift
+        run = Run([str(PLUMB), "fix", "move", self.node, "--to", f"{to >> 9}s", "--journal", str(journal),
+                   "--journal-same-disk", "--yes", pathlib.Path(self.node).name, "--json"], {0, 1})
+        result = json.loads(run.output)["result"] if run.status == 0 else {}
+        if result.get("state") != "complete":
+            sys.exit(f"plumb fix move ended with status {run.status}: {run.output.decode()}")
+        run.verifying = result["verifying_seconds"]
+        return run
+
+    def sfdisk(self, shift, *flags):
+        self.reset()
+        # Where its log goes nobody waits for.
+        log = f"--move-data={DATA}/move.log"
+        change = f"echo '+{shift >> 9},' | sfdisk --quiet --no-reread --no-tell-kernel -N 1 {log} {' '.join(flags)} {self.path}"
+        run = Run(shell(change), {0, 1})
+        if run.status != 0:
+            sys.exit(f"sfdisk ended with status {run.status}")
+        return run
+
+    def copy(self, shift, and_read_again=False):
+        """Raw: a MiB read, a MiB written."""
+        skip, count = self.START >> 20, self.len >> 20
+        to = skip + (shift >> 20)
+        commands = [f"dd if={self.path} of={self.path} bs=1M skip={skip} seek={to} count={count} iflag=direct oflag=direct "
+                    "conv=notrunc status=none"]
+        if and_read_again:
+            commands.append(f"dd if={self.path} of=/dev/null bs=1M skip={to} count={count} iflag=direct status=none")
+        return Run(shell(*commands), {0, 1})
+
+    def flush_seconds(self, count=32):
+        """What a flush takes behind each MiB written."""
+        memory = mmap.mmap(-1, 1 << 20)
+        memory.write(os.urandom(1 << 20))
+        disk = os.open(self.path, os.O_RDWR | os.O_DIRECT)
+        took = []
+        for index in range(count):
+            os.pwrite(disk, memory, self.START + (index << 20))
+            began = time.perf_counter()
+            os.fdatasync(disk)
+            took.append(time.perf_counter() - began)
+        os.close(disk)
+        return statistics.mean(took)
+
+
+def ratio_words(values):
+    low, high = median_interval(values)
+    return f"{statistics.median(values):.2f}, 95 % interval {low:.2f} to {high:.2f}"
+
+
+def move_beside(disk, where, rounds, shift_mib, peer_name, peer):
+    """Alternations of a move and a peer's; returns how many times as long the peer took, and all runs of ours."""
+    shift = shift_mib << 20
+    ours, theirs = [], []
+    for number in range(rounds):
+        # Which of them is first changes: neither has the other's writes behind it always.
+        for who in ((ours, theirs) if number % 2 == 0 else (theirs, ours)):
+            who.append(disk.plumb(shift) if who is ours else peer(shift))
+    mib = disk.len >> 20
+    row = lambda name, some: [name, spread([run.wall for run in some]), spread([mib / run.wall for run in some], 0),
+                              f"{max(run.mib for run in some):.0f}"]
+    table(f"A move of {mib:,} MiB by {shift_mib} MiB, {where}, {rounds} alternations",
+          ["command", "s, median (spread)", "MiB/s", "peak MiB"], [row("plumb fix move", ours), row(peer_name, theirs)])
+    ratios = [b.wall / a.wall for a, b in zip(ours, theirs)]
+    print(f"\n{peer_name} takes {ratio_words(ratios)} times as long.")
+    unverified = [b.wall / (a.wall - a.verifying) for a, b in zip(ours, theirs)]
+    print(f"{spread([run.verifying for run in ours])} s of a move are for reading again what was written; without them it "
+          f"would be {ratio_words(unverified)}.")
+    return ours
+
+
+def bench_move(rounds, mib):
+    if os.geteuid() != 0:
+        print("\nmove: left out, since loop devices want root")
+        return
+    for is_in_memory, where in ((False, "a loop device with direct I/O on a file of a disk"),
+                                (True, "a loop device on a file in memory")):
+        with MoveDisk(mib, 68, is_in_memory) as disk:
+            ours = move_beside(disk, where, rounds, 1, "sfdisk --move-data --move-use-fsync",
+                               lambda shift: disk.sfdisk(shift, "--move-use-fsync"))
+            move_limit(disk, ours, 1)
+            for shift in (16, 64):
+                move_beside(disk, where, rounds, shift, "sfdisk --move-data, not durable", disk.sfdisk)
+            move_beside(disk, where, rounds, 64, "dd, O_DIRECT, a MiB at a time", disk.copy)
+            move_beside(disk, where, rounds, 64, "dd, and all of it read again",
+                        lambda shift: disk.copy(shift, and_read_again=True))
+
+
+def move_limit(disk, ours, shift_mib):
+    """Beside what it cannot be far below: to copy once, and to flush behind each window."""
+    flushes, copies = [], []
+    for _ in ours:
+        flushes.append(disk.flush_seconds())
+        copies.append(disk.copy(shift_mib << 20).wall)
+    windows = (disk.len >> 20) // shift_mib
+    limits = [windows * flush + copy for flush, copy in zip(flushes, copies)]
+    print(f"\nA flush takes {spread([flush * 1e3 for flush in flushes])} ms, a raw copy {spread(copies)} s: {windows:,} windows "
+          f"and a copy {spread(limits)} s. The move takes {spread([run.wall / limit for run, limit in zip(ours, limits)])} of "
+          "that.")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5)
@@ -572,10 +711,12 @@ def main():
     parser.add_argument("--watch-seconds", type=int, default=2, help="of fio in each of them")
     parser.add_argument("--load-rounds", type=int, default=30, help="alternations that the costs of loading are medians of")
     parser.add_argument("--load-seconds", type=int, default=2, help="of each tool in each of them")
-    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, check, record, load, probe, "
+    parser.add_argument("--move-rounds", type=int, default=9, help="alternations of moves")
+    parser.add_argument("--move-mib", type=int, default=1024, help="length of the partition that is moved")
+    parser.add_argument("only", nargs="*", help="blktrace, parquet, csv, check, record, load, probe, move, "
                         "watch or one of watch-cost, watch-throughput, watch-peers; all without")
     arguments = parser.parse_args()
-    wanted = arguments.only or ["blktrace", "parquet", "csv", "check", "watch", "record", "load", "probe"]
+    wanted = arguments.only or ["blktrace", "parquet", "csv", "check", "watch", "record", "load", "probe", "move"]
     cpus = [line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")]
     print(f"{len(cpus)} x {cpus[0] if cpus else 'unknown processor'}, kernel {os.uname().release}, "
           f"{arguments.runs} runs each")
@@ -589,6 +730,8 @@ def main():
         bench_record(arguments.runs)
     if "probe" in wanted:
         bench_probe(arguments.runs)
+    if "move" in wanted:
+        bench_move(arguments.move_rounds, arguments.move_mib)
     if "csv" in wanted:
         bench_csv(arguments.runs, arguments.events)
     if "load" in wanted:

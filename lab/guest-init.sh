@@ -29,7 +29,12 @@ modprobe sd_mod; modprobe loop
 geometry() {
     hosts=$1; shift
     mdadm --stop --scan >/dev/null 2>&1
-    modprobe -r scsi_debug 2>/dev/null
+    # With the disks of before it would keep what they were told to do.
+    waited=0
+    while [ -e /sys/module/scsi_debug ] && [ $waited -lt 100 ]; do
+        modprobe -r scsi_debug 2>/dev/null || sleep 0.1
+        waited=$((waited + 1))
+    done
     modprobe scsi_debug dev_size_mb=$megabytes add_host=$hosts num_tgts=1 per_host_store=1 lbprz=0 delay=0 "$@" || say "no scsi_debug $*"
     waited=0 disks=''
     while [ $waited -lt 100 ]; do

@@ -8,6 +8,8 @@
 #   guest_root PROGRAM ...        $work/root with busybox and these programs, each with its libraries
 #   guest_modules MODULE ...      these modules and all they need; `modprobe` in the guest finds them
 #   guest_run SECONDS MIB ARG ... runs /init; what the guest prints goes to $work/serial; fails unless it says done
+#   guest_keep DIRECTORY          instead of that: DIRECTORY/run ARG ... boots it later, any number of times, its console on
+#                                 standard input and output, and is QEMU itself: to be told what to do, and to be killed
 #
 # The guest runs under TCG: slow, so times mean nothing, but no need of KVM.
 
@@ -105,14 +107,31 @@ guest_modules() {
     guest_program "$(command -v modprobe)"
 }
 
+guest_options=(-accel tcg,thread=multi -cpu max -no-reboot -display none -monitor none)
+# On a busy machine the timer's interrupts come too late for the kernel's check of them.
+guest_append="console=ttyS0 panic=-1 quiet no_timer_check"
+
+guest_initrd() { # FILE
+    chmod +x "$work/root/init"
+    (cd "$work/root" && find . | cpio -o -H newc --quiet) | gzip -1 >"$1"
+}
+
+guest_keep() {
+    guest_initrd "$1/initrd"
+    cp "$vmlinuz" "$1/vmlinuz"
+    cat >"$1/run" <<RUN
+#!/bin/sh
+exec qemu-system-x86_64 ${guest_options[*]} -serial stdio -kernel '$1/vmlinuz' -initrd '$1/initrd' -append '$guest_append' "\$@"
+RUN
+    chmod +x "$1/run"
+}
+
 guest_run() {
     local seconds=$1 mib=$2 status=0
     shift 2
-    chmod +x "$work/root/init"
-    (cd "$work/root" && find . | cpio -o -H newc --quiet) | gzip -1 >"$work/initrd"
-    timeout "$seconds" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -m "$mib" -no-reboot \
-        -display none -monitor none -serial "file:$work/serial" \
-        -kernel "$vmlinuz" -initrd "$work/initrd" -append "console=ttyS0 panic=-1 quiet" "$@" &
+    guest_initrd "$work/initrd"
+    timeout "$seconds" qemu-system-x86_64 "${guest_options[@]}" -m "$mib" -serial "file:$work/serial" \
+        -kernel "$vmlinuz" -initrd "$work/initrd" -append "$guest_append" "$@" &
     qemu=$!
     wait "$qemu" || status=$?
     qemu=''

@@ -206,7 +206,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__bench)
-            opts="-h -V --read --size --random --sequential --stride --zipf --shift --align --range --threads --depth --batch --rate --open --for --ios --warmup --interval --vdbench --set --fio --study --record --gather --at-threads --write --yes --engine --seed --trace --json --html --color --help --version"
+            opts="-h -V --read --size --random --sequential --stride --zipf --shift --align --range --hit-area --hit-percent --threads --depth --batch --rate --open --for --ios --warmup --interval --vdbench --set --fio --study --record --gather --at-threads --write --yes --engine --seed --trace --json --html --color --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -244,6 +244,14 @@ _plumb() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --hit-area)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hit-percent)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --threads)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -261,7 +269,7 @@ _plumb() {
                     return 0
                     ;;
                 --open)
-                    COMPREPLY=($(compgen -W "exponential uniform" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "exponential uniform even" -- "${cur}"))
                     return 0
                     ;;
                 --for)
@@ -634,7 +642,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fix__subcmd__plan)
-            opts="-h -V --yes --journal --journal-same-disk --help --version"
+            opts="-h -V --yes --probe --journal --journal-same-disk --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -679,7 +687,7 @@ _plumb() {
                     return 0
                     ;;
                 --label)
-                    COMPREPLY=($(compgen -W "gpt dos efi smi" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "gpt dos efi smi smi-x86" -- "${cur}"))
                     return 0
                     ;;
                 --geometry)
@@ -756,13 +764,17 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__fix__subcmd__undo)
-            opts="-h -V --force --yes --json --help --version"
+            opts="-h -V --force --yes --json --save --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --yes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --save)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1146,7 +1158,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__probe)
-            opts="-h -V --grid --range --depth --limit --margin --seed --json --html --fail-on --color --help --version"
+            opts="-h -V --grid --range --cache --depth --limit --margin --seed --write --yes --json --html --fail-on --color --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1157,6 +1169,10 @@ _plumb() {
                     return 0
                     ;;
                 --range)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cache)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1173,6 +1189,10 @@ _plumb() {
                     return 0
                     ;;
                 --seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --yes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1246,7 +1266,7 @@ _plumb() {
             return 0
             ;;
         plumb__subcmd__replay)
-            opts="-h -V --speed --depth --shift --layout --modulus --compare --pairs --margin --seed --device --op --partition --range --layer --since --until --format --write --yes --engine --trace --json --color --help --version"
+            opts="-h -V --speed --depth --shift --layout --modulus --compare --pairs --margin --seed --device --op --partition --range --layer --since --until --format --write --yes --engine --trace --html --json --color --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1325,6 +1345,10 @@ _plumb() {
                     return 0
                     ;;
                 --trace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --html)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -172,11 +172,13 @@ complete -c plumb -n "__fish_plumb_using_subcommand watch" -l json -d 'Print a J
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand watch" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l grid -d 'Granularity to look for besides powers of two, and to confirm or refute; may be given several times' -r
-complete -c plumb -n "__fish_plumb_using_subcommand probe" -l range -d 'Read only this part of the target, the end excluded: 1m-5g' -r
-complete -c plumb -n "__fish_plumb_using_subcommand probe" -l depth -d 'Reads in flight' -r
+complete -c plumb -n "__fish_plumb_using_subcommand probe" -l range -d 'Measure only this part of the target, the end excluded: 1m-5g' -r
+complete -c plumb -n "__fish_plumb_using_subcommand probe" -l cache -d 'Size of the cache before the medium, which is looked for otherwise; 0 for none. What is read is at least twice as large' -r
+complete -c plumb -n "__fish_plumb_using_subcommand probe" -l depth -d 'I/O in flight' -r
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l limit -d 'Time after which what is not decided is inconclusive' -r
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l margin -d 'Difference in percent that does not matter' -r
-complete -c plumb -n "__fish_plumb_using_subcommand probe" -l seed -d 'Repeats the order of all reads of another probe, which printed it' -r
+complete -c plumb -n "__fish_plumb_using_subcommand probe" -l seed -d 'Repeats the order of all I/O of another probe: the seed in its --json' -r
+complete -c plumb -n "__fish_plumb_using_subcommand probe" -l yes -d 'The name of the target, typed once more, in place of the question' -r
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l html -d 'Write a page with pictures' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l fail-on -d 'Severity from which the exit status is 1' -r -f -a "note\t'Any finding'
 warning\t'Warnings and worse'
@@ -185,6 +187,7 @@ none\t'Never'"
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
+complete -c plumb -n "__fish_plumb_using_subcommand probe" -l write -d 'Measure writes: what is there is read, and written back'
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand probe" -s V -l version -d 'Print version'
@@ -196,12 +199,15 @@ complete -c plumb -n "__fish_plumb_using_subcommand bench" -l zipf -d 'Random pl
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l shift -d 'Move every start: shows what a partition would cost that began so much later' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l align -d 'Starts are multiples of this, plus the shift; without it, of the length of each I/O' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l range -d 'Only this part of the target, the end excluded: 1m-5g' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l hit-area -d 'A part at the beginning for the I/O of --hit-percent alone, so that a cache answers those: all others go behind it' -r
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l hit-percent -d 'Of 100 I/O so many go to random places of --hit-area' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l threads -d 'Threads a target' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l depth -d 'I/O in flight a thread' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l batch -d 'I/O that a thread hands over and waits for at once: less work for the processor, and times that contain the wait for the others of the batch' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l rate -d 'I/O a second and target at most; without it, as fast as it goes' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l open -d 'I/O come at the rate whatever the target does, as those of many users do' -r -f -a "exponential\t'At random, independent of each other'
-uniform\t'At even distances'"
+uniform\t'At random, with gaps of any length up to twice their mean'
+even\t'At even distances'"
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l for -d 'How long to measure' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l ios -d 'End after so many I/O a target; with --for, after whichever comes first' -r
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l warmup -d 'Load for so long before the measurement' -r
@@ -217,7 +223,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand bench" -l yes -d 'The name o
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l engine -d 'How I/O are made; io_uring gives way to calls that wait where the kernel refuses it' -r -f -a "io_uring\t'By a ring that the kernel shares, many at once'
 blocking\t'By pread and pwrite, a thread for each I/O in flight'"
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l seed -d 'The same number draws the same I/O' -r
-complete -c plumb -n "__fish_plumb_using_subcommand bench" -l trace -d 'Write every I/O of the measurement to a file, a name that is free: FILE.parquet' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand bench" -l trace -d 'Write every I/O of the measurement to a file, a name that is free: FILE.parquet; of several runs each has a file of its own: FILE-1.parquet' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l html -d 'Write a page with pictures' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand bench" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
@@ -247,6 +253,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand replay" -l yes -d 'The name 
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -l engine -d 'How I/O are made; io_uring gives way to calls that wait where the kernel refuses it' -r -f -a "io_uring\t'By a ring that the kernel shares, many at once'
 blocking\t'By pread and pwrite, a thread for each I/O in flight'"
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -l trace -d 'Write every I/O of the replay to a file, a name that is free: FILE.parquet' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand replay" -l html -d 'Write a page with pictures' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand replay" -l color -d 'When to colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
@@ -379,10 +386,11 @@ complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcomm
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l plan -d 'Take start and length from a plan: the output of plumb plan partition --json' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l size -d 'Length; when not given the end stays where it is, or is that of the disk' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l number -d 'Number of the partition, of Solaris that of the slice; not needed where there is only one' -r
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l label -d 'Kind of label to be made' -r -f -a "gpt\t'GPT'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l label -d 'Kind of label to be made; gpt where none is named' -r -f -a "gpt\t'GPT'
 dos\t'DOS (MBR)'
 efi\t'EFI label of Solaris'
-smi\t'SMI label (VTOC) on SPARC'"
+smi\t'SMI label (VTOC) on SPARC'
+smi-x86\t'SMI label inside an fdisk partition on x86: one that is there is changed, a new one is not made'"
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l geometry -d 'Heads and sectors of a new SMI label: 27x107' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l sector -d 'Logical block of an image without a label: 512 or 4096; disks tell theirs' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -l yes -d 'Do it: the name of what is written to, as it is shown without this' -r
@@ -392,7 +400,8 @@ complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcomm
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from relabel" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -l yes -d 'Do it: the name of what is written to, as it is shown without this' -r
-complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -l force -d 'Also where somebody has written to the places of the label since'
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -l save -d 'File for the old label; a new one in /var/lib/plumb when not given' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -l force -d 'Also where somebody has written to the places of the label since, or the partitions that go away hold something'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -l json -d 'Print one JSON document instead of text'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from undo" -s V -l version -d 'Print version'
@@ -403,6 +412,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcomm
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from backup-label" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -l yes -d 'Do it: the name of the partition or device of the plan that is meant' -r
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -l journal -d 'File for the journal, on another disk; a new one in /var/lib/plumb when not given' -r -F
+complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -l probe -d 'Probe afterwards which grid is really there: reads only, see plumb probe'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -l journal-same-disk -d 'Let the journal be on the disk of the partition: safe against a crash, not against a broken disk'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -s h -l help -d 'Print help'
 complete -c plumb -n "__fish_plumb_using_subcommand fix; and __fish_seen_subcommand_from plan" -s V -l version -d 'Print version'

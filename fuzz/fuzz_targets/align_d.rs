@@ -1,3 +1,5 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| plumb_fuzz::format("align.d", data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    plumb_fuzz::run("align_d", data);
+});

@@ -1,3 +1,5 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| plumb_fuzz::compressed(plumb_fuzz::ZSTD_HEAD, data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    plumb_fuzz::run("zstd", data);
+});

@@ -6,12 +6,12 @@ use plumb_stack::{Builder, Verdict};
 /// Most tops that are followed; more are more of the same, slowly.
 const TOPS_MAX: usize = 32;
 
-/// Dumps of one host, with a byte 0 between them.
-pub fn all(data: &[u8]) {
-    let mut builder = Builder::default();
+/// Dumps of one host, with a byte 0 between them. Whether one of them is of a tool.
+pub fn all(data: &[u8]) -> bool {
+    let (mut builder, mut is_dump) = (Builder::default(), false);
     for (at, piece) in data.split(|byte| *byte == 0).enumerate() {
         let text = String::from_utf8_lossy(piece);
-        read(&Input { name: ["c1t0d0s2", "dump"][at % 2], text: &text }, &mut builder);
+        is_dump |= read(&Input { name: ["c1t0d0s2", "dump"][at % 2], text: &text }, &mut builder);
     }
     dump::join(&mut builder);
     let stack = builder.finish();
@@ -26,11 +26,13 @@ pub fn all(data: &[u8]) {
             assert!(!why.is_empty(), "a way is lost for a reason");
         }
     }
+    is_dump
 }
 
-/// As the format that takes it, or, where none does, as the one that its length chooses.
-fn read(input: &Input<'_>, builder: &mut Builder) {
-    if let Err(error) = dump::read(input, builder) {
+/// As the format that takes it, or, where none does, as the one that its length chooses. Whether one takes it.
+fn read(input: &Input<'_>, builder: &mut Builder) -> bool {
+    let taken = dump::read(input, builder);
+    if let Err(error) = &taken {
         assert!(!error.to_string().is_empty(), "an error says something");
         let formats: Vec<_> = dump::formats().collect();
         let format = formats[input.text.len() % formats.len()];
@@ -38,4 +40,5 @@ fn read(input: &Input<'_>, builder: &mut Builder) {
             assert!(taken.understood > 0, "{} understood nothing and was content", format.tool);
         }
     }
+    taken.is_ok()
 }

@@ -9,8 +9,8 @@ use plumb_trace::series::{self, FirstReport};
 const DEVICES_MAX: usize = 4;
 
 /// One capture.
-pub fn all(data: &[u8]) {
-    let Ok(series) = series::read("capture", data) else { return };
+pub fn all(data: &[u8]) -> bool {
+    let Ok(series) = series::read("capture", data) else { return false };
     let mut later = series.clone();
     later.reports.drain(..series.reports.len() / 2);
     let devices: Vec<&str> = series.devices().into_iter().take(DEVICES_MAX).collect();
@@ -18,9 +18,13 @@ pub fn all(data: &[u8]) {
     for device in devices {
         let before = of_series(&series, device, FirstReport::Auto);
         let after = of_series(&later, device, FirstReport::Keep);
-        let comparisons = [compare(&before, &before, &Terms::default()), compare(&before, &after, &Terms::default())];
+        let comparisons =
+            [compare(&before, &before, &Terms::default()), compare(&before, &after, &Terms::default())];
         let same = comparisons[0].verdict.rate;
-        assert!(same.is_none_or(|rate| rate.low <= Some(1.0) && rate.high >= Some(1.0)), "itself is not another");
+        assert!(
+            same.is_none_or(|rate| rate.low <= Some(1.0) && rate.high >= Some(1.0)),
+            "itself is not another"
+        );
         let compared = Compared {
             inputs: ["capture", "capture"],
             margin: 0.03,
@@ -33,4 +37,5 @@ pub fn all(data: &[u8]) {
         let _ = json("0", &compared);
         let _ = plumb_report::html::compared("0", &compared);
     }
+    true
 }

@@ -4,28 +4,33 @@ use plumb_load::job_file::JobFileError;
 use plumb_load::series::{Series, offsets};
 use plumb_load::{fio, vdbench};
 
-/// Reads the bytes as a parameter file of Vdbench, which may include itself.
-pub fn vdbench(data: &[u8]) {
+/// Reads the bytes as a parameter file of Vdbench, which may include another one, or itself.
+pub fn vdbench(data: &[u8]) -> bool {
     let text = String::from_utf8_lossy(data);
     let values = [("lun".to_owned(), "/dev/x".to_owned()), ("n".to_owned(), "(1-4,d)".to_owned())];
-    let mut include = |name: &str| Ok((name.to_owned(), text.replace("include=", "sd=")));
-    follow(vdbench::parse("input", &text, &values, &mut include));
+    let mut include = |name: &str| {
+        let included =
+            if name == "more" { "sd=more,lun=$lun\n".into() } else { text.replace("include=", "sd=") };
+        Ok((name.to_owned(), included))
+    };
+    follow(vdbench::parse("input", &text, &values, &mut include))
 }
 
 /// Reads the bytes as a job file of fio.
-pub fn fio(data: &[u8]) {
+pub fn fio(data: &[u8]) -> bool {
     let text = String::from_utf8_lossy(data);
-    follow(fio::parse("input", &text, &|name| (name.len() < 5).then(|| "4k".to_owned())));
+    follow(fio::parse("input", &text, &|name| (name.len() < 5).then(|| "4k".to_owned())))
 }
 
-fn follow(read: Result<Series, JobFileError>) {
-    match read {
-        Ok(series) => check(&series),
+fn follow(read: Result<Series, JobFileError>) -> bool {
+    match &read {
+        Ok(series) => check(series),
         Err(error) => {
             let words = error.to_string();
             assert!(words.contains("found") || words.contains("cannot be read"), "{words}");
         }
     }
+    read.is_ok()
 }
 
 fn check(series: &Series) {

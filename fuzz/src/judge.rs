@@ -1,5 +1,7 @@
 //! Asks everything of profiles that `plumb analyze` can be asked, and prints it in every way.
 
+use std::collections::BTreeSet;
+
 use plumb_diagnose::{Analysis, Diagnosis, Questions, analyze, diagnose};
 use plumb_geometry::{Bytes, Grid};
 use plumb_profile::Profile;
@@ -15,6 +17,8 @@ const PROFILES_MAX: usize = 4;
 /// Questions that reach every computation: two grids, a stripe, a record and a shift.
 pub fn questions() -> Questions {
     Questions {
+        stated: Vec::new(),
+        explained: BTreeSet::new(),
         grids: vec![Grid::ASSUMED, Grid::unit(Bytes(48 << 10)).expect("a granularity of whole sectors")],
         chunk: Grid::boundary(Bytes(64 << 10)).ok(),
         members: Some(3),

@@ -8,8 +8,8 @@ use std::ops::Range;
 use plumb_label::{Detail, EncodeError, Label, Role, Step, apply, read};
 
 /// Reads the bytes as a disk with a GPT.
-pub fn gpt(data: &[u8]) {
-    disk(data);
+pub fn gpt(data: &[u8]) -> bool {
+    let is_label = disk(data);
     let mut mended = data.to_vec();
     for sector_bytes in [512, 4096] {
         let last = (data.len() / sector_bytes).saturating_sub(1);
@@ -17,30 +17,31 @@ pub fn gpt(data: &[u8]) {
             mend_gpt(&mut mended, sector_bytes, lba);
         }
     }
-    disk(&mended);
+    disk(&mended) | is_label
 }
 
 /// Reads the bytes as a disk with an MBR, which has no checksum.
-pub fn mbr(data: &[u8]) {
-    disk(data);
+pub fn mbr(data: &[u8]) -> bool {
+    disk(data)
 }
 
 /// Reads the bytes as a disk with one of Solaris's labels: in its first sector, or in the second one of each primary
 /// partition.
-pub fn vtoc(data: &[u8]) {
-    disk(data);
+pub fn vtoc(data: &[u8]) -> bool {
+    let mut is_label = disk(data);
     let mut mended = data.to_vec();
     seal(&mut mended, 0, &[0xda, 0xbe]);
-    disk(&mended);
+    is_label |= disk(&mended);
     let mut mended = data.to_vec();
     for entry in 0..4 {
-        let Some(lba) = le32(data, 446 + 16 * entry + 8) else { return };
+        let Some(lba) = le32(data, 446 + 16 * entry + 8) else { return is_label };
         seal(&mut mended, (lba as usize + 1) * 512, &[0xbe, 0xda]);
     }
-    disk(&mended);
+    disk(&mended) | is_label
 }
 
-fn disk(data: &[u8]) {
+fn disk(data: &[u8]) -> bool {
+    let mut is_label = false;
     for sector_bytes in [None, Some(512), Some(4096)] {
         let Some(label) = read(&data, sector_bytes).expect("memory can be read") else { continue };
         for problem in &label.problems {
@@ -52,7 +53,9 @@ fn disk(data: &[u8]) {
         }
         assert!(label.detail.is_some() || label.partitions.is_empty(), "partitions of no label");
         write_again(data, sector_bytes, &label);
+        is_label = true;
     }
+    is_label
 }
 
 /// What can be written is the same label when it is read.

@@ -7,111 +7,132 @@
 
 use std::io::Cursor;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::{fs, panic};
 
 use plumb_profile::codec;
+use plumb_trace::format::FORMATS;
 use plumb_trace::input::Input;
 use plumb_trace::open::{Piece, open, open_input};
 use plumb_trace::{Error, Layer, LayerChoice, ReadOptions, Reader};
 
 mod dump;
 mod iostat;
+mod job_file;
 mod judge;
-pub mod job_file;
-pub mod label;
+mod known;
+mod label;
 mod ondisk;
 mod read;
+mod relocate;
 
 /// The fewest bytes that make an input gzip: its fixed head without any optional field.
-pub const GZIP_HEAD: &[u8] = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
+const GZIP_HEAD: &[u8] = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
 /// The bytes that make an input zstd.
-pub const ZSTD_HEAD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+const ZSTD_HEAD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+
+/// Runs a target by its name. Whether the bytes were taken for what they should be: a seed that is not leads nowhere.
+pub fn run(target: &str, data: &[u8]) -> bool {
+    match target {
+        "blktrace_cpus" => blktrace_cpus(data),
+        "dump" => dump::all(data),
+        "fio_job" => job_file::fio(data),
+        "gzip" => compressed(GZIP_HEAD, data),
+        "iostat" => iostat::all(data),
+        "known_table" => known::table(data),
+        "label_gpt" => label::gpt(data),
+        "label_mbr" => label::mbr(data),
+        "label_vtoc" => label::vtoc(data),
+        "move_journal" => relocate::move_journal(data),
+        "ondisk" => ondisk::disk(data),
+        "parquet" => in_file("parquet", data),
+        "profile" => profile(data),
+        "saved_label" => relocate::saved_label(data),
+        "sniff" => sniff(data),
+        "vdbench" => job_file::vdbench(data),
+        "zstd" => compressed(ZSTD_HEAD, data),
+        _ => {
+            let named = FORMATS.iter().find(|format| is_target_of(format.name, target));
+            format(named.expect("a target's name").name, data)
+        }
+    }
+}
+
+/// Targets of formats have their names in small letters, with `_` for every other sign.
+fn is_target_of(format: &str, target: &str) -> bool {
+    let small =
+        format.chars().map(|sign| if sign.is_alphanumeric() { sign.to_ascii_lowercase() } else { '_' });
+    small.eq(target.chars())
+}
 
 /// Reads the bytes as one format, whatever they look like.
-pub fn format(name: &str, data: &[u8]) {
+fn format(name: &str, data: &[u8]) -> bool {
     let options = ReadOptions { format: Some(name.to_owned()), ..choose(data) };
-    follow(from_memory(data).and_then(|input| open_input(input, &options)), data, true);
+    follow(from_memory(data).and_then(|input| open_input(input, &options)), data, true)
 }
 
 /// Reads the bytes as what the sniffers take them for, and asks every sniffer about beginnings of them.
-pub fn sniff(data: &[u8]) {
-    for format in plumb_trace::format::FORMATS {
+fn sniff(data: &[u8]) -> bool {
+    for format in FORMATS {
         let _ = (format.sniff)(data, true);
         let _ = (format.sniff)(&data[..data.len() / 2], false);
     }
-    follow(from_memory(data).and_then(|input| open_input(input, &choose(data))), data, true);
+    follow(from_memory(data).and_then(|input| open_input(input, &choose(data))), data, true)
 }
 
 /// Reads the bytes as a compressed CSV. Without the right beginning they would not be taken for compressed.
-pub fn compressed(head: &[u8], data: &[u8]) {
+fn compressed(head: &[u8], data: &[u8]) -> bool {
     let mut packed = data.to_vec();
     if !data.starts_with(&head[..head.len().min(2)]) {
         packed = [head, data].concat();
     }
     let options = ReadOptions { format: Some("msr".to_owned()), ..ReadOptions::default() };
-    follow(from_memory(&packed).and_then(|input| open_input(input, &options)), data, false);
+    follow(from_memory(&packed).and_then(|input| open_input(input, &options)), data, false)
 }
 
 /// Reads the bytes as a file, for formats that read from the end.
-pub fn in_file(name: &str, data: &[u8]) {
+fn in_file(name: &str, data: &[u8]) -> bool {
     // The reader catches the panics of the library that decodes; the hook of the fuzzer would not let it.
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| panic::set_hook(Box::new(|info| *last_panic() = info.to_string())));
-    if panic::catch_unwind(|| read_file(name, data)).is_err() {
-        eprintln!("{}", last_panic());
-        std::process::abort();
-    }
+    let before = panic::take_hook();
+    let last = Arc::new(Mutex::new(String::new()));
+    let told = Arc::clone(&last);
+    panic::set_hook(Box::new(move |info| {
+        *told.lock().unwrap_or_else(PoisonError::into_inner) = info.to_string()
+    }));
+    let read = panic::catch_unwind(|| read_file(name, data));
+    panic::set_hook(before);
+    read.unwrap_or_else(|_| panic!("{}", last.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
-fn last_panic() -> MutexGuard<'static, String> {
-    static LAST: Mutex<String> = Mutex::new(String::new());
-    LAST.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn read_file(name: &str, data: &[u8]) {
-    let Some(path) = scratch_file("input", data) else { return };
+fn read_file(name: &str, data: &[u8]) -> bool {
+    let Some(path) = scratch_file("input", data) else { return false };
     let options = ReadOptions { format: Some(name.to_owned()), ..choose(data) };
     // A column of equal values takes a few bytes for any number of rows.
-    follow(Input::open(&path).and_then(|input| open_input(input, &options)), data, false);
+    follow(Input::open(&path).and_then(|input| open_input(input, &options)), data, false)
 }
 
 /// Reads the bytes as the files of two CPUs; the first two say how many belong to the first file.
-pub fn blktrace_cpus(data: &[u8]) {
-    let Some((length, both)) = data.split_first_chunk::<2>() else { return };
+fn blktrace_cpus(data: &[u8]) -> bool {
+    let Some((length, both)) = data.split_first_chunk::<2>() else { return false };
     let (first, second) = both.split_at(usize::from(u16::from_le_bytes(*length)).min(both.len()));
     let files = [("t.blktrace.0", first), ("t.blktrace.1", second)];
     let files: Vec<PathBuf> = files.iter().filter_map(|(name, bytes)| scratch_file(name, bytes)).collect();
     let piece = Piece { path: PathBuf::from("t"), files };
-    follow(open(&piece, &choose(data)), data, true);
+    follow(open(&piece, &choose(data)), data, true)
 }
 
 /// Decodes the bytes as saved profiles. What is inside the frame has a checksum around it, which no mutation
 /// gets past: bytes without the head of the file are packed as the inside of one.
-pub fn profile(data: &[u8]) {
+fn profile(data: &[u8]) -> bool {
     let mut bytes = data.to_vec();
     if !codec::is_encoded(data) {
-        let Ok(frame) = zstd::bulk::compress(data, 1) else { return };
+        let Ok(frame) = zstd::bulk::compress(data, 1) else { return false };
         bytes = [codec::MAGIC, &codec::VERSION.to_le_bytes()[..], &[0, 0], &frame].concat();
     }
-    let Ok(saved) = codec::decode(&bytes) else { return };
+    let Ok(saved) = codec::decode(&bytes) else { return false };
     judge::judge(&saved, &[]);
     judge::merge(saved);
-}
-
-/// Reads the bytes as dumps of one host, with a byte 0 between them.
-pub fn dump(data: &[u8]) {
-    dump::all(data);
-}
-
-/// Reads the bytes as a capture of iostat, and compares it with itself and with its second half.
-pub fn iostat(data: &[u8]) {
-    iostat::all(data);
-}
-
-/// Reads the bytes as a disk of which only some sectors are there.
-pub fn ondisk(data: &[u8]) {
-    ondisk::disk(data);
+    true
 }
 
 /// The layer asked for; the length of the input decides, so that any input is a seed.
@@ -129,21 +150,24 @@ fn from_memory(data: &[u8]) -> Result<Input, Error> {
     Input::from_reader("input", Box::new(Cursor::new(data.to_vec())))
 }
 
-/// Reads to the end; `bounded` says that every fill has to take at least a byte of `data`.
-fn follow(opened: Result<Box<dyn Reader>, Error>, data: &[u8], bounded: bool) {
+/// Reads to the end; `bounded` says that every fill has to take at least a byte of `data`. Whether there was something.
+fn follow(opened: Result<Box<dyn Reader>, Error>, data: &[u8], bounded: bool) -> bool {
     match opened {
         Ok(mut reader) => {
             let fills_max = bounded.then_some(data.len() + 2);
             let saved = read::to_profiles(reader.as_mut(), fills_max);
             judge::judge(&saved, std::slice::from_ref(reader.info()));
+            let is_empty = saved.profiles.is_empty();
             if data.len() % 8 == 5 {
                 judge::same_when_decoded(&saved);
                 judge::merge(saved);
             }
+            !is_empty
         }
         Err(error) => {
             assert!(!matches!(error, Error::NoSuchFormat { .. }), "{error}");
             assert!(!error.to_string().is_empty(), "an error says something");
+            matches!(error, Error::Refused { .. })
         }
     }
 }

@@ -17,15 +17,17 @@ const METADATA_MAGIC: &[u8] = b" LVM2 x[5A%r0N*>";
 /// What LVM's checksums begin with.
 const CRC_INITIAL: u32 = 0xf597_a6cf;
 
-pub fn disk(data: &[u8]) {
+pub fn disk(data: &[u8]) -> bool {
     let mut disk = Sparse::decode(data);
-    look(&disk);
+    let is_found = look(&disk);
     if mend_volume_groups(&mut disk) {
-        look(&disk);
+        return look(&disk) | is_found;
     }
+    is_found
 }
 
-fn look(disk: &Sparse) {
+/// Whether there is more than the disks themselves.
+fn look(disk: &Sparse) -> bool {
     let (mut builder, mut scan) = (Builder::default(), Scan::default());
     for name in ["sda", "sdb"] {
         let id = builder.node(name);
@@ -44,6 +46,7 @@ fn look(disk: &Sparse) {
     for problem in stack.problems() {
         assert!(!problem.text.is_empty(), "a problem says something");
     }
+    stack.nodes().count() > 3
 }
 
 fn mend_volume_groups(disk: &mut Sparse) -> bool {

@@ -4,7 +4,7 @@ use plumb_profile::codec::Saved;
 use plumb_profile::{Collector, Settings};
 use plumb_trace::{Batch, Fill, Layer, Reader, SourceInfo};
 
-use crate::judge::questions;
+use super::judge::questions;
 
 /// Compressed input unpacks to any length; after so many fills nothing new comes.
 const FILLS_MAX: usize = 64;

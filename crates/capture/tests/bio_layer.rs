@@ -29,6 +29,7 @@ fn count_every_bio(by: Attached) {
     label(disk.device.path());
     assert_eq!(disk.device.add_partitions(), 1);
     let (name, _room, node) = partition(&disk);
+    let mut process_one = disk.process_one();
     let mut block = disk.watch_with(Options { attach: Some(by), ..bios() });
     assert_eq!((block.attached(), block.layers()), (by, vec![Layer::Bio]));
     let (mut within, mut whole) = (Direct::open(&node), disk.open());
@@ -49,9 +50,11 @@ fn count_every_bio(by: Attached) {
     let reading = block.read();
     let profile = disk.profile_at(Layer::Bio, &reading);
     assert_eq!(table(profile), expected);
-    assert_eq!((profile.ios(), profile.timed_ios()), (1009, 1009));
-    assert_eq!(profile.ops[0].device_ns.total() + profile.ops[1].device_ns.total(), 1009);
-    assert_eq!(profile.ordered.in_flight.depth_max, 1);
+    assert_eq!(profile.ios(), 1009);
+    let unseen = 1009 - profile.timed_ios();
+    process_one.explains(unseen);
+    assert_eq!(profile.ops[0].device_ns.total() + profile.ops[1].device_ns.total(), 1009 - unseen);
+    assert!((1..=1 + unseen).contains(&profile.ordered.in_flight.depth_max));
     let part = &profile.partitions[&name];
     assert_eq!(part.first_byte, FIRST_SECTOR * 512);
     let mut counted = Counted::new();
@@ -60,7 +63,8 @@ fn count_every_bio(by: Attached) {
     }
     assert_eq!(counted, of_part);
     let misses = disk.misses(&reading);
-    assert_eq!((misses.unmatched_issues, misses.unmatched_completions, misses.unplaced), (0, 0, 0));
+    assert_eq!((misses.unmatched_completions, misses.unplaced), (0, 0));
+    assert!(misses.unmatched_issues <= unseen, "{misses:?}");
     let mine: Vec<_> = reading.processes.iter().filter(|process| process.pid == std::process::id()).collect();
     let by_device: BTreeMap<&str, u64> =
         mine.iter().map(|process| (process.device.as_str(), process.ios)).collect();
@@ -74,6 +78,7 @@ fn one_bio_however_often_it_is_split() {
     require!(Bpf, Loop);
     let disk = Disk::new();
     disk.set("max_sectors_kb", "64");
+    let mut process_one = disk.process_one();
     let mut block = disk.watch_with(bios());
     let mut file = disk.open();
     for at in 0..101 {
@@ -86,10 +91,14 @@ fn one_bio_however_often_it_is_split() {
     let expected =
         Counted::from([((0, 0, 256 << 10), 51), ((0, 512 << 10, 256 << 10), 50), ((1, 0, 4096), 1)]);
     assert_eq!(table(profile), expected);
-    assert_eq!((profile.ios(), profile.timed_ios()), (102, 102));
+    assert_eq!(profile.ios(), 102);
+    // A bio ends with one of its four requests.
+    let unseen = 102 - profile.timed_ios();
+    assert!(unseen <= process_one.completions(), "{unseen} unseen");
     let misses = disk.misses(&reading);
     assert_eq!((misses.splits, misses.flushes), (303, 1));
-    assert_eq!((misses.unmatched_issues, misses.unmatched_completions), (0, 0));
+    assert_eq!(misses.unmatched_completions, 0);
+    assert!(misses.unmatched_issues <= unseen, "{misses:?}");
 }
 
 /// As many threads have I/O in flight as read at once; never more, and none when all is done.

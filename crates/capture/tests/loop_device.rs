@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use common::{Counted, Direct, Disk, FIRST_SECTOR, MODULUS, SIZE, label, partition, table};
-use plumb_capture::{Attached, Block, Options, Reading, disk_of};
+use plumb_capture::{Attached, Block, Filter, Options, Reading, disk_of};
 use plumb_geometry::{Bytes, Grid};
 use plumb_profile::fit::Select;
 use plumb_profile::infer::{Verdict, infer};
@@ -27,7 +27,10 @@ fn every_io_is_counted_where_it_is() {
 fn a_full_table_loses_no_io() {
     require!(Bpf, Loop);
     let disk = Disk::new();
-    let mut block = disk.watch();
+    let mut process_one = disk.process_one();
+    // Not those who look what is on a new disk.
+    let filter = Filter { pid: Some(std::process::id()), ..Filter::default() };
+    let mut block = disk.watch_with(Options { filter, ..Options::default() });
     let mut file = disk.open();
     let mut rng = Rng::new(11);
     let (mut sent, mut bytes, mut misaligned) = (0u64, 0, 0);
@@ -37,10 +40,14 @@ fn a_full_table_loses_no_io() {
         file.io(Op::Read, start, len);
         (sent, bytes, misaligned) =
             (sent + 1, bytes + len, misaligned + u64::from(!start.is_multiple_of(4096)));
+        if sent % 5000 == 0 {
+            process_one.keep_up();
+        }
     }
     let reading = block.read();
     let profile = disk.profile(&reading);
-    assert_eq!((profile.ios(), profile.timed_ios(), profile.bytes()), (sent, sent, bytes));
+    assert_eq!((profile.ios(), profile.bytes()), (sent, bytes));
+    process_one.explains(sent - profile.timed_ios());
     assert_eq!(disk.misses(&reading).unplaced, 0);
     let table = &profile.places.table;
     assert!(table.are_lengths_rounded(), "{} rows", table.iter().count());
@@ -52,6 +59,7 @@ fn count_every_io(by: Attached) {
     let disk = Disk::new();
     label(disk.device.path());
     assert_eq!(disk.device.add_partitions(), 1);
+    let mut process_one = disk.process_one();
     let mut block = disk.watch_with(Options { attach: Some(by), ..Options::default() });
     assert_eq!(block.attached(), by);
     let mut file = disk.open();
@@ -69,12 +77,16 @@ fn count_every_io(by: Attached) {
     let profile = disk.profile(&reading);
     assert_eq!(table(profile), expected);
     assert_eq!([profile.op(Op::Read).bytes, profile.op(Op::Write).bytes], bytes);
-    assert_eq!((profile.ios(), profile.timed_ios()), (1009, 1009));
-    assert_eq!(profile.ops[0].device_ns.total() + profile.ops[1].device_ns.total(), 1009);
+    assert_eq!(profile.ios(), 1009);
+    let unseen = 1009 - profile.timed_ios();
+    process_one.explains(unseen);
+    assert_eq!(profile.ops[0].device_ns.total() + profile.ops[1].device_ns.total(), 1009 - unseen);
     assert_eq!(profile.size_bytes, Some(SIZE));
-    assert_eq!(profile.ordered.in_flight.depth_max, 1);
+    // What was not seen to end is in flight until its place is taken.
+    assert!((1..=1 + unseen).contains(&profile.ordered.in_flight.depth_max));
     let misses = reading.misses[&disk.device.name()];
-    assert_eq!((misses.requeues, misses.unmatched_issues, misses.unplaced), (0, 0, 0));
+    assert_eq!((misses.requeues, misses.unplaced), (0, 0));
+    assert!(misses.unmatched_issues <= unseen, "{misses:?}");
     let mine: Vec<_> = reading.processes.iter().filter(|process| process.pid == std::process::id()).collect();
     assert_eq!(mine.iter().map(|process| process.ios).sum::<u64>(), 1009);
     let by_sector = |(&(_, residue, _), ios): (&(u8, u64, u64), &u64)| (residue % 4096 != 0).then_some(*ios);
@@ -216,6 +228,7 @@ fn streams_are_told_from_random() {
 fn disks_do_not_mix() {
     require!(Bpf, Loop);
     let disks = [Disk::new(), Disk::new()];
+    let mut process_one = disks.each_ref().map(Disk::process_one);
     let devices = disks.iter().map(|disk| disk_of(&disk.device.name()).expect("its number")).collect();
     let mut block = Block::attach(&Options { devices, ..Options::default() }).expect("programs");
     let mut files = disks.each_ref().map(Disk::open);
@@ -228,15 +241,16 @@ fn disks_do_not_mix() {
         }
     });
     let reading = block.read();
-    for disk in &disks {
+    for (disk, process_one) in disks.iter().zip(&mut process_one) {
         let profile = disk.profile(&reading);
         assert_eq!((profile.op(Op::Read).ios, profile.op(Op::Write).ios), (1009, 2003));
-        assert_eq!(profile.timed_ios(), 3012);
+        let unseen = 3012 - profile.timed_ios();
+        process_one.explains(unseen);
         // An end that hashes like a later one is forgotten, which ends a run: rare, and never more than that.
         let ordered = &profile.ordered;
         assert!((1003..=1008).contains(&ordered.continuing), "{}", ordered.continuing);
         assert_eq!(ordered.runs(), 1009 - ordered.continuing);
-        assert_eq!(reading.misses[&disk.device.name()].unmatched_issues, 0);
+        assert!(reading.misses[&disk.device.name()].unmatched_issues <= unseen);
     }
 }
 

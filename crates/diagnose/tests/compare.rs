@@ -30,6 +30,7 @@ fn reads(rates: &[f64], ms: &[f64]) -> Observed {
         strata: vec![stratum(Op::Read, 8192, 100.0, 1.0)],
         has_lengths: true,
         quantiles: [None, None],
+        stretches: [Vec::new(), Vec::new()],
         grids: Vec::new(),
         law: None,
         lost: Share::new(0, 0),
@@ -230,6 +231,9 @@ fn bench(rate: u64, ms: f64) -> Observed {
             "number": number, "at_seconds": number as f64, "seconds": seconds, "is_warmup": is_warmup,
             "ios": ios, "bytes": ios * 4096, "failed": 0, "read_share": 1.0, "in_flight_mean": 8.0,
             "time": {"ios": ios, "mean_ns": ms * 1e6, "deviation_ns": 1e5, "max_ns": 9_000_000},
+            // Percentiles of an interval lie around those of the run.
+            "read_time": {"ios": ios, "ns_p50": 890_000 + number % 3 * 10_000, "ns_p90": 1_000_000,
+                "ns_p99": 2_000_000 - number % 2 * 400_000},
         })
     };
     let mut intervals = vec![interval(1, 1.0, true, rate * 9)];
@@ -261,7 +265,24 @@ fn benchmarks() {
     assert!((rate.value - 1.25).abs() < 1e-3, "{rate:?}");
     let p99 = found.measures.iter().find(|measure| measure.name == "read_ns_p99").expect("it is there");
     assert_eq!(p99.before, Some(2e6));
+    let of = |name: &str| {
+        let measure = found.measures.iter().find(|measure| measure.name == name).expect("it is there");
+        (measure.ratio.and_then(|ratio| ratio.low.zip(ratio.high)), measure.n)
+    };
+    // Those of ten intervals, by hand: half of them ln 1.25 below the whole of each side, none above.
+    let variance = 5.0 * 1.25f64.ln().powi(2) / 9.0 / 10.0;
+    let reach = 2.101 * (2.0 * variance).sqrt();
+    let (interval, n) = of("read_ns_p99");
+    let (low, high) = interval.expect("intervals tell it");
+    assert!((high.ln() - reach).abs() < 1e-3 && (low.ln() + reach).abs() < 1e-3, "{low} to {high}, {reach}");
+    assert_eq!(n, [10, 10]);
+    let (low, high) = of("read_ns_p90").0.expect("intervals tell it");
+    assert!((low - 1.0).abs() < 1e-9 && (high - 1.0).abs() < 1e-9, "all alike: {low} to {high}");
     assert!(found.measures.iter().all(|measure| !measure.name.starts_with("write")), "nothing was written");
     check(&after, &before, Outcome::Worse, "");
     check(&before, &before, Outcome::NoDifference, "");
+    // Below 500 I/O an interval has too few above its 99 of 100.
+    let rare = check(&bench(400, 1.0), &bench(400, 1.0), Outcome::NoDifference, "");
+    let of = |name: &str| rare.measures.iter().find(|measure| measure.name == name).expect("it is there").n;
+    assert_eq!((of("read_ns_p90"), of("read_ns_p99")), ([10, 10], [0, 0]));
 }

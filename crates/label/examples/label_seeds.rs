@@ -15,7 +15,11 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 fn main() -> Result<()> {
     let folder = env::args_os().nth(1).ok_or("found no folder, expected one to write to")?;
-    let folder = Path::new(&folder);
+    write(Path::new(&folder))
+}
+
+/// Writes all of them below a folder.
+pub fn write(folder: &Path) -> Result<()> {
     let linux = "0fc63daf-8483-4772-8e79-3d69d8477de4".parse()?;
     let small = gpt(512, 12, linux)?;
     save(folder, "label_gpt/small", &image(&small.encode_with_mbr(Role::Primary)?, 12 * 512)?)?;

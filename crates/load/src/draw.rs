@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plumb_geometry::gcd;
+use plumb_geometry::{gcd, group_digits};
 
 use crate::random::Random;
 use crate::target::Target;
@@ -102,7 +102,7 @@ impl Layout {
     ///
     /// # Errors
     /// When it does not fit the target.
-    pub fn new(workload: &Workload, target: &Target) -> Result<Layout, WorkloadError> {
+    pub fn new(workload: &Workload, target: &Target, random: &mut Random) -> Result<Layout, WorkloadError> {
         let size_bytes = target.size_bytes();
         let (low, end) = workload.range.map_or((0, size_bytes), |(low, end)| (low.0, end.0));
         if end > size_bytes {
@@ -115,13 +115,15 @@ impl Layout {
         let mut lengths = Vec::new();
         for &(len_bytes, weight) in workload.lengths.weighted() {
             weights += u64::from(weight);
-            let within = |end| {
+            let within = |low, end| {
                 let unit = workload.align_bytes.unwrap_or(u64::from(len_bytes));
                 let places = Places::new(low, end, len_bytes, unit, workload.shift_bytes);
-                places.ok_or_else(|| too_small(target, (low, end), len_bytes, workload.shift_bytes))
+                places.ok_or_else(|| too_small(target, (low, end), len_bytes, workload))
             };
-            let places = within(end)?;
-            let hits = workload.hits.map(|hits| within(end.min(low.saturating_add(hits.area_bytes))));
+            // Where there is an area of hits, it is for them alone.
+            let behind_hits = workload.hits.map(|hits| low.saturating_add(hits.area_bytes));
+            let places = within(behind_hits.unwrap_or(low), end)?;
+            let hits = behind_hits.map(|hits_end| within(low, end.min(hits_end)));
             let popular = match workload.starts {
                 Starts::Random(Spread::Zipf { theta })
                 | Starts::Seeks { spread: Spread::Zipf { theta }, .. } => Some(Popular::new(&places, theta)),
@@ -136,7 +138,12 @@ impl Layout {
             });
         }
         // The stream begins where the longest length may: places of all lengths lie behind the shift.
-        let first = lengths.iter().max_by_key(|one| one.len_bytes).map_or(low, |one| one.places.first);
+        let longest = lengths.iter().max_by_key(|one| one.len_bytes).map(|one| one.places);
+        let first = longest.map_or(low, |places| places.first);
+        let cursor = match (&workload.starts, longest) {
+            (Starts::Sequential { from_anywhere: true }, Some(places)) => places.any(random),
+            _ => first,
+        };
         Ok(Layout {
             lengths,
             weights,
@@ -146,7 +153,7 @@ impl Layout {
             align_bytes: workload.align_bytes,
             first,
             end,
-            cursor: AtomicU64::new(first),
+            cursor: AtomicU64::new(cursor),
         })
     }
 
@@ -216,7 +223,7 @@ impl<'a> Draw<'a> {
         }
         match self.layout.starts {
             Starts::Random(_) => self.random_place(one),
-            Starts::Sequential | Starts::Strided { .. } => self.layout.next_of_stream(one.len_bytes),
+            Starts::Sequential { .. } | Starts::Strided { .. } => self.layout.next_of_stream(one.len_bytes),
             Starts::Seeks { percent, .. } => self.seek_or_go_on(one, percent),
         }
     }
@@ -240,12 +247,16 @@ impl<'a> Draw<'a> {
     }
 }
 
-fn too_small(target: &Target, (low, end): (u64, u64), len_bytes: u32, shift: i64) -> WorkloadError {
-    let at = match shift {
+fn too_small(target: &Target, (low, end): (u64, u64), len_bytes: u32, workload: &Workload) -> WorkloadError {
+    let mut at = match workload.shift_bytes {
         0 => String::new(),
         shift => format!(" shifted by {shift} bytes"),
     };
-    WorkloadError::TooSmall { target: target.name().to_owned(), found_bytes: end - low, len_bytes, at }
+    if let Some(hits) = workload.hits {
+        at += &format!(", in the hit area of {} bytes and behind it", group_digits(hits.area_bytes));
+    }
+    let found_bytes = end.saturating_sub(low);
+    WorkloadError::TooSmall { target: target.name().to_owned(), found_bytes, len_bytes, at }
 }
 
 fn must_be_in_range(workload: &Workload) -> Result<(), WorkloadError> {

@@ -17,7 +17,7 @@ fn with_target<T>(size_bytes: u64, test: impl FnOnce(&Target) -> T) -> T {
 
 fn drawn(workload: &Workload, size_bytes: u64, count: usize) -> Vec<Io> {
     with_target(size_bytes, |target| {
-        let layout = Layout::new(workload, target).expect("it fits");
+        let layout = Layout::new(workload, target, &mut Random::new(9, 1)).expect("it fits");
         let mut draw = Draw::new(&layout, Random::new(9, 0));
         (0..count).map(|_| draw.next()).collect()
     })
@@ -30,7 +30,8 @@ fn starts(workload: &Workload, size_bytes: u64, count: usize) -> Vec<u64> {
 fn refused(workload: &Workload, size_bytes: u64) -> String {
     with_target(size_bytes, |target| {
         let name = target.name().to_owned();
-        Layout::new(workload, target).expect_err("it does not fit").to_string().replace(&name, "T")
+        let refused = Layout::new(workload, target, &mut Random::new(9, 1)).expect_err("it does not fit");
+        refused.to_string().replace(&name, "T")
     })
 }
 
@@ -62,7 +63,8 @@ fn a_shift_moves_every_start() {
 
 #[test]
 fn streams_go_on_and_begin_again() {
-    let sequential = Workload { starts: Starts::Sequential, ..Workload::random_reads(4096) };
+    let sequential =
+        Workload { starts: Starts::Sequential { from_anywhere: false }, ..Workload::random_reads(4096) };
     assert_eq!(starts(&sequential, 16384, 6), [0, 4096, 8192, 12288, 0, 4096]);
     let shifted = Workload { shift_bytes: 512, ..sequential.clone() };
     assert_eq!(starts(&shifted, 16384, 5), [512, 4608, 8704, 512, 4608]);
@@ -107,8 +109,33 @@ fn hits_fall_into_their_area() {
     let hits = Some(Hits { area_bytes: 1 << 20, read_percent: 90, write_percent: 0 });
     let workload = Workload { hits, ..Workload::random_reads(4096) };
     let inside = starts(&workload, 1 << 30, 10_000).iter().filter(|&&start| start < 1 << 20).count();
-    // 9,000 by the hits, and one in a thousand of the others.
+    // 9,000 with a standard deviation of 30.
     assert!((8_850..9_150).contains(&inside), "{inside}");
+    let writes = Workload { read_percent: 0, ..workload.clone() };
+    assert!(starts(&writes, 1 << 30, 1_000).iter().all(|&start| start >= 1 << 20), "no write is to hit");
+    let in_order =
+        Workload { read_percent: 0, starts: Starts::Sequential { from_anywhere: false }, ..workload };
+    assert_eq!(starts(&in_order, (1 << 20) + 8192, 3), [1 << 20, (1 << 20) + 4096, 1 << 20]);
+}
+
+/// A stream that begins at a random place goes through all of them, and begins at many.
+#[test]
+fn streams_from_anywhere_go_through_everything() {
+    let sequential = Starts::Sequential { from_anywhere: true };
+    let workload = Workload { starts: sequential, shift_bytes: 512, ..Workload::random_reads(4096) };
+    let mut firsts = std::collections::BTreeSet::new();
+    with_target(16 * 4096 + 512, |target| {
+        for seed in 0..200 {
+            let layout = Layout::new(&workload, target, &mut Random::new(seed, 0)).expect("it fits");
+            let mut draw = Draw::new(&layout, Random::new(9, 0));
+            let starts: Vec<u64> = (0..16).map(|_| draw.next().start).collect();
+            let first = (starts[0] - 512) / 4096;
+            let expected: Vec<u64> = (first..first + 16).map(|at| 512 + at % 16 * 4096).collect();
+            assert_eq!(starts, expected, "seed {seed}");
+            firsts.insert(first);
+        }
+    });
+    assert_eq!(firsts.len(), 16, "each place is the first of some");
 }
 
 /// Each place has its rank: the share of the most popular one, and that all are reached, at a size without small factors.
@@ -145,6 +172,12 @@ fn what_cannot_be_is_refused() {
         said(Workload { range: Some((Bytes(0), Bytes(1 << 21))), ..reads.clone() }, 1 << 20),
         "T: found a range up to byte 2,097,152, expected an end within its 1,048,576 bytes"
     );
+    let hits = Some(Hits { area_bytes: 1 << 20, read_percent: 1, write_percent: 0 });
+    assert_eq!(
+        said(Workload { hits, ..reads.clone() }, 1 << 20),
+        "T: found 0 bytes to load, which is too small: expected room for one I/O of 4,096 bytes, in the hit area of \
+         1,048,576 bytes and behind it"
+    );
     assert!(said(Workload { read_percent: 101, ..reads.clone() }, 1 << 20).contains("0 to 100 %"));
     assert!(
         said(Workload { starts: Starts::Strided { stride_bytes: 0 }, ..reads.clone() }, 1 << 20)
@@ -167,7 +200,7 @@ fn nothing_leaves_the_range() {
         let starts_of = match rng.below(4) {
             0 => Starts::Random(Spread::Uniform),
             1 => Starts::Random(Spread::Zipf { theta: 1.1 }),
-            2 => Starts::Sequential,
+            2 => Starts::Sequential { from_anywhere: rng.below(2) == 0 },
             _ => Starts::Seeks { percent: 30, spread: Spread::Uniform },
         };
         let range = Some((Bytes(low), Bytes(end)));

@@ -39,11 +39,11 @@ mod zipf;
 pub use engine::EngineChoice;
 
 pub use outcome::{Ended, Interval, JobOutcome, Means, Outcome};
-pub use permission::{MayWrite, WriteRefused, permit_writes};
+pub use permission::{MayWrite, WriteRefused, permit_writes, permit_writes_until};
 pub use plan::{Arrivals, DEPTH_MAX, Job, Pace, Plan, THREADS_MAX};
-pub use plumb_sys::{FileId, SysError};
-pub use run::{LoadError, run};
-pub use session::{Content, Session, Slice};
+pub use plumb_sys::{Durability, FileId, SysError};
+pub use run::{LoadError, check, run};
+pub use session::{Session, Slice};
 pub use tally::{IoFailure, Latencies, Side, Tally};
 pub use target::Target;
 pub use trace::TraceSink;

@@ -1,14 +1,15 @@
-//! The permission to write to a target. There is one function that gives it, after every check that there is.
+//! The permission to write to a target. There is one function that gives it, after every check that there is, whatever a write
+//! has to wait for.
 
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use plumb_sys::{FileId, IoTarget, Opener, SysError, openers};
+use plumb_sys::partitions::sharers;
+use plumb_sys::{Directory, Durability, FileId, IoTarget, Opener, SysError, openers_of_any};
 use thiserror::Error;
 
 use crate::target::Target;
 
-/// The permission to write to one target. Only [`permit_writes`] makes one.
+/// The permission to write to one target. Only [`permit_writes_until`] makes one.
 #[derive(Debug)]
 pub struct MayWrite {
     of: FileId,
@@ -33,21 +34,25 @@ pub enum WriteRefused {
         /// What was typed.
         typed: String,
     },
-    /// Somebody has it open.
-    #[error("{}: is open in process {pid} ({command}): end that first", path.display())]
+    /// Somebody has it open, or a device that shares bytes with it.
+    #[error("{}: {}is open in process {pid} ({command}): end that first", path.display(), before(sharer))]
     OpenElsewhere {
         /// The target.
         path: PathBuf,
+        /// The partition of it, or its disk; `None` where it is the target itself.
+        sharer: Option<String>,
         /// A process that has it open.
         pid: u32,
         /// Its command.
         command: String,
     },
-    /// A loop device stands on it.
-    #[error("{}: is the file of {device}: detach that first", path.display())]
+    /// A loop device stands on it, or on a device that shares bytes with it.
+    #[error("{}: {}is the file of {device}: detach that first", path.display(), before(sharer))]
     BehindLoop {
         /// The target.
         path: PathBuf,
+        /// The partition of it, or its disk; `None` where it is the target itself.
+        sharer: Option<String>,
         /// The loop device.
         device: String,
     },
@@ -56,16 +61,34 @@ pub enum WriteRefused {
     Open(#[from] SysError),
 }
 
+/// A name before what is said of it.
+fn before(sharer: &Option<String>) -> String {
+    sharer.as_ref().map(|name| format!("{name} ")).unwrap_or_default()
+}
+
 /// Opens a target for writing, and gives the permission for it: when `typed` names it, it is neither mounted nor held by
-/// another device, and no other process has it open. A block device stays closed to mounts as long as the target is open.
+/// another device, and no other process has it open, or a partition of it, or the disk of which it is one. A block device
+/// stays closed to mounts as long as the target is open.
 ///
 /// # Errors
 /// When any of this does not hold.
 pub fn permit_writes(path: &Path, typed: &str) -> Result<(Target, MayWrite), WriteRefused> {
+    permit_writes_until(path, typed, Durability::Accepted)
+}
+
+/// The same, with writes that are done as soon as is said.
+///
+/// # Errors
+/// As [`permit_writes`].
+pub fn permit_writes_until(
+    path: &Path,
+    typed: &str,
+    done: Durability,
+) -> Result<(Target, MayWrite), WriteRefused> {
     if !names(path, typed) {
         return Err(WriteRefused::OtherName { path: path.to_owned(), typed: typed.to_owned() });
     }
-    let target = Target::new(IoTarget::open_to_write(path)?);
+    let target = Target::new(IoTarget::open_to_write(path, done)?);
     let of = target.id();
     nobody_else_has(&target)?;
     Ok((target, MayWrite { of }))
@@ -79,26 +102,34 @@ fn names(path: &Path, typed: &str) -> bool {
 
 fn nobody_else_has(target: &Target) -> Result<(), WriteRefused> {
     let path = target.path().to_owned();
-    if let Some(device) = loop_device_on(target.id()) {
-        return Err(WriteRefused::BehindLoop { path, device });
+    let asking = |errno| SysError::Failed { path: path.clone(), asked: "looking for its partitions", errno };
+    let others =
+        Directory::root(Path::new("/")).and_then(|root| sharers(&root, target.id())).map_err(asking)?;
+    let (mut names, mut ids) = (vec![None], vec![target.id()]);
+    others.into_iter().for_each(|other| {
+        names.push(Some(other.name));
+        ids.push(other.id);
+    });
+    if let Some((index, device)) = loop_device_on_any(&ids) {
+        return Err(WriteRefused::BehindLoop { path, sharer: names.swap_remove(index), device });
     }
-    match openers(target.id()).next() {
-        Some(Opener { pid, command }) => Err(WriteRefused::OpenElsewhere { path, pid, command }),
+    match openers_of_any(ids).next() {
+        Some((index, Opener { pid, command })) => {
+            Err(WriteRefused::OpenElsewhere { path, sharer: names.swap_remove(index), pid, command })
+        }
         None => Ok(()),
     }
 }
 
-/// The loop device whose file that is: the kernel has it open itself, so that no process shows it.
-fn loop_device_on(id: FileId) -> Option<String> {
+/// The loop device whose file one of these is, with the place of that among them: the kernel has it open itself, so that no
+/// process shows it.
+fn loop_device_on_any(ids: &[FileId]) -> Option<(usize, String)> {
     let disks = std::fs::read_dir("/sys/block").ok()?.flatten();
     let mut loops = disks.filter_map(|disk| {
         let backing = std::fs::read_to_string(disk.path().join("loop/backing_file")).ok()?;
-        let found = std::fs::metadata(backing.trim_end()).ok()?;
-        let of = match found.file_type().is_block_device() {
-            true => FileId::Device(found.rdev()),
-            false => FileId::File(found.dev(), found.ino()),
-        };
-        (of == id).then(|| disk.file_name().to_string_lossy().into_owned())
+        let found = FileId::of(&std::fs::metadata(backing.trim_end()).ok()?);
+        let index = ids.iter().position(|id| *id == found)?;
+        Some((index, disk.file_name().to_string_lossy().into_owned()))
     });
     loops.next()
 }

@@ -31,13 +31,24 @@ pub struct Job<'a> {
     pub batch: u32,
     /// How fast.
     pub pace: Pace,
+    /// I/O at which it ends, exactly, where time is not over before.
+    pub ios_max: Option<u64>,
 }
 
 impl<'a> Job<'a> {
     /// One thread with one I/O in flight, as fast as it goes.
     #[must_use]
     pub fn new(target: &'a Target, workload: Workload) -> Job<'a> {
-        Job { target, may_write: None, workload, threads: 1, depth: 1, batch: 1, pace: Pace::Max }
+        Job {
+            target,
+            may_write: None,
+            workload,
+            threads: 1,
+            depth: 1,
+            batch: 1,
+            pace: Pace::Max,
+            ios_max: None,
+        }
     }
 }
 
@@ -66,8 +77,10 @@ pub enum Pace {
 pub enum Arrivals {
     /// At random, independent of each other: gaps are exponential.
     Exponential,
-    /// At even distances.
+    /// At random, with gaps that are spread evenly from 0 to twice their mean.
     Uniform,
+    /// At even distances.
+    Even,
 }
 
 /// A run: what is loaded, for how long, and how often it is told.
@@ -77,10 +90,8 @@ pub struct Plan<'a> {
     pub jobs: Vec<Job<'a>>,
     /// Time before the measurement begins; its I/O count nowhere else.
     pub warmup: Duration,
-    /// Time of the measurement; `None` goes on until `ios_max`, or until it is stopped.
+    /// Time of the measurement; `None` goes on until each job has made its `ios_max`, or until it is stopped.
     pub duration: Option<Duration>,
-    /// I/O of each job at which the job ends, exactly.
-    pub ios_max: Option<u64>,
     /// How often an [`Interval`](crate::Interval) is reported.
     pub interval: Duration,
     /// The same seed draws the same I/O.
@@ -98,7 +109,6 @@ impl<'a> Plan<'a> {
             jobs,
             warmup: Duration::ZERO,
             duration: Some(duration),
-            ios_max: None,
             interval,
             seed: 1,
             engine: EngineChoice::Ring,

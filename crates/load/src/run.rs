@@ -73,6 +73,24 @@ struct Seat<'a> {
     counters: &'a Mutex<Counters>,
 }
 
+/// Whether a plan fits its targets, and whoever writes may. Nothing is read or written.
+///
+/// # Errors
+/// What does not fit.
+pub fn check(plan: &Plan<'_>) -> Result<(), LoadError> {
+    laid_out(plan).map(drop)
+}
+
+fn laid_out(plan: &Plan<'_>) -> Result<Vec<Layout>, LoadError> {
+    must_fit(plan)?;
+    let layouts = plan.jobs.iter().enumerate().map(|(job, of)| {
+        // Those of the threads are counted from the other end.
+        let mut random = Random::new(plan.seed, u64::MAX - job as u64);
+        Layout::new(&of.workload, of.target, &mut random)
+    });
+    Ok(layouts.collect::<Result<_, WorkloadError>>()?)
+}
+
 /// Carries a plan out. `stop` ends it early, `tell` is called once an interval, and `trace` is handed every I/O of the
 /// measurement.
 ///
@@ -84,11 +102,9 @@ pub fn run(
     tell: &mut dyn FnMut(&Interval<'_>),
     trace: Option<&mut TraceSink<'_>>,
 ) -> Result<Outcome, LoadError> {
-    must_fit(plan)?;
-    let layouts = plan.jobs.iter().map(|job| Layout::new(&job.workload, job.target));
-    let layouts = layouts.collect::<Result<Vec<Layout>, WorkloadError>>()?;
+    let layouts = laid_out(plan)?;
     let means: Vec<Means> = plan.jobs.iter().map(|job| plan.engine.found(job.target.io())).collect();
-    let budgets: Vec<Budget> = plan.jobs.iter().map(|_| Budget::new(plan.ios_max)).collect();
+    let budgets: Vec<Budget> = plan.jobs.iter().map(|job| Budget::new(job.ios_max)).collect();
     // Without a ring each I/O in flight has a thread of its own.
     let shapes: Vec<(u32, u32)> =
         plan.jobs.iter().zip(&means).map(|(job, means)| shape(job, *means)).collect();

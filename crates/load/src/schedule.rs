@@ -22,13 +22,13 @@ impl Schedule {
     pub fn new(pace: Pace, thread: u32, threads: u32, random: Random) -> Option<Schedule> {
         let (per_second, arrivals) = match pace {
             Pace::Max => return None,
-            Pace::Closed { per_second } => (per_second, Arrivals::Uniform),
+            Pace::Closed { per_second } => (per_second, Arrivals::Even),
             Pace::Open { per_second, arrivals } => (per_second, arrivals),
         };
         let gap_ns = 1e9 * f64::from(threads) / per_second;
         let first_ns = gap_ns * f64::from(thread) / f64::from(threads);
         let mut schedule = Schedule { arrivals, gap_ns, next_ns: first_ns, first_ns, number: 0, random };
-        if arrivals == Arrivals::Exponential {
+        if arrivals != Arrivals::Even {
             schedule.next_ns = schedule.gap();
         }
         Some(schedule)
@@ -45,8 +45,8 @@ impl Schedule {
     pub fn advance(&mut self) {
         self.number += 1;
         self.next_ns = match self.arrivals {
-            Arrivals::Uniform => self.first_ns + self.number as f64 * self.gap_ns,
-            Arrivals::Exponential => self.next_ns + self.gap(),
+            Arrivals::Even => self.first_ns + self.number as f64 * self.gap_ns,
+            Arrivals::Exponential | Arrivals::Uniform => self.next_ns + self.gap(),
         };
     }
 
@@ -60,8 +60,13 @@ impl Schedule {
         due
     }
 
+    /// A gap at random.
     fn gap(&mut self) -> f64 {
-        -self.random.unit().ln() * self.gap_ns
+        let gaps = match self.arrivals {
+            Arrivals::Uniform => 2.0 * self.random.unit(),
+            Arrivals::Exponential | Arrivals::Even => -self.random.unit().ln(),
+        };
+        gaps * self.gap_ns
     }
 }
 
@@ -82,7 +87,7 @@ mod tests {
 
     #[test]
     fn even_times_of_two_threads_interleave() {
-        let pace = Pace::Open { per_second: 1000.0, arrivals: Arrivals::Uniform };
+        let pace = Pace::Open { per_second: 1000.0, arrivals: Arrivals::Even };
         assert_eq!(times(pace, 0, 2, 3), [0, 2_000_000, 4_000_000]);
         assert_eq!(times(pace, 1, 2, 3), [1_000_000, 3_000_000, 5_000_000]);
         assert_eq!(times(Pace::Closed { per_second: 1000.0 }, 1, 2, 2), [1_000_000, 3_000_000]);
@@ -108,9 +113,24 @@ mod tests {
         assert!((long - (-2.0f64).exp()).abs() < 0.01, "{long}");
     }
 
+    /// Gaps between 0 and twice their mean, a quarter of them in each quarter of that; the first one too.
+    #[test]
+    fn spread_gaps_are_as_often_short_as_long() {
+        let pace = Pace::Open { per_second: 1000.0, arrivals: Arrivals::Uniform };
+        let times = times(pace, 0, 1, 40_000);
+        let mut quarters = [0; 4];
+        for pair in std::iter::once(0).chain(times).collect::<Vec<u64>>().windows(2) {
+            let gap = pair[1] - pair[0];
+            assert!(gap <= 2_000_001, "{gap}");
+            quarters[(gap / 500_000).min(3) as usize] += 1;
+        }
+        // 10,000 expected of each, with a standard deviation of 87.
+        assert!(quarters.iter().all(|count| (9_600..10_400).contains(count)), "{quarters:?}");
+    }
+
     #[test]
     fn what_was_not_taken_is_counted() {
-        let pace = Pace::Open { per_second: 1000.0, arrivals: Arrivals::Uniform };
+        let pace = Pace::Open { per_second: 1000.0, arrivals: Arrivals::Even };
         let mut schedule = Schedule::new(pace, 0, 1, Random::new(1, 1)).expect("it has a rate");
         schedule.advance();
         assert_eq!(schedule.due_before(10_000_000), 9);

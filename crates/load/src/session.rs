@@ -1,13 +1,14 @@
-//! A target that is read or written at starts that somebody else chose: for measurements that decide, slice by slice, where
-//! the next I/O goes.
+//! A target that is read at starts that somebody else chose, or written back there: for measurements that decide, slice by
+//! slice, where the next I/O goes.
 
 use std::time::{Duration, Instant};
 
-use plumb_sys::{Blocking, Completion, Errno, IoTarget, Ring, Shape};
+use plumb_sys::{Completion, Errno, IoTarget, Ring, Shape};
 
 use crate::engine::{Engine, EngineChoice};
 use crate::outcome::Means;
 use crate::permission::MayWrite;
+use crate::pool::Pool;
 use crate::run::LoadError;
 use crate::tally::IoFailure;
 use crate::target::Target;
@@ -16,6 +17,10 @@ use crate::workload::{LEN_BYTES_MAX, WorkloadError};
 /// I/O that have not moved for so long do not come back.
 const STUCK_AFTER: Duration = Duration::from_secs(30);
 
+/// Writes in flight start at least so far apart: what shares a cell of up to this length with one that is being written is
+/// not written to.
+pub const APART_BYTES: u64 = 4 << 20;
+
 /// Stands for an I/O that failed among latencies.
 pub const FAILED_NS: u64 = u64::MAX;
 
@@ -23,86 +28,87 @@ pub const FAILED_NS: u64 = u64::MAX;
 pub struct Session<'a> {
     target: &'a Target,
     means: Means,
-    engines: Engines,
+    engine: AnyEngine,
     len_bytes_max: u32,
-    depth_max: u32,
-    flights: Vec<Flight>,
+    slots: Vec<Slot>,
 }
 
-/// One ring, or as many calls as I/O may be in flight.
-enum Engines {
+/// A ring, or as many threads as I/O may be in flight.
+enum AnyEngine {
     Ring(Box<Ring>),
-    Blocking(Vec<Blocking>),
+    Pool(Pool),
 }
 
-impl Engines {
-    fn new(means: Means, target: &IoTarget, len_bytes_max: u32, depth: u32) -> Result<Engines, Errno> {
-        let shape = |slots| Shape { slots, len_bytes_max, has_noise: true };
+impl AnyEngine {
+    fn new(means: Means, target: &IoTarget, shape: Shape) -> Result<AnyEngine, Errno> {
         match means {
-            Means::Ring { .. } => Ring::new(target, shape(depth)).map(|ring| Engines::Ring(Box::new(ring))),
-            Means::Blocking { .. } => {
-                let calls = (0..depth).map(|_| Blocking::new(target, shape(1)));
-                calls.collect::<Result<_, _>>().map(Engines::Blocking)
-            }
+            Means::Ring { .. } => Ring::new(target, shape).map(|ring| AnyEngine::Ring(Box::new(ring))),
+            Means::Blocking { .. } => <Pool as Engine>::new(target, shape).map(AnyEngine::Pool),
         }
     }
 }
 
-/// An I/O in flight: which one it is, and when it was issued.
-#[derive(Clone, Copy, Debug)]
-struct Flight {
+/// Room for one I/O: whose it is, and since when it is in flight.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
     number: usize,
-    issued: Instant,
+    start: u64,
+    issued: Option<Instant>,
 }
 
 /// What came of one slice of I/O.
 #[derive(Clone, Debug, Default)]
 pub struct Slice {
-    /// From the first issue to the last completion; where writes take turns with reads, of the writes alone.
+    /// From the first issue to the last completion; of what is written back, of the writes alone that are timed.
     pub elapsed: Duration,
+    /// Time of what was not timed.
+    pub beside: Duration,
     /// I/O that failed; their places in the latencies hold [`FAILED_NS`].
     pub failed: u64,
     /// How the first of them failed.
     pub failure: Option<IoFailure>,
-}
-
-/// What is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// Bytes without a meaning: what was there is lost.
-    Noise,
-    /// What was read there just before. Only while nobody else writes there.
-    AsRead,
+    /// Whether they were writes.
+    pub is_write: bool,
 }
 
 /// What an engine shall do.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Doing {
     Read,
-    WriteNoise,
     WriteSlot,
 }
 
+/// I/O of one slice that go to slots of their own, or to whichever is free.
+struct Batch<'b> {
+    doing: Doing,
+    starts: &'b [u64],
+    len_bytes: u32,
+    depth: u32,
+    /// The slot of the first, those behind it having the next ones; `None` where any will do.
+    first_slot: Option<usize>,
+}
+
 impl<'a> Session<'a> {
-    /// Makes ready for I/O of up to `len_bytes_max` with up to `depth_max` in flight.
+    /// Makes ready for I/O of up to `len_bytes_max` with up to `slots` in flight. What is written back is read before, as much
+    /// at once as there are slots for.
     ///
     /// # Errors
     /// When there is no memory for it.
     pub fn open(
         target: &'a Target,
         len_bytes_max: u32,
-        depth_max: u32,
+        slots: u32,
         choice: EngineChoice,
     ) -> Result<Session<'a>, LoadError> {
-        let (len_bytes_max, depth_max) = (len_bytes_max.clamp(1, LEN_BYTES_MAX), depth_max.max(1));
+        let (len_bytes_max, slots) = (len_bytes_max.clamp(1, LEN_BYTES_MAX), slots.max(1));
         let means = choice.found(target.io());
-        let engines = Engines::new(means, target.io(), len_bytes_max, depth_max).map_err(|errno| {
+        let shape = Shape { slots, len_bytes_max, has_noise: false };
+        let engine = AnyEngine::new(means, target.io(), shape).map_err(|errno| {
             let target = target.name().to_owned();
             LoadError::NoMeans { target, what: "a ring or memory", errno }
         })?;
-        let nothing = Flight { number: 0, issued: Instant::now() };
-        let flights = vec![nothing; depth_max as usize];
-        Ok(Session { target, means, engines, len_bytes_max, depth_max, flights })
+        let slots = vec![Slot::default(); slots as usize];
+        Ok(Session { target, means, engine, len_bytes_max, slots })
     }
 
     /// What it reads and writes.
@@ -132,20 +138,21 @@ impl<'a> Session<'a> {
         self.must_fit(starts, len_bytes)?;
         latencies_ns.clear();
         latencies_ns.resize(starts.len(), FAILED_NS);
-        self.each(Doing::Read, starts, len_bytes, depth, latencies_ns)
+        self.send(&Batch { doing: Doing::Read, starts, len_bytes, depth, first_slot: None }, latencies_ns)
     }
 
-    /// Writes `len_bytes` at each start, as [`Session::read_each`] reads. With [`Content::AsRead`] as many are read as may be
-    /// in flight, written back at the same places, and so on; latencies are those of the writes. A write that follows a read
-    /// that failed is not made.
+    /// Reads `len_bytes` at each start, as many as there are slots for, then writes the same bytes there, and so on with the
+    /// next ones: whatever becomes of this process meanwhile, and of those writes, the target holds what it held. Only
+    /// while nobody else writes there. Writes in flight are [`APART_BYTES`] apart. The first `lead` of them are waited for
+    /// before the others begin, and not timed; latencies are those of writes. Where one fails nothing more is written.
     ///
     /// # Errors
     /// When the permission is for another target, starts or length do not fit, or I/O do not come back.
-    pub fn write_each(
+    pub fn write_back_each(
         &mut self,
         may_write: &MayWrite,
-        content: Content,
         starts: &[u64],
+        lead: usize,
         len_bytes: u32,
         depth: u32,
         latencies_ns: &mut Vec<u64>,
@@ -156,24 +163,34 @@ impl<'a> Session<'a> {
         self.must_fit(starts, len_bytes)?;
         latencies_ns.clear();
         latencies_ns.resize(starts.len(), FAILED_NS);
-        if content == Content::Noise {
-            return self.each(Doing::WriteNoise, starts, len_bytes, depth, latencies_ns);
-        }
-        let mut all = Slice::default();
-        let turn = depth.clamp(1, self.depth_max) as usize;
+        let mut all = Slice { is_write: true, ..Slice::default() };
+        let (turn, mut lead) = (self.slots.len(), lead);
         for (starts, latencies_ns) in starts.chunks(turn).zip(latencies_ns.chunks_mut(turn)) {
-            // Each start goes to one slot in both directions: as many I/O as slots, in the same order.
-            let read = self.each(Doing::Read, starts, len_bytes, turn as u32, latencies_ns)?;
-            let written = match read.failed {
-                0 => self.each(Doing::WriteSlot, starts, len_bytes, turn as u32, latencies_ns)?,
-                _ => {
-                    latencies_ns.fill(FAILED_NS);
-                    Slice { elapsed: Duration::ZERO, failed: starts.len() as u64, ..read }
-                }
+            let batch = |doing, first_slot: usize, starts| Batch {
+                doing,
+                starts,
+                len_bytes,
+                depth,
+                first_slot: Some(first_slot),
             };
-            all.elapsed += written.elapsed;
-            all.failed += written.failed;
-            all.failure = all.failure.or(written.failure);
+            let read = self.send(&batch(Doing::Read, 0, starts), latencies_ns)?;
+            all.beside += read.elapsed;
+            if read.failed > 0 {
+                return Ok(Slice { elapsed: all.elapsed, beside: all.beside, ..read });
+            }
+            let untimed = lead.min(starts.len());
+            lead -= untimed;
+            let (early, timed) = starts.split_at(untimed);
+            let (early_ns, timed_ns) = latencies_ns.split_at_mut(untimed);
+            let early = self.send(&batch(Doing::WriteSlot, 0, early), early_ns)?;
+            let timed = self.send(&batch(Doing::WriteSlot, untimed, timed), timed_ns)?;
+            all.beside += early.elapsed;
+            all.elapsed += timed.elapsed;
+            all.failed += early.failed + timed.failed;
+            all.failure = early.failure.or(timed.failure);
+            if all.failed > 0 {
+                break;
+            }
         }
         Ok(all)
     }
@@ -205,24 +222,11 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn each(
-        &mut self,
-        doing: Doing,
-        starts: &[u64],
-        len_bytes: u32,
-        depth: u32,
-        latencies_ns: &mut [u64],
-    ) -> Result<Slice, LoadError> {
-        let depth = depth.clamp(1, self.depth_max);
+    fn send(&mut self, batch: &Batch<'_>, latencies_ns: &mut [u64]) -> Result<Slice, LoadError> {
         let began = Instant::now();
-        let sent = match &mut self.engines {
-            Engines::Ring(ring) => {
-                let flights = &mut self.flights[..depth as usize];
-                one_engine(&mut **ring, flights, doing, starts, len_bytes, latencies_ns)
-            }
-            Engines::Blocking(calls) => {
-                side_by_side(&mut calls[..depth as usize], doing, starts, len_bytes, latencies_ns)
-            }
+        let sent = match &mut self.engine {
+            AnyEngine::Ring(ring) => send(&mut **ring, &mut self.slots, batch, latencies_ns),
+            AnyEngine::Pool(pool) => send(pool, &mut self.slots, batch, latencies_ns),
         };
         let mut slice = sent.map_err(|Stuck| LoadError::Stuck {
             target: self.target.name().to_owned(),
@@ -236,30 +240,48 @@ impl<'a> Session<'a> {
 /// I/O do not come back.
 struct Stuck;
 
-/// Sends all I/O through one engine, a flight for each slot: the n-th I/O of no more than there are slots has slot n.
-fn one_engine<E: Engine>(
+impl Batch<'_> {
+    /// The slot for an I/O, where it may be issued now.
+    fn slot_for(&self, number: usize, slots: &[Slot]) -> Option<usize> {
+        let mut in_flight = slots.iter().filter(|slot| slot.issued.is_some());
+        if self.doing == Doing::WriteSlot
+            && in_flight.any(|slot| slot.start.abs_diff(self.starts[number]) < APART_BYTES)
+        {
+            return None;
+        }
+        match self.first_slot {
+            Some(first) => Some(first + number),
+            None => slots.iter().position(|slot| slot.issued.is_none()),
+        }
+    }
+
+    fn queue<E: Engine>(&self, engine: &mut E, slot: u32, start: u64) {
+        match self.doing {
+            Doing::Read => engine.queue_read(slot, start, self.len_bytes),
+            Doing::WriteSlot => engine.queue_write_of_slot(slot, start, self.len_bytes),
+        }
+    }
+}
+
+/// Sends all I/O of a batch, in their order.
+fn send<E: Engine>(
     engine: &mut E,
-    flights: &mut [Flight],
-    doing: Doing,
-    starts: &[u64],
-    len_bytes: u32,
+    slots: &mut [Slot],
+    batch: &Batch<'_>,
     latencies_ns: &mut [u64],
 ) -> Result<Slice, Stuck> {
     let mut slice = Slice::default();
-    let mut free: Vec<u32> = (0..flights.len() as u32).rev().collect();
-    let mut todo = starts.iter().enumerate();
+    let depth = batch.depth.clamp(1, slots.len() as u32);
+    let mut numbers = 0..batch.starts.len();
     let mut now = Instant::now();
     let mut moved = now;
     loop {
-        while let Some(&slot) = free.last() {
-            let Some((number, &start)) = todo.next() else { break };
-            free.pop();
-            flights[slot as usize] = Flight { number, issued: now };
-            match doing {
-                Doing::Read => engine.queue_read(slot, start, len_bytes),
-                Doing::WriteNoise => engine.queue_write_of_noise(slot, start, len_bytes),
-                Doing::WriteSlot => engine.queue_write_of_slot(slot, start, len_bytes),
-            }
+        while engine.in_flight() < depth && !numbers.is_empty() {
+            let Some(slot) = batch.slot_for(numbers.start, slots) else { break };
+            let Some(number) = numbers.next() else { break };
+            let start = batch.starts[number];
+            slots[slot] = Slot { number, start, issued: Some(now) };
+            batch.queue(engine, slot as u32, start);
         }
         if engine.in_flight() == 0 {
             return Ok(slice);
@@ -267,52 +289,16 @@ fn one_engine<E: Engine>(
         let handed_over = engine.submit(1, STUCK_AFTER);
         now = Instant::now();
         engine.reap(|completion| {
-            free.push(completion.slot);
             moved = now;
-            let flight = flights[completion.slot as usize];
-            let ns = (now - flight.issued).as_nanos() as u64;
-            latencies_ns[flight.number] = slice.count(completion, len_bytes, ns);
+            let slot = &mut slots[completion.slot as usize];
+            let issued = slot.issued.take().unwrap_or(now);
+            let ns = (now - issued).as_nanos() as u64;
+            latencies_ns[slot.number] = slice.count(completion, batch.len_bytes, ns);
         });
         if handed_over.is_err() || now - moved >= STUCK_AFTER {
             return Err(Stuck);
         }
     }
-}
-
-/// Without a ring: a thread for each I/O in flight. The n-th start belongs to engine n modulo their number.
-fn side_by_side(
-    engines: &mut [Blocking],
-    doing: Doing,
-    starts: &[u64],
-    len_bytes: u32,
-    latencies_ns: &mut [u64],
-) -> Result<Slice, Stuck> {
-    let turn = engines.len();
-    let work = |(first, engine): (usize, &mut Blocking)| {
-        let mine: Vec<u64> = starts.iter().skip(first).step_by(turn).copied().collect();
-        let mut mine_ns = vec![FAILED_NS; mine.len()];
-        let mut flights = [Flight { number: 0, issued: Instant::now() }];
-        let slice = one_engine(engine, &mut flights, doing, &mine, len_bytes, &mut mine_ns);
-        slice.map(|slice| (first, slice, mine_ns))
-    };
-    let ended: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> =
-            engines.iter_mut().enumerate().map(|pair| scope.spawn(move || work(pair))).collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    });
-    let mut all = Slice::default();
-    for one in ended {
-        let (first, slice, mine_ns) = one?;
-        for (place, ns) in latencies_ns.iter_mut().skip(first).step_by(turn).zip(mine_ns) {
-            *place = ns;
-        }
-        all.failed += slice.failed;
-        all.failure = all.failure.or(slice.failure);
-    }
-    Ok(all)
 }
 
 impl Slice {

@@ -157,6 +157,14 @@ pub enum IoFailure {
 }
 
 impl IoFailure {
+    /// The error of the kernel; what was cut short has that of any failed I/O.
+    pub(crate) fn errno(self) -> Errno {
+        match self {
+            IoFailure::Errno(errno) => errno,
+            IoFailure::Short => Errno::IO,
+        }
+    }
+
     /// The number of the error; 0 is none of the kernel's.
     fn number(self) -> i32 {
         match self {

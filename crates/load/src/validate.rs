@@ -20,9 +20,6 @@ pub(crate) fn must_fit(plan: &Plan<'_>) -> Result<(), WorkloadError> {
     if plan.duration.is_some_and(|duration| duration.is_zero()) {
         return out("duration", "0".to_owned(), "a time above 0");
     }
-    if plan.ios_max == Some(0) {
-        return out("number of I/O", "0".to_owned(), "1 or more");
-    }
     plan.jobs.iter().try_for_each(job_must_fit)
 }
 
@@ -38,6 +35,9 @@ fn job_must_fit(job: &Job<'_>) -> Result<(), WorkloadError> {
     }
     if !(1..=job.depth).contains(&job.batch) {
         return out("batch", job.batch.to_string(), "1 to the depth");
+    }
+    if job.ios_max == Some(0) {
+        return out("number of I/O", "0".to_owned(), "1 or more");
     }
     let per_second = match job.pace {
         Pace::Max => return Ok(()),

@@ -139,10 +139,7 @@ impl Luck {
         if self.failures_in_a_row == 0 {
             return None;
         }
-        let errno = match self.last_failure {
-            Some(IoFailure::Errno(errno)) => errno,
-            _ => Errno::IO,
-        };
+        let errno = self.last_failure.map_or(Errno::IO, IoFailure::errno);
         if is_gone(errno) {
             return Some(Ended::TargetGone(errno));
         }

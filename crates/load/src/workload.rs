@@ -98,8 +98,11 @@ impl Lengths {
 pub enum Starts {
     /// Anywhere, as spread.
     Random(Spread),
-    /// One behind the other; all threads of a job share the stream. At the end of the range it begins again.
-    Sequential,
+    /// One behind the other; all threads of a job share the stream. At the end of the range it goes on at its beginning.
+    Sequential {
+        /// Whether the first one is somewhere in the range, drawn at random, and not at its beginning.
+        from_anywhere: bool,
+    },
     /// At this distance from each other; as [`Starts::Sequential`] otherwise.
     Strided {
         /// Bytes from start to start.
@@ -126,7 +129,7 @@ pub enum Spread {
     },
 }
 
-/// A part of the range that is touched more often, at its beginning.
+/// A part of the range that is touched more often, at its beginning: all other I/O go behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hits {
     /// Its length.
@@ -188,7 +191,7 @@ pub enum WorkloadError {
         found_bytes: u64,
         /// The longest I/O.
         len_bytes: u32,
-        /// Where it would have to start: empty, or ` at byte N`.
+        /// What leaves so little of it: empty, or ` shifted by N bytes`.
         at: String,
     },
     /// The range ends behind the target.

@@ -26,7 +26,8 @@ fn only(plan: &Plan<'_>) -> JobOutcome {
 }
 
 fn counted<'a>(job: Job<'a>, ios: u64) -> Plan<'a> {
-    Plan { duration: None, ios_max: Some(ios), ..Plan::new(vec![job], Duration::from_secs(1)) }
+    let job = Job { ios_max: Some(ios), ..job };
+    Plan { duration: None, ..Plan::new(vec![job], Duration::from_secs(1)) }
 }
 
 /// What the kernel counted of a device: reads and merges, sectors read, writes and merges, sectors written.
@@ -88,7 +89,7 @@ fn a_rate_is_kept_within_a_hundredth() {
     let target = Target::open(file.path()).expect("a file");
     let per_second = 997.0;
     for engine in BOTH {
-        for pace in [Pace::Closed { per_second }, Pace::Open { per_second, arrivals: Arrivals::Uniform }] {
+        for pace in [Pace::Closed { per_second }, Pace::Open { per_second, arrivals: Arrivals::Even }] {
             let job = Job { pace, threads: 2, depth: 4, ..Job::new(&target, Workload::random_reads(512)) };
             let plan = Plan { engine, ..Plan::new(vec![job], Duration::from_secs(2)) };
             let rate = only(&plan).ios_per_second();
@@ -154,7 +155,7 @@ fn stalled(pace: Pace) -> JobOutcome {
 fn a_stall_shows_for_all_that_were_due() {
     require!(Tool("nbdkit"), Tool("nbdfuse"), Tool("umount"));
     let per_second = 100.0;
-    for pace in [Pace::Open { per_second, arrivals: Arrivals::Uniform }, Pace::Closed { per_second }] {
+    for pace in [Pace::Open { per_second, arrivals: Arrivals::Even }, Pace::Closed { per_second }] {
         let job = stalled(pace);
         let reads = &job.tally.reads;
         let ms = |latencies: &plumb_load::Latencies, share| {
@@ -196,7 +197,8 @@ fn failures_are_counted_and_end_nothing() {
     let target = Target::open(file.path()).expect("a file");
     file.cut(1 << 19);
     for engine in BOTH {
-        let workload = Workload { starts: Starts::Sequential, ..Workload::random_reads(4096) };
+        let workload =
+            Workload { starts: Starts::Sequential { from_anywhere: false }, ..Workload::random_reads(4096) };
         let job = Job { depth: 4, ..Job::new(&target, workload) };
         let job = only(&Plan { engine, ..counted(job, 2 * 256) });
         assert_eq!((job.tally.ios(), job.tally.failed(), job.ended), (256, 256, Ended::Ios));
@@ -240,7 +242,11 @@ fn a_trace_has_every_io() {
     require!(Tool("nbdkit"), Tool("nbdfuse"), Tool("umount"));
     let disk = SlowDisk::new(4 << 20, "1ms");
     let target = Target::open(disk.path()).expect("a file");
-    let workload = Workload { starts: Starts::Sequential, shift_bytes: 512, ..Workload::random_reads(4096) };
+    let workload = Workload {
+        starts: Starts::Sequential { from_anywhere: false },
+        shift_bytes: 512,
+        ..Workload::random_reads(4096)
+    };
     let job = Job { threads: 3, depth: 8, ..Job::new(&target, workload) };
     let plan = Plan { warmup: Duration::from_millis(50), ..counted(job, 10_007) };
     let mut events = Vec::new();

@@ -38,13 +38,13 @@ fn planned<'a>(series: &Series, targets: &'a Targets) -> Plan<'a> {
 
 #[test]
 fn a_run_of_vdbench() {
-    let text = "sd=s,lun=DISK,th=6,of=1024,ra=(50,100)\nwd=w,sd=s,xf=(4k,25,8k,75),rdp=100,see=40,rh=30\n\
+    let text = "sd=s,lun=DISK,th=6,of=1024,hi=64k,ra=(50,100)\nwd=w,sd=s,xf=(4k,25,8k,75),rdp=100,see=40,rh=30\n\
                 rd=r,wd=w,iorate=600,el=10,in=2,wa=4,dist=d";
     on_disk(of_vdbench, text, |series, targets| {
         let plan = planned(series, targets);
         let [job] = &plan.jobs[..] else { panic!("one job") };
         assert_eq!((job.threads, job.depth, job.batch), (1, 6, 1), "threads are I/O in flight");
-        assert_eq!(job.pace, Pace::Open { per_second: 600.0, arrivals: Arrivals::Uniform });
+        assert_eq!(job.pace, Pace::Open { per_second: 600.0, arrivals: Arrivals::Even });
         let workload = &job.workload;
         let [(4096, one), (8192, three)] = workload.lengths.weighted()[..] else { panic!("two lengths") };
         assert_eq!(three, 3 * one);
@@ -52,10 +52,10 @@ fn a_run_of_vdbench() {
         assert_eq!((workload.shift_bytes, workload.align_bytes), (1024, None));
         assert_eq!(workload.range, Some((Bytes(512 << 10), Bytes(1 << 20))));
         let hits = workload.hits.expect("30 of 100 reads");
-        assert_eq!((hits.area_bytes, hits.read_percent, hits.write_percent), (1 << 20, 30, 0));
+        assert_eq!((hits.area_bytes, hits.read_percent, hits.write_percent), (64 << 10, 30, 0));
         let seconds = Duration::from_secs;
         assert_eq!((plan.duration, plan.interval, plan.warmup), (Some(seconds(10)), seconds(2), seconds(4)));
-        assert_eq!((plan.seed, plan.ios_max), (5, None), "Vdbench draws other I/O each time");
+        assert_eq!((plan.seed, job.ios_max), (5, None), "Vdbench draws other I/O each time");
     });
 }
 
@@ -66,10 +66,14 @@ fn clones_of_a_sequential_job_have_places_of_their_own() {
         let plan = planned(series, targets);
         assert_eq!(plan.jobs.len(), 3);
         for job in &plan.jobs {
-            assert_eq!((job.threads, job.depth, &job.workload.starts), (1, 2, &Starts::Sequential));
+            assert_eq!(
+                (job.threads, job.depth, &job.workload.starts),
+                (1, 2, &Starts::Sequential { from_anywhere: false })
+            );
+            assert_eq!(job.ios_max, Some(64));
             assert_eq!(job.pace, Pace::Closed { per_second: 10.0 });
         }
-        assert_eq!((plan.ios_max, plan.duration, plan.seed), (Some(64), None, 1));
+        assert_eq!((plan.duration, plan.seed), (None, 1));
     });
     let random = text.replace("size=512k", "rw=randread\nruntime=1\ntime_based");
     on_disk(of_fio, &random, |series, targets| {
@@ -96,8 +100,26 @@ fn what_does_not_fit_is_told_with_its_place() {
         beyond,
         "found a range up to byte 2,097,152, expected an end within its 1,048,576 bytes",
     );
-    let uneven = "[global]\nfilename=DISK\n[a]\nsize=8k\n[b]\nsize=16k";
-    refused(of_fio, uneven, "j:2: found jobs that end after 2 and 4 I/O, expected the same, or a time");
+    let hits = "sd=s,lun=DISK\nwd=w,sd=s,rhpct=10\nrd=r,wd=w,iorate=max";
+    refused(of_vdbench, hits, "p:1: ");
+    refused(of_vdbench, hits, "in the hit area of 1,048,576 bytes and behind it");
+}
+
+/// Each ends at its own end; an offset leaves room for one I/O less.
+#[test]
+fn passes_end_where_their_parts_do() {
+    let ios = |parse: fn(&str) -> Series, text: &str, expected: &[u64]| {
+        on_disk(parse, text, |series, targets| {
+            let plan = planned(series, targets);
+            let found: Vec<Option<u64>> = plan.jobs.iter().map(|job| job.ios_max).collect();
+            assert_eq!(found, expected.iter().map(|ios| Some(*ios)).collect::<Vec<_>>(), "{text}");
+        });
+    };
+    ios(of_fio, "[global]\nfilename=DISK\n[a]\nsize=8k\n[b]\nsize=16k", &[2, 4]);
+    let rest = "wd=w,sd=*,see=eof\nrd=r,wd=w,iorate=max";
+    ios(of_vdbench, &format!("sd=s,lun=DISK,size=64k\nsd=t,lun=DISK\n{rest}"), &[16, 256]);
+    ios(of_vdbench, &format!("sd=s,lun=DISK,size=64k,offset=512\n{rest}"), &[15]);
+    ios(of_vdbench, &format!("sd=s,lun=DISK,range=(64k,128k)\n{rest}"), &[16]);
 }
 
 #[test]

@@ -1,11 +1,9 @@
-//! I/O at chosen starts: what is read and written where, by a ring and by calls that wait alike.
+//! I/O at chosen starts: what is read and written back where, by a ring and by calls that wait alike.
 
-use std::os::unix::fs::FileExt;
+use std::time::{Duration, SystemTime};
 
 use plumb_load::session::FAILED_NS;
-use plumb_load::{
-    Content, EngineChoice, IoFailure, LoadError, Means, Session, Target, WorkloadError, permit_writes,
-};
+use plumb_load::{EngineChoice, IoFailure, LoadError, Session, Target, WorkloadError, permit_writes};
 use plumb_testkit::{Rng, TempFile, temp_file};
 
 const BOTH: [EngineChoice; 2] = [EngineChoice::Ring, EngineChoice::Blocking];
@@ -50,26 +48,76 @@ fn failures_have_their_place() {
     }
 }
 
+/// The first write comes after the reads, and with fewer slots than starts more reads follow. That writes arrive at all shows
+/// in the file's time.
 #[test]
 fn what_was_read_is_written_back() {
+    let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
     for choice in BOTH {
         let file = file_of(1 << 20);
         let before = file.content();
         let (target, may_write) = permit_writes(file.path(), &file.name()).expect("nobody else has it");
+        std::fs::File::options()
+            .write(true)
+            .open(file.path())
+            .and_then(|file| file.set_modified(long_ago))
+            .expect("own");
         let mut session = Session::open(&target, 4096, 8, choice).expect("it opens");
         let starts: Vec<u64> = (0..101).map(|n| n * 7 % 255 * 4096 + 512).collect();
         let mut latencies_ns = Vec::new();
-        let slice = session
-            .write_each(&may_write, Content::AsRead, &starts, 4096, 8, &mut latencies_ns)
-            .expect("they fit");
-        assert_eq!(slice.failed, 0);
-        assert!(latencies_ns.iter().all(|&ns| ns != FAILED_NS));
+        for lead in [0, 3, 200] {
+            let slice = session
+                .write_back_each(&may_write, &starts, lead, 4096, 8, &mut latencies_ns)
+                .expect("they fit");
+            assert_eq!((slice.failed, latencies_ns.len()), (0, 101));
+            assert!(latencies_ns.iter().all(|&ns| ns != FAILED_NS));
+            // Writes less than 4 MiB apart are made one after the other: their times add up to no more than all took.
+            let timed_ns: u128 = latencies_ns.iter().skip(lead).map(|&ns| u128::from(ns)).sum();
+            assert!(timed_ns <= slice.elapsed.as_nanos(), "{lead}: {timed_ns} of {:?}", slice.elapsed);
+            assert!(slice.beside > Duration::ZERO);
+        }
         assert!(file.content() == before, "something else was written than was read");
-        // That writes arrive at all is seen with noise: exactly those 4 KiB differ.
-        session.write_each(&may_write, Content::Noise, &[8192], 4096, 1, &mut latencies_ns).expect("it fits");
-        let after = file.content();
-        assert!(after[8192..12288] != before[8192..12288]);
-        assert!(after[..8192] == before[..8192] && after[12288..] == before[12288..]);
+        let modified = std::fs::metadata(file.path()).and_then(|found| found.modified()).expect("a time");
+        assert!(modified > long_ago, "nothing was written");
+    }
+}
+
+/// Far enough apart as many are in flight as are asked for.
+#[test]
+fn writes_far_apart_are_in_flight_together() {
+    let file = temp_file("far", &[]);
+    file.cut(1 << 30);
+    let (target, may_write) = permit_writes(file.path(), &file.name()).expect("nobody else has it");
+    for choice in BOTH {
+        let mut session = Session::open(&target, 65_536, 66, choice).expect("it opens");
+        let starts: Vec<u64> = (0..64).map(|n| n * 97 % 255 * (4 << 20)).collect();
+        let mut latencies_ns = Vec::new();
+        let slice =
+            session.write_back_each(&may_write, &starts, 0, 65_536, 8, &mut latencies_ns).expect("they fit");
+        let sum_ns: u128 = latencies_ns.iter().map(|&ns| u128::from(ns)).sum();
+        let (most, all) = (slice.elapsed.as_nanos() * 8, slice.elapsed.as_nanos());
+        assert!(
+            slice.failed == 0 && sum_ns > 2 * all && sum_ns <= most,
+            "{choice:?}: {sum_ns} ns in {all} ns"
+        );
+    }
+}
+
+/// Where a read fails nothing is written.
+#[test]
+fn what_cannot_be_read_is_not_written() {
+    for choice in BOTH {
+        let file = file_of(1 << 20);
+        let (target, may_write) = permit_writes(file.path(), &file.name()).expect("nobody else has it");
+        file.cut(1 << 19);
+        let mut session = Session::open(&target, 4096, 8, choice).expect("it opens");
+        let mut latencies_ns = Vec::new();
+        let starts = [0, 1 << 19];
+        let slice =
+            session.write_back_each(&may_write, &starts, 0, 4096, 4, &mut latencies_ns).expect("they fit");
+        assert_eq!((slice.failed, slice.failure), (1, Some(IoFailure::Short)));
+        assert_eq!((latencies_ns[1], slice.is_write), (FAILED_NS, false));
+        assert_eq!(file.content().len(), 1 << 19, "a write beyond its end would have made it longer");
     }
 }
 
@@ -80,7 +128,7 @@ fn a_permission_is_for_one_target() {
     let before = file.content();
     let target = Target::open(file.path()).expect("a file");
     let mut session = Session::open(&target, 4096, 1, EngineChoice::Ring).expect("it opens");
-    let refused = session.write_each(&may_write, Content::Noise, &[0], 4096, 1, &mut Vec::new());
+    let refused = session.write_back_each(&may_write, &[0], 0, 4096, 1, &mut Vec::new());
     assert!(matches!(refused, Err(LoadError::Workload(WorkloadError::NotPermitted { .. }))), "{refused:?}");
     assert!(file.content() == before);
 }
@@ -105,22 +153,4 @@ fn what_does_not_fit_is_refused() {
     );
     assert!(said(&[0], 8192).contains("with which the session was opened"));
     assert!(said(&[u64::MAX - 511], 512).contains("expected an end within"));
-}
-
-/// Pages of noise come one behind the other, so that the second write of the same place changes it again.
-#[test]
-fn noise_differs_from_write_to_write() {
-    let file = file_of(1 << 16);
-    let (target, may_write) = permit_writes(file.path(), &file.name()).expect("nobody else has it");
-    let mut session = Session::open(&target, 4096, 1, EngineChoice::Ring).expect("it opens");
-    assert!(matches!(session.means(), Means::Ring { .. }), "{:?}", session.means());
-    let read = std::fs::File::open(file.path()).expect("a file");
-    let mut seen = std::collections::BTreeSet::new();
-    for _ in 0..10 {
-        session.write_each(&may_write, Content::Noise, &[0], 4096, 1, &mut Vec::new()).expect("it fits");
-        let mut block = vec![0; 4096];
-        read.read_exact_at(&mut block, 0).expect("its first block");
-        seen.insert(block);
-    }
-    assert_eq!(seen.len(), 10);
 }

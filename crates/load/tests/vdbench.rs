@@ -42,7 +42,7 @@ fn the_published_sweep() {
             (&part.lengths[..], part.read_percent, part.random_percent),
             (&[(4096, 1.0)][..], 100, 100)
         );
-        assert_eq!((run.rate, run.arrivals), (Rate::Max, Some(Arrivals::Uniform)));
+        assert_eq!((run.rate, run.arrivals), (Rate::Max, Some(Arrivals::Even)));
         assert_eq!(run.elapsed.map(|time| time.as_secs()), Some(60));
         assert_eq!((run.interval.as_secs(), run.warmup.as_secs(), run.pause.as_secs()), (1, 0, 0));
         assert!(run.overrides.is_empty());
@@ -227,6 +227,37 @@ fn strides_count_from_start_to_start() {
 }
 
 #[test]
+fn arrivals_are_named_by_their_beginnings() {
+    for (word, expected) in [
+        ("e", Arrivals::Exponential),
+        ("uni", Arrivals::Uniform),
+        ("u", Arrivals::Uniform),
+        ("deterministic", Arrivals::Even),
+        ("d", Arrivals::Even),
+    ] {
+        let text = format!("sd=s,lun=/dev/x\nwd=w,sd=s\nrd=r,wd=w,iorate=9,dist={word}");
+        assert_eq!(runs(&text)[0].arrivals, Some(expected), "{word}");
+    }
+}
+
+/// In sequence: over and over, from anywhere on, or once to the end, but no longer than elapsed= says.
+#[test]
+fn sequences_begin_and_end_as_asked() {
+    let seen = |seek: &str, rd: &str| {
+        let text = format!("sd=s,lun=/dev/x\nwd=w,sd=s,seekpct={seek}\nrd=r,wd=w,iorate=max{rd}");
+        let run = runs(&text).remove(0);
+        let seconds = run.elapsed.map(|time| time.as_secs());
+        (run.parts[0].random_percent, run.parts[0].from_anywhere, run.is_one_pass, seconds)
+    };
+    assert_eq!(seen("0", ""), (0, false, false, Some(30)));
+    assert_eq!(seen("seqnz", ""), (0, true, false, Some(30)));
+    assert_eq!(seen("eof", ",el=90"), (0, false, true, Some(90)));
+    assert_eq!(seen("EOF", ""), (0, false, true, Some(30)));
+    // A list of the run goes before what the workload says.
+    assert_eq!(seen("eof", ",forseekpct=(50)"), (50, false, false, Some(30)));
+}
+
+#[test]
 fn what_is_done_anyway_is_taken() {
     let text = "messagescan=no\nvalidate=no\nhd=localhost,system=localhost,jvms=4\n\
                 sd=s,lun=/dev/x,host=localhost,openflags=o_direct\nwd=w,sd=s,host=*\nrd=r,wd=w,iorate=max,openflags=directio";
@@ -316,8 +347,44 @@ fn errors_name_place_and_expectation() {
         (sd, "wd=w,rdpct=101", "p:2: rdpct of wd=w: found `101`, expected a whole number from 0 to 100"),
         (
             sd,
-            "wd=w,seekpct=eof",
-            "p:2: seekpct of wd=w: found `eof`, expected a whole number from 0 (sequential)",
+            "wd=w,seekpct=poisson",
+            "p:2: seekpct of wd=w: found `poisson`, expected a whole number from 0 (sequential) to 100 (random), seq or rand, \
+             or seqnz or eof",
+        ),
+        (
+            sd,
+            "wd=w,seekpct=33.5",
+            "p:2: seekpct of wd=w: found `33.5`, expected a whole number from 0 (sequential)",
+        ),
+        (
+            sd,
+            "wd=w,sd=s,see=eof\nwd=v,sd=s\nrd=r,wd=(v,w),iorate=max",
+            "p:4: seekpct of wd=w in rd=r: found `eof`, expected eof for all workloads of a run, or for none",
+        ),
+        (
+            sd,
+            "wd=w,sd=s,see=eof,xf=(4k,50,8k,50)\nrd=r,wd=w,iorate=max",
+            "p:3: seekpct of wd=w in rd=r: found `eof`, expected a single xfersize with it",
+        ),
+        (
+            sd,
+            "wd=w,sd=s,see=eof\nrd=r,wd=w,iorate=max,forrhpct=(10,20)",
+            "p:3: seekpct of wd=w in rd=r: found `eof`, expected no rhpct and no whpct with it",
+        ),
+        (
+            sd,
+            "wd=w,sd=s,see=eof\nrd=r,wd=w,iorate=max,warmup=1",
+            "p:3: seekpct of wd=w in rd=r: found `eof`, expected no warmup with it",
+        ),
+        (
+            sd,
+            "wd=w,sd=s,see=seqnz,stride=(1m,1m)\nrd=r,wd=w,iorate=max",
+            "p:3: stride of wd=w: found `1048576`, expected a single xfersize and seekpct=100 with it",
+        ),
+        (
+            wd,
+            "rd=r,wd=w,iorate=max,forseekpct=(0,eof)",
+            "p:3: forseekpct of rd=r: found `(0,eof)`, expected a whole number from 0 (sequential) to 100 (random), seq or rand",
         ),
         (
             sd,
@@ -371,13 +438,19 @@ fn errors_name_place_and_expectation() {
         (wd, "rd=r,wd=w,iorate=max,el=1k", "p:3: elapsed of rd=r: found `1k`, expected whole seconds"),
         (
             wd,
-            "rd=r,wd=w,iorate=max,dist=u",
-            "p:3: distribution of rd=r: found `u`, expected exponential or deterministic",
+            "rd=r,wd=w,iorate=max,dist=poisson",
+            "p:3: distribution of rd=r: found `poisson`, expected exponential, uniform or deterministic, or the beginning",
         ),
         (
             wd,
             "rd=r,wd=w,iorate=max,dist=variable",
             "p:3: distribution of rd=r: found `variable`, expected exponential",
+        ),
+        (
+            wd,
+            "rd=r,wd=w,iorate=max,dist=(spike,9,9)",
+            "p:3: distribution of rd=r: found `(spike,9,9)`, expected exponential, uniform or deterministic, or the beginning \
+             of one; variable and spike change the rate",
         ),
         (
             wd,

@@ -4,16 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumb_load::{Arrivals, Job, LoadError, Outcome, Pace, Plan, Spread, Starts, Workload, run as load};
+use plumb_load::{Hits, Job, LoadError, Outcome, Pace, Plan, Spread, Starts, Workload, check, run as load};
 use plumb_report::bench as report;
 
-use crate::cli::{Bench, OpenLoop, Study};
+use crate::cli::{Bench, Study};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 
 mod cpu;
 pub mod measured;
+pub mod medium;
 mod series;
 mod study;
 mod sweep;
@@ -50,10 +51,12 @@ fn by_flags(args: &Bench) -> Result<Exit, Failure> {
     let opened = targets::open(args, workload.writes())?;
     let stop = stop_by_signal()?;
     let plan = plan(args, &workload, &opened);
+    check(&plan).map_err(refused)?;
     let mut trace = args.trace.as_deref().map(TraceFile::begin).transpose()?;
     let is_live = !args.json;
+    let columns = columns();
     if is_live {
-        output::print(&report::heading())?;
+        output::print(&report::heading(columns))?;
     }
     let mut course = Course::new();
     let mut printed = Ok(());
@@ -61,7 +64,7 @@ fn by_flags(args: &Bench) -> Result<Exit, Failure> {
         let mut tell = |interval: &plumb_load::Interval<'_>| {
             let shown = course.take(interval);
             if is_live && printed.is_ok() {
-                printed = output::print(&(report::interval_line(shown) + "\n"));
+                printed = output::print(&(report::interval_line(shown, columns) + "\n"));
             }
         };
         match &mut trace {
@@ -79,6 +82,11 @@ fn by_flags(args: &Bench) -> Result<Exit, Failure> {
         report::Bench { runs: vec![shown_run(&plan, &outcome, course)], sweep: None, study: None, notes };
     show(args, &shown)?;
     Ok(exit(&outcome))
+}
+
+/// Which columns there is room for.
+fn columns() -> report::Columns {
+    report::Columns::within(output::columns(&std::io::stdout()))
 }
 
 /// Set when a signal asks for the end.
@@ -120,7 +128,7 @@ fn workload(args: &Bench) -> Result<Workload, Failure> {
     let spread = args.zipf.map_or(Spread::Uniform, |theta| Spread::Zipf { theta });
     let starts = match (args.sequential, args.stride, args.random) {
         (_, Some(stride), _) => Starts::Strided { stride_bytes: stride.0 },
-        (true, ..) | (.., 0) => Starts::Sequential,
+        (true, ..) | (.., 0) => Starts::Sequential { from_anywhere: false },
         (.., 100) => Starts::Random(spread),
         (.., percent) => Starts::Seeks { percent, spread },
     };
@@ -131,7 +139,11 @@ fn workload(args: &Bench) -> Result<Workload, Failure> {
         align_bytes: args.align.map(|align| align.0),
         shift_bytes: args.shift.unwrap_or(0),
         range: args.range,
-        hits: None,
+        hits: args.hit_area.zip(args.hit_percent).map(|(area, percent)| Hits {
+            area_bytes: area.0,
+            read_percent: percent,
+            write_percent: percent,
+        }),
     })
 }
 
@@ -139,10 +151,7 @@ fn plan<'a>(args: &Bench, workload: &Workload, opened: &'a [Opened]) -> Plan<'a>
     let pace = match (args.rate, args.open) {
         (None, _) => Pace::Max,
         (Some(per_second), None) => Pace::Closed { per_second },
-        (Some(per_second), Some(OpenLoop::Exponential)) => {
-            Pace::Open { per_second, arrivals: Arrivals::Exponential }
-        }
-        (Some(per_second), Some(OpenLoop::Uniform)) => Pace::Open { per_second, arrivals: Arrivals::Uniform },
+        (Some(per_second), Some(arrivals)) => Pace::Open { per_second, arrivals: arrivals.into() },
     };
     let job = |Opened { target, may_write }: &'a Opened| Job {
         may_write: may_write.as_ref(),
@@ -150,6 +159,7 @@ fn plan<'a>(args: &Bench, workload: &Workload, opened: &'a [Opened]) -> Plan<'a>
         depth: args.depth,
         batch: args.batch,
         pace,
+        ios_max: args.ios,
         ..Job::new(target, workload.clone())
     };
     // A number of I/O is an end of its own.
@@ -157,7 +167,6 @@ fn plan<'a>(args: &Bench, workload: &Workload, opened: &'a [Opened]) -> Plan<'a>
     Plan {
         warmup: args.warmup.unwrap_or_default(),
         duration,
-        ios_max: args.ios,
         interval: args.interval.unwrap_or(INTERVAL),
         seed: args.seed,
         engine: args.engine.into(),
@@ -165,17 +174,14 @@ fn plan<'a>(args: &Bench, workload: &Workload, opened: &'a [Opened]) -> Plan<'a>
     }
 }
 
-/// That a target is read through the page cache.
-fn cache_note(target: &plumb_load::Target) -> Option<String> {
-    let name = target.name();
-    let words = "its file system refuses direct I/O: this is the speed of the page cache";
-    (!target.is_direct()).then(|| format!("{name}: {words}"))
-}
-
 /// What a reader must know of the numbers.
 fn notes(opened: &[Opened], outcome: &Outcome) -> Vec<String> {
     let mut notes = Vec::new();
-    notes.extend(opened.iter().filter_map(|Opened { target, .. }| cache_note(target)));
+    for Opened { target, may_write } in opened {
+        notes.extend(medium::cached(target));
+        // What was written meanwhile is not what was read.
+        notes.extend(medium::unwritten(target).filter(|_| may_write.is_none()));
+    }
     if outcome.jobs.iter().any(|job| job.tally.failed() > 0) {
         notes.push("some I/O failed: times and rates are those of the others".to_owned());
     }

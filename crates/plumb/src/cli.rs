@@ -15,13 +15,14 @@ mod check;
 mod compare;
 mod diagnose;
 pub mod fix;
+pub mod lines;
 pub mod plan;
 mod probe;
 mod record;
 mod replay;
 mod watch;
 
-pub use bench::{Bench, OpenLoop, Study};
+pub use bench::{Bench, Study};
 pub use beneath::Beneath;
 pub use check::{Check, Join, Side};
 pub use compare::{Compare, Pair};

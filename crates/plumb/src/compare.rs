@@ -14,6 +14,7 @@ use crate::output;
 
 mod pairs;
 mod side;
+mod stretches;
 
 use pairs::{Pair, Pairs};
 use side::Side;
@@ -26,8 +27,11 @@ pub fn run(args: &Compare) -> Result<Exit, Failure> {
     let inputs = [args.before.clone(), args.after.clone()];
     let page: Vec<&Path> = args.html.iter().map(PathBuf::as_path).collect();
     output::may_write(&inputs, &page)?;
-    let sides = [Side::read(&args.before, args)?, Side::read(&args.after, args)?];
+    let mut sides = [Side::read(&args.before, args)?, Side::read(&args.after, args)?];
     let pairs = pairs::of(&sides, &args.device)?;
+    let [before, after] = &mut sides;
+    before.read_again(args, pairs.pairs.iter().map(|pair| pair.before.as_str()))?;
+    after.read_again(args, pairs.pairs.iter().map(|pair| pair.after.as_str()))?;
     let comparisons: Vec<Comparison> = pairs
         .pairs
         .iter()
@@ -53,7 +57,7 @@ fn print(
     let terms = Terms::default();
     let compared = Compared {
         inputs: [&names[0], &names[1]],
-        margin: args.margin,
+        margin: args.margin.share(),
         level: terms.level.value(),
         comparisons,
         left_out: &pairs.left_out,

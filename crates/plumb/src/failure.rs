@@ -2,12 +2,13 @@
 //! its place gets a line each.
 
 use std::error::Error;
-use std::io::{self, IsTerminal};
+use std::io;
+use std::path::Path;
 
-use ratatui::crossterm::terminal;
+use plumb_sys::SysError;
 
 use crate::exit::Exit;
-use crate::output::say;
+use crate::output::{columns, say};
 
 /// Why a command could not do its work.
 #[derive(Debug)]
@@ -47,6 +48,30 @@ impl Failure {
             message: error.to_string(),
             causes: Vec::new(),
             help: Some(Help::Run(command)),
+        }
+    }
+
+    /// What the kernel says of a device or file that was named: one that is not there, or nothing of that kind, is a slip of
+    /// the command line, and what it refuses for lack of a right goes away as root.
+    #[must_use]
+    pub fn of_system(error: &SysError) -> Failure {
+        match error {
+            SysError::NotPermitted { .. } => {
+                let typed: Vec<String> = std::env::args().skip(1).collect();
+                let command = plumb_plan::shell::words(typed.iter().map(String::as_str));
+                Failure::not_permitted(error, format!("sudo plumb {command}"))
+            }
+            SysError::NotThere { path, .. } => Failure::usage(error.to_string()).with_help(found_at(path)),
+            SysError::NotATarget { .. } | SysError::FileAmongDevices { .. } => {
+                Failure::usage(error.to_string())
+            }
+            SysError::ReadOnly { .. } => Failure::failed(error).with_help(
+                "reading needs no --write; blockdev --setrw makes a disk writable that was set read-only",
+            ),
+            SysError::InUse { .. } => {
+                Failure::failed(error).with_help("lsblk shows what is mounted, and fuser -v who has it open")
+            }
+            _ => Failure::failed(error),
         }
     }
 
@@ -174,7 +199,7 @@ impl Failure {
 
     /// Prints it to standard error.
     pub fn print(&self) {
-        self.shown(columns()).lines().for_each(say);
+        self.shown(columns(&io::stderr())).lines().for_each(say);
     }
 
     /// As lines: what happened, what lies behind it, advice. Without a width each is one line, for whatever reads them.
@@ -195,21 +220,16 @@ impl Failure {
 
 /// Prints a sentence to standard error.
 pub fn tell(head: &str, words: &str) {
-    wrapped(head, words, columns()).lines().for_each(say);
+    wrapped(head, words, columns(&io::stderr())).lines().for_each(say);
 }
 
-/// Columns of a terminal that does not say how wide it is.
-const WIDTH: usize = 80;
-/// Below that lines are not broken for it: nothing of a sentence would be left on one.
-const WIDTH_MIN: usize = 30;
-
-/// How wide standard error is; `None` where it is no terminal.
-fn columns() -> Option<usize> {
-    if !io::stderr().is_terminal() {
-        return None;
+/// Where the device may be that was looked for.
+fn found_at(path: &Path) -> String {
+    let node = Path::new("/dev").join(path);
+    match path.components().count() == 1 && node.exists() {
+        true => format!("the device of that name is {}", node.display()),
+        false => "`plumb check` shows the disks of this host and what is on them".to_owned(),
     }
-    let width = terminal::size().map_or(WIDTH, |(columns, _)| usize::from(columns));
-    Some(if width < WIDTH_MIN { WIDTH } else { width })
 }
 
 /// Words, of which a command between backquotes is one.
@@ -223,7 +243,7 @@ fn unbroken(words: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Words behind a head, in lines of at most `width` columns where words allow it.
-fn wrapped(head: &str, words: &str, width: Option<usize>) -> String {
+pub fn wrapped(head: &str, words: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return format!("{head}{words}\n") };
     let indent = " ".repeat(head.chars().count().max(2));
     let (mut text, mut columns) = (head.to_owned(), head.chars().count());

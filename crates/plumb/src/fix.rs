@@ -11,13 +11,16 @@ mod act;
 mod backup_label;
 mod carry_plan;
 mod contents;
+mod durable;
 mod error;
 mod from_plan;
 mod here;
 mod moving;
 mod relabel;
 mod subject;
+mod tune;
 mod undo;
+mod unfinished;
 mod view;
 
 /// Runs the command.

@@ -36,7 +36,10 @@ use cli::{Cli, Command};
 
 fn main() -> ExitCode {
     // Usage errors, --help and --version end here, with the statuses 2, 0 and 0.
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return cli::lines::end_with(&error),
+    };
     let ended = match &cli.command {
         Command::Analyze(args) => analyze::run(args),
         Command::Bench(args) => bench::run(args),

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use plumb_report::text::{Color, tame};
 use plumb_trace::open;
 use plumb_trace::write::{Output, target_of, words_of};
+use ratatui::crossterm::terminal;
 
 use crate::cli::ColorChoice;
 use crate::failure::Failure;
@@ -161,6 +162,20 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let at = path.display().to_string();
     written.map_err(|source| failed(plumb_trace::Error::Write { path: at, source }))?;
     output.commit().map_err(failed)
+}
+
+/// Columns of a terminal that does not say how wide it is.
+pub const WIDTH: usize = 80;
+/// Below that lines are not broken for it: nothing of a sentence would be left on one.
+const WIDTH_MIN: usize = 30;
+
+/// How wide what a stream leads to is; `None` where that is no terminal.
+pub fn columns(stream: &impl IsTerminal) -> Option<usize> {
+    if !stream.is_terminal() {
+        return None;
+    }
+    let width = terminal::size().map_or(WIDTH, |(columns, _)| usize::from(columns));
+    Some(if width < WIDTH_MIN { WIDTH } else { width })
 }
 
 /// Whether to colour standard output.

@@ -1,42 +1,41 @@
-//! `plumb probe`: from a target to reads, and from what they show to a verdict.
+//! `plumb probe`: from a target to reads or writes, and from what they show to a verdict.
 
-use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use plumb_diagnose::finding::{Basis, Confidence, Cost, Evidence, Fix};
-use plumb_diagnose::{Finding, MISALIGNED_TARGET, Severity, Target as Of, TargetLayer};
-use plumb_geometry::plural;
-use plumb_load::probe::media::{DATA_BYTES_MIN, Doubt, Survey};
-use plumb_load::probe::{self, Reason, Settings, Verdict};
-use plumb_load::{EngineChoice, Means, Session, SysError, Target};
-use plumb_report::format;
+use plumb_diagnose::Finding;
+use plumb_load::probe::beside as load_beside;
+use plumb_load::probe::media::Survey;
+use plumb_load::probe::session::ReadError;
+use plumb_load::probe::write_back::{self, WriteBack};
+use plumb_load::probe::{self, Broken, Settings};
+use plumb_load::{EngineChoice, Session, Target};
 use plumb_report::probe as report;
 use plumb_stack::Kind;
 use plumb_stats::Interval;
-use plumb_stats::equivalence::Margin;
 
 use crate::cli::Probe;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 
+mod beside;
 mod counters;
+mod finding;
 mod hints;
+mod ranges;
+mod verdict;
+mod words;
+mod writes;
 
+use beside::CACHE_SPEED;
 use counters::Counters;
 use hints::Stated;
+use ranges::{depth_in, readable, with_data};
+use verdict::NOT_BACKED;
+use writes::Writing;
 
 /// Powers of two that are looked for.
 const GRANULARITY_MAX: u64 = 4 << 20;
-/// What a probe needs at least: the smallest grids some dozen times.
-const SIZE_BYTES_MIN: u64 = 1 << 20;
-/// A read at the beginning and one at the end differ by more than this: something else has changed.
-const DRIFT: f64 = 1.2;
-/// Reads of others, as a share of those of the probe, that are worth a note.
-const OTHERS: f64 = 0.05;
-
-/// How a reason begins where no medium answered.
-const NOT_BACKED: &str = "not backed by media";
 
 /// Runs the command.
 ///
@@ -46,36 +45,28 @@ pub fn run(args: &Probe) -> Result<Exit, Failure> {
     if let Some(page) = &args.html {
         output::may_write(std::slice::from_ref(&args.target), &[page])?;
     }
-    let target = open(&args.target)?;
-    let probe = Run::of(args, &target)?;
+    let (target, writing) = match args.write {
+        true => writes::open(args).map(|(target, writing)| (target, Some(writing)))?,
+        false => (Target::open(&args.target).map_err(|error| Failure::of_system(&error))?, None),
+    };
+    ranges::must_be_measurable(args, &target)?;
+    let probe = Run::of(args, &target, writing)?;
     probe.report(args, &target)
-}
-
-fn open(path: &Path) -> Result<Target, Failure> {
-    let target = Target::open(path).map_err(|error| refused(path, &error))?;
-    if target.size_bytes() < SIZE_BYTES_MIN {
-        let (found, expected) = (format::bytes(target.size_bytes()), format::bytes(SIZE_BYTES_MIN));
-        let what = format!("{}: found {found}, expected {expected} or more to measure", path.display());
-        return Err(Failure::usage(what));
-    }
-    Ok(target)
-}
-
-fn refused(path: &Path, error: &SysError) -> Failure {
-    match error {
-        SysError::NotPermitted { .. } => {
-            Failure::not_permitted(error, format!("sudo plumb probe {}", path.display()))
-        }
-        SysError::Failed { .. } => Failure::failed(error),
-        _ => Failure::usage(error.to_string()),
-    }
 }
 
 /// A probe that was made, and what is known beside it.
 struct Run {
-    outcome: Result<probe::Probed, String>,
+    outcome: Result<probe::Probed, Broken<ReadError>>,
+    is_gone: bool,
+    is_device: bool,
     survey: Survey,
+    writing: Option<Writing>,
+    /// Time of a short write alone.
+    lone_write_ns: Option<u64>,
     passes_cache: bool,
+    /// Of the server of a file: how long it takes to answer.
+    answer_ns: Option<u64>,
+    others: Option<report::Others>,
     stated: Vec<Stated>,
     layer: Kind,
     notes: Vec<String>,
@@ -86,88 +77,85 @@ struct Run {
 }
 
 impl Run {
-    fn of(args: &Probe, target: &Target) -> Result<Run, Failure> {
+    fn of(args: &Probe, target: &Target, writing: Option<Writing>) -> Result<Run, Failure> {
         let seed = args.seed.unwrap_or_else(seed_of_now);
         let mut notes = Vec::new();
         let (stated, layer) = hints::of(&args.target, &args.grid);
         let begin = Instant::now();
-        let ranges = readable(args, target, &mut notes)?;
-        let failed = |error: std::io::Error| Failure::failed(&error);
-        let survey = match ranges.is_empty() {
-            true => Survey::default(),
-            false => Survey::of(target, &ranges, seed).map_err(failed)?,
+        let ranges = readable(args, target, &mut notes);
+        let surveyed = match ranges.is_empty() {
+            true => Ok(Survey::default()),
+            false => Survey::of(target, &ranges, seed),
         };
-        let ranges = with_data(&survey, ranges, &mut notes);
+        let survey = surveyed.as_ref().cloned().unwrap_or_default();
+        let ranges = match writing {
+            // A thin volume would have to make room for zeros as for other bytes.
+            Some(_) => survey.data.clone(),
+            None => with_data(&survey, ranges, &mut notes),
+        };
+        let depth = depth_in(args, writing.as_ref(), &ranges, &mut notes);
         let before = Counters::of(target);
-        let margin = Margin::new(args.margin).map_err(|error| Failure::failed(&error))?;
         let settings = Settings {
             ranges,
             block_bytes: u64::from(target.block_bytes().max(512)),
-            depth: args.depth,
+            depth,
             limit: args.limit,
-            margin,
+            margin: args.margin,
             granularity_max: GRANULARITY_MAX,
-            granularities: stated.iter().map(|stated| stated.grid.granularity_bytes).collect(),
+            granularities: stated
+                .iter()
+                .filter(|stated| stated.doubt.is_none())
+                .map(|stated| stated.grid.granularity_bytes)
+                .collect(),
+            // Of writes a repetition tells nothing.
+            cache_bytes: args.cache.map(|cache| cache.0).or(writing.as_ref().map(|_| 0)),
             seed,
         };
         let len_bytes_max = (GRANULARITY_MAX / 4) as u32;
-        let mut session = Session::open(target, len_bytes_max, args.depth, EngineChoice::default())
+        let slots = if writing.is_some() { depth.max(write_back::SLOTS) } else { depth };
+        let mut session = Session::open(target, len_bytes_max, slots, EngineChoice::default())
             .map_err(|error| Failure::failed(&error))?;
-        let means = means_words(session.means());
-        let outcome = probe::probe(&mut session, &settings).map_err(|error| error.to_string());
+        let means = words::means(session.means());
+        let mut lone_write_ns = None;
+        let outcome = surveyed.and_then(|_| match &writing {
+            None => probe::probe(&mut session, &settings),
+            Some(Writing { may_write, .. }) => {
+                let mut writes = WriteBack::new(&mut session, may_write);
+                lone_write_ns = writes.lone_ns(&settings.ranges)?;
+                probe::probe(&mut writes, &settings)
+            }
+        });
         let seconds = begin.elapsed().as_secs_f64();
+        let counters = Counters::of(target).zip(before).zip(outcome.as_ref().ok());
+        let others = counters.map(|((after, before), probed)| after.others(before, own(probed, &writing)));
         if let Ok(probed) = &outcome {
-            notes.extend(
-                Counters::of(target)
-                    .zip(before)
-                    .and_then(|(after, before)| after.others(before, probed.reads, OTHERS)),
-            );
-            notes.extend(notes_on(probed));
+            notes.extend(words::notes(probed, op_of(&writing)));
         }
         let passes_cache = !target.is_direct() || counters::is_buffered_loop(target);
         if passes_cache {
-            notes.push("reads go through a page cache of this host".to_owned());
+            notes.push(words::through_cache(target, op_of(&writing)));
         }
-        let depth = args.depth;
-        Ok(Run { outcome, survey, passes_cache, stated, layer, notes, means, depth, seed, seconds })
-    }
-
-    /// The verdict, and why it cannot be told where that is so.
-    fn verdict(&self) -> (report::Verdict, Option<String>) {
-        let probed = match &self.outcome {
-            Ok(probed) => probed,
-            Err(error) => return (report::Verdict::Inconclusive, Some(error.clone())),
-        };
-        let verdict = match probed.verdict {
-            Verdict::Misaligned => report::Verdict::Misaligned,
-            Verdict::Aligned => report::Verdict::Aligned,
-            Verdict::NoPenalty => report::Verdict::NoPenalty,
-            Verdict::Inconclusive(reason) => {
-                return (report::Verdict::Inconclusive, Some(self.reason(reason, probed)));
-            }
-        };
-        let doubt = self.survey.doubt(self.passes_cache, probed.settled_ns);
-        match doubt.filter(|doubt| doubt.stands(probed, self.depth)) {
-            None => (verdict, None),
-            Some(doubt) => {
-                let why = format!("{NOT_BACKED}: {}", doubt_words(doubt));
-                (report::Verdict::Inconclusive, Some(why))
-            }
-        }
-    }
-
-    fn reason(&self, reason: Reason, probed: &probe::Probed) -> String {
-        let doubt = self.survey.doubt(self.passes_cache, probed.settled_ns);
-        let beside = doubt.map_or(String::new(), |doubt| format!("; {}", doubt_words(doubt)));
-        match reason {
-            Reason::Time => format!("time was over before a verdict: --limit gives more{beside}"),
-            Reason::NoRoom if probed.space_bytes == 0 => {
-                format!("{NOT_BACKED}: no part of it was ever written")
-            }
-            Reason::NoRoom => {
-                format!("{} are too few to measure in{beside}", format::bytes(probed.space_bytes))
-            }
-        }
+        notes.extend(writing.as_ref().map(|writing| writing.note.to_owned()));
+        let answer_ns = load_beside::answer_ns(target).filter(|_| writing.is_none());
+        let (is_gone, is_device) = (!target.io().is_there(), target.is_block_device());
+        Ok(Run {
+            outcome,
+            is_gone,
+            is_device,
+            survey,
+            writing,
+            lone_write_ns,
+            passes_cache,
+            answer_ns,
+            others,
+            stated,
+            layer,
+            notes,
+            means,
+            depth,
+            seed,
+            seconds,
+        })
     }
 
     fn report(self, args: &Probe, target: &Target) -> Result<Exit, Failure> {
@@ -175,10 +163,13 @@ impl Run {
         let probed = self.outcome.as_ref().ok();
         // What was seen of something that is not believed is not shown as if it were.
         let believed = probed.filter(|_| verdict != report::Verdict::Inconclusive);
-        let is_unbacked = reason.as_deref().is_some_and(|reason| reason.starts_with(NOT_BACKED));
-        let commands = if is_unbacked { scratch(target) } else { Vec::new() };
+        // Writing to it would fill a cache once more.
+        let is_unbacked = |reason: &str| reason.starts_with(NOT_BACKED) && !reason.starts_with(CACHE_SPEED);
+        let is_unbacked = reason.as_deref().is_some_and(is_unbacked);
+        let op = op_of(&self.writing);
+        let commands = if is_unbacked { words::scratch(target, op) } else { Vec::new() };
         let hints: Vec<report::Hint> =
-            self.stated.iter().map(|stated| stated.judged(believed, verdict)).collect();
+            self.stated.iter().map(|stated| stated.judged(believed, verdict, op)).collect();
         let sweep = believed.map_or(&[][..], |probed| &probed.bars);
         let sweep: Vec<report::Bar> =
             sweep.iter().map(|bar| report::Bar { offset_bytes: bar.offset_bytes, ns: bar.ns }).collect();
@@ -189,32 +180,45 @@ impl Run {
             flat_within: one.flat_within,
         });
         let searched: Vec<report::Searched> = searched.collect();
+        let pace = beside::pace(probed);
         let block_bytes = u64::from(target.block_bytes().max(512));
         let of_len = |ratio: Option<Interval>, len_bytes| ratio.map(|ratio| ratio_of(ratio, len_bytes));
+        let failed = self.outcome.as_ref().err().and_then(failed_reads);
+        let (reads, bytes) = match &self.outcome {
+            Ok(probed) => (probed.reads, probed.bytes),
+            Err(broken) => (broken.reads + failed.as_ref().map_or(0, |failed| failed.reads), broken.bytes),
+        };
         let shown = report::Probed {
             target: target.name(),
             size_bytes: target.size_bytes(),
             verdict,
-            op: "read",
+            op,
+            durability: self.writing.as_ref().map(|writing| writing.done),
             reason,
             commands: &commands,
             grid: believed.and_then(|probed| probed.grid).map(grid_of),
             penalty: believed.and_then(|probed| of_len(probed.penalty, probed.penalty_len_bytes)),
             crossing: believed.and_then(|probed| of_len(probed.crossing, 2 * block_bytes)),
-            margin_percent: args.margin * 100.0,
+            margin_percent: args.margin.share() * 100.0,
             sweep: &sweep,
             searched: &searched,
             hints: &hints,
+            cache: beside::cache(probed, args.cache.map(|cache| cache.0)),
+            drift: beside::drift(probed),
+            pace: &pace,
+            others: self.others,
             block_bytes,
-            depth: args.depth,
+            depth: self.depth,
             means: &self.means,
-            reads: probed.map_or(0, |probed| probed.reads),
-            bytes: probed.map_or(0, |probed| probed.bytes),
+            reads,
+            writes: if op == report::Op::Write { reads } else { 0 },
+            bytes,
+            failed,
             seconds: self.seconds,
             seed: self.seed,
             notes: &self.notes,
         };
-        let findings: Vec<Finding> = finding(&shown, self.layer).into_iter().collect();
+        let findings: Vec<Finding> = finding::finding(&shown, self.layer).into_iter().collect();
         print(args, &shown, &findings)?;
         Ok(match verdict {
             report::Verdict::Inconclusive => Exit::Unknown,
@@ -227,7 +231,8 @@ impl Run {
 fn print(args: &Probe, shown: &report::Probed<'_>, findings: &[Finding]) -> Result<(), Failure> {
     let version = env!("CARGO_PKG_VERSION");
     if let Some(path) = &args.html {
-        let command = format!("plumb probe {}", args.target.display());
+        let typed: Vec<String> = std::env::args().skip(1).collect();
+        let command = format!("plumb {}", plumb_plan::shell::words(typed.iter().map(String::as_str)));
         let page = plumb_report::html::probed(shown, findings, version, &command);
         output::write_file(path, page.as_bytes())?;
     }
@@ -237,95 +242,29 @@ fn print(args: &Probe, shown: &report::Probed<'_>, findings: &[Finding]) -> Resu
     })
 }
 
-/// The parts that are worth reading, and what a reader must know of them.
-fn readable(args: &Probe, target: &Target, notes: &mut Vec<String>) -> Result<Vec<(u64, u64)>, Failure> {
-    let size_bytes = target.size_bytes();
-    let (start, end) = args.range.map_or((0, size_bytes), |(start, end)| (start.0, end.0));
-    if end > size_bytes {
-        let (found, size) = (format::bytes(end), format::bytes(size_bytes));
-        let name = target.name();
-        let what = format!("--range: found an end at {found}, expected at most {size}, the size of {name}");
-        return Err(Failure::usage(what));
+/// What is measured.
+const fn op_of(writing: &Option<Writing>) -> report::Op {
+    match writing {
+        None => report::Op::Read,
+        Some(_) => report::Op::Write,
     }
-    let Some(ranges) = probe::written(target, (start, end)) else {
-        if !target.is_block_device() {
-            notes.push("its file system does not tell which parts were written".to_owned());
+}
+
+/// I/O of the probe itself, as the device counts them.
+fn own(probed: &probe::Probed, writing: &Option<Writing>) -> Counters {
+    let (reads, read_bytes) = (probed.reads, probed.bytes);
+    let (writes, written_bytes) = if writing.is_some() { (reads, read_bytes) } else { (0, 0) };
+    Counters { reads, read_bytes, writes, written_bytes }
+}
+
+fn failed_reads(broken: &Broken<ReadError>) -> Option<report::Failed> {
+    match &broken.error {
+        ReadError::Failed { failed, is_write, at, failure } => {
+            let (reads, writes) = if *is_write { (0, *failed) } else { (*failed, 0) };
+            Some(report::Failed { reads, writes, at_bytes: *at, error: failure.to_string() })
         }
-        return Ok(vec![(start, end)]);
-    };
-    let written: u64 = ranges.iter().map(|(first, last)| last - first).sum();
-    if written < end - start {
-        let (written, all) = (format::bytes(written), format::bytes(end - start));
-        notes.push(format!("{written} of {all} were ever written: nothing else was measured"));
+        ReadError::Load(_) => None,
     }
-    Ok(ranges)
-}
-
-/// Only the parts with data, where there are enough of them.
-fn with_data(survey: &Survey, ranges: Vec<(u64, u64)>, notes: &mut Vec<String>) -> Vec<(u64, u64)> {
-    let data = survey.data_bytes();
-    let all: u64 = ranges.iter().map(|(start, end)| end - start).sum();
-    if survey.zeros == 0 || survey.zeros == survey.places || data < DATA_BYTES_MIN || data == all {
-        return ranges;
-    }
-    notes.push(format!(
-        "{} of {} places read as zeros: only parts with other bytes were measured, {} of {}",
-        format::count(survey.zeros),
-        plural(survey.places, "place"),
-        format::bytes(data),
-        format::bytes(all)
-    ));
-    survey.data.clone()
-}
-
-fn means_words(means: Means) -> String {
-    match means {
-        Means::Ring { .. } => "by io_uring".to_owned(),
-        Means::Blocking { refused: None } => "by calls that wait".to_owned(),
-        Means::Blocking { refused: Some(why) } => format!("by calls that wait: io_uring is refused ({why})"),
-    }
-}
-
-fn notes_on(probed: &probe::Probed) -> Vec<String> {
-    let mut notes = Vec::new();
-    if let Some((first, last)) = probed.settled_ns.zip(probed.last_ns)
-        && (last / first > DRIFT || first / last > DRIFT)
-    {
-        let [first, last] = [first, last].map(|ns| format::ns(ns as u64));
-        notes.push(format!(
-            "a short read took {first} at the beginning and {last} at the end: a throttle, a cache that fills, or another \
-             load; what is compared lies close together in time"
-        ));
-    }
-    if probed.bytes > probed.space_bytes {
-        notes.push("more was read than there is: caches may have answered".to_owned());
-    }
-    notes
-}
-
-fn doubt_words(doubt: Doubt) -> String {
-    match doubt {
-        Doubt::Zeros { places } => {
-            format!("all of {} read as zeros, as what was never written does", plural(places, "place"))
-        }
-        Doubt::Memory { ns } => format!("a read takes {}, as from memory", format::ns(ns)),
-        Doubt::Cached { first_ns, again_ns } => format!(
-            "the first read of a place takes {}, and the second one from the cache {}",
-            format::ns(first_ns),
-            format::ns(again_ns)
-        ),
-    }
-}
-
-/// How a range comes to be backed by media.
-fn scratch(target: &Target) -> Vec<String> {
-    let (name, mib) = (target.name(), (target.size_bytes() >> 20).clamp(1, 1024));
-    let direct = if target.is_direct() { " oflag=direct" } else { "" };
-    vec![
-        format!("# overwrites the first {} MiB: only where nothing is kept", format::count(mib)),
-        format!("dd if=/dev/urandom of={name} bs=1M count={mib}{direct} conv=notrunc,fsync"),
-        format!("plumb probe {name} --range 0-{mib}m"),
-    ]
 }
 
 fn grid_of(grid: probe::Candidate) -> report::Grid {
@@ -341,35 +280,6 @@ fn ratio_of(ratio: Interval, len_bytes: u64) -> report::Ratio {
         pairs: ratio.n as u64,
         len_bytes,
     }
-}
-
-/// The defect, where the grid lies at an offset.
-fn finding(shown: &report::Probed<'_>, layer: Kind) -> Option<Finding> {
-    let grid = shown.grid.filter(|_| shown.verdict == report::Verdict::Misaligned)?;
-    let of = Of { device: shown.target.to_owned(), part: None, layer: TargetLayer::Stack(layer) };
-    let (granularity, offset) = (format::bytes(grid.granularity_bytes), format::bytes(grid.offset_bytes));
-    let summary = format!(
-        "blocks of {granularity} begin {offset} past its beginning: what starts on multiples of {granularity} misses all of them"
-    );
-    let source = format!("{} reads", format::count(shown.reads));
-    let evidence =
-        |name, value: u64| Evidence { name, value: value as f64, unit: "bytes", source: source.clone() };
-    let begin = Evidence { ..evidence("offset", grid.offset_bytes) };
-    let mut finding =
-        Finding::new(MISALIGNED_TARGET, Severity::Warning, &of, Confidence::High, summary, begin)
-            .with_evidence(evidence("granularity", grid.granularity_bytes));
-    if let Some(penalty) = shown.penalty {
-        for (name, value) in
-            [("penalty", penalty.ratio), ("penalty_low", penalty.low), ("penalty_high", penalty.high)]
-        {
-            finding = finding.with_evidence(Evidence { name, value, unit: "ratio", source: source.clone() });
-        }
-        let unit = "times the time of a read on the grid";
-        finding = finding.with_cost(Some(Cost { value: penalty.ratio, unit, basis: Basis::Measured }));
-    }
-    let command = format!("plumb check {}", shown.target);
-    let risk = "none: reads only; it shows which layer begins off, and plans where it should";
-    Some(finding.with_fix(Fix { command, risk: risk.into(), undo: "".into() }))
 }
 
 /// Any number: it is printed, so that a probe can be repeated.

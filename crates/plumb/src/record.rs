@@ -22,6 +22,7 @@ use crate::watch::{disk_at, refused, tell_of_processes};
 use crate::{output, privilege};
 
 mod files;
+mod notes;
 
 use files::Files;
 
@@ -246,23 +247,12 @@ impl Session {
     /// What a reader must know of the recording.
     fn notes(&self, tallies: &[Tally]) -> Vec<String> {
         let mut notes = vec![format!("recorded at the {}", self.how)];
-        for tally in tallies {
-            let told = [
-                (tally.lost, "I/O lost: the buffer was full"),
-                (tally.requeues, "issues of an I/O that had been issued before, recorded once"),
-                (tally.partial_completions, "completions of a part of an I/O"),
-                (tally.unknown_senders, "I/O of which nobody knows who sent them"),
-            ];
-            let told = told.iter().filter(|(count, _)| *count > 0);
-            notes.extend(
-                told.map(|(count, words)| format!("{}: {} {words}", tally.device, group_digits(*count))),
-            );
-        }
+        notes.extend(tallies.iter().flat_map(notes::of_disk));
         if self.is_of_all && self.recorder.layers() == [Layer::Request] {
             notes
                 .push("disks that make no requests (dm, md, zram) are not recorded at this layer".to_owned());
         }
-        notes.extend(seen_again(tallies));
+        notes.extend(notes::seen_again(tallies));
         if self.recorder.unlisted() > 0 {
             let count = group_digits(self.recorder.unlisted());
             notes.push(format!("{count} I/O of devices for which there was no room"));
@@ -316,20 +306,6 @@ impl Session {
         }
         Ok(if lost > 0 { Exit::Unknown } else { Exit::Clean })
     }
-}
-
-/// Disks that handed I/O on to others that are recorded as well.
-fn seen_again(tallies: &[Tally]) -> impl Iterator<Item = String> {
-    let is_recorded = |name: &String| tallies.iter().any(|tally| tally.device == *name && tally.sent > 0);
-    let by_bios = tallies.iter().filter(|tally| tally.sent > 0 && tally.layer == Layer::Bio);
-    by_bios.filter_map(move |Tally { device, .. }| {
-        let mut below = plumb_capture::names_below(device);
-        below.retain(is_recorded);
-        let on = below.join(", ");
-        let words =
-            format!("I/O of {device} are handed on to {on}, and recorded there again: never add them up");
-        (!below.is_empty()).then_some(words)
-    })
 }
 
 /// Four times as large, as it is typed.

@@ -1,6 +1,7 @@
 //! `plumb replay`: from a trace and a target to I/O, and to what they show.
 
 use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -13,6 +14,7 @@ use plumb_report::replay as report;
 use plumb_stats::Level;
 use plumb_trace::{Layer, SourceInfo};
 
+use crate::bench::medium;
 use crate::bench::targets::{self, Opened};
 use crate::bench::traced::TraceFile;
 use crate::cli::Replay;
@@ -32,6 +34,9 @@ use source::TraceSource;
 /// When the trace cannot be sent, or the target not be loaded.
 pub fn run(args: &Replay) -> Result<Exit, Failure> {
     let planned = remap(args)?;
+    let outputs: Vec<&Path> = args.trace.iter().chain(&args.html).map(PathBuf::as_path).collect();
+    output::must_be_apart(&[args.trace_in.clone(), args.target.clone()], &outputs)?;
+    output::may_write(&[], &args.html.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
     let Opened { target, may_write } = targets::open_one(&args.target, &args.yes, args.write)?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
@@ -142,12 +147,8 @@ fn compare(
 
 /// What a reader must know of the numbers, whatever they are.
 fn notes(args: &Replay, target: &Target, survey: &Survey, info: &SourceInfo) -> Vec<String> {
-    let mut notes = Vec::new();
-    if !target.is_direct() {
-        let name = target.name();
-        notes
-            .push(format!("{name}: its file system refuses direct I/O: this is the speed of the page cache"));
-    }
+    let mut notes: Vec<String> = medium::cached(target).into_iter().collect();
+    notes.extend(medium::unwritten(target).filter(|_| !args.write));
     let by_thread = args.depth.is_none();
     if by_thread && survey.timed == 0 {
         notes.push("the trace tells no latencies: no I/O waited for another".to_owned());
@@ -169,11 +170,17 @@ fn notes(args: &Replay, target: &Target, survey: &Survey, info: &SourceInfo) -> 
 }
 
 fn show(args: &Replay, all: &report::Replay<'_>) -> Result<(), Failure> {
+    let version = env!("CARGO_PKG_VERSION");
     let text = match args.json {
-        true => report::json(env!("CARGO_PKG_VERSION"), all).map_err(|error| Failure::failed(&error))? + "\n",
+        true => report::json(version, all).map_err(|error| Failure::failed(&error))? + "\n",
         false => report::text(all, output::color(args.color)),
     };
-    output::print(&text)
+    // What could not be written is no reason to keep the answer back.
+    let written = args.html.as_ref().map_or(Ok(()), |path| {
+        output::write_file(path, plumb_report::html::replayed(all, version).as_bytes())
+    });
+    output::print(&text)?;
+    written
 }
 
 fn exit_of(compared: &Compared) -> Exit {

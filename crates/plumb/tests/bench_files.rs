@@ -6,9 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use common::recording::read;
 use common::{Folder, Ran, plumb};
 use plumb_testkit::charging::Cells;
-use plumb_testkit::loop_device::LoopDevice;
 use plumb_testkit::require;
 use serde_json::Value;
 
@@ -94,6 +94,13 @@ fn the_verdict_is_told_in_words() {
     ran.says("sweep.vdb:2: jvms= has no meaning here");
     let averages = ran.out.lines().filter(|line| line.contains("avg_2-")).count();
     assert_eq!(averages, 18, "one behind each run, and all of them at the end:\n{}", ran.out);
+    let summary = ran
+        .out
+        .lines()
+        .skip_while(|line| !line.starts_with("run 9 of 9"))
+        .skip_while(|line| !line.contains("avg_2-"));
+    let wide: Vec<&str> = summary.skip(1).filter(|line| line.chars().count() > 80).collect();
+    assert_eq!(wide, Vec::<&str>::new(), "what is not in Vdbench's columns stays on a terminal");
     let page = fs::read_to_string(page).expect("a page");
     assert!(page.contains("lies at offset 512 bytes") && page.contains("I/O a second by offset"));
 }
@@ -200,16 +207,72 @@ fn what_cannot_be_run_is_told_with_its_place() {
     plumb(["bench", "--vdbench", "p", "--depth", "4"]).ends(2);
 }
 
-/// A sector is less than what this device takes at once.
+/// Starts of a trace, in the order of their issue.
+fn starts(trace: &Path) -> Vec<u64> {
+    read(trace).events.iter().map(|event| event.start_bytes).collect()
+}
+
+/// Each run has a file of its own, with all of its I/O and no others.
 #[test]
-fn an_offset_within_a_logical_block_is_refused() {
-    require!(Root, Loop);
-    let folder = Folder::new("bench-4kn");
-    let device = LoopDevice::attach(&folder.file("image", vec![0; 8 << 20]), &["--sector-size", "4096"]);
-    let ran = bench("--vdbench", &published(&folder, device.path()), "--for 100ms --interval 100ms");
-    ran.ends(2)
-        .complains("expected a multiple of its logical block of 4,096 bytes")
-        .complains("sweep.vdb:5:");
+fn each_run_has_a_trace() {
+    let folder = Folder::new("bench-traces");
+    let text = format!(
+        "sd=s,lun={},th=1\nsd=t,lun={0},th=1,offset=512\nwd=w,sd=s\nrd=a,wd=w,iorate=max,el=2\n\
+         rd=b,wd=w,sd=t,iorate=max,el=2\n",
+        disk(&folder).display()
+    );
+    let (file, trace) = (folder.file("p", text), folder.path("t.parquet"));
+    let flags = format!("--for 200ms --interval 100ms --json --trace {}", trace.display());
+    // Two short runs leave a sweep open.
+    let document = bench("--vdbench", &file, &flags).json();
+    for (number, phase) in [(1, 0), (2, 512)] {
+        let starts = starts(&folder.path(&format!("t-{number}.parquet")));
+        let total = &document["result"]["runs"][number - 1]["total"]["ios"];
+        assert_eq!(starts.len() as u64, total.as_u64().expect("a number"), "run {number}");
+        assert!(!starts.is_empty() && starts.iter().all(|start| start % 4096 == phase), "run {number}");
+    }
+    assert!(!trace.exists(), "no run has the name alone");
+    bench("--vdbench", &file, &flags)
+        .ends(2)
+        .complains("t-1.parquet")
+        .complains("expected the name of a new file");
+    let job = folder.file("j", format!("[a]\nfilename={}\nsize=1m\nrw=read\n", disk(&folder).display()));
+    bench("--fio", &job, &format!("--trace {}", trace.display())).ends(0).says("t.parquet: 256 I/O");
+    assert_eq!(starts(&trace), (0..256).map(|at| at * 4096).collect::<Vec<_>>());
+}
+
+/// In sequence once to the end of each storage, whatever time there is; or over and over, from some place on.
+#[test]
+fn sequences_begin_and_end_as_asked() {
+    let folder = Folder::new("bench-sequences");
+    let (disk, trace) = (disk(&folder), folder.path("t.parquet"));
+    let run = |wd: &str, trace: &Path| {
+        let text = format!(
+            "sd=s,lun={},th=1,size=1m\nsd=t,lun={0},th=1\nwd=w,sd=({}),xf=16k,seekpct={wd}\nrd=r,wd=w,iorate=max\n",
+            disk.display(),
+            if wd == "eof" { "s,t" } else { "s" }
+        );
+        let flags = format!("--for 30s --interval 100ms --json --trace {}", trace.display());
+        let flags = if wd == "eof" { flags } else { flags.replace("30s", "200ms") };
+        bench("--vdbench", &folder.file("p", text), &flags).ends(0).json()["result"]["runs"][0].clone()
+    };
+    let ended = run("eof", &trace);
+    let ios: Vec<&Value> =
+        ended["targets"].as_array().expect("targets").iter().map(|one| &one["measured"]["ios"]).collect();
+    assert_eq!(ios, [64, 256], "16 KiB to the end of 1 MiB, and of 4 MiB");
+    let mut seen = starts(&trace);
+    seen.sort_unstable();
+    let mut expected: Vec<u64> = (0..64).chain(0..256).map(|at| at * 16_384).collect();
+    expected.sort_unstable();
+    assert_eq!(seen, expected, "each place once");
+    let around = folder.path("around.parquet");
+    run("seqnz", &around);
+    let seen = starts(&around);
+    let first = seen[0] / 16_384;
+    assert!(seen.len() > 64 && first > 0, "{} I/O from {first} on", seen.len());
+    for (number, start) in (first..).zip(&seen) {
+        assert_eq!(*start, number % 64 * 16_384, "I/O {number}");
+    }
 }
 
 /// The same job file, run by fio.

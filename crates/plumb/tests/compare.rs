@@ -5,7 +5,9 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{Folder, Ran, plumb};
-use plumb_testkit::Rng;
+use plumb_testkit::charging::Cells;
+use plumb_testkit::{Rng, require};
+use serde_json::Value;
 
 fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/iostat").join(name)
@@ -68,13 +70,38 @@ fn halves_of_a_run_do_not_differ() {
     compare(&slower, &one, &[]).ends(0).says("BETTER host_0");
     // A tenth is nothing to whoever says so.
     compare(&one, &slower, &["--margin", "20%"]).ends(0).says("NO DIFFERENCE above 20.0 %");
-    // A saved profile says the same as its trace.
+    // The true ratio of each percentile is 1.
+    for (before, after, truth) in [(&one, &other, 1.0), (&one, &slower, 1.1)] {
+        let measures =
+            compare(before, after, &["--json"]).json()["result"]["comparisons"][0]["measures"].clone();
+        for name in ["read_ns_p50", "read_ns_p90", "read_ns_p99"] {
+            let measures = measures.as_array().expect("measures");
+            let ratio =
+                &measures.iter().find(|measure| measure["name"] == name).expect("it is there")["ratio"];
+            let end = |name: &str| ratio[name].as_f64().expect("an interval");
+            // To the steps that latencies are known in.
+            assert!(end("low") <= truth * 1.01 && truth * 0.99 <= end("high"), "{name}: {ratio}");
+            assert!(end("high") / end("low") < 1.06, "{name}: {ratio}");
+        }
+    }
+    // A saved profile says the same as its trace, but for percentiles, which it knows to a sixteenth and without an interval.
     let saved = folder.path("one.plumb");
     plumb(["analyze".as_ref(), one.as_os_str(), "--save".as_ref(), saved.as_os_str()]);
     let measures = |before: &Path| {
-        compare(before, &slower, &["--json"]).json()["result"]["comparisons"][0]["measures"].clone()
+        let json = compare(before, &slower, &["--json"]).json();
+        let mut measures = json["result"]["comparisons"][0]["measures"].as_array().expect("measures").clone();
+        let (percentiles, others): (Vec<Value>, Vec<Value>) = measures
+            .drain(..)
+            .partition(|measure| measure["name"].as_str().is_some_and(|name| name.contains("_ns_p")));
+        (percentiles, others)
     };
-    assert_eq!(measures(&saved), measures(&one));
+    let (saved, traced) = (measures(&saved), measures(&one));
+    assert_eq!(saved.1, traced.1);
+    for (saved, traced) in saved.0.iter().zip(&traced.0) {
+        let before = |measure: &Value| measure["before"].as_f64().expect("a percentile");
+        assert!((before(saved) / before(traced) - 1.0).abs() < 0.07, "{saved} {traced}");
+        assert!(saved["ratio"]["low"].is_null() && traced["ratio"]["low"].is_f64(), "{saved} {traced}");
+    }
 }
 
 /// A device made to take two turns for a read off its grid: the true ratio is 2.00.
@@ -149,6 +176,65 @@ fn a_benchmark_is_read() {
     compare(&cut, &other, &[]).ends(5).complains("cut.json: expected a whole document of plumb bench --json");
     let newer = folder.file("newer.json", text.replacen("plumb.bench/1", "plumb.bench/9", 1));
     compare(&newer, &other, &[]).ends(5).complains("found schema plumb.bench/9, expected plumb.bench/1");
+}
+
+/// A benchmark of a disk that takes two turns for a read off its grid, off the grid and on it, and two halves of one.
+#[test]
+fn benchmarks_of_a_device_that_charges() {
+    require!(Tool("qemu-storage-daemon"), Tool("fusermount3"));
+    let folder = Folder::new("compare-charging");
+    // Slow enough for what a busy machine adds.
+    let device = Cells { units_per_second: 500, ..Cells::of_ratio(4096, 0, 2.0) }.up();
+    let disk = device.path().to_str().expect("text");
+    let bench = |name: &str, flags: &str| {
+        let flags = flags.split(' ').map(str::to_owned);
+        let ran = plumb(["bench".to_owned(), "--json".to_owned()].into_iter().chain(flags));
+        folder.file(name, ran.ends(0).out.as_bytes())
+    };
+    let how = "--for 3s --warmup 500ms --interval 250ms --threads 4";
+    let off = bench("off.json", &format!("{disk} {how} --shift +1s"));
+    let on = bench("on.json", &format!("{disk} {how}"));
+    let json = compare(&off, &on, &["--json"]).ends(0).json();
+    let comparison = &json["result"]["comparisons"][0];
+    assert_eq!(comparison["verdict"]["outcome"], "better");
+    let ends =
+        |of: &Value| (of["low"].as_f64().expect("an interval"), of["high"].as_f64().expect("an interval"));
+    let holds = |(low, high): (f64, f64), truth: f64| low <= truth * 1.02 && truth <= high * 1.02;
+    assert!(holds(ends(&comparison["verdict"]["rate"]), 2.0), "{}", comparison["verdict"]);
+    assert!(holds(ends(&comparison["verdict"]["latency"]), 0.5), "{}", comparison["verdict"]);
+    let measures = comparison["measures"].as_array().expect("measures");
+    let p50 = measures.iter().find(|measure| measure["name"] == "read_ns_p50").expect("it is there");
+    assert!(holds(ends(&p50["ratio"]), 0.5), "{p50}");
+    // One run in two halves: the second goes on where the first has ended. A busy machine may leave it open, but makes no
+    // difference of them.
+    let text = format!(
+        "sd=disk,lun={disk},openflags=o_direct,threads=4\nwd=reads,sd=disk,xfersize=4k,seekpct=100,rdpct=100\n\
+         rd=default,wd=reads,iorate=max,elapsed=3,interval=1\nrd=first\nrd=second\n"
+    );
+    let file = folder.file("halves.vdb", text);
+    let outcomes = (0..3).map(|_| {
+        let halves = bench("halves.json", &format!("--vdbench {} --interval 250ms", file.display()));
+        let ran = compare(&halves, &halves, &["--device", "first=second", "--margin", "10%", "--json"]);
+        ran.json()["result"]["comparisons"][0]["verdict"]["outcome"].clone()
+    });
+    let told = outcomes.inspect(|outcome| println!("{outcome}")).find(|outcome| *outcome != "inconclusive");
+    assert_eq!(told.expect("a verdict in one of three runs"), "no-difference");
+}
+
+/// One capture in two halves, at every report that it could be cut at.
+#[test]
+fn halves_of_a_capture_do_not_differ() {
+    let folder = Folder::new("compare-capture");
+    let text = std::fs::read_to_string(example("linux-on-1.txt")).expect("an example");
+    let starts: Vec<usize> = text.match_indices("\n2026-").map(|(at, _)| at + 1).collect();
+    assert!(starts.len() > 10, "{}", starts.len());
+    for cut in 5..starts.len() - 3 {
+        let one = folder.file("one.txt", &text[..starts[cut]]);
+        let other = folder.file("other.txt", &text[starts[cut]..]);
+        let json = compare(&one, &other, &["--json", "--margin", "5%"]).json();
+        let verdict = &json["result"]["comparisons"][0]["verdict"];
+        assert_eq!(verdict["outcome"], "no-difference", "{cut}: {verdict:#}");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
+use plumb_testkit::opener::Opener;
 use plumb_testkit::require;
 use plumb_testkit::tempdir::TempDir;
 
@@ -44,6 +45,12 @@ impl Disk {
         self.dir.path().join("old.plumb-label")
     }
 
+    /// A new file for each label that `undo` takes the place of.
+    fn undone(&self) -> PathBuf {
+        let path = (1..).map(|count| self.dir.path().join(format!("undone-{count}.plumb-label")));
+        { path }.find(|path| !path.exists()).expect("a name")
+    }
+
     /// First sector of a partition, as the kernel has it.
     fn start(&self, number: u32) -> Option<u64> {
         let name = self.device.name();
@@ -52,14 +59,34 @@ impl Disk {
     }
 
     fn fix(&self, what: &str, args: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        self.fix_by(Command::new(env!("CARGO_BIN_EXE_plumb")), what, args)
+    }
+
+    /// By a program that does not see the processes of this one, as in a container: it does not see what they have open.
+    fn fix_unseeing(&self, what: &str, args: &[&str]) -> Output {
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--fork", "--mount-proc", env!("CARGO_BIN_EXE_plumb")]);
+        self.fix_by(command, what, args)
+    }
+
+    fn fix_by(&self, mut command: Command, what: &str, args: &[&str]) -> Output {
         command.args(["fix", what]);
         match what {
-            "undo" => command.arg(self.saved()),
+            "undo" => command.arg(self.saved()).arg("--save").arg(self.undone()),
             _ => command.arg(self.device.path()).arg("--save").arg(self.saved()),
         };
         command.args(args).args(["--yes", &self.device.name()]).output().expect("plumb runs")
     }
+
+    fn bytes(&self) -> Vec<u8> {
+        std::fs::read(self.dir.path().join("disk.img")).expect("the image")
+    }
+}
+
+/// What is said of who has a device open.
+fn words(opener: &Opener, node: &Path) -> String {
+    let name = node.file_name().expect("a node").to_string_lossy();
+    format!("{name} is open in {} ({})", opener.command(), opener.pid())
 }
 
 fn assert_done(output: &Output) {
@@ -82,13 +109,11 @@ fn the_kernel_learns_of_a_relabelled_partition() {
     for options in [&["--sector-size", "512"][..], &[]] {
         let disk = Disk::new(&[34, 65_536], options);
         chown(disk.node(1), Some(12_345), None).expect("root");
-        let neighbour = std::fs::File::open(disk.node(2)).expect("a neighbour that is open");
         assert_done(&disk.fix("relabel", &["--number", "1"]));
         assert_eq!((disk.start(1), disk.start(2)), (Some(2_048), Some(65_536)));
         assert!(is_block_device(&disk.node(1)));
         let owner = std::fs::metadata(disk.node(1)).expect("the node").uid();
         assert_eq!(owner, 12_345, "a database opens its raw device as its own user");
-        drop(neighbour);
         run(Command::new("sfdisk").arg("--verify").arg(disk.device.path()));
         assert_done(&disk.fix("undo", &[]));
         assert_eq!(disk.start(1), Some(34));
@@ -160,10 +185,106 @@ fn a_stranded_backup_is_moved_under_a_mounted_partition() {
     let image = std::fs::File::options().write(true).open(disk.dir.path().join("disk.img"));
     image.and_then(|image| image.set_len(96 << 20)).expect("room");
     run(Command::new("losetup").arg("--set-capacity").arg(disk.device.path()));
+    let grown = disk.bytes();
     assert_done(&disk.fix("backup-label", &[]));
     assert_eq!(disk.start(1), Some(2_048));
     assert_eq!(std::fs::read_to_string(at.join("file")).expect("the file"), "content");
+    // The way back leaves it where it is as well.
+    let last = (64 << 20) - 512..64 << 20;
+    assert_done(&disk.fix("undo", &[]));
+    assert_eq!(disk.bytes()[last.clone()], grown[last], "the header is where it was");
+    let opener = Opener::of(disk.device.path());
+    assert_refused(&disk.fix("undo", &[]), &words(&opener, disk.device.path()));
+    drop(opener);
+    std::fs::remove_file(disk.saved()).expect("it was saved");
+    assert_done(&disk.fix("backup-label", &[]));
     drop(mounted);
     let verified = run(Command::new("sgdisk").arg("-v").arg(disk.device.path()));
     assert!(verified.contains("No problems found"), "{verified}");
+}
+
+/// The kernel shows nothing of a program that has a raw device open, and O_EXCL does not see it.
+#[test]
+fn what_is_open_is_left_alone() {
+    require!(Loop, Tool("sgdisk"));
+    let disk = Disk::new(&[34, 65_536], &[]);
+    let nodes = [disk.node(1), disk.node(2), disk.device.path().to_owned()];
+    let before = disk.bytes();
+    for node in &nodes {
+        let opener = Opener::of(node);
+        assert_refused(&disk.fix("relabel", &["--number", "1"]), &words(&opener, node));
+        assert!(disk.bytes() == before && !disk.saved().exists(), "{}", node.display());
+    }
+    assert_done(&disk.fix("relabel", &["--number", "1"]));
+    let after = disk.bytes();
+    for node in &nodes {
+        let opener = Opener::of(node);
+        assert_refused(&disk.fix("undo", &[]), &words(&opener, node));
+        assert!(disk.bytes() == after, "{}", node.display());
+    }
+    assert_done(&disk.fix("undo", &[]));
+    assert!(disk.bytes() == before);
+}
+
+/// The kernel does not forget a partition that is open.
+#[test]
+fn a_label_that_the_kernel_does_not_take_can_be_undone() {
+    require!(Loop, Tool("sgdisk"), Tool("unshare"));
+    let disk = Disk::new(&[34], &[]);
+    let before = disk.bytes();
+    let opener = Opener::of(&disk.node(1));
+    let refused = disk.fix_unseeing("relabel", &[]);
+    assert_refused(&refused, "does not take the partitions of the label");
+    assert!(disk.bytes() != before, "the label is written before the kernel is told");
+    let (saved, device, name) = (disk.saved(), disk.device.path().display(), disk.device.name());
+    let command = format!("help: run: plumb fix undo {} {device} --yes {name}\n", saved.display());
+    assert_refused(&refused, &command);
+    drop(opener);
+    assert_done(&disk.fix("undo", &[]));
+    assert!(disk.bytes() == before);
+    assert_eq!(disk.start(1), Some(34));
+}
+
+/// The group disk may write to a disk, and may not tell the kernel of partitions.
+#[test]
+fn who_may_not_tell_the_kernel_writes_nothing() {
+    require!(Loop, Tool("sgdisk"), Tool("setpriv"));
+    let disk = Disk::new(&[34], &[]);
+    let before = disk.bytes();
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set=-sys_admin", env!("CARGO_BIN_EXE_plumb")]);
+    let refused = disk.fix_by(command, "relabel", &[]);
+    let words = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(4), "{words}");
+    assert!(words.contains("not permitted without CAP_SYS_ADMIN"), "{words}");
+    assert!(disk.bytes() == before && !disk.saved().exists());
+}
+
+/// A backup label may be written beside partitions in use, and not beside who has the whole disk.
+#[test]
+fn a_backup_label_is_not_written_beside_a_user_of_the_disk() {
+    require!(Loop, Tool("sgdisk"), Tool("unshare"));
+    let disk = Disk::new(&[2_048], &[]);
+    let grow = |bytes| {
+        let image = std::fs::File::options().write(true).open(disk.dir.path().join("disk.img"));
+        image.and_then(|image| image.set_len(bytes)).expect("room");
+        run(Command::new("losetup").arg("--set-capacity").arg(disk.device.path()));
+        disk.bytes()
+    };
+    let before = grow(96 << 20);
+    let opener = Opener::of(disk.device.path());
+    assert_refused(&disk.fix("backup-label", &[]), &words(&opener, disk.device.path()));
+    assert!(disk.bytes() == before && !disk.saved().exists());
+    drop(opener);
+    let database = Opener::of(&disk.node(1));
+    assert_done(&disk.fix("backup-label", &[]));
+    drop(database);
+    let verified = run(Command::new("sgdisk").arg("-v").arg(disk.device.path()));
+    assert!(verified.contains("No problems found"), "{verified}");
+    std::fs::remove_file(disk.saved()).expect("it was saved");
+    let before = grow(128 << 20);
+    let held = std::fs::File::options().read(true).custom_flags(EXCLUSIVE).open(disk.device.path());
+    let _held = held.expect("a disk that nobody has");
+    assert_refused(&disk.fix_unseeing("backup-label", &[]), "in use");
+    assert!(disk.bytes() == before && !disk.saved().exists());
 }

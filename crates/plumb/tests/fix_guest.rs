@@ -1,5 +1,5 @@
-//! `plumb fix` on disks that declare where their first whole block begins, in a guest: see `lab/fix-guest`. What came of it
-//! is what the guest's kernel, sfdisk, sgdisk and e2fsck say.
+//! `plumb fix` on disks that declare where their first whole block begins, and on members of arrays and volumes, in a guest:
+//! see `lab/fix-guest`. What came of it is what the guest's kernel, sfdisk, sgdisk, mdadm and e2fsck say.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::process::Command;
 use plumb_testkit::require;
 
 #[test]
-fn alignment_offsets_and_long_blocks() {
+fn alignment_offsets_long_blocks_and_what_is_in_use() {
     require!(Qemu, Tool("apt-get"));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/fix-guest");
     let done = Command::new(script).arg(env!("CARGO_BIN_EXE_plumb")).output().expect("a shell");
@@ -26,11 +26,29 @@ fn alignment_offsets_and_long_blocks() {
         // 34 = 7 + 3 × 8 + 3: five sectors are missing.
         "move from-offset 2560",
         "move-in-memory status 5",
+        // A file system that begins within a block of its disk.
+        "move-off-blocks status 5",
         "move status 0",
         "move start 2047",
         "move offset 0",
         "move-e2fsck status 0",
         "move file same",
+        "member-of-array 5, as it should",
+        "move-member status 0",
+        "move-member metadata same",
+        "move-member-e2fsck status 0",
+        "below-dm 5, as it should",
+        "whole-disk 5, as it should",
+        "active-volume 5, as it should",
+        "move-volume status 0",
+        "move-volume active again",
+        "cache-note 0, as it should",
+        "scan 5, as it should",
+        "stopped 6, as it should",
+        "stopped-again 6, as it should",
+        "resumed status 0",
+        "resumed-e2fsck status 0",
+        "zones 5, as it should",
         "blocks status 0",
         "blocks start 2048",
         "blocks-sfdisk status 0",

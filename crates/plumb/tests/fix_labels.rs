@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use plumb_testkit::loop_device::run;
+use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
 use plumb_testkit::require;
 use plumb_testkit::tempdir::TempDir;
 use serde_json::Value;
@@ -57,13 +57,15 @@ impl Image {
         parts.iter().map(|part| (number(part, "start"), number(part, "size"))).collect()
     }
 
+    /// What `undo` took the place of.
+    fn undone(&self) -> PathBuf {
+        self.0.path().join("undone.plumb-label")
+    }
+
     /// Runs `plumb fix WHAT IMAGE …`.
     fn fix(&self, what: &str, args: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-        command.args(["fix", what]).arg(self.path()).args(args);
-        if what != "undo" {
-            command.arg("--save").arg(self.saved());
-        }
+        command.args(["fix", what]).arg(self.path()).args(args).arg("--save").arg(self.saved());
         command.output().expect("plumb runs")
     }
 
@@ -77,7 +79,27 @@ impl Image {
     fn undo(&self, args: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
         command.args(["fix", "undo"]).arg(self.saved()).arg(self.path()).args(args);
-        command.output().expect("plumb runs")
+        command.arg("--save").arg(self.undone()).output().expect("plumb runs")
+    }
+
+    /// The command that an `undo` has printed.
+    fn way_back(&self, undone: &Output) -> Output {
+        let printed = String::from_utf8_lossy(&undone.stdout).into_owned();
+        let words: Vec<&str> = printed
+            .lines()
+            .filter_map(|line| line.split_once("plumb fix undo "))
+            .map(|(_, words)| words)
+            .collect();
+        let [words] = words[..] else { panic!("one command, not: {printed}") };
+        let saved = self.0.path().join("again.plumb-label");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command
+            .args(["fix", "undo"])
+            .args(words.split(' '))
+            .arg("--save")
+            .arg(saved)
+            .output()
+            .expect("plumb runs")
     }
 }
 
@@ -136,10 +158,25 @@ fn new_labels_are_ones_that_the_tools_read() {
         assert_tools_are_content(&image, has_gpt);
         let verified = if args.is_empty() { image.tool("sgdisk", &["-v"]) } else { String::new() };
         assert!(!verified.contains("Caution"), "{verified}");
+        let made = image.bytes();
         let undone = image.undo(&["--yes", "disk.img"]);
         assert_eq!(undone.status.code(), Some(0), "{}", said(&undone));
         assert_eq!(image.bytes(), empty, "{args:?}: the way back");
+        let again = image.way_back(&undone);
+        assert_eq!(again.status.code(), Some(0), "{}", said(&again));
+        assert!(image.bytes() == made, "{args:?}: and back again");
     }
+}
+
+/// What is not made is refused by its name, and nothing is written.
+#[test]
+fn a_new_smi_label_of_x86_is_refused() {
+    let image = Image::new(64 * MIB);
+    let before = image.bytes();
+    let refused = image.fix("relabel", &["--label", "smi-x86", "--geometry", "16x64", "--yes", "disk.img"]);
+    assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
+    assert!(said(&refused).contains("a new SMI label of x86 is not made"), "{}", said(&refused));
+    assert!(image.bytes() == before && !image.saved().exists());
 }
 
 /// A label of cylinders: 16 heads of 63 sectors make 1,008 of them, of which 63 is the greatest odd part.
@@ -154,6 +191,12 @@ fn a_new_smi_label_begins_at_a_cylinder() {
     assert!(rows.contains(&(2_048, (cylinders - 2) * 1_024 - 2_048)), "{rows:?}");
     let text = image.tool("sfdisk", &["--dump"]);
     assert!(text.contains("label: sun"), "{text}");
+    // Which ends with 0. It names the gap before the slice, and parted that its own geometry is another one.
+    image.tool("sfdisk", &["--verify"]);
+    let slices =
+        Command::new("parted").args(["-s", "-m"]).arg(image.path()).args(["unit", "s", "print"]).output();
+    let slices = String::from_utf8(slices.expect("parted runs").stdout).expect("text");
+    assert!(slices.contains(":sun:") && slices.contains("\n1:2048s:129023s:126976s:"), "{slices}");
     let odd =
         image.fix("relabel", &["--label", "smi", "--new-label", "--geometry", "16x63", "--start", "2048s"]);
     assert_eq!(odd.status.code(), Some(5), "{}", said(&odd));
@@ -216,25 +259,44 @@ fn partitions_of_an_mbr_begin_elsewhere() {
 fn a_plan_is_carried_out() {
     require!(Tool("sfdisk"), Tool("sgdisk"));
     let image = Image::new(64 * MIB);
-    image.tool("sgdisk", &["-a1", "-n1:34:40000"]);
-    let plan = Command::new(env!("CARGO_BIN_EXE_plumb"))
-        .args([
-            "plan",
-            "partition",
-            "/dev/sdx",
-            "--grid",
-            "64k",
-            "--current",
+    // 10 MiB.
+    image.tool("sgdisk", &["-a1", "-n1:34:20513"]);
+    let (path, file) = (image.path(), image.0.path().join("plan.json"));
+    let planned = |device: &Path, current: &str, size: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command.args(["plan", "partition"]).arg(device).args(["--grid", "64k", "--json"]);
+        let plan = command.args(["--current", current, "--size", size]).output().expect("plumb runs");
+        assert_eq!(plan.status.code(), Some(0), "{}", said(&plan));
+        std::fs::write(&file, plan.stdout).expect("room");
+    };
+    let plan = file.to_str().expect("text");
+    let before = image.bytes();
+    for (device, current, size, found) in [
+        (Path::new("/dev/sdx"), "34s", "10m", format!("found {}, expected /dev/sdx", path.display())),
+        (&path, "63s", "10m", "found partition 1 at sector 34, expected partition 1 at sector 63".to_owned()),
+        (
+            &path,
             "34s",
-            "--size",
-            "10m",
-            "--json",
-        ])
-        .output()
-        .expect("plumb runs");
-    let file = image.0.path().join("plan.json");
-    std::fs::write(&file, plan.stdout).expect("room");
-    image.fixed("relabel", &["--plan", file.to_str().expect("text")]);
+            "12m",
+            "found partition 1 of 20,480 sectors, expected partition 1 of 24,576".to_owned(),
+        ),
+        (
+            &path,
+            "34s",
+            "8m",
+            "found partition 1 of 20,480 sectors, expected partition 1 of 16,384".to_owned(),
+        ),
+    ] {
+        planned(device, current, size);
+        let refused = image.fix("relabel", &["--plan", plan, "--yes", "disk.img"]);
+        assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
+        assert!(said(&refused).contains(&found), "{}", said(&refused));
+        assert!(image.bytes() == before && !image.saved().exists());
+    }
+    planned(&path, "34s", "10m");
+    let absent = image.fix("relabel", &["--plan", plan, "--number", "2"]);
+    assert_eq!(absent.status.code(), Some(5), "{}", said(&absent));
+    image.fixed("relabel", &["--plan", plan]);
     assert_eq!(image.rows(), [(128, 20_480)]);
     std::fs::write(&file, "{\"schema\": \"plumb.check/1\"}").expect("room");
     let other = image.fix("relabel", &["--plan", file.to_str().expect("text")]);
@@ -286,6 +348,9 @@ fn what_is_typed_wrong_writes_nothing() {
         (&["--start", "2048s", "--size", "65m", "--yes", "disk.img"], 5),
         (&["--start", "2049b", "--yes", "disk.img"], 2),
         (&["--new-label", "--label", "smi", "--yes", "disk.img"], 2),
+        // A label is there: it is changed, and stays what it is.
+        (&["--label", "efi", "--yes", "disk.img"], 2),
+        (&["--label", "dos", "--start", "2048s", "--yes", "disk.img"], 2),
     ] {
         let refused = image.fix("relabel", args);
         assert_eq!(refused.status.code(), Some(code), "{args:?}: {}", said(&refused));
@@ -294,6 +359,40 @@ fn what_is_typed_wrong_writes_nothing() {
     let missing =
         Command::new(env!("CARGO_BIN_EXE_plumb")).args(["fix", "relabel", "/dev/plumb-none"]).output();
     assert_eq!(missing.expect("plumb runs").status.code(), Some(2));
+}
+
+/// A label counts in the sectors of another disk, or of this one in another box: what is advised helps.
+#[test]
+fn a_label_of_other_sectors() {
+    require!(Root, Loop, Tool("sfdisk"), Tool("sgdisk"));
+    let image = Image::new(64 * MIB);
+    let large = LoopDevice::attach(&image.path(), &["--sector-size", "4096"]);
+    run(Command::new("sgdisk").args(["-a1", "-n1:6:4000"]).arg(large.path()));
+    drop(large);
+    let disk = LoopDevice::attach(&image.path(), &["--sector-size", "512"]);
+    let relabel = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command.args(["fix", "relabel"]).arg(disk.path()).args(args).args(["--yes", &disk.name()]);
+        command.arg("--save").arg(image.saved()).output().expect("plumb runs")
+    };
+    let refused = relabel(&["--start", "2048s"]);
+    assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
+    let words = said(&refused).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("its sectors are of 4096 bytes"), "{words}");
+    assert!(words.contains("relabel --new-label") && !words.contains("backup-label"), "{words}");
+    let made = relabel(&["--new-label"]);
+    assert_eq!(made.status.code(), Some(0), "{}", said(&made));
+    let verified = run(Command::new("sgdisk").arg("-v").arg(disk.path()));
+    assert!(verified.contains("No problems found"), "{verified}");
+    // A broken copy is what backup-label is for.
+    std::fs::remove_file(image.saved()).expect("the saved label");
+    let mut bytes = image.bytes();
+    bytes[64 * MIB as usize - 512] ^= 0xff;
+    std::fs::write(image.path(), bytes).expect("room");
+    run(Command::new("blockdev").arg("--flushbufs").arg(disk.path()));
+    let refused = relabel(&["--start", "4096s"]);
+    let command = format!("help: run: plumb fix backup-label {}\n", disk.path().display());
+    assert!(said(&refused).contains(&command), "{}", said(&refused));
 }
 
 /// Relabelling a disk that is as it should be writes nothing.
@@ -380,6 +479,75 @@ fn a_label_is_not_undone_over_the_work_of_others() {
     assert_eq!(image.undo(&[]).status.code(), Some(5));
 }
 
+/// What came into the partition since would be out of sight.
+#[test]
+fn a_label_is_not_undone_over_new_content() {
+    require!(Tool("sgdisk"), Tool("mkfs.ext4"));
+    let relabelled = || {
+        let image = Image::new(64 * MIB);
+        image.tool("sgdisk", &["-a1", "-n1:34:100000"]);
+        image.fixed("relabel", &["--start", "2048s"]);
+        image
+    };
+    type Fill<'a> = (&'a dyn Fn(&Image), &'a str);
+    let fills: [Fill; 2] = [
+        (
+            &|image| {
+                let mut mkfs = Command::new("mkfs.ext4");
+                run(mkfs.args(["-q", "-F", "-E", "offset=1048576"]).arg(image.path()).arg("16m"));
+            },
+            "byte 1048576 of disk.img holds ext4",
+        ),
+        // Of a database that has no signature.
+        (
+            &|image| {
+                let mut bytes = image.bytes();
+                bytes[2 * MIB as usize - 1] = 1;
+                std::fs::write(image.path(), bytes).expect("room");
+            },
+            "byte 2097151 of disk.img is not zero",
+        ),
+    ];
+    for (fill, found) in fills {
+        let image = relabelled();
+        fill(&image);
+        let filled = image.bytes();
+        for args in [&["--yes", "disk.img"][..], &[]] {
+            let refused = image.undo(args);
+            assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
+            assert!(
+                said(&refused).contains(found) && said(&refused).contains("--force"),
+                "{}",
+                said(&refused)
+            );
+        }
+        assert!(image.bytes() == filled && !image.undone().exists(), "nothing is written");
+        let forced = image.undo(&["--force", "--yes", "disk.img"]);
+        assert_eq!(forced.status.code(), Some(0), "{}", said(&forced));
+        assert_eq!(image.rows(), [(34, 99_967)]);
+        let again = image.way_back(&forced);
+        assert_eq!(again.status.code(), Some(0), "{}", said(&again));
+        assert!(image.bytes() == filled, "the label is there again, and what is in its partition");
+    }
+    // What was there before the label was changed is told when it is.
+    let image = Image::new(64 * MIB);
+    image.tool("sgdisk", &["-a1", "-n1:34:100000"]);
+    let mut bytes = image.bytes();
+    bytes[MIB as usize + 7] = 1;
+    std::fs::write(image.path(), bytes).expect("room");
+    let told = image.fixed("relabel", &["--start", "2048s"]);
+    let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("byte 1048583 of disk.img is not zero: undo takes that for content"), "{told}");
+    assert_eq!(image.undo(&["--yes", "disk.img"]).status.code(), Some(5));
+    assert_eq!(image.undo(&["--force", "--yes", "disk.img"]).status.code(), Some(0));
+    // Behind the first MiB nobody looks.
+    let image = relabelled();
+    let mut bytes = image.bytes();
+    bytes[2 * MIB as usize] = 1;
+    std::fs::write(image.path(), bytes).expect("room");
+    assert_eq!(image.undo(&["--yes", "disk.img"]).status.code(), Some(0));
+}
+
 /// A saved file is not written over, and without it nothing is.
 #[test]
 fn without_a_way_back_nothing_is_written() {
@@ -391,4 +559,36 @@ fn without_a_way_back_nothing_is_written() {
     assert_eq!(image.bytes(), bytes);
     assert_eq!(std::fs::read(image.saved()).expect("the file"), b"another label");
     assert!(Path::new(&image.path()).exists());
+}
+
+/// The room for the image ends behind the backup label: the first write succeeds, and a later one does not.
+#[test]
+fn a_label_that_is_written_in_part_can_be_undone() {
+    require!(Root);
+    const PAGE: u64 = 4096;
+    let image = Image::new(0);
+    let at = image.0.path().join("memory");
+    std::fs::create_dir(&at).expect("room");
+    let _mounted = Mounted::tmpfs(64 * PAGE, &at);
+    let disk = at.join("disk.img");
+    std::fs::File::create(&disk).and_then(|file| file.set_len(64 * MIB)).expect("holes take no room");
+    // A copy of the label lies in five pages.
+    std::fs::write(at.join("other"), vec![1; 57 * PAGE as usize]).expect("room for as much");
+    let plumb = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command.arg("fix").args(args).args(["--yes", "disk.img"]).output().expect("plumb runs")
+    };
+    let (path, saved) = (disk.to_str().expect("text"), image.saved());
+    let saved = saved.to_str().expect("text");
+    let failed = plumb(&["relabel", path, "--save", saved]);
+    let words = String::from_utf8_lossy(&failed.stderr).into_owned();
+    assert_eq!(failed.status.code(), Some(5), "{words}");
+    assert!(words.contains("the label was written in part"), "{words}");
+    assert!(words.contains(&format!("help: run: plumb fix undo {saved} {path} --yes disk.img\n")), "{words}");
+    let zeros = || std::fs::read(&disk).expect("the image").iter().all(|byte| *byte == 0);
+    assert!(!zeros(), "the backup was written");
+    std::fs::remove_file(at.join("other")).expect("it is there");
+    let undone = plumb(&["undo", saved, path, "--save", image.undone().to_str().expect("text")]);
+    assert_eq!(undone.status.code(), Some(0), "{}", said(&undone));
+    assert!(zeros());
 }

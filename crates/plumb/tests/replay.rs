@@ -277,6 +277,44 @@ fn a_plan_that_fits_is_better() {
     worse.ends(1).says("WORSE the planned places");
 }
 
+/// The page shows what the document has: what was sent and what was not, the course, the gains.
+#[test]
+fn pages_show_what_was_told() {
+    let folder = Folder::new("replay-page");
+    let disk = target(&folder, 8 * MIB);
+    let mut ios = mixed_reads(601, 8 * MIB);
+    ios.iter_mut().step_by(3).for_each(|io| io.op = Op::Discard);
+    let file = trace(&folder, "in.parquet", &on_sda(&ios));
+    let page = folder.path("page.html");
+    let of = |flags: &str| {
+        let ran = replay(&file, &disk, &format!("--json --html {} {flags}", page.display()));
+        (ran.json()["result"].clone(), fs::read_to_string(&page).expect("a page"))
+    };
+    let (result, html) = of("--speed 2");
+    let course = &result["replayed"]["course"];
+    let windows = course["windows"].as_array().expect("windows");
+    let told: u64 = windows.iter().map(|window| number(&window["ios"])).sum();
+    assert_eq!(told, 400, "each that was sent is in one of them");
+    // Due every 50 µs: the windows are as full as they are long.
+    let full = course["window_seconds"].as_f64().expect("a length") / 50e-6 * 2.0 / 3.0;
+    let is_full = |window: &Value| (number(&window["ios"]) as f64 - full).abs() < 2.0;
+    assert!(windows[..windows.len() - 1].iter().all(is_full), "{course}");
+    for words in ["Mean time over time", "behind schedule", "<td class=\"text\">discards</td><td>201</td>"] {
+        assert!(html.contains(words), "{words}: {html}");
+    }
+    let (result, html) = of("--compare --speed max --depth 4 --shift +1s --pairs 12");
+    let pairs = result["comparison"]["pairs"].as_array().expect("pairs").len();
+    let (from, to) =
+        (html.find("What each pair gained").expect("a picture"), html.rfind("</svg>").expect("an end"));
+    assert_eq!(html[from..to].matches("h0M").count() + 2, pairs, "a dot a pair, in two paths");
+    assert!(html.contains(">planned</td><td class=\"text\">reads</td>") && html.ends_with("</html>\n"));
+    replay(&file, &disk, &format!("--html {}", file.display())).ends(2).complains("is read too");
+    replay(&file, &disk, &format!("--html {}", disk.display())).ends(2).complains("is read too");
+    let both = folder.path("both");
+    let flags = format!("--html {} --trace {}", both.display(), both.display());
+    replay(&file, &disk, &flags).ends(2).complains("is written too");
+}
+
 #[test]
 fn what_cannot_be_sent_is_refused_before_anything_is() {
     let folder = Folder::new("replay-refused");

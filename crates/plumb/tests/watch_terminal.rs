@@ -10,82 +10,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use common::Folder;
-use plumb_testkit::loop_device::{LoopDevice, run};
+use common::terminal::Terminal;
+use plumb_testkit::loop_device::LoopDevice;
 use plumb_testkit::require;
 
-/// A terminal with a shell in it, on a server of its own.
-struct Terminal {
-    server: String,
-}
-
-impl Terminal {
-    fn open(name: &str, width: u16, height: u16, environment: &str) -> Terminal {
-        let terminal = Terminal { server: format!("plumb-{name}-{}", std::process::id()) };
-        let size = [width, height].map(|cells| cells.to_string());
-        terminal.tmux(&[
-            "new-session",
-            "-d",
-            "-x",
-            &size[0],
-            "-y",
-            &size[1],
-            &format!("env {environment} PS1=ready: sh"),
-        ]);
-        terminal.shows("ready:");
-        terminal
-    }
-
-    fn tmux(&self, args: &[&str]) -> String {
-        run(Command::new("tmux").args(["-L", &self.server, "-f", "/dev/null"]).args(args))
-    }
-
-    fn press(&self, keys: &[&str]) {
-        self.tmux(&[&["send-keys"], keys].concat());
-    }
-
-    fn screen(&self) -> String {
-        self.tmux(&["capture-pane", "-p"])
-    }
-
-    /// Waits until that is to be seen, and returns the screen.
-    #[track_caller]
-    fn shows(&self, words: &str) -> String {
-        self.until(words, |screen| screen.contains(words))
-    }
-
-    #[track_caller]
-    fn until(&self, what: &str, holds: impl Fn(&str) -> bool) -> String {
-        let began = Instant::now();
-        loop {
-            let screen = self.screen();
-            if holds(&screen) {
-                return screen;
-            }
-            assert!(began.elapsed() < Duration::from_secs(30), "never saw {what}:\n{screen}");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-
-    /// The name of the first device, and of the second one.
-    fn ranked(screen: &str) -> Vec<&str> {
-        let rows = screen.lines().skip(2).take_while(|line| !line.is_empty() && !line.starts_with(' '));
-        rows.filter_map(|row| row.split_whitespace().next()).collect()
-    }
-
-    /// Whether the shell has its terminal back: the first screen, its cursor, and what is typed shows and is run.
-    fn is_restored(&self) {
-        self.shows("status ");
-        self.press(&["echo $((40+2))now", "Enter"]);
-        self.until("the shell", |screen| screen.contains("echo $((40+2))now") && screen.contains("\n42now"));
-        assert_eq!(self.tmux(&["display", "-p", "#{alternate_on} #{cursor_flag}"]).trim(), "0 1");
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        // It has gone where the shell has.
-        let _ = Command::new("tmux").args(["-L", &self.server, "kill-server"]).output();
-    }
+/// The name of the first device, and of the second one.
+fn ranked(screen: &str) -> Vec<&str> {
+    let rows = screen.lines().skip(2).take_while(|line| !line.is_empty() && !line.starts_with(' '));
+    rows.filter_map(|row| row.split_whitespace().next()).collect()
 }
 
 /// Two disks that are read all the time: the first one 2 sectors off 4 KiB, the second one on it in shorter I/O.
@@ -151,27 +83,27 @@ fn keys_do_what_the_last_line_says() {
     let saved = disks.folder.path("saved.profile");
     let terminal = Terminal::open("keys", 80, 24, "");
     terminal.press(&[&disks.watch(&format!("--save {}", saved.display())), "Enter"]);
-    let both = |screen: &str| Terminal::ranked(screen).len() == 2;
+    let both = |screen: &str| ranked(screen).len() == 2;
     let screen = terminal.until("both disks", both);
-    assert_eq!(Terminal::ranked(&screen), [first, second], "by misfit\n{screen}");
+    assert_eq!(ranked(&screen), [first, second], "by misfit\n{screen}");
     assert!(screen.contains("grid 4 KiB at offset 0, assumed  by misfit"), "{screen}");
     assert!(screen.contains(&format!(" device {first} (request layer)")), "{screen}");
     assert!(screen.lines().last().is_some_and(|line| line.starts_with("q quit")), "{screen}");
     // Sectors 2 mod 8 are on a grid of 4 KiB that begins two sectors on.
     terminal.press(&["o", "o"]);
     let screen = terminal.shows("grid 4 KiB at offset 1 KiB");
-    assert_eq!(Terminal::ranked(&screen)[0], second, "{screen}");
+    assert_eq!(ranked(&screen)[0], second, "{screen}");
     terminal.press(&["g"]);
     terminal.shows("grid 8 KiB at offset 0");
     terminal.press(&["G", "s", "s"]);
     let screen = terminal.shows("by bytes");
-    assert_eq!(Terminal::ranked(&screen), [first, second], "{screen}");
+    assert_eq!(ranked(&screen), [first, second], "{screen}");
     terminal.press(&["j"]);
     terminal.shows(&format!(" device {second} (request layer)"));
     terminal.press(&["/"]);
     terminal.shows("filter: _");
     terminal.press(&[second, "Enter"]);
-    let screen = terminal.until("the filter", |screen| Terminal::ranked(screen) == [second]);
+    let screen = terminal.until("the filter", |screen| ranked(screen) == [second]);
     assert!(screen.lines().next().is_some_and(|head| head.contains(&format!("filter {second}"))), "{screen}");
     terminal.press(&["f"]);
     let frozen = terminal.shows("FROZEN");
@@ -235,7 +167,7 @@ fn no_color_is_heeded() {
     for (environment, is_colored) in [("-u NO_COLOR", true), ("NO_COLOR=1", false)] {
         let terminal = Terminal::open(&format!("color-{is_colored}"), 80, 24, environment);
         terminal.press(&[&disks.watch(""), "Enter"]);
-        terminal.until("both disks", |screen| Terminal::ranked(screen).len() == 2);
+        terminal.until("both disks", |screen| ranked(screen).len() == 2);
         let screen = terminal.tmux(&["capture-pane", "-p", "-e"]);
         assert_eq!(has_colors(&screen), is_colored, "{screen:?}");
         terminal.press(&["q"]);
@@ -250,11 +182,11 @@ fn disks_that_go_while_they_are_watched() {
     let [first, second] = disks.names.clone();
     let terminal = Terminal::open("gone", 80, 24, "");
     terminal.press(&[&disks.watch(""), "Enter"]);
-    terminal.until("both disks", |screen| Terminal::ranked(screen).len() == 2);
+    terminal.until("both disks", |screen| ranked(screen).len() == 2);
     terminal.press(&["j"]);
     terminal.shows(&format!(" device {second} (request layer)"));
     drop(disks.disks[1].take());
-    terminal.until("the other disk", |screen| Terminal::ranked(screen) == [&first]);
+    terminal.until("the other disk", |screen| ranked(screen) == [&first]);
     terminal.shows(&format!(" device {first} (request layer)"));
     drop(disks.disks[0].take());
     let screen = terminal.shows("no I/O in this interval");
@@ -283,7 +215,7 @@ fn a_terminal_that_hangs_up() {
     );
     let terminal = Terminal::open("hangup", 80, 24, "");
     terminal.press(&[&format!("clear; sh {}", script.display()), "Enter"]);
-    terminal.until("the disk", |screen| Terminal::ranked(screen) == [&disks.names[0]]);
+    terminal.until("the disk", |screen| ranked(screen) == [&disks.names[0]]);
     let pid = std::fs::read_to_string(pid).expect("its number");
     let process = std::path::Path::new("/proc").join(pid.trim());
     assert!(process.exists());

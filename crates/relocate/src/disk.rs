@@ -5,6 +5,7 @@
 //! 4,096, as direct I/O wants it.
 
 use std::io;
+use std::time::Instant;
 
 /// A whole disk.
 pub trait Disk {
@@ -29,32 +30,35 @@ pub trait Disk {
     /// What the system said; any part may have been written then.
     fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Returns when all that was written is durable, the part begun by [`begin_flush`](Self::begin_flush) included.
+    /// Returns when all that was written is durable.
     ///
     /// # Errors
     /// What the system said; nothing of what was written since the last flush counts as durable then.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// Starts what [`flush`](Self::flush) waits for, so that the journal can be synced meanwhile. May do nothing.
-    ///
-    /// # Errors
-    /// What the system said.
-    fn begin_flush(&mut self) -> io::Result<()> {
-        Ok(())
+    /// Fills `buffer` while `work` is done, which writes nothing of what is read: before, after or at once. Both have
+    /// ended when it returns; the results are those of the work and of the read.
+    fn read_while<T>(
+        &mut self,
+        at: u64,
+        buffer: &mut [u8],
+        work: impl FnOnce(&mut Self) -> T,
+    ) -> (T, io::Result<()>)
+    where
+        Self: Sized,
+    {
+        let read = self.read_at(at, buffer);
+        (work(self), read)
     }
 
-    /// Writes one range and reads another, which shares no byte with it, in any order or at once. The results are
-    /// those of the write and of the read.
-    fn write_and_read(
-        &mut self,
-        write_at: u64,
-        bytes: &[u8],
-        read_at: u64,
-        buffer: &mut [u8],
-    ) -> (io::Result<()>, io::Result<()>) {
-        (self.write_at(write_at, bytes), self.read_at(read_at, buffer))
+    /// The time, for how long writes and flushes take.
+    fn now(&self) -> Instant {
+        Instant::now()
     }
 }
+
+/// The smallest block of a journal.
+pub const JOURNAL_BLOCK_BYTES_MIN: u32 = 4096;
 
 /// The file of a journal: preallocated, so that no write to it can fail for want of room, and filled from the front.
 ///
@@ -68,7 +72,7 @@ pub trait JournalStore {
     /// What a power cut in the middle of a write may spoil: the larger of the file system's block and the disk's
     /// physical block, and a multiple of 4,096.
     fn block_bytes(&self) -> u32 {
-        4096
+        JOURNAL_BLOCK_BYTES_MIN
     }
 
     /// Fills `buffer` with the bytes from `at` on.
@@ -115,18 +119,8 @@ impl<D: Disk + ?Sized> Disk for &mut D {
         (**self).flush()
     }
 
-    fn begin_flush(&mut self) -> io::Result<()> {
-        (**self).begin_flush()
-    }
-
-    fn write_and_read(
-        &mut self,
-        write_at: u64,
-        bytes: &[u8],
-        read_at: u64,
-        buffer: &mut [u8],
-    ) -> (io::Result<()>, io::Result<()>) {
-        (**self).write_and_read(write_at, bytes, read_at, buffer)
+    fn now(&self) -> Instant {
+        (**self).now()
     }
 }
 
@@ -150,4 +144,30 @@ impl<J: JournalStore + ?Sized> JournalStore for &mut J {
     fn sync(&mut self) -> io::Result<()> {
         (**self).sync()
     }
+}
+
+/// A journal in memory, for what is tried out: durable as long as it is there.
+impl JournalStore for Vec<u8> {
+    fn len_bytes(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
+        buffer.copy_from_slice(place(self, at, buffer.len())?);
+        Ok(())
+    }
+
+    fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        place(self, at, bytes.len())?.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn place(memory: &mut [u8], at: u64, len: usize) -> io::Result<&mut [u8]> {
+    let place = usize::try_from(at).ok().and_then(|at| memory.get_mut(at..at.checked_add(len)?));
+    place.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }

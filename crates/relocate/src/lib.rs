@@ -7,12 +7,13 @@
 //! - [`disk`]: what they work on; [`raw`]: a real one, and a real journal
 //! - [`signatures`]: what has to be hidden
 //! - [`marker`]: what stands in the place of a signature meanwhile
-//! - [`mod@fix_ups`]: what file systems note of their place
+//! - [`mod@fix_ups`]: what file systems note of their place; [`grub`]: what a boot loader finds by its sectors
 
 #![forbid(unsafe_code)]
 
 pub mod disk;
 pub mod fix_ups;
+pub mod grub;
 pub mod journal;
 pub mod labels;
 pub mod marker;
@@ -24,7 +25,7 @@ pub mod signatures;
 mod sim;
 mod unit;
 
-pub use disk::{Disk, JournalStore};
+pub use disk::{Disk, JOURNAL_BLOCK_BYTES_MIN, JournalStore};
 pub use journal::{Ending, JournalError};
 pub use marker::Marker;
 pub use moving::{Move, MoveError, Plan, Progress, Stage, Status};

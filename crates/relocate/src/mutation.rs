@@ -6,6 +6,10 @@
 pub(crate) enum Mutation {
     /// No flush between two windows.
     NoBarrier,
+    /// No flush before the slot is filled again.
+    NoSlotBarrier,
+    /// Windows are written before their sums are durable.
+    LateSums,
     /// The journal is never synced.
     NoJournalFlush,
     /// A rollback that the journal is not told of.

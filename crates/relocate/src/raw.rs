@@ -7,12 +7,13 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::thread::ScopedJoinHandle;
 
 use plumb_geometry::{align_down, align_up};
 use plumb_sys::DirectDisk;
 use plumb_sys::direct::O_DIRECT;
 
-use crate::disk::{Disk, JournalStore};
+use crate::disk::{Disk, JOURNAL_BLOCK_BYTES_MIN, JournalStore};
 
 /// A disk that is open; see the module.
 #[derive(Clone, Copy, Debug)]
@@ -74,19 +75,20 @@ impl Disk for Raw<'_> {
     }
 
     /// At once: a thread takes far less time to start than a window to be written.
-    fn write_and_read(
+    fn read_while<T>(
         &mut self,
-        write_at: u64,
-        bytes: &[u8],
-        read_at: u64,
+        at: u64,
         buffer: &mut [u8],
-    ) -> (io::Result<()>, io::Result<()>) {
-        let disk = self.0;
+        work: impl FnOnce(&mut Self) -> T,
+    ) -> (T, io::Result<()>) {
+        let disk = *self;
         std::thread::scope(|scope| {
-            let writing = scope.spawn(move || disk.write_at(write_at, bytes).map_err(io::Error::other));
-            let read = self.read(read_at, buffer);
-            let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            (written, read)
+            let reading = std::thread::Builder::new().spawn_scoped(scope, move || disk.read(at, buffer));
+            let done = work(self);
+            let ended = |thread: ScopedJoinHandle<'_, _>| {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            (done, reading.and_then(ended))
         })
     }
 }
@@ -99,15 +101,17 @@ const PIECE: usize = 1 << 20;
 pub struct JournalFile {
     file: File,
     len_bytes: u64,
+    /// Of one that is there the first record tells.
+    block_bytes: u32,
 }
 
 impl JournalFile {
     /// Makes a new file of that length, written in full so that no write to it can fail for want of room, and on its
-    /// medium with its name.
+    /// medium with its name. Blocks of it are what its disk writes as a whole.
     ///
     /// # Errors
     /// When there is a file of that name, no room for it, or the system refuses.
-    pub fn create(path: &Path, len_bytes: u64) -> io::Result<JournalFile> {
+    pub fn create(path: &Path, len_bytes: u64, block_bytes: u32) -> io::Result<JournalFile> {
         let mut options = OpenOptions::new();
         // It holds data of the partition: for root alone.
         let mut file = options.read(true).write(true).create_new(true).mode(0o600).open(path)?;
@@ -118,7 +122,7 @@ impl JournalFile {
             return Err(error);
         }
         drop(file);
-        JournalFile::open(path)
+        Ok(JournalFile { block_bytes, ..JournalFile::open(path)? })
     }
 
     /// Opens one that is there, to go on with it.
@@ -126,9 +130,7 @@ impl JournalFile {
     /// # Errors
     /// When there is none, or it cannot be written.
     pub fn open(path: &Path) -> io::Result<JournalFile> {
-        let file = OpenOptions::new().read(true).write(true).custom_flags(O_DIRECT).open(path)?;
-        let len_bytes = file.metadata()?.len();
-        Ok(JournalFile { file, len_bytes })
+        JournalFile::opened(path, true)
     }
 
     /// Opens one that is there, to look at it.
@@ -136,9 +138,13 @@ impl JournalFile {
     /// # Errors
     /// When there is none.
     pub fn open_to_look(path: &Path) -> io::Result<JournalFile> {
-        let file = OpenOptions::new().read(true).custom_flags(O_DIRECT).open(path)?;
+        JournalFile::opened(path, false)
+    }
+
+    fn opened(path: &Path, to_write: bool) -> io::Result<JournalFile> {
+        let file = OpenOptions::new().read(true).write(to_write).custom_flags(O_DIRECT).open(path)?;
         let len_bytes = file.metadata()?.len();
-        Ok(JournalFile { file, len_bytes })
+        Ok(JournalFile { file, len_bytes, block_bytes: JOURNAL_BLOCK_BYTES_MIN })
     }
 }
 
@@ -161,6 +167,10 @@ fn sync_directory_of(path: &Path) -> io::Result<()> {
 impl JournalStore for JournalFile {
     fn len_bytes(&self) -> u64 {
         self.len_bytes
+    }
+
+    fn block_bytes(&self) -> u32 {
+        self.block_bytes
     }
 
     fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
@@ -204,7 +214,8 @@ mod tests {
         let dir = plumb_testkit::temp_dir("raw");
         let path = dir.path().join("journal");
         let len = (3 << 20) + 4096;
-        let mut made = JournalFile::create(&path, len).expect("room");
+        let mut made = JournalFile::create(&path, len, 8192).expect("room");
+        assert_eq!(made.block_bytes(), 8192);
         assert_eq!((made.len_bytes(), std::fs::metadata(&path).expect("it").len()), (len, len));
         let mut record = AlignedBuffer::new(4096);
         record.fill(b'r');
@@ -213,6 +224,6 @@ mod tests {
         let mut found = AlignedBuffer::new(4096);
         JournalFile::open(&path).expect("it").read_at(8192, &mut found).expect("there");
         assert_eq!(found[..], record[..]);
-        assert!(JournalFile::create(&path, 1).is_err(), "never over another one");
+        assert!(JournalFile::create(&path, 1, 4096).is_err(), "never over another one");
     }
 }

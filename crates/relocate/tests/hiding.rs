@@ -11,13 +11,13 @@ use std::process::Command;
 use plumb_label::{Disk as _, FileDisk};
 use plumb_relocate::moving::{Copying, JournalId};
 use plumb_relocate::signatures::survey;
-use plumb_relocate::{Disk, Ending, JournalStore, Marker, Move, Plan, Stage, Unit};
+use plumb_relocate::{Disk, Ending, Marker, Move, Plan, Stage, Unit};
 use plumb_testkit::{require, temp_dir};
 
 const SECTOR: u64 = 512;
 const MIB: u64 = 1 << 20;
 
-/// An image as a disk, or a file as a journal. What is never cut off needs no flush.
+/// An image as a disk. What is never cut off needs no flush.
 struct Image {
     file: File,
     len: u64,
@@ -54,24 +54,6 @@ impl Disk for Image {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl JournalStore for Image {
-    fn len_bytes(&self) -> u64 {
-        self.len
-    }
-
-    fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
-        self.file.read_exact_at(buffer, at)
-    }
-
-    fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all_at(bytes, at)
-    }
-
-    fn sync(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
@@ -192,7 +174,6 @@ fn described() -> Vec<(&'static str, Vec<u8>)> {
 struct Bench {
     disk: PathBuf,
     disk_bytes: u64,
-    journal: PathBuf,
     before: Vec<u8>,
     plan: Plan,
     _folder: Box<dyn std::any::Any>,
@@ -208,12 +189,7 @@ impl Bench {
         image.file.write_all_at(&before[..512 << 10], to * SECTOR).expect("room");
         image.file.write_all_at(&before, from * SECTOR).expect("room");
         let plan = plan(&disk, disk_bytes, from * SECTOR, to * SECTOR, before.len() as u64);
-        let journal = folder.path().join("journal");
-        Self { disk, disk_bytes, journal, before, plan, _folder: Box::new(folder) }
-    }
-
-    fn store(&self) -> Image {
-        Image::open(&self.journal, self.plan.journal_bytes(4096))
+        Self { disk, disk_bytes, before, plan, _folder: Box::new(folder) }
     }
 
     fn disk(&self) -> Image {
@@ -271,6 +247,7 @@ fn plan(disk: &Path, disk_bytes: u64, from: u64, to: u64, len: u64) -> Plan {
         len,
         unit: Unit { bytes: 4096, offset: 0 },
         copying: Copying::Batches(4 * MIB),
+        at_once: 1,
         hide: Vec::new(),
         finish: Vec::new(),
         signatures: survey.signatures,
@@ -280,7 +257,7 @@ fn plan(disk: &Path, disk_bytes: u64, from: u64, to: u64, len: u64) -> Plan {
 }
 
 /// Goes on until `stage` comes next, or to the end.
-fn run(moving: &mut Move<Image, Image>, stage: Stage) -> Option<Ending> {
+fn run(moving: &mut Move<Image, &mut Vec<u8>>, stage: Stage) -> Option<Ending> {
     let watch = |progress: &plumb_relocate::Progress| match progress.stage == stage {
         true => ControlFlow::Break(()),
         false => ControlFlow::Continue(()),
@@ -309,7 +286,8 @@ fn a_format_is_found_before_and_after_and_never_between() {
         let plan = &bench.plan;
         assert_eq!(bench.found(&plan.old_place()), kind, "format {index}");
 
-        let mut moving = Move::start(plan.clone(), bench.disk(), bench.store()).expect("a good plan");
+        let mut journal = vec![0; plan.journal_bytes(4096) as usize];
+        let mut moving = Move::start(plan.clone(), bench.disk(), &mut journal).expect("a good plan");
         assert_eq!(run(&mut moving, Stage::Copying), None);
         bench.check_hidden(index);
         bench.check_marker();
@@ -319,7 +297,7 @@ fn a_format_is_found_before_and_after_and_never_between() {
 
         if index % 3 == 0 {
             drop(moving);
-            let mut back = Move::rollback(bench.store(), bench.disk()).expect("a journal");
+            let mut back = Move::rollback(&mut journal, bench.disk()).expect("a journal");
             assert_eq!(run(&mut back, Stage::Done), Some(Ending::RolledBack));
             assert_eq!(bench.found(&plan.old_place()), kind);
             assert!(bench.bytes(&plan.old_place()) == bench.before, "{kind} came back changed");

@@ -84,7 +84,7 @@ pub struct Place {
 pub struct Moved {
     /// Name of the command: `move`, `resume`, `rollback`, `status`.
     pub action: &'static str,
-    /// `shown`, `incomplete`, `complete` or `rolled back`.
+    /// `shown`, `in place`, `incomplete`, `complete` or `rolled back`.
     pub state: &'static str,
     /// Node of the partition.
     pub partition: String,
@@ -102,9 +102,10 @@ pub struct Moved {
     pub copying: &'static str,
     /// The longest piece that is written between two flushes.
     pub window_bytes: u64,
-    /// Formats that were found in it, whose signatures are hidden meanwhile; empty where nobody looked.
-    pub holds: Vec<String>,
-    /// File of the journal.
+    /// Formats that were found in it, whose signatures are hidden meanwhile; absent where nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holds: Option<Vec<String>>,
+    /// File of the journal; empty where none is needed.
     pub journal: String,
     /// Its length; absent where it is not there.
     pub journal_bytes: Option<u64>,
@@ -116,8 +117,12 @@ pub struct Moved {
     pub bytes_total: u64,
     /// How long it took; absent where nothing was done.
     pub seconds: Option<f64>,
+    /// What of it reading again took; absent where it did not come to that.
+    pub verifying_seconds: Option<f64>,
     /// The command that does what was shown, or goes on; absent where there is nothing to do.
     pub command: Option<String>,
+    /// The command that goes back; absent where nothing was begun, or it is on its way back.
+    pub undo: Option<String>,
     /// Sentences that a reader must know.
     pub notes: Vec<String>,
 }
@@ -143,9 +148,14 @@ pub fn print_moved(version: &str, moved: &Moved, is_json: bool) -> Result<String
 fn moved_text(moved: &Moved) -> String {
     let mut page = Page { text: String::new(), color: Color::Never };
     let (from, to) = (sectors(moved.from_bytes), sectors(moved.to_bytes));
+    if moved.state == "in place" {
+        page.line(format!("{}: begins at sector {from} already: nothing to do", moved.partition));
+        moved.notes.iter().for_each(|note| page.wrapped("  note: ", "    ", note));
+        return page.text;
+    }
     page.line(format!("{}: {} from sector {from} to sector {to}", moved.partition, bytes(moved.len_bytes)));
-    if !moved.holds.is_empty() {
-        page.wrapped("  holds ", "    ", &moved.holds.join(", "));
+    if let Some(holds) = moved.holds.as_ref().filter(|holds| !holds.is_empty()) {
+        page.wrapped("  holds ", "    ", &holds.join(", "));
     }
     page.line(format!("  copied in {} of at most {}", moved.copying, bytes(moved.window_bytes)));
     let len = moved.journal_bytes.map_or(String::new(), |len| format!(", {}", bytes(len)));
@@ -157,7 +167,10 @@ fn moved_text(moved: &Moved) -> String {
     }
     page.gap();
     match (moved.state, moved.seconds) {
-        ("complete", Some(seconds)) => page.line(format!("moved and verified in {seconds:.1} s")),
+        ("complete", Some(seconds)) => {
+            let verifying = moved.verifying_seconds.unwrap_or_default();
+            page.line(format!("moved in {:.1} s, and verified in {verifying:.1} s", seconds - verifying));
+        }
         ("rolled back", Some(seconds)) => page.line(format!("it is where it was, after {seconds:.1} s")),
         ("complete", None) => page.line("the move is complete"),
         ("rolled back", None) => page.line("the move was rolled back"),
@@ -169,15 +182,16 @@ fn moved_text(moved: &Moved) -> String {
             let stage = moved.stage.unwrap_or("not begun");
             let (done, total) = (bytes(moved.bytes_done), bytes(moved.bytes_total));
             page.line(format!("incomplete: {stage}, {done} of {total} at their place"));
-            page.line("until it has ended the partition cannot be used; this goes on:");
+            let way = if moved.undo.is_some() { "this goes on:" } else { "this goes on with the way back:" };
+            page.line(format!("until it has ended the partition cannot be used; {way}"));
         }
     }
     if let Some(command) = &moved.command {
         page.line(format!("  {command}"));
     }
-    if moved.state == "incomplete" {
+    if let Some(undo) = &moved.undo {
         page.line("and this goes back:");
-        page.line(format!("  plumb fix rollback {}", moved.journal));
+        page.line(format!("  {undo}"));
     }
     page.text
 }
@@ -214,11 +228,34 @@ pub fn text(fixed: &Fixed<'_>) -> String {
     for about in fixed.about {
         page.wrapped("  ", "  ", about);
     }
-    let then = if fixed.is_done { "label now" } else { "label then" };
-    let before = if fixed.is_done { "label before" } else { "label now" };
+    let (before, then) = match fixed.is_done && !fixed.writes.is_empty() {
+        true => ("label before", "label now"),
+        false => ("label now", "label then"),
+    };
     label(&mut page, before, fixed.before.as_ref());
-    label(&mut page, then, fixed.after.as_ref());
-    page.gap();
+    if !fixed.writes.is_empty() {
+        label(&mut page, then, fixed.after.as_ref());
+        page.gap();
+        writes(&mut page, fixed);
+    }
+    for note in fixed.notes {
+        page.wrapped("  note: ", "    ", note);
+    }
+    if let Some(command) = fixed.command {
+        page.gap();
+        page.line("nothing was written; this does it:");
+        page.line(format!("  {}", tame(command)));
+    }
+    if let Some(undo) = fixed.undo {
+        page.gap();
+        page.line("the way back:");
+        page.line(format!("  {}", tame(undo)));
+    }
+    page.text
+}
+
+/// What is written where, and where the old bytes are.
+fn writes(page: &mut Page, fixed: &Fixed<'_>) {
     let len: u64 = fixed.writes.iter().map(|place| place.len_bytes).sum();
     let places = format!("{} in {}", bytes(len), plural(fixed.writes.len() as u64, "place"));
     page.line(if fixed.is_done { format!("written: {places}") } else { format!("to be written: {places}") });
@@ -229,19 +266,6 @@ pub fn text(fixed: &Fixed<'_>) -> String {
         let words = if fixed.is_done { "the old bytes are in" } else { "the old bytes go to" };
         page.line(format!("{words} {}", tame(saved)));
     }
-    for note in fixed.notes {
-        page.wrapped("  note: ", "    ", note);
-    }
-    page.gap();
-    if let Some(command) = fixed.command {
-        page.line("nothing was written; this does it:");
-        page.line(format!("  {}", tame(command)));
-    }
-    if let Some(undo) = fixed.undo {
-        page.line("the way back:");
-        page.line(format!("  {}", tame(undo)));
-    }
-    page.text
 }
 
 fn label(page: &mut Page, words: &str, label: Option<&LabelView>) {

@@ -1,4 +1,4 @@
-//! What a replay came to, as text and JSON.
+//! What a replay came to, as text and JSON. The page is in `html/replayed.rs`.
 
 use plumb_trace::SourceInfo;
 use serde::Serialize;
@@ -70,12 +70,36 @@ pub struct Replayed {
     pub flushes: Option<Times>,
     /// Due to issue; `None` where nothing was due at a time.
     pub lateness: Option<Times>,
+    /// Reads and writes over time.
+    pub course: Course,
     /// Most I/O in flight at once.
     pub in_flight_max: u32,
     /// How I/O were made, in words.
     pub engine: String,
     /// Why it ended, in words.
     pub ended: String,
+}
+
+/// I/O that succeeded, by when they were due, in windows of one length from the beginning on.
+#[derive(Debug, Serialize)]
+pub struct Course {
+    /// Length of each window.
+    pub window_seconds: f64,
+    /// The windows; empty ones among them.
+    pub windows: Vec<Window>,
+}
+
+/// A stretch of time.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Window {
+    /// I/O that were due in it.
+    pub ios: u64,
+    /// Their mean time from due, or from issue where nothing was due at a time; `None` without any.
+    pub response_mean_ns: Option<f64>,
+    /// The longest of these.
+    pub response_ns_max: Option<u64>,
+    /// Mean time from due to issue; `None` where nothing was due at a time.
+    pub late_mean_ns: Option<f64>,
 }
 
 /// What a comparison came to.
@@ -172,9 +196,7 @@ pub fn text(replay: &Replay<'_>, color: Color) -> String {
         compared_lines(&mut page, comparison);
         page.gap();
     }
-    let Replay { trace, device, target, how, .. } = replay;
-    let head = format!("{} ({}) on {}: {how}", tame(&trace.path), tame(device), tame(target));
-    page.wrapped("", "  ", &head);
+    page.wrapped("", "  ", &tame(&head(replay)));
     if let Some(replayed) = &replay.replayed {
         replayed_lines(&mut page, replayed);
     }
@@ -193,14 +215,21 @@ pub fn text(replay: &Replay<'_>, color: Color) -> String {
     page.text
 }
 
+/// What was sent where, and how.
+pub(crate) fn head(replay: &Replay<'_>) -> String {
+    let Replay { trace, device, target, how, .. } = replay;
+    format!("{} ({device}) on {target}: {how}", trace.path)
+}
+
 fn replayed_lines(page: &mut Page, replayed: &Replayed) {
     page.wrapped("  ", "    ", &counted(&replayed.counts));
-    let recorded =
-        replayed.trace_seconds.map_or(String::new(), |seconds| format!("; recorded in {seconds:.1} s"));
+    let recorded = replayed
+        .trace_seconds
+        .map_or(String::new(), |seconds| format!("; recorded in {}", ns((seconds * 1e9) as u64)));
     page.wrapped("  ", "    ", &format!("{}{recorded}", rates(&replayed.measured, replayed.seconds)));
     measured_lines(page, &replayed.measured, replayed.lateness.as_ref());
     if let Some(flushes) = &replayed.flushes {
-        times_line(page, "flushes, in flight", flushes);
+        times_line(page, "flushes", flushes);
     }
     let Replayed { engine, ended, in_flight_max, .. } = replayed;
     let in_flight = count(u64::from(*in_flight_max));
@@ -256,20 +285,31 @@ fn whole_percent(share: f64) -> String {
 }
 
 fn compared_lines(page: &mut Page, comparison: &Comparison) {
+    page.wrapped("", "  ", &verdict_words(comparison));
+    if let Some(words) = gain_words(comparison) {
+        page.wrapped("  ", "  ", &words);
+    }
+}
+
+/// What came of a comparison, and why it is inconclusive.
+pub(crate) fn verdict_words(comparison: &Comparison) -> String {
     let verdict = match comparison.verdict {
         "no difference" => format!("NO DIFFERENCE above {}", whole_percent(comparison.margin)),
         verdict => verdict.to_uppercase(),
     };
-    let why = comparison.why.as_ref().map_or(String::new(), |why| format!("  {why}"));
-    page.wrapped("", "  ", &format!("{verdict}{why}"));
-    let Some(Ratio { estimate, low, high, level, rounds }) = comparison.gain else { return };
-    let gain = format!(
+    let why = comparison.why.as_ref().map_or(String::new(), |why| format!(": {why}"));
+    format!("{verdict}{why}")
+}
+
+/// The gain with its interval; `None` with too few pairs.
+pub(crate) fn gain_words(comparison: &Comparison) -> Option<String> {
+    let Ratio { estimate, low, high, level, rounds } = comparison.gain?;
+    Some(format!(
         "the planned places are {estimate:.2} times as fast as today's; {} interval {low:.3} to {high:.3}, of {} rounds; \
         time an I/O {} today, {} planned",
         whole_percent(level),
         count(rounds),
         ns(comparison.today_ns as u64),
         ns(comparison.planned_ns as u64),
-    );
-    page.wrapped("  ", "  ", &gain);
+    ))
 }

@@ -10,6 +10,9 @@ use crate::interval::Interval;
 pub struct Margin(f64);
 
 impl Margin {
+    /// 3 %, where nobody says otherwise.
+    pub const USUAL: Margin = Margin(0.03);
+
     /// Takes a share above 0 and below 1.
     ///
     /// # Errors
@@ -33,6 +36,13 @@ impl Margin {
     pub const fn ratio(self) -> f64 {
         1.0 + self.0
     }
+
+    /// Whether an interval of these ends lies inside. A difference of the margin itself does not matter: an end that lies on it
+    /// is inside.
+    #[must_use]
+    pub fn holds(self, [low, high]: [f64; 2]) -> bool {
+        low >= 1.0 / self.ratio() && high <= self.ratio()
+    }
 }
 
 /// How the interval of a ratio lies to a margin around 1.
@@ -48,18 +58,44 @@ pub enum Standing {
     Open,
 }
 
-/// How a ratio stands. An end that lies on the margin is not inside.
+/// How a ratio stands.
 #[must_use]
 pub fn standing<N>(ratio: &Interval<N>, margin: Margin) -> Standing {
-    let (least, most) = (1.0 / margin.ratio(), margin.ratio());
-    if ratio.low > most {
+    if ratio.low > margin.ratio() {
         Standing::Above
-    } else if ratio.high < least {
+    } else if ratio.high < 1.0 / margin.ratio() {
         Standing::Below
-    } else if ratio.low > least && ratio.high < most {
+    } else if margin.holds([ratio.low, ratio.high]) {
         Standing::Within
     } else {
         Standing::Open
+    }
+}
+
+/// Whether a ratio differs from 1, where both that it does and that it does not matter are answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// Below 1, by whatever it is.
+    Less,
+    /// Above 1, by whatever it is.
+    More,
+    /// No difference above the margin, whether or not 1 is inside.
+    Within,
+    /// The interval holds both 1 and a difference above the margin.
+    Unclear,
+}
+
+/// How a ratio with an interval of these ends differs from 1.
+#[must_use]
+pub fn difference([low, high]: [f64; 2], margin: Margin) -> Difference {
+    if margin.holds([low, high]) {
+        Difference::Within
+    } else if low > 1.0 {
+        Difference::More
+    } else if high < 1.0 {
+        Difference::Less
+    } else {
+        Difference::Unclear
     }
 }
 
@@ -79,9 +115,30 @@ mod tests {
             (0.5, 2.0, Standing::Open),
             (0.8, 0.95, Standing::Below),
             (0.95, 1.03, Standing::Open),
+            (1.0 / 1.03, 1.03, Standing::Within),
+            (1.0 / 1.03, 1.031, Standing::Open),
         ] {
             let ratio = Interval { estimate: 1.0, low, high, level: Level::P99, n: 10 };
             assert_eq!(standing(&ratio, margin), expected, "{low} to {high}");
+        }
+    }
+
+    /// Whether 1 is inside makes no difference where the margin holds both ends, ends on the margin included.
+    #[test]
+    fn differences_matter_beyond_the_margin() {
+        let margin = Margin::new(0.03).expect("a share");
+        for (low, high, expected) in [
+            (0.98, 1.02, Difference::Within),
+            (1.01, 1.02, Difference::Within),
+            (1.0 / 1.03, 1.03, Difference::Within),
+            (1.01, 1.04, Difference::More),
+            (1.04, 1.2, Difference::More),
+            (0.96, 0.99, Difference::Less),
+            (1.0, 1.2, Difference::Unclear),
+            (0.8, 1.0, Difference::Unclear),
+            (0.5, 2.0, Difference::Unclear),
+        ] {
+            assert_eq!(difference([low, high], margin), expected, "{low} to {high}");
         }
     }
 

@@ -119,7 +119,12 @@ pub fn ratio_of_means(
 }
 
 /// Around a difference of two estimates with variances of their own; degrees of freedom after Welch and Satterthwaite.
-fn welch(difference: f64, sides: [Sample<'_>; 2], variances: [f64; 2], level: Level) -> Interval<[usize; 2]> {
+pub(crate) fn welch(
+    difference: f64,
+    sides: [Sample<'_>; 2],
+    variances: [f64; 2],
+    level: Level,
+) -> Interval<[usize; 2]> {
     let variance = variances[0] + variances[1];
     let below: f64 =
         (0..2).map(|side| variances[side] * variances[side] / (sides[side].n() - 1) as f64).sum();

@@ -11,6 +11,7 @@ pub mod interval;
 pub mod median;
 pub mod paired;
 pub mod sample;
+pub mod sectioned;
 pub mod sequential;
 pub mod student;
 
@@ -20,3 +21,4 @@ pub use interval::{Interval, Level, difference_of_means, mean, ratio_of_means};
 pub use median::{median, quantile};
 pub use paired::{mean_ratio, median_ratio};
 pub use sample::Sample;
+pub use sectioned::{Sectioned, ratio_of_sectioned};

@@ -1,7 +1,10 @@
 //! How often intervals hold the true value, by simulation. Each test prints its seed.
 
 use plumb_stats::bootstrap::bootstrap;
-use plumb_stats::{Interval, Level, difference_of_means, mean, mean_ratio, median, ratio_of_means};
+use plumb_stats::{
+    Interval, Level, Sectioned, difference_of_means, mean, mean_ratio, median, ratio_of_means,
+    ratio_of_sectioned,
+};
 use plumb_testkit::rng::Rng;
 
 const RUNS: u32 = 4000;
@@ -129,4 +132,51 @@ fn of_the_bootstrap() {
     }
     // The percentile interval is known to be narrow for skewed samples: 0.91 to 0.95 at n = 60.
     check("bootstrap of 60", f64::from(held) / 400.0, 0.88, 0.98);
+}
+
+/// The value that this share does not exceed.
+fn percentile(values: &mut [f64], share: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[((values.len() as f64 * share).ceil() as usize).max(1) - 1]
+}
+
+/// Sections of exponential times, each with a luck of its own, and their percentiles.
+fn sections(rng: &mut Rng, n: usize, len: usize, share: f64, luck: f64) -> (f64, Vec<f64>) {
+    let mut all = Vec::new();
+    let told = draw(n, || {
+        let mean = normal(rng, 0.0, luck).exp();
+        let mut section = draw(len, || exponential(rng, mean));
+        all.extend_from_slice(&section);
+        percentile(&mut section, share)
+    });
+    (percentile(&mut all, share), told)
+}
+
+/// Percentiles with 5 to 100 observations above them in each section: those of few are wider than they need to be, and none
+/// is too narrow.
+#[test]
+fn of_percentiles_by_sections() {
+    let mut rng = Rng::announced("sections", 0x77);
+    const FEWER: u32 = 300;
+    for (n, len, share, luck, high) in [
+        (5, 200, 0.5, 0.0, 0.99),
+        (20, 200, 0.5, 0.05, 0.98),
+        (20, 500, 0.99, 0.0, 0.999),
+        (8, 500, 0.99, 0.0, 1.0),
+        (20, 500, 0.99, 0.1, 0.99),
+        (12, 100, 0.9, 0.0, 0.99),
+    ] {
+        let held = (0..FEWER).filter(|_| {
+            let [before, after] = [(); 2].map(|()| sections(&mut rng, n, len, share, luck));
+            let found = ratio_of_sectioned(
+                Sectioned { whole: before.0, sections: &before.1 },
+                Sectioned { whole: after.0, sections: &after.1 },
+                Level::P95,
+            );
+            found.expect("enough").holds(1.0)
+        });
+        let found = held.count() as f64 / f64::from(FEWER);
+        // Three standard errors of a share of 300 runs at 0.95 are 0.038.
+        check(&format!("{n} sections of {len}, {share}, luck {luck}"), found, 0.912, high);
+    }
 }

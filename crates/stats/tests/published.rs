@@ -1,6 +1,9 @@
 //! Intervals against those that other programs printed, and against values worked out by numeric integration.
 
-use plumb_stats::{Level, StatsError, difference_of_means, mean, mean_ratio, median_ratio, ratio_of_means};
+use plumb_stats::{
+    Level, Sectioned, StatsError, difference_of_means, mean, mean_ratio, median_ratio, ratio_of_means,
+    ratio_of_sectioned,
+};
 
 /// Student's data on sleep, hours gained by two drugs (W. S. Gosset, Biometrika 6, 1908), as in R's `sleep`.
 const FIRST: [f64; 10] = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
@@ -92,4 +95,30 @@ fn what_is_refused() {
     for level in [0.0, 1.0, -0.1, 1.1, f64::NAN] {
         assert!(Level::new(level).is_err(), "{level}");
     }
+}
+
+/// By hand: sections at e^±0.1 of the whole have variances 4 · 0.01 / 3 / 4 and 3 · 0.01 / 2 / 3, 4.286 degrees of freedom
+/// after Welch, and t at 97.5 of 100 is 2.776 at 4 of them, 2.571 at 5 (any table), in between by 1 / freedom.
+#[test]
+fn sections_by_hand() {
+    let (up, down) = (0.1f64.exp(), (-0.1f64).exp());
+    let before = Sectioned { whole: 2.0, sections: &[2.0 * up, 2.0 * down, 2.0 * up, 2.0 * up] };
+    let after = Sectioned { whole: 1.0, sections: &[up, down, down] };
+    let found = ratio_of_sectioned(before, after, Level::P95).expect("enough");
+    let variances: [f64; 2] = [0.01 / 3.0, 0.01 / 2.0];
+    let freedom =
+        (variances[0] + variances[1]).powi(2) / (variances[0].powi(2) / 3.0 + variances[1].powi(2) / 2.0);
+    assert!((freedom - 4.286).abs() < 1e-3, "{freedom}");
+    let t = 2.571 + (2.776 - 2.571) * (1.0 / freedom - 0.2) / 0.05;
+    let reach = t * (variances[0] + variances[1]).sqrt();
+    assert_eq!((found.estimate, found.n), (0.5, [4, 3]));
+    assert!((found.high / (0.5 * reach.exp()) - 1.0).abs() < 1e-3, "{found:?}, expected a reach of {reach}");
+    assert!((found.low * found.high / 0.25 - 1.0).abs() < 1e-9, "{found:?}");
+    let none = Sectioned { whole: 0.0, ..before };
+    assert!(matches!(ratio_of_sectioned(none, after, Level::P95), Err(StatsError::NotPositive { .. })));
+    let one = Sectioned { sections: &[1.0], ..after };
+    assert!(matches!(
+        ratio_of_sectioned(before, one, Level::P95),
+        Err(StatsError::TooFew { n: 1, need: 2, .. })
+    ));
 }

@@ -17,6 +17,7 @@ use crate::aligned::{AlignedBuffer, MEMORY_ALIGNMENT};
 use crate::block::{Limits, limits_of};
 use crate::error::{Asking, SysError};
 use crate::ioctl::ioctl;
+use crate::kind::device_or_file;
 
 const FLUSH_BUFFERS: Opcode = opcode::none(0x12, 97);
 const DISK_SEQUENCE: Opcode = opcode::read::<u64>(0x12, 128);
@@ -53,8 +54,8 @@ pub struct DirectDisk {
 }
 
 impl DirectDisk {
-    /// Opens a block device, or an image in a regular file. A regular file under `/dev` is refused: a tool left it there
-    /// where a node was missing.
+    /// Opens a block device, or an image in a regular file. A regular file among the device nodes is refused: a
+    /// tool left it there where a node was missing.
     ///
     /// # Errors
     /// [`SysError::InUse`] when it is to be held alone and is not free.
@@ -64,11 +65,7 @@ impl DirectDisk {
         let mode = if access == Access::Read { OFlags::RDONLY } else { OFlags::RDWR };
         let base = mode | OFlags::CLOEXEC | OFlags::NOCTTY;
         let stat = rustix::fs::stat(path).map_err(|errno| asking.error(errno))?;
-        let is_image = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::BlockDevice => false,
-            FileType::RegularFile if !path.starts_with("/dev") => true,
-            _ => return Err(SysError::NotABlockDevice { path: path.to_owned() }),
-        };
+        let is_image = device_or_file(path, &stat)? == FileType::RegularFile;
         // Without O_CREAT it means "alone" for block devices. Files are written through the page cache, which file systems
         // in memory have as well.
         let alone = if access == Access::Exclusive { OFlags::EXCL } else { OFlags::empty() };

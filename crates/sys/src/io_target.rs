@@ -1,11 +1,13 @@
 //! A block device or regular file opened to be measured: past the page cache where that can be done, and exclusively where
 //! it is to be written.
 
+use std::fs::Metadata;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, Stat, StatxFlags, fcntl_getfl, fcntl_setfl, fstat, open, stat, statx,
+    AtFlags, FileType, Mode, OFlags, StatxFlags, fcntl_getfl, fcntl_setfl, fstat, open, stat, statx,
 };
 use rustix::io::Errno;
 use rustix::ioctl::opcode;
@@ -13,6 +15,7 @@ use rustix::ioctl::opcode;
 use crate::block::{ask, number};
 use crate::error::{Asking, SysError};
 use crate::ioctl::ioctl;
+use crate::kind::device_or_file;
 
 /// What makes a file this one, whatever its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,6 +24,26 @@ pub enum FileId {
     Device(u64),
     /// A file, by the number of its file system and its inode.
     File(u64, u64),
+}
+
+impl FileId {
+    /// That of what was looked up.
+    #[must_use]
+    pub fn of(found: &Metadata) -> FileId {
+        match found.file_type().is_block_device() {
+            true => FileId::Device(found.rdev()),
+            false => FileId::File(found.dev(), found.ino()),
+        }
+    }
+}
+
+/// When a write counts as done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// When the device says so: it may still be in a cache that loses it.
+    Accepted,
+    /// When it has reached the medium (`O_DSYNC`): by a flush after it, or by force unit access where the device knows that.
+    Medium,
 }
 
 /// A device or file that I/O are sent to.
@@ -33,6 +56,10 @@ pub struct IoTarget {
     block_bytes: u32,
     is_direct: bool,
 }
+
+/// `O_DSYNC` (include/uapi/asm-generic/fcntl.h): rustix has the bits of `O_SYNC` under this name, with which a file system
+/// would write its time stamps down after each write.
+const DSYNC: OFlags = OFlags::from_bits_retain(0o10000);
 
 /// Logical block where nothing tells: what every disk of a file system has had at least.
 const BLOCK_BYTES: u32 = 512;
@@ -50,20 +77,22 @@ impl IoTarget {
     ///
     /// # Errors
     /// When it cannot be opened, is no target, in use or read-only.
-    pub fn open_to_write(path: &Path) -> Result<IoTarget, SysError> {
+    pub fn open_to_write(path: &Path, durability: Durability) -> Result<IoTarget, SysError> {
         // Its type is looked up first: without O_CREAT, what O_EXCL means for other files is not defined.
         let asking = Asking { path, asked: "looking at it", capability: "CAP_DAC_READ_SEARCH" };
         let found = stat(path).map_err(|errno| asking.error(errno))?;
-        let is_device = must_be_a_target(path, &found)? == FileType::BlockDevice;
+        let is_device = device_or_file(path, &found)? == FileType::BlockDevice;
         let exclusive = if is_device { OFlags::EXCL } else { OFlags::empty() };
-        let target = IoTarget::open(path, OFlags::RDWR | exclusive).map_err(|error| match error {
-            SysError::Failed { path, errno: Errno::TXTBSY, .. } => {
-                SysError::InUse { path, asked: "opening it for writing" }
-            }
-            SysError::Failed { path, errno: Errno::ROFS, .. } => SysError::ReadOnly { path },
-            SysError::NotPermitted { path, .. } if is_read_only(&path) => SysError::ReadOnly { path },
-            other => other,
-        })?;
+        let synced = if durability == Durability::Medium { DSYNC } else { OFlags::empty() };
+        let target =
+            IoTarget::open(path, OFlags::RDWR | exclusive | synced).map_err(|error| match error {
+                SysError::Failed { path, errno: Errno::TXTBSY, .. } => {
+                    SysError::InUse { path, asked: "opening it for writing" }
+                }
+                SysError::Failed { path, errno: Errno::ROFS, .. } => SysError::ReadOnly { path },
+                SysError::NotPermitted { path, .. } if is_read_only(&path) => SysError::ReadOnly { path },
+                other => other,
+            })?;
         match target.is_block_device() && is_read_only_device(&target.fd) {
             true => Err(SysError::ReadOnly { path: target.path }),
             false => Ok(target),
@@ -72,11 +101,10 @@ impl IoTarget {
 
     fn open(path: &Path, access: OFlags) -> Result<IoTarget, SysError> {
         let asking = Asking { path, asked: "opening it", capability: "CAP_DAC_OVERRIDE or the group disk" };
-        // Opening a tape or a pipe would already do something.
-        must_be_a_target(path, &stat(path).map_err(|errno| asking.error(errno))?)?;
+        device_or_file(path, &stat(path).map_err(|errno| asking.error(errno))?)?;
         let (fd, is_direct) = open_direct(path, access).map_err(|errno| asking.error(errno))?;
         let stat = fstat(&fd).map_err(|errno| asking.error(errno))?;
-        let found = must_be_a_target(path, &stat)?;
+        let found = device_or_file(path, &stat)?;
         // It was opened so as not to wait for a medium. I/O must not end with EAGAIN for it.
         let flags = fcntl_getfl(&fd).map_err(|errno| asking.error(errno))?;
         fcntl_setfl(&fd, flags - OFlags::NONBLOCK).map_err(|errno| asking.error(errno))?;
@@ -155,28 +183,6 @@ fn open_direct(path: &Path, access: OFlags) -> Result<(OwnedFd, bool), Errno> {
         Err(Errno::INVAL) => Ok((open(path, flags, Mode::empty())?, false)),
         opened => Ok((opened?, true)),
     }
-}
-
-fn must_be_a_target(path: &Path, found: &Stat) -> Result<FileType, SysError> {
-    let kind = FileType::from_raw_mode(found.st_mode);
-    let words = match kind {
-        FileType::RegularFile if is_among_devices(path, found) => {
-            return Err(SysError::FileAmongDevices { path: path.to_owned() });
-        }
-        FileType::BlockDevice | FileType::RegularFile => return Ok(kind),
-        FileType::Directory => "a directory",
-        FileType::CharacterDevice => "a character device",
-        FileType::Fifo => "a pipe",
-        FileType::Socket => "a socket",
-        _ => "something else",
-    };
-    Err(SysError::NotATarget { path: path.to_owned(), found: words })
-}
-
-/// Whether a regular file lies on the file system of /dev itself, below /dev: /dev/shm is another one.
-fn is_among_devices(path: &Path, found: &Stat) -> bool {
-    let is_below = std::fs::canonicalize(path).is_ok_and(|path| path.starts_with("/dev"));
-    is_below && stat("/dev").is_ok_and(|dev| dev.st_dev == found.st_dev)
 }
 
 /// What the file system demands of direct I/O, where it says so (since Linux 6.1).

@@ -3,7 +3,7 @@
 //!
 //! What asks only reads. Structures go back as plain Rust values, or as the bytes that a drive returned, to be taken apart
 //! by code that needs no privileges and can be tested anywhere. The `unsafe` for that is in `ioctl.rs` but for the
-//! statements, beside each structure, that the kernel stays inside it; that of I/O is in `memory.rs` and `ring.rs`. Nothing
+//! statements, beside each structure, that the kernel stays inside it; that of I/O is in `memory.rs`, `aligned.rs` and `ring.rs`. Nothing
 //! is written but through a target that was opened for writing, and by [`direct`] and [`partitions`], which do what their
 //! callers say and check nothing of it: `relocate` is the one that calls them.
 //!
@@ -11,9 +11,10 @@
 //! - [`block`]: a block device opened for reading, its size and queue limits
 //! - [`device_mapper`]: tables of mapped devices, without the keys of encrypted ones
 //! - [`mod@nvme`] asks a drive to identify itself
-//! - [`scsi`]: READ CAPACITY(16) and pages of vital product data
+//! - [`scsi`]: READ CAPACITY(16), GET LBA STATUS and pages of vital product data
 //! - [`extents`]: where the bytes of a file lie on its device
 //! - [`io_target`]: a device or file opened to be measured; [`mod@openers`]: who else has it open
+//! - [`server`]: how long the server of a file takes to answer
 //! - [`ring`]: I/O by io_uring; [`blocking`]: the same by calls that wait; [`memory`]: what they read into
 //! - [`direct`]: a disk opened past the page cache; [`partitions`]: those that the kernel knows
 
@@ -27,12 +28,14 @@ pub mod error;
 pub mod extents;
 pub mod io_target;
 mod ioctl;
+mod kind;
 pub mod memory;
 pub mod nvme;
 pub mod openers;
 pub mod partitions;
 pub mod ring;
 pub mod scsi;
+pub mod server;
 
 pub use aligned::AlignedBuffer;
 pub use block::{BlockDevice, Limits};
@@ -42,10 +45,10 @@ pub use direct::{Access, DirectDisk};
 pub use directory::Directory;
 pub use error::SysError;
 pub use extents::{FileExtent, FileExtents};
-pub use io_target::{FileId, IoTarget};
+pub use io_target::{Durability, FileId, IoTarget};
 pub use memory::Shape;
-pub use openers::{Opener, openers};
-pub use partitions::KernelPartition;
+pub use openers::{Opener, openers, openers_of_any};
+pub use partitions::{KernelPartition, Sharer};
 pub use ring::{Completion, Ring};
 pub use rustix::io::Errno;
 

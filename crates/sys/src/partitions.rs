@@ -1,21 +1,22 @@
-//! Telling the kernel which partitions a disk has, one by one, and asking it to read the table itself.
+//! Which partitions the kernel knows, and telling it of others, one by one.
 //!
-//! Partitions are added and removed by number (BLKPG): some kernels parse no labels, and would forget all of them when
-//! asked to read again. Left out: writing a label.
+//! They are added and removed by number (BLKPG): some kernels parse no labels, and would forget all of them when asked to
+//! read again. Left out: writing a label.
 
 use std::ffi::c_void;
 use std::os::fd::AsFd;
 use std::path::Path;
 
+use rustix::fs::{major, makedev, minor};
 use rustix::io::Errno;
 use rustix::ioctl::{Opcode, opcode};
 
 use crate::directory::Directory;
 use crate::error::{Asking, SysError};
+use crate::io_target::FileId;
 use crate::ioctl::{Argument, ioctl};
 
 const BLKPG: Opcode = opcode::none(0x12, 105);
-const BLKRRPART: Opcode = opcode::none(0x12, 95);
 
 /// Operations of <linux/blkpg.h>.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +24,6 @@ const BLKRRPART: Opcode = opcode::none(0x12, 95);
 enum Operation {
     Add = 1,
     Delete = 2,
-    Resize = 3,
 }
 
 /// `struct blkpg_partition`; the names are not used any more.
@@ -92,19 +92,58 @@ pub fn known(root: &Directory, disk: &str) -> rustix::io::Result<Vec<KernelParti
     Ok(found)
 }
 
+/// A block device that shares bytes with another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sharer {
+    /// The kernel's name.
+    pub name: String,
+    /// What it is to whoever opens it.
+    pub id: FileId,
+}
+
+/// The other block devices that have bytes of this one, by sysfs below `root`: the partitions of a disk, the disk of a
+/// partition. None of a file.
+///
+/// # Errors
+/// When there is no such device.
+pub fn sharers(root: &Directory, id: FileId) -> rustix::io::Result<Vec<Sharer>> {
+    let FileId::Device(device) = id else { return Ok(Vec::new()) };
+    let path = root.resolved(&format!("sys/dev/block/{}:{}", major(device), minor(device)))?;
+    let dir = root.below(&path)?;
+    let sharer = |name: &str, dir: &Directory| Some(Sharer { name: name.to_owned(), id: id_of(dir)? });
+    if number(&dir, "partition").is_none() {
+        let part = |name: &String| {
+            let part = dir.child(name).ok().filter(|part| number(part, "partition").is_some())?;
+            sharer(name, &part)
+        };
+        return Ok(dir.names()?.iter().filter_map(part).collect());
+    }
+    let (disk, _) = path.rsplit_once('/').unwrap_or_default();
+    let name = disk.rsplit('/').next().unwrap_or_default();
+    Ok(sharer(name, &root.below(disk)?).into_iter().collect())
+}
+
+fn id_of(dir: &Directory) -> Option<FileId> {
+    let mut buffer = [0; NUMBER_MAX];
+    let text = std::str::from_utf8(dir.read("dev", &mut buffer).ok()?).ok()?;
+    let (major, minor) = text.trim().split_once(':')?;
+    Some(FileId::Device(makedev(major.parse().ok()?, minor.parse().ok()?)))
+}
+
 /// `None` for what is no partition, or went away meanwhile.
 fn read(disk: &Directory, name: &str) -> Option<KernelPartition> {
     let dir = disk.child(name).ok()?;
-    let number = |file: &str| {
-        let mut buffer = [0; NUMBER_MAX];
-        let text = std::str::from_utf8(dir.read(file, &mut buffer).ok()?).ok()?;
-        text.trim().parse::<u64>().ok()
-    };
     Some(KernelPartition {
-        number: u32::try_from(number("partition")?).ok()?,
-        start_bytes: number("start")?.checked_mul(SECTOR)?,
-        len_bytes: number("size")?.checked_mul(SECTOR)?,
+        number: u32::try_from(number(&dir, "partition")?).ok()?,
+        start_bytes: number(&dir, "start")?.checked_mul(SECTOR)?,
+        len_bytes: number(&dir, "size")?.checked_mul(SECTOR)?,
     })
+}
+
+fn number(dir: &Directory, file: &str) -> Option<u64> {
+    let mut buffer = [0; NUMBER_MAX];
+    let text = std::str::from_utf8(dir.read(file, &mut buffer).ok()?).ok()?;
+    text.trim().parse().ok()
 }
 
 /// Adds a partition. Its node appears a moment later.
@@ -122,23 +161,6 @@ pub fn add(disk: impl AsFd, path: &Path, partition: KernelPartition) -> Result<(
 pub fn delete(disk: impl AsFd, path: &Path, number: u32) -> Result<(), SysError> {
     let partition = KernelPartition { number, start_bytes: 0, len_bytes: 0 };
     ask(disk, path, Operation::Delete, partition, "removing a partition (BLKPG)")
-}
-
-/// Gives a partition another length; it may be in use.
-///
-/// # Errors
-/// When its start differs, something lies there, or the process is not permitted.
-pub fn resize(disk: impl AsFd, path: &Path, partition: KernelPartition) -> Result<(), SysError> {
-    ask(disk, path, Operation::Resize, partition, "resizing a partition (BLKPG)")
-}
-
-/// Lets the kernel forget all partitions and read the label by itself, where it can.
-///
-/// # Errors
-/// [`SysError::InUse`] when a partition is; or when the process is not permitted.
-pub fn read_again(disk: impl AsFd, path: &Path) -> Result<(), SysError> {
-    let asking = Asking { path, asked: "reading the label again (BLKRRPART)", capability: "CAP_SYS_ADMIN" };
-    ioctl(disk, BLKRRPART, &mut 0u64).map(|_| ()).map_err(|errno| asking.error(errno))
 }
 
 fn ask(
@@ -160,4 +182,43 @@ fn ask(
     let call = Call { op: operation as i32, flags: 0, datalen: 0, data: std::ptr::null_mut() };
     let mut request = Request { call, partition: Box::new(described) };
     ioctl(disk, BLKPG, &mut request).map(|_| ()).map_err(|errno| asking.error(errno))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{create_dir_all, write};
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_disk_and_its_partitions_share_bytes() {
+        let dir = plumb_testkit::temp_dir("sharers");
+        let by_number = dir.path().join("sys/dev/block");
+        create_dir_all(&by_number).expect("room");
+        let known = [("sdb", "8:16"), ("sdb/sdb1", "8:17"), ("sdb/sdb2", "259:3"), ("sdc", "8:32")];
+        for (path, number) in known {
+            let device = dir.path().join("sys/devices/pci0/block").join(path);
+            create_dir_all(device.join("queue")).expect("room");
+            write(device.join("dev"), format!("{number}\n")).expect("room");
+            if path.contains('/') {
+                write(device.join("partition"), &path[path.len() - 1..]).expect("room");
+            }
+            symlink(format!("../../devices/pci0/block/{path}"), by_number.join(number)).expect("room");
+        }
+        let root = Directory::root(dir.path()).expect("the root");
+        let of = |major, minor| {
+            let found = sharers(&root, FileId::Device(makedev(major, minor)))?;
+            let mut found: Vec<_> = found.into_iter().map(|sharer| (sharer.name, sharer.id)).collect();
+            found.sort_by(|a, b| a.0.cmp(&b.0));
+            rustix::io::Result::Ok(found)
+        };
+        let named = |name: &str, major, minor| (name.to_owned(), FileId::Device(makedev(major, minor)));
+        assert_eq!(of(8, 16), Ok(vec![named("sdb1", 8, 17), named("sdb2", 259, 3)]));
+        assert_eq!(of(8, 17), Ok(vec![named("sdb", 8, 16)]));
+        assert_eq!(of(259, 3), Ok(vec![named("sdb", 8, 16)]));
+        assert_eq!(of(8, 32), Ok(Vec::new()));
+        assert_eq!(of(8, 33), Err(Errno::NOENT));
+        assert_eq!(sharers(&root, FileId::File(8, 16)), Ok(Vec::new()));
+    }
 }

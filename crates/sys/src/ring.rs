@@ -33,6 +33,8 @@ pub struct Completion {
 enum Slot {
     Free,
     Busy,
+    /// Sent again, by a thread of the kernel's that may wait.
+    Waiting,
 }
 
 /// A ring of the kernel's, with the memory that its I/O go through.
@@ -41,6 +43,10 @@ pub struct Ring {
     /// Given back only when nothing is in flight: the kernel writes into it until then.
     memory: ManuallyDrop<Memory>,
     slots: Vec<Slot>,
+    /// What each slot was handed over with last.
+    entries: Vec<Option<squeue::Entry>>,
+    /// Slots that are to be sent again, with room for all of them.
+    again: Vec<u32>,
     in_flight: u32,
     has_fixed_buffers: bool,
     has_timeouts: bool,
@@ -70,6 +76,8 @@ impl Ring {
         let has_timeouts = ring.params().is_feature_ext_arg();
         Ok(Ring {
             slots: vec![Slot::Free; memory.slots()],
+            entries: vec![None; memory.slots()],
+            again: Vec::with_capacity(memory.slots()),
             ring,
             memory,
             in_flight: 0,
@@ -145,12 +153,31 @@ impl Ring {
     fn push(&mut self, slot: u32, entry: squeue::Entry) {
         let state = &mut self.slots[slot as usize];
         assert!(*state == Slot::Free, "an I/O in a slot that is busy");
-        // SAFETY: the memory of the entry is a slot, which no other I/O has until this one is reaped, or noise, which nobody
-        // changes; both live until nothing is in flight.
-        let pushed = unsafe { self.ring.submission().push(&entry.user_data(u64::from(slot))) };
-        assert!(pushed.is_ok(), "the ring has an entry for each slot");
         *state = Slot::Busy;
         self.in_flight += 1;
+        let entry = entry.user_data(u64::from(slot));
+        self.entries[slot as usize] = Some(entry.clone());
+        self.hand_over(&entry);
+    }
+
+    #[inline]
+    fn hand_over(&mut self, entry: &squeue::Entry) {
+        // SAFETY: the memory of the entry is a slot, which no other I/O has until this one is reaped, or noise, which nobody
+        // changes; both live until nothing is in flight.
+        let pushed = unsafe { self.ring.submission().push(entry) };
+        assert!(pushed.is_ok(), "the ring has an entry for each slot");
+    }
+
+    /// Sends those again that the kernel could not send without waiting, by a thread of its own that may wait. It does so by
+    /// itself but for I/O that a mapped device has split, of which one part found no tag at the disk (`io_rw_should_reissue`
+    /// of io_uring/rw.c gives up where that part ends in an interrupt).
+    fn send_again(&mut self) {
+        while let Some(slot) = self.again.pop() {
+            if let Some(entry) = self.entries[slot as usize].clone() {
+                self.slots[slot as usize] = Slot::Waiting;
+                self.hand_over(&entry.flags(squeue::Flags::ASYNC));
+            }
+        }
     }
 
     /// Hands over what is queued, and waits until so many have completed, or for so long.
@@ -180,12 +207,17 @@ impl Ring {
         for entry in self.ring.completion() {
             // What this ring queued itself comes back.
             let slot = entry.user_data() as u32;
-            self.slots[slot as usize] = Slot::Free;
-            self.in_flight -= 1;
             let result = entry.result();
             let result = u32::try_from(result).map_err(|_| Errno::from_raw_os_error(result.wrapping_neg()));
+            if result == Err(Errno::AGAIN) && self.slots[slot as usize] == Slot::Busy {
+                self.again.push(slot);
+                continue;
+            }
+            self.slots[slot as usize] = Slot::Free;
+            self.in_flight -= 1;
             each(Completion { slot, result });
         }
+        self.send_again();
     }
 }
 

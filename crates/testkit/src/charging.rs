@@ -1,4 +1,4 @@
-//! Files that really charge for reads off a grid, without root: servers that are ended with the value.
+//! Files that really charge for I/O off a grid, without root: servers that are ended with the value.
 //!
 //! What a read costs is known by construction: a throttle counts whole cells, or every block takes a delay. That is what a
 //! measurement can be held against; a declared geometry alone costs nothing.
@@ -38,6 +38,17 @@ pub struct Cells<'a> {
     pub units_per_second: u64,
     /// What the file holds; zeros without it.
     pub image: Option<&'a Path>,
+    /// A throttle before all this, which knows nothing of cells.
+    pub credits: Option<Credits>,
+}
+
+/// So many reads pass as fast as they come, then so many a second.
+#[derive(Clone, Copy, Debug)]
+pub struct Credits {
+    /// Reads that pass at first.
+    pub reads: u64,
+    /// Afterwards.
+    pub per_second: u64,
 }
 
 impl Cells<'_> {
@@ -45,7 +56,7 @@ impl Cells<'_> {
     #[must_use]
     pub fn of_ratio(cell_bytes: u64, phase_bytes: u64, ratio: f64) -> Cells<'static> {
         let unit_bytes = (2.0 * cell_bytes as f64 / ratio).round() as u64;
-        Cells { cell_bytes, phase_bytes, unit_bytes, units_per_second: 2000, image: None }
+        Cells { cell_bytes, phase_bytes, unit_bytes, units_per_second: 2000, image: None, credits: None }
     }
 
     /// Starts the server.
@@ -86,10 +97,20 @@ impl Cells<'_> {
         let mut command = Command::new("qemu-storage-daemon");
         // In order: the daemon takes one argument after the other.
         command.args(["--object", &throttle]);
+        let mut shown = "top";
+        if let Some(Credits { reads, per_second }) = self.credits {
+            let front = format!(
+                "throttle-group,id=front,x-iops-read={per_second},x-iops-read-max={reads},x-iops-read-max-length=1"
+            );
+            command.args(["--object", &front]);
+            nodes.push(format!("driver=throttle,throttle-group=front,file=top,node-name=front{read_only}"));
+            shown = "front";
+        }
         for node in &nodes {
             command.args(["--blockdev", node]);
         }
-        command.args(["--export", &format!("type=fuse,id=e,node-name=top,mountpoint={}", path.display())]);
+        let export = format!("type=fuse,id=e,node-name={shown},mountpoint={}", path.display());
+        command.args(["--export", &export]);
         Charging::serve(command, path, room)
     }
 }
@@ -101,18 +122,52 @@ impl Cells<'_> {
 /// When it does not come up: a test asks for its tools first.
 #[must_use]
 pub fn delayed_blocks(mib: u64, delay: &str) -> Charging {
+    blocks(&[], &["memory", &format!("{mib}M"), &format!("rdelay={delay}")])
+}
+
+/// The same of other bytes than zeros behind a cache that keeps what is read, of `cache_mib` where that is given. For reading
+/// only.
+///
+/// # Panics
+/// When it does not come up: a test asks for its tools first.
+#[must_use]
+pub fn cached_blocks(mib: u64, delay: &str, cache_mib: Option<u64>) -> Charging {
+    let (size, delay) = (format!("{mib}M"), format!("rdelay={delay}"));
+    let mut flags = vec!["pattern", &size, &delay, "cache-on-read=true", "cache-min-block-size=4096"];
+    let most = cache_mib.map(|mib| format!("cache-max-size={mib}M"));
+    flags.extend(most.as_deref());
+    blocks(&["--filter=cache"], &flags)
+}
+
+fn blocks(before: &[&str], flags: &[&str]) -> Charging {
     let room = temp_dir("blocks");
     let path = room.path().join("device");
     fs::write(&path, "").expect("a file to serve over");
     let mut command = Command::new("nbdfuse");
     command.arg(&path).args(["--command", "nbdkit", "-s", "--exit-with-parent", "-t", "16"]);
-    command.args(["--filter=blocksize", "--filter=delay", "memory", &format!("{mib}M"), "minblock=4096"]);
-    command.arg(format!("rdelay={delay}"));
+    command.args(before).args(["--filter=blocksize", "--filter=delay"]).args(flags).arg("minblock=4096");
+    Charging::serve(command, path, room)
+}
+
+/// Blocks of 4 KiB in memory that nbdkit writes as a whole, each after a delay, and first reads what of a block is not written.
+/// The first block begins so many bytes before what is served.
+///
+/// # Panics
+/// When it does not come up: a test asks for its tools first.
+#[must_use]
+pub fn delayed_writes(mib: u64, delay: &str, bytes_before: u64) -> Charging {
+    let room = temp_dir("writes");
+    let path = room.path().join("device");
+    fs::write(&path, "").expect("a file to serve over");
+    let mut command = Command::new("nbdfuse");
+    command.arg(&path).args(["--command", "nbdkit", "-s", "--exit-with-parent", "-t", "16"]);
+    command.args(["--filter=offset", "--filter=blocksize", "--filter=delay", "memory", &format!("{mib}M")]);
+    command.args(["minblock=4096".to_owned(), format!("wdelay={delay}"), format!("offset={bytes_before}")]);
     Charging::serve(command, path, room)
 }
 
 impl Charging {
-    fn serve(mut command: Command, path: PathBuf, room: TempDir) -> Charging {
+    pub(crate) fn serve(mut command: Command, path: PathBuf, room: TempDir) -> Charging {
         let log = fs::File::create(room.path().join("log")).expect("a log");
         let both = log.try_clone().expect("a log");
         let server = command.stdin(Stdio::null()).stdout(log).stderr(both).spawn();

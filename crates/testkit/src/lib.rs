@@ -9,12 +9,15 @@
 #![forbid(unsafe_code)]
 
 pub mod by_name;
+pub mod cell_disk;
 pub mod charging;
 pub mod convert;
 pub mod event;
 pub mod fake_sysfs;
+pub mod log_writes;
 pub mod loop_device;
 pub mod nvme_target;
+pub mod opener;
 pub mod require;
 pub mod rng;
 pub mod slow_disk;

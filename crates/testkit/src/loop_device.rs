@@ -17,7 +17,10 @@ impl LoopDevice {
     #[must_use]
     pub fn attach(file: &Path, options: &[&str]) -> LoopDevice {
         let shown = run(Command::new("losetup").args(["--find", "--show"]).args(options).arg(file));
-        LoopDevice { path: PathBuf::from(shown.trim()) }
+        let device = LoopDevice { path: PathBuf::from(shown.trim()) };
+        // A device that was detached while a partition of it was open has kept that.
+        let _ = Command::new("partx").arg("--delete").arg(&device.path).output();
+        device
     }
 
     /// Tells the kernel the partitions of the label on it, since some kernels read none themselves, and returns their
@@ -67,7 +70,16 @@ impl Mounted {
     /// When mount refuses.
     #[must_use]
     pub fn mount(device: &Path, at: &Path) -> Mounted {
-        run(Command::new("mount").arg(device).arg(at));
+        Self::mount_with("defaults", device, at)
+    }
+
+    /// The same with options as in /etc/fstab: `ro`.
+    ///
+    /// # Panics
+    /// When mount refuses.
+    #[must_use]
+    pub fn mount_with(options: &str, device: &Path, at: &Path) -> Mounted {
+        run(Command::new("mount").args(["-o", options]).arg(device).arg(at));
         Mounted { at: at.to_owned() }
     }
 

@@ -75,6 +75,14 @@ pub fn announce(what: &str, seed: u64) {
     eprintln!("seed of {what}: {seed}");
 }
 
+/// Noise, the same for the same seed.
+#[must_use]
+pub fn noise(len: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed;
+    let words = (0..len.div_ceil(8)).flat_map(|_| split_mix(&mut state).to_le_bytes());
+    words.take(len).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

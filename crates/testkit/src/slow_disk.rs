@@ -1,5 +1,5 @@
-//! A file that answers as slowly as it is told to, and stops or dies when it is told to: nbdkit's memory with a delay, shown
-//! as a file by nbdfuse. Both end with the test, well or not.
+//! A file that answers as slowly as it is told to, and stops, fails or dies when it is told to: nbdkit's memory with a delay,
+//! shown as a file by nbdfuse. Both end with the test, well or not.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -17,6 +17,8 @@ pub struct SlowDisk {
     server: Child,
     shown: Child,
     path: PathBuf,
+    /// While it is there every I/O fails.
+    failing: PathBuf,
     _room: TempDir,
 }
 
@@ -32,14 +34,16 @@ impl SlowDisk {
         std::fs::write(&path, "").expect("a place for it");
         let mut server = Command::new("nbdkit");
         server.args(["--foreground", "--exit-with-parent", "--threads", "16", "--unix"]).arg(&socket);
-        server.args(["--filter=delay", "memory", &size_bytes.to_string()]);
+        let failing = room.path().join("failing");
+        server.args(["--filter=error", "--filter=delay", "memory", &size_bytes.to_string()]);
         server.arg(format!("rdelay={read_delay}"));
+        server.args(["error=EIO", "error-rate=100%"]).arg(format!("error-file={}", failing.display()));
         let mut server = quietly(&mut server);
         let until = Instant::now() + PATIENCE;
         wait(until, &mut server, || socket.exists());
         let mut shown = quietly(Command::new("nbdfuse").arg(&path).arg("--unix").arg(&socket));
         wait(until, &mut shown, || std::fs::metadata(&path).is_ok_and(|found| found.len() == size_bytes));
-        SlowDisk { server, shown, path, _room: room }
+        SlowDisk { server, shown, path, failing, _room: room }
     }
 
     /// The file.
@@ -56,6 +60,14 @@ impl SlowDisk {
     /// Goes on.
     pub fn go_on(&self) {
         self.signal("CONT");
+    }
+
+    /// Lets every I/O fail from now on, with EIO.
+    ///
+    /// # Panics
+    /// When there is no room for an empty file.
+    pub fn fail(&self) {
+        std::fs::write(&self.failing, "").expect("a place for it");
     }
 
     /// Ends the server: every I/O fails from now on.

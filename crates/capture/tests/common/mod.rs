@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
+mod process_one;
+
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -12,6 +14,7 @@ use plumb_capture::{Block, Misses, Options, Reading, disk_of};
 use plumb_profile::Profile;
 use plumb_testkit::loop_device::{LoopDevice, run};
 use plumb_trace::{Layer, Op};
+pub use process_one::ProcessOne;
 use tempfile::TempDir;
 
 pub const MODULUS: u64 = 1 << 20;
@@ -45,6 +48,10 @@ impl Disk {
 
     pub fn open(&self) -> Direct {
         Direct::open(self.device.path())
+    }
+
+    pub fn process_one(&self) -> ProcessOne {
+        ProcessOne::watch(disk_of(&self.device.name()).expect("its number"))
     }
 
     pub fn set(&self, setting: &str, value: &str) {

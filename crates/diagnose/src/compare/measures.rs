@@ -3,9 +3,10 @@
 use serde::Serialize;
 
 use plumb_geometry::Grid;
-use plumb_stats::{Interval, ratio_of_means};
+use plumb_stats::{Interval, Sectioned, ratio_of_means, ratio_of_sectioned};
 
-use super::{Observed, Slice, Terms};
+use super::slice::batches;
+use super::{Observed, SHARES, Slice, Terms};
 use crate::analysis::Quantiles;
 
 /// What a measure counts.
@@ -72,8 +73,10 @@ pub const IN_FLIGHT: &str = "in_flight_mean";
 /// Names of a quantile of reads and of writes, and where it is.
 type Quantile = ([&'static str; 2], fn(&Quantiles) -> u64);
 
-const QUANTILES: [Quantile; 2] = [
+/// In the order of [`SHARES`].
+const QUANTILES: [Quantile; 3] = [
     (["read_ns_p50", "write_ns_p50"], |quantiles| quantiles.p50_ns),
+    (["read_ns_p90", "write_ns_p90"], |quantiles| quantiles.p90_ns),
     (["read_ns_p99", "write_ns_p99"], |quantiles| quantiles.p99_ns),
 ];
 
@@ -95,9 +98,8 @@ pub fn of(before: &Observed, after: &Observed, terms: &Terms) -> Vec<Measure> {
         sampled(LATENCY, Unit::Ns, &Slice::ns_mean),
     ];
     for op in 0..2 {
-        for (names, of) in QUANTILES {
-            let side = |side: &Observed| side.quantiles[op].as_ref().map(|quantiles| of(quantiles) as f64);
-            measures.push(plain(names[op], Unit::Ns, None, [side(before), side(after)]));
+        for at in 0..QUANTILES.len() {
+            measures.push(percentile(op, at, [before, after], terms));
         }
     }
     measures.push(sampled(IN_FLIGHT, Unit::Ios, &Slice::in_flight));
@@ -113,6 +115,43 @@ fn measure(name: &'static str, unit: Unit, before: &[f64], after: &[f64], terms:
     let n = interval.map_or([0, 0], |interval| interval.n.map(|n| n as u64));
     let plain = plain(name, unit, None, [mean(before), mean(after)]);
     Measure { ratio: interval.as_ref().map(Ratio::of).or(plain.ratio), n, ..plain }
+}
+
+/// A percentile of a stretch tells nothing where fewer I/O than this lie above it on average.
+const ABOVE_MIN: f64 = 5.0;
+
+/// Fewer stretches do not tell how a percentile varies.
+const STRETCHES_MIN: usize = 5;
+
+/// A percentile of reads or of writes, with an interval where stretches of both sides tell theirs.
+fn percentile(op: usize, at: usize, sides: [&Observed; 2], terms: &Terms) -> Measure {
+    let (names, of) = QUANTILES[at];
+    let whole = sides.map(|side| side.quantiles[op].as_ref().map(|quantiles| of(quantiles) as f64));
+    let plain = plain(names[op], Unit::Ns, None, whole);
+    let sections = sides.map(|side| sections(side, op, at));
+    let [Some(before), Some(after)] = whole else { return plain };
+    let sectioned = |whole, sections| Sectioned { whole, sections };
+    let ratio =
+        ratio_of_sectioned(sectioned(before, &sections[0]), sectioned(after, &sections[1]), terms.level);
+    match ratio {
+        Ok(ratio) => Measure { ratio: Some(Ratio::of(&ratio)), n: ratio.n.map(|n| n as u64), ..plain },
+        Err(_) => plain,
+    }
+}
+
+/// A percentile of each stretch, neighbours put together by their geometric mean; none where they tell too little.
+fn sections(side: &Observed, op: usize, at: usize) -> Vec<f64> {
+    let stretches = &side.stretches[op];
+    let ios = stretches.iter().map(|stretch| stretch.ios as f64).sum::<f64>();
+    let above = ios * (1.0 - SHARES[at]) / stretches.len().max(1) as f64;
+    if stretches.len() < STRETCHES_MIN || above < ABOVE_MIN {
+        return Vec::new();
+    }
+    let together = batches(stretches).map(|batch| {
+        let logs: f64 = batch.iter().map(|stretch| stretch.ns[at].ln()).sum();
+        (logs / batch.len() as f64).exp()
+    });
+    together.collect()
 }
 
 /// A measure of which nothing tells how surely.

@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use plumb_geometry::Grid;
 use plumb_stats::Level;
+use plumb_stats::equivalence::Margin;
 use plumb_trace::series::Span;
 use plumb_trace::{Layer, Op};
 
@@ -35,20 +36,17 @@ pub use verdict::{Outcome, Verdict, signed};
 /// What is asked of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Terms {
-    /// Changes up to this share are none: 0.03 is 3 %.
-    pub margin: f64,
+    /// Changes up to this are none.
+    pub margin: Margin,
     /// Level of the intervals.
     pub level: Level,
     /// Whether the user named the two devices as those to compare, so that they may be different ones.
     pub paired_by_user: bool,
 }
 
-/// Changes up to this share are none, unless the user says otherwise.
-pub const MARGIN: f64 = 0.03;
-
 impl Default for Terms {
     fn default() -> Terms {
-        Terms { margin: MARGIN, level: Level::P95, paired_by_user: false }
+        Terms { margin: Margin::USUAL, level: Level::P95, paired_by_user: false }
     }
 }
 
@@ -77,6 +75,18 @@ pub struct Stratum {
     /// Variance of that mean, ns²; `None` where nothing tells.
     pub ns_mean_variance: Option<f64>,
 }
+
+/// Percentiles of one operation in a stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stretch {
+    /// I/O that they are of.
+    pub ios: u64,
+    /// The latencies, ns, that these shares of them did not exceed: [`SHARES`].
+    pub ns: [f64; 3],
+}
+
+/// Percentiles that are compared.
+pub const SHARES: [f64; 3] = [0.5, 0.9, 0.99];
 
 /// How the I/O lie on one grid.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -114,6 +124,9 @@ pub struct Observed {
     pub has_lengths: bool,
     /// Latencies of reads and writes.
     pub quantiles: [Option<Quantiles>; 2],
+    /// Percentiles of reads and of writes in stretches of time, in their order; empty where the source does not tell. Stretches
+    /// without such I/O are not there.
+    pub stretches: [Vec<Stretch>; 2],
     /// How the I/O lie on the grids asked for.
     pub grids: Vec<OnGrid>,
     /// Little's law; `None` where nothing in the source can be held against it.

@@ -9,7 +9,7 @@ use plumb_trace::Op;
 use plumb_trace::series::Span;
 
 use super::slice::{Slice, batched};
-use super::{Observed, Sampling, Stratum};
+use super::{Observed, Sampling, Stratum, Stretch};
 use crate::analysis::Quantiles;
 use crate::share::Share;
 
@@ -39,6 +39,8 @@ struct Interval {
     ios: f64,
     bytes: f64,
     time: Option<Time>,
+    read_time: Option<Brief>,
+    write_time: Option<Brief>,
     read_share: Option<f64>,
     in_flight_mean: f64,
 }
@@ -47,6 +49,15 @@ struct Interval {
 struct Time {
     ios: f64,
     mean_ns: f64,
+}
+
+/// Percentiles of one operation; documents of older versions have none.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+struct Brief {
+    ios: u64,
+    ns_p50: Option<u64>,
+    ns_p90: Option<u64>,
+    ns_p99: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -106,6 +117,18 @@ impl Run {
         self.name.clone().unwrap_or_else(targets)
     }
 
+    /// Whether no target ended it, and none of its I/O failed.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.lost() == 0 && self.targets.iter().all(|target| target.is_whole)
+    }
+
+    /// I/O that failed or never came back.
+    fn lost(&self) -> u64 {
+        let failed = self.total.failures.iter().map(|failures| failures.ios);
+        failed.fold(self.total.never_back, u64::saturating_add)
+    }
+
     /// I/O that succeeded.
     #[must_use]
     pub fn ios(&self) -> u64 {
@@ -131,8 +154,7 @@ pub fn of_bench(run: &Run) -> Observed {
     let measured = run.measured();
     let seconds = measured.first().map(|interval| interval.seconds);
     let seen = measured.len() as u64;
-    let failed = run.total.failures.iter().fold(0, |sum: u64, failures| sum.saturating_add(failures.ios));
-    let lost = failed.saturating_add(run.total.never_back);
+    let lost = run.lost();
     let mut doubts = Vec::new();
     if lost > 0 {
         doubts.push(format!("{} I/O failed or never came back", group_digits(lost)));
@@ -151,6 +173,10 @@ pub fn of_bench(run: &Run) -> Observed {
         span: Span::Device,
         is_closed_loop: run.total.all.response.is_none(),
         sampling: Sampling { unit: "interval", seconds, seen },
+        stretches: [
+            stretches(&measured, |interval| &interval.read_time),
+            stretches(&measured, |interval| &interval.write_time),
+        ],
         slices: batched(measured.into_iter().map(|interval| slice(interval, &run.total)).collect()),
         strata: [(Op::Read, &run.total.reads), (Op::Write, &run.total.writes)]
             .into_iter()
@@ -181,6 +207,15 @@ fn slice(interval: &Interval, total: &Measured) -> Slice {
         ns_sum: interval.time.as_ref().map_or(0.0, |time| time.ios * time.mean_ns),
         in_flight_seconds: Some(interval.in_flight_mean * interval.seconds),
     }
+}
+
+fn stretches(measured: &[&Interval], of: fn(&Interval) -> &Option<Brief>) -> Vec<Stretch> {
+    let told = measured.iter().filter_map(|interval| {
+        let brief = of(interval).as_ref()?;
+        let ns = [brief.ns_p50?, brief.ns_p90?, brief.ns_p99?].map(|ns| ns as f64);
+        Some(Stretch { ios: brief.ios, ns })
+    });
+    told.collect()
 }
 
 /// As users wait for it: since an I/O was due, where it was due at a time.

@@ -51,6 +51,7 @@ pub fn of_profile(profile: &Profile, analysis: &Analysis) -> Observed {
         strata: strata(profile),
         has_lengths: !profile.places.table.is_empty(),
         quantiles: [Op::Read, Op::Write].map(|wanted| op(wanted).and_then(|op| op.device.clone())),
+        stretches: [Vec::new(), Vec::new()],
         grids: grids(analysis),
         law: law(profile, analysis),
         lost: Share::new(lost, profile.ios().saturating_add(lost)),

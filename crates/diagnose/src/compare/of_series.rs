@@ -36,6 +36,7 @@ pub fn of_series(series: &Series, device: &str, first: FirstReport) -> Observed 
         strata: strata(&present),
         has_lengths: false,
         quantiles: [None, None],
+        stretches: [Vec::new(), Vec::new()],
         grids: Vec::new(),
         law: law(&present),
         lost: Share::new(0, 0),

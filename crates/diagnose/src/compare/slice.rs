@@ -64,17 +64,20 @@ impl Slice {
 /// Puts neighbours together where there are many; the method of batch means.
 #[must_use]
 pub fn batched(slices: Vec<Slice>) -> Vec<Slice> {
-    if slices.len() <= MANY {
-        return slices;
-    }
-    let bound = |batch: usize| batch * slices.len() / BATCHES;
-    let batches = (0..BATCHES).filter_map(|batch| {
-        let (first, others) = slices[bound(batch)..bound(batch + 1)].split_first()?;
+    let together = |batch: &[Slice]| {
+        let (first, others) = batch.split_first()?;
         let mut sum = *first;
         others.iter().for_each(|slice| sum.add(slice));
         Some(sum)
-    });
-    batches.collect()
+    };
+    batches(&slices).filter_map(together).collect()
+}
+
+/// Neighbours that are put together: each alone where there are few.
+pub fn batches<T>(observations: &[T]) -> impl Iterator<Item = &[T]> {
+    let count = if observations.len() <= MANY { observations.len() } else { BATCHES };
+    let bound = move |batch: usize| batch * observations.len() / count.max(1);
+    (0..count).map(move |batch| &observations[bound(batch)..bound(batch + 1)])
 }
 
 #[cfg(test)]

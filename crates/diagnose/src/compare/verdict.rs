@@ -6,6 +6,7 @@
 use serde::Serialize;
 
 use plumb_geometry::{Bytes, group_digits};
+use plumb_stats::equivalence::{Difference, Margin, difference};
 
 use super::measures::{IN_FLIGHT, LATENCY, Measure, RATE, Ratio};
 use super::mix::{self, Mix};
@@ -46,15 +47,6 @@ const LOST_SHARE_MAX: f64 = 0.01;
 
 /// As many were in flight where the numbers differ by no more than this share.
 const LOAD_SHARE_MAX: f64 = 0.05;
-
-/// How a ratio stands to 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
-    Lower,
-    Higher,
-    Same,
-    Unclear,
-}
 
 /// The verdict.
 pub fn of(sides: [&Observed; 2], measures: &[Measure], mix: Option<&Mix>, terms: &Terms) -> Verdict {
@@ -122,35 +114,30 @@ fn in_flight(sides: [&Observed; 2], measures: &[Measure]) -> Option<[f64; 2]> {
     Some([rate.before? * latency.before? / 1e9, rate.after? * latency.after? / 1e9])
 }
 
-fn change(ratio: &Ratio, margin: f64) -> Change {
-    let (Some(low), Some(high)) = (ratio.low, ratio.high) else { return Change::Unclear };
-    if low >= 1.0 / (1.0 + margin) && high <= 1.0 + margin {
-        Change::Same
-    } else if low > 1.0 {
-        Change::Higher
-    } else if high < 1.0 {
-        Change::Lower
-    } else {
-        Change::Unclear
-    }
+fn change(ratio: &Ratio, margin: Margin) -> Difference {
+    ratio.low.zip(ratio.high).map_or(Difference::Unclear, |(low, high)| difference([low, high], margin))
 }
 
 /// From how latency and rate changed; `None` where that is not known, or not to be compared.
-fn decide(latency: Option<Change>, rate: Option<Change>, is_loaded_alike: bool) -> (Outcome, Vec<String>) {
-    use Change::{Higher, Lower, Same, Unclear};
+fn decide(
+    latency: Option<Difference>,
+    rate: Option<Difference>,
+    is_loaded_alike: bool,
+) -> (Outcome, Vec<String>) {
+    use Difference::{Less, More, Unclear, Within};
     use Outcome::{Better, Inconclusive, NoDifference, NotComparable, Worse};
     let asked =
         |more: &str| vec![format!("{more} I/O a second at the same latency: it may be what was asked for")];
     match (latency, rate) {
-        (Some(Lower), Some(Lower)) | (Some(Higher), Some(Higher)) => (NotComparable, Vec::new()),
-        (Some(Lower), _) => (Better, Vec::new()),
-        (Some(Higher), _) => (Worse, Vec::new()),
-        (Some(Same), Some(Higher)) => (NoDifference, asked("more")),
-        (Some(Same), Some(Lower)) => (NoDifference, asked("fewer")),
-        (Some(Same), _) => (NoDifference, Vec::new()),
-        (None | Some(Unclear), Some(Higher)) if is_loaded_alike => (Better, Vec::new()),
-        (None | Some(Unclear), Some(Lower)) if is_loaded_alike => (Worse, Vec::new()),
-        (None | Some(Unclear), Some(Same)) if is_loaded_alike => (NoDifference, Vec::new()),
+        (Some(Less), Some(Less)) | (Some(More), Some(More)) => (NotComparable, Vec::new()),
+        (Some(Less), _) => (Better, Vec::new()),
+        (Some(More), _) => (Worse, Vec::new()),
+        (Some(Within), Some(More)) => (NoDifference, asked("more")),
+        (Some(Within), Some(Less)) => (NoDifference, asked("fewer")),
+        (Some(Within), _) => (NoDifference, Vec::new()),
+        (None | Some(Unclear), Some(More)) if is_loaded_alike => (Better, Vec::new()),
+        (None | Some(Unclear), Some(Less)) if is_loaded_alike => (Worse, Vec::new()),
+        (None | Some(Unclear), Some(Within)) if is_loaded_alike => (NoDifference, Vec::new()),
         (None | Some(Unclear), _) => (Inconclusive, Vec::new()),
     }
 }
@@ -162,7 +149,7 @@ fn unclear(ratio: Option<&Ratio>, sides: [&Observed; 2], terms: &Terms) -> Optio
         "a change by {} to {} holds both none and one of more than {}: {before} {}s before and {after} after are too few",
         signed(ratio.low?),
         signed(ratio.high?),
-        percent(terms.margin),
+        percent(terms.margin.share()),
         sides[0].sampling.unit,
     ))
 }

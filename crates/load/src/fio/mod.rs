@@ -156,6 +156,7 @@ fn part_of(job: &Job, share: f64, notes: &mut Vec<String>) -> Result<Part, JobFi
             }
         },
         random_percent: if pattern.is_random { job.random_percent } else { 0 },
+        from_anywhere: false,
         zipf: job.zipf,
         stride: None,
         area,

@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::cache::Trail;
+use super::drift::Course;
 use super::space::{Residue, Space};
 use super::{Reader, Stop};
 use crate::random::Random;
@@ -16,11 +18,15 @@ const SLICE_NS: f64 = 2e6;
 /// Where a read takes long, a slice has fewer of them, in about this time.
 const SLICE_NS_MAX: f64 = 16e6;
 /// Reads of a slice.
-const READS: std::ops::RangeInclusive<f64> = 2.0..=16.0;
+const READS: std::ops::RangeInclusive<f64> = 2.0..=8.0;
 const READS_MAX: f64 = 1024.0;
 /// After so many rounds of a question slices become longer, up to so many times.
 const ROUNDS_OF_A_LENGTH: usize = 28;
 const LONGER_MAX: usize = 4;
+/// Reads before those of a slice that are not timed, where it has many.
+const LEAD: usize = 2;
+/// Reads of a look at the pace.
+const PACE_READS: usize = 8;
 
 /// A kind of read.
 #[derive(Clone, Debug)]
@@ -45,6 +51,13 @@ pub enum Starts {
         /// Residues that are left out.
         but: Vec<u64>,
     },
+    /// At any of these residues.
+    Among {
+        /// The granularity that residues are of.
+        modulus: u64,
+        /// At least one.
+        residues: Vec<u64>,
+    },
 }
 
 /// Reads, and counts what it took.
@@ -66,6 +79,10 @@ pub struct Meter<'r, R: Reader> {
     cost_ns: BTreeMap<u64, f64>,
     starts: Vec<u64>,
     latencies_ns: Vec<u64>,
+    /// What was read.
+    pub trail: Trail,
+    /// The pace, where it is watched, and the reads that tell it.
+    pace: Option<(Kind, Course)>,
 }
 
 impl<'r, R: Reader> Meter<'r, R> {
@@ -83,12 +100,51 @@ impl<'r, R: Reader> Meter<'r, R> {
             cost_ns: BTreeMap::new(),
             starts: Vec::new(),
             latencies_ns: Vec::new(),
+            trail: Trail::default(),
+            pace: None,
         }
+    }
+
+    /// Looks at the pace between rounds from now on, by such reads.
+    pub fn watch_pace(&mut self, kind: Kind) {
+        self.pace = Some((kind, Course::default()));
+    }
+
+    /// The pace so far.
+    #[must_use]
+    pub fn course(&self) -> Option<&Course> {
+        self.pace.as_ref().map(|(_, course)| course)
+    }
+
+    fn look_at_pace(&mut self) -> Result<(), Stop<R::Error>> {
+        let is_due = |meter: &Self| meter.pace.as_ref().is_some_and(|(_, course)| course.is_due(meter.spent));
+        while is_due(self) {
+            let Some((kind, _)) = &self.pace else { break };
+            let (kind, from) = (kind.clone(), self.spent);
+            let elapsed = self.send(&kind, LEAD, PACE_READS)?;
+            let ns = (elapsed.as_nanos() as f64 / PACE_READS as f64).max(1.0);
+            if let Some((_, course)) = &mut self.pace {
+                course.push(self.spent, self.spent - from, ns);
+            }
+        }
+        Ok(())
+    }
+
+    /// Places of one kind that must have room, so that none of those in flight comes twice: of a sequence by the golden ratio
+    /// any n lie 1/(2.62 n) of the whole apart or more.
+    #[must_use]
+    pub fn places_min(&self) -> u64 {
+        3 * u64::from(self.depth)
     }
 
     /// Ends at another time; the one that was set before.
     pub fn set_limit(&mut self, limit: Duration) -> Duration {
         std::mem::replace(&mut self.limit, limit)
+    }
+
+    /// Keeps so many in flight from now on; how many there were.
+    pub fn set_depth(&mut self, depth: u32) -> u32 {
+        std::mem::replace(&mut self.depth, depth.max(1))
     }
 
     /// Whether time is over.
@@ -107,6 +163,7 @@ impl<'r, R: Reader> Meter<'r, R> {
         if self.is_over() {
             return Err(Stop::Time);
         }
+        self.look_at_pace()?;
         let mut order: Vec<usize> = (0..kinds.len()).collect();
         // Fisher and Yates.
         for last in (1..order.len()).rev() {
@@ -125,9 +182,8 @@ impl<'r, R: Reader> Meter<'r, R> {
     /// Reads `reads` times, after some reads that are not timed: a throttle lets the first read of a slice wait for what
     /// the last slice owes. ns a read.
     fn slice(&mut self, kind: &Kind, reads: usize) -> Result<f64, Stop<R::Error>> {
-        let lead = if reads >= 8 { 2 } else { 1 };
-        self.read(kind, lead)?;
-        let elapsed = self.read(kind, reads)?;
+        let lead = if reads >= 8 { LEAD } else { 1 };
+        let elapsed = self.send(kind, lead, reads)?;
         let cost_ns = (elapsed.as_nanos() as f64 / reads as f64).max(1.0);
         self.cost_ns.insert(kind.len_bytes, cost_ns);
         Ok(cost_ns)
@@ -138,26 +194,54 @@ impl<'r, R: Reader> Meter<'r, R> {
     /// # Errors
     /// As [`Meter::round`].
     pub fn read(&mut self, kind: &Kind, reads: usize) -> Result<Duration, Stop<R::Error>> {
+        self.send(kind, 0, reads)
+    }
+
+    fn send(&mut self, kind: &Kind, lead: usize, reads: usize) -> Result<Duration, Stop<R::Error>> {
         self.starts.clear();
-        for _ in 0..reads {
+        for _ in 0..lead + reads {
             let residue = self.residue(&kind.starts);
             let start = self.space.next(residue, kind.len_bytes).ok_or(Stop::NoRoom)?;
             self.starts.push(start);
         }
         self.latencies_ns.clear();
-        let elapsed = self
+        let sliced = self
             .reader
-            .read_each(&self.starts, kind.len_bytes, self.depth, &mut self.latencies_ns)
+            .slice(&self.starts, lead, kind.len_bytes, self.depth, &mut self.latencies_ns)
             .map_err(Stop::Read)?;
+        self.count(sliced.timed + sliced.beside, self.starts.len(), kind.len_bytes);
+        self.starts.iter().for_each(|&start| self.trail.push(start, kind.len_bytes));
+        Ok(sliced.timed)
+    }
+
+    /// Reads at these places, one at a time, which are not remembered; how long they took, and each of them.
+    ///
+    /// # Errors
+    /// When a read fails.
+    pub fn read_alone(
+        &mut self,
+        starts: &[u64],
+        len_bytes: u64,
+        latencies_ns: &mut Vec<u64>,
+    ) -> Result<Duration, Stop<R::Error>> {
+        let elapsed = self.reader.read_each(starts, len_bytes, 1, latencies_ns).map_err(Stop::Read)?;
+        self.count(elapsed, starts.len(), len_bytes);
+        Ok(elapsed)
+    }
+
+    fn count(&mut self, elapsed: Duration, reads: usize, len_bytes: u64) {
         self.spent += elapsed;
         self.reads += reads as u64;
-        self.bytes += reads as u64 * kind.len_bytes;
-        Ok(elapsed)
+        self.bytes += reads as u64 * len_bytes;
     }
 
     fn residue(&mut self, starts: &Starts) -> Residue {
         match starts {
             Starts::At(residue) => *residue,
+            Starts::Among { modulus, residues } => {
+                let at = self.random.below(residues.len().max(1) as u64) as usize;
+                Residue::new(residues.get(at).copied().unwrap_or(0), *modulus)
+            }
             Starts::Besides { modulus, step, but } => {
                 let count = (modulus / step).max(1);
                 let mut residue = self.random.below(count) * step;

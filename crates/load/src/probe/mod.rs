@@ -4,7 +4,8 @@
 //! are halved down to one boundary (`locate`); fresh reads then tell whether it is one, how far apart its like lie, and
 //! from where on (`confirm`); and reads that fit the grid are timed against reads that do not (`cost`). Everything is
 //! compared within rounds of short slices in random order (`meter`), by tests that may be looked at while they grow
-//! (`plumb_stats::sequential`); that nothing is there is a result of its own (`plumb_stats::equivalence`).
+//! (`plumb_stats::sequential`); that nothing is there is a result of its own (`plumb_stats::equivalence`). Beside that the
+//! pace of the target is followed ([`drift`]), and in the end what was read is read again ([`cache`]).
 //!
 //! Nothing here opens a device or asks a clock: reads go through a [`Reader`], and time is what it says. What the reads mean
 //! where no medium stands behind them is judged by [`media`].
@@ -14,15 +15,21 @@ use std::time::Duration;
 use plumb_stats::Interval;
 use plumb_stats::equivalence::Margin;
 
+pub mod beside;
+mod beyond;
+pub mod cache;
 mod confirm;
 mod cost;
+pub mod drift;
 mod locate;
+mod mapped;
 pub mod media;
 mod meter;
 mod scale;
 mod search;
 pub mod session;
 mod space;
+pub mod write_back;
 mod written;
 
 pub use confirm::Candidate;
@@ -46,6 +53,36 @@ pub trait Reader {
         depth: u32,
         latencies_ns: &mut Vec<u64>,
     ) -> Result<Duration, Self::Error>;
+
+    /// The same in two parts: the first `lead` for themselves, which are not timed, then the others.
+    ///
+    /// # Errors
+    /// When a read failed.
+    fn slice(
+        &mut self,
+        starts: &[u64],
+        lead: usize,
+        len_bytes: u64,
+        depth: u32,
+        latencies_ns: &mut Vec<u64>,
+    ) -> Result<Sliced, Self::Error> {
+        let (early, timed) = starts.split_at(lead.min(starts.len()));
+        let beside = match early {
+            [] => Duration::ZERO,
+            early => self.read_each(early, len_bytes, depth, latencies_ns)?,
+        };
+        let timed = self.read_each(timed, len_bytes, depth, latencies_ns)?;
+        Ok(Sliced { timed, beside })
+    }
+}
+
+/// What a slice took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sliced {
+    /// Time of what is timed.
+    pub timed: Duration,
+    /// Time of what has to come before it.
+    pub beside: Duration,
 }
 
 /// Why reading ends.
@@ -57,6 +94,17 @@ pub enum Stop<E> {
     NoRoom,
     /// A read failed.
     Read(E),
+}
+
+/// A probe that a failed read has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Broken<E> {
+    /// Why the read failed.
+    pub error: E,
+    /// Reads before it, and before those that were in flight with it.
+    pub reads: u64,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 /// What is asked of a probe.
@@ -76,6 +124,8 @@ pub struct Settings {
     pub granularity_max: u64,
     /// Granularities that are looked for besides, as a stack or a user states them.
     pub granularities: Vec<u64>,
+    /// Size of the cache before the medium, where it is stated; 0 for none.
+    pub cache_bytes: Option<u64>,
     /// The order of all reads hangs on it.
     pub seed: u64,
 }
@@ -100,6 +150,10 @@ pub enum Reason {
     Time,
     /// The target, or what of it may be read, is too small.
     NoRoom,
+    /// What may be read is not at least twice as large as the stated cache before it.
+    Cache,
+    /// There are boundaries from 0 on, and whether some of them cost more, from elsewhere on, is open.
+    Coarser,
 }
 
 /// What became of a granularity that was looked for.
@@ -135,6 +189,9 @@ pub struct Probed {
     pub penalty_len_bytes: u64,
     /// Time of the shortest reads across a boundary to that of others.
     pub crossing: Option<Interval>,
+    /// Where the verdict is that a target is aligned: the share that a grid of 2 or 4 times the granularity and of another offset
+    /// may cost and was not seen; `None` where that lies within the margin.
+    pub coarser_within: Option<f64>,
     /// Granularities in the order in which they were looked for.
     pub searched: Vec<Searched>,
     /// Cost by start over the granularity.
@@ -147,8 +204,10 @@ pub struct Probed {
     pub spent: Duration,
     /// ns of a short read once the rate was steady.
     pub settled_ns: Option<f64>,
-    /// The same at the end; `None` where time was over first.
-    pub last_ns: Option<f64>,
+    /// The pace from then on.
+    pub course: drift::Course,
+    /// What was found of a cache; `None` where its size was stated, or too little was read.
+    pub cache: Option<cache::Cache>,
     /// Bytes of the parts that were read.
     pub space_bytes: u64,
 }

@@ -18,7 +18,7 @@ const ROUNDS_MIN: usize = 4;
 /// Error of either statement over all looks of one scale.
 const ERROR: f64 = 0.01;
 /// A contrast that is taken for a trace of a boundary: of rare ones little is left. What it comes to is confirmed apart.
-const TRACE: f64 = 0.015;
+pub const TRACE: f64 = 0.015;
 
 /// What is known of a scale.
 #[derive(Clone, Copy, Debug, PartialEq)]

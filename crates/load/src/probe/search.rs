@@ -2,11 +2,17 @@
 
 use std::time::Duration;
 
-use super::confirm::{Outcome, confirm};
+use plumb_stats::Interval;
+use plumb_stats::equivalence::Margin;
+
+use super::beyond::{self, Beyond};
+use super::confirm::{Fine, Outcome, confirm};
 use super::meter::{Kind, Meter, Starts};
 use super::scale::{Scale, State};
 use super::space::{Residue, Space};
-use super::{Candidate, Probed, Reader, Reason, Searched, Settings, Stop, Verdict, cost, locate};
+use super::{
+    Broken, Candidate, Probed, Reader, Reason, Searched, Settings, Stop, Verdict, cache, cost, locate,
+};
 use crate::random::Random;
 
 /// Windows of the smallest scale are the shortest reads that can cross anything.
@@ -14,12 +20,12 @@ const BLOCKS_MIN: u64 = 8;
 /// From one scale to the next: see [`scale`](super::scale).
 const STEP: u64 = 4;
 /// Rounds of a scale before the next one has its turn, and how much more in the next pass.
-const ROUNDS: usize = 42;
+pub const ROUNDS: usize = 42;
 const PASSES: u32 = 4;
 /// Of the time for all a scale has this part before the next one has its turn, and more in later passes.
 const TURNS: u32 = 10;
 /// Candidates of one scale that may turn out to be none.
-const REFUTED_MAX: u32 = 4;
+pub const REFUTED_MAX: u32 = 4;
 /// A device may allow a burst at first: reads go on until two spans of this length agree.
 const SETTLED: Duration = Duration::from_millis(60);
 const SETTLED_WITHIN: f64 = 0.1;
@@ -28,52 +34,59 @@ const SETTLING_MAX: Duration = Duration::from_secs(2);
 pub const COVERED_MIN: u64 = 64 << 10;
 /// Time beyond the limit in which a penalty is measured.
 const MEASURED: Duration = Duration::from_secs(10);
-/// What larger boundaries may take once smaller ones are found at 0.
-const BEYOND: Duration = Duration::from_millis(1500);
+/// What is read is at least so many times as large as a stated cache, which then holds no more than one in so many places.
+const TIMES_THE_CACHE: u64 = 2;
 
 /// Probes a target.
 ///
 /// # Errors
 /// When a read fails.
-pub fn probe<R: Reader>(reader: &mut R, settings: &Settings) -> Result<Probed, R::Error> {
+pub fn probe<R: Reader>(reader: &mut R, settings: &Settings) -> Result<Probed, Broken<R::Error>> {
     let mut random = Random::new(settings.seed, 0);
     let space = Space::new(&settings.ranges, &mut random);
     let meter = Meter::new(reader, space, random, settings.depth, settings.limit);
-    let mut search = Search { meter, settings, scales: scales(settings), found: Found::default() };
+    let block = settings.block_bytes;
+    let scales = granularities(block, settings).into_iter();
+    let scales = scales.map(|granularity| Scale::new(granularity, block)).collect();
+    let mut search = Search { meter, settings, scales, found: Found::default() };
     match search.run() {
-        Err(Stop::Read(error)) => return Err(error),
+        Err(Stop::Read(error)) => {
+            let Meter { reads, bytes, .. } = search.meter;
+            return Err(Broken { error, reads, bytes });
+        }
         Err(Stop::NoRoom) => search.found.reason = Some(Reason::NoRoom),
         Ok(()) | Err(Stop::Time) => {}
     }
     Ok(search.probed())
 }
 
-/// What is looked for, from small to large.
-fn scales(settings: &Settings) -> Vec<Scale> {
-    let block = settings.block_bytes;
+/// What is looked for by reads that are multiples of a block, from small to large.
+pub fn granularities(block: u64, settings: &Settings) -> Vec<u64> {
     let mut granularities: Vec<u64> =
-        std::iter::successors(Some(BLOCKS_MIN * block), |granularity| granularity.checked_mul(STEP))
+        std::iter::successors(BLOCKS_MIN.checked_mul(block), |granularity| granularity.checked_mul(STEP))
             .take_while(|granularity| *granularity <= settings.granularity_max)
             .collect();
     // A power of two is found by the scales as they are.
     let others = settings.granularities.iter().copied();
     granularities.extend(others.filter(|granularity| {
-        !granularity.is_power_of_two() && *granularity >= 3 * block && granularity.is_multiple_of(block)
+        let is_within = (3 * block..=settings.granularity_max).contains(granularity);
+        !granularity.is_power_of_two() && is_within && granularity.is_multiple_of(block)
     }));
     granularities.sort_unstable();
     granularities.dedup();
-    granularities.into_iter().map(|granularity| Scale::new(granularity, block)).collect()
+    granularities
 }
 
 #[derive(Default)]
 struct Found {
     grid: Option<Candidate>,
-    crossing: Option<plumb_stats::Interval>,
-    penalty: Option<plumb_stats::Interval>,
+    crossing: Option<Interval>,
+    penalty: Option<Interval>,
     bars: Vec<super::Bar>,
     reason: Option<Reason>,
+    coarser_within: Option<f64>,
     settled_ns: Option<f64>,
-    last_ns: Option<f64>,
+    cache: Option<cache::Cache>,
 }
 
 struct Search<'r, 's, R: Reader> {
@@ -85,8 +98,18 @@ struct Search<'r, 's, R: Reader> {
 
 impl<R: Reader> Search<'_, '_, R> {
     fn run(&mut self) -> Result<(), Stop<R::Error>> {
+        if let Some(cache_bytes) = self.settings.cache_bytes
+            && self.meter.space.total_bytes() / TIMES_THE_CACHE < cache_bytes
+        {
+            self.found.reason = Some(Reason::Cache);
+            return Ok(());
+        }
         self.found.settled_ns = Some(self.settle()?);
-        self.search()?;
+        self.meter.watch_pace(self.short());
+        match self.search() {
+            Ok(()) | Err(Stop::Time) => {}
+            stop => return stop,
+        }
         if let Some(grid) = self.found.grid {
             let block = self.settings.block_bytes;
             // What was found late has still to be measured.
@@ -97,8 +120,20 @@ impl<R: Reader> Search<'_, '_, R> {
                 self.search_beyond(grid)?;
             }
         }
-        self.found.last_ns = Some(self.short_reads(SETTLED)?);
+        if self.settings.cache_bytes.is_none() {
+            self.found.cache = match cache::sweep(&mut self.meter, self.settings.block_bytes) {
+                // What has room for a verdict keeps it.
+                Err(Stop::NoRoom) => None,
+                swept => swept?,
+            };
+        }
         Ok(())
+    }
+
+    /// Short reads anywhere.
+    fn short(&self) -> Kind {
+        let block = self.settings.block_bytes;
+        Kind { starts: Starts::At(Residue::new(0, block)), len_bytes: 2 * block }
     }
 
     /// Reads until the rate is steady; ns a read.
@@ -114,18 +149,16 @@ impl<R: Reader> Search<'_, '_, R> {
         }
     }
 
-    /// Short reads anywhere, for about so long; ns a read.
+    /// Short reads for about so long; ns a read.
     fn short_reads(&mut self, span: Duration) -> Result<f64, Stop<R::Error>> {
-        let block = self.settings.block_bytes;
-        let anywhere = Starts::At(Residue::new(0, block));
-        let kind = Kind { starts: anywhere, len_bytes: 2 * block };
+        let kind = self.short();
         let (end, before) = (self.meter.spent + span, self.meter.reads);
-        let from = self.meter.spent;
+        let mut timed = Duration::ZERO;
         while self.meter.spent < end {
-            self.meter.read(&kind, READS_AT_ONCE)?;
+            timed += self.meter.read(&kind, READS_AT_ONCE)?;
         }
         let reads = (self.meter.reads - before) as f64;
-        Ok((self.meter.spent - from).as_nanos() as f64 / reads)
+        Ok(timed.as_nanos() as f64 / reads)
     }
 
     /// Scale by scale, those that are open again and again with more rounds.
@@ -135,92 +168,51 @@ impl<R: Reader> Search<'_, '_, R> {
                 // Long reads must not take the time of short ones, which a verdict needs first.
                 let turn = self.settings.limit / TURNS * (pass + 1);
                 let before = self.meter.set_limit((self.meter.spent + turn).min(self.settings.limit));
-                let screened = self.screen(at, ROUNDS << (2 * pass));
+                let (fine, margin) = (Fine::blocks(self.settings.block_bytes), self.settings.margin);
+                let scale = &mut self.scales[at];
+                let screened = screen(&mut self.meter, scale, ROUNDS << (2 * pass), fine, margin);
                 self.meter.set_limit(before);
                 match screened {
-                    Ok(true) => return Ok(()),
-                    Err(Stop::Time) if self.meter.spent < self.settings.limit => {}
-                    screened => {
-                        screened?;
+                    Ok(Some((grid, crossing))) => {
+                        (self.found.grid, self.found.crossing) = (Some(grid), Some(crossing));
+                        return Ok(());
                     }
+                    Ok(None) => {}
+                    Err(Stop::Time) if self.meter.spent < self.settings.limit => {}
+                    // A window that does not fit is no boundary that anybody could miss.
+                    Err(Stop::NoRoom) if at > 0 => {}
+                    Err(stop) => return Err(stop),
                 }
             }
         }
         Ok(())
     }
 
-    /// Whether one scale shows a grid.
-    fn screen(&mut self, at: usize, rounds_max: usize) -> Result<bool, Stop<R::Error>> {
-        let (block, margin) = (self.settings.block_bytes, self.settings.margin);
-        loop {
-            let scale = &mut self.scales[at];
-            if scale.refuted > REFUTED_MAX || matches!(scale.state, State::Flat(_)) {
-                return Ok(false);
-            }
-            match scale.screen(&mut self.meter, rounds_max, margin.share()) {
-                // A window that does not fit is no boundary that anybody could miss.
-                Err(Stop::NoRoom) if at > 0 => return Ok(false),
-                screened => screened?,
-            }
-            let State::Contrast { slow, fast } = scale.state else { return Ok(false) };
-            let (granularity, window) = (scale.granularity_bytes, (scale.residues[slow], scale.len_bytes));
-            let quiet = scale.residues[fast];
-            let offset_bytes = locate::locate(&mut self.meter, granularity, window, quiet, block)?;
-            let candidate = Candidate { granularity_bytes: granularity, offset_bytes };
-            match confirm(&mut self.meter, candidate, block, margin)? {
-                Outcome::Confirmed(grid, crossing) => {
-                    self.found.grid = Some(grid);
-                    self.found.crossing = Some(crossing);
-                    return Ok(true);
-                }
-                Outcome::Refuted | Outcome::Open => self.scales[at].refute(),
-            }
-        }
-    }
-
-    /// A grid at 0 is no reason to call a target aligned when a larger one lies elsewhere: larger scales, as far as their
-    /// windows are alike on the grid that is known, have a short time.
+    /// A grid at 0 is no reason to call a target aligned when a coarser one lies elsewhere.
     fn search_beyond(&mut self, grid: Candidate) -> Result<(), Stop<R::Error>> {
-        let crossing = self.found.crossing;
-        let before = self.meter.set_limit((self.meter.spent + BEYOND).min(self.settings.limit));
-        for at in 0..self.scales.len() {
-            let is_beyond = |scale: &Scale| {
-                scale.residues.iter().all(|residue| residue % grid.granularity_bytes == 0)
-                    && scale.granularity_bytes > grid.granularity_bytes
-            };
-            if !is_beyond(&self.scales[at]) {
-                continue;
-            }
-            match self.screen(at, ROUNDS) {
-                Ok(false) => {}
-                Ok(true) => break,
-                Err(Stop::Time | Stop::NoRoom) => break,
-                Err(stop) => return Err(stop),
-            }
-        }
-        self.meter.set_limit(before);
-        match self.found.grid {
-            // The larger one lies at 0 as well: the smaller one is what everything has to fit.
-            Some(larger) if larger.offset_bytes == 0 || larger == grid => {
-                self.found.grid = Some(grid);
-                self.found.crossing = crossing;
-            }
-            Some(larger) => {
+        match beyond::search(&mut self.meter, (grid, self.found.crossing), self.settings)? {
+            Beyond::Nothing => {}
+            Beyond::Within(share) => self.found.coarser_within = Some(share),
+            Beyond::Open => self.found.reason = Some(Reason::Coarser),
+            Beyond::Grid(coarser) => {
                 let block = self.settings.block_bytes;
-                self.found.penalty = cost::penalty(&mut self.meter, larger, block)?;
-                self.found.bars = cost::sweep(&mut self.meter, larger, block)?;
+                self.found.grid = Some(coarser);
+                // Reads across one of its boundaries were compared with reads across one of the finer grid.
+                self.found.crossing = None;
+                self.meter.set_limit(self.meter.spent + MEASURED);
+                self.found.penalty = cost::penalty(&mut self.meter, coarser, block)?;
+                self.found.bars = cost::sweep(&mut self.meter, coarser, block)?;
             }
-            None => {}
         }
         Ok(())
     }
 
     fn verdict(&self) -> Verdict {
-        if let Some(grid) = self.found.grid {
-            return if grid.offset_bytes == 0 { Verdict::Aligned } else { Verdict::Misaligned };
-        }
-        if let Some(reason) = self.found.reason {
-            return Verdict::Inconclusive(reason);
+        match (self.found.grid, self.found.reason) {
+            (Some(grid), _) if grid.offset_bytes > 0 => return Verdict::Misaligned,
+            (_, Some(reason)) => return Verdict::Inconclusive(reason),
+            (Some(_), None) => return Verdict::Aligned,
+            (None, None) => {}
         }
         let mut open = self.scales.iter().filter(|scale| !matches!(scale.state, State::Flat(_)));
         let covered = COVERED_MIN.max(BLOCKS_MIN * self.settings.block_bytes);
@@ -242,21 +234,52 @@ impl<R: Reader> Search<'_, '_, R> {
                 _ => None,
             },
         });
-        let Found { grid, crossing, penalty, bars, settled_ns, last_ns, .. } = self.found;
+        let Found { grid, crossing, penalty, bars, coarser_within, settled_ns, cache, .. } = self.found;
         Probed {
             verdict,
             grid,
             penalty,
             penalty_len_bytes: grid.map_or(0, |grid| cost::len_bytes(grid, self.settings.block_bytes)),
             crossing,
+            coarser_within,
             searched: searched.collect(),
             bars,
             reads: self.meter.reads,
             bytes: self.meter.bytes,
             spent: self.meter.spent,
             settled_ns,
-            last_ns,
+            course: self.meter.course().cloned().unwrap_or_default(),
+            cache,
             space_bytes: self.meter.space.total_bytes(),
+        }
+    }
+}
+
+/// The grid that a scale shows, and what crossing it costs; all reads that are compared cross equally many
+/// boundaries of the fine grid.
+///
+/// # Errors
+/// As [`Meter::round`].
+pub fn screen<R: Reader>(
+    meter: &mut Meter<'_, R>,
+    scale: &mut Scale,
+    rounds_max: usize,
+    fine: Fine,
+    margin: Margin,
+) -> Result<Option<(Candidate, Interval)>, Stop<R::Error>> {
+    loop {
+        if scale.refuted > REFUTED_MAX || matches!(scale.state, State::Flat(_)) {
+            return Ok(None);
+        }
+        scale.screen(meter, rounds_max, margin.share())?;
+        let State::Contrast { slow, fast } = scale.state else { return Ok(None) };
+        let (granularity, window) = (scale.granularity_bytes, (scale.residues[slow], scale.len_bytes));
+        let quiet = scale.residues[fast];
+        let offset_bytes = locate::locate(meter, granularity, window, quiet, fine.cell_bytes)?;
+        let candidate = Candidate { granularity_bytes: granularity, offset_bytes };
+        match confirm(meter, candidate, fine, margin)? {
+            Outcome::Confirmed(grid, crossing) => return Ok(Some((grid, crossing))),
+            Outcome::Refuted | Outcome::Open => scale.refute(),
         }
     }
 }

@@ -1,26 +1,29 @@
-//! Reads of a probe by a [`Session`].
+//! Reads of a probe by a [`Session`], and what becomes of I/O that fail.
 
 use std::time::Duration;
 
+use plumb_geometry::{group_digits, plural};
 use thiserror::Error;
 
 use super::Reader;
 use crate::run::LoadError;
-use crate::session::Session;
+use crate::session::{FAILED_NS, Session, Slice};
 use crate::tally::IoFailure;
 
 /// Why a probe ends without a verdict.
 #[derive(Debug, Error)]
 pub enum ReadError {
-    /// Reads failed.
-    #[error("{failed} of {reads} reads failed, expected none: {}", failure.as_ref().map_or_else(String::new, ToString::to_string))]
+    /// I/O failed.
+    #[error("{} failed, expected none: the first one at byte {}: {failure}", plural(*failed, if *is_write { "write" } else { "read" }), group_digits(*at))]
     Failed {
-        /// How many of the slice.
+        /// How many, of those that were in flight then.
         failed: u64,
-        /// Reads of the slice.
-        reads: usize,
-        /// The first failure.
-        failure: Option<IoFailure>,
+        /// Whether they were writes.
+        is_write: bool,
+        /// Where the first of them starts.
+        at: u64,
+        /// How one of them failed.
+        failure: IoFailure,
     },
     /// They could not be made.
     #[error(transparent)]
@@ -40,9 +43,14 @@ impl Reader for Session<'_> {
         // Lengths of a probe are a few MiB at most.
         let len_bytes = u32::try_from(len_bytes).unwrap_or(u32::MAX);
         let slice = Session::read_each(self, starts, len_bytes, depth, latencies_ns)?;
-        match slice.failed {
-            0 => Ok(slice.elapsed),
-            failed => Err(ReadError::Failed { failed, reads: starts.len(), failure: slice.failure }),
-        }
+        must_be_whole(slice, starts, latencies_ns).map(|slice| slice.elapsed)
     }
+}
+
+/// A slice of which none has failed.
+pub(super) fn must_be_whole(slice: Slice, starts: &[u64], latencies_ns: &[u64]) -> Result<Slice, ReadError> {
+    let Some(failure) = slice.failure else { return Ok(slice) };
+    let first = latencies_ns.iter().position(|&ns| ns == FAILED_NS);
+    let at = first.and_then(|number| starts.get(number)).copied().unwrap_or_default();
+    Err(ReadError::Failed { failed: slice.failed, is_write: slice.is_write, at, failure })
 }

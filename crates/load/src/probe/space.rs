@@ -5,6 +5,9 @@ use crate::random::Random;
 /// The fractional part of the golden ratio, times 2^64: steps of it spread points more evenly than chance does, and keep
 /// each far from those just before (Knuth, The Art of Computer Programming 3, section 6.4).
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Starts of a kind that a step may end at: by a step that is always the same, many reads in a row would all lie at every
+/// second start, or all at the others, and would all cross a boundary that only half of them should, or none.
+const NEIGHBOURS: u64 = 4;
 
 /// Parts of a target that may be read.
 #[derive(Clone, Debug)]
@@ -13,6 +16,7 @@ pub struct Space {
     ranges: Vec<(u64, u64)>,
     total_bytes: u64,
     at: u64,
+    random: Random,
 }
 
 /// The starts that a kind of read may have: `residue` + k · `modulus`.
@@ -38,7 +42,7 @@ impl Space {
     pub fn new(ranges: &[(u64, u64)], random: &mut Random) -> Space {
         let ranges: Vec<(u64, u64)> = ranges.iter().copied().filter(|(start, end)| start < end).collect();
         let total_bytes = ranges.iter().map(|(start, end)| end - start).sum();
-        Space { ranges, total_bytes, at: random.next() }
+        Space { ranges, total_bytes, at: random.next(), random: Random::new(random.next(), 0) }
     }
 
     /// Bytes in all parts.
@@ -52,7 +56,9 @@ impl Space {
         // A place may fall into a part that is too short; further ones lie elsewhere.
         (0..TRIES).find_map(|_| {
             self.at = self.at.wrapping_add(GOLDEN);
-            let within = ((u128::from(self.at) * u128::from(self.total_bytes)) >> 64) as u64;
+            let even = ((u128::from(self.at) * u128::from(self.total_bytes)) >> 64) as u64;
+            let near = self.random.below(NEIGHBOURS) * starts.modulus;
+            let within = even.saturating_add(near) % self.total_bytes.max(1);
             let (place, range) = self.locate(within)?;
             snapped(place, range, starts, len_bytes)
         })
@@ -117,6 +123,34 @@ mod tests {
         let mut seen = HashSet::new();
         for _ in 0..20_000 {
             assert!(seen.insert(space.next(Residue::new(0, 4096), 4096).expect("room")));
+        }
+    }
+
+    /// Sixteen places in a row are as mixed as by chance, modulo multiples of what they are told by: of a share of 1 in
+    /// 2, 3 or 5 the standard deviation is that of the binomial distribution, to a fifth.
+    #[test]
+    fn places_in_a_row_are_mixed() {
+        const ROW: usize = 16;
+        for (total, modulus, factor) in [
+            (1 << 30, 4096, 2),
+            ((1 << 30) - 65_536, 4096, 2),
+            (1 << 30, 512, 2),
+            (1 << 30, 65_536, 2),
+            (1 << 30, 4096, 3),
+        ] {
+            let mut space = Space::new(&[(0, total)], &mut Random::new(3, 0));
+            let mut rows = Vec::new();
+            for _ in 0..2_000 {
+                let is_hit = |start: u64| (start / modulus).is_multiple_of(factor);
+                let starts = Residue::new(1024, modulus);
+                let hits = (0..ROW).filter(|_| is_hit(space.next(starts, 1024).expect("room"))).count();
+                rows.push(hits as f64 / ROW as f64);
+            }
+            let share = 1.0 / factor as f64;
+            let deviation = rows.iter().map(|row| (row - share).powi(2)).sum::<f64>() / rows.len() as f64;
+            let expected = share * (1.0 - share) / ROW as f64;
+            let times = (deviation / expected).sqrt();
+            assert!(times < 1.2, "{total} {modulus} {factor}: {times}");
         }
     }
 

@@ -5,6 +5,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use plumb_stats::equivalence::{Difference, Margin, difference};
 use plumb_stats::{Interval, Level, median_ratio};
 use plumb_sys::Ring;
 use plumb_trace::{Batch, UNKNOWN_NS};
@@ -34,8 +35,8 @@ const WARM_UP: Duration = Duration::from_millis(250);
 pub struct Comparison {
     /// Pairs of slices, spread over the trace; fewer where the trace is short.
     pub pairs: u32,
-    /// Changes of up to so much are none: 0.03 is 3 %.
-    pub margin: f64,
+    /// Changes of up to so much are none.
+    pub margin: Margin,
     /// How often the interval holds the true gain.
     pub level: Level,
     /// The same seed draws the same order.
@@ -169,12 +170,12 @@ impl Alternation<'_> {
             let mut times = [None; 2];
             for side in if is_today_first { [0, 1] } else { [1, 0] } {
                 let (sent, counts) = self.send(&mut sender, &slice, side)?;
-                ended = sent.ended;
+                sides[side].add(&sent, counts);
+                ended = end_of(&sent);
                 if ended != Ended::Ios {
                     break;
                 }
                 times[side] = time_an_io(&sent, self.replay.speed);
-                sides[side].add(&sent, counts);
             }
             if ended != Ended::Ios {
                 break;
@@ -243,6 +244,16 @@ impl Side {
     }
 }
 
+/// Why a slice ended; where nothing of it succeeded, nothing will of the next.
+fn end_of(sent: &Sent) -> Ended {
+    match sent.tally.failures.keys().next() {
+        Some((_, failure)) if sent.tally.ios() == 0 && sent.ended == Ended::Ios => {
+            Ended::OnlyFailures(failure.errno())
+        }
+        _ => sent.ended,
+    }
+}
+
 /// I/O of a slice, and the time of one of them; `None` where none succeeded.
 fn time_an_io(sent: &Sent, speed: Speed) -> Option<(u64, f64)> {
     let (reads, writes) = (&sent.tally.reads, &sent.tally.writes);
@@ -277,19 +288,16 @@ fn of_rounds(pairs: &[Pair], level: Level, times: impl Fn(&Pair) -> (f64, f64)) 
     median_ratio(&below, &above, level).ok().filter(|interval| interval.n >= ROUNDS_MIN)
 }
 
-fn verdict(gain: Option<&Interval>, has_failures: bool, margin: f64) -> Verdict {
+fn verdict(gain: Option<&Interval>, has_failures: bool, margin: Margin) -> Verdict {
     if has_failures {
         return Verdict::Inconclusive(Doubt::Failures);
     }
     let Some(gain) = gain else { return Verdict::Inconclusive(Doubt::TooFew) };
-    if gain.low >= 1.0 / (1.0 + margin) && gain.high <= 1.0 + margin {
-        Verdict::NoDifference
-    } else if gain.low > 1.0 {
-        Verdict::Better
-    } else if gain.high < 1.0 {
-        Verdict::Worse
-    } else {
-        Verdict::Inconclusive(Doubt::Wide)
+    match difference([gain.low, gain.high], margin) {
+        Difference::Within => Verdict::NoDifference,
+        Difference::More => Verdict::Better,
+        Difference::Less => Verdict::Worse,
+        Difference::Unclear => Verdict::Inconclusive(Doubt::Wide),
     }
 }
 

@@ -10,7 +10,7 @@ fn interval(low: f64, high: f64) -> Interval {
 
 #[test]
 fn verdicts() {
-    let of = |low, high| verdict(Some(&interval(low, high)), false, 0.03);
+    let of = |low, high| verdict(Some(&interval(low, high)), false, Margin::USUAL);
     assert_eq!(of(1.9, 2.1), Verdict::Better);
     assert_eq!(of(1.001, 1.08), Verdict::Better);
     assert_eq!(of(0.4, 0.99), Verdict::Worse);
@@ -18,9 +18,9 @@ fn verdicts() {
     assert_eq!(of(1.01, 1.02), Verdict::NoDifference, "a difference, and none that counts");
     assert_eq!(of(0.9, 1.1), Verdict::Inconclusive(Doubt::Wide));
     assert_eq!(of(0.96, 1.0), Verdict::Inconclusive(Doubt::Wide));
-    assert_eq!(verdict(None, false, 0.03), Verdict::Inconclusive(Doubt::TooFew));
+    assert_eq!(verdict(None, false, Margin::USUAL), Verdict::Inconclusive(Doubt::TooFew));
     let good = interval(1.9, 2.1);
-    assert_eq!(verdict(Some(&good), true, 0.03), Verdict::Inconclusive(Doubt::Failures));
+    assert_eq!(verdict(Some(&good), true, Margin::USUAL), Verdict::Inconclusive(Doubt::Failures));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! sent.
 
 mod compare;
+mod course;
 pub mod error;
 mod order;
 mod remap;
@@ -30,6 +31,7 @@ use crate::trace::{Gatherer, TraceSink, Tracer, channel};
 use crate::workload::WorkloadError;
 
 pub use compare::{Compared, Comparison, Doubt, Pair, Side, Verdict, compare};
+pub use course::{Course, Window};
 pub use error::ReplayError;
 pub use order::Order;
 pub use remap::{MODULUS_BYTES, Move, Remap};
@@ -95,6 +97,8 @@ pub struct Replayed {
     pub flushes: Latencies,
     /// Due to issue: how far behind its times the replay was; empty where nothing was due at a time.
     pub lateness: Latencies,
+    /// Reads and writes over time.
+    pub course: Course,
     /// Most I/O that were in flight at once.
     pub in_flight_max: u32,
     /// I/O that there was room for in flight.
@@ -220,7 +224,7 @@ fn replay_by<E: Engine>(
             sent.map(|sent| (sent, not_traced))
         })?,
     };
-    let Sent { tally, flushes, lateness, in_flight_max, elapsed, ended, never_back } = sent;
+    let Sent { tally, flushes, lateness, course, in_flight_max, elapsed, ended, never_back } = sent;
     let means = with_buffers(means, sender.has_fixed_buffers());
     let counts = steps.counts();
     Ok(Replayed {
@@ -228,6 +232,7 @@ fn replay_by<E: Engine>(
         tally,
         flushes,
         lateness,
+        course,
         in_flight_max,
         slots,
         elapsed,

@@ -9,6 +9,7 @@ use plumb_trace::Op;
 use crate::draw::Io;
 use crate::engine::Engine;
 use crate::outcome::Ended;
+use crate::replay::course::Course;
 use crate::replay::order::{Due, Order, Waiting};
 use crate::replay::steps::{Action, Step, Steps};
 use crate::replay::{Replay, Speed, Survey};
@@ -36,6 +37,7 @@ pub(crate) struct Sent {
     pub tally: Tally,
     pub flushes: Latencies,
     pub lateness: Latencies,
+    pub course: Course,
     pub in_flight_max: u32,
     pub elapsed: Duration,
     pub ended: Ended,
@@ -120,6 +122,7 @@ impl Default for Sent {
             tally: Tally::default(),
             flushes: Latencies::default(),
             lateness: Latencies::default(),
+            course: Course::default(),
             in_flight_max: 0,
             elapsed: Duration::ZERO,
             ended: Ended::Ios,
@@ -262,7 +265,11 @@ impl<E: Engine> Sending<'_, '_, E> {
             let is_good = match step.action {
                 Action::Flush => count_flush(sent, flight, completion, now_ns, luck),
                 Action::Read | Action::Write => {
-                    count(&mut sent.tally, flight, completion, now_ns, is_paced, luck)
+                    let is_good = count(&mut sent.tally, flight, completion, now_ns, is_paced, luck);
+                    if is_good {
+                        sent.course.record(flight.due_ns, flight.issued_ns, now_ns);
+                    }
+                    is_good
                 }
             };
             luck.last_completion_ns = now_ns;

@@ -86,6 +86,7 @@ impl Gather {
             lengths: vec![(bytes, 1.0)],
             read_percent: if self.writes { 0 } else { 100 },
             random_percent: if is_random { 100 } else { 0 },
+            from_anywhere: false,
             zipf: None,
             stride: None,
             area: Area::default(),

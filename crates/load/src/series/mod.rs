@@ -47,7 +47,7 @@ pub struct Run {
     pub arrivals: Option<Arrivals>,
     /// How long it is measured at most; `None` where it ends by itself.
     pub elapsed: Option<Duration>,
-    /// Whether each part ends when it has moved as many bytes as it may touch.
+    /// Whether each part ends when it has moved as many bytes as it may touch; with a time, after whichever comes first.
     pub is_one_pass: bool,
     /// How often it is reported.
     pub interval: Duration,
@@ -108,6 +108,8 @@ pub struct Part {
     pub read_percent: u8,
     /// I/O at random starts, in percent; the others begin where the one before ended.
     pub random_percent: u8,
+    /// Whether a sequential stream begins at a random place, and not where the area does.
+    pub from_anywhere: bool,
     /// Weight of hot places: the exponent of Zipf's law. `None`: all are alike.
     pub zipf: Option<f64>,
     /// From one start to the next, in place of random ones.

@@ -5,8 +5,10 @@ use std::time::Duration;
 use plumb_geometry::Bytes;
 
 use super::{Part, Run, SeriesError, Targets};
+use crate::draw::Layout;
 use crate::permission::MayWrite;
 use crate::plan::{Job, Pace, Plan};
+use crate::random::Random;
 use crate::target::Target;
 use crate::workload::{Hits, Lengths, Spread, Starts, Workload, WorkloadError};
 
@@ -24,27 +26,21 @@ pub fn plan<'a>(
     seed: u64,
 ) -> Result<Plan<'a>, SeriesError> {
     let mut jobs = Vec::new();
-    let mut passes = Vec::new();
     for part in &run.parts {
         let place = || part.place.clone();
         let open = targets.get(&part.path);
         let not_open = || SeriesError::NotOpen { place: place(), path: part.path.clone() };
         let (target, may_write) = open.ok_or_else(not_open)?;
-        let workload =
-            workload(part, target).map_err(|source| SeriesError::Workload { place: place(), source })?;
-        if run.is_one_pass {
-            passes.push((ios_of_one_pass(part, &workload), place()));
-        }
+        let unfit = |source| SeriesError::Workload { place: place(), source };
+        let workload = workload(part, target).map_err(unfit)?;
+        // What the engine would refuse only when the turn of the run has come.
+        Layout::new(&workload, target, &mut Random::new(seed, 0)).map_err(unfit)?;
         jobs.extend(jobs_of(run, part, &workload, target, may_write, limit));
-    }
-    if let Some((other, place)) = passes.iter().find(|(ios, _)| *ios != passes[0].0) {
-        return Err(SeriesError::UnevenEnds { place: place.clone(), first: passes[0].0, other: *other });
     }
     Ok(Plan {
         jobs,
         warmup: run.warmup,
         duration: run.elapsed,
-        ios_max: passes.first().map(|(ios, _)| *ios),
         interval: run.interval.max(Duration::from_millis(1)),
         seed: run.seed.unwrap_or(seed),
         engine: crate::EngineChoice::Ring,
@@ -69,8 +65,9 @@ fn jobs_of<'a>(
             None => Pace::Closed { per_second },
         }
     });
+    let ios_max = run.is_one_pass.then(|| ios_of_one_pass(part, workload));
     let job =
-        Job { target, may_write, workload: workload.clone(), threads, depth: part.depth, batch: 1, pace };
+        Job { may_write, threads, depth: part.depth, pace, ios_max, ..Job::new(target, workload.clone()) };
     vec![job; jobs as usize]
 }
 
@@ -85,7 +82,6 @@ fn workload(part: &Part, target: &Target) -> Result<Workload, WorkloadError> {
             at: String::new(),
         });
     }
-    must_fit(part, target, to)?;
     let weighted = part.lengths.iter().map(|(bytes, weight)| {
         (u32::try_from(*bytes).unwrap_or(u32::MAX), (weight * WEIGHT).round().max(1.0) as u32)
     });
@@ -95,7 +91,7 @@ fn workload(part: &Part, target: &Target) -> Result<Workload, WorkloadError> {
         lengths: Lengths::new(weighted.collect())?,
         starts: match (part.stride, part.random_percent) {
             (Some(stride_bytes), _) => Starts::Strided { stride_bytes },
-            (None, 0) => Starts::Sequential,
+            (None, 0) => Starts::Sequential { from_anywhere: part.from_anywhere },
             (None, 100) => Starts::Random(spread),
             (None, percent) => Starts::Seeks { percent, spread },
         },
@@ -110,33 +106,10 @@ fn workload(part: &Part, target: &Target) -> Result<Workload, WorkloadError> {
     })
 }
 
-/// What the engine would refuse only when the turn of the run has come.
-fn must_fit(part: &Part, target: &Target, end_bytes: u64) -> Result<(), WorkloadError> {
-    let name = || target.name().to_owned();
-    let logical_block_bytes = target.block_bytes();
-    let lengths = part.lengths.iter().map(|(bytes, _)| ("a length", *bytes));
-    let others = [("an offset", part.offset), ("an alignment", part.align.unwrap_or(0))];
-    let off = lengths.chain(others).find(|(_, bytes)| !bytes.is_multiple_of(u64::from(logical_block_bytes)));
-    if let Some((what, found_bytes)) = off {
-        return Err(WorkloadError::OffLogicalBlock {
-            target: name(),
-            what,
-            found_bytes,
-            logical_block_bytes,
-        });
-    }
-    match target.size_bytes() {
-        size_bytes if end_bytes > size_bytes => {
-            Err(WorkloadError::BeyondEnd { target: name(), end_bytes, size_bytes })
-        }
-        _ => Ok(()),
-    }
-}
-
 /// I/O that move as many bytes as the range has.
 fn ios_of_one_pass(part: &Part, workload: &Workload) -> u64 {
     let (from, to) = workload.range.unwrap_or_default();
     let weights: f64 = part.lengths.iter().map(|(_, weight)| weight).sum();
     let mean = part.lengths.iter().map(|(bytes, weight)| *bytes as f64 * weight / weights).sum::<f64>();
-    (((to.0 - from.0) as f64 / mean) as u64).max(1)
+    (((to.0 - from.0).saturating_sub(part.offset) as f64 / mean) as u64).max(1)
 }

@@ -22,18 +22,6 @@ pub enum SeriesError {
         /// Why.
         source: WorkloadError,
     },
-    /// Jobs without a time end at different numbers of I/O.
-    #[error(
-        "{place}: found jobs that end after {first} and {other} I/O, expected the same, or a time: time_based=1 with runtime="
-    )]
-    UnevenEnds {
-        /// Where a target of the run is named.
-        place: Place,
-        /// I/O of the first job.
-        first: u64,
-        /// I/O of another.
-        other: u64,
-    },
     /// A target was not opened.
     #[error("{place}: {} is not open", path.display())]
     NotOpen {

@@ -2,9 +2,7 @@
 
 use super::definition::{COUNT_MAX, Definitions, Loop, RunDefinition, Storage, THREADS_MAX, Workload};
 use super::keyword::{Known, Seen, find};
-use super::reading::{
-    ORDER, arrivals, check_open_flags, count, curve, lengths, order, range, rate, stride, varied,
-};
+use super::reading::{arrivals, check_open_flags, count, curve, lengths, order, range, rate, stride, varied};
 use super::table::{FILE_SYSTEMS, GENERAL, General, HOST, Host, RD, Rd, SD, Sd, WD, Wd};
 use super::text::Parameter;
 use crate::job_file::{JobFileError, Place, listed};
@@ -196,10 +194,7 @@ impl Builder {
             Wd::ReadPercent => wd.read_percent = known.percent()?,
             Wd::WritePercent => wd.read_percent = 100 - known.percent()?,
             Wd::Range => wd.range = Some(range(&known)?),
-            Wd::RandomPercent => {
-                let word = known.word()?;
-                wd.random_percent = order(word).ok_or_else(|| known.wrong(ORDER))?.value as u8;
-            }
+            Wd::Order => wd.order = order(&known)?,
             Wd::Stride => wd.stride = Some(stride(&known)?),
             Wd::ReadHits => wd.read_hits = known.percent()?,
             Wd::WriteHits => wd.write_hits = known.percent()?,

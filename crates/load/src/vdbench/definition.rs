@@ -47,11 +47,22 @@ pub(super) struct Workload {
     pub skew: Option<u8>,
     pub lengths: Vec<(u64, f64)>,
     pub read_percent: u8,
-    pub random_percent: u8,
+    pub order: Order,
     pub stride: Option<u64>,
     pub range: Option<(Edge, Edge)>,
     pub read_hits: u8,
     pub write_hits: u8,
+}
+
+/// `seekpct=`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// Of 100 I/O so many at random starts; at 0 all are in sequence.
+    Random(u8),
+    /// In sequence, from a random place on.
+    FromAnywhere,
+    /// In sequence, to the end and no further.
+    ToEnd,
 }
 
 /// `rd=`
@@ -134,7 +145,7 @@ impl Default for Workload {
             skew: None,
             lengths: vec![(4096, 1.0)],
             read_percent: 100,
-            random_percent: 100,
+            order: Order::Random(100),
             stride: None,
             range: None,
             read_hits: 0,

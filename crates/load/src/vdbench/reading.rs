@@ -1,6 +1,6 @@
 //! Values of parameters that are more than a number: lengths, places, rates, lists.
 
-use super::definition::{COUNT_MAX, MAX, RateAsked, THREADS_MAX, Varied};
+use super::definition::{COUNT_MAX, MAX, Order, RateAsked, THREADS_MAX, Varied};
 use super::keyword::{Known, whole};
 use super::value::{Number, Unit};
 use crate::job_file::JobFileError;
@@ -77,10 +77,23 @@ pub(super) fn lengths(known: &Known<'_>) -> Result<Vec<(u64, f64)>, JobFileError
     }
 }
 
-pub(super) const ORDER: &str = "a whole number from 0 (sequential) to 100 (random), seq or rand";
+/// The percentages of `seekpct=`, with words for its ends.
+const PERCENTAGES: &str = "a whole number from 0 (sequential) to 100 (random), seq or rand";
+
+/// Where I/O begin.
+pub(super) fn order(known: &Known<'_>) -> Result<Order, JobFileError> {
+    match known.word()? {
+        word if word.eq_ignore_ascii_case("eof") => Ok(Order::ToEnd),
+        "seqnz" => Ok(Order::FromAnywhere),
+        word => {
+            let percent = percent_random(word).map(|percent| Order::Random(percent.value as u8));
+            percent.ok_or_else(|| known.wrong(format!("{PERCENTAGES}, or seqnz or eof")))
+        }
+    }
+}
 
 /// `seq`, `rand` or a percentage.
-pub(super) fn order(word: &str) -> Option<Number> {
+fn percent_random(word: &str) -> Option<Number> {
     let percent = |value: f64| Some(Number { value, is_percent: false });
     match word {
         word if word.len() >= 3 && "sequential".starts_with(word) => percent(0.0),
@@ -129,7 +142,8 @@ pub(super) fn curve(known: &Known<'_>) -> Result<Vec<f64>, JobFileError> {
 pub(super) fn varied(what: Varied, known: &Known<'_>) -> Result<Vec<f64>, JobFileError> {
     let numbers = match what {
         Varied::RandomPercent => {
-            known.parameter.value.numbers_or(Unit::Binary, order).map_err(|_| known.wrong(ORDER))?
+            let numbers = known.parameter.value.numbers_or(Unit::Binary, percent_random);
+            numbers.map_err(|_| known.wrong(PERCENTAGES))?
         }
         Varied::Rate => rates(known)?,
         _ => known.numbers(Unit::Binary)?,
@@ -157,9 +171,14 @@ pub(super) fn varied(what: Varied, known: &Known<'_>) -> Result<Vec<f64>, JobFil
 }
 
 pub(super) fn arrivals(known: &Known<'_>) -> Result<Arrivals, JobFileError> {
-    let expected = "exponential or deterministic, or the beginning of one";
+    let expected = "exponential, uniform or deterministic, or the beginning of one; variable and spike change the rate \
+                    while it is measured";
     let word = known.word().map_err(|_| known.wrong(expected))?;
-    let all = [("exponential", Arrivals::Exponential), ("deterministic", Arrivals::Uniform)];
+    let all = [
+        ("exponential", Arrivals::Exponential),
+        ("uniform", Arrivals::Uniform),
+        ("deterministic", Arrivals::Even),
+    ];
     let found = all.iter().find(|(name, _)| name.starts_with(word));
     found.map(|(_, arrivals)| *arrivals).ok_or_else(|| known.wrong(expected))
 }

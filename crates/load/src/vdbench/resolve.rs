@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::definition::{
-    Definitions, Loop, RateAsked, RunDefinition, Storage, THREADS_MAX, Varied, Workload,
+    Definitions, Loop, Order, RateAsked, RunDefinition, Storage, THREADS_MAX, Varied, Workload,
 };
 use crate::job_file::{JobFileError, listed};
 use crate::series::{Area, Edge, Hits, Part, Rate, Run, Series};
@@ -203,6 +203,7 @@ fn run_of(rd: &RunDefinition, pairs: &[Pair<'_>], repetition: &Repetition) -> Re
         }
         overrides.extend(shown(*what, *value, rd));
     }
+    let is_to_end = ends_at_end(rd, pairs, repetition)?;
     let mut parts = Vec::new();
     for pair in pairs {
         let share = pair.skew / 100.0 / pair.storages.len() as f64;
@@ -219,11 +220,47 @@ fn run_of(rd: &RunDefinition, pairs: &[Pair<'_>], repetition: &Repetition) -> Re
         rate,
         arrivals: Some(rd.arrivals),
         elapsed: Some(elapsed),
-        is_one_pass: false,
+        is_one_pass: is_to_end,
         interval,
         warmup,
         pause,
         seed: None,
+    })
+}
+
+/// The order of a workload in a run: a list of the run goes before what the workload says.
+fn order(wd: &Workload, repetition: &Repetition) -> Order {
+    let listed = repetition.iter().find(|(what, _)| *what == Varied::RandomPercent);
+    listed.map_or(wd.order, |(_, percent)| Order::Random(*percent as u8))
+}
+
+/// Whether a run is over when its workloads have reached the end of their storages. That is known beforehand where I/O are of
+/// one length and no other goes between them.
+fn ends_at_end(
+    rd: &RunDefinition,
+    pairs: &[Pair<'_>],
+    repetition: &Repetition,
+) -> Result<bool, JobFileError> {
+    let is_to_end = |pair: &&Pair<'_>| order(pair.workload, repetition) == Order::ToEnd;
+    let Some(Pair { workload: wd, .. }) = pairs.iter().find(is_to_end) else { return Ok(false) };
+    let has_list = |what: Varied| repetition.iter().any(|(other, _)| *other == what);
+    let has_hits = wd.read_hits > 0 || wd.write_hits > 0;
+    let expected = if !pairs.iter().all(|pair| is_to_end(&pair)) {
+        "eof for all workloads of a run, or for none"
+    } else if wd.lengths.len() > 1 && !has_list(Varied::Length) {
+        "a single xfersize with it"
+    } else if has_hits || has_list(Varied::ReadHits) || has_list(Varied::WriteHits) {
+        "no rhpct and no whpct with it"
+    } else if rd.warmup > 0 {
+        "no warmup with it: its I/O would be missing at the end"
+    } else {
+        return Ok(true);
+    };
+    Err(JobFileError::Value {
+        place: rd.place.clone(),
+        parameter: format!("seekpct of wd={} in rd={}", wd.name, rd.name),
+        found: "eof".to_owned(),
+        expected: expected.to_owned(),
     })
 }
 
@@ -272,7 +309,7 @@ fn part_of(
         varied(Varied::Length).map_or_else(|| wd.lengths.clone(), |bytes| vec![(bytes as u64, 1.0)]);
     let threads = varied(Varied::Threads).map_or(sd.threads, |threads| threads as u32);
     let (from, to) = wd.range.or(sd.range).unwrap_or((Edge::Bytes(0), Edge::Percent(100.0)));
-    let random_percent = percent(Varied::RandomPercent, wd.random_percent);
+    let order = order(wd, repetition);
     let read_hits = percent(Varied::ReadHits, wd.read_hits);
     let write_hits = percent(Varied::WriteHits, wd.write_hits);
     let hit_area = varied(Varied::HitArea).map_or(sd.hit_area, |bytes| bytes as u64);
@@ -285,9 +322,10 @@ fn part_of(
         // Threads are of a storage: its workloads share them.
         depth: (threads / users.max(1)).clamp(1, THREADS_MAX as u32),
         read_percent: percent(Varied::ReadPercent, wd.read_percent),
-        random_percent,
+        random_percent: if let Order::Random(percent) = order { percent } else { 0 },
+        from_anywhere: order == Order::FromAnywhere,
         zipf: None,
-        stride: stride(rd, wd, random_percent, &lengths)?,
+        stride: stride(rd, wd, order, &lengths)?,
         area: Area { size: sd.size.map(Edge::Bytes), from, to, spares_first: lun.starts_with("/dev/") },
         path: PathBuf::from(lun),
         lengths,
@@ -306,12 +344,12 @@ fn part_of(
 fn stride(
     rd: &RunDefinition,
     wd: &Workload,
-    random_percent: u8,
+    order: Order,
     lengths: &[(u64, f64)],
 ) -> Result<Option<u64>, JobFileError> {
     match (wd.stride, lengths) {
         (None, _) => Ok(None),
-        (Some(skipped), [(bytes, _)]) if random_percent == 100 => Ok(Some(skipped + bytes)),
+        (Some(skipped), [(bytes, _)]) if order == Order::Random(100) => Ok(Some(skipped + bytes)),
         (Some(skipped), _) => Err(JobFileError::Value {
             place: rd.place.clone(),
             parameter: format!("stride of wd={}", wd.name),

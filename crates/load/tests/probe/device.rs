@@ -1,6 +1,6 @@
 //! A device that exists in numbers only: what it charges for a read is known by construction, and how much noise is added.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -17,6 +17,14 @@ pub enum Charge {
     Commands { more: f64, bytes_for_1: f64 },
 }
 
+/// A second grid: a read pays this share of the cheapest read more for each of its boundaries that it crosses.
+#[derive(Clone, Copy, Debug)]
+pub struct Second {
+    pub granularity: u64,
+    pub offset: u64,
+    pub more: f64,
+}
+
 /// What disturbs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Noise {
@@ -30,8 +38,12 @@ pub struct Noise {
     pub drift: f64,
     /// For so long everything takes a tenth of its time.
     pub burst: Duration,
-    /// Pages of 4 KiB that are kept; reads of them take 5 µs.
-    pub cached_pages: usize,
+    /// Lines that are kept, the oldest going first; reads of them take 5 µs.
+    pub cached_lines: usize,
+    /// Length of a line; 0 for 4 KiB.
+    pub line_bytes: u64,
+    /// A throttle before the device sets in at this time, and then lets a read pass every so many ns.
+    pub throttle: Option<(Duration, f64)>,
 }
 
 /// The device.
@@ -40,6 +52,7 @@ pub struct Device {
     pub granularity: u64,
     pub offset: u64,
     pub charge: Charge,
+    pub second: Option<Second>,
     /// Time of the cheapest read.
     pub base_ns: f64,
     pub noise: Noise,
@@ -50,6 +63,7 @@ pub struct Device {
     clock_ns: f64,
     owed_ns: f64,
     cached: HashSet<u64>,
+    lines: VecDeque<u64>,
     pub reads: u64,
 }
 
@@ -60,6 +74,7 @@ impl Device {
             granularity,
             offset,
             charge,
+            second: None,
             base_ns: 500_000.0,
             noise: Noise::default(),
             pays_later: false,
@@ -68,6 +83,7 @@ impl Device {
             clock_ns: 0.0,
             owed_ns: 0.0,
             cached: HashSet::new(),
+            lines: VecDeque::new(),
             reads: 0,
         }
     }
@@ -82,34 +98,42 @@ impl Device {
         device
     }
 
-    fn cells(&self, start: u64, len: u64) -> u64 {
-        let cell = |at: u64| (at + self.granularity - self.offset) / self.granularity;
-        cell(start + len - 1) - cell(start) + 1
-    }
-
     fn cost_ns(&self, start: u64, len: u64) -> f64 {
-        let cells = self.cells(start, len) as f64;
-        self.base_ns
-            * match self.charge {
-                Charge::Cells { unit_bytes } => (cells * self.granularity as f64 / unit_bytes).max(1.0),
-                Charge::Commands { more, bytes_for_1 } => {
-                    1.0 + (cells - 1.0) * more + len as f64 / bytes_for_1
-                }
-            }
+        let touched = cells(self.granularity, self.offset, start, len) as f64;
+        let first = match self.charge {
+            Charge::Cells { unit_bytes } => (touched * self.granularity as f64 / unit_bytes).max(1.0),
+            Charge::Commands { more, bytes_for_1 } => 1.0 + (touched - 1.0) * more + len as f64 / bytes_for_1,
+        };
+        let second = self.second.map_or(0.0, |Second { granularity, offset, more }| {
+            (cells(granularity, offset, start, len) - 1) as f64 * more
+        });
+        self.base_ns * (first + second)
     }
 
     fn is_cached(&mut self, start: u64, len: u64) -> bool {
-        if self.noise.cached_pages == 0 {
+        let Noise { cached_lines, line_bytes, .. } = self.noise;
+        if cached_lines == 0 {
             return false;
         }
-        if self.cached.len() >= self.noise.cached_pages {
-            self.cached.clear();
-        }
+        let line_bytes = if line_bytes == 0 { 4096 } else { line_bytes };
         let mut is_cached = true;
-        for page in start / 4096..=(start + len - 1) / 4096 {
-            is_cached &= !self.cached.insert(page);
+        for line in start / line_bytes..=(start + len - 1) / line_bytes {
+            if self.cached.insert(line) {
+                is_cached = false;
+                self.lines.push_back(line);
+            }
+            while self.lines.len() > cached_lines {
+                let oldest = self.lines.pop_front().expect("one of many");
+                self.cached.remove(&oldest);
+            }
         }
         is_cached
+    }
+
+    /// A throttle before it lets a read wait, whatever it costs.
+    fn throttled_ns(&self, own: f64) -> f64 {
+        let throttle = self.noise.throttle.filter(|(from, _)| self.clock_ns >= from.as_nanos() as f64);
+        throttle.map_or(own, |(_, every_ns)| own.max(every_ns))
     }
 
     fn disturbed(&mut self, ns: f64) -> f64 {
@@ -131,6 +155,12 @@ impl Device {
         let (a, b) = (share(self.rng.next_u64()), share(self.rng.next_u64()));
         (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
     }
+}
+
+/// How many cells of a grid a read touches.
+fn cells(granularity: u64, offset: u64, start: u64, len: u64) -> u64 {
+    let cell = |at: u64| (at + granularity - offset) / granularity;
+    cell(start + len - 1) - cell(start) + 1
 }
 
 /// A read that failed.
@@ -166,6 +196,7 @@ impl Reader for Device {
                 own = 5_000.0;
             }
             let ns = if self.pays_later { std::mem::replace(&mut self.owed_ns, own) } else { own };
+            let ns = self.throttled_ns(ns);
             let ns = self.disturbed(ns);
             self.clock_ns += ns;
             latencies_ns.push((ns * f64::from(depth)) as u64);

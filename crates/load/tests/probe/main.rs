@@ -1,10 +1,14 @@
 //! The probe against devices whose grid is known by construction: hundreds of runs, each with noise of another seed. A
 //! verdict may be open now and then; it is never wrong.
 
+mod array;
+mod beside;
 mod device;
+mod nested;
 
 use std::time::Duration;
 
+use array::Array;
 use device::{Charge, Device, Failed, Noise};
 use plumb_load::probe::{Candidate, Probed, Reason, Settings, Verdict, probe};
 use plumb_stats::equivalence::Margin;
@@ -18,6 +22,7 @@ fn settings(seed: u64) -> Settings {
         margin: Margin::new(0.03).expect("a share"),
         granularity_max: 4 << 20,
         granularities: Vec::new(),
+        cache_bytes: None,
         seed,
     }
 }
@@ -38,6 +43,7 @@ impl Rates {
         self.seconds.push(probed.spent.as_secs_f64());
         if let Verdict::Inconclusive(_) = probed.verdict {
             self.inconclusive += 1;
+            eprintln!("open: {expected:?} after {:?}", probed.spent);
         } else if probed.grid != expected {
             self.wrong += 1;
             eprintln!("wrong: {:?} instead of {expected:?} at {ratio}", probed.grid);
@@ -91,7 +97,7 @@ fn noise_is_no_grid() {
         ("outliers", Noise { spread: 0.1, outliers: 200, ..Noise::default() }),
         ("pauses", Noise { spread: 0.1, pauses: 20, ..Noise::default() }),
         ("waves", Noise { spread: 0.1, drift: 0.5, ..Noise::default() }),
-        ("cache", Noise { spread: 0.1, cached_pages: 20_000, ..Noise::default() }),
+        ("cache", Noise { spread: 0.1, cached_lines: 20_000, ..Noise::default() }),
         ("burst", Noise { spread: 0.1, burst: Duration::from_millis(900), ..Noise::default() }),
     ];
     for (name, noise) in noises {
@@ -137,7 +143,26 @@ fn boundaries_of_stripes_are_found() {
         rates.runs, rates.wrong, rates.inconclusive
     );
     assert_eq!(rates.wrong, 0);
-    assert!(rates.inconclusive * 50 <= rates.runs, "{} of {}", rates.inconclusive, rates.runs);
+    // Of 80 and 192 KiB only every fifth or third of the reads that are looked at first crosses anything.
+    assert!(rates.inconclusive * 10 <= rates.runs, "{} of {}", rates.inconclusive, rates.runs);
+}
+
+/// Members that do one part after the other: which of them reads lie on costs as much as what they cross, and must not be taken
+/// for it. Chunks are found, or the answer is open: where reads of one kind keep one member busy, those that cross from it to
+/// another cost no more.
+#[test]
+fn busy_members_are_no_boundaries() {
+    let mut rates = Rates::default();
+    for (chunk, members) in [(4096, 3), (8192, 3), (8192, 4), (8192, 5), (16_384, 3), (65_536, 4)] {
+        for seed in 0..12 {
+            let mut array = Array::new(chunk, members, seed);
+            let probed = probe(&mut array, &settings(seed)).unwrap_or_else(|never| match never {});
+            rates.count(&probed, grid(chunk, 0), 1.0);
+        }
+    }
+    eprintln!("members: {} runs, {} wrong, {} inconclusive", rates.runs, rates.wrong, rates.inconclusive);
+    assert_eq!(rates.wrong, 0);
+    assert!(rates.inconclusive < rates.runs, "nothing was found");
 }
 
 /// A grid is found through what disturbs, or the answer is open.
@@ -148,7 +173,7 @@ fn a_grid_is_seen_through_noise() {
         ("outliers", Noise { spread: 0.1, outliers: 30, ..Noise::default() }),
         ("pauses", Noise { spread: 0.1, pauses: 20, ..Noise::default() }),
         ("waves", Noise { spread: 0.1, drift: 0.5, ..Noise::default() }),
-        ("cache", Noise { spread: 0.1, cached_pages: 20_000, ..Noise::default() }),
+        ("cache", Noise { spread: 0.1, cached_lines: 20_000, ..Noise::default() }),
     ];
     for (name, noise) in noises {
         let mut rates = Rates::default();
@@ -180,7 +205,10 @@ fn a_seed_repeats_a_run() {
 fn failures_and_lack_of_room_are_told() {
     let mut device = Device::throttled(4096, 0, 2.0, 1);
     device.fails_after = Some(500);
-    assert_eq!(probe(&mut device, &settings(1)).err(), Some(Failed));
+    let broken = probe(&mut device, &settings(1)).expect_err("reads fail");
+    assert_eq!(broken.error, Failed);
+    assert!((300..=500).contains(&broken.reads), "{broken:?}");
+    assert!(broken.bytes >= 1024 * broken.reads, "{broken:?}");
     let mut device = Device::throttled(4096, 0, 2.0, 1);
     let small = Settings { ranges: vec![(0, 512)], ..settings(1) };
     let probed = probe(&mut device, &small).expect("no read fails");

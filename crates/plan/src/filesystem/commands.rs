@@ -116,7 +116,7 @@ impl Work<'_> {
             .step(Step::look(format!("xfs_info {mount}")))
             .step(Step::new(
                 format!("umount {mount} && mount -o {options} {device} {mount}"),
-                "unmounts it; a value that does not fit its allocation groups is refused at mount",
+                "unmounts it; mount refuses a value that does not fit its allocation groups, and any where xfs_info says sunit=0",
                 "mount with the values from before",
             ))
             .constraint(

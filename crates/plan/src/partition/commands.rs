@@ -4,12 +4,14 @@
 //! `sfdisk` keeps sectors that it is given, but none below the `first-lba` of the label. `parted` moves what it does
 //! not like: `-a none`. `format` and `fmthard` check nothing.
 
-use plumb_geometry::group_digits;
+mod shift;
 
 use crate::nodes::System;
 use crate::partition::{Label, Layout, Request};
 use crate::plan::{Harm, Remedy, Step};
 use crate::shell::{file_name, word};
+
+pub use shift::WITH_PLUMB;
 
 /// Every way to make the partition there.
 #[must_use]
@@ -30,7 +32,7 @@ pub fn remedies(request: &Request, layout: &Layout) -> Vec<Remedy> {
         }
     };
     if request.label.system() == System::Linux && request.current.is_some() {
-        remedies.extend(work.shift());
+        remedies.extend(work.shifts());
     }
     remedies
 }
@@ -204,49 +206,6 @@ impl Work<'_> {
                 back,
             ))
             .step(Step::look(format!("parted -s {device} unit s print")))
-    }
-
-    /// Moves data and label in place. Needs the length: an entry that becomes smaller by the same command is written, and
-    /// its data are left behind.
-    fn shift(&self) -> Option<Remedy> {
-        let (device, file, number) = (&self.device, &self.file, self.request.number);
-        let len = self.layout.len_lba(self.request).filter(|_| self.request.size.is_some())?;
-        let start = crate::error::position(self.layout.start);
-        let smaller = smaller(self.request, self.layout).ok()?;
-        let cut = self.request.current.filter(|_| self.request.smaller_by.is_some()).map(|now| {
-            Step::new(
-                format!(
-                    "echo 'start={}, size={len}' | sfdisk -N {number} {device}",
-                    now.0 / self.request.sector_bytes
-                ),
-                "a file system that is still longer loses its end: only after it was made smaller",
-                self.label_back(),
-            )
-        });
-        Some(
-            Remedy::new(Harm::Shift, "with sfdisk --move-data", format!("starts at {start}, data with it"))
-                .step(Step::save(format!("sfdisk -d {device} > {file}.sfdisk")))
-                .steps(smaller)
-                .steps(cut)
-                .step(Step::new(
-                    format!(
-                        "echo 'start={}, size={len}' | sfdisk --move-data={file}.log --move-use-fsync -N {number} {device}",
-                        self.start()
-                    ),
-                    "not safe against an interruption: it writes the label first and cannot resume; killed, it \
-                     leaves a file system that mounts under the old label, passes a check, and has corrupt files",
-                    "none once it has begun: only a full copy that was verified before",
-                ))
-                .step(Step::look(format!("sfdisk -d {device}")))
-                .constraint("unmounted, and nothing on top: no volume, no swap, no database")
-                .constraint("a full copy on another disk, read back and compared")
-                .constraint(format!(
-                    "its length is {} blocks by then: where it is more, sfdisk writes the label and leaves the data behind",
-                    group_digits(len)
-                ))
-                .constraint("never with logical partitions of a DOS label: those behind it are dropped")
-                .constraint("the old superblock stays behind in the gap: wipefs the gap afterwards"),
-        )
     }
 
     fn format(&self) -> Remedy {

@@ -2,7 +2,7 @@
 
 use plumb_geometry::{Bytes, Grid, SECTOR};
 use plumb_plan::partition::{Content, Label, layout};
-use plumb_plan::{Harm, PlanError, of_stack, partition};
+use plumb_plan::{Harm, PlanError, Remedy, of_stack, partition};
 use plumb_stack::node::keys;
 use plumb_stack::{Builder, Chunks, GridFact, Kind, Member, NodeId, Placing, What};
 
@@ -83,28 +83,33 @@ fn partitions_without_room_behind_them() {
             .map(|answer| answer.plan)
     };
     let commands = |plan: &plumb_plan::Plan| {
-        let steps =
-            plan.remedies.iter().filter(|way| way.harm == Harm::Shift).flat_map(|way| way.steps.clone());
-        steps.map(|step| step.command).collect::<Vec<_>>()
+        let ways = plan.remedies.iter().filter(|way| way.harm == Harm::Shift);
+        let commands = |way: &Remedy| way.steps.iter().map(|step| step.command.clone()).collect::<Vec<_>>();
+        ways.map(commands).collect::<Vec<_>>()
     };
     // 34 goes to 40, and 40 to 10,034 has room for 1,249 whole 4 KiB: 9,992 sectors.
     let ext4 = planned(Some("ext4"), None, 10_034).expect("a plan");
     assert_eq!(ext4.value("len_sectors"), Some(&plumb_plan::Value::Count(9_992)));
+    let [by_plumb, by_sfdisk] = &commands(&ext4)[..] else { panic!("{:?}", ext4.remedies) };
+    let smaller = [
+        "umount /dev/sda1; e2fsck -f /dev/sda1",
+        "resize2fs /dev/sda1 9992s",
+        "echo 'start=34, size=9992' | sfdisk -N 1 /dev/sda",
+    ];
+    let moved = ["plumb fix move /dev/sda1 --to 40s", "plumb fix move /dev/sda1 --to 40s --yes sda1"];
+    assert_eq!(by_plumb[1..4], smaller);
+    assert_eq!(by_plumb[4..6], moved);
+    assert_eq!(by_sfdisk[1..4], smaller);
     assert_eq!(
-        commands(&ext4)[1..5],
-        [
-            "umount /dev/sda1; e2fsck -f /dev/sda1",
-            "resize2fs /dev/sda1 9992s",
-            "echo 'start=34, size=9992' | sfdisk -N 1 /dev/sda",
-            "echo 'start=40, size=9992' | sfdisk --move-data=sda.log --move-use-fsync -N 1 /dev/sda",
-        ]
+        by_sfdisk[4],
+        "echo 'start=40, size=9992' | sfdisk --move-data=sda.log --move-use-fsync -N 1 /dev/sda"
     );
     let btrfs = planned(Some("btrfs"), Some("/srv"), 10_034).expect("a plan");
-    assert_eq!(commands(&btrfs)[1], format!("btrfs filesystem resize {} /srv", 9_992 * SECTOR));
+    assert_eq!(commands(&btrfs)[0][1], format!("btrfs filesystem resize {} /srv", 9_992 * SECTOR));
     for (content, why) in [(Some("xfs"), "XFS cannot be made smaller"), (None, "what it holds is not known")]
     {
         let plan = planned(content, None, 10_034).expect("a plan");
-        assert_eq!(commands(&plan), [""; 0], "nothing is moved in place");
+        assert!(commands(&plan).is_empty(), "nothing is moved in place");
         assert!(plan.notes.iter().any(|note| note.contains(why)), "{:?}", plan.notes);
         let all = plan
             .remedies
@@ -124,7 +129,8 @@ fn partitions_without_room_behind_them() {
     // With room behind it nothing becomes smaller.
     let room = planned(Some("xfs"), None, 11_000).expect("a plan");
     assert_eq!(room.value("len_sectors"), Some(&plumb_plan::Value::Count(10_000)));
-    assert_eq!(commands(&room).len(), 3);
+    let steps: Vec<usize> = commands(&room).iter().map(Vec::len).collect();
+    assert_eq!(steps, [3, 3], "by Plumb and by sfdisk");
 }
 
 /// Findings lead to the layer that can be mended, however far below the node that they are about.

@@ -3,7 +3,7 @@
 use plumb_geometry::{Nanos, plural};
 use plumb_load::series::Average;
 use plumb_load::{
-    Ended, Interval, Job, JobOutcome, Latencies, Means, Outcome, Pace, Plan, Side, Starts, Tally,
+    Ended, Hits, Interval, Job, JobOutcome, Latencies, Means, Outcome, Pace, Plan, Side, Starts, Tally,
 };
 use plumb_report::bench as report;
 use plumb_report::format::{bytes, count, rate};
@@ -64,10 +64,14 @@ fn latency_or_response(side: &Side) -> &Latencies {
 }
 
 fn brief(latencies: &Latencies) -> Option<report::Brief> {
+    let quantile = |share| latencies.quantile(share).map(|Nanos(ns)| ns);
     Some(report::Brief {
         ios: latencies.count(),
         mean_ns: latencies.mean_ns()?,
         deviation_ns: latencies.deviation_ns()?,
+        ns_p50: quantile(0.5)?,
+        ns_p90: quantile(0.9)?,
+        ns_p99: quantile(0.99)?,
         ns_max: latencies.max()?.0,
     })
 }
@@ -241,10 +245,12 @@ fn words(job: &Job<'_>, plan: &Plan<'_>) -> String {
     let place = match &workload.starts {
         Starts::Random(plumb_load::Spread::Uniform) => "random".to_owned(),
         Starts::Random(plumb_load::Spread::Zipf { theta }) => format!("random (zipf {theta})"),
-        Starts::Sequential => "sequential".to_owned(),
+        Starts::Sequential { from_anywhere: false } => "sequential".to_owned(),
+        Starts::Sequential { from_anywhere: true } => "sequential from a random place on".to_owned(),
         Starts::Strided { stride_bytes } => format!("every {}", bytes(*stride_bytes)),
         Starts::Seeks { percent, .. } => format!("{percent} % random, else on behind"),
     };
+    let hits = workload.hits.map_or(String::new(), |hits| hit_words(workload.read_percent, hits));
     let shift = match workload.shift_bytes {
         0 => String::new(),
         shift => format!(
@@ -259,9 +265,19 @@ fn words(job: &Job<'_>, plan: &Plan<'_>) -> String {
     };
     let many = if plan.jobs.len() > 1 { " each" } else { "" };
     format!(
-        "{what}, {}, {place}{shift}; {} with {} in flight{many}, {pace}",
+        "{what}, {}, {place}{hits}{shift}; {} with {} in flight{many}, {pace}",
         lengths.join(", "),
         plural(u64::from(job.threads), "thread"),
         count(u64::from(job.depth)),
     )
+}
+
+/// How many I/O go to the hit area.
+fn hit_words(read_percent: u8, hits: Hits) -> String {
+    let share = match (read_percent, hits.read_percent, hits.write_percent) {
+        (100, percent, _) | (0, _, percent) => format!("{percent} %"),
+        (_, reads, writes) if reads == writes => format!("{reads} %"),
+        (_, reads, writes) => format!("{reads} % of the reads and {writes} % of the writes"),
+    };
+    format!(", {share} to the first {}", bytes(hits.area_bytes))
 }

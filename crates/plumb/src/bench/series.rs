@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 
 use plumb_load::job_file::JobFileError;
 use plumb_load::series::{self, Average, Run, Series, Targets};
-use plumb_load::{Outcome, fio, run as load, vdbench};
+use plumb_load::{Ended, Outcome, fio, run as load, vdbench};
 use plumb_report::bench as report;
 
 use super::measured::{Course, is_whole, shown_average, shown_run};
-use super::{refused, show, sweep, targets};
+use super::traced::{self, TraceFile};
+use super::{columns, medium, refused, show, sweep, targets};
 use crate::cli::Bench;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -44,8 +45,9 @@ fn not_understood(error: JobFileError) -> Failure {
 
 fn files(args: &Bench, mut series: Series, path: &Path) -> Result<Exit, Failure> {
     for run in &mut series.runs {
+        // What had no time of its own goes on for the one that is given; else the end comes first that is there first.
+        run.is_one_pass &= args.duration.is_none() || run.elapsed.is_some();
         run.elapsed = args.duration.or(run.elapsed);
-        run.is_one_pass &= args.duration.is_none();
         run.interval = args.interval.unwrap_or(run.interval);
         run.warmup = args.warmup.unwrap_or(run.warmup);
     }
@@ -69,6 +71,8 @@ pub(super) struct Made {
     pub is_broken: bool,
     /// Whether a signal ended it.
     pub is_stopped: bool,
+    /// Whether no target of a run answered any more: no later run would measure anything.
+    is_dead: bool,
 }
 
 impl Made {
@@ -78,6 +82,9 @@ impl Made {
         let paths = Targets::needed(series).into_iter().map(|needed| needed.path);
         let inputs: Vec<PathBuf> = inputs.iter().cloned().chain(paths).collect();
         output::may_write(&inputs, &outputs)?;
+        let traces =
+            args.trace.as_deref().map(|path| traced::names(path, series.runs.len())).unwrap_or_default();
+        traces.iter().try_for_each(|path| output::must_be_new(path))?;
         let targets = targets::open_series(args, series)?;
         // What does not fit is told before anything is loaded.
         for run in &series.runs {
@@ -85,20 +92,28 @@ impl Made {
         }
         let stop = super::stop_by_signal()?;
         let mut made = Made::default();
-        made.notes.extend(targets.iter().filter_map(super::cache_note));
+        for target in targets.iter() {
+            made.notes.extend(medium::cached(target).into_iter().chain(medium::unwritten(target)));
+        }
         let mut last_max = None;
         for (at, run) in series.runs.iter().enumerate() {
             if !args.json {
                 let many = series.runs.len();
-                output::print(&report::run_heading(at + 1, many, &title(run)))?;
+                output::print(&report::run_heading(at + 1, many, &title(run), columns()))?;
             }
-            let rate = made.one(args, run, &targets, run.rate.limit(last_max), &stop)?;
+            let trace = traces.get(at).map(|path| TraceFile::begin(path)).transpose()?;
+            let rate = made.one(args, run, &targets, run.rate.limit(last_max), trace, &stop)?;
             if run.rate == series::Rate::Max {
                 last_max = Some(rate);
             }
             if stop.load(Ordering::Relaxed) {
                 made.is_stopped = true;
                 made.notes.push(format!("ended by a signal in run {} of {}", at + 1, series.runs.len()));
+                break;
+            }
+            if made.is_dead {
+                let (at, many) = (at + 1, series.runs.len());
+                made.notes.push(format!("ended in run {at} of {many}: its targets do not answer any more"));
                 break;
             }
             pause(run.pause, &stop);
@@ -113,10 +128,12 @@ impl Made {
         run: &Run,
         targets: &Targets,
         limit: Option<f64>,
+        mut trace: Option<TraceFile>,
         stop: &AtomicBool,
     ) -> Result<f64, Failure> {
         let mut plan = series::plan(run, targets, limit, args.seed).map_err(unfit)?;
         plan.engine = args.engine.into();
+        let columns = columns();
         let mut course = Course::new();
         let mut average = Average::default();
         let mut printed = Ok(());
@@ -124,17 +141,23 @@ impl Made {
             average.add(interval.number, interval.jobs, interval.length, plan.interval, interval.is_warmup);
             let shown = course.take(interval);
             if !args.json && printed.is_ok() {
-                printed = output::print(&(report::interval_line(shown) + "\n"));
+                printed = output::print(&(report::interval_line(shown, columns) + "\n"));
             }
         };
-        let outcome = load(&plan, stop, &mut tell, None);
+        let outcome = match &mut trace {
+            Some(trace) => load(&plan, stop, &mut tell, Some(&mut |batch| trace.write(batch))),
+            None => load(&plan, stop, &mut tell, None),
+        };
         printed?;
         let outcome = outcome.map_err(refused)?;
         let shown_average = shown_average(&average, &course);
         if let (false, Some(average)) = (args.json, &shown_average) {
-            output::print(&(report::average_line(average) + "\n"))?;
+            output::print(&(report::average_line(average, columns) + "\n"))?;
         }
         self.remark(run, &outcome);
+        if let Some(trace) = trace {
+            self.notes.push(trace.finish(outcome.not_traced)?);
+        }
         let shown = report::Run {
             name: Some(title(run)),
             average: shown_average,
@@ -154,6 +177,9 @@ impl Made {
             self.notes
                 .push(format!("{title}: I/O failed, or a target went away: rates are those of the others"));
         }
+        let is_dead =
+            |ended: Ended| matches!(ended, Ended::OnlyFailures(_) | Ended::TargetGone(_) | Ended::Stuck);
+        self.is_dead = outcome.jobs.iter().all(|job| is_dead(job.ended));
         let late: u64 = outcome.jobs.iter().map(|job| job.not_issued).sum();
         if late > 0 {
             let (title, late) = (title(run), plumb_geometry::group_digits(late));

@@ -4,7 +4,7 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::Path;
 
 use plumb_load::series::{Needed, Series, Targets};
-use plumb_load::{MayWrite, SysError, Target, WriteRefused, permit_writes};
+use plumb_load::{Durability, MayWrite, Target, WriteRefused, permit_writes_until};
 
 use crate::cli::Bench;
 use crate::failure::Failure;
@@ -15,6 +15,25 @@ pub struct Opened {
     pub target: Target,
     /// The permission to write to it.
     pub may_write: Option<MayWrite>,
+}
+
+/// What becomes of the bytes that are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Others come in their place.
+    Lost,
+    /// They are written once more.
+    WrittenBack,
+}
+
+impl Fate {
+    /// In the words of a question.
+    const fn word(self) -> &'static str {
+        match self {
+            Fate::Lost => "lost",
+            Fate::WrittenBack => "read and written back",
+        }
+    }
 }
 
 /// Opens all targets.
@@ -43,9 +62,9 @@ pub fn open(args: &Bench, is_written: bool) -> Result<Vec<Opened>, Failure> {
 /// When it cannot be opened, or may not be written.
 pub fn open_one(path: &Path, yes: &[String], is_written: bool) -> Result<Opened, Failure> {
     if is_written {
-        return open_to_write(path, yes);
+        return open_to_write(path, yes, Fate::Lost, Durability::Accepted);
     }
-    let target = Target::open(path).map_err(|error| refused(&error))?;
+    let target = Target::open(path).map_err(|error| Failure::of_system(&error))?;
     Ok(Opened { target, may_write: None })
 }
 
@@ -77,52 +96,42 @@ pub fn open_series(args: &Bench, series: &Series) -> Result<Targets, Failure> {
 /// # Errors
 /// When it cannot be opened.
 pub fn block_bytes(path: &Path) -> Result<u32, Failure> {
-    Target::open(path).map(|target| target.block_bytes()).map_err(|error| refused(&error))
+    Target::open(path).map(|target| target.block_bytes()).map_err(|error| Failure::of_system(&error))
 }
 
-fn open_to_write(path: &Path, yes: &[String]) -> Result<Opened, Failure> {
+/// Opens a target to write, as [`open_one`]; writes are done as soon as is said.
+///
+/// # Errors
+/// As [`open_one`].
+pub fn open_to_write(path: &Path, yes: &[String], fate: Fate, done: Durability) -> Result<Opened, Failure> {
     // A name that cannot be opened needs no question.
-    drop(Target::open(path).map_err(|error| refused(&error))?);
+    drop(Target::open(path).map_err(|error| Failure::of_system(&error))?);
     let last = path.file_name().map(|name| name.to_string_lossy().into_owned());
     let given = path.display().to_string();
     let named = yes.iter().find(|name| **name == given || last.as_ref() == Some(name));
     let typed = match named {
         Some(name) => name.clone(),
-        None => ask(path)?,
+        None => ask(path, fate)?,
     };
-    let (target, may_write) = permit_writes(path, &typed).map_err(|error| match &error {
+    let (target, may_write) = permit_writes_until(path, &typed, done).map_err(|error| match &error {
         WriteRefused::OtherName { .. } => Failure::usage(error.to_string()),
-        WriteRefused::Open(error) => refused(error),
+        WriteRefused::Open(error) => Failure::of_system(error),
         _ => Failure::failed(&std::io::Error::other(error.to_string())),
     })?;
     Ok(Opened { target, may_write: Some(may_write) })
 }
 
 /// Has the name typed, where somebody can.
-fn ask(path: &Path) -> Result<String, Failure> {
-    let shown = path.display();
+fn ask(path: &Path, fate: Fate) -> Result<String, Failure> {
+    let (shown, fate) = (path.display(), fate.word());
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(Failure::usage(format!("{shown}: found no --yes with its name, expected --yes {shown}"))
-            .with_help("what is on it would be lost: --yes says that this is wanted"));
+            .with_help(format!("what is on it would be {fate}: --yes says that this is wanted")));
     }
-    eprint!("What is on {shown} will be lost. Type its name to go on: ");
+    eprint!("What is on {shown} will be {fate}. Type its name to go on: ");
     // A terminal that has gone away answers nothing, which is another name.
     std::io::stderr().flush().ok();
     let mut typed = String::new();
     std::io::stdin().lock().read_line(&mut typed).map_err(|error| Failure::failed(&error))?;
     Ok(typed.trim().to_owned())
-}
-
-/// Why a target cannot be loaded.
-fn refused(error: &SysError) -> Failure {
-    match error {
-        SysError::NotPermitted { .. } => {
-            let command: Vec<String> = std::env::args().skip(1).collect();
-            Failure::not_permitted(error, format!("sudo plumb {}", command.join(" ")))
-        }
-        SysError::NotThere { .. } | SysError::NotATarget { .. } | SysError::FileAmongDevices { .. } => {
-            Failure::usage(error.to_string())
-        }
-        error => Failure::failed(&error.clone()),
-    }
 }

@@ -1,6 +1,6 @@
 //! Every I/O of a measurement in a file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use plumb_geometry::group_digits;
@@ -9,6 +9,25 @@ use plumb_trace::{Batch, Clock, Error, SourceInfo};
 
 use crate::failure::Failure;
 use crate::output;
+
+/// Names for the traces of so many runs: the one that was asked for, or with the number of each run behind its stem.
+pub fn names(path: &Path, runs: usize) -> Vec<PathBuf> {
+    if runs == 1 {
+        return vec![path.to_owned()];
+    }
+    let stem = path.file_stem().unwrap_or_default();
+    let digits = runs.to_string().len();
+    let numbered = |number: usize| {
+        let mut name = stem.to_owned();
+        name.push(format!("-{number:0digits$}"));
+        if let Some(extension) = path.extension() {
+            name.push(".");
+            name.push(extension);
+        }
+        path.with_file_name(name)
+    };
+    (1..=runs).map(numbered).collect()
+}
 
 /// A file that grows while it is measured.
 pub struct TraceFile {
@@ -62,5 +81,20 @@ impl TraceFile {
             lost => format!(", and {} I/O are not in it: it was written too slowly", group_digits(lost)),
         };
         Ok(format!("{}: {} I/O{lost}", self.path, group_digits(ios)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_run_has_a_name() {
+        let named = |path: &str, runs| names(Path::new(path), runs);
+        let paths = |all: &[&str]| all.iter().map(PathBuf::from).collect::<Vec<_>>();
+        assert_eq!(named("a/b.parquet", 1), paths(&["a/b.parquet"]));
+        assert_eq!(named("a/b.parquet", 2), paths(&["a/b-1.parquet", "a/b-2.parquet"]));
+        assert_eq!(named("b", 2), paths(&["b-1", "b-2"]));
+        assert_eq!(named("b.c.parquet", 10)[..2], paths(&["b.c-01.parquet", "b.c-02.parquet"]));
     }
 }

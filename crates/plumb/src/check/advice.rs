@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use plumb_diagnose::{Diagnosis, Finding, Fix};
+use plumb_plan::partition::commands::WITH_PLUMB;
 use plumb_plan::{Answer, Harm, Remedy, Wishes};
 use plumb_stack::{Kind, NodeId, Stack};
 
@@ -31,12 +32,15 @@ pub fn with_commands(beneath: &Beneath, is_image: bool, stack: &Stack, diagnosis
             laid_out.insert(component, format!("{} of {}", finding.id(), finding.target()));
         }
         match plumb_plan::for_finding(stack, finding.id(), node, &wishes) {
-            Some(Ok(Answer { changes, plan })) => match (plan.remedies.into_iter().next(), plan.refusal) {
+            Some(Ok(Answer { changes, plan })) => match (plan.remedies.first(), plan.refusal) {
                 (Some(way), _) => {
                     if let Some(whose) = whose(stack, node, changes) {
                         finding.explain(whose);
                     }
                     tell(finding, way);
+                    if let Some(command) = move_of(&plan.remedies) {
+                        finding.explain(format!("with its data: {command} shows a move that no crash harms"));
+                    }
                 }
                 (None, Some(why)) => finding.explain(format!("no commands for it: {why}")),
                 (None, None) => {}
@@ -60,18 +64,25 @@ fn whose(stack: &Stack, found: NodeId, changes: NodeId) -> Option<String> {
     Some(format!("commands are for {host}, with the names that it has for its devices{what}"))
 }
 
+/// The command that shows how Plumb itself would move a partition with its data, where nothing has to come before.
+fn move_of(ways: &[Remedy]) -> Option<&str> {
+    let way = ways.iter().find(|way| way.title == WITH_PLUMB)?;
+    let first = way.steps.first()?.command.as_str();
+    first.starts_with("plumb fix move").then_some(first)
+}
+
 /// Adds one way with all that must hold for it: a command alone would be taken at its word.
-fn tell(finding: &mut Finding, way: Remedy) {
+fn tell(finding: &mut Finding, way: &Remedy) {
     finding.explain(format!("the way of least harm is to {}: {}", way.harm.words(), way.title));
-    for constraint in way.constraints {
-        finding.explain(constraint);
+    for constraint in &way.constraints {
+        finding.explain(constraint.as_str());
     }
     let data = match way.harm {
         Harm::Tune | Harm::Online => "",
         Harm::Recreate => "data there are not taken along, so only where there are none or a copy is; ",
         Harm::Shift => "data are moved in place, so only with a copy; ",
     };
-    for step in way.steps {
+    for step in way.steps.iter().cloned() {
         let changes = !step.risk.starts_with("none: ");
         let risk = if changes { format!("{data}{}", step.risk) } else { step.risk };
         finding.add_fix(Fix { command: step.command, risk: risk.into(), undo: step.undo.into() });

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use plumb_geometry::{Bytes, parse_size};
-use plumb_load::{EngineChoice, Lengths};
+use plumb_load::{Arrivals, EngineChoice, Lengths};
 
 use super::{ColorChoice, range, shift, whole};
 use crate::moment::parse_duration;
@@ -16,8 +16,8 @@ use crate::moment::parse_duration;
     after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes. Durations: bare \
 numbers are seconds; ms, s, m, h.\n\
 I/O go past the page cache where the target lets them. With --open, and with a rate, I/O are due at times: how long they \
-took counts from there, and from their issue as well. Columns of an interval are those of Vdbench; w before its number is \
-the warm-up, which counts nowhere else.\n\
+took counts from there, and from their issue as well. Columns of an interval are those of Vdbench, on a terminal as \
+many as it has room for; w before its number is the warm-up, which counts nowhere else.\n\
 Ctrl-C ends with the summary.\n\
 Exit status: 0 measured, 1 a sweep of offsets found the grid at another one than 0, 2 usage, 3 some I/O failed \
 or a target went away, or a sweep is inconclusive, 4 not permitted, 5 nothing could be measured."
@@ -55,6 +55,13 @@ pub struct Bench {
     #[arg(long, value_name = "A-B", value_parser = range, help_heading = "What is asked")]
     pub range: Option<(Bytes, Bytes)>,
 
+    /// A part at the beginning for the I/O of --hit-percent alone, so that a cache answers those: all others go behind it
+    #[arg(long, value_name = "SIZE", value_parser = size, requires = "hit_percent", help_heading = "What is asked")]
+    pub hit_area: Option<Bytes>,
+    /// Of 100 I/O so many go to random places of --hit-area
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(1..=100), requires = "hit_area", help_heading = "What is asked")]
+    pub hit_percent: Option<u8>,
+
     /// Threads a target
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "How fast")]
     pub threads: u32,
@@ -86,25 +93,25 @@ pub struct Bench {
     pub interval: Option<Duration>,
 
     /// Make the runs of a parameter file of Vdbench; --for, --interval and --warmup go before what it says
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["targets", "fio", "trace", "read", "size", "random", "sequential", "stride", "zipf", "shift", "align", "range", "threads", "depth", "batch", "rate", "ios"], help_heading = "Several runs")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["targets", "fio", "read", "size", "random", "sequential", "stride", "zipf", "shift", "align", "range", "hit_area", "hit_percent", "threads", "depth", "batch", "rate", "open", "ios"], help_heading = "Several runs")]
     pub vdbench: Option<PathBuf>,
     /// Value of $NAME and !NAME in that file; may be given several times
-    #[arg(long, value_name = "NAME=VALUE", value_parser = named_value, requires = "vdbench", help_heading = "Several runs")]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = named_value, requires = "vdbench", conflicts_with_all = ["targets", "fio", "study"], help_heading = "Several runs")]
     pub set: Vec<(String, String)>,
     /// Make the jobs of a job file of fio
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["targets", "trace", "read", "size", "random", "sequential", "stride", "zipf", "shift", "align", "range", "threads", "depth", "batch", "rate", "ios"], help_heading = "Several runs")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["targets", "read", "size", "random", "sequential", "stride", "zipf", "shift", "align", "range", "hit_area", "hit_percent", "threads", "depth", "batch", "rate", "open", "ios"], help_heading = "Several runs")]
     pub fio: Option<PathBuf>,
     /// Measure what an application of small records would gain
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["vdbench", "fio", "trace", "read", "size", "random", "sequential", "stride", "zipf", "shift", "align", "range", "threads", "depth", "batch", "rate", "ios"], help_heading = "Several runs")]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["vdbench", "fio", "trace", "read", "size", "random", "sequential", "stride", "zipf", "shift", "align", "range", "hit_area", "hit_percent", "threads", "depth", "batch", "rate", "open", "ios"], help_heading = "Several runs")]
     pub study: Option<Study>,
     /// Of a study: length of a record, or of a logical block where that is longer
-    #[arg(long, value_name = "SIZE", default_value = "512", value_parser = record, requires = "study", help_heading = "Several runs")]
+    #[arg(long, value_name = "SIZE", default_value = "512", value_parser = record, requires = "study", conflicts_with_all = ["vdbench", "fio"], help_heading = "Several runs")]
     pub record: Bytes,
     /// Of a study: how many records one I/O takes
-    #[arg(long, value_name = "N,…", default_value = "1,4,16,64", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=4096), requires = "study", help_heading = "Several runs")]
+    #[arg(long, value_name = "N,…", default_value = "1,4,16,64", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=4096), requires = "study", conflicts_with_all = ["vdbench", "fio"], help_heading = "Several runs")]
     pub gather: Vec<u32>,
     /// Of a study: how many threads have an I/O in flight
-    #[arg(long, value_name = "N,…", default_value = "1,4,16", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024), requires = "study", help_heading = "Several runs")]
+    #[arg(long, value_name = "N,…", default_value = "1,4,16", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024), requires = "study", conflicts_with_all = ["vdbench", "fio"], help_heading = "Several runs")]
     pub at_threads: Vec<u32>,
 
     /// Writing is wanted: what is on the targets is lost
@@ -121,7 +128,8 @@ pub struct Bench {
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Method")]
     pub seed: u64,
 
-    /// Write every I/O of the measurement to a file, a name that is free: FILE.parquet
+    /// Write every I/O of the measurement to a file, a name that is free: FILE.parquet; of several runs each has a file of its
+    /// own: FILE-1.parquet
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub trace: Option<PathBuf>,
     /// Print one JSON document instead of text
@@ -140,8 +148,20 @@ pub struct Bench {
 pub enum OpenLoop {
     /// At random, independent of each other
     Exponential,
-    /// At even distances
+    /// At random, with gaps of any length up to twice their mean
     Uniform,
+    /// At even distances
+    Even,
+}
+
+impl From<OpenLoop> for Arrivals {
+    fn from(arrivals: OpenLoop) -> Arrivals {
+        match arrivals {
+            OpenLoop::Exponential => Arrivals::Exponential,
+            OpenLoop::Uniform => Arrivals::Uniform,
+            OpenLoop::Even => Arrivals::Even,
+        }
+    }
 }
 
 /// What can be studied.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use plumb_geometry::Grid;
+use plumb_stats::equivalence::Margin;
 use plumb_trace::Layer;
 use plumb_trace::series::FirstReport;
 
@@ -42,8 +43,8 @@ pub struct Compare {
     #[arg(long, value_name = "WHAT", default_value = "auto", help_heading = "What is compared")]
     pub first: First,
     /// Changes of up to so much are none
-    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = percent, help_heading = "What is compared")]
-    pub margin: f64,
+    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = margin, help_heading = "What is compared")]
+    pub margin: Margin,
 
     /// Print one JSON document instead of text
     #[arg(long, help_heading = "Output")]
@@ -108,12 +109,10 @@ impl Pair {
 /// Larger margins would call anything the same.
 const MARGIN_PERCENT_MAX: f64 = 50.0;
 
-pub(super) fn percent(text: &str) -> Result<f64, String> {
+pub(super) fn margin(text: &str) -> Result<Margin, String> {
     let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-    match number {
-        Some(number) if number > 0.0 && number <= MARGIN_PERCENT_MAX => Ok(number / 100.0),
-        _ => Err(format!(
-            "found `{text}`, expected a share above 0% and up to {MARGIN_PERCENT_MAX}%, for instance 3%"
-        )),
-    }
+    let share = number.filter(|number| *number <= MARGIN_PERCENT_MAX).map(|number| number / 100.0);
+    share.and_then(|share| Margin::new(share).ok()).ok_or_else(|| {
+        format!("found `{text}`, expected a share above 0% and up to {MARGIN_PERCENT_MAX}%, for instance 3%")
+    })
 }

@@ -7,12 +7,30 @@ use plumb_geometry::Bytes;
 
 use super::plan::{heads_and_sectors, position, size};
 
+macro_rules! exits {
+    () => {
+        "Exit status: 0 done, shown, or nothing to do, 2 usage, 3 it is not known whether it would be safe, 4 not permitted, \
+         5 failed or refused, 6 a move is incomplete."
+    };
+}
+
+/// Behind the flags of all of them, of those that begin something, and of those that go on with it.
+const ALL: &str = concat!(
+    "Nothing is written without --yes NAME: what would be done is shown. resume and rollback ask no more: they go on with what \
+     was begun so.\n\
+     Positions take a unit always: 2048s, 1m. s is 512 bytes on every disk.\n",
+    exits!()
+);
+const BEGINS: &str = concat!(
+    "Nothing is written without --yes NAME: what would be done is shown.\n\
+     Positions take a unit always: 2048s, 1m. s is 512 bytes on every disk.\n",
+    exits!()
+);
+const GOES_ON: &str = exits!();
+
 /// Flags of `plumb fix`.
 #[derive(Debug, Args)]
-#[command(after_long_help = "Nothing is written without --yes NAME: what would be done is shown.\n\
-Positions take a unit always: 2048s, 1m. s is 512 bytes on every disk.\n\
-Exit status: 0 done, shown, or nothing to do, 2 usage, 3 it is not known whether it would be safe, 4 not permitted, \
-5 failed or refused, 6 a move is incomplete.")]
+#[command(after_long_help = ALL)]
 pub struct Fix {
     /// What to do.
     #[command(subcommand)]
@@ -23,20 +41,28 @@ pub struct Fix {
 #[derive(Debug, Subcommand)]
 pub enum What {
     /// Let a partition of an empty disk begin elsewhere, or give a disk without a label one
+    #[command(after_help = BEGINS)]
     Relabel(Relabel),
     /// Put a label back that relabel or backup-label took the place of
+    #[command(after_help = BEGINS)]
     Undo(Undo),
     /// Write the broken or stranded copy of a GPT anew from the good one
+    #[command(after_help = BEGINS)]
     BackupLabel(BackupLabel),
     /// Carry out the plans in a file as far as that can be done here, and print the others
+    #[command(after_help = BEGINS)]
     Plan(FromPlan),
     /// Move a partition with its data to another start, so that a crash at any point loses no byte
+    #[command(after_help = BEGINS)]
     Move(Move),
     /// Go on with a move that was stopped or cut off
+    #[command(after_help = GOES_ON)]
     Resume(Resume),
     /// Go back with a move that was not finished: the partition comes to where it was
+    #[command(after_help = GOES_ON)]
     Rollback(Resume),
     /// Tell how far a move is
+    #[command(after_help = GOES_ON)]
     Status(Status),
 }
 
@@ -49,6 +75,9 @@ pub struct FromPlan {
     /// Do it: the name of the partition or device of the plan that is meant
     #[arg(long, value_name = "NAME")]
     pub yes: Option<String>,
+    /// Probe afterwards which grid is really there: reads only, see plumb probe
+    #[arg(long)]
+    pub probe: bool,
     #[command(flatten)]
     pub journal: Journal,
 }
@@ -122,6 +151,8 @@ pub enum NewLabelKind {
     Efi,
     /// SMI label (VTOC) on SPARC
     Smi,
+    /// SMI label inside an fdisk partition on x86: one that is there is changed, a new one is not made
+    SmiX86,
 }
 
 /// Flags of `plumb fix relabel`.
@@ -142,9 +173,9 @@ pub struct Relabel {
     /// Number of the partition, of Solaris that of the slice; not needed where there is only one
     #[arg(long, value_name = "N")]
     pub number: Option<u32>,
-    /// Kind of label to be made
-    #[arg(long, value_name = "KIND", default_value = "gpt")]
-    pub label: NewLabelKind,
+    /// Kind of label to be made; gpt where none is named
+    #[arg(long, value_name = "KIND")]
+    pub label: Option<NewLabelKind>,
     /// Make a new label in the place of the one that is there
     #[arg(long)]
     pub new_label: bool,
@@ -169,11 +200,13 @@ pub struct Undo {
     /// The disk, where it has another name than when its label was saved
     #[arg(value_name = "DEVICE")]
     pub device: Option<PathBuf>,
-    /// Also where somebody has written to the places of the label since
+    /// Also where somebody has written to the places of the label since, or the partitions that go away hold something
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]
     pub act: Act,
+    #[command(flatten)]
+    pub save: Save,
 }
 
 /// Flags of `plumb fix backup-label`.

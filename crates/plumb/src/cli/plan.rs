@@ -13,13 +13,15 @@ mod typed;
 use typed::{content, existing, geometry, named, share};
 pub use typed::{heads_and_sectors, milliseconds, position, rate, rate_above_0, size};
 
+/// Behind the flags of each.
+const ALL: &str = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes. Positions take a unit always: \
+2048s, 1m.\n\
+Only files are read that are named, no disk, and nothing is written: commands are printed.\n\
+Exit status: 0 planned, 2 usage, 3 no plan is possible or the input was read only in part, 4 not permitted, 5 failed.";
+
 /// Flags of `plumb plan`.
 #[derive(Debug, Args)]
-#[command(
-    after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes. Positions take \
-a unit always: 2048s, 1m.\nNothing is read but what is named, and nothing is written: commands are printed.\n\
-Exit status: 0 planned, 2 usage, 3 no plan is possible or the input was read only in part, 4 not permitted, 5 failed."
-)]
+#[command(after_long_help = ALL)]
 pub struct Plan {
     /// What to plan.
     #[command(subcommand)]
@@ -30,20 +32,28 @@ pub struct Plan {
 #[derive(Debug, Subcommand)]
 pub enum What {
     /// Where a partition or slice may start, and the commands that put it there
+    #[command(after_help = ALL)]
     Partition(Box<Partition>),
     /// How large the chunks of a stripe should be
+    #[command(after_help = ALL)]
     Stripe(Stripe),
     /// Offsets of soft partitions of Solaris Volume Manager
+    #[command(after_help = ALL)]
     Softpart(Softpart),
     /// What a file system has to be told of the stripe below it
+    #[command(after_help = ALL)]
     Filesystem(Filesystem),
     /// Which record suits a page, or the I/O of a profile
+    #[command(after_help = ALL)]
     Record(Record),
     /// The I/O size of mirror resyncs of Solaris Volume Manager
+    #[command(after_help = ALL)]
     Resync(Resync),
     /// How many disks a demanded rate takes
+    #[command(after_help = ALL)]
     Disks(Disks),
     /// What writing in sequence, or gathering records, gives
+    #[command(after_help = ALL)]
     Writes(Writes),
 }
 

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 use plumb_geometry::{Bytes, Grid};
+use plumb_stats::equivalence::Margin;
 
+use super::plan::size;
 use super::record::duration;
 use super::{ColorChoice, FailOn, grid, range};
 
@@ -14,10 +16,12 @@ use super::{ColorChoice, FailOn, grid, range};
 #[command(
     after_long_help = "Sizes: bare numbers are bytes; k, m, g, t are powers of 1024; s is 512 bytes. Durations: bare numbers are \
 seconds; ms, s, m, h.\n\
-Nothing is written. The verdict is on reads: what writes cost is not known from it. The target is read past the page \
-cache, with what else uses it going on; the less does, the sooner it ends.\n\
-Exit status: 0 reads are on the grid or have no penalty, 1 the grid lies at another offset than 0, 2 usage, 3 \
-inconclusive, 4 not permitted, 5 failed."
+Without --write nothing is written, and the verdict is on reads: what writes cost is not known from it. The target is read \
+past the page cache, with what else uses it going on; the less does, the sooner it ends.\n\
+With --write the verdict is on writes. What is written at a place is what was read there just before, so that the target \
+holds what it held, even when the probe is killed. It must not be mounted, held or open elsewhere meanwhile.\n\
+Exit status: 0 on the grid or without a penalty, 1 the grid lies at another offset than 0, 2 usage, 3 inconclusive, \
+4 not permitted, 5 failed."
 )]
 pub struct Probe {
     /// What to measure: a block device, or a regular file by its own bytes
@@ -27,21 +31,31 @@ pub struct Probe {
     /// Granularity to look for besides powers of two, and to confirm or refute; may be given several times
     #[arg(long, value_name = "G[@O]", value_parser = grid)]
     pub grid: Vec<Grid>,
-    /// Read only this part of the target, the end excluded: 1m-5g
+    /// Measure only this part of the target, the end excluded: 1m-5g
     #[arg(long, value_name = "A-B", value_parser = range)]
     pub range: Option<(Bytes, Bytes)>,
-    /// Reads in flight
+    /// Size of the cache before the medium, which is looked for otherwise; 0 for none. What is read is at least twice as large
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub cache: Option<Bytes>,
+    /// I/O in flight
     #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub depth: u32,
     /// Time after which what is not decided is inconclusive
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
     pub limit: Duration,
     /// Difference in percent that does not matter
-    #[arg(long, value_name = "PERCENT", default_value = "3", value_parser = margin)]
-    pub margin: f64,
-    /// Repeats the order of all reads of another probe, which printed it
+    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = margin)]
+    pub margin: Margin,
+    /// Repeats the order of all I/O of another probe: the seed in its --json
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+
+    /// Measure writes: what is there is read, and written back
+    #[arg(long, help_heading = "Writing")]
+    pub write: bool,
+    /// The name of the target, typed once more, in place of the question
+    #[arg(long, value_name = "NAME", requires = "write", help_heading = "Writing")]
+    pub yes: Vec<String>,
 
     /// Print one JSON document instead of text
     #[arg(long, help_heading = "Output")]
@@ -57,11 +71,11 @@ pub struct Probe {
     pub color: ColorChoice,
 }
 
-fn margin(text: &str) -> Result<f64, String> {
+fn margin(text: &str) -> Result<Margin, String> {
     let percent = text.trim_end_matches('%').trim_end().parse::<f64>().ok();
     let is_one = |percent: &f64| *percent >= 0.5 && *percent <= 50.0;
     percent
         .filter(is_one)
-        .map(|percent| percent / 100.0)
+        .and_then(|percent| Margin::new(percent / 100.0).ok())
         .ok_or_else(|| format!("found `{text}`, expected percent from 0.5 to 50"))
 }

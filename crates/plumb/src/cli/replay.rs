@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use plumb_geometry::{Bytes, parse_size};
 use plumb_load::replay::{Move, Speed};
+use plumb_stats::equivalence::Margin;
 
 use super::bench::Engine;
-use super::compare::percent;
+use super::compare::margin;
 use super::{ColorChoice, Selection, shift, whole};
 
 /// Flags of `plumb replay`.
@@ -54,13 +55,20 @@ pub struct Replay {
     #[arg(long, conflicts_with = "trace", help_heading = "Comparison")]
     pub compare: bool,
     /// Pairs of slices, spread over the trace
-    #[arg(long, value_name = "N", default_value = "30", value_parser = clap::value_parser!(u32).range(12..=10_000), help_heading = "Comparison")]
+    #[arg(long, value_name = "N", default_value = "30", value_parser = clap::value_parser!(u32).range(12..=10_000), requires = "compare", conflicts_with = "trace", help_heading = "Comparison")]
     pub pairs: u32,
     /// Changes of up to so much are none
-    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = percent, help_heading = "Comparison")]
-    pub margin: f64,
+    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = margin, requires = "compare", conflicts_with = "trace", help_heading = "Comparison")]
+    pub margin: Margin,
     /// The same number draws the same order
-    #[arg(long, value_name = "N", default_value = "1", help_heading = "Comparison")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        requires = "compare",
+        conflicts_with = "trace",
+        help_heading = "Comparison"
+    )]
     pub seed: u64,
 
     #[command(flatten)]
@@ -80,6 +88,9 @@ pub struct Replay {
     /// Write every I/O of the replay to a file, a name that is free: FILE.parquet
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub trace: Option<PathBuf>,
+    /// Write a page with pictures
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub html: Option<PathBuf>,
     /// Print one JSON document instead of text
     #[arg(long, help_heading = "Output")]
     pub json: bool,

@@ -1,6 +1,6 @@
 //! One side of a comparison: profiles, a capture of iostat, or a benchmark.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use plumb_diagnose::compare::{Bench, Observed, of_bench, of_profile, of_series};
@@ -14,12 +14,17 @@ use crate::collect::{Collected, collect};
 use crate::failure::Failure;
 use crate::inputs::{self, DUMP_BYTES_MAX};
 
+use super::stretches::{self, Told};
+
 /// What was read.
 pub struct Side {
     path: String,
+    file: PathBuf,
     questions: Questions,
     first: FirstReport,
     contents: Contents,
+    /// Percentiles of devices of which a trace was read again.
+    percentiles: BTreeMap<String, Told>,
 }
 
 enum Contents {
@@ -39,7 +44,32 @@ impl Side {
             Some(contents) => contents,
             None => Contents::Profiles(Box::new(profiles(path, args, &questions)?)),
         };
-        Ok(Side { path: path.display().to_string(), questions, first: args.first.into(), contents })
+        let percentiles = BTreeMap::new();
+        Ok(Side {
+            path: path.display().to_string(),
+            file: path.to_owned(),
+            questions,
+            first: args.first.into(),
+            contents,
+            percentiles,
+        })
+    }
+
+    /// Reads a trace once more, for percentiles of these devices in stretches of its time.
+    ///
+    /// # Errors
+    /// When it cannot be read any more.
+    pub fn read_again<'d>(
+        &mut self,
+        args: &Compare,
+        devices: impl Iterator<Item = &'d str>,
+    ) -> Result<(), Failure> {
+        if let Contents::Profiles(collected) = &self.contents {
+            let devices: BTreeSet<&str> = devices.collect();
+            let wanted = lowest(collected).filter(|profile| devices.contains(profile.device.as_str()));
+            self.percentiles = stretches::of(&self.file, &selection(args), wanted)?;
+        }
+        Ok(())
     }
 
     /// As it was named.
@@ -82,7 +112,11 @@ impl Side {
                 if let Some(losses) = collected.losses.get(&(profile.device.clone(), profile.layer)) {
                     analysis.losses = losses.clone();
                 }
-                of_profile(profile, &analysis)
+                let mut observed = of_profile(profile, &analysis);
+                if let Some(told) = self.percentiles.get(device) {
+                    told.put(&mut observed);
+                }
+                observed
             }
         }
     }
@@ -95,12 +129,12 @@ impl Side {
         }
     }
 
-    /// Whether something of it could not be read.
+    /// Whether something of it could not be read, or was not measured to its end.
     pub fn is_partial(&self) -> bool {
         match &self.contents {
             Contents::Profiles(collected) => collected.partial,
             Contents::Series(series) => series.damaged > 0,
-            Contents::Bench(_) => false,
+            Contents::Bench(bench) => !bench.runs.iter().all(|run| run.is_whole()),
         }
     }
 }
@@ -175,8 +209,12 @@ struct OtherSchema {
     found: String,
 }
 
+fn selection(args: &Compare) -> Selection {
+    Selection { layer: args.layer, format: args.format.clone(), ..Selection::default() }
+}
+
 fn profiles(path: &Path, args: &Compare, questions: &Questions) -> Result<Collected, Failure> {
-    let selection = Selection { layer: args.layer, format: args.format.clone(), ..Selection::default() };
+    let selection = selection(args);
     let settings = Settings { modulus_bytes: questions.modulus_bytes() };
     let mut collected = collect(&[PathBuf::from(path)], &selection, &settings);
     match Failure::first_of(std::mem::take(&mut collected.failures)) {

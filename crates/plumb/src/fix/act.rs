@@ -3,15 +3,17 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
-use std::{fs, io};
+use std::{fmt, fs, io};
 
 use plumb_label::Label;
 use plumb_relocate::labels::kernel::{node_of, tell, wait_for};
 use plumb_relocate::labels::{Change, KernelStep, SavedLabel, kernel_steps};
 use plumb_sys::{Directory, partitions};
 
+use super::durable::make_directory;
 use super::error::{FixError, of_system};
 use super::subject::Subject;
+use super::undo;
 use crate::cli::fix::{Act, Save};
 use crate::failure::Failure;
 
@@ -37,12 +39,22 @@ pub fn save_path(save: &Save, subject: &Subject) -> PathBuf {
     save.save.clone().unwrap_or_else(|| {
         let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
         let now: String = now.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
-        Path::new(STATE).join(format!("{}-{now}.plumb-label", plumb_plan::shell::file_name(&subject.name)))
+        let name = format!("{}-{now}", plumb_plan::shell::file_name(&subject.name));
+        free_name(Path::new(STATE), &name)
     })
 }
 
+/// A name that no file has: two fixes may fall into one second.
+fn free_name(within: &Path, name: &str) -> PathBuf {
+    let later = (2_u64..).map(|count| format!("{name}-{count}"));
+    let mut paths =
+        std::iter::once(name.to_owned()).chain(later).map(|name| within.join(format!("{name}.plumb-label")));
+    let free = paths.find(|path| !path.exists());
+    free.unwrap_or_else(|| within.join(name))
+}
+
 /// What a change is, in the form in which it is kept.
-pub fn saved(subject: &Subject, change: &Change, what: &str) -> SavedLabel {
+fn saved(subject: &Subject, change: &Change, what: &str) -> SavedLabel {
     let unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     SavedLabel {
         disk_bytes: subject.disk.limits().size_bytes,
@@ -59,56 +71,113 @@ pub fn saved(subject: &Subject, change: &Change, what: &str) -> SavedLabel {
 ///
 /// # Errors
 /// When the file cannot be made.
-pub fn save(path: &Path, saved: &SavedLabel) -> Result<(), Failure> {
+fn save(path: &Path, saved: &SavedLabel) -> Result<(), Failure> {
     if path.starts_with(STATE) {
         let error = |source| plumb_relocate::labels::SavedLabelError::Io {
             path: STATE.to_owned(),
             what: "made",
             source,
         };
-        fs::create_dir_all(STATE).map_err(|source| FixError::from(error(source)))?;
+        make_directory(Path::new(STATE)).map_err(|source| FixError::from(error(source)))?;
     }
     saved.save(path).map_err(|error| FixError::from(error).into())
 }
 
-/// Writes a change, reads it back, and lets the kernel know. Returns what has to be said of nodes.
+/// Saves the old label, then writes the change, reads it back, and lets the kernel know. Returns what has to be said of nodes.
 ///
 /// # Errors
-/// When a write fails, the disk holds other bytes than were written, or the kernel refuses.
-pub fn carry_out(subject: &Subject, change: &Change) -> Result<Vec<String>, Failure> {
-    let failed = |is_begun: bool| {
-        let device = subject.device();
-        move |source| FixError::Change { device, is_begun, source }
-    };
-    let mut raw = subject.raw();
-    change.apply(&mut raw).map_err(failed(true))?;
-    subject.disk.drop_cache().map_err(of_system)?;
-    change.must_be_new(&mut raw).map_err(failed(true))?;
-    if subject.disk.is_image() {
-        return Ok(Vec::new());
-    }
-    // A disk without a label has no partitions either.
-    tell_kernel(subject, subject.label()?.as_ref(), &Owner::default())
+/// When the file cannot be made, the disk is not as it was read, a write fails, the disk holds other bytes than were written,
+/// or the kernel refuses; once something was written, with the command that goes back.
+pub fn save_and_carry_out(
+    subject: &Subject,
+    change: &Change,
+    path: &Path,
+    what: &str,
+) -> Result<Vec<String>, Failure> {
+    save(path, &saved(subject, change, what))?;
+    // Without a write there is nothing to go back from.
+    must_be_as_read(subject, change).inspect_err(|_| drop(fs::remove_file(path)))?;
+    write(subject, change, path)
 }
 
-/// Owner and mode of a node before its partition was taken away.
+/// The last look before a write.
+fn must_be_as_read(subject: &Subject, change: &Change) -> Result<(), Failure> {
+    // To tell the kernel of partitions takes the same capability: who lacks it learns of that before anything is written.
+    subject.disk.drop_cache().map_err(of_system)?;
+    let device = subject.device();
+    let is_old = change.must_be_old(&mut subject.raw());
+    Ok(is_old.map_err(|source| FixError::Change { device, is_begun: false, source })?)
+}
+
+fn write(subject: &Subject, change: &Change, saved: &Path) -> Result<Vec<String>, Failure> {
+    let begun = |source| FixError::Change { device: subject.device(), is_begun: true, source };
+    let written = || {
+        let mut raw = subject.raw();
+        change.apply(&mut raw).map_err(begun)?;
+        subject.disk.drop_cache().map_err(of_system)?;
+        change.must_be_new(&mut raw).map_err(begun)?;
+        if subject.disk.is_image() {
+            return Ok(Vec::new());
+        }
+        // A disk without a label has no partitions either.
+        tell_kernel(subject, subject.label()?.as_ref(), &Owner::default())
+    };
+    written().map_err(|failure: Failure| failure.with_command(undo::command(saved, subject)))
+}
+
+/// User, group and mode of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ownership {
+    user: u32,
+    group: u32,
+    mode: u32,
+}
+
+impl Ownership {
+    /// That of a node; `None` where none is there.
+    pub fn of(node: &Path) -> Option<Ownership> {
+        let found = fs::metadata(node).ok()?;
+        Some(Ownership { user: found.uid(), group: found.gid(), mode: found.mode() & 0o7777 })
+    }
+
+    /// Takes apart what `Display` has written.
+    pub fn parse(text: &str) -> Option<Ownership> {
+        let mut words = text.split(' ');
+        let (user, group, mode) = (words.next()?.parse(), words.next()?.parse(), words.next()?);
+        let mode = u32::from_str_radix(mode, 8).ok().filter(|mode| *mode <= 0o7777);
+        Some(Ownership { user: user.ok()?, group: group.ok()?, mode: mode? })
+    }
+}
+
+impl fmt::Display for Ownership {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {:o}", self.user, self.group, self.mode)
+    }
+}
+
+/// Whose a node was before its partition was taken away.
 #[derive(Default)]
 pub struct Owner {
-    node: PathBuf,
-    before: Option<fs::Metadata>,
+    /// The node.
+    pub node: PathBuf,
+    /// What it had; `None` where nobody knows.
+    pub before: Option<Ownership>,
 }
 
 impl Owner {
     /// That of a node that is there.
     pub fn of(node: &Path) -> Owner {
-        Owner { node: node.to_owned(), before: fs::metadata(node).ok() }
+        Owner { node: node.to_owned(), before: Ownership::of(node) }
     }
 
     /// Gives the node what the one before had: databases open raw devices as users of their own.
-    fn restore(&self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn restore(&self) -> io::Result<()> {
         let Some(before) = &self.before else { return Ok(()) };
-        chown(&self.node, Some(before.uid()), Some(before.gid()))?;
-        fs::set_permissions(&self.node, fs::Permissions::from_mode(before.mode() & 0o7777))
+        chown(&self.node, Some(before.user), Some(before.group))?;
+        fs::set_permissions(&self.node, fs::Permissions::from_mode(before.mode))
     }
 }
 
@@ -132,7 +201,8 @@ pub fn tell_kernel(subject: &Subject, label: Option<&Label>, owner: &Owner) -> R
             KernelStep::Add(_) => None,
         })
         .collect();
-    tell(&subject.disk, &steps).map_err(of_system)?;
+    let told = tell(&subject.disk, &steps);
+    told.map_err(|source| FixError::NotTold { device: subject.device(), source })?;
     let mut notes = Vec::new();
     for step in &steps {
         let KernelStep::Add(partition) = step else { continue };
@@ -146,4 +216,47 @@ pub fn tell_kernel(subject: &Subject, label: Option<&Label>, owner: &Owner) -> R
         }
     }
     Ok(notes)
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_geometry::Bytes;
+    use plumb_relocate::labels::Step;
+    use plumb_sys::Access;
+
+    use super::*;
+
+    /// Between reading and writing another program has changed one of the places, and not the first.
+    #[test]
+    fn a_label_that_others_changed_meanwhile_is_left_alone() {
+        let dir = plumb_testkit::temp_dir("meanwhile");
+        let (image, save) = (dir.path().join("disk.img"), dir.path().join("old.plumb-label"));
+        fs::write(&image, vec![0; 1 << 20]).expect("room");
+        let subject = Subject::open(&image, Access::Exclusive).expect("an image");
+        let write = |at| Step::Write { at: Bytes(at), old: vec![0; 512], new: vec![1; 512] };
+        let change = Change::from_steps([write(8192), Step::Flush, write(512)]).expect("places apart");
+        let mut changed = vec![0; 1 << 20];
+        changed[700] = 9;
+        fs::write(&image, &changed).expect("room");
+        let refused = save_and_carry_out(&subject, &change, &save, "a test");
+        let words = refused.expect_err("it is another label").words("");
+        let expected = "nothing was written: byte 700: found other bytes than those that were read before";
+        assert_eq!(words, format!("{}: {expected}", subject.device()));
+        assert!(fs::read(&image).expect("the image") == changed, "something was written");
+        assert!(!save.exists(), "a label was kept that nobody needs");
+        fs::write(&image, vec![0; 1 << 20]).expect("room");
+        save_and_carry_out(&subject, &change, &save, "a test").expect("it is as it was read");
+        assert_eq!(fs::read(&image).expect("the image")[8192..8704], [1; 512]);
+        assert!(save.exists());
+    }
+
+    #[test]
+    fn an_ownership_is_kept_as_text() {
+        let kept = Ownership { user: 12_345, group: 6, mode: 0o640 };
+        assert_eq!(kept.to_string(), "12345 6 640");
+        assert_eq!(Ownership::parse("12345 6 640"), Some(kept));
+        for broken in ["", "1 2", "1 2 8", "1 2 100000", "x 2 640"] {
+            assert_eq!(Ownership::parse(broken), None, "{broken}");
+        }
+    }
 }

@@ -3,9 +3,10 @@
 use plumb_relocate::labels::{Change, mend};
 use plumb_sys::Access;
 
-use super::act::{carry_out, is_wanted, save, save_path, saved};
+use super::act::{is_wanted, save_and_carry_out, save_path};
 use super::error::FixError;
 use super::subject::Subject;
+use super::unfinished;
 use super::view::{Shown, print};
 use crate::cli::fix::BackupLabel;
 use crate::exit::Exit;
@@ -16,12 +17,17 @@ use crate::failure::Failure;
 /// # Errors
 /// When there is no GPT, no good copy of it, or it cannot be written.
 pub fn run(args: &BackupLabel) -> Result<Exit, Failure> {
-    // Partitions stay where they are, so that they may be in use: a disk that grew is the usual case.
-    let access = if args.act.yes.is_some() { Access::Write } else { Access::Read };
-    let subject = Subject::open(&args.device, access)?;
+    let subject = match args.act.yes {
+        // Partitions stay where they are, so that they may be in use: a disk that grew is the usual case.
+        Some(_) => Subject::open_beside_partitions(&args.device)?,
+        None => Subject::open(&args.device, Access::Read)?,
+    };
     let is_wanted = is_wanted(&args.act, &subject)?;
+    subject.must_take_any_write()?;
+    subject.must_be_unused_as_a_whole()?;
     let device = subject.device();
     let before = subject.label()?.ok_or_else(|| FixError::NoLabel { device: device.clone() })?;
+    unfinished::must_be_none(&subject, Some(&before))?;
     let mended = mend(&before).map_err(|source| FixError::Mend { device: device.clone(), source })?;
     let change = Change::of(&mended.steps, &subject.raw());
     let change = change.map_err(|source| FixError::Change { device, is_begun: false, source })?;
@@ -30,8 +36,7 @@ pub fn run(args: &BackupLabel) -> Result<Exit, Failure> {
     let is_done = is_wanted && !change.is_empty();
     if is_done {
         let what = "backup-label: both copies of the GPT written anew";
-        save(&path, &saved(&subject, &change, what))?;
-        notes.extend(carry_out(&subject, &change)?);
+        notes.extend(save_and_carry_out(&subject, &change, &path, what)?);
     }
     let about = match mended.mends.as_slice() {
         [] => vec!["both copies of the label are good and where they belong: nothing to do".to_owned()],
@@ -48,7 +53,7 @@ pub fn run(args: &BackupLabel) -> Result<Exit, Failure> {
         grid: None,
         about,
         change: &change,
-        undo: saved.as_ref().filter(|_| is_done).map(|path| super::undo::command(path, &subject)),
+        undo: is_done.then(|| super::undo::command(&path, &subject)),
         saved,
         notes,
         json: args.act.json,

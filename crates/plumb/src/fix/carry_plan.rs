@@ -1,41 +1,35 @@
 //! `plumb fix plan`: carries out what a plan says, as far as it can be done here: a hint to a file system, a label, a move.
-//! What it cannot do is printed. Afterwards the layout is checked again.
+//! What it cannot do is printed. Afterwards the layout is checked again, and measured where that was asked for.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use clap::Parser;
 use plumb_geometry::Bytes;
 use plumb_relocate::labels::kernel::node_of;
+use plumb_sys::Access;
 use serde_json::Value;
-use thiserror::Error;
 
-use super::{from_plan, moving, relabel};
-use crate::cli::fix::{Act, FromPlan, Journal, Move, NewLabelKind, Relabel, Save};
+use super::from_plan::{self, Stated};
+use super::subject::Subject;
+use super::tune::Tuning;
+use super::{moving, relabel, unfinished};
+use crate::cli::fix::{Act, FromPlan, Journal, Move, Relabel, Save};
 use crate::cli::{self, Cli};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::{check, output};
+use crate::{check, output, probe};
 
 /// What is done for one plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Action {
     /// A partition goes to another start with its data.
-    Move { node: PathBuf, to: Bytes },
+    Move { node: PathBuf, to: Bytes, stated: Stated },
     /// A disk that is empty gets a label, or another start.
     Relabel { device: PathBuf, start: Bytes, len: Option<Bytes>, number: Option<u32> },
-    /// A file system is told of its stripe: commands in their order.
-    Tune { device: PathBuf, commands: Vec<Vec<String>> },
+    /// A file system is told of its stripe.
+    Tune { device: PathBuf, tuning: Tuning },
     /// Nothing of it can be done here.
     Print,
-}
-
-/// A command that did not do it.
-#[derive(Debug, Error)]
-#[error("{command}: {why}")]
-struct NotTuned {
-    command: String,
-    why: String,
 }
 
 /// Runs the command.
@@ -61,21 +55,43 @@ pub fn run(args: &FromPlan) -> Result<Exit, Failure> {
         let yes = args.yes.clone().filter(|_| is_meant(&action));
         let is_done = yes.is_some();
         let ended = action.carry_out(plan, yes, &args.journal)?;
+        exit = graver(exit, ended);
         if ended != Exit::Clean {
-            exit = ended;
-        } else if let Some(node) = action.checked().filter(|_| is_done) {
-            exit = check_again(&node)?;
+            continue;
+        }
+        for (what, node) in action.looks(args.probe) {
+            if is_done {
+                exit = graver(exit, look(what, &node)?);
+            } else {
+                output::print(&format!("and afterwards: plumb {what} {}\n", node.display()))?;
+            }
         }
     }
     Ok(exit)
 }
 
-/// What `plumb check` says now.
-fn check_again(node: &Path) -> Result<Exit, Failure> {
-    let typed = ["plumb".as_ref(), "check".as_ref(), node.as_os_str()];
+/// Of two ends the one that is told: what is incomplete or failed before what was found, and that before what is unknown.
+fn graver(one: Exit, other: Exit) -> Exit {
+    const ORDER: [Exit; 7] = [
+        Exit::Usage,
+        Exit::NotPermitted,
+        Exit::Failed,
+        Exit::Incomplete,
+        Exit::Findings,
+        Exit::Unknown,
+        Exit::Clean,
+    ];
+    ORDER.into_iter().find(|exit| [one, other].contains(exit)).unwrap_or(Exit::Clean)
+}
+
+/// What a command says of a device now.
+fn look(what: &str, node: &Path) -> Result<Exit, Failure> {
+    output::print(&format!("\nplumb {what} {}\n", node.display()))?;
+    let typed = ["plumb".as_ref(), what.as_ref(), node.as_os_str()];
     match Cli::try_parse_from(typed).map(|cli| cli.command) {
         Ok(cli::Command::Check(args)) => check::run(&args),
-        _ => Err(Failure::usage(format!("{}: found no name that can be checked", node.display()))),
+        Ok(cli::Command::Probe(args)) => probe::run(&args),
+        _ => Err(Failure::usage(format!("{}: found no name that can be looked at", node.display()))),
     }
 }
 
@@ -101,23 +117,25 @@ impl Action {
             return Action::Print;
         };
         match (current, number) {
+            // What can go on being used while it moves is better than what cannot.
+            (Some(_), _) if plan["remedies"][0]["harm"] == "online" => Action::Print,
             // Nodes of Solaris are of its own systems.
             (Some(current), Some(number)) if current != start && device.starts_with("/dev") => {
-                Action::Move { node: node_of(&device, number), to: start }
+                let node = node_of(&device, number);
+                Action::Move { node, to: start, stated: Stated::of(plan) }
             }
             (Some(_), _) => Action::Print,
             (None, number) => Action::Relabel { device, start, len: figure("len_bytes"), number },
         }
     }
 
-    /// The first way that harms least, where it is one that is known here word by word: a file is not trusted to hold
-    /// commands.
+    /// The first way that harms least, where it is one that is known.
     fn of_file_system(plan: &Value, device: PathBuf) -> Action {
         let remedies = plan["remedies"].as_array().map(Vec::as_slice).unwrap_or_default();
         let tunes = remedies.iter().filter(|remedy| remedy["harm"] == "tune");
         let steps = tunes.filter_map(|remedy| remedy["steps"].as_array()).flatten();
-        let mut known = steps.filter_map(|step| known_tuning(step["command"].as_str()?, &device));
-        known.next().map_or(Action::Print, |commands| Action::Tune { device, commands })
+        let mut known = steps.filter_map(|step| Tuning::known(step["command"].as_str()?, &device));
+        known.next().map_or(Action::Print, |tuning| Action::Tune { device, tuning })
     }
 
     /// What `--yes` has to be for it.
@@ -134,90 +152,58 @@ impl Action {
         self.name().is_some_and(|name| name == yes || yes.strip_prefix("/dev/") == Some(&name))
     }
 
-    /// What is looked at again.
-    fn checked(&self) -> Option<PathBuf> {
-        match self {
-            Action::Move { node, .. } => Some(node.clone()),
-            Action::Relabel { device, .. } | Action::Tune { device, .. } => {
-                Some(device.clone()).filter(|device| device.starts_with("/dev"))
-            }
-            Action::Print => None,
-        }
+    /// What is looked at afterwards: commands, and what each is given.
+    fn looks(&self, is_probed: bool) -> Vec<(&'static str, PathBuf)> {
+        let (checked, probed) = match self {
+            Action::Move { node, .. } => (node.clone(), node.clone()),
+            Action::Relabel { device, number, .. } => (device.clone(), node_of(device, number.unwrap_or(1))),
+            Action::Tune { device, .. } => (device.clone(), device.clone()),
+            Action::Print => return Vec::new(),
+        };
+        let looks = [Some(("check", checked)), is_probed.then_some(("probe", probed))];
+        looks.into_iter().flatten().filter(|(_, node)| node.starts_with("/dev")).collect()
     }
 
     fn carry_out(&self, plan: &Value, yes: Option<String>, journal: &Journal) -> Result<Exit, Failure> {
         let act = Act { yes, json: false };
         match self {
-            Action::Move { node, to } => moving::run(&Move {
-                partition: node.clone(),
-                to: Some(*to),
-                aligned: false,
-                journal: journal.clone(),
-                scan: false,
-                act,
-            }),
+            Action::Move { node, to, stated } => {
+                must_be_as_stated(stated)?;
+                moving::run(&Move {
+                    partition: node.clone(),
+                    to: Some(*to),
+                    aligned: false,
+                    journal: journal.clone(),
+                    scan: false,
+                    act,
+                })
+            }
             Action::Relabel { device, start, len, number } => relabel::run(&Relabel {
                 device: device.clone(),
                 start: Some(*start),
                 plan: None,
                 size: *len,
                 number: *number,
-                label: NewLabelKind::Gpt,
+                label: None,
                 new_label: false,
                 geometry: None,
                 sector: None,
                 act,
                 save: Save { save: None },
             }),
-            Action::Tune { commands, .. } => tune(commands, act.yes.is_some()),
+            Action::Tune { tuning, .. } => tuning.carry_out(act.yes.is_some()),
             Action::Print => by_hand(plan),
         }
     }
 }
 
-/// Commands as a plan prints them, taken apart; `None` for any other.
-fn known_tuning(command: &str, device: &Path) -> Option<Vec<Vec<String>>> {
-    let device = device.to_str()?;
-    let words: Vec<&str> = command.split(' ').collect();
-    let is_numbers = |options: &str, names: [&str; 2]| {
-        let parts: Vec<&str> = options.split(',').collect();
-        let fits = |(part, name): (&&str, &str)| {
-            let number = part.strip_prefix(name).and_then(|rest| rest.strip_prefix('='));
-            number.is_some_and(|number| number.parse::<u64>().is_ok())
-        };
-        parts.len() == 2 && parts.iter().zip(names).all(fits)
-    };
-    let is_plain = |path: &str| path.starts_with('/') && !path.contains('\'');
-    match words[..] {
-        ["tune2fs", "-E", options, on] if on == device && is_plain(on) => {
-            let is_known = is_numbers(options, ["stride", "stripe_width"]);
-            is_known.then(|| vec![words.iter().map(|word| (*word).to_owned()).collect()])
-        }
-        ["umount", at, "&&", "mount", "-o", options, on, again] if on == device && at == again => {
-            let is_known = is_numbers(options, ["sunit", "swidth"]) && is_plain(on) && is_plain(at);
-            let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-            is_known.then(|| vec![owned(&["umount", at]), owned(&["mount", "-o", options, on, at])])
-        }
-        _ => None,
-    }
-}
-
-fn tune(commands: &[Vec<String>], is_wanted: bool) -> Result<Exit, Failure> {
-    for command in commands {
-        let shown = plumb_plan::shell::words(command.iter().map(String::as_str));
-        output::print(&format!("  {shown}\n"))?;
-        let Some((program, arguments)) = command.split_first().filter(|_| is_wanted) else { continue };
-        let failed = |why: String| Failure::failed(&NotTuned { command: shown.clone(), why });
-        let ended =
-            Command::new(program).args(arguments).status().map_err(|error| failed(error.to_string()))?;
-        if !ended.success() {
-            return Err(failed(ended.to_string()));
-        }
-    }
-    if !is_wanted {
-        output::print("nothing was done: --yes with the name of the device does it\n")?;
-    }
-    Ok(Exit::Clean)
+/// That the partition is where the plan says, on the plan's own disk.
+fn must_be_as_stated(stated: &Stated) -> Result<(), Failure> {
+    let Some(device) = &stated.device else { return Ok(()) };
+    let subject = Subject::open(device, Access::Read)?;
+    let label = subject.label()?;
+    unfinished::must_be_none(&subject, label.as_ref())?;
+    Ok(stated.must_be_in(label.as_ref(), &subject)?)
 }
 
 /// The commands of the way that harms least.
@@ -244,21 +230,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_known_commands_are_run() {
-        let device = Path::new("/dev/md0");
-        let known = |command: &str| known_tuning(command, device).map(|commands| commands.len());
-        assert_eq!(known("tune2fs -E stride=16,stripe_width=48 /dev/md0"), Some(1));
-        assert_eq!(known("umount /srv && mount -o sunit=128,swidth=384 /dev/md0 /srv"), Some(2));
-        for other in [
-            "tune2fs -E stride=16,stripe_width=48 /dev/md1",
-            "tune2fs -E stride=16,stripe_width=48;reboot /dev/md0",
-            "tune2fs -O ^has_journal /dev/md0",
-            "umount /srv && mount -o sunit=128,exec /dev/md0 /srv",
-            "umount /srv && mount -o sunit=128,swidth=384 /dev/md0 /etc",
-            "rm -rf /dev/md0",
-            "",
+    fn the_graver_end_is_told() {
+        for (one, other, told) in [
+            (Exit::Clean, Exit::Clean, Exit::Clean),
+            (Exit::Unknown, Exit::Clean, Exit::Unknown),
+            (Exit::Unknown, Exit::Findings, Exit::Findings),
+            (Exit::Findings, Exit::Incomplete, Exit::Incomplete),
         ] {
-            assert_eq!(known(other), None, "{other}");
+            assert_eq!((graver(one, other), graver(other, one)), (told, told));
         }
+    }
+
+    /// A volume group that can be moved while it is in use is not taken out of use.
+    #[test]
+    fn what_can_be_moved_in_use_is_left_to_its_manager() {
+        let plan = |harm: &str| {
+            serde_json::json!({
+                "kind": "partition",
+                "subject": {"device": "/dev/sdb", "number": 1},
+                "target": [{"name": "start_bytes", "value": 1_048_576}, {"name": "current_bytes", "value": 17_408}],
+                "remedies": [{"harm": harm, "steps": []}, {"harm": "shift", "steps": []}],
+            })
+        };
+        let (to, node, stated) =
+            (Bytes(1_048_576), PathBuf::from("/dev/sdb1"), Stated::of(&plan("recreate")));
+        assert_eq!((stated.number, stated.current), (Some(1), Some(Bytes(17_408))));
+        assert_eq!(Action::of(&plan("recreate")), Action::Move { node, to, stated });
+        assert_eq!(Action::of(&plan("online")), Action::Print);
     }
 }

@@ -11,6 +11,9 @@ use plumb_stack::node::keys;
 use plumb_stack::ondisk::Scan;
 use plumb_stack::{Builder, Kind};
 
+/// So much of a place tells whether something lies there that has no signature.
+const FIRST_BYTES: u64 = 1 << 20;
+
 /// Looks for file systems, members of volumes and the like, on the disk and in these places of it; also says what could not
 /// be read, since that is not nothing. Every place that a probe looks at is looked at: what is taken for a signature by
 /// mistake is a refusal too many, and what is passed over somebody's data.
@@ -31,6 +34,22 @@ pub fn found(disk: &dyn Disk, name: &str, places: &[Extent], block: u32) -> Vec<
     }
     found.dedup();
     found
+}
+
+/// Bytes other than zero where these places begin, where raw data begin too; also what could not be read.
+pub fn first_bytes(disk: &dyn Disk, name: &str, places: &[Extent]) -> Vec<String> {
+    let found = places.iter().filter_map(|place| {
+        let start = place.start().0;
+        let mut bytes = vec![0; place.len().0.min(FIRST_BYTES) as usize];
+        match disk.read_at(start, &mut bytes) {
+            Ok(()) => {
+                let at = bytes.iter().position(|byte| *byte != 0)?;
+                Some(format!("byte {} of {name} is not zero", start + at as u64))
+            }
+            Err(error) => Some(format!("{name} cannot be read at byte {start}: {error}")),
+        }
+    });
+    found.collect()
 }
 
 /// By their readers, which know what belongs together.

@@ -3,10 +3,12 @@
 use std::io;
 
 use plumb_label::{Problem, ReadError};
+use plumb_relocate::labels::mend::is_of_copies;
 use plumb_relocate::labels::{ChangeError, EditError, MendError, SavedLabelError};
 use plumb_sys::SysError;
 use thiserror::Error;
 
+use super::unfinished::Unfinished;
 use crate::failure::Failure;
 
 /// A refusal, or something that went wrong; each names the disk.
@@ -27,6 +29,42 @@ pub enum FixError {
         device: String,
         /// What.
         found: Vec<String>,
+    },
+    /// Something is in a partition that would go away.
+    #[error(
+        "{device}: nothing was written: found {}; expected nothing in partitions that the old label does not have there",
+        found.join("; ")
+    )]
+    WouldHide {
+        /// The disk.
+        device: String,
+        /// What.
+        found: Vec<String>,
+    },
+    /// A move has stopped there in its middle.
+    #[error("{device}: nothing was written: {}", unfinished.words())]
+    Unfinished {
+        /// The disk.
+        device: String,
+        /// What shows it.
+        unfinished: Unfinished,
+    },
+    /// Its blocks cannot be written one by one.
+    #[error(
+        "{device}: has zones that the host has to write in order: neither its label nor its data can be changed in place"
+    )]
+    Zoned {
+        /// The disk.
+        device: String,
+    },
+    /// A kind of label that is read and changed, and not made.
+    #[error(
+        "{device}: nothing was written: a new SMI label of x86 is not made, since no label that Solaris has written was at \
+         hand to hold it against"
+    )]
+    NotMade {
+        /// The disk.
+        device: String,
     },
     /// A part of a disk was named.
     #[error("{device} is a {found}: expected a whole disk, or an image of one")]
@@ -51,7 +89,7 @@ pub enum FixError {
         device: String,
     },
     /// It is not known whether there is one.
-    #[error("{device}")]
+    #[error("{device}: its label cannot be read")]
     Label {
         /// The disk.
         device: String,
@@ -59,7 +97,7 @@ pub enum FixError {
         source: ReadError,
     },
     /// The label cannot have the partition there.
-    #[error("{device}")]
+    #[error("{device}: nothing was written: the label cannot have the partition there")]
     Edit {
         /// The disk.
         device: String,
@@ -67,7 +105,7 @@ pub enum FixError {
         source: EditError,
     },
     /// The label cannot be mended.
-    #[error("{device}")]
+    #[error("{device}: nothing was written: the label cannot be mended")]
     Mend {
         /// The disk.
         device: String,
@@ -84,6 +122,14 @@ pub enum FixError {
         /// Why.
         source: ChangeError,
     },
+    /// The label is on the disk, and the kernel goes by another one.
+    #[error("{device}: the kernel does not take the partitions of the label that is on the disk now")]
+    NotTold {
+        /// The disk.
+        device: String,
+        /// Why.
+        source: SysError,
+    },
     /// The disk cannot be read.
     #[error("{device}: cannot be read")]
     Read {
@@ -91,6 +137,16 @@ pub enum FixError {
         device: String,
         /// What the system said.
         source: io::Error,
+    },
+    /// A plan that speaks of something else than what is there.
+    #[error("{device}: nothing was written: found {found}, expected {expected}, as the plan says")]
+    OtherThanPlanned {
+        /// The disk.
+        device: String,
+        /// What there is.
+        found: String,
+        /// What the plan says.
+        expected: String,
     },
     /// The old label cannot be saved, or read back.
     #[error(transparent)]
@@ -111,25 +167,42 @@ impl From<FixError> for Failure {
     fn from(error: FixError) -> Failure {
         let failure = Failure::failed(&error);
         match &error {
-            FixError::LabelProblem { device, .. } => {
-                failure.with_command(format!("plumb fix backup-label {device}"))
+            FixError::Saved(SavedLabelError::Io { path, source, .. })
+                if source.kind() == io::ErrorKind::NotFound =>
+            {
+                Failure::usage(format!("{path}: found no such file or directory, expected a saved label"))
             }
+            FixError::LabelProblem { device, problem } => match problem {
+                Problem::SectorSizeMismatch { label_bytes, .. } => failure.with_help(format!(
+                    "attach the disk so that its sectors are of {label_bytes} bytes, as where its label was made; one that is \
+                     empty gets another label by relabel --new-label"
+                )),
+                problem if is_of_copies(problem) => {
+                    failure.with_command(plumb_plan::shell::words(["plumb", "fix", "backup-label", device]))
+                }
+                _ => failure.with_help("mend the label by the tool that made it: fdisk, sgdisk or parted"),
+            },
+            FixError::Unfinished { device, .. } => {
+                failure.with_command(plumb_plan::shell::words(["plumb", "fix", "status", device.as_str()]))
+            }
+            FixError::OtherThanPlanned { .. } => {
+                failure.with_help("make the plan anew, for this disk as it is now: plumb plan partition")
+            }
+            FixError::WouldHide { .. } => failure.with_help(
+                "what came into them since would be out of sight; --force goes back all the same, and saves the present label",
+            ),
             FixError::NotEmpty { .. } => failure.with_help(
                 "only empty disks are relabelled: data stay where they are, and their label would not",
+            ),
+            FixError::NotMade { .. } => failure.with_help(
+                "fdisk -B and format of Solaris make one; relabel then lets its slices begin on the grid, and undo goes back",
             ),
             _ => failure,
         }
     }
 }
 
-/// What the kernel refuses for lack of a right goes away as root.
+/// As [`Failure::of_system`].
 pub fn of_system(error: SysError) -> Failure {
-    match &error {
-        SysError::NotPermitted { .. } => {
-            let typed: Vec<String> = std::env::args().skip(1).collect();
-            let command = plumb_plan::shell::words(typed.iter().map(String::as_str));
-            Failure::not_permitted(&error, format!("sudo plumb {command}"))
-        }
-        _ => Failure::failed(&error),
-    }
+    Failure::of_system(&error)
 }

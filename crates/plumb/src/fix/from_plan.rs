@@ -1,10 +1,15 @@
 //! The document of `plumb plan … --json`, as far as a fix carries it out.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use plumb_geometry::Bytes;
+use plumb_label::{Label, Partition, Place};
+use plumb_plan::partition::SMALLER_MAX;
 use serde_json::Value;
 
+use super::error::FixError;
+use super::here::Here;
+use super::subject::{Subject, by_name};
 use crate::failure::Failure;
 use crate::inputs;
 
@@ -23,11 +28,98 @@ pub struct Wanted {
     pub number: Option<u32>,
 }
 
+/// What a plan says of a disk as it was when it was made: a disk that differs is another one, or was changed since.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stated {
+    /// The disk.
+    pub device: Option<PathBuf>,
+    /// Number of its partition.
+    pub number: Option<u32>,
+    /// Where that begins.
+    pub current: Option<Bytes>,
+    /// Its length, which of one that exists may be made less by up to [`SMALLER_MAX`].
+    pub len: Option<Bytes>,
+}
+
+impl Stated {
+    /// What a plan says.
+    pub fn of(plan: &Value) -> Stated {
+        let current = figure(plan, "current_bytes");
+        Stated {
+            device: plan["subject"]["device"].as_str().map(PathBuf::from),
+            number: number(plan),
+            current,
+            // Without a place where it is now the length is no more than what is wanted.
+            len: current.and_then(|_| figure(plan, "len_bytes")),
+        }
+    }
+
+    /// That the disk is the one of the plan, by its name or by what identifies it.
+    ///
+    /// # Errors
+    /// When it is another one.
+    pub fn must_be_on(&self, subject: &Subject) -> Result<(), FixError> {
+        let Some(device) = &self.device else { return Ok(()) };
+        let path = std::fs::canonicalize(by_name(device));
+        let is_it = path.is_ok_and(|path| {
+            let identity = |here: Here| here.identity();
+            path == subject.path
+                || Here::of(&path)
+                    .map(identity)
+                    .is_ok_and(|is| !is.is_empty() && is == subject.here.identity())
+        });
+        match is_it {
+            true => Ok(()),
+            false => Err(differs(subject, subject.device(), device.display().to_string())),
+        }
+    }
+
+    /// That the label has the partition where the plan says that it is.
+    ///
+    /// # Errors
+    /// When it begins elsewhere, has another length, or is not there.
+    pub fn must_be_in(&self, label: Option<&Label>, subject: &Subject) -> Result<(), FixError> {
+        let Some(current) = self.current else { return Ok(()) };
+        let number = self.number.unwrap_or(1);
+        let is_it = |part: &&Partition| {
+            !part.is_whole_disk
+                && part.place != Place::Extended
+                && part.id.slice.unwrap_or(part.id.number) == number
+        };
+        let sectors = |at: Bytes| plumb_geometry::group_digits(at.0 / plumb_geometry::SECTOR);
+        let mut parts = label.into_iter().flat_map(|label| &label.partitions).filter(is_it);
+        let begins = |at: Bytes| format!("partition {number} at sector {}", sectors(at));
+        let Some(part) = parts.next() else {
+            return Err(differs(subject, format!("no partition {number}"), begins(current)));
+        };
+        let (start, len) = (part.extent.start(), part.extent.len());
+        if start != current {
+            return Err(differs(subject, begins(start), begins(current)));
+        }
+        let fits = |stated: Bytes| stated <= len && len.0 - stated.0 <= SMALLER_MAX.0;
+        match self.len.filter(|stated| !fits(*stated)) {
+            None => Ok(()),
+            Some(stated) => {
+                let long = |len: Bytes| format!("partition {number} of {} sectors", sectors(len));
+                Err(differs(subject, long(len), long(stated)))
+            }
+        }
+    }
+}
+
+fn differs(subject: &Subject, found: impl Into<String>, expected: impl Into<String>) -> FixError {
+    FixError::OtherThanPlanned { device: subject.device(), found: found.into(), expected: expected.into() }
+}
+
+fn number(plan: &Value) -> Option<u32> {
+    plan["subject"]["number"].as_u64().and_then(|number| u32::try_from(number).ok())
+}
+
 /// The only plan for a partition in a file.
 ///
 /// # Errors
 /// When the file is no such document, or has another number of them.
-pub fn partition(path: &Path) -> Result<Wanted, Failure> {
+pub fn partition(path: &Path) -> Result<(Wanted, Stated), Failure> {
     let plans = plans(path)?;
     let mut of_partitions = plans.iter().filter(|plan| plan["kind"] == "partition");
     let (Some(plan), None) = (of_partitions.next(), of_partitions.next()) else {
@@ -45,8 +137,7 @@ pub fn partition(path: &Path) -> Result<Wanted, Failure> {
     if start.is_none() {
         return Err(wrong(path, "a plan without a start", "the figure start_bytes"));
     }
-    let number = plan["subject"]["number"].as_u64().and_then(|number| u32::try_from(number).ok());
-    Ok(Wanted { start, len: figure(plan, "len_bytes"), number })
+    Ok((Wanted { start, len: figure(plan, "len_bytes"), number: number(plan) }, Stated::of(plan)))
 }
 
 /// A figure in bytes; `None` where the plan has none of that name.

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use plumb_geometry::Grid;
+use plumb_geometry::{Grid, GridKind};
 use plumb_stack::linux::{self, Live, Root};
 use plumb_stack::node::keys;
-use plumb_stack::{Builder, Kind, NodeId, Stack, What};
+use plumb_stack::{Builder, GridFact, Kind, NodeId, Stack, What};
 
 use crate::check::target;
 use crate::failure::Failure;
@@ -48,20 +48,51 @@ impl Here {
         users
     }
 
+    /// Everything that uses it as a whole, and not a partition of it.
+    pub fn own_users(&self) -> Vec<String> {
+        self.stack.above(self.node).iter().filter_map(|above| self.user(self.node, *above)).collect()
+    }
+
+    /// The command that ends one of these uses; `None` where there is none that always does.
+    pub fn freed_by(&self) -> Option<String> {
+        let device = Path::new("/dev").join(self.stack.node(self.node).name.replace('!', "/"));
+        let device = plumb_plan::shell::words([device.to_string_lossy().as_ref()]);
+        self.stack.above(self.node).iter().find_map(|above| match self.stack.node(*above).kind {
+            Kind::FileSystem => Some(format!("umount {device}")),
+            Kind::Swap => Some(format!("swapoff {device}")),
+            _ => None,
+        })
+    }
+
+    /// As [`Here::users`], of another device of this host by the kernel's name.
+    pub fn users_on(&self, name: &str) -> Vec<String> {
+        let mut users = Vec::new();
+        if let Some(id) = self.stack.find(name) {
+            self.users_of(id, &mut users);
+        }
+        users
+    }
+
     fn users_of(&self, id: NodeId, users: &mut Vec<String>) {
-        let name = &self.stack.node(id).name;
         for above in self.stack.above(id) {
-            let node = self.stack.node(*above);
-            match node.kind {
-                Kind::Partition | Kind::SoftPartition => self.users_of(*above, users),
-                Kind::FileSystem => {
-                    let at = node.word(keys::MOUNT).unwrap_or(&node.name);
-                    users.push(format!("{name} is mounted at {at}"));
-                }
-                Kind::Swap => users.push(format!("{name} is used for paging")),
-                kind => users.push(format!("{name} is part of the {} {}", kind.words(), node.name)),
+            match self.user(id, *above) {
+                Some(user) => users.push(user),
+                None => self.users_of(*above, users),
             }
         }
+    }
+
+    /// What a layer right above makes of a device; `None` where it is a part of it, which nobody may use.
+    fn user(&self, id: NodeId, above: NodeId) -> Option<String> {
+        let (name, node) = (&self.stack.node(id).name, self.stack.node(above));
+        Some(match node.kind {
+            Kind::Partition | Kind::SoftPartition => return None,
+            Kind::FileSystem => {
+                format!("{name} is mounted at {}", node.word(keys::MOUNT).unwrap_or(&node.name))
+            }
+            Kind::Swap => format!("{name} is used for paging"),
+            kind => format!("{name} is part of the {} {}", kind.words(), node.name),
+        })
     }
 
     /// Everything below it, itself first, by the kernel's names.
@@ -87,6 +118,22 @@ impl Here {
     /// What the kernel or the disk says of it under a key of [`keys`].
     pub fn word(&self, key: &str) -> Option<&str> {
         self.stack.node(self.node).word(key)
+    }
+
+    /// Blocks that what it lies on is known to write as a whole, in bytes of the device.
+    pub fn write_units(&self) -> Vec<Grid> {
+        const WRITTEN_WHOLE: [What; 4] =
+            [What::PhysicalBlock, What::WriteAlignment, What::IndirectionUnit, What::ArrayUnit];
+        let through = self.stack.grids_through(self.node).into_iter();
+        let is_written =
+            |fact: &GridFact| WRITTEN_WHOLE.contains(&fact.what) && fact.grid.kind() == GridKind::Unit;
+        through.filter(is_written).map(|fact| fact.grid).collect()
+    }
+
+    /// Physical blocks that it lies on, in bytes of the device or file system.
+    pub fn physical_blocks(&self) -> Vec<Grid> {
+        let through = self.stack.grids_through(self.node).into_iter();
+        through.filter(|fact| fact.what == What::PhysicalBlock).map(|fact| fact.grid).collect()
     }
 
     /// Grids that somebody states of what it lies on, in bytes of the device.

@@ -5,18 +5,20 @@ use std::io::Read;
 use std::path::Path;
 
 use plumb_geometry::{Bytes, Extent, Grid, align_down};
-use plumb_label::{Detail, Guid, Label, Partition, Place, Role};
+use plumb_label::{Detail, Guid, Kind, Label, Partition, Place, Role};
 use plumb_plan::meet::{meet_all, next_boundary};
 use plumb_plan::partition::usual_grid;
 use plumb_relocate::labels::edit::{blanked_gpt, encode, relocated};
 use plumb_relocate::labels::{Change, EditError, NewIds, NewKind, NewLabel};
 use plumb_sys::Access;
 
-use super::act::{carry_out, is_wanted, save, save_path, saved};
+use super::act::{is_wanted, save_and_carry_out, save_path};
 use super::contents;
 use super::error::FixError;
-use super::from_plan::{self, Wanted};
+use super::from_plan::{self, Stated, Wanted};
 use super::subject::Subject;
+use super::undo::would_hide;
+use super::unfinished;
 use super::view::{Shown, print};
 use crate::cli::fix::{NewLabelKind, Relabel};
 use crate::exit::Exit;
@@ -33,23 +35,30 @@ pub fn run(args: &Relabel) -> Result<Exit, Failure> {
     let access = if args.act.yes.is_some() { Access::Exclusive } else { Access::Read };
     let subject = Subject::open(&args.device, access)?;
     let is_wanted = is_wanted(&args.act, &subject)?;
+    subject.must_take_any_write()?;
     subject.must_be_unused()?;
     let before = subject.label()?;
+    unfinished::must_be_none(&subject, before.as_ref())?;
     let work = Work::of(args, &subject, before.as_ref())?;
     let (detail, extent, about) = work.layout()?;
     let change = work.change(&detail)?;
+    unfinished::must_be_none_at(&subject, extent)?;
     must_be_empty(&subject, before.as_ref(), extent, work.block)?;
     let path = save_path(&args.save, &subject);
     let mut notes = work.notes(extent);
     let is_done = is_wanted && !change.is_empty();
     if is_done {
-        save(&path, &saved(&subject, &change, &format!("relabel: {about}")))?;
-        notes.extend(carry_out(&subject, &change)?);
+        notes.extend(save_and_carry_out(&subject, &change, &path, &format!("relabel: {about}"))?);
     }
     let after = match is_done {
         true => subject.label()?,
         false => subject.label_after(&change, Some(work.block))?,
     };
+    // What nobody knows to be nothing is something to undo.
+    let left = would_hide(&subject, after.as_ref(), before.as_ref());
+    notes.extend(
+        left.iter().map(|what| format!("{what}: undo takes that for content, and goes back by --force only")),
+    );
     let saved = (!change.is_empty()).then(|| path.display().to_string());
     print(&Shown {
         action: "relabel",
@@ -64,7 +73,7 @@ pub fn run(args: &Relabel) -> Result<Exit, Failure> {
             about
         }],
         change: &change,
-        undo: saved.as_ref().filter(|_| is_done).map(|path| super::undo::command(path, &subject)),
+        undo: is_done.then(|| super::undo::command(&path, &subject)),
         saved,
         notes,
         json: args.act.json,
@@ -106,13 +115,31 @@ struct Work<'a> {
 impl<'a> Work<'a> {
     fn of(args: &'a Relabel, subject: &'a Subject, before: Option<&'a Label>) -> Result<Work<'a>, Failure> {
         let wanted = match &args.plan {
-            Some(path) => from_plan::partition(path)?,
+            Some(path) => {
+                let (wanted, stated) = from_plan::partition(path)?;
+                let stated = Stated { number: args.number.or(stated.number), ..stated };
+                stated.must_be_on(subject)?;
+                if !args.new_label {
+                    stated.must_be_in(before, subject)?;
+                }
+                wanted
+            }
             None => Wanted { start: args.start, len: args.size, number: None },
         };
         let label = before.filter(|_| !args.new_label);
         if let Some(problem) = label.and_then(|label| label.problems.first()) {
             let (device, problem) = (subject.device(), problem.clone());
             return Err(FixError::LabelProblem { device, problem }.into());
+        }
+        if let (Some(label), Some(asked)) = (label, args.label)
+            && label.kind != kind_of(asked)
+        {
+            return Err(Failure::usage(format!(
+                "{}: --label: found the label {}, expected none or {}: --new-label makes another one in its place",
+                subject.device(),
+                label.kind,
+                kind_of(asked)
+            )));
         }
         let limits = subject.disk.limits();
         let asked = args.sector.and_then(|sector| u32::try_from(sector.0).ok());
@@ -253,7 +280,7 @@ impl<'a> Work<'a> {
     }
 
     fn kind(&self) -> Result<NewKind, Failure> {
-        Ok(match self.args.label {
+        Ok(match self.args.label.unwrap_or(NewLabelKind::Gpt) {
             NewLabelKind::Gpt => NewKind::Gpt,
             NewLabelKind::Efi => NewKind::SolarisEfi,
             NewLabelKind::Dos => NewKind::Mbr,
@@ -262,6 +289,7 @@ impl<'a> Work<'a> {
                 let (heads, sectors) = self.args.geometry.ok_or_else(|| Failure::usage(missing))?;
                 NewKind::SparcVtoc { heads, sectors }
             }
+            NewLabelKind::SmiX86 => return Err(FixError::NotMade { device: self.subject.device() }.into()),
         })
     }
 
@@ -315,6 +343,17 @@ impl<'a> Work<'a> {
             );
         }
         notes
+    }
+}
+
+/// What a label of that kind is when it is read.
+fn kind_of(asked: NewLabelKind) -> Kind {
+    match asked {
+        NewLabelKind::Gpt => Kind::Gpt,
+        NewLabelKind::Dos => Kind::Mbr,
+        NewLabelKind::Efi => Kind::SolarisEfi,
+        NewLabelKind::Smi => Kind::SparcVtoc,
+        NewLabelKind::SmiX86 => Kind::X86Vtoc,
     }
 }
 

@@ -7,7 +7,9 @@ use plumb_relocate::Raw;
 use plumb_relocate::labels::Change;
 use plumb_relocate::labels::change::Changed;
 use plumb_stack::Kind;
-use plumb_sys::{Access, DirectDisk, SysError};
+use plumb_stack::node::keys;
+use plumb_sys::partitions::sharers;
+use plumb_sys::{Access, DirectDisk, Directory, Errno, FileId, Sharer, SysError, openers_of_any};
 
 use super::error::{FixError, of_system};
 use super::here::Here;
@@ -25,40 +27,98 @@ pub struct Subject {
     pub here: Here,
 }
 
+/// A disk that opens for writing, and fails at the first write.
+#[derive(Debug, thiserror::Error)]
+#[error("{device}: found a read-only disk, expected one that can be written to: nothing was written")]
+pub struct ReadOnly {
+    /// The disk.
+    device: String,
+}
+
+impl From<ReadOnly> for Failure {
+    fn from(error: ReadOnly) -> Failure {
+        let device = &error.device;
+        Failure::failed(&error).with_help(format!(
+            "blockdev --setrw {device} makes a disk writable that was set read-only; a loop device made with losetup -r has to be \
+             made anew without -r"
+        ))
+    }
+}
+
 impl Subject {
-    /// Opens a disk by its node or its name, or an image in a file. To be written to alone it must be used by nobody.
+    /// Opens a disk by its node or its name, or an image in a file, and locks it where it is to be written to. To be written
+    /// to alone it must be used by nobody.
     ///
     /// # Errors
-    /// When there is none, it is a part of a disk, somebody uses it, or the process may not.
+    /// When there is none, it is a part of a disk, somebody uses or locks it, or the process may not.
     pub fn open(device: &Path, access: Access) -> Result<Subject, Failure> {
+        let subject = Subject::open_unlocked(device, access)?;
+        if access != Access::Read {
+            subject.lock()?;
+        }
+        Ok(subject)
+    }
+
+    /// As [`Subject::open`], where the lock is held already or comes later.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_unlocked(device: &Path, access: Access) -> Result<Subject, Failure> {
         let (path, here) = found(device)?;
+        must_be_writable(&path, &here, access)?;
         let disk = DirectDisk::open(&path, access).map_err(|error| match (&error, here.users()) {
             (SysError::InUse { .. }, users) if !users.is_empty() => {
                 FixError::InUse { device: path.display().to_string(), users }.into()
             }
             _ => of_system(error),
         })?;
-        Subject::of(disk, path, here, access)
+        Ok(Subject::of(disk, path, here))
     }
 
-    /// As [`Subject::open`]; that somebody uses a part of it is no failure yet.
+    /// As [`Subject::open_unlocked`]; that somebody uses a part of it is no failure yet.
     ///
     /// # Errors
     /// As there.
-    pub fn try_open(device: &Path, access: Access) -> Result<Result<Subject, SysError>, Failure> {
+    pub fn try_open_unlocked(device: &Path, access: Access) -> Result<Result<Subject, SysError>, Failure> {
         let (path, here) = found(device)?;
-        match DirectDisk::open(&path, access) {
-            Ok(disk) => Subject::of(disk, path, here, access).map(Ok),
-            Err(error) => Ok(Err(error)),
-        }
+        must_be_writable(&path, &here, access)?;
+        Ok(DirectDisk::open(&path, access).map(|disk| Subject::of(disk, path, here)))
     }
 
-    fn of(disk: DirectDisk, path: PathBuf, here: Here, access: Access) -> Result<Subject, Failure> {
+    /// Opens a disk for a change that leaves its partitions where they are, and locks it: alone, or beside them where they
+    /// are in use.
+    ///
+    /// # Errors
+    /// As [`Subject::open`], but for users of its partitions.
+    pub fn open_beside_partitions(device: &Path) -> Result<Subject, Failure> {
+        let subject = match Subject::try_open_unlocked(device, Access::Exclusive)? {
+            Ok(subject) => subject,
+            Err(error @ SysError::InUse { .. }) => {
+                let subject = Subject::open_unlocked(device, Access::Write)?;
+                match subject.must_be_unused() {
+                    Err(FixError::InUse { .. }) => subject,
+                    Err(error) => return Err(error.into()),
+                    // Who is not seen may have all of it.
+                    Ok(()) => return Err(of_system(error)),
+                }
+            }
+            Err(error) => return Err(of_system(error)),
+        };
+        subject.lock()?;
+        Ok(subject)
+    }
+
+    fn of(disk: DirectDisk, path: PathBuf, here: Here) -> Subject {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if access != Access::Read {
-            disk.lock().map_err(of_system)?;
-        }
-        Ok(Subject { disk, path, name, here })
+        Subject { disk, path, name, here }
+    }
+
+    /// Locks the node until the disk is closed: udev then looks neither at it nor at its partitions.
+    ///
+    /// # Errors
+    /// When somebody keeps it.
+    pub fn lock(&self) -> Result<(), Failure> {
+        self.disk.lock().map_err(of_system)
     }
 
     /// As errors and reports call it.
@@ -66,14 +126,60 @@ impl Subject {
         self.path.display().to_string()
     }
 
-    /// That nobody uses it, by what the kernel shows.
+    /// That nobody uses it or a partition of it: by what the kernel shows, and by what processes have open, since a database
+    /// on a raw device shows nothing else, and O_EXCL does not see it.
     ///
     /// # Errors
     /// Who does.
     pub fn must_be_unused(&self) -> Result<(), FixError> {
-        match self.here.users() {
-            users if users.is_empty() => Ok(()),
-            users => Err(FixError::InUse { device: self.device(), users }),
+        let read = |errno: Errno| FixError::Read { device: self.device(), source: errno.into() };
+        let id = self.id()?;
+        let others = Directory::root(Path::new("/")).and_then(|root| sharers(&root, id)).map_err(read)?;
+        self.must_be_without(self.here.users(), others)
+    }
+
+    /// The same of it as a whole; its partitions may be in use.
+    ///
+    /// # Errors
+    /// Who uses it.
+    pub fn must_be_unused_as_a_whole(&self) -> Result<(), FixError> {
+        self.must_be_without(self.here.own_users(), Vec::new())
+    }
+
+    fn must_be_without(&self, mut users: Vec<String>, sharers: Vec<Sharer>) -> Result<(), FixError> {
+        let itself = Sharer { name: self.name.clone(), id: self.id()? };
+        let (names, ids): (Vec<_>, Vec<_>) =
+            [itself].into_iter().chain(sharers).map(|sharer| (sharer.name, sharer.id)).unzip();
+        let open = openers_of_any(ids);
+        users.extend(open.map(|(at, by)| format!("{} is open in {} ({})", names[at], by.command, by.pid)));
+        match users.is_empty() {
+            true => Ok(()),
+            false => Err(FixError::InUse { device: self.device(), users }),
+        }
+    }
+
+    fn id(&self) -> Result<FileId, FixError> {
+        let found = std::fs::metadata(&self.path);
+        let found = found.map_err(|source| FixError::Read { device: self.device(), source })?;
+        Ok(FileId::of(&found))
+    }
+
+    /// That it is not set read-only, where it was opened to be looked at.
+    ///
+    /// # Errors
+    /// When it is.
+    pub fn must_be_writable(&self) -> Result<(), ReadOnly> {
+        must_be_writable(&self.path, &self.here, Access::Write)
+    }
+
+    /// That any of its blocks can be written at any time.
+    ///
+    /// # Errors
+    /// When the host has to write its zones in order, from their beginning.
+    pub fn must_take_any_write(&self) -> Result<(), FixError> {
+        match self.here.word(keys::ZONED) {
+            Some("host-managed") => Err(FixError::Zoned { device: self.device() }),
+            _ => Ok(()),
         }
     }
 
@@ -105,6 +211,14 @@ impl Subject {
     }
 }
 
+/// A node for a name in `/sys/class/block`: `sdb` is `/dev/sdb`, unless there is a file of that name.
+pub fn by_name(device: &Path) -> PathBuf {
+    match device.components().count() == 1 && !device.exists() {
+        true => Path::new("/dev").join(device),
+        false => device.to_owned(),
+    }
+}
+
 /// The path of a whole disk by its node or its name in `/sys/class/block`, and what the kernel says of it.
 fn found(device: &Path) -> Result<(PathBuf, Here), Failure> {
     let nowhere = || {
@@ -112,14 +226,19 @@ fn found(device: &Path) -> Result<(PathBuf, Here), Failure> {
             format!("{}: found no such device or file, expected a disk or an image of one", device.display());
         Failure::usage(what)
     };
-    let is_name = device.components().count() == 1;
-    let in_dev = || is_name.then(|| std::fs::canonicalize(Path::new("/dev").join(device)).ok()).flatten();
-    let path = std::fs::canonicalize(device).ok().or_else(in_dev).ok_or_else(nowhere)?;
+    let path = std::fs::canonicalize(by_name(device)).map_err(|_| nowhere())?;
     let here = Here::of(&path)?;
     match here.kind() {
         kind @ (Kind::Partition | Kind::SoftPartition) => {
             Err(FixError::NotADisk { device: path.display().to_string(), found: kind.words() }.into())
         }
         _ => Ok((path, here)),
+    }
+}
+
+fn must_be_writable(path: &Path, here: &Here, access: Access) -> Result<(), ReadOnly> {
+    match here.word(keys::READ_ONLY) {
+        Some(_) if access != Access::Read => Err(ReadOnly { device: path.display().to_string() }),
+        _ => Ok(()),
     }
 }

@@ -2,37 +2,41 @@
 
 use std::path::Path;
 
+use plumb_geometry::Extent;
+use plumb_label::{Label, Partition, Place};
 use plumb_relocate::labels::SavedLabel;
 use plumb_sys::Access;
 
-use super::act::{carry_out, is_wanted};
+use super::act::{is_wanted, save_and_carry_out, save_path};
 use super::error::FixError;
 use super::subject::Subject;
 use super::view::{Shown, print};
+use super::{contents, unfinished};
 use crate::cli::fix::Undo;
 use crate::exit::Exit;
 use crate::failure::Failure;
 
 /// The command that goes back from what was saved in a file.
-pub fn command(saved: &str, subject: &Subject) -> String {
-    let device = subject.device();
-    let words = ["plumb", "fix", "undo", saved, device.as_str(), "--yes", subject.name.as_str()];
+pub fn command(saved: &Path, subject: &Subject) -> String {
+    let (saved, device) = (saved.display().to_string(), subject.device());
+    let words = ["plumb", "fix", "undo", saved.as_str(), device.as_str(), "--yes", subject.name.as_str()];
     plumb_plan::shell::words(words)
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// When the file is none, the disk is another one or in use, or somebody has written to its label since.
+/// When the file is none, the disk is another one or in use, somebody has written to its label since, or something came into
+/// a partition that would go away.
 pub fn run(args: &Undo) -> Result<Exit, Failure> {
     let saved = SavedLabel::load(&args.file).map_err(FixError::from)?;
     let device = args.device.as_deref().unwrap_or(Path::new(&saved.device));
-    let access = if args.act.yes.is_some() { Access::Exclusive } else { Access::Read };
-    let subject = Subject::open(device, access)?;
+    let subject = open(device, args, &saved)?;
     let is_wanted = is_wanted(&args.act, &subject)?;
     must_be_that_disk(&saved, &subject)?;
-    subject.must_be_unused()?;
     let failed = |source| FixError::Change { device: subject.device(), is_begun: false, source };
+    let before = subject.label()?;
+    unfinished::must_be_none(&subject, before.as_ref())?;
     let mut notes = Vec::new();
     match saved.change.must_be_either(&mut subject.raw()) {
         Err(error) if !args.force => {
@@ -42,33 +46,93 @@ pub fn run(args: &Undo) -> Result<Exit, Failure> {
         Err(error) => notes.push(format!("{error}; --force was given")),
         Ok(()) => {}
     }
-    let before = subject.label()?;
     // Only what is not as it was: a change that was cut off is gone back from as well.
     let back = saved.change.back().to_new(&mut subject.raw()).map_err(failed)?;
+    let after = subject.label_after(&back, None)?;
+    match parts_stay(before.as_ref(), after.as_ref()) {
+        true => subject.must_be_unused_as_a_whole()?,
+        false => subject.must_be_unused()?,
+    }
+    match would_hide(&subject, before.as_ref(), after.as_ref()) {
+        found if found.is_empty() => {}
+        found if args.force => notes.extend(found.iter().map(|what| format!("{what}; --force was given"))),
+        found => return Err(FixError::WouldHide { device: subject.device(), found }.into()),
+    }
+    let path = save_path(&args.save, &subject);
     let is_done = is_wanted && !back.is_empty();
     if is_done {
-        notes.extend(carry_out(&subject, &back)?);
+        notes.extend(save_and_carry_out(&subject, &back, &path, &format!("undo of {}", saved.what))?);
     }
     let about = match back.is_empty() {
         true => vec!["the old label is there already: nothing to do".to_owned()],
         false => vec![format!("goes back from: {}", saved.what)],
     };
-    let after = if is_done { subject.label()? } else { subject.label_after(&back, None)? };
+    let way_back = || {
+        let is_refused = !would_hide(&subject, after.as_ref(), before.as_ref()).is_empty();
+        command(&path, &subject) + if is_refused { " --force" } else { "" }
+    };
+    let undo = is_done.then(way_back);
+    let now = if is_done { subject.label()? } else { after };
     print(&Shown {
         action: "undo",
         subject: &subject,
         is_done,
         before: before.as_ref(),
-        after: after.as_ref(),
+        after: now.as_ref(),
         grid: None,
         about,
         change: &back,
-        saved: None,
-        undo: None,
+        saved: (!back.is_empty()).then(|| path.display().to_string()),
+        undo,
         notes,
         json: args.act.json,
     })?;
     Ok(Exit::Clean)
+}
+
+/// Opens the disk: alone, but where all partitions stay where they are beside them, as `backup-label` did.
+fn open(device: &Path, args: &Undo, saved: &SavedLabel) -> Result<Subject, Failure> {
+    let subject = Subject::open(device, Access::Read)?;
+    if args.act.yes.is_none() {
+        return Ok(subject);
+    }
+    let back = saved.change.back();
+    let stay = match (subject.label(), subject.label_after(&back, None)) {
+        (Ok(before), Ok(after)) => parts_stay(before.as_ref(), after.as_ref()),
+        _ => false,
+    };
+    drop(subject);
+    if stay { Subject::open_beside_partitions(device) } else { Subject::open(device, Access::Exclusive) }
+}
+
+/// Whether two labels have the same partitions in the same places.
+fn parts_stay(before: Option<&Label>, after: Option<&Label>) -> bool {
+    let places = |label: &Label| -> Vec<_> {
+        label.partitions.iter().map(|part| (part.id, part.place, part.extent)).collect()
+    };
+    matches!((before, after), (Some(before), Some(after)) if places(before) == places(after))
+}
+
+/// What is in partitions of the present label that the other one does not have in the same place.
+pub fn would_hide(subject: &Subject, present: Option<&Label>, other: Option<&Label>) -> Vec<String> {
+    let Some(present) = present else { return Vec::new() };
+    let has_data = |part: &&Partition| !part.is_whole_disk && part.place != Place::Extended;
+    let keeps = |part: &Partition| {
+        let mut others = other.into_iter().flat_map(|label| &label.partitions).filter(has_data);
+        others.any(|known| {
+            known.extent.start() == part.extent.start() && known.extent.end() >= part.extent.end()
+        })
+    };
+    let lost = present.partitions.iter().filter(has_data).filter(|part| !keeps(part));
+    let places: Vec<Extent> = lost.map(|part| part.extent).collect();
+    if places.is_empty() {
+        return Vec::new();
+    }
+    let (raw, name) = (subject.raw(), &subject.name);
+    match contents::found(&raw, name, &places, present.sector_bytes) {
+        found if found.is_empty() => contents::first_bytes(&raw, name, &places),
+        found => found,
+    }
 }
 
 fn must_be_that_disk(saved: &SavedLabel, subject: &Subject) -> Result<(), FixError> {

@@ -2,38 +2,65 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use plumb_geometry::group_digits;
 use plumb_load::Target;
+use plumb_report::probe::Others;
+
+/// Bytes of a sector in these counters, whatever the device's blocks are.
+const SECTOR: u64 = 512;
 
 /// I/O that ended, of everybody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counters {
-    reads: u64,
-    writes: u64,
+    /// Reads.
+    pub reads: u64,
+    /// Their bytes.
+    pub read_bytes: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Their bytes.
+    pub written_bytes: u64,
 }
 
 impl Counters {
-    /// Of a block device; `None` for a file.
+    /// Of a block device, of a partition's whole disk, of the device that a file lies on; `None` where nothing counts.
     pub fn of(target: &Target) -> Option<Counters> {
-        Counters::parsed(&fs::read_to_string(sysfs(target)?.join("stat")).ok()?)
+        // What passes the page cache is not what reaches a device.
+        let found = fs::metadata(target.path()).ok().filter(|_| target.is_direct())?;
+        let place = place_of(if target.is_block_device() { found.rdev() } else { found.dev() })?;
+        let is_partition = place.join("partition").exists();
+        let place = if is_partition { place.join("..") } else { place };
+        Counters::parsed(&fs::read_to_string(place.join("stat")).ok()?)
     }
 
-    /// Fields 1 and 5 of `stat` (Documentation/block/stat.rst).
+    /// Fields 1, 3, 5 and 7 of `stat` (Documentation/block/stat.rst).
     fn parsed(stat: &str) -> Option<Counters> {
-        let mut fields = stat.split_ascii_whitespace().map(|field| field.parse().ok());
-        let reads = fields.next()??;
-        Some(Counters { reads, writes: fields.nth(3)?? })
+        let mut fields = stat.split_ascii_whitespace().map(|field| field.parse::<u64>().ok());
+        let mut next = |skipped| fields.nth(skipped)?;
+        let (reads, read_sectors) = (next(0)?, next(1)?);
+        let (writes, written_sectors) = (next(1)?, next(1)?);
+        let bytes = |sectors: u64| sectors.checked_mul(SECTOR);
+        Some(Counters {
+            reads,
+            read_bytes: bytes(read_sectors)?,
+            writes,
+            written_bytes: bytes(written_sectors)?,
+        })
     }
 
-    /// What others did since, where that is more than a share of the probe's own reads.
-    pub fn others(self, before: Counters, own_reads: u64, share: f64) -> Option<String> {
-        let reads = self.reads.saturating_sub(before.reads).saturating_sub(own_reads);
-        let writes = self.writes.saturating_sub(before.writes);
-        let is_much = (reads + writes) as f64 > share * own_reads as f64;
-        let (reads, writes) = (group_digits(reads), group_digits(writes));
-        is_much.then(|| format!("beside the probe the device made {reads} reads and {writes} writes"))
+    /// What others did since, beside the probe's own I/O.
+    pub fn others(self, before: Counters, own: Counters) -> Others {
+        let since = |after: u64, before: u64, own: u64| after.saturating_sub(before).saturating_sub(own);
+        let read_bytes = since(self.read_bytes, before.read_bytes, own.read_bytes);
+        let written_bytes = since(self.written_bytes, before.written_bytes, own.written_bytes);
+        // The kernel splits what is long, and adds flushes: more requests without more bytes are the probe's own.
+        let reads = since(self.reads, before.reads, own.reads).min(read_bytes / SECTOR);
+        let writes = since(self.writes, before.writes, own.writes).min(written_bytes / SECTOR);
+        let share = |others: u64, own: u64| others as f64 / (others + own).max(1) as f64;
+        let by_count = share(reads + writes, own.reads + own.writes);
+        let share = by_count.max(share(read_bytes + written_bytes, own.read_bytes + own.written_bytes));
+        Others { reads, read_bytes, writes, written_bytes, share }
     }
 }
 
@@ -43,15 +70,18 @@ pub fn is_buffered_loop(target: &Target) -> bool {
     direct.is_some_and(|direct| direct.trim() == "0")
 }
 
-fn sysfs(target: &Target) -> Option<PathBuf> {
-    if !target.is_block_device() {
-        return None;
-    }
-    let number = fs::metadata(target.path()).ok()?.rdev();
+/// Where the kernel tells of a device.
+pub fn sysfs(target: &Target) -> Option<PathBuf> {
+    let number = fs::metadata(target.path()).ok().filter(|_| target.is_block_device())?.rdev();
+    place_of(number)
+}
+
+fn place_of(number: u64) -> Option<PathBuf> {
     // As glibc takes device numbers apart (makedev(3)).
     let major = ((number >> 8) & 0xfff) | ((number >> 32) & !0xfff);
     let minor = (number & 0xff) | ((number >> 12) & !0xff);
-    Some(PathBuf::from(format!("/sys/dev/block/{major}:{minor}")))
+    let place = Path::new("/sys/dev/block").join(format!("{major}:{minor}"));
+    place.exists().then_some(place)
 }
 
 #[cfg(test)]
@@ -63,11 +93,32 @@ mod tests {
         let stat =
             "    1200      30   96000     812      77       4     616      52        0      400      864";
         let after = Counters::parsed(stat).expect("fields");
-        assert_eq!(after, Counters { reads: 1200, writes: 77 });
-        assert_eq!(Counters::parsed("12 3"), None);
-        let before = Counters { reads: 200, writes: 70 };
-        assert_eq!(after.others(before, 1000, 0.05), None, "7 writes beside 1,000 reads");
-        let words = after.others(before, 900, 0.05).expect("others");
-        assert_eq!(words, "beside the probe the device made 100 reads and 7 writes");
+        let expected =
+            Counters { reads: 1200, read_bytes: 96_000 * 512, writes: 77, written_bytes: 616 * 512 };
+        assert_eq!(after, expected);
+        assert_eq!(Counters::parsed("12 3 4 5 6"), None);
+        assert_eq!(Counters::parsed(&"99999999999999999999 ".repeat(8)), None);
+    }
+
+    #[test]
+    fn what_is_not_the_probes_is_others() {
+        let counters =
+            |reads, read_bytes, writes, written_bytes| Counters { reads, read_bytes, writes, written_bytes };
+        let before = counters(200, 1 << 20, 70, 1 << 20);
+        let others = |after: Counters| after.others(before, counters(1_000, 4 << 20, 0, 0));
+        // As many bytes as the probe has read, in requests that the kernel has split.
+        let split = others(counters(2_200, 5 << 20, 70, 1 << 20));
+        assert_eq!(split, Others { reads: 0, read_bytes: 0, writes: 0, written_bytes: 0, share: 0.0 });
+        // By count a fifth, by bytes half.
+        let much = others(counters(1_400, 8 << 20, 120, 2 << 20));
+        let (reads, read_bytes, writes, written_bytes) = (200, 3 << 20, 50, 1 << 20);
+        assert_eq!(much, Others { reads, read_bytes, writes, written_bytes, share: 0.5 });
+        // Short ones: by count half.
+        let short = others(counters(2_200, (5 << 20) + 512_000, 70, 1 << 20));
+        assert_eq!((short.reads, short.share), (1_000, 0.5));
+        // What a probe of writes has written back is its own.
+        let own = counters(200, 1 << 20, 200, 1 << 20);
+        let back = counters(400, 2 << 20, 270, 2 << 20).others(before, own);
+        assert_eq!((back.writes, back.share), (0, 0.0));
     }
 }

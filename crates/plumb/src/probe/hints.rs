@@ -4,9 +4,9 @@ use std::path::Path;
 
 use plumb_geometry::Grid;
 use plumb_load::probe::{Candidate, Probed};
-use plumb_report::probe::{Hint, HintOutcome, Verdict};
+use plumb_report::probe::{Hint, HintOutcome, Op, Verdict};
 use plumb_stack::fold::Phase;
-use plumb_stack::{Kind, Source, Stack, What};
+use plumb_stack::{Belief, GridFact, Kind, Source, Stack, What};
 
 use crate::check::sources::{self, Gathered};
 use crate::check::target;
@@ -22,6 +22,8 @@ pub struct Stated {
     pub source: String,
     /// The grid.
     pub grid: Candidate,
+    /// Why the stack's reader does not believe it; `None` where it does.
+    pub doubt: Option<String>,
 }
 
 /// Of all layers below the target, and of the user; what the target is.
@@ -30,7 +32,7 @@ pub fn of(path: &Path, given: &[Grid]) -> (Vec<Stated>, Kind) {
     for grid in given {
         let grid = Candidate { granularity_bytes: grid.granularity().0, offset_bytes: grid.offset().0 };
         let (layer, source) = (path.display().to_string(), Source::User.to_string());
-        stated.push(Stated { what: What::ArrayUnit, layer, source, grid });
+        stated.push(Stated { what: What::ArrayUnit, layer, source, grid, doubt: None });
     }
     let mut gathered = Gathered::default();
     // What the stack is helps to read the result; a host that does not tell is no reason not to measure.
@@ -49,26 +51,35 @@ pub fn of(path: &Path, given: &[Grid]) -> (Vec<Stated>, Kind) {
     (stated, stack.node(id).kind)
 }
 
+/// Of the target everything that is stated, which is what applications see. Of what is below it not what the kernel has worked
+/// out of still lower devices: those state it themselves.
 fn below(stack: &Stack, id: plumb_stack::NodeId) -> Vec<Stated> {
     let mut stated = Vec::new();
     for landing in stack.landings(id).all {
         let node = stack.node(landing.on);
-        for fact in node.grids.iter().filter(|fact| fact.is_believed() && is_measured(fact.what)) {
+        let is_own = landing.on == id || stack.node(id).kind == Kind::Partition;
+        let is_asked = |fact: &&GridFact| is_measured(fact.what) && (is_own || fact.is_believed());
+        for fact in node.grids.iter().filter(is_asked) {
             let Phase::Past(past) = landing.phase(&fact.grid) else { continue };
             let granularity_bytes = fact.granularity().0;
             let offset_bytes = (granularity_bytes - past.0) % granularity_bytes;
+            let doubt = match &fact.belief {
+                Belief::Believed => None,
+                Belief::Doubted { why } => Some(why.clone()),
+            };
             stated.push(Stated {
                 what: fact.what,
                 layer: node.name.clone(),
                 source: fact.source.to_string(),
                 grid: Candidate { granularity_bytes, offset_bytes },
+                doubt,
             });
         }
     }
     stated
 }
 
-/// Whether reads can cross it.
+/// Whether I/O can cross it.
 fn is_measured(what: What) -> bool {
     matches!(
         what,
@@ -88,10 +99,10 @@ fn is_measured(what: What) -> bool {
 
 impl Stated {
     /// Held against what was seen.
-    pub fn judged(&self, probed: Option<&Probed>, verdict: Verdict) -> Hint {
+    pub fn judged(&self, probed: Option<&Probed>, verdict: Verdict, op: Op) -> Hint {
         let (outcome, why) = match probed.and_then(|probed| probed.grid) {
-            Some(seen) => against(self.grid, seen),
-            None if verdict == Verdict::NoPenalty => self.without_penalty(probed),
+            Some(seen) => against(self.what, self.grid, seen, op),
+            None if verdict == Verdict::NoPenalty => self.without_penalty(probed, op),
             None => (HintOutcome::Open, "nothing was decided".to_owned()),
         };
         Hint {
@@ -104,67 +115,134 @@ impl Stated {
             },
             outcome,
             why,
+            doubt: self.doubt.clone(),
         }
     }
 
-    fn without_penalty(&self, probed: Option<&Probed>) -> (HintOutcome, String) {
+    fn without_penalty(&self, probed: Option<&Probed>, op: Op) -> (HintOutcome, String) {
         let granularity = self.grid.granularity_bytes;
         let searched = probed.map_or(&[][..], |probed| &probed.searched);
         let smallest = searched.iter().map(|one| one.granularity_bytes).min().unwrap_or(0);
         if granularity < smallest / 4 {
-            return (HintOutcome::Open, "smaller than any read that can cross it".to_owned());
+            return (HintOutcome::Open, format!("smaller than any {} that can cross it", op.one()));
         }
         let flat = searched.iter().take_while(|one| one.flat_within.is_some());
         if flat.map(|one| one.granularity_bytes).max().is_none_or(|most| granularity > most) {
             return (HintOutcome::Open, "not decided in the time".to_owned());
         }
-        match self.what {
-            What::PhysicalBlock | What::Chunk | What::IoBoundary | What::ArrayUnit => {
-                (HintOutcome::Refuted, "no read pays for crossing it; writes may".to_owned())
-            }
-            _ => (HintOutcome::Open, "no read pays for crossing it; it may be about writes".to_owned()),
+        let is_of_both =
+            matches!(self.what, What::PhysicalBlock | What::Chunk | What::IoBoundary | What::ArrayUnit);
+        let none = format!("no {} pays for crossing it", op.one());
+        match op {
+            Op::Read if is_of_both => (HintOutcome::Refuted, format!("{none}; writes may")),
+            Op::Read => (HintOutcome::Open, format!("{none}; it may be about writes")),
+            Op::Write => (HintOutcome::Refuted, none),
         }
     }
 }
 
 /// One grid against the one that was seen.
-fn against(stated: Candidate, seen: Candidate) -> (HintOutcome, String) {
+fn against(what: What, stated: Candidate, seen: Candidate, op: Op) -> (HintOutcome, String) {
     let (large, small) = match stated.granularity_bytes >= seen.granularity_bytes {
         true => (stated, seen),
         false => (seen, stated),
     };
     let is_within = large.granularity_bytes.is_multiple_of(small.granularity_bytes)
         && large.offset_bytes % small.granularity_bytes == small.offset_bytes;
-    let bytes = plumb_report::format::bytes;
+    let (bytes, ios) = (plumb_report::format::bytes, op.all());
     if stated == seen {
-        (HintOutcome::Confirmed, "that is what reads show".to_owned())
+        (HintOutcome::Confirmed, format!("that is what {ios} show"))
     } else if stated.granularity_bytes == seen.granularity_bytes {
-        (HintOutcome::Refuted, format!("reads show the offset {}", bytes(seen.offset_bytes)))
+        (HintOutcome::Refuted, format!("{ios} show the offset {}", bytes(seen.offset_bytes)))
     } else if is_within && stated.granularity_bytes > seen.granularity_bytes {
-        (HintOutcome::Open, "lies on the grid that reads show".to_owned())
+        match what {
+            // Nothing within a block can be missed.
+            What::PhysicalBlock => (
+                HintOutcome::Refuted,
+                format!("{ios} show smaller blocks, of {}", bytes(seen.granularity_bytes)),
+            ),
+            _ => (
+                HintOutcome::Open,
+                format!("lies on the grid that {ios} show; whether it costs more was not measured"),
+            ),
+        }
     } else if is_within {
-        (HintOutcome::Refuted, format!("reads show blocks of {}", bytes(seen.granularity_bytes)))
+        (HintOutcome::Refuted, format!("{ios} show blocks of {}", bytes(seen.granularity_bytes)))
     } else {
-        (HintOutcome::Refuted, "does not lie on the grid that reads show".to_owned())
+        (HintOutcome::Refuted, format!("does not lie on the grid that {ios} show"))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use plumb_load::probe::{Searched, Verdict as Found, drift::Course};
+
     use super::*;
+
+    fn grid(granularity_bytes: u64, offset_bytes: u64) -> Candidate {
+        Candidate { granularity_bytes, offset_bytes }
+    }
 
     #[test]
     fn statements_are_held_against_what_was_seen() {
-        let grid = |granularity_bytes, offset_bytes| Candidate { granularity_bytes, offset_bytes };
-        for (stated, seen, outcome) in [
-            (grid(4096, 3072), grid(4096, 3072), HintOutcome::Confirmed),
-            (grid(4096, 0), grid(4096, 3072), HintOutcome::Refuted),
-            (grid(512, 0), grid(4096, 3072), HintOutcome::Refuted),
-            (grid(65_536, 3072), grid(4096, 3072), HintOutcome::Open),
-            (grid(65_536, 0), grid(4096, 3072), HintOutcome::Refuted),
-            (grid(8192, 0), grid(3 * 4096, 0), HintOutcome::Refuted),
+        use HintOutcome::{Confirmed, Open, Refuted};
+        for (what, stated, seen, outcome) in [
+            (What::MinimumIo, grid(4096, 3072), grid(4096, 3072), Confirmed),
+            (What::PhysicalBlock, grid(4096, 0), grid(4096, 0), Confirmed),
+            (What::PhysicalBlock, grid(4096, 0), grid(4096, 3072), Refuted),
+            (What::PhysicalBlock, grid(512, 0), grid(4096, 3072), Refuted),
+            (What::MinimumIo, grid(512, 0), grid(4096, 0), Refuted),
+            (What::PhysicalBlock, grid(8192, 0), grid(4096, 0), Refuted),
+            (What::MinimumIo, grid(8192, 0), grid(4096, 0), Open),
+            (What::OptimalIo, grid(65_536, 3072), grid(4096, 3072), Open),
+            (What::OptimalIo, grid(65_536, 0), grid(4096, 3072), Refuted),
+            (What::Chunk, grid(8192, 0), grid(3 * 4096, 0), Refuted),
         ] {
-            assert_eq!(against(stated, seen).0, outcome, "{stated:?} {seen:?}");
+            assert_eq!(against(what, stated, seen, Op::Read).0, outcome, "{what:?} {stated:?} {seen:?}");
+        }
+    }
+
+    /// Nothing costs more up to 64 KiB: what says that something does there is refuted where reads would show it.
+    #[test]
+    fn statements_are_held_against_there_being_no_penalty() {
+        use HintOutcome::{Open, Refuted};
+        let searched = [4096, 16_384, 65_536, 262_144].map(|granularity_bytes| Searched {
+            granularity_bytes,
+            len_bytes: 1024,
+            flat_within: (granularity_bytes <= 65_536).then_some(0.02),
+        });
+        let probed = Probed {
+            verdict: Found::NoPenalty,
+            grid: None,
+            penalty: None,
+            penalty_len_bytes: 0,
+            crossing: None,
+            coarser_within: None,
+            searched: searched.to_vec(),
+            bars: Vec::new(),
+            reads: 1_000,
+            bytes: 1 << 20,
+            spent: std::time::Duration::from_secs(1),
+            settled_ns: None,
+            course: Course::default(),
+            cache: None,
+            space_bytes: 1 << 30,
+        };
+        for (what, stated, outcome) in [
+            (What::PhysicalBlock, grid(4096, 0), Refuted),
+            (What::PhysicalBlock, grid(4096, 3584), Refuted),
+            (What::Chunk, grid(65_536, 0), Refuted),
+            (What::Chunk, grid(131_072, 0), Open),
+            (What::MinimumIo, grid(4096, 0), Open),
+            (What::OptimalIo, grid(16_384, 0), Open),
+            (What::PhysicalBlock, grid(512, 0), Open),
+        ] {
+            let (layer, source) = ("loop0".to_owned(), "a test".to_owned());
+            let stated = Stated { what, layer, source, grid: stated, doubt: None };
+            let hint = stated.judged(Some(&probed), Verdict::NoPenalty, Op::Read);
+            assert_eq!(hint.outcome, outcome, "{what:?} {}", hint.why);
+            let hint = stated.judged(None, Verdict::Inconclusive, Op::Read);
+            assert_eq!(hint.outcome, Open, "nothing was seen");
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use plumb_geometry::group_digits;
 use plumb_load::replay::{
-    Compared, Counts, Doubt, Order, Pair, Replay, Replayed, Side, Speed, Survey, Verdict,
+    Compared, Counts, Course, Doubt, Order, Pair, Replay, Replayed, Side, Speed, Survey, Verdict,
 };
 use plumb_load::{Ended, Tally};
 use plumb_report::replay as report;
 use plumb_stats::Interval;
+use plumb_stats::equivalence::Margin;
 
 use crate::bench::measured::{ended, engine, measured, times};
 
@@ -37,6 +38,7 @@ pub fn replayed(replayed: &Replayed, survey: &Survey) -> report::Replayed {
         measured,
         flushes: times(&replayed.flushes),
         lateness: times(&replayed.lateness),
+        course: course(&replayed.course, replayed.lateness.count() > 0),
         in_flight_max: replayed.in_flight_max,
         engine: engine(replayed.means),
         ended: match replayed.ended {
@@ -44,6 +46,19 @@ pub fn replayed(replayed: &Replayed, survey: &Survey) -> report::Replayed {
             other => ended(other),
         },
     }
+}
+
+fn course(course: &Course, is_timed: bool) -> report::Course {
+    let windows = course.windows().iter().map(|window| {
+        let mean = |sum: u128| (window.ios > 0).then(|| sum as f64 / window.ios as f64);
+        report::Window {
+            ios: window.ios,
+            response_mean_ns: mean(window.response_ns_sum),
+            response_ns_max: (window.ios > 0).then_some(window.response_ns_max),
+            late_mean_ns: mean(window.late_ns_sum).filter(|_| is_timed),
+        }
+    });
+    report::Course { window_seconds: course.window().as_secs_f64(), windows: windows.collect() }
 }
 
 fn counts(counts: Counts) -> report::Counts {
@@ -94,7 +109,7 @@ fn unforced(ios: u64) -> Option<String> {
 }
 
 /// A comparison that has ended.
-pub fn comparison(compared: &Compared, margin: f64) -> report::Comparison {
+pub fn comparison(compared: &Compared, margin: Margin) -> report::Comparison {
     let (verdict, why) = match compared.verdict {
         Verdict::Better => ("better", None),
         Verdict::Worse => ("worse", None),
@@ -111,7 +126,7 @@ pub fn comparison(compared: &Compared, margin: f64) -> report::Comparison {
     report::Comparison {
         verdict,
         why,
-        margin,
+        margin: margin.share(),
         gain: compared.gain.as_ref().map(ratio),
         today_ns: mean(compared, |pair| pair.today_ns),
         planned_ns: mean(compared, |pair| pair.planned_ns),
@@ -158,9 +173,9 @@ fn side(side: &Side) -> report::Side {
 }
 
 /// What a reader must know of a comparison.
-pub fn notes_of_comparison(compared: &Compared, margin: f64) -> Vec<String> {
+pub fn notes_of_comparison(compared: &Compared, margin: Margin) -> Vec<String> {
     let mut notes = Vec::new();
-    if let Some(second) = compared.second.filter(|second| second.low > 1.0 + margin) {
+    if let Some(second) = compared.second.filter(|second| second.low > margin.ratio()) {
         notes.push(format!(
             "the second of a pair was {:.2} times as fast, whichever that was: a cache answered it; more of the trace, or \
             a larger part of the target, goes past it",

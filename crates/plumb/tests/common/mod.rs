@@ -3,12 +3,15 @@
 #![allow(dead_code, reason = "each test file uses its part of it")]
 
 pub mod collection;
+pub mod probed;
 pub mod recording;
+pub mod schema;
+pub mod terminal;
 
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -20,6 +23,15 @@ pub struct Ran {
 }
 
 impl Ran {
+    /// From what a process left behind.
+    pub fn of(done: Output) -> Ran {
+        Ran {
+            code: done.status.code().unwrap_or(-1),
+            out: String::from_utf8(done.stdout).expect("text"),
+            err: String::from_utf8_lossy(&done.stderr).into_owned(),
+        }
+    }
+
     /// The JSON document on standard output.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|why| panic!("{why}: {}\n{}", self.out, self.err))
@@ -57,12 +69,7 @@ pub fn command() -> Command {
 }
 
 fn ran(command: &mut Command) -> Ran {
-    let done = command.output().expect("the program starts");
-    Ran {
-        code: done.status.code().unwrap_or(-1),
-        out: String::from_utf8(done.stdout).expect("text"),
-        err: String::from_utf8_lossy(&done.stderr).into_owned(),
-    }
+    Ran::of(command.output().expect("the program starts"))
 }
 
 /// Runs it with arguments.
@@ -91,11 +98,7 @@ pub fn analyze_input(bytes: &[u8], flags: &str) -> Ran {
     let writer = std::thread::spawn(move || input.write_all(&bytes).ok());
     let done = child.wait_with_output().expect("the program ends");
     writer.join().expect("the writer ends");
-    Ran {
-        code: done.status.code().unwrap_or(-1),
-        out: String::from_utf8(done.stdout).expect("text"),
-        err: String::from_utf8_lossy(&done.stderr).into_owned(),
-    }
+    Ran::of(done)
 }
 
 /// A real trace.

@@ -5,7 +5,11 @@
 mod common;
 
 mod check;
+mod driven;
+mod move_cut;
+mod move_phases;
 mod plan;
+mod probe;
 mod targets;
 mod watch;
 

@@ -37,7 +37,7 @@ fn lines(directory: &Path, case: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(directory.join(format!("{case}.json"))).expect("the lines");
     let lines: Vec<Value> =
         text.lines().map(|line| serde_json::from_str(line).expect("a document")).collect();
-    assert_eq!(lines.len(), 3, "{case}: {text}");
+    assert!(lines.len() > 1, "{case}: an interval before the I/O, and one with it: {text}");
     lines
 }
 
@@ -94,10 +94,7 @@ fn the_static_binary_needs_no_library() {
 /// What fio asked of its file, summed up over the intervals of a case: calls and bytes asked of reads and of those past the
 /// cache; `None` when a way is in it that is not counted.
 fn asked(directory: &Path, case: &str) -> Option<(u64, u64, u64)> {
-    let text = std::fs::read_to_string(directory.join(format!("app-{case}.json"))).expect("the lines");
-    let lines: Vec<Value> =
-        text.lines().map(|line| serde_json::from_str(line).expect("a document")).collect();
-    assert_eq!(lines.len(), 3, "{case}: {text}");
+    let lines = lines(directory, &format!("app-{case}"));
     let processes =
         lines.iter().flat_map(|line| line["result"]["app"]["processes"].as_array().expect("a list"));
     let of_fio: Vec<&Value> = processes.filter(|by| by["comm"] == "fio").collect();

@@ -21,6 +21,11 @@ impl Output {
         self.0.extend_from_slice(bytes);
     }
 
+    pub(super) fn numbers(&mut self, values: &[u64]) {
+        self.number(values.len() as u64);
+        values.iter().for_each(|value| self.number(*value));
+    }
+
     fn changes(&mut self, changes: &[Change]) {
         self.number(changes.len() as u64);
         for change in changes {
@@ -57,6 +62,7 @@ impl Output {
             plan.unit.offset,
             copying,
             window,
+            plan.at_once,
         ];
         numbers.into_iter().for_each(|number| self.number(number));
         self.changes(&plan.hide);
@@ -88,6 +94,12 @@ impl<'a> Input<'a> {
         Some(self.take(len)?.to_vec())
     }
 
+    pub(super) fn numbers(&mut self) -> Option<Vec<u64>> {
+        let len = usize::try_from(self.number()?).ok()?.checked_mul(8)?;
+        let bytes = self.take(len)?.chunks_exact(8);
+        bytes.map(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?))).collect()
+    }
+
     fn text(&mut self) -> Option<String> {
         String::from_utf8(self.bytes()?).ok()
     }
@@ -117,6 +129,7 @@ impl<'a> Input<'a> {
             (1, bytes) => Copying::Batches(bytes),
             _ => return None,
         };
+        let at_once = self.number()?;
         let (hide, finish) = (self.changes()?, self.changes()?);
         let (signatures, strays) = (self.ranges()?, self.ranges()?);
         let fix_ups = self.changes()?;
@@ -134,6 +147,7 @@ impl<'a> Input<'a> {
             len,
             unit,
             copying,
+            at_once,
             hide,
             finish,
             signatures,

@@ -37,6 +37,16 @@ pub enum JournalError {
     /// There is a journal, and the move never began: the disk was not written to.
     #[error("the move was never begun, and nothing was written to the disk: the journal can be removed")]
     NotBegun,
+    /// The file ends before its plan says that it does.
+    #[error(
+        "journal: found {found} bytes, expected {needed} or more: its end is missing, and what the move did last may be too; nothing was changed"
+    )]
+    Cut {
+        /// Bytes that the file had when it was made, at the least.
+        needed: u64,
+        /// Bytes that it has.
+        found: u64,
+    },
     /// A record is broken, and what comes after it is not.
     #[error("journal: record {number} at byte {at}: {found}, expected {expected}; nothing was changed")]
     Damaged {

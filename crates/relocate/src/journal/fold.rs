@@ -12,6 +12,15 @@ pub(crate) struct Pending {
     pub(crate) image: Image,
 }
 
+/// Windows that were noted before they were written: some of them may be, in their order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unproven {
+    /// Whether the journal's slot has, or had, all their data.
+    pub(crate) is_saved: bool,
+    /// Sums of the data of step `next` and those behind it.
+    pub(crate) sums: Vec<u64>,
+}
+
 /// Where a move stands.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -20,12 +29,12 @@ pub(crate) struct State {
     pub(crate) saved: Vec<Vec<u8>>,
     /// What is carried out; `None` before the move began.
     pub(crate) script: Option<Script>,
-    /// Steps of it that were written.
+    /// Steps of it that were written, for sure.
     pub(crate) next: u64,
     /// The image of step `next`, to be written first.
     pub(crate) pending: Option<Pending>,
-    /// Sum of step `next - 1`, copied straight: its record may be older than what it tells of.
-    pub(crate) unproven: Option<u64>,
+    /// Those behind them that may have been.
+    pub(crate) unproven: Option<Unproven>,
     /// Sums of the data that each window of the move wrote.
     pub(crate) moved: Vec<u64>,
     pub(crate) ending: Option<Ending>,
@@ -56,14 +65,18 @@ impl State {
             (Record::Saved { signature, bytes }, None) => self.save(signature, bytes),
             (Record::Turn(turn), _) => self.turn(turn, mutations),
             (Record::Image { step, at, image }, Some(script)) => {
-                if step != self.next || step >= script.len() || self.pending.is_some() {
+                if step != self.end_of_unproven() || step >= script.len() || self.pending.is_some() {
                     return Err("an image of the next step");
                 }
-                self.unproven = None;
+                if at.checked_add(image.len_bytes()).is_none_or(|end| end > self.plan.disk_bytes) {
+                    return Err("an image within the disk");
+                }
+                (self.next, self.unproven) = (step, None);
                 self.pending = Some(Pending { at, image });
                 Ok(())
             }
-            (Record::Written { step, sum, moved }, Some(_)) => self.written(step, sum, moved),
+            (Record::Written { step, moved }, Some(_)) => self.written(step, moved),
+            (Record::Windows { step, is_saved, sums }, Some(_)) => self.windows(step, is_saved, sums),
             (Record::End(ending), Some(_)) => {
                 self.ending = Some(ending);
                 Ok(())
@@ -90,9 +103,7 @@ impl State {
             }
             (Turn::Resume, Some(_)) => Ok(()),
             (Turn::Rollback { from }, Some(script)) => {
-                // One less where the last window turned out not to have arrived.
-                let is_reached = from == self.next || (from + 1 == self.next && self.unproven.is_some());
-                if script.is_back() || !is_reached || self.pending.is_some() {
+                if script.is_back() || !self.reaches(from) || self.pending.is_some() {
                     return Err("a rollback from where the move stands");
                 }
                 self.turn_back(from, mutations);
@@ -108,24 +119,51 @@ impl State {
         (self.next, self.unproven, self.pending) = (0, None, None);
     }
 
-    fn written(&mut self, step: u64, sum: u64, moved: u64) -> Result<(), Expected> {
-        let Some(script) = &self.script else { return Err("a turn to move before it") };
-        let is_again = self.unproven.is_some() && step + 1 == self.next;
-        if (step != self.next && !is_again) || step >= script.len() {
-            return Err("the step that comes next");
+    fn written(&mut self, step: u64, moved: u64) -> Result<(), Expected> {
+        if step != self.next || self.pending.take().is_none() {
+            return Err("the image that was recorded last");
         }
-        if let Some(window) = script.window_at(step)
-            && !script.is_back()
-        {
-            let window = usize::try_from(window).map_err(|_| "a window of this plan")?;
-            self.moved.truncate(window);
-            if self.moved.len() != window {
-                return Err("the windows before it");
-            }
-            self.moved.push(moved);
-        }
-        self.unproven = self.pending.take().is_none().then_some(sum);
+        self.note_moved(step, &[moved])?;
         self.next = step + 1;
         Ok(())
+    }
+
+    fn windows(&mut self, step: u64, is_saved: bool, sums: Vec<u64>) -> Result<(), Expected> {
+        let Some(script) = &self.script else { return Err("a turn to move before it") };
+        let count = sums.len() as u64;
+        let is_window = |step: u64| script.straight_at(step).is_some();
+        let fits = self.reaches(step) && (1..=self.plan.at_once).contains(&count) && self.pending.is_none();
+        if !fits || !is_window(step) || !is_window(step + count - 1) {
+            return Err("the windows that come next");
+        }
+        self.note_moved(step, &sums)?;
+        (self.next, self.unproven) = (step, Some(Unproven { is_saved, sums }));
+        Ok(())
+    }
+
+    /// Keeps the sums of what windows of the move wrote, from that step on; there are none behind it.
+    pub(crate) fn note_moved(&mut self, step: u64, sums: &[u64]) -> Result<(), Expected> {
+        let Some(script) = self.script.as_ref().filter(|script| !script.is_back()) else { return Ok(()) };
+        let Some(window) = script.window_at(step) else { return Ok(()) };
+        let window = usize::try_from(window).map_err(|_| "a window of this plan")?;
+        self.moved.truncate(window);
+        if self.moved.len() != window {
+            return Err("the windows before it");
+        }
+        self.moved.extend_from_slice(sums);
+        Ok(())
+    }
+
+    /// The first step that cannot have been written.
+    fn end_of_unproven(&self) -> u64 {
+        self.next + self.unproven.as_ref().map_or(0, |unproven| unproven.sums.len() as u64)
+    }
+
+    /// Whether the steps before this one can be those that were written: some of the windows that were noted, or all of
+    /// them where the journal has them.
+    fn reaches(&self, step: u64) -> bool {
+        let end = self.end_of_unproven();
+        let is_saved = self.unproven.as_ref().is_some_and(|unproven| unproven.is_saved);
+        step == end || (!is_saved && (self.next..end).contains(&step))
     }
 }

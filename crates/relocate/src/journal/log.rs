@@ -4,8 +4,9 @@ use plumb_sys::AlignedBuffer;
 
 use super::error::JournalError;
 use super::fold::State;
-use super::record::{HEADER_BYTES, Header, Image, MAGIC, Record, Turn, sum};
-use crate::disk::JournalStore;
+use super::record::{HEADER_BYTES, Header, Image, MAGIC, Record, Turn};
+use super::sum::sum;
+use crate::disk::{JOURNAL_BLOCK_BYTES_MIN, JournalStore};
 use crate::moving::JournalId;
 use crate::moving::plan::{Copying, Plan};
 use crate::moving::script::Script;
@@ -17,8 +18,7 @@ const LOOK_BEHIND_BYTES: u64 = 64 << 20;
 /// So much of it is read at once; that much zeros are the end, since a preallocated file is empty behind the log.
 const LOOK_AT_ONCE_BYTES: u64 = 64 << 10;
 const LATER: &str = "a good record, since a later one is";
-/// The smallest block of a journal.
-const BLOCK_BYTES_MIN: u64 = 4096;
+const BLOCK_BYTES_MIN: u64 = JOURNAL_BLOCK_BYTES_MIN as u64;
 /// Room for records that a move without interruptions does not write.
 const SLACK_BLOCKS: u64 = 1024;
 
@@ -47,10 +47,24 @@ fn read<J: JournalStore>(store: &mut J, at: u64, len: usize) -> Result<AlignedBu
 fn places(plan: &Plan, begin_bytes: u64, block_bytes: u64) -> (u64, u64) {
     let slot_at = begin_bytes.next_multiple_of(block_bytes);
     let slot_bytes = match plan.copying {
-        Copying::Windows(_) => 0,
-        Copying::Batches(bytes) => bytes.next_multiple_of(block_bytes),
+        Copying::Windows(_) if plan.at_once == 1 => 0,
+        Copying::Windows(bytes) | Copying::Batches(bytes) => {
+            plan.at_once.saturating_mul(bytes).div_ceil(block_bytes).saturating_mul(block_bytes)
+        }
     };
     (slot_at, slot_bytes)
+}
+
+/// Bytes that a journal keeps free for data behind its first record, and those that it has to have at the least, by the
+/// payload of that record; `None` where no plan is in it that can be carried out.
+#[must_use]
+pub fn lengths(begin: &[u8], block_bytes: u32) -> Option<(u64, u64)> {
+    match Record::decode(1, begin)? {
+        Record::Begin(plan) if plan.check().is_ok() => {
+            Some((places(&plan, 0, block_bytes.into()).1, needed_bytes(&plan, block_bytes.into())))
+        }
+        _ => None,
+    }
 }
 
 fn record_bytes(record: &Record, block_bytes: u64) -> u64 {
@@ -135,6 +149,11 @@ impl<J: JournalStore> Journal<J> {
         let is_own = plan.journal == header.journal && header.number == 0;
         if !is_own {
             return Err(JournalError::None);
+        }
+        // In a file that was cut the log seems to end before it does.
+        let (needed, found) = (needed_bytes(&plan, header.block_bytes.into()), journal.store.len_bytes());
+        if found < needed {
+            return Err(JournalError::Cut { needed, found });
         }
         journal.pass(&header);
         (journal.slot_at, journal.slot_bytes) = places(&plan, journal.at, header.block_bytes.into());
@@ -277,8 +296,8 @@ impl<J: JournalStore> Journal<J> {
         self.sync()
     }
 
-    /// Puts a batch into the slot, durable when it returns. What was in the slot has to be on the disk by then.
-    pub(crate) fn fill_slot(&mut self, bytes: &[u8]) -> Result<Image, JournalError> {
+    /// Puts data into the slot, durable when it returns. What was in the slot has to be on the disk by then.
+    pub(crate) fn fill_slot(&mut self, bytes: &[u8]) -> Result<(), JournalError> {
         let (at, len) = (self.slot_at, bytes.len() as u64);
         if len > self.slot_bytes {
             return Err(JournalError::Full { needed: len, found: self.slot_bytes });
@@ -288,26 +307,40 @@ impl<J: JournalStore> Journal<J> {
         } else {
             self.write(at, bytes)?;
         }
-        self.sync()?;
-        Ok(Image::Slot { len, sum: sum(&[bytes]) })
+        self.sync()
+    }
+
+    /// The first `len` bytes of the slot.
+    pub(crate) fn slot(&mut self, len: u64) -> Result<AlignedBuffer, JournalError> {
+        let len = usize::try_from(len).ok().filter(|len| *len as u64 <= self.slot_bytes);
+        let len = len.ok_or_else(|| self.spoiled_slot())?;
+        let mut bytes = read(&mut self.store, self.slot_at, len.next_multiple_of(self.block_bytes as usize))?;
+        bytes.resize(len);
+        Ok(bytes)
+    }
+
+    /// The error for a slot that does not hold what was recorded of it.
+    pub(crate) fn spoiled_slot(&self) -> JournalError {
+        JournalError::Damaged {
+            number: self.number,
+            at: self.slot_at,
+            found: "data with another sum",
+            expected: "those that were recorded",
+        }
     }
 
     /// The bytes of an image that was recorded.
-    pub(crate) fn image(&mut self, image: &Image) -> Result<Vec<u8>, JournalError> {
-        let (len, expected) = match image {
-            Image::Inline(bytes) => return Ok(bytes.clone()),
-            Image::Slot { len, sum } => (*len, *sum),
-        };
-        let damaged = |journal: &Self| JournalError::Damaged {
-            number: journal.number,
-            at: journal.slot_at,
-            found: "a batch with another sum",
-            expected: "the one that was recorded",
-        };
-        let len = usize::try_from(len).ok().filter(|len| *len as u64 <= self.slot_bytes);
-        let len = len.ok_or_else(|| damaged(self))?;
-        let bytes = read(&mut self.store, self.slot_at, len.next_multiple_of(self.block_bytes as usize))?;
-        let bytes = &bytes[..len];
-        if sum(&[bytes]) == expected { Ok(bytes.to_vec()) } else { Err(damaged(self)) }
+    pub(crate) fn image(&mut self, image: &Image) -> Result<AlignedBuffer, JournalError> {
+        match image {
+            Image::Inline(bytes) => {
+                let mut buffer = AlignedBuffer::new(bytes.len());
+                buffer.copy_from_slice(bytes);
+                Ok(buffer)
+            }
+            Image::Slot { len, sum: expected } => {
+                let bytes = self.slot(*len)?;
+                if sum(&[&bytes]) == *expected { Ok(bytes) } else { Err(self.spoiled_slot()) }
+            }
+        }
     }
 }

@@ -10,9 +10,12 @@ mod error;
 mod fold;
 mod log;
 pub(crate) mod record;
+mod sum;
 
 pub use error::JournalError;
-pub(crate) use fold::State;
+pub(crate) use fold::{State, Unproven};
+pub use log::lengths;
 pub(crate) use log::{Journal, needed_bytes};
 pub use record::Ending;
-pub(crate) use record::{Image, Record, Turn, sum};
+pub(crate) use record::{Image, Record, Turn};
+pub(crate) use sum::{Sums, sum};

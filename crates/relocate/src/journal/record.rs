@@ -1,8 +1,7 @@
 //! Records of the journal, as values and as bytes. `docs/move.md` draws the bytes.
 
-use twox_hash::XxHash64;
-
 use super::code::{Input, Output};
+use super::sum::sum;
 use crate::moving::JournalId;
 use crate::moving::plan::Plan;
 
@@ -12,14 +11,6 @@ pub(crate) const MAGIC: &[u8; 8] = b"PLUMBJRN";
 pub(crate) const HEADER_BYTES: usize = 64;
 /// No record is longer: plans are bounded by what one may have.
 const RECORD_BYTES_MAX: u64 = 64 << 20;
-/// The sums that hold all of a journal together, and that tell whether a window arrived.
-pub(crate) fn sum(parts: &[&[u8]]) -> u64 {
-    use std::hash::Hasher;
-    let mut hasher = XxHash64::with_seed(0);
-    parts.iter().for_each(|part| hasher.write(part));
-    hasher.finish()
-}
-
 /// A change of what is being done, durable before the first write that it leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
@@ -49,6 +40,16 @@ pub(crate) enum Image {
     Slot { len: u64, sum: u64 },
 }
 
+impl Image {
+    /// How many bytes it has.
+    pub(crate) fn len_bytes(&self) -> u64 {
+        match self {
+            Self::Inline(bytes) => bytes.len() as u64,
+            Self::Slot { len, .. } => *len,
+        }
+    }
+}
+
 /// One record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Record {
@@ -60,8 +61,10 @@ pub(crate) enum Record {
     Turn(Turn),
     /// A step that is about to be written; whole units from `at` on.
     Image { step: u64, at: u64, image: Image },
-    /// A step that was written. `sum` is over all that was; `moved` over what of it belongs to the partition.
-    Written { step: u64, sum: u64, moved: u64 },
+    /// An image that was written; `moved` is the sum of what of it belongs to the partition.
+    Written { step: u64, moved: u64 },
+    /// Windows that are about to be written, one a step, each with the sum of its data.
+    Windows { step: u64, is_saved: bool, sums: Vec<u64> },
     /// Nothing comes after it.
     End(Ending),
 }
@@ -75,6 +78,7 @@ impl Record {
             Self::Image { .. } => 4,
             Self::Written { .. } => 5,
             Self::End(_) => 6,
+            Self::Windows { .. } => 7,
         }
     }
 
@@ -106,15 +110,17 @@ impl Record {
                     Image::Slot { len, sum } => [1, *len, *sum].into_iter().for_each(|n| out.number(n)),
                 }
             }
-            Self::Written { step, sum, moved } => {
-                [*step, *sum, *moved].into_iter().for_each(|n| out.number(n));
+            Self::Written { step, moved } => [*step, *moved].into_iter().for_each(|n| out.number(n)),
+            Self::Windows { step, is_saved, sums } => {
+                [*step, u64::from(*is_saved)].into_iter().for_each(|n| out.number(n));
+                out.numbers(sums);
             }
             Self::End(ending) => out.number(u64::from(*ending == Ending::RolledBack)),
         }
         out.0
     }
 
-    fn decode(kind: u32, payload: &[u8]) -> Option<Self> {
+    pub(super) fn decode(kind: u32, payload: &[u8]) -> Option<Self> {
         let mut input = Input(payload);
         let record = match kind {
             1 => Self::Begin(Box::new(input.plan()?)),
@@ -134,12 +140,21 @@ impl Record {
                 };
                 Self::Image { step, at, image }
             }
-            5 => Self::Written { step: input.number()?, sum: input.number()?, moved: input.number()? },
+            5 => Self::Written { step: input.number()?, moved: input.number()? },
             6 => Self::End(match input.number()? {
                 0 => Ending::Moved,
                 1 => Ending::RolledBack,
                 _ => return None,
             }),
+            7 => {
+                let step = input.number()?;
+                let is_saved = match input.number()? {
+                    0 => false,
+                    1 => true,
+                    _ => return None,
+                };
+                Self::Windows { step, is_saved, sums: input.numbers()? }
+            }
             _ => return None,
         };
         input.0.is_empty().then_some(record)

@@ -3,7 +3,7 @@
 //! What a place has to be aligned to is not said here: that is what a plan is for. Here it has to fit the label: whole
 //! blocks, inside what the label allows, on nobody else's bytes, at a cylinder where the label knows no other starts.
 
-use plumb_geometry::{Bytes, Extent};
+use plumb_geometry::{Bytes, Extent, SECTOR};
 use plumb_label::mbr::MbrEntry;
 use plumb_label::vtoc::Slice;
 use plumb_label::write::Step;
@@ -72,6 +72,21 @@ pub enum EditError {
         other: String,
         /// Where that lies.
         lies: Extent,
+    },
+    /// A logical partition in what Linux shows of the extended one.
+    #[error(
+        "{part} would begin at byte {}: expected byte {} or one behind it, since Linux has what lies before, at the start of the \
+         extended partition, as a partition of its own",
+        found.0,
+        first.0
+    )]
+    BehindLink {
+        /// Which partition.
+        part: PartId,
+        /// Where it would begin.
+        found: Bytes,
+        /// Where it may.
+        first: Bytes,
     },
     /// A number that the label has no room for.
     #[error("{what} of {part}: found {found}, expected at most {most}")]
@@ -154,10 +169,30 @@ fn must_be_free(label: &Label, known: &Partition, to: Extent) -> Result<(), Edit
         .ebrs
         .iter()
         .filter_map(|ebr| Extent::new(Bytes(ebr.lba.checked_mul(sector)?), Bytes(sector)).ok());
-    match { links }.find(|link| known.place == Place::Logical && overlap(*link, to)) {
-        Some(link) => Err(taken("a link of the chain of logical partitions".to_owned(), link)),
-        None => Ok(()),
+    if known.place != Place::Logical {
+        return Ok(());
     }
+    if let Some(link) = { links }.find(|link| overlap(*link, to)) {
+        return Err(taken("a link of the chain of logical partitions".to_owned(), link));
+    }
+    let mut extended = label.partitions.iter().filter(|part| part.place == Place::Extended);
+    let is_inside = |part: &&Partition| part.extent.start() <= to.start() && to.start() < part.extent.end();
+    let shown = extended_shown_bytes(label.sector_bytes);
+    let first = extended.find(is_inside).map(|part| Bytes(part.extent.start().0.saturating_add(shown)));
+    match first {
+        // Where one begins already the kernel has found it by reading the table, which it does not hold against it.
+        Some(first) if to.start() < first && to.start() != known.extent.start() => {
+            Err(EditError::BehindLink { part: known.id, found: to.start(), first })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What Linux shows of an extended partition, as one of its own: two sectors for a boot loader, or a logical block where that
+/// is longer (`parse_extended` in `block/partitions/msdos.c`). It adds no other partition there.
+#[must_use]
+pub fn extended_shown_bytes(block_bytes: u32) -> u64 {
+    u64::from(block_bytes).max(2 * SECTOR)
 }
 
 fn overlap(one: Extent, other: Extent) -> bool {

@@ -32,6 +32,16 @@ pub enum LabelMoveError {
     /// The disk cannot be read.
     #[error(transparent)]
     Change(#[from] ChangeError),
+    /// What would have to be jumped over.
+    #[error("{other} begins at {} and ends at {}, between the old and the new place of {part}", lies.start().0, lies.end().0)]
+    Between {
+        /// Which one is moved.
+        part: PartId,
+        /// What lies there.
+        other: String,
+        /// Where exactly.
+        lies: Extent,
+    },
     /// A slice has no type of its own that others would heed.
     #[error("{part} is a slice of a Solaris VTOC: its type would stop nobody from using it during the move")]
     Slice {
@@ -62,15 +72,19 @@ pub fn label_move(
         })
     };
     let union = place(from.min(to), Bytes(from.0.abs_diff(to.0).saturating_add(len.0)))?;
-    let mut hidden = relocated(label, part, union)?;
     let finished = relocated(label, part, place(to, len)?)?;
+    let mut hidden = relocated(label, part, union).map_err(|error| match error {
+        EditError::Taken { other, lies, .. } => LabelMoveError::Between { part, other, lies },
+        error => error.into(),
+    })?;
     take_type(&mut hidden, part, known.place)?;
     let in_use = label.in_use().unwrap_or(Role::Primary);
     let hide = Change::of(&encode(&hidden, in_use, false)?, disk)?;
     // Solaris's labels within a partition are data, and go with it.
     let finish = Change::of(&outside(&encode(&finished, in_use, false)?, union), &Changed::new(disk, &hide))?;
     let hide = Change::of(&outside(&encode(&hidden, in_use, false)?, union), disk)?;
-    Ok(LabelMove { hide: changes(&hide), finish: changes(&finish) })
+    let block = label.sector_bytes as usize;
+    Ok(LabelMove { hide: changes(&hide, block), finish: changes(&finish, block) })
 }
 
 /// Without what a label has among the data of the partition itself.
@@ -83,9 +97,18 @@ fn outside(steps: &[label::Step], union: Extent) -> Vec<label::Step> {
     kept.cloned().collect()
 }
 
-fn changes(change: &Change) -> Vec<moving::Change> {
-    let writes = change.writes();
-    writes.map(|(at, old, new)| moving::Change { at: at.0, old: old.to_vec(), new: new.to_vec() }).collect()
+/// Whole blocks from the first that differs to the last: the end of a table of entries may share a physical block with a
+/// neighbour's data, which then need not be touched.
+fn changes(change: &Change, block: usize) -> Vec<moving::Change> {
+    let narrowed = |(at, old, new): (Bytes, &[u8], &[u8])| {
+        let pairs = old.chunks(block).zip(new.chunks(block)).enumerate();
+        let mut differing = pairs.filter(|(_, (old, new))| old != new).map(|(index, _)| index * block);
+        let first = differing.next()?;
+        let range = first..(differing.next_back().unwrap_or(first) + block).min(new.len());
+        let at = at.0 + first as u64;
+        Some(moving::Change { at, old: old[range.clone()].to_vec(), new: new[range].to_vec() })
+    };
+    change.writes().filter_map(narrowed).collect()
 }
 
 fn take_type(detail: &mut Detail, part: PartId, place: Place) -> Result<(), LabelMoveError> {
@@ -113,8 +136,11 @@ fn take_type(detail: &mut Detail, part: PartId, place: Place) -> Result<(), Labe
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::labels::new::{NewIds, NewKind, NewLabel};
     use plumb_label::gpt::{Entry, types};
-    use plumb_label::{Gpt, apply, read};
+    use plumb_label::mbr::MbrEntry;
+    use plumb_label::vtoc::{Geometry, Slice, tags};
+    use plumb_label::{Gpt, Mbr, Partition, X86Vtoc, apply, read};
 
     const SECTOR: u64 = 512;
 
@@ -171,11 +197,83 @@ mod tests {
         }
     }
 
+    /// The table of entries ends in sector 33, and the neighbour begins in the next one.
+    #[test]
+    fn only_blocks_that_change_are_written() {
+        let image = disk(&[(34, 1_033), (2_049, 2_500)]);
+        let before = label_of(&image);
+        let moved =
+            label_move(&before, before.partitions[1].id, Bytes(2_304 * SECTOR), &image).expect("room");
+        for change in moved.hide.iter().chain(&moved.finish) {
+            assert_eq!((change.at % SECTOR, change.new.len()), (0, 512), "byte {}", change.at);
+            assert_ne!(change.old, change.new);
+        }
+        let places: Vec<u64> = moved.hide.iter().map(|change| change.at / SECTOR).collect();
+        assert_eq!(places, [8_191 - 32, 8_191, 2, 1]);
+    }
+
     #[test]
     fn what_lies_between_is_in_the_way() {
         let image = disk(&[(34, 1_033), (2_000, 2_500)]);
         let before = label_of(&image);
-        let found = label_move(&before, before.partitions[0].id, Bytes(4_000 * SECTOR), &image);
-        assert!(matches!(found, Err(LabelMoveError::Edit(EditError::Taken { .. }))), "{found:?}");
+        let to = |lba: u64| label_move(&before, before.partitions[0].id, Bytes(lba * SECTOR), &image);
+        let found = to(4_000);
+        assert!(
+            matches!(&found, Err(LabelMoveError::Between { other, .. }) if other == "partition 2"),
+            "{found:?}"
+        );
+        // What is told is what was asked for.
+        let found = to(1_500);
+        let Err(LabelMoveError::Edit(EditError::Taken { found, .. })) = found else { panic!("{found:?}") };
+        assert_eq!((found.start(), found.len()), (Bytes(1_500 * SECTOR), Bytes(1_000 * SECTOR)));
+    }
+
+    /// The place is free, so that nothing but the type stands against it.
+    #[test]
+    fn slices_are_refused() {
+        for (image, to) in [(sparc_disk(), 4_096), (x86_disk(), 3_072)] {
+            let label = label_of(&image);
+            let is_slice = |part: &&Partition| part.id.slice.is_some() && !part.is_whole_disk;
+            let slice = label.partitions.iter().find(is_slice).expect("a slice").id;
+            let found = label_move(&label, slice, Bytes(to * SECTOR), &image);
+            assert!(
+                matches!(found, Err(LabelMoveError::Slice { part }) if part == slice),
+                "{:?}: {found:?}",
+                label.kind
+            );
+        }
+    }
+
+    /// Slice 0 from sector 1,024 on, in cylinders of 256 sectors.
+    fn sparc_disk() -> Vec<u8> {
+        let kind = NewKind::SparcVtoc { heads: 4, sectors: 64 };
+        let id = Guid::from_u128(1);
+        let ids = NewIds { disk: id, partition: id, reserved: id };
+        let extent = Extent::new(Bytes(1_024 * SECTOR), Bytes(1_024 * SECTOR)).expect("small");
+        let new = NewLabel { kind, sector_bytes: 512, disk_lbas: 8_192, number: 0, extent, ids };
+        let mut image = vec![0; 8_192 * 512];
+        apply(&encode(&new.detail().expect("room"), Role::Primary, true).expect("a label"), &mut image)
+            .expect("room");
+        image
+    }
+
+    /// The same in a partition of an MBR, from sector 512 on.
+    fn x86_disk() -> Vec<u8> {
+        let mut mbr = Mbr::new(512, 8_192).expect("a sector size");
+        mbr.first.entries[0] = MbrEntry { kind: 0xbf, first: 512, count: 7_680, ..MbrEntry::default() };
+        let cylinders = 30;
+        let geometry = Geometry {
+            cylinders_physical: cylinders,
+            cylinders,
+            cylinders_alternate: 0,
+            heads: 4,
+            sectors: 64,
+        };
+        let mut vtoc = X86Vtoc::new(512, 1, 512, 7_680, geometry).expect("fits");
+        vtoc.slices[0] = Slice { tag: tags::USR, flag: 0, start: 512, count: 1_024 };
+        let mut image = vec![0; 8_192 * 512];
+        apply(&mbr.encode().expect("fits"), &mut image).expect("room");
+        apply(&vtoc.encode(Role::Primary).expect("fits"), &mut image).expect("room");
+        image
     }
 }

@@ -75,7 +75,8 @@ pub fn mend(label: &Label) -> Result<Mended, MendError> {
 }
 
 /// Problems that go away when both copies are written where they belong.
-fn is_of_copies(problem: &Problem) -> bool {
+#[must_use]
+pub fn is_of_copies(problem: &Problem) -> bool {
     matches!(
         problem,
         Problem::BrokenCopy { role: Role::Primary | Role::Backup, .. }

@@ -17,6 +17,13 @@ pub(crate) struct Edit {
     pub(crate) before: Option<Vec<u8>>,
 }
 
+impl Edit {
+    /// Whether it may be written over what was found.
+    pub(crate) fn fits(&self, found: &[u8]) -> bool {
+        self.before.as_ref().is_none_or(|before| before == found) || self.bytes == found
+    }
+}
+
 fn change(plan: &Plan, which: LabelChange, index: usize) -> Option<&Change> {
     match which {
         LabelChange::Hide => plan.hide.get(index),
@@ -58,7 +65,8 @@ pub(crate) fn of(plan: &Plan, saved: &[Vec<u8>], action: &Action) -> Option<Edit
         Action::Label { which, index, undo } => turned(range.start, change(plan, *which, *index)?, *undo),
         Action::FixUp { index, undo } => turned(range.start, plan.fix_ups.get(*index)?, *undo),
         Action::Hide { signature, place } => {
-            let before = (*place == Place::Old).then(|| saved.get(*signature).cloned()).flatten();
+            // Where it is neither this nor a marker, somebody has used the partition since.
+            let before = revealed(plan, saved, *signature, *place);
             Edit { before, ..edit(marker::fill(plan, range.end - range.start)) }
         }
         Action::Reveal { signature, place } => edit(revealed(plan, saved, *signature, *place)?),

@@ -49,6 +49,15 @@ pub enum MoveError {
         /// Where.
         at: u64,
     },
+    /// A rollback would bring back over newer data what the partition began with.
+    #[error(
+        "byte {at} of the disk: the partition has come back at its new place, and somebody has used it there since: \
+         it cannot go back any more; resume ends the move where it is"
+    )]
+    Used {
+        /// Where.
+        at: u64,
+    },
     /// What was read again is not what was written.
     #[error("{len} bytes at byte {at} of the disk: found other data than were written there")]
     NotAsWritten {

@@ -5,8 +5,12 @@
 //! label is to be written, whether the partition is in use, and where the journal may lie. Those who make the [`Plan`]
 //! know.
 
+mod ahead;
+mod copy;
 mod edit;
 mod error;
+mod label;
+mod pace;
 pub(crate) mod plan;
 pub(crate) mod script;
 mod status;
@@ -19,12 +23,16 @@ use std::ops::ControlFlow;
 use plumb_sys::AlignedBuffer;
 
 pub use self::error::MoveError;
-pub use self::plan::{Change, Copying, JournalId, Plan, PlanError, UNIT_BYTES_MIN, WINDOW_BYTES_MAX};
+pub use self::plan::{
+    Change, Copying, JournalId, Plan, PlanError, UNIT_BYTES_MIN, WINDOW_BYTES_MAX, WINDOWS_FROM_BYTES,
+};
 pub use self::script::Stage;
 pub use self::status::{Status, status};
 use crate::disk::{Disk, JournalStore};
-use crate::journal::{Ending, Journal, JournalError, Record, State, Turn, sum};
-use crate::moving::script::Script;
+use crate::journal::{Ending, Journal, JournalError, Record, State, Turn};
+use crate::moving::ahead::Ahead;
+use crate::moving::pace::Pace;
+use crate::moving::script::{Action, Script};
 use crate::mutation::{Mutation, Mutations};
 
 /// How far a move has come.
@@ -48,9 +56,10 @@ pub struct Move<D, J> {
     journal: Journal<J>,
     state: State,
     script: Script,
-    /// The data of a step's window, read ahead of it.
-    ahead: Option<(u64, AlignedBuffer)>,
+    ahead: Option<Ahead>,
+    /// Memory that was used, and will be.
     spare: AlignedBuffer,
+    pace: Pace,
     /// Windows that were read again.
     verified: u64,
     has_stopped: bool,
@@ -109,36 +118,55 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         Ok(Self::new(disk, journal, state, script, mutations))
     }
 
-    pub(crate) fn resume_with(store: J, mut disk: D, mutations: Mutations) -> Result<Self, MoveError> {
-        let (mut journal, state) = Journal::open(store, mutations)?;
+    pub(crate) fn resume_with(store: J, disk: D, mutations: Mutations) -> Result<Self, MoveError> {
+        Self::reopen(store, disk, mutations, false)
+    }
+
+    fn reopen(store: J, disk: D, mutations: Mutations, turns_back: bool) -> Result<Self, MoveError> {
+        let (journal, state) = Journal::open(store, mutations)?;
         if let Some(ending) = state.ending {
             return Err(MoveError::Ended { ending });
         }
         let Some(script) = state.script.clone() else { return Err(JournalError::NotBegun.into()) };
         state.plan.check_against(&disk)?;
-        // After a kill, data may still be in the disk's cache: they must not be taken for durable when they are read.
-        disk.flush().map_err(|source| MoveError::Flush { source })?;
-        if !mutations.has(Mutation::NoDirection) {
-            journal.append_durable(&Record::Turn(Turn::Resume))?;
-        }
         let mut this = Self::new(disk, journal, state, script, mutations);
+        this.must_be_its_label(turns_back)?;
+        // After a kill, data may still be in the disk's cache: they must not be taken for durable when they are read.
+        this.disk.flush().map_err(|source| MoveError::Flush { source })?;
+        if !mutations.has(Mutation::NoDirection) {
+            this.journal.append_durable(&Record::Turn(Turn::Resume))?;
+        }
         this.settle()?;
         Ok(this)
     }
 
     pub(crate) fn rollback_with(store: J, disk: D, mutations: Mutations) -> Result<Self, MoveError> {
-        let mut this = Self::resume_with(store, disk, mutations)?;
+        let mut this = Self::reopen(store, disk, mutations, true)?;
         if this.script.is_back() {
             return Ok(this);
         }
         let from = this.state.next;
+        let script = Script::rollback(&this.state.plan, from, mutations);
+        this.must_be_unused(&script)?;
         if !mutations.has(Mutation::NoDirection) {
             this.journal.append_durable(&Record::Turn(Turn::Rollback { from }))?;
         }
         this.state.turn_back(from, mutations);
         this.ahead = None;
-        this.script = Script::rollback(&this.state.plan, from, mutations);
+        this.script = script;
         Ok(this)
+    }
+
+    /// The way back begins with what had come back at the new place: all of it has to be as the move left it.
+    fn must_be_unused(&mut self, back: &Script) -> Result<(), MoveError> {
+        let Self { disk, state, .. } = self;
+        let data = back.head().iter().filter(|action| !matches!(action, Action::Label { .. }));
+        for edit in data.filter_map(|action| edit::of(&state.plan, &state.saved, action)) {
+            if !edit.fits(&read(disk, edit.at, edit.bytes.len(), &state.plan)?) {
+                return Err(MoveError::Used { at: edit.at });
+            }
+        }
+        Ok(())
     }
 
     fn new(disk: D, journal: Journal<J>, state: State, script: Script, mutations: Mutations) -> Self {
@@ -149,29 +177,23 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             script,
             ahead: None,
             spare: AlignedBuffer::default(),
+            pace: Pace::default(),
             verified: 0,
             has_stopped: false,
             mutations,
         }
     }
 
-    /// Brings the disk to where the journal says it is: writes an image that may be torn, and looks whether the last
-    /// window arrived.
+    /// Brings the disk to where the journal says it is: writes an image that may be torn, and looks which windows arrived.
     fn settle(&mut self) -> Result<(), MoveError> {
         if let Some(pending) = self.state.pending.take() {
             let bytes = self.journal.image(&pending.image)?;
-            let mut buffer = AlignedBuffer::new(bytes.len());
-            buffer.copy_from_slice(&bytes);
-            return self.write_image(pending.at, &buffer);
+            return self.write_image(pending.at, &bytes);
         }
-        let last = self.state.next.checked_sub(1).and_then(|step| self.script.straight_at(step));
-        let (Some(expected), Some(window)) = (self.state.unproven.take(), last) else { return Ok(()) };
-        let len = (window.moved.end - window.moved.start) as usize;
-        let found = read(&mut self.disk, window.moved.start, len, &self.state.plan)?;
-        if sum(&[&found]) != expected && !self.mutations.has(Mutation::NoSumCheck) {
-            self.state.next -= 1;
+        match self.state.unproven.take() {
+            Some(unproven) => self.settle_windows(&unproven),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// What the move was begun with.
@@ -192,15 +214,20 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             bytes: 0,
             bytes_total: 0,
         };
-        if self.state.next < self.script.len() {
-            let (bytes, bytes_total) = self.script.bytes_at(self.state.next);
-            return Progress { bytes, bytes_total, ..progress };
+        if self.has_to_verify() {
+            let (bytes, bytes_total) = self.script.windows().bytes_after(self.verified);
+            return Progress { stage: Stage::Verifying, bytes, bytes_total, ..progress };
         }
-        let (bytes, bytes_total) = self.script.windows().bytes_after(self.verified);
-        match self.state.ending {
-            Some(_) => Progress { stage: Stage::Done, bytes: bytes_total, bytes_total, ..progress },
-            None => Progress { stage: Stage::Verifying, bytes, bytes_total, ..progress },
-        }
+        let (bytes, bytes_total) = self.script.bytes_at(self.state.next);
+        let stage = if self.state.ending.is_some() { Stage::Done } else { progress.stage };
+        Progress { stage, bytes, bytes_total, ..progress }
+    }
+
+    /// What was copied is read again while all of it is hidden: who stops then, and goes another way later, meets what was
+    /// copied and not what somebody has made of it since.
+    fn has_to_verify(&self) -> bool {
+        let is_time = !self.script.is_back() && self.script.is_behind_windows(self.state.next);
+        is_time && self.verified < self.script.windows().count()
     }
 
     /// Carries out the next step, and makes it durable. `Some` when it was the last one.
@@ -223,13 +250,12 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         if let Some(ending) = self.state.ending {
             return Ok(Some(ending));
         }
-        if let Some(action) = self.script.get(self.state.next) {
-            self.perform(&action)?;
+        if self.has_to_verify() {
+            self.verified += self.verify(self.verified)?;
             return Ok(None);
         }
-        if !self.script.is_back() && self.verified < self.script.windows().count() {
-            self.verify(self.verified)?;
-            self.verified += 1;
+        if let Some(action) = self.script.get(self.state.next) {
+            self.perform(&action)?;
             return Ok(None);
         }
         let ending = if self.script.is_back() { Ending::RolledBack } else { Ending::Moved };

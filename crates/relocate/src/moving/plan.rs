@@ -8,10 +8,12 @@ use crate::disk::Disk;
 
 /// The smallest unit of writing that a move reckons with, whatever the disk states.
 pub const UNIT_BYTES_MIN: u64 = 4096;
-/// The longest window: two of them are in memory.
+/// The longest window, and the most that is read at once: this much twice is in memory.
 pub const WINDOW_BYTES_MAX: u64 = 64 << 20;
 /// Below this shift a window is so short that flushes take most of the time: batches go through the journal instead.
 pub const WINDOWS_FROM_BYTES: u64 = 1 << 20;
+/// So many groups of windows there are at the least, where there are as many windows.
+const GROUPS_MIN: u64 = 16;
 /// Longest unit, signature, and all changes of labels together.
 const PART_BYTES_MAX: u64 = 8 << 20;
 /// Most signatures, changes of labels and the like that a plan may have.
@@ -80,6 +82,8 @@ pub struct Plan {
     pub unit: Unit,
     /// Straight or through the journal.
     pub copying: Copying,
+    /// Straight windows that are read, and whose sums are noted, before the first of them is written; 1 with batches.
+    pub at_once: u64,
     /// Changes of the label that put an entry of type *moving* over both places, in the order of writing; each is
     /// durable before the next is begun.
     pub hide: Vec<Change>,
@@ -129,6 +133,19 @@ impl Plan {
             return Copying::Batches(most);
         }
         Copying::Windows(unit.floor_len(shift_bytes).min(most))
+    }
+
+    /// As many windows at once as memory is meant for; of a short partition a part, so that reading and writing
+    /// overlap there as well.
+    #[must_use]
+    pub fn usual_at_once(copying: Copying, len: u64) -> u64 {
+        match copying {
+            Copying::Windows(bytes) => {
+                let bytes = bytes.max(1);
+                (len / bytes / GROUPS_MIN).min(WINDOW_BYTES_MAX / bytes).max(1)
+            }
+            Copying::Batches(_) => 1,
+        }
     }
 
     /// Where the partition lies before the move.
@@ -221,7 +238,12 @@ impl Plan {
         let (Copying::Windows(bytes) | Copying::Batches(bytes)) = self.copying;
         let is_window = bytes > 0 && bytes.is_multiple_of(self.unit.bytes) && bytes <= WINDOW_BYTES_MAX;
         demand(is_window, "window", bytes, "whole units, at most 64 MiB")?;
-        if let Copying::Windows(_) = self.copying {
+        let at_once = self.at_once;
+        let fits = at_once.checked_mul(bytes).is_some_and(|bytes| bytes > 0 && bytes <= WINDOW_BYTES_MAX);
+        demand(fits, "windows at once", at_once, "1 or more, together no more than 64 MiB")?;
+        if let Copying::Batches(_) = self.copying {
+            demand(at_once == 1, "windows at once", at_once, "1 with batches")?;
+        } else {
             let shift = self.shift_bytes();
             demand(bytes <= shift, "window", bytes, "no more than the shift")?;
             demand(
@@ -287,17 +309,24 @@ impl Plan {
         demand(last.is_some(), field, change.at, "a place within")
     }
 
-    /// Whether `disk` is like the one that the plan was made for.
+    /// Whether `disk` is like the one that the plan was made for. A physical block that is stated otherwise now, as another
+    /// adapter does, may make up the unit with others: what a torn write spoils then lies within it as before.
     pub(crate) fn check_against<D: Disk>(&self, disk: &D) -> Result<(), PlanError> {
-        let (logical, physical) = (disk.logical_block_bytes(), disk.physical_block_bytes());
         let pairs = [
             ("size of the disk", disk.len_bytes(), self.disk_bytes),
-            ("logical block", logical.into(), self.logical_block_bytes.into()),
-            ("physical block", physical.into(), self.physical_block_bytes.into()),
+            ("logical block", disk.logical_block_bytes().into(), self.logical_block_bytes.into()),
         ];
         pairs.into_iter().try_for_each(|(field, found, planned)| {
             demand(found == planned, field, found, &format!("{planned}, as planned"))
-        })
+        })?;
+        let (physical, unit) = (u64::from(disk.physical_block_bytes()), self.unit.bytes);
+        let is_part = physical > 0 && unit.is_multiple_of(physical);
+        demand(
+            is_part,
+            "physical block",
+            physical,
+            &format!("{unit}, the unit that was planned, or a part of it"),
+        )
     }
 }
 
@@ -325,6 +354,7 @@ pub(crate) mod tests {
             len,
             unit: Unit { bytes: 4096, offset: 0 },
             copying: Copying::Batches(8192),
+            at_once: 1,
             hide: Vec::new(),
             finish: Vec::new(),
             signatures: Vec::new(),
@@ -336,7 +366,7 @@ pub(crate) mod tests {
     #[test]
     fn impossible_plans_are_refused() {
         type Spoil = fn(&mut Plan);
-        let spoiled: [(&str, Spoil); 12] = [
+        let spoiled: [(&str, Spoil); 14] = [
             ("logical block", |plan| plan.logical_block_bytes = 513),
             ("physical block", |plan| plan.physical_block_bytes = 256),
             ("unit", |plan| plan.unit.bytes = 512),
@@ -345,6 +375,8 @@ pub(crate) mod tests {
             ("new start", |plan| plan.to = u64::MAX - 511),
             ("new start", |plan| plan.to = plan.from),
             ("window", |plan| plan.copying = Copying::Windows(8192)),
+            ("windows at once", |plan| plan.at_once = 0),
+            ("windows at once", |plan| plan.at_once = 2),
             ("label", |plan| plan.hide = vec![Change { at: 64 * 512, old: vec![0], new: vec![1] }]),
             ("signature", |plan| plan.signatures = vec![0..512, 0..1024]),
             ("signature", |plan| plan.strays.push(34 * 512..35 * 512)),
@@ -365,6 +397,20 @@ pub(crate) mod tests {
         assert_eq!(Plan::usual_copying(2014 * 512, unit), Copying::Batches(64 << 20));
         assert_eq!(Plan::usual_copying((1 << 20) + 512, unit), Copying::Windows(1 << 20));
         assert_eq!(Plan::usual_copying(1 << 40, unit), Copying::Windows(64 << 20));
+    }
+
+    /// The journal of a terabyte that moves by 1 MiB, and of one that moves farther.
+    #[test]
+    fn journals_stay_short() {
+        let mib = 1_u64 << 20;
+        for (shift, most) in [(mib, 200 * mib), (16 * mib, 200 * mib), (64 * mib, 140 * mib)] {
+            let mut plan = Plan { disk_bytes: 2 << 40, ..plan(mib, mib + shift, 1 << 40) };
+            plan.copying = Plan::usual_copying(shift, plan.unit);
+            plan.at_once = Plan::usual_at_once(plan.copying, plan.len);
+            plan.check().expect("a good plan");
+            let needed = plan.journal_bytes(4096);
+            assert!(needed < most, "{shift}: {} MiB", needed / mib);
+        }
     }
 
     #[test]

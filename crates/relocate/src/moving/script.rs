@@ -44,17 +44,17 @@ pub(crate) enum Action {
     Window(u64),
 }
 
-/// What a step belongs to.
+/// What a step belongs to, in the order in which they come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// Label and signatures are hidden.
     Hiding,
     /// Data are copied.
     Copying,
+    /// What was copied is read again.
+    Verifying,
     /// Label and signatures come back.
     Finishing,
-    /// What was written is read again.
-    Verifying,
     /// All is done.
     Done,
 }
@@ -128,8 +128,9 @@ impl Script {
         let mut tail = Vec::new();
         if mutations.has(Mutation::LabelFirst) { &mut head } else { &mut tail }.extend(label);
         tail.extend(fix_ups(plan, false));
-        tail.extend(revealed(plan, Place::New));
         tail.extend(wiped(plan, &plan.old_place(), &plan.new_place()));
+        // From the last of them on the partition can be used: nothing may be left to do.
+        tail.extend(revealed(plan, Place::New));
         Self { is_back: false, head, windows: Windows::forward(plan, mutations), tail }
     }
 
@@ -168,6 +169,11 @@ impl Script {
         &self.windows
     }
 
+    /// The steps before the windows.
+    pub(crate) fn head(&self) -> &[Action] {
+        &self.head
+    }
+
     /// How many steps there are.
     pub(crate) fn len(&self) -> u64 {
         self.head.len() as u64 + self.windows.count() + self.tail.len() as u64
@@ -181,6 +187,25 @@ impl Script {
         let (list, index) =
             if step < head { (&self.head, step) } else { (&self.tail, step - head - self.windows.count()) };
         list.get(usize::try_from(index).ok()?).cloned()
+    }
+
+    /// How many changes of the label the steps before that one of a move are.
+    pub(crate) fn label_changes_before(&self, step: u64) -> usize {
+        let is_label = |action: &&Action| matches!(action, Action::Label { .. });
+        let head = (step as usize).min(self.head.len());
+        let tail = step.saturating_sub(self.head.len() as u64 + self.windows.count());
+        let tail = (tail as usize).min(self.tail.len());
+        self.head[..head].iter().chain(&self.tail[..tail]).filter(is_label).count()
+    }
+
+    /// Whether a step comes before the windows.
+    pub(crate) fn is_in_head(&self, step: u64) -> bool {
+        step < self.head.len() as u64
+    }
+
+    /// Whether a step is the first one behind the windows.
+    pub(crate) fn is_behind_windows(&self, step: u64) -> bool {
+        step == self.head.len() as u64 + self.windows.count()
     }
 
     /// Number of the window that a step writes.

@@ -27,7 +27,7 @@ pub fn status<J: JournalStore>(store: J) -> Result<Status, MoveError> {
     let (bytes, bytes_total) = script.bytes_at(state.next);
     let stage = match state.ending {
         Some(_) => Stage::Done,
-        None if state.next >= script.len() => Stage::Verifying,
+        None if !script.is_back() && script.is_behind_windows(state.next) => Stage::Verifying,
         None => script.stage(state.next),
     };
     let progress = Progress { is_back: script.is_back(), stage, bytes, bytes_total };

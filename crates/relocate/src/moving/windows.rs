@@ -34,6 +34,7 @@ pub(crate) struct Windows {
     unit: Unit,
     disk_bytes: u64,
     copying: Copying,
+    at_once: u64,
     has_edges: bool,
 }
 
@@ -53,6 +54,8 @@ impl Windows {
             unit: plan.unit,
             disk_bytes: plan.disk_bytes,
             copying,
+            // Windows that lie on their own source would be spared by the journal.
+            at_once: if mutations.has(Mutation::LongWindow) { 1 } else { plan.at_once },
             has_edges: !mutations.has(Mutation::NoEdges),
         }
     }
@@ -117,6 +120,16 @@ impl Windows {
     fn pieces(&self, middle: &Range<u64>) -> u64 {
         let len = middle.end - middle.start;
         if len == 0 { 0 } else { (len + self.missing(middle)).div_ceil(self.window_bytes()) }
+    }
+
+    /// Number `index`, and where it is copied straight those behind it that are read with it: they lie side by side.
+    pub(crate) fn read_with(&self, index: u64) -> Vec<Window> {
+        let mut found: Vec<Window> = self.get(index).into_iter().collect();
+        if found.iter().all(|first| !first.is_journalled) {
+            let behind = (index + 1..index.saturating_add(self.at_once)).map_while(|index| self.get(index));
+            found.extend(behind.take_while(|window| !window.is_journalled));
+        }
+        found
     }
 
     /// What the block with which the windows begin lacks of a whole unit: the first and the last one of a disk can be
@@ -193,8 +206,16 @@ impl Windows {
         let (head, middle, tail) = self.parts();
         let edges =
             [head, tail].iter().map(|edge| (edge.end - edge.start).div_ceil(block_bytes) + 1).sum::<u64>();
-        // A batch has a record that it begins, and every window one that it was written.
-        edges.saturating_add(self.pieces(&middle).saturating_mul(2)).saturating_add(4)
+        let pieces = self.pieces(&middle);
+        let records = match self.copying {
+            // The sums of those that are read at once, behind at most 96 bytes of others.
+            Copying::Windows(_) => pieces
+                .div_ceil(self.at_once.max(1))
+                .saturating_mul((96 + 8 * self.at_once).div_ceil(block_bytes)),
+            // That it begins, and that it was written.
+            Copying::Batches(_) => pieces.saturating_mul(2),
+        };
+        edges.saturating_add(records).saturating_add(4)
     }
 }
 
@@ -222,6 +243,7 @@ mod tests {
                         true => Copying::Batches(2 * unit.bytes),
                         false => Copying::Windows(unit.floor_len(shift)),
                     };
+                    plan.at_once = if shift < 2 * unit.bytes { 1 } else { 2 };
                     plan.check().expect("a good plan");
                     check_order(&Windows::forward(&plan, Mutations::default()), unit);
                 }
@@ -244,6 +266,23 @@ mod tests {
             }
         }
         assert_eq!(moved, windows.to.end - windows.to.start, "{windows:?}");
+        check_groups(windows, &list);
+    }
+
+    /// What is read at once is one run of bytes, and all groups together are all windows.
+    fn check_groups(windows: &Windows, list: &[Window]) {
+        let mut index = 0;
+        while index < list.len() {
+            let group = windows.read_with(index as u64);
+            assert_eq!(group[..], list[index..index + group.len()], "{windows:?}");
+            let touch = |pair: &[Window]| {
+                pair[0].moved.end == pair[1].moved.start || pair[1].moved.end == pair[0].moved.start
+            };
+            assert!(group.len() as u64 <= windows.at_once && group.windows(2).all(touch), "{windows:?}");
+            assert!(group.len() == 1 || group.iter().all(|window| !window.is_journalled), "{windows:?}");
+            index += group.len();
+        }
+        assert_eq!(windows.read_with(index as u64), []);
     }
 
     /// After every number of windows: what is put back is all that was overwritten, and comes from where it was put.

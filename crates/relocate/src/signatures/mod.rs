@@ -24,7 +24,8 @@ pub struct Signature {
 /// What has to be hidden for a move.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Survey {
-    /// In the partition: its first block, where the marker is looked for, and all signatures. None meet.
+    /// In the partition: all signatures, and its first block, where the marker is looked for. None meet. The first block
+    /// is the last one where it tells nothing: then what does tell comes back when all else is there.
     pub signatures: Vec<Range<u64>>,
     /// On the disk: signatures that an entry over both places would show, in what is free of it.
     pub strays: Vec<Range<u64>>,
@@ -43,7 +44,6 @@ pub fn survey(disk: &dyn Disk, old: &Range<u64>, new: &Range<u64>, block: u32) -
     let mut names: Vec<&'static str> = own.iter().map(|signature| signature.name).collect();
     names.dedup();
     let mut signatures: Vec<Range<u64>> = own.into_iter().map(|signature| signature.range).collect();
-    signatures.push(0..block);
     let mut strays = Vec::new();
     for signature in find(disk, &union, block)? {
         let range = union.start + signature.range.start..union.start + signature.range.end;
@@ -58,7 +58,13 @@ pub fn survey(disk: &dyn Disk, old: &Range<u64>, new: &Range<u64>, block: u32) -
             signatures.push(within.start - old.start..within.end - old.start);
         }
     }
-    Ok(Survey { signatures: joined(signatures), strays: joined(strays), names })
+    let first_tells = signatures.iter().any(|range| range.start < block);
+    signatures.push(0..block);
+    let mut signatures = joined(signatures);
+    if !first_tells && signatures[0] == (0..block) {
+        signatures.rotate_left(1);
+    }
+    Ok(Survey { signatures, strays: joined(strays), names })
 }
 
 /// In their order, those that meet or touch as one.
@@ -214,6 +220,22 @@ mod tests {
     fn an_empty_device_has_none_and_a_short_one_is_no_error() {
         for len in [0, 1, 512, 4096, 1 << 20] {
             assert_eq!(find(&vec![0; len], &(0..len as u64), 512).expect("memory"), []);
+        }
+    }
+
+    /// What decides is hidden first, and comes back last.
+    #[test]
+    fn a_first_block_that_tells_nothing_is_the_last_one() {
+        for (at, magic, expected) in [
+            (1080, &b"\x53\xef"[..], vec![(1024, 1536), (0, 512)]),
+            (0, b"XFSB", vec![(0, 512)]),
+            // They touch, and are written as one.
+            (512 + 24, b"LVM2 001", vec![(0, 1024)]),
+        ] {
+            let image = image(1 << 20, &[(at, magic)]);
+            let survey = survey(&image, &(0..512 << 10), &(4096..516 << 10), 512).expect("memory");
+            let found: Vec<_> = survey.signatures.iter().map(|range| (range.start, range.end)).collect();
+            assert_eq!(found, expected);
         }
     }
 

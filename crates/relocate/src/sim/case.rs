@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use plumb_testkit::Rng;
 
-use super::medium::{Medium, Shared, World};
+use super::medium::{Clock, Flushes, Medium, Shared, World};
 use crate::Unit;
 use crate::journal::Ending;
 use crate::moving::plan::meet;
@@ -40,6 +40,10 @@ pub(crate) struct Case {
     pub(crate) len: u64,
     /// Longest window; the shift bounds it further.
     pub(crate) units: u64,
+    /// Straight windows that are read and noted together.
+    pub(crate) at_once: u64,
+    /// What a flush costs, and with it which way straight windows go.
+    pub(crate) flushes: Flushes,
     /// Sectors of each copy of the label.
     pub(crate) label: u64,
 }
@@ -73,6 +77,7 @@ impl Case {
             len: self.len * SECTOR,
             unit: self.unit(),
             copying: Copying::Batches(self.units * self.unit().bytes),
+            at_once: 1,
             hide: before.changes(&before.label, &before.moving),
             finish: before.changes(&before.moving, &before.finished),
             signatures: self.signatures(),
@@ -83,6 +88,7 @@ impl Case {
         let unit = plan.unit.bytes;
         if shift >= 2 * unit {
             plan.copying = Copying::Windows((self.units * unit).min(shift - shift % unit));
+            plan.at_once = self.at_once;
         }
         let last = plan.union().end - self.block()..plan.union().end;
         if !meet(&last, &plan.old_place()) {
@@ -202,8 +208,15 @@ impl Setting {
             events: None,
             asked: 0,
             fails: None,
+            clock: Clock::new(case.flushes),
         };
         Self { plan, world: Rc::new(RefCell::new(world)), before, fixed, apart, neighbours }
+    }
+
+    /// What a signature is at the new place.
+    pub(crate) fn signature(&self, index: usize) -> &[u8] {
+        let range = &self.plan.signatures[index];
+        &self.fixed[range.start as usize..range.end as usize]
     }
 
     /// Whether everything is as it has to be after the move, after its rollback, or (`None`) before the first write.

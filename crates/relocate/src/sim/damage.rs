@@ -5,12 +5,22 @@ use std::ops::ControlFlow;
 use plumb_testkit::Rng;
 
 use super::case::{Case, EMULATED, Setting};
-use super::medium::{SimDisk, SimStore};
+use super::medium::{Flushes, SimDisk, SimStore};
 use crate::disk::{Disk, JournalStore};
-use crate::journal::{Ending, JournalError};
+use crate::journal::{Ending, Journal, JournalError};
 use crate::moving::{Move, MoveError, Stage, status};
+use crate::mutation::Mutations;
 
-const CASE: Case = Case { blocks: EMULATED, from: 34, to: 64, len: 100, units: 1, label: 8 };
+const CASE: Case = Case {
+    blocks: EMULATED,
+    from: 34,
+    to: 64,
+    len: 100,
+    units: 1,
+    at_once: 2,
+    flushes: Flushes::Changing,
+    label: 8,
+};
 const BLOCK: u64 = 4096;
 
 fn both(setting: &Setting) -> (SimDisk, SimStore) {
@@ -180,7 +190,7 @@ fn what_somebody_else_writes_is_kept() {
     assert_eq!(found, [0x77; 512]);
 }
 
-/// A label that is not the plan's, before the move and in the middle of it.
+/// A label that is not the plan's: before the move, before it goes on, and while it goes on.
 #[test]
 fn another_label_stops_the_move() {
     let setting = Setting::new(&CASE, 7);
@@ -194,9 +204,118 @@ fn another_label_stops_the_move() {
     let (mut disk, store) = both(&setting);
     let at = setting.plan.finish[1].at;
     disk.write_at(at, &[0x77; 512]).expect("within");
-    let mut moving = Move::resume(store, disk).expect("a journal");
+    let error = Move::resume(store, disk).err().expect("another label");
+    assert!(matches!(error, MoveError::Changed { at: told } if told == at), "{error}");
+
+    let setting = stopped(8);
+    let (mut disk, store) = both(&setting);
+    let mut moving = Move::resume(store, disk.clone()).expect("a journal");
+    disk.write_at(at, &[0x77; 512]).expect("within");
     let error = moving.run(|_| ControlFlow::Continue(())).expect_err("another label");
     assert!(matches!(error, MoveError::Changed { at: told } if told == at), "{error}");
+}
+
+/// Cut off at every read, write and flush of a move and of its rollback, with an image of which nobody knows whether it was
+/// written or without: where the label has become another meanwhile, nothing is written, neither to the disk nor to the
+/// journal.
+#[test]
+fn another_label_stops_what_is_pending() {
+    let (mut refused, mut pending) = (0, 0);
+    let ways = [Move::resume as fn(SimStore, SimDisk) -> Result<_, MoveError>, Move::rollback];
+    for (steps, begin) in [0, 12].into_iter().zip(ways) {
+        for fails in 0.. {
+            let setting = stopped(steps);
+            let (mut disk, store) = both(&setting);
+            let mut moving = begin(store.clone(), disk.clone()).expect("a journal");
+            setting.world.borrow_mut().asked = 0;
+            setting.world.borrow_mut().fails = Some(fails);
+            let ended = moving.run(|_| ControlFlow::Continue(()));
+            setting.world.borrow_mut().fails = None;
+            if ended.is_ok() {
+                break;
+            }
+            let (_, state) = Journal::look(store.clone(), Mutations::default()).expect("a journal");
+            if state.ending.is_some() {
+                continue;
+            }
+            let torn = state.pending.map_or(0..0, |image| image.at..image.at + image.image.len_bytes());
+            let blocks = setting.plan.hide.iter().flat_map(|change| change.range().step_by(512));
+            for at in blocks.filter(|at| !torn.contains(at)) {
+                let mark = setting.world.borrow().mark();
+                disk.write_at(at, &[0x77; 512]).expect("within");
+                let before = setting.world.borrow().mark();
+                for begin in ways {
+                    let error = begin(store.clone(), disk.clone()).err().expect("another label");
+                    assert!(matches!(error, MoveError::Changed { at: told } if told == at), "{at}: {error}");
+                    assert!(setting.world.borrow().mark() == before, "something was written");
+                }
+                setting.world.borrow_mut().back_to(mark);
+                refused += 1;
+                pending += u32::from(!torn.is_empty());
+            }
+        }
+    }
+    assert!(refused > 500 && pending > 100, "{refused} times, {pending} of them with an image");
+}
+
+/// A partition that has come back can be mounted and written before the journal has its end. A rollback would put its first
+/// signature over newer data: it is refused, with nothing written, and a resume leaves the newer data alone.
+#[test]
+fn a_partition_that_was_used_since_does_not_go_back() {
+    let setting = stopped(0);
+    let (mut disk, store) = both(&setting);
+    let mut moving = Move::resume(store.clone(), disk.clone()).expect("a journal");
+    while moving.progress().stage != Stage::Finishing {
+        assert_eq!(moving.step().expect("no failure"), None);
+    }
+    let mut used = 0;
+    loop {
+        let at = setting.plan.to + setting.plan.signatures[0].start;
+        let mut found = [0; 512];
+        disk.read_at(at, &mut found).expect("within");
+        if found == setting.signature(0) {
+            let mark = setting.world.borrow().mark();
+            disk.write_at(at + 512, &[0x77; 512]).expect("within");
+            disk.write_at(at, &[0x77; 512]).expect("within");
+            let before = setting.world.borrow().disk.mark();
+            let error = Move::rollback(store.clone(), disk.clone()).err().expect("newer data");
+            assert!(matches!(error, MoveError::Used { at: told } if told == at), "{error}");
+            assert_eq!(setting.world.borrow().disk.mark(), before, "something was written");
+            let mut forward = Move::resume(store.clone(), disk.clone()).expect("a journal");
+            let ended = forward.run(|_| ControlFlow::Continue(())).expect("no failure");
+            assert_eq!(ended, Some(Ending::Moved));
+            for at in [at, at + 512] {
+                disk.read_at(at, &mut found).expect("within");
+                assert_eq!(found, [0x77; 512]);
+            }
+            setting.world.borrow_mut().back_to(mark);
+            used += 1;
+        }
+        if moving.step().expect("no failure").is_some() {
+            break;
+        }
+    }
+    assert!(used > 0);
+}
+
+/// What is copied from then on would be found by nobody, or it is another disk.
+#[test]
+fn the_old_label_stops_a_resume_and_no_rollback() {
+    let setting = stopped(8);
+    let (mut disk, store) = both(&setting);
+    for change in &setting.plan.hide {
+        disk.write_at(change.at, &change.old).expect("within");
+    }
+    let error = Move::resume(store.clone(), disk.clone()).err().expect("the old label");
+    assert!(matches!(error, MoveError::Changed { at } if at == setting.plan.hide[0].at), "{error}");
+    let mut back = Move::rollback(store, disk).expect("a journal");
+    assert_eq!(back.run(|_| ControlFlow::Continue(())).expect("no failure"), Some(Ending::RolledBack));
+
+    let setting = stopped(8);
+    let (mut disk, store) = both(&setting);
+    disk.write_at(setting.plan.hide[0].at, &[0x77; 512]).expect("within");
+    let error = Move::rollback(store, disk).err().expect("another label");
+    assert!(matches!(error, MoveError::Changed { .. }), "{error}");
 }
 
 /// What verification is for: data that did not arrive as they were written.

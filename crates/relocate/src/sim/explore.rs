@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use plumb_geometry::group_digits;
 use plumb_testkit::Rng;
@@ -94,13 +95,15 @@ pub(crate) struct Depth {
 }
 
 /// A case that is being tried.
-pub(crate) struct Trial {
+pub(crate) struct Trial<'a> {
     setting: Setting,
     mutations: Mutations,
     rng: Rng,
     seen: Seen,
     tally: Tally,
     depth: Depth,
+    /// States of all trials, for who waits.
+    count: Option<&'a AtomicU64>,
 }
 
 fn mix(hash: u64, with: u64) -> u64 {
@@ -126,7 +129,7 @@ fn shown(fates: &[Fate]) -> String {
     format!("units {}", fates.iter().map(letter).collect::<String>())
 }
 
-impl Trial {
+impl<'a> Trial<'a> {
     pub(crate) fn new(case: &Case, seed: u64, depth: Depth, mutations: Mutations) -> Self {
         Self {
             setting: Setting::new(case, seed),
@@ -135,7 +138,13 @@ impl Trial {
             seen: Seen::default(),
             tally: Tally::default(),
             depth,
+            count: None,
         }
+    }
+
+    /// Adds its states to those of others, as they come.
+    pub(crate) fn counted(self, count: &'a AtomicU64) -> Self {
+        Self { count: Some(count), ..self }
     }
 
     fn disk(&self) -> SimDisk {
@@ -186,6 +195,9 @@ impl Trial {
                 let hash = hash_of(mix(hash, point as u64 + 1), &fates);
                 if !self.seen.insert(hash) {
                     continue;
+                }
+                if let Some(count) = self.count {
+                    count.fetch_add(1, Ordering::Relaxed);
                 }
                 self.tally.nested += u64::from(is_nested);
                 self.tally.torn += fates.iter().filter(|fate| matches!(fate, Fate::Torn(_))).count() as u64;

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use crate::disk::{Disk, JournalStore};
 
@@ -89,6 +90,15 @@ pub(crate) enum Event {
     Flush { which: Which },
 }
 
+/// What a flush of the disk costs, by the world's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flushes {
+    Cheap,
+    Dear,
+    /// Some of them: so that both ways of copying windows take turns.
+    Changing,
+}
+
 /// Both, what was asked of them, and what shall go wrong.
 pub(crate) struct World {
     pub(crate) disk: Medium,
@@ -104,6 +114,35 @@ pub(crate) struct World {
     pub(crate) asked: u64,
     /// The one that fails.
     pub(crate) fails: Option<u64>,
+    pub(crate) clock: Clock,
+}
+
+/// The time, which goes on with what is written and flushed.
+pub(crate) struct Clock {
+    now: Instant,
+    flushes: Flushes,
+    count: u64,
+}
+
+impl Clock {
+    pub(crate) fn new(flushes: Flushes) -> Self {
+        Self { now: Instant::now(), flushes, count: 0 }
+    }
+
+    /// A byte takes a nanosecond.
+    fn written(&mut self, len: usize) {
+        self.now += Duration::from_nanos(len as u64);
+    }
+
+    fn flushed(&mut self) {
+        self.count += 1;
+        let is_dear = match self.flushes {
+            Flushes::Cheap => false,
+            Flushes::Dear => true,
+            Flushes::Changing => self.count % 8 < 5,
+        };
+        self.now += if is_dear { Duration::from_millis(1) } else { Duration::ZERO };
+    }
 }
 
 pub(crate) type Shared = Rc<RefCell<World>>;
@@ -151,6 +190,7 @@ impl World {
     fn write(&mut self, which: Which, at: u64, bytes: &[u8]) -> io::Result<()> {
         self.check(which, at, bytes.len(), true)?;
         let asked = self.ask();
+        self.clock.written(bytes.len());
         let len = if asked.is_ok() {
             bytes.len()
         } else {
@@ -165,6 +205,9 @@ impl World {
 
     fn flush(&mut self, which: Which) -> io::Result<()> {
         self.ask()?;
+        if which == Which::Disk {
+            self.clock.flushed();
+        }
         if let Some(events) = &mut self.events {
             events.push(Event::Flush { which });
         }
@@ -208,6 +251,21 @@ impl Disk for SimDisk {
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.borrow_mut().flush(Which::Disk)
+    }
+
+    /// As late as can be: what the work overwrites would be seen.
+    fn read_while<T>(
+        &mut self,
+        at: u64,
+        buffer: &mut [u8],
+        work: impl FnOnce(&mut Self) -> T,
+    ) -> (T, io::Result<()>) {
+        let done = work(self);
+        (done, self.read_at(at, buffer))
+    }
+
+    fn now(&self) -> Instant {
+        self.0.borrow().clock.now
     }
 }
 

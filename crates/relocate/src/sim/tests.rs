@@ -2,18 +2,25 @@
 
 use std::io::Write;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread::ScopedJoinHandle;
+use std::time::{Duration, Instant};
 
-use super::case::{Blocks, Case, EMULATED, EMULATED_16K, EMULATED_OFFSET, NATIVE_512, NATIVE_4096};
+use plumb_geometry::group_digits;
+
+use super::case::{Blocks, Case, EMULATED, EMULATED_16K, EMULATED_OFFSET, NATIVE_512, NATIVE_4096, Setting};
 use super::crash::Effort;
 use super::explore::{Depth, Tally, Trial};
+use super::medium::{Flushes, SimDisk, SimStore};
+use crate::journal::Ending;
+use crate::moving::{Move, MoveError};
 use crate::mutation::{Mutation, Mutations};
 
 const SEED: u64 = 20_261_122;
 /// What `make test` has to try at the least.
 const STATES_MIN: u64 = 1_000_000;
 /// Between two lines of progress.
-const PROGRESS_MOVES: u64 = 20;
+const PROGRESS_SECONDS: u64 = 5;
 const TORTURE_STATES_MIN: u64 = 100_000_000;
 
 /// Old start, new start and length in sectors, for disks addressed by 512 bytes.
@@ -58,6 +65,14 @@ const PLACES_4096: [(u64, u64, u64); 8] = [
 
 /// Longest windows, in units.
 const UNITS: [u64; 4] = [1, 2, 3, 16];
+/// Windows at once, and what a flush costs: with each of the sizes in turn.
+const GROUPS: [(u64, Flushes); 5] = [
+    (2, Flushes::Dear),
+    (3, Flushes::Cheap),
+    (1, Flushes::Cheap),
+    (3, Flushes::Changing),
+    (4, Flushes::Dear),
+];
 
 /// Moves with so many sizes of windows for each pair of places, and twice as many on blocks of 4,096 bytes.
 fn cases(sizes: usize) -> Vec<Case> {
@@ -68,7 +83,9 @@ fn cases(sizes: usize) -> Vec<Case> {
             for units in UNITS.iter().cycle().skip(index).take(sizes) {
                 // A label as long as that of a GPT ends within the block in which sector 34 lies.
                 let label = if *units == 1 && blocks.logical == 512 { 33 } else { 8 };
-                found.push(Case { blocks, from: *from, to: *to, len: *len, units: *units, label });
+                let (at_once, flushes) = GROUPS[found.len() % GROUPS.len()];
+                let (from, to, len, units) = (*from, *to, *len, *units);
+                found.push(Case { blocks, from, to, len, units, at_once, flushes, label });
             }
         }
     };
@@ -80,24 +97,60 @@ fn cases(sizes: usize) -> Vec<Case> {
     found
 }
 
-/// Tries all cases on two threads.
-fn explore(sizes: usize, depth: Depth, seed: u64) -> Tally {
-    let cases = cases(sizes);
-    let (next, total) = (AtomicUsize::new(0), Mutex::new(Tally::default()));
+/// A part of the cases, so that torture can be had in pieces: `1/4` to `4/4`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Share {
+    number: u64,
+    of: u64,
+}
+
+impl Share {
+    const ALL: Self = Self { number: 1, of: 1 };
+
+    fn parse(words: &str) -> Option<Self> {
+        let (number, of) = words.split_once('/')?;
+        let share = Self { number: number.parse().ok()?, of: of.parse().ok()? };
+        (1..=share.of).contains(&share.number).then_some(share)
+    }
+
+    /// What the environment asks for.
+    fn asked() -> Self {
+        let Ok(words) = std::env::var("PLUMB_TORTURE_SHARE") else { return Self::ALL };
+        Self::parse(&words)
+            .unwrap_or_else(|| panic!("PLUMB_TORTURE_SHARE: found {words}, expected 1/4 or the like"))
+    }
+
+    fn of<T>(self, all: Vec<T>) -> Vec<T> {
+        let is_mine = |index: &u64| index % self.of == self.number - 1;
+        (0..).zip(all).filter(|(index, _)| is_mine(index)).map(|(_, one)| one).collect()
+    }
+}
+
+/// Tries cases on two threads, and says how far it is. `before` are states of earlier rounds.
+fn explore(cases: &[Case], depth: Depth, seed: u64, before: u64) -> Tally {
+    let (next, total, began) = (AtomicUsize::new(0), Mutex::new(Tally::default()), Instant::now());
+    let (states, mut lines) = (AtomicU64::new(before), 0);
+    let tell = |tally: &Tally| {
+        let (states, seconds) = (group_digits(states.load(Ordering::Relaxed)), began.elapsed().as_secs());
+        say(&format!("{states} states, {} of {} moves, {seconds} s", tally.moves, cases.len()));
+    };
     std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let trial = Trial::new(case, seed, depth, Mutations::default());
-                    let tally = trial.run().unwrap_or_else(|error| panic!("seed {seed}, {case:?}: {error}"));
-                    let mut total = total.lock().expect("no panic");
-                    total.add(&tally);
-                    total.moves += 1;
-                    if total.moves.is_multiple_of(PROGRESS_MOVES) {
-                        say(&format!("{} of {} moves, {} states", total.moves, cases.len(), total.states));
-                    }
-                }
-            });
+        let tries = || {
+            while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let trial = Trial::new(case, seed, depth, Mutations::default()).counted(&states);
+                let tally = trial.run().unwrap_or_else(|error| panic!("seed {seed}, {case:?}: {error}"));
+                let mut total = total.lock().expect("no panic");
+                total.add(&tally);
+                total.moves += 1;
+            }
+        };
+        let threads = [scope.spawn(tries), scope.spawn(tries)];
+        while !threads.iter().all(ScopedJoinHandle::is_finished) {
+            std::thread::sleep(Duration::from_millis(20));
+            if began.elapsed().as_secs() / PROGRESS_SECONDS > lines {
+                lines += 1;
+                tell(&total.lock().expect("no panic"));
+            }
         }
     });
     let total = total.into_inner().expect("no panic");
@@ -114,7 +167,7 @@ fn say(what: &str) {
 #[test]
 fn every_crash_point() {
     let effort = Effort { every_subset_to: 10, random: 60 };
-    let tally = explore(1, Depth { effort, nested_each: 80, levels: 2 }, SEED);
+    let tally = explore(&cases(1), Depth { effort, nested_each: 80, levels: 2 }, SEED, 0);
     assert!(tally.states >= STATES_MIN, "{tally:?}");
     assert!(
         tally.resumed > 0 && tally.rolled_back > 0 && tally.not_begun > 0 && tally.nested > 0,
@@ -127,17 +180,31 @@ fn every_crash_point() {
 #[ignore = "hours: run by make torture"]
 fn every_crash_point_a_hundred_times() {
     let effort = Effort { every_subset_to: 10, random: 150 };
+    let share = Share::asked();
+    let (cases, states_min) = (share.of(cases(2)), TORTURE_STATES_MIN / share.of);
     let mut total = Tally::default();
     for round in 0.. {
         // The subsets that are tried all are the same in every round, and count once.
         let every_subset_to = if round == 0 { effort.every_subset_to } else { 0 };
         let effort = Effort { every_subset_to, ..effort };
-        total.add(&explore(2, Depth { effort, nested_each: 40, levels: 3 }, SEED + 1 + round));
-        if total.states >= TORTURE_STATES_MIN {
+        let depth = Depth { effort, nested_each: 40, levels: 3 };
+        total.add(&explore(&cases, depth, SEED + 1 + round, total.states));
+        if total.states >= states_min {
             break;
         }
     }
     say(&format!("in all {total}"));
+}
+
+#[test]
+fn shares_are_all_cases_once() {
+    assert_eq!([Share::parse("0/4"), Share::parse("5/4"), Share::parse("4")], [None; 3]);
+    let mut found: Vec<u32> = ["1/4", "2/4", "3/4", "4/4"]
+        .into_iter()
+        .flat_map(|words| Share::parse(words).expect("a share").of((0..10).collect()))
+        .collect();
+    found.sort_unstable();
+    assert_eq!(found, (0..10).collect::<Vec<_>>());
 }
 
 #[test]
@@ -150,6 +217,61 @@ fn every_failure_of_disk_and_journal() {
     }
     say(&format!("recovered from {failures} failures of a read, write or flush"));
     assert!(failures > 1000, "{failures}");
+}
+
+/// A move of which so many steps are done, and the disk that they were done on; `None` where it has ended by then.
+fn stopped(case: &Case, steps: u64) -> Option<Setting> {
+    let setting = Setting::new(case, SEED);
+    let (disk, store) = (SimDisk(setting.world.clone()), SimStore(setting.world.clone()));
+    let mut moving = Move::start(setting.plan.clone(), disk, store).expect("a move that can begin");
+    for _ in 0..steps {
+        if moving.step().expect("nothing fails").is_some() {
+            return None;
+        }
+    }
+    Some(setting)
+}
+
+type Begin = fn(SimStore, SimDisk) -> Result<Move<SimDisk, SimStore>, MoveError>;
+const BEGINS: [(Begin, Ending); 2] = [(Move::resume, Ending::Moved), (Move::rollback, Ending::RolledBack)];
+
+/// Another adapter may state other physical blocks than the one that the move was begun with. Units that they make up are
+/// written as before; longer blocks would let a torn write spoil what no journal has.
+#[test]
+fn physical_blocks_that_are_stated_otherwise_later() {
+    let cases = cases(1);
+    let case_of = |blocks: Blocks| cases.iter().find(|case| case.blocks == blocks && case.len > 60);
+    let (mut ended, mut refused) = (0, 0);
+    for (blocks, later) in [
+        (EMULATED, 512),
+        (NATIVE_512, 4096),
+        (EMULATED_OFFSET, 512),
+        (EMULATED_16K, 4096),
+        (EMULATED, 16_384),
+        (NATIVE_512, 16_384),
+    ] {
+        let case = case_of(blocks).expect("one of each");
+        for (begin, ending) in BEGINS {
+            for setting in (0..).map_while(|steps| stopped(case, steps)) {
+                setting.world.borrow_mut().physical = later;
+                let (disk, store) = (SimDisk(setting.world.clone()), SimStore(setting.world.clone()));
+                let mut moving = match begin(store, disk) {
+                    Err(MoveError::Plan(error)) if later > blocks.physical.max(4096) => {
+                        assert_eq!(error.field, "physical block");
+                        refused += 1;
+                        continue;
+                    }
+                    begun => begun.expect("blocks that make up the unit"),
+                };
+                while moving.step().expect("nothing fails").is_none() {}
+                setting
+                    .check_ending(Some(ending))
+                    .unwrap_or_else(|error| panic!("{case:?}: {later}: {error}"));
+                ended += 1;
+            }
+        }
+    }
+    assert!(ended > 100 && refused > 50, "{ended} ended, {refused} refused");
 }
 
 /// The first case in which a mistake is found, and how. Where neighbours share blocks all of them can show.
@@ -179,6 +301,8 @@ mod mistakes {
 
     finds! {
         a_barrier_left_out NoBarrier;
+        a_slot_that_is_filled_too_early NoSlotBarrier;
+        sums_that_come_too_late LateSums;
         a_journal_that_is_not_flushed NoJournalFlush;
         a_direction_that_is_not_recorded NoDirection;
         a_sum_that_is_not_looked_at NoSumCheck;

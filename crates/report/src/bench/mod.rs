@@ -11,7 +11,7 @@ use crate::json::Document;
 
 pub use study::{Study, StudyRow};
 pub use sweep::{Grid, Offset, Ratio, Sweep};
-pub use text::{average_line, heading, interval_line, run_heading, summary};
+pub use text::{Columns, average_line, heading, interval_line, run_heading, summary};
 
 pub(crate) use study::words as study_words;
 pub(crate) use sweep::words as sweep_words;
@@ -102,6 +102,12 @@ pub struct Brief {
     pub mean_ns: f64,
     /// Standard deviation, to a thousandth.
     pub deviation_ns: f64,
+    /// Half took no longer.
+    pub ns_p50: i64,
+    /// 90 of 100 took no longer.
+    pub ns_p90: i64,
+    /// 99 of 100.
+    pub ns_p99: i64,
     /// The longest.
     pub ns_max: i64,
 }

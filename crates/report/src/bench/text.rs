@@ -5,52 +5,81 @@ use crate::bench::{study, sweep};
 use crate::format::{bytes, count, ns, rate};
 use crate::text::{Color, Page, tame};
 
+/// Which columns the lines of intervals have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Columns {
+    /// All those of Vdbench.
+    All,
+    /// Those that a terminal of 80 columns has room for: lengths are left out, and times of reads and writes apart, which the
+    /// summary tells.
+    Fewer,
+}
+
+impl Columns {
+    /// As many as there is room for; all where it is no terminal.
+    #[must_use]
+    pub fn within(width: Option<usize>) -> Columns {
+        let needed = WIDTHS.iter().sum::<usize>() + WIDTHS.len() - 1;
+        if width.is_none_or(|width| width >= needed) { Columns::All } else { Columns::Fewer }
+    }
+
+    const fn places(self) -> &'static [usize] {
+        match self {
+            Columns::All => &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
+            Columns::Fewer => &[0, 1, 2, 4, 5, 8, 9, 10, 11, 12],
+        }
+    }
+}
+
 /// What stands over the lines of intervals. MB are 1,048,576 bytes, times are milliseconds, as Vdbench has them.
 #[must_use]
-pub fn heading() -> String {
-    let words = [
-        [
-            "interval", "i/o", "MB/sec", "bytes", "read", "resp", "read", "write", "resp", "resp", "queue",
-            "cpu%", "cpu%",
-        ],
-        [
-            "", "rate", "1024**2", "i/o", "pct", "time", "resp", "resp", "max", "stddev", "depth", "sys+u",
-            "sys",
-        ],
-    ];
-    words.map(|words| row(&words) + "\n").concat()
+pub fn heading(columns: Columns) -> String {
+    HEADING.map(|words| row(&words, columns) + "\n").concat()
 }
+
+const HEADING: [[&str; 13]; 2] = [
+    [
+        "interval", "i/o", "MB/sec", "bytes", "read", "resp", "read", "write", "resp", "resp", "queue",
+        "cpu%", "cpu%",
+    ],
+    ["", "rate", "1024**2", "i/o", "pct", "time", "resp", "resp", "max", "stddev", "depth", "sys+u", "sys"],
+];
 
 /// Width of each column.
 const WIDTHS: [usize; 13] = [8, 9, 8, 7, 5, 7, 7, 7, 9, 7, 6, 5, 5];
 
-fn row(words: &[impl AsRef<str>; 13]) -> String {
-    let cells = words.iter().zip(WIDTHS).map(|(word, width)| format!("{:>width$}", word.as_ref()));
-    cells.collect::<Vec<_>>().join(" ")
+fn row(words: &[impl AsRef<str>; 13], columns: Columns) -> String {
+    let cell = |&at: &usize| format!("{:>width$}", words[at].as_ref(), width = WIDTHS[at]);
+    columns.places().iter().map(cell).collect::<Vec<_>>().join(" ")
 }
 
 /// The line of an interval.
 #[must_use]
-pub fn interval_line(interval: &Interval) -> String {
+pub fn interval_line(interval: &Interval, columns: Columns) -> String {
     let name = if interval.is_warmup { format!("w{}", interval.number) } else { interval.number.to_string() };
-    columns(&name, interval)
+    row(&cells(&name, interval), columns)
 }
 
 /// The line of an average: `avg_2-60`.
 #[must_use]
-pub fn average_line(average: &Average) -> String {
-    columns(&format!("avg_{}-{}", average.first, average.interval.number), &average.interval)
+pub fn average_line(average: &Average, columns: Columns) -> String {
+    row(&cells(&average_name(average), &average.interval), columns)
+}
+
+fn average_name(average: &Average) -> String {
+    format!("avg_{}-{}", average.first, average.interval.number)
 }
 
 /// What stands before the intervals of a run of several.
 #[must_use]
-pub fn run_heading(number: usize, runs: usize, name: &str) -> String {
+pub fn run_heading(number: usize, runs: usize, name: &str, columns: Columns) -> String {
     let gap = if number > 1 { "\n" } else { "" };
-    format!("{gap}run {} of {}: {}\n{}", count(number as u64), count(runs as u64), tame(name), heading())
+    let (number, runs, name) = (count(number as u64), count(runs as u64), tame(name));
+    format!("{gap}run {number} of {runs}: {name}\n{}", heading(columns))
 }
 
 /// Columns as Vdbench has them.
-fn columns(name: &str, interval: &Interval) -> String {
+fn cells(name: &str, interval: &Interval) -> [String; 13] {
     let seconds = interval.seconds.max(f64::MIN_POSITIVE);
     let ms = |ns: f64| format!("{:.3}", ns / 1e6);
     let mean = |time: Option<Brief>| time.map_or_else(|| "-".to_owned(), |time| ms(time.mean_ns));
@@ -60,7 +89,7 @@ fn columns(name: &str, interval: &Interval) -> String {
         |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}", share * 100.0));
     let bytes = interval.bytes.checked_div(interval.ios).unwrap_or(0);
     let read = interval.read_share.map_or_else(|| "-".to_owned(), |share| format!("{:.0}", share * 100.0));
-    row(&[
+    [
         name.to_owned(),
         format!("{:.1}", interval.ios as f64 / seconds),
         format!("{:.2}", interval.bytes as f64 / seconds / f64::from(1 << 20)),
@@ -74,7 +103,7 @@ fn columns(name: &str, interval: &Interval) -> String {
         format!("{:.1}", interval.in_flight_mean),
         cpu(interval.cpu.map(|cpu| cpu.busy_share)),
         cpu(interval.cpu.map(|cpu| cpu.system_share)),
-    ])
+    ]
 }
 
 /// The summary behind the intervals.
@@ -82,10 +111,13 @@ fn columns(name: &str, interval: &Interval) -> String {
 pub fn summary(bench: &Bench, color: Color) -> String {
     let mut page = Page { text: String::new(), color };
     match &bench.runs[..] {
+        // Lines of intervals were printed before.
         [run] => {
             page.line("");
             run_summary(&mut page, run);
         }
+        // The table of a study has the rates of all of them.
+        _ if bench.study.is_some() => {}
         runs => averages(&mut page, runs),
     }
     bench.sweep.iter().for_each(|found| sweep::draw(&mut page, found));
@@ -99,20 +131,41 @@ pub fn summary(bench: &Bench, color: Color) -> String {
     page.text
 }
 
+/// Columns of the table of averages that come from an interval's, by their place there; those of Vdbench that set runs apart, so
+/// that a line stays on a terminal.
+const OF_AVERAGE: [usize; 7] = [0, 1, 2, 5, 8, 10, 11];
+
+/// A longer name of a run has a line of its own.
+const NAME_MAX: usize = 20;
+
 /// The averages of several runs, one below the other.
 fn averages(page: &mut Page, runs: &[Run]) {
+    let names: Vec<String> =
+        runs.iter().map(|run| tame(run.name.as_deref().unwrap_or_default()).into_owned()).collect();
     let width =
-        runs.iter().filter_map(|run| run.name.as_ref()).map(|name| name.chars().count()).max().unwrap_or(0);
-    // Lines of intervals were printed before.
-    page.text.push('\n');
-    for line in heading().lines() {
-        page.line(format!("{:width$} {line}", ""));
+        names.iter().map(|name| name.chars().count()).filter(|width| *width <= NAME_MAX).max().unwrap_or(0);
+    page.line("");
+    for words in HEADING {
+        page.line(format!("{:width$}{}", "", of_average(&words)));
     }
-    for run in runs {
-        let name = tame(run.name.as_deref().unwrap_or_default());
-        let measured = run.average.as_ref().map_or_else(|| "no interval counts".to_owned(), average_line);
-        page.line(format!("{name:<width$} {measured}"));
+    for (run, name) in runs.iter().zip(names) {
+        let measured = run.average.as_ref().map_or_else(
+            || " no interval counts".to_owned(),
+            |average| of_average(&cells(&average_name(average), &average.interval)),
+        );
+        if name.chars().count() > width {
+            page.line(name);
+            page.line(format!("{:width$}{measured}", ""));
+        } else {
+            page.line(format!("{name:<width$}{measured}"));
+        }
     }
+}
+
+fn of_average(words: &[impl AsRef<str>; 13]) -> String {
+    let cell =
+        |at: usize| format!(" {:>width$}", words[at].as_ref(), width = WIDTHS[at] + usize::from(at == 0));
+    OF_AVERAGE.map(cell).concat()
 }
 
 fn run_summary(page: &mut Page, run: &Run) {
@@ -172,7 +225,7 @@ pub(crate) fn times(page: &mut Page, measured: &Measured) {
         return;
     }
     page.line(format!(
-        "  {:<22} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9}",
+        "  {:<25} {:>7}  {:>7}  {:>7}  {:>7}  {:>7}  {:>7}",
         "", "mean", "p50", "p90", "p99", "p99.9", "max"
     ));
     for (name, side) in made {
@@ -180,7 +233,7 @@ pub(crate) fn times(page: &mut Page, measured: &Measured) {
             times_line(page, &format!("{name}, due to complete"), response);
         }
         if let Some(latency) = &side.latency {
-            times_line(page, &format!("{name}, in flight"), latency);
+            times_line(page, &format!("{name}, issue to complete"), latency);
         }
     }
 }
@@ -188,7 +241,7 @@ pub(crate) fn times(page: &mut Page, measured: &Measured) {
 pub(crate) fn times_line(page: &mut Page, name: &str, times: &Times) {
     let shown = |value: i64| ns(value.unsigned_abs());
     page.line(format!(
-        "  {name:<22} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9}",
+        "  {name:<25} {:>7}  {:>7}  {:>7}  {:>7}  {:>7}  {:>7}",
         ns(times.mean_ns as u64),
         shown(times.ns_p50),
         shown(times.ns_p90),
@@ -206,12 +259,20 @@ mod tests {
     /// The sums by hand: 2,000 I/O of 8 KiB in 2 s are 1,000 a second and 7.8125 MiB/s.
     #[test]
     fn columns_are_those_of_vdbench() {
-        let brief = |ios, mean_ns| Brief { ios, mean_ns, deviation_ns: 250_000.0, ns_max: 12_345_678 };
+        let brief = |ios, mean_ns| Brief {
+            ios,
+            mean_ns,
+            deviation_ns: 250_000.0,
+            ns_p50: 1_400_000,
+            ns_p90: 1_800_000,
+            ns_p99: 2_100_000,
+            ns_max: 12_345_678,
+        };
         let interval = Interval {
             number: 3,
             at_seconds: 6.0,
             seconds: 2.0,
-            is_warmup: false,
+            is_warmup: true,
             ios: 2_000,
             bytes: 2_000 * 8192,
             failed: 0,
@@ -222,15 +283,35 @@ mod tests {
             in_flight_mean: 1.5,
             cpu: Some(Cpu { busy_share: 0.125, system_share: 0.05 }),
         };
-        let words: Vec<String> = interval_line(&interval).split_whitespace().map(str::to_owned).collect();
-        let expected = "3 1000.0 7.81 8192 70 1.500 1.000 - 12.346 0.250 1.5 12.5 5.0";
-        assert_eq!(words.join(" "), expected);
-        // Each column ends where its heading does.
-        let line = interval_line(&Interval { is_warmup: true, ..interval });
-        assert_eq!(line.split_whitespace().next(), Some("w3"));
-        let heads = heading();
-        let heads = heads.lines().nth(1).expect("two lines");
-        assert_eq!(line.chars().count(), heads.chars().count());
-        assert_eq!(line.find("1000.0").map(|at| at + 6), heads.find("rate").map(|at| at + 4));
+        for (columns, expected) in [
+            (Columns::All, "w3 1000.0 7.81 8192 70 1.500 1.000 - 12.346 0.250 1.5 12.5 5.0"),
+            (Columns::Fewer, "w3 1000.0 7.81 70 1.500 12.346 0.250 1.5 12.5 5.0"),
+        ] {
+            let line = interval_line(&interval, columns);
+            assert_eq!(line.split_whitespace().collect::<Vec<_>>().join(" "), expected);
+            // Each column ends where its heading does.
+            let heads = heading(columns);
+            assert!(heads.lines().all(|head| head.len() == line.len()), "{heads}{line}");
+            let heads = heads.lines().nth(1).expect("two lines");
+            for (word, head) in [("1000.0", "rate"), ("12.346", "max"), ("12.5", "sys+u")] {
+                let ends =
+                    (line.find(word).map(|at| at + word.len()), heads.find(head).map(|at| at + head.len()));
+                assert_eq!(ends.0, ends.1, "{heads}\n{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn lines_have_room_on_a_terminal() {
+        for (width, columns) in [
+            (None, Columns::All),
+            (Some(102), Columns::All),
+            (Some(101), Columns::Fewer),
+            (Some(80), Columns::Fewer),
+        ] {
+            assert_eq!(Columns::within(width), columns, "{width:?}");
+            let widest = heading(columns).lines().map(str::len).max();
+            assert!(widest <= width.or(widest), "{width:?}");
+        }
     }
 }

@@ -2,8 +2,9 @@
 
 use super::bench_series as series;
 use super::markup::Markup;
-use super::page::{document, figure, legend, or_dash, table};
-use super::scale::{Linear, Log, Tick, multiples, round_step, tick_label};
+use super::over_time::{self, Line};
+use super::page::{document, figure, legend, table};
+use super::scale::{Linear, Log, Tick};
 use super::svg::{self, Plot};
 use crate::bench::{Bench, Interval, Measured, Run, Side, Times};
 use crate::format::{bytes, count, ns, rate};
@@ -35,7 +36,7 @@ fn draw_run(m: &mut Markup, run: &Run) {
     m.leaf("p", &[("class", "verdict")], &run.workload);
     rates(m, run);
     times(m, run);
-    course(m, "I/O a second over time", "i/o a second", run, |interval| {
+    course(m, "I/O a second over time", "I/O a second", run, |interval| {
         Some(interval.ios as f64 / interval.seconds.max(f64::MIN_POSITIVE))
     });
     course(m, "Mean time over time", "ms", run, |interval| interval.time.map(|time| time.mean_ns / 1e6));
@@ -65,21 +66,33 @@ fn rates(m: &mut Markup, run: &Run) {
 }
 
 fn times(m: &mut Markup, run: &Run) {
-    let mut rows = Vec::new();
     let targets = run.targets.iter().map(|target| (target.target.as_str(), &target.measured));
     let all = (run.targets.len() > 1).then_some(("all", &run.total));
-    for (name, measured) in targets.chain(all) {
-        for (direction, side) in [("reads", &measured.reads), ("writes", &measured.writes)] {
-            for (what, times) in [("due to complete", &side.response), ("issue to complete", &side.latency)] {
-                rows.extend(times.as_ref().map(|times| times_row(name, direction, what, times)));
-            }
-        }
-    }
-    let columns = ["<target", "<I/O", "<time", "mean", "p50", "p90", "p99", "p99.9", "max"];
-    table(m, "", &columns, &rows);
+    let rows: Vec<Vec<String>> =
+        targets.chain(all).flat_map(|(name, measured)| times_rows(name, measured)).collect();
+    times_table(m, "<target", &rows);
 }
 
-fn times_row(name: &str, direction: &str, what: &str, times: &Times) -> Vec<String> {
+/// A table of times; the first column has this name.
+pub fn times_table(m: &mut Markup, first: &str, rows: &[Vec<String>]) {
+    let columns = [first, "<I/O", "<time", "mean", "p50", "p90", "p99", "p99.9", "max"];
+    table(m, "", &columns, rows);
+}
+
+/// The rows of what was measured: both directions, and both ways to count.
+pub fn times_rows<'a>(name: &'a str, measured: &'a Measured) -> impl Iterator<Item = Vec<String>> + 'a {
+    [("reads", &measured.reads), ("writes", &measured.writes)].into_iter().flat_map(
+        move |(direction, side)| {
+            let both = [("due to complete", &side.response), ("issue to complete", &side.latency)];
+            both.into_iter().filter_map(move |(what, times)| {
+                times.as_ref().map(|times| times_row(name, direction, what, times))
+            })
+        },
+    )
+}
+
+/// A row of times.
+pub fn times_row(name: &str, direction: &str, what: &str, times: &Times) -> Vec<String> {
     let shown = |value: i64| ns(value.unsigned_abs());
     let mut row = vec![name.to_owned(), direction.to_owned(), what.to_owned(), ns(times.mean_ns as u64)];
     row.extend([times.ns_p50, times.ns_p90, times.ns_p99, times.ns_p99_9, times.ns_max].map(shown));
@@ -88,38 +101,15 @@ fn times_row(name: &str, direction: &str, what: &str, times: &Times) -> Vec<Stri
 
 /// A step line of something of each interval.
 fn course(m: &mut Markup, title: &str, unit: &str, run: &Run, what: impl Fn(&Interval) -> Option<f64>) {
-    let Some(last) = run.intervals.last() else { return };
-    let plot = Plot::WIDE;
-    let highest = run.intervals.iter().filter_map(&what).fold(0.0, f64::max);
-    figure(m, title, "the warm-up included; one step is an interval", |m| {
-        svg::picture(m, plot, title, |m| {
-            let y = Linear { domain: (0.0, highest * 1.05), range: (plot.bottom(), plot.top) };
-            let step = round_step(highest, 4.0);
-            let marks = multiples(step, highest * 1.05).into_iter();
-            let ticks = marks.map(|mark| Tick { at: y.at(mark), label: tick_label(mark, step) });
-            svg::y_axis(m, plot, &ticks.collect::<Vec<_>>(), unit);
-            let x = Linear { domain: (0.0, last.at_seconds), range: (plot.left, plot.right()) };
-            let step = round_step(last.at_seconds, 5.0);
-            let marks = multiples(step, last.at_seconds).into_iter();
-            let ticks = marks.map(|mark| Tick { at: x.at(mark), label: tick_label(mark, step) });
-            svg::x_axis(m, plot, &ticks.collect::<Vec<_>>(), "seconds since the run began");
-            let columns = run.intervals.iter().map(|interval| {
-                let from = x.at(interval.at_seconds - interval.seconds);
-                (from, x.at(interval.at_seconds), what(interval).map(|value| y.at(value)))
-            });
-            svg::path(m, "lr", &svg::steps(&columns.collect::<Vec<_>>()));
-            for interval in &run.intervals {
-                let place = (x.at(interval.at_seconds - interval.seconds), x.at(interval.at_seconds));
-                let shown = or_dash(what(interval), |value| format!("{value:.3} {unit}"));
-                let words = format!("up to {:.1} s\n{shown}", interval.at_seconds);
-                svg::hint(m, place, (plot.top, plot.bottom()), &words);
-            }
-        });
-    });
+    let stretch = |interval: &Interval| (interval.at_seconds - interval.seconds, interval.at_seconds);
+    let stretches: Vec<(f64, f64)> = run.intervals.iter().map(stretch).collect();
+    let line = Line { class: "lr", name: "", values: run.intervals.iter().map(what).collect() };
+    let how = "the warm-up included; one step is an interval";
+    over_time::draw(m, (title, how, unit), &stretches, &[line]);
 }
 
 /// The share of I/O that took no longer, by direction.
-fn spread(m: &mut Markup, total: &Measured) {
+pub fn spread(m: &mut Markup, total: &Measured) {
     let sides: Vec<(&str, &'static str, &Side, &Times)> =
         [("reads", "lr", &total.reads), ("writes", "lw", &total.writes)]
             .into_iter()

@@ -17,9 +17,7 @@ pub fn sweep(m: &mut Markup, sweep: &Sweep) {
     let rows: Vec<Vec<String>> = sweep
         .offsets
         .iter()
-        .map(|at| {
-            vec![count(at.offset_bytes), format!("{:.1}", at.ios_per_second), count(at.intervals as u64)]
-        })
+        .map(|at| vec![count(at.offset_bytes), digits(at.ios_per_second), count(at.intervals as u64)])
         .collect();
     table(m, "", &["offset, bytes", "I/O a second", "intervals"], &rows);
 }
@@ -35,7 +33,7 @@ fn rates(m: &mut Markup, sweep: &Sweep) {
             let step = round_step(highest, 4.0);
             let marks = multiples(step, highest).into_iter();
             let ticks = marks.map(|mark| Tick { at: y.at(mark), label: tick_label(mark, step) });
-            svg::y_axis(m, plot, &ticks.collect::<Vec<_>>(), "i/o a second");
+            svg::y_axis(m, plot, &ticks.collect::<Vec<_>>(), "I/O a second");
             let runs = sweep.offsets.len() as f64;
             let x = Linear { domain: (0.0, runs), range: (plot.left, plot.right()) };
             // A label for every run of a few, for some of many.
@@ -64,8 +62,8 @@ pub fn study(m: &mut Markup, study: &Study) {
             row.order.to_owned(),
             count(u64::from(row.threads)),
             count(u64::from(row.records)),
-            format!("{:.1}", row.ios_per_second),
-            format!("{:.1}", row.records_per_second),
+            digits(row.ios_per_second),
+            digits(row.records_per_second),
             or_dash(row.gain, |gain| format!("{}x", digits(gain))),
         ]
     };
@@ -81,7 +79,7 @@ pub fn averages(m: &mut Markup, runs: &[Run]) {
         vec![
             run.name.clone().unwrap_or_default(),
             or_dash(average, |average| format!("{} to {}", average.first, average.interval.number)),
-            or_dash(average, |average| format!("{:.1}", average.ios_per_second)),
+            or_dash(average, |average| digits(average.ios_per_second)),
             or_dash(average.and_then(|average| average.interval.time), |time| ns(time.mean_ns as u64)),
             or_dash(average, |average| format!("{:.1}", average.interval.in_flight_mean)),
         ]

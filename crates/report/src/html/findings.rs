@@ -159,7 +159,7 @@ fn value_words(evidence: &Evidence) -> String {
     }
 }
 
-fn steps(m: &mut Markup, steps: &[Fix]) {
+pub fn steps(m: &mut Markup, steps: &[Fix]) {
     if steps.is_empty() {
         return;
     }

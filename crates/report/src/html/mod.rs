@@ -19,9 +19,12 @@ mod latency;
 mod marks;
 mod markup;
 mod offsets;
+mod over_time;
 mod page;
 mod phases;
 mod probe;
+mod replayed;
+mod replayed_pairs;
 mod scale;
 mod seeks;
 mod size_mix;
@@ -35,6 +38,7 @@ pub use bench::benched;
 pub use compared::compared;
 pub use diagnosis::diagnosed;
 pub use probe::probed;
+pub use replayed::replayed;
 
 use markup::Markup;
 

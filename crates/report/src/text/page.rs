@@ -34,7 +34,8 @@ impl Page {
     }
 
     pub fn gap(&mut self) {
-        if !self.text.ends_with("\n\n") && !self.text.is_empty() {
+        let is_there = self.text.is_empty() || self.text == "\n" || self.text.ends_with("\n\n");
+        if !is_there {
             self.text.push('\n');
         }
     }

@@ -23,13 +23,14 @@ pub struct Mount {
     pub root: String,
     /// Where.
     pub at: String,
-    pub(super) options: String,
+    /// Options of this mount.
+    pub options: String,
     /// Type of the file system.
     pub kind: String,
     /// What was mounted, mostly the path of a device.
     pub source: String,
     /// Options of the file system itself.
-    pub(super) super_options: String,
+    pub super_options: String,
 }
 
 /// The mounts that the text of a mountinfo tells; lines of another form are passed over.

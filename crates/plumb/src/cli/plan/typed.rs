@@ -1,6 +1,6 @@
 //! Values of these flags as they are typed.
 
-use plumb_geometry::{Bytes, Share, parse_size};
+use plumb_geometry::{Bytes, Share, SizeError, parse_size};
 use plumb_plan::partition::Content;
 
 use crate::cli::whole;
@@ -16,7 +16,12 @@ pub fn position(text: &str) -> Result<Bytes, String> {
             "found `{text}`, a position without a unit: write {text}s for sectors, or k, m, g, t"
         ));
     }
-    size(text)
+    parse_size(text).map_err(|error| match error {
+        SizeError::UnknownUnit { found, unit } => format!(
+            "found unit `{unit}` in `{found}`: expected s (sectors of 512 bytes), k, M, G, T, KiB, MiB, GiB or TiB"
+        ),
+        error => whole(&error),
+    })
 }
 
 pub fn geometry(text: &str) -> Result<u64, String> {

@@ -8,24 +8,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use plumb_geometry::Bytes;
 use plumb_label::Label;
+use plumb_relocate::labels::kernel::{node_of, wait_for};
 use plumb_relocate::moving::Copying;
-use plumb_relocate::{Ending, JournalFile, Move, MoveError, Progress, Raw, Status};
-use plumb_report::fix::{Moved, print_moved};
+use plumb_relocate::{Ending, JournalFile, Move, MoveError, Progress, Raw, Stage, Status};
+use plumb_report::fix::Moved;
 use plumb_sys::{Access, DirectDisk, KernelPartition, SysError, partitions};
 
-use super::error::MoveRefused;
+use super::error::{DISK_HELP, MoveRefused};
+use super::evidence::{must_be_as_long, must_be_of};
 use super::identity::DiskWords;
 use super::preflight::Prepared;
 use super::progress::{Line, stage_word};
-use super::{Direction, command, look};
+use super::{Direction, Way, blocks, journal_place, label_difference, look, neighbours};
 use crate::cli::fix::{Move as Args, Resume};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::fix::act::{Owner, tell_kernel};
 use crate::fix::error::of_system;
+use crate::fix::here::Here;
 use crate::fix::subject::Subject;
-use crate::output;
 
 /// Begins a move and carries it out.
 ///
@@ -34,104 +37,167 @@ use crate::output;
 pub fn begin(prepared: Prepared, args: &Args) -> Result<Exit, Failure> {
     let stop = stop_flag()?;
     let journal = PathBuf::from(&prepared.plan.journal_path);
+    journal_place::must_exist(&journal)?;
     // It takes its time, and the partition need not be away meanwhile.
-    let store = JournalFile::create(&journal, prepared.journal_bytes)
-        .map_err(|source| MoveRefused::Journal { path: journal.display().to_string(), source })?;
+    let store =
+        JournalFile::create(&journal, prepared.journal_bytes, prepared.journal_block).map_err(|error| {
+            let needed = Bytes(prepared.journal_bytes);
+            let why = match error.kind() {
+                std::io::ErrorKind::StorageFull => format!("{error}: it takes {needed}"),
+                _ => error.to_string(),
+            };
+            MoveRefused::Place { path: journal.display().to_string(), why }
+        })?;
     // As long as nothing was written to the disk the journal is of no use, and another one may be made.
     let unused = |_: &Failure| drop(fs::remove_file(&journal));
     let owner = Owner::of(&prepared.node);
-    let subject = take_away(&prepared).inspect_err(unused)?;
-    let name = prepared.plan.partition.clone();
+    let Taken { subject, locked: _locked, neighbours: _kept } =
+        take_away(&prepared, &owner).inspect_err(unused)?;
+    let partition = prepared.plan.partition.clone();
     let moving = match Move::start(prepared.plan.clone(), Raw(&subject.disk), store) {
         Ok(moving) => moving,
         Err(source) => {
-            let failure = Failure::from(MoveRefused::Move { name, source });
+            let failure = Failure::from(MoveRefused::NotBegun { partition, source });
             unused(&failure);
-            tell_kernel(&subject, subject.label()?.as_ref(), &owner)?;
+            put_back(&subject.disk, &prepared, &owner);
             return Err(failure);
         }
     };
     let view = prepared.view("move", "complete");
-    Run { subject: &subject, journal: &journal, owner, view, is_json: args.act.json }.carry_out(moving, &stop)
+    let way = Way { journal, disk: None };
+    Run { subject: &subject, way, owner, view, is_json: args.act.json }.carry_out(moving, &stop)
 }
 
 /// Goes on with a move, or goes back.
 ///
 /// # Errors
 /// When there is nothing to go on with, or it stops again.
-pub fn go_on(journal: &Path, args: &Resume, direction: Direction) -> Result<Exit, Failure> {
+pub fn go_on(way: Way, args: &Resume, direction: Direction) -> Result<Exit, Failure> {
     let stop = stop_flag()?;
-    let status = look(journal)?;
-    let was = DiskWords::parse(&status.plan.disk);
-    let disk = args.disk.clone().unwrap_or_else(|| PathBuf::from(&was.path));
-    let subject = open(&disk)?;
-    let label = subject.label().ok().flatten();
-    was.must_be(&DiskWords::of(&subject, label.as_ref()))?;
-    if let (Some(ending), Direction::On) = (status.ending, direction) {
-        // It was cut off behind its last write: the kernel has to learn of it.
-        let view = view(&status, journal, "resume");
-        return Run { subject: &subject, journal, owner: Owner::default(), view, is_json: args.json }
-            .ended(ending);
+    let was = DiskWords::parse(&look(&way.journal)?.plan.disk);
+    let disk = args.disk.clone().or(way.disk).unwrap_or_else(|| PathBuf::from(&was.path));
+    // The node of a disk that was taken away may stay.
+    let is_there = || disk.exists() && Here::of(&disk).is_ok();
+    let (subject, is_alone) = open(&disk, true).map_err(|failure| match is_there() {
+        true => failure,
+        false => failure.with_help(DISK_HELP),
+    })?;
+    subject.lock()?;
+    // Another process may have ended it while the lock was waited for.
+    let status = look(&way.journal)?;
+    let way = Way { disk: Some(subject.path.clone()), ..way };
+    // A disk that had to be named has to be named again.
+    let way = if args.disk.is_some() { way } else { way.beside(&status) };
+    let partition = status.plan.partition.clone();
+    let stopped =
+        |source| incomplete(MoveRefused::Move { partition: partition.clone(), source }, &way, &subject);
+    if let (Direction::Back, Some(ending @ Ending::Moved)) = (direction, status.ending) {
+        return Err(stopped(MoveError::Ended { ending }));
     }
+    let label = subject.label().ok().flatten();
+    let note = must_be_of(&status, &subject, label.as_ref(), args.disk.is_some())?;
+    let owner = owner_of(&status, &was, &subject.path);
+    let word = if direction == Direction::On { "resume" } else { "rollback" };
+    let mut view = view(&status, &way, word);
+    view.notes.extend(note);
+    if let Some(ending) = status.ending {
+        // It was cut off behind its last write: the kernel has to learn of it.
+        return Run { subject: &subject, way, owner, view, is_json: args.json }.ended(ending);
+    }
+    let changed = |error| incomplete(error, &way, &subject);
+    must_be_as_long(&status, &subject).map_err(changed)?;
+    blocks::must_make_up(status.plan.unit, &subject).map_err(changed)?;
+    let _kept = neighbours::keep(&status.plan, &subject, label.as_ref(), is_alone)?;
     forget(&subject, &status, label.as_ref())?;
-    let store = JournalFile::open(journal)
-        .map_err(|source| MoveRefused::Journal { path: journal.display().to_string(), source })?;
+    let store = JournalFile::open(&way.journal)
+        .map_err(|source| MoveRefused::Journal { path: way.journal.display().to_string(), source })?;
     let moving = match direction {
         Direction::On => Move::resume(store, Raw(&subject.disk)),
         Direction::Back => Move::rollback(store, Raw(&subject.disk)),
     };
-    let name = status.plan.partition.clone();
-    let moving = moving.map_err(|source| incomplete(MoveRefused::Move { name, source }, journal))?;
-    let action = if direction == Direction::On { "resume" } else { "rollback" };
-    let view = view(&status, journal, action);
-    Run { subject: &subject, journal, owner: Owner::default(), view, is_json: args.json }
-        .carry_out(moving, &stop)
+    let moving = moving.map_err(stopped)?;
+    Run { subject: &subject, way, owner, view, is_json: args.json }.carry_out(moving, &stop)
+}
+
+/// Whose the partition's node was when the move began; its disk may be called otherwise now.
+fn owner_of(status: &Status, was: &DiskWords, disk: &Path) -> Owner {
+    let number = status.plan.partition.strip_prefix(&was.path).map(|rest| rest.trim_start_matches('p'));
+    match number.and_then(|number| number.parse().ok()) {
+        Some(number) => Owner { node: node_of(disk, number), before: was.ownership },
+        None => Owner::default(),
+    }
 }
 
 /// After a restart the kernel may have found an entry for the partition again: nobody must use it meanwhile.
 fn forget(subject: &Subject, status: &Status, label: Option<&Label>) -> Result<(), Failure> {
-    let root = plumb_sys::Directory::root(Path::new("/")).map_err(|errno| Failure::failed(&errno))?;
-    let known = partitions::known(&root, &subject.name).map_err(|errno| Failure::failed(&errno))?;
     let (from, to) = (status.plan.from, status.plan.to);
     let end = from.max(to) + status.plan.len;
-    let is_container = |number: u32| {
-        let is_it = |part: &plumb_label::Partition| {
-            part.id.number == number && part.place == plumb_label::Place::Extended
-        };
-        label.is_some_and(|label| label.partitions.iter().any(is_it))
-    };
+    let known = neighbours::known(subject, label)?;
     let within = known
         .iter()
         .filter(|known| known.start_bytes < end && from.min(to) < known.start_bytes + known.len_bytes);
-    for partition in within.filter(|partition| !is_container(partition.number)) {
+    for partition in within {
         partitions::delete(&subject.disk, &subject.path, partition.number).map_err(of_system)?;
     }
     Ok(())
 }
 
+/// A disk without the partition that is moved, the same as it is locked, and the neighbours that are kept from others
+/// meanwhile.
+struct Taken {
+    subject: Subject,
+    locked: Subject,
+    neighbours: Vec<DirectDisk>,
+}
+
 /// Proves that nobody uses the partition, lets the kernel forget it at once, and opens its disk. Partition and disk cannot
 /// be had alone both at a time.
-fn take_away(prepared: &Prepared) -> Result<Subject, Failure> {
-    let disk = DirectDisk::open(&prepared.disk, Access::Read).map_err(of_system)?;
+fn take_away(prepared: &Prepared, owner: &Owner) -> Result<Taken, Failure> {
+    let locked = Subject::open(&prepared.disk, Access::Read)?;
+    // To the end: udev would open a partition that was closed, and read the table anew.
+    locked.lock()?;
+    let label = locked.label().ok().flatten();
+    // First, so that nobody comes to use one while the partition is gone.
+    let neighbours = neighbours::keep(&prepared.plan, &locked, label.as_ref(), false)?;
     let partition = DirectDisk::open(&prepared.node, Access::Exclusive).map_err(of_system)?;
     partition.flush().and_then(|()| partition.drop_cache()).map_err(of_system)?;
     // The kernel does not remove what is open.
     drop(partition);
-    partitions::delete(&disk, disk.path(), prepared.number).map_err(of_system)?;
-    open(&prepared.disk).inspect_err(|_| {
-        let (start_bytes, len_bytes) = (prepared.plan.from, prepared.plan.len);
-        let known = KernelPartition { number: prepared.number, start_bytes, len_bytes };
-        // What the error says comes first; partx adds the partition as well.
-        let _ = partitions::add(&disk, disk.path(), known);
-    })
+    let disk = &locked.disk;
+    partitions::delete(disk, disk.path(), prepared.number).map_err(of_system)?;
+    match open(&prepared.disk, neighbours.is_empty()) {
+        Ok((subject, _)) => Ok(Taken { subject, locked, neighbours }),
+        Err(failure) => {
+            put_back(disk, prepared, owner);
+            Err(failure)
+        }
+    }
 }
 
-/// The disk, alone where that can be: a neighbour in use makes it impossible.
-fn open(disk: &Path) -> Result<Subject, Failure> {
-    match Subject::try_open(disk, Access::Exclusive)? {
-        Ok(subject) => Ok(subject),
-        Err(SysError::InUse { .. }) => Subject::open(disk, Access::Write),
-        Err(error) => Err(of_system(error)),
+/// Lets the kernel know the partition again, which is where it was. What went wrong before comes first, so that nothing is
+/// said of an error here: partx adds the partition as well. Its label may be what cannot be read.
+fn put_back(disk: &DirectDisk, prepared: &Prepared, owner: &Owner) {
+    let (start_bytes, len_bytes) = (prepared.plan.from, prepared.plan.len);
+    let known = KernelPartition { number: prepared.number, start_bytes, len_bytes };
+    if partitions::add(disk, disk.path(), known).is_ok() && wait_for(&prepared.node) {
+        let _ = owner.restore();
+    }
+}
+
+/// The disk, and whether alone: a neighbour in use, or kept by this process, makes that impossible. One that is in use as a
+/// whole is refused. It is not locked yet.
+fn open(disk: &Path, may_be_alone: bool) -> Result<(Subject, bool), Failure> {
+    if may_be_alone {
+        match Subject::try_open_unlocked(disk, Access::Exclusive)? {
+            Ok(subject) => return Ok((subject, true)),
+            Err(SysError::InUse { .. }) => {}
+            Err(error) => return Err(of_system(error)),
+        }
+    }
+    let subject = Subject::open_unlocked(disk, Access::Write)?;
+    match subject.here.own_users() {
+        users if users.is_empty() => Ok((subject, false)),
+        users => Err(MoveRefused::InUse { partition: subject.device(), users }.into()),
     }
 }
 
@@ -146,10 +212,32 @@ fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
 /// A move that is under way.
 struct Run<'a> {
     subject: &'a Subject,
-    journal: &'a Path,
+    way: Way,
     owner: Owner,
     view: Moved,
     is_json: bool,
+}
+
+/// How long reading again took.
+#[derive(Default)]
+struct Verifying {
+    began: Option<Instant>,
+    ended: Option<Instant>,
+}
+
+impl Verifying {
+    fn at(&mut self, stage: Stage) {
+        if stage == Stage::Verifying {
+            self.began.get_or_insert_with(Instant::now);
+        } else if self.began.is_some() {
+            self.ended.get_or_insert_with(Instant::now);
+        }
+    }
+
+    fn seconds(&self) -> Option<f64> {
+        let ended = self.ended.unwrap_or_else(Instant::now);
+        self.began.map(|began| ended.duration_since(began).as_secs_f64())
+    }
 }
 
 impl Run<'_> {
@@ -159,22 +247,27 @@ impl Run<'_> {
         stop: &AtomicBool,
     ) -> Result<Exit, Failure> {
         let (began, mut line) = (Instant::now(), Line::new());
+        let mut verifying = Verifying::default();
         let ended = moving.run(|progress| {
             line.show(progress);
+            verifying.at(progress.stage);
             match stop.load(Ordering::Relaxed) {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
         });
         line.clear();
+        let is_back = moving.progress().is_back;
         self.note(&moving.progress());
         self.view.seconds = Some(began.elapsed().as_secs_f64());
+        self.view.verifying_seconds = verifying.seconds();
         drop(moving);
         match ended {
             Ok(Some(ending)) => self.ended(ending),
             Ok(None) => {
                 self.view.state = "incomplete";
-                self.view.command = Some(command("resume", self.journal));
+                self.view.command = Some(self.way.command("resume"));
+                self.view.undo = (!is_back).then(|| self.way.command("rollback"));
                 self.print()?;
                 Ok(Exit::Incomplete)
             }
@@ -188,7 +281,8 @@ impl Run<'_> {
     }
 
     fn failed(&self, source: MoveError) -> Failure {
-        incomplete(MoveRefused::Move { name: self.view.partition.clone(), source }, self.journal)
+        let partition = self.view.partition.clone();
+        incomplete(MoveRefused::Move { partition, source }, &self.way, self.subject)
     }
 
     fn ended(mut self, ending: Ending) -> Result<Exit, Failure> {
@@ -200,25 +294,50 @@ impl Run<'_> {
             Ending::RolledBack => "rolled back",
         };
         // It ended, and what it holds are data of the partition.
-        if let Err(error) = fs::remove_file(self.journal) {
-            self.view.notes.push(format!("{}: can be removed ({error})", self.journal.display()));
+        if let Err(error) = fs::remove_file(&self.way.journal) {
+            self.view.notes.push(format!("{}: can be removed ({error})", self.way.journal.display()));
         }
+        (self.view.command, self.view.undo) = (None, None);
         self.print()?;
         Ok(Exit::Clean)
     }
 
     fn print(&self) -> Result<(), Failure> {
-        let text = print_moved(env!("CARGO_PKG_VERSION"), &self.view, self.is_json);
-        output::print(&text.map_err(|error| Failure::failed(&error))?)
+        super::print(&self.view, self.is_json)
     }
 }
 
-fn incomplete(error: MoveRefused, journal: &Path) -> Failure {
-    Failure::incomplete(&error, command("resume", journal))
+fn incomplete(error: MoveRefused, way: &Way, subject: &Subject) -> Failure {
+    match &error {
+        MoveRefused::Move { source: MoveError::Ended { .. }, .. } => error.into(),
+        MoveRefused::Move { source: MoveError::Changed { .. }, .. } => changed(&error, way, subject),
+        MoveRefused::OtherSize { .. } => {
+            Failure::incomplete(&error, way.command("resume")).with_help(format!(
+                "{DISK_HELP}; the disk of the move has to have its old size again, then go on: {}",
+                way.command("resume")
+            ))
+        }
+        _ => Failure::incomplete(&error, way.command("resume")),
+    }
+}
+
+/// Somebody has written what only the move may. The old label hinders no rollback; any other hinders both directions.
+fn changed(error: &MoveRefused, way: &Way, subject: &Subject) -> Failure {
+    let failure = Failure::incomplete(error, way.command("rollback"));
+    let Ok(status) = look(&way.journal) else { return failure };
+    if !status.progress.is_back && label_difference::is_old(&status, subject) {
+        return failure;
+    }
+    let differences = label_difference::differences(&status, subject).join("; ");
+    let differences = if differences.is_empty() { String::new() } else { format!(" ({differences})") };
+    failure.with_help(format!(
+        "neither resume nor rollback goes on with this table: put it back as the move left it{differences}, then go on: {}",
+        way.command("resume")
+    ))
 }
 
 /// What a journal says, in the form that is printed.
-pub fn view(status: &Status, journal: &Path, action: &'static str) -> Moved {
+pub fn view(status: &Status, way: &Way, action: &'static str) -> Moved {
     let plan = &status.plan;
     let (copying, window_bytes) = match plan.copying {
         Copying::Windows(bytes) => ("windows", bytes),
@@ -229,27 +348,29 @@ pub fn view(status: &Status, journal: &Path, action: &'static str) -> Moved {
         Some(Ending::Moved) => "complete",
         Some(Ending::RolledBack) => "rolled back",
     };
-    let disk = DiskWords::parse(&plan.disk).path;
+    let disk = way.disk.as_ref().map(|disk| disk.display().to_string());
     let node = Path::new(&plan.partition);
     Moved {
         action,
         state,
         name: node.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         partition: plan.partition.clone(),
-        disk,
+        disk: disk.unwrap_or_else(|| DiskWords::parse(&plan.disk).path),
         from_bytes: plan.from,
         to_bytes: plan.to,
         len_bytes: plan.len,
         copying,
         window_bytes,
-        holds: Vec::new(),
-        journal: journal.display().to_string(),
-        journal_bytes: fs::metadata(journal).ok().map(|found| found.len()),
+        holds: None,
+        journal: way.journal.display().to_string(),
+        journal_bytes: fs::metadata(&way.journal).ok().map(|found| found.len()),
         stage: Some(stage_word(status.progress.stage, status.progress.is_back)),
         bytes_done: status.progress.bytes,
         bytes_total: status.progress.bytes_total,
         seconds: None,
-        command: status.ending.is_none().then(|| command("resume", journal)),
+        verifying_seconds: None,
+        command: status.ending.is_none().then(|| way.command("resume")),
+        undo: (status.ending.is_none() && !status.progress.is_back).then(|| way.command("rollback")),
         notes: Vec::new(),
     }
 }

@@ -4,9 +4,18 @@ use std::io;
 
 use plumb_relocate::MoveError;
 use plumb_relocate::labels::hidden::LabelMoveError;
+use plumb_report::format::count;
 use thiserror::Error;
 
 use crate::failure::Failure;
+
+/// Where the journal names a disk that is not the one, or is not there.
+pub const DISK_HELP: &str = "--disk DEVICE names the disk where it is called otherwise by now, or where its adapter states \
+                             another identity";
+
+/// What becomes of a journal that holds zeros.
+pub const UNWRITTEN_HELP: &str =
+    "remove the file if plumb fix status DISK finds no mark of a move on the disk that was meant";
 
 /// Why; each names what it is about.
 #[derive(Debug, Error)]
@@ -19,13 +28,32 @@ pub enum MoveRefused {
         /// Who uses it.
         users: Vec<String>,
     },
+    /// A neighbour is used that has bytes in blocks which are written as a whole.
+    #[error(
+        "{partition}: {neighbour} has bytes in a block that is written with it or with the label, and is in use: {}",
+        users.join("; ")
+    )]
+    NeighbourInUse {
+        /// The partition.
+        partition: String,
+        /// The neighbour.
+        neighbour: String,
+        /// Who uses it.
+        users: Vec<String>,
+    },
     /// It is no partition.
-    #[error("{name} is {found}, expected a partition of a disk: /dev/sdb1")]
+    #[error("{name}: found {found}, expected a partition of a disk: /dev/sdb1")]
     NotAPartition {
         /// What was named.
         name: String,
         /// What it is.
         found: String,
+    },
+    /// There is nothing of that name.
+    #[error("{name}: found no such device, expected a partition of a disk: /dev/sdb1")]
+    NotThere {
+        /// What was named.
+        name: String,
     },
     /// Something that a move cannot keep.
     #[error("{partition}: {why}")]
@@ -35,8 +63,25 @@ pub enum MoveRefused {
         /// Why.
         why: String,
     },
+    /// Bytes before the first partition that may be a boot loader.
+    #[error(
+        "{partition}: sectors {first} to {last}, where it would lie, may be a boot loader, which is found there by its sectors: found \
+         neither zeros nor what the partition has there; {evidence}"
+    )]
+    BootGap {
+        /// The partition.
+        partition: String,
+        /// Its disk.
+        device: String,
+        /// First sector of them, of 512 bytes.
+        first: u64,
+        /// The last one.
+        last: u64,
+        /// What speaks for one.
+        evidence: &'static str,
+    },
     /// The label cannot go along.
-    #[error("{partition}")]
+    #[error("{partition}: the label cannot have it there")]
     Label {
         /// The partition.
         partition: String,
@@ -69,11 +114,48 @@ pub enum MoveRefused {
         /// What the system said.
         source: io::Error,
     },
+    /// A disk waits for a journal that is not where it was.
+    #[error("{device}: waits for the journal {journal}: {path}: found {found}")]
+    JournalLost {
+        /// The disk.
+        device: String,
+        /// Where the journal was when the move began.
+        path: String,
+        /// Its name.
+        journal: String,
+        /// What is there.
+        found: String,
+    },
+    /// A move that was not begun.
+    #[error("{partition}: nothing was written")]
+    NotBegun {
+        /// The partition.
+        partition: String,
+        /// Why.
+        source: MoveError,
+    },
+    /// A file that nothing can be gone on with from.
+    #[error("{path}: found no journal that a move could go on from")]
+    NoMove {
+        /// The file.
+        path: String,
+        /// Why.
+        source: MoveError,
+    },
+    /// A journal that was made, and not begun with.
+    #[error(
+        "{path}: found zeros at its start, as of a journal that was not written yet when its move was stopped: that move never \
+         began, unless a disk has a mark of it"
+    )]
+    Unwritten {
+        /// The file.
+        path: String,
+    },
     /// What the move says.
-    #[error("{name}")]
+    #[error("{partition}: the move cannot go on")]
     Move {
-        /// The partition or the journal.
-        name: String,
+        /// The partition.
+        partition: String,
         /// Why.
         source: MoveError,
     },
@@ -87,10 +169,65 @@ pub enum MoveRefused {
         /// What it should be.
         expected: String,
     },
+    /// Another size than when the move began.
+    #[error("{device}: size of the disk: found {} B, expected {} B, as when the move began", count(*found), count(*expected))]
+    OtherSize {
+        /// The disk.
+        device: String,
+        /// Its bytes.
+        found: u64,
+        /// The bytes that it had.
+        expected: u64,
+    },
+    /// A disk that nothing shows to be that of the move.
+    #[error(
+        "{device}: found {found}, expected a mark of the journal {journal} or the label that its move has come to: nothing was \
+         written"
+    )]
+    NotShown {
+        /// The disk.
+        device: String,
+        /// What it has.
+        found: String,
+        /// Name of the journal.
+        journal: String,
+    },
+    /// The disk states other blocks now, which do not fit into those that the move writes.
+    #[error(
+        "{device}: found physical blocks of {found}, expected ones that make up those of {expected} which the move writes: \
+         attach it as it was when the move began, then go on"
+    )]
+    OtherBlocks {
+        /// The disk.
+        device: String,
+        /// What it states: length and first boundary.
+        found: String,
+        /// What the move writes.
+        expected: String,
+    },
 }
 
 impl From<MoveRefused> for Failure {
     fn from(error: MoveRefused) -> Failure {
-        Failure::failed(&error)
+        let failure = Failure::failed(&error);
+        match error {
+            // As with every other target that is none.
+            MoveRefused::NotAPartition { .. } | MoveRefused::NotThere { .. } => Failure::usage(error.to_string()),
+            MoveRefused::NeighbourInUse { .. } => failure.with_help(
+                "free it until the move has ended: what is written to that block meanwhile would be lost",
+            ),
+            MoveRefused::JournalLost { .. } => failure.with_help(
+                "mount the file system that it is on, or name the file where it is now: without it nothing but a backup \
+                 brings the partition back, and the disk must stay as it is",
+            ),
+            MoveRefused::OtherDisk { .. } | MoveRefused::NotShown { .. } => failure.with_help(DISK_HELP),
+            MoveRefused::Unwritten { .. } => failure.with_help(UNWRITTEN_HELP),
+            MoveRefused::BootGap { device, first, last, .. } => failure.with_help(format!(
+                "what nobody needs there can be overwritten with zeros first: dd if=/dev/zero of={device} bs=512 seek={first} \
+                 count={}",
+                last - first + 1
+            )),
+            _ => failure,
+        }
     }
 }

@@ -1,20 +1,36 @@
 //! Where a journal may lie: on a file system on a disk, not in memory, not on what is moved, and on another disk unless
 //! somebody says otherwise. The path is followed down through volumes, arrays and files shown as disks.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::error::MoveRefused;
+use plumb_geometry::{Bytes, Grid};
+use plumb_relocate::JOURNAL_BLOCK_BYTES_MIN;
+
+use super::error::{MoveRefused, UNWRITTEN_HELP};
 use crate::failure::Failure;
+use crate::fix::act::STATE;
+use crate::fix::durable::make_directory;
 use crate::fix::here::Here;
 
-/// Looks whether a journal of a partition may lie there; its directory is there already.
+/// Longer ones are no disk's.
+const BLOCK_MAX: Bytes = Bytes(64 << 10);
+
+/// Looks whether a journal of a partition may lie there; what its disk writes as a whole.
 ///
 /// # Errors
 /// Why it may not.
-pub fn check(journal: &Path, partition: &Here, name: &str, may_be_same_disk: bool) -> Result<(), Failure> {
+pub fn check(journal: &Path, partition: &Here, name: &str, may_be_same_disk: bool) -> Result<u32, Failure> {
     let no = |why: String| MoveRefused::Place { path: journal.display().to_string(), why };
     if journal.symlink_metadata().is_ok() {
-        return Err(no("found a file of that name, expected none".to_owned()).into());
+        let failure = Failure::from(no("found a file of that name, expected none".to_owned()));
+        return Err(match is_unwritten(journal) {
+            true => failure.with_help(format!(
+                "its start is zeros, as of a journal whose move never began: {UNWRITTEN_HELP}"
+            )),
+            false => failure,
+        });
     }
     let directory = directory_of(journal);
     let directory = directory
@@ -30,7 +46,7 @@ pub fn check(journal: &Path, partition: &Here, name: &str, may_be_same_disk: boo
     }
     let (mine, its) = (partition.disks(), place.disks());
     if its.is_empty() {
-        return Err(no("nobody knows on which disk it would be".to_owned()).into());
+        return Err(no("no disk is known below it: memory or a network may be".to_owned()).into());
     }
     match its.iter().find(|disk| mine.contains(disk)) {
         Some(disk) if !may_be_same_disk => {
@@ -38,15 +54,45 @@ pub fn check(journal: &Path, partition: &Here, name: &str, may_be_same_disk: boo
             let failure = Failure::from(no(why));
             Err(failure.with_help("give a --journal on another disk, or --journal-same-disk"))
         }
-        _ => Ok(()),
+        _ => block(&place.physical_blocks()).map_err(|why| {
+            Failure::from(no(why))
+                .with_help("give a --journal on a file system that begins on a physical block")
+        }),
     }
 }
 
+/// Whether a file begins as a journal does before its first record is written.
+pub fn is_unwritten(journal: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = File::open(journal)
+        .and_then(|file| file.take(JOURNAL_BLOCK_BYTES_MIN.into()).read_to_end(&mut start));
+    read.is_ok() && start.iter().all(|byte| *byte == 0)
+}
+
+/// Blocks in which no record shares a physical block with the one before it: whoever writes to a part of one may, where the
+/// power goes meanwhile, spoil all of it.
+fn block(physical: &[Grid]) -> Result<u32, String> {
+    let mut of_disks = physical.iter().filter(|grid| grid.granularity() <= BLOCK_MAX);
+    of_disks.try_fold(JOURNAL_BLOCK_BYTES_MIN, |block, grid| {
+        let (granularity, offset) = (grid.granularity(), grid.offset());
+        if offset == Bytes(0) && granularity.0.is_power_of_two() {
+            return Ok(block.max(granularity.0 as u32));
+        }
+        Err(format!(
+            "found physical blocks of {granularity} that begin {offset} into its file system, expected 0 B: writing one record \
+             could spoil the one before it"
+        ))
+    })
+}
+
+/// Its directory; where that is not made yet, the one that it will be made in.
 fn directory_of(file: &Path) -> PathBuf {
-    match file.parent() {
+    let directory = match file.parent() {
         Some(directory) if !directory.as_os_str().is_empty() => directory.to_owned(),
         _ => PathBuf::from("."),
-    }
+    };
+    let is_there = |directory: &&Path| !directory.starts_with(STATE) || directory.exists();
+    directory.ancestors().find(is_there).map_or(directory.clone(), Path::to_owned)
 }
 
 /// Makes the directory of files without a place of their own.
@@ -54,10 +100,41 @@ fn directory_of(file: &Path) -> PathBuf {
 /// # Errors
 /// When it cannot be made.
 pub fn must_exist(journal: &Path) -> Result<(), Failure> {
-    use crate::fix::act::STATE;
     if !journal.starts_with(STATE) {
         return Ok(());
     }
-    let error = |error: std::io::Error| MoveRefused::Place { path: STATE.to_owned(), why: error.to_string() };
-    Ok(std::fs::create_dir_all(STATE).map_err(error)?)
+    let error = |error: io::Error| MoveRefused::Place { path: STATE.to_owned(), why: error.to_string() };
+    Ok(make_directory(Path::new(STATE)).map_err(error)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use plumb_geometry::GridKind;
+
+    use super::*;
+
+    fn block_on(grids: &[(u64, u64)]) -> Result<u32, String> {
+        let grid = |(granularity, offset): &(u64, u64)| {
+            Grid::new(Bytes(*granularity), Bytes(*offset), GridKind::Unit).expect("a grid")
+        };
+        block(&grids.iter().map(grid).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn records_share_no_physical_block() {
+        for (grids, expected) in [
+            (&[][..], 4096),
+            (&[(512, 0)], 4096),
+            (&[(4096, 0)], 4096),
+            (&[(16_384, 0), (512, 0)], 16_384),
+            (&[(1 << 20, 0)], 4096),
+        ] {
+            assert_eq!(block_on(grids), Ok(expected), "{grids:?}");
+        }
+        // A file system at sector 63 of a disk with blocks of 4 KiB.
+        for grids in [&[(4096, 512)][..], &[(512, 0), (4096, 3584)], &[(16_384, 4096)]] {
+            let why = block_on(grids).expect_err("off its blocks");
+            assert!(why.contains("expected 0 B"), "{why}");
+        }
+    }
 }

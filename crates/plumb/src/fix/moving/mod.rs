@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use plumb_relocate::moving::status;
-use plumb_relocate::{JournalFile, Status};
+use plumb_relocate::{JournalError, JournalFile, MoveError, Status};
 use plumb_report::fix::{Moved, print_moved};
 
 use crate::cli::fix::{Move, Resume, Status as StatusArgs};
@@ -12,15 +12,23 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output;
 
+mod blocks;
+mod boot_gap;
 mod carry;
 mod error;
+mod evidence;
 mod identity;
 mod journal_place;
+mod label_difference;
+mod neighbours;
 mod preflight;
 mod progress;
+mod target;
+mod write_cache;
 
 use error::MoveRefused;
-use preflight::Prepared;
+pub use identity::{marker_at_ends, moving_part};
+use preflight::{Asked, Prepared};
 
 /// What a move is told to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +44,13 @@ pub enum Direction {
 /// # Errors
 /// When something that has to hold does not, and when it stops before its end.
 pub fn run(args: &Move) -> Result<Exit, Failure> {
-    let prepared = Prepared::of(args)?;
+    let prepared = match Prepared::of(args)? {
+        Asked::Move(prepared) => *prepared,
+        Asked::Nothing(moved) => {
+            print(&moved, args.act.json)?;
+            return Ok(Exit::Clean);
+        }
+    };
     let Some(yes) = &args.act.yes else {
         return shown(&prepared, args.act.json);
     };
@@ -55,10 +69,13 @@ fn shown(prepared: &Prepared, is_json: bool) -> Result<Exit, Failure> {
     let words = typed.iter().map(String::as_str).chain(["--yes", &prepared.name]);
     let command = format!("plumb {}", plumb_plan::shell::words(words));
     let moved = Moved { command: Some(command), ..prepared.view("move", "shown") };
-    output::print(
-        &print_moved(env!("CARGO_PKG_VERSION"), &moved, is_json).map_err(|error| Failure::failed(&error))?,
-    )?;
+    print(&moved, is_json)?;
     Ok(Exit::Clean)
+}
+
+fn print(moved: &Moved, is_json: bool) -> Result<(), Failure> {
+    let text = print_moved(env!("CARGO_PKG_VERSION"), moved, is_json);
+    output::print(&text.map_err(|error| Failure::failed(&error))?)
 }
 
 /// Runs `plumb fix resume` and `plumb fix rollback`.
@@ -66,8 +83,8 @@ fn shown(prepared: &Prepared, is_json: bool) -> Result<Exit, Failure> {
 /// # Errors
 /// When the journal is none, the disk another one, and when the move stops again.
 pub fn go_on(args: &Resume, direction: Direction) -> Result<Exit, Failure> {
-    let path = identity::journal_of(&args.journal)?;
-    carry::go_on(&path, args, direction)
+    let way = identity::way_to(&args.journal)?;
+    carry::go_on(way, args, direction)
 }
 
 /// Runs `plumb fix status`.
@@ -75,14 +92,12 @@ pub fn go_on(args: &Resume, direction: Direction) -> Result<Exit, Failure> {
 /// # Errors
 /// When the journal is none.
 pub fn tell(args: &StatusArgs) -> Result<Exit, Failure> {
-    let path = identity::journal_of(&args.journal)?;
-    let status = look(&path)?;
-    let moved = carry::view(&status, &path, "status");
+    let way = identity::way_to(&args.journal)?;
+    let status = look(&way.journal)?;
+    let way = way.beside(&status);
+    let moved = carry::view(&status, &way, "status");
     let is_complete = status.ending.is_some();
-    output::print(
-        &print_moved(env!("CARGO_PKG_VERSION"), &moved, args.json)
-            .map_err(|error| Failure::failed(&error))?,
-    )?;
+    print(&moved, args.json)?;
     Ok(if is_complete { Exit::Clean } else { Exit::Incomplete })
 }
 
@@ -90,11 +105,41 @@ pub fn tell(args: &StatusArgs) -> Result<Exit, Failure> {
 fn look(path: &Path) -> Result<Status, Failure> {
     let read = |source| MoveRefused::Journal { path: path.display().to_string(), source };
     let store = JournalFile::open_to_look(path).map_err(read)?;
-    status(store).map_err(|source| MoveRefused::Move { name: path.display().to_string(), source }.into())
+    status(store).map_err(|source| {
+        let path_words = path.display().to_string();
+        match source {
+            MoveError::Journal(JournalError::None) if journal_place::is_unwritten(path) => {
+                MoveRefused::Unwritten { path: path_words }.into()
+            }
+            source => MoveRefused::NoMove { path: path_words, source }.into(),
+        }
+    })
 }
 
-/// The command that goes on.
-fn command(what: &str, journal: &Path) -> String {
-    let journal: PathBuf = std::path::absolute(journal).unwrap_or_else(|_| journal.to_owned());
-    plumb_plan::shell::words(["plumb", "fix", what, &journal.display().to_string()])
+/// What leads to a move.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// Its journal.
+    pub journal: PathBuf,
+    /// Its disk, where that is not the one that the journal names.
+    pub disk: Option<PathBuf>,
+}
+
+impl Way {
+    /// Without what the journal says as well.
+    fn beside(self, status: &Status) -> Way {
+        let said = identity::DiskWords::parse(&status.plan.disk).path;
+        Way { disk: self.disk.filter(|disk| *disk != Path::new(&said)), ..self }
+    }
+
+    /// The command that goes on.
+    fn command(&self, what: &str) -> String {
+        let journal = std::path::absolute(&self.journal).unwrap_or_else(|_| self.journal.clone());
+        let mut words =
+            vec!["plumb".to_owned(), "fix".to_owned(), what.to_owned(), journal.display().to_string()];
+        if let Some(disk) = &self.disk {
+            words.extend(["--disk".to_owned(), disk.display().to_string()]);
+        }
+        plumb_plan::shell::words(words.iter().map(String::as_str))
+    }
 }

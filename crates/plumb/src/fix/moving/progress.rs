@@ -1,4 +1,4 @@
-//! How far a move is: a line on a terminal, rewritten in place, with rate and time left.
+//! How far a move, or the reading before it, is: a line on a terminal, rewritten in place, with rate and time left.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ const SHOWN: Duration = Duration::from_millis(500);
 pub struct Line {
     is_shown: bool,
     next: Instant,
-    stage: Option<Stage>,
+    stage: Option<&'static str>,
     began: Instant,
     bytes_at_begin: u64,
 }
@@ -30,18 +30,25 @@ impl Line {
         }
     }
 
-    /// Shows it where somebody looks.
+    /// Shows how far a move is, where somebody looks.
     pub fn show(&mut self, progress: &Progress) {
+        let is_measured = matches!(progress.stage, Stage::Copying | Stage::Verifying);
+        let total = if is_measured { progress.bytes_total } else { 0 };
+        self.tell(stage_word(progress.stage, progress.is_back), progress.bytes, total);
+    }
+
+    /// Shows how far a stage is, where somebody looks; `total` is 0 where that is not measured.
+    pub fn tell(&mut self, stage: &'static str, at: u64, total: u64) {
         let now = Instant::now();
         if !self.is_shown || now < self.next {
             return;
         }
-        if self.stage != Some(progress.stage) {
-            (self.stage, self.began, self.bytes_at_begin) = (Some(progress.stage), now, progress.bytes);
+        if self.stage != Some(stage) {
+            (self.stage, self.began, self.bytes_at_begin) = (Some(stage), now, at);
         }
         self.next = now + SHOWN;
-        let moved = progress.bytes.saturating_sub(self.bytes_at_begin);
-        let words = words(progress, moved, now.duration_since(self.began).as_secs_f64());
+        let done = at.saturating_sub(self.bytes_at_begin);
+        let words = words(stage, at, total, done, now.duration_since(self.began).as_secs_f64());
         eprint!("\r{words}\x1b[K");
         // A terminal that has gone away is no reason to end.
         std::io::stderr().flush().ok();
@@ -67,18 +74,17 @@ pub fn stage_word(stage: Stage, is_back: bool) -> &'static str {
     }
 }
 
-fn words(progress: &Progress, moved: u64, seconds: f64) -> String {
-    let stage = stage_word(progress.stage, progress.is_back);
-    let Progress { bytes: at, bytes_total: total, .. } = *progress;
-    if total == 0 || !matches!(progress.stage, Stage::Copying | Stage::Verifying) {
+/// `done` of the bytes were done in that many seconds.
+fn words(stage: &str, at: u64, total: u64, done: u64, seconds: f64) -> String {
+    if total == 0 {
         return stage.to_owned();
     }
     let percent = at as f64 / total as f64 * 100.0;
     let so_far = format!("{stage} {percent:.0} %, {} of {}", bytes(at), bytes(total));
-    if moved == 0 || seconds <= 0.0 {
+    if done == 0 || seconds <= 0.0 {
         return so_far;
     }
-    let rate = moved as f64 / seconds;
+    let rate = done as f64 / seconds;
     let left = (total.saturating_sub(at) as f64 / rate) as u64;
     format!("{so_far}, {}/s, {} left", bytes(rate as u64), clock(left))
 }
@@ -98,13 +104,11 @@ mod tests {
 
     #[test]
     fn rate_and_time_left() {
-        let progress =
-            Progress { is_back: false, stage: Stage::Copying, bytes: 1 << 30, bytes_total: 4 << 30 };
         // 1 GiB in 8 s leaves 24 s.
-        assert_eq!(words(&progress, 1 << 30, 8.0), "copying 25 %, 1 GiB of 4 GiB, 128 MiB/s, 0:24 left");
-        assert_eq!(words(&progress, 0, 8.0), "copying 25 %, 1 GiB of 4 GiB");
-        let hiding = Progress { stage: Stage::Hiding, ..progress };
-        assert_eq!(words(&hiding, 0, 0.0), "hiding label and signatures");
+        let words = |done, seconds| words("copying", 1 << 30, 4 << 30, done, seconds);
+        assert_eq!(words(1 << 30, 8.0), "copying 25 %, 1 GiB of 4 GiB, 128 MiB/s, 0:24 left");
+        assert_eq!(words(0, 8.0), "copying 25 %, 1 GiB of 4 GiB");
+        assert_eq!(super::words("hiding label and signatures", 0, 0, 0, 0.0), "hiding label and signatures");
         assert_eq!((clock(59), clock(3_661)), ("0:59".to_owned(), "1:01:01".to_owned()));
     }
 }

@@ -1,0 +1,100 @@
+//! Data and label moved in place: by `plumb fix move`, which an interruption does not harm, and by `sfdisk`, which it does.
+
+use plumb_geometry::{SECTOR, group_digits};
+
+use super::{Work, smaller};
+use crate::plan::{Harm, Remedy, Step};
+use crate::shell::word;
+
+/// Title of the way by Plumb.
+pub const WITH_PLUMB: &str = "with plumb fix move";
+const UNUSED: &str = "unmounted, and nothing on top: no volume, no swap, no database";
+
+impl Work<'_> {
+    /// The way that loses nothing first.
+    pub(super) fn shifts(&self) -> Vec<Remedy> {
+        self.plumb_fix_move().into_iter().chain(self.sfdisk_move_data()).collect()
+    }
+
+    fn way(&self, title: &str) -> Remedy {
+        let start = crate::error::position(self.layout.start);
+        Remedy::new(Harm::Shift, title, format!("starts at {start}, data with it")).constraint(UNUSED)
+    }
+
+    /// What makes it as long as it can be there; no steps where it is. `None` where that cannot be done.
+    fn made_smaller(&self) -> Option<Vec<Step>> {
+        let mut steps = smaller(self.request, self.layout).ok()?;
+        let (Some(now), Some(_)) = (self.request.current, self.request.smaller_by) else {
+            return Some(steps);
+        };
+        let len = self.layout.len_lba(self.request)?;
+        steps.push(Step::new(
+            format!(
+                "echo 'start={}, size={len}' | sfdisk -N {} {}",
+                now.0 / self.request.sector_bytes,
+                self.request.number,
+                self.device
+            ),
+            "a file system that is still longer loses its end: only after it was made smaller",
+            self.label_back(),
+        ));
+        Some(steps)
+    }
+
+    /// Only of a partition with a node; an image in a file has none.
+    fn plumb_fix_move(&self) -> Option<Remedy> {
+        let request = self.request;
+        let node = request.label.node(&request.device, request.number).into_iter().next()?;
+        // What is typed with --yes is the kernel's name, which a link does not show.
+        let name = match node.strip_prefix("/dev/").filter(|name| !name.contains('/')) {
+            Some(name) => word(name).into_owned(),
+            None => format!("$(basename $(readlink -f {}))", word(&node)),
+        };
+        let (node, to) = (word(&node), self.layout.start.0 / SECTOR);
+        let smaller = self.made_smaller()?;
+        let save = (!smaller.is_empty())
+            .then(|| Step::save(format!("sfdisk -d {} > {}.sfdisk", self.device, self.file)));
+        let way = self
+            .way(WITH_PLUMB)
+            .steps(save)
+            .steps(smaller)
+            .step(Step::look(format!("plumb fix move {node} --to {to}s")))
+            .step(Step::new(
+                format!("plumb fix move {node} --to {to}s --yes {name}"),
+                "it cannot be used until it has ended; a kill, a power cut or a failed write loses nothing: plumb fix resume \
+                 goes on",
+                format!("plumb fix rollback {node} until it has ended, then a move to where it was"),
+            ))
+            .step(Step::look(format!("plumb check {node}")))
+            .constraint("its journal lies on another disk: --journal FILE where /var/lib/plumb is on the same");
+        Some(way)
+    }
+
+    /// Needs the length: an entry that becomes smaller by the same command is written, and its data are left behind.
+    fn sfdisk_move_data(&self) -> Option<Remedy> {
+        let (device, file, number) = (&self.device, &self.file, self.request.number);
+        let len = self.layout.len_lba(self.request).filter(|_| self.request.size.is_some())?;
+        Some(
+            self.way("with sfdisk --move-data")
+                .step(Step::save(format!("sfdisk -d {device} > {file}.sfdisk")))
+                .steps(self.made_smaller()?)
+                .step(Step::new(
+                    format!(
+                        "echo 'start={}, size={len}' | sfdisk --move-data={file}.log --move-use-fsync -N {number} {device}",
+                        self.start()
+                    ),
+                    "not safe against an interruption: it writes the label first and cannot resume; killed, it \
+                     leaves a file system that mounts under the old label, passes a check, and has corrupt files",
+                    "none once it has begun: only a full copy that was verified before",
+                ))
+                .step(Step::look(format!("sfdisk -d {device}")))
+                .constraint("a full copy on another disk, read back and compared")
+                .constraint(format!(
+                    "its length is {} blocks by then: where it is more, sfdisk writes the label and leaves the data behind",
+                    group_digits(len)
+                ))
+                .constraint("never with logical partitions of a DOS label: those behind it are dropped")
+                .constraint("the old superblock stays behind in the gap: wipefs the gap afterwards"),
+        )
+    }
+}

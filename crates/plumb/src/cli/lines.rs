@@ -1,0 +1,88 @@
+//! What is printed in the place of a command, help and errors of the command line, in lines that a terminal holds.
+
+use std::io;
+use std::process::ExitCode;
+
+use crate::exit::Exit;
+use crate::failure::wrapped;
+use crate::output::{self, WIDTH, columns, say};
+
+/// Longer lines of help are hard to read.
+const HELP_WIDTH: usize = 100;
+/// Words that begin behind this column would have too little room beside what is before them.
+const HEAD_WIDTH: usize = 40;
+
+/// Prints what the parser says; how the program ends for it.
+pub fn end_with(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    if error.use_stderr() {
+        // A script reads each of them as one line.
+        let text = columns(&io::stderr()).map_or_else(|| text.clone(), |width| broken(&text, width));
+        text.lines().for_each(say);
+        return Exit::Usage.into();
+    }
+    let width = columns(&io::stdout()).map_or(WIDTH, |width| width.min(HELP_WIDTH));
+    match output::print(&broken(&text, width)) {
+        Ok(()) => Exit::Clean.into(),
+        Err(failure) => {
+            failure.print();
+            failure.exit().into()
+        }
+    }
+}
+
+/// The same in lines of at most `width` columns, where words allow it.
+fn broken(text: &str, width: usize) -> String {
+    let lines = text.lines().map(|line| {
+        let (head, words) = line.split_at(words_begin(line));
+        wrapped(head, words, Some(width))
+    });
+    lines.collect()
+}
+
+/// Where the words of a line begin: behind the gap that follows a flag or a value, or where the line does.
+fn words_begin(line: &str) -> usize {
+    let blanks = |text: &str| text.len() - text.trim_start().len();
+    let begin = blanks(line);
+    let gap = line[begin..].find("  ").map(|at| begin + at);
+    let behind = gap.map(|at| at + blanks(&line[at..]));
+    behind.filter(|behind| *behind <= HEAD_WIDTH).unwrap_or(begin)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    fn helps(command: &mut clap::Command, all: &mut Vec<String>) {
+        all.extend([command.render_help(), command.render_long_help()].map(|help| help.to_string()));
+        command.get_subcommands_mut().for_each(|below| helps(below, all));
+    }
+
+    #[test]
+    fn help_keeps_within_a_terminal() {
+        let mut all = Vec::new();
+        helps(&mut Cli::command(), &mut all);
+        assert!(all.len() > 40 && all.iter().any(|help| help.lines().any(|line| line.len() > WIDTH)));
+        for help in all {
+            let text = broken(&help, WIDTH);
+            let long = text.lines().find(|line| line.chars().count() > WIDTH);
+            assert_eq!(long, None, "{text}");
+            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            assert_eq!(words(&text), words(&help), "nothing is lost");
+        }
+    }
+
+    #[test]
+    fn words_go_on_where_they_began() {
+        let line = "      --to <POSITION>  some words that go on";
+        assert_eq!(
+            broken(line, 40),
+            "      --to <POSITION>  some words that\n                       go on\n"
+        );
+        assert_eq!(broken("          one two three", 20), "          one two\n          three\n");
+        assert_eq!(broken("one two\n\nthree", 6), "one\n  two\n\nthree\n");
+    }
+}

@@ -1,0 +1,256 @@
+//! Hints that a file system is given of its stripe: commands of a plan that are known here word by word, since a file is not
+//! trusted to hold commands. What is unmounted for it comes back as it was where the hint is refused.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::Command;
+
+use plumb_plan::shell::words;
+use plumb_stack::linux::{Mount, mounts};
+use thiserror::Error;
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output;
+
+const MOUNTS: &str = "/proc/self/mountinfo";
+/// Of the superblock of XFS: its magic, its version, and the bit of that which says that it has hints (`xfs_format.h`).
+const XFS_MAGIC: &[u8] = b"XFSB";
+const XFS_VERSION_AT: usize = 100;
+const XFS_HAS_HINTS: u16 = 0x0100;
+
+/// A hint for a file system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tuning {
+    /// One command, whether it is mounted or not.
+    Tune2fs(Vec<String>),
+    /// XFS takes it when it is mounted.
+    Mount {
+        /// The device, as the plan calls it.
+        device: String,
+        /// Where it is mounted.
+        at: String,
+        /// Options that are the hint.
+        hint: String,
+    },
+}
+
+/// A hint that was not given.
+#[derive(Debug, Error)]
+enum NotTuned {
+    #[error("{device}: nothing was done: {why}")]
+    NotBegun { device: String, why: String },
+    #[error("{command}: {why}")]
+    Failed { command: String, why: String },
+}
+
+impl Tuning {
+    /// A command as a plan prints it, taken apart; `None` for any other.
+    pub fn known(command: &str, device: &Path) -> Option<Tuning> {
+        let device = device.to_str()?;
+        let words: Vec<&str> = command.split(' ').collect();
+        let is_numbers = |options: &str, names: [&str; 2]| {
+            let parts: Vec<&str> = options.split(',').collect();
+            let fits = |(part, name): (&&str, &str)| {
+                let number = part.strip_prefix(name).and_then(|rest| rest.strip_prefix('='));
+                number.is_some_and(|number| number.parse::<u64>().is_ok())
+            };
+            parts.len() == 2 && parts.iter().zip(names).all(fits)
+        };
+        let is_plain = |path: &str| path.starts_with('/') && !path.contains('\'');
+        match words[..] {
+            ["tune2fs", "-E", options, on] if on == device && is_plain(on) => {
+                let is_known = is_numbers(options, ["stride", "stripe_width"]);
+                is_known.then(|| Tuning::Tune2fs(words.iter().map(|word| (*word).to_owned()).collect()))
+            }
+            ["umount", at, "&&", "mount", "-o", hint, on, again] if on == device && at == again => {
+                let is_known = is_numbers(hint, ["sunit", "swidth"]) && is_plain(on) && is_plain(at);
+                let (device, at, hint) = (on.to_owned(), at.to_owned(), hint.to_owned());
+                is_known.then_some(Tuning::Mount { device, at, hint })
+            }
+            _ => None,
+        }
+    }
+
+    /// Shows it, or does it.
+    ///
+    /// # Errors
+    /// When it cannot be done, and when a command fails.
+    pub fn carry_out(&self, is_wanted: bool) -> Result<Exit, Failure> {
+        let mount = match self {
+            Tuning::Tune2fs(command) => {
+                show(command)?;
+                return if is_wanted { done(run(command)) } else { only_shown() };
+            }
+            Tuning::Mount { device, at, hint } => Remount::of(device, at, hint),
+        };
+        match mount {
+            Err(NotTuned::NotBegun { why, .. }) if !is_wanted => {
+                output::print(&format!("  no way: {why}\n"))?;
+                Ok(Exit::Unknown)
+            }
+            Err(error) => Err(Failure::failed(&error)),
+            Ok(mount) => {
+                show(&mount.umount)?;
+                show(&mount.with_hint)?;
+                if is_wanted { done(mount.carry_out()) } else { only_shown() }
+            }
+        }
+    }
+}
+
+fn show(command: &[String]) -> Result<(), Failure> {
+    output::print(&format!("  {}\n", shell(command)))
+}
+
+fn only_shown() -> Result<Exit, Failure> {
+    output::print("nothing was done: --yes with the name of the device does it\n")?;
+    Ok(Exit::Clean)
+}
+
+fn done(result: Result<(), NotTuned>) -> Result<Exit, Failure> {
+    result.map(|()| Exit::Clean).map_err(|error| Failure::failed(&error))
+}
+
+fn shell(command: &[String]) -> String {
+    words(command.iter().map(String::as_str))
+}
+
+fn run(command: &[String]) -> Result<(), NotTuned> {
+    let failed = |why: String| NotTuned::Failed { command: shell(command), why };
+    let Some((program, arguments)) = command.split_first() else { return Ok(()) };
+    let ended = Command::new(program).args(arguments).status().map_err(|error| failed(error.to_string()))?;
+    if ended.success() { Ok(()) } else { Err(failed(ended.to_string())) }
+}
+
+/// A file system that is unmounted and mounted again with a hint.
+#[derive(Debug, PartialEq, Eq)]
+struct Remount {
+    umount: Vec<String>,
+    with_hint: Vec<String>,
+    as_before: Vec<String>,
+}
+
+impl Remount {
+    fn of(device: &str, at: &str, hint: &str) -> Result<Remount, NotTuned> {
+        let not_begun = |why: String| NotTuned::NotBegun { device: device.to_owned(), why };
+        let cannot = |what: &str, error: io::Error| not_begun(format!("{what} cannot be read: {error}"));
+        let table = fs::read_to_string(MOUNTS).map_err(|error| cannot(MOUNTS, error))?;
+        let number = number_of(device).map_err(|error| cannot("its number", error))?;
+        let mut first = [0; 512];
+        let superblock = File::open(device).and_then(|file| file.read_exact_at(&mut first, 0));
+        superblock.map_err(|error| cannot("its superblock", error))?;
+        if !takes_hints(&first) {
+            return Err(not_begun(
+                "its superblock has no hints, since it was made without any, and it cannot be mounted with one then: only \
+                 mkfs.xfs can give it"
+                    .to_owned(),
+            ));
+        }
+        let all = mounts(&table);
+        let is_own = |mount: &&Mount| format!("{}:{}", mount.number.0, mount.number.1) == number;
+        let own: Vec<&Mount> = all.iter().filter(is_own).collect();
+        match own[..] {
+            [mount] if mount.at == at => Ok(Remount::again(mount, device, hint)),
+            [] => Err(not_begun(format!("found it mounted nowhere, expected it at {at}"))),
+            _ => {
+                let places: Vec<&str> = own.iter().map(|mount| mount.at.as_str()).collect();
+                Err(not_begun(format!(
+                    "found it mounted at {}, expected it at {at} alone",
+                    places.join(", ")
+                )))
+            }
+        }
+    }
+
+    /// With the options that it has: only the hint is another one.
+    fn again(mount: &Mount, device: &str, hint: &str) -> Remount {
+        let mut before: Vec<&str> = Vec::new();
+        for option in mount.options.split(',').chain(mount.super_options.split(',')) {
+            if !option.is_empty() && !before.contains(&option) {
+                before.push(option);
+            }
+        }
+        let is_hint = |option: &str| option.starts_with("sunit=") || option.starts_with("swidth=");
+        let kept = before.iter().copied().filter(|option| !is_hint(option));
+        let with_hint = kept.chain([hint]).collect::<Vec<_>>().join(",");
+        let command = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        Remount {
+            umount: command(&["umount", &mount.at]),
+            with_hint: command(&["mount", "-o", &with_hint, device, &mount.at]),
+            as_before: command(&["mount", "-o", &before.join(","), device, &mount.at]),
+        }
+    }
+
+    fn carry_out(&self) -> Result<(), NotTuned> {
+        run(&self.umount)?;
+        let Err(error) = run(&self.with_hint) else { return Ok(()) };
+        let now = match run(&self.as_before) {
+            Ok(()) => "it is mounted as before".to_owned(),
+            Err(_) => format!("it is not mounted now: {}", shell(&self.as_before)),
+        };
+        match error {
+            NotTuned::Failed { command, why } => {
+                Err(NotTuned::Failed { command, why: format!("{why}; {now}") })
+            }
+            other => Err(other),
+        }
+    }
+}
+
+/// Major and minor number of a device, as the kernel writes them.
+fn number_of(device: &str) -> io::Result<String> {
+    let node = fs::canonicalize(device)?;
+    let name = node.file_name().unwrap_or_default();
+    let number = fs::read_to_string(Path::new("/sys/class/block").join(name).join("dev"))?;
+    Ok(number.trim().to_owned())
+}
+
+/// Whether XFS with that first sector can be mounted with another hint than it has: where it has none, it is refused.
+fn takes_hints(first: &[u8; 512]) -> bool {
+    let version = u16::from_be_bytes([first[XFS_VERSION_AT], first[XFS_VERSION_AT + 1]]);
+    first.starts_with(XFS_MAGIC) && version & XFS_HAS_HINTS != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_known_commands_are_run() {
+        let device = Path::new("/dev/md0");
+        let known = |command: &str| Tuning::known(command, device);
+        assert!(matches!(known("tune2fs -E stride=16,stripe_width=48 /dev/md0"), Some(Tuning::Tune2fs(_))));
+        let mount = known("umount /srv && mount -o sunit=128,swidth=384 /dev/md0 /srv");
+        assert!(matches!(mount, Some(Tuning::Mount { at, .. }) if at == "/srv"));
+        for other in [
+            "tune2fs -E stride=16,stripe_width=48 /dev/md1",
+            "tune2fs -E stride=16,stripe_width=48;reboot /dev/md0",
+            "tune2fs -O ^has_journal /dev/md0",
+            "umount /srv && mount -o sunit=128,exec /dev/md0 /srv",
+            "umount /srv && mount -o sunit=128,swidth=384 /dev/md0 /etc",
+            "rm -rf /dev/md0",
+            "",
+        ] {
+            assert_eq!(known(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn options_stay_and_hints_are_new() {
+        let line = "36 35 9:0 / /srv rw,nosuid,noatime shared:1 - xfs /dev/md0 rw,inode64,sunit=128,swidth=256,noquota";
+        let mounts = mounts(line);
+        let again = Remount::again(&mounts[0], "/dev/md0", "sunit=128,swidth=384");
+        assert_eq!(shell(&again.umount), "umount /srv");
+        assert_eq!(
+            shell(&again.with_hint),
+            "mount -o rw,nosuid,noatime,inode64,noquota,sunit=128,swidth=384 /dev/md0 /srv"
+        );
+        assert_eq!(
+            shell(&again.as_before),
+            "mount -o rw,nosuid,noatime,inode64,sunit=128,swidth=256,noquota /dev/md0 /srv"
+        );
+    }
+}

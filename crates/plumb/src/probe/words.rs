@@ -1,0 +1,106 @@
+//! What a probe says beside its numbers: how I/O were made, notes, doubts, and commands that help.
+
+use plumb_geometry::plural;
+use plumb_load::probe::media::Doubt;
+use plumb_load::probe::{Candidate, Probed, Verdict};
+use plumb_load::{Means, Target};
+use plumb_report::format;
+use plumb_report::probe as report;
+
+/// How I/O were made.
+pub fn means(means: Means) -> String {
+    match means {
+        Means::Ring { .. } => "by io_uring".to_owned(),
+        Means::Blocking { refused: None } => "by calls that wait".to_owned(),
+        Means::Blocking { refused: Some(why) } => format!("by calls that wait: io_uring is refused ({why})"),
+    }
+}
+
+/// What a reader must know of a probe that has ended.
+pub fn notes(probed: &Probed, op: report::Op) -> Vec<String> {
+    let mut notes = Vec::new();
+    if op == report::Op::Write && probed.verdict == Verdict::NoPenalty {
+        notes.push(
+            "writes that are cheaper only as whole cells of a grid that lies off 2 KiB would show none either".to_owned(),
+        );
+    }
+    let within = probed.grid.zip(probed.coarser_within);
+    notes.extend(within.map(|(grid, share)| coarser_within(grid, share)));
+    if probed.bytes > probed.space_bytes {
+        notes.push(match op {
+            report::Op::Read => "more was read than there is: caches may have answered".to_owned(),
+            report::Op::Write => "more was written than there is: places came more than once".to_owned(),
+        });
+    }
+    notes
+}
+
+/// What an aligned target may still pay on a coarser grid, where that could not be held to the margin.
+fn coarser_within(grid: Candidate, share: f64) -> String {
+    let ([twice, most], cost) = (coarser_than(grid), format::percent(share));
+    format!("boundaries of {twice} or {most} off 0 were not seen, but may cost up to {cost}")
+}
+
+/// Why a grid at 0 alone does not make a target aligned.
+pub fn coarser_open(grid: Candidate) -> String {
+    let ([twice, most], fine) = (coarser_than(grid), format::bytes(grid.granularity_bytes));
+    format!("a coarser grid is not excluded: {fine} at 0 was seen, {twice} or {most} off 0 is open")
+}
+
+fn coarser_than(grid: Candidate) -> [String; 2] {
+    [2, 4].map(|times| format::bytes(times * grid.granularity_bytes))
+}
+
+/// That I/O go through a page cache, and the way past it.
+pub fn through_cache(target: &Target, op: report::Op) -> String {
+    let past = match target.is_direct() {
+        true => "losetup --direct-io=on lets a loop device go past it",
+        false => "its file system refuses direct I/O",
+    };
+    format!("{} go through a page cache of this host: {past}", op.all())
+}
+
+/// Why a measurement of reads is not believed.
+pub fn doubt(doubt: Doubt) -> String {
+    match doubt {
+        Doubt::Zeros { places } => {
+            format!("all of {} read as zeros, as what was never written does", plural(places, "place"))
+        }
+        Doubt::Memory { ns } => format!("a read takes {}, as from memory", format::ns(ns)),
+        Doubt::Cached { first_ns, again_ns } => format!(
+            "the first read of a place takes {}, and the second one from the cache {}",
+            format::ns(first_ns),
+            format::ns(again_ns)
+        ),
+    }
+}
+
+/// How a range comes to be backed by media.
+pub fn scratch(target: &Target, op: report::Op) -> Vec<String> {
+    let (name, mib) = (target.name(), (target.size_bytes() >> 20).clamp(1, 1024));
+    let direct = if target.is_direct() { " oflag=direct" } else { "" };
+    let write = if op == report::Op::Write { " --write" } else { "" };
+    vec![
+        format!("# overwrites the first {} MiB: only where nothing is kept", format::count(mib)),
+        format!("dd if=/dev/urandom of={name} bs=1M count={mib}{direct} conv=notrunc,fsync"),
+        format!("plumb probe {name}{write} --range 0-{mib}m"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_open_beyond_a_grid_is_named() {
+        let grid = Candidate { granularity_bytes: 4096, offset_bytes: 0 };
+        assert_eq!(
+            coarser_open(grid),
+            "a coarser grid is not excluded: 4 KiB at 0 was seen, 8 KiB or 16 KiB off 0 is open"
+        );
+        assert_eq!(
+            coarser_within(grid, 0.12),
+            "boundaries of 8 KiB or 16 KiB off 0 were not seen, but may cost up to 12.0 %"
+        );
+    }
+}

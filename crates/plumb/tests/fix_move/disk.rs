@@ -1,0 +1,312 @@
+//! A disk with a partition that is moved, what is on it, and whether all of that is right.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use flate2::Crc;
+use plumb_testkit::loop_device::{LoopDevice, Mounted, run};
+use plumb_testkit::rng::noise;
+use plumb_testkit::tempdir::TempDir;
+
+pub const MIB: u64 = 1 << 20;
+/// What a GPT takes in front.
+const FIRST_USABLE: u64 = 34;
+
+/// A disk with a partition, a neighbour behind it, and files on the partition.
+pub struct Disk {
+    pub device: LoopDevice,
+    pub dir: TempDir,
+    pub format: Format,
+    len_mib: u64,
+    files: BTreeMap<String, Vec<u8>>,
+    /// Where nothing changes the disk but moves.
+    kept: Option<Kept>,
+}
+
+/// All that is on a partition and around it.
+struct Kept {
+    /// Sums of the partition, a MiB each.
+    sums: Vec<u32>,
+    /// First bytes of what is in front of both its places and behind them, with what is there: some of it shares blocks with
+    /// the partition's ends.
+    around: Vec<(u64, Vec<u8>)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Ext4,
+    Xfs,
+    Ntfs,
+}
+
+impl Format {
+    fn make(self, node: &Path) {
+        let mut command = match self {
+            Format::Ext4 => Command::new("mkfs.ext4"),
+            Format::Xfs => Command::new("mkfs.xfs"),
+            Format::Ntfs => Command::new("mkfs.ntfs"),
+        };
+        match self {
+            // What is in free space stays there.
+            Format::Ext4 => command.args(["-q", "-F", "-E", "nodiscard"]),
+            Format::Xfs => command.args(["-q", "-f", "-K"]),
+            Format::Ntfs => command.args(["-q", "-f", "-F"]),
+        };
+        run(command.arg(node));
+    }
+
+    /// The format's own check, which has to find nothing.
+    fn check(self, node: &Path) {
+        let mut command = match self {
+            Format::Ext4 => Command::new("e2fsck"),
+            Format::Xfs => Command::new("xfs_repair"),
+            Format::Ntfs => Command::new("ntfsfix"),
+        };
+        match self {
+            Format::Ext4 => command.args(["-f", "-n"]),
+            Format::Xfs | Format::Ntfs => command.arg("-n"),
+        };
+        run(command.arg(node));
+    }
+
+    /// Options of a mount that writes nothing.
+    fn read_only(self) -> &'static str {
+        match self {
+            // It would stamp the free part of its log anew.
+            Format::Xfs => "ro,norecovery",
+            Format::Ext4 | Format::Ntfs => "ro",
+        }
+    }
+}
+
+impl Disk {
+    /// A partition of so many MiB from a sector on, and another one of noise behind the room that it may move in.
+    pub fn new(format: Format, start: u64, mib: u64, options: &[&str]) -> Disk {
+        let mut disk = Disk::labelled(format, start, mib, options);
+        disk.format.make(&disk.node(1));
+        disk.fill();
+        disk
+    }
+
+    /// For moves between two places, at the first of which it is made: the same with noise in free space and around it as
+    /// well, further files, and every byte kept in mind.
+    pub fn full(format: Format, places: [u64; 2], mib: u64, files: &[(u64, usize)]) -> Disk {
+        let start = places[0];
+        let mut disk = Disk::labelled(format, start, mib, &[]);
+        disk.cover_with_noise(start);
+        let front = FIRST_USABLE * 512..start.min(places[1]) * 512;
+        let behind = start.max(places[1]) * 512 + mib * MIB;
+        let around = [front, behind..behind + MIB].map(|range| {
+            let bytes = noise((range.end - range.start) as usize, range.end);
+            disk.image_file().write_all_at(&bytes, range.start).expect("room");
+            (range.start, bytes)
+        });
+        disk.format.make(&disk.node(1));
+        disk.fill();
+        disk.fill_with(files);
+        disk.kept = Some(Kept { sums: disk.sums_at(start), around: around.into() });
+        disk
+    }
+
+    fn labelled(format: Format, start: u64, mib: u64, options: &[&str]) -> Disk {
+        let dir = plumb_testkit::temp_dir("fix-move");
+        let image = dir.path().join("disk.img");
+        let len = mib * MIB / 512;
+        let neighbour = start + len + 4 * MIB / 512 + 1;
+        let size = (neighbour + 8 * MIB / 512) * 512;
+        fs::File::create(&image).and_then(|file| file.set_len(size)).expect("room");
+        let one = format!("-n1:{start}:{}", start + len - 1);
+        let two = format!("-n2:{neighbour}:{}", neighbour + 2 * MIB / 512);
+        run(Command::new("sgdisk").args(["-a1", &one, &two, "-c1:data"]).arg(&image));
+        let device = LoopDevice::attach(&image, options);
+        assert_eq!(device.add_partitions(), 2);
+        let disk = Disk { device, dir, format, len_mib: mib, files: BTreeMap::new(), kept: None };
+        fs::write(disk.node(2), noise(2 * MIB as usize, 7)).expect("room");
+        disk
+    }
+
+    /// No two sectors are alike: one that is not where it belongs shows, and be it of free space.
+    fn cover_with_noise(&self, start: u64) {
+        let image = self.image_file();
+        let mut piece = noise(MIB as usize, 11);
+        for number in 0..self.len_mib {
+            for (sector, bytes) in (number * MIB / 512..).zip(piece.chunks_mut(512)) {
+                bytes[..8].copy_from_slice(&sector.to_le_bytes());
+            }
+            image.write_all_at(&piece, start * 512 + number * MIB).expect("room");
+        }
+    }
+
+    fn sums_at(&self, start: u64) -> Vec<u32> {
+        let image = self.image_file();
+        let mut piece = vec![0; MIB as usize];
+        let sum = |number| {
+            image.read_exact_at(&mut piece, start * 512 + number * MIB).expect("the partition");
+            if self.format == Format::Ntfs {
+                // Boot sector and its copy say where the partition begins.
+                let ends = [(0, 0), (self.len_mib - 1, MIB as usize - 512)];
+                for (_, sector) in ends.into_iter().filter(|(of, _)| *of == number) {
+                    piece[sector + 28..sector + 32].fill(0);
+                }
+            }
+            let mut crc = Crc::new();
+            crc.update(&piece);
+            crc.sum()
+        };
+        (0..self.len_mib).map(sum).collect()
+    }
+
+    fn fill(&mut self) {
+        match self.format {
+            Format::Ntfs => self.fill_with(&[(0, 3 * MIB as usize), (1, 100_001), (2, 1)]),
+            _ => self.fill_with(&[(0, 9 * MIB as usize), (1, 100_001), (2, 1), (3, 4096)]),
+        }
+    }
+
+    /// Files of so many bytes, each with a number of its own.
+    fn fill_with(&mut self, files: &[(u64, usize)]) {
+        let mounted = (self.format != Format::Ntfs).then(|| self.mount());
+        for (number, len) in files {
+            let (name, bytes) = (format!("file{number}"), noise(*len, number + 1));
+            if mounted.is_some() {
+                fs::write(self.at().join(&name), &bytes).expect("room");
+            } else {
+                let from = self.dir.path().join(&name);
+                fs::write(&from, &bytes).expect("room");
+                run(Command::new("ntfscp").arg("-q").arg(self.node(1)).arg(&from).arg(&name));
+                fs::remove_file(&from).expect("the file");
+            }
+            self.files.insert(name, bytes);
+        }
+    }
+
+    pub fn image(&self) -> PathBuf {
+        self.dir.path().join("disk.img")
+    }
+
+    fn image_file(&self) -> fs::File {
+        fs::File::options().read(true).write(true).open(self.image()).expect("the image")
+    }
+
+    pub fn node(&self, number: u32) -> PathBuf {
+        PathBuf::from(format!("{}p{number}", self.device.path().display()))
+    }
+
+    fn at(&self) -> PathBuf {
+        let at = self.dir.path().join("at");
+        fs::create_dir_all(&at).expect("room");
+        at
+    }
+
+    pub fn mount(&self) -> Mounted {
+        Mounted::mount(&self.node(1), &self.at())
+    }
+
+    pub fn journal(&self) -> PathBuf {
+        self.dir.path().join("journal")
+    }
+
+    pub fn start(&self) -> Option<u64> {
+        let name = self.device.name();
+        let path = format!("/sys/class/block/{name}/{name}p1/start");
+        fs::read_to_string(path).ok()?.trim().parse().ok()
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command.args(["fix", "move"]).arg(self.node(1)).arg("--journal").arg(self.journal());
+        // The loop device and the journal are on one disk of the machine.
+        command.arg("--journal-same-disk").args(args);
+        command
+    }
+
+    pub fn name(&self) -> String {
+        format!("{}p1", self.device.name())
+    }
+
+    pub fn moved(&self, args: &[&str]) -> Output {
+        self.command(args).args(["--yes", &self.name()]).output().expect("plumb runs")
+    }
+
+    pub fn go(&self, what: &str) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command.args(["fix", what]).arg(self.journal()).output().expect("plumb runs")
+    }
+
+    /// Starts a move, and waits until the partition is taken away: from then on it may write.
+    pub fn begun(&self, to: u64) -> Child {
+        let mut command = self.command(&["--to", &format!("{to}s"), "--yes", &self.name()]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("plumb starts");
+        while self.node(1).exists() {
+            assert!(child.try_wait().expect("a child").is_none(), "it ended before it began");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child
+    }
+
+    /// What was written to it since it was attached, in sectors.
+    pub fn sectors_written(&self) -> u64 {
+        let told = fs::read_to_string(format!("/sys/class/block/{}/stat", self.device.name()));
+        let fields = told.expect("statistics");
+        fields.split_whitespace().nth(6).and_then(|field| field.parse().ok()).expect("sectors written")
+    }
+
+    /// The whole of it is right: at that start, by its own tools, file by file, and the neighbour as well.
+    pub fn assert_right(&self, start: u64) {
+        assert_eq!(self.start(), Some(start));
+        self.assert_bytes_right(start);
+        self.format.check(&self.node(1));
+        self.assert_files_right();
+        let neighbour = fs::read(self.node(2)).expect("the neighbour");
+        assert!(neighbour[..2 * MIB as usize] == noise(2 * MIB as usize, 7), "the neighbour");
+        let verified = run(Command::new("sgdisk").arg("-v").arg(self.device.path()));
+        assert!(verified.contains("No problems found"), "{verified}");
+    }
+
+    fn assert_bytes_right(&self, start: u64) {
+        let Some(Kept { sums, around }) = &self.kept else { return };
+        let found = self.sums_at(start);
+        let wrong: Vec<usize> = (0..sums.len()).filter(|at| found[*at] != sums[*at]).collect();
+        assert!(wrong.is_empty(), "{:?}: these MiB are not what they were: {wrong:?}", self.format);
+        for (at, bytes) in around {
+            let mut found = vec![0; bytes.len()];
+            self.image_file().read_exact_at(&mut found, *at).expect("the image");
+            assert!(found == *bytes, "{:?}: what is around it, from byte {at} on", self.format);
+        }
+    }
+
+    fn assert_files_right(&self) {
+        if self.format == Format::Ntfs {
+            for (name, bytes) in &self.files {
+                let read = Command::new("ntfscat").arg("-q").arg(self.node(1)).arg(name).output();
+                assert!(read.expect("ntfscat runs").stdout == *bytes, "{name}");
+            }
+            return;
+        }
+        let options = if self.kept.is_some() { self.format.read_only() } else { "defaults" };
+        let mounted = Mounted::mount_with(options, &self.node(1), &self.at());
+        for (name, bytes) in &self.files {
+            assert!(fs::read(self.at().join(name)).expect("a file") == *bytes, "{name}");
+        }
+        drop(mounted);
+    }
+
+    pub fn info(&self) -> String {
+        let info = run(Command::new("sgdisk").arg("-i1").arg(self.device.path()));
+        let kept = |line: &&str| line.contains("GUID") || line.contains("name");
+        info.lines().filter(kept).collect::<Vec<_>>().join("\n")
+    }
+}
+
+pub fn said(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+#[track_caller]
+pub fn assert_done(output: &Output) {
+    assert_eq!(output.status.code(), Some(0), "{}", said(output));
+}

@@ -1,0 +1,199 @@
+//! Moves whose process is killed, to and fro on one disk: resumed or rolled back, all is right each time.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use plumb_testkit::loop_device::run;
+use plumb_testkit::require;
+
+use super::disk::{Disk, Format, MIB, assert_done, said};
+
+const KILLS: u32 = 6;
+const SOAK_KILLS: u32 = 200;
+const SOAK_MIB: u64 = 2048;
+/// Within so many sectors a move writes what is not data: at its begin label and markers, at its end label and signatures.
+const EDGE_SECTORS: f64 = 64.0;
+
+/// A moment of a move: when so many sectors were written, and a while later.
+struct Moment {
+    sectors_written: u64,
+    later: Duration,
+}
+
+/// What a move does that is left alone.
+struct Whole {
+    sectors_written: u64,
+    /// From the last write on.
+    verifying: Duration,
+}
+
+impl Whole {
+    fn measure(disk: &Disk, to: u64) -> Whole {
+        let before = disk.sectors_written();
+        let mut child = disk.begun(to);
+        let (mut sectors_written, mut last) = (0, Instant::now());
+        while child.try_wait().expect("a child").is_none() {
+            let by_now = disk.sectors_written() - before;
+            if by_now > sectors_written {
+                (sectors_written, last) = (by_now, Instant::now());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let verifying = last.elapsed();
+        assert!(child.wait().expect("a child").success());
+        disk.assert_right(to);
+        Whole { sectors_written, verifying }
+    }
+
+    /// Five of eight anywhere between the first and the last write, one at either end of these, one while all is read again.
+    fn moment(&self, attempt: u32) -> Moment {
+        // Multiples of the golden section are spread evenly, however many there are.
+        let share = (f64::from(attempt) * 0.618_033_988_75 + 0.31).fract();
+        let all = self.sectors_written;
+        let within = |sectors: f64| (sectors * share) as u64;
+        let (sectors_written, later) = match attempt % 8 {
+            3 => (1 + within(EDGE_SECTORS), Duration::ZERO),
+            5 => (all - within(EDGE_SECTORS), Duration::ZERO),
+            7 => (all, self.verifying.mul_f64(share)),
+            _ => (1 + within(all as f64), Duration::ZERO),
+        };
+        Moment { sectors_written, later }
+    }
+}
+
+/// What killing a move came to.
+enum Cut {
+    /// It had ended.
+    Ended,
+    /// It had written nothing yet.
+    NotBegun,
+    /// It had written all, and not told the kernel: it was resumed.
+    Complete,
+    /// In between: what its status says.
+    Between(String),
+}
+
+/// Kills a move at that moment.
+fn cut(disk: &Disk, from: u64, to: u64, at: &Moment) -> Cut {
+    let before = disk.sectors_written();
+    let mut child = disk.begun(to);
+    let has_come = || disk.sectors_written() - before >= at.sectors_written;
+    while !has_come() && child.try_wait().expect("a child").is_none() {
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    std::thread::sleep(at.later);
+    let _ = child.kill();
+    if child.wait().expect("a child").success() || !disk.journal().exists() {
+        disk.assert_right(to);
+        return Cut::Ended;
+    }
+    let stands = disk.go("status");
+    let words = said(&stands);
+    if ["never begun", "no good record"].iter().any(|what| words.contains(what)) {
+        run(Command::new("partx").args(["--add", "--nr", "1"]).arg(disk.device.path()));
+        disk.assert_right(from);
+        fs::remove_file(disk.journal()).expect("a journal of no use");
+        return Cut::NotBegun;
+    }
+    if words.contains("the move is complete") {
+        // Going on does no more than to tell the kernel.
+        assert_done(&disk.go("resume"));
+        disk.assert_right(to);
+        return Cut::Complete;
+    }
+    assert_eq!(stands.status.code(), Some(6), "{words}");
+    Cut::Between(words.lines().find(|line| line.starts_with("incomplete")).unwrap_or_default().to_owned())
+}
+
+/// Kills so many moves between two places, and goes on or back.
+fn survives(disk: &Disk, places: [u64; 2], kills: u32) {
+    let whole = [1, 0].map(|to| Whole::measure(disk, places[to]));
+    let (began, mut at, mut killed) = (Instant::now(), 0, 0);
+    let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+    for attempt in 0..4 * kills {
+        if killed == kills {
+            break;
+        }
+        let (from, to) = (places[at], places[1 - at]);
+        let cut = cut(disk, from, to, &whole[at].moment(attempt));
+        let words = match &cut {
+            Cut::Ended => "ended before",
+            Cut::NotBegun => "not begun",
+            Cut::Complete => "complete",
+            Cut::Between(stage) => stage.split(',').next().unwrap_or_default(),
+        };
+        *counts.entry(words.to_owned()).or_default() += 1;
+        let is_moved = match cut {
+            Cut::NotBegun => false,
+            Cut::Ended | Cut::Complete => true,
+            Cut::Between(stage) => {
+                println!("{:?} from {from} to {to}: {stage}", disk.format);
+                // By turns, and the other way about for the next eight moments.
+                let goes_on = (killed + killed / 8) % 2 == 0;
+                killed += 1;
+                assert_done(&disk.go(if goes_on { "resume" } else { "rollback" }));
+                disk.assert_right(if goes_on { to } else { from });
+                goes_on
+            }
+        };
+        at = if is_moved { 1 - at } else { at };
+    }
+    let seconds = began.elapsed().as_secs_f64() / f64::from(killed.max(1));
+    println!("{:?}: {killed} killed while they moved, {seconds:.1} s each: {counts:#?}", disk.format);
+    assert_eq!(killed, kills, "{:?}: too few were killed while they moved", disk.format);
+}
+
+/// The same on 2 GiB, two hundred times or as often as PLUMB_MOVE_KILLS says.
+fn survives_often(format: Format, places: [u64; 2]) {
+    let words = std::env::var("PLUMB_MOVE_KILLS");
+    let kills = words.map_or(SOAK_KILLS, |words| words.parse().expect("PLUMB_MOVE_KILLS: a number"));
+    let disk = Disk::full(format, places, SOAK_MIB, &[(7, 64 * MIB as usize), (8, 32 * MIB as usize)]);
+    survives(&disk, places, kills);
+}
+
+#[test]
+#[ignore = "ten minutes: run by make soak"]
+fn moves_of_ext4_survive_hundreds_of_kills() {
+    require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
+    survives_often(Format::Ext4, [34, 2_048]);
+}
+
+#[test]
+#[ignore = "ten minutes: run by make soak"]
+fn moves_of_xfs_survive_hundreds_of_kills() {
+    require!(Loop, Tool("sgdisk"), Tool("mkfs.xfs"));
+    survives_often(Format::Xfs, [63, 4_096]);
+}
+
+#[test]
+#[ignore = "ten minutes: run by make soak"]
+fn moves_of_ntfs_survive_hundreds_of_kills() {
+    require!(Loop, Tool("sgdisk"), Tool("mkfs.ntfs"), Tool("ntfscat"));
+    survives_often(Format::Ntfs, [63, 4_096]);
+}
+
+fn survives_kills(format: Format, places: [u64; 2], mib: u64) {
+    survives(&Disk::full(format, places, mib, &[]), places, KILLS);
+}
+
+/// In batches through the journal, since the shift is short.
+#[test]
+fn ext4_survives_kills() {
+    require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
+    survives_kills(Format::Ext4, [34, 2_048], 160);
+}
+
+/// In windows straight from place to place.
+#[test]
+fn xfs_survives_kills() {
+    require!(Loop, Tool("sgdisk"), Tool("mkfs.xfs"));
+    survives_kills(Format::Xfs, [63, 4_096], 320);
+}
+
+#[test]
+fn ntfs_survives_kills() {
+    require!(Loop, Tool("sgdisk"), Tool("mkfs.ntfs"), Tool("ntfscat"));
+    survives_kills(Format::Ntfs, [63, 4_096], 24);
+}

@@ -1,0 +1,179 @@
+//! The data of the windows that come next, read while those before them are written.
+//!
+//! No window shares a byte with the source of a later one, so that nothing changes under the read. What cannot be read
+//! ahead is read again when it is due: it must not stop what comes before it. The sums of what was read are taken beside
+//! the read that follows.
+
+use std::ops::Range;
+
+use plumb_sys::AlignedBuffer;
+
+use super::windows::{Window, Windows};
+use super::{Move, MoveError, read_into};
+use crate::disk::{Disk, JournalStore};
+use crate::journal::{Journal, Sums};
+
+/// Parts of a read end on it, so that the memory of the next one begins where direct I/O wants it.
+const PART_GRAIN: usize = 4096;
+
+/// Data that are read at once: of one window, or of several that lie side by side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Reading {
+    /// Where on the disk they are.
+    at: u64,
+    len: usize,
+    /// What they are written to, or were. The memory is as long as this.
+    blocks: Range<u64>,
+    /// Where in it the data begin.
+    start: usize,
+    /// How long the windows are whose sums are wanted, by their places.
+    summed: Vec<usize>,
+    /// Whether that is the order in which they are written.
+    is_ascending: bool,
+}
+
+/// Data that were read.
+pub(super) struct Due {
+    pub(super) bytes: AlignedBuffer,
+    /// Of windows that are copied straight, in the order in which they are written.
+    pub(super) sums: Vec<u64>,
+}
+
+/// From the first byte to the last of ranges that lie side by side.
+fn cover<'a>(ranges: impl Iterator<Item = &'a Range<u64>>) -> Range<u64> {
+    ranges.cloned().reduce(|all, range| all.start.min(range.start)..all.end.max(range.end)).unwrap_or(0..0)
+}
+
+/// Where in memory of data that begin at `base` a range of the disk lies.
+pub(super) fn within(base: u64, range: &Range<u64>) -> Range<usize> {
+    (range.start - base) as usize..(range.end - base) as usize
+}
+
+impl Reading {
+    /// The source of windows.
+    pub(super) fn to_copy(windows: &Windows, group: &[Window]) -> Self {
+        let moved = cover(group.iter().map(|window| &window.moved));
+        let blocks = cover(group.iter().map(|window| &window.blocks));
+        let start = (moved.start - blocks.start) as usize;
+        let straight = group.iter().filter(|window| !window.is_journalled);
+        let mut summed: Vec<usize> =
+            straight.map(|window| (window.moved.end - window.moved.start) as usize).collect();
+        let places = || group.iter().map(|window| window.moved.start);
+        let is_ascending = places().is_sorted();
+        if !is_ascending {
+            summed.reverse();
+        }
+        let at = windows.source_of(&moved).start;
+        Self { at, len: (moved.end - moved.start) as usize, blocks, start, summed, is_ascending }
+    }
+
+    /// What was written to windows.
+    pub(super) fn to_verify(group: &[Window]) -> Self {
+        let moved = cover(group.iter().map(|window| &window.moved));
+        let len = (moved.end - moved.start) as usize;
+        Self { at: moved.start, len, blocks: moved, start: 0, summed: Vec::new(), is_ascending: true }
+    }
+
+    /// Where the first byte of the memory is written to, or was.
+    pub(super) fn base(&self) -> u64 {
+        self.blocks.start
+    }
+}
+
+/// A reading that was begun.
+#[derive(Debug)]
+pub(super) struct Ahead {
+    reading: Reading,
+    bytes: AlignedBuffer,
+    /// How much was read.
+    done: usize,
+    sums: Sums,
+    /// Of how much the sums were taken.
+    summed: usize,
+}
+
+/// What is to be read next, and what of the same was read before.
+struct Part<'a> {
+    at: u64,
+    memory: &'a mut [u8],
+    before: &'a [u8],
+    sums: &'a mut Sums,
+}
+
+impl Ahead {
+    fn new(reading: Reading, mut bytes: AlignedBuffer) -> Self {
+        bytes.resize((reading.blocks.end - reading.blocks.start) as usize);
+        let sums = Sums::new(reading.summed.clone());
+        Self { reading, bytes, done: 0, sums, summed: 0 }
+    }
+
+    /// One of so many parts that are left. Of what is before it the sums have to be taken.
+    fn part(&mut self, parts_left: usize) -> Option<Part<'_>> {
+        let left = self.reading.len - self.done;
+        let len = left.div_ceil(parts_left.max(1)).next_multiple_of(PART_GRAIN).min(left);
+        if len == 0 {
+            return None;
+        }
+        let at = self.reading.at + self.done as u64;
+        let (before, behind) = self.bytes[self.reading.start..].split_at_mut(self.done);
+        let part =
+            Part { at, memory: &mut behind[..len], before: &before[self.summed..], sums: &mut self.sums };
+        (self.summed, self.done) = (self.done, self.done + len);
+        Some(part)
+    }
+
+    /// All of it was read.
+    fn due(mut self) -> Due {
+        let data = &self.bytes[self.reading.start..][..self.reading.len];
+        self.sums.add(&data[self.summed..]);
+        let mut sums = self.sums.finish();
+        if !self.reading.is_ascending {
+            sums.reverse();
+        }
+        Due { bytes: self.bytes, sums }
+    }
+}
+
+impl<D: Disk, J: JournalStore> Move<D, J> {
+    /// The data that are due: what of them was not read ahead is read now.
+    pub(super) fn data_of(&mut self, reading: &Reading) -> Result<Due, MoveError> {
+        let mut due = match self.ahead.take() {
+            Some(ahead) if ahead.reading == *reading => ahead,
+            _ => Ahead::new(reading.clone(), std::mem::take(&mut self.spare)),
+        };
+        if let Some(Part { at, memory, before, sums }) = due.part(1) {
+            sums.add(before);
+            read_into(&mut self.disk, at, memory)?;
+        }
+        Ok(due.due())
+    }
+
+    /// From now on this is read [`meanwhile`](Self::meanwhile).
+    pub(super) fn read_ahead(&mut self, reading: Reading) {
+        self.ahead = Some(Ahead::new(reading, std::mem::take(&mut self.spare)));
+    }
+
+    /// Does something with disk and journal, and reads meanwhile one of so many parts that are left of what is read
+    /// ahead.
+    pub(super) fn meanwhile<T>(
+        &mut self,
+        parts_left: usize,
+        work: impl FnOnce(&mut D, &mut Journal<J>) -> T,
+    ) -> T {
+        let Some(Part { at, memory, before, sums }) =
+            self.ahead.as_mut().and_then(|ahead| ahead.part(parts_left))
+        else {
+            return work(&mut self.disk, &mut self.journal);
+        };
+        let journal = &mut self.journal;
+        let (done, read) = self.disk.read_while(at, memory, |disk| {
+            let done = work(disk, journal);
+            sums.add(before);
+            done
+        });
+        if read.is_err() {
+            self.ahead = None;
+        }
+        done
+    }
+}

@@ -1,0 +1,203 @@
+//! Windows of data on their way, three ways.
+//!
+//! Straight ones are read together and their sums noted; then each is written, and durable before the next one is
+//! begun. Saved ones go into the journal's slot together, and then to their place, as one: where flushes cost more than
+//! writing twice. What lies on its own source, or shares blocks with others, is an image by itself.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use plumb_sys::AlignedBuffer;
+
+use super::ahead::{Due, Reading, within};
+use super::plan::Copying;
+use super::windows::Window;
+use super::{Move, MoveError, read_into};
+use crate::disk::{Disk, JournalStore};
+use crate::journal::{Image, Journal, JournalError, Record, Unproven, sum};
+use crate::mutation::Mutation;
+
+/// While so much is written as much is read ahead: little enough that no flush waits for long behind the reads, and much
+/// enough that starting them costs nothing. Simulated disks are small.
+const RUN_BYTES: usize = if cfg!(test) { 8 << 10 } else { 8 << 20 };
+
+/// Writes, and returns when that is durable; how long the flush took.
+pub(super) fn put<D: Disk>(disk: &mut D, at: u64, bytes: &[u8]) -> Result<Duration, MoveError> {
+    write(disk, at, bytes)?;
+    let written = disk.now();
+    disk.flush().map_err(|source| MoveError::Flush { source })?;
+    Ok(disk.now().duration_since(written))
+}
+
+fn write<D: Disk>(disk: &mut D, at: u64, bytes: &[u8]) -> Result<(), MoveError> {
+    let len = bytes.len() as u64;
+    disk.write_at(at, bytes).map_err(|source| MoveError::Write { at, len, source })
+}
+
+/// Windows that are read at once, with their data.
+struct Group {
+    windows: Vec<Window>,
+    /// Where the first byte of the data belongs.
+    base: u64,
+    data: AlignedBuffer,
+    /// Of windows that are copied straight.
+    sums: Vec<u64>,
+}
+
+/// What of a window is written by one call.
+struct Piece {
+    blocks: Range<u64>,
+    ends_window: bool,
+}
+
+impl Group {
+    /// All windows, the long ones in pieces of at most so many bytes.
+    fn pieces(&self, most: u64) -> Vec<Piece> {
+        let step = most as usize;
+        let cut = |window: &Window| {
+            let Range { start, end } = window.blocks;
+            let piece = move |at| Piece { blocks: at..end.min(at + most), ends_window: at + most >= end };
+            (start..end).step_by(step).map(piece)
+        };
+        self.windows.iter().flat_map(cut).collect()
+    }
+
+    /// Tells the journal that the group is about to be written.
+    fn note<J: JournalStore>(
+        &self,
+        journal: &mut Journal<J>,
+        step: u64,
+        is_saved: bool,
+        is_late: bool,
+    ) -> Result<(), JournalError> {
+        journal.append(&Record::Windows { step, is_saved, sums: self.sums.clone() })?;
+        if is_late { Ok(()) } else { journal.sync() }
+    }
+}
+
+impl<D: Disk, J: JournalStore> Move<D, J> {
+    /// Copies the window of that number and those that are read with it.
+    pub(super) fn copy(&mut self, index: u64) -> Result<(), MoveError> {
+        let windows = self.script.windows().read_with(index);
+        let Some(is_journalled) = windows.first().map(|first| first.is_journalled) else { return Ok(()) };
+        let reading = Reading::to_copy(self.script.windows(), &windows);
+        let Due { bytes: data, sums } = self.data_of(&reading)?;
+        let next = self.script.windows().read_with(index + windows.len() as u64);
+        if !next.is_empty() {
+            self.read_ahead(Reading::to_copy(self.script.windows(), &next));
+        }
+        let group = Group { windows, base: reading.base(), data, sums };
+        let spare = match (is_journalled, group.windows.len() > 1 && self.pace.saves()) {
+            (true, _) => self.image_of(group)?,
+            (false, true) => self.saved(group)?,
+            (false, false) => self.straight(group)?,
+        };
+        self.spare = spare;
+        Ok(())
+    }
+
+    /// A window that lies on its own source, or shares a block with others.
+    fn image_of(&mut self, mut group: Group) -> Result<AlignedBuffer, MoveError> {
+        let Window { blocks, moved, .. } = group.windows[0].clone();
+        for side in [blocks.start..moved.start, moved.end..blocks.end] {
+            if !side.is_empty() {
+                read_into(&mut self.disk, side.start, &mut group.data[within(blocks.start, &side)])?;
+            }
+        }
+        let (step, at, data) = (self.state.next, blocks.start, &group.data);
+        let is_in_slot = matches!(self.state.plan.copying, Copying::Batches(_));
+        self.meanwhile(2, |_, journal| {
+            let image = if is_in_slot {
+                journal.fill_slot(data)?;
+                Image::Slot { len: data.len() as u64, sum: sum(&[data]) }
+            } else {
+                Image::Inline(data.to_vec())
+            };
+            journal.append_durable(&Record::Image { step, at, image })
+        })?;
+        self.write_image(at, &group.data)?;
+        Ok(group.data)
+    }
+
+    /// Windows that share no block with their own source, nor with any source of the windows to come.
+    fn straight(&mut self, group: Group) -> Result<AlignedBuffer, MoveError> {
+        let (step, count, began) = (self.state.next, group.windows.len(), self.disk.now());
+        let has_barrier = !self.mutations.has(Mutation::NoBarrier);
+        let has_late_sums = self.mutations.has(Mutation::LateSums);
+        let unit = self.state.plan.unit;
+        let pieces = group.pieces(unit.floor_len(RUN_BYTES as u64).max(unit.bytes));
+        let run_pieces = pieces.len().div_ceil(group.data.len().div_ceil(RUN_BYTES).max(1)).max(1);
+        let runs = pieces.len().div_ceil(run_pieces);
+        let mut flushing = Duration::ZERO;
+        for (index, run) in pieces.chunks(run_pieces).enumerate() {
+            flushing += self.meanwhile(runs - index, |disk, journal| {
+                if index == 0 {
+                    group.note(journal, step, false, has_late_sums)?;
+                }
+                run.iter().try_fold(Duration::ZERO, |flushing, piece| {
+                    let bytes = &group.data[within(group.base, &piece.blocks)];
+                    match has_barrier && piece.ends_window {
+                        true => put(disk, piece.blocks.start, bytes).map(|took| flushing + took),
+                        false => write(disk, piece.blocks.start, bytes).map(|()| flushing),
+                    }
+                })
+            })?;
+        }
+        let writing = self.disk.now().duration_since(began).saturating_sub(flushing);
+        self.pace.took_straight(count as u32, writing, flushing);
+        self.passed(&group.sums);
+        Ok(group.data)
+    }
+
+    /// The same as one, with all of it in the journal first.
+    fn saved(&mut self, group: Group) -> Result<AlignedBuffer, MoveError> {
+        let (step, began) = (self.state.next, self.disk.now());
+        self.meanwhile(2, |_, journal| {
+            journal.fill_slot(&group.data)?;
+            group.note(journal, step, true, false)
+        })?;
+        let has_barrier = !self.mutations.has(Mutation::NoSlotBarrier);
+        self.meanwhile(1, |disk, _| match has_barrier {
+            true => put(disk, group.base, &group.data).map(|_| ()),
+            false => write(disk, group.base, &group.data),
+        })?;
+        self.pace.took_saved(group.sums.len() as u32, self.disk.now().duration_since(began));
+        self.passed(&group.sums);
+        Ok(group.data)
+    }
+
+    /// Looks which of the windows that were noted arrived, and goes on behind them. Where one did not, its source is
+    /// whole, or the journal has them all.
+    pub(super) fn settle_windows(&mut self, unproven: &Unproven) -> Result<(), MoveError> {
+        let first = self.state.next;
+        let steps = first..first + unproven.sums.len() as u64;
+        let windows: Vec<Window> = steps.filter_map(|step| self.script.straight_at(step)).collect();
+        let reading = Reading::to_verify(&windows);
+        for (window, expected) in windows.iter().zip(&unproven.sums) {
+            let mut found = std::mem::take(&mut self.spare);
+            found.resize((window.moved.end - window.moved.start) as usize);
+            read_into(&mut self.disk, window.moved.start, &mut found)?;
+            let has_arrived = sum(&[&found]) == *expected || self.mutations.has(Mutation::NoSumCheck);
+            self.spare = found;
+            if !has_arrived {
+                break;
+            }
+            self.state.next += 1;
+        }
+        let have_all = self.state.next == first + windows.len() as u64;
+        if have_all || !unproven.is_saved {
+            return Ok(());
+        }
+        let data =
+            self.journal.slot(windows.iter().map(|window| window.moved.end - window.moved.start).sum())?;
+        let base = reading.base();
+        let is_whole =
+            |(window, expected): (&Window, &u64)| sum(&[&data[within(base, &window.blocks)]]) == *expected;
+        if !windows.iter().zip(&unproven.sums).all(is_whole) {
+            return Err(self.journal.spoiled_slot().into());
+        }
+        put(&mut self.disk, base, &data)?;
+        self.state.next = first + windows.len() as u64;
+        Ok(())
+    }
+}

@@ -1,0 +1,76 @@
+//! Whether the disk still has the label that the move has given it.
+
+use std::ops::{Range, RangeInclusive};
+
+use super::plan::{Change, Plan, meet};
+use super::script::Script;
+use super::{Move, MoveError, read};
+use crate::disk::{Disk, JournalStore};
+use crate::mutation::Mutation;
+
+/// What blocks of the label hold after so many of its changes.
+struct Course<'a> {
+    changes: Vec<&'a Change>,
+}
+
+impl Course<'_> {
+    /// The blocks of a range after the first `done` changes. Each byte of it is one that some change is about.
+    fn after(&self, done: usize, range: &Range<u64>) -> Vec<u8> {
+        let len = (range.end - range.start) as usize;
+        let (mut bytes, mut is_known) = (vec![0; len], vec![false; len]);
+        for (index, change) in self.changes.iter().enumerate() {
+            let their = change.range();
+            for at in range.start.max(their.start)..range.end.min(their.end) {
+                let (here, there) = ((at - range.start) as usize, (at - their.start) as usize);
+                if index < done {
+                    bytes[here] = change.new[there];
+                } else if !is_known[here] {
+                    bytes[here] = change.old[there];
+                }
+                is_known[here] = true;
+            }
+        }
+        bytes
+    }
+}
+
+/// Of how many of the label's changes, those that hide and then those that finish, the disk can show the outcome. On the way
+/// back the label may be the one that was before, with which it ends.
+fn changes_done(plan: &Plan, script: &Script, next: u64, turns_back: bool) -> RangeInclusive<usize> {
+    let (hide, all) = (plan.hide.len(), plan.hide.len() + plan.finish.len());
+    if script.is_back() {
+        // It begins with the changes that had finished the move, if there were any.
+        return 0..=if script.is_in_head(next) { all } else { hide };
+    }
+    let done = script.label_changes_before(next);
+    if turns_back { 0..=done } else { done..=done }
+}
+
+impl<D: Disk, J: JournalStore> Move<D, J> {
+    /// Before anything is written the label has to be the one that the steps before this one left. Where it is not, somebody
+    /// has put another one there, or it is another disk. Of what a pending image is about to overwrite nothing can be said:
+    /// it may be torn.
+    pub(super) fn must_be_its_label(&mut self, turns_back: bool) -> Result<(), MoveError> {
+        if self.mutations.has(Mutation::LabelFirst) {
+            return Ok(());
+        }
+        let Self { disk, state, script, .. } = self;
+        let plan = &state.plan;
+        let done = changes_done(plan, script, state.next, turns_back);
+        let course = Course { changes: plan.hide.iter().chain(&plan.finish).collect() };
+        let torn = state.pending.as_ref().map_or(0..0, |image| image.at..image.at + image.image.len_bytes());
+        let block = u64::from(plan.logical_block_bytes);
+        for change in &course.changes {
+            let Range { start, end } = change.range();
+            let found = read(disk, start, change.new.len(), plan)?;
+            for (at, found) in (start..end).step_by(block as usize).zip(found.chunks(block as usize)) {
+                let range = at..at + found.len() as u64;
+                let is_its = || done.clone().any(|done| course.after(done, &range) == found);
+                if !meet(&torn, &range) && !is_its() {
+                    return Err(MoveError::Changed { at });
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,89 @@
+//! A probe as text.
+
+use plumb_diagnose::Finding;
+
+use super::words::{figures, grid_words, headline, searched_words, shown, source_words};
+use super::{Hint, Probed, Verdict};
+use crate::format::{bytes, ns};
+use crate::text::{Color, Page, finding_lines};
+
+/// The same for a person.
+#[must_use]
+pub fn text(probed: &Probed<'_>, findings: &[Finding], color: Color) -> String {
+    let mut page = Page { text: String::new(), color };
+    let head = headline(probed);
+    page.wrapped("", "  ", &painted(&page, probed.verdict, &head));
+    if let Some(reason) = &probed.reason {
+        page.wrapped("  ", "  ", reason);
+    }
+    probed.commands.iter().for_each(|command| page.line(format!("    {command}")));
+    for finding in findings {
+        page.gap();
+        finding_lines(&mut page, finding);
+    }
+    page.gap();
+    for (name, words) in figures(probed) {
+        page.wrapped(&format!("  {name:<9} "), &" ".repeat(12), &words);
+    }
+    bars(&mut page, probed);
+    hints(&mut page, probed);
+    searched(&mut page, probed);
+    page.gap();
+    page.wrapped("  ", "  ", probed.op.open());
+    for note in probed.notes {
+        page.wrapped("  note: ", "    ", note);
+    }
+    page.text
+}
+
+fn painted(page: &Page, verdict: Verdict, head: &str) -> String {
+    let word = verdict.word();
+    let code = match verdict {
+        Verdict::Misaligned => "33",
+        Verdict::Aligned | Verdict::NoPenalty => "32",
+        Verdict::Inconclusive => "36",
+    };
+    head.strip_prefix(word).map_or_else(|| head.to_owned(), |rest| page.painted(code, word) + rest)
+}
+
+/// Columns of the longest bar.
+const BAR: usize = 40;
+
+fn bars(page: &mut Page, probed: &Probed<'_>) {
+    let most = probed.sweep.iter().map(|bar| bar.ns).fold(0.0, f64::max);
+    if most <= 0.0 {
+        return;
+    }
+    let len = probed.penalty.map_or(0, |penalty| penalty.len_bytes);
+    page.heading(&format!("{} of {} by where they start, time of each", probed.op.first(), bytes(len)));
+    for bar in probed.sweep {
+        let full = "█".repeat(((bar.ns / most) * BAR as f64).round().max(1.0) as usize);
+        let here = probed.grid.filter(|grid| grid.offset_bytes == bar.offset_bytes);
+        let mark = here.map_or("", |_| "  on the grid");
+        page.line(format!("  {:>9}  {full} {}{mark}", bytes(bar.offset_bytes), ns(bar.ns as u64)));
+    }
+}
+
+fn hints(page: &mut Page, probed: &Probed<'_>) {
+    if probed.hints.is_empty() {
+        return;
+    }
+    page.heading("What is stated");
+    for hint in probed.hints {
+        let Hint { what, layer, why, .. } = hint;
+        let source = source_words(hint);
+        let words = format!("{what} of {layer}, {} ({source}): {why}", grid_words(hint.grid));
+        page.wrapped(&format!("  {:<10} ", hint.outcome.word()), &" ".repeat(13), &words);
+    }
+}
+
+fn searched(page: &mut Page, probed: &Probed<'_>) {
+    let mut shown = shown(probed).peekable();
+    if shown.peek().is_none() || probed.measured() == 0 {
+        return;
+    }
+    page.heading("What was looked for");
+    for one in shown {
+        page.told(12, &bytes(one.granularity_bytes), &searched_words(one, probed.op));
+    }
+}

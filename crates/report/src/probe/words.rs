@@ -1,0 +1,144 @@
+//! What a probe came to, in words that text and page share.
+
+use plumb_geometry::{Bytes, plural};
+
+use super::{Cache, Drift, Grid, Hint, Op, Others, Probed, Ratio, Reach, Searched, Verdict};
+use crate::format::{bytes, count, ns, percent};
+use crate::text::tame;
+
+/// The verdict in a sentence.
+pub(crate) fn headline(probed: &Probed<'_>) -> String {
+    let target = tame(probed.target);
+    let (word, ios) = (probed.verdict.word(), probed.op.all());
+    match (probed.verdict, probed.grid) {
+        (Verdict::Misaligned | Verdict::Aligned, Some(grid)) => {
+            format!("{word} for {ios}: the grid of {target} is {}", grid_words(grid))
+        }
+        (Verdict::NoPenalty, _) => {
+            let margin = percent(probed.margin_percent / 100.0);
+            let most = probed.searched.iter().take_while(|one| one.flat_within.is_some());
+            let most = most
+                .map(|one| one.granularity_bytes)
+                .max()
+                .map_or(String::new(), |granularity| format!(" on grids of up to {}", bytes(granularity)));
+            format!("{word} for {ios}: no start of {target} costs {margin} more{most}")
+        }
+        _ => format!("{word} for {ios} of {target}"),
+    }
+}
+
+/// `4 KiB at offset 3 KiB (6 sectors)`.
+pub(crate) fn grid_words(grid: Grid) -> String {
+    let offset = match Bytes(grid.offset_bytes).to_sectors_exact() {
+        _ if grid.offset_bytes == 0 => "0".to_owned(),
+        Some(sectors) => format!("{} ({sectors})", bytes(grid.offset_bytes)),
+        None => bytes(grid.offset_bytes),
+    };
+    format!("{} at offset {offset}", bytes(grid.granularity_bytes))
+}
+
+/// I/O of others below this share are not worth a line.
+const OTHERS: f64 = 0.05;
+
+/// Names and words of what was measured.
+pub(crate) fn figures(probed: &Probed<'_>) -> Vec<(&'static str, String)> {
+    let ratio_words = |ratio: Ratio| {
+        format!(
+            "{:.2} times the time ({:.0} % interval {:.3} to {:.3}, {} pairs of slices, {} in flight)",
+            ratio.ratio,
+            (ratio.level * 100.0).floor(),
+            ratio.low,
+            ratio.high,
+            count(ratio.pairs),
+            probed.depth
+        )
+    };
+    let one = probed.op.one();
+    let mut figures = Vec::new();
+    if let Some(penalty) = probed.penalty {
+        let (words, len) = (ratio_words(penalty), bytes(penalty.len_bytes));
+        figures.push(("penalty", format!("a {one} of {len} off the grid takes {words}")));
+    }
+    if let Some(crossing) = probed.crossing {
+        let (words, len) = (ratio_words(crossing), bytes(crossing.len_bytes));
+        figures.push(("crossing", format!("a {one} of {len} across a boundary {words}")));
+    }
+    let Probed { seconds, bytes: moved, means, .. } = *probed;
+    let made = plural(probed.measured(), one);
+    figures.push(("time", format!("{seconds:.1} s, {made}, {}, {means}", bytes(moved))));
+    figures.extend(probed.cache.map(|cache| ("cache", cache_words(cache))));
+    figures.extend(probed.drift.map(|drift| ("drift", drift_words(drift))));
+    let much = probed.others.filter(|others| others.share >= OTHERS);
+    figures.extend(much.map(|others| ("others", others_words(others))));
+    figures
+}
+
+fn cache_words(cache: Cache) -> String {
+    let Some(found) = cache.found else {
+        return match cache.stated_bytes {
+            None | Some(0) => "none, as stated".to_owned(),
+            Some(stated) => format!("{}, as stated", bytes(stated)),
+        };
+    };
+    let ago = |reach: Reach| format!("{} reads ago ({})", count(reach.reads), bytes(reach.bytes));
+    let [first, again] = [found.first_ns, found.again_ns].map(ns);
+    let lost = found.lost.map(ago);
+    match (found.held.map(ago), lost) {
+        (Some(held), lost) => {
+            let but = lost.map_or(String::new(), |lost| format!(", but not {lost}"));
+            format!("what was read {held} is read again in {again}{but}; a first read takes {first}")
+        }
+        (None, Some(_)) if found.first_ns.abs_diff(found.again_ns) > found.first_ns.min(found.again_ns) => {
+            format!("not decided: the pace went up and down; medians are {again} again and {first} first")
+        }
+        (None, Some(lost)) => {
+            format!(
+                "none seen: what was read {lost} is read again in {again}, and a first read takes {first}"
+            )
+        }
+        (None, None) => "unknown: too little was read".to_owned(),
+    }
+}
+
+fn drift_words(drift: Drift) -> String {
+    let times = if drift.factor < 1.0 { 1.0 / drift.factor } else { drift.factor };
+    let word = if drift.factor < 1.0 { "faster" } else { "slower" };
+    format!(
+        "from {:.1} s on short I/O were {times:.2} times {word}: {} instead of {}; what is compared lies close together in \
+         time",
+        drift.at_seconds,
+        ns(drift.after_ns as u64),
+        ns(drift.before_ns as u64)
+    )
+}
+
+fn others_words(others: Others) -> String {
+    format!(
+        "made {} of the I/O of the device: {} reads of {}, {} writes of {}",
+        percent(others.share),
+        count(others.reads),
+        bytes(others.read_bytes),
+        count(others.writes),
+        bytes(others.written_bytes)
+    )
+}
+
+/// Who said so, and why that was doubted.
+pub(crate) fn source_words(hint: &Hint) -> String {
+    let doubt = hint.doubt.as_ref().map_or(String::new(), |why| format!("; doubted: {why}"));
+    format!("{}{doubt}", hint.source)
+}
+
+/// What was looked for; where a grid was found only what was shown to be flat.
+pub(crate) fn shown<'a>(probed: &'a Probed<'_>) -> impl Iterator<Item = &'a Searched> {
+    probed.searched.iter().filter(|one| probed.grid.is_none() || one.flat_within.is_some())
+}
+
+/// `reads of 1 KiB: no start costs 1.2 % more than another`.
+pub(crate) fn searched_words(one: &Searched, op: Op) -> String {
+    let found = match one.flat_within {
+        Some(share) => format!("no start costs {} more than another", percent(share)),
+        None => "not shown to be without a boundary".to_owned(),
+    };
+    format!("{} of {}: {found}", op.all(), bytes(one.len_bytes))
+}

@@ -1,0 +1,47 @@
+//! Another process that has a device or file open and does nothing else, as a database has its raw device.
+//!
+//! It opens the file itself: what a test opens is for a moment in every process that its threads start.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// Ended with the test, well or not.
+#[derive(Debug)]
+pub struct Opener(Child);
+
+impl Opener {
+    /// Starts one, and returns when the file is open.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[must_use]
+    pub fn of(file: &Path) -> Opener {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", r#"exec 3<"$0" && echo open && read -r line"#]).arg(file);
+        let mut child = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("there is a shell");
+        let mut line = String::new();
+        let said = BufReader::new(child.stdout.take().expect("its output")).read_line(&mut line);
+        let opener = Opener(child);
+        assert!(said.is_ok() && line == "open\n", "{}: cannot be opened", file.display());
+        opener
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Its command, as the kernel has it.
+    #[must_use]
+    pub fn command(&self) -> &'static str {
+        "sh"
+    }
+}
+
+impl Drop for Opener {
+    fn drop(&mut self) {
+        self.0.kill().and_then(|()| self.0.wait()).expect("it waits for a line");
+    }
+}
