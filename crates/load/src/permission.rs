@@ -113,7 +113,7 @@ fn nobody_else_has(target: &Target) -> Result<(), WriteRefused> {
     if let Some((index, device)) = loop_device_on_any(&ids) {
         return Err(WriteRefused::BehindLoop { path, sharer: names.swap_remove(index), device });
     }
-    match openers_of_any(ids).next() {
+    match openers_of_any(&ids).into_iter().next() {
         Some((index, Opener { pid, command })) => {
             Err(WriteRefused::OpenElsewhere { path, sharer: names.swap_remove(index), pid, command })
         }

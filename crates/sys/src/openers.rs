@@ -1,7 +1,8 @@
 //! Which other processes have a file or device open, as far as this process may see.
 
-use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, makedev, statx};
 
@@ -16,21 +17,40 @@ pub struct Opener {
     pub command: String,
 }
 
-/// Processes other than this one that have a file open. Those of other users are seen by root only.
-pub fn openers(id: FileId) -> impl Iterator<Item = Opener> {
-    openers_of_any(vec![id]).map(|(_, opener)| opener)
+/// How long somebody has a file open at least who uses it: programs that look at every disk, as those of udev and `losetup`
+/// do, close it again after some milliseconds.
+const IN_USE: Duration = Duration::from_millis(400);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+
+/// Processes other than this one that have a file open, and keep it so. Those of other users are seen by root only.
+#[must_use]
+pub fn openers(id: FileId) -> Vec<Opener> {
+    openers_of_any(&[id]).into_iter().map(|(_, opener)| opener).collect()
 }
 
 /// As [`openers`], of several files in one look: with the index of the first that a process has open.
-pub fn openers_of_any(ids: Vec<FileId>) -> impl Iterator<Item = (usize, Opener)> {
+#[must_use]
+pub fn openers_of_any(ids: &[FileId]) -> Vec<(usize, Opener)> {
+    let until = Instant::now() + IN_USE;
+    loop {
+        let found = look(ids);
+        if found.is_empty() || Instant::now() > until {
+            return found;
+        }
+        thread::sleep(BETWEEN_LOOKS);
+    }
+}
+
+fn look(ids: &[FileId]) -> Vec<(usize, Opener)> {
     let own = std::process::id();
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter(move |&pid| pid != own).filter_map(move |pid| {
-        let index = first_open(pid, &ids)?;
+    let others = pids.filter(|&pid| pid != own).filter_map(|pid| {
+        let index = first_open(pid, ids)?;
         let command = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         Some((index, Opener { pid, command: command.trim_end().to_owned() }))
-    })
+    });
+    others.collect()
 }
 
 fn first_open(pid: u32, ids: &[FileId]) -> Option<usize> {
@@ -46,4 +66,34 @@ fn id_of(path: &Path) -> Option<FileId> {
         FileType::BlockDevice => FileId::Device(makedev(found.stx_rdev_major, found.stx_rdev_minor)),
         _ => FileId::File(makedev(found.stx_dev_major, found.stx_dev_minor), found.stx_ino),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    fn sleeping(seconds: &str, file: &Path) -> std::process::Child {
+        let stdin = Stdio::from(fs::File::open(file).expect("it is there"));
+        Command::new("sleep").arg(seconds).stdin(stdin).spawn().expect("sleep")
+    }
+
+    #[test]
+    fn who_keeps_it_open_is_told_and_who_looked_at_it_is_not() {
+        let dir = plumb_testkit::temp_dir("openers");
+        let path = dir.path().join("file");
+        fs::write(&path, "it").expect("room");
+        let id = FileId::of(&fs::metadata(&path).expect("it is there"));
+        assert_eq!(openers(id), Vec::new());
+
+        let mut brief = sleeping("0.1", &path);
+        assert_eq!(openers(id), Vec::new());
+        brief.wait().expect("it slept");
+
+        let mut lasting = sleeping("60", &path);
+        let told = openers(id);
+        lasting.kill().and_then(|()| lasting.wait()).expect("it sleeps");
+        assert_eq!(told, [Opener { pid: lasting.id(), command: "sleep".to_owned() }]);
+    }
 }

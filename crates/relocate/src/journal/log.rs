@@ -216,7 +216,8 @@ impl<J: JournalStore> Journal<J> {
                     return Err(self.damaged(LATER));
                 }
             }
-            if blocks.iter().all(|byte| *byte == 0) {
+            // A block at once takes far less time than byte by byte up to the first that differs.
+            if blocks.chunks(block as usize).all(|bytes| bytes.iter().fold(0, |all, byte| all | byte) == 0) {
                 break;
             }
             at += len;

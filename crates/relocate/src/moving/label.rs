@@ -14,20 +14,18 @@ struct Course<'a> {
 }
 
 impl Course<'_> {
-    /// The blocks of a range after the first `done` changes. Each byte of it is one that some change is about.
+    /// The blocks of a range after the first `done` changes. Each byte of it is one that some change is about: what the last
+    /// of those that are done put there, or else what the first of the others found.
     fn after(&self, done: usize, range: &Range<u64>) -> Vec<u8> {
-        let len = (range.end - range.start) as usize;
-        let (mut bytes, mut is_known) = (vec![0; len], vec![false; len]);
-        for (index, change) in self.changes.iter().enumerate() {
-            let their = change.range();
-            for at in range.start.max(their.start)..range.end.min(their.end) {
-                let (here, there) = ((at - range.start) as usize, (at - their.start) as usize);
-                if index < done {
-                    bytes[here] = change.new[there];
-                } else if !is_known[here] {
-                    bytes[here] = change.old[there];
-                }
-                is_known[here] = true;
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        let (done, others) = self.changes.split_at(done);
+        let put = others.iter().rev().map(|change| (change.range(), &change.old));
+        for (their, image) in put.chain(done.iter().map(|change| (change.range(), &change.new))) {
+            let (start, end) = (range.start.max(their.start), range.end.min(their.end));
+            if start < end {
+                let (here, there) = ((start - range.start) as usize, (start - their.start) as usize);
+                let len = (end - start) as usize;
+                bytes[here..here + len].copy_from_slice(&image[there..there + len]);
             }
         }
         bytes
