@@ -58,6 +58,13 @@ impl PartitionType {
             Self::Tag(tag) => crate::vtoc::tags::name(tag),
         }
     }
+
+    /// Whether it is the one of a partition whose move has not ended. The one in an MBR is free for uses like this, so that
+    /// others may have one too.
+    #[must_use]
+    pub fn is_moving(self) -> bool {
+        [Self::Guid(crate::gpt::types::MOVING), Self::Mbr(crate::mbr::types::MOVING)].contains(&self)
+    }
 }
 
 /// How a partition belongs to the others.

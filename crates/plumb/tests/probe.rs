@@ -14,8 +14,9 @@ use common::Ran;
 use common::probed::{Probed, probe, probe_text, probe_until_decided};
 use plumb_testkit::charging::{Cells, delayed_blocks};
 use plumb_testkit::loop_device::{LoopDevice, run};
+use plumb_testkit::require::record_skip;
 use plumb_testkit::slow_disk::SlowDisk;
-use plumb_testkit::{Rng, require, temp_dir};
+use plumb_testkit::{Machine, Rng, require, temp_dir, test_name};
 use serde_json::Value;
 
 /// A file of noise, or of anything else than zeros at least.
@@ -73,11 +74,13 @@ fn cells(runs: usize) -> impl Iterator<Item = (u64, u64)> {
     all.into_iter().cycle().take(runs)
 }
 
-/// Five that are decided of ten at most: a machine that is busy with other tests leaves some open, and makes each slower. How
-/// often that is on one that is not, and how long it takes, `make soak` and `make bench` show.
+/// Never wrong; five that are decided of ten at most, since other tests leave some open and make each slower. How often that
+/// is on a quiet machine, and how long it takes, `make soak` and `make bench` show.
 #[test]
 fn cells_behind_a_throttle() {
     require!(Tool("qemu-storage-daemon"), Tool("fusermount3"));
+    let machine = Machine::watched();
+    let mut are_decided = true;
     for ratio in [2.0, 1.5, 1.25, 1.1] {
         let mut rates = Rates::default();
         for (cell, phase) in cells(10) {
@@ -88,7 +91,14 @@ fn cells_behind_a_throttle() {
             }
         }
         eprintln!("ratio {ratio}: {rates:?}");
-        assert_eq!((rates.wrong, rates.decided(), rates.near), (0, 5, 5), "{ratio}: {rates:?}");
+        assert_eq!(rates.wrong, 0, "{ratio}: {rates:?}");
+        if machine.was_busy().is_none() {
+            assert_eq!((rates.decided(), rates.near), (5, 5), "{ratio}: {rates:?}");
+        }
+        are_decided &= (rates.decided(), rates.near) == (5, 5);
+    }
+    if let Some(why) = machine.was_busy().filter(|_| !are_decided) {
+        record_skip(test_name!(), &why);
     }
 }
 
@@ -127,9 +137,11 @@ fn partitions_of_a_disk_that_declares_nothing() {
     let disk = LoopDevice::attach(device.path(), &["--direct-io=on", "--sector-size", "512", "--read-only"]);
     assert_eq!(disk.add_partitions(), 3);
     // (4096 − 512 · first sector mod 4096) mod 4096.
+    let machine = Machine::watched();
     for (number, offset) in [(1, 3072), (2, 512), (3, 0)] {
         let node = partition(&disk, number, folder.path());
         let probed = probe_until_decided(&node, "--limit 30s");
+        skip_if_left_open_on_a_busy!(machine, probed);
         assert!(probed.is_right(4096, offset), "{number}: {}", probed.result);
         assert!(probed.is_near(2.0), "{}", probed.result["penalty"]);
         if offset != 0 {
@@ -153,8 +165,10 @@ fn partition(disk: &LoopDevice, number: u32, folder: &Path) -> PathBuf {
 fn blocks_with_a_delay() {
     require!(Tool("nbdkit"), Tool("nbdfuse"), Tool("fusermount3"));
     let device = delayed_blocks(512, "1ms");
+    let machine = Machine::watched();
     for flags in ["--depth 1", "--depth 16"] {
         let probed = probe_until_decided(device.path(), flags);
+        skip_if_left_open_on_a_busy!(machine, probed);
         assert!(probed.is_right(4096, 0), "{flags}: {}", probed.result);
     }
 }
@@ -238,7 +252,7 @@ fn a_thin_volume_never_written() {
     let folder = temp_dir("thin");
     let Some(thin) = Thin::new(folder.path()) else {
         let why = "no thin volumes in this kernel";
-        return plumb_testkit::require::record_skip(plumb_testkit::test_name!(), why);
+        return record_skip(test_name!(), why);
     };
     let probed = probe(&thin.node, "--limit 8s");
     assert!(probed.is_blank(), "{}", probed.result);

@@ -298,7 +298,9 @@ fn output_of_probe_is_as_promised() {
     plumb_testkit::require!(Tool("qemu-storage-daemon"), Tool("fusermount3"));
     let schema = Schema::of("probe");
     let device = plumb_testkit::charging::Cells::of_ratio(4096, 1024, 2.0).up();
+    let machine = plumb_testkit::Machine::watched();
     let grid = probe_until_decided(device.path(), "--grid 8k@512");
+    skip_if_left_open_on_a_busy!(machine, grid);
     let nothing = probe(device.path(), "--limit 100ms");
     for (probed, verdict) in [(grid, "misaligned"), (nothing, "inconclusive")] {
         assert_eq!(probed.verdict(), verdict, "{}", probed.document);

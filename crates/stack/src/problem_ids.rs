@@ -6,6 +6,8 @@ pub const BROKEN_LABEL: &str = "broken-label";
 pub const STRANDED_BACKUP_LABEL: &str = "stranded-backup-label";
 /// Two partitions, or soft partitions with their headers, share bytes.
 pub const OVERLAPPING_PARTITIONS: &str = "overlapping-partitions";
+/// A partition was being moved, and the move has not ended.
+pub const UNFINISHED_MOVE: &str = "unfinished-move";
 /// A label for sectors of another size than the device has.
 pub const SECTOR_SIZE_MISMATCH: &str = "sector-size-mismatch";
 /// A file system that notes another start of its partition than the true one.
@@ -20,10 +22,11 @@ pub const BEYOND_DEVICE: &str = "beyond-device";
 pub const CONTRADICTION: &str = "contradiction";
 
 /// All of them: a name that is not here cannot be told to a builder.
-pub const ALL: [&str; 9] = [
+pub const ALL: [&str; 10] = [
     BROKEN_LABEL,
     STRANDED_BACKUP_LABEL,
     OVERLAPPING_PARTITIONS,
+    UNFINISHED_MOVE,
     SECTOR_SIZE_MISMATCH,
     HIDDEN_SECTORS,
     BROKEN_SUPERBLOCK,

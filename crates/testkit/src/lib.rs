@@ -16,6 +16,7 @@ pub mod event;
 pub mod fake_sysfs;
 pub mod log_writes;
 pub mod loop_device;
+pub mod machine;
 pub mod nvme_target;
 pub mod opener;
 pub mod require;
@@ -28,6 +29,7 @@ pub mod write;
 pub mod zram;
 
 pub use event::{SynthEvent, SynthOp};
+pub use machine::Machine;
 pub use require::{Capability, real_traces};
 pub use rng::Rng;
 pub use tempdir::{TempFile, temp_dir, temp_file};

@@ -46,7 +46,7 @@ pub const OTHERS: Rule =
 #[must_use]
 pub fn severity(id: &str) -> Severity {
     match id {
-        BEYOND | ids::OVERLAPPING_PARTITIONS => Severity::Critical,
+        BEYOND | ids::OVERLAPPING_PARTITIONS | ids::UNFINISHED_MOVE => Severity::Critical,
         STRANDED | ids::HIDDEN_SECTORS => Severity::Note,
         _ => Severity::Warning,
     }
@@ -115,6 +115,10 @@ fn remedy(problem: &Problem) -> Option<&'static str> {
         ids::OVERLAPPING_PARTITIONS => Some(
             "mount neither: what one writes destroys what the other has stored; copy both, keep the one that is whole, and \
              make the other anew elsewhere",
+        ),
+        ids::UNFINISHED_MOVE => Some(
+            "its data lie in part at the old place and in part at the new one, so neither make a file system there nor change \
+             the label: plumb fix status of the disk tells how far it came, and plumb fix resume or rollback ends it",
         ),
         ids::SECTOR_SIZE_MISMATCH => Some(
             "show the disk with the sectors that its label was written for, or write the label anew with numbers for these",

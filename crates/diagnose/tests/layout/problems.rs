@@ -38,6 +38,7 @@ fn broken_and_stranded_labels() {
 fn other_problems_keep_their_names() {
     for (id, severity) in [
         ("overlapping-partitions", Severity::Critical),
+        ("unfinished-move", Severity::Critical),
         ("sector-size-mismatch", Severity::Warning),
         ("broken-superblock", Severity::Warning),
         ("ashift-below-block", Severity::Warning),

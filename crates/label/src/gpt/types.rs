@@ -10,12 +10,16 @@ pub const SOLARIS_RESERVED: Guid = solaris(0x6a945a3b);
 /// Solaris's type for `usr`, which members of ZFS pools have on every system.
 pub const SOLARIS_USR: Guid = solaris(0x6a898cc3);
 
+/// A partition that is being moved; drawn at random for this purpose.
+pub const MOVING: Guid = Guid::from_u128(0x9c3f6a52_71d8_4be0_a4c7_5d2e80b1f963);
+
 /// Types of Solaris differ in their first field only.
 const fn solaris(first: u32) -> Guid {
     Guid::from_u128((first as u128) << 96 | 0x1dd2_11b2_99a6_0800_2073_6631)
 }
 
-const NAMES: [(Guid, &str); 36] = [
+const NAMES: [(Guid, &str); 37] = [
+    (MOVING, "being moved"),
     (Guid::from_u128(0xc12a7328_f81f_11d2_ba4b_00a0c93ec93b), "EFI System"),
     (Guid::from_u128(0x024dee41_33e7_11d3_9d69_0008c781f39f), "MBR partition scheme"),
     (Guid::from_u128(0x21686148_6449_6e6f_744e_656564454649), "BIOS boot"),

@@ -8,6 +8,8 @@ pub const LINUX: u8 = 0x83;
 pub const SOLARIS_OLD: u8 = 0x82;
 /// Solaris on x86.
 pub const SOLARIS: u8 = 0xbf;
+/// A partition that is being moved: one of the types that are free for uses of one's own.
+pub const MOVING: u8 = 0x7f;
 
 /// Whether logical partitions lie in it: as DOS, as Windows 95 and as Linux wrote it.
 #[must_use]

@@ -150,7 +150,7 @@ impl Subject {
         let itself = Sharer { name: self.name.clone(), id: self.id()? };
         let (names, ids): (Vec<_>, Vec<_>) =
             [itself].into_iter().chain(sharers).map(|sharer| (sharer.name, sharer.id)).unzip();
-        let open = openers_of_any(ids);
+        let open = openers_of_any(&ids).into_iter();
         users.extend(open.map(|(at, by)| format!("{} is open in {} ({})", names[at], by.command, by.pid)));
         match users.is_empty() {
             true => Ok(()),

@@ -31,6 +31,19 @@ pub fn probe_until_decided(target: &Path, flags: &str) -> Probed {
     (1..3).fold(first, |probed, _| if probed.is_open() { probe(target, flags) } else { probed })
 }
 
+/// Whether the time was too short on a machine that was busy: no test can tell then what a probe comes to, and this one is
+/// skipped, which is said.
+#[macro_export]
+macro_rules! skip_if_left_open_on_a_busy {
+    ($machine:expr, $probed:expr) => {
+        if $probed.is_open()
+            && let Some(why) = $machine.was_busy()
+        {
+            return plumb_testkit::require::record_skip(plumb_testkit::test_name!(), &why);
+        }
+    };
+}
+
 impl Probed {
     pub fn of(ran: &Ran) -> Self {
         let document = ran.json();

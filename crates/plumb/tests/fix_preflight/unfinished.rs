@@ -64,6 +64,17 @@ fn relabelled_once(disk: &Disk) {
     assert_done(&acted(disk, &["relabel", device, "--number", "2", "--start", "143360s"], "before"));
 }
 
+/// What `plumb check` says of moves on the whole disk: the partition each, with the words.
+fn moves_found(disk: &Disk) -> Vec<(String, String)> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+    let output = command.arg("check").arg(disk.device.path()).arg("--json").output().expect("plumb runs");
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let findings = document["findings"].as_array().expect("findings");
+    let of_moves = findings.iter().filter(|finding| finding["id"] == "unfinished-move");
+    let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
+    of_moves.map(|finding| (text(&finding["target"]["device"]), text(&finding["summary"]))).collect()
+}
+
 #[test]
 fn a_disk_with_a_move_that_was_stopped() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
@@ -71,9 +82,12 @@ fn a_disk_with_a_move_that_was_stopped() {
     relabelled_once(&disk);
     // All zeros: nothing but the label and the journal tells of a move.
     let journal = disk.journal().display().to_string();
+    let of_move = (disk.name(1), format!("{}: the move of partition 1 has not ended", disk.device.name()));
     for what in ["resume", "rollback"] {
+        assert_eq!(moves_found(&disk), []);
         disk.stopped(1, TO);
         assert_only_the_move_goes_on(&disk, &["partition 1 of type moving at byte 1048576"]);
+        assert_eq!(moves_found(&disk), std::slice::from_ref(&of_move));
         assert_done(&disk.go(what));
         if what == "resume" {
             assert_done(&disk.fix_move(1, &["--to", "4096s", "--yes", &disk.name(1)]));
@@ -136,6 +150,8 @@ fn a_move_in_an_mbr() {
     disk.stopped(1, TO);
     let journal = disk.journal().display().to_string();
     assert_only_the_move_goes_on(&disk, &["partition 1 of type moving at byte 1048576", &journal]);
+    assert_eq!(moves_found(&disk).len(), 1);
     assert_done(&disk.go("resume"));
+    assert_eq!(moves_found(&disk), []);
     assert!(disk.bytes_of(1) == data);
 }

@@ -3,16 +3,11 @@
 
 use plumb_geometry::{Bytes, Extent};
 use plumb_label::write as label;
-use plumb_label::{Detail, Disk, Guid, Label, PartId, Place, Role};
+use plumb_label::{Detail, Disk, Label, PartId, Place, Role, gpt, mbr};
 
 use crate::labels::change::{Change, ChangeError, Changed};
 use crate::labels::edit::{EditError, encode, relocated};
 use crate::moving;
-
-/// Type of a partition that is being moved; drawn at random for this purpose.
-pub const MOVING: Guid = Guid::from_u128(0x9c3f6a52_71d8_4be0_a4c7_5d2e80b1f963);
-/// The same in an MBR: one that is free for uses like this.
-pub const MOVING_MBR: u8 = 0x7f;
 
 /// What is written to a label before the first byte of data, and after the last one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,16 +112,17 @@ fn take_type(detail: &mut Detail, part: PartId, place: Place) -> Result<(), Labe
     match detail {
         Detail::Gpt(gpt) => {
             let entry = number.checked_sub(1).and_then(|index| gpt.entries.get_mut(index)).ok_or(missing)?;
-            entry.kind = MOVING;
+            entry.kind = gpt::types::MOVING;
         }
         Detail::Mbr(mbr, _) if place == Place::Disk => {
             let entries = &mut mbr.first.entries;
-            number.checked_sub(1).and_then(|index| entries.get_mut(index)).ok_or(missing)?.kind = MOVING_MBR;
+            number.checked_sub(1).and_then(|index| entries.get_mut(index)).ok_or(missing)?.kind =
+                mbr::types::MOVING;
         }
         Detail::Mbr(mbr, _) if place == Place::Logical => {
             let index = number.checked_sub(5).ok_or(missing)?;
             let missing = LabelMoveError::Edit(EditError::NoSuchPartition { part });
-            mbr.logical_mut(index).ok_or(missing)?.1.kind = MOVING_MBR;
+            mbr.logical_mut(index).ok_or(missing)?.1.kind = mbr::types::MOVING;
         }
         Detail::Mbr(..) | Detail::SparcVtoc(_) => return Err(LabelMoveError::Slice { part }),
     }
@@ -137,6 +133,7 @@ fn take_type(detail: &mut Detail, part: PartId, place: Place) -> Result<(), Labe
 mod tests {
     use super::*;
     use crate::labels::new::{NewIds, NewKind, NewLabel};
+    use plumb_label::Guid;
     use plumb_label::gpt::{Entry, types};
     use plumb_label::mbr::MbrEntry;
     use plumb_label::vtoc::{Geometry, Slice, tags};
@@ -184,7 +181,7 @@ mod tests {
             let hidden = label_of(&image);
             let extent = hidden.partitions[0].extent;
             assert_eq!((extent.start().0 / SECTOR, extent.end().0 / SECTOR - 1), union);
-            assert_eq!(hidden.partitions[0].kind, plumb_label::PartitionType::Guid(MOVING));
+            assert!(hidden.partitions[0].kind.is_moving());
             assert_eq!(hidden.partitions[0].uuid, before.partitions[0].uuid);
             assert_eq!((&hidden.partitions[1], &hidden.problems), (&before.partitions[1], &before.problems));
             applied(&mut image, &moved.finish);

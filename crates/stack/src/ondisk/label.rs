@@ -57,6 +57,11 @@ pub(crate) fn tell(builder: &mut Builder, disk: &dyn Disk, id: NodeId, naming: N
     for (node, partition) in &nodes {
         tell_partition(builder, id, *node, partition, &source);
     }
+    for (node, partition) in nodes.iter().filter(|(_, partition)| partition.kind.is_moving()) {
+        let text = format!("{name}: the move of {} has not ended", partition.id);
+        let id = ids::UNFINISHED_MOVE;
+        builder.problem(Problem { node: Some(*node), id, text, source: source.clone() });
+    }
     for problem in &label.problems {
         let about = part(problem).and_then(|part| nodes.iter().find(|(_, known)| known.id == part));
         tell_problem(builder, about.map_or(id, |(node, _)| *node), &name, problem, &source);

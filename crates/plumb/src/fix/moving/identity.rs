@@ -4,9 +4,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use plumb_geometry::Extent;
-use plumb_label::{Label, Partition, PartitionType};
+use plumb_label::{Label, Partition};
 use plumb_relocate::Marker;
-use plumb_relocate::labels::hidden::{MOVING, MOVING_MBR};
 use plumb_relocate::labels::kernel::node_of;
 use plumb_sys::Access;
 
@@ -197,9 +196,7 @@ fn known_journals(subject: &Subject, label: Option<&Label>) -> Vec<PathBuf> {
 
 /// The entry of type *moving*.
 pub fn moving_part(label: &Label) -> Option<&Partition> {
-    let is_moving =
-        |kind: PartitionType| kind == PartitionType::Guid(MOVING) || kind == PartitionType::Mbr(MOVING_MBR);
-    label.partitions.iter().find(|part| is_moving(part.kind))
+    label.partitions.iter().find(|part| part.kind.is_moving())
 }
 
 /// The first marker anywhere in the entry of type *moving*; or, since the last change of the label comes before the
