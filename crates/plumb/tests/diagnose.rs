@@ -87,19 +87,22 @@ impl Diagnosing {
             target.to_string_lossy().contains("bpf_link")
                 || target.to_string_lossy().contains("raw-tracepoint")
         };
-        let mut before = 0;
+        // To attach one takes a moment in which the kernel waits for all its processors.
+        let (mut before, mut since) = (0, Instant::now());
         loop {
             let links = fs::read_dir(&descriptors).into_iter().flatten().flatten().filter(is_link).count();
-            if links >= 3 && links == before {
+            if links != before {
+                (before, since) = (links, Instant::now());
+            }
+            if links >= 3 && since.elapsed() > Duration::from_secs(1) {
                 return diagnosing;
             }
-            before = links;
             let ended = diagnosing.0.try_wait().expect("a child");
             assert!(
                 ended.is_none() && began.elapsed() < Duration::from_secs(60),
                 "it never watched: {ended:?}"
             );
-            std::thread::sleep(Duration::from_millis(200));
+            std::thread::sleep(Duration::from_millis(50));
         }
     }
 
