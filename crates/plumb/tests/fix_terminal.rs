@@ -13,7 +13,7 @@ use plumb_testkit::require;
 use plumb_testkit::slow_disk::SlowDisk;
 
 const MIB: u64 = 1 << 20;
-/// Length of the partition: some seconds on the disk below.
+/// Length of the partition: some seconds on the disk below, also where a fast machine reads sixteen pieces at a time.
 const MIBS: u64 = 80;
 
 /// A partition of noise at sector 34 of a disk that takes its time. Fields are dropped in this order.
@@ -26,7 +26,7 @@ struct Disk {
 
 impl Disk {
     fn new() -> Disk {
-        let slow = SlowDisk::new((MIBS + 16) * MIB, "4ms");
+        let slow = SlowDisk::new((MIBS + 16) * MIB, "20ms");
         let one = format!("-n1:34:{}", 33 + MIBS * MIB / 512);
         run(Command::new("sgdisk").args(["-a1", &one]).arg(slow.path()));
         let loops = LoopDevice::attach(slow.path(), &["--direct-io=on", "--sector-size", "512"]);
