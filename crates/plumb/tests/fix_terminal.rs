@@ -26,7 +26,7 @@ struct Disk {
 
 impl Disk {
     fn new() -> Disk {
-        let slow = SlowDisk::new((MIBS + 16) * MIB, "20ms");
+        let slow = SlowDisk::new((MIBS + 16) * MIB, "40ms");
         let one = format!("-n1:34:{}", 33 + MIBS * MIB / 512);
         run(Command::new("sgdisk").args(["-a1", &one]).arg(slow.path()));
         let loops = LoopDevice::attach(slow.path(), &["--direct-io=on", "--sector-size", "512"]);

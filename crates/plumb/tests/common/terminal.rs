@@ -53,7 +53,7 @@ impl Terminal {
             if holds(&screen) {
                 return screen;
             }
-            assert!(began.elapsed() < Duration::from_secs(30), "never saw {what}:\n{screen}");
+            assert!(began.elapsed() < Duration::from_secs(60), "never saw {what}:\n{screen}");
             std::thread::sleep(Duration::from_millis(50));
         }
     }
