@@ -303,6 +303,35 @@ fn a_plan_is_carried_out() {
     assert_eq!(other.status.code(), Some(2), "{}", said(&other));
 }
 
+/// A plan that makes the label says of which kind, and nobody has to say it twice.
+#[test]
+fn a_plan_makes_the_label_that_it_names() {
+    require!(Tool("sfdisk"), Tool("sgdisk"));
+    for (kind, made) in [("dos", "dos"), ("gpt", "gpt")] {
+        let image = Image::new(64 * MIB);
+        // In the place of one of the other kind, without partitions.
+        image.sfdisk(if kind == "dos" { "label: gpt\n" } else { "label: dos\n" });
+        let file = image.0.path().join("plan.json");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
+        command.args(["plan", "partition"]).arg(image.path());
+        command.args(["--label", kind, "--new-label", "--disk-size", "64m", "--size", "10m", "--json"]);
+        let plan = command.output().expect("plumb runs");
+        assert_eq!(plan.status.code(), Some(0), "{}", said(&plan));
+        std::fs::write(&file, plan.stdout).expect("room");
+        let carried_out = Command::new(env!("CARGO_BIN_EXE_plumb")).args(["fix", "plan"]).arg(&file).output();
+        let carried_out = carried_out.expect("plumb runs");
+        assert_eq!(carried_out.status.code(), Some(0), "{}", said(&carried_out));
+        image.fixed("relabel", &["--plan", file.to_str().expect("text")]);
+        let table: Value = serde_json::from_str(&image.tool("sfdisk", &["--json"])).expect("JSON of sfdisk");
+        assert_eq!(table["partitiontable"]["label"], made);
+        assert_eq!(image.rows(), [(2_048, 20_480)]);
+        // What was shown before is what was written.
+        let shown = String::from_utf8_lossy(&carried_out.stdout);
+        let then = if kind == "dos" { "label then: MBR" } else { "label then: GPT" };
+        assert!(shown.contains(then), "{shown}");
+    }
+}
+
 #[test]
 fn what_is_not_empty_is_left_alone() {
     require!(Tool("sgdisk"), Tool("mkfs.ext4"));

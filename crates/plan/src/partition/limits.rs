@@ -45,6 +45,19 @@ pub enum Label {
     },
 }
 
+impl Label {
+    /// Its kind in one word, as flags have it.
+    pub(super) const fn word(&self) -> &'static str {
+        match self {
+            Label::Gpt => "gpt",
+            Label::Dos => "dos",
+            Label::SolarisEfi => "efi",
+            Label::Smi { .. } => "smi",
+            Label::SmiX86 { .. } => "smi-x86",
+        }
+    }
+}
+
 /// What a label allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {

@@ -230,6 +230,9 @@ fn figures(plan: &mut Plan, request: &Request, layout: &Layout) {
     for grid in &request.grids {
         plan.figure("grid", grid.to_string(), Unit::Words, format!("grid to start on{assumed}"));
     }
+    if request.is_new_label {
+        plan.figure("new_label", request.label.word(), Unit::Words, "kind of the label that is made as well");
+    }
     plan.figure("first_bytes", layout.first, Unit::Bytes, "first byte that may be used");
     if let Some(end) = layout.end {
         plan.figure("end_bytes", end, Unit::Bytes, "first byte that may not be used");

@@ -9,7 +9,7 @@ use plumb_relocate::labels::kernel::node_of;
 use plumb_sys::Access;
 use serde_json::Value;
 
-use super::from_plan::{self, Stated};
+use super::from_plan::{self, Stated, Wanted};
 use super::subject::Subject;
 use super::tune::Tuning;
 use super::{moving, relabel, unfinished};
@@ -25,7 +25,7 @@ enum Action {
     /// A partition goes to another start with its data.
     Move { node: PathBuf, to: Bytes, stated: Stated },
     /// A disk that is empty gets a label, or another start.
-    Relabel { device: PathBuf, start: Bytes, len: Option<Bytes>, number: Option<u32> },
+    Relabel { device: PathBuf, start: Bytes, wanted: Wanted },
     /// A file system is told of its stripe.
     Tune { device: PathBuf, tuning: Tuning },
     /// Nothing of it can be done here.
@@ -125,7 +125,7 @@ impl Action {
                 Action::Move { node, to: start, stated: Stated::of(plan) }
             }
             (Some(_), _) => Action::Print,
-            (None, number) => Action::Relabel { device, start, len: figure("len_bytes"), number },
+            (None, _) => Action::Relabel { device, start, wanted: Wanted::of(plan) },
         }
     }
 
@@ -156,7 +156,9 @@ impl Action {
     fn looks(&self, is_probed: bool) -> Vec<(&'static str, PathBuf)> {
         let (checked, probed) = match self {
             Action::Move { node, .. } => (node.clone(), node.clone()),
-            Action::Relabel { device, number, .. } => (device.clone(), node_of(device, number.unwrap_or(1))),
+            Action::Relabel { device, wanted, .. } => {
+                (device.clone(), node_of(device, wanted.number.unwrap_or(1)))
+            }
             Action::Tune { device, .. } => (device.clone(), device.clone()),
             Action::Print => return Vec::new(),
         };
@@ -178,14 +180,14 @@ impl Action {
                     act,
                 })
             }
-            Action::Relabel { device, start, len, number } => relabel::run(&Relabel {
+            Action::Relabel { device, start, wanted } => relabel::run(&Relabel {
                 device: device.clone(),
                 start: Some(*start),
                 plan: None,
-                size: *len,
-                number: *number,
-                label: None,
-                new_label: false,
+                size: wanted.len,
+                number: wanted.number,
+                label: wanted.new_label,
+                new_label: wanted.new_label.is_some(),
                 geometry: None,
                 sector: None,
                 act,

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use plumb_geometry::Bytes;
 use plumb_label::{Label, Partition, Place};
 use plumb_plan::partition::SMALLER_MAX;
@@ -10,6 +11,7 @@ use serde_json::Value;
 use super::error::FixError;
 use super::here::Here;
 use super::subject::{Subject, by_name};
+use crate::cli::fix::NewLabelKind;
 use crate::failure::Failure;
 use crate::inputs;
 
@@ -26,6 +28,21 @@ pub struct Wanted {
     pub len: Option<Bytes>,
     /// Number of the partition or slice, as its label counts.
     pub number: Option<u32>,
+    /// Kind of the label that is to be made, in the place of one that is there.
+    pub new_label: Option<NewLabelKind>,
+}
+
+impl Wanted {
+    /// What a plan for a partition wants.
+    pub fn of(plan: &Value) -> Wanted {
+        let new_label = found(plan, "new_label").and_then(Value::as_str);
+        Wanted {
+            start: figure(plan, "start_bytes"),
+            len: figure(plan, "len_bytes"),
+            number: number(plan),
+            new_label: new_label.and_then(|word| NewLabelKind::from_str(word, false).ok()),
+        }
+    }
 }
 
 /// What a plan says of a disk as it was when it was made: a disk that differs is another one, or was changed since.
@@ -133,17 +150,21 @@ pub fn partition(path: &Path) -> Result<(Wanted, Stated), Failure> {
     if let Some(why) = plan["refusal"].as_str() {
         return Err(Failure::unknown(format!("{}: the plan was refused: {why}", path.display())));
     }
-    let start = figure(plan, "start_bytes");
-    if start.is_none() {
+    let wanted = Wanted::of(plan);
+    if wanted.start.is_none() {
         return Err(wrong(path, "a plan without a start", "the figure start_bytes"));
     }
-    Ok((Wanted { start, len: figure(plan, "len_bytes"), number: number(plan) }, Stated::of(plan)))
+    Ok((wanted, Stated::of(plan)))
 }
 
 /// A figure in bytes; `None` where the plan has none of that name.
 pub fn figure(plan: &Value, name: &str) -> Option<Bytes> {
+    found(plan, name)?.as_u64().map(Bytes)
+}
+
+fn found<'a>(plan: &'a Value, name: &str) -> Option<&'a Value> {
     let figures = plan["target"].as_array()?;
-    figures.iter().find(|figure| figure["name"] == name)?["value"].as_u64().map(Bytes)
+    Some(&figures.iter().find(|figure| figure["name"] == name)?["value"])
 }
 
 /// All plans of a file.

@@ -119,14 +119,14 @@ impl<'a> Work<'a> {
                 let (wanted, stated) = from_plan::partition(path)?;
                 let stated = Stated { number: args.number.or(stated.number), ..stated };
                 stated.must_be_on(subject)?;
-                if !args.new_label {
+                if !args.new_label && wanted.new_label.is_none() {
                     stated.must_be_in(before, subject)?;
                 }
                 wanted
             }
-            None => Wanted { start: args.start, len: args.size, number: None },
+            None => Wanted { start: args.start, len: args.size, number: None, new_label: None },
         };
-        let label = before.filter(|_| !args.new_label);
+        let label = before.filter(|_| !args.new_label && wanted.new_label.is_none());
         if let Some(problem) = label.and_then(|label| label.problems.first()) {
             let (device, problem) = (subject.device(), problem.clone());
             return Err(FixError::LabelProblem { device, problem }.into());
@@ -280,7 +280,7 @@ impl<'a> Work<'a> {
     }
 
     fn kind(&self) -> Result<NewKind, Failure> {
-        Ok(match self.args.label.unwrap_or(NewLabelKind::Gpt) {
+        Ok(match self.args.label.or(self.wanted.new_label).unwrap_or(NewLabelKind::Gpt) {
             NewLabelKind::Gpt => NewKind::Gpt,
             NewLabelKind::Efi => NewKind::SolarisEfi,
             NewLabelKind::Dos => NewKind::Mbr,
