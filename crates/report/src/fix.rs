@@ -182,8 +182,7 @@ fn moved_text(moved: &Moved) -> String {
             let stage = moved.stage.unwrap_or("not begun");
             let (done, total) = (bytes(moved.bytes_done), bytes(moved.bytes_total));
             page.line(format!("incomplete: {stage}, {done} of {total} at their place"));
-            let way = if moved.undo.is_some() { "this goes on:" } else { "this goes on with the way back:" };
-            page.line(format!("until it has ended the partition cannot be used; {way}"));
+            page.line("until it has ended the partition must not be used; this goes on:");
         }
     }
     if let Some(command) = &moved.command {

@@ -8,7 +8,7 @@ use std::{fmt, fs, io};
 use plumb_label::Label;
 use plumb_relocate::labels::kernel::{node_of, tell, wait_for};
 use plumb_relocate::labels::{Change, KernelStep, SavedLabel, kernel_steps};
-use plumb_sys::{Directory, partitions};
+use plumb_sys::{Directory, KernelPartition, partitions};
 
 use super::durable::make_directory;
 use super::error::{FixError, of_system};
@@ -201,12 +201,26 @@ pub fn tell_kernel(subject: &Subject, label: Option<&Label>, owner: &Owner) -> R
             KernelStep::Add(_) => None,
         })
         .collect();
-    let told = tell(&subject.disk, &steps);
-    told.map_err(|source| FixError::NotTold { device: subject.device(), source })?;
-    let mut notes = Vec::new();
+    let (mut notes, mut kept) = (Vec::new(), Vec::new());
     for step in &steps {
-        let KernelStep::Add(partition) = step else { continue };
-        let node = node_of(&subject.path, partition.number);
+        let (KernelStep::Delete(number) | KernelStep::Add(KernelPartition { number, .. })) = *step;
+        if kept.contains(&number) {
+            continue;
+        }
+        let node = node_of(&subject.path, number);
+        match tell(&subject.disk, &[*step]) {
+            Ok(()) => {}
+            // Another partition that label and kernel have differently, and that somebody uses: it stays as it is.
+            Err(error) if !owner.node.as_os_str().is_empty() && owner.node != node => {
+                notes.push(format!("{}: the kernel keeps it as it was: {error}", node.display()));
+                kept.push(number);
+                continue;
+            }
+            Err(source) => return Err(FixError::NotTold { device: subject.device(), source }.into()),
+        }
+        if let KernelStep::Delete(_) = step {
+            continue;
+        }
         if !wait_for(&node) {
             notes.push(format!("{}: no block device appeared there", node.display()));
         }

@@ -71,8 +71,8 @@ enum Cut {
     NotBegun,
     /// It had written all, and not told the kernel: it was resumed.
     Complete,
-    /// In between: what its status says.
-    Between(String),
+    /// In between: what its status says, and whether it can still go back.
+    Between { stage: String, may_go_back: bool },
 }
 
 /// Kills a move at that moment.
@@ -104,7 +104,9 @@ fn cut(disk: &Disk, from: u64, to: u64, at: &Moment) -> Cut {
         return Cut::Complete;
     }
     assert_eq!(stands.status.code(), Some(6), "{words}");
-    Cut::Between(words.lines().find(|line| line.starts_with("incomplete")).unwrap_or_default().to_owned())
+    let stage = words.lines().find(|line| line.starts_with("incomplete")).unwrap_or_default().to_owned();
+    // Not once its last signature has begun to come back.
+    Cut::Between { stage, may_go_back: words.contains("fix rollback") }
 }
 
 /// Kills so many moves between two places, and goes on or back.
@@ -122,16 +124,16 @@ fn survives(disk: &Disk, places: [u64; 2], kills: u32) {
             Cut::Ended => "ended before",
             Cut::NotBegun => "not begun",
             Cut::Complete => "complete",
-            Cut::Between(stage) => stage.split(',').next().unwrap_or_default(),
+            Cut::Between { stage, .. } => stage.split(',').next().unwrap_or_default(),
         };
         *counts.entry(words.to_owned()).or_default() += 1;
         let is_moved = match cut {
             Cut::NotBegun => false,
             Cut::Ended | Cut::Complete => true,
-            Cut::Between(stage) => {
+            Cut::Between { stage, may_go_back } => {
                 println!("{:?} from {from} to {to}: {stage}", disk.format);
                 // By turns, and the other way about for the next eight moments.
-                let goes_on = (killed + killed / 8) % 2 == 0;
+                let goes_on = (killed + killed / 8) % 2 == 0 || !may_go_back;
                 killed += 1;
                 assert_done(&disk.go(if goes_on { "resume" } else { "rollback" }));
                 disk.assert_right(if goes_on { to } else { from });

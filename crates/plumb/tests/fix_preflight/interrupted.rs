@@ -1,7 +1,7 @@
 //! Moves that were stopped: what goes on, what goes back, and what does neither.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -95,6 +95,43 @@ fn what_has_ended_is_not_gone_back_with() {
     run(Command::new("partx").args(["--delete", "--nr", "1"]).arg(disk.device.path()));
     assert_done(&fix("resume", &kept));
     assert!(disk.start(1) == Some(TO) && disk.bytes_of(1) == data && !kept.exists());
+}
+
+/// Cut off behind its last write, before that was noted: whoever mounts it then and goes back would lose what was written
+/// since. What the signature was is no help: a volume or a database on the raw partition changes none.
+#[test]
+fn what_has_come_back_does_not_go_back() {
+    require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
+    for has_signature in [true, false] {
+        let disk = Disk::gpt(&[PART]);
+        disk.fill(1);
+        if has_signature {
+            run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(disk.node(1)));
+        }
+        let data = disk.bytes_of(1);
+        disk.stopped(1, TO);
+        let kept = disk.dir().join("kept");
+        fs::hard_link(disk.journal(), &kept).expect("room");
+        assert_done(&disk.go("resume"));
+        // The record of its end is in the last block that is not empty.
+        let blocks = fs::read(&kept).expect("the journal");
+        let last = blocks.chunks(4096).rposition(|block| block.iter().any(|byte| *byte != 0));
+        let file = fs::File::options().write(true).open(&kept).expect("the journal");
+        file.write_all_at(&[0; 4096], last.expect("records") as u64 * 4096).expect("room");
+        let stands = fix("status", &kept);
+        assert_refused(&stands, 6, &["incomplete: writing label and signatures", "fix resume"]);
+        assert!(!said(&stands).contains("fix rollback"), "{}", said(&stands));
+        // Somebody uses it, behind all that tells what it is.
+        let node = fs::File::options().write(true).open(disk.node(1)).expect("the node");
+        node.write_all_at(&[1; 4096], 8 << 20).and_then(|()| node.sync_all()).expect("room");
+        drop(node);
+        assert_refused(&fix("rollback", &kept), 6, &["does not go back any more", "fix resume"]);
+        assert_done(&fix("resume", &kept));
+        let now = disk.bytes_of(1);
+        assert!(disk.start(1) == Some(TO) && !kept.exists());
+        assert!(now[8 << 20..][..4096] == [1; 4096], "what was written since is kept");
+        assert!(now[..8 << 20] == data[..8 << 20] && now[(8 << 20) + 4096..] == data[(8 << 20) + 4096..]);
+    }
 }
 
 /// The disk fails between the last look and the first write: by then the partition is taken away.

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::Command;
 
-use plumb_testkit::loop_device::run;
+use plumb_testkit::loop_device::{Mounted, run};
 use plumb_testkit::require;
 
 use crate::disk::{Disk, assert_done, assert_refused, disk_bytes, fix, said};
@@ -172,6 +172,29 @@ fn label_and_kernel_that_disagree() {
     let file = disk.image_file();
     std::os::unix::fs::FileExt::write_all_at(&file, &[1], 512 + 56).expect("room");
     assert_refused(&disk.fix_move(1, &["--to", "4096s"]), 5, &["the label has a problem", "backup-label"]);
+}
+
+/// What is deleted from a label while it is mounted stays with the kernel, and its data are as good as before.
+#[test]
+fn partitions_that_only_the_kernel_has() {
+    require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
+    let disk = Disk::gpt(&[(34, 20_000), (30_000, 60_000)]);
+    run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(disk.node(2)));
+    let mounted = Mounted::mount(&disk.node(2), &disk.at());
+    run(Command::new("sgdisk").arg("-d2").arg(disk.dir().join("disk.img")));
+    let before = disk_bytes(&disk);
+    let words =
+        [&format!("the kernel has {} between", disk.name(2)), "nothing was written", "partx --delete --nr 2"];
+    for args in [&["--to", "25000s"][..], &["--to", "25000s", "--yes", &disk.name(1)]] {
+        assert_refused(&disk.fix_move(1, args), 5, &words);
+    }
+    assert!(disk.node(1).exists() && !disk.journal().exists());
+    assert!(disk_bytes(&disk) == before, "nothing was written");
+    // Beside it there is room.
+    assert_done(&disk.fix_move(1, &["--to", "2048s", "--yes", &disk.name(1)]));
+    assert_eq!((disk.start(1), disk.start(2)), (Some(2_048), Some(30_000)));
+    drop(mounted);
+    run(Command::new("e2fsck").args(["-f", "-n"]).arg(disk.node(2)));
 }
 
 /// The file behind the loop device ends before the partition does: reads there fail, as of bad blocks. What a file system

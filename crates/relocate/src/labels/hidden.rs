@@ -5,7 +5,7 @@ use plumb_geometry::{Bytes, Extent};
 use plumb_label::write as label;
 use plumb_label::{Detail, Disk, Label, PartId, Place, Role, gpt, mbr};
 
-use crate::labels::change::{Change, ChangeError, Changed};
+use crate::labels::change::{Change, ChangeError, Changed, Step};
 use crate::labels::edit::{EditError, encode, relocated};
 use crate::moving;
 
@@ -92,18 +92,47 @@ fn outside(steps: &[label::Step], union: Extent) -> Vec<label::Step> {
     kept.cloned().collect()
 }
 
+/// Each copy of the label as one change: a header that is good only with its table changes with it, and where such changes
+/// are undone one after the other, one copy is good at every moment.
+///
 /// Whole blocks from the first that differs to the last: the end of a table of entries may share a physical block with a
 /// neighbour's data, which then need not be touched.
 fn changes(change: &Change, block: usize) -> Vec<moving::Change> {
-    let narrowed = |(at, old, new): (Bytes, &[u8], &[u8])| {
+    let narrowed = |moving::Change { at, old, new }: moving::Change| {
         let pairs = old.chunks(block).zip(new.chunks(block)).enumerate();
         let mut differing = pairs.filter(|(_, (old, new))| old != new).map(|(index, _)| index * block);
         let first = differing.next()?;
         let range = first..(differing.next_back().unwrap_or(first) + block).min(new.len());
-        let at = at.0 + first as u64;
+        let at = at + first as u64;
         Some(moving::Change { at, old: old[range.clone()].to_vec(), new: new[range].to_vec() })
     };
-    change.writes().filter_map(narrowed).collect()
+    joined(change).into_iter().filter_map(narrowed).collect()
+}
+
+/// Writes between two flushes that touch each other are one.
+fn joined(change: &Change) -> Vec<moving::Change> {
+    let mut joined: Vec<moving::Change> = Vec::new();
+    let mut may_join = false;
+    for step in change.steps() {
+        let Step::Write { at, old, new } = step else {
+            may_join = false;
+            continue;
+        };
+        let one = moving::Change { at: at.0, old: old.clone(), new: new.clone() };
+        match joined.last_mut().filter(|_| may_join) {
+            Some(last) if last.range().end == one.at => {
+                last.old.extend(one.old);
+                last.new.extend(one.new);
+            }
+            Some(last) if one.range().end == last.at => {
+                let (old, new) = ([one.old, last.old.clone()].concat(), [one.new, last.new.clone()].concat());
+                *last = moving::Change { at: one.at, old, new };
+            }
+            _ => joined.push(one),
+        }
+        may_join = true;
+    }
+    joined
 }
 
 fn take_type(detail: &mut Detail, part: PartId, place: Place) -> Result<(), LabelMoveError> {
@@ -173,10 +202,9 @@ mod tests {
             let before = label_of(&image);
             let part = before.partitions[0].id;
             let moved = label_move(&before, part, Bytes(to * SECTOR), &image).expect("room");
-            // The backup first, each its array and then its header.
-            let last = 8_191 * SECTOR;
-            let places: Vec<u64> = moved.hide.iter().map(|change| change.at).collect();
-            assert_eq!(places, [last - 32 * SECTOR, last, 2 * SECTOR, SECTOR]);
+            // The backup first, each its table and its header at once.
+            let sectors: Vec<_> = moved.hide.iter().map(|change| in_sectors(change.range())).collect();
+            assert_eq!(sectors, [8_191 - 32..8_192, 1..3]);
             applied(&mut image, &moved.hide);
             let hidden = label_of(&image);
             let extent = hidden.partitions[0].extent;
@@ -201,12 +229,50 @@ mod tests {
         let before = label_of(&image);
         let moved =
             label_move(&before, before.partitions[1].id, Bytes(2_304 * SECTOR), &image).expect("room");
-        for change in moved.hide.iter().chain(&moved.finish) {
-            assert_eq!((change.at % SECTOR, change.new.len()), (0, 512), "byte {}", change.at);
-            assert_ne!(change.old, change.new);
+        for changes in [&moved.hide, &moved.finish] {
+            let sectors: Vec<_> = changes.iter().map(|change| in_sectors(change.range())).collect();
+            assert_eq!(sectors, [8_191 - 32..8_192, 1..3]);
         }
-        let places: Vec<u64> = moved.hide.iter().map(|change| change.at / SECTOR).collect();
-        assert_eq!(places, [8_191 - 32, 8_191, 2, 1]);
+        assert!(moved.hide.iter().chain(&moved.finish).all(|change| change.old != change.new));
+    }
+
+    /// A rollback undoes the changes in the order in which they were made, however many of them were.
+    #[test]
+    fn one_copy_is_good_at_every_moment() {
+        // One of the first entries, and one in the last sector of the table.
+        for entry in [0, 127] {
+            let mut gpt = Gpt::new(512, 8_192, Guid::from_u128(1)).expect("room");
+            let (kind, uuid) = (types::LINUX, Guid::from_u128(2));
+            gpt.entries[entry] =
+                Entry { kind, uuid, first_lba: 34, last_lba: 3_033, ..gpt.entries[entry].clone() };
+            let mut image = vec![0; 8_192 * 512];
+            apply(&gpt.encode_with_mbr(Role::Primary).expect("a label"), &mut image).expect("room");
+            let before = label_of(&image);
+            let moved =
+                label_move(&before, before.partitions[0].id, Bytes(2_048 * SECTOR), &image).expect("room");
+            for changes in [&moved.hide, &moved.finish] {
+                for done in 0..=changes.len() {
+                    let mut image = image.clone();
+                    let steps = changes[..done].iter().map(|change| (change.at, &change.new));
+                    let back = changes[..done].iter().map(|change| (change.at, &change.old));
+                    for (at, bytes) in steps.chain(back) {
+                        image[at as usize..][..bytes.len()].copy_from_slice(bytes);
+                        let label = label_of(&image);
+                        assert!(
+                            label.copies.iter().any(|copy| copy.fault.is_none()),
+                            "byte {at}: {:?}",
+                            label.problems
+                        );
+                        assert_eq!(label.partitions.len(), 1);
+                    }
+                }
+                applied(&mut image, changes);
+            }
+        }
+    }
+
+    fn in_sectors(range: std::ops::Range<u64>) -> std::ops::Range<u64> {
+        range.start / SECTOR..range.end / SECTOR
     }
 
     #[test]

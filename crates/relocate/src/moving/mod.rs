@@ -85,7 +85,8 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         Self::resume_with(store, disk, Mutations::default())
     }
 
-    /// Turns back: what follows puts the partition where it was. Goes on with a rollback that was begun before.
+    /// Turns back: what follows puts the partition where it was. Goes on with a rollback that was begun before. Where it
+    /// [may be in use](Status::may_be_in_use) already, nobody but the caller knows whether it was.
     ///
     /// # Errors
     /// As for [`resume`](Self::resume).

@@ -13,6 +13,9 @@ pub struct Status {
     pub plan: Plan,
     /// How far it is; the last window may have to be copied again.
     pub progress: Progress,
+    /// Whether the partition may have come back at its new place already, so that somebody may have used it there: what
+    /// tells it there was begun to be written. A rollback would take from it what it has come to hold.
+    pub may_be_in_use: bool,
     /// How it ended, if it did.
     pub ending: Option<Ending>,
 }
@@ -31,5 +34,13 @@ pub fn status<J: JournalStore>(store: J) -> Result<Status, MoveError> {
         None => script.stage(state.next),
     };
     let progress = Progress { is_back: script.is_back(), stage, bytes, bytes_total };
-    Ok(Status { progress, ending: state.ending, plan: state.plan })
+    let begun = state.next + u64::from(state.pending.is_some());
+    let may_be_in_use = !script.is_back()
+        && match state.plan.signatures.is_empty() {
+            // Nothing but the label hides what has no signature.
+            true => script.label_changes_before(begun) > state.plan.hide.len(),
+            // The signature that decides is revealed last.
+            false => begun >= script.len(),
+        };
+    Ok(Status { progress, may_be_in_use, ending: state.ending, plan: state.plan })
 }

@@ -269,6 +269,15 @@ impl Setting {
         None
     }
 
+    /// Whether the partition can be found at its new place: by the signature that decides, or, without one, by its label.
+    pub(crate) fn has_come_back(&self) -> bool {
+        let shown = match self.plan.signatures.first() {
+            Some(range) => self.first_difference(self.plan.to + range.start, self.signature(0)),
+            None => self.first_difference(self.before.places[0].start, &self.before.finished[0]),
+        };
+        shown.is_none()
+    }
+
     /// What may never be seen, however the power is cut: a partition that can be found, by a signature or by its
     /// label, with data of which some are not there.
     pub(crate) fn check_hidden(&self) -> Result<(), String> {

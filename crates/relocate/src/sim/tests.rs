@@ -13,7 +13,7 @@ use super::crash::Effort;
 use super::explore::{Depth, Tally, Trial};
 use super::medium::{Flushes, SimDisk, SimStore};
 use crate::journal::Ending;
-use crate::moving::{Move, MoveError};
+use crate::moving::{Move, MoveError, status};
 use crate::mutation::{Mutation, Mutations};
 
 const SEED: u64 = 20_261_122;
@@ -221,7 +221,10 @@ fn every_failure_of_disk_and_journal() {
 
 /// A move of which so many steps are done, and the disk that they were done on; `None` where it has ended by then.
 fn stopped(case: &Case, steps: u64) -> Option<Setting> {
-    let setting = Setting::new(case, SEED);
+    stopped_in(Setting::new(case, SEED), steps)
+}
+
+fn stopped_in(setting: Setting, steps: u64) -> Option<Setting> {
     let (disk, store) = (SimDisk(setting.world.clone()), SimStore(setting.world.clone()));
     let mut moving = Move::start(setting.plan.clone(), disk, store).expect("a move that can begin");
     for _ in 0..steps {
@@ -234,6 +237,29 @@ fn stopped(case: &Case, steps: u64) -> Option<Setting> {
 
 type Begin = fn(SimStore, SimDisk) -> Result<Move<SimDisk, SimStore>, MoveError>;
 const BEGINS: [(Begin, Ending); 2] = [(Move::resume, Ending::Moved), (Move::rollback, Ending::RolledBack)];
+
+/// From then on somebody may have used it there, and a rollback would take that from him.
+#[test]
+fn what_has_come_back_is_told() {
+    let mut told = 0;
+    for case in cases(1).iter().step_by(5) {
+        for has_signatures in [true, false] {
+            let setting = || {
+                let mut setting = Setting::new(case, SEED);
+                if !has_signatures {
+                    setting.plan.signatures.clear();
+                }
+                setting
+            };
+            for setting in (0..).map_while(|steps| stopped_in(setting(), steps)) {
+                let status = status(SimStore(setting.world.clone())).expect("a journal");
+                assert_eq!(status.may_be_in_use, setting.has_come_back(), "{case:?}: {:?}", status.progress);
+                told += u64::from(status.may_be_in_use);
+            }
+        }
+    }
+    assert!(told > 50, "{told}");
+}
 
 /// Another adapter may state other physical blocks than the one that the move was begun with. Units that they make up are
 /// written as before; longer blocks would let a torn write spoil what no journal has.

@@ -105,6 +105,9 @@ pub fn go_on(way: Way, args: &Resume, direction: Direction) -> Result<Exit, Fail
         return Run { subject: &subject, way, owner, view, is_json: args.json }.ended(ending);
     }
     let changed = |error| incomplete(error, &way, &subject);
+    if direction == Direction::Back && status.may_be_in_use {
+        return Err(changed(MoveRefused::MayBeInUse { partition }));
+    }
     must_be_as_long(&status, &subject).map_err(changed)?;
     blocks::must_make_up(status.plan.unit, &subject).map_err(changed)?;
     let _kept = neighbours::keep(&status.plan, &subject, label.as_ref(), is_alone)?;
@@ -157,6 +160,7 @@ fn take_away(prepared: &Prepared, owner: &Owner) -> Result<Taken, Failure> {
     // To the end: udev would open a partition that was closed, and read the table anew.
     locked.lock()?;
     let label = locked.label().ok().flatten();
+    neighbours::must_be_all(&prepared.plan, prepared.number, &locked, label.as_ref())?;
     // First, so that nobody comes to use one while the partition is gone.
     let neighbours = neighbours::keep(&prepared.plan, &locked, label.as_ref(), false)?;
     let partition = DirectDisk::open(&prepared.node, Access::Exclusive).map_err(of_system)?;
@@ -257,7 +261,6 @@ impl Run<'_> {
             }
         });
         line.clear();
-        let is_back = moving.progress().is_back;
         self.note(&moving.progress());
         self.view.seconds = Some(began.elapsed().as_secs_f64());
         self.view.verifying_seconds = verifying.seconds();
@@ -267,7 +270,7 @@ impl Run<'_> {
             Ok(None) => {
                 self.view.state = "incomplete";
                 self.view.command = Some(self.way.command("resume"));
-                self.view.undo = (!is_back).then(|| self.way.command("rollback"));
+                self.view.undo = look(&self.way.journal).ok().and_then(|status| self.way.back(&status));
                 self.print()?;
                 Ok(Exit::Incomplete)
             }
@@ -316,6 +319,14 @@ fn incomplete(error: MoveRefused, way: &Way, subject: &Subject) -> Failure {
                 "{DISK_HELP}; the disk of the move has to have its old size again, then go on: {}",
                 way.command("resume")
             ))
+        }
+        MoveRefused::Move { .. } => {
+            let failure = Failure::incomplete(&error, way.command("resume"));
+            // What cannot be read, or not be written right, may stay so.
+            match look(&way.journal).ok().and_then(|status| way.back(&status)) {
+                Some(back) => failure.with_help(format!("on: {}; back: {back}", way.command("resume"))),
+                None => failure,
+            }
         }
         _ => Failure::incomplete(&error, way.command("resume")),
     }
@@ -370,7 +381,7 @@ pub fn view(status: &Status, way: &Way, action: &'static str) -> Moved {
         seconds: None,
         verifying_seconds: None,
         command: status.ending.is_none().then(|| way.command("resume")),
-        undo: (status.ending.is_none() && !status.progress.is_back).then(|| way.command("rollback")),
+        undo: way.back(status),
         notes: Vec::new(),
     }
 }

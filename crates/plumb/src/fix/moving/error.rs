@@ -41,6 +41,19 @@ pub enum MoveRefused {
         /// Who uses it.
         users: Vec<String>,
     },
+    /// The kernel has partitions where the move writes, and the label has none.
+    #[error(
+        "{partition}: the kernel has {} between the old and the new place, which the label has not: nothing was written",
+        found.join(" and ")
+    )]
+    OnlyInKernel {
+        /// The partition.
+        partition: String,
+        /// The kernel's names.
+        found: Vec<String>,
+        /// What removes the first of them from the kernel.
+        command: String,
+    },
     /// It is no partition.
     #[error("{name}: found {found}, expected a partition of a disk: /dev/sdb1")]
     NotAPartition {
@@ -159,6 +172,15 @@ pub enum MoveRefused {
         /// Why.
         source: MoveError,
     },
+    /// It has come back at its new place.
+    #[error(
+        "{partition}: has come back at its new place, and may have been used there since: it does not go back any more; \
+         resume ends the move, and back is another move"
+    )]
+    MayBeInUse {
+        /// The partition.
+        partition: String,
+    },
     /// Another disk than the move was begun on.
     #[error("{device}: found {found}, expected {expected}: the move was begun on another disk")]
     OtherDisk {
@@ -216,6 +238,9 @@ impl From<MoveRefused> for Failure {
             MoveRefused::NeighbourInUse { .. } => failure.with_help(
                 "free it until the move has ended: what is written to that block meanwhile would be lost",
             ),
+            MoveRefused::OnlyInKernel { command, .. } => failure.with_help(format!(
+                "put it back into the label if it holds anything that is needed; else unmount it, and: {command}"
+            )),
             MoveRefused::JournalLost { .. } => failure.with_help(
                 "mount the file system that it is on, or name the file where it is now: without it nothing but a backup \
                  brings the partition back, and the disk must stay as it is",

@@ -190,7 +190,7 @@ mod tests {
             fix_ups: Vec::new(),
         };
         let progress = Progress { is_back, stage, bytes: 0, bytes_total: 8192 };
-        Status { plan, progress, ending }
+        Status { plan, progress, may_be_in_use: false, ending }
     }
 
     fn words(path: &str, identity: &str, label: &str) -> DiskWords {

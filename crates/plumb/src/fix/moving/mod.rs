@@ -132,6 +132,12 @@ impl Way {
         Way { disk: self.disk.filter(|disk| *disk != Path::new(&said)), ..self }
     }
 
+    /// The command that goes back, where that can be.
+    fn back(&self, status: &Status) -> Option<String> {
+        let can_be = status.ending.is_none() && !status.progress.is_back && !status.may_be_in_use;
+        can_be.then(|| self.command("rollback"))
+    }
+
     /// The command that goes on.
     fn command(&self, what: &str) -> String {
         let journal = std::path::absolute(&self.journal).unwrap_or_else(|_| self.journal.clone());

@@ -131,6 +131,7 @@ impl Prepared {
             partition: look.partition.clone(),
             source: error.into(),
         })?;
+        neighbours::must_be_all(&plan, number, &subject, Some(&label))?;
         let mut notes = look.notes(&part, &plan);
         for one in neighbours::beside(&plan, &subject, Some(&label))? {
             one.must_be_unused(&look.partition, &subject.here)?;

@@ -65,10 +65,12 @@ impl Line {
 /// What a stage is called.
 pub fn stage_word(stage: Stage, is_back: bool) -> &'static str {
     match (stage, is_back) {
-        (Stage::Hiding, _) => "hiding label and signatures",
+        (Stage::Hiding, false) => "hiding label and signatures",
+        (Stage::Hiding, true) => "hiding label and signatures again",
         (Stage::Copying, false) => "copying",
         (Stage::Copying, true) => "copying back",
-        (Stage::Finishing, _) => "writing label and signatures",
+        (Stage::Finishing, false) => "writing label and signatures",
+        (Stage::Finishing, true) => "writing the old label and signatures",
         (Stage::Verifying, _) => "verifying",
         (Stage::Done, _) => "done",
     }
