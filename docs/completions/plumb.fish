@@ -33,7 +33,7 @@ complete -c plumb -n "__fish_plumb_needs_command" -f -a "compare" -d 'Did it hel
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "convert" -d 'Write a trace in another format'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "record" -d 'Write every I/O of this host\'s disks to a file, with who sent it and how long it took'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "watch" -d 'Show what the disks of this host receive, live: which I/O does not fit, and who sends it'
-complete -c plumb -n "__fish_plumb_needs_command" -f -a "probe" -d 'Measure which grid a device really has, and what reads off it cost: nothing is written'
+complete -c plumb -n "__fish_plumb_needs_command" -f -a "probe" -d 'Measure which grid a device really has, and what reads off it cost; writes only with --write'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "bench" -d 'Load devices or files, and say how fast they are'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "replay" -d 'Send the I/O of a trace again, to the same places or to where a plan would have them'
 complete -c plumb -n "__fish_plumb_needs_command" -f -a "plan" -d 'Work out a layout: where to start, how large, and the commands for it'
@@ -132,7 +132,7 @@ complete -c plumb -n "__fish_plumb_using_subcommand convert" -l layer -d 'Layer:
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l since -d 'Only from this time on: 90s, 5m since the first I/O, or a UTC time' -r
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l until -d 'Only before this time' -r
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -l format -d 'Format of the traces, when it cannot be told from their contents' -r
-complete -c plumb -n "__fish_plumb_using_subcommand convert" -s h -l help -d 'Print help'
+complete -c plumb -n "__fish_plumb_using_subcommand convert" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c plumb -n "__fish_plumb_using_subcommand convert" -s V -l version -d 'Print version'
 complete -c plumb -n "__fish_plumb_using_subcommand record" -s o -l output -d 'File to write, a name that is free: FILE.parquet' -r -F
 complete -c plumb -n "__fish_plumb_using_subcommand record" -l duration -d 'End after this time; without it, at Ctrl-C' -r

@@ -58,7 +58,7 @@ pub enum Command {
     Record(Box<Record>),
     /// Show what the disks of this host receive, live: which I/O does not fit, and who sends it
     Watch(Box<Watch>),
-    /// Measure which grid a device really has, and what reads off it cost: nothing is written
+    /// Measure which grid a device really has, and what reads off it cost; writes only with --write
     Probe(Box<Probe>),
     /// Load devices or files, and say how fast they are
     Bench(Box<Bench>),
@@ -209,6 +209,9 @@ pub struct Selection {
 
 /// Flags of `plumb convert`.
 #[derive(Debug, Args)]
+#[command(
+    after_long_help = "Exit status: 0 written, 2 usage, 3 the trace was read only in part, 4 not permitted, 5 failed."
+)]
 pub struct Convert {
     /// Trace to read, or - for standard input
     #[arg(value_name = "IN")]

@@ -12,19 +12,30 @@ macro_rules! exits {
         "Exit status: 0 done, shown, or nothing to do, 2 usage, 3 it is not known whether it would be safe, 4 not permitted, \
          5 failed or refused, 6 a move is incomplete."
     };
+    (looks) => {
+        "The check and the probe behind a plan that was carried out add 1, they found something, and 3, they cannot tell."
+    };
 }
 
-/// Behind the flags of all of them, of those that begin something, and of those that go on with it.
+/// Behind the flags of all of them, of those that begin something, of plans, and of those that go on with what was begun.
 const ALL: &str = concat!(
     "Nothing is written without --yes NAME: what would be done is shown. resume and rollback ask no more: they go on with what \
      was begun so.\n\
      Positions take a unit always: 2048s, 1m. s is 512 bytes on every disk.\n",
-    exits!()
+    exits!(),
+    "\n",
+    exits!(looks)
 );
 const BEGINS: &str = concat!(
     "Nothing is written without --yes NAME: what would be done is shown.\n\
      Positions take a unit always: 2048s, 1m. s is 512 bytes on every disk.\n",
     exits!()
+);
+const CARRIES_OUT: &str = concat!(
+    "Nothing is written without --yes NAME: what would be done is shown.\n",
+    exits!(),
+    "\n",
+    exits!(looks)
 );
 const GOES_ON: &str = exits!();
 
@@ -50,7 +61,7 @@ pub enum What {
     #[command(after_help = BEGINS)]
     BackupLabel(BackupLabel),
     /// Carry out the plans in a file as far as that can be done here, and print the others
-    #[command(after_help = BEGINS)]
+    #[command(after_help = CARRIES_OUT)]
     Plan(FromPlan),
     /// Move a partition with its data to another start, so that a crash at any point loses no byte
     #[command(after_help = BEGINS)]

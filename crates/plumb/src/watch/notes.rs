@@ -52,7 +52,7 @@ fn of_all(reading: &Reading, filter: &Filter) -> impl Iterator<Item = String> {
     let of_all = [
         (reading.unlisted, "I/O of devices for which there was no room, in no figure"),
         (reading.lost, "events lost by the kernel's buffer: their I/O are in no figure, or without latency"),
-        (reading.of_unlisted_process, "bios of processes for which there was no room, in the list of none"),
+        (reading.of_unlisted_process, "bios of processes for which there was no room, counted for none"),
         (reading.of_unknown_sender, of_unknown_sender),
     ];
     let of_all = of_all.into_iter().filter(|(count, _)| *count > 0);
