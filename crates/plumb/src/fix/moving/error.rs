@@ -43,7 +43,8 @@ pub enum MoveRefused {
     },
     /// The kernel has partitions where the move writes, and the label has none.
     #[error(
-        "{partition}: the kernel has {} between the old and the new place, which the label has not: nothing was written",
+        "{partition}: the kernel has {} between the old and the new place, which the label does not have as a partition there: \
+         nothing was written",
         found.join(" and ")
     )]
     OnlyInKernel {
@@ -239,7 +240,8 @@ impl From<MoveRefused> for Failure {
                 "free it until the move has ended: what is written to that block meanwhile would be lost",
             ),
             MoveRefused::OnlyInKernel { command, .. } => failure.with_help(format!(
-                "put it back into the label if it holds anything that is needed; else unmount it, and: {command}"
+                "a partition that was deleted and is still needed has to come back into the label first; any other, or a slice \
+                 within the one that is moved, is removed from the kernel once nobody uses it: {command}"
             )),
             MoveRefused::JournalLost { .. } => failure.with_help(
                 "mount the file system that it is on, or name the file where it is now: without it nothing but a backup \
