@@ -320,11 +320,13 @@ fn incomplete(error: MoveRefused, way: &Way, subject: &Subject) -> Failure {
                 way.command("resume")
             ))
         }
-        MoveRefused::Move { .. } => {
+        MoveRefused::Move { source, .. } if !matches!(source, MoveError::Used { .. }) => {
             let failure = Failure::incomplete(&error, way.command("resume"));
             // What cannot be read, or not be written right, may stay so.
             match look(&way.journal).ok().and_then(|status| way.back(&status)) {
-                Some(back) => failure.with_help(format!("on: {}; back: {back}", way.command("resume"))),
+                Some(back) => {
+                    failure.with_help(format!("to go on: {}; to go back: {back}", way.command("resume")))
+                }
                 None => failure,
             }
         }
