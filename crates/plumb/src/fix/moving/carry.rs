@@ -133,13 +133,7 @@ fn owner_of(status: &Status, was: &DiskWords, disk: &Path) -> Owner {
 
 /// After a restart the kernel may have found an entry for the partition again: nobody must use it meanwhile.
 fn forget(subject: &Subject, status: &Status, label: Option<&Label>) -> Result<(), Failure> {
-    let (from, to) = (status.plan.from, status.plan.to);
-    let end = from.max(to) + status.plan.len;
-    let known = neighbours::known(subject, label)?;
-    let within = known
-        .iter()
-        .filter(|known| known.start_bytes < end && from.min(to) < known.start_bytes + known.len_bytes);
-    for partition in within {
+    for partition in neighbours::within(&status.plan, subject, label)? {
         partitions::delete(&subject.disk, &subject.path, partition.number).map_err(of_system)?;
     }
     Ok(())

@@ -36,6 +36,22 @@ pub fn known(subject: &Subject, label: Option<&Label>) -> Result<Vec<KernelParti
     Ok(known)
 }
 
+/// Those that have bytes between the beginning of one place and the end of the other.
+///
+/// # Errors
+/// What the system says.
+pub fn within(
+    plan: &Plan,
+    subject: &Subject,
+    label: Option<&Label>,
+) -> Result<Vec<KernelPartition>, Failure> {
+    let (start, end) = (plan.from.min(plan.to), plan.from.max(plan.to).saturating_add(plan.len));
+    let mut within = known(subject, label)?;
+    within
+        .retain(|known| known.start_bytes < end && start < known.start_bytes.saturating_add(known.len_bytes));
+    Ok(within)
+}
+
 /// That the kernel has nothing else between the beginning of one place and the end of the other. A label can lack a
 /// partition that is mounted: one that was deleted while the kernel could not let it go, a slice within the one that is
 /// moved. All of it would be overwritten, or be where it was.
@@ -48,12 +64,8 @@ pub fn must_be_all(
     subject: &Subject,
     label: Option<&Label>,
 ) -> Result<(), Failure> {
-    let (start, end) = (plan.from.min(plan.to), plan.from.max(plan.to).saturating_add(plan.len));
-    let is_there = |known: &&KernelPartition| {
-        let its_end = known.start_bytes.saturating_add(known.len_bytes);
-        known.number != number && known.start_bytes < end && start < its_end
-    };
-    let found: Vec<u32> = known(subject, label)?.iter().filter(is_there).map(|known| known.number).collect();
+    let mut found: Vec<u32> = within(plan, subject, label)?.iter().map(|known| known.number).collect();
+    found.retain(|known| *known != number);
     let Some(first) = found.first() else { return Ok(()) };
     let names = found.iter().map(|number| Neighbour::at(node_of(&subject.path, *number)).name);
     Err(MoveRefused::OnlyInKernel {
