@@ -13,12 +13,17 @@ fn main() {
     for layer in ["request", "bio", "vfs", "record"] {
         let source = format!("bpf/{layer}.bpf.c");
         compile(&source, &[&processor], &out.join(format!("{layer}.o")));
-        compile(&source, &[&processor, "-DPLUMB_COPY_FIELDS"], &out.join(format!("{layer}_copying.o")));
+        compile(
+            &source,
+            &[&processor, "-DPLUMB_COPY_FIELDS"],
+            &out.join(format!("{layer}_copying.o")),
+        );
     }
     compile("bpf/empty.bpf.c", &[], &out.join("empty.o"));
     for name in ["abi", "record"] {
         let header = fs::read_to_string(format!("bpf/{name}.h")).expect("a header");
-        fs::write(out.join(name).with_extension("rs"), constants(&header)).expect("a file in OUT_DIR");
+        fs::write(out.join(name).with_extension("rs"), constants(&header))
+            .expect("a file in OUT_DIR");
     }
 }
 
@@ -26,14 +31,18 @@ fn main() {
 fn compile(source: &str, flags: &[&str], object: &Path) {
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
     let status = Command::new(&clang)
-        .args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", "-c", source, "-o"])
+        .args([
+            "-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", "-c", source, "-o",
+        ])
         .arg(object)
         .args(flags)
         .status();
     match status {
         Ok(status) if status.success() => {}
         Ok(status) => panic!("{clang} ended with {status} on {source}"),
-        Err(error) => panic!("found no {clang} ({error}), expected clang 14 or later: apt-get install clang"),
+        Err(error) => {
+            panic!("found no {clang} ({error}), expected clang 14 or later: apt-get install clang")
+        }
     }
 }
 

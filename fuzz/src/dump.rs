@@ -11,7 +11,13 @@ pub fn all(data: &[u8]) -> bool {
     let (mut builder, mut is_dump) = (Builder::default(), false);
     for (at, piece) in data.split(|byte| *byte == 0).enumerate() {
         let text = String::from_utf8_lossy(piece);
-        is_dump |= read(&Input { name: ["c1t0d0s2", "dump"][at % 2], text: &text }, &mut builder);
+        is_dump |= read(
+            &Input {
+                name: ["c1t0d0s2", "dump"][at % 2],
+                text: &text,
+            },
+            &mut builder,
+        );
     }
     dump::join(&mut builder);
     let stack = builder.finish();
@@ -37,7 +43,11 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> bool {
         let formats: Vec<_> = dump::formats().collect();
         let format = formats[input.text.len() % formats.len()];
         if let Ok(taken) = (format.read)(input, builder) {
-            assert!(taken.understood > 0, "{} understood nothing and was content", format.tool);
+            assert!(
+                taken.understood > 0,
+                "{} understood nothing and was content",
+                format.tool
+            );
         }
     }
     taken.is_ok()

@@ -10,7 +10,9 @@ const DEVICES_MAX: usize = 4;
 
 /// One capture.
 pub fn all(data: &[u8]) -> bool {
-    let Ok(series) = series::read("capture", data) else { return false };
+    let Ok(series) = series::read("capture", data) else {
+        return false;
+    };
     let mut later = series.clone();
     later.reports.drain(..series.reports.len() / 2);
     let devices: Vec<&str> = series.devices().into_iter().take(DEVICES_MAX).collect();
@@ -18,8 +20,10 @@ pub fn all(data: &[u8]) -> bool {
     for device in devices {
         let before = of_series(&series, device, FirstReport::Auto);
         let after = of_series(&later, device, FirstReport::Keep);
-        let comparisons =
-            [compare(&before, &before, &Terms::default()), compare(&before, &after, &Terms::default())];
+        let comparisons = [
+            compare(&before, &before, &Terms::default()),
+            compare(&before, &after, &Terms::default()),
+        ];
         let same = comparisons[0].verdict.rate;
         assert!(
             same.is_none_or(|rate| rate.low <= Some(1.0) && rate.high >= Some(1.0)),

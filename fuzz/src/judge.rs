@@ -19,7 +19,10 @@ pub fn questions() -> Questions {
     Questions {
         stated: Vec::new(),
         explained: BTreeSet::new(),
-        grids: vec![Grid::ASSUMED, Grid::unit(Bytes(48 << 10)).expect("a granularity of whole sectors")],
+        grids: vec![
+            Grid::ASSUMED,
+            Grid::unit(Bytes(48 << 10)).expect("a granularity of whole sectors"),
+        ],
         chunk: Grid::boundary(Bytes(64 << 10)).ok(),
         members: Some(3),
         record: Grid::unit(Bytes(8 << 10)).ok(),
@@ -31,15 +34,21 @@ pub fn questions() -> Questions {
 pub fn judge(saved: &Saved, infos: &[SourceInfo]) {
     let questions = questions();
     let profiles: Vec<&Profile> = saved.profiles.iter().take(PROFILES_MAX).collect();
-    let analyses: Vec<Analysis> = profiles.iter().map(|profile| analyze(profile, None, &questions)).collect();
+    let analyses: Vec<Analysis> = profiles
+        .iter()
+        .map(|profile| analyze(profile, None, &questions))
+        .collect();
     let mut diagnosis = Diagnosis::default();
     for (profile, analysis) in profiles.iter().zip(&analyses) {
         diagnosis.absorb(diagnose(profile, analysis, &questions));
     }
     let sources: Vec<String> = saved.sources.iter().cloned().collect();
     let notes: Vec<String> = saved.notes.iter().cloned().collect();
-    let sections =
-        profiles.iter().zip(&analyses).map(|(profile, analysis)| Section { profile, analysis }).collect();
+    let sections = profiles
+        .iter()
+        .zip(&analyses)
+        .map(|(profile, analysis)| Section { profile, analysis })
+        .collect();
     let report = Report {
         title: "input".to_owned(),
         version: "0",
@@ -50,7 +59,9 @@ pub fn judge(saved: &Saved, infos: &[SourceInfo]) {
         diagnosis: &diagnosis,
     };
     // At most one form for each input: a page takes longer to draw than a trace to read.
-    let ios = profiles.iter().fold(0u64, |ios, profile| ios.wrapping_add(profile.ios()));
+    let ios = profiles
+        .iter()
+        .fold(0u64, |ios, profile| ios.wrapping_add(profile.ios()));
     let shown = match ios % 16 {
         0 | 5 | 10 => text(&report, Color::Always),
         1 | 6 => json::analyze(&report, infos).expect("a report has a form in JSON"),
@@ -64,7 +75,10 @@ pub fn judge(saved: &Saved, infos: &[SourceInfo]) {
 pub fn same_when_decoded(saved: &Saved) {
     let bytes = codec::encode(saved).expect("profiles can be encoded");
     let decoded = codec::decode(&bytes).expect("what was encoded can be decoded");
-    assert!(decoded == *saved, "profiles changed on their way through the encoded form");
+    assert!(
+        decoded == *saved,
+        "profiles changed on their way through the encoded form"
+    );
 }
 
 /// Profiles merge with any others, themselves among them.

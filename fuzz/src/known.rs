@@ -13,8 +13,16 @@ pub fn table(data: &[u8]) -> bool {
             return false;
         }
     };
-    assert!(table.joins().iter().all(|join| join.place.starts_with("input:")));
-    for (model, picked) in [(Some("ACME FastStore 9000"), None), (None, table.rows().first())] {
+    assert!(
+        table
+            .joins()
+            .iter()
+            .all(|join| join.place.starts_with("input:"))
+    );
+    for (model, picked) in [
+        (Some("ACME FastStore 9000"), None),
+        (None, table.rows().first()),
+    ] {
         let mut builder = Builder::default();
         let disk = builder.node("c3t0d0");
         builder.kind(disk, Kind::Disk, &Source::User);
@@ -22,7 +30,10 @@ pub fn table(data: &[u8]) -> bool {
             builder.fact(disk, keys::MODEL, model, &Source::User);
         }
         table.apply(&mut builder, picked);
-        assert!(builder.get(disk).grids.len() <= 1, "the first row that fits counts");
+        assert!(
+            builder.get(disk).grids.len() <= 1,
+            "the first row that fits counts"
+        );
         for standing in builder.finish().standings(disk) {
             if let Verdict::Misaligned { by } = standing.verdict {
                 assert!(by < standing.fact.granularity(), "past the next boundary");

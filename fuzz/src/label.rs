@@ -34,7 +34,9 @@ pub fn vtoc(data: &[u8]) -> bool {
     is_label |= disk(&mended);
     let mut mended = data.to_vec();
     for entry in 0..4 {
-        let Some(lba) = le32(data, 446 + 16 * entry + 8) else { return is_label };
+        let Some(lba) = le32(data, 446 + 16 * entry + 8) else {
+            return is_label;
+        };
         seal(&mut mended, (lba as usize + 1) * 512, &[0xbe, 0xda]);
     }
     disk(&mended) | is_label
@@ -43,7 +45,9 @@ pub fn vtoc(data: &[u8]) -> bool {
 fn disk(data: &[u8]) -> bool {
     let mut is_label = false;
     for sector_bytes in [None, Some(512), Some(4096)] {
-        let Some(label) = read(&data, sector_bytes).expect("memory can be read") else { continue };
+        let Some(label) = read(&data, sector_bytes).expect("memory can be read") else {
+            continue;
+        };
         for problem in &label.problems {
             assert!(!problem.to_string().is_empty(), "a problem says something");
         }
@@ -51,7 +55,10 @@ fn disk(data: &[u8]) -> bool {
             assert!(!partition.extent.is_empty(), "a partition has blocks");
             let _ = (partition.kind.name(), partition.id.to_string());
         }
-        assert!(label.detail.is_some() || label.partitions.is_empty(), "partitions of no label");
+        assert!(
+            label.detail.is_some() || label.partitions.is_empty(),
+            "partitions of no label"
+        );
         write_again(data, sector_bytes, &label);
         is_label = true;
     }
@@ -63,9 +70,17 @@ fn write_again(data: &[u8], sector_bytes: Option<u32>, label: &Label) {
     let Ok(steps) = encode(label) else { return };
     let mut image = data.to_vec();
     apply(&steps, &mut image).expect("a label within its disk");
-    let again = read(&image, sector_bytes).expect("memory can be read").expect("a label that was written");
-    assert!(again.detail == label.detail, "the label changed on its way to the disk and back");
-    assert!(again.partitions == label.partitions, "the partitions changed on their way to the disk and back");
+    let again = read(&image, sector_bytes)
+        .expect("memory can be read")
+        .expect("a label that was written");
+    assert!(
+        again.detail == label.detail,
+        "the label changed on its way to the disk and back"
+    );
+    assert!(
+        again.partitions == label.partitions,
+        "the partitions changed on their way to the disk and back"
+    );
 }
 
 fn encode(label: &Label) -> Result<Vec<Step>, EncodeError> {
@@ -89,9 +104,12 @@ fn mend_gpt(disk: &mut [u8], sector_bytes: usize, lba: usize) {
         disk.get(start..end)
     };
     let array_crc = place().map(crc32fast::hash);
-    let summed: Option<Range<usize>> =
-        field(12).filter(|len| (92..=sector_bytes).contains(len)).map(|len| header..header + len);
-    let Some(range) = summed.filter(|range| range.end <= disk.len()) else { return };
+    let summed: Option<Range<usize>> = field(12)
+        .filter(|len| (92..=sector_bytes).contains(len))
+        .map(|len| header..header + len);
+    let Some(range) = summed.filter(|range| range.end <= disk.len()) else {
+        return;
+    };
     if let Some(crc) = array_crc {
         disk[header + 88..header + 92].copy_from_slice(&crc.to_le_bytes());
     }
@@ -101,9 +119,13 @@ fn mend_gpt(disk: &mut [u8], sector_bytes: usize, lba: usize) {
 }
 
 fn seal(disk: &mut [u8], at: usize, magic: &[u8; 2]) {
-    let Some(sector) = disk.get_mut(at..at.saturating_add(512)) else { return };
+    let Some(sector) = disk.get_mut(at..at.saturating_add(512)) else {
+        return;
+    };
     sector[508..510].copy_from_slice(magic);
-    let sum = sector[..510].chunks(2).fold([0, 0], |sum, word| [sum[0] ^ word[0], sum[1] ^ word[1]]);
+    let sum = sector[..510]
+        .chunks(2)
+        .fold([0, 0], |sum, word| [sum[0] ^ word[0], sum[1] ^ word[1]]);
     sector[510..512].copy_from_slice(&sum);
 }
 

@@ -52,7 +52,9 @@ pub fn run(target: &str, data: &[u8]) -> bool {
         "vdbench" => job_file::vdbench(data),
         "zstd" => compressed(ZSTD_HEAD, data),
         _ => {
-            let named = FORMATS.iter().find(|format| is_target_of(format.name, target));
+            let named = FORMATS
+                .iter()
+                .find(|format| is_target_of(format.name, target));
             format(named.expect("a target's name").name, data)
         }
     }
@@ -60,15 +62,27 @@ pub fn run(target: &str, data: &[u8]) -> bool {
 
 /// Targets of formats have their names in small letters, with `_` for every other sign.
 fn is_target_of(format: &str, target: &str) -> bool {
-    let small =
-        format.chars().map(|sign| if sign.is_alphanumeric() { sign.to_ascii_lowercase() } else { '_' });
+    let small = format.chars().map(|sign| {
+        if sign.is_alphanumeric() {
+            sign.to_ascii_lowercase()
+        } else {
+            '_'
+        }
+    });
     small.eq(target.chars())
 }
 
 /// Reads the bytes as one format, whatever they look like.
 fn format(name: &str, data: &[u8]) -> bool {
-    let options = ReadOptions { format: Some(name.to_owned()), ..choose(data) };
-    follow(from_memory(data).and_then(|input| open_input(input, &options)), data, true)
+    let options = ReadOptions {
+        format: Some(name.to_owned()),
+        ..choose(data)
+    };
+    follow(
+        from_memory(data).and_then(|input| open_input(input, &options)),
+        data,
+        true,
+    )
 }
 
 /// Reads the bytes as what the sniffers take them for, and asks every sniffer about beginnings of them.
@@ -77,7 +91,11 @@ fn sniff(data: &[u8]) -> bool {
         let _ = (format.sniff)(data, true);
         let _ = (format.sniff)(&data[..data.len() / 2], false);
     }
-    follow(from_memory(data).and_then(|input| open_input(input, &choose(data))), data, true)
+    follow(
+        from_memory(data).and_then(|input| open_input(input, &choose(data))),
+        data,
+        true,
+    )
 }
 
 /// Reads the bytes as a compressed CSV. Without the right beginning they would not be taken for compressed.
@@ -86,8 +104,15 @@ fn compressed(head: &[u8], data: &[u8]) -> bool {
     if !data.starts_with(&head[..head.len().min(2)]) {
         packed = [head, data].concat();
     }
-    let options = ReadOptions { format: Some("msr".to_owned()), ..ReadOptions::default() };
-    follow(from_memory(&packed).and_then(|input| open_input(input, &options)), data, false)
+    let options = ReadOptions {
+        format: Some("msr".to_owned()),
+        ..ReadOptions::default()
+    };
+    follow(
+        from_memory(&packed).and_then(|input| open_input(input, &options)),
+        data,
+        false,
+    )
 }
 
 /// Reads the bytes as a file, for formats that read from the end.
@@ -105,19 +130,36 @@ fn in_file(name: &str, data: &[u8]) -> bool {
 }
 
 fn read_file(name: &str, data: &[u8]) -> bool {
-    let Some(path) = scratch_file("input", data) else { return false };
-    let options = ReadOptions { format: Some(name.to_owned()), ..choose(data) };
+    let Some(path) = scratch_file("input", data) else {
+        return false;
+    };
+    let options = ReadOptions {
+        format: Some(name.to_owned()),
+        ..choose(data)
+    };
     // A column of equal values takes a few bytes for any number of rows.
-    follow(Input::open(&path).and_then(|input| open_input(input, &options)), data, false)
+    follow(
+        Input::open(&path).and_then(|input| open_input(input, &options)),
+        data,
+        false,
+    )
 }
 
 /// Reads the bytes as the files of two CPUs; the first two say how many belong to the first file.
 fn blktrace_cpus(data: &[u8]) -> bool {
-    let Some((length, both)) = data.split_first_chunk::<2>() else { return false };
+    let Some((length, both)) = data.split_first_chunk::<2>() else {
+        return false;
+    };
     let (first, second) = both.split_at(usize::from(u16::from_le_bytes(*length)).min(both.len()));
     let files = [("t.blktrace.0", first), ("t.blktrace.1", second)];
-    let files: Vec<PathBuf> = files.iter().filter_map(|(name, bytes)| scratch_file(name, bytes)).collect();
-    let piece = Piece { path: PathBuf::from("t"), files };
+    let files: Vec<PathBuf> = files
+        .iter()
+        .filter_map(|(name, bytes)| scratch_file(name, bytes))
+        .collect();
+    let piece = Piece {
+        path: PathBuf::from("t"),
+        files,
+    };
     follow(open(&piece, &choose(data)), data, true)
 }
 
@@ -126,10 +168,20 @@ fn blktrace_cpus(data: &[u8]) -> bool {
 fn profile(data: &[u8]) -> bool {
     let mut bytes = data.to_vec();
     if !codec::is_encoded(data) {
-        let Ok(frame) = zstd::bulk::compress(data, 1) else { return false };
-        bytes = [codec::MAGIC, &codec::VERSION.to_le_bytes()[..], &[0, 0], &frame].concat();
+        let Ok(frame) = zstd::bulk::compress(data, 1) else {
+            return false;
+        };
+        bytes = [
+            codec::MAGIC,
+            &codec::VERSION.to_le_bytes()[..],
+            &[0, 0],
+            &frame,
+        ]
+        .concat();
     }
-    let Ok(saved) = codec::decode(&bytes) else { return false };
+    let Ok(saved) = codec::decode(&bytes) else {
+        return false;
+    };
     judge::judge(&saved, &[]);
     judge::merge(saved);
     true
@@ -143,7 +195,10 @@ fn choose(data: &[u8]) -> ReadOptions {
         15 => LayerChoice::Only(Layer::Request),
         _ => LayerChoice::Lowest,
     };
-    ReadOptions { layer, ..ReadOptions::default() }
+    ReadOptions {
+        layer,
+        ..ReadOptions::default()
+    }
 }
 
 fn from_memory(data: &[u8]) -> Result<Input, Error> {
@@ -174,7 +229,8 @@ fn follow(opened: Result<Box<dyn Reader>, Error>, data: &[u8], bounded: bool) ->
 
 /// A file in the memory of this process's own, or nothing where none can be made.
 fn scratch_file(name: &str, bytes: &[u8]) -> Option<PathBuf> {
-    let root = std::env::var_os("PLUMB_FUZZ_SCRATCH").map_or_else(std::env::temp_dir, PathBuf::from);
+    let root =
+        std::env::var_os("PLUMB_FUZZ_SCRATCH").map_or_else(std::env::temp_dir, PathBuf::from);
     let folder = root.join(format!("plumb-fuzz-{}", std::process::id()));
     fs::create_dir_all(&folder).ok()?;
     let path = folder.join(name);

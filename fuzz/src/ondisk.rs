@@ -51,12 +51,19 @@ fn look(disk: &Sparse) -> bool {
 
 fn mend_volume_groups(disk: &mut Sparse) -> bool {
     let is_header = |bytes: &[u8; 512]| bytes[4..].starts_with(METADATA_MAGIC);
-    let headers: Vec<u64> =
-        disk.sectors.iter().filter(|(_, bytes)| is_header(bytes)).map(|(number, _)| *number).collect();
+    let headers: Vec<u64> = disk
+        .sectors
+        .iter()
+        .filter(|(_, bytes)| is_header(bytes))
+        .map(|(number, _)| *number)
+        .collect();
     let mut is_mended = false;
     for number in headers {
-        let Some(bytes) = disk.sectors.get(&number) else { continue };
-        let field = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let Some(bytes) = disk.sectors.get(&number) else {
+            continue;
+        };
+        let field =
+            |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         let at = (number * 512).saturating_add(field(40));
         let mut text = vec![0; field(48).min(1 << 20) as usize];
         if disk.read_at(at, &mut text).is_err() {

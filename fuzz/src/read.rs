@@ -12,8 +12,11 @@ const FILLS_MAX: usize = 64;
 /// The profiles of what the reader gives. With `fills_max` the reader has to end within as many fills; without
 /// it reading stops after [`FILLS_MAX`].
 pub fn to_profiles(reader: &mut dyn Reader, fills_max: Option<usize>) -> Saved {
-    let settings = Settings { modulus_bytes: questions().modulus_bytes() };
-    let mut collector = Collector::new(&settings).expect("the modulus that questions ask for is a good one");
+    let settings = Settings {
+        modulus_bytes: questions().modulus_bytes(),
+    };
+    let mut collector =
+        Collector::new(&settings).expect("the modulus that questions ask for is a good one");
     collector.set_clock(reader.info().clock);
     let mut batch = Batch::default();
     let mut events = 0;
@@ -34,7 +37,12 @@ pub fn to_profiles(reader: &mut dyn Reader, fills_max: Option<usize>) -> Saved {
                 break;
             }
             Ok(ready_made) => {
-                let layer = reader.info().layers.last().copied().unwrap_or(Layer::Request);
+                let layer = reader
+                    .info()
+                    .layers
+                    .last()
+                    .copied()
+                    .unwrap_or(Layer::Request);
                 collector.fold_ready_made(&ready_made, layer);
             }
             Err(error) => {
@@ -44,10 +52,17 @@ pub fn to_profiles(reader: &mut dyn Reader, fills_max: Option<usize>) -> Saved {
         }
     }
     let info: &SourceInfo = reader.info();
-    let mut saved = Saved { profiles: collector.finish(info), ..Saved::default() };
-    saved.sources.insert(format!("{}: {}", info.path, info.format));
+    let mut saved = Saved {
+        profiles: collector.finish(info),
+        ..Saved::default()
+    };
+    saved
+        .sources
+        .insert(format!("{}: {}", info.path, info.format));
     saved.notes.extend(info.notes.iter().cloned());
-    saved.notes.extend(info.damages.iter().map(ToString::to_string));
+    saved
+        .notes
+        .extend(info.damages.iter().map(ToString::to_string));
     saved
 }
 
@@ -57,10 +72,18 @@ fn check_batch(batch: &Batch) {
         let device = batch.names.devices().get(event.device as usize);
         assert!(device.is_some(), "device {} has no name", event.device);
         for name in [event.comm, event.file] {
-            assert!(name == 0 || batch.names.word_of(name).is_some(), "name {name} is not known");
+            assert!(
+                name == 0 || batch.names.word_of(name).is_some(),
+                "name {name} is not known"
+            );
         }
         let end = event.start_bytes.checked_add(event.len_bytes);
-        assert!(end.is_some(), "{} bytes at {} have no end", event.len_bytes, event.start_bytes);
+        assert!(
+            end.is_some(),
+            "{} bytes at {} have no end",
+            event.len_bytes,
+            event.start_bytes
+        );
         for ns in [event.queue_ns, event.device_ns].into_iter().flatten() {
             assert!(ns >= 0, "an interval of {ns} ns");
         }
@@ -69,9 +92,19 @@ fn check_batch(batch: &Batch) {
 
 fn check_end(reader: &mut dyn Reader, batch: &mut Batch, events: u64) {
     assert!(batch.is_empty(), "events came with the end");
-    assert!(matches!(reader.fill(batch), Ok(Fill::End)), "there is something after the end");
+    assert!(
+        matches!(reader.fill(batch), Ok(Fill::End)),
+        "there is something after the end"
+    );
     let info = reader.info();
-    assert_eq!(info.counts.events, events, "events counted are those handed over");
+    assert_eq!(
+        info.counts.events, events,
+        "events counted are those handed over"
+    );
     let damages = info.damages.len() as u64;
-    assert!(damages <= info.counts.damaged, "{damages} places kept of {} counted", info.counts.damaged);
+    assert!(
+        damages <= info.counts.damaged,
+        "{damages} places kept of {} counted",
+        info.counts.damaged
+    );
 }

@@ -31,10 +31,13 @@ pub fn saved_label(data: &[u8]) -> bool {
     for bytes in [data, &sealed] {
         match SavedLabel::decode("input", bytes) {
             Ok(saved) => {
-                let again =
-                    SavedLabel::decode("again", &saved.encode()).expect("what was written can be read");
+                let again = SavedLabel::decode("again", &saved.encode())
+                    .expect("what was written can be read");
                 assert!(again.change == saved.change, "the change is another one");
-                assert_eq!((again.disk_bytes, again.sector_bytes), (saved.disk_bytes, saved.sector_bytes));
+                assert_eq!(
+                    (again.disk_bytes, again.sector_bytes),
+                    (saved.disk_bytes, saved.sector_bytes)
+                );
                 is_label = true;
             }
             Err(error) => assert!(error.to_string().starts_with("input"), "{error}"),
@@ -46,7 +49,11 @@ pub fn saved_label(data: &[u8]) -> bool {
 /// Reads the bytes as a journal, and goes on with the move on a disk that is hidden as the journal says, forwards and back.
 pub fn move_journal(data: &[u8]) -> bool {
     let _ = Marker::decode(&data[..data.len().min(512)]);
-    let mut journal = if data.starts_with(MAGIC) { data.to_vec() } else { composed(data) };
+    let mut journal = if data.starts_with(MAGIC) {
+        data.to_vec()
+    } else {
+        composed(data)
+    };
     let found = match status(&mut journal) {
         Ok(found) => found,
         Err(error) => {
@@ -55,7 +62,10 @@ pub fn move_journal(data: &[u8]) -> bool {
         }
     };
     let (plan, progress) = (&found.plan, found.progress);
-    assert!(progress.bytes <= progress.bytes_total, "more is done than there is");
+    assert!(
+        progress.bytes <= progress.bytes_total,
+        "more is done than there is"
+    );
     plan.check().expect("a plan that can be carried out");
     let places = plan.union();
     if places.end - places.start > MOVED_MAX || plan.unit.bytes > MOVED_MAX {
@@ -107,14 +117,22 @@ fn composed(data: &[u8]) -> Vec<u8> {
     let (mut journal, mut rest, mut before) = (Vec::new(), data, 0u64);
     let (mut id, mut needed) = ([0; 16], 0);
     for number in 0u64.. {
-        let Some((&[kind, low, high], behind)) = rest.split_first_chunk::<3>() else { break };
+        let Some((&[kind, low, high], behind)) = rest.split_first_chunk::<3>() else {
+            break;
+        };
         let (payload, behind) =
             behind.split_at(usize::from(u16::from_le_bytes([low, high])).min(behind.len()));
         rest = behind;
         if let (0, Some(last)) = (number, payload.last_chunk::<16>()) {
             id = *last;
         }
-        let mut record = [MAGIC, &id, &number.to_le_bytes(), &u32::from(kind).to_le_bytes()].concat();
+        let mut record = [
+            MAGIC,
+            &id,
+            &number.to_le_bytes(),
+            &u32::from(kind).to_le_bytes(),
+        ]
+        .concat();
         record.extend((BLOCK as u32).to_le_bytes());
         record.extend((payload.len() as u64).to_le_bytes());
         record.extend(before.to_le_bytes());
@@ -165,7 +183,10 @@ impl Sparse {
             let is_old = found.progress.stage == Stage::Hiding;
             let bytes = if is_old { &change.old } else { &change.new };
             for (at, byte) in (change.at..).zip(bytes) {
-                let sector = disk.sectors.entry(at / SECTOR as u64).or_insert([0; SECTOR]);
+                let sector = disk
+                    .sectors
+                    .entry(at / SECTOR as u64)
+                    .or_insert([0; SECTOR]);
                 sector[(at % SECTOR as u64) as usize] = *byte;
             }
         }
@@ -175,8 +196,15 @@ impl Sparse {
     /// Numbers of the sectors of whole logical blocks.
     fn numbers(&self, at: u64, len: usize) -> RangeFrom<u64> {
         let logical = u64::from(self.logical);
-        assert!(at.is_multiple_of(logical) && (len as u64).is_multiple_of(logical), "not whole blocks");
-        assert!(at.checked_add(len as u64).is_some_and(|end| end <= self.len), "past the end");
+        assert!(
+            at.is_multiple_of(logical) && (len as u64).is_multiple_of(logical),
+            "not whole blocks"
+        );
+        assert!(
+            at.checked_add(len as u64)
+                .is_some_and(|end| end <= self.len),
+            "past the end"
+        );
         at / SECTOR as u64..
     }
 }
@@ -195,7 +223,10 @@ impl Disk for Sparse {
     }
 
     fn read_at(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
-        for (number, sector) in self.numbers(at, buffer.len()).zip(buffer.chunks_mut(SECTOR)) {
+        for (number, sector) in self
+            .numbers(at, buffer.len())
+            .zip(buffer.chunks_mut(SECTOR))
+        {
             sector.copy_from_slice(self.sectors.get(&number).unwrap_or(&[0; SECTOR]));
         }
         Ok(())

@@ -45,12 +45,19 @@ fn main() -> Result<(), Error> {
         std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
         return Ok(());
     }
-    let (Some(device), Some(rounds), Some(seconds)) = (args.next(), args.next(), args.next()) else {
+    let (Some(device), Some(rounds), Some(seconds)) = (args.next(), args.next(), args.next())
+    else {
         return Err("usage: cost DEVICE ROUNDS SECONDS, or: cost empty".into());
     };
     let _counting = enable_stats(Stats::RunTime)?;
-    let options = Options { devices: vec![plumb_capture::disk_of(&device)?], ..Options::default() };
-    let recording = RecordOptions { devices: options.devices.clone(), ..RecordOptions::default() };
+    let options = Options {
+        devices: vec![plumb_capture::disk_of(&device)?],
+        ..Options::default()
+    };
+    let recording = RecordOptions {
+        devices: options.devices.clone(),
+        ..RecordOptions::default()
+    };
     let mut found: [Vec<[f64; 3]>; 5] = Default::default();
     let mut lines = Vec::new();
     for _ in 0..rounds.parse()? {
@@ -60,7 +67,12 @@ fn main() -> Result<(), Error> {
         drop(empty);
         let mut block = Block::attach(&options)?;
         found[1].push(cost(&device, &seconds, PLUMB)?);
-        let seen: u64 = block.read().profiles.iter().map(plumb_profile::Profile::ios).sum();
+        let seen: u64 = block
+            .read()
+            .profiles
+            .iter()
+            .map(plumb_profile::Profile::ios)
+            .sum();
         eprintln!("{seen} I/O watched");
         drop(block);
         found[2].push(cost_of_recording(&recording, &device, &seconds)?);
@@ -71,20 +83,40 @@ fn main() -> Result<(), Error> {
         tracing.wait()?;
         found[4].push(costs?);
     }
-    for (name, rounds) in
-        ["empty", "watch", "record", "a record of 32 bytes alone", "bpftrace's printf"].iter().zip(&found)
+    for (name, rounds) in [
+        "empty",
+        "watch",
+        "record",
+        "a record of 32 bytes alone",
+        "bpftrace's printf",
+    ]
+    .iter()
+    .zip(&found)
     {
-        let [issue, complete, queue] = [0, 1, 2].map(|at| median(rounds.iter().map(|round| round[at])));
+        let [issue, complete, queue] =
+            [0, 1, 2].map(|at| median(rounds.iter().map(|round| round[at])));
         println!("{name}: issue {issue:.0} ns, complete {complete:.0} ns, queue {queue:.0} ns");
     }
     let both = |round: &[f64; 3]| round[0] + round[1];
-    let above: Vec<f64> =
-        found[0].iter().zip(&found[1]).map(|(empty, watch)| both(watch) - both(empty)).collect();
-    println!("watch, issue and complete above empty: {} ns an I/O", spread(&above));
-    println!("a cache line from one processor to the other: {} ns", spread(&lines));
+    let above: Vec<f64> = found[0]
+        .iter()
+        .zip(&found[1])
+        .map(|(empty, watch)| both(watch) - both(empty))
+        .collect();
+    println!(
+        "watch, issue and complete above empty: {} ns an I/O",
+        spread(&above)
+    );
+    println!(
+        "a cache line from one processor to the other: {} ns",
+        spread(&lines)
+    );
     for (name, at) in [("a record of 32 bytes alone", 3), ("bpftrace's printf", 4)] {
-        let ratios: Vec<f64> =
-            found[2].iter().zip(&found[at]).map(|(record, other)| both(record) / both(other)).collect();
+        let ratios: Vec<f64> = found[2]
+            .iter()
+            .zip(&found[at])
+            .map(|(record, other)| both(record) / both(other))
+            .collect();
         println!(
             "record, issue and complete, in percent of {name}: {}",
             spread(&ratios.iter().map(|ratio| ratio * 100.0).collect::<Vec<_>>())
@@ -137,7 +169,11 @@ fn cost_of_records(device: &str, seconds: &str) -> Result<[f64; 3], Error> {
 }
 
 /// The same while a recording takes up what comes.
-fn cost_of_recording(options: &RecordOptions, device: &str, seconds: &str) -> Result<[f64; 3], Error> {
+fn cost_of_recording(
+    options: &RecordOptions,
+    device: &str,
+    seconds: &str,
+) -> Result<[f64; 3], Error> {
     let mut recorder = Recorder::attach(options)?;
     let (is_over, mut records) = (AtomicBool::new(false), 0);
     let costs = std::thread::scope(|scope| {
@@ -154,7 +190,9 @@ fn cost_of_recording(options: &RecordOptions, device: &str, seconds: &str) -> Re
         });
         let costs = cost(device, seconds, PLUMB).map_err(|error| error.to_string());
         is_over.store(true, Ordering::Relaxed);
-        taking.join().map_err(|_| "the thread that takes records ended".to_owned())?;
+        taking
+            .join()
+            .map_err(|_| "the thread that takes records ended".to_owned())?;
         costs
     })?;
     eprintln!("{records} I/O recorded, {} lost", recorder.lost());
@@ -165,8 +203,13 @@ fn cost_of_recording(options: &RecordOptions, device: &str, seconds: &str) -> Re
 fn trace() -> Result<Child, Error> {
     let mut command = Command::new("bpftrace");
     // Its buffer is as large as that of a recording.
-    command.env("BPFTRACE_PERF_RB_PAGES", "4096").args(["-e", RECORDS_ONLY]);
-    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    command
+        .env("BPFTRACE_PERF_RB_PAGES", "4096")
+        .args(["-e", RECORDS_ONLY]);
+    let child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
     std::thread::sleep(Duration::from_secs(4));
     Ok(child)
 }
@@ -176,7 +219,9 @@ fn attach(names: Names) -> Result<Ebpf, Error> {
     let btf = Btf::from_sys_fs()?;
     let mut programs = EbpfLoader::new().btf(Some(&btf)).load(CONTROLS)?;
     for (tracepoint, name) in TRACEPOINTS.into_iter().zip(names) {
-        let Some(program) = programs.program_mut(name) else { continue };
+        let Some(program) = programs.program_mut(name) else {
+            continue;
+        };
         let program: &mut BtfTracePoint = program.try_into()?;
         program.load(tracepoint, &btf)?;
         program.attach()?;
@@ -186,7 +231,11 @@ fn attach(names: Names) -> Result<Ebpf, Error> {
 
 /// ns that a run of the program at each tracepoint takes, on average, while fio reads.
 fn cost(device: &str, seconds: &str, names: Names) -> Result<[f64; 3], Error> {
-    let file = if device.starts_with('/') { device.to_owned() } else { format!("/dev/{device}") };
+    let file = if device.starts_with('/') {
+        device.to_owned()
+    } else {
+        format!("/dev/{device}")
+    };
     let done = Command::new("fio")
         .args([
             "--name=cost",
@@ -212,7 +261,9 @@ fn cost(device: &str, seconds: &str, names: Names) -> Result<[f64; 3], Error> {
         let program = program?;
         let called = program.name_as_str().unwrap_or("").to_owned();
         // The kernel keeps fifteen letters of a name.
-        let is_it = |name: &&str| called.starts_with(&name[..name.len().min(15)]) && program.run_count() > 0;
+        let is_it = |name: &&str| {
+            called.starts_with(&name[..name.len().min(15)]) && program.run_count() > 0
+        };
         if let Some(at) = names.iter().position(is_it) {
             costs[at] = program.run_time().as_nanos() as f64 / program.run_count() as f64;
         }
@@ -228,6 +279,10 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 
 /// Median, least and most.
 fn spread(values: &[f64]) -> String {
-    let [least, most] = [f64::min, f64::max].map(|of| values.iter().copied().reduce(of).unwrap_or(f64::NAN));
-    format!("{:.0} ({least:.0}-{most:.0})", median(values.iter().copied()))
+    let [least, most] =
+        [f64::min, f64::max].map(|of| values.iter().copied().reduce(of).unwrap_or(f64::NAN));
+    format!(
+        "{:.0} ({least:.0}-{most:.0})",
+        median(values.iter().copied())
+    )
 }

@@ -100,8 +100,15 @@ pub enum Way {
 
 impl Way {
     /// All ways, in the order of their bits.
-    pub const ALL: [Way; 7] =
-        [Way::Calls, Way::Uring, Way::SilentUring, Way::Aio, Way::Mapped, Way::ForeignCalls, Way::Lost];
+    pub const ALL: [Way; 7] = [
+        Way::Calls,
+        Way::Uring,
+        Way::SilentUring,
+        Way::Aio,
+        Way::Mapped,
+        Way::ForeignCalls,
+        Way::Lost,
+    ];
 
     fn bit(self) -> u64 {
         (match self {
@@ -201,8 +208,12 @@ impl Tallies {
         self.add_rows(&mut asked.profiles, &name);
         asked.askers = self.grown_askers();
         for asker in &asked.askers {
-            let Some(file_system) = asker.file_system else { continue };
-            let profile = asked.profiles.entry(&name(file_system), Layer::Vfs, Table::default);
+            let Some(file_system) = asker.file_system else {
+                continue;
+            };
+            let profile = asked
+                .profiles
+                .entry(&name(file_system), Layer::Vfs, Table::default);
             let ios = asker.calls.iter().map(|calls| calls.calls).sum();
             let bytes = asker.calls.iter().map(|calls| calls.moved_bytes).sum();
             profile.top.add(&asker.comm, Share { ios, bytes });
@@ -220,15 +231,32 @@ impl Tallies {
             }
             let ios = grown(&row.ios, seen);
             let key = VfsKey::of(key);
-            let Some(op) = Op::from_code(key.op as u8).filter(|_| ios > 0) else { continue };
-            let place = self.counters.places.get(key.place).map_or(0, |place| now(&place.dev_device));
-            let Some(file_system) = FileSystem::of(place) else { continue };
+            let Some(op) = Op::from_code(key.op as u8).filter(|_| ios > 0) else {
+                continue;
+            };
+            let place = self
+                .counters
+                .places
+                .get(key.place)
+                .map_or(0, |place| now(&place.dev_device));
+            let Some(file_system) = FileSystem::of(place) else {
+                continue;
+            };
             let profile = profiles.entry(&name(file_system), Layer::Vfs, Table::default);
             profile.time_base = TimeBase::Boot;
             profile.pieces += u64::from(self.told.insert(file_system));
-            profile.places.table.set_region_shift(abi::VFS_REGION_SHIFT as u32);
+            profile
+                .places
+                .table
+                .set_region_shift(abi::VFS_REGION_SHIFT as u32);
             let regions = now(&row.regions);
-            let sums = Row { ios, timed: 0, ns_sum: 0, ns_squared_sum: 0, regions };
+            let sums = Row {
+                ios,
+                timed: 0,
+                ns_sum: 0,
+                ns_squared_sum: 0,
+                regions,
+            };
             profile.add_residue(op, key.residue, key.len_bytes, key.continues, &sums);
             profile.ordered.continuing += if key.continues { ios } else { 0 };
         }
@@ -254,8 +282,11 @@ impl Tallies {
                 all.push((asker, ways));
             }
         }
-        let with_files: Vec<u32> =
-            all.iter().filter(|(asker, _)| asker.file_system.is_some()).map(|(asker, _)| asker.pid).collect();
+        let with_files: Vec<u32> = all
+            .iter()
+            .filter(|(asker, _)| asker.file_system.is_some())
+            .map(|(asker, _)| asker.pid)
+            .collect();
         // What is known of a process alone is told with its file systems, where it used any.
         all.retain(|(asker, _)| asker.file_system.is_some() || !with_files.contains(&asker.pid));
         let mut askers: Vec<Asker> = all
@@ -263,11 +294,16 @@ impl Tallies {
             .map(|(mut asker, mut ways)| {
                 ways |= of_process.get(&asker.pid).copied().unwrap_or(0);
                 if ways & Way::Mapped.bit() == 0
-                    && asker.file_system.is_some_and(|fs| has_mapped(asker.pid, fs))
+                    && asker
+                        .file_system
+                        .is_some_and(|fs| has_mapped(asker.pid, fs))
                 {
                     ways |= Way::Mapped.bit();
                 }
-                asker.ways = Way::ALL.into_iter().filter(|way| ways & way.bit() != 0).collect();
+                asker.ways = Way::ALL
+                    .into_iter()
+                    .filter(|way| ways & way.bit() != 0)
+                    .collect();
                 asker
             })
             .collect();
@@ -305,7 +341,10 @@ impl Before {
 impl FileSystem {
     /// As the programs write it.
     fn of(word: u64) -> Option<FileSystem> {
-        (word != 0).then_some(FileSystem { dev: word as u32, is_node: word >> abi::NODE_BIT & 1 == 1 })
+        (word != 0).then_some(FileSystem {
+            dev: word as u32,
+            is_node: word >> abi::NODE_BIT & 1 == 1,
+        })
     }
 }
 
@@ -320,16 +359,24 @@ fn has_mapped(pid: u32, file_system: FileSystem) -> bool {
 
 /// Programs and libraries are mapped executable, in part, and are no data; neither is the loader's list of them.
 fn maps_data(maps: &str, file_system: FileSystem) -> bool {
-    let device = format!("{:02x}:{:02x}", file_system.dev >> 20, file_system.dev & 0xf_ffff);
+    let device = format!(
+        "{:02x}:{:02x}",
+        file_system.dev >> 20,
+        file_system.dev & 0xf_ffff
+    );
     let mut mapped: BTreeMap<&str, bool> = BTreeMap::new();
     for line in maps.lines() {
         let mut words = line.splitn(6, ' ');
-        let (Some(mode), Some(of), Some(path)) = (words.nth(1), words.nth(1), words.nth(1)) else { continue };
+        let (Some(mode), Some(of), Some(path)) = (words.nth(1), words.nth(1), words.nth(1)) else {
+            continue;
+        };
         if of == device && !file_system.is_node {
             *mapped.entry(path.trim_start()).or_default() |= mode.contains('x');
         }
     }
-    mapped.iter().any(|(path, is_program)| !is_program && !path.ends_with("/ld.so.cache"))
+    mapped
+        .iter()
+        .any(|(path, is_program)| !is_program && !path.ends_with("/ld.so.cache"))
 }
 
 #[cfg(test)]
@@ -338,11 +385,13 @@ mod tests {
 
     #[test]
     fn programs_and_libraries_are_no_data() {
-        let program =
-            "55d0-55d8 r--p 00000000 fe:00 11 /bin/cat\n55d8-55dc r-xp 00008000 fe:00 11 /bin/cat\n";
+        let program = "55d0-55d8 r--p 00000000 fe:00 11 /bin/cat\n55d8-55dc r-xp 00008000 fe:00 11 /bin/cat\n";
         let list = "7f00-7f08 r--p 00000000 fe:00 12                         /etc/ld.so.cache\n";
         let data = "7f10-7f18 r--s 00000000 fe:01 13                         /srv/a file\n";
-        let of = |minor: u32| FileSystem { dev: (0xfe << 20) | minor, is_node: false };
+        let of = |minor: u32| FileSystem {
+            dev: (0xfe << 20) | minor,
+            is_node: false,
+        };
         let maps = format!("{program}{list}{data}7ffc-7ffd rw-p 00000000 00:00 0    [stack]\n");
         assert!(!maps_data(&maps, of(0)));
         assert!(maps_data(&maps, of(1)));

@@ -110,9 +110,12 @@ impl Block {
                 CaptureError::NoTypes(_)
                 | CaptureError::Types(_)
                 | CaptureError::Refused { .. }
-                | CaptureError::Map { .. } => Block::by_events(options).map_err(|tracefs| {
-                    CaptureError::NoWay { programs: Box::new(error), tracefs: Box::new(tracefs) }
-                }),
+                | CaptureError::Map { .. } => {
+                    Block::by_events(options).map_err(|tracefs| CaptureError::NoWay {
+                        programs: Box::new(error),
+                        tracefs: Box::new(tracefs),
+                    })
+                }
                 other => Err(other),
             }),
         }
@@ -120,7 +123,11 @@ impl Block {
 
     fn by_events(options: &Options) -> Result<Block, CaptureError> {
         let by = By::Events(Box::new(Tracefs::attach(options)?));
-        Ok(Block { attached: Attached::Tracefs, layers: needed(options), by })
+        Ok(Block {
+            attached: Attached::Tracefs,
+            layers: needed(options),
+            by,
+        })
     }
 
     /// Loads the programs and attaches them. Those of a layer at which there is nothing to watch are left out.
@@ -136,12 +143,24 @@ impl Block {
         cheapest(options.attach, |attached| {
             let watched = layers.iter().zip(&places).map(|(&layer, places)| {
                 let devices = named(options, layer);
-                let disks = disks.iter().filter(|dev| options.layers.of(**dev) == layer).count();
-                let wanted = Wanted { layer, devices: &devices, disks, only };
+                let disks = disks
+                    .iter()
+                    .filter(|dev| options.layers.of(**dev) == layer)
+                    .count();
+                let wanted = Wanted {
+                    layer,
+                    devices: &devices,
+                    disks,
+                    only,
+                };
                 Watched::attach(&wanted, attached, places, &btf, options)
             });
             let by = By::Programs(watched.collect::<Result<_, _>>()?);
-            Ok(Block { attached, layers: layers.clone(), by })
+            Ok(Block {
+                attached,
+                layers: layers.clone(),
+                by,
+            })
         })
     }
 
@@ -178,7 +197,9 @@ impl Block {
     pub fn read(&mut self) -> Reading {
         let mut reading = Reading::default();
         match &mut self.by {
-            By::Programs(all) => all.iter_mut().for_each(|watched| reading.add(watched.read())),
+            By::Programs(all) => all
+                .iter_mut()
+                .for_each(|watched| reading.add(watched.read())),
             By::Events(events) => reading.add(events.read()),
         }
         reading.seen_again = seen_again(&reading);
@@ -189,22 +210,35 @@ impl Block {
 /// The layers at which there may be something to watch.
 fn needed(options: &Options) -> Vec<Layer> {
     let layers = [Layer::Request, Layer::Bio].into_iter();
-    layers.filter(|layer| options.layers.need(*layer, &options.devices)).collect()
+    layers
+        .filter(|layer| options.layers.need(*layer, &options.devices))
+        .collect()
 }
 
 /// Disks that were named and are watched at a layer.
 fn named(options: &Options, layer: Layer) -> Vec<u32> {
-    options.devices.iter().copied().filter(|dev| options.layers.of(*dev) == layer).collect()
+    options
+        .devices
+        .iter()
+        .copied()
+        .filter(|dev| options.layers.of(*dev) == layer)
+        .collect()
 }
 
 /// Disks of which others of the same reading received the I/O again, with these.
 fn seen_again(reading: &Reading) -> BTreeMap<String, Vec<String>> {
-    let seen =
-        |name: &String| reading.profiles.iter().any(|profile| profile.device == *name && profile.ios() > 0);
+    let seen = |name: &String| {
+        reading
+            .profiles
+            .iter()
+            .any(|profile| profile.device == *name && profile.ios() > 0)
+    };
     let with_those_below = reading.profiles.iter().map(|profile| {
         let mut below = names_below(&profile.device);
         below.retain(seen);
         (profile.device.clone(), below)
     });
-    with_those_below.filter(|(_, below)| !below.is_empty()).collect()
+    with_those_below
+        .filter(|(_, below)| !below.is_empty())
+        .collect()
 }

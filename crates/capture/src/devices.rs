@@ -34,9 +34,16 @@ pub fn name_of(dev: u32) -> Device {
     let read = |name: &str| fs::read_to_string(directory.join(name)).ok();
     let number_in = |name: &str| read(name).and_then(|text| text.trim().parse::<u64>().ok());
     let event = read("uevent").unwrap_or_default();
-    let name = event.lines().find_map(|line| line.strip_prefix("DEVNAME=")).unwrap_or(&number);
+    let name = event
+        .lines()
+        .find_map(|line| line.strip_prefix("DEVNAME="))
+        .unwrap_or(&number);
     let is_partition = directory.join("partition").exists();
-    let block = if is_partition { "../queue/logical_block_size" } else { "queue/logical_block_size" };
+    let block = if is_partition {
+        "../queue/logical_block_size"
+    } else {
+        "queue/logical_block_size"
+    };
     Device {
         name: name.to_owned(),
         size_bytes: number_in("size").unwrap_or(0) * 512,
@@ -52,14 +59,18 @@ pub fn name_of(dev: u32) -> Device {
 /// When sysfs has no such device.
 pub fn disk_of(name: &str) -> Result<u32, CaptureError> {
     let missing = || CaptureError::NoDevice(name.to_owned());
-    let class =
-        Path::new("/sys/class/block").join(name.strip_prefix("/dev/").unwrap_or(name).replace('/', "!"));
+    let class = Path::new("/sys/class/block")
+        .join(name.strip_prefix("/dev/").unwrap_or(name).replace('/', "!"));
     // A node may have any name: what it stands for counts.
-    let node = fs::metadata(name).ok().filter(|found| found.file_type().is_block_device());
+    let node = fs::metadata(name)
+        .ok()
+        .filter(|found| found.file_type().is_block_device());
     let device = match node {
-        Some(node) => {
-            Path::new("/sys/dev/block").join(format!("{}:{}", major(node.rdev()), minor(node.rdev())))
-        }
+        Some(node) => Path::new("/sys/dev/block").join(format!(
+            "{}:{}",
+            major(node.rdev()),
+            minor(node.rdev())
+        )),
         None => class,
     };
     disk_at(&device).ok_or_else(missing)
@@ -67,7 +78,11 @@ pub fn disk_of(name: &str) -> Result<u32, CaptureError> {
 
 /// The number of the disk of a device's directory.
 fn disk_at(device: &Path) -> Option<u32> {
-    number_in(&if device.join("partition").exists() { device.join("../dev") } else { device.join("dev") })
+    number_in(&if device.join("partition").exists() {
+        device.join("../dev")
+    } else {
+        device.join("dev")
+    })
 }
 
 /// The number that a file holds as `MAJOR:MINOR`.
@@ -84,7 +99,11 @@ pub(crate) fn disk_of_number(dev: u32) -> u32 {
 
 /// Numbers of a disk's partitions.
 pub(crate) fn numbers_of_partitions(dev: u32) -> Vec<u32> {
-    let entries = fs::read_dir(directory(dev)).into_iter().flatten().flatten().map(|entry| entry.path());
+    let entries = fs::read_dir(directory(dev))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
     entries
         .filter(|path| path.join("partition").exists())
         .filter_map(|path| number_in(&path.join("dev")))
@@ -94,7 +113,8 @@ pub(crate) fn numbers_of_partitions(dev: u32) -> Vec<u32> {
 /// A disk's partitions with their numbers, in the order in which they begin.
 pub(crate) fn partitions_of(dev: u32) -> Vec<(u32, Device)> {
     let numbers = numbers_of_partitions(dev).into_iter();
-    let mut partitions: Vec<(u32, Device)> = numbers.map(|number| (number, name_of(number))).collect();
+    let mut partitions: Vec<(u32, Device)> =
+        numbers.map(|number| (number, name_of(number))).collect();
     partitions.sort_by_key(|(_, part)| part.first_byte);
     partitions
 }
@@ -110,7 +130,11 @@ pub fn is_bio_based(dev: u32) -> bool {
 /// Whether one of these disks, or of all when there are none, is the head of NVMe paths: its bios become requests of a path.
 pub(crate) fn have_heads_of_paths(devices: &[u32]) -> bool {
     let is_head = |dev: &u32| is_bio_based(*dev) && name_of(*dev).name.starts_with("nvme");
-    if devices.is_empty() { disks().iter().any(is_head) } else { devices.iter().any(is_head) }
+    if devices.is_empty() {
+        disks().iter().any(is_head)
+    } else {
+        devices.iter().any(is_head)
+    }
 }
 
 /// Names of the disks that a disk hands its I/O on to, through all layers, as far as sysfs tells.
@@ -119,7 +143,10 @@ pub fn names_below(name: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut next: Vec<u32> = disk_of(name).into_iter().collect();
     while let Some(dev) = next.pop() {
-        let slaves = fs::read_dir(directory(dev).join("slaves")).into_iter().flatten().flatten();
+        let slaves = fs::read_dir(directory(dev).join("slaves"))
+            .into_iter()
+            .flatten()
+            .flatten();
         for below in slaves.filter_map(|slave| disk_of(slave.file_name().to_str()?).ok()) {
             let name = name_of(below).name;
             if !found.contains(&name) {
@@ -135,7 +162,9 @@ pub fn names_below(name: &str) -> Vec<String> {
 /// Numbers of all disks.
 pub(crate) fn disks() -> Vec<u32> {
     let entries = fs::read_dir("/sys/block").into_iter().flatten().flatten();
-    entries.filter_map(|entry| disk_of(entry.file_name().to_str()?).ok()).collect()
+    entries
+        .filter_map(|entry| disk_of(entry.file_name().to_str()?).ok())
+        .collect()
 }
 
 fn directory(dev: u32) -> PathBuf {

@@ -52,7 +52,11 @@ impl Timed {
     /// In the opposite order of that in which the programs add.
     fn of(row: &abi::Row) -> Timed {
         let (ios, ns_sum) = (now(&row.timed), now(&row.ns_sum));
-        Timed { ios, ns_sum, ns_squared: squared(row) }
+        Timed {
+            ios,
+            ns_sum,
+            ns_squared: squared(row),
+        }
     }
 }
 
@@ -78,8 +82,14 @@ pub(crate) fn grown(word: &AtomicU64, seen: &mut u64) -> u64 {
 
 /// The letters up to the first that is 0.
 pub(crate) fn name_of_process(comm: &[AtomicU64; 2]) -> String {
-    let letters: Vec<u8> = comm.iter().flat_map(|word| now(word).to_ne_bytes()).collect();
-    let end = letters.iter().position(|&letter| letter == 0).unwrap_or(letters.len());
+    let letters: Vec<u8> = comm
+        .iter()
+        .flat_map(|word| now(word).to_ne_bytes())
+        .collect();
+    let end = letters
+        .iter()
+        .position(|&letter| letter == 0)
+        .unwrap_or(letters.len());
     String::from_utf8_lossy(&letters[..end]).into_owned()
 }
 
@@ -103,8 +113,9 @@ impl Readings {
         let present_ns = present_ns();
         // Numbers may have come to mean other devices.
         self.names.clear();
-        let mut profiles: Vec<Option<Profile>> =
-            (0..self.devices.len()).map(|index| self.begin(index)).collect();
+        let mut profiles: Vec<Option<Profile>> = (0..self.devices.len())
+            .map(|index| self.begin(index))
+            .collect();
         let mut reading = Reading::default();
         self.add_rows(&mut profiles);
         for (index, profile) in profiles.into_iter().enumerate() {
@@ -114,7 +125,11 @@ impl Readings {
             profile.ordered.in_flight.depth_max = Readings::deepest(&profile);
             bound_starts(&mut profile);
             if profile.ios() > 0 || misses != Misses::default() {
-                reading.misses.entry(profile.device.clone()).or_default().add(&misses);
+                reading
+                    .misses
+                    .entry(profile.device.clone())
+                    .or_default()
+                    .add(&misses);
                 profile.losses.lost = misses.unplaced;
                 profile.losses.unmatched_issues = misses.unmatched_issues;
                 profile.losses.unmatched_completions = misses.unmatched_completions;
@@ -141,7 +156,10 @@ impl Readings {
     /// An empty profile for a disk that is in use.
     fn begin(&mut self, index: usize) -> Option<Profile> {
         let device = &self.counters.devices[index];
-        let (dev, shift) = (device.dev.load(Ordering::Relaxed), device.region_shift.load(Ordering::Relaxed));
+        let (dev, shift) = (
+            device.dev.load(Ordering::Relaxed),
+            device.region_shift.load(Ordering::Relaxed),
+        );
         if dev == 0 || now(&device.issues) + now(&device.flushes) == 0 {
             return None;
         }
@@ -162,7 +180,11 @@ impl Readings {
         // All completions before all issues: what is seen to be complete has then been seen to be issued, in whichever
         // lane either was counted.
         let exact = self.counters.rows.len();
-        let all = self.counters.rows.iter().chain(self.counters.coarse_rows.iter());
+        let all = self
+            .counters
+            .rows
+            .iter()
+            .chain(self.counters.coarse_rows.iter());
         let timed: Vec<Timed> = all.map(Timed::of).collect();
         for (at, timed) in timed.into_iter().enumerate() {
             let row = match at.checked_sub(exact) {
@@ -174,13 +196,19 @@ impl Readings {
                 continue;
             }
             let key = abi::Key::of(key);
-            let Some(op) = Op::from_code(key.op as u8) else { continue };
+            let Some(op) = Op::from_code(key.op as u8) else {
+                continue;
+            };
             let place = now(&self.counters.places[key.place].dev_device);
             let (dev, index) = (place as u32, (place >> 32) as usize);
             // A disk that has come to be known since waits for the next reading.
-            let Some(profile) = profiles.get_mut(index).and_then(Option::as_mut) else { continue };
+            let Some(profile) = profiles.get_mut(index).and_then(Option::as_mut) else {
+                continue;
+            };
             let sectors_seen = self.rows[at].sectors;
-            let Some(sums) = self.rows[at].grown(row, timed) else { continue };
+            let Some(sums) = self.rows[at].grown(row, timed) else {
+                continue;
+            };
             let (residue, length) = (key.residue * 512, key.sectors * 512);
             if key.is_coarse {
                 profile.places.table.round_lengths();
@@ -190,19 +218,28 @@ impl Readings {
                 // What the lengths are together is known all the same.
                 let bytes = &mut profile.ops[op as usize].bytes;
                 let known = (self.rows[at].sectors - sectors_seen).saturating_mul(512);
-                *bytes = bytes.saturating_sub(length.saturating_mul(sums.ios)).saturating_add(known);
+                *bytes = bytes
+                    .saturating_sub(length.saturating_mul(sums.ios))
+                    .saturating_add(known);
             }
             let part = self.device(dev);
             if part.is_partition {
-                let places = profile.partitions.entry(part.name.clone()).or_insert_with(|| {
-                    let mut places = Places::with_table(empty.clone(), part.first_byte);
-                    places.table.set_region_shift(profile.places.table.region_shift());
-                    places
-                });
+                let places = profile
+                    .partitions
+                    .entry(part.name.clone())
+                    .or_insert_with(|| {
+                        let mut places = Places::with_table(empty.clone(), part.first_byte);
+                        places
+                            .table
+                            .set_region_shift(profile.places.table.region_shift());
+                        places
+                    });
                 if key.is_coarse {
                     places.table.round_lengths();
                 }
-                places.table.add_row(op, residue, length, key.continues, &sums);
+                places
+                    .table
+                    .add_row(op, residue, length, key.continues, &sums);
             }
         }
     }
@@ -215,14 +252,22 @@ impl Readings {
             requeues: grown(&device.requeues, &mut seen.requeues),
             partial_completions: grown(&device.partial_completions, &mut seen.partial_completions),
             unmatched_issues: grown(&device.unmatched_issues, &mut seen.unmatched_issues),
-            unmatched_completions: grown(&device.unmatched_completions, &mut seen.unmatched_completions),
+            unmatched_completions: grown(
+                &device.unmatched_completions,
+                &mut seen.unmatched_completions,
+            ),
             unplaced: grown(&device.unplaced, &mut seen.unplaced),
             splits: grown(&device.splits, &mut seen.splits),
         };
         let ordered = &mut profile.ordered;
         ordered.continuing = grown(&device.continuing, &mut before.continuing);
         ordered.run_ios = grown(&device.run_ios, &mut before.run_ios);
-        for ((totals, failed), seen) in profile.ops.iter_mut().zip(&device.failed).zip(&mut before.failed) {
+        for ((totals, failed), seen) in profile
+            .ops
+            .iter_mut()
+            .zip(&device.failed)
+            .zip(&mut before.failed)
+        {
             totals.failed = grown(failed, seen);
         }
         let last = now(&device.last_issue_ns);
@@ -243,11 +288,13 @@ impl Readings {
     fn add_histograms(&mut self, index: usize, profile: &mut Profile) {
         for lane in 0..self.counters.lanes {
             for histogram in 0..abi::HISTOGRAMS {
-                let first =
-                    ((lane * self.devices.len() + index) * abi::HISTOGRAMS + histogram) * abi::BUCKETS;
+                let first = ((lane * self.devices.len() + index) * abi::HISTOGRAMS + histogram)
+                    * abi::BUCKETS;
                 for bucket in 0..abi::BUCKETS {
-                    let weight =
-                        grown(&self.counters.counts[first + bucket], &mut self.counts[first + bucket]);
+                    let weight = grown(
+                        &self.counters.counts[first + bucket],
+                        &mut self.counts[first + bucket],
+                    );
                     if weight > 0 {
                         put(profile, histogram, bucket, weight);
                     }
@@ -267,34 +314,63 @@ impl Readings {
         for (index, process) in self.counters.processes.iter().enumerate() {
             let dev_tgid = now(&process.dev_tgid);
             let (dev, pid) = ((dev_tgid >> 32) as u32, dev_tgid as u32);
-            let Some(disk) = disks.get(&dev) else { continue };
+            let Some(disk) = disks.get(&dev) else {
+                continue;
+            };
             let (mut bytes, mut by_alignment) = (0, [0; 12]);
             for lane in (index..self.sent.len()).step_by(self.counters.processes.len()) {
-                let (sent, (bytes_seen, alignment_seen)) = (&self.counters.sent[lane], &mut self.sent[lane]);
+                let (sent, (bytes_seen, alignment_seen)) =
+                    (&self.counters.sent[lane], &mut self.sent[lane]);
                 bytes += grown(&sent.bytes, bytes_seen);
                 let words = sent.by_alignment.iter().zip(alignment_seen);
-                by_alignment.iter_mut().zip(words).for_each(|(ios, (word, seen))| *ios += grown(word, seen));
+                by_alignment
+                    .iter_mut()
+                    .zip(words)
+                    .for_each(|(ios, (word, seen))| *ios += grown(word, seen));
             }
             let ios = by_alignment.iter().sum();
             if ios == 0 {
                 continue;
             }
             let comm = name_of_process(&process.comm);
-            let mut name = |dev: u32| self.names.entry(dev).or_insert_with(|| name_of(dev)).name.clone();
+            let mut name = |dev: u32| {
+                self.names
+                    .entry(dev)
+                    .or_insert_with(|| name_of(dev))
+                    .name
+                    .clone()
+            };
             let (device, disk) = (name(dev), name(*disk));
             if reading.profiles.find(&disk, self.layer).is_some() {
                 let profile = reading.profiles.entry(&disk, self.layer, Table::default);
                 profile.top.add(&comm, Share { ios, bytes });
             }
-            let threads = threads.range((index as u32, 0)..=(index as u32, u32::MAX)).count() as u64;
-            reading.processes.push(Process { device, disk, pid, comm, ios, bytes, threads, by_alignment });
+            let threads = threads
+                .range((index as u32, 0)..=(index as u32, u32::MAX))
+                .count() as u64;
+            reading.processes.push(Process {
+                device,
+                disk,
+                pid,
+                comm,
+                ios,
+                bytes,
+                threads,
+                by_alignment,
+            });
         }
-        reading.processes.sort_by_key(|process| std::cmp::Reverse(process.ios));
+        reading
+            .processes
+            .sort_by_key(|process| std::cmp::Reverse(process.ios));
     }
 
     /// The disk of each disk and partition that was seen, by number.
     fn disks(&self) -> BTreeMap<u32, u32> {
-        let places = self.counters.places.iter().map(|place| now(&place.dev_device));
+        let places = self
+            .counters
+            .places
+            .iter()
+            .map(|place| now(&place.dev_device));
         places
             .filter(|place| *place != 0)
             .filter_map(|place| {
@@ -310,7 +386,11 @@ const IN_FLIGHT_MAX: Duration = Duration::from_secs(30);
 
 /// How often a single place was touched is counted by disk: no place of a partition was touched more often.
 fn bound_starts(profile: &mut Profile) {
-    let Places { read_heads, write_heads, .. } = &profile.places;
+    let Places {
+        read_heads,
+        write_heads,
+        ..
+    } = &profile.places;
     for part in profile.partitions.values_mut() {
         part.read_heads.merge(read_heads);
         part.write_heads.merge(write_heads);
@@ -326,10 +406,15 @@ fn present_ns() -> u64 {
 /// Threads with I/O in flight: (index of the process on the device, number of the thread).
 fn threads_in_flight(flights: &[abi::Flight]) -> BTreeSet<(u32, u32)> {
     let oldest_ns = present_ns().saturating_sub(IN_FLIGHT_MAX.as_nanos() as u64);
-    let in_flight =
-        flights.iter().filter(|flight| now(&flight.address) != 0 && now(&flight.issued_ns) >= oldest_ns);
-    let known = in_flight
-        .map(|flight| (flight.process.load(Ordering::Relaxed), flight.thread.load(Ordering::Relaxed)));
+    let in_flight = flights
+        .iter()
+        .filter(|flight| now(&flight.address) != 0 && now(&flight.issued_ns) >= oldest_ns);
+    let known = in_flight.map(|flight| {
+        (
+            flight.process.load(Ordering::Relaxed),
+            flight.thread.load(Ordering::Relaxed),
+        )
+    });
     known.filter(|(_, thread)| *thread != 0).collect()
 }
 
@@ -337,11 +422,13 @@ fn threads_in_flight(flights: &[abi::Flight]) -> BTreeSet<(u32, u32)> {
 fn put(profile: &mut Profile, histogram: usize, bucket: usize, weight: u64) {
     let ordered = &mut profile.ordered;
     match histogram {
-        abi::DEVICE_NS..abi::QUEUE_NS => {
-            profile.ops[histogram - abi::DEVICE_NS].device_ns.add(bucket, weight)
-        }
+        abi::DEVICE_NS..abi::QUEUE_NS => profile.ops[histogram - abi::DEVICE_NS]
+            .device_ns
+            .add(bucket, weight),
         abi::QUEUE_NS..abi::INTERARRIVAL_NS => {
-            profile.ops[histogram - abi::QUEUE_NS].queue_ns.add(bucket, weight);
+            profile.ops[histogram - abi::QUEUE_NS]
+                .queue_ns
+                .add(bucket, weight);
         }
         abi::INTERARRIVAL_NS => ordered.interarrival_ns.add(bucket, weight),
         abi::DEPTH_NS | abi::DEPTH_LEFT_NS => ordered.in_flight.depth_ns.add(bucket, weight),
@@ -350,7 +437,10 @@ fn put(profile: &mut Profile, histogram: usize, bucket: usize, weight: u64) {
         _ if bucket >= abi::RUNS_AT => ordered.runs_reaching.add(bucket - abi::RUNS_AT, weight),
         _ if bucket < abi::SEEK_BUCKETS => ordered.seeks.backward.add(bucket, weight),
         _ if bucket < 2 * abi::SEEK_BUCKETS => {
-            ordered.seeks.forward.add(bucket - abi::SEEK_BUCKETS, weight);
+            ordered
+                .seeks
+                .forward
+                .add(bucket - abi::SEEK_BUCKETS, weight);
         }
         _ => ordered.seeks.none += weight,
     }
@@ -369,7 +459,11 @@ fn squared(row: &abi::Row) -> u128 {
 impl Seen {
     /// What the row has grown by; `None` when it has not.
     fn grown(&mut self, row: &abi::Row, timed: Timed) -> Option<Row> {
-        let next = Seen { ios: now(&row.ios), sectors: now(&row.sectors), timed };
+        let next = Seen {
+            ios: now(&row.ios),
+            sectors: now(&row.sectors),
+            timed,
+        };
         let before = std::mem::replace(self, next);
         let sums = Row {
             ios: next.ios - before.ios,

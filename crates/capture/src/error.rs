@@ -10,7 +10,9 @@ pub enum CaptureError {
     #[error("loading a program into the kernel: not permitted, expected CAP_BPF and CAP_PERFMON")]
     NotPermitted,
     /// The kernel was built without type information.
-    #[error("/sys/kernel/btf/vmlinux: {0}; expected the kernel's type information (CONFIG_DEBUG_INFO_BTF)")]
+    #[error(
+        "/sys/kernel/btf/vmlinux: {0}; expected the kernel's type information (CONFIG_DEBUG_INFO_BTF)"
+    )]
     NoTypes(#[source] io::Error),
     /// The type information is not as expected.
     #[error("/sys/kernel/btf/vmlinux: {0}")]
@@ -58,7 +60,9 @@ pub enum CaptureError {
         expected: &'static str,
     },
     /// A condition that cannot be asked without programs.
-    #[error("--cgroup: found no way to ask for it in tracefs, expected a kernel that takes BPF programs")]
+    #[error(
+        "--cgroup: found no way to ask for it in tracefs, expected a kernel that takes BPF programs"
+    )]
     NoCgroupInEvents,
     /// Neither programs nor tracefs.
     #[error("{programs}; nor without BPF: {tracefs}")]

@@ -37,7 +37,9 @@ impl Filter {
             (!ops.is_empty()).then(|| format!("operation {}", ops.join(" or "))),
             self.pid.map(|pid| format!("process {pid}")),
             self.comm.as_ref().map(|comm| format!("command {comm}")),
-            self.cgroup.as_ref().map(|cgroup| format!("cgroup {}", cgroup.display())),
+            self.cgroup
+                .as_ref()
+                .map(|cgroup| format!("cgroup {}", cgroup.display())),
         ];
         let told: Vec<String> = told.into_iter().flatten().collect();
         (!told.is_empty()).then(|| told.join(", "))
@@ -50,10 +52,14 @@ impl Filter {
     }
 
     pub(crate) fn for_programs(&self) -> Result<Words, CaptureError> {
-        let unwanted = Op::ALL.iter().filter(|op| !self.ops.is_empty() && !self.ops.contains(op));
+        let unwanted = Op::ALL
+            .iter()
+            .filter(|op| !self.ops.is_empty() && !self.ops.contains(op));
         let mut comm = [0; COMM_MAX + 1];
         let letters = self.comm.as_deref().unwrap_or("").bytes().take(COMM_MAX);
-        comm.iter_mut().zip(letters).for_each(|(to, letter)| *to = letter);
+        comm.iter_mut()
+            .zip(letters)
+            .for_each(|(to, letter)| *to = letter);
         let (low, high) = comm.split_at(8);
         let word = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_ne_bytes);
         Ok([
@@ -68,7 +74,10 @@ impl Filter {
 
 /// What the kernel calls a cgroup by: the inode of its directory.
 fn number_of_cgroup(path: &Path) -> Result<u64, CaptureError> {
-    let refused = |found: String| CaptureError::NoCgroup { path: path.to_owned(), found };
+    let refused = |found: String| CaptureError::NoCgroup {
+        path: path.to_owned(),
+        found,
+    };
     let directory = fs::metadata(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => refused("no such directory".to_owned()),
         _ => refused(error.to_string()),
@@ -78,7 +87,9 @@ fn number_of_cgroup(path: &Path) -> Result<u64, CaptureError> {
     match (has("cgroup.controllers"), has("tasks")) {
         (true, _) => Ok(directory.ino()),
         (false, true) => Err(refused("one of version 1".to_owned())),
-        (false, false) if directory.is_dir() => Err(refused("a directory that is no cgroup".to_owned())),
+        (false, false) if directory.is_dir() => {
+            Err(refused("a directory that is no cgroup".to_owned()))
+        }
         (false, false) => Err(refused("no directory".to_owned())),
     }
 }
@@ -98,7 +109,10 @@ mod tests {
         let words = filter.for_programs().expect("no cgroup to look for");
         // Writes, flushes, zeroes and others.
         assert_eq!(words[..3], [0b11_1010, 4711, 0]);
-        let comm: Vec<u8> = words[3..].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let comm: Vec<u8> = words[3..]
+            .iter()
+            .flat_map(|word| word.to_ne_bytes())
+            .collect();
         assert_eq!(comm, b"a-command-longe\0");
         let said = "operation read or discard, process 4711, command a-command-longer-than-that";
         assert_eq!(filter.words().as_deref(), Some(said));
@@ -117,13 +131,22 @@ mod tests {
         }
         for (path, found) in [
             (at("v1"), "found one of version 1"),
-            (folder.path().to_owned(), "found a directory that is no cgroup"),
+            (
+                folder.path().to_owned(),
+                "found a directory that is no cgroup",
+            ),
             (at("file"), "found no directory"),
             (at("none"), "found no such directory"),
         ] {
-            let filter = Filter { cgroup: Some(path.clone()), ..Filter::default() };
+            let filter = Filter {
+                cgroup: Some(path.clone()),
+                ..Filter::default()
+            };
             let error = filter.for_programs().expect_err("no cgroup").to_string();
-            assert!(error.starts_with(&format!("{}: {found}", path.display())), "{error}");
+            assert!(
+                error.starts_with(&format!("{}: {found}", path.display())),
+                "{error}"
+            );
         }
     }
 }

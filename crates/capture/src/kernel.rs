@@ -35,13 +35,15 @@ pub(crate) struct Types {
 impl Types {
     pub(crate) fn of_kernel() -> Result<Types, CaptureError> {
         let bytes = fs::read(TYPES).map_err(CaptureError::NoTypes)?;
-        Types::parse(bytes)
-            .ok_or_else(|| CaptureError::Types("found something else than BTF version 1".to_owned()))
+        Types::parse(bytes).ok_or_else(|| {
+            CaptureError::Types("found something else than BTF version 1".to_owned())
+        })
     }
 
     fn parse(bytes: Vec<u8>) -> Option<Types> {
         let half = |at: usize| Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
-        let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize);
+        let word =
+            |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize);
         if half(0)? != 0xeb9f || *bytes.get(2)? != 1 {
             return None;
         }
@@ -55,11 +57,18 @@ impl Types {
             let info = word(at + 4)? as u32;
             at += 12 + extra_bytes(info)?;
         }
-        Some(Types { bytes, types_at, strings_at, begins })
+        Some(Types {
+            bytes,
+            types_at,
+            strings_at,
+            begins,
+        })
     }
 
     fn word(&self, at: usize) -> Option<u32> {
-        Some(u32::from_ne_bytes(self.bytes.get(at..at + 4)?.try_into().ok()?))
+        Some(u32::from_ne_bytes(
+            self.bytes.get(at..at + 4)?.try_into().ok()?,
+        ))
     }
 
     /// Name, info and type (or size) of a type.
@@ -83,8 +92,9 @@ impl Types {
             let found = self.tracepoint_arguments(tracepoint);
             if found != Some(expected) {
                 let found = found.map_or("none".to_owned(), |found| found.to_string());
-                let what =
-                    format!("arguments of tracepoint {tracepoint}: found {found}, expected {expected}");
+                let what = format!(
+                    "arguments of tracepoint {tracepoint}: found {found}, expected {expected}"
+                );
                 return Err(CaptureError::Types(what));
             }
         }
@@ -97,7 +107,8 @@ impl Types {
             Some(1) => Ok("issue_request"),
             Some(2) => Ok("issue_queue_request"),
             found => {
-                let what = format!("tracepoint block_rq_issue with {found:?} arguments, expected 1 or 2");
+                let what =
+                    format!("tracepoint block_rq_issue with {found:?} arguments, expected 1 or 2");
                 Err(CaptureError::Types(what))
             }
         }
@@ -157,7 +168,13 @@ mod tests {
         let mut bytes = Vec::new();
         bytes.extend(0xeb9fu16.to_ne_bytes());
         bytes.extend([1, 0]);
-        for word in [24, 0, types.len() as u32, types.len() as u32, strings.len() as u32] {
+        for word in [
+            24,
+            0,
+            types.len() as u32,
+            types.len() as u32,
+            strings.len() as u32,
+        ] {
             bytes.extend(word.to_ne_bytes());
         }
         [bytes, types, strings].concat()
@@ -167,7 +184,10 @@ mod tests {
     fn arguments_are_counted_without_that_of_the_listener() {
         for (parameters, arguments) in [(2, 1), (3, 2)] {
             let types = Types::parse(types(parameters, "btf_trace_block_rq_issue")).expect("types");
-            assert_eq!(types.tracepoint_arguments("block_rq_issue"), Some(arguments));
+            assert_eq!(
+                types.tracepoint_arguments("block_rq_issue"),
+                Some(arguments)
+            );
             assert_eq!(types.tracepoint_arguments("block_rq_iss"), None);
         }
     }

@@ -83,10 +83,24 @@ impl Sizes {
     fn of(layer: Layer, disks: usize) -> Sizes {
         let cpus = aya::util::nr_cpus().unwrap_or(1).max(1);
         // Twice as many as there are, so that what is plugged in later and what hashes alike find room.
-        let devices = (2 * disks).next_power_of_two().clamp(DEVICES_MIN, PLACES / 2);
-        let lanes = cpus.next_power_of_two().min(LANES_MAX).min((LANE_DEVICES_MAX / devices).max(1));
-        let flights = if layer == Layer::Bio { BIO_FLIGHTS } else { REQUEST_FLIGHTS };
-        Sizes { lanes, rows: (ROWS_MAX / lanes).min(ROWS_OF_LANE_MAX), devices, flights }
+        let devices = (2 * disks)
+            .next_power_of_two()
+            .clamp(DEVICES_MIN, PLACES / 2);
+        let lanes = cpus
+            .next_power_of_two()
+            .min(LANES_MAX)
+            .min((LANE_DEVICES_MAX / devices).max(1));
+        let flights = if layer == Layer::Bio {
+            BIO_FLIGHTS
+        } else {
+            REQUEST_FLIGHTS
+        };
+        Sizes {
+            lanes,
+            rows: (ROWS_MAX / lanes).min(ROWS_OF_LANE_MAX),
+            devices,
+            flights,
+        }
     }
 }
 
@@ -95,10 +109,17 @@ pub(crate) type Place = (&'static str, &'static str);
 
 /// The programs of a layer, in the order in which they are attached: the completions first, so that an I/O that was seen to
 /// begin is seen to end.
-pub(crate) fn places(layer: Layer, options: &Options, types: &Types) -> Result<Vec<Place>, CaptureError> {
+pub(crate) fn places(
+    layer: Layer,
+    options: &Options,
+    types: &Types,
+) -> Result<Vec<Place>, CaptureError> {
     types.check_bio_tracepoints(layer == Layer::Bio)?;
     if layer == Layer::Bio {
-        let mut places = vec![("end_bio", "block_bio_complete"), ("split_bio", "block_split")];
+        let mut places = vec![
+            ("end_bio", "block_bio_complete"),
+            ("split_bio", "block_split"),
+        ];
         // Of bios that a path of NVMe put together to one request, the driver tells the end of the first alone.
         if options.layers.is_every_device_at(Layer::Bio) || have_heads_of_paths(&options.devices) {
             places.push(("end_request_bios", "block_rq_complete"));
@@ -143,7 +164,10 @@ impl Watched {
             attach_one(&mut programs, attached, program, tracepoint, btf)?;
         }
         let readings = Readings::new(wanted.layer, counters, options.modulus_bytes);
-        Ok(Watched { _programs: programs, readings })
+        Ok(Watched {
+            _programs: programs,
+            readings,
+        })
     }
 
     /// What happened since this was last asked.
@@ -159,12 +183,20 @@ fn load(
     sizes: Sizes,
     options: &Options,
 ) -> Result<Ebpf, CaptureError> {
-    let Sizes { lanes, rows, devices, flights } = sizes;
+    let Sizes {
+        lanes,
+        rows,
+        devices,
+        flights,
+    } = sizes;
     let mask = |entries: usize| entries as u32 - 1;
     let mut constants = vec![
         ("modulus_sectors", (options.modulus_bytes / 512) as u32),
         ("lane_mask", mask(lanes)),
-        ("lanes_shared", u32::from(aya::util::nr_cpus().unwrap_or(usize::MAX) > lanes)),
+        (
+            "lanes_shared",
+            u32::from(aya::util::nr_cpus().unwrap_or(usize::MAX) > lanes),
+        ),
         ("row_mask", mask(rows)),
         ("coarse_mask", mask(COARSE_ROWS)),
         ("row_shift", rows.trailing_zeros()),
@@ -188,7 +220,10 @@ fn load(
     ];
     if wanted.layer == Layer::Bio {
         constants.push(("bios_mask", mask(flights / abi::BIOS)));
-        constants.push(("every_device", u32::from(options.layers.is_every_device_at(Layer::Bio))));
+        constants.push((
+            "every_device",
+            u32::from(options.layers.is_every_device_at(Layer::Bio)),
+        ));
         entries.push(("bios", flights / abi::BIOS));
         return BIOS.load(attached, btf, &constants, Some(&wanted.only), &entries);
     }
@@ -199,21 +234,38 @@ fn load(
 
 /// Makes room for a disk before anything counts, where the programs look for it.
 fn want(programs: &mut Ebpf, dev: u32, sizes: Sizes) -> Result<(), CaptureError> {
-    let failed = |reason: String| CaptureError::Map { map: "devices", reason };
-    let map = programs.map_mut("devices").ok_or_else(|| failed("it is not in the object".to_owned()))?;
-    let mut devices: aya::maps::Array<_, [u32; abi::DEVICE_BYTES / 4]> =
-        map.try_into().map_err(|error: aya::maps::MapError| failed(error.to_string()))?;
+    let failed = |reason: String| CaptureError::Map {
+        map: "devices",
+        reason,
+    };
+    let map = programs
+        .map_mut("devices")
+        .ok_or_else(|| failed("it is not in the object".to_owned()))?;
+    let mut devices: aya::maps::Array<_, [u32; abi::DEVICE_BYTES / 4]> = map
+        .try_into()
+        .map_err(|error: aya::maps::MapError| failed(error.to_string()))?;
     let from = mix(u64::from(dev)) as usize;
     for probe in 0..abi::PROBES {
         let index = ((from + probe) & (sizes.devices - 1)) as u32;
-        let mut entry = devices.get(&index, 0).map_err(|error| failed(error.to_string()))?;
+        let mut entry = devices
+            .get(&index, 0)
+            .map_err(|error| failed(error.to_string()))?;
         if entry[0] == 0 || entry[0] == dev {
-            let bits = 64 - crate::name_of(dev).size_bytes.saturating_sub(1).leading_zeros();
+            let bits = 64
+                - crate::name_of(dev)
+                    .size_bytes
+                    .saturating_sub(1)
+                    .leading_zeros();
             (entry[0], entry[2]) = (dev, bits.saturating_sub(6).max(20));
-            return devices.set(index, entry, 0).map_err(|error| failed(error.to_string()));
+            return devices
+                .set(index, entry, 0)
+                .map_err(|error| failed(error.to_string()));
         }
     }
-    Err(failed(format!("no room for device {dev:#x} beside {} others", sizes.devices)))
+    Err(failed(format!(
+        "no room for device {dev:#x} beside {} others",
+        sizes.devices
+    )))
 }
 
 impl Counters {

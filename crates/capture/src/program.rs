@@ -48,7 +48,9 @@ impl Object {
         entries: &[(&str, usize)],
     ) -> Result<Ebpf, CaptureError> {
         let mut loader = EbpfLoader::new();
-        loader.btf(Some(btf)).verifier_log_level(VerifierLogLevel::DEBUG);
+        loader
+            .btf(Some(btf))
+            .verifier_log_level(VerifierLogLevel::DEBUG);
         if let Some(only) = only {
             loader.override_global("only", only, true);
         }
@@ -83,13 +85,20 @@ pub(crate) fn cheapest<T>(
 
 /// Of what can be watched by programs alone.
 fn takes_no_program(program: &'static str) -> CaptureError {
-    CaptureError::Refused { program, reason: "tracefs takes no programs".to_owned() }
+    CaptureError::Refused {
+        program,
+        reason: "tracefs takes no programs".to_owned(),
+    }
 }
 
 /// The capability is missing as soon as the first map is made.
 fn refused_map(error: &EbpfError) -> CaptureError {
     let reason = chain(error);
-    if is_permission(error) { CaptureError::NotPermitted } else { CaptureError::Map { map: "all", reason } }
+    if is_permission(error) {
+        CaptureError::NotPermitted
+    } else {
+        CaptureError::Map { map: "all", reason }
+    }
 }
 
 fn is_permission(error: &(dyn std::error::Error + 'static)) -> bool {
@@ -121,7 +130,10 @@ pub(crate) fn attach_one(
     tracepoint: &str,
     btf: &Btf,
 ) -> Result<(), CaptureError> {
-    let missing = || CaptureError::Refused { program: name, reason: "it is not in the object".to_owned() };
+    let missing = || CaptureError::Refused {
+        program: name,
+        reason: "it is not in the object".to_owned(),
+    };
     let program = programs.program_mut(name).ok_or_else(missing)?;
     let done = match attached {
         Attached::TypedTracepoints => {
@@ -144,20 +156,35 @@ pub(crate) fn attach_one(
 }
 
 fn refused(program: &'static str, error: &ProgramError) -> CaptureError {
-    if let ProgramError::LoadError { io_error, verifier_log } = error {
+    if let ProgramError::LoadError {
+        io_error,
+        verifier_log,
+    } = error
+    {
         let log = verifier_log.to_string();
-        let mut lines: Vec<&str> = log.lines().rev().filter(|line| !line.is_empty()).take(6).collect();
+        let mut lines: Vec<&str> = log
+            .lines()
+            .rev()
+            .filter(|line| !line.is_empty())
+            .take(6)
+            .collect();
         lines.reverse();
         // A verifier that refuses a program says why; a missing capability leaves no word.
         if io_error.kind() == std::io::ErrorKind::PermissionDenied && lines.is_empty() {
             return CaptureError::NotPermitted;
         }
-        return CaptureError::Refused { program, reason: format!("{io_error}\n{}", lines.join("\n")) };
+        return CaptureError::Refused {
+            program,
+            reason: format!("{io_error}\n{}", lines.join("\n")),
+        };
     }
     if is_permission(error) {
         return CaptureError::NotPermitted;
     }
-    CaptureError::Refused { program, reason: chain(error) }
+    CaptureError::Refused {
+        program,
+        reason: chain(error),
+    }
 }
 
 /// An array of the programs as memory.
@@ -169,8 +196,10 @@ pub(crate) fn shared<T: crate::shared::Words>(
         Some(Map::Array(map)) => Some(map),
         _ => None,
     };
-    let map =
-        map.ok_or_else(|| CaptureError::Map { map: name, reason: "found no array of that name".to_owned() })?;
+    let map = map.ok_or_else(|| CaptureError::Map {
+        map: name,
+        reason: "found no array of that name".to_owned(),
+    })?;
     Shared::map(name, map)
 }
 

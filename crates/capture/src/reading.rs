@@ -85,7 +85,8 @@ impl Reading {
         self.add_misses(&other);
         self.profiles.merge(&other.profiles);
         self.processes.extend(other.processes);
-        self.processes.sort_by_key(|process| std::cmp::Reverse(process.ios));
+        self.processes
+            .sort_by_key(|process| std::cmp::Reverse(process.ios));
     }
 
     /// Adds what was not as it should be in another reading.

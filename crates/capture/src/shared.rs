@@ -57,18 +57,33 @@ impl<T: Words> Shared<T> {
         let info = map.info().map_err(|error| failed(error.to_string()))?;
         if info.value_size() as usize != size_of::<T>() {
             let (found, expected) = (info.value_size(), size_of::<T>());
-            return Err(failed(format!("found entries of {found} bytes, expected {expected}")));
+            return Err(failed(format!(
+                "found entries of {found} bytes, expected {expected}"
+            )));
         }
         let entries = info.max_entries() as usize;
         // The kernel rounds up to whole pages, of whatever size they are.
         let bytes = entries * size_of::<T>();
         // SAFETY: a new mapping at an address of the kernel's choice touches nothing that is there.
         let memory = unsafe {
-            mmap(std::ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::SHARED, map.fd().as_fd(), 0)
+            mmap(
+                std::ptr::null_mut(),
+                bytes,
+                ProtFlags::READ,
+                MapFlags::SHARED,
+                map.fd().as_fd(),
+                0,
+            )
         };
         let memory = memory.map_err(|errno| failed(errno.to_string()))?;
-        let memory = NonNull::new(memory).ok_or_else(|| failed("mapped at address 0".to_owned()))?;
-        Ok(Shared { memory, bytes, entries, of: PhantomData })
+        let memory =
+            NonNull::new(memory).ok_or_else(|| failed("mapped at address 0".to_owned()))?;
+        Ok(Shared {
+            memory,
+            bytes,
+            entries,
+            of: PhantomData,
+        })
     }
 }
 

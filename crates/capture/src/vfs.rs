@@ -57,7 +57,11 @@ impl Vfs {
         cheapest(asked, |attached| Vfs::attach_as(attached, &uring, &btf))
     }
 
-    fn attach_as(attached: Attached, uring: &[AtTracepoint], btf: &Btf) -> Result<Vfs, CaptureError> {
+    fn attach_as(
+        attached: Attached,
+        uring: &[AtTracepoint],
+        btf: &Btf,
+    ) -> Result<Vfs, CaptureError> {
         let mut programs = load(attached, btf, !uring.is_empty())?;
         let counters = Counters {
             rows: shared(&programs, "rows")?,
@@ -69,7 +73,12 @@ impl Vfs {
             attach_one(&mut programs, attached, program, tracepoint, btf)?;
         }
         let tallies = Tallies::new(counters);
-        Ok(Vfs { _programs: programs, attached, sees_uring: !uring.is_empty(), tallies })
+        Ok(Vfs {
+            _programs: programs,
+            attached,
+            sees_uring: !uring.is_empty(),
+            tallies,
+        })
     }
 
     /// How the programs are attached.
@@ -101,17 +110,26 @@ pub fn write_out(at: &Path) -> io::Result<()> {
 /// The programs for io_uring in the form that this kernel's tracepoints have; none where that is not known.
 fn of_uring(types: &Types) -> Vec<AtTracepoint> {
     let is = |name: &str, arguments: &[usize]| {
-        types.tracepoint_arguments(name).is_some_and(|found| arguments.contains(&found))
+        types
+            .tracepoint_arguments(name)
+            .is_some_and(|found| arguments.contains(&found))
     };
     let complete = match types.tracepoint_arguments("io_uring_complete") {
         Some(3) => "complete_entry",
         Some(7) => "complete_result",
         _ => return Vec::new(),
     };
-    let submit = ["io_uring_submit_req", "io_uring_submit_sqe"].into_iter().find(|name| is(name, &[1, 2]));
-    let Some(submit) = submit else { return Vec::new() };
+    let submit = ["io_uring_submit_req", "io_uring_submit_sqe"]
+        .into_iter()
+        .find(|name| is(name, &[1, 2]));
+    let Some(submit) = submit else {
+        return Vec::new();
+    };
     let mut all = vec![(complete, "io_uring_complete"), ("submit_request", submit)];
-    if types.tracepoint_arguments("io_uring_cqe_overflow").is_some() {
+    if types
+        .tracepoint_arguments("io_uring_cqe_overflow")
+        .is_some()
+    {
         all.push(("overflow", "io_uring_cqe_overflow"));
     }
     all

@@ -16,7 +16,12 @@ use plumb_trace::{Layer, Op};
 fn everywhere(disk: &Disk, filter: &Filter, mut check: impl FnMut(&mut Block, Layer)) {
     for (layers, layer) in [(Layers::Request, Layer::Request), (Layers::Bio, Layer::Bio)] {
         for attach in [Attached::TypedTracepoints, Attached::RawTracepoints].map(Some) {
-            let options = Options { attach, layers, filter: filter.clone(), ..Options::default() };
+            let options = Options {
+                attach,
+                layers,
+                filter: filter.clone(),
+                ..Options::default()
+            };
             check(&mut disk.watch_with(options), layer);
         }
     }
@@ -25,8 +30,9 @@ fn everywhere(disk: &Disk, filter: &Filter, mut check: impl FnMut(&mut Block, La
 /// `dd` with O_DIRECT, within a shell that does something first: so many reads of 4 KiB.
 fn dd(disk: &Disk, first: &str, count: u64) {
     let path = disk.device.path().display();
-    let command =
-        format!("{first} exec dd if={path} of=/dev/null iflag=direct bs=4096 count={count} status=none");
+    let command = format!(
+        "{first} exec dd if={path} of=/dev/null iflag=direct bs=4096 count={count} status=none"
+    );
     run(Command::new("sh").args(["-c", &command]));
 }
 
@@ -34,7 +40,10 @@ fn dd(disk: &Disk, first: &str, count: u64) {
 fn operations() {
     require!(Bpf, Loop);
     let disk = Disk::new();
-    let filter = Filter { ops: vec![Op::Write], ..Filter::default() };
+    let filter = Filter {
+        ops: vec![Op::Write],
+        ..Filter::default()
+    };
     everywhere(&disk, &filter, |block, layer| {
         let mut file = disk.open();
         (0..101).for_each(|at| file.io(Op::Read, at * 8192, 4096));
@@ -42,7 +51,10 @@ fn operations() {
         file.file.sync_data().expect("a flush");
         let reading = block.read();
         let profile = disk.profile_at(layer, &reading);
-        assert_eq!((profile.op(Op::Read).ios, profile.op(Op::Write).ios), (0, 211));
+        assert_eq!(
+            (profile.op(Op::Read).ios, profile.op(Op::Write).ios),
+            (0, 211)
+        );
         let misses = disk.misses(&reading);
         assert_eq!((misses.flushes, misses.unmatched_completions), (0, 0));
     });
@@ -54,7 +66,10 @@ fn processes() {
     require!(Bpf, Loop, Tool("dd"));
     let disk = Disk::new();
     disk.set("max_sectors_kb", "64");
-    let filter = Filter { pid: Some(std::process::id()), ..Filter::default() };
+    let filter = Filter {
+        pid: Some(std::process::id()),
+        ..Filter::default()
+    };
     let mut process_one = disk.process_one();
     everywhere(&disk, &filter, |block, layer| {
         process_one.restart();
@@ -69,7 +84,12 @@ fn processes() {
         assert!(unseen <= process_one.completions(), "{unseen} unseen");
         let misses = disk.misses(&reading);
         assert_eq!((misses.splits, misses.unmatched_completions), (159, 0));
-        assert!(reading.processes.iter().all(|process| process.pid == std::process::id()));
+        assert!(
+            reading
+                .processes
+                .iter()
+                .all(|process| process.pid == std::process::id())
+        );
     });
 }
 
@@ -77,7 +97,10 @@ fn processes() {
 fn commands() {
     require!(Bpf, Loop, Tool("dd"));
     let disk = Disk::new();
-    let filter = Filter { comm: Some("dd".to_owned()), ..Filter::default() };
+    let filter = Filter {
+        comm: Some("dd".to_owned()),
+        ..Filter::default()
+    };
     everywhere(&disk, &filter, |block, layer| {
         let mut file = disk.open();
         (0..101).for_each(|at| file.io(Op::Read, at * 8192, 4096));
@@ -94,8 +117,11 @@ struct Cgroup(PathBuf);
 impl Cgroup {
     fn new() -> Option<Cgroup> {
         let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
-        let mount = mounts.lines().find(|line| line.split(' ').nth(2) == Some("cgroup2"))?;
-        let path = PathBuf::from(mount.split(' ').nth(1)?).join(format!("plumb-test-{}", std::process::id()));
+        let mount = mounts
+            .lines()
+            .find(|line| line.split(' ').nth(2) == Some("cgroup2"))?;
+        let path = PathBuf::from(mount.split(' ').nth(1)?)
+            .join(format!("plumb-test-{}", std::process::id()));
         fs::create_dir(&path).ok()?;
         fs::create_dir(path.join("inner")).ok()?;
         Some(Cgroup(path))
@@ -114,11 +140,17 @@ impl Drop for Cgroup {
 fn cgroups() {
     require!(Bpf, Loop, Tool("dd"));
     let Some(cgroup) = Cgroup::new() else {
-        return plumb_testkit::require::record_skip("filter::cgroups", "no cgroup of version 2 can be made");
+        return plumb_testkit::require::record_skip(
+            "filter::cgroups",
+            "no cgroup of version 2 can be made",
+        );
     };
     let disk = Disk::new();
     let enter = |inner: &str| format!("echo $$ >{}{inner}/cgroup.procs;", cgroup.0.display());
-    let filter = Filter { cgroup: Some(cgroup.0.clone()), ..Filter::default() };
+    let filter = Filter {
+        cgroup: Some(cgroup.0.clone()),
+        ..Filter::default()
+    };
     everywhere(&disk, &filter, |block, layer| {
         dd(&disk, "", 101);
         dd(&disk, &enter("/inner"), 211);
@@ -126,7 +158,10 @@ fn cgroups() {
         let reading = block.read();
         assert_eq!(disk.profile_at(layer, &reading).ios(), 518);
     });
-    let filter = Filter { cgroup: Some(cgroup.0.join("inner")), ..Filter::default() };
+    let filter = Filter {
+        cgroup: Some(cgroup.0.join("inner")),
+        ..Filter::default()
+    };
     everywhere(&disk, &filter, |block, layer| {
         dd(&disk, &enter("/inner"), 211);
         dd(&disk, &enter(""), 307);
@@ -134,8 +169,14 @@ fn cgroups() {
         assert_eq!(disk.profile_at(layer, &reading).ios(), 211);
     });
     let missing = Options {
-        filter: Filter { cgroup: Some(PathBuf::from("/no/such/cgroup")), ..Filter::default() },
+        filter: Filter {
+            cgroup: Some(PathBuf::from("/no/such/cgroup")),
+            ..Filter::default()
+        },
         ..Options::default()
     };
-    assert!(matches!(Block::attach(&missing), Err(CaptureError::NoCgroup { .. })));
+    assert!(matches!(
+        Block::attach(&missing),
+        Err(CaptureError::NoCgroup { .. })
+    ));
 }

@@ -19,7 +19,12 @@ fn buckets_in_c_are_those_in_rust() {
     );
     std::fs::write(&source, code).expect("room");
     let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
-    let built = Command::new(clang).arg(&source).arg("-o").arg(&program).status().expect("clang");
+    let built = Command::new(clang)
+        .arg(&source)
+        .arg("-o")
+        .arg(&program)
+        .status()
+        .expect("clang");
     assert!(built.success());
 
     let mut values: Vec<u64> = (0..70_000).collect();
@@ -30,16 +35,24 @@ fn buckets_in_c_are_those_in_rust() {
         value += value / 41 + 1;
     }
     let mut text = String::new();
-    values.iter().for_each(|value| writeln!(text, "{value}").expect("room"));
+    values
+        .iter()
+        .for_each(|value| writeln!(text, "{value}").expect("room"));
     let input = room.path().join("values");
     std::fs::write(&input, text).expect("room");
-    let done =
-        Command::new(&program).stdin(std::fs::File::open(&input).expect("values")).output().expect("a run");
+    let done = Command::new(&program)
+        .stdin(std::fs::File::open(&input).expect("values"))
+        .output()
+        .expect("a run");
     let printed = String::from_utf8(done.stdout).expect("text");
     assert_eq!(printed.lines().count(), values.len());
     for (line, &value) in printed.lines().zip(&values) {
         let zeros = value.trailing_zeros().min(11);
-        let expected = format!("{} {} {zeros}", log_linear_index(value).min(LAST), power_index(value));
+        let expected = format!(
+            "{} {} {zeros}",
+            log_linear_index(value).min(LAST),
+            power_index(value)
+        );
         assert_eq!(line, expected, "of {value}");
     }
 }

@@ -25,13 +25,21 @@ impl Disk {
     fn new() -> Disk {
         let room = tempfile::tempdir().expect("a directory");
         let image = room.path().join("disk");
-        File::create(&image).and_then(|file| file.set_len(SIZE)).expect("room for a sparse file");
-        Disk { device: LoopDevice::attach(&image, &[]), _room: room }
+        File::create(&image)
+            .and_then(|file| file.set_len(SIZE))
+            .expect("room for a sparse file");
+        Disk {
+            device: LoopDevice::attach(&image, &[]),
+            _room: room,
+        }
     }
 
     fn options(&self) -> RecordOptions {
         let devices = vec![disk_of(&self.device.name()).expect("its number")];
-        RecordOptions { devices, ..RecordOptions::default() }
+        RecordOptions {
+            devices,
+            ..RecordOptions::default()
+        }
     }
 
     fn process_one(&self) -> ProcessOne {
@@ -86,14 +94,21 @@ fn every_io_is_recorded_as_it_was() {
     for by in [Attached::TypedTracepoints, Attached::RawTracepoints] {
         let disk = Disk::new();
         let mut process_one = disk.process_one();
-        let mut recorder =
-            Recorder::attach(&RecordOptions { attach: Some(by), ..disk.options() }).expect("programs");
+        let mut recorder = Recorder::attach(&RecordOptions {
+            attach: Some(by),
+            ..disk.options()
+        })
+        .expect("programs");
         assert_eq!(recorder.attached(), by);
         let mut file = disk.open();
         let (mut rng, mut expected) = (Rng::new(11), Vec::new());
         let began_ns = Recorder::now_ns();
         for _ in 0..1009 {
-            let op = if rng.below(3) == 0 { Op::Write } else { Op::Read };
+            let op = if rng.below(3) == 0 {
+                Op::Write
+            } else {
+                Op::Read
+            };
             let len = [512, 4096, 8192, 65_536][rng.below(4) as usize];
             let start = rng.below((SIZE - len) / 512) * 512;
             file.io(op, start, len);
@@ -102,13 +117,21 @@ fn every_io_is_recorded_as_it_was() {
         let ended_ns = Recorder::now_ns();
         let (batch, tally) = finish(&mut recorder);
         let events: Vec<Event> = batch.events().collect();
-        let found: Vec<(Op, u64, u64)> =
-            events.iter().map(|event| (event.op, event.start_bytes, event.len_bytes)).collect();
+        let found: Vec<(Op, u64, u64)> = events
+            .iter()
+            .map(|event| (event.op, event.start_bytes, event.len_bytes))
+            .collect();
         assert_eq!(found, expected);
         assert_eq!((tally.sent, tally.lost), (1009, 0));
         let unseen = tally.unmatched_issues + recorder.open_at_end();
         process_one.explains(unseen);
-        assert_eq!(events.iter().filter(|event| event.device_ns.is_none()).count() as u64, unseen);
+        assert_eq!(
+            events
+                .iter()
+                .filter(|event| event.device_ns.is_none())
+                .count() as u64,
+            unseen
+        );
         assert!(batch.is_in_order());
         let me = i32::try_from(std::process::id()).expect("a number");
         let comm = std::fs::read_to_string("/proc/thread-self/comm").expect("its name");
@@ -119,8 +142,14 @@ fn every_io_is_recorded_as_it_was() {
             let queue_ns = event.queue_ns.expect("a time before the issue");
             let device_ns = event.device_ns.unwrap_or(0);
             // The call took longer than what the device did within it.
-            assert!(event.time_ns - queue_ns >= began_ns as i64, "issued before it was sent");
-            assert!(event.time_ns + device_ns <= ended_ns as i64, "completed after it was over");
+            assert!(
+                event.time_ns - queue_ns >= began_ns as i64,
+                "issued before it was sent"
+            );
+            assert!(
+                event.time_ns + device_ns <= ended_ns as i64,
+                "completed after it was over"
+            );
             assert_eq!(event.flags & flags::FAILED, 0);
         }
         assert_eq!(batch.names.devices()[0].size_bytes, Some(SIZE));
@@ -141,8 +170,10 @@ fn pieces_and_flushes() {
     file.file.sync_data().expect("a flush");
     let (batch, tally) = finish(&mut recorder);
     let me = Some(std::process::id() as i32);
-    let events: Vec<_> =
-        batch.events().map(|event| (event.op, event.start_bytes, event.len_bytes, event.pid)).collect();
+    let events: Vec<_> = batch
+        .events()
+        .map(|event| (event.op, event.start_bytes, event.len_bytes, event.pid))
+        .collect();
     let pieces = (0..4).map(|piece| (Op::Read, (1 << 20) + (piece << 16), 1 << 16, me));
     let mut expected: Vec<_> = pieces.collect();
     expected.push((Op::Write, 3 << 20, 4096, me));
@@ -150,7 +181,11 @@ fn pieces_and_flushes() {
     assert_eq!(events, expected);
     assert_eq!((tally.sent, tally.unknown_senders), (6, 0));
     let flags_of = |row: usize| batch.event(row).flags;
-    assert_eq!(flags_of(4) & flags::SYNC, flags::SYNC, "a direct write is waited for");
+    assert_eq!(
+        flags_of(4) & flags::SYNC,
+        flags::SYNC,
+        "a direct write is waited for"
+    );
     assert_eq!(flags_of(0), flags_of(0) & flags::SYNC);
     assert!(batch.event(5).device_ns.is_some());
 }
@@ -165,9 +200,15 @@ fn reading_ahead_is_told() {
     let mut file = File::open(disk.device.path()).expect("the device");
     std::io::Read::read_exact(&mut file, &mut bytes).expect("a megabyte");
     let (batch, _) = finish(&mut recorder);
-    assert!(batch.events().any(|event| event.flags & flags::AHEAD != 0), "{:?}", batch.flags);
     assert!(
-        batch.events().all(|event| event.op == Op::Read && event.flags & (flags::FUA | flags::META) == 0)
+        batch.events().any(|event| event.flags & flags::AHEAD != 0),
+        "{:?}",
+        batch.flags
+    );
+    assert!(
+        batch
+            .events()
+            .all(|event| event.op == Op::Read && event.flags & (flags::FUA | flags::META) == 0)
     );
 }
 
@@ -176,7 +217,11 @@ fn reading_ahead_is_told() {
 fn what_is_lost_is_counted() {
     require!(Bpf, Loop);
     let disk = Disk::new();
-    let options = RecordOptions { ring_bytes: 4096, pids: vec![std::process::id()], ..disk.options() };
+    let options = RecordOptions {
+        ring_bytes: 4096,
+        pids: vec![std::process::id()],
+        ..disk.options()
+    };
     let mut recorder = Recorder::attach(&options).expect("programs");
     let mut file = disk.open();
     (0..211).for_each(|at| file.io(Op::Read, at * 8192, 4096));
@@ -196,16 +241,33 @@ fn what_is_lost_is_counted() {
 fn operations_and_processes_that_are_not_wanted() {
     require!(Bpf, Loop, Tool("dd"));
     let disk = Disk::new();
-    let writes = RecordOptions { ops: vec![Op::Write], ..disk.options() };
-    let mine = RecordOptions { pids: vec![1, std::process::id()], ..disk.options() };
-    let others = RecordOptions { pids: vec![1], ..disk.options() };
-    let mut recorders = [writes, mine, others].map(|options| Recorder::attach(&options).expect("programs"));
+    let writes = RecordOptions {
+        ops: vec![Op::Write],
+        ..disk.options()
+    };
+    let mine = RecordOptions {
+        pids: vec![1, std::process::id()],
+        ..disk.options()
+    };
+    let others = RecordOptions {
+        pids: vec![1],
+        ..disk.options()
+    };
+    let mut recorders =
+        [writes, mine, others].map(|options| Recorder::attach(&options).expect("programs"));
     let mut file = disk.open();
     (0..13).for_each(|at| file.io(Op::Read, at * 8192, 4096));
     (0..5).for_each(|at| file.io(Op::Write, at * 8192, 4096));
     let device = format!("if={}", disk.device.path().display());
     let dd = std::process::Command::new("dd")
-        .args([&device, "of=/dev/null", "iflag=direct", "bs=4096", "count=3", "status=none"])
+        .args([
+            &device,
+            "of=/dev/null",
+            "iflag=direct",
+            "bs=4096",
+            "count=3",
+            "status=none",
+        ])
         .status();
     assert!(dd.expect("dd").success());
     let counts = recorders.each_mut().map(|recorder| {
@@ -233,7 +295,11 @@ fn records_come_while_it_records() {
                 scope.spawn(move || {
                     let mut sent = 0;
                     while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                        file.io(Op::Read, (sender << 20) + sent % 200 * 4096, 512 << (sent % 8));
+                        file.io(
+                            Op::Read,
+                            (sender << 20) + sent % 200 * 4096,
+                            512 << (sent % 8),
+                        );
                         sent += 1;
                     }
                     sent
@@ -246,7 +312,10 @@ fn records_come_while_it_records() {
             recorder.read(&mut ready);
         }
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
-        senders.into_iter().map(|sender| sender.join().expect("a sender")).sum()
+        senders
+            .into_iter()
+            .map(|sender| sender.join().expect("a sender"))
+            .sum()
     });
     ready.retain(is_mine);
     let before_the_end = ready.len();
@@ -263,15 +332,27 @@ type Row = (Op, u64, u64, Option<i32>);
 /// What this process sent to a disk, row by row.
 fn rows_of(batch: &Batch, device: &str) -> Vec<(Layer, Row)> {
     let is_of = |event: &Event| batch.names.devices()[event.device as usize].name == device;
-    let row = |event: Event| (event.layer, (event.op, event.start_bytes, event.len_bytes, event.pid));
+    let row = |event: Event| {
+        (
+            event.layer,
+            (event.op, event.start_bytes, event.len_bytes, event.pid),
+        )
+    };
     batch.events().filter(is_of).map(row).collect()
 }
 
 /// 307 reads and writes anywhere, and what is to be recorded of them.
 fn send(file: &mut Direct, seed: u64) -> Vec<Row> {
-    let (mut rng, me) = (Rng::new(seed), i32::try_from(std::process::id()).expect("a number"));
+    let (mut rng, me) = (
+        Rng::new(seed),
+        i32::try_from(std::process::id()).expect("a number"),
+    );
     let sent = (0..307).map(|_| {
-        let op = if rng.below(3) == 0 { Op::Write } else { Op::Read };
+        let op = if rng.below(3) == 0 {
+            Op::Write
+        } else {
+            Op::Read
+        };
         let len = [4096, 8192, 65_536][rng.below(3) as usize];
         let start = rng.below((SIZE - len) / 4096) * 4096;
         file.io(op, start, len);
@@ -286,15 +367,23 @@ fn each_disk_is_recorded_at_its_layer() {
     require!(Bpf, Loop, Tool("mknod"));
     let Some(zram) = Zram::new(SIZE) else {
         let why = "this kernel has no zram";
-        return plumb_testkit::require::record_skip("record::each_disk_is_recorded_at_its_layer", why);
+        return plumb_testkit::require::record_skip(
+            "record::each_disk_is_recorded_at_its_layer",
+            why,
+        );
     };
     let disk = Disk::new();
     let mut process_one = disk.process_one();
-    let named: Vec<u32> =
-        [zram.name(), disk.device.name()].map(|name| disk_of(&name).expect("its number")).into();
+    let named: Vec<u32> = [zram.name(), disk.device.name()]
+        .map(|name| disk_of(&name).expect("its number"))
+        .into();
     for attach in [Attached::TypedTracepoints, Attached::RawTracepoints].map(Some) {
         for devices in [named.clone(), Vec::new()] {
-            let options = RecordOptions { devices, attach, ..RecordOptions::default() };
+            let options = RecordOptions {
+                devices,
+                attach,
+                ..RecordOptions::default()
+            };
             let mut recorder = Recorder::attach(&options).expect("programs");
             assert_eq!(recorder.layers(), [Layer::Bio, Layer::Request]);
             let before = recorder.tallies();
@@ -306,7 +395,10 @@ fn each_disk_is_recorded_at_its_layer() {
                 rows.into_iter().map(|row| (layer, row)).collect()
             };
             assert_eq!(rows_of(&batch, &zram.name()), at(Layer::Bio, on_zram));
-            assert_eq!(rows_of(&batch, &disk.device.name()), at(Layer::Request, on_loop));
+            assert_eq!(
+                rows_of(&batch, &disk.device.name()),
+                at(Layer::Request, on_loop)
+            );
             // Where nothing was named those of other tests are in it too.
             let mine = |event: &Event| {
                 let name = &batch.names.devices()[event.device as usize].name;
@@ -314,22 +406,44 @@ fn each_disk_is_recorded_at_its_layer() {
             };
             let mut unseen = 0;
             for event in batch.events().filter(mine) {
-                assert!(event.device_ns.is_some() || event.layer == Layer::Request, "{event:?}");
+                assert!(
+                    event.device_ns.is_some() || event.layer == Layer::Request,
+                    "{event:?}"
+                );
                 unseen += u64::from(event.device_ns.is_none());
-                assert_eq!(event.queue_ns.is_some(), event.layer == Layer::Request, "{event:?}");
+                assert_eq!(
+                    event.queue_ns.is_some(),
+                    event.layer == Layer::Request,
+                    "{event:?}"
+                );
             }
             process_one.explains(unseen);
-            for (name, layer) in [(zram.name(), Layer::Bio), (disk.device.name(), Layer::Request)] {
-                let tally = tallies.iter().find(|tally| tally.device == name).expect("a tally");
+            for (name, layer) in [
+                (zram.name(), Layer::Bio),
+                (disk.device.name(), Layer::Request),
+            ] {
+                let tally = tallies
+                    .iter()
+                    .find(|tally| tally.device == name)
+                    .expect("a tally");
                 assert_eq!((tally.layer, tally.sent, tally.lost), (layer, 307, 0));
                 let unseen_at_most = if layer == Layer::Request { unseen } else { 0 };
                 assert!(tally.unmatched_issues <= unseen_at_most, "{tally:?}");
-                assert_eq!(tally.unmatched_completions, unmatched_completions(&before, &name));
+                assert_eq!(
+                    tally.unmatched_completions,
+                    unmatched_completions(&before, &name)
+                );
             }
         }
     }
-    let alone = RecordOptions { devices: named[..1].to_vec(), ..RecordOptions::default() };
-    assert_eq!(Recorder::attach(&alone).expect("programs").layers(), [Layer::Bio]);
+    let alone = RecordOptions {
+        devices: named[..1].to_vec(),
+        ..RecordOptions::default()
+    };
+    assert_eq!(
+        Recorder::attach(&alone).expect("programs").layers(),
+        [Layer::Bio]
+    );
     assert_eq!(disk.record().layers(), [Layer::Request]);
 }
 
@@ -342,7 +456,11 @@ fn bios_of_a_disk_that_makes_requests() {
         let mut process_one = disk.process_one();
         let setting = format!("/sys/block/{}/queue/max_sectors_kb", disk.device.name());
         std::fs::write(setting, "64").expect("a setting of the queue");
-        let options = RecordOptions { layers: Layers::Bio, attach, ..disk.options() };
+        let options = RecordOptions {
+            layers: Layers::Bio,
+            attach,
+            ..disk.options()
+        };
         let mut recorder = Recorder::attach(&options).expect("programs");
         let before = unmatched_completions(&recorder.tallies(), &disk.device.name());
         let mut file = disk.open();
@@ -357,7 +475,10 @@ fn bios_of_a_disk_that_makes_requests() {
         expected.push((Layer::Bio, (Op::Flush, 0, 0, me)));
         assert_eq!(rows_of(&batch, &disk.device.name()), expected);
         // A bio ends with one of its four requests.
-        let unseen = batch.events().filter(|event| event.device_ns.is_none()).count() as u64;
+        let unseen = batch
+            .events()
+            .filter(|event| event.device_ns.is_none())
+            .count() as u64;
         assert!(unseen <= process_one.completions(), "{unseen} unseen");
         assert_eq!(tally.unmatched_issues + recorder.open_at_end(), unseen);
         assert_eq!((tally.layer, tally.sent), (Layer::Bio, 103));
@@ -370,18 +491,36 @@ fn bios_of_a_disk_that_makes_requests() {
 fn bios_that_are_not_wanted() {
     require!(Bpf, Loop);
     let disk = Disk::new();
-    let bios = RecordOptions { layers: Layers::Bio, ..disk.options() };
-    let writes = RecordOptions { ops: vec![Op::Write], ..bios.clone() };
-    let mine = RecordOptions { pids: vec![1, std::process::id()], ..bios.clone() };
-    let others = RecordOptions { pids: vec![1], ..bios };
-    let mut recorders = [writes, mine, others].map(|options| Recorder::attach(&options).expect("programs"));
+    let bios = RecordOptions {
+        layers: Layers::Bio,
+        ..disk.options()
+    };
+    let writes = RecordOptions {
+        ops: vec![Op::Write],
+        ..bios.clone()
+    };
+    let mine = RecordOptions {
+        pids: vec![1, std::process::id()],
+        ..bios.clone()
+    };
+    let others = RecordOptions {
+        pids: vec![1],
+        ..bios
+    };
+    let mut recorders =
+        [writes, mine, others].map(|options| Recorder::attach(&options).expect("programs"));
     let mut file = disk.open();
     (0..13).for_each(|at| file.io(Op::Read, at * 8192, 4096));
     (0..5).for_each(|at| file.io(Op::Write, at * 8192, 4096));
     let counts = recorders.each_mut().map(|recorder| {
         let mut ready = Vec::new();
         recorder.finish(&mut ready);
-        assert!(recorder.tallies().iter().all(|tally| tally.unmatched_completions == 0));
+        assert!(
+            recorder
+                .tallies()
+                .iter()
+                .all(|tally| tally.unmatched_completions == 0)
+        );
         ready.len()
     });
     assert_eq!(counts, [5, 18, 0]);

@@ -10,7 +10,10 @@ use plumb_capture::{Attached, Block, Options};
 use plumb_testkit::require;
 
 fn by_events() -> Options {
-    Options { attach: Some(Attached::Tracefs), ..Options::default() }
+    Options {
+        attach: Some(Attached::Tracefs),
+        ..Options::default()
+    }
 }
 
 const CHILD: &str = "PLUMB_TRACEFS_CHILD";
@@ -36,7 +39,9 @@ fn child(how: &str) -> Child {
         .spawn()
         .expect("the test program again");
     let said = BufReader::new(child.stdout.as_mut().expect("a pipe")).lines();
-    let attached = said.map_while(Result::ok).any(|line| line.ends_with("attached"));
+    let attached = said
+        .map_while(Result::ok)
+        .any(|line| line.ends_with("attached"));
     assert!(attached, "{how}: the child could not watch");
     child
 }
@@ -54,7 +59,11 @@ fn nothing_is_left_behind() {
     require!(Tracefs);
     for how in ["end", "panic"] {
         let mut child = child(how);
-        assert_eq!(child.wait().expect("its end").success(), how == "end", "{how}");
+        assert_eq!(
+            child.wait().expect("its end").success(),
+            how == "end",
+            "{how}"
+        );
         assert!(!instance_of(child.id()).exists(), "{how}");
     }
     let mut killed = child("kill");
@@ -63,7 +72,11 @@ fn nothing_is_left_behind() {
     killed.kill().and_then(|()| killed.wait()).expect("its end");
     let began = Instant::now();
     while instance.exists() {
-        assert!(began.elapsed() < Duration::from_secs(10), "{} is still there", instance.display());
+        assert!(
+            began.elapsed() < Duration::from_secs(10),
+            "{} is still there",
+            instance.display()
+        );
         std::thread::sleep(Duration::from_millis(10));
     }
     // And should nobody have been left to remove it.

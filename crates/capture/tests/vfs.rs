@@ -28,12 +28,20 @@ impl Disk {
     fn new() -> Disk {
         let room = tempfile::tempdir().expect("a directory");
         let image = room.path().join("disk");
-        File::create(&image).and_then(|file| file.set_len(SIZE)).expect("room for a sparse file");
+        File::create(&image)
+            .and_then(|file| file.set_len(SIZE))
+            .expect("room for a sparse file");
         let device = LoopDevice::attach(&image, &[]);
-        run(Command::new("mkfs.ext4").args(["-q", "-E", "nodiscard"]).arg(device.path()));
+        run(Command::new("mkfs.ext4")
+            .args(["-q", "-E", "nodiscard"])
+            .arg(device.path()));
         let at = room.path().join("at");
         std::fs::create_dir(&at).expect("a directory");
-        let disk = Disk { _mounted: Mounted::mount(device.path(), &at), device, room };
+        let disk = Disk {
+            _mounted: Mounted::mount(device.path(), &at),
+            device,
+            room,
+        };
         std::fs::write(disk.file(), vec![7; 32 << 20]).expect("a file");
         rustix::fs::sync();
         disk
@@ -44,12 +52,19 @@ impl Disk {
     }
 
     fn file_system(&self) -> FileSystem {
-        FileSystem { dev: number(std::fs::metadata(self.file()).expect("the file").dev()), is_node: false }
+        FileSystem {
+            dev: number(std::fs::metadata(self.file()).expect("the file").dev()),
+            is_node: false,
+        }
     }
 
     fn node(&self) -> FileSystem {
         FileSystem {
-            dev: number(std::fs::metadata(self.device.path()).expect("the node").rdev()),
+            dev: number(
+                std::fs::metadata(self.device.path())
+                    .expect("the node")
+                    .rdev(),
+            ),
             is_node: true,
         }
     }
@@ -61,30 +76,47 @@ fn number(dev: u64) -> u32 {
 }
 
 fn name(file_system: FileSystem) -> String {
-    format!("{:x}{}", file_system.dev, if file_system.is_node { " node" } else { "" })
+    format!(
+        "{:x}{}",
+        file_system.dev,
+        if file_system.is_node { " node" } else { "" }
+    )
 }
 
 fn open(path: &Path, flags: rustix::fs::OFlags) -> File {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).custom_flags(flags.bits() as i32);
+    options
+        .read(true)
+        .write(true)
+        .custom_flags(flags.bits() as i32);
     options.open(path).expect("the file")
 }
 
 /// What a process asked of a file system.
 fn find(asked: &Asked, pid: u32, file_system: FileSystem) -> &Asker {
-    let mut of_it = asked.askers.iter().filter(|a| a.pid == pid && a.file_system == Some(file_system));
-    let found = of_it.next().unwrap_or_else(|| panic!("no {pid} on {file_system:?} in {:?}", asked.askers));
+    let mut of_it = asked
+        .askers
+        .iter()
+        .filter(|a| a.pid == pid && a.file_system == Some(file_system));
+    let found = of_it
+        .next()
+        .unwrap_or_else(|| panic!("no {pid} on {file_system:?} in {:?}", asked.askers));
     assert!(of_it.next().is_none());
     found
 }
 
 /// (operation, residue, length) to I/O.
 fn table(asked: &Asked, file_system: FileSystem) -> BTreeMap<(u8, u64, u64), u64> {
-    let profile = asked.profiles.find(&name(file_system), Layer::Vfs).expect("a profile");
+    let profile = asked
+        .profiles
+        .find(&name(file_system), Layer::Vfs)
+        .expect("a profile");
     let unit = profile.places.table.unit_bytes();
     let mut counted = BTreeMap::new();
     for (key, row) in profile.places.table.iter() {
-        *counted.entry((key.op() as u8, key.residue() * unit, key.length() * unit)).or_default() += row.ios;
+        *counted
+            .entry((key.op() as u8, key.residue() * unit, key.length() * unit))
+            .or_default() += row.ios;
     }
     counted
 }
@@ -93,7 +125,9 @@ fn table(asked: &Asked, file_system: FileSystem) -> BTreeMap<(u8, u64, u64), u64
 #[test]
 fn every_call_is_counted_where_it_is() {
     require!(Bpf, Loop, Tool("mkfs.ext4"));
-    [Attached::TypedTracepoints, Attached::RawTracepoints].into_iter().for_each(count_every_call);
+    [Attached::TypedTracepoints, Attached::RawTracepoints]
+        .into_iter()
+        .for_each(count_every_call);
 }
 
 fn count_every_call(by: Attached) {
@@ -109,30 +143,63 @@ fn count_every_call(by: Attached) {
     for _ in 0..1009 {
         let is_write = rng.below(3) == 0;
         let is_direct = rng.below(4) == 0;
-        let len = if is_direct { 4096 } else { [1, 997, 4096, 65_536][rng.below(4) as usize] };
-        let start = if is_direct { rng.below(8000) * 4096 } else { rng.below((32 << 20) - len) };
-        let (file, from) = if is_direct { (&direct, aligned) } else { (&file, 0) };
+        let len = if is_direct {
+            4096
+        } else {
+            [1, 997, 4096, 65_536][rng.below(4) as usize]
+        };
+        let start = if is_direct {
+            rng.below(8000) * 4096
+        } else {
+            rng.below((32 << 20) - len)
+        };
+        let (file, from) = if is_direct {
+            (&direct, aligned)
+        } else {
+            (&file, 0)
+        };
         let room = &mut buffer[from..from + len as usize];
         match is_write {
             true => file.write_all_at(room, start).expect("a write"),
             false => file.read_exact_at(room, start).expect("a read"),
         }
         let op = if is_write { Op::Write } else { Op::Read };
-        *table_expected.entry((op as u8, start % MODULUS, len)).or_default() += 1;
-        expected[usize::from(is_write) + 2 * usize::from(is_direct)] +=
-            Calls { calls: 1, asked_bytes: len, moved_bytes: len };
+        *table_expected
+            .entry((op as u8, start % MODULUS, len))
+            .or_default() += 1;
+        expected[usize::from(is_write) + 2 * usize::from(is_direct)] += Calls {
+            calls: 1,
+            asked_bytes: len,
+            moved_bytes: len,
+        };
     }
     // Behind the end: asked, and nothing got.
-    assert_eq!(file.read_at(&mut buffer[..4096], 64 << 20).expect("the end"), 0);
-    expected[0] += Calls { calls: 1, asked_bytes: 4096, moved_bytes: 0 };
+    assert_eq!(
+        file.read_at(&mut buffer[..4096], 64 << 20)
+            .expect("the end"),
+        0
+    );
+    expected[0] += Calls {
+        calls: 1,
+        asked_bytes: 4096,
+        moved_bytes: 0,
+    };
     let asked = vfs.read(name);
     let mine = find(&asked, std::process::id(), disk.file_system());
     assert_eq!(mine.calls, expected);
-    assert_eq!((mine.is_whole(), mine.ways.as_slice()), (true, [Way::Calls].as_slice()));
+    assert_eq!(
+        (mine.is_whole(), mine.ways.as_slice()),
+        (true, [Way::Calls].as_slice())
+    );
     assert_eq!((mine.failed, mine.unplaced), (0, 0));
     assert_eq!(table(&asked, disk.file_system()), table_expected);
     // What was read stays read.
-    assert!(vfs.read(name).askers.iter().all(|asker| asker.file_system != Some(disk.file_system())));
+    assert!(
+        vfs.read(name)
+            .askers
+            .iter()
+            .all(|asker| asker.file_system != Some(disk.file_system()))
+    );
 }
 
 /// Calls that move on a position, that take several buffers, that append, and that copy from file to file.
@@ -144,7 +211,9 @@ fn calls_of_all_forms() {
     let mut file = open(&disk.file(), rustix::fs::OFlags::empty());
     let mut expected = BTreeMap::new();
     let mut expect = |op: Op, start: u64, len: u64| {
-        *expected.entry((op as u8, start % MODULUS, len)).or_insert(0) += 1;
+        *expected
+            .entry((op as u8, start % MODULUS, len))
+            .or_insert(0) += 1;
     };
     file.seek(SeekFrom::Start(3 << 20 | 1000)).expect("a seek");
     let mut room = [0; 3000];
@@ -159,23 +228,33 @@ fn calls_of_all_forms() {
         assert_eq!(file.read_vectored(&mut buffers).expect("a read"), 3000);
         expect(Op::Read, 77 + at * 3000, 3000);
     }
-    let mut end = OpenOptions::new().append(true).open(disk.file()).expect("the file");
+    let mut end = OpenOptions::new()
+        .append(true)
+        .open(disk.file())
+        .expect("the file");
     for at in 0..5 {
         let buffers = [IoSlice::new(&room[..500]), IoSlice::new(&room[..11])];
         assert_eq!(end.write_vectored(&buffers).expect("a write"), 511);
         expect(Op::Write, (32 << 20) + at * 511, 511);
     }
     let buffers = &mut [IoSliceMut::new(&mut room[..700])];
-    assert_eq!(rustix::io::preadv(&file, buffers, 9 << 20 | 13).expect("a read"), 700);
+    assert_eq!(
+        rustix::io::preadv(&file, buffers, 9 << 20 | 13).expect("a read"),
+        700
+    );
     expect(Op::Read, 13, 700);
     let other = File::create(disk.room.path().join("at/other")).expect("a file");
     let mut from = 5 << 20 | 300;
-    let copied = rustix::fs::copy_file_range(&file, Some(&mut from), &other, None, 8191).expect("a copy");
+    let copied =
+        rustix::fs::copy_file_range(&file, Some(&mut from), &other, None, 8191).expect("a copy");
     assert_eq!(copied, 8191);
     expect(Op::Read, 300, 8191);
     expect(Op::Write, 0, 8191);
     let mut from = 6 << 20 | 5;
-    assert_eq!(rustix::fs::sendfile(&other, &file, Some(&mut from), 4099).expect("a copy"), 4099);
+    assert_eq!(
+        rustix::fs::sendfile(&other, &file, Some(&mut from), 4099).expect("a copy"),
+        4099
+    );
     expect(Op::Read, 5, 4099);
     expect(Op::Write, 8191, 4099);
     let read_only = File::open(disk.file()).expect("the file");
@@ -185,15 +264,27 @@ fn calls_of_all_forms() {
     assert_eq!(table(&asked, disk.file_system()), expected);
     let sum = |op: Op| -> (u64, u64) {
         let of = expected.iter().filter(|((code, ..), _)| *code == op as u8);
-        of.fold((0, 0), |(ios, bytes), ((_, _, len), count)| (ios + count, bytes + len * count))
+        of.fold((0, 0), |(ios, bytes), ((_, _, len), count)| {
+            (ios + count, bytes + len * count)
+        })
     };
     for (kind, op) in [(Kind::Read, Op::Read), (Kind::Write, Op::Write)] {
-        let Calls { calls, asked_bytes, moved_bytes } = mine.of(kind);
-        assert_eq!((calls, asked_bytes, moved_bytes), (sum(op).0, sum(op).1, sum(op).1));
+        let Calls {
+            calls,
+            asked_bytes,
+            moved_bytes,
+        } = mine.of(kind);
+        assert_eq!(
+            (calls, asked_bytes, moved_bytes),
+            (sum(op).0, sum(op).1, sum(op).1)
+        );
     }
     assert_eq!((mine.failed, mine.is_whole()), (1, true));
     // 100 reads and six with two buffers follow one that is known, four writes at the end, and that of sendfile.
-    let profile = asked.profiles.find(&name(disk.file_system()), Layer::Vfs).expect("a profile");
+    let profile = asked
+        .profiles
+        .find(&name(disk.file_system()), Layer::Vfs)
+        .expect("a profile");
     assert_eq!(profile.ordered.continuing, 100 + 6 + 4 + 1);
 }
 
@@ -209,8 +300,18 @@ fn a_node_is_no_file_system() {
     (0..31).for_each(|at| node.read_exact_at(&mut room, at * 1024).expect("a read"));
     (0..37).for_each(|at| file.read_exact_at(&mut room, at * 1024).expect("a read"));
     let asked = vfs.read(name);
-    assert_eq!(find(&asked, std::process::id(), disk.node()).of(Kind::Read).calls, 31);
-    assert_eq!(find(&asked, std::process::id(), disk.file_system()).of(Kind::Read).calls, 37);
+    assert_eq!(
+        find(&asked, std::process::id(), disk.node())
+            .of(Kind::Read)
+            .calls,
+        31
+    );
+    assert_eq!(
+        find(&asked, std::process::id(), disk.file_system())
+            .of(Kind::Read)
+            .calls,
+        37
+    );
     assert_eq!(disk.node().dev, disk.file_system().dev);
 }
 
@@ -224,7 +325,16 @@ fn mapped_files_are_unknown() {
         let file = File::open(disk.file()).expect("the file");
         let map = || {
             // SAFETY: a new mapping at an address of the kernel's choice, of which nothing is read.
-            unsafe { mmap(std::ptr::null_mut(), 8192, ProtFlags::READ, MapFlags::PRIVATE, &file, 0) }
+            unsafe {
+                mmap(
+                    std::ptr::null_mut(),
+                    8192,
+                    ProtFlags::READ,
+                    MapFlags::PRIVATE,
+                    &file,
+                    0,
+                )
+            }
         };
         let before = maps_before.then(|| map().expect("a mapping"));
         let mut vfs = Vfs::attach(None).expect("programs that this kernel takes");
@@ -238,7 +348,14 @@ fn mapped_files_are_unknown() {
         let mine = find(&asked, std::process::id(), disk.file_system());
         assert_eq!(mine.ways, [Way::Calls, Way::Mapped]);
         assert!(!mine.is_whole());
-        assert_eq!(mine.of(Kind::Read), Calls { calls: 1, asked_bytes: 4096, moved_bytes: 4096 });
+        assert_eq!(
+            mine.of(Kind::Read),
+            Calls {
+                calls: 1,
+                asked_bytes: 4096,
+                moved_bytes: 4096
+            }
+        );
         if let Some(before) = before {
             // SAFETY: as above.
             unsafe { munmap(before, 8192) }.expect("unmapped");
@@ -265,7 +382,10 @@ fn fio(disk: &Disk, engine: &str, is_direct: bool) -> u64 {
             "--iodepth=8".into(),
         ]));
     let (_, read) = out.split_once("\"io_bytes\" : ").expect("what fio says");
-    read.split(',').next().and_then(|bytes| bytes.trim().parse().ok()).expect("a number")
+    read.split(',')
+        .next()
+        .and_then(|bytes| bytes.trim().parse().ok())
+        .expect("a number")
 }
 
 /// The same reads on every way: right, or unknown with the name of the way.
@@ -288,19 +408,39 @@ fn engines_of_fio() {
             assert_eq!(fio(&disk, engine, is_direct), 211 * 8192, "{engine}");
             let asked = vfs.read(name);
             let of_fio = |asker: &&Asker| asker.comm == "fio" && asker.ways.contains(&way);
-            let job =
-                asked.askers.iter().find(of_fio).unwrap_or_else(|| panic!("{engine}: {:?}", asked.askers));
+            let job = asked
+                .askers
+                .iter()
+                .find(of_fio)
+                .unwrap_or_else(|| panic!("{engine}: {:?}", asked.askers));
             assert_eq!(job.is_whole(), way.is_counted(), "{engine}: {job:?}");
             if !way.is_counted() {
                 continue;
             }
-            let job =
-                asked.askers.iter().find(|job| of_fio(job) && job.file_system == Some(disk.file_system()));
-            let kind = if is_direct { Kind::DirectRead } else { Kind::Read };
+            let job = asked
+                .askers
+                .iter()
+                .find(|job| of_fio(job) && job.file_system == Some(disk.file_system()));
+            let kind = if is_direct {
+                Kind::DirectRead
+            } else {
+                Kind::Read
+            };
             let bytes = 211 * 8192;
-            let expected = Calls { calls: 211, asked_bytes: bytes, moved_bytes: bytes };
-            assert_eq!(job.expect("its job").of(kind), expected, "{engine}, direct {is_direct}");
-            let profile = asked.profiles.find(&name(disk.file_system()), Layer::Vfs).expect("a profile");
+            let expected = Calls {
+                calls: 211,
+                asked_bytes: bytes,
+                moved_bytes: bytes,
+            };
+            assert_eq!(
+                job.expect("its job").of(kind),
+                expected,
+                "{engine}, direct {is_direct}"
+            );
+            let profile = asked
+                .profiles
+                .find(&name(disk.file_system()), Layer::Vfs)
+                .expect("a profile");
             assert!(profile.places.table.iter().all(|(key, _)| {
                 let unit = profile.places.table.unit_bytes();
                 (key.residue() * unit).is_multiple_of(8192) && key.length() * unit == 8192

@@ -53,7 +53,10 @@ fn answer<S: serde::Serializer, T: Serialize, E: std::fmt::Display>(
     }
     match answer {
         Ok(value) => value.serialize(serializer),
-        Err(why) => No { unknown: why.to_string() }.serialize(serializer),
+        Err(why) => No {
+            unknown: why.to_string(),
+        }
+        .serialize(serializer),
     }
 }
 
@@ -235,10 +238,18 @@ pub fn analyze(profile: &Profile, part: Option<String>, questions: &Questions) -
     let random_by_size = SIZE_THRESHOLDS
         .into_iter()
         .zip(table.count_by_length(SIZE_THRESHOLDS))
-        .map(|(len_bytes_min, (ios, heads))| RandomBySize { len_bytes_min, ios, heads });
+        .map(|(len_bytes_min, (ios, heads))| RandomBySize {
+            len_bytes_min,
+            ios,
+            heads,
+        });
     let most = profile.top.most(LISTED);
     Analysis {
-        target: Target { device: profile.device.clone(), part, layer: TargetLayer::Seen(profile.layer) },
+        target: Target {
+            device: profile.device.clone(),
+            part,
+            layer: TargetLayer::Seen(profile.layer),
+        },
         size_bytes: profile.size_bytes,
         ios: profile.ios(),
         bytes: profile.bytes(),
@@ -249,7 +260,10 @@ pub fn analyze(profile: &Profile, part: Option<String>, questions: &Questions) -
         modulus_bytes: table.modulus_bytes(),
         modulus_lowered: table.is_modulus_lowered(),
         lengths_rounded: table.are_lengths_rounded(),
-        ops: Op::ALL.iter().filter_map(|&op| summary_of(profile, op)).collect(),
+        ops: Op::ALL
+            .iter()
+            .filter_map(|&op| summary_of(profile, op))
+            .collect(),
         places: places(profile, questions),
         lengths,
         continuing: profile.ordered.continuing,
@@ -257,7 +271,10 @@ pub fn analyze(profile: &Profile, part: Option<String>, questions: &Questions) -
         run_ios: profile.ordered.run_ios,
         random_by_size: random_by_size.collect(),
         in_flight: in_flight(profile),
-        processes: most.into_iter().map(|(name, share)| (name.to_owned(), share.ios, share.bytes)).collect(),
+        processes: most
+            .into_iter()
+            .map(|(name, share)| (name.to_owned(), share.ios, share.bytes))
+            .collect(),
         processes_shortened: profile.top.is_shortened(),
         what_if: what_if(profile, questions),
         losses: profile.losses.clone(),
@@ -269,7 +286,11 @@ fn places(profile: &Profile, questions: &Questions) -> Vec<PlaceAnalysis> {
     parts.sort_by_key(|(_, places)| places.first_byte);
     let device = std::iter::once((None, &profile.places));
     device
-        .chain(parts.into_iter().map(|(name, places)| (Some(name.clone()), places)))
+        .chain(
+            parts
+                .into_iter()
+                .map(|(name, places)| (Some(name.clone()), places)),
+        )
         .filter(|(name, places)| name.is_none() || !places.table.is_empty())
         .map(|(name, places)| PlaceAnalysis {
             name,
@@ -301,7 +322,11 @@ fn grid_fit(places: &Places, grid: Grid, source: GridSource, is_counted: bool) -
         source,
         read_amplification: amplification(&reads),
         write_amplification: amplification(&writes),
-        latency: if all.is_ok() { table.latency_by_fit(&grid).ok() } else { None },
+        latency: if all.is_ok() {
+            table.latency_by_fit(&grid).ok()
+        } else {
+            None
+        },
         all,
         reads,
         writes,
@@ -337,8 +362,12 @@ fn what_if(profile: &Profile, questions: &Questions) -> WhatIf {
     });
     WhatIf {
         shifted: shifted.unwrap_or_default(),
-        striped: questions.chunk.map(|chunk| what_if::striped(table, &chunk, questions.members)),
-        recorded: questions.record.map(|record| what_if::recorded(table, profile.layer, &record)),
+        striped: questions
+            .chunk
+            .map(|chunk| what_if::striped(table, &chunk, questions.members)),
+        recorded: questions
+            .record
+            .map(|record| what_if::recorded(table, profile.layer, &record)),
     }
 }
 
@@ -352,7 +381,11 @@ fn summary_of(profile: &Profile, op: Op) -> Option<OpSummary> {
         ios: totals.ios,
         bytes: totals.bytes,
         failed: totals.failed,
-        sizes: totals.sizes.iter().map(|(index, ios)| (power(index), ios)).collect(),
+        sizes: totals
+            .sizes
+            .iter()
+            .map(|(index, ios)| (power(index), ios))
+            .collect(),
         device: quantiles(&totals.device_ns),
         queue: quantiles(&totals.queue_ns),
     })
@@ -364,7 +397,11 @@ fn power(index: usize) -> u64 {
 }
 
 fn quantiles(counts: &Counts) -> Option<Quantiles> {
-    let at = |part, whole| counts.log_linear_quantile(part, whole).map(|(_, high)| high);
+    let at = |part, whole| {
+        counts
+            .log_linear_quantile(part, whole)
+            .map(|(_, high)| high)
+    };
     Some(Quantiles {
         timed: counts.total(),
         p50_ns: at(50, 100)?,
@@ -415,18 +452,29 @@ impl Analysis {
             let missing = plural(self.losses.missing_files, "file");
             return Some(format!("streams have holes: the recording lacks {missing}"));
         }
-        let ordered = profile.ordered.interarrival_ns.total().saturating_add(profile.pieces);
+        let ordered = profile
+            .ordered
+            .interarrival_ns
+            .total()
+            .saturating_add(profile.pieces);
         let unordered = u128::from(profile.ios().saturating_sub(ordered));
-        let too_many = unordered * 100 > u128::from(profile.ios()) * u128::from(UNORDERED_PERCENT_MAX);
+        let too_many =
+            unordered * 100 > u128::from(profile.ios()) * u128::from(UNORDERED_PERCENT_MAX);
         too_many.then(|| {
-            "streams cannot be told from counts by place: the source does not tell the order".to_owned()
+            "streams cannot be told from counts by place: the source does not tell the order"
+                .to_owned()
         })
     }
 
     /// Mean length of a read or write in bytes; absent without any.
     #[must_use]
     pub fn len_bytes_mean(&self) -> Option<Bytes> {
-        let data: u64 = self.ops.iter().filter(|op| matches!(op.op, "read" | "write")).map(|op| op.ios).sum();
+        let data: u64 = self
+            .ops
+            .iter()
+            .filter(|op| matches!(op.op, "read" | "write"))
+            .map(|op| op.ios)
+            .sum();
         (data > 0).then(|| Bytes(self.bytes / data))
     }
 }

@@ -146,7 +146,9 @@ impl std::fmt::Display for Target {
             write!(f, "{part} of ")?;
         }
         match self.layer {
-            TargetLayer::Seen(layer) => write!(f, "device {} ({} layer)", self.device, layer.word()),
+            TargetLayer::Seen(layer) => {
+                write!(f, "device {} ({} layer)", self.device, layer.word())
+            }
             TargetLayer::Stack(Kind::Unknown) => write!(f, "device {}", self.device),
             TargetLayer::Stack(kind) => write!(f, "{} {}", kind.words(), self.device),
             TargetLayer::Host(_) => f.write_str("the host"),

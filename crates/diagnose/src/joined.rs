@@ -43,16 +43,28 @@ pub fn join<'a>(
     given: &[Grid],
 ) -> Joined<'a> {
     let mut diagnosis = layout::diagnose(stack, known, profiles);
-    diagnosis.findings.retain(|finding| finding.id() != ABOUT_SUMS);
-    let mut joined = Joined { diagnosis, seen: Vec::new(), too_few: Vec::new() };
+    diagnosis
+        .findings
+        .retain(|finding| finding.id() != ABOUT_SUMS);
+    let mut joined = Joined {
+        diagnosis,
+        seen: Vec::new(),
+        too_few: Vec::new(),
+    };
     let of_layout = joined.diagnosis.findings.clone();
-    for profile in profiles.into_iter().flat_map(ProfileSet::iter).filter(|profile| profile.ios() > 0) {
+    for profile in profiles
+        .into_iter()
+        .flat_map(ProfileSet::iter)
+        .filter(|profile| profile.ios() > 0)
+    {
         let questions = questions(stack, &of_layout, profile, given);
         let analysis = analyze(profile, None, &questions);
         if profile.placed_ios() < IOS_MIN {
             joined.too_few.push(&profile.device);
         } else {
-            joined.diagnosis.absorb(diagnose(profile, &analysis, &questions));
+            joined
+                .diagnosis
+                .absorb(diagnose(profile, &analysis, &questions));
         }
         joined.seen.push((profile, analysis));
     }
@@ -63,13 +75,23 @@ pub fn join<'a>(
 #[must_use]
 pub fn modulus_bytes(stack: &Stack, given: &[Grid]) -> u64 {
     let nodes = stack.nodes().flat_map(|(id, _)| stated(stack, &[], id));
-    Questions { grids: given.to_vec(), stated: nodes.collect(), ..Questions::default() }.modulus_bytes()
+    Questions {
+        grids: given.to_vec(),
+        stated: nodes.collect(),
+        ..Questions::default()
+    }
+    .modulus_bytes()
 }
 
 /// What is to be asked of a profile.
 fn questions(stack: &Stack, found: &[Finding], profile: &Profile, given: &[Grid]) -> Questions {
-    let disk = stack.find(&profile.device).filter(|_| profile.layer != Layer::Vfs);
-    let mut questions = Questions { grids: given.to_vec(), ..Questions::default() };
+    let disk = stack
+        .find(&profile.device)
+        .filter(|_| profile.layer != Layer::Vfs);
+    let mut questions = Questions {
+        grids: given.to_vec(),
+        ..Questions::default()
+    };
     if let Some(disk) = disk {
         questions.stated = stated(stack, found, disk);
         questions.explained = explained(stack, found, profile, disk);
@@ -80,10 +102,13 @@ fn questions(stack: &Stack, found: &[Finding], profile: &Profile, given: &[Grid]
 /// The grids below a device and in it, as they lie in its address space; none where one is only assumed.
 fn stated(stack: &Stack, found: &[Finding], disk: NodeId) -> Vec<(Grid, GridSource)> {
     let is_told = about(stack, found, &[ABOUT_UNITS]).any(|id| stack.under(id).contains(&disk));
-    let is_wanted =
-        |fact: &GridFact| fact.what != What::Assumed && !(is_told && fact.what == What::IndirectionUnit);
-    let is_shown =
-        stack.under(disk).iter().any(|id| stack.node(*id).kind == Kind::VirtualDisk && stack.is_leaf(*id));
+    let is_wanted = |fact: &GridFact| {
+        fact.what != What::Assumed && !(is_told && fact.what == What::IndirectionUnit)
+    };
+    let is_shown = stack
+        .under(disk)
+        .iter()
+        .any(|id| stack.node(*id).kind == Kind::VirtualDisk && stack.is_leaf(*id));
     let mut grids: Vec<(Grid, GridSource)> = Vec::new();
     for fact in stack.grids_through(disk).into_iter().filter(is_wanted) {
         let source = match fact.source {
@@ -99,15 +124,34 @@ fn stated(stack: &Stack, found: &[Finding], disk: NodeId) -> Vec<(Grid, GridSour
 }
 
 /// Partitions that begin off a grid themselves, or carry what does for it; and the device, where it is such a layer.
-fn explained(stack: &Stack, found: &[Finding], profile: &Profile, device: NodeId) -> BTreeSet<String> {
-    let off: BTreeSet<NodeId> = about(stack, found, &ABOUT_STARTS).flat_map(|id| stack.under(id)).collect();
+fn explained(
+    stack: &Stack,
+    found: &[Finding],
+    profile: &Profile,
+    device: NodeId,
+) -> BTreeSet<String> {
+    let off: BTreeSet<NodeId> = about(stack, found, &ABOUT_STARTS)
+        .flat_map(|id| stack.under(id))
+        .collect();
     let is_off = |name: &&String| stack.find(name).is_some_and(|id| off.contains(&id));
     let layer = (off.contains(&device) && !stack.is_leaf(device)).then(|| profile.device.clone());
-    profile.partitions.keys().filter(is_off).cloned().chain(layer).collect()
+    profile
+        .partitions
+        .keys()
+        .filter(is_off)
+        .cloned()
+        .chain(layer)
+        .collect()
 }
 
 /// What findings of these names are about.
-fn about<'a>(stack: &'a Stack, found: &'a [Finding], ids: &'a [&str]) -> impl Iterator<Item = NodeId> + 'a {
-    let mine = found.iter().filter(move |finding| ids.contains(&finding.id()));
+fn about<'a>(
+    stack: &'a Stack,
+    found: &'a [Finding],
+    ids: &'a [&str],
+) -> impl Iterator<Item = NodeId> + 'a {
+    let mine = found
+        .iter()
+        .filter(move |finding| ids.contains(&finding.id()));
     mine.filter_map(|finding| stack.find(&finding.target().device))
 }

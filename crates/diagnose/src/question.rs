@@ -70,7 +70,11 @@ impl Questions {
     #[must_use]
     pub fn grids(&self) -> Vec<(Grid, GridSource)> {
         match (self.grids.is_empty(), self.stated.is_empty()) {
-            (false, _) => self.grids.iter().map(|grid| (*grid, GridSource::User)).collect(),
+            (false, _) => self
+                .grids
+                .iter()
+                .map(|grid| (*grid, GridSource::User))
+                .collect(),
             (true, false) => self.stated.clone(),
             (true, true) => vec![(Grid::ASSUMED, GridSource::Assumed)],
         }
@@ -82,8 +86,9 @@ impl Questions {
     #[must_use]
     pub fn modulus_bytes(&self) -> u64 {
         let chunk = self.chunk.map(|chunk| chunk.granularity());
-        let stripe =
-            chunk.zip(self.members).and_then(|(chunk, members)| chunk.checked_mul(u64::from(members)));
+        let stripe = chunk
+            .zip(self.members)
+            .and_then(|(chunk, members)| chunk.checked_mul(u64::from(members)));
         let grids = self.grids();
         let wanted = grids
             .iter()
@@ -92,12 +97,16 @@ impl Questions {
             .chain(stripe)
             .chain(self.record.map(|record| record.granularity()));
         let asked = wanted.fold(SECTOR, |asked, Bytes(granularity)| {
-            lcm_checked(asked, granularity).filter(|&both| both <= MODULUS_BYTES_MAX).unwrap_or(asked)
+            lcm_checked(asked, granularity)
+                .filter(|&both| both <= MODULUS_BYTES_MAX)
+                .unwrap_or(asked)
         });
         let most = asked.max(MODULUS_BYTES);
-        let powers =
-            std::iter::successors(Some(MODULUS_BYTES), |power| Some(power / 2)).take_while(|&p| p > SECTOR);
-        let mut both = powers.filter_map(|power| lcm_checked(asked, power)).filter(|&both| both <= most);
+        let powers = std::iter::successors(Some(MODULUS_BYTES), |power| Some(power / 2))
+            .take_while(|&p| p > SECTOR);
+        let mut both = powers
+            .filter_map(|power| lcm_checked(asked, power))
+            .filter(|&both| both <= most);
         both.next().unwrap_or(asked)
     }
 }
@@ -114,13 +123,28 @@ mod tests {
         questions.members = Some(4);
         assert_eq!(questions.modulus_bytes(), 1 << 20);
         questions.members = Some(3);
-        assert_eq!(questions.modulus_bytes(), 768 << 10, "three chunks and 256 KiB");
+        assert_eq!(
+            questions.modulus_bytes(),
+            768 << 10,
+            "three chunks and 256 KiB"
+        );
         questions.chunk = Grid::boundary(Bytes(48 << 10)).ok();
         questions.members = Some(5);
-        assert_eq!(questions.modulus_bytes(), 960 << 10, "five chunks and 64 KiB");
+        assert_eq!(
+            questions.modulus_bytes(),
+            960 << 10,
+            "five chunks and 64 KiB"
+        );
         questions.record = Grid::unit(Bytes(7 << 20)).ok();
-        assert_eq!(questions.modulus_bytes(), 960 << 10, "too large together: that question stays unknown");
-        questions = Questions { record: questions.record, ..Questions::default() };
+        assert_eq!(
+            questions.modulus_bytes(),
+            960 << 10,
+            "too large together: that question stays unknown"
+        );
+        questions = Questions {
+            record: questions.record,
+            ..Questions::default()
+        };
         assert_eq!(questions.modulus_bytes(), 7 << 20);
     }
 

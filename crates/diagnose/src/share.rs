@@ -18,13 +18,20 @@ impl Share {
     /// `part` of `whole`; a larger part counts as the whole.
     #[must_use]
     pub fn new(part: u64, whole: u64) -> Share {
-        Share { part: part.min(whole), whole }
+        Share {
+            part: part.min(whole),
+            whole,
+        }
     }
 
     /// The share itself, 0 to 1; 0 of nothing is 0.
     #[must_use]
     pub fn value(self) -> f64 {
-        if self.whole == 0 { 0.0 } else { self.part as f64 / self.whole as f64 }
+        if self.whole == 0 {
+            0.0
+        } else {
+            self.part as f64 / self.whole as f64
+        }
     }
 
     /// Both ends of Wilson's 95 % interval, which holds for small shares and few I/O as well (E. B. Wilson, 1927).
@@ -37,7 +44,10 @@ impl Share {
         let weight = 1.0 + Z * Z / n;
         let middle = p + Z * Z / (2.0 * n);
         let reach = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
-        (((middle - reach) / weight).max(0.0), ((middle + reach) / weight).min(1.0))
+        (
+            ((middle - reach) / weight).max(0.0),
+            ((middle + reach) / weight).min(1.0),
+        )
     }
 
     /// Lower end of the interval.
@@ -61,8 +71,14 @@ mod tests {
             (1, 29, 0.0061, 0.1718),
         ] {
             let (found_low, found_high) = Share::new(part, whole).interval();
-            assert!((found_low - low).abs() < 1e-4, "{part}/{whole}: {found_low}");
-            assert!((found_high - high).abs() < 1e-4, "{part}/{whole}: {found_high}");
+            assert!(
+                (found_low - low).abs() < 1e-4,
+                "{part}/{whole}: {found_low}"
+            );
+            assert!(
+                (found_high - high).abs() < 1e-4,
+                "{part}/{whole}: {found_high}"
+            );
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use plumb_diagnose::Share;
 use plumb_diagnose::compare::{
-    Bench, Comparison, Law, Observed, Outcome, Sampling, Slice, Stratum, Terms, compare, of_bench, of_series,
+    Bench, Comparison, Law, Observed, Outcome, Sampling, Slice, Stratum, Terms, compare, of_bench,
+    of_series,
 };
 use plumb_testkit::rng::Rng;
 use plumb_trace::series::{self, FirstReport, Span};
@@ -25,7 +26,11 @@ fn reads(rates: &[f64], ms: &[f64]) -> Observed {
         layer: None,
         span: Span::Device,
         is_closed_loop: false,
-        sampling: Sampling { unit: "report", seconds: None, seen: rates.len() as u64 },
+        sampling: Sampling {
+            unit: "report",
+            seconds: None,
+            seen: rates.len() as u64,
+        },
         slices: slices.collect(),
         strata: vec![stratum(Op::Read, 8192, 100.0, 1.0)],
         has_lengths: true,
@@ -39,7 +44,13 @@ fn reads(rates: &[f64], ms: &[f64]) -> Observed {
 }
 
 fn stratum(op: Op, len_bytes: u64, ios: f64, ms: f64) -> Stratum {
-    Stratum { op, len_bytes, ios, ns_mean: Some(ms * 1e6), ns_mean_variance: Some(1e6) }
+    Stratum {
+        op,
+        len_bytes,
+        ios,
+        ns_mean: Some(ms * 1e6),
+        ns_mean_variance: Some(1e6),
+    }
 }
 
 fn verdict(before: &Observed, after: &Observed) -> Comparison {
@@ -50,7 +61,11 @@ fn verdict(before: &Observed, after: &Observed) -> Comparison {
 fn check(before: &Observed, after: &Observed, outcome: Outcome, words: &str) -> Comparison {
     let found = verdict(before, after);
     assert_eq!(found.verdict.outcome, outcome, "{:?}", found.verdict);
-    assert!(found.verdict.why.join("; ").contains(words), "no `{words}` in {:?}", found.verdict.why);
+    assert!(
+        found.verdict.why.join("; ").contains(words),
+        "no `{words}` in {:?}",
+        found.verdict.why
+    );
     found
 }
 
@@ -64,12 +79,21 @@ fn a_published_case_both_ways() {
     let found = check(&before, &after, Outcome::Better, "");
     let rate = found.verdict.rate.expect("the mix is the same");
     assert!((rate.value - 1.274_219).abs() < 1e-6, "{rate:?}");
-    assert!((rate.low.expect("n = 3") - 1.211_814).abs() < 1e-6, "{rate:?}");
-    assert!((rate.high.expect("n = 3") - 1.339_837).abs() < 1e-6, "{rate:?}");
+    assert!(
+        (rate.low.expect("n = 3") - 1.211_814).abs() < 1e-6,
+        "{rate:?}"
+    );
+    assert!(
+        (rate.high.expect("n = 3") - 1.339_837).abs() < 1e-6,
+        "{rate:?}"
+    );
     let latency = found.verdict.latency.expect("timed");
     assert!((latency.value - 0.783_333).abs() < 1e-6, "{latency:?}");
-    let measure =
-        found.measures.iter().find(|measure| measure.name == "latency_ns_mean").expect("it is there");
+    let measure = found
+        .measures
+        .iter()
+        .find(|measure| measure.name == "latency_ns_mean")
+        .expect("it is there");
     assert_eq!(measure.n, [3, 3]);
     check(&after, &before, Outcome::Worse, "");
 }
@@ -82,7 +106,10 @@ fn like_sides_do_not_differ() {
     other.slices.rotate_left(4);
     check(&one, &other, Outcome::NoDifference, "");
     // The same latency under twice the load.
-    let more = reads(&rates.iter().map(|rate| rate * 2.0).collect::<Vec<_>>(), &ms);
+    let more = reads(
+        &rates.iter().map(|rate| rate * 2.0).collect::<Vec<_>>(),
+        &ms,
+    );
     check(
         &one,
         &more,
@@ -102,14 +129,24 @@ fn too_little_is_inconclusive() {
         "holds both none and one of more than 3.0 %: 3 reports before and 3 after",
     );
     let alone = reads(&[1000.0], &[32.0]);
-    check(&alone, &other, Outcome::NotComparable, "1 report before: an interval needs at least 2");
+    check(
+        &alone,
+        &other,
+        Outcome::NotComparable,
+        "1 report before: an interval needs at least 2",
+    );
 }
 
 #[test]
 fn another_load_is_not_comparable() {
     let one = reads(&[1000.0, 1001.0, 1002.0], &[1.0, 1.01, 1.0]);
     let other = reads(&[2000.0, 2001.0, 2002.0], &[2.0, 2.01, 2.0]);
-    check(&one, &other, Outcome::NotComparable, "the load differs: 1.0 I/O in flight before, 4.0 after");
+    check(
+        &one,
+        &other,
+        Outcome::NotComparable,
+        "the load differs: 1.0 I/O in flight before, 4.0 after",
+    );
     check(&other, &one, Outcome::NotComparable, "the load differs");
 }
 
@@ -131,18 +168,33 @@ fn what_is_not_of_a_kind() {
         &|before, after| (before.layer, after.layer) = (Some(Layer::Vfs), Some(Layer::Request)),
         "other layers were seen: vfs before, request after",
     );
-    not(&|_, after| after.lost = Share::new(2, 100), "2.0 % of the I/O after were lost");
-    not(&|before, _| before.strata.clear(), "no read or write of sda before");
+    not(
+        &|_, after| after.lost = Share::new(2, 100),
+        "2.0 % of the I/O after were lost",
+    );
+    not(
+        &|before, _| before.strata.clear(),
+        "no read or write of sda before",
+    );
     not(
         &|_, after| after.slices.iter_mut().for_each(|slice| slice.timed = 0.0),
         "latencies are not known on both sides",
     );
-    let law = Law { in_flight: 62.9, expected: 627.3, checked: 3, broken: 1, line: Some(9) };
+    let law = Law {
+        in_flight: 62.9,
+        expected: 627.3,
+        checked: 3,
+        broken: 1,
+        line: Some(9),
+    };
     not(
         &|before, _| before.law = Some(law),
         "62.9 I/O in flight, and 627.3 by rate times latency (Little's law)",
     );
-    not(&|_, after| after.strata[0].len_bytes = 4096, "0 % of them agree in operation and length");
+    not(
+        &|_, after| after.strata[0].len_bytes = 4096,
+        "0 % of them agree in operation and length",
+    );
     not(
         &|before, after| {
             (before.has_lengths, after.has_lengths) = (false, false);
@@ -153,8 +205,14 @@ fn what_is_not_of_a_kind() {
     // The user may say that two devices of other sizes are to be compared.
     let (mut before, mut after) = (one.clone(), other());
     (before.size_bytes, after.size_bytes) = (Some(sizes[0]), Some(sizes[1]));
-    let by_user = Terms { paired_by_user: true, ..Terms::default() };
-    assert_eq!(compare(&before, &after, &by_user).verdict.outcome, Outcome::Better);
+    let by_user = Terms {
+        paired_by_user: true,
+        ..Terms::default()
+    };
+    assert_eq!(
+        compare(&before, &after, &by_user).verdict.outcome,
+        Outcome::Better
+    );
 }
 
 /// More short I/O after a change lower the mean, and help nobody.
@@ -162,7 +220,9 @@ fn what_is_not_of_a_kind() {
 fn latencies_are_those_of_the_same_mix() {
     let side = |short: f64, factor: f64| {
         let mean = factor * (short * 1.0 + (1.0 - short) * 3.0);
-        let ms: Vec<f64> = (0..10).map(|n| mean * (1.0 + f64::from(n % 3) * 0.002)).collect();
+        let ms: Vec<f64> = (0..10)
+            .map(|n| mean * (1.0 + f64::from(n % 3) * 0.002))
+            .collect();
         let mut side = reads(&[1000.0; 10], &ms);
         side.strata = vec![
             stratum(Op::Read, 4096, short, factor),
@@ -170,12 +230,26 @@ fn latencies_are_those_of_the_same_mix() {
         ];
         side
     };
-    let found =
-        check(&side(0.5, 1.0), &side(0.8, 1.0), Outcome::NoDifference, "only 70.0 % of the I/O are alike");
-    let raw = found.measures.iter().find(|measure| measure.name == "latency_ns_mean").and_then(|m| m.ratio);
-    assert!((raw.expect("timed").value - 0.7).abs() < 0.01, "1.4 ms after 2.0 ms: {raw:?}");
+    let found = check(
+        &side(0.5, 1.0),
+        &side(0.8, 1.0),
+        Outcome::NoDifference,
+        "only 70.0 % of the I/O are alike",
+    );
+    let raw = found
+        .measures
+        .iter()
+        .find(|measure| measure.name == "latency_ns_mean")
+        .and_then(|m| m.ratio);
+    assert!(
+        (raw.expect("timed").value - 0.7).abs() < 0.01,
+        "1.4 ms after 2.0 ms: {raw:?}"
+    );
     assert!((found.verdict.latency.expect("timed").value - 1.0).abs() < 1e-9);
-    assert_eq!(found.verdict.rate, None, "rates of other I/O are not compared");
+    assert_eq!(
+        found.verdict.rate, None,
+        "rates of other I/O are not compared"
+    );
     check(&side(0.5, 1.0), &side(0.8, 1.2), Outcome::Worse, "");
     check(&side(0.8, 1.0), &side(0.5, 0.8), Outcome::Better, "");
 }
@@ -189,20 +263,29 @@ fn error_rates() {
     let mut rng = Rng::announced("comparisons", 0x77);
     let mut uniform = || ((rng.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
     let mut draw = |factor: f64, spread: f64| {
-        let rates: Vec<f64> =
-            (0..10).map(|_| 1000.0 * factor * (1.0 + spread * (uniform() + uniform() - 1.0))).collect();
+        let rates: Vec<f64> = (0..10)
+            .map(|_| 1000.0 * factor * (1.0 + spread * (uniform() + uniform() - 1.0)))
+            .collect();
         let ms: Vec<f64> = rates.iter().map(|rate| 32_000.0 / rate).collect();
         reads(&rates, &ms)
     };
     let mut count = |factor: f64, spread: f64, outcome: Outcome| {
         (0..1000)
-            .filter(|_| verdict(&draw(1.0, spread), &draw(factor, spread)).verdict.outcome == outcome)
+            .filter(|_| {
+                verdict(&draw(1.0, spread), &draw(factor, spread))
+                    .verdict
+                    .outcome
+                    == outcome
+            })
             .count()
     };
     let false_alarms = count(1.0, WIDE, Outcome::Better) + count(1.0, WIDE, Outcome::Worse);
     // Five of a hundred intervals miss, half of them on either side: 50 of 2,000 draws, and four standard errors more.
     assert!(false_alarms <= 78, "{false_alarms} of 2,000");
-    assert!(count(1.0, NARROW, Outcome::NoDifference) >= 990, "within 3 % of each other, and said so");
+    assert!(
+        count(1.0, NARROW, Outcome::NoDifference) >= 990,
+        "within 3 % of each other, and said so"
+    );
     assert!(count(1.1, WIDE, Outcome::Better) >= 990);
     assert_eq!(count(1.1, WIDE, Outcome::Worse), 0);
 }
@@ -210,7 +293,8 @@ fn error_rates() {
 /// A digit that was scanned wrong stands out: 62.9 in flight are not 1,563.9 a second of 4.0 ms.
 #[test]
 fn a_slip_of_the_scan_is_found() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/iostat/misaligned.txt");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples/iostat/misaligned.txt");
     let text = std::fs::read_to_string(path).expect("an example");
     let observe = |text: &str| {
         let series = series::read("capture", text.as_bytes()).expect("a capture");
@@ -221,7 +305,12 @@ fn a_slip_of_the_scan_is_found() {
     let slip = observe(&text.replace("15639.6", "1563.96"));
     let law = slip.law.expect("actv is there");
     assert_eq!((law.checked, law.broken, law.line), (3, 1, Some(9)));
-    check(&slip, &observe(&text), Outcome::NotComparable, "before the source contradicts itself");
+    check(
+        &slip,
+        &observe(&text),
+        Outcome::NotComparable,
+        "before the source contradicts itself",
+    );
 }
 
 /// The part of a benchmark's document that is read: a warm-up, whole intervals of `rate` reads of 4 KiB, and a short last one.
@@ -246,15 +335,18 @@ fn bench(rate: u64, ms: f64) -> Observed {
         "writes": side(0, serde_json::Value::Null), "failures": [], "never_back": 0});
     let run = serde_json::json!({"name": null, "workload": "random reads of 4 KiB", "intervals": intervals, "total": total,
         "targets": [{"target": "/dev/loop1", "size_bytes": 1 << 30, "is_whole": true}]});
-    let bench: Bench =
-        serde_json::from_value(serde_json::json!({"runs": [run], "notes": []})).expect("a benchmark");
+    let bench: Bench = serde_json::from_value(serde_json::json!({"runs": [run], "notes": []}))
+        .expect("a benchmark");
     of_bench(&bench.runs[0])
 }
 
 #[test]
 fn benchmarks() {
     let (before, after) = (bench(8000, 1.0), bench(10_000, 0.8));
-    assert_eq!((before.device.as_str(), before.size_bytes), ("/dev/loop1", Some(1 << 30)));
+    assert_eq!(
+        (before.device.as_str(), before.size_bytes),
+        ("/dev/loop1", Some(1 << 30))
+    );
     assert_eq!(
         (before.sampling.seen, before.slices.len()),
         (10, 10),
@@ -263,26 +355,60 @@ fn benchmarks() {
     let found = check(&before, &after, Outcome::Better, "");
     let rate = found.verdict.rate.expect("one mix");
     assert!((rate.value - 1.25).abs() < 1e-3, "{rate:?}");
-    let p99 = found.measures.iter().find(|measure| measure.name == "read_ns_p99").expect("it is there");
+    let p99 = found
+        .measures
+        .iter()
+        .find(|measure| measure.name == "read_ns_p99")
+        .expect("it is there");
     assert_eq!(p99.before, Some(2e6));
     let of = |name: &str| {
-        let measure = found.measures.iter().find(|measure| measure.name == name).expect("it is there");
-        (measure.ratio.and_then(|ratio| ratio.low.zip(ratio.high)), measure.n)
+        let measure = found
+            .measures
+            .iter()
+            .find(|measure| measure.name == name)
+            .expect("it is there");
+        (
+            measure.ratio.and_then(|ratio| ratio.low.zip(ratio.high)),
+            measure.n,
+        )
     };
     // Those of ten intervals, by hand: half of them ln 1.25 below the whole of each side, none above.
     let variance = 5.0 * 1.25f64.ln().powi(2) / 9.0 / 10.0;
     let reach = 2.101 * (2.0 * variance).sqrt();
     let (interval, n) = of("read_ns_p99");
     let (low, high) = interval.expect("intervals tell it");
-    assert!((high.ln() - reach).abs() < 1e-3 && (low.ln() + reach).abs() < 1e-3, "{low} to {high}, {reach}");
+    assert!(
+        (high.ln() - reach).abs() < 1e-3 && (low.ln() + reach).abs() < 1e-3,
+        "{low} to {high}, {reach}"
+    );
     assert_eq!(n, [10, 10]);
     let (low, high) = of("read_ns_p90").0.expect("intervals tell it");
-    assert!((low - 1.0).abs() < 1e-9 && (high - 1.0).abs() < 1e-9, "all alike: {low} to {high}");
-    assert!(found.measures.iter().all(|measure| !measure.name.starts_with("write")), "nothing was written");
+    assert!(
+        (low - 1.0).abs() < 1e-9 && (high - 1.0).abs() < 1e-9,
+        "all alike: {low} to {high}"
+    );
+    assert!(
+        found
+            .measures
+            .iter()
+            .all(|measure| !measure.name.starts_with("write")),
+        "nothing was written"
+    );
     check(&after, &before, Outcome::Worse, "");
     check(&before, &before, Outcome::NoDifference, "");
     // Below 500 I/O an interval has too few above its 99 of 100.
-    let rare = check(&bench(400, 1.0), &bench(400, 1.0), Outcome::NoDifference, "");
-    let of = |name: &str| rare.measures.iter().find(|measure| measure.name == name).expect("it is there").n;
+    let rare = check(
+        &bench(400, 1.0),
+        &bench(400, 1.0),
+        Outcome::NoDifference,
+        "",
+    );
+    let of = |name: &str| {
+        rare.measures
+            .iter()
+            .find(|measure| measure.name == name)
+            .expect("it is there")
+            .n
+    };
     assert_eq!((of("read_ns_p90"), of("read_ns_p99")), ([10, 10], [0, 0]));
 }

@@ -12,7 +12,9 @@ use proptest::prelude::*;
 /// `count` random blocks of `block` sectors in `[from, from + blocks × block)`, none beside the last.
 fn blocks(random: &mut Random, count: u64, from: u64, block: u64) -> Vec<Io> {
     let span = (1 << 26) / block;
-    (0..count).map(|_| Io(Read, from + random.below(span) * block, block)).collect()
+    (0..count)
+        .map(|_| Io(Read, from + random.below(span) * block, block))
+        .collect()
 }
 
 /// Sectors of the `--shift` that a finding advises.
@@ -68,14 +70,24 @@ fn two_layouts_are_two_answers() {
                 continue;
             }
             let mut random = Random(1 + first * 8 + second);
-            let ios = [blocks(&mut random, 1200, first, 8), blocks(&mut random, 800, (1 << 27) + second, 8)];
+            let ios = [
+                blocks(&mut random, 1200, first, 8),
+                blocks(&mut random, 800, (1 << 27) + second, 8),
+            ];
             let judged = Bench::grid("4k").judge_ios(ios.concat());
             let verdict = &judged.analysis.places[0].inference.verdict;
             let at = |sectors: u64| Bytes(sectors * 512);
             match verdict {
                 Verdict::Two { phases } => {
-                    assert_eq!(phases.map(|phase| phase.granularity_bytes), [at(8); 2], "{first} {second}");
-                    assert_eq!(phases.map(|phase| phase.offset_bytes), [at(first), at(second)]);
+                    assert_eq!(
+                        phases.map(|phase| phase.granularity_bytes),
+                        [at(8); 2],
+                        "{first} {second}"
+                    );
+                    assert_eq!(
+                        phases.map(|phase| phase.offset_bytes),
+                        [at(first), at(second)]
+                    );
                     let said = words(judged.finding("misaligned-io"));
                     assert!(said.contains("two layouts"), "{said}");
                     assert!(said.contains("--partition or --range"), "{said}");
@@ -83,7 +95,10 @@ fn two_layouts_are_two_answers() {
                 // Half a block apart they look the same as one layout of half blocks: only a phase of 2 KiB is shown.
                 Verdict::One { phase } => {
                     assert_eq!(first.abs_diff(second), 4, "{first} {second}");
-                    assert_eq!((phase.granularity_bytes, phase.offset_bytes), (at(4), at(first % 4)));
+                    assert_eq!(
+                        (phase.granularity_bytes, phase.offset_bytes),
+                        (at(4), at(first % 4))
+                    );
                 }
                 other => panic!("{first} {second}: {other:?}"),
             }
@@ -104,15 +119,23 @@ fn an_offset_of_continuations_is_no_layout() {
     let judged = Bench::default().judge_ios(ios);
     let said = words(judged.finding("misaligned-io"));
     assert!(
-        said.contains("4 KiB blocks sit at sector 7 of 8: 71.4 % of the I/O, 100.0 % of the stream"),
+        said.contains(
+            "4 KiB blocks sit at sector 7 of 8: 71.4 % of the I/O, 100.0 % of the stream"
+        ),
         "{said}"
     );
-    assert!(said.contains("the 1,200 I/O at sector 4 continue streams: no second layout"), "{said}");
+    assert!(
+        said.contains("the 1,200 I/O at sector 4 continue streams: no second layout"),
+        "{said}"
+    );
 }
 
 fn parted(partitions: &[(&'static str, u64)], grid: Option<&str>) -> Bench {
     let bench = grid.map_or_else(Bench::default, Bench::grid);
-    Bench { partitions: partitions.to_vec(), ..bench }
+    Bench {
+        partitions: partitions.to_vec(),
+        ..bench
+    }
 }
 
 const FAR: u64 = 1 << 28;
@@ -121,15 +144,35 @@ const FAR: u64 = 1 << 28;
 fn partitions_that_stand_differently_are_judged_apart() {
     let bench = parted(&[("8,1", 63), ("8,2", FAR)], Some("4k"));
     let mut random = Random(9);
-    let ios = [blocks(&mut random, 1000, 63, 8), blocks(&mut random, 3000, FAR, 8)].concat();
+    let ios = [
+        blocks(&mut random, 1000, 63, 8),
+        blocks(&mut random, 3000, FAR, 8),
+    ]
+    .concat();
     let judged = bench.judge_ios(ios);
     let finding = judged.finding("misaligned-io");
-    assert_eq!(finding.target().to_string(), "partition 8,1 of device 8,0 (request layer)");
-    assert!(finding.summary().starts_with("1,000 of 1,000 (100.0 %)"), "{}", finding.summary());
+    assert_eq!(
+        finding.target().to_string(),
+        "partition 8,1 of device 8,0 (request layer)"
+    );
+    assert!(
+        finding.summary().starts_with("1,000 of 1,000 (100.0 %)"),
+        "{}",
+        finding.summary()
+    );
     let said = words(finding);
-    assert!(said.contains("partition 8,1 begins at sector 63, 3,584 B past the grid"), "{said}");
-    assert!(!said.contains("consistent with"), "nothing to guess where the start is known: {said}");
-    assert_eq!(finding.fix()[0].command, "plumb analyze FILE --partition 1 --shift +1s --grid 4k");
+    assert!(
+        said.contains("partition 8,1 begins at sector 63, 3,584 B past the grid"),
+        "{said}"
+    );
+    assert!(
+        !said.contains("consistent with"),
+        "nothing to guess where the start is known: {said}"
+    );
+    assert_eq!(
+        finding.fix()[0].command,
+        "plumb analyze FILE --partition 1 --shift +1s --grid 4k"
+    );
 
     // The same from the saved profile.
     let mut saved = Saved::default();
@@ -145,10 +188,16 @@ fn partitions_that_stand_differently_are_judged_apart() {
 fn two_phases_of_two_partitions_are_two_findings() {
     let bench = parted(&[("8,1", 63), ("8,2", FAR + 34)], Some("4k"));
     let mut random = Random(10);
-    let ios = [blocks(&mut random, 500, 63, 8), blocks(&mut random, 500, FAR + 34, 8)].concat();
+    let ios = [
+        blocks(&mut random, 500, 63, 8),
+        blocks(&mut random, 500, FAR + 34, 8),
+    ]
+    .concat();
     let judged = bench.judge_ios(ios);
-    let commands: Vec<_> =
-        judged.findings("misaligned-io").map(|finding| finding.fix()[0].command.as_str()).collect();
+    let commands: Vec<_> = judged
+        .findings("misaligned-io")
+        .map(|finding| finding.fix()[0].command.as_str())
+        .collect();
     assert_eq!(
         commands,
         [
@@ -162,23 +211,39 @@ fn two_phases_of_two_partitions_are_two_findings() {
 fn partitions_that_stand_alike_are_one_finding() {
     let bench = parted(&[("8,1", 63), ("8,2", FAR + 63), ("8,3", 2 * FAR)], None);
     let mut random = Random(11);
-    let ios = [blocks(&mut random, 900, 63, 8), blocks(&mut random, 900, FAR + 63, 8)].concat();
+    let ios = [
+        blocks(&mut random, 900, 63, 8),
+        blocks(&mut random, 900, FAR + 63, 8),
+    ]
+    .concat();
     let few = (0..20).map(|at| Io(Read, 2 * FAR + at * 1600, 8));
     let judged = bench.judge_ios(ios.into_iter().chain(few));
     let finding = judged.finding("misaligned-io");
     assert_eq!(finding.target().to_string(), "device 8,0 (request layer)");
-    assert!(finding.summary().starts_with("1,800 of 1,820"), "{}", finding.summary());
+    assert!(
+        finding.summary().starts_with("1,800 of 1,820"),
+        "{}",
+        finding.summary()
+    );
 }
 
 #[test]
 fn a_partition_with_few_io_among_different_ones_is_unknown() {
     let bench = parted(&[("8,1", 63), ("8,2", FAR), ("8,3", 2 * FAR)], Some("4k"));
     let mut random = Random(12);
-    let ios = [blocks(&mut random, 900, 63, 8), blocks(&mut random, 900, FAR, 8)].concat();
+    let ios = [
+        blocks(&mut random, 900, 63, 8),
+        blocks(&mut random, 900, FAR, 8),
+    ]
+    .concat();
     let few = (0..20).map(|at| Io(Read, 2 * FAR + at * 1600, 8));
     let judged = bench.judge_ios(ios.into_iter().chain(few));
     assert_eq!(judged.findings("misaligned-io").count(), 1);
-    let unknown = judged.diagnosis.unknown.iter().find(|unjudged| unjudged.rule == "misaligned-io");
+    let unknown = judged
+        .diagnosis
+        .unknown
+        .iter()
+        .find(|unjudged| unjudged.rule == "misaligned-io");
     let unknown = unknown.expect("a partition of 20 I/O");
     assert_eq!(unknown.target.part.as_deref(), Some("partition 8,3"));
     assert_eq!(unknown.why, "20 I/O seen, 200 needed");
@@ -190,7 +255,9 @@ fn what_is_off_inside_a_partition_that_stands_is_said_so() {
     let judged = bench.judge_ios(blocks(&mut Random(13), 900, 2048 + 3, 8));
     let said = words(judged.finding("misaligned-io"));
     assert!(
-        said.contains("partition 8,1 begins at sector 2,048, on the grid: what is off comes from within"),
+        said.contains(
+            "partition 8,1 begins at sector 2,048, on the grid: what is off comes from within"
+        ),
         "{said}"
     );
 }
@@ -199,7 +266,11 @@ fn what_is_off_inside_a_partition_that_stands_is_said_so() {
 #[test]
 fn no_move_is_advised_to_a_layout_that_stands() {
     let mut random = Random(14);
-    let ios = [blocks(&mut random, 970, 0, 8), blocks(&mut random, 30, 3, 8)].concat();
+    let ios = [
+        blocks(&mut random, 970, 0, 8),
+        blocks(&mut random, 30, 3, 8),
+    ]
+    .concat();
     let judged = Bench::grid("4k").judge_ios(ios);
     let finding = judged.finding("misaligned-io");
     assert!(finding.fix().is_empty());
@@ -208,10 +279,16 @@ fn no_move_is_advised_to_a_layout_that_stands() {
 
 #[test]
 fn places_in_files_have_no_partition() {
-    let bench = Bench { layer: plumb_trace::Layer::Vfs, ..Bench::grid("4k") };
+    let bench = Bench {
+        layer: plumb_trace::Layer::Vfs,
+        ..Bench::grid("4k")
+    };
     let finding = bench.judge_ios(blocks(&mut Random(15), 900, 7, 8));
     let finding = finding.finding("misaligned-io");
     assert!(finding.fix().is_empty());
     let said = words(finding);
-    assert!(!said.contains("partition") && said.contains("these are places in files"), "{said}");
+    assert!(
+        !said.contains("partition") && said.contains("these are places in files"),
+        "{said}"
+    );
 }

@@ -14,20 +14,46 @@ fn kinds() -> Vec<(MisfitKind, &'static str, Bench)> {
     vec![
         (MisfitKind::Misaligned, "misaligned-io", Bench::grid("4k")),
         (MisfitKind::OddLength, "odd-length-io", Bench::grid("4k")),
-        (MisfitKind::SplitChunk { chunk_bytes: 65_536 }, "split-io", Bench::chunk(65_536, None)),
-        (MisfitKind::LooksSequential, "looks-sequential", Bench::default()),
-        (MisfitKind::SmallRandomWrites, "small-random-writes", Bench::default()),
         (
-            MisfitKind::MemberSkew { chunk_bytes: 131_072, members: 5 },
+            MisfitKind::SplitChunk {
+                chunk_bytes: 65_536,
+            },
+            "split-io",
+            Bench::chunk(65_536, None),
+        ),
+        (
+            MisfitKind::LooksSequential,
+            "looks-sequential",
+            Bench::default(),
+        ),
+        (
+            MisfitKind::SmallRandomWrites,
+            "small-random-writes",
+            Bench::default(),
+        ),
+        (
+            MisfitKind::MemberSkew {
+                chunk_bytes: 131_072,
+                members: 5,
+            },
             "member-skew",
             Bench::chunk(131_072, Some(5)),
         ),
         (
-            MisfitKind::MemberSkew { chunk_bytes: 65_536, members: 4 },
+            MisfitKind::MemberSkew {
+                chunk_bytes: 65_536,
+                members: 4,
+            },
             "member-skew",
             Bench::chunk(65_536, Some(4)),
         ),
-        (MisfitKind::RecordMismatch { record_bytes: 131_072 }, "record-mismatch", Bench::record(131_072)),
+        (
+            MisfitKind::RecordMismatch {
+                record_bytes: 131_072,
+            },
+            "record-mismatch",
+            Bench::record(131_072),
+        ),
     ]
 }
 
@@ -51,10 +77,26 @@ fn one_percent_is_found_and_counted_exactly() {
             let finding = judged.finding(rule);
             assert_eq!(finding.severity(), Severity::Note, "{kind:?}, seed {seed}");
             let n_of_m = format!("{} of {}", grouped(expected), grouped(plan.total));
-            assert!(finding.summary().contains(&n_of_m), "{kind:?}, seed {seed}: {}", finding.summary());
-            let (part, whole) = if rule == "member-skew" { ("busiest", "all") } else { ("ios_unfit", "ios") };
-            assert_eq!(evidence(finding, part), expected as f64, "{kind:?}, seed {seed}");
-            assert_eq!(evidence(finding, whole), plan.total as f64, "{kind:?}, seed {seed}");
+            assert!(
+                finding.summary().contains(&n_of_m),
+                "{kind:?}, seed {seed}: {}",
+                finding.summary()
+            );
+            let (part, whole) = if rule == "member-skew" {
+                ("busiest", "all")
+            } else {
+                ("ios_unfit", "ios")
+            };
+            assert_eq!(
+                evidence(finding, part),
+                expected as f64,
+                "{kind:?}, seed {seed}"
+            );
+            assert_eq!(
+                evidence(finding, whole),
+                plan.total as f64,
+                "{kind:?}, seed {seed}"
+            );
         }
     }
 }
@@ -64,7 +106,11 @@ fn none_is_not_found() {
     for (kind, rule, bench) in kinds() {
         for seed in SEEDS {
             let judged = bench.judge_synthetic(PlantedMisfits::control(kind, seed).iter());
-            assert!(judged.is_silent(rule), "{kind:?}, seed {seed}: {:?}", judged.diagnosis.unknown);
+            assert!(
+                judged.is_silent(rule),
+                "{kind:?}, seed {seed}: {:?}",
+                judged.diagnosis.unknown
+            );
         }
     }
 }
@@ -72,10 +118,23 @@ fn none_is_not_found() {
 #[test]
 fn three_in_ten_are_worth_mending() {
     for (kind, rule, bench) in kinds() {
-        let plan = PlantedMisfits { total: 20_000, misfits: 6_000, ..PlantedMisfits::standard(kind, 77) };
+        let plan = PlantedMisfits {
+            total: 20_000,
+            misfits: 6_000,
+            ..PlantedMisfits::standard(kind, 77)
+        };
         let judged = bench.judge_synthetic(plan.iter());
         let finding = judged.finding(rule);
-        assert_eq!(finding.severity(), Severity::Warning, "{kind:?}: {}", finding.summary());
-        assert!(finding.summary().contains(&grouped(brute_force(&plan))), "{kind:?}: {}", finding.summary());
+        assert_eq!(
+            finding.severity(),
+            Severity::Warning,
+            "{kind:?}: {}",
+            finding.summary()
+        );
+        assert!(
+            finding.summary().contains(&grouped(brute_force(&plan))),
+            "{kind:?}: {}",
+            finding.summary()
+        );
     }
 }

@@ -7,14 +7,25 @@ use plumb_diagnose::Severity;
 use plumb_trace::Op::{Read, Write};
 
 fn rules_that_spoke(judged: &common::Judged) -> Vec<(&'static str, Severity)> {
-    judged.diagnosis.findings.iter().map(|finding| (finding.id(), finding.severity())).collect()
+    judged
+        .diagnosis
+        .findings
+        .iter()
+        .map(|finding| (finding.id(), finding.severity()))
+        .collect()
 }
 
 /// A database: random pages of 8 KiB, three reads for each write.
 fn database(count: u64, past: u64) -> Vec<Io> {
     let mut random = Random(21);
     (0..count)
-        .map(|at| Io(if at % 4 == 0 { Write } else { Read }, past + random.below(1 << 24) * 16, 16))
+        .map(|at| {
+            Io(
+                if at % 4 == 0 { Write } else { Read },
+                past + random.below(1 << 24) * 16,
+                16,
+            )
+        })
         .collect()
 }
 
@@ -23,8 +34,18 @@ fn a_database_on_its_pages_is_told_nothing_of_places() {
     let mut bench = Bench::chunk(64 << 10, Some(4));
     bench.questions.grids = Bench::grid("8k").questions.grids;
     let judged = bench.judge_ios(database(20_000, 0));
-    for rule in ["misaligned-io", "odd-length-io", "split-io", "member-skew", "looks-sequential"] {
-        assert!(judged.is_silent(rule), "{rule}: {:?}", rules_that_spoke(&judged));
+    for rule in [
+        "misaligned-io",
+        "odd-length-io",
+        "split-io",
+        "member-skew",
+        "looks-sequential",
+    ] {
+        assert!(
+            judged.is_silent(rule),
+            "{rule}: {:?}",
+            rules_that_spoke(&judged)
+        );
     }
 }
 
@@ -35,9 +56,14 @@ fn a_database_behind_sector_34_is_told_once() {
     let finding = judged.finding("misaligned-io");
     assert!(judged.is_silent("odd-length-io"), "its pages are whole");
     let said = words(finding);
-    assert!(said.contains("8 KiB blocks sit at sector 2 of 16: 100.0 % of the I/O"), "{said}");
     assert!(
-        said.contains("consistent with a partition at sector 34, right behind an EFI label (not proven"),
+        said.contains("8 KiB blocks sit at sector 2 of 16: 100.0 % of the I/O"),
+        "{said}"
+    );
+    assert!(
+        said.contains(
+            "consistent with a partition at sector 34, right behind an EFI label (not proven"
+        ),
         "{said}"
     );
     assert!(
@@ -93,18 +119,39 @@ fn few_heads_show_no_layout() {
 fn odd_lengths_and_off_starts_are_counted_apart() {
     let mut random = Random(23);
     let ios: Vec<Io> = (0..4000)
-        .map(|_| Io(Read, random.below(1 << 24) * 8 + random.below(2) * 3, 8 - random.below(2) * 2))
+        .map(|_| {
+            Io(
+                Read,
+                random.below(1 << 24) * 8 + random.below(2) * 3,
+                8 - random.below(2) * 2,
+            )
+        })
         .collect();
     let off = ios.iter().filter(|io| io.1 % 8 != 0).count() as f64;
     let odd = ios.iter().filter(|io| io.2 % 8 != 0).count() as f64;
     let cells = |io: &Io| ((io.1 + io.2).div_ceil(8) - io.1 / 8) as f64;
-    let (touched, sectors): (f64, u64) = (ios.iter().map(cells).sum(), ios.iter().map(|io| io.2).sum());
+    let (touched, sectors): (f64, u64) =
+        (ios.iter().map(cells).sum(), ios.iter().map(|io| io.2).sum());
     let judged = Bench::grid("4k").judge_ios(ios);
     let cost = |rule| judged.finding(rule).cost().expect("a cost").value;
-    assert_eq!(cost("misaligned-io"), touched / 4000.0, "cells touched for one that is needed");
-    assert_eq!(cost("odd-length-io"), 4000.0 * 8.0 / sectors as f64, "whole cells for parts of them");
-    assert_eq!(common::evidence(judged.finding("misaligned-io"), "ios_unfit"), off);
-    assert_eq!(common::evidence(judged.finding("odd-length-io"), "ios_unfit"), odd);
+    assert_eq!(
+        cost("misaligned-io"),
+        touched / 4000.0,
+        "cells touched for one that is needed"
+    );
+    assert_eq!(
+        cost("odd-length-io"),
+        4000.0 * 8.0 / sectors as f64,
+        "whole cells for parts of them"
+    );
+    assert_eq!(
+        common::evidence(judged.finding("misaligned-io"), "ios_unfit"),
+        off
+    );
+    assert_eq!(
+        common::evidence(judged.finding("odd-length-io"), "ios_unfit"),
+        odd
+    );
 }
 
 /// A log that is appended to in small parts: the cache makes whole records of them, so it is no warning.
@@ -114,5 +161,9 @@ fn an_appended_file_is_no_warning_for_its_records() {
     let judged = Bench::record(128 << 10).judge_ios(ios);
     let finding = judged.finding("record-mismatch");
     assert_eq!(finding.severity(), Severity::Note);
-    assert!(words(finding).contains("follow another request without a gap"), "{}", words(finding));
+    assert!(
+        words(finding).contains("follow another request without a gap"),
+        "{}",
+        words(finding)
+    );
 }

@@ -26,7 +26,9 @@ pub const fn align_down(position: u64, unit: u64) -> Option<u64> {
 /// then aligned up. `None` when `unit` is 0 or the result exceeds 64 bits.
 #[must_use]
 pub const fn next_aligned_start(last_offset: u64, last_size: u64, unit: u64) -> Option<u64> {
-    let Some(end) = last_offset.checked_add(last_size) else { return None };
+    let Some(end) = last_offset.checked_add(last_size) else {
+        return None;
+    };
     match end.checked_add(1) {
         Some(after_header) => align_up(after_header, unit),
         None => None,
@@ -70,7 +72,10 @@ mod tests {
         for (position, unit) in (0..200).flat_map(|p| (1..30).map(move |u| (p, u))) {
             let up = (position..).find(|x| x % unit == 0);
             let down = (0..=position).rev().find(|x| x % unit == 0);
-            assert_eq!((align_up(position, unit), align_down(position, unit)), (up, down));
+            assert_eq!(
+                (align_up(position, unit), align_down(position, unit)),
+                (up, down)
+            );
         }
     }
 }

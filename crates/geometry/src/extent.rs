@@ -51,7 +51,10 @@ impl Extent {
     /// For callers in this crate that have proved the end to fit.
     pub(crate) fn proven(start: u64, len: u64) -> Self {
         debug_assert!(start.checked_add(len).is_some());
-        Self { start: Bytes(start), len: Bytes(len) }
+        Self {
+            start: Bytes(start),
+            len: Bytes(len),
+        }
     }
 
     /// First byte.
@@ -84,7 +87,13 @@ impl fmt::Display for Extent {
     /// `bytes 17,408 to 25,600 (8 KiB)`; the second figure is the first byte after the extent.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let group = |bytes: Bytes| crate::units::group_digits(bytes.0);
-        write!(f, "bytes {} to {} ({})", group(self.start), group(self.end()), self.len)
+        write!(
+            f,
+            "bytes {} to {} ({})",
+            group(self.start),
+            group(self.end()),
+            self.len
+        )
     }
 }
 
@@ -97,7 +106,10 @@ struct RawExtent {
 
 impl From<Extent> for RawExtent {
     fn from(extent: Extent) -> Self {
-        Self { start_bytes: extent.start, len_bytes: extent.len }
+        Self {
+            start_bytes: extent.start,
+            len_bytes: extent.len,
+        }
     }
 }
 
@@ -118,7 +130,12 @@ mod tests {
         let last = Extent::new(Bytes(u64::MAX), Bytes(0)).expect("ends at the last position");
         assert_eq!((last.end(), last.is_empty()), (Bytes(u64::MAX), true));
         let error = Extent::new(Bytes(u64::MAX - 3), Bytes(4)).expect_err("one byte too long");
-        assert!(error.to_string().ends_with("expected a length of at most 3"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .ends_with("expected a length of at most 3"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -58,7 +58,11 @@ impl Fit {
         } else {
             0
         };
-        let tail = if rest >= to_boundary { rest - to_boundary } else { head + rest };
+        let tail = if rest >= to_boundary {
+            rest - to_boundary
+        } else {
+            head + rest
+        };
         let cells = whole + extra_cells;
         Some(Self {
             head: Bytes(head),
@@ -147,7 +151,10 @@ mod tests {
         assert_eq!((fit.cells, fit.min_cells, fit.partial_cells), (2, 1, 2));
         assert!(fit.misaligned() && fit.split() && fit.crosses());
         assert!(!Fit::odd_length(Bytes(8_192), &grid));
-        assert_eq!((fit.touched_bytes(&grid), fit.read_first_bytes(&grid)), (16_384, 16_384));
+        assert_eq!(
+            (fit.touched_bytes(&grid), fit.read_first_bytes(&grid)),
+            (16_384, 16_384)
+        );
     }
 
     #[test]

@@ -61,7 +61,11 @@ pub enum GridError {
 impl Grid {
     /// What is taken where no grid is known: 4 KiB units at offset 0. A result on it must name its
     /// source as *assumed*.
-    pub const ASSUMED: Self = Self { granularity: Bytes(4096), offset: Bytes(0), kind: GridKind::Unit };
+    pub const ASSUMED: Self = Self {
+        granularity: Bytes(4096),
+        offset: Bytes(0),
+        kind: GridKind::Unit,
+    };
 
     /// A grid with cells of `granularity` bytes, one of which starts at byte `offset`.
     ///
@@ -72,9 +76,16 @@ impl Grid {
             return Err(GridError::ZeroGranularity);
         }
         if offset.0 >= granularity.0 {
-            return Err(GridError::OffsetNotBelowGranularity { offset, granularity });
+            return Err(GridError::OffsetNotBelowGranularity {
+                offset,
+                granularity,
+            });
         }
-        Ok(Self { granularity, offset, kind })
+        Ok(Self {
+            granularity,
+            offset,
+            kind,
+        })
     }
 
     /// Units of `granularity` bytes at offset 0.
@@ -163,7 +174,11 @@ struct RawGrid {
 
 impl From<Grid> for RawGrid {
     fn from(grid: Grid) -> Self {
-        Self { granularity_bytes: grid.granularity, offset_bytes: grid.offset, kind: grid.kind }
+        Self {
+            granularity_bytes: grid.granularity,
+            offset_bytes: grid.offset,
+            kind: grid.kind,
+        }
     }
 }
 
@@ -189,7 +204,10 @@ mod tests {
         assert_eq!(unit_at(1, 0), Grid::unit(Bytes(1)));
         let error = unit_at(4_096, 4_608).expect_err("offset beyond the granularity");
         let text = error.to_string();
-        assert!(text.contains("4608") && text.contains("4096") && text.ends_with("512"), "{text}");
+        assert!(
+            text.contains("4608") && text.contains("4096") && text.ends_with("512"),
+            "{text}"
+        );
         assert!(unit_at(4_096, 4_096).is_err());
     }
 

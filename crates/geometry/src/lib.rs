@@ -27,8 +27,8 @@ pub use extent::{Extent, ExtentError};
 pub use fit::{Fit, granularity_of_io};
 pub use grid::{Grid, GridError, GridKind};
 pub use map::{
-    Concat, ConcatPart, Direction, LayerMap, LayoutError, MapError, Mirror, ParityLayout, ParityStripe,
-    Piece, Shift, Stripe, StripeWrite,
+    Concat, ConcatPart, Direction, LayerMap, LayoutError, MapError, Mirror, ParityLayout,
+    ParityStripe, Piece, Shift, Stripe, StripeWrite,
 };
 pub use parse::{SizeError, parse_grid, parse_range, parse_shift, parse_size};
 pub use split_share::{Share, crossing_share, split_share, split_share_from};

@@ -100,15 +100,22 @@ pub enum SizeError {
 /// # Errors
 /// Any [`SizeError`] but those of ranges and grids; nothing is trimmed, guessed or rounded.
 pub fn parse_size(text: &str) -> Result<Bytes, SizeError> {
-    let digits_end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let digits_end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     let (digits, unit) = text.split_at(digits_end);
     if unit.starts_with(['.', ',']) {
-        return Err(SizeError::Fraction { found: text.to_owned() });
+        return Err(SizeError::Fraction {
+            found: text.to_owned(),
+        });
     }
     if digits.is_empty() {
         return Err(without_digits(text));
     }
-    let overflow = || SizeError::Overflow { found: text.to_owned(), max: u64::MAX };
+    let overflow = || SizeError::Overflow {
+        found: text.to_owned(),
+        max: u64::MAX,
+    };
     let count: u64 = digits.parse().map_err(|_| overflow())?;
     match unit_bytes(unit) {
         Some(factor) => count.checked_mul(factor).map(Bytes).ok_or_else(overflow),
@@ -127,7 +134,10 @@ pub fn parse_shift(text: &str) -> Result<i64, SizeError> {
     };
     let magnitude = i128::from(parse_size(size)?.0);
     let shift = if negative { -magnitude } else { magnitude };
-    let overflow = |_| SizeError::Overflow { found: text.to_owned(), max: i64::MAX as u64 };
+    let overflow = |_| SizeError::Overflow {
+        found: text.to_owned(),
+        max: i64::MAX as u64,
+    };
     i64::try_from(shift).map_err(overflow)
 }
 
@@ -136,12 +146,21 @@ pub fn parse_shift(text: &str) -> Result<i64, SizeError> {
 /// # Errors
 /// [`SizeError::RangeShape`], [`SizeError::RangeOrder`], or what is wrong with either size.
 pub fn parse_range(text: &str) -> Result<(Bytes, Bytes), SizeError> {
-    let Some((start, end)) = text.split_once('-').filter(|(a, b)| !a.is_empty() && !b.is_empty()) else {
-        return Err(SizeError::RangeShape { found: text.to_owned() });
+    let Some((start, end)) = text
+        .split_once('-')
+        .filter(|(a, b)| !a.is_empty() && !b.is_empty())
+    else {
+        return Err(SizeError::RangeShape {
+            found: text.to_owned(),
+        });
     };
     let (start, end) = (parse_size(start)?, parse_size(end)?);
     if start >= end {
-        return Err(SizeError::RangeOrder { found: text.to_owned(), start, end });
+        return Err(SizeError::RangeOrder {
+            found: text.to_owned(),
+            start,
+            end,
+        });
     }
     Ok((start, end))
 }
@@ -156,8 +175,10 @@ pub fn parse_grid(text: &str) -> Result<Grid, SizeError> {
         Some((granularity, offset)) => (parse_size(granularity)?, parse_size(offset)?),
         None => (parse_size(text)?, Bytes(0)),
     };
-    Grid::new(granularity, offset, GridKind::Unit)
-        .map_err(|source| SizeError::Grid { found: text.to_owned(), source })
+    Grid::new(granularity, offset, GridKind::Unit).map_err(|source| SizeError::Grid {
+        found: text.to_owned(),
+        source,
+    })
 }
 
 /// Bytes in one of the accepted units; `None` for every other text.
@@ -177,8 +198,12 @@ fn unit_bytes(unit: &str) -> Option<u64> {
 fn without_digits(text: &str) -> SizeError {
     match text.chars().next() {
         None => SizeError::Empty,
-        Some('-') => SizeError::Negative { found: text.to_owned() },
-        Some(_) => SizeError::NotANumber { found: text.to_owned() },
+        Some('-') => SizeError::Negative {
+            found: text.to_owned(),
+        },
+        Some(_) => SizeError::NotANumber {
+            found: text.to_owned(),
+        },
     }
 }
 
@@ -189,7 +214,12 @@ fn bad_unit(text: &str, count: u64, unit: &str) -> SizeError {
         "mb" => 2,
         "gb" => 3,
         "tb" => 4,
-        _ => return SizeError::UnknownUnit { found: text.to_owned(), unit: unit.to_owned() },
+        _ => {
+            return SizeError::UnknownUnit {
+                found: text.to_owned(),
+                unit: unit.to_owned(),
+            };
+        }
     };
     let letter = ["KiB", "MiB", "GiB", "TiB"][power - 1];
     let sizes = [1024_u64, 1000].map(|base| count.checked_mul(base.pow(power as u32)));
@@ -200,6 +230,9 @@ fn bad_unit(text: &str, count: u64, unit: &str) -> SizeError {
             binary_bytes,
             decimal,
         },
-        _ => SizeError::Overflow { found: text.to_owned(), max: u64::MAX },
+        _ => SizeError::Overflow {
+            found: text.to_owned(),
+            max: u64::MAX,
+        },
     }
 }

@@ -32,7 +32,10 @@ impl Share {
     /// `part` of `whole` in lowest terms; the callers have `whole` at least 1.
     const fn reduced(part: u64, whole: u64) -> Self {
         let common = gcd(part, whole);
-        Self { numerator: part / common, denominator: whole / common }
+        Self {
+            numerator: part / common,
+            denominator: whole / common,
+        }
     }
 }
 
@@ -57,7 +60,11 @@ pub const fn split_share(len: Bytes, grid: &Grid, unit: Bytes) -> Option<Share> 
 #[must_use]
 pub const fn split_share_from(base: Bytes, len: Bytes, grid: &Grid, step: Bytes) -> Option<Share> {
     let granularity = grid.granularity().0;
-    let past_last_boundary = if len.0 == 0 { return None } else { (len.0 - 1) % granularity + 1 };
+    let past_last_boundary = if len.0 == 0 {
+        return None;
+    } else {
+        (len.0 - 1) % granularity + 1
+    };
     // The cells needed at best leave this much room; a start further in than that spills over.
     let room = granularity - past_last_boundary;
     share_beyond(room, base, grid, step)
@@ -72,7 +79,10 @@ pub const fn crossing_share(len: Bytes, grid: &Grid, unit: Bytes) -> Option<Shar
     }
     match grid.granularity().0.checked_sub(len.0) {
         Some(room) => share_beyond(room, Bytes(0), grid, unit),
-        None => Some(Share { numerator: 1, denominator: 1 }),
+        None => Some(Share {
+            numerator: 1,
+            denominator: 1,
+        }),
     }
 }
 
@@ -87,7 +97,11 @@ const fn share_beyond(room: u64, base: Bytes, grid: &Grid, unit: Bytes) -> Optio
     let step = gcd(unit.0, granularity);
     let starts = granularity / step;
     let first = grid.past_boundary(base).0 % step;
-    let beyond = if room < first { starts } else { starts - 1 - (room - first) / step };
+    let beyond = if room < first {
+        starts
+    } else {
+        starts - 1 - (room - first) / step
+    };
     Some(Share::reduced(beyond, starts))
 }
 
@@ -162,14 +176,18 @@ mod tests {
     fn both_shares_agree_with_laying_out_every_start() {
         for granularity in 1..=12 {
             for (offset, len, unit) in all_of(granularity) {
-                let grid = Grid::new(Bytes(granularity), Bytes(offset), GridKind::Boundary).expect("a grid");
+                let grid = Grid::new(Bytes(granularity), Bytes(offset), GridKind::Boundary)
+                    .expect("a grid");
                 let count = |wanted: fn(&Fit) -> bool| {
                     let starts = (0..granularity).map(|k| k * unit);
                     let fits = starts.map(|start| {
                         let extent = Extent::new(Bytes(start), Bytes(len)).expect("small");
                         Fit::of(extent, &grid).expect("has a length")
                     });
-                    Some(Share::reduced(fits.filter(wanted).count() as u64, granularity))
+                    Some(Share::reduced(
+                        fits.filter(wanted).count() as u64,
+                        granularity,
+                    ))
                 };
                 let (len, unit) = (Bytes(len), Bytes(unit));
                 assert_eq!(split_share(len, &grid, unit), count(Fit::split));

@@ -13,18 +13,24 @@ use serde::{Deserialize, Serialize};
 pub const SECTOR: u64 = 512;
 
 /// A position or a length in bytes, 0 to `u64::MAX`.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
 /// A position or a length in sectors of [`SECTOR`] bytes, 0 to `u64::MAX`.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Sectors(pub u64);
 
 /// A span of time, or a difference of two times, in nanoseconds; negative when the clock of the
 /// source went back or the later event came first.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Nanos(pub i64);
 
@@ -70,7 +76,11 @@ impl Bytes {
     /// The same quantity in sectors; `None` when it is not a whole number of them.
     #[must_use]
     pub const fn to_sectors_exact(self) -> Option<Sectors> {
-        if self.0.is_multiple_of(SECTOR) { Some(Sectors(self.0 / SECTOR)) } else { None }
+        if self.0.is_multiple_of(SECTOR) {
+            Some(Sectors(self.0 / SECTOR))
+        } else {
+            None
+        }
     }
 }
 
@@ -124,7 +134,10 @@ impl fmt::Display for Nanos {
     /// Exact: `5 ms`, `1,500 µs`, `-7 ns`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.0 < 0 { "-" } else { "" };
-        f.pad(&format!("{sign}{}", exact(self.0.unsigned_abs(), &TIME_UNITS, "ns")))
+        f.pad(&format!(
+            "{sign}{}",
+            exact(self.0.unsigned_abs(), &TIME_UNITS, "ns")
+        ))
     }
 }
 
@@ -145,7 +158,11 @@ pub fn group_digits(value: u64) -> String {
 /// A number and what it counts, in digits of three: `1 disk`, `2,048 disks`. For nouns that add an s.
 #[must_use]
 pub fn plural(number: u64, noun: &str) -> String {
-    format!("{} {noun}{}", group_digits(number), if number == 1 { "" } else { "s" })
+    format!(
+        "{} {noun}{}",
+        group_digits(number),
+        if number == 1 { "" } else { "s" }
+    )
 }
 
 /// Greatest common divisor by Euclid's algorithm. `gcd(0, n)` is `n`, and `gcd(0, 0)` is 0.
@@ -173,7 +190,12 @@ mod tests {
 
     #[test]
     fn one_is_singular() {
-        for (number, expected) in [(0, "0 disks"), (1, "1 disk"), (2, "2 disks"), (2048, "2,048 disks")] {
+        for (number, expected) in [
+            (0, "0 disks"),
+            (1, "1 disk"),
+            (2, "2 disks"),
+            (2048, "2,048 disks"),
+        ] {
             assert_eq!(plural(number, "disk"), expected);
         }
     }
@@ -208,7 +230,10 @@ mod tests {
     #[test]
     fn sectors_and_bytes_convert_only_without_loss() {
         assert_eq!(Sectors(34).to_bytes(), Some(Bytes(17 << 10)));
-        assert_eq!(Sectors((1 << 55) - 1).to_bytes(), Some(Bytes(u64::MAX - 511)));
+        assert_eq!(
+            Sectors((1 << 55) - 1).to_bytes(),
+            Some(Bytes(u64::MAX - 511))
+        );
         assert_eq!(Sectors(1 << 55).to_bytes(), None);
         assert_eq!(Bytes(3_584).to_sectors_exact(), Some(Sectors(7)));
         assert_eq!(Bytes(1_011).to_sectors_exact(), None);
@@ -226,7 +251,10 @@ mod tests {
 
     #[test]
     fn gcd_and_lcm_hold_their_corners() {
-        assert_eq!((gcd(0, 0), gcd(0, 9), gcd(9, 0), gcd(48, 64)), (0, 9, 9, 16));
+        assert_eq!(
+            (gcd(0, 0), gcd(0, 9), gcd(9, 0), gcd(48, 64)),
+            (0, 9, 9, 16)
+        );
         assert_eq!(lcm_checked(48 << 10, 1 << 20), Some(3 << 20));
         assert_eq!(lcm_checked(0, 4), None);
         assert_eq!(lcm_checked(u64::MAX, u64::MAX - 1), None);

@@ -51,7 +51,11 @@ fn covered(cells: &[u64], start: u64, len: u64) -> BTreeMap<u64, u64> {
 /// alone continues.
 fn steps_back(cells: &[u64], granularity: u64, offset: u64, position: u64) -> u64 {
     let is_boundary = |at: u64| {
-        if at == 0 { offset == 0 } else { cells[at as usize] != cells[at as usize - 1] }
+        if at == 0 {
+            offset == 0
+        } else {
+            cells[at as usize] != cells[at as usize - 1]
+        }
     };
     let found = (0..=position).find(|&back| is_boundary(position - back));
     found.unwrap_or(position + granularity - offset)
@@ -66,16 +70,28 @@ fn the_fit_is_what_marking_every_byte_finds() {
             let grid = grid(granularity, offset);
             for (start, len) in extents() {
                 let covered = covered(&cells, start, len);
-                let partial = covered.values().filter(|&&bytes| bytes < granularity).count();
+                let partial = covered
+                    .values()
+                    .filter(|&&bytes| bytes < granularity)
+                    .count();
                 let fit = Fit::of(extent(start, len), &grid).expect("has a length");
                 let context = format!("{start}+{len} on {granularity}@{offset}: {fit:?}");
                 let back = |position| steps_back(&cells, granularity, offset, position);
                 assert_eq!(fit.head.0, back(start), "head of {context}");
                 assert_eq!(fit.tail.0, back(start + len), "tail of {context}");
                 assert_eq!(fit.cells, covered.len() as u64, "cells of {context}");
-                assert_eq!(fit.partial_cells, partial as u64, "partial cells of {context}");
-                assert_eq!(fit.touched_bytes(&grid), (covered.len() as u64 * granularity).into());
-                assert_eq!(fit.read_first_bytes(&grid), (partial as u64 * granularity).into());
+                assert_eq!(
+                    fit.partial_cells, partial as u64,
+                    "partial cells of {context}"
+                );
+                assert_eq!(
+                    fit.touched_bytes(&grid),
+                    (covered.len() as u64 * granularity).into()
+                );
+                assert_eq!(
+                    fit.read_first_bytes(&grid),
+                    (partial as u64 * granularity).into()
+                );
                 assert_eq!(fit.crosses(), covered.len() > 1);
                 assert_eq!(fit.misaligned(), back(start) != 0);
                 tried += 1;
@@ -90,11 +106,15 @@ fn the_least_number_of_cells_is_that_of_the_best_start() {
     for granularity in 1..=12 {
         let cells = cell_of_each_byte(granularity, 0);
         for (start, len) in extents() {
-            let best = (0..granularity).map(|s| covered(&cells, s, len).len() as u64).min();
+            let best = (0..granularity)
+                .map(|s| covered(&cells, s, len).len() as u64)
+                .min();
             let fit = Fit::of(extent(start, len), &grid(granularity, 0)).expect("has a length");
             assert_eq!(Some(fit.min_cells), best);
             assert_eq!(Some(fit.split()), best.map(|best| fit.cells > best));
-            let odd = covered(&cells, 0, len).values().any(|&bytes| bytes < granularity);
+            let odd = covered(&cells, 0, len)
+                .values()
+                .any(|&bytes| bytes < granularity);
             assert_eq!(Fit::odd_length(Bytes(len), &grid(granularity, 0)), odd);
         }
     }
@@ -118,14 +138,21 @@ fn a_residue_of_any_multiple_gives_the_same_fit() {
 fn the_granularity_of_an_io_is_the_largest_power_that_divides_both() {
     for (start, len) in extents() {
         let divides = |power: &u64| start % power == 0 && len % power == 0;
-        let expected = (0..6).map(|shift| 1 << shift).filter(divides).max().map(Bytes);
+        let expected = (0..6)
+            .map(|shift| 1 << shift)
+            .filter(divides)
+            .max()
+            .map(Bytes);
         assert_eq!(granularity_of_io(extent(start, len)), expected);
     }
 }
 
 /// Sizes of every magnitude, and the last few below the limit.
 fn any_magnitude() -> impl Strategy<Value = u64> {
-    prop_oneof![(any::<u64>(), 0_u32..64).prop_map(|(value, shift)| value >> shift), u64::MAX - 16..=u64::MAX,]
+    prop_oneof![
+        (any::<u64>(), 0_u32..64).prop_map(|(value, shift)| value >> shift),
+        u64::MAX - 16..=u64::MAX,
+    ]
 }
 
 proptest! {

@@ -4,15 +4,18 @@ mod common;
 
 use common::{Place, bytes_of, check_reads, extent};
 use plumb_geometry::{
-    Bytes, Concat, ConcatPart, Direction, Extent, LayerMap, LayoutError, MapError, Mirror, ParityLayout,
-    ParityStripe, Piece, Shift, Stripe,
+    Bytes, Concat, ConcatPart, Direction, Extent, LayerMap, LayoutError, MapError, Mirror,
+    ParityLayout, ParityStripe, Piece, Shift, Stripe,
 };
 use proptest::prelude::*;
 
 fn check_writes_like_reads(map: &dyn LayerMap) {
     for start in 0..map.size().0 {
         let extent = extent(start, map.size().0 - start);
-        assert_eq!(map.map(extent, Direction::Read), map.map(extent, Direction::Write));
+        assert_eq!(
+            map.map(extent, Direction::Read),
+            map.map(extent, Direction::Write)
+        );
     }
 }
 
@@ -25,7 +28,10 @@ fn a_shift_moves_every_byte_alike() {
         check_writes_like_reads(&shift);
     }
     let last = Shift::new(Bytes(u64::MAX), Bytes(1));
-    assert!(matches!(last, Err(LayoutError::MemberOverflow { member: 0, .. })));
+    assert!(matches!(
+        last,
+        Err(LayoutError::MemberOverflow { member: 0, .. })
+    ));
 }
 
 /// Deals bytes to members chunk by chunk, as one would deal cards.
@@ -67,13 +73,24 @@ fn a_stripe_deals_chunks_in_turn() {
 fn twenty_segments_of_48_kib_make_960_kib() {
     let stripe = Stripe::new(Bytes(48 << 10), &[Bytes(0); 20], Bytes(960 << 10)).expect("fits");
     assert_eq!(stripe.stripe_bytes(), Some(Bytes(960 << 10)));
-    let pieces = stripe.map(extent(0, 960 << 10), Direction::Read).expect("in range");
-    assert!(pieces.iter().zip(0..).all(|(piece, member)| piece.member == member));
+    let pieces = stripe
+        .map(extent(0, 960 << 10), Direction::Read)
+        .expect("in range");
+    assert!(
+        pieces
+            .iter()
+            .zip(0..)
+            .all(|(piece, member)| piece.member == member)
+    );
     assert_eq!(pieces.len(), 20);
 }
 
 fn part((member, start, len): (u32, u64, u64)) -> ConcatPart {
-    ConcatPart { member, start: Bytes(start), len: Bytes(len) }
+    ConcatPart {
+        member,
+        start: Bytes(start),
+        len: Bytes(len),
+    }
 }
 
 #[test]
@@ -106,12 +123,25 @@ fn a_concat_refuses_parts_that_cannot_be() {
         Concat::new(&parts).expect_err("cannot be")
     };
     assert_eq!(check(&[]), LayoutError::NoMembers);
-    assert_eq!(check(&[(0, 0, 1), (0, 4, 0)]), LayoutError::EmptyPart { index: 1 });
-    let overlap = LayoutError::Overlap { member: 1, first: extent(0, 5), second: extent(4, 2) };
+    assert_eq!(
+        check(&[(0, 0, 1), (0, 4, 0)]),
+        LayoutError::EmptyPart { index: 1 }
+    );
+    let overlap = LayoutError::Overlap {
+        member: 1,
+        first: extent(0, 5),
+        second: extent(4, 2),
+    };
     assert_eq!(check(&[(1, 4, 2), (0, 4, 2), (1, 0, 5)]), overlap);
-    assert!(matches!(check(&[(0, u64::MAX, 1)]), LayoutError::MemberOverflow { .. }));
+    assert!(matches!(
+        check(&[(0, u64::MAX, 1)]),
+        LayoutError::MemberOverflow { .. }
+    ));
     let full = (0, 0, u64::MAX);
-    assert_eq!(check(&[full, (1, 0, 1)]), LayoutError::SizeOverflow { index: 1 });
+    assert_eq!(
+        check(&[full, (1, 0, 1)]),
+        LayoutError::SizeOverflow { index: 1 }
+    );
 }
 
 #[test]
@@ -120,12 +150,20 @@ fn a_mirror_writes_all_copies_and_reads_one() {
         let mirror = Mirror::new(copies, Bytes(11)).expect("has copies");
         for read_copy in 0..copies {
             let mirror = mirror.reading_from(read_copy).expect("exists");
-            for (start, len) in (0..11).flat_map(|start| (0..=11 - start).map(move |l| (start, l))) {
+            for (start, len) in (0..11).flat_map(|start| (0..=11 - start).map(move |l| (start, l)))
+            {
                 let on = |member| (start..start + len).map(move |byte| (member, byte));
-                let read = mirror.map(extent(start, len), Direction::Read).expect("in range");
+                let read = mirror
+                    .map(extent(start, len), Direction::Read)
+                    .expect("in range");
                 assert_eq!(bytes_of(&read), on(read_copy).collect::<Vec<_>>());
-                let write = mirror.map(extent(start, len), Direction::Write).expect("in range");
-                assert_eq!(bytes_of(&write), (0..copies).flat_map(on).collect::<Vec<_>>());
+                let write = mirror
+                    .map(extent(start, len), Direction::Write)
+                    .expect("in range");
+                assert_eq!(
+                    bytes_of(&write),
+                    (0..copies).flat_map(on).collect::<Vec<_>>()
+                );
             }
         }
         assert!(mirror.reading_from(copies).is_err());
@@ -143,15 +181,32 @@ fn an_answer_too_long_to_hold_is_refused() {
     let whole = extent(0, u64::MAX);
     let stripe = Stripe::new(Bytes(1), &[Bytes(0); 2], Bytes(u64::MAX)).expect("fits");
     let error = stripe.map(whole, Direction::Read).expect_err("2^64 pieces");
-    assert!(matches!(error, MapError::TooManyPieces { pieces: u64::MAX, .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            MapError::TooManyPieces {
+                pieces: u64::MAX,
+                ..
+            }
+        ),
+        "{error}"
+    );
     let single = Stripe::new(Bytes(1), &[Bytes(0)], Bytes(u64::MAX)).expect("fits");
-    let piece = Piece { member: 0, extent: whole };
+    let piece = Piece {
+        member: 0,
+        extent: whole,
+    };
     assert_eq!(single.map(whole, Direction::Read), Ok(vec![piece]));
 }
 
 /// Mostly small numbers, where layouts are valid, and some from the far end of the range.
 fn any_size() -> impl Strategy<Value = u64> {
-    prop_oneof![0_u64..64, 0_u64..1 << 20, any::<u64>(), u64::MAX - 8..=u64::MAX]
+    prop_oneof![
+        0_u64..64,
+        0_u64..1 << 20,
+        any::<u64>(),
+        u64::MAX - 8..=u64::MAX
+    ]
 }
 
 /// Brings any two numbers into the layer: a start that exists, and a length of some chunks.
@@ -165,9 +220,15 @@ fn within(map: &dyn LayerMap, start: u64, len: u64, chunk: Bytes) -> Extent {
 /// The pieces hold every byte of `at` once, in order, and both ends of each lead back.
 fn check_round_trip(map: &dyn LayerMap, at: Extent) -> Result<(), TestCaseError> {
     let mut next = at.start().0;
-    for piece in map.map(at, Direction::Read).expect("in range, and of few pieces") {
+    for piece in map
+        .map(at, Direction::Read)
+        .expect("in range, and of few pieces")
+    {
         let last = Bytes(piece.extent.end().0 - 1);
-        prop_assert_eq!(map.upper(piece.member, piece.extent.start()), Some(Bytes(next)));
+        prop_assert_eq!(
+            map.upper(piece.member, piece.extent.start()),
+            Some(Bytes(next))
+        );
         next += piece.extent.len().0;
         prop_assert_eq!(map.upper(piece.member, last), Some(Bytes(next - 1)));
     }
@@ -178,7 +239,9 @@ fn check_round_trip(map: &dyn LayerMap, at: Extent) -> Result<(), TestCaseError>
 /// Whatever byte of a member the map claims to hold, its upper byte must lead there.
 fn check_claim(map: &dyn LayerMap, member: u32, byte: u64) -> Result<(), TestCaseError> {
     if let Some(upper) = map.upper(member, Bytes(byte)) {
-        let pieces = map.map(extent(upper.0, 1), Direction::Read).expect("one byte in range");
+        let pieces = map
+            .map(extent(upper.0, 1), Direction::Read)
+            .expect("one byte in range");
         prop_assert_eq!(bytes_of(&pieces), [(member, byte)]);
     }
     Ok(())

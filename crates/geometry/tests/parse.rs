@@ -9,10 +9,18 @@ fn sizes_in_every_accepted_form() {
     check("0", 0);
     check("4096", 4_096);
     check("8s", 4_096);
-    for (units, power) in [("k K KiB kib", 10), ("m M MiB mib", 20), ("g G GiB gib", 30)] {
-        units.split(' ').for_each(|unit| check(&format!("3{unit}"), 3 << power));
+    for (units, power) in [
+        ("k K KiB kib", 10),
+        ("m M MiB mib", 20),
+        ("g G GiB gib", 30),
+    ] {
+        units
+            .split(' ')
+            .for_each(|unit| check(&format!("3{unit}"), 3 << power));
     }
-    "t T TiB tib".split(' ').for_each(|unit| check(&format!("16{unit}"), 16 << 40));
+    "t T TiB tib"
+        .split(' ')
+        .for_each(|unit| check(&format!("16{unit}"), 16 << 40));
     check("18446744073709551615", u64::MAX);
     check("0018s", 9_216);
 }
@@ -22,7 +30,10 @@ fn sizes_that_are_refused_say_what_was_found_and_expected() {
     let check = |text: &str, part: &str| {
         let message = parse_size(text).expect_err(text).to_string();
         assert!(message.contains(part), "{text}: {message}");
-        assert!(text.is_empty() || message.contains(&format!("`{text}`")), "{text}: {message}");
+        assert!(
+            text.is_empty() || message.contains(&format!("`{text}`")),
+            "{text}: {message}"
+        );
     };
     check("", "expected digits");
     check("-1", "negative");
@@ -38,7 +49,10 @@ fn sizes_that_are_refused_say_what_was_found_and_expected() {
     check("4b", "unit `b`");
     check("4kiB", "unit `kiB`");
     check("٤k", "begins with a digit");
-    check("4MB", "write 4MiB for 4,194,304 bytes, or 4000000 for 4,000,000 bytes");
+    check(
+        "4MB",
+        "write 4MiB for 4,194,304 bytes, or 4000000 for 4,000,000 bytes",
+    );
     check("1KB", "write 1KiB for 1,024 bytes, or 1000 for 1,000 bytes");
     check("1kB", "ambiguous");
     check("1kb", "ambiguous");
@@ -46,7 +60,10 @@ fn sizes_that_are_refused_say_what_was_found_and_expected() {
     check("7TB", "write 7TiB");
     check("18446744073709551616", "too large");
     check("18014398509481984k", "too large");
-    check("36028797018963968s", "at most 18,446,744,073,709,551,615 bytes");
+    check(
+        "36028797018963968s",
+        "at most 18,446,744,073,709,551,615 bytes",
+    );
     check("99999999999GB", "too large");
 }
 
@@ -60,7 +77,10 @@ fn shifts_carry_a_sign_or_none() {
     check("9223372036854775807", i64::MAX);
     check("-9223372036854775808", i64::MIN);
     for text in ["+9223372036854775808", "-9223372036854775809", "8388608t"] {
-        assert!(matches!(parse_shift(text), Err(SizeError::Overflow { .. })), "{text}");
+        assert!(
+            matches!(parse_shift(text), Err(SizeError::Overflow { .. })),
+            "{text}"
+        );
     }
     for text in ["", "+", "-", "+-1", "--1", "- 1", "+1MB"] {
         assert!(parse_shift(text).is_err(), "{text}");
@@ -72,10 +92,16 @@ fn ranges_run_forward() {
     assert_eq!(parse_range("0-1M"), Ok((Bytes(0), Bytes(1 << 20))));
     assert_eq!(parse_range("34s-48s"), Ok((Bytes(17_408), Bytes(24_576))));
     for text in ["", "-", "1-", "-1", "4k", "-1-2"] {
-        assert!(matches!(parse_range(text), Err(SizeError::RangeShape { .. })), "{text}");
+        assert!(
+            matches!(parse_range(text), Err(SizeError::RangeShape { .. })),
+            "{text}"
+        );
     }
     for text in ["1-1", "1k-1023", "1s-0"] {
-        assert!(matches!(parse_range(text), Err(SizeError::RangeOrder { .. })), "{text}");
+        assert!(
+            matches!(parse_range(text), Err(SizeError::RangeOrder { .. })),
+            "{text}"
+        );
     }
     assert!(parse_range("1-2-3").is_err());
     assert!(parse_range("1-2MB").is_err());
@@ -90,7 +116,10 @@ fn grids_with_and_without_an_offset() {
     check("8k@1024", "8 KiB at offset 1 KiB (2 sectors)");
     check("4k@7s", "4 KiB at offset 3,584 B (7 sectors)");
     for text in ["0", "4k@4k", "4k@9s"] {
-        assert!(matches!(parse_grid(text), Err(SizeError::Grid { .. })), "{text}");
+        assert!(
+            matches!(parse_grid(text), Err(SizeError::Grid { .. })),
+            "{text}"
+        );
     }
     for text in ["", "@", "4k@", "@7s", "4k@7s@1", "4KB", "4k@-1"] {
         assert!(parse_grid(text).is_err(), "{text}");

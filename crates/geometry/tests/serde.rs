@@ -66,7 +66,10 @@ fn read<'de, T: Deserialize<'de>>(fields: &[(&'static str, Value)]) -> Result<T,
 #[test]
 fn an_extent_that_overflows_is_not_read() {
     let extent = |start, len| {
-        read::<Extent>(&[("start_bytes", Value::Number(start)), ("len_bytes", Value::Number(len))])
+        read::<Extent>(&[
+            ("start_bytes", Value::Number(start)),
+            ("len_bytes", Value::Number(len)),
+        ])
     };
     let good = Extent::new(Bytes(17_408), Bytes(8_192)).expect("small");
     assert_eq!(extent(17_408, 8_192), Ok(good));
@@ -97,6 +100,12 @@ fn units_are_plain_numbers_and_kinds_plain_words() {
     assert_eq!(Bytes::deserialize(Value::Number(34)), Ok(Bytes(34)));
     assert_eq!(Sectors::deserialize(number()), Ok(Sectors(34)));
     let word = |word| StrDeserializer::<Error>::new(word);
-    assert_eq!(GridKind::deserialize(word("boundary")), Ok(GridKind::Boundary));
-    assert_eq!(ParityLayout::deserialize(word("left-symmetric")), Ok(ParityLayout::default()));
+    assert_eq!(
+        GridKind::deserialize(word("boundary")),
+        Ok(GridKind::Boundary)
+    );
+    assert_eq!(
+        ParityLayout::deserialize(word("left-symmetric")),
+        Ok(ParityLayout::default())
+    );
 }

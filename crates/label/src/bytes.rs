@@ -14,7 +14,10 @@ pub(crate) fn put(sector: &mut [u8], at: usize, value: &[u8]) {
 
 /// Text up to the first NUL, without blanks around it; bytes that are no UTF-8 become U+FFFD.
 pub(crate) fn text(bytes: &[u8]) -> String {
-    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    let end = bytes
+        .iter()
+        .position(|&byte| byte == 0)
+        .unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
 }
 

@@ -6,12 +6,21 @@ use crate::label::{Partition, Place};
 use crate::problem::{PartId, Problem};
 
 /// Partitions over the end of a disk of `device_lbas` blocks.
-pub(crate) fn beyond_end(partitions: &[Partition], sector_bytes: u32, device_lbas: u64) -> Vec<Problem> {
-    let end_lba = |partition: &Partition| partition.extent.end().0.div_ceil(u64::from(sector_bytes));
+pub(crate) fn beyond_end(
+    partitions: &[Partition],
+    sector_bytes: u32,
+    device_lbas: u64,
+) -> Vec<Problem> {
+    let end_lba =
+        |partition: &Partition| partition.extent.end().0.div_ceil(u64::from(sector_bytes));
     partitions
         .iter()
         .filter(|&partition| end_lba(partition) > device_lbas)
-        .map(|partition| Problem::BeyondEnd { part: partition.id, end_lba: end_lba(partition), device_lbas })
+        .map(|partition| Problem::BeyondEnd {
+            part: partition.id,
+            end_lba: end_lba(partition),
+            device_lbas,
+        })
         .collect()
 }
 
@@ -22,8 +31,11 @@ pub(crate) fn overlaps(partitions: &[Partition]) -> Vec<Problem> {
     let logical = |partition: &&Partition| partition.place == Place::Logical;
     let mut problems = sweep(partitions.iter().filter(on_disk));
     problems.extend(sweep(partitions.iter().filter(logical)));
-    let mut parents: Vec<u32> =
-        partitions.iter().filter(|p| p.place == Place::Slice).filter_map(|p| p.id.within).collect();
+    let mut parents: Vec<u32> = partitions
+        .iter()
+        .filter(|p| p.place == Place::Slice)
+        .filter_map(|p| p.id.within)
+        .collect();
     parents.dedup();
     for parent in parents {
         let within = |p: &&Partition| p.place == Place::Slice && p.id.within == Some(parent);
@@ -33,8 +45,10 @@ pub(crate) fn overlaps(partitions: &[Partition]) -> Vec<Problem> {
 }
 
 fn sweep<'a>(partitions: impl Iterator<Item = &'a Partition>) -> Vec<Problem> {
-    let mut order: Vec<(Extent, PartId)> =
-        partitions.filter(|p| !p.is_whole_disk).map(|p| (p.extent, p.id)).collect();
+    let mut order: Vec<(Extent, PartId)> = partitions
+        .filter(|p| !p.is_whole_disk)
+        .map(|p| (p.extent, p.id))
+        .collect();
     order.sort();
     let mut problems = Vec::new();
     let mut furthest: Option<(Extent, PartId)> = None;
@@ -61,7 +75,10 @@ pub(crate) fn outside(
     let problem = |part: &Partition| {
         let parent = belongs(part)?;
         let outer = partitions.iter().find(|p| p.id == parent)?;
-        reaches_over(part.extent, outer.extent).then_some(Problem::OutsideParent { part: part.id, parent })
+        reaches_over(part.extent, outer.extent).then_some(Problem::OutsideParent {
+            part: part.id,
+            parent,
+        })
     };
     partitions.iter().filter_map(problem).collect()
 }
@@ -108,8 +125,10 @@ mod tests {
 
     #[test]
     fn logical_ones_may_lie_in_the_extended_but_not_on_each_other() {
-        let mut partitions =
-            vec![partition(1, 63, 1_000, Place::Extended), partition(5, 126, 300, Place::Logical)];
+        let mut partitions = vec![
+            partition(1, 63, 1_000, Place::Extended),
+            partition(5, 126, 300, Place::Logical),
+        ];
         assert_eq!(overlaps(&partitions), []);
         partitions.push(partition(6, 299, 400, Place::Logical));
         let (first, second) = (PartId::partition(5), PartId::partition(6));

@@ -110,15 +110,23 @@ impl<'a> Blocks<'a> {
     pub(crate) fn read(self, lba: u64, count: u64) -> Result<Vec<u8>, Fault> {
         let end = lba.checked_add(count).filter(|&end| end <= self.count());
         let sector_bytes = u64::from(self.sector_bytes);
-        let len = count.checked_mul(sector_bytes).and_then(|len| usize::try_from(len).ok());
+        let len = count
+            .checked_mul(sector_bytes)
+            .and_then(|len| usize::try_from(len).ok());
         let (Some(_), Some(len)) = (end, len) else {
-            return Err(Fault::BeyondEnd { lba, disk_lbas: self.count() });
+            return Err(Fault::BeyondEnd {
+                lba,
+                disk_lbas: self.count(),
+            });
         };
         let mut bytes = vec![0; len];
         let offset = lba * sector_bytes;
         match self.disk.read_at(offset, &mut bytes) {
             Ok(()) => Ok(bytes),
-            Err(error) => Err(Fault::Unreadable { at: Bytes(offset), error: error.to_string() }),
+            Err(error) => Err(Fault::Unreadable {
+                at: Bytes(offset),
+                error: error.to_string(),
+            }),
         }
     }
 }
@@ -133,8 +141,20 @@ mod tests {
         let blocks = Blocks::new(&disk, 512);
         assert_eq!((blocks.count(), blocks.last_lba()), (3, Some(2)));
         assert_eq!(blocks.read(1, 2), Ok(vec![7; 1_024]));
-        assert_eq!(blocks.read(2, 2), Err(Fault::BeyondEnd { lba: 2, disk_lbas: 3 }));
-        assert_eq!(blocks.read(u64::MAX, 1), Err(Fault::BeyondEnd { lba: u64::MAX, disk_lbas: 3 }));
+        assert_eq!(
+            blocks.read(2, 2),
+            Err(Fault::BeyondEnd {
+                lba: 2,
+                disk_lbas: 3
+            })
+        );
+        assert_eq!(
+            blocks.read(u64::MAX, 1),
+            Err(Fault::BeyondEnd {
+                lba: u64::MAX,
+                disk_lbas: 3
+            })
+        );
         assert_eq!(Blocks::new(&vec![0; 511], 512).last_lba(), None);
     }
 

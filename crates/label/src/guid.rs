@@ -67,14 +67,18 @@ impl FromStr for Guid {
     type Err = GuidError;
 
     fn from_str(text: &str) -> Result<Self, GuidError> {
-        let error = || GuidError { found: text.to_owned() };
+        let error = || GuidError {
+            found: text.to_owned(),
+        };
         let groups: Vec<&str> = text.split('-').collect();
         let lengths: Vec<usize> = groups.iter().map(|group| group.len()).collect();
         let digits = groups.concat();
         if lengths != [8, 4, 4, 4, 12] || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             return Err(error());
         }
-        u128::from_str_radix(&digits, 16).map(Self::from_u128).map_err(|_| error())
+        u128::from_str_radix(&digits, 16)
+            .map(Self::from_u128)
+            .map_err(|_| error())
     }
 }
 
@@ -86,19 +90,27 @@ mod tests {
     /// have them.
     #[test]
     fn the_first_three_fields_are_little_endian() {
-        let stored =
-            [0x28, 0x73, 0x2a, 0xc1, 0x1f, 0xf8, 0xd2, 0x11, 0xba, 0x4b, 0, 0xa0, 0xc9, 0x3e, 0xc9, 0x3b];
+        let stored = [
+            0x28, 0x73, 0x2a, 0xc1, 0x1f, 0xf8, 0xd2, 0x11, 0xba, 0x4b, 0, 0xa0, 0xc9, 0x3e, 0xc9,
+            0x3b,
+        ];
         let written = "c12a7328-f81f-11d2-ba4b-00a0c93ec93b";
         assert_eq!(Guid(stored).to_string(), written);
         assert_eq!(written.to_uppercase().parse(), Ok(Guid(stored)));
-        assert_eq!(Guid::from_u128(0xc12a7328_f81f_11d2_ba4b_00a0c93ec93b), Guid(stored));
+        assert_eq!(
+            Guid::from_u128(0xc12a7328_f81f_11d2_ba4b_00a0c93ec93b),
+            Guid(stored)
+        );
     }
 
     #[test]
     fn a_text_of_other_shape_is_refused() {
-        for text in
-            ["", "c12a7328", "c12a7328-f81f-11d2-ba4b-00a0c93ec93", "+12a7328-f81f-11d2-ba4b-00a0c93ec93b"]
-        {
+        for text in [
+            "",
+            "c12a7328",
+            "c12a7328-f81f-11d2-ba4b-00a0c93ec93",
+            "+12a7328-f81f-11d2-ba4b-00a0c93ec93b",
+        ] {
             assert!(text.parse::<Guid>().is_err(), "{text}");
         }
     }

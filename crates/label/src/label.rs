@@ -63,7 +63,11 @@ impl PartitionType {
     /// others may have one too.
     #[must_use]
     pub fn is_moving(self) -> bool {
-        [Self::Guid(crate::gpt::types::MOVING), Self::Mbr(crate::mbr::types::MOVING)].contains(&self)
+        [
+            Self::Guid(crate::gpt::types::MOVING),
+            Self::Mbr(crate::mbr::types::MOVING),
+        ]
+        .contains(&self)
     }
 }
 
@@ -149,20 +153,28 @@ impl Label {
     /// labels it is that of the last such label.
     #[must_use]
     pub fn in_use(&self) -> Option<Role> {
-        self.copies.iter().rfind(|copy| copy.is_used).map(|copy| copy.role)
+        self.copies
+            .iter()
+            .rfind(|copy| copy.is_used)
+            .map(|copy| copy.role)
     }
 
     /// The partition that a Solaris EFI label keeps for the system (tag 11); `None` when there is none.
     #[must_use]
     pub fn solaris_reserved(&self) -> Option<&Partition> {
         let reserved = PartitionType::Guid(crate::gpt::types::SOLARIS_RESERVED);
-        self.partitions.iter().find(|partition| partition.kind == reserved)
+        self.partitions
+            .iter()
+            .find(|partition| partition.kind == reserved)
     }
 }
 
 /// The bytes of blocks `first_lba` to before `end_lba`; `None` when there are none or 64 bits do not hold them.
 pub(crate) fn extent(first_lba: u64, end_lba: u64, sector_bytes: u32) -> Option<Extent> {
     let sector_bytes = u64::from(sector_bytes);
-    let len = end_lba.checked_sub(first_lba).filter(|&lbas| lbas > 0)?.checked_mul(sector_bytes)?;
+    let len = end_lba
+        .checked_sub(first_lba)
+        .filter(|&lbas| lbas > 0)?
+        .checked_mul(sector_bytes)?;
     Extent::new(Bytes(first_lba.checked_mul(sector_bytes)?), Bytes(len)).ok()
 }

@@ -45,5 +45,9 @@ pub(crate) fn check_sector_bytes(sector_bytes: u32) -> Result<(), EncodeError> {
         return Ok(());
     }
     let expected = "a power of two from 512 to 65536";
-    Err(EncodeError::Field { field: "sector size", found: sector_bytes.into(), expected })
+    Err(EncodeError::Field {
+        field: "sector size",
+        found: sector_bytes.into(),
+        expected,
+    })
 }

@@ -83,13 +83,21 @@ impl PartId {
     /// A partition of the disk itself.
     #[must_use]
     pub const fn partition(number: u32) -> Self {
-        Self { number, slice: None, within: None }
+        Self {
+            number,
+            slice: None,
+            within: None,
+        }
     }
 
     /// A slice, numbered from 0, of the disk or of an MBR partition.
     #[must_use]
     pub const fn slice(slice: u32, within: Option<u32>) -> Self {
-        Self { number: slice.saturating_add(1), slice: Some(slice), within }
+        Self {
+            number: slice.saturating_add(1),
+            slice: Some(slice),
+            within,
+        }
     }
 }
 
@@ -234,28 +242,50 @@ pub enum Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::SectorSizeMismatch { label_bytes, device_bytes } => {
+            Self::SectorSizeMismatch {
+                label_bytes,
+                device_bytes,
+            } => {
                 write!(
                     f,
                     "label was written for logical blocks of {label_bytes} bytes, the device has those of {device_bytes}"
                 )
             }
-            Self::BrokenCopy { role, lba, fault } => write!(f, "{role} label at LBA {lba}: {fault}"),
+            Self::BrokenCopy { role, lba, fault } => {
+                write!(f, "{role} label at LBA {lba}: {fault}")
+            }
             Self::NoGoodCopy => f.write_str("no copy of the label can be used"),
-            Self::StrandedBackup { found_lba, last_lba } => {
+            Self::StrandedBackup {
+                found_lba,
+                last_lba,
+            } => {
                 write!(
                     f,
                     "backup label is at LBA {found_lba}, expected the last one, {last_lba}: the disk has grown"
                 )
             }
             Self::LegacyBackup { found_lba } => {
-                write!(f, "backup label is at LBA {found_lba}, the last but one, as old Solaris put it")
+                write!(
+                    f,
+                    "backup label is at LBA {found_lba}, the last but one, as old Solaris put it"
+                )
             }
-            Self::BackupElsewhere { named_lba, found_lba } => {
-                write!(f, "primary label names a backup at LBA {named_lba}, a good one is at LBA {found_lba}")
+            Self::BackupElsewhere {
+                named_lba,
+                found_lba,
+            } => {
+                write!(
+                    f,
+                    "primary label names a backup at LBA {named_lba}, a good one is at LBA {found_lba}"
+                )
             }
-            Self::CopiesDiffer { field } => write!(f, "primary and backup label differ in the {field}"),
-            Self::DeviceSmaller { label_lbas, device_lbas } => {
+            Self::CopiesDiffer { field } => {
+                write!(f, "primary and backup label differ in the {field}")
+            }
+            Self::DeviceSmaller {
+                label_lbas,
+                device_lbas,
+            } => {
                 write!(
                     f,
                     "label was made for {}, the device has {}",
@@ -265,21 +295,40 @@ impl fmt::Display for Problem {
             }
             Self::NoProtectiveMbr => f.write_str("no protective MBR stands before the GPT"),
             Self::HybridMbr => f.write_str("the protective MBR names partitions of its own"),
-            Self::LeftoverGpt { good: true } => f.write_str("a whole GPT is left beside the label in use"),
+            Self::LeftoverGpt { good: true } => {
+                f.write_str("a whole GPT is left beside the label in use")
+            }
             Self::LeftoverGpt { good: false } => {
                 f.write_str("remains of a GPT are left beside the label in use")
             }
             Self::FirstSector { fault } => write!(f, "first sector: {fault}"),
             Self::Overlap { first, second } => write!(f, "{second} begins before {first} ends"),
             Self::OutsideUsable { part } => write!(f, "{part} reaches over the usable range"),
-            Self::BeyondEnd { part, end_lba, device_lbas } => {
-                write!(f, "{part} ends at LBA {end_lba}, the device has {}", plural(*device_lbas, "block"))
+            Self::BeyondEnd {
+                part,
+                end_lba,
+                device_lbas,
+            } => {
+                write!(
+                    f,
+                    "{part} ends at LBA {end_lba}, the device has {}",
+                    plural(*device_lbas, "block")
+                )
             }
-            Self::Backwards { part, first_lba, last_lba } => {
-                write!(f, "{part} cannot be: found first LBA {first_lba} and last LBA {last_lba}")
+            Self::Backwards {
+                part,
+                first_lba,
+                last_lba,
+            } => {
+                write!(
+                    f,
+                    "{part} cannot be: found first LBA {first_lba} and last LBA {last_lba}"
+                )
             }
             Self::OutsideParent { part, parent } => write!(f, "{part} reaches over {parent}"),
-            Self::EbrLoop { lba } => write!(f, "chain of logical partitions comes back to LBA {lba}"),
+            Self::EbrLoop { lba } => {
+                write!(f, "chain of logical partitions comes back to LBA {lba}")
+            }
             Self::BrokenEbr { lba, fault } => {
                 write!(f, "chain of logical partitions ends at LBA {lba}: {fault}")
             }
@@ -290,7 +339,11 @@ impl fmt::Display for Problem {
                 )
             }
             Self::EbrLimit { links } => {
-                write!(f, "chain of logical partitions was left after {}", plural(*links as u64, "link"))
+                write!(
+                    f,
+                    "chain of logical partitions was left after {}",
+                    plural(*links as u64, "link")
+                )
             }
         }
     }

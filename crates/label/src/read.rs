@@ -24,7 +24,9 @@ pub enum ReadError {
         error: String,
     },
     /// The caller's idea of the device's sector size is none.
-    #[error("logical block size of the device: found {found}, expected a power of two from 512 to 65536")]
+    #[error(
+        "logical block size of the device: found {found}, expected a power of two from 512 to 65536"
+    )]
     SectorBytes {
         /// What was given.
         found: u32,
@@ -58,13 +60,16 @@ pub fn read(disk: &dyn Disk, sector_bytes: Option<u32>) -> Result<Option<Label>,
         // Where no trace of a GPT was found its place of loss is that of the device's own sector size.
         let is_hybrid = mbr.is_some_and(|mbr| mbr.is_hybrid());
         let mut label = gpt.into_label();
-        label.problems.extend(is_hybrid.then_some(Problem::HybridMbr));
+        label
+            .problems
+            .extend(is_hybrid.then_some(Problem::HybridMbr));
         return Ok(Some(label));
     }
     if let Some(label) = vtoc::read_sparc(blocks, &first) {
         return Ok(Some(beside(label, &gpt)));
     }
-    let mbr = mbr.filter(|mbr| !mbr.is_without_partitions() || !mbr.is_boot_sector_of_a_file_system());
+    let mbr =
+        mbr.filter(|mbr| !mbr.is_without_partitions() || !mbr.is_boot_sector_of_a_file_system());
     match mbr {
         Some(mbr) if !mbr.is_without_partitions() => Ok(Some(beside(mbr::read(blocks, mbr), &gpt))),
         _ if gpt.is_something() => {
@@ -73,7 +78,9 @@ pub fn read(disk: &dyn Disk, sector_bytes: Option<u32>) -> Result<Option<Label>,
             Ok(Some(label))
         }
         Some(mbr) => Ok(Some(mbr::read(blocks, mbr))),
-        None => gpt.unreadable().map_or(Ok(None), |fault| Err(unreadable(fault))),
+        None => gpt
+            .unreadable()
+            .map_or(Ok(None), |fault| Err(unreadable(fault))),
     }
 }
 
@@ -98,7 +105,9 @@ fn unreadable(fault: &Fault) -> ReadError {
 /// Notes what is left of a GPT beside the label that counts.
 fn beside(mut label: Label, gpt: &gpt::read::Found) -> Label {
     if gpt.is_something() {
-        label.problems.push(Problem::LeftoverGpt { good: gpt.is_good() });
+        label.problems.push(Problem::LeftoverGpt {
+            good: gpt.is_good(),
+        });
     }
     label
 }

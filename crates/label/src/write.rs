@@ -24,7 +24,10 @@ impl Step {
             .checked_mul(u64::from(sector_bytes))
             .filter(|at| at.checked_add(bytes.len() as u64).is_some())
             .ok_or(EncodeError::Beyond64Bits { lba })?;
-        Ok(Self::Write { at: Bytes(at), bytes })
+        Ok(Self::Write {
+            at: Bytes(at),
+            bytes,
+        })
     }
 }
 
@@ -48,12 +51,17 @@ pub(crate) fn in_order(primary: Vec<Step>, backup: Vec<Step>, in_use: Role) -> V
 pub fn apply(steps: &[Step], image: &mut [u8]) -> Result<(), EncodeError> {
     let size_bytes = image.len() as u64;
     for step in steps {
-        let Step::Write { at, bytes } = step else { continue };
+        let Step::Write { at, bytes } = step else {
+            continue;
+        };
         let place = usize::try_from(at.0)
             .ok()
             .and_then(|start| image.get_mut(start..start.checked_add(bytes.len())?));
-        let outside =
-            EncodeError::OutsideDisk { at: *at, len: Bytes(bytes.len() as u64), disk: Bytes(size_bytes) };
+        let outside = EncodeError::OutsideDisk {
+            at: *at,
+            len: Bytes(bytes.len() as u64),
+            disk: Bytes(size_bytes),
+        };
         place.ok_or(outside)?.copy_from_slice(bytes);
     }
     Ok(())

@@ -23,51 +23,93 @@ fn entry(entry_bytes: u32) -> impl Strategy<Value = Entry> {
     // Off the label itself, on which no partition may lie; ends before starts are no partition.
     let lbas = prop_oneof![(30..135u64, 30..135u64), (300..u64::MAX, 300..u64::MAX)];
     let kind = prop_oneof![Just([0; 16]), any::<[u8; 16]>()];
-    (kind, any::<[u8; 16]>(), lbas, any::<u64>(), vec(any::<u16>(), 36), rest).prop_map(
-        |(kind, uuid, (first_lba, last_lba), attributes, units, rest)| {
-            let mut name = [0; 36];
-            name.copy_from_slice(&units);
-            Entry { kind: Guid(kind), uuid: Guid(uuid), first_lba, last_lba, attributes, name, rest }
-        },
+    (
+        kind,
+        any::<[u8; 16]>(),
+        lbas,
+        any::<u64>(),
+        vec(any::<u16>(), 36),
+        rest,
     )
+        .prop_map(
+            |(kind, uuid, (first_lba, last_lba), attributes, units, rest)| {
+                let mut name = [0; 36];
+                name.copy_from_slice(&units);
+                Entry {
+                    kind: Guid(kind),
+                    uuid: Guid(uuid),
+                    first_lba,
+                    last_lba,
+                    attributes,
+                    name,
+                    rest,
+                }
+            },
+        )
 }
 
 fn gpt() -> impl Strategy<Value = Gpt> {
     let entries = prop_oneof![Just(128u32), Just(256), Just(512)]
         .prop_flat_map(|entry_bytes| (Just(entry_bytes), vec(entry(entry_bytes), 0..20)));
-    (sector_bytes(), entries, 92..=512u32, vec(any::<u8>(), 8_192), 0..40u64, any::<[u64; 2]>()).prop_map(
-        |(sector_bytes, (entry_bytes, entries), header_bytes, noise, before_end, usable)| {
-            let mut gpt = Gpt::new(sector_bytes, 200, Guid::from_u128(7)).expect("room");
-            (gpt.entry_bytes, gpt.entries) = (entry_bytes, entries);
-            (gpt.first_usable_lba, gpt.last_usable_lba) =
-                (usable[0].min(usable[1]), usable[0].max(usable[1]));
-            gpt.backup.header_lba -= before_end;
-            gpt.backup.array_lba = gpt.backup.header_lba - gpt.array_lbas();
-            let used = gpt.entries.len() * entry_bytes as usize;
-            let array_rest = (gpt.array_lbas() * u64::from(sector_bytes)) as usize - used;
-            for (copy, skip) in [(&mut gpt.primary, 0), (&mut gpt.backup, 3)] {
-                copy.header_bytes = header_bytes;
-                copy.header_rest.copy_from_slice(&noise[skip..skip + sector_bytes as usize - 92]);
-                copy.array_rest = noise[skip..skip + array_rest].to_vec();
-            }
-            gpt
-        },
+    (
+        sector_bytes(),
+        entries,
+        92..=512u32,
+        vec(any::<u8>(), 8_192),
+        0..40u64,
+        any::<[u64; 2]>(),
     )
+        .prop_map(
+            |(sector_bytes, (entry_bytes, entries), header_bytes, noise, before_end, usable)| {
+                let mut gpt = Gpt::new(sector_bytes, 200, Guid::from_u128(7)).expect("room");
+                (gpt.entry_bytes, gpt.entries) = (entry_bytes, entries);
+                (gpt.first_usable_lba, gpt.last_usable_lba) =
+                    (usable[0].min(usable[1]), usable[0].max(usable[1]));
+                gpt.backup.header_lba -= before_end;
+                gpt.backup.array_lba = gpt.backup.header_lba - gpt.array_lbas();
+                let used = gpt.entries.len() * entry_bytes as usize;
+                let array_rest = (gpt.array_lbas() * u64::from(sector_bytes)) as usize - used;
+                for (copy, skip) in [(&mut gpt.primary, 0), (&mut gpt.backup, 3)] {
+                    copy.header_bytes = header_bytes;
+                    copy.header_rest
+                        .copy_from_slice(&noise[skip..skip + sector_bytes as usize - 92]);
+                    copy.array_rest = noise[skip..skip + array_rest].to_vec();
+                }
+                gpt
+            },
+        )
 }
 
 fn mbr_sector(sector_bytes: u32) -> impl Strategy<Value = MbrSector> {
     let chs = any::<([u8; 3], [u8; 3])>();
     let one = (any::<bool>(), chs, 0..3usize, any::<[u32; 2]>());
-    (vec(any::<u8>(), 440), any::<u32>(), vec(one, 4), vec(any::<u8>(), (sector_bytes - 512) as usize))
+    (
+        vec(any::<u8>(), 440),
+        any::<u32>(),
+        vec(one, 4),
+        vec(any::<u8>(), (sector_bytes - 512) as usize),
+    )
         .prop_map(|(code, disk_signature, entries, rest)| {
-            let mut sector = MbrSector { disk_signature, reserved: [1, 2], rest, ..MbrSector::empty(512) };
+            let mut sector = MbrSector {
+                disk_signature,
+                reserved: [1, 2],
+                rest,
+                ..MbrSector::empty(512)
+            };
             sector.boot_code.copy_from_slice(&code);
             for (entry, (active, (first_chs, last_chs), kind, [first, count])) in
                 sector.entries.iter_mut().zip(entries)
             {
                 // Types without a meaning of their own.
                 let kind = [0, 0x83, 0x07][kind];
-                *entry = MbrEntry { status: u8::from(active) << 7, first_chs, kind, last_chs, first, count };
+                *entry = MbrEntry {
+                    status: u8::from(active) << 7,
+                    first_chs,
+                    kind,
+                    last_chs,
+                    first,
+                    count,
+                };
             }
             sector
         })
@@ -77,44 +119,78 @@ fn mbr_sector(sector_bytes: u32) -> impl Strategy<Value = MbrSector> {
 fn mbr() -> impl Strategy<Value = Mbr> {
     sector_bytes().prop_flat_map(|sector_bytes| {
         let links = vec((1..9u32, mbr_sector(sector_bytes)), 1..8);
-        (mbr_sector(sector_bytes), 0..4usize, links).prop_map(move |(mut first, extended, links)| {
-            let base = 10;
-            first.entries[extended] =
-                MbrEntry { kind: 0x0f, first: base, count: 80, ..first.entries[extended] };
-            let mut ebrs: Vec<Ebr> = Vec::new();
-            let mut lba = base;
-            for (gap, mut sector) in links {
-                // The last link leads nowhere until the next one comes.
-                sector.entries[1] = MbrEntry::default();
-                if let Some(before) = ebrs.last_mut() {
-                    lba += gap;
-                    before.sector.entries[1] =
-                        MbrEntry { kind: 5, first: lba - base, count: 1, ..MbrEntry::default() };
+        (mbr_sector(sector_bytes), 0..4usize, links).prop_map(
+            move |(mut first, extended, links)| {
+                let base = 10;
+                first.entries[extended] = MbrEntry {
+                    kind: 0x0f,
+                    first: base,
+                    count: 80,
+                    ..first.entries[extended]
+                };
+                let mut ebrs: Vec<Ebr> = Vec::new();
+                let mut lba = base;
+                for (gap, mut sector) in links {
+                    // The last link leads nowhere until the next one comes.
+                    sector.entries[1] = MbrEntry::default();
+                    if let Some(before) = ebrs.last_mut() {
+                        lba += gap;
+                        before.sector.entries[1] = MbrEntry {
+                            kind: 5,
+                            first: lba - base,
+                            count: 1,
+                            ..MbrEntry::default()
+                        };
+                    }
+                    ebrs.push(Ebr {
+                        lba: lba.into(),
+                        extended,
+                        sector,
+                    });
                 }
-                ebrs.push(Ebr { lba: lba.into(), extended, sector });
-            }
-            Mbr { sector_bytes, disk_lbas: 100, first, ebrs }
-        })
+                Mbr {
+                    sector_bytes,
+                    disk_lbas: 100,
+                    first,
+                    ebrs,
+                }
+            },
+        )
     })
 }
 
 fn geometry() -> impl Strategy<Value = Geometry> {
-    (1..100u32, 1..20u32, 10..100u32, 0..3u16).prop_map(|(cylinders, heads, sectors, cylinders_alternate)| {
-        let cylinders_physical = cylinders + u32::from(cylinders_alternate);
-        Geometry { cylinders_physical, cylinders, cylinders_alternate, heads, sectors }
-    })
+    (1..100u32, 1..20u32, 10..100u32, 0..3u16).prop_map(
+        |(cylinders, heads, sectors, cylinders_alternate)| {
+            let cylinders_physical = cylinders + u32::from(cylinders_alternate);
+            Geometry {
+                cylinders_physical,
+                cylinders,
+                cylinders_alternate,
+                heads,
+                sectors,
+            }
+        },
+    )
 }
 
 fn slices<const N: usize>() -> impl Strategy<Value = [Slice; N]> {
     let slice = prop_oneof![
         Just(Slice::default()),
-        any::<(u16, u16, u32, u32)>().prop_map(|(tag, flag, start, count)| Slice { tag, flag, start, count }),
+        any::<(u16, u16, u32, u32)>().prop_map(|(tag, flag, start, count)| Slice {
+            tag,
+            flag,
+            start,
+            count
+        }),
     ];
     vec(slice, N).prop_map(|slices| std::array::from_fn(|index| slices[index]))
 }
 
 fn read_back(image: &[u8], sector_bytes: u32) -> Label {
-    let label = read(&image, Some(sector_bytes)).expect("readable").expect("a label");
+    let label = read(&image, Some(sector_bytes))
+        .expect("readable")
+        .expect("a label");
     assert_lies_as_the_bytes_say(&label, image);
     label
 }
@@ -126,8 +202,10 @@ fn images() -> impl Strategy<Value = Vec<u8>> {
             &gpt.encode_with_mbr(Role::Primary).expect("fits"),
             &vec![0; 200 * gpt.sector_bytes as usize]
         )),
-        mbr()
-            .prop_map(|mbr| applied(&mbr.encode().expect("fits"), &vec![0; 100 * mbr.sector_bytes as usize])),
+        mbr().prop_map(|mbr| applied(
+            &mbr.encode().expect("fits"),
+            &vec![0; 100 * mbr.sector_bytes as usize]
+        )),
         (geometry(), slices()).prop_map(|(geometry, slices)| {
             let mut vtoc = SparcVtoc::new(512, 1 << 20, geometry).expect("fits");
             vtoc.slices = slices;
@@ -137,24 +215,35 @@ fn images() -> impl Strategy<Value = Vec<u8>> {
         vec(any::<u8>(), 0..3_000),
     ];
     let changes = vec((any::<prop::sample::Index>(), any::<u8>()), 0..6);
-    (encoded, changes, any::<Option<prop::sample::Index>>()).prop_map(|(mut image, changes, cut)| {
-        if let Some(cut) = cut {
-            image.truncate(cut.index(image.len() + 1));
-        }
-        for (place, value) in changes {
-            // The first sectors are where most of a label is.
-            let end = if value % 3 == 0 { image.len() } else { image.len().min(1_536) };
-            if end > 0 {
-                image[place.index(end)] = value;
+    (encoded, changes, any::<Option<prop::sample::Index>>()).prop_map(
+        |(mut image, changes, cut)| {
+            if let Some(cut) = cut {
+                image.truncate(cut.index(image.len() + 1));
             }
-        }
-        image
-    })
+            for (place, value) in changes {
+                // The first sectors are where most of a label is.
+                let end = if value % 3 == 0 {
+                    image.len()
+                } else {
+                    image.len().min(1_536)
+                };
+                if end > 0 {
+                    image[place.index(end)] = value;
+                }
+            }
+            image
+        },
+    )
 }
 
 fn solaris_disk(geometry: Geometry, slices: [Slice; 16]) -> (X86Vtoc, Vec<u8>) {
     let mut mbr = Mbr::new(512, 64).expect("a sector size");
-    mbr.first.entries[2] = MbrEntry { kind: 0xbf, first: 7, count: 50, ..MbrEntry::default() };
+    mbr.first.entries[2] = MbrEntry {
+        kind: 0xbf,
+        first: 7,
+        count: 50,
+        ..MbrEntry::default()
+    };
     let mut vtoc = X86Vtoc::new(512, 3, 7, 50, geometry).expect("fits");
     vtoc.slices = slices;
     let image = applied(&mbr.encode().expect("fits"), &[0; 64 * 512]);
@@ -255,7 +344,9 @@ fn crash(steps: &[Step], group: usize, mask: &[bool], disk: &[u8]) -> Vec<u8> {
     let mut mask = mask.iter().cycle();
     for (index, group_of) in steps.split(|step| *step == Step::Flush).enumerate() {
         for step in group_of {
-            let Step::Write { at, bytes } = step else { continue };
+            let Step::Write { at, bytes } = step else {
+                continue;
+            };
             for (sector, bytes) in (at.0 as usize..).step_by(512).zip(bytes.chunks(512)) {
                 if index < group || (index == group && *mask.next().expect("endless")) {
                     image[sector..sector + bytes.len()].copy_from_slice(bytes);
@@ -315,6 +406,8 @@ proptest! {
 
 fn seal(sector: &mut [u8]) {
     sector[510..512].fill(0);
-    let sum = sector[..512].chunks(2).fold([0, 0], |sum, word| [sum[0] ^ word[0], sum[1] ^ word[1]]);
+    let sum = sector[..512]
+        .chunks(2)
+        .fold([0, 0], |sum, word| [sum[0] ^ word[0], sum[1] ^ word[1]]);
     sector[510..512].copy_from_slice(&sum);
 }

@@ -4,7 +4,9 @@ mod common;
 
 use common::{Image, Row, applied, assert_same_bytes, has, label_of, rows, sfdisk_rows};
 use plumb_label::vtoc::{Geometry, Slice, tags};
-use plumb_label::{Detail, Fault, Kind, Label, PartId, PartitionType, Problem, Role, SparcVtoc, Step};
+use plumb_label::{
+    Detail, Fault, Kind, Label, PartId, PartitionType, Problem, Role, SparcVtoc, Step,
+};
 use plumb_testkit::require;
 
 const MIB: u64 = 1 << 20;
@@ -34,13 +36,25 @@ fn reads_what_sfdisk_wrote_and_says_what_sfdisk_says() {
     require!(Tool("sfdisk"));
     let image = image();
     let label = image.label();
-    assert_eq!((label.kind, &label.problems[..]), (Kind::SparcVtoc, &[][..]));
+    assert_eq!(
+        (label.kind, &label.problems[..]),
+        (Kind::SparcVtoc, &[][..])
+    );
     let table = image.sfdisk_json();
     assert_eq!(rows(&label), sfdisk_rows(&table));
-    let expected: Vec<Row> = vec![(1, 0, 32_130), (2, 32_130, 48_195), (3, 0, 128_520), (4, 80_325, 48_195)];
+    let expected: Vec<Row> = vec![
+        (1, 0, 32_130),
+        (2, 32_130, 48_195),
+        (3, 0, 128_520),
+        (4, 80_325, 48_195),
+    ];
     assert_eq!(rows(&label), expected);
     let tags: Vec<PartitionType> = label.partitions.iter().map(|p| p.kind).collect();
-    let said = |p: &serde_json::Value| p["type"].as_str().and_then(|tag| u16::from_str_radix(tag, 16).ok());
+    let said = |p: &serde_json::Value| {
+        p["type"]
+            .as_str()
+            .and_then(|tag| u16::from_str_radix(tag, 16).ok())
+    };
     let said: Vec<PartitionType> = table["partitions"]
         .as_array()
         .expect("partitions")
@@ -49,9 +63,24 @@ fn reads_what_sfdisk_wrote_and_says_what_sfdisk_says() {
         .map(PartitionType::Tag)
         .collect();
     assert_eq!(tags, said);
-    let slices: Vec<_> = label.partitions.iter().map(|p| (p.id.slice, p.is_whole_disk)).collect();
-    assert_eq!(slices, [(Some(0), false), (Some(1), false), (Some(2), true), (Some(3), false)]);
-    assert_same_bytes(&vtoc(&label).encode(Role::Primary).expect("can be written"), &image.bytes());
+    let slices: Vec<_> = label
+        .partitions
+        .iter()
+        .map(|p| (p.id.slice, p.is_whole_disk))
+        .collect();
+    assert_eq!(
+        slices,
+        [
+            (Some(0), false),
+            (Some(1), false),
+            (Some(2), true),
+            (Some(3), false)
+        ]
+    );
+    assert_same_bytes(
+        &vtoc(&label).encode(Role::Primary).expect("can be written"),
+        &image.bytes(),
+    );
 }
 
 #[test]
@@ -61,14 +90,20 @@ fn reads_what_parted_wrote_and_says_what_parted_says() {
     // 4 heads of 32 sectors are what parted takes for a file; it does not list the whole-disk slice.
     image.parted("mklabel sun unit s mkpart 0s 16383s mkpart 16384s 32767s");
     let label = image.label();
-    assert_eq!((label.kind, &label.problems[..]), (Kind::SparcVtoc, &[][..]));
+    assert_eq!(
+        (label.kind, &label.problems[..]),
+        (Kind::SparcVtoc, &[][..])
+    );
     assert_eq!(vtoc(&label).geometry.cylinder_lbas(), 128);
     let (whole, others): (Vec<_>, Vec<_>) = label.partitions.iter().partition(|p| p.is_whole_disk);
     let others: Vec<Row> = others.iter().map(|p| common::row(p, 512)).collect();
     assert_eq!(others, image.parted_rows());
     assert_eq!(others, [(1, 0, 16_384), (2, 16_384, 16_384)]);
     assert_eq!(whole.len(), 1);
-    assert_same_bytes(&vtoc(&label).encode(Role::Primary).expect("can be written"), &image.bytes());
+    assert_same_bytes(
+        &vtoc(&label).encode(Role::Primary).expect("can be written"),
+        &image.bytes(),
+    );
 }
 
 /// The example of the layout's own comment: `SUN18G cyl 7506 alt 2 hd 19 sec 248`, on a disk of its size.
@@ -84,12 +119,29 @@ fn a_new_label_is_one_that_the_tools_read() {
     };
     let lbas = 7_508 * 4_712;
     let mut new = SparcVtoc::new(512, lbas, geometry).expect("a geometry that fits");
-    new.slices[0] = Slice { tag: 2, flag: 0, start: 0, count: 4_712 * 100 };
-    new.slices[7] = Slice { tag: 8, flag: 1, start: 100, count: 4_712 * 7_406 };
+    new.slices[0] = Slice {
+        tag: 2,
+        flag: 0,
+        start: 0,
+        count: 4_712 * 100,
+    };
+    new.slices[7] = Slice {
+        tag: 8,
+        flag: 1,
+        start: 100,
+        count: 4_712 * 7_406,
+    };
     let image = Image::new(1 << 20, 512);
-    image.put(&applied(&new.encode(Role::Primary).expect("can be written"), &image.bytes()));
+    image.put(&applied(
+        &new.encode(Role::Primary).expect("can be written"),
+        &image.bytes(),
+    ));
     image.resize(lbas * 512);
-    let expected: Vec<Row> = vec![(1, 0, 471_200), (3, 0, 35_368_272), (8, 471_200, 34_897_072)];
+    let expected: Vec<Row> = vec![
+        (1, 0, 471_200),
+        (3, 0, 35_368_272),
+        (8, 471_200, 34_897_072),
+    ];
     assert_eq!(sfdisk_rows(&image.sfdisk_json()), expected);
     let (first, last) = (expected[0], expected[2]);
     assert_eq!(image.parted_rows(), [first, last]);
@@ -108,9 +160,16 @@ fn fields_lie_where_the_table_says() {
         sectors: 248,
     };
     let mut new = SparcVtoc::new(512, 1 << 32, geometry).expect("a geometry that fits");
-    new.slices[6] = Slice { tag: 0x0102, flag: 0x0304, start: 0x0506_0708, count: 0x090a_0b0c };
+    new.slices[6] = Slice {
+        tag: 0x0102,
+        flag: 0x0304,
+        start: 0x0506_0708,
+        count: 0x090a_0b0c,
+    };
     let steps = new.encode(Role::Primary).expect("can be written");
-    let [Step::Write { at, bytes }] = &steps[..] else { panic!("{steps:?}") };
+    let [Step::Write { at, bytes }] = &steps[..] else {
+        panic!("{steps:?}")
+    };
     assert_eq!((at.0, bytes.len()), (0, 512));
     assert_eq!(bytes[..36], *b"plumb cyl 7506 alt 2 hd 19 sec 248\0\0");
     assert_eq!(bytes[128..132], [0, 0, 0, 1]);
@@ -121,7 +180,12 @@ fn fields_lie_where_the_table_says() {
     assert_eq!(bytes[432..440], [0x1d, 0x52, 0, 2, 0, 19, 0, 248]);
     assert_eq!(bytes[444 + 6 * 8..444 + 7 * 8], [5, 6, 7, 8, 9, 10, 11, 12]);
     assert_eq!(bytes[508..510], [0xda, 0xbe]);
-    assert_eq!(bytes.chunks(2).fold([0, 0], |sum, word| [sum[0] ^ word[0], sum[1] ^ word[1]]), [0, 0]);
+    assert_eq!(
+        bytes
+            .chunks(2)
+            .fold([0, 0], |sum, word| [sum[0] ^ word[0], sum[1] ^ word[1]]),
+        [0, 0]
+    );
 }
 
 #[test]
@@ -132,9 +196,25 @@ fn a_broken_label_is_told_and_its_backups_answer() {
     let mut broken = image.bytes();
     broken[300] ^= 1;
     let label = label_of(&broken, 512);
-    assert_eq!((label.kind, &label.partitions[..], &label.detail), (Kind::SparcVtoc, &[][..], &None));
-    let fault = |p: &Problem| matches!(p, Problem::BrokenCopy { lba: 0, fault: Fault::Checksum { .. }, .. });
-    assert!(has(&label, fault) && has(&label, |p| *p == Problem::NoGoodCopy), "{:?}", label.problems);
+    assert_eq!(
+        (label.kind, &label.partitions[..], &label.detail),
+        (Kind::SparcVtoc, &[][..], &None)
+    );
+    let fault = |p: &Problem| {
+        matches!(
+            p,
+            Problem::BrokenCopy {
+                lba: 0,
+                fault: Fault::Checksum { .. },
+                ..
+            }
+        )
+    };
+    assert!(
+        has(&label, fault) && has(&label, |p| *p == Problem::NoGoodCopy),
+        "{:?}",
+        label.problems
+    );
 
     // A cylinder less for data is one more for backups.
     with_backups.geometry.cylinders = 7;
@@ -142,18 +222,33 @@ fn a_broken_label_is_told_and_its_backups_answer() {
     with_backups.slices[2].count = 7 * 16_065;
     with_backups.slices[3].count -= 16_065;
     with_backups.backup_lbas = with_backups.geometry.backup_lbas();
-    let mut bytes = applied(&with_backups.encode(Role::Primary).expect("can be written"), &image.bytes());
+    let mut bytes = applied(
+        &with_backups.encode(Role::Primary).expect("can be written"),
+        &image.bytes(),
+    );
     let whole = label_of(&bytes, 512);
     assert_eq!((whole.copies.len(), &whole.problems[..]), (6, &[][..]));
     assert_eq!(vtoc(&whole), with_backups);
     bytes[300] ^= 1;
     let label = label_of(&bytes, 512);
     assert_eq!(rows(&label), rows(&whole));
-    assert!(label.problems.len() == 1 && has(&label, fault), "{:?}", label.problems);
-    let used: Vec<Role> = label.copies.iter().filter(|copy| copy.is_used).map(|copy| copy.role).collect();
+    assert!(
+        label.problems.len() == 1 && has(&label, fault),
+        "{:?}",
+        label.problems
+    );
+    let used: Vec<Role> = label
+        .copies
+        .iter()
+        .filter(|copy| copy.is_used)
+        .map(|copy| copy.role)
+        .collect();
     assert_eq!(used, [Role::Backup]);
     // The mended label is the first one again.
-    let mended = applied(&vtoc(&label).encode(Role::Primary).expect("can be written"), &bytes);
+    let mended = applied(
+        &vtoc(&label).encode(Role::Primary).expect("can be written"),
+        &bytes,
+    );
     assert_eq!(label_of(&mended, 512), whole);
 }
 
@@ -163,18 +258,34 @@ fn slices_on_each_other_and_a_smaller_disk_are_told() {
     let image = image();
     let mut odd = vtoc(&image.label());
     odd.slices[1].start = 1;
-    let bytes = applied(&odd.encode(Role::Primary).expect("can be written"), &image.bytes());
+    let bytes = applied(
+        &odd.encode(Role::Primary).expect("can be written"),
+        &image.bytes(),
+    );
     let slice = |number| PartId::slice(number, None);
-    assert_eq!(label_of(&bytes, 512).problems, [Problem::Overlap { first: slice(0), second: slice(1) }]);
+    assert_eq!(
+        label_of(&bytes, 512).problems,
+        [Problem::Overlap {
+            first: slice(0),
+            second: slice(1)
+        }]
+    );
 
     image.resize(32 * MIB);
     let device_lbas = LBAS / 2;
-    let beyond = |number, end_lba| Problem::BeyondEnd { part: slice(number), end_lba, device_lbas };
+    let beyond = |number, end_lba| Problem::BeyondEnd {
+        part: slice(number),
+        end_lba,
+        device_lbas,
+    };
     let label = image.label();
     assert_eq!(
         label.problems,
         [
-            Problem::DeviceSmaller { label_lbas: 8 * CYLINDER, device_lbas },
+            Problem::DeviceSmaller {
+                label_lbas: 8 * CYLINDER,
+                device_lbas
+            },
             beyond(1, 80_325),
             beyond(2, 128_520),
             beyond(3, 128_520)
@@ -191,23 +302,44 @@ fn a_label_without_tags_has_slices() {
     let mut bytes = image.bytes();
     bytes[128..192].fill(0);
     bytes[510..512].fill(0);
-    let sum = bytes[..510].chunks(2).fold([0, 0], |sum, word| [sum[0] ^ word[0], sum[1] ^ word[1]]);
+    let sum = bytes[..510]
+        .chunks(2)
+        .fold([0, 0], |sum, word| [sum[0] ^ word[0], sum[1] ^ word[1]]);
     bytes[510..512].copy_from_slice(&sum);
     let label = label_of(&bytes, 512);
     assert_eq!(rows(&label).len(), 4);
-    assert!(label.partitions.iter().all(|p| p.kind == PartitionType::Tag(0)));
-    assert!(label.partitions[2].is_whole_disk, "slice 2 over all cylinders");
+    assert!(
+        label
+            .partitions
+            .iter()
+            .all(|p| p.kind == PartitionType::Tag(0))
+    );
+    assert!(
+        label.partitions[2].is_whole_disk,
+        "slice 2 over all cylinders"
+    );
     assert_eq!(tags::name(5), Some("backup"));
-    assert_same_bytes(&vtoc(&label).encode(Role::Primary).expect("can be written"), &bytes);
+    assert_same_bytes(
+        &vtoc(&label).encode(Role::Primary).expect("can be written"),
+        &bytes,
+    );
 }
 
 /// A broken geometry may lead anywhere; what lies there has to say itself that it is a backup.
 #[test]
 fn a_label_at_a_wrong_place_is_no_backup() {
-    let geometry =
-        |sectors| Geometry { cylinders_physical: 3, cylinders: 2, cylinders_alternate: 1, heads: 2, sectors };
+    let geometry = |sectors| Geometry {
+        cylinders_physical: 3,
+        cylinders: 2,
+        cylinders_alternate: 1,
+        heads: 2,
+        sectors,
+    };
     let other = SparcVtoc::new(512, 100, geometry(12)).expect("a geometry that fits");
-    let disk = applied(&other.encode(Role::Primary).expect("can be written"), &[0; 100 * 512]);
+    let disk = applied(
+        &other.encode(Role::Primary).expect("can be written"),
+        &[0; 100 * 512],
+    );
     let mut bytes = applied(
         &SparcVtoc::new(512, 100, geometry(10))
             .expect("a geometry that fits")

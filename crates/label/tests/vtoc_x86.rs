@@ -52,7 +52,9 @@ fn sector() -> Vec<u8> {
 }
 
 fn seal(sector: &mut [u8]) {
-    let sum = sector[..510].chunks(2).fold([0, 0], |sum, word| [sum[0] ^ word[0], sum[1] ^ word[1]]);
+    let sum = sector[..510]
+        .chunks(2)
+        .fold([0, 0], |sum, word| [sum[0] ^ word[0], sum[1] ^ word[1]]);
     sector[510..512].copy_from_slice(&sum);
 }
 
@@ -79,10 +81,17 @@ fn slices_count_from_their_partition() {
     for kind in [0xbf, 0x82] {
         let label = label_of(&disk(kind), 512);
         assert_eq!((label.kind, &label.problems[..]), (Kind::X86Vtoc, &[][..]));
-        let slices: Vec<_> = label.partitions.iter().filter(|p| p.place == Place::Slice).collect();
+        let slices: Vec<_> = label
+            .partitions
+            .iter()
+            .filter(|p| p.place == Place::Slice)
+            .collect();
         assert_eq!(slices.len(), SLICES.len());
         for (slice, (number, [tag, _, start, count])) in slices.iter().zip(SLICES) {
-            assert_eq!((slice.id.slice, slice.id.within), (Some(number as u32), Some(1)));
+            assert_eq!(
+                (slice.id.slice, slice.id.within),
+                (Some(number as u32), Some(1))
+            );
             assert_eq!(slice.extent.start().0, (FIRST + u64::from(start)) * 512);
             assert_eq!(slice.extent.len().0, u64::from(count) * 512);
             assert_eq!(
@@ -91,7 +100,12 @@ fn slices_count_from_their_partition() {
             );
         }
         assert_eq!(slices[0].id.to_string(), "slice 0 of partition 1");
-        assert_same_bytes(&vtocs(&label)[0].encode(Role::Primary).expect("can be written"), &disk(kind));
+        assert_same_bytes(
+            &vtocs(&label)[0]
+                .encode(Role::Primary)
+                .expect("can be written"),
+            &disk(kind),
+        );
         assert_eq!(vtocs(&label)[0].geometry.cylinder_lbas(), FIRST);
     }
 }
@@ -104,18 +118,28 @@ fn util_linux_sees_the_same_slices() {
     image.put(&disk(0x82));
     let path = image.path();
     let path = path.to_str().expect("a path of text");
-    let text = run("partx", &["--raw", "--noheadings", "--output", "START,SECTORS", path], 512, "");
+    let text = run(
+        "partx",
+        &["--raw", "--noheadings", "--output", "START,SECTORS", path],
+        512,
+        "",
+    );
     let mut theirs: Vec<(u64, u64)> = text
         .lines()
         .map(|line| {
             let (start, count) = line.split_once(' ').expect("two columns");
-            (start.parse().expect("a number"), count.parse().expect("a number"))
+            (
+                start.parse().expect("a number"),
+                count.parse().expect("a number"),
+            )
         })
         .collect();
     let label = image.label();
     let shown = label.partitions.iter().filter(|p| !p.is_whole_disk);
-    let mut ours: Vec<(u64, u64)> =
-        shown.map(|p| common::row(p, 512)).map(|(_, start, count)| (start, count)).collect();
+    let mut ours: Vec<(u64, u64)> = shown
+        .map(|p| common::row(p, 512))
+        .map(|(_, start, count)| (start, count))
+        .collect();
     theirs.sort_unstable();
     ours.sort_unstable();
     assert_eq!(ours, theirs);
@@ -125,8 +149,16 @@ fn util_linux_sees_the_same_slices() {
 fn a_changed_label_is_at_its_place_with_a_checksum() {
     let bytes = disk(0xbf);
     let mut changed = vtocs(&label_of(&bytes, 512))[0].clone();
-    changed.slices[7] = Slice { tag: 8, flag: 0, start: 80_325, count: 32_130 };
-    let after = applied(&changed.encode(Role::Primary).expect("can be written"), &bytes);
+    changed.slices[7] = Slice {
+        tag: 8,
+        flag: 0,
+        start: 80_325,
+        count: 32_130,
+    };
+    let after = applied(
+        &changed.encode(Role::Primary).expect("can be written"),
+        &bytes,
+    );
     let mut expected = sector();
     let at = 72 + 12 * 7;
     expected[at..at + 12].copy_from_slice(&[8, 0, 0, 0, 0xc5, 0x39, 1, 0, 0x82, 0x7d, 0, 0]);
@@ -144,17 +176,43 @@ fn a_broken_label_is_told_and_a_backup_answers() {
     bytes[place + 300] ^= 1;
     let label = label_of(&bytes, 512);
     let broken = |p: &Problem| {
-        matches!(p, Problem::BrokenCopy { lba: 16_066, fault: Fault::Checksum { over: "label", .. }, .. })
+        matches!(
+            p,
+            Problem::BrokenCopy {
+                lba: 16_066,
+                fault: Fault::Checksum { over: "label", .. },
+                ..
+            }
+        )
     };
-    assert!(has(&label, broken) && has(&label, |p| *p == Problem::NoGoodCopy), "{:?}", label.problems);
-    assert_eq!((label.kind, rows(&label)), (Kind::Mbr, vec![(1, FIRST, LBAS)]));
+    assert!(
+        has(&label, broken) && has(&label, |p| *p == Problem::NoGoodCopy),
+        "{:?}",
+        label.problems
+    );
+    assert_eq!(
+        (label.kind, rows(&label)),
+        (Kind::Mbr, vec![(1, FIRST, LBAS)])
+    );
 
-    with_backups.backup_lbas = with_backups.geometry.backup_lbas().iter().map(|lba| lba + FIRST).collect();
-    let mut bytes = applied(&with_backups.encode(Role::Primary).expect("can be written"), &bytes);
+    with_backups.backup_lbas = with_backups
+        .geometry
+        .backup_lbas()
+        .iter()
+        .map(|lba| lba + FIRST)
+        .collect();
+    let mut bytes = applied(
+        &with_backups.encode(Role::Primary).expect("can be written"),
+        &bytes,
+    );
     assert_eq!(label_of(&bytes, 512).problems, []);
     bytes[place + 300] ^= 1;
     let label = label_of(&bytes, 512);
-    assert!(label.problems.len() == 1 && has(&label, broken), "{:?}", label.problems);
+    assert!(
+        label.problems.len() == 1 && has(&label, broken),
+        "{:?}",
+        label.problems
+    );
     assert_eq!(label.partitions.len(), 1 + SLICES.len());
 }
 
@@ -163,14 +221,28 @@ fn slices_over_each_other_and_over_their_partition_are_told() {
     let bytes = disk(0xbf);
     let mut odd = vtocs(&label_of(&bytes, 512))[0].clone();
     odd.slices[1].start = 64_259;
-    odd.slices[7] = Slice { tag: 8, flag: 0, start: 112_454, count: 2 };
-    let label = label_of(&applied(&odd.encode(Role::Primary).expect("can be written"), &bytes), 512);
+    odd.slices[7] = Slice {
+        tag: 8,
+        flag: 0,
+        start: 112_454,
+        count: 2,
+    };
+    let label = label_of(
+        &applied(&odd.encode(Role::Primary).expect("can be written"), &bytes),
+        512,
+    );
     let slice = |number| PartId::slice(number, Some(1));
     assert_eq!(
         label.problems,
         [
-            Problem::OutsideParent { part: slice(7), parent: PartId::partition(1) },
-            Problem::Overlap { first: slice(0), second: slice(1) }
+            Problem::OutsideParent {
+                part: slice(7),
+                parent: PartId::partition(1)
+            },
+            Problem::Overlap {
+                first: slice(0),
+                second: slice(1)
+            }
         ]
     );
 }
@@ -189,22 +261,51 @@ fn a_partition_without_label_is_just_one() {
 
 #[test]
 fn a_new_label_reads_back() {
-    let geometry =
-        Geometry { cylinders_physical: 7, cylinders: 5, cylinders_alternate: 2, heads: 255, sectors: 63 };
+    let geometry = Geometry {
+        cylinders_physical: 7,
+        cylinders: 5,
+        cylinders_alternate: 2,
+        heads: 255,
+        sectors: 63,
+    };
     let new = X86Vtoc::new(512, 1, FIRST, LBAS, geometry).expect("blocks that 32 bits count");
-    let label = label_of(&applied(&new.encode(Role::Primary).expect("can be written"), &disk(0xbf)), 512);
+    let label = label_of(
+        &applied(
+            &new.encode(Role::Primary).expect("can be written"),
+            &disk(0xbf),
+        ),
+        512,
+    );
     assert_eq!(vtocs(&label), [new]);
     assert!(label.partitions[1].is_whole_disk);
     let past = X86Vtoc::new(512, 1, FIRST, 1, geometry).expect("one block");
-    assert!(past.encode(Role::Primary).is_err(), "no room for the label in one block");
+    assert!(
+        past.encode(Role::Primary).is_err(),
+        "no room for the label in one block"
+    );
 }
 
 /// With one head and no alternate cylinder the first backup would lie where the label is.
 #[test]
 fn a_label_is_not_its_own_backup() {
-    let geometry =
-        Geometry { cylinders_physical: 1, cylinders: 1, cylinders_alternate: 0, heads: 1, sectors: 10 };
+    let geometry = Geometry {
+        cylinders_physical: 1,
+        cylinders: 1,
+        cylinders_alternate: 0,
+        heads: 1,
+        sectors: 10,
+    };
     let new = X86Vtoc::new(512, 1, FIRST, LBAS, geometry).expect("blocks that 32 bits count");
-    let label = label_of(&applied(&new.encode(Role::Primary).expect("can be written"), &disk(0xbf)), 512);
-    assert_eq!((label.copies.len(), vtocs(&label)), (2, &[new][..]), "the MBR and the label");
+    let label = label_of(
+        &applied(
+            &new.encode(Role::Primary).expect("can be written"),
+            &disk(0xbf),
+        ),
+        512,
+    );
+    assert_eq!(
+        (label.copies.len(), vtocs(&label)),
+        (2, &[new][..]),
+        "the MBR and the label"
+    );
 }

@@ -63,10 +63,17 @@ impl Places {
     fn new(low: u64, end: u64, len_bytes: u32, unit: u64, shift: i64) -> Option<Places> {
         let low = low.checked_add(u64::try_from(shift).unwrap_or(0))?;
         let residue = i128::from(shift).rem_euclid(i128::from(unit)) as u64;
-        let ahead = (u128::from(residue) + u128::from(unit) - u128::from(low % unit)) % u128::from(unit);
+        let ahead =
+            (u128::from(residue) + u128::from(unit) - u128::from(low % unit)) % u128::from(unit);
         let first = low.checked_add(ahead as u64)?;
-        let last = end.checked_sub(u64::from(len_bytes)).filter(|&last| last >= first)?;
-        Some(Places { first, unit, count: (last - first) / unit + 1 })
+        let last = end
+            .checked_sub(u64::from(len_bytes))
+            .filter(|&last| last >= first)?;
+        Some(Places {
+            first,
+            unit,
+            count: (last - first) / unit + 1,
+        })
     }
 
     #[inline]
@@ -88,7 +95,10 @@ impl Popular {
         while gcd(factor, places.count) != 1 {
             factor += 2;
         }
-        Popular { zipf: Zipf::new(places.count, theta), factor }
+        Popular {
+            zipf: Zipf::new(places.count, theta),
+            factor,
+        }
     }
 
     fn place(&self, places: &Places, random: &mut Random) -> u64 {
@@ -102,12 +112,22 @@ impl Layout {
     ///
     /// # Errors
     /// When it does not fit the target.
-    pub fn new(workload: &Workload, target: &Target, random: &mut Random) -> Result<Layout, WorkloadError> {
+    pub fn new(
+        workload: &Workload,
+        target: &Target,
+        random: &mut Random,
+    ) -> Result<Layout, WorkloadError> {
         let size_bytes = target.size_bytes();
-        let (low, end) = workload.range.map_or((0, size_bytes), |(low, end)| (low.0, end.0));
+        let (low, end) = workload
+            .range
+            .map_or((0, size_bytes), |(low, end)| (low.0, end.0));
         if end > size_bytes {
             let target = target.name().to_owned();
-            return Err(WorkloadError::BeyondEnd { target, end_bytes: end, size_bytes });
+            return Err(WorkloadError::BeyondEnd {
+                target,
+                end_bytes: end,
+                size_bytes,
+            });
         }
         must_be_in_range(workload)?;
         must_be_blocks(workload, target)?;
@@ -121,12 +141,17 @@ impl Layout {
                 places.ok_or_else(|| too_small(target, (low, end), len_bytes, workload))
             };
             // Where there is an area of hits, it is for them alone.
-            let behind_hits = workload.hits.map(|hits| low.saturating_add(hits.area_bytes));
+            let behind_hits = workload
+                .hits
+                .map(|hits| low.saturating_add(hits.area_bytes));
             let places = within(behind_hits.unwrap_or(low), end)?;
             let hits = behind_hits.map(|hits_end| within(low, end.min(hits_end)));
             let popular = match workload.starts {
                 Starts::Random(Spread::Zipf { theta })
-                | Starts::Seeks { spread: Spread::Zipf { theta }, .. } => Some(Popular::new(&places, theta)),
+                | Starts::Seeks {
+                    spread: Spread::Zipf { theta },
+                    ..
+                } => Some(Popular::new(&places, theta)),
                 _ => None,
             };
             lengths.push(OneLength {
@@ -138,10 +163,18 @@ impl Layout {
             });
         }
         // The stream begins where the longest length may: places of all lengths lie behind the shift.
-        let longest = lengths.iter().max_by_key(|one| one.len_bytes).map(|one| one.places);
+        let longest = lengths
+            .iter()
+            .max_by_key(|one| one.len_bytes)
+            .map(|one| one.places);
         let first = longest.map_or(low, |places| places.first);
         let cursor = match (&workload.starts, longest) {
-            (Starts::Sequential { from_anywhere: true }, Some(places)) => places.any(random),
+            (
+                Starts::Sequential {
+                    from_anywhere: true,
+                },
+                Some(places),
+            ) => places.any(random),
             _ => first,
         };
         Ok(Layout {
@@ -169,11 +202,16 @@ impl Layout {
 
     /// The next start of the stream that all threads share.
     fn next_of_stream(&self, len_bytes: u32) -> u64 {
-        let fits = |at: u64| at.checked_add(u64::from(len_bytes)).is_some_and(|end| end <= self.end);
+        let fits = |at: u64| {
+            at.checked_add(u64::from(len_bytes))
+                .is_some_and(|end| end <= self.end)
+        };
         let start = |at: u64| if fits(at) { at } else { self.first };
         let step = self.step(len_bytes);
         let advance = |at: u64| Some(start(at).saturating_add(step));
-        let before = self.cursor.fetch_update(Ordering::Relaxed, Ordering::Relaxed, advance);
+        let before = self
+            .cursor
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, advance);
         start(before.unwrap_or(self.first))
     }
 }
@@ -189,7 +227,11 @@ pub(crate) struct Draw<'a> {
 
 impl<'a> Draw<'a> {
     pub fn new(layout: &'a Layout, random: Random) -> Draw<'a> {
-        Draw { layout, random, last_end: None }
+        Draw {
+            layout,
+            random,
+            last_end: None,
+        }
     }
 
     /// The next I/O.
@@ -210,20 +252,30 @@ impl<'a> Draw<'a> {
             }
         };
         let start = self.start(one, is_read);
-        Io { is_read, start, len_bytes: one.len_bytes }
+        Io {
+            is_read,
+            start,
+            len_bytes: one.len_bytes,
+        }
     }
 
     #[inline]
     fn start(&mut self, one: &OneLength, is_read: bool) -> u64 {
         if let (Some(hits), Some(places)) = (self.layout.hits, one.hits) {
-            let percent = if is_read { hits.read_percent } else { hits.write_percent };
+            let percent = if is_read {
+                hits.read_percent
+            } else {
+                hits.write_percent
+            };
             if self.random.percent(percent) {
                 return places.any(&mut self.random);
             }
         }
         match self.layout.starts {
             Starts::Random(_) => self.random_place(one),
-            Starts::Sequential { .. } | Starts::Strided { .. } => self.layout.next_of_stream(one.len_bytes),
+            Starts::Sequential { .. } | Starts::Strided { .. } => {
+                self.layout.next_of_stream(one.len_bytes)
+            }
             Starts::Seeks { percent, .. } => self.seek_or_go_on(one, percent),
         }
     }
@@ -237,7 +289,9 @@ impl<'a> Draw<'a> {
     }
 
     fn seek_or_go_on(&mut self, one: &OneLength, percent: u8) -> u64 {
-        let behind = self.last_end.filter(|at| at + u64::from(one.len_bytes) <= self.layout.end);
+        let behind = self
+            .last_end
+            .filter(|at| at + u64::from(one.len_bytes) <= self.layout.end);
         let start = match behind {
             Some(start) if !self.random.percent(percent) => start,
             _ => self.random_place(one),
@@ -247,24 +301,49 @@ impl<'a> Draw<'a> {
     }
 }
 
-fn too_small(target: &Target, (low, end): (u64, u64), len_bytes: u32, workload: &Workload) -> WorkloadError {
+fn too_small(
+    target: &Target,
+    (low, end): (u64, u64),
+    len_bytes: u32,
+    workload: &Workload,
+) -> WorkloadError {
     let mut at = match workload.shift_bytes {
         0 => String::new(),
         shift => format!(" shifted by {shift} bytes"),
     };
     if let Some(hits) = workload.hits {
-        at += &format!(", in the hit area of {} bytes and behind it", group_digits(hits.area_bytes));
+        at += &format!(
+            ", in the hit area of {} bytes and behind it",
+            group_digits(hits.area_bytes)
+        );
     }
     let found_bytes = end.saturating_sub(low);
-    WorkloadError::TooSmall { target: target.name().to_owned(), found_bytes, len_bytes, at }
+    WorkloadError::TooSmall {
+        target: target.name().to_owned(),
+        found_bytes,
+        len_bytes,
+        at,
+    }
 }
 
 fn must_be_in_range(workload: &Workload) -> Result<(), WorkloadError> {
-    let out = |what, found: String, expected| Err(WorkloadError::OutOfRange { what, found, expected });
+    let out = |what, found: String, expected| {
+        Err(WorkloadError::OutOfRange {
+            what,
+            found,
+            expected,
+        })
+    };
     let percents = [
         ("reads", workload.read_percent),
-        ("hits of reads", workload.hits.map_or(0, |hits| hits.read_percent)),
-        ("hits of writes", workload.hits.map_or(0, |hits| hits.write_percent)),
+        (
+            "hits of reads",
+            workload.hits.map_or(0, |hits| hits.read_percent),
+        ),
+        (
+            "hits of writes",
+            workload.hits.map_or(0, |hits| hits.write_percent),
+        ),
     ];
     if let Some((what, found)) = percents.into_iter().find(|&(_, percent)| percent > 100) {
         return out(what, format!("{found} %"), "0 to 100 %");
@@ -277,8 +356,13 @@ fn must_be_in_range(workload: &Workload) -> Result<(), WorkloadError> {
         Starts::Seeks { percent, .. } if !(1..=99).contains(&percent) => {
             return out("seeks", format!("{percent} %"), "1 to 99 %");
         }
-        Starts::Seeks { spread: Spread::Zipf { theta }, .. } => Some(theta),
-        Starts::Strided { stride_bytes: 0 } => return out("stride", "0".to_owned(), "1 byte or more"),
+        Starts::Seeks {
+            spread: Spread::Zipf { theta },
+            ..
+        } => Some(theta),
+        Starts::Strided { stride_bytes: 0 } => {
+            return out("stride", "0".to_owned(), "1 byte or more");
+        }
         _ => None,
     };
     match theta {
@@ -296,13 +380,20 @@ fn must_be_blocks(workload: &Workload, target: &Target) -> Result<(), WorkloadEr
         _ => 0,
     };
     // The beginning of a range needs none: starts are multiples of the alignment of the whole target.
-    let lengths = workload.lengths.weighted().iter().map(|&(len, _)| ("a length", u64::from(len)));
+    let lengths = workload
+        .lengths
+        .weighted()
+        .iter()
+        .map(|&(len, _)| ("a length", u64::from(len)));
     let others = [
         ("a shift", workload.shift_bytes.unsigned_abs()),
         ("an alignment of starts", workload.align_bytes.unwrap_or(0)),
         ("a stride", stride),
     ];
-    match lengths.chain(others).find(|(_, bytes)| !bytes.is_multiple_of(block)) {
+    match lengths
+        .chain(others)
+        .find(|(_, bytes)| !bytes.is_multiple_of(block))
+    {
         Some((what, found_bytes)) => Err(WorkloadError::OffLogicalBlock {
             target: target.name().to_owned(),
             what,

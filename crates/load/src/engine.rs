@@ -19,12 +19,20 @@ pub enum EngineChoice {
 impl EngineChoice {
     /// What this kernel gives for it, found out with a ring that is not used.
     pub(crate) fn found(self, target: &IoTarget) -> Means {
-        let shape = Shape { slots: 1, len_bytes_max: 1, has_noise: false };
+        let shape = Shape {
+            slots: 1,
+            len_bytes_max: 1,
+            has_noise: false,
+        };
         match self {
             EngineChoice::Blocking => Means::Blocking { refused: None },
             EngineChoice::Ring => match Ring::new(target, shape) {
-                Ok(ring) => Means::Ring { has_fixed_buffers: ring.has_fixed_buffers() },
-                Err(refused) => Means::Blocking { refused: Some(refused) },
+                Ok(ring) => Means::Ring {
+                    has_fixed_buffers: ring.has_fixed_buffers(),
+                },
+                Err(refused) => Means::Blocking {
+                    refused: Some(refused),
+                },
             },
         }
     }

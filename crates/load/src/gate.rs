@@ -29,16 +29,29 @@ impl Gate {
         loop {
             match state.opened {
                 Some(clock) => return clock.filter(|_| is_able),
-                None => state = self.changed.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner()),
+                None => {
+                    state = self
+                        .changed
+                        .wait(state)
+                        .unwrap_or_else(|poisoned| poisoned.into_inner())
+                }
             }
         }
     }
 
     /// Waits until so many have arrived, and lets them begin when all are able and these are all.
-    pub fn open(&self, arriving: usize, are_all: bool, clock: impl FnOnce() -> Clock) -> Option<Clock> {
+    pub fn open(
+        &self,
+        arriving: usize,
+        are_all: bool,
+        clock: impl FnOnce() -> Clock,
+    ) -> Option<Clock> {
         let mut state = self.lock();
         while state.arrived < arriving {
-            state = self.changed.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(|poisoned| poisoned.into_inner());
         }
         let clock = (are_all && state.unable == 0).then(clock);
         state.opened = Some(clock);
@@ -48,7 +61,9 @@ impl Gate {
 
     /// Nobody panics while holding it.
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.state
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
@@ -66,8 +81,15 @@ mod tests {
                 scope.spawn(move || gate.pass(is_able).is_some())
             };
             let threads: Vec<_> = able.iter().map(|&is_able| pass(is_able)).collect();
-            gate.open(able.len(), are_all, || Clock { began: Instant::now(), warmup_ns: 0, end_ns: 0 });
-            threads.into_iter().map(|thread| thread.join().expect("it passes")).collect()
+            gate.open(able.len(), are_all, || Clock {
+                began: Instant::now(),
+                warmup_ns: 0,
+                end_ns: 0,
+            });
+            threads
+                .into_iter()
+                .map(|thread| thread.join().expect("it passes"))
+                .collect()
         })
     }
 

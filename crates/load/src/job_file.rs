@@ -141,10 +141,14 @@ pub enum JobFileError {
 /// When it cannot be read, or is far longer than such files are.
 pub fn read_text(path: &Path) -> Result<String, JobFileError> {
     let name = || path.display().to_string();
-    let unreadable = |source| JobFileError::Unreadable { path: name(), source };
+    let unreadable = |source| JobFileError::Unreadable {
+        path: name(),
+        source,
+    };
     let mut text = Vec::new();
     let file = std::fs::File::open(path).map_err(unreadable)?;
-    io::Read::read_to_end(&mut io::Read::take(file, FILE_BYTES_MAX + 1), &mut text).map_err(unreadable)?;
+    io::Read::read_to_end(&mut io::Read::take(file, FILE_BYTES_MAX + 1), &mut text)
+        .map_err(unreadable)?;
     if text.len() as u64 > FILE_BYTES_MAX {
         return Err(JobFileError::TooLong { path: name() });
     }

@@ -63,7 +63,10 @@ pub enum WriteRefused {
 
 /// A name before what is said of it.
 fn before(sharer: &Option<String>) -> String {
-    sharer.as_ref().map(|name| format!("{name} ")).unwrap_or_default()
+    sharer
+        .as_ref()
+        .map(|name| format!("{name} "))
+        .unwrap_or_default()
 }
 
 /// Opens a target for writing, and gives the permission for it: when `typed` names it, it is neither mounted nor held by
@@ -86,7 +89,10 @@ pub fn permit_writes_until(
     done: Durability,
 ) -> Result<(Target, MayWrite), WriteRefused> {
     if !names(path, typed) {
-        return Err(WriteRefused::OtherName { path: path.to_owned(), typed: typed.to_owned() });
+        return Err(WriteRefused::OtherName {
+            path: path.to_owned(),
+            typed: typed.to_owned(),
+        });
     }
     let target = Target::new(IoTarget::open_to_write(path, done)?);
     let of = target.id();
@@ -102,21 +108,33 @@ fn names(path: &Path, typed: &str) -> bool {
 
 fn nobody_else_has(target: &Target) -> Result<(), WriteRefused> {
     let path = target.path().to_owned();
-    let asking = |errno| SysError::Failed { path: path.clone(), asked: "looking for its partitions", errno };
-    let others =
-        Directory::root(Path::new("/")).and_then(|root| sharers(&root, target.id())).map_err(asking)?;
+    let asking = |errno| SysError::Failed {
+        path: path.clone(),
+        asked: "looking for its partitions",
+        errno,
+    };
+    let others = Directory::root(Path::new("/"))
+        .and_then(|root| sharers(&root, target.id()))
+        .map_err(asking)?;
     let (mut names, mut ids) = (vec![None], vec![target.id()]);
     others.into_iter().for_each(|other| {
         names.push(Some(other.name));
         ids.push(other.id);
     });
     if let Some((index, device)) = loop_device_on_any(&ids) {
-        return Err(WriteRefused::BehindLoop { path, sharer: names.swap_remove(index), device });
+        return Err(WriteRefused::BehindLoop {
+            path,
+            sharer: names.swap_remove(index),
+            device,
+        });
     }
     match openers_of_any(&ids).into_iter().next() {
-        Some((index, Opener { pid, command })) => {
-            Err(WriteRefused::OpenElsewhere { path, sharer: names.swap_remove(index), pid, command })
-        }
+        Some((index, Opener { pid, command })) => Err(WriteRefused::OpenElsewhere {
+            path,
+            sharer: names.swap_remove(index),
+            pid,
+            command,
+        }),
         None => Ok(()),
     }
 }
@@ -153,7 +171,10 @@ mod tests {
         let path = dir.path().join("image");
         std::fs::write(&path, [0; 8192]).expect("a file");
         let refused = permit_writes(&path, "other").expect_err("another name");
-        assert!(matches!(refused, WriteRefused::OtherName { .. }), "{refused}");
+        assert!(
+            matches!(refused, WriteRefused::OtherName { .. }),
+            "{refused}"
+        );
         let (target, may_write) = permit_writes(&path, "image").expect("its own name");
         assert!(may_write.covers(&target));
         let twin = dir.path().join("twin");
@@ -167,13 +188,20 @@ mod tests {
         let path = dir.path().join("image");
         std::fs::write(&path, [0; 8192]).expect("a file");
         let file = std::fs::File::open(&path).expect("it is there");
-        let mut other = std::process::Command::new("sleep").arg("60").stdin(file).spawn().expect("sleep");
+        let mut other = std::process::Command::new("sleep")
+            .arg("60")
+            .stdin(file)
+            .spawn()
+            .expect("sleep");
         let refused = permit_writes(&path, "image");
         other.kill().expect("it sleeps");
         let pid = other.id();
         other.wait().expect("it was killed");
         let refused = refused.expect_err("another process has it");
-        let expected = format!("{}: is open in process {pid} (sleep): end that first", path.display());
+        let expected = format!(
+            "{}: is open in process {pid} (sleep): end that first",
+            path.display()
+        );
         assert_eq!(refused.to_string(), expected);
         permit_writes(&path, "image").expect("nobody has it any more");
     }

@@ -39,7 +39,13 @@ impl Pool {
 impl Engine for Pool {
     fn new(target: &IoTarget, shape: Shape) -> Result<Pool, Errno> {
         let (ended, done) = channel();
-        let mut pool = Pool { calls: Vec::new(), done, ready: Vec::new(), in_flight: 0, threads: Vec::new() };
+        let mut pool = Pool {
+            calls: Vec::new(),
+            done,
+            ready: Vec::new(),
+            in_flight: 0,
+            threads: Vec::new(),
+        };
         for slot in 0..shape.slots {
             let blocking = Blocking::new(target, shape)?;
             let (calls, taken) = sync_channel(1);
@@ -51,7 +57,9 @@ impl Engine for Pool {
                 });
             };
             let thread = std::thread::Builder::new().spawn(work);
-            pool.threads.push(thread.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::AGAIN))?);
+            pool.threads.push(
+                thread.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::AGAIN))?,
+            );
             pool.calls.push(calls);
         }
         Ok(pool)
@@ -115,7 +123,12 @@ impl Drop for Pool {
 }
 
 /// Does one call after the other until no more come.
-fn serve(slot: u32, mut blocking: Blocking, calls: &Receiver<Call>, mut tell: impl FnMut(Completion)) {
+fn serve(
+    slot: u32,
+    mut blocking: Blocking,
+    calls: &Receiver<Call>,
+    mut tell: impl FnMut(Completion),
+) {
     for call in calls {
         match call {
             Call::Read { start, len_bytes } => blocking.queue_read(start, len_bytes),

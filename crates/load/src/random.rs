@@ -49,7 +49,14 @@ mod tests {
     fn the_published_sequence() {
         let mut random = Random(1_234_567);
         let got = [random.next(), random.next(), random.next()];
-        assert_eq!(got, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+        assert_eq!(
+            got,
+            [
+                6_457_827_717_110_365_317,
+                3_203_168_211_198_807_973,
+                9_817_491_932_198_370_423
+            ]
+        );
     }
 
     #[test]

@@ -103,11 +103,23 @@ pub fn run(
     trace: Option<&mut TraceSink<'_>>,
 ) -> Result<Outcome, LoadError> {
     let layouts = laid_out(plan)?;
-    let means: Vec<Means> = plan.jobs.iter().map(|job| plan.engine.found(job.target.io())).collect();
-    let budgets: Vec<Budget> = plan.jobs.iter().map(|job| Budget::new(job.ios_max)).collect();
+    let means: Vec<Means> = plan
+        .jobs
+        .iter()
+        .map(|job| plan.engine.found(job.target.io()))
+        .collect();
+    let budgets: Vec<Budget> = plan
+        .jobs
+        .iter()
+        .map(|job| Budget::new(job.ios_max))
+        .collect();
     // Without a ring each I/O in flight has a thread of its own.
-    let shapes: Vec<(u32, u32)> =
-        plan.jobs.iter().zip(&means).map(|(job, means)| shape(job, *means)).collect();
+    let shapes: Vec<(u32, u32)> = plan
+        .jobs
+        .iter()
+        .zip(&means)
+        .map(|(job, means)| shape(job, *means))
+        .collect();
     let seats: u32 = shapes.iter().map(|(threads, _)| threads).sum();
     let counters: Vec<Mutex<Counters>> = (0..seats).map(|_| Mutex::default()).collect();
     let mut all = Vec::new();
@@ -115,7 +127,16 @@ pub fn run(
         for thread in 0..threads {
             let number = all.len();
             let (layout, budget, counters) = (&layouts[job], &budgets[job], &counters[number]);
-            all.push(Seat { number, job, thread, threads, depth, layout, budget, counters });
+            all.push(Seat {
+                number,
+                job,
+                thread,
+                threads,
+                depth,
+                layout,
+                budget,
+                counters,
+            });
         }
     }
     Run { plan, means, stop }.carry_out(&all, tell, trace)
@@ -150,7 +171,9 @@ impl Run<'_> {
             let mut refused = None;
             let mut spawned = 0;
             for seat in seats {
-                let tracer = trace.is_some().then(|| Tracer::new(seat.number, seat.job, to_trace.clone()));
+                let tracer = trace
+                    .is_some()
+                    .then(|| Tracer::new(seat.number, seat.job, to_trace.clone()));
                 let (ends, gate, this) = (ends.clone(), &gate, &self);
                 let sit = move || {
                     // The other side waits for all of them.
@@ -165,12 +188,14 @@ impl Run<'_> {
             }
             drop((ends, to_trace));
             let writer = trace.map(|sink| {
-                let gatherer = Gatherer::new(self.plan.jobs.iter().map(|job| job.target), seats.len());
+                let gatherer =
+                    Gatherer::new(self.plan.jobs.iter().map(|job| job.target), seats.len());
                 scope.spawn(move || gatherer.run(&traced, sink))
             });
             let clock = gate.open(spawned, refused.is_none(), || self.begin());
             let outcome = self.watch(seats, spawned, clock, &ended, tell);
-            let written = writer.map(|writer| writer.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            let written =
+                writer.map(|writer| writer.join().unwrap_or_else(|panic| resume_unwind(panic)));
             let outcome = refused.map_or(outcome, Err)?;
             written.transpose()?;
             Ok(outcome)
@@ -178,14 +203,25 @@ impl Run<'_> {
     }
 
     fn no_means(&self, job: usize, what: &'static str, errno: Errno) -> LoadError {
-        LoadError::NoMeans { target: self.plan.jobs[job].target.name().to_owned(), what, errno }
+        LoadError::NoMeans {
+            target: self.plan.jobs[job].target.name().to_owned(),
+            what,
+            errno,
+        }
     }
 
     fn begin(&self) -> Clock {
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let warmup_ns = ns(self.plan.warmup);
-        let end_ns = self.plan.duration.map_or(u64::MAX, |time| warmup_ns.saturating_add(ns(time)));
-        Clock { began: Instant::now(), warmup_ns, end_ns }
+        let end_ns = self
+            .plan
+            .duration
+            .map_or(u64::MAX, |time| warmup_ns.saturating_add(ns(time)));
+        Clock {
+            began: Instant::now(),
+            warmup_ns,
+            end_ns,
+        }
     }
 
     /// What a thread does from its beginning to its end; `None` where it never began.
@@ -313,13 +349,21 @@ impl Book {
     }
 
     /// Takes what was counted since the last time, and tells it.
-    fn close_interval(&mut self, seats: &[Seat<'_>], clock: &Clock, tell: &mut dyn FnMut(&Interval<'_>)) {
+    fn close_interval(
+        &mut self,
+        seats: &[Seat<'_>],
+        clock: &Clock,
+        tell: &mut dyn FnMut(&Interval<'_>),
+    ) {
         let at = clock.began.elapsed();
         let mut jobs = vec![Tally::default(); self.jobs.len()];
         // The boundary between warm-up and measurement lies within the interval of its end.
         let is_warmup = at <= self.warmup || self.next <= self.warmup;
         for seat in seats {
-            let mut counted = seat.counters.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let mut counted = seat
+                .counters
+                .lock()
+                .unwrap_or_else(|poisoned| poisoned.into_inner());
             std::mem::swap(&mut *counted, &mut self.spare);
             drop(counted);
             self.jobs[seat.job].tally.add(&self.spare.measured);
@@ -334,7 +378,11 @@ impl Book {
             }
             self.spare.clear();
         }
-        let from = if is_warmup { self.last } else { self.last.max(self.warmup) };
+        let from = if is_warmup {
+            self.last
+        } else {
+            self.last.max(self.warmup)
+        };
         let length = at.saturating_sub(from);
         self.last = if is_warmup { at.min(self.warmup) } else { at };
         while self.next <= at {
@@ -345,7 +393,13 @@ impl Book {
             return;
         }
         self.number += 1;
-        tell(&Interval { number: self.number, at, length, is_warmup, jobs: &jobs });
+        tell(&Interval {
+            number: self.number,
+            at,
+            length,
+            is_warmup,
+            jobs: &jobs,
+        });
     }
 
     fn note(&mut self, job: usize, end: &WorkerEnd) {
@@ -364,11 +418,22 @@ impl Book {
     fn finish(mut self, clock: &Clock) -> Outcome {
         for (job, &last_ns) in self.jobs.iter_mut().zip(&self.last_completion_ns) {
             let last = Duration::from_nanos(last_ns.saturating_sub(clock.warmup_ns));
-            let planned = self.duration.filter(|_| matches!(job.ended, Ended::Time | Ended::Stuck));
+            let planned = self
+                .duration
+                .filter(|_| matches!(job.ended, Ended::Time | Ended::Stuck));
             job.elapsed = planned.map_or(last, |planned| planned.max(last));
         }
-        let elapsed = self.jobs.iter().map(|job| job.elapsed).max().unwrap_or_default();
-        Outcome { jobs: self.jobs, elapsed, not_traced: self.not_traced }
+        let elapsed = self
+            .jobs
+            .iter()
+            .map(|job| job.elapsed)
+            .max()
+            .unwrap_or_default();
+        Outcome {
+            jobs: self.jobs,
+            elapsed,
+            not_traced: self.not_traced,
+        }
     }
 }
 
@@ -382,5 +447,9 @@ fn worse(one: Ended, other: Ended) -> Ended {
         Ended::TargetGone(_) => 4,
         Ended::Stuck => 5,
     };
-    if rank(&other) > rank(&one) { other } else { one }
+    if rank(&other) > rank(&one) {
+        other
+    } else {
+        one
+    }
 }

@@ -23,11 +23,21 @@ impl Schedule {
         let (per_second, arrivals) = match pace {
             Pace::Max => return None,
             Pace::Closed { per_second } => (per_second, Arrivals::Even),
-            Pace::Open { per_second, arrivals } => (per_second, arrivals),
+            Pace::Open {
+                per_second,
+                arrivals,
+            } => (per_second, arrivals),
         };
         let gap_ns = 1e9 * f64::from(threads) / per_second;
         let first_ns = gap_ns * f64::from(thread) / f64::from(threads);
-        let mut schedule = Schedule { arrivals, gap_ns, next_ns: first_ns, first_ns, number: 0, random };
+        let mut schedule = Schedule {
+            arrivals,
+            gap_ns,
+            next_ns: first_ns,
+            first_ns,
+            number: 0,
+            random,
+        };
         if arrivals != Arrivals::Even {
             schedule.next_ns = schedule.gap();
         }
@@ -87,10 +97,16 @@ mod tests {
 
     #[test]
     fn even_times_of_two_threads_interleave() {
-        let pace = Pace::Open { per_second: 1000.0, arrivals: Arrivals::Even };
+        let pace = Pace::Open {
+            per_second: 1000.0,
+            arrivals: Arrivals::Even,
+        };
         assert_eq!(times(pace, 0, 2, 3), [0, 2_000_000, 4_000_000]);
         assert_eq!(times(pace, 1, 2, 3), [1_000_000, 3_000_000, 5_000_000]);
-        assert_eq!(times(Pace::Closed { per_second: 1000.0 }, 1, 2, 2), [1_000_000, 3_000_000]);
+        assert_eq!(
+            times(Pace::Closed { per_second: 1000.0 }, 1, 2, 2),
+            [1_000_000, 3_000_000]
+        );
     }
 
     #[test]
@@ -102,9 +118,15 @@ mod tests {
     /// Gaps of a Poisson process: mean and standard deviation are both the gap, and e^-2 of them exceed twice the gap.
     #[test]
     fn random_times_are_exponential() {
-        let pace = Pace::Open { per_second: 1000.0, arrivals: Arrivals::Exponential };
+        let pace = Pace::Open {
+            per_second: 1000.0,
+            arrivals: Arrivals::Exponential,
+        };
         let times = times(pace, 0, 1, 100_001);
-        let gaps: Vec<f64> = times.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+        let gaps: Vec<f64> = times
+            .windows(2)
+            .map(|pair| (pair[1] - pair[0]) as f64)
+            .collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let square = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
         let long = gaps.iter().filter(|&&gap| gap > 2e6).count() as f64 / gaps.len() as f64;
@@ -116,21 +138,34 @@ mod tests {
     /// Gaps between 0 and twice their mean, a quarter of them in each quarter of that; the first one too.
     #[test]
     fn spread_gaps_are_as_often_short_as_long() {
-        let pace = Pace::Open { per_second: 1000.0, arrivals: Arrivals::Uniform };
+        let pace = Pace::Open {
+            per_second: 1000.0,
+            arrivals: Arrivals::Uniform,
+        };
         let times = times(pace, 0, 1, 40_000);
         let mut quarters = [0; 4];
-        for pair in std::iter::once(0).chain(times).collect::<Vec<u64>>().windows(2) {
+        for pair in std::iter::once(0)
+            .chain(times)
+            .collect::<Vec<u64>>()
+            .windows(2)
+        {
             let gap = pair[1] - pair[0];
             assert!(gap <= 2_000_001, "{gap}");
             quarters[(gap / 500_000).min(3) as usize] += 1;
         }
         // 10,000 expected of each, with a standard deviation of 87.
-        assert!(quarters.iter().all(|count| (9_600..10_400).contains(count)), "{quarters:?}");
+        assert!(
+            quarters.iter().all(|count| (9_600..10_400).contains(count)),
+            "{quarters:?}"
+        );
     }
 
     #[test]
     fn what_was_not_taken_is_counted() {
-        let pace = Pace::Open { per_second: 1000.0, arrivals: Arrivals::Even };
+        let pace = Pace::Open {
+            per_second: 1000.0,
+            arrivals: Arrivals::Even,
+        };
         let mut schedule = Schedule::new(pace, 0, 1, Random::new(1, 1)).expect("it has a rate");
         schedule.advance();
         assert_eq!(schedule.due_before(10_000_000), 9);

@@ -42,7 +42,9 @@ enum AnyEngine {
 impl AnyEngine {
     fn new(means: Means, target: &IoTarget, shape: Shape) -> Result<AnyEngine, Errno> {
         match means {
-            Means::Ring { .. } => Ring::new(target, shape).map(|ring| AnyEngine::Ring(Box::new(ring))),
+            Means::Ring { .. } => {
+                Ring::new(target, shape).map(|ring| AnyEngine::Ring(Box::new(ring)))
+            }
             Means::Blocking { .. } => <Pool as Engine>::new(target, shape).map(AnyEngine::Pool),
         }
     }
@@ -102,13 +104,27 @@ impl<'a> Session<'a> {
     ) -> Result<Session<'a>, LoadError> {
         let (len_bytes_max, slots) = (len_bytes_max.clamp(1, LEN_BYTES_MAX), slots.max(1));
         let means = choice.found(target.io());
-        let shape = Shape { slots, len_bytes_max, has_noise: false };
+        let shape = Shape {
+            slots,
+            len_bytes_max,
+            has_noise: false,
+        };
         let engine = AnyEngine::new(means, target.io(), shape).map_err(|errno| {
             let target = target.name().to_owned();
-            LoadError::NoMeans { target, what: "a ring or memory", errno }
+            LoadError::NoMeans {
+                target,
+                what: "a ring or memory",
+                errno,
+            }
         })?;
         let slots = vec![Slot::default(); slots as usize];
-        Ok(Session { target, means, engine, len_bytes_max, slots })
+        Ok(Session {
+            target,
+            means,
+            engine,
+            len_bytes_max,
+            slots,
+        })
     }
 
     /// What it reads and writes.
@@ -138,7 +154,16 @@ impl<'a> Session<'a> {
         self.must_fit(starts, len_bytes)?;
         latencies_ns.clear();
         latencies_ns.resize(starts.len(), FAILED_NS);
-        self.send(&Batch { doing: Doing::Read, starts, len_bytes, depth, first_slot: None }, latencies_ns)
+        self.send(
+            &Batch {
+                doing: Doing::Read,
+                starts,
+                len_bytes,
+                depth,
+                first_slot: None,
+            },
+            latencies_ns,
+        )
     }
 
     /// Reads `len_bytes` at each start, as many as there are slots for, then writes the same bytes there, and so on with the
@@ -158,12 +183,18 @@ impl<'a> Session<'a> {
         latencies_ns: &mut Vec<u64>,
     ) -> Result<Slice, LoadError> {
         if !may_write.covers(self.target) {
-            return Err(WorkloadError::NotPermitted { target: self.target.name().to_owned() }.into());
+            return Err(WorkloadError::NotPermitted {
+                target: self.target.name().to_owned(),
+            }
+            .into());
         }
         self.must_fit(starts, len_bytes)?;
         latencies_ns.clear();
         latencies_ns.resize(starts.len(), FAILED_NS);
-        let mut all = Slice { is_write: true, ..Slice::default() };
+        let mut all = Slice {
+            is_write: true,
+            ..Slice::default()
+        };
         let (turn, mut lead) = (self.slots.len(), lead);
         for (starts, latencies_ns) in starts.chunks(turn).zip(latencies_ns.chunks_mut(turn)) {
             let batch = |doing, first_slot: usize, starts| Batch {
@@ -176,7 +207,11 @@ impl<'a> Session<'a> {
             let read = self.send(&batch(Doing::Read, 0, starts), latencies_ns)?;
             all.beside += read.elapsed;
             if read.failed > 0 {
-                return Ok(Slice { elapsed: all.elapsed, beside: all.beside, ..read });
+                return Ok(Slice {
+                    elapsed: all.elapsed,
+                    beside: all.beside,
+                    ..read
+                });
             }
             let untimed = lead.min(starts.len());
             lead -= untimed;
@@ -197,10 +232,18 @@ impl<'a> Session<'a> {
 
     fn must_fit(&self, starts: &[u64], len_bytes: u32) -> Result<(), WorkloadError> {
         let out = |what, found: u64, expected| {
-            Err(WorkloadError::OutOfRange { what, found: found.to_string(), expected })
+            Err(WorkloadError::OutOfRange {
+                what,
+                found: found.to_string(),
+                expected,
+            })
         };
         if !(1..=self.len_bytes_max).contains(&len_bytes) {
-            return out("length", len_bytes.into(), "at most that with which the session was opened");
+            return out(
+                "length",
+                len_bytes.into(),
+                "at most that with which the session was opened",
+            );
         }
         let (size_bytes, block_bytes) = (self.target.size_bytes(), self.target.block_bytes());
         let block = u64::from(block_bytes);
@@ -210,13 +253,24 @@ impl<'a> Session<'a> {
         if let Some((what, found_bytes)) = off {
             let target = self.target.name().to_owned();
             let logical_block_bytes = block_bytes;
-            return Err(WorkloadError::OffLogicalBlock { target, what, found_bytes, logical_block_bytes });
+            return Err(WorkloadError::OffLogicalBlock {
+                target,
+                what,
+                found_bytes,
+                logical_block_bytes,
+            });
         }
-        let ends = starts.iter().map(|start| start.saturating_add(len_bytes.into()));
+        let ends = starts
+            .iter()
+            .map(|start| start.saturating_add(len_bytes.into()));
         match ends.max().filter(|&end| end > size_bytes) {
             Some(end_bytes) => {
                 let target = self.target.name().to_owned();
-                Err(WorkloadError::BeyondEnd { target, end_bytes, size_bytes })
+                Err(WorkloadError::BeyondEnd {
+                    target,
+                    end_bytes,
+                    size_bytes,
+                })
             }
             None => Ok(()),
         }
@@ -277,10 +331,16 @@ fn send<E: Engine>(
     let mut moved = now;
     loop {
         while engine.in_flight() < depth && !numbers.is_empty() {
-            let Some(slot) = batch.slot_for(numbers.start, slots) else { break };
+            let Some(slot) = batch.slot_for(numbers.start, slots) else {
+                break;
+            };
             let Some(number) = numbers.next() else { break };
             let start = batch.starts[number];
-            slots[slot] = Slot { number, start, issued: Some(now) };
+            slots[slot] = Slot {
+                number,
+                start,
+                issued: Some(now),
+            };
             batch.queue(engine, slot as u32, start);
         }
         if engine.in_flight() == 0 {

@@ -23,7 +23,11 @@ pub struct Latencies {
 impl Default for Latencies {
     fn default() -> Latencies {
         let histogram = Histogram::new(DIGITS).expect("three digits are within its bounds");
-        Latencies { histogram, sum_ns: 0, ns_max: 0 }
+        Latencies {
+            histogram,
+            sum_ns: 0,
+            ns_max: 0,
+        }
     }
 }
 
@@ -100,7 +104,10 @@ impl Latencies {
         let mut buckets: Vec<(u64, u64)> = Vec::new();
         for step in self.histogram.iter_recorded() {
             let upper_ns = coarse_upper(step.value_iterated_to());
-            match buckets.last_mut().filter(|(last_ns, _)| *last_ns == upper_ns) {
+            match buckets
+                .last_mut()
+                .filter(|(last_ns, _)| *last_ns == upper_ns)
+            {
                 Some((_, ios)) => *ios += step.count_at_value(),
                 None => buckets.push((upper_ns, step.count_at_value())),
             }
@@ -249,7 +256,14 @@ mod tests {
     #[test]
     fn quantiles_are_to_a_thousandth_at_every_size() {
         let mut latencies = Latencies::default();
-        assert_eq!((latencies.quantile(0.5), latencies.max(), latencies.mean_ns()), (None, None, None));
+        assert_eq!(
+            (
+                latencies.quantile(0.5),
+                latencies.max(),
+                latencies.mean_ns()
+            ),
+            (None, None, None)
+        );
         // 1,000 values over nine powers of ten, in no order.
         let value = |n: u64| 10f64.powf(2.0 + 9.0 * n as f64 / 999.0) as u64;
         for n in 0..1000 {
@@ -258,14 +272,24 @@ mod tests {
         for share in [0.001, 0.25, 0.5, 0.9, 0.999, 1.0] {
             let exact = value((share * 1000.0f64).round() as u64 - 1) as f64;
             let found = latencies.quantile(share).expect("some").0 as f64;
-            assert!((found / exact - 1.0).abs() <= 0.001, "{share}: {found}, expected {exact}");
+            assert!(
+                (found / exact - 1.0).abs() <= 0.001,
+                "{share}: {found}, expected {exact}"
+            );
         }
         assert_eq!(latencies.max(), Some(Nanos(value(999) as i64)));
         let mean = (0..1000).map(value).sum::<u64>() as f64 / 1000.0;
         assert_eq!(latencies.mean_ns(), Some(mean));
-        let square = (0..1000).map(|n| (value(n) as f64 - mean).powi(2)).sum::<f64>() / 1000.0;
+        let square = (0..1000)
+            .map(|n| (value(n) as f64 - mean).powi(2))
+            .sum::<f64>()
+            / 1000.0;
         let deviation = latencies.deviation_ns().expect("some");
-        assert!((deviation / square.sqrt() - 1.0).abs() < 0.002, "{deviation}, expected {}", square.sqrt());
+        assert!(
+            (deviation / square.sqrt() - 1.0).abs() < 0.002,
+            "{deviation}, expected {}",
+            square.sqrt()
+        );
     }
 
     #[test]
@@ -273,7 +297,11 @@ mod tests {
         let mut latencies = Latencies::default();
         let mut other = Latencies::default();
         for ns in 1..=10_000u64 {
-            if ns % 2 == 0 { latencies.record(ns) } else { other.record(ns) }
+            if ns % 2 == 0 {
+                latencies.record(ns)
+            } else {
+                other.record(ns)
+            }
         }
         latencies.add(&other);
         let buckets = latencies.buckets();
@@ -284,7 +312,10 @@ mod tests {
             below += ios;
             // Bounds of the finer buckets beneath are off by a thousandth at most.
             let expected = upper_ns.min(10_000);
-            assert!(below.abs_diff(expected) <= expected / 500 + 1, "{below} up to {upper_ns}");
+            assert!(
+                below.abs_diff(expected) <= expected / 500 + 1,
+                "{below} up to {upper_ns}"
+            );
         }
         latencies.clear();
         assert_eq!((latencies.count(), latencies.sum_ns()), (0, 0));

@@ -34,8 +34,13 @@ impl Target {
     /// As traces name it: a device by the last part of its own path, whatever link led to it.
     #[must_use]
     pub fn trace_name(&self) -> String {
-        let own = std::fs::canonicalize(self.path()).ok().filter(|_| self.is_block_device());
-        let last = own.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+        let own = std::fs::canonicalize(self.path())
+            .ok()
+            .filter(|_| self.is_block_device());
+        let last = own
+            .as_deref()
+            .and_then(Path::file_name)
+            .map(|name| name.to_string_lossy().into_owned());
         last.unwrap_or_else(|| self.name.clone())
     }
 

@@ -37,11 +37,27 @@ pub(crate) struct Row {
 impl Row {
     pub fn new(io: Io, due_ns: u64, issued_ns: u64, completed_ns: Option<u64>) -> Row {
         let op = if io.is_read { Op::Read } else { Op::Write };
-        Row { issued_ns, due_ns, completed_ns, op, start: io.start, len_bytes: io.len_bytes, number: 0 }
+        Row {
+            issued_ns,
+            due_ns,
+            completed_ns,
+            op,
+            start: io.start,
+            len_bytes: io.len_bytes,
+            number: 0,
+        }
     }
 
     pub fn flush(due_ns: u64, issued_ns: u64, completed_ns: Option<u64>) -> Row {
-        Row { issued_ns, due_ns, completed_ns, op: Op::Flush, start: 0, len_bytes: 0, number: 0 }
+        Row {
+            issued_ns,
+            due_ns,
+            completed_ns,
+            op: Op::Flush,
+            start: 0,
+            len_bytes: 0,
+            number: 0,
+        }
     }
 
     pub fn numbered(self, number: u64) -> Row {
@@ -69,7 +85,13 @@ pub(crate) struct Tracer {
 
 impl Tracer {
     pub fn new(thread: usize, job: usize, to: SyncSender<Parcel>) -> Tracer {
-        Tracer { thread, job, rows: Vec::with_capacity(2 * ROWS), to, lost: 0 }
+        Tracer {
+            thread,
+            job,
+            rows: Vec::with_capacity(2 * ROWS),
+            to,
+            lost: 0,
+        }
     }
 
     #[inline]
@@ -86,8 +108,14 @@ impl Tracer {
     /// Sends what is gathered.
     pub fn send(&mut self, all_before_ns: u64) {
         let rows = std::mem::replace(&mut self.rows, Vec::with_capacity(2 * ROWS));
-        let parcel = Parcel { thread: self.thread, job: self.job, rows, all_before_ns };
-        if let Err(TrySendError::Full(parcel) | TrySendError::Disconnected(parcel)) = self.to.try_send(parcel)
+        let parcel = Parcel {
+            thread: self.thread,
+            job: self.job,
+            rows,
+            all_before_ns,
+        };
+        if let Err(TrySendError::Full(parcel) | TrySendError::Disconnected(parcel)) =
+            self.to.try_send(parcel)
         {
             self.lost += parcel.rows.len() as u64;
         }
@@ -96,7 +124,12 @@ impl Tracer {
     /// Sends the rest, now without haste; returns how many were lost.
     pub fn finish(mut self) -> u64 {
         let rows = std::mem::take(&mut self.rows);
-        let parcel = Parcel { thread: self.thread, job: self.job, rows, all_before_ns: u64::MAX };
+        let parcel = Parcel {
+            thread: self.thread,
+            job: self.job,
+            rows,
+            all_before_ns: u64::MAX,
+        };
         if let Err(refused) = self.to.send(parcel) {
             self.lost += refused.0.rows.len() as u64;
         }
@@ -127,14 +160,31 @@ impl Gatherer {
             let id = names.device(&target.trace_name());
             if let Some(device) = names.device_mut(id) {
                 device.size_bytes = Some(target.size_bytes());
-                device.logical_block_bytes = Some(target.block_bytes()).filter(|_| target.is_direct());
+                device.logical_block_bytes =
+                    Some(target.block_bytes()).filter(|_| target.is_direct());
             }
-            (id, if target.is_block_device() { Layer::Bio } else { Layer::Vfs })
+            (
+                id,
+                if target.is_block_device() {
+                    Layer::Bio
+                } else {
+                    Layer::Vfs
+                },
+            )
         };
         let places = targets.map(place).collect();
-        let batch = Batch { names: Arc::new(names), ..Batch::default() };
+        let batch = Batch {
+            names: Arc::new(names),
+            ..Batch::default()
+        };
         let pid = i32::try_from(std::process::id()).ok();
-        Gatherer { held: Vec::new(), all_before_ns: vec![0; threads], batch, places, pid }
+        Gatherer {
+            held: Vec::new(),
+            all_before_ns: vec![0; threads],
+            batch,
+            places,
+            pid,
+        }
     }
 
     /// Takes parcels until no more come. After a failure they are taken and dropped, so that nobody waits.
@@ -147,7 +197,8 @@ impl Gatherer {
         for parcel in from {
             if written.is_ok() {
                 self.all_before_ns[parcel.thread] = parcel.all_before_ns;
-                self.held.extend(parcel.rows.into_iter().map(|row| (parcel.job, row)));
+                self.held
+                    .extend(parcel.rows.into_iter().map(|row| (parcel.job, row)));
                 written = self.hand_on(sink);
             }
         }
@@ -156,8 +207,11 @@ impl Gatherer {
 
     fn hand_on(&mut self, sink: &mut TraceSink<'_>) -> Result<(), plumb_trace::Error> {
         let before_ns = self.all_before_ns.iter().copied().min().unwrap_or(u64::MAX);
-        self.held.sort_by_key(|(_, row)| (row.issued_ns, row.number));
-        let ready = self.held.partition_point(|(_, row)| row.issued_ns < before_ns);
+        self.held
+            .sort_by_key(|(_, row)| (row.issued_ns, row.number));
+        let ready = self
+            .held
+            .partition_point(|(_, row)| row.issued_ns < before_ns);
         for rows in self.held[..ready].chunks(BATCH_EVENTS) {
             self.batch.clear();
             for (job, row) in rows {
@@ -174,8 +228,17 @@ fn event((device, layer): (DeviceId, Layer), pid: Option<i32>, row: &Row) -> Eve
     let ns = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
     Event {
         queue_ns: Some(ns(row.issued_ns.saturating_sub(row.due_ns))),
-        device_ns: row.completed_ns.map(|completed_ns| ns(completed_ns - row.issued_ns)),
+        device_ns: row
+            .completed_ns
+            .map(|completed_ns| ns(completed_ns - row.issued_ns)),
         pid,
-        ..Event::new(ns(row.issued_ns), device, layer, row.op, row.start, u64::from(row.len_bytes))
+        ..Event::new(
+            ns(row.issued_ns),
+            device,
+            layer,
+            row.op,
+            row.start,
+            u64::from(row.len_bytes),
+        )
     }
 }

@@ -15,7 +15,11 @@ pub(crate) fn must_fit(plan: &Plan<'_>) -> Result<(), WorkloadError> {
         return out("jobs", "none".to_owned(), "1 or more");
     }
     if plan.interval.as_millis() < INTERVAL_MS_MIN {
-        return out("interval", format!("{} ms", plan.interval.as_millis()), "10 ms or more");
+        return out(
+            "interval",
+            format!("{} ms", plan.interval.as_millis()),
+            "10 ms or more",
+        );
     }
     if plan.duration.is_some_and(|duration| duration.is_zero()) {
         return out("duration", "0".to_owned(), "a time above 0");
@@ -24,8 +28,14 @@ pub(crate) fn must_fit(plan: &Plan<'_>) -> Result<(), WorkloadError> {
 }
 
 fn job_must_fit(job: &Job<'_>) -> Result<(), WorkloadError> {
-    if job.workload.writes() && !job.may_write.is_some_and(|may_write| may_write.covers(job.target)) {
-        return Err(WorkloadError::NotPermitted { target: job.target.name().to_owned() });
+    if job.workload.writes()
+        && !job
+            .may_write
+            .is_some_and(|may_write| may_write.covers(job.target))
+    {
+        return Err(WorkloadError::NotPermitted {
+            target: job.target.name().to_owned(),
+        });
     }
     if !(1..=THREADS_MAX).contains(&job.threads) {
         return out("threads", job.threads.to_string(), "1 to 1,024");
@@ -44,14 +54,26 @@ fn job_must_fit(job: &Job<'_>) -> Result<(), WorkloadError> {
         Pace::Closed { per_second } | Pace::Open { per_second, .. } => per_second,
     };
     if !(per_second > 0.0 && per_second <= PER_SECOND_MAX) {
-        return out("rate", per_second.to_string(), "above 0, at most 1,000,000,000 I/O a second");
+        return out(
+            "rate",
+            per_second.to_string(),
+            "above 0, at most 1,000,000,000 I/O a second",
+        );
     }
     if job.batch > 1 {
-        return out("batch", job.batch.to_string(), "1 at a rate: what waits for others is late");
+        return out(
+            "batch",
+            job.batch.to_string(),
+            "1 at a rate: what waits for others is late",
+        );
     }
     Ok(())
 }
 
 fn out(what: &'static str, found: String, expected: &'static str) -> Result<(), WorkloadError> {
-    Err(WorkloadError::OutOfRange { what, found, expected })
+    Err(WorkloadError::OutOfRange {
+        what,
+        found,
+        expected,
+    })
 }

@@ -54,13 +54,17 @@ pub(crate) struct Budget {
 
 impl Budget {
     pub fn new(max: Option<u64>) -> Budget {
-        Budget { max, taken: AtomicU64::new(0) }
+        Budget {
+            max,
+            taken: AtomicU64::new(0),
+        }
     }
 
     /// Whether there is one more I/O to make; it is taken then.
     #[inline]
     fn take(&self) -> bool {
-        self.max.is_none_or(|max| self.taken.fetch_add(1, Ordering::Relaxed) < max)
+        self.max
+            .is_none_or(|max| self.taken.fetch_add(1, Ordering::Relaxed) < max)
     }
 }
 
@@ -112,7 +116,15 @@ pub(crate) struct Flight {
     pub issued_ns: u64,
 }
 
-const NOTHING: Flight = Flight { io: Io { is_read: true, start: 0, len_bytes: 0 }, due_ns: 0, issued_ns: 0 };
+const NOTHING: Flight = Flight {
+    io: Io {
+        is_read: true,
+        start: 0,
+        len_bytes: 0,
+    },
+    due_ns: 0,
+    issued_ns: 0,
+};
 
 /// How the last rounds went.
 #[derive(Debug, Default)]
@@ -167,7 +179,9 @@ impl<E: Engine> Worker<'_, E> {
         let mut luck = Luck::default();
         let mut now_ns = self.clock.now_ns();
         let ended = loop {
-            let over = self.is_over(now_ns, &luck).or_else(|| self.issue(now_ns, &mut flights, &mut free));
+            let over = self
+                .is_over(now_ns, &luck)
+                .or_else(|| self.issue(now_ns, &mut flights, &mut free));
             if let Some(ended) = over {
                 break ended;
             }
@@ -180,7 +194,10 @@ impl<E: Engine> Worker<'_, E> {
         let never_back = self.drain(now_ns, &flights, &mut free, &mut luck);
         let end_ns = self.clock.end_ns.min(now_ns);
         let not_issued = match ended {
-            Ended::Time => self.schedule.as_mut().map_or(0, |schedule| schedule.due_before(end_ns)),
+            Ended::Time => self
+                .schedule
+                .as_mut()
+                .map_or(0, |schedule| schedule.due_before(end_ns)),
             _ => 0,
         };
         WorkerEnd {
@@ -224,10 +241,16 @@ impl<E: Engine> Worker<'_, E> {
             }
             free.pop();
             let io = self.draw.next();
-            flights[slot as usize] = Flight { io, due_ns, issued_ns: now_ns };
+            flights[slot as usize] = Flight {
+                io,
+                due_ns,
+                issued_ns: now_ns,
+            };
             match io.is_read {
                 true => self.engine.queue_read(slot, io.start, io.len_bytes),
-                false => self.engine.queue_write_of_noise(slot, io.start, io.len_bytes),
+                false => self
+                    .engine
+                    .queue_write_of_noise(slot, io.start, io.len_bytes),
             }
         }
         None
@@ -252,32 +275,59 @@ impl<E: Engine> Worker<'_, E> {
 
     #[inline]
     fn reap(&mut self, now_ns: u64, flights: &[Flight], free: &mut Vec<u32>, luck: &mut Luck) {
-        let Worker { engine, counters, tracer, clock, schedule, .. } = self;
+        let Worker {
+            engine,
+            counters,
+            tracer,
+            clock,
+            schedule,
+            ..
+        } = self;
         let is_paced = schedule.is_some();
         // Nobody panics while holding it.
-        let mut counters = counters.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut counters = counters
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
         engine.reap(|completion| {
             let flight = flights[completion.slot as usize];
             free.push(completion.slot);
             let is_measured = flight.due_ns >= clock.warmup_ns;
-            let tally = if is_measured { &mut counters.measured } else { &mut counters.warmup };
+            let tally = if is_measured {
+                &mut counters.measured
+            } else {
+                &mut counters.warmup
+            };
             let is_good = count(tally, flight, completion, now_ns, is_paced, luck);
             luck.last_completion_ns = now_ns;
             if let Some(tracer) = tracer.as_mut().filter(|_| is_measured) {
-                tracer.push(Row::new(flight.io, flight.due_ns, flight.issued_ns, is_good.then_some(now_ns)));
+                tracer.push(Row::new(
+                    flight.io,
+                    flight.due_ns,
+                    flight.issued_ns,
+                    is_good.then_some(now_ns),
+                ));
             }
         });
         drop(counters);
         if let Some(tracer) = tracer.as_mut().filter(|tracer| tracer.is_due()) {
             let oldest = |slot: usize| !free.contains(&(slot as u32));
             let in_flight = flights.iter().enumerate().filter(|(slot, _)| oldest(*slot));
-            let oldest_ns = in_flight.map(|(_, flight)| flight.issued_ns).min().unwrap_or(now_ns);
+            let oldest_ns = in_flight
+                .map(|(_, flight)| flight.issued_ns)
+                .min()
+                .unwrap_or(now_ns);
             tracer.send(oldest_ns.min(now_ns));
         }
     }
 
     /// Waits for what is in flight; returns what never came.
-    fn drain(&mut self, now_ns: u64, flights: &[Flight], free: &mut Vec<u32>, luck: &mut Luck) -> u64 {
+    fn drain(
+        &mut self,
+        now_ns: u64,
+        flights: &[Flight],
+        free: &mut Vec<u32>,
+        luck: &mut Luck,
+    ) -> u64 {
         let mut moved_ns = now_ns;
         while self.engine.in_flight() > 0 {
             let before = self.engine.in_flight();
@@ -312,12 +362,20 @@ pub(crate) fn count(
         Err(errno) => Some(IoFailure::Errno(errno)),
     };
     if let Some(failure) = failure {
-        let op = if flight.io.is_read { Op::Read } else { Op::Write };
+        let op = if flight.io.is_read {
+            Op::Read
+        } else {
+            Op::Write
+        };
         *tally.failures.entry((op, failure)).or_insert(0) += 1;
         luck.failed(failure);
         return false;
     }
-    let side: &mut Side = if flight.io.is_read { &mut tally.reads } else { &mut tally.writes };
+    let side: &mut Side = if flight.io.is_read {
+        &mut tally.reads
+    } else {
+        &mut tally.writes
+    };
     side.bytes += u64::from(flight.io.len_bytes);
     side.latency.record(now_ns - flight.issued_ns);
     if is_paced {

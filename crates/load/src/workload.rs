@@ -62,7 +62,10 @@ impl Lengths {
     /// When it is 0 or above [`LEN_BYTES_MAX`]; lengths from outside go through [`Lengths::new`].
     #[must_use]
     pub fn one(len_bytes: u32) -> Lengths {
-        assert!((1..=LEN_BYTES_MAX).contains(&len_bytes), "a length of {len_bytes} bytes");
+        assert!(
+            (1..=LEN_BYTES_MAX).contains(&len_bytes),
+            "a length of {len_bytes} bytes"
+        );
         Lengths(vec![(len_bytes, 1)])
     }
 
@@ -72,10 +75,14 @@ impl Lengths {
     /// When there are none, or one of them is 0 or too long.
     pub fn new(weighted: Vec<(u32, u32)>) -> Result<Lengths, WorkloadError> {
         let total: u64 = weighted.iter().map(|&(_, weight)| u64::from(weight)).sum();
-        let bad = weighted.iter().find(|(len, weight)| !(1..=LEN_BYTES_MAX).contains(len) || *weight == 0);
+        let bad = weighted
+            .iter()
+            .find(|(len, weight)| !(1..=LEN_BYTES_MAX).contains(len) || *weight == 0);
         match bad {
             Some(&(len_bytes, weight)) => Err(WorkloadError::Length { len_bytes, weight }),
-            None if total == 0 || total > u64::from(u32::MAX) => Err(WorkloadError::Weights { total }),
+            None if total == 0 || total > u64::from(u32::MAX) => {
+                Err(WorkloadError::Weights { total })
+            }
             None => Ok(Lengths(weighted)),
         }
     }
@@ -89,7 +96,11 @@ impl Lengths {
     /// The longest, in bytes.
     #[must_use]
     pub fn max_bytes(&self) -> u32 {
-        self.0.iter().map(|&(len_bytes, _)| len_bytes).max().unwrap_or(0)
+        self.0
+            .iter()
+            .map(|&(len_bytes, _)| len_bytes)
+            .max()
+            .unwrap_or(0)
     }
 }
 
@@ -153,7 +164,10 @@ pub enum WorkloadError {
         weight: u32,
     },
     /// No weights, or too large ones.
-    #[error("found weights of lengths with the sum {total}, expected 1 to {}", u32::MAX)]
+    #[error(
+        "found weights of lengths with the sum {total}, expected 1 to {}",
+        u32::MAX
+    )]
     Weights {
         /// Their sum.
         total: u64,

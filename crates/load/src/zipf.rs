@@ -22,7 +22,13 @@ impl Zipf {
     /// Over so many ranks, 1 or more, with a theta above 0.
     pub fn new(ranks: u64, theta: f64) -> Zipf {
         let ranks = ranks as f64;
-        let mut zipf = Zipf { ranks, theta, integral_first: 0.0, integral_last: 0.0, sure: 0.0 };
+        let mut zipf = Zipf {
+            ranks,
+            theta,
+            integral_first: 0.0,
+            integral_last: 0.0,
+            sure: 0.0,
+        };
         zipf.integral_first = zipf.integral(1.5) - 1.0;
         zipf.integral_last = zipf.integral(ranks + 0.5);
         zipf.sure = 2.0 - zipf.inverse(zipf.integral(2.5) - zipf.density(2.0));
@@ -32,7 +38,8 @@ impl Zipf {
     /// A rank from 0 on, the most popular one first.
     pub fn draw(&self, random: &mut Random) -> u64 {
         loop {
-            let height = self.integral_last + random.unit() * (self.integral_first - self.integral_last);
+            let height =
+                self.integral_last + random.unit() * (self.integral_first - self.integral_last);
             let x = self.inverse(height);
             let rank = x.round().clamp(1.0, self.ranks);
             if rank - x <= self.sure || height >= self.integral(rank + 0.5) - self.density(rank) {
@@ -69,7 +76,14 @@ mod tests {
     /// Shares of the first ranks against the definition, summed term by term.
     #[test]
     fn shares_are_those_of_the_definition() {
-        for (ranks, theta) in [(1, 0.99), (7, 0.5), (1000, 0.99), (1000, 1.0), (1000, 1.2), (100_000, 2.0)] {
+        for (ranks, theta) in [
+            (1, 0.99),
+            (7, 0.5),
+            (1000, 0.99),
+            (1000, 1.0),
+            (1000, 1.2),
+            (100_000, 2.0),
+        ] {
             let total: f64 = (1..=ranks).map(|k| (k as f64).powf(-theta)).sum();
             let (zipf, mut random) = (Zipf::new(ranks, theta), Random::new(5, ranks));
             let draws = 200_000u32;
@@ -87,7 +101,10 @@ mod tests {
                 let expected = share * f64::from(draws);
                 let allowed = 5.0 * (expected * (1.0 - share)).sqrt() + 1.0;
                 let off = (f64::from(count) - expected).abs();
-                assert!(off <= allowed, "{ranks} {theta} rank {rank}: {count}, expected {expected:.0}");
+                assert!(
+                    off <= allowed,
+                    "{ranks} {theta} rank {rank}: {count}, expected {expected:.0}"
+                );
             }
         }
     }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use plumb_load::{
-    Arrivals, Ended, EngineChoice, IoFailure, Job, JobOutcome, LoadError, Means, Outcome, Pace, Plan, Starts,
-    Target, Workload, WorkloadError, permit_writes, run,
+    Arrivals, Ended, EngineChoice, IoFailure, Job, JobOutcome, LoadError, Means, Outcome, Pace,
+    Plan, Starts, Target, Workload, WorkloadError, permit_writes, run,
 };
 use plumb_testkit::loop_device::LoopDevice;
 use plumb_testkit::slow_disk::SlowDisk;
@@ -26,14 +26,24 @@ fn only(plan: &Plan<'_>) -> JobOutcome {
 }
 
 fn counted<'a>(job: Job<'a>, ios: u64) -> Plan<'a> {
-    let job = Job { ios_max: Some(ios), ..job };
-    Plan { duration: None, ..Plan::new(vec![job], Duration::from_secs(1)) }
+    let job = Job {
+        ios_max: Some(ios),
+        ..job
+    };
+    Plan {
+        duration: None,
+        ..Plan::new(vec![job], Duration::from_secs(1))
+    }
 }
 
 /// What the kernel counted of a device: reads and merges, sectors read, writes and merges, sectors written.
 fn kernel_counts(name: &str) -> [u64; 4] {
-    let stat = std::fs::read_to_string(Path::new("/sys/block").join(name).join("stat")).expect("its counts");
-    let n: Vec<u64> = stat.split_whitespace().map(|word| word.parse().expect("a number")).collect();
+    let stat = std::fs::read_to_string(Path::new("/sys/block").join(name).join("stat"))
+        .expect("its counts");
+    let n: Vec<u64> = stat
+        .split_whitespace()
+        .map(|word| word.parse().expect("a number"))
+        .collect();
     [n[0] + n[1], n[2], n[4] + n[5], n[6]]
 }
 
@@ -53,13 +63,28 @@ fn the_kernel_counts_the_same() {
         for (threads, depth, batch) in [(1, 1, 1), (1, 32, 16), (3, 4, 1)] {
             let target = Target::open(device.path()).expect("it is attached");
             let workload = Workload::random_reads(4096);
-            let job = Job { threads, depth, batch, ..Job::new(&target, workload) };
+            let job = Job {
+                threads,
+                depth,
+                batch,
+                ..Job::new(&target, workload)
+            };
             let counts = kernel_counted(&device, || {
-                let job = only(&Plan { engine, ..counted(job, 1009) });
-                assert_eq!((job.tally.ios(), job.tally.bytes(), job.tally.failed()), (1009, 1009 * 4096, 0));
+                let job = only(&Plan {
+                    engine,
+                    ..counted(job, 1009)
+                });
+                assert_eq!(
+                    (job.tally.ios(), job.tally.bytes(), job.tally.failed()),
+                    (1009, 1009 * 4096, 0)
+                );
                 assert_eq!(job.ended, Ended::Ios);
             });
-            assert_eq!(counts, [1009, 1009 * 8, 0, 0], "{engine:?}, {threads} × {depth}");
+            assert_eq!(
+                counts,
+                [1009, 1009 * 8, 0, 0],
+                "{engine:?}, {threads} × {depth}"
+            );
         }
     }
 }
@@ -72,14 +97,28 @@ fn the_kernel_counts_the_same_of_a_mix() {
     let name = device.name();
     let counts = kernel_counted(&device, || {
         let (target, may_write) = permit_writes(device.path(), &name).expect("nobody has it");
-        let workload = Workload { read_percent: 70, ..Workload::random_reads(8192) };
-        let job = Job { may_write: Some(&may_write), depth: 8, ..Job::new(&target, workload) };
+        let workload = Workload {
+            read_percent: 70,
+            ..Workload::random_reads(8192)
+        };
+        let job = Job {
+            may_write: Some(&may_write),
+            depth: 8,
+            ..Job::new(&target, workload)
+        };
         let job = only(&counted(job, 2003));
         assert_eq!(job.tally.ios(), 2003);
         // 70 % of 2,003 with a standard deviation of 20.5.
-        assert!((1300..1505).contains(&job.tally.reads.ios()), "{}", job.tally.reads.ios());
+        assert!(
+            (1300..1505).contains(&job.tally.reads.ios()),
+            "{}",
+            job.tally.reads.ios()
+        );
     });
-    assert_eq!((counts[0] + counts[2], counts[1] + counts[3]), (2003, 2003 * 16));
+    assert_eq!(
+        (counts[0] + counts[2], counts[1] + counts[3]),
+        (2003, 2003 * 16)
+    );
     assert!((1300..1505).contains(&counts[0]));
 }
 
@@ -89,11 +128,28 @@ fn a_rate_is_kept_within_a_hundredth() {
     let target = Target::open(file.path()).expect("a file");
     let per_second = 997.0;
     for engine in BOTH {
-        for pace in [Pace::Closed { per_second }, Pace::Open { per_second, arrivals: Arrivals::Even }] {
-            let job = Job { pace, threads: 2, depth: 4, ..Job::new(&target, Workload::random_reads(512)) };
-            let plan = Plan { engine, ..Plan::new(vec![job], Duration::from_secs(2)) };
+        for pace in [
+            Pace::Closed { per_second },
+            Pace::Open {
+                per_second,
+                arrivals: Arrivals::Even,
+            },
+        ] {
+            let job = Job {
+                pace,
+                threads: 2,
+                depth: 4,
+                ..Job::new(&target, Workload::random_reads(512))
+            };
+            let plan = Plan {
+                engine,
+                ..Plan::new(vec![job], Duration::from_secs(2))
+            };
             let rate = only(&plan).ios_per_second();
-            assert!((rate / per_second - 1.0).abs() < 0.01, "{engine:?} {pace:?}: {rate}");
+            assert!(
+                (rate / per_second - 1.0).abs() < 0.01,
+                "{engine:?} {pace:?}: {rate}"
+            );
         }
     }
 }
@@ -103,9 +159,18 @@ fn a_rate_is_kept_within_a_hundredth() {
 fn random_arrivals_keep_their_rate() {
     let file = temp_file("poisson", &[0; 1 << 20]);
     let target = Target::open(file.path()).expect("a file");
-    let pace = Pace::Open { per_second: 5000.0, arrivals: Arrivals::Exponential };
-    let job = Job { pace, depth: 16, ..Job::new(&target, Workload::random_reads(512)) };
-    let ios = only(&Plan::new(vec![job], Duration::from_secs(2))).tally.ios();
+    let pace = Pace::Open {
+        per_second: 5000.0,
+        arrivals: Arrivals::Exponential,
+    };
+    let job = Job {
+        pace,
+        depth: 16,
+        ..Job::new(&target, Workload::random_reads(512))
+    };
+    let ios = only(&Plan::new(vec![job], Duration::from_secs(2)))
+        .tally
+        .ios();
     assert!(ios.abs_diff(10_000) < 500, "{ios}");
 }
 
@@ -114,9 +179,16 @@ fn the_warm_up_counts_nowhere() {
     let file = temp_file("warmup", &[0; 1 << 20]);
     let target = Target::open(file.path()).expect("a file");
     let pace = Pace::Closed { per_second: 1000.0 };
-    let job = Job { pace, ..Job::new(&target, Workload::random_reads(512)) };
+    let job = Job {
+        pace,
+        ..Job::new(&target, Workload::random_reads(512))
+    };
     let (warmup, interval) = (Duration::from_secs(1), Duration::from_millis(250));
-    let plan = Plan { warmup, interval, ..Plan::new(vec![job], Duration::from_secs(1)) };
+    let plan = Plan {
+        warmup,
+        interval,
+        ..Plan::new(vec![job], Duration::from_secs(1))
+    };
     let mut told = Vec::new();
     let outcome = run(
         &plan,
@@ -128,8 +200,16 @@ fn the_warm_up_counts_nowhere() {
     );
     let ios = outcome.expect("it fits").jobs[0].tally.ios();
     assert!(ios.abs_diff(1000) <= 10, "{ios}");
-    assert_eq!(told.iter().filter(|(is_warmup, _)| *is_warmup).count(), 4, "{told:?}");
-    let measured: u64 = told.iter().filter(|(is_warmup, _)| !is_warmup).map(|(_, ios)| ios).sum();
+    assert_eq!(
+        told.iter().filter(|(is_warmup, _)| *is_warmup).count(),
+        4,
+        "{told:?}"
+    );
+    let measured: u64 = told
+        .iter()
+        .filter(|(is_warmup, _)| !is_warmup)
+        .map(|(_, ios)| ios)
+        .sum();
     assert_eq!(measured, ios);
 }
 
@@ -137,7 +217,11 @@ fn the_warm_up_counts_nowhere() {
 fn stalled(pace: Pace) -> JobOutcome {
     let disk = SlowDisk::new(64 << 20, "1ms");
     let target = Target::open(disk.path()).expect("a file");
-    let job = Job { pace, depth: 8, ..Job::new(&target, Workload::random_reads(4096)) };
+    let job = Job {
+        pace,
+        depth: 8,
+        ..Job::new(&target, Workload::random_reads(4096))
+    };
     let plan = Plan::new(vec![job], Duration::from_secs(3));
     std::thread::scope(|scope| {
         let running = scope.spawn(|| only(&plan));
@@ -155,17 +239,43 @@ fn stalled(pace: Pace) -> JobOutcome {
 fn a_stall_shows_for_all_that_were_due() {
     require!(Tool("nbdkit"), Tool("nbdfuse"), Tool("umount"));
     let per_second = 100.0;
-    for pace in [Pace::Open { per_second, arrivals: Arrivals::Even }, Pace::Closed { per_second }] {
+    for pace in [
+        Pace::Open {
+            per_second,
+            arrivals: Arrivals::Even,
+        },
+        Pace::Closed { per_second },
+    ] {
         let job = stalled(pace);
         let reads = &job.tally.reads;
         let ms = |latencies: &plumb_load::Latencies, share| {
             latencies.quantile(share).map_or(0, |ns| ns.0 / 1_000_000)
         };
-        assert!(job.tally.ios().abs_diff(300) <= 3, "{pace:?}: {}", job.tally.ios());
-        assert!((600..1100).contains(&ms(&reads.response, 0.9)), "{pace:?}: {}", ms(&reads.response, 0.9));
-        assert!((900..1300).contains(&ms(&reads.response, 1.0)), "{pace:?}: {}", ms(&reads.response, 1.0));
-        assert!(ms(&reads.latency, 0.9) < 100, "{pace:?}: {}", ms(&reads.latency, 0.9));
-        assert!((900..1300).contains(&ms(&reads.latency, 1.0)), "{pace:?}: {}", ms(&reads.latency, 1.0));
+        assert!(
+            job.tally.ios().abs_diff(300) <= 3,
+            "{pace:?}: {}",
+            job.tally.ios()
+        );
+        assert!(
+            (600..1100).contains(&ms(&reads.response, 0.9)),
+            "{pace:?}: {}",
+            ms(&reads.response, 0.9)
+        );
+        assert!(
+            (900..1300).contains(&ms(&reads.response, 1.0)),
+            "{pace:?}: {}",
+            ms(&reads.response, 1.0)
+        );
+        assert!(
+            ms(&reads.latency, 0.9) < 100,
+            "{pace:?}: {}",
+            ms(&reads.latency, 0.9)
+        );
+        assert!(
+            (900..1300).contains(&ms(&reads.latency, 1.0)),
+            "{pace:?}: {}",
+            ms(&reads.latency, 1.0)
+        );
     }
 }
 
@@ -175,8 +285,14 @@ fn a_disk_that_dies_ends_the_run_with_what_it_has() {
     for engine in BOTH {
         let disk = SlowDisk::new(64 << 20, "1ms");
         let target = Target::open(disk.path()).expect("a file");
-        let job = Job { depth: 4, ..Job::new(&target, Workload::random_reads(4096)) };
-        let plan = Plan { engine, ..Plan::new(vec![job], Duration::from_secs(30)) };
+        let job = Job {
+            depth: 4,
+            ..Job::new(&target, Workload::random_reads(4096))
+        };
+        let plan = Plan {
+            engine,
+            ..Plan::new(vec![job], Duration::from_secs(30))
+        };
         let began = Instant::now();
         let job = std::thread::scope(|scope| {
             let running = scope.spawn(|| only(&plan));
@@ -184,9 +300,19 @@ fn a_disk_that_dies_ends_the_run_with_what_it_has() {
             disk.die();
             running.join().expect("it ends")
         });
-        assert!(began.elapsed() < Duration::from_secs(20), "it went on with a dead disk");
-        assert!(job.tally.ios() > 100 && job.tally.failed() > 0, "{engine:?}: {job:?}");
-        assert!(matches!(job.ended, Ended::OnlyFailures(_) | Ended::TargetGone(_)), "{:?}", job.ended);
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "it went on with a dead disk"
+        );
+        assert!(
+            job.tally.ios() > 100 && job.tally.failed() > 0,
+            "{engine:?}: {job:?}"
+        );
+        assert!(
+            matches!(job.ended, Ended::OnlyFailures(_) | Ended::TargetGone(_)),
+            "{:?}",
+            job.ended
+        );
     }
 }
 
@@ -197,11 +323,24 @@ fn failures_are_counted_and_end_nothing() {
     let target = Target::open(file.path()).expect("a file");
     file.cut(1 << 19);
     for engine in BOTH {
-        let workload =
-            Workload { starts: Starts::Sequential { from_anywhere: false }, ..Workload::random_reads(4096) };
-        let job = Job { depth: 4, ..Job::new(&target, workload) };
-        let job = only(&Plan { engine, ..counted(job, 2 * 256) });
-        assert_eq!((job.tally.ios(), job.tally.failed(), job.ended), (256, 256, Ended::Ios));
+        let workload = Workload {
+            starts: Starts::Sequential {
+                from_anywhere: false,
+            },
+            ..Workload::random_reads(4096)
+        };
+        let job = Job {
+            depth: 4,
+            ..Job::new(&target, workload)
+        };
+        let job = only(&Plan {
+            engine,
+            ..counted(job, 2 * 256)
+        });
+        assert_eq!(
+            (job.tally.ios(), job.tally.failed(), job.ended),
+            (256, 256, Ended::Ios)
+        );
         let kinds: Vec<_> = job.tally.failures.keys().copied().collect();
         assert_eq!(kinds, [(Op::Read, IoFailure::Short)]);
     }
@@ -214,23 +353,49 @@ fn a_device_without_its_file_fails_by_kind() {
     let device = LoopDevice::attach(file.path(), &["--direct-io=on"]);
     let target = Target::open(device.path()).expect("it is attached");
     file.cut(0);
-    let job = Job { depth: 4, ..Job::new(&target, Workload::random_reads(4096)) };
+    let job = Job {
+        depth: 4,
+        ..Job::new(&target, Workload::random_reads(4096))
+    };
     let job = only(&Plan::new(vec![job], Duration::from_secs(20)));
-    assert!(matches!(job.ended, Ended::OnlyFailures(_)), "{:?}", job.ended);
-    let kinds: Vec<String> = job.tally.failures.keys().map(|(_, kind)| kind.to_string()).collect();
-    assert_eq!((job.tally.ios(), kinds), (0, vec!["Input/output error (os error 5)".to_owned()]));
+    assert!(
+        matches!(job.ended, Ended::OnlyFailures(_)),
+        "{:?}",
+        job.ended
+    );
+    let kinds: Vec<String> = job
+        .tally
+        .failures
+        .keys()
+        .map(|(_, kind)| kind.to_string())
+        .collect();
+    assert_eq!(
+        (job.tally.ios(), kinds),
+        (0, vec!["Input/output error (os error 5)".to_owned()])
+    );
 }
 
 #[test]
 fn a_run_can_be_stopped() {
     let file = temp_file("stopped", &[0; 1 << 20]);
     let target = Target::open(file.path()).expect("a file");
-    let job =
-        Job { pace: Pace::Closed { per_second: 0.1 }, ..Job::new(&target, Workload::random_reads(512)) };
-    let plan = Plan { duration: None, ..Plan::new(vec![job], Duration::from_secs(1)) };
+    let job = Job {
+        pace: Pace::Closed { per_second: 0.1 },
+        ..Job::new(&target, Workload::random_reads(512))
+    };
+    let plan = Plan {
+        duration: None,
+        ..Plan::new(vec![job], Duration::from_secs(1))
+    };
     let stop = AtomicBool::new(false);
     let began = Instant::now();
-    let outcome = run(&plan, &stop, &mut |_| stop.store(true, Ordering::Relaxed), None).expect("it fits");
+    let outcome = run(
+        &plan,
+        &stop,
+        &mut |_| stop.store(true, Ordering::Relaxed),
+        None,
+    )
+    .expect("it fits");
     assert_eq!(outcome.jobs[0].ended, Ended::Stopped);
     assert!(began.elapsed() < Duration::from_secs(4));
 }
@@ -243,40 +408,71 @@ fn a_trace_has_every_io() {
     let disk = SlowDisk::new(4 << 20, "1ms");
     let target = Target::open(disk.path()).expect("a file");
     let workload = Workload {
-        starts: Starts::Sequential { from_anywhere: false },
+        starts: Starts::Sequential {
+            from_anywhere: false,
+        },
         shift_bytes: 512,
         ..Workload::random_reads(4096)
     };
-    let job = Job { threads: 3, depth: 8, ..Job::new(&target, workload) };
-    let plan = Plan { warmup: Duration::from_millis(50), ..counted(job, 10_007) };
+    let job = Job {
+        threads: 3,
+        depth: 8,
+        ..Job::new(&target, workload)
+    };
+    let plan = Plan {
+        warmup: Duration::from_millis(50),
+        ..counted(job, 10_007)
+    };
     let mut events = Vec::new();
     let mut sink = |batch: &Batch| {
         assert_eq!(batch.names.devices()[0].name, target.name());
         events.extend(batch.events());
         Ok(())
     };
-    let outcome = run(&plan, &AtomicBool::new(false), &mut |_| (), Some(&mut sink)).expect("it fits");
+    let outcome =
+        run(&plan, &AtomicBool::new(false), &mut |_| (), Some(&mut sink)).expect("it fits");
     assert_eq!((events.len(), outcome.not_traced), (10_007, 0));
     assert!(events.is_sorted_by_key(|event| event.time_ns));
     let wrong = events.iter().find(|event| {
-        (event.op, event.layer, event.len_bytes, event.start_bytes % 4096)
-            != (Op::Read, Layer::Vfs, 4096, 512)
+        (
+            event.op,
+            event.layer,
+            event.len_bytes,
+            event.start_bytes % 4096,
+        ) != (Op::Read, Layer::Vfs, 4096, 512)
     });
     assert_eq!(wrong, None);
-    let sum_ns: i128 = events.iter().map(|event| i128::from(event.device_ns.expect("it was timed"))).sum();
+    let sum_ns: i128 = events
+        .iter()
+        .map(|event| i128::from(event.device_ns.expect("it was timed")))
+        .sum();
     assert_eq!(sum_ns as u128, outcome.jobs[0].tally.reads.latency.sum_ns());
 }
 
 #[test]
 fn writes_need_their_permission() {
     let (file, other) = (temp_file("one", &[0; 8192]), temp_file("other", &[0; 8192]));
-    let (target, _may_write) = permit_writes(file.path(), &file.name()).expect("nobody else has it");
-    let (_other, of_other) = permit_writes(other.path(), &other.name()).expect("nobody else has it");
+    let (target, _may_write) =
+        permit_writes(file.path(), &file.name()).expect("nobody else has it");
+    let (_other, of_other) =
+        permit_writes(other.path(), &other.name()).expect("nobody else has it");
     for may_write in [None, Some(&of_other)] {
-        let workload = Workload { read_percent: 0, ..Workload::random_reads(4096) };
-        let plan = counted(Job { may_write, ..Job::new(&target, workload) }, 1);
+        let workload = Workload {
+            read_percent: 0,
+            ..Workload::random_reads(4096)
+        };
+        let plan = counted(
+            Job {
+                may_write,
+                ..Job::new(&target, workload)
+            },
+            1,
+        );
         let refused = run(&plan, &AtomicBool::new(false), &mut |_| (), None);
-        assert!(matches!(refused, Err(LoadError::Workload(WorkloadError::NotPermitted { .. }))));
+        assert!(matches!(
+            refused,
+            Err(LoadError::Workload(WorkloadError::NotPermitted { .. }))
+        ));
     }
     assert_eq!(file.content(), [0; 8192]);
 }
@@ -287,7 +483,12 @@ fn a_mounted_or_held_device_is_not_written() {
     let file = temp_file("mounted", &[0; 8 << 20]);
     let device = LoopDevice::attach(file.path(), &[]);
     let refused = permit_writes(file.path(), &file.name()).expect_err("a loop device stands on it");
-    assert!(refused.to_string().contains(&format!("is the file of {}", device.name())), "{refused}");
+    assert!(
+        refused
+            .to_string()
+            .contains(&format!("is the file of {}", device.name())),
+        "{refused}"
+    );
     plumb_testkit::loop_device::run(Command::new("mkfs.ext4").arg("-q").arg(device.path()));
     let at = plumb_testkit::temp_dir("mounted-at");
     let mounted = plumb_testkit::loop_device::Mounted::mount(device.path(), at.path());
@@ -313,11 +514,21 @@ fn logical_blocks_of_4096_are_respected() {
     let file = temp_file("blocks", &[0; 1 << 20]);
     let device = LoopDevice::attach(file.path(), &["--sector-size", "4096"]);
     let target = Target::open(device.path()).expect("it is attached");
-    let workload = Workload { shift_bytes: 512, ..Workload::random_reads(4096) };
-    let refused = run(&counted(Job::new(&target, workload), 1), &AtomicBool::new(false), &mut |_| (), None);
+    let workload = Workload {
+        shift_bytes: 512,
+        ..Workload::random_reads(4096)
+    };
+    let refused = run(
+        &counted(Job::new(&target, workload), 1),
+        &AtomicBool::new(false),
+        &mut |_| (),
+        None,
+    );
     let said = refused.expect_err("the kernel would refuse it").to_string();
     assert!(
-        said.contains("found a shift of 512 bytes, expected a multiple of its logical block of 4,096"),
+        said.contains(
+            "found a shift of 512 bytes, expected a multiple of its logical block of 4,096"
+        ),
         "{said}"
     );
 }
@@ -326,8 +537,21 @@ fn logical_blocks_of_4096_are_respected() {
 fn the_ring_is_the_usual_way() {
     let file = temp_file("means", &[0; 8192]);
     let target = Target::open(file.path()).expect("a file");
-    let means =
-        |engine| only(&Plan { engine, ..counted(Job::new(&target, Workload::random_reads(4096)), 7) }).means;
-    assert_eq!(means(EngineChoice::Ring), Means::Ring { has_fixed_buffers: true });
-    assert_eq!(means(EngineChoice::Blocking), Means::Blocking { refused: None });
+    let means = |engine| {
+        only(&Plan {
+            engine,
+            ..counted(Job::new(&target, Workload::random_reads(4096)), 7)
+        })
+        .means
+    };
+    assert_eq!(
+        means(EngineChoice::Ring),
+        Means::Ring {
+            has_fixed_buffers: true
+        }
+    );
+    assert_eq!(
+        means(EngineChoice::Blocking),
+        Means::Blocking { refused: None }
+    );
 }

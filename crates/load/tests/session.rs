@@ -3,14 +3,21 @@
 use std::time::{Duration, SystemTime};
 
 use plumb_load::session::FAILED_NS;
-use plumb_load::{EngineChoice, IoFailure, LoadError, Session, Target, WorkloadError, permit_writes};
+use plumb_load::{
+    EngineChoice, IoFailure, LoadError, Session, Target, WorkloadError, permit_writes,
+};
 use plumb_testkit::{Rng, TempFile, temp_file};
 
 const BOTH: [EngineChoice; 2] = [EngineChoice::Ring, EngineChoice::Blocking];
 
 fn file_of(bytes: usize) -> TempFile {
     let mut rng = Rng::announced("content", 5);
-    temp_file("session", &(0..bytes).map(|_| rng.next_u64() as u8).collect::<Vec<u8>>())
+    temp_file(
+        "session",
+        &(0..bytes)
+            .map(|_| rng.next_u64() as u8)
+            .collect::<Vec<u8>>(),
+    )
 }
 
 #[test]
@@ -22,11 +29,20 @@ fn every_start_has_its_latency() {
         let starts: Vec<u64> = (0..101).map(|n| n * 8192).collect();
         let mut latencies_ns = Vec::new();
         for depth in [1, 8] {
-            let slice = session.read_each(&starts, 8192, depth, &mut latencies_ns).expect("they fit");
+            let slice = session
+                .read_each(&starts, 8192, depth, &mut latencies_ns)
+                .expect("they fit");
             assert_eq!((slice.failed, latencies_ns.len()), (0, 101));
             let sum_ns: u128 = latencies_ns.iter().map(|&ns| u128::from(ns)).sum();
-            assert!(latencies_ns.iter().all(|&ns| ns > 0 && u128::from(ns) <= slice.elapsed.as_nanos()));
-            assert!(sum_ns <= slice.elapsed.as_nanos() * u128::from(depth), "more in flight than asked for");
+            assert!(
+                latencies_ns
+                    .iter()
+                    .all(|&ns| ns > 0 && u128::from(ns) <= slice.elapsed.as_nanos())
+            );
+            assert!(
+                sum_ns <= slice.elapsed.as_nanos() * u128::from(depth),
+                "more in flight than asked for"
+            );
         }
     }
 }
@@ -41,7 +57,9 @@ fn failures_have_their_place() {
         let mut session = Session::open(&target, 4096, 4, choice).expect("it opens");
         let starts: Vec<u64> = (0..256).map(|n| n * 4096).collect();
         let mut latencies_ns = Vec::new();
-        let slice = session.read_each(&starts, 4096, 4, &mut latencies_ns).expect("they fit");
+        let slice = session
+            .read_each(&starts, 4096, 4, &mut latencies_ns)
+            .expect("they fit");
         assert_eq!((slice.failed, slice.failure), (128, Some(IoFailure::Short)));
         let failed: Vec<usize> = (0..256).filter(|&n| latencies_ns[n] == FAILED_NS).collect();
         assert_eq!(failed, (128..256).collect::<Vec<_>>());
@@ -56,7 +74,8 @@ fn what_was_read_is_written_back() {
     for choice in BOTH {
         let file = file_of(1 << 20);
         let before = file.content();
-        let (target, may_write) = permit_writes(file.path(), &file.name()).expect("nobody else has it");
+        let (target, may_write) =
+            permit_writes(file.path(), &file.name()).expect("nobody else has it");
         std::fs::File::options()
             .write(true)
             .open(file.path())
@@ -72,12 +91,25 @@ fn what_was_read_is_written_back() {
             assert_eq!((slice.failed, latencies_ns.len()), (0, 101));
             assert!(latencies_ns.iter().all(|&ns| ns != FAILED_NS));
             // Writes less than 4 MiB apart are made one after the other: their times add up to no more than all took.
-            let timed_ns: u128 = latencies_ns.iter().skip(lead).map(|&ns| u128::from(ns)).sum();
-            assert!(timed_ns <= slice.elapsed.as_nanos(), "{lead}: {timed_ns} of {:?}", slice.elapsed);
+            let timed_ns: u128 = latencies_ns
+                .iter()
+                .skip(lead)
+                .map(|&ns| u128::from(ns))
+                .sum();
+            assert!(
+                timed_ns <= slice.elapsed.as_nanos(),
+                "{lead}: {timed_ns} of {:?}",
+                slice.elapsed
+            );
             assert!(slice.beside > Duration::ZERO);
         }
-        assert!(file.content() == before, "something else was written than was read");
-        let modified = std::fs::metadata(file.path()).and_then(|found| found.modified()).expect("a time");
+        assert!(
+            file.content() == before,
+            "something else was written than was read"
+        );
+        let modified = std::fs::metadata(file.path())
+            .and_then(|found| found.modified())
+            .expect("a time");
         assert!(modified > long_ago, "nothing was written");
     }
 }
@@ -92,8 +124,9 @@ fn writes_far_apart_are_in_flight_together() {
         let mut session = Session::open(&target, 65_536, 66, choice).expect("it opens");
         let starts: Vec<u64> = (0..64).map(|n| n * 97 % 255 * (4 << 20)).collect();
         let mut latencies_ns = Vec::new();
-        let slice =
-            session.write_back_each(&may_write, &starts, 0, 65_536, 8, &mut latencies_ns).expect("they fit");
+        let slice = session
+            .write_back_each(&may_write, &starts, 0, 65_536, 8, &mut latencies_ns)
+            .expect("they fit");
         let sum_ns: u128 = latencies_ns.iter().map(|&ns| u128::from(ns)).sum();
         let (most, all) = (slice.elapsed.as_nanos() * 8, slice.elapsed.as_nanos());
         assert!(
@@ -108,28 +141,41 @@ fn writes_far_apart_are_in_flight_together() {
 fn what_cannot_be_read_is_not_written() {
     for choice in BOTH {
         let file = file_of(1 << 20);
-        let (target, may_write) = permit_writes(file.path(), &file.name()).expect("nobody else has it");
+        let (target, may_write) =
+            permit_writes(file.path(), &file.name()).expect("nobody else has it");
         file.cut(1 << 19);
         let mut session = Session::open(&target, 4096, 8, choice).expect("it opens");
         let mut latencies_ns = Vec::new();
         let starts = [0, 1 << 19];
-        let slice =
-            session.write_back_each(&may_write, &starts, 0, 4096, 4, &mut latencies_ns).expect("they fit");
+        let slice = session
+            .write_back_each(&may_write, &starts, 0, 4096, 4, &mut latencies_ns)
+            .expect("they fit");
         assert_eq!((slice.failed, slice.failure), (1, Some(IoFailure::Short)));
         assert_eq!((latencies_ns[1], slice.is_write), (FAILED_NS, false));
-        assert_eq!(file.content().len(), 1 << 19, "a write beyond its end would have made it longer");
+        assert_eq!(
+            file.content().len(),
+            1 << 19,
+            "a write beyond its end would have made it longer"
+        );
     }
 }
 
 #[test]
 fn a_permission_is_for_one_target() {
     let (file, other) = (file_of(1 << 16), file_of(1 << 16));
-    let (_kept, may_write) = permit_writes(other.path(), &other.name()).expect("nobody else has it");
+    let (_kept, may_write) =
+        permit_writes(other.path(), &other.name()).expect("nobody else has it");
     let before = file.content();
     let target = Target::open(file.path()).expect("a file");
     let mut session = Session::open(&target, 4096, 1, EngineChoice::Ring).expect("it opens");
     let refused = session.write_back_each(&may_write, &[0], 0, 4096, 1, &mut Vec::new());
-    assert!(matches!(refused, Err(LoadError::Workload(WorkloadError::NotPermitted { .. }))), "{refused:?}");
+    assert!(
+        matches!(
+            refused,
+            Err(LoadError::Workload(WorkloadError::NotPermitted { .. }))
+        ),
+        "{refused:?}"
+    );
     assert!(file.content() == before);
 }
 
@@ -137,10 +183,15 @@ fn a_permission_is_for_one_target() {
 fn what_does_not_fit_is_refused() {
     let file = file_of(1 << 16);
     let target = Target::open(file.path()).expect("a file");
-    assert!(target.is_direct(), "the tests' own directory takes direct I/O");
+    assert!(
+        target.is_direct(),
+        "the tests' own directory takes direct I/O"
+    );
     let mut session = Session::open(&target, 4096, 1, EngineChoice::Ring).expect("it opens");
     let mut said = |starts: &[u64], len_bytes| {
-        let refused = session.read_each(starts, len_bytes, 1, &mut Vec::new()).expect_err("it does not fit");
+        let refused = session
+            .read_each(starts, len_bytes, 1, &mut Vec::new())
+            .expect_err("it does not fit");
         refused.to_string().replace(target.name(), "T")
     };
     assert_eq!(

@@ -156,7 +156,13 @@ impl Request {
         let load = self.load();
         let utilisation = load / capacity;
         let response_ms = (utilisation < 1.0).then(|| self.service_ms() / (1.0 - utilisation));
-        Outcome { disks, capacity, utilisation, margin: capacity / load - 1.0, response_ms }
+        Outcome {
+            disks,
+            capacity,
+            utilisation,
+            margin: capacity / load - 1.0,
+            response_ms,
+        }
     }
 
     /// The fewest disks that such an array can have and that give `capacity` a second.
@@ -208,7 +214,11 @@ pub fn counts(request: &Request) -> Result<Counts, PlanError> {
     let just = fewest(load)?;
     let is_busy = request.outcome(just).utilisation >= 1.0 - HAIR;
     Ok(Counts {
-        load: if is_busy { request.raid.up(just + 1) } else { just },
+        load: if is_busy {
+            request.raid.up(just + 1)
+        } else {
+            just
+        },
         margin: fewest(load * (1.0 + request.margin))?,
         response: response.transpose()?,
     })
@@ -219,16 +229,26 @@ fn check(request: &Request) -> Result<(), PlanError> {
         if value.is_finite() && value > 0.0 {
             return Ok(());
         }
-        Err(PlanError::OutOfRange { what, found: value.to_string(), expected: "a number above 0" })
+        Err(PlanError::OutOfRange {
+            what,
+            found: value.to_string(),
+            expected: "a number above 0",
+        })
     };
     positive("the rate of a disk", request.disk_rate)?;
     positive("the growth", request.growth)?;
     positive("the load", request.load())?;
-    for (what, value) in
-        [("reads", request.reads), ("writes", request.writes), ("the margin", request.margin)]
-    {
+    for (what, value) in [
+        ("reads", request.reads),
+        ("writes", request.writes),
+        ("the margin", request.margin),
+    ] {
         if !value.is_finite() || value < 0.0 {
-            return Err(PlanError::OutOfRange { what, found: value.to_string(), expected: "0 or more" });
+            return Err(PlanError::OutOfRange {
+                what,
+                found: value.to_string(),
+                expected: "0 or more",
+            });
         }
     }
     if let Some(limit) = request.response_ms {
@@ -252,10 +272,17 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     let counts = counts(request)?;
     let disks = counts.all();
     let chosen = request.outcome(disks);
-    let mut plan = Plan::new("disks", format!("{} disks as {}", group_digits(disks), request.raid.word()));
+    let mut plan = Plan::new(
+        "disks",
+        format!("{} disks as {}", group_digits(disks), request.raid.word()),
+    );
     figures(&mut plan, request, &counts, &chosen);
     plan.tables.push(table(request, &counts));
-    plan.add([md(request, disks), svm(request, disks)].into_iter().flatten());
+    plan.add(
+        [md(request, disks), svm(request, disks)]
+            .into_iter()
+            .flatten(),
+    );
     plan.note(
         "response: each disk as a queue of its own with random arrivals and service times (M/M/1); a write on RAID 5 \
          or 6 waits for two rounds of it, a read and a write",
@@ -283,19 +310,59 @@ fn figures(plan: &mut Plan, request: &Request, counts: &Counts, chosen: &Outcome
         Unit::Count,
         format!("I/O of disks for a small write on {}", request.raid.word()),
     );
-    plan.figure("disks_load", counts.load, Unit::Count, "disks that carry the load");
-    plan.figure("margin_wanted", request.margin, Unit::Share, "of the load wanted as a margin");
-    plan.figure("disks_margin", counts.margin, Unit::Count, "disks that leave the margin");
+    plan.figure(
+        "disks_load",
+        counts.load,
+        Unit::Count,
+        "disks that carry the load",
+    );
+    plan.figure(
+        "margin_wanted",
+        request.margin,
+        Unit::Share,
+        "of the load wanted as a margin",
+    );
+    plan.figure(
+        "disks_margin",
+        counts.margin,
+        Unit::Count,
+        "disks that leave the margin",
+    );
     if let (Some(limit), Some(disks)) = (request.response_ms, counts.response) {
         let words = format!("disks that answer within {limit} ms on average");
         plan.figure("disks_response", disks, Unit::Count, words);
     }
     plan.figure("disks", chosen.disks, Unit::Count, "disks for all of it");
-    plan.figure("capacity_per_second", chosen.capacity, Unit::PerSecond, "I/O that they give");
-    plan.figure("utilisation", chosen.utilisation, Unit::Share, "of each disk's time is taken");
-    plan.figure("margin", chosen.margin, Unit::Share, "of the load is left over");
-    plan.figure("service_ms", request.service_ms(), Unit::Ms, "a disk takes for an I/O when nothing waits");
-    plan.figure("response_ms", chosen.response_ms, Unit::Ms, "it takes on average with what waits before it");
+    plan.figure(
+        "capacity_per_second",
+        chosen.capacity,
+        Unit::PerSecond,
+        "I/O that they give",
+    );
+    plan.figure(
+        "utilisation",
+        chosen.utilisation,
+        Unit::Share,
+        "of each disk's time is taken",
+    );
+    plan.figure(
+        "margin",
+        chosen.margin,
+        Unit::Share,
+        "of the load is left over",
+    );
+    plan.figure(
+        "service_ms",
+        request.service_ms(),
+        Unit::Ms,
+        "a disk takes for an I/O when nothing waits",
+    );
+    plan.figure(
+        "response_ms",
+        chosen.response_ms,
+        Unit::Ms,
+        "it takes on average with what waits before it",
+    );
 }
 
 /// The numbers around the chosen one.
@@ -310,7 +377,11 @@ fn table(request: &Request, counts: &Counts) -> Table {
             ("response_ms", "response", Unit::Ms),
         ],
     );
-    let step = if matches!(request.raid, Raid::Raid1 | Raid::Raid10) { 2 } else { 1 };
+    let step = if matches!(request.raid, Raid::Raid1 | Raid::Raid10) {
+        2
+    } else {
+        1
+    };
     let (first, last) = (counts.load.saturating_sub(step), counts.all() + 3 * step);
     let mut disks = request.raid.up(first);
     let mut rows = 0;
@@ -320,7 +391,11 @@ fn table(request: &Request, counts: &Counts) -> Table {
             table.chosen = Some(table.rows.len());
         }
         let one = request.outcome(disks);
-        let margin = if one.margin < 0.0 { Value::None } else { one.margin.into() };
+        let margin = if one.margin < 0.0 {
+            Value::None
+        } else {
+            one.margin.into()
+        };
         table.row(vec![
             disks.into(),
             one.capacity.into(),
@@ -347,9 +422,16 @@ const ALL_LOST: &str = "all data of the disks are lost";
 fn md(request: &Request, disks: u64) -> Option<Remedy> {
     // Mirrors of two: over more disks that is what md calls 10, since its 1 has a copy on every disk.
     let is_pair = request.raid == Raid::Raid1 && disks == 2;
-    let level =
-        if request.raid == Raid::Raid1 && !is_pair { Raid::Raid10.level() } else { request.raid.level() };
-    let chunk = if is_pair { String::new() } else { format!(" --chunk={}K", request.chunk_kib) };
+    let level = if request.raid == Raid::Raid1 && !is_pair {
+        Raid::Raid10.level()
+    } else {
+        request.raid.level()
+    };
+    let chunk = if is_pair {
+        String::new()
+    } else {
+        format!(" --chunk={}K", request.chunk_kib)
+    };
     Some(
         Remedy::new(Harm::Recreate, "with mdadm", over(request, disks))
             .step(Step::new(
@@ -369,25 +451,40 @@ fn svm(request: &Request, disks: u64) -> Option<Remedy> {
     let remedy = |steps: Vec<Step>| {
         Remedy::new(Harm::Recreate, "with metainit", over(request, disks))
             .steps(steps)
-            .constraint("state database replicas first: metadb -c 2 -a -f SLICE..., on slices of their own")
+            .constraint(
+                "state database replicas first: metadb -c 2 -a -f SLICE..., on slices of their own",
+            )
     };
     let made = |command: String, undo: &str| Step::new(command, ALL_LOST, undo);
     Some(match request.raid {
-        Raid::Raid0 => {
-            remedy(vec![made(format!("metainit d0 1 {disks} SLICE... -i {chunk}k"), "metaclear d0")])
-        }
+        Raid::Raid0 => remedy(vec![made(
+            format!("metainit d0 1 {disks} SLICE... -i {chunk}k"),
+            "metaclear d0",
+        )]),
         Raid::Raid1 | Raid::Raid10 => {
             let half = disks / 2;
             remedy(vec![
-                made(format!("metainit d1 1 {half} SLICE... -i {chunk}k"), "metaclear d1"),
-                made(format!("metainit d2 1 {half} SLICE... -i {chunk}k"), "metaclear d2"),
-                made("metainit d0 -m d1 && metattach d0 d2".to_owned(), "metaclear d0"),
+                made(
+                    format!("metainit d1 1 {half} SLICE... -i {chunk}k"),
+                    "metaclear d1",
+                ),
+                made(
+                    format!("metainit d2 1 {half} SLICE... -i {chunk}k"),
+                    "metaclear d2",
+                ),
+                made(
+                    "metainit d0 -m d1 && metattach d0 d2".to_owned(),
+                    "metaclear d0",
+                ),
             ])
         }
-        Raid::Raid5 => remedy(vec![made(format!("metainit d0 -r SLICE... -i {chunk}k"), "metaclear d0")])
-            .constraint(
-                "its columns begin behind a pre-write area, off 4 KiB: hardware or mirrors do better",
-            ),
+        Raid::Raid5 => remedy(vec![made(
+            format!("metainit d0 -r SLICE... -i {chunk}k"),
+            "metaclear d0",
+        )])
+        .constraint(
+            "its columns begin behind a pre-write area, off 4 KiB: hardware or mirrors do better",
+        ),
         Raid::Raid6 => return None,
     })
 }

@@ -7,7 +7,9 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PlanError {
     /// Two grids have no boundary in common.
-    #[error("no position is on both {one} and {other}: their offsets never meet; leave one of them out")]
+    #[error(
+        "no position is on both {one} and {other}: their offsets never meet; leave one of them out"
+    )]
     NoCommonBoundary {
         /// One grid.
         one: Grid,

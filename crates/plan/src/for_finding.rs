@@ -23,7 +23,10 @@ pub struct Wishes {
 }
 
 /// Share of I/O that may cross: "less than one percent" in Sun's paper of November 2003.
-const SHARE_MAX: Share = Share { numerator: 1, denominator: 100 };
+const SHARE_MAX: Share = Share {
+    numerator: 1,
+    denominator: 100,
+};
 /// What metasync is to be given: the most that it takes.
 const RESYNC: Bytes = Bytes(1 << 20);
 
@@ -45,20 +48,32 @@ pub fn for_finding(
     wishes: &Wishes,
 ) -> Option<Result<Answer, PlanError>> {
     // What shares bytes with others, or begins where a damaged label says, is not to be written to either.
-    let whole =
-        of_stack::without_conflict(stack, node).and_then(|()| of_stack::has_whole_labels(stack, node));
-    let of_node = |plan| Answer { changes: node, plan };
+    let whole = of_stack::without_conflict(stack, node)
+        .and_then(|()| of_stack::has_whole_labels(stack, node));
+    let of_node = |plan| Answer {
+        changes: node,
+        plan,
+    };
     Some(match finding {
-        "misaligned-partition" | "soft-partition-drift" => whole.and_then(|()| start(stack, node, wishes)),
+        "misaligned-partition" | "soft-partition-drift" => {
+            whole.and_then(|()| start(stack, node, wishes))
+        }
         "geometry-mismatch" => whole.and_then(|()| file_system(stack, node)).map(of_node),
         "narrow-stripe" | "stripe-segment-mismatch" | "split-io" => {
             whole.and_then(|()| chunks(stack, node, wishes))
         }
-        "record-mismatch" => whole.and_then(|()| records(stack, node, wishes)).map(of_node),
+        "record-mismatch" => whole
+            .and_then(|()| records(stack, node, wishes))
+            .map(of_node),
         "small-resync-io" | "small-maxphys" => {
             let host = |key| stack.host().and_then(|host| host.number(key)).map(Bytes);
             let mirror = stack.node(node).size;
-            resync::plan(&resync::Request { size: RESYNC, maxphys: host(keys::MAXPHYS), mirror }).map(of_node)
+            resync::plan(&resync::Request {
+                size: RESYNC,
+                maxphys: host(keys::MAXPHYS),
+                mirror,
+            })
+            .map(of_node)
         }
         _ => return None,
     })
@@ -75,27 +90,50 @@ pub fn component_laid_out(stack: &Stack, finding: &str, node: NodeId) -> Option<
 
 /// What the nearest soft partitions are cut out of, unless a partition is nearer.
 fn component(stack: &Stack, node: NodeId) -> Option<NodeId> {
-    if stack.above(node).iter().any(|above| stack.node(*above).kind == Kind::SoftPartition) {
+    if stack
+        .above(node)
+        .iter()
+        .any(|above| stack.node(*above).kind == Kind::SoftPartition)
+    {
         return Some(node);
     }
-    let is_chosen = |id: &NodeId| matches!(stack.node(*id).kind, Kind::SoftPartition | Kind::Partition);
+    let is_chosen =
+        |id: &NodeId| matches!(stack.node(*id).kind, Kind::SoftPartition | Kind::Partition);
     let id = stack.under(node).into_iter().find(is_chosen)?;
     let is_soft = stack.node(id).kind == Kind::SoftPartition;
-    is_soft.then(|| stack.node(id).placing.below().first().copied().unwrap_or(id))
+    is_soft.then(|| {
+        stack
+            .node(id)
+            .placing
+            .below()
+            .first()
+            .copied()
+            .unwrap_or(id)
+    })
 }
 
 /// The nearest layer below, the node itself included, whose start can be chosen.
 fn start(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Answer, PlanError> {
     if let Some(component) = component(stack, node) {
         let plan = softpart::plan(&of_stack::softpart(stack, component, wishes.unit)?)?;
-        return Ok(Answer { changes: component, plan });
+        return Ok(Answer {
+            changes: component,
+            plan,
+        });
     }
-    if let Some(id) = stack.under(node).into_iter().find(|id| stack.node(*id).kind == Kind::Partition) {
+    if let Some(id) = stack
+        .under(node)
+        .into_iter()
+        .find(|id| stack.node(*id).kind == Kind::Partition)
+    {
         let plan = partition::plan(&of_stack::partition(stack, id)?)?;
         return Ok(Answer { changes: id, plan });
     }
     let give = "what stands on a whole disk has no start to choose";
-    Err(PlanError::Missing { what: "a partition or soft partition below it", give })
+    Err(PlanError::Missing {
+        what: "a partition or soft partition below it",
+        give,
+    })
 }
 
 fn file_system(stack: &Stack, node: NodeId) -> Result<Plan, PlanError> {
@@ -104,20 +142,33 @@ fn file_system(stack: &Stack, node: NodeId) -> Result<Plan, PlanError> {
         Some("xfs") => filesystem::Type::Xfs,
         Some("btrfs") => filesystem::Type::Btrfs,
         Some("ufs") => filesystem::Type::Ufs,
-        _ => return Err(PlanError::Missing { what: "the kind of file system", give: "give it with --type" }),
+        _ => {
+            return Err(PlanError::Missing {
+                what: "the kind of file system",
+                give: "give it with --type",
+            });
+        }
     };
     filesystem::plan(&of_stack::filesystem(stack, node, kind)?)
 }
 
 fn chunks(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Answer, PlanError> {
-    let found = stack.under(node).into_iter().find_map(|id| match &stack.node(id).placing {
-        Placing::Chunks(chunks) => Some((id, chunks)),
-        _ => None,
-    });
-    let (id, chunks) =
-        found.ok_or(PlanError::Missing { what: "a stripe below it", give: "give its chunk and members" })?;
+    let found = stack
+        .under(node)
+        .into_iter()
+        .find_map(|id| match &stack.node(id).placing {
+            Placing::Chunks(chunks) => Some((id, chunks)),
+            _ => None,
+        });
+    let (id, chunks) = found.ok_or(PlanError::Missing {
+        what: "a stripe below it",
+        give: "give its chunk and members",
+    })?;
     of_stack::without_conflict(stack, id)?;
-    let io = wishes.page.ok_or(PlanError::Missing { what: "the length of the I/O", give: "give a page" })?;
+    let io = wishes.page.ok_or(PlanError::Missing {
+        what: "the length of the I/O",
+        give: "give a page",
+    })?;
     let manager = match stack.node(id).word(keys::MANAGER) {
         Some("svm") => stripe::Manager::Svm,
         Some("lvm") => stripe::Manager::Lvm,
@@ -131,7 +182,11 @@ fn chunks(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Answer, PlanEr
         chunk: Some(chunks.chunk),
         segment: wishes.segment.or_else(|| segment(stack, chunks)),
         manager,
-        members: chunks.members.iter().map(|member| stack.node(member.node).own_name().to_owned()).collect(),
+        members: chunks
+            .members
+            .iter()
+            .map(|member| stack.node(member.node).own_name().to_owned())
+            .collect(),
         parity: chunks.parity,
     })?;
     Ok(Answer { changes: id, plan })
@@ -139,7 +194,10 @@ fn chunks(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Answer, PlanEr
 
 /// The segment that the arrays below a stripe are known to have.
 fn segment(stack: &Stack, chunks: &Chunks) -> Option<Bytes> {
-    let below = chunks.members.iter().flat_map(|member| stack.under(member.node));
+    let below = chunks
+        .members
+        .iter()
+        .flat_map(|member| stack.under(member.node));
     let grids = below.flat_map(|id| stack.grids(id));
     let units = grids.filter(|fact| fact.what == What::ArrayUnit && fact.is_believed());
     units.map(|fact| fact.granularity()).max()
@@ -147,7 +205,10 @@ fn segment(stack: &Stack, chunks: &Chunks) -> Option<Bytes> {
 
 fn records(stack: &Stack, node: NodeId, wishes: &Wishes) -> Result<Plan, PlanError> {
     let of = stack.node(node);
-    let page = wishes.page.ok_or(PlanError::Missing { what: "the page", give: "give a page" })?;
+    let page = wishes.page.ok_or(PlanError::Missing {
+        what: "the page",
+        give: "give a page",
+    })?;
     let known = |key| of.number(key).map(Bytes);
     let (keeper, current) = match (known(keys::VOLUME_BLOCK), known(keys::RECORD_SIZE)) {
         (Some(block), _) => (record::Keeper::ZfsVolume, Some(block)),

@@ -17,15 +17,22 @@ pub fn meet(one: &Grid, other: &Grid) -> Result<Grid, PlanError> {
     let common = gcd(a, b);
     let gap = i128::from(other.offset().0) - i128::from(one.offset().0);
     if gap % i128::from(common) != 0 {
-        return Err(PlanError::NoCommonBoundary { one: *one, other: *other });
+        return Err(PlanError::NoCommonBoundary {
+            one: *one,
+            other: *other,
+        });
     }
-    let too_large = PlanError::TooLarge { what: "the distance between positions that are on all grids" };
+    let too_large = PlanError::TooLarge {
+        what: "the distance between positions that are on all grids",
+    };
     let granularity = (a / common).checked_mul(b).ok_or(too_large.clone())?;
     // Steps of `a` from the first boundary of `one` until a boundary of `other`: gap / a, modulo b / common.
     let modulus = i128::from(b / common);
-    let steps =
-        (gap / i128::from(common)).rem_euclid(modulus) * inverse(i128::from(a / common), modulus) % modulus;
-    let offset = (i128::from(one.offset().0) + steps * i128::from(a)).rem_euclid(i128::from(granularity));
+    let steps = (gap / i128::from(common)).rem_euclid(modulus)
+        * inverse(i128::from(a / common), modulus)
+        % modulus;
+    let offset =
+        (i128::from(one.offset().0) + steps * i128::from(a)).rem_euclid(i128::from(granularity));
     let offset = u64::try_from(offset).map_err(|_| too_large.clone())?;
     Grid::new(Bytes(granularity), Bytes(offset), GridKind::Unit).map_err(|_| too_large)
 }
@@ -36,7 +43,9 @@ pub fn meet(one: &Grid, other: &Grid) -> Result<Grid, PlanError> {
 /// As [`meet`].
 pub fn meet_all<'a>(grids: impl IntoIterator<Item = &'a Grid>) -> Result<Grid, PlanError> {
     let every = Grid::unit(Bytes(1)).map_err(|_| PlanError::TooLarge { what: "a grid" })?;
-    grids.into_iter().try_fold(every, |known, grid| meet(&known, grid))
+    grids
+        .into_iter()
+        .try_fold(every, |known, grid| meet(&known, grid))
 }
 
 /// The smallest boundary at or after a position; `None` beyond 64 bits.
@@ -73,7 +82,10 @@ mod tests {
     #[test]
     fn an_alignment_offset_against_sectors() {
         assert_eq!(meet(&grid(4096, 3584), &grid(512, 0)), Ok(grid(4096, 3584)));
-        assert!(matches!(meet(&grid(4096, 3584), &grid(4096, 0)), Err(PlanError::NoCommonBoundary { .. })));
+        assert!(matches!(
+            meet(&grid(4096, 3584), &grid(4096, 0)),
+            Err(PlanError::NoCommonBoundary { .. })
+        ));
         let large = meet(&grid(u64::MAX, 0), &grid(u64::MAX - 1, 0));
         assert!(matches!(large, Err(PlanError::TooLarge { .. })));
     }

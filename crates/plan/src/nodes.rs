@@ -36,7 +36,11 @@ impl Nodes {
             System::Linux => linux(&nodes, names),
             System::Solaris => solaris(&nodes),
         };
-        Nodes { names: names.to_vec(), before, after }
+        Nodes {
+            names: names.to_vec(),
+            before,
+            after,
+        }
     }
 }
 
@@ -44,16 +48,28 @@ const RESTORED: &str = "chown and chmod with the values from before";
 
 /// A rule of udev is what lasts on Linux; chown does until the next event of the device.
 fn linux(nodes: &str, names: &[String]) -> (Vec<Step>, Vec<Step>) {
-    let same: Vec<String> = names.iter().map(|name| format!("-samefile {}", word(name))).collect();
+    let same: Vec<String> = names
+        .iter()
+        .map(|name| format!("-samefile {}", word(name)))
+        .collect();
     let links = format!("find -L /dev/disk /dev/mapper {} | sort", same.join(" -o "));
-    let rules: Vec<String> = names.iter().map(|name| format!("-e {}", file_name(name))).collect();
+    let rules: Vec<String> = names
+        .iter()
+        .map(|name| format!("-e {}", file_name(name)))
+        .collect();
     let before = vec![
-        Step::save(format!("stat -L -c 'chown %u:%g %N && chmod %a %N' {nodes} > nodes.restore")),
+        Step::save(format!(
+            "stat -L -c 'chown %u:%g %N && chmod %a %N' {nodes} > nodes.restore"
+        )),
         Step::save(format!("{links} > nodes.names")),
         Step::look(format!("grep -rF {} /etc/udev/rules.d", rules.join(" "))),
     ];
     let after = vec![
-        Step::new("sh ./nodes.restore", "the nodes must be the ones meant", RESTORED),
+        Step::new(
+            "sh ./nodes.restore",
+            "the nodes must be the ones meant",
+            RESTORED,
+        ),
         Step::look(format!("{links} | diff nodes.names -")),
         Step::new(
             "udevadm control --reload && udevadm trigger --action=change",
@@ -67,7 +83,9 @@ fn linux(nodes: &str, names: &[String]) -> (Vec<Step>, Vec<Step>) {
 /// What lasts on Solaris stands in `/etc/minor_perm`: `driver:minor mode owner group`.
 fn solaris(nodes: &str) -> (Vec<Step>, Vec<Step>) {
     let before = vec![
-        Step::save(format!("{{ ls -l {nodes}; ls -lL {nodes}; }} > nodes.before")),
+        Step::save(format!(
+            "{{ ls -l {nodes}; ls -lL {nodes}; }} > nodes.before"
+        )),
         Step::save("cp -p /etc/minor_perm minor_perm.before"),
     ];
     let after = vec![

@@ -11,16 +11,26 @@ use crate::partition::{self, Content, FileSystem, Label};
 use crate::softpart::{self, SoftPartition, Submirror};
 
 /// What must be mended before anything is written to a label, the first to be mended first.
-const LABEL_PROBLEMS: [&str; 4] =
-    [ids::BROKEN_LABEL, ids::BEYOND_DEVICE, ids::OVERLAPPING_PARTITIONS, ids::SECTOR_SIZE_MISMATCH];
+const LABEL_PROBLEMS: [&str; 4] = [
+    ids::BROKEN_LABEL,
+    ids::BEYOND_DEVICE,
+    ids::OVERLAPPING_PARTITIONS,
+    ids::SECTOR_SIZE_MISMATCH,
+];
 
 /// That nothing that a plan would move, and nothing below it, has bytes that may be those of others.
 ///
 /// # Errors
 /// Which has.
 pub fn without_conflict(stack: &Stack, id: NodeId) -> Result<(), PlanError> {
-    match stack.under(id).into_iter().find_map(|below| stack.conflict(below)) {
-        Some(found) => Err(PlanError::Conflict { found: found.to_owned() }),
+    match stack
+        .under(id)
+        .into_iter()
+        .find_map(|below| stack.conflict(below))
+    {
+        Some(found) => Err(PlanError::Conflict {
+            found: found.to_owned(),
+        }),
         None => Ok(()),
     }
 }
@@ -31,10 +41,12 @@ pub fn without_conflict(stack: &Stack, id: NodeId) -> Result<(), PlanError> {
 /// When the node is no such partition, or the label of its disk is not known.
 pub fn partition(stack: &Stack, id: NodeId) -> Result<partition::Request, PlanError> {
     let node = stack.node(id);
-    let part = only_part(node).filter(|_| node.kind == Kind::Partition).ok_or(PlanError::Missing {
-        what: "a partition in one piece on a disk",
-        give: "name a partition or slice",
-    })?;
+    let part = only_part(node)
+        .filter(|_| node.kind == Kind::Partition)
+        .ok_or(PlanError::Missing {
+            what: "a partition in one piece on a disk",
+            give: "name a partition or slice",
+        })?;
     without_conflict(stack, id)?;
     has_whole_labels(stack, id)?;
     let disk = stack.node(part.node);
@@ -75,8 +87,14 @@ const RESERVED_BLOCKS: u64 = 16 << 10;
 
 /// Refuses the slice that a Solaris EFI label keeps for itself, which Linux shows as a partition of a GPT: by its tag,
 /// or by number and size.
-fn refuse_reserved(node: &Node, label: Label, number: u32, sector_bytes: u64) -> Result<(), PlanError> {
-    let is_like = number == RESERVED_NUMBER && node.size == Some(Bytes(RESERVED_BLOCKS * sector_bytes));
+fn refuse_reserved(
+    node: &Node,
+    label: Label,
+    number: u32,
+    sector_bytes: u64,
+) -> Result<(), PlanError> {
+    let is_like =
+        number == RESERVED_NUMBER && node.size == Some(Bytes(RESERVED_BLOCKS * sector_bytes));
     let is_reserved = match node.number(keys::PARTITION_TAG) {
         Some(tag) => tag == RESERVED_TAG,
         None => is_like,
@@ -109,7 +127,9 @@ fn number(node: &Node, label: Label) -> Result<u32, PlanError> {
             },
         ),
     };
-    node.number(key).and_then(|number| u32::try_from(number).ok()).ok_or(missing)
+    node.number(key)
+        .and_then(|number| u32::try_from(number).ok())
+        .ok_or(missing)
 }
 
 /// Whether every label that a node lies by can be relied on: a tool that changes one entry writes all others anew as it
@@ -119,14 +139,27 @@ fn number(node: &Node, label: Label) -> Result<u32, PlanError> {
 /// When one is damaged, or its partitions cannot all be right.
 pub(crate) fn has_whole_labels(stack: &Stack, id: NodeId) -> Result<(), PlanError> {
     let is_partition = |id: &NodeId| stack.node(*id).kind == Kind::Partition;
-    let disks =
-        stack.under(id).into_iter().filter(is_partition).flat_map(|id| stack.node(id).placing.below());
+    let disks = stack
+        .under(id)
+        .into_iter()
+        .filter(is_partition)
+        .flat_map(|id| stack.node(id).placing.below());
     for disk in disks {
-        let has = |about: NodeId| about == disk || is_partition(&about) && stack.above(disk).contains(&about);
-        let problem = |id| stack.problems().iter().find(|one| one.id == id && one.node.is_some_and(has));
+        let has = |about: NodeId| {
+            about == disk || is_partition(&about) && stack.above(disk).contains(&about)
+        };
+        let problem = |id| {
+            stack
+                .problems()
+                .iter()
+                .find(|one| one.id == id && one.node.is_some_and(has))
+        };
         if let Some(problem) = LABEL_PROBLEMS.into_iter().find_map(problem) {
             let disk = stack.node(disk).own_name().to_owned();
-            return Err(PlanError::LabelProblem { disk, problem: problem.id });
+            return Err(PlanError::LabelProblem {
+                disk,
+                problem: problem.id,
+            });
         }
     }
     Ok(())
@@ -135,10 +168,15 @@ pub(crate) fn has_whole_labels(stack: &Stack, id: NodeId) -> Result<(), PlanErro
 /// The file system that a partition is all of, as what stands on it or as the partition itself is known.
 fn file_system(stack: &Stack, id: NodeId) -> Option<FileSystem> {
     let above = stack.above(id).iter().map(|above| stack.node(*above));
-    let mut of = above.filter(|node| node.kind == Kind::FileSystem).chain([stack.node(id)]);
+    let mut of = above
+        .filter(|node| node.kind == Kind::FileSystem)
+        .chain([stack.node(id)]);
     of.find_map(|node| {
         let kind = node.word(keys::CONTENT)?.to_owned();
-        Some(FileSystem { kind, mount: node.word(keys::MOUNT).map(str::to_owned) })
+        Some(FileSystem {
+            kind,
+            mount: node.word(keys::MOUNT).map(str::to_owned),
+        })
     })
 }
 
@@ -146,10 +184,15 @@ fn file_system(stack: &Stack, id: NodeId) -> Option<FileSystem> {
 /// as slices for the whole disk and extended partitions, are no neighbours.
 fn free_around(stack: &Stack, id: NodeId, part: &Part) -> (Bytes, Option<Bytes>) {
     let end = |part: &Part| part.len.and_then(|len| part.start.checked_add(len));
-    let extended = stack.node(part.node).number(keys::EXTENDED_START).map(Bytes);
+    let extended = stack
+        .node(part.node)
+        .number(keys::EXTENDED_START)
+        .map(Bytes);
     let (mut after, mut before) = (Bytes(0), extended.filter(|start| *start > part.start));
     for other in stack.above(part.node).iter().filter(|other| **other != id) {
-        let Placing::Parts { parts } = &stack.node(*other).placing else { continue };
+        let Placing::Parts { parts } = &stack.node(*other).placing else {
+            continue;
+        };
         for run in parts.iter().filter(|run| run.node == part.node) {
             if run.start > part.start {
                 before = Some(before.map_or(run.start, |known| known.min(run.start)));
@@ -163,15 +206,20 @@ fn free_around(stack: &Stack, id: NodeId, part: &Part) -> (Bytes, Option<Bytes>)
 
 /// The end of the last partition of a disk: where nobody tells its size, nothing may lie beyond.
 fn last_end(stack: &Stack, disk: NodeId) -> Option<Bytes> {
-    runs_on(stack, disk).filter_map(|run| run.start.checked_add(run.len?)).max()
+    runs_on(stack, disk)
+        .filter_map(|run| run.start.checked_add(run.len?))
+        .max()
 }
 
 /// What partitions take of a disk.
 fn runs_on(stack: &Stack, disk: NodeId) -> impl Iterator<Item = &Part> {
-    let runs = stack.above(disk).iter().flat_map(|above| match &stack.node(*above).placing {
-        Placing::Parts { parts } => parts.as_slice(),
-        _ => &[],
-    });
+    let runs = stack
+        .above(disk)
+        .iter()
+        .flat_map(|above| match &stack.node(*above).placing {
+            Placing::Parts { parts } => parts.as_slice(),
+            _ => &[],
+        });
     runs.filter(move |run| run.node == disk)
 }
 
@@ -183,18 +231,28 @@ fn only_part(node: &Node) -> Option<&Part> {
 }
 
 fn label(node: &Node, disk: &Node) -> Result<Label, PlanError> {
-    let cylinder = disk.number(keys::CYLINDER_SECTORS).or(node.number(keys::CYLINDER_SECTORS));
+    let cylinder = disk
+        .number(keys::CYLINDER_SECTORS)
+        .or(node.number(keys::CYLINDER_SECTORS));
     let missing = |what, give| Err(PlanError::Missing { what, give });
     match (disk.word(keys::LABEL).or(node.word(keys::LABEL)), cylinder) {
         (Some("gpt"), _) => Ok(Label::Gpt),
         (Some("dos"), _) => Ok(Label::Dos),
         (Some("efi"), _) => Ok(Label::SolarisEfi),
-        (Some("sun" | "vtoc" | "smi"), Some(cylinder_sectors)) => Ok(Label::Smi { cylinder_sectors }),
+        (Some("sun" | "vtoc" | "smi"), Some(cylinder_sectors)) => {
+            Ok(Label::Smi { cylinder_sectors })
+        }
         (Some("sun" | "vtoc" | "smi"), None) => {
             missing("the length of a cylinder", "give the output of prtvtoc")
         }
-        (Some(_), _) => missing("a label that can be planned for", "it must be GPT, DOS, Solaris EFI or SMI"),
-        (None, _) => missing("the label of the disk", "give the output of sfdisk -d or prtvtoc"),
+        (Some(_), _) => missing(
+            "a label that can be planned for",
+            "it must be GPT, DOS, Solaris EFI or SMI",
+        ),
+        (None, _) => missing(
+            "the label of the disk",
+            "give the output of sfdisk -d or prtvtoc",
+        ),
     }
 }
 
@@ -214,10 +272,27 @@ fn device_path(label: Label, disk: &Node) -> Result<String, PlanError> {
 /// The path of a device of Linux. Arrays of md get their number when they are assembled, so that the name that they were
 /// made with is given where it is known: commands are copied, and may be run after a reboot.
 fn lasting_path(node: &Node) -> String {
-    let own = |name| node.host.as_ref().and_then(|host| own_part(name, host)).unwrap_or(name);
-    let made_as = |name: &&str| name.strip_prefix("md/").is_some_and(|name| !name.contains('/'));
-    let name = node.aliases.iter().map(|alias| own(alias)).find(made_as).unwrap_or(node.own_name());
-    if name.starts_with('/') { name.to_owned() } else { format!("/dev/{name}") }
+    let own = |name| {
+        node.host
+            .as_ref()
+            .and_then(|host| own_part(name, host))
+            .unwrap_or(name)
+    };
+    let made_as = |name: &&str| {
+        name.strip_prefix("md/")
+            .is_some_and(|name| !name.contains('/'))
+    };
+    let name = node
+        .aliases
+        .iter()
+        .map(|alias| own(alias))
+        .find(made_as)
+        .unwrap_or(node.own_name());
+    if name.starts_with('/') {
+        name.to_owned()
+    } else {
+        format!("/dev/{name}")
+    }
 }
 
 /// A name without the host before it.
@@ -232,10 +307,17 @@ fn own_part<'a>(name: &'a str, host: &str) -> Option<&'a str> {
 /// When the two are not the same, or nothing tells 512 bytes from 4,096.
 fn logical_block(stack: &Stack, id: NodeId) -> Result<u64, PlanError> {
     let disk = stack.node(id);
-    let stated = disk.grids.iter().find(|fact| fact.what == What::LogicalBlock && fact.is_believed());
+    let stated = disk
+        .grids
+        .iter()
+        .find(|fact| fact.what == What::LogicalBlock && fact.is_believed());
     let stated = stated.map(|fact| fact.granularity().0);
     let in_label = disk.number(keys::LABEL_BLOCK);
-    let of_tools = if disk.kind == Kind::File { Some(SECTOR) } else { stated.or(in_label) };
+    let of_tools = if disk.kind == Kind::File {
+        Some(SECTOR)
+    } else {
+        stated.or(in_label)
+    };
     match (in_label.or(stated), of_tools) {
         (Some(block), Some(of_tools)) if block != of_tools => Err(PlanError::OutOfRange {
             what: "the logical block of the label",
@@ -260,31 +342,58 @@ fn is_off_4k(stack: &Stack, disk: NodeId) -> bool {
 
 /// What stands on a partition, where it is something that can move data by itself.
 fn content(stack: &Stack, id: NodeId) -> Option<Content> {
-    let above: Vec<&Node> = stack.above(id).iter().map(|above| stack.node(*above)).collect();
-    let managed = |manager: &str| above.iter().find(|node| node.word(keys::MANAGER) == Some(manager));
+    let above: Vec<&Node> = stack
+        .above(id)
+        .iter()
+        .map(|above| stack.node(*above))
+        .collect();
+    let managed = |manager: &str| {
+        above
+            .iter()
+            .find(|node| node.word(keys::MANAGER) == Some(manager))
+    };
     if let Some(volume) = managed("lvm") {
-        let group = volume.own_name().split('/').next().unwrap_or(volume.own_name()).to_owned();
+        let group = volume
+            .own_name()
+            .split('/')
+            .next()
+            .unwrap_or(volume.own_name())
+            .to_owned();
         return Some(Content::Lvm { group });
     }
     if let Some(array) = managed("md") {
-        return Some(Content::Md { array: lasting_path(array) });
+        return Some(Content::Md {
+            array: lasting_path(array),
+        });
     }
     if let Some(pool) = managed("zfs") {
         return Some(Content::Zfs {
-            pool: pool.own_name().split('/').next().unwrap_or(pool.own_name()).to_owned(),
+            pool: pool
+                .own_name()
+                .split('/')
+                .next()
+                .unwrap_or(pool.own_name())
+                .to_owned(),
         });
     }
-    submirror(stack, id).map(|side| Content::SvmMirror { mirror: side.mirror, submirror: side.submirror })
+    submirror(stack, id).map(|side| Content::SvmMirror {
+        mirror: side.mirror,
+        submirror: side.submirror,
+    })
 }
 
 /// The mirror that a node is one side of, through a stripe or concatenation of nothing else.
 fn submirror(stack: &Stack, id: NodeId) -> Option<Submirror> {
     let [side] = stack.above(id) else { return None };
-    let [mirror] = stack.above(*side) else { return None };
+    let [mirror] = stack.above(*side) else {
+        return None;
+    };
     let (mirror, side) = (stack.node(*mirror), stack.node(*side));
     let is_whole = side.placing.below().len() == 1;
-    (mirror.kind == Kind::Mirror && is_whole)
-        .then(|| Submirror { mirror: mirror.own_name().to_owned(), submirror: side.own_name().to_owned() })
+    (mirror.kind == Kind::Mirror && is_whole).then(|| Submirror {
+        mirror: mirror.own_name().to_owned(),
+        submirror: side.own_name().to_owned(),
+    })
 }
 
 /// All soft partitions of a component, to be put on `unit`, or, when not given, on the chunk of the component or the
@@ -298,7 +407,12 @@ pub fn softpart(
     unit: Option<Bytes>,
 ) -> Result<softpart::Request, PlanError> {
     let is_soft = |id: &&NodeId| stack.node(**id).kind == Kind::SoftPartition;
-    let cut_out: Vec<NodeId> = stack.above(component).iter().filter(is_soft).copied().collect();
+    let cut_out: Vec<NodeId> = stack
+        .above(component)
+        .iter()
+        .filter(is_soft)
+        .copied()
+        .collect();
     let existing: Vec<SoftPartition> = cut_out
         .iter()
         .map(|id| SoftPartition {
@@ -308,7 +422,10 @@ pub fn softpart(
         })
         .collect();
     if existing.is_empty() {
-        return Err(PlanError::Missing { what: "a soft partition", give: "name what they are cut out of" });
+        return Err(PlanError::Missing {
+            what: "a soft partition",
+            give: "name what they are cut out of",
+        });
     }
     for id in cut_out {
         without_conflict(stack, id)?;
@@ -326,18 +443,34 @@ pub fn softpart(
 }
 
 fn extents(node: &Node, component: NodeId) -> Vec<(u64, u64)> {
-    let Placing::Parts { parts } = &node.placing else { return Vec::new() };
+    let Placing::Parts { parts } = &node.placing else {
+        return Vec::new();
+    };
     let on = parts.iter().filter(|part| part.node == component);
-    on.filter_map(|part| Some((part.start.to_sectors_exact()?.0, part.len?.to_sectors_exact()?.0))).collect()
+    on.filter_map(|part| {
+        Some((
+            part.start.to_sectors_exact()?.0,
+            part.len?.to_sectors_exact()?.0,
+        ))
+    })
+    .collect()
 }
 
 /// On a stripe offsets are those of the stripe; elsewhere they are folded down to the disks, which all have to agree.
-fn unit_and_base(stack: &Stack, component: NodeId, unit: Option<Bytes>) -> Result<(Bytes, Bytes), PlanError> {
+fn unit_and_base(
+    stack: &Stack,
+    component: NodeId,
+    unit: Option<Bytes>,
+) -> Result<(Bytes, Bytes), PlanError> {
     if let Placing::Chunks(chunks) = &stack.node(component).placing {
         return Ok((unit.unwrap_or(chunks.chunk), Bytes(0)));
     }
     let landings = stack.landings(component);
-    let leaves: Vec<&Landing> = landings.all.iter().filter(|landing| stack.is_leaf(landing.on)).collect();
+    let leaves: Vec<&Landing> = landings
+        .all
+        .iter()
+        .filter(|landing| stack.is_leaf(landing.on))
+        .collect();
     let unknown = PlanError::Missing {
         what: "where the component starts on its disk",
         give: "give the label of the disk as well: prtvtoc",
@@ -345,15 +478,21 @@ fn unit_and_base(stack: &Stack, component: NodeId, unit: Option<Bytes>) -> Resul
     if !landings.lost.is_empty() {
         return Err(unknown);
     }
-    let coarsest = leaves.iter().flat_map(|leaf| stack.deciding_grids(leaf.on)).map(|fact| fact.grid);
+    let coarsest = leaves
+        .iter()
+        .flat_map(|leaf| stack.deciding_grids(leaf.on))
+        .map(|fact| fact.grid);
     let coarsest = coarsest.max_by_key(|grid| grid.granularity());
-    let unit = unit.or(coarsest.map(|grid| grid.granularity())).ok_or(unknown.clone())?;
+    let unit = unit
+        .or(coarsest.map(|grid| grid.granularity()))
+        .ok_or(unknown.clone())?;
     let offset = coarsest.map_or(0, |grid| grid.offset().0 % unit.0.max(1));
-    let grid = Grid::new(unit, Bytes(offset), GridKind::Unit).map_err(|_| PlanError::OutOfRange {
-        what: "the unit",
-        found: "0".to_owned(),
-        expected: "at least one sector",
-    })?;
+    let grid =
+        Grid::new(unit, Bytes(offset), GridKind::Unit).map_err(|_| PlanError::OutOfRange {
+            what: "the unit",
+            found: "0".to_owned(),
+            expected: "at least one sector",
+        })?;
     let mut bases = leaves.iter().map(|leaf| leaf.phase(&grid));
     let first = bases.next().ok_or(unknown.clone())?;
     match first {
@@ -376,18 +515,28 @@ pub fn filesystem(
     kind: filesystem::Type,
 ) -> Result<filesystem::Request, PlanError> {
     without_conflict(stack, id)?;
-    let chunks = stack.under(id).into_iter().find_map(|below| match &stack.node(below).placing {
-        Placing::Chunks(chunks) => Some(chunks.clone()),
-        _ => None,
-    });
-    let chunks =
-        chunks.ok_or(PlanError::Missing { what: "a stripe below it", give: "give its chunk and members" })?;
+    let chunks = stack
+        .under(id)
+        .into_iter()
+        .find_map(|below| match &stack.node(below).placing {
+            Placing::Chunks(chunks) => Some(chunks.clone()),
+            _ => None,
+        });
+    let chunks = chunks.ok_or(PlanError::Missing {
+        what: "a stripe below it",
+        give: "give its chunk and members",
+    })?;
     let node = stack.node(id);
     // A file system goes by the directory where it is mounted, or by none; its commands want the device that it is on.
     let is_device = |at: &NodeId| stack.node(*at).kind != Kind::FileSystem;
     let device = stack.node(stack.under(id).into_iter().find(is_device).unwrap_or(id));
-    let physical = stack.under(id).into_iter().flat_map(|below| stack.deciding_grids(below));
-    let physical = physical.filter(|fact| fact.what == What::PhysicalBlock).map(|fact| fact.granularity());
+    let physical = stack
+        .under(id)
+        .into_iter()
+        .flat_map(|below| stack.deciding_grids(below));
+    let physical = physical
+        .filter(|fact| fact.what == What::PhysicalBlock)
+        .map(|fact| fact.granularity());
     Ok(filesystem::Request {
         kind,
         device: lasting_path(device),

@@ -49,8 +49,16 @@ const WRITES_A_FILE: &str = "none: writes a file, to be kept on another disk";
 impl Step {
     /// A step that changes something.
     #[must_use]
-    pub fn new(command: impl Into<String>, risk: impl Into<String>, undo: impl Into<String>) -> Step {
-        Step { command: command.into(), risk: risk.into(), undo: undo.into() }
+    pub fn new(
+        command: impl Into<String>,
+        risk: impl Into<String>,
+        undo: impl Into<String>,
+    ) -> Step {
+        Step {
+            command: command.into(),
+            risk: risk.into(),
+            undo: undo.into(),
+        }
     }
 
     /// A step that only looks.
@@ -216,8 +224,18 @@ pub struct Figure {
 impl Figure {
     /// A figure.
     #[must_use]
-    pub fn new(name: &'static str, value: impl Into<Value>, unit: Unit, words: impl Into<String>) -> Figure {
-        Figure { name, value: value.into(), unit, words: words.into() }
+    pub fn new(
+        name: &'static str,
+        value: impl Into<Value>,
+        unit: Unit,
+        words: impl Into<String>,
+    ) -> Figure {
+        Figure {
+            name,
+            value: value.into(),
+            unit,
+            words: words.into(),
+        }
     }
 }
 
@@ -249,8 +267,16 @@ impl Table {
     /// A table without rows.
     #[must_use]
     pub fn new(title: impl Into<String>, columns: &[(&'static str, &'static str, Unit)]) -> Table {
-        let columns = columns.iter().map(|&(name, words, unit)| Column { name, words, unit }).collect();
-        Table { title: title.into(), columns, rows: Vec::new(), chosen: None }
+        let columns = columns
+            .iter()
+            .map(|&(name, words, unit)| Column { name, words, unit })
+            .collect();
+        Table {
+            title: title.into(),
+            columns,
+            rows: Vec::new(),
+            chosen: None,
+        }
     }
 
     /// Adds a row; it has a value for each column.
@@ -350,6 +376,9 @@ impl Plan {
     /// A figure by its key.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<&Value> {
-        self.target.iter().find(|figure| figure.name == name).map(|figure| &figure.value)
+        self.target
+            .iter()
+            .find(|figure| figure.name == name)
+            .map(|figure| &figure.value)
     }
 }

@@ -16,8 +16,18 @@ use crate::plan::{Harm, Plan, Remedy, Step, Table, Unit, Value};
 use crate::shell::word;
 
 /// Candidates: a sector, then every power of two from 4 KiB to 1 MiB.
-pub const CANDIDATES: [u64; 10] =
-    [512, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20];
+pub const CANDIDATES: [u64; 10] = [
+    512,
+    4 << 10,
+    8 << 10,
+    16 << 10,
+    32 << 10,
+    64 << 10,
+    128 << 10,
+    256 << 10,
+    512 << 10,
+    1 << 20,
+];
 
 /// On a pool of 4 KiB blocks (ashift 12) a smaller record takes one all the same.
 const ZFS_RECORD_MIN: u64 = 4 << 10;
@@ -122,7 +132,11 @@ pub fn moved(load: &Load<'_>, record: Bytes) -> Result<Moved, PlanError> {
 fn of_page(page: Bytes, grid: &Grid) -> Result<Moved, PlanError> {
     if page.0 == 0 || page.0 > PAGE_MAX {
         let found = page.0.to_string();
-        return Err(PlanError::OutOfRange { what: "the page", found, expected: "1 byte to 16 MiB" });
+        return Err(PlanError::OutOfRange {
+            what: "the page",
+            found,
+            expected: "1 byte to 16 MiB",
+        });
     }
     let record = grid.granularity().0;
     // Pages that are odd to the record visit every multiple of the divisor; beyond some thousands nothing changes.
@@ -140,11 +154,19 @@ fn of_page(page: Bytes, grid: &Grid) -> Result<Moved, PlanError> {
 fn of_profile(profile: &Profile, grid: &Grid) -> Result<Moved, PlanError> {
     let recorded = recorded(&profile.places.table, profile.layer, grid)?;
     let bytes = |tally: &Option<FitTally>| {
-        tally.as_ref().map_or((0, 0, 0), |tally| (tally.bytes, tally.touched_bytes, tally.read_first_bytes))
+        tally.as_ref().map_or((0, 0, 0), |tally| {
+            (tally.bytes, tally.touched_bytes, tally.read_first_bytes)
+        })
     };
     let (read, read_moved, _) = bytes(&recorded.reads);
     let (written, write_moved, read_first) = bytes(&recorded.writes);
-    Ok(Moved { read, read_moved, written, write_moved, read_first })
+    Ok(Moved {
+        read,
+        read_moved,
+        written,
+        write_moved,
+        read_first,
+    })
 }
 
 /// The candidate that moves the least; the largest of several, since every record has its own overhead.
@@ -159,7 +181,10 @@ pub fn best(load: &Load<'_>, keeper: Keeper) -> Result<Bytes, PlanError> {
             best = Some((total, record));
         }
     }
-    best.map(|(_, record)| record).ok_or(PlanError::Missing { what: "a candidate", give: "give a page" })
+    best.map(|(_, record)| record).ok_or(PlanError::Missing {
+        what: "a candidate",
+        give: "give a page",
+    })
 }
 
 fn candidates(keeper: Keeper) -> impl Iterator<Item = Bytes> {
@@ -191,10 +216,19 @@ pub fn plan(request: &Request<'_>) -> Result<Plan, PlanError> {
     let best = best(&request.load, request.keeper)?;
     let of = match request.load {
         Load::Page(page) => format!("pages of {page}"),
-        Load::Profile(profile) => format!("the I/O of {} ({} layer)", profile.device, profile.layer.word()),
+        Load::Profile(profile) => format!(
+            "the I/O of {} ({} layer)",
+            profile.device,
+            profile.layer.word()
+        ),
     };
     let mut plan = Plan::new("record", format!("records of {best} for {of}"));
-    plan.figure("record_bytes", best, Unit::Bytes, "record that moves the least");
+    plan.figure(
+        "record_bytes",
+        best,
+        Unit::Bytes,
+        "record that moves the least",
+    );
     let least = moved(&request.load, best)?;
     plan.figure(
         "read_amplification",
@@ -203,12 +237,27 @@ pub fn plan(request: &Request<'_>) -> Result<Plan, PlanError> {
         "bytes moved per byte read, at most",
     );
     let words = "bytes moved per byte written, at most, with what is read first";
-    plan.figure("write_amplification", least.write_amplification(), Unit::Ratio, words);
+    plan.figure(
+        "write_amplification",
+        least.write_amplification(),
+        Unit::Ratio,
+        words,
+    );
     if let Some(current) = request.current {
         let now = moved(&request.load, current)?;
         plan.figure("current_bytes", current, Unit::Bytes, "record now");
-        plan.figure("current_read_amplification", now.read_amplification(), Unit::Ratio, "of reads now");
-        plan.figure("current_write_amplification", now.write_amplification(), Unit::Ratio, "of writes now");
+        plan.figure(
+            "current_read_amplification",
+            now.read_amplification(),
+            Unit::Ratio,
+            "of reads now",
+        );
+        plan.figure(
+            "current_write_amplification",
+            now.write_amplification(),
+            Unit::Ratio,
+            "of writes now",
+        );
     }
     plan.tables.push(table(request, best)?);
     if request.current != Some(best) {

@@ -55,15 +55,29 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     let blocks = blocks(request.size)?;
     let mut plan = Plan::new("resync", format!("resync in I/O of {}", request.size));
     plan.figure("size_bytes", request.size, Unit::Bytes, "I/O of a resync");
-    plan.figure("size_blocks", blocks, Unit::Sectors, "the same in blocks of 512 B, as metasync -r counts");
+    plan.figure(
+        "size_blocks",
+        blocks,
+        Unit::Sectors,
+        "the same in blocks of 512 B, as metasync -r counts",
+    );
     if let Some(mirror) = request.mirror {
         let words = |blocks: u64| format!("I/O to copy {mirror} at {}", Bytes(blocks * SECTOR));
-        for (name, of) in [("ios_old", BLOCKS_OLD), ("ios_default", BLOCKS_NOW), ("ios", blocks)] {
+        for (name, of) in [
+            ("ios_old", BLOCKS_OLD),
+            ("ios_default", BLOCKS_NOW),
+            ("ios", blocks),
+        ] {
             plan.figure(name, mirror.0.div_ceil(of * SECTOR), Unit::Count, words(of));
         }
     }
     if let Some(maxphys) = request.maxphys {
-        plan.figure("maxphys_bytes", maxphys, Unit::Bytes, "maxphys now: larger I/O are cut here");
+        plan.figure(
+            "maxphys_bytes",
+            maxphys,
+            Unit::Bytes,
+            "maxphys now: larger I/O are cut here",
+        );
     }
     plan.add([now(blocks), at_boot(blocks)]);
     if request.maxphys.is_none_or(|maxphys| maxphys < request.size) {
@@ -89,14 +103,18 @@ fn now(blocks: u64) -> Remedy {
 }
 
 fn at_boot(blocks: u64) -> Remedy {
-    Remedy::new(Harm::Tune, "for every resync from the next boot on", "the same after a crash")
-        .step(Step::save("cp -p /etc/system /etc/system.before"))
-        .step(Step::new(
-            format!("echo 'set md_mirror:md_resync_bufsz = {blocks}' >> /etc/system"),
-            "a wrong line in /etc/system can keep a host from booting",
-            "cp -p /etc/system.before /etc/system; boot -a asks for another file",
-        ))
-        .constraint("Solaris 9: add -r to the metasync of /etc/rc2.d/S95svm.resync instead")
+    Remedy::new(
+        Harm::Tune,
+        "for every resync from the next boot on",
+        "the same after a crash",
+    )
+    .step(Step::save("cp -p /etc/system /etc/system.before"))
+    .step(Step::new(
+        format!("echo 'set md_mirror:md_resync_bufsz = {blocks}' >> /etc/system"),
+        "a wrong line in /etc/system can keep a host from booting",
+        "cp -p /etc/system.before /etc/system; boot -a asks for another file",
+    ))
+    .constraint("Solaris 9: add -r to the metasync of /etc/rc2.d/S95svm.resync instead")
 }
 
 fn maxphys(request: &Request) -> Remedy {

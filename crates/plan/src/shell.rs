@@ -21,10 +21,26 @@ pub fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
 /// The last part of a path, as a name for files beside it; `disk` where nothing is left.
 #[must_use]
 pub fn file_name(path: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '-' };
-    let last: String =
-        path.trim_end_matches('/').rsplit('/').next().unwrap_or("").chars().map(plain).collect();
-    if last.is_empty() || last.starts_with('-') { format!("disk{last}") } else { last }
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || "_.-".contains(c) {
+            c
+        } else {
+            '-'
+        }
+    };
+    let last: String = path
+        .trim_end_matches('/')
+        .rsplit('/')
+        .next()
+        .unwrap_or("")
+        .chars()
+        .map(plain)
+        .collect();
+    if last.is_empty() || last.starts_with('-') {
+        format!("disk{last}")
+    } else {
+        last
+    }
 }
 
 #[cfg(test)]
@@ -33,11 +49,23 @@ mod tests {
 
     #[test]
     fn a_shell_gives_back_what_was_quoted() {
-        for name in
-            ["/dev/sda1", "", "it's", "a b", "$(reboot)", "`x`;y", "-n", "tab\there", "new\nline", "ü"]
-        {
+        for name in [
+            "/dev/sda1",
+            "",
+            "it's",
+            "a b",
+            "$(reboot)",
+            "`x`;y",
+            "-n",
+            "tab\there",
+            "new\nline",
+            "ü",
+        ] {
             let script = format!("printf %s {}", word(name));
-            let done = std::process::Command::new("sh").args(["-c", &script]).output().expect("sh runs");
+            let done = std::process::Command::new("sh")
+                .args(["-c", &script])
+                .output()
+                .expect("sh runs");
             assert_eq!(String::from_utf8_lossy(&done.stdout), name, "{script}");
         }
     }

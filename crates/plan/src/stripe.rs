@@ -99,11 +99,17 @@ pub fn chunk_for(request: &Request) -> Option<Bytes> {
     match request.segment {
         Some(Bytes(segment)) if segment > 0 => {
             let first = align_up(least, segment)? / segment;
-            let all = (first..first.saturating_add(CANDIDATES_MAX)).map_while(|n| n.checked_mul(segment));
-            let all = all.take_while(|chunk| *chunk <= CHUNK_MAX).filter(|chunk| fits(*chunk));
+            let all =
+                (first..first.saturating_add(CANDIDATES_MAX)).map_while(|n| n.checked_mul(segment));
+            let all = all
+                .take_while(|chunk| *chunk <= CHUNK_MAX)
+                .filter(|chunk| fits(*chunk));
             // The smallest that the manager takes; where none is, the smallest there is, which is then said.
             let is_taken = |chunk: &u64| !takes_powers_of_two(request) || chunk.is_power_of_two();
-            all.clone().find(is_taken).or_else(|| all.clone().next()).map(Bytes)
+            all.clone()
+                .find(is_taken)
+                .or_else(|| all.clone().next())
+                .map(Bytes)
         }
         _ => {
             let first = least.checked_next_power_of_two()?;
@@ -143,14 +149,20 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     let is_given_good = request.chunk.is_none_or(|given| is_good(request, given));
     match if is_given_good { Some(chunk) } else { wanted } {
         Some(target) => plan.add(remedies(request, target)),
-        None => plan.refuse("no chunk up to 64 MiB keeps the share: allow a larger one, or shorten the I/O"),
+        None => plan.refuse(
+            "no chunk up to 64 MiB keeps the share: allow a larger one, or shorten the I/O",
+        ),
     }
     notes(&mut plan, request, chunk);
     Ok(plan)
 }
 
 fn check(request: &Request) -> Result<(), PlanError> {
-    let zero = |what| PlanError::OutOfRange { what, found: "0".to_owned(), expected: "at least one byte" };
+    let zero = |what| PlanError::OutOfRange {
+        what,
+        found: "0".to_owned(),
+        expected: "at least one byte",
+    };
     if request.io.0 == 0 {
         return Err(zero("the length of the I/O"));
     }
@@ -161,7 +173,9 @@ fn check(request: &Request) -> Result<(), PlanError> {
         return Err(zero("the segment"));
     }
     let members = request.members.len() as u64;
-    if request.parity > 2 || members > 0 && u64::from(request.parity) + 2 > members && request.parity > 0 {
+    if request.parity > 2
+        || members > 0 && u64::from(request.parity) + 2 > members && request.parity > 0
+    {
         return Err(PlanError::OutOfRange {
             what: "the parity",
             found: format!("{} over {members} members", request.parity),
@@ -185,13 +199,18 @@ fn is_good(request: &Request, chunk: Bytes) -> bool {
 }
 
 fn is_whole(request: &Request, chunk: Bytes) -> bool {
-    request.segment.is_none_or(|segment| chunk.0.is_multiple_of(segment.0))
+    request
+        .segment
+        .is_none_or(|segment| chunk.0.is_multiple_of(segment.0))
 }
 
 fn title(request: &Request, chunk: Bytes, wanted: Option<Bytes>) -> String {
     match (request.chunk, wanted) {
         (Some(_), Some(wanted)) if !is_good(request, chunk) => {
-            format!("chunks of {chunk} for I/O of {}: {wanted} would do", request.io)
+            format!(
+                "chunks of {chunk} for I/O of {}: {wanted} would do",
+                request.io
+            )
         }
         _ => format!("chunks of {chunk} for I/O of {}", request.io),
     }
@@ -199,14 +218,30 @@ fn title(request: &Request, chunk: Bytes, wanted: Option<Bytes>) -> String {
 
 fn figures(plan: &mut Plan, request: &Request, chunk: Bytes) {
     plan.figure("chunk_bytes", chunk, Unit::Bytes, "chunk");
-    plan.figure("chunk_sectors", chunk.0 / SECTOR, Unit::Sectors, "the same in sectors of 512 B");
+    plan.figure(
+        "chunk_sectors",
+        chunk.0 / SECTOR,
+        Unit::Sectors,
+        "the same in sectors of 512 B",
+    );
     if let Some(segment) = request.segment {
         if is_whole(request, chunk) {
             let segments = chunk.0 / segment.0;
-            plan.figure("segments", segments, Unit::Count, format!("segments of {segment} in a chunk"));
+            plan.figure(
+                "segments",
+                segments,
+                Unit::Count,
+                format!("segments of {segment} in a chunk"),
+            );
         } else {
-            let words = format!("past the last whole segment of {segment}: chunks cut segments in two");
-            plan.figure("past_segment_bytes", chunk.0 % segment.0, Unit::Bytes, words);
+            let words =
+                format!("past the last whole segment of {segment}: chunks cut segments in two");
+            plan.figure(
+                "past_segment_bytes",
+                chunk.0 % segment.0,
+                Unit::Bytes,
+                words,
+            );
         }
     }
     let members = request.members.len() as u64;
@@ -215,7 +250,12 @@ fn figures(plan: &mut Plan, request: &Request, chunk: Bytes) {
         let words = format!("stripe width: {data} members with data");
         plan.figure("stripe_bytes", width, Unit::Bytes, words);
     }
-    let mut shares = vec![("share_aligned", Bytes(0), Starts::Pages, "cross, pages from a boundary on")];
+    let mut shares = vec![(
+        "share_aligned",
+        Bytes(0),
+        Starts::Pages,
+        "cross, pages from a boundary on",
+    )];
     if request.base.0.is_multiple_of(chunk.0) {
         shares.push((
             "share_sector_off",
@@ -224,13 +264,33 @@ fn figures(plan: &mut Plan, request: &Request, chunk: Bytes) {
             "cross, pages from one sector past it",
         ));
     } else {
-        shares.push(("share_base", request.base, Starts::Pages, "cross, pages from where the data begin"));
+        shares.push((
+            "share_base",
+            request.base,
+            Starts::Pages,
+            "cross, pages from where the data begin",
+        ));
     }
-    shares.push(("share_any_sector", Bytes(0), Starts::AnySector, "cross, starts at any sector"));
+    shares.push((
+        "share_any_sector",
+        Bytes(0),
+        Starts::AnySector,
+        "cross, starts at any sector",
+    ));
     for (name, base, starts, words) in shares {
-        plan.figure(name, share(request.io, chunk, base, starts), Unit::Share, words);
+        plan.figure(
+            name,
+            share(request.io, chunk, base, starts),
+            Unit::Share,
+            words,
+        );
     }
-    plan.figure("share_max", request.share_max, Unit::Share, "wanted at most");
+    plan.figure(
+        "share_max",
+        request.share_max,
+        Unit::Share,
+        "wanted at most",
+    );
 }
 
 /// Candidates around the chosen one.
@@ -245,9 +305,10 @@ fn table(request: &Request, chunk: Bytes, wanted: Option<Bytes>) -> Table {
         ],
     );
     let mut chunks: Vec<u64> = match request.segment {
-        Some(Bytes(segment)) => {
-            [1, 2, 4, 8, 16, 20, 24].iter().filter_map(|n| segment.checked_mul(*n)).collect()
-        }
+        Some(Bytes(segment)) => [1, 2, 4, 8, 16, 20, 24]
+            .iter()
+            .filter_map(|n| segment.checked_mul(*n))
+            .collect(),
         None => (14..=21).map(|power| 1 << power).collect(),
     };
     chunks.push(chunk.0);
@@ -295,7 +356,10 @@ fn members(request: &Request) -> (usize, String) {
         let names: Vec<String> = (1..=count).map(|at| format!("DISK{at}")).collect();
         return (count, names.join(" "));
     }
-    (request.members.len(), words(request.members.iter().map(String::as_str)))
+    (
+        request.members.len(),
+        words(request.members.iter().map(String::as_str)),
+    )
 }
 
 /// A size as tools of all systems take it: `960k`.
@@ -339,7 +403,8 @@ fn md(request: &Request, chunk: Bytes) -> Remedy {
     };
     let remedy = Remedy::new(Harm::Recreate, "with mdadm", format!("chunks of {chunk}"));
     if takes_powers_of_two(request) && !chunk.0.is_power_of_two() {
-        return remedy.constraint("RAID 4, 5 and 6 of md take powers of two only: no command is given");
+        return remedy
+            .constraint("RAID 4, 5 and 6 of md take powers of two only: no command is given");
     }
     let remedy = remedy
         .step(Step::new(
@@ -355,14 +420,23 @@ fn md(request: &Request, chunk: Bytes) -> Remedy {
             "an array with parity may change its chunk in use (mdadm --grow --chunk with --backup-file on another \
              disk); everything is copied twice",
         );
-    if chunk.0.is_multiple_of(4096) { remedy } else { remedy.constraint("md takes whole 4 KiB only") }
+    if chunk.0.is_multiple_of(4096) {
+        remedy
+    } else {
+        remedy.constraint("md takes whole 4 KiB only")
+    }
 }
 
 fn lvm(request: &Request, chunk: Bytes) -> Remedy {
     let (count, members) = members(request);
-    let remedy = Remedy::new(Harm::Recreate, "with LVM", format!("chunks (stripe size) of {chunk}"));
+    let remedy = Remedy::new(
+        Harm::Recreate,
+        "with LVM",
+        format!("chunks (stripe size) of {chunk}"),
+    );
     if takes_powers_of_two(request) && !chunk.0.is_power_of_two() {
-        return remedy.constraint("LVM takes powers of two only: no command is given; use md below it");
+        return remedy
+            .constraint("LVM takes powers of two only: no command is given; use md below it");
     }
     let kind = match request.parity {
         0 => "",

@@ -50,7 +50,9 @@ impl Way {
     /// Disks that a demand takes.
     #[must_use]
     pub fn disks(&self, demand: Option<f64>) -> Option<u64> {
-        let disks = (demand? / self.records_per_second()? - 1e-9).ceil().max(1.0);
+        let disks = (demand? / self.records_per_second()? - 1e-9)
+            .ceil()
+            .max(1.0);
         (disks < u64::MAX as f64).then_some(disks as u64)
     }
 }
@@ -58,7 +60,12 @@ impl Way {
 /// The four ways, as they are measured.
 #[must_use]
 pub fn ways(request: &Request) -> [Way; 4] {
-    let way = |words, is_sequential, records, ios| Way { words, is_sequential, records, ios };
+    let way = |words, is_sequential, records, ios| Way {
+        words,
+        is_sequential,
+        records,
+        ios,
+    };
     [
         way("random", false, 1, Some(request.random)),
         way("sequential", true, 1, request.sequential),
@@ -74,17 +81,49 @@ pub fn ways(request: &Request) -> [Way; 4] {
 pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     check(request)?;
     let ways = ways(request);
-    let best = ways.iter().filter_map(Way::records_per_second).fold(0.0, f64::max);
-    let mut plan =
-        Plan::new("writes", format!("writes of {} records: one by one, or better", request.record));
+    let best = ways
+        .iter()
+        .filter_map(Way::records_per_second)
+        .fold(0.0, f64::max);
+    let mut plan = Plan::new(
+        "writes",
+        format!(
+            "writes of {} records: one by one, or better",
+            request.record
+        ),
+    );
     plan.figure("record_bytes", request.record, Unit::Bytes, "a record");
-    plan.figure("gather", request.gather, Unit::Count, "records that one write can hold");
-    let write =
-        request.record.checked_mul(request.gather).ok_or(PlanError::TooLarge { what: "a gathered write" })?;
+    plan.figure(
+        "gather",
+        request.gather,
+        Unit::Count,
+        "records that one write can hold",
+    );
+    let write = request
+        .record
+        .checked_mul(request.gather)
+        .ok_or(PlanError::TooLarge {
+            what: "a gathered write",
+        })?;
     plan.figure("write_bytes", write, Unit::Bytes, "length of such a write");
-    plan.figure("demand_per_second", request.demand, Unit::PerSecond, "records demanded");
-    plan.figure("best_per_second", best, Unit::PerSecond, "records, the best way that was measured");
-    plan.figure("gain", best / request.random, Unit::Ratio, "times what random writes of one record give");
+    plan.figure(
+        "demand_per_second",
+        request.demand,
+        Unit::PerSecond,
+        "records demanded",
+    );
+    plan.figure(
+        "best_per_second",
+        best,
+        Unit::PerSecond,
+        "records, the best way that was measured",
+    );
+    plan.figure(
+        "gain",
+        best / request.random,
+        Unit::Ratio,
+        "times what random writes of one record give",
+    );
     let bound = request.random * request.gather as f64;
     plan.figure(
         "gathered_bound_per_second",
@@ -107,9 +146,17 @@ fn check(request: &Request) -> Result<(), PlanError> {
         request.gathered_sequential,
         request.demand,
     ];
-    if let Some(bad) = rates.into_iter().flatten().find(|rate| !rate.is_finite() || *rate <= 0.0) {
+    if let Some(bad) = rates
+        .into_iter()
+        .flatten()
+        .find(|rate| !rate.is_finite() || *rate <= 0.0)
+    {
         let expected = "a number above 0";
-        return Err(PlanError::OutOfRange { what: "a rate", found: bad.to_string(), expected });
+        return Err(PlanError::OutOfRange {
+            what: "a rate",
+            found: bad.to_string(),
+            expected,
+        });
     }
     if request.record.0 == 0 || request.gather == 0 {
         let expected = "at least 1";
@@ -168,9 +215,15 @@ fn measure(request: &Request, write: Bytes) -> Remedy {
 }
 
 fn sequence() -> Remedy {
-    Remedy::new(Harm::Tune, "write in sequence", "no seeks: append to a log, sort it in later")
-        .constraint("a change of the application: it finds records by an index instead of by their place")
-        .constraint("one log a disk: two on one disk seek between them")
+    Remedy::new(
+        Harm::Tune,
+        "write in sequence",
+        "no seeks: append to a log, sort it in later",
+    )
+    .constraint(
+        "a change of the application: it finds records by an index instead of by their place",
+    )
+    .constraint("one log a disk: two on one disk seek between them")
 }
 
 fn gather(request: &Request, write: Bytes) -> Remedy {

@@ -11,7 +11,12 @@ fn grids() -> impl Strategy<Value = Vec<Grid>> {
     let offset = prop_oneof![3 => Just(0), 1 => 0_u64..64];
     let one = (0_u32..8, 1_u64..4, offset).prop_map(|(power, odd, offset)| {
         let granularity = (odd << power) * SECTOR;
-        Grid::new(Bytes(granularity), Bytes(offset * SECTOR % granularity), GridKind::Unit).expect("a grid")
+        Grid::new(
+            Bytes(granularity),
+            Bytes(offset * SECTOR % granularity),
+            GridKind::Unit,
+        )
+        .expect("a grid")
     });
     prop::collection::vec(one, 1..3)
 }
@@ -74,17 +79,26 @@ fn first(request: &Request) -> u64 {
         }
         Label::Dos => 63 * block,
         Label::Smi { cylinder_sectors } => cylinder_sectors,
-        Label::SmiX86 { cylinder_sectors, fdisk_start } => fdisk_start.0 / SECTOR + 3 * cylinder_sectors,
+        Label::SmiX86 {
+            cylinder_sectors,
+            fdisk_start,
+        } => fdisk_start.0 / SECTOR + 3 * cylinder_sectors,
     };
     of_label.max(request.after.0 / SECTOR)
 }
 
 /// Whether a sector is on all grids, and one that the label can name.
 fn will_do(request: &Request, sector: u64) -> bool {
-    let on_grids = request.grids.iter().all(|grid| grid.past_boundary(Bytes(sector * SECTOR)) == Bytes(0));
+    let on_grids = request
+        .grids
+        .iter()
+        .all(|grid| grid.past_boundary(Bytes(sector * SECTOR)) == Bytes(0));
     let nameable = match request.label {
         Label::Smi { cylinder_sectors } => sector.is_multiple_of(cylinder_sectors),
-        Label::SmiX86 { cylinder_sectors, fdisk_start } => sector
+        Label::SmiX86 {
+            cylinder_sectors,
+            fdisk_start,
+        } => sector
             .checked_sub(fdisk_start.0 / SECTOR)
             .is_some_and(|past| past.is_multiple_of(cylinder_sectors)),
         _ => sector.is_multiple_of(request.sector_bytes / SECTOR),
@@ -106,8 +120,13 @@ fn end(request: &Request) -> Option<u64> {
         Label::SolarisEfi => (if block == 1 { 33 } else { 5 * 8 }) + 16_384,
         _ => 0,
     };
-    let disk = request.disk_bytes.map(|disk| disk.0 / SECTOR / block * block - tail);
-    [disk, request.before.map(|before| before.0 / SECTOR)].into_iter().flatten().min()
+    let disk = request
+        .disk_bytes
+        .map(|disk| disk.0 / SECTOR / block * block - tail);
+    [disk, request.before.map(|before| before.0 / SECTOR)]
+        .into_iter()
+        .flatten()
+        .min()
 }
 
 /// The period of every combination above: grids and blocks divide 768 sectors, and a cylinder has at most 300.

@@ -18,20 +18,36 @@ use crate::{output, side_by_side};
 /// When nothing could be read, or what was asked for could not be written.
 pub fn run(args: &Analyze) -> Result<Exit, Failure> {
     let questions = questions(args);
-    let settings = Settings { modulus_bytes: questions.modulus_bytes() };
-    let outputs: Vec<&Path> = args.html.iter().chain(&args.save).map(PathBuf::as_path).collect();
+    let settings = Settings {
+        modulus_bytes: questions.modulus_bytes(),
+    };
+    let outputs: Vec<&Path> = args
+        .html
+        .iter()
+        .chain(&args.save)
+        .map(PathBuf::as_path)
+        .collect();
     output::may_write(&args.files, &outputs)?;
     let mut collected = collect(&args.files, &args.select, &settings);
     let failures = std::mem::take(&mut collected.failures);
     if collected.saved.sources.is_empty() {
-        return Err(Failure::first_of(failures).unwrap_or_else(|| Failure::unknown("nothing to analyze")));
+        return Err(
+            Failure::first_of(failures).unwrap_or_else(|| Failure::unknown("nothing to analyze"))
+        );
     }
     failures.iter().for_each(Failure::print);
     collected.partial |= !failures.is_empty();
-    collected.saved.notes.extend(failures.iter().map(Failure::note));
+    collected
+        .saved
+        .notes
+        .extend(failures.iter().map(Failure::note));
 
-    let profiles: Vec<&Profile> =
-        collected.saved.profiles.iter().filter(|profile| args.select.wants(profile)).collect();
+    let profiles: Vec<&Profile> = collected
+        .saved
+        .profiles
+        .iter()
+        .filter(|profile| args.select.wants(profile))
+        .collect();
     let answers = side_by_side::each(&profiles, |profile| {
         let analysis = analysis(args, profile, &collected, &questions);
         let diagnosis = diagnose(profile, &analysis, &questions);
@@ -39,15 +55,29 @@ pub fn run(args: &Analyze) -> Result<Exit, Failure> {
     });
     let (analyses, diagnoses): (Vec<Analysis>, Vec<Diagnosis>) = answers.into_iter().unzip();
     let mut diagnosis = Diagnosis::default();
-    diagnoses.into_iter().for_each(|of_profile| diagnosis.absorb(of_profile));
+    diagnoses
+        .into_iter()
+        .for_each(|of_profile| diagnosis.absorb(of_profile));
     write_outputs(args, &collected, &profiles, &analyses, &diagnosis)?;
     let usage = failures.iter().any(|failure| failure.exit() == Exit::Usage);
-    Ok(if usage { Exit::Usage } else { exit_of(args, &collected, &analyses, &diagnosis) })
+    Ok(if usage {
+        Exit::Usage
+    } else {
+        exit_of(args, &collected, &analyses, &diagnosis)
+    })
 }
 
-fn analysis(args: &Analyze, profile: &Profile, collected: &Collected, questions: &Questions) -> Analysis {
+fn analysis(
+    args: &Analyze,
+    profile: &Profile,
+    collected: &Collected,
+    questions: &Questions,
+) -> Analysis {
     let mut analysis = analyze(profile, args.select.part(), questions);
-    if let Some(losses) = collected.losses.get(&(profile.device.clone(), profile.layer)) {
+    if let Some(losses) = collected
+        .losses
+        .get(&(profile.device.clone(), profile.layer))
+    {
         analysis.losses = losses.clone();
     }
     analysis
@@ -73,9 +103,16 @@ fn write_outputs(
 ) -> Result<(), Failure> {
     let sources: Vec<String> = collected.saved.sources.iter().cloned().collect();
     let notes: Vec<String> = collected.saved.notes.iter().cloned().collect();
-    let names: Vec<String> = args.files.iter().map(|file| file.display().to_string()).collect();
-    let sections =
-        profiles.iter().zip(analyses).map(|(profile, analysis)| Section { profile, analysis }).collect();
+    let names: Vec<String> = args
+        .files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    let sections = profiles
+        .iter()
+        .zip(analyses)
+        .map(|(profile, analysis)| Section { profile, analysis })
+        .collect();
     let report = Report {
         title: names.join(" "),
         version: env!("CARGO_PKG_VERSION"),
@@ -97,7 +134,10 @@ fn write_outputs(
 }
 
 fn write_files(args: &Analyze, report: &Report<'_>, collected: &Collected) -> Result<(), Failure> {
-    let page = args.html.as_ref().map(|path| output::write_file(path, html::html(report).as_bytes()));
+    let page = args
+        .html
+        .as_ref()
+        .map(|path| output::write_file(path, html::html(report).as_bytes()));
     let profile = args.save.as_ref().map(|path| {
         let bytes = codec::encode(&collected.saved).map_err(|error| Failure::failed(&error))?;
         output::write_file(path, &bytes)
@@ -105,12 +145,24 @@ fn write_files(args: &Analyze, report: &Report<'_>, collected: &Collected) -> Re
     page.into_iter().chain(profile).collect()
 }
 
-fn exit_of(args: &Analyze, collected: &Collected, analyses: &[Analysis], diagnosis: &Diagnosis) -> Exit {
-    if diagnosis.worst().is_some_and(|worst| args.fail_on.covers(worst)) {
+fn exit_of(
+    args: &Analyze,
+    collected: &Collected,
+    analyses: &[Analysis],
+    diagnosis: &Diagnosis,
+) -> Exit {
+    if diagnosis
+        .worst()
+        .is_some_and(|worst| args.fail_on.covers(worst))
+    {
         return Exit::Findings;
     }
     let nothing_seen = analyses.iter().all(|analysis| analysis.ios == 0);
-    if collected.partial || nothing_seen || !diagnosis.unknown.is_empty() || what_if_unknown(analyses) {
+    if collected.partial
+        || nothing_seen
+        || !diagnosis.unknown.is_empty()
+        || what_if_unknown(analyses)
+    {
         return Exit::Unknown;
     }
     Exit::Clean

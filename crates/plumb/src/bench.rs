@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use plumb_load::{Hits, Job, LoadError, Outcome, Pace, Plan, Spread, Starts, Workload, check, run as load};
+use plumb_load::{
+    Hits, Job, LoadError, Outcome, Pace, Plan, Spread, Starts, Workload, check, run as load,
+};
 use plumb_report::bench as report;
 
 use crate::cli::{Bench, Study};
@@ -68,7 +70,12 @@ fn by_flags(args: &Bench) -> Result<Exit, Failure> {
             }
         };
         match &mut trace {
-            Some(trace) => load(&plan, &stop, &mut tell, Some(&mut |batch| trace.write(batch))),
+            Some(trace) => load(
+                &plan,
+                &stop,
+                &mut tell,
+                Some(&mut |batch| trace.write(batch)),
+            ),
             None => load(&plan, &stop, &mut tell, None),
         }
     };
@@ -78,8 +85,12 @@ fn by_flags(args: &Bench) -> Result<Exit, Failure> {
     if let Some(trace) = trace {
         notes.push(trace.finish(outcome.not_traced)?);
     }
-    let shown =
-        report::Bench { runs: vec![shown_run(&plan, &outcome, course)], sweep: None, study: None, notes };
+    let shown = report::Bench {
+        runs: vec![shown_run(&plan, &outcome, course)],
+        sweep: None,
+        study: None,
+        notes,
+    };
     show(args, &shown)?;
     Ok(exit(&outcome))
 }
@@ -92,8 +103,13 @@ fn columns() -> report::Columns {
 /// Set when a signal asks for the end.
 fn stop_by_signal() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        signal_hook::flag::register(signal, stop.clone()).map_err(|error| Failure::failed(&error))?;
+    for signal in [
+        signal_hook::consts::SIGINT,
+        signal_hook::consts::SIGTERM,
+        signal_hook::consts::SIGHUP,
+    ] {
+        signal_hook::flag::register(signal, stop.clone())
+            .map_err(|error| Failure::failed(&error))?;
     }
     Ok(stop)
 }
@@ -104,7 +120,9 @@ fn show(args: &Bench, bench: &report::Bench) -> Result<(), Failure> {
     }
     let text = match args.json {
         true => {
-            report::json(env!("CARGO_PKG_VERSION"), bench).map_err(|error| Failure::failed(&error))? + "\n"
+            report::json(env!("CARGO_PKG_VERSION"), bench)
+                .map_err(|error| Failure::failed(&error))?
+                + "\n"
         }
         false => report::summary(bench, output::color(args.color)),
     };
@@ -122,13 +140,21 @@ fn workload(args: &Bench) -> Result<Workload, Failure> {
         .with_help("what is on the targets would be lost: add --write where that is wanted"));
     }
     if args.write && !writes {
-        return Err(Failure::usage("--write: found reads alone, expected --read with less than 100")
-            .with_help("for writes alone, add --read 0"));
+        return Err(Failure::usage(
+            "--write: found reads alone, expected --read with less than 100",
+        )
+        .with_help("for writes alone, add --read 0"));
     }
-    let spread = args.zipf.map_or(Spread::Uniform, |theta| Spread::Zipf { theta });
+    let spread = args
+        .zipf
+        .map_or(Spread::Uniform, |theta| Spread::Zipf { theta });
     let starts = match (args.sequential, args.stride, args.random) {
-        (_, Some(stride), _) => Starts::Strided { stride_bytes: stride.0 },
-        (true, ..) | (.., 0) => Starts::Sequential { from_anywhere: false },
+        (_, Some(stride), _) => Starts::Strided {
+            stride_bytes: stride.0,
+        },
+        (true, ..) | (.., 0) => Starts::Sequential {
+            from_anywhere: false,
+        },
         (.., 100) => Starts::Random(spread),
         (.., percent) => Starts::Seeks { percent, spread },
     };
@@ -139,11 +165,14 @@ fn workload(args: &Bench) -> Result<Workload, Failure> {
         align_bytes: args.align.map(|align| align.0),
         shift_bytes: args.shift.unwrap_or(0),
         range: args.range,
-        hits: args.hit_area.zip(args.hit_percent).map(|(area, percent)| Hits {
-            area_bytes: area.0,
-            read_percent: percent,
-            write_percent: percent,
-        }),
+        hits: args
+            .hit_area
+            .zip(args.hit_percent)
+            .map(|(area, percent)| Hits {
+                area_bytes: area.0,
+                read_percent: percent,
+                write_percent: percent,
+            }),
     })
 }
 
@@ -151,7 +180,10 @@ fn plan<'a>(args: &Bench, workload: &Workload, opened: &'a [Opened]) -> Plan<'a>
     let pace = match (args.rate, args.open) {
         (None, _) => Pace::Max,
         (Some(per_second), None) => Pace::Closed { per_second },
-        (Some(per_second), Some(arrivals)) => Pace::Open { per_second, arrivals: arrivals.into() },
+        (Some(per_second), Some(arrivals)) => Pace::Open {
+            per_second,
+            arrivals: arrivals.into(),
+        },
     };
     let job = |Opened { target, may_write }: &'a Opened| Job {
         may_write: may_write.as_ref(),
@@ -163,7 +195,9 @@ fn plan<'a>(args: &Bench, workload: &Workload, opened: &'a [Opened]) -> Plan<'a>
         ..Job::new(target, workload.clone())
     };
     // A number of I/O is an end of its own.
-    let duration = args.duration.or_else(|| args.ios.is_none().then_some(DURATION));
+    let duration = args
+        .duration
+        .or_else(|| args.ios.is_none().then_some(DURATION));
     Plan {
         warmup: args.warmup.unwrap_or_default(),
         duration,
@@ -189,7 +223,10 @@ fn notes(opened: &[Opened], outcome: &Outcome) -> Vec<String> {
 }
 
 fn exit(outcome: &Outcome) -> Exit {
-    match (outcome.jobs.iter().all(is_whole), outcome.jobs.iter().any(|job| job.tally.ios() > 0)) {
+    match (
+        outcome.jobs.iter().all(is_whole),
+        outcome.jobs.iter().any(|job| job.tally.ios() > 0),
+    ) {
         (true, _) => Exit::Clean,
         (false, true) => Exit::Unknown,
         (false, false) => Exit::Failed,

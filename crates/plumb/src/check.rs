@@ -120,7 +120,8 @@ fn some_are_asked(args: &Check) -> Result<(), Failure> {
     let is_nothing = |rate: Option<f64>| rate.is_none_or(|rate| rate == 0.0);
     let is_given = args.reads.is_some() || args.writes.is_some();
     if is_given && is_nothing(args.reads) && is_nothing(args.writes) {
-        let what = "--reads and --writes: found 0 I/O a second, expected a rate above 0 for one of them";
+        let what =
+            "--reads and --writes: found 0 I/O a second, expected a rate above 0 for one of them";
         return Err(Failure::usage(what));
     }
     Ok(())
@@ -129,12 +130,20 @@ fn some_are_asked(args: &Check) -> Result<(), Failure> {
 /// Gathers what another host needs to check this one.
 fn collect(path: &Path, images: &[PathBuf]) -> Result<Exit, Failure> {
     output::must_be_new(path)?;
-    let images = images.iter().map(|image| target::whole_path(image)).collect::<Result<Vec<_>, _>>()?;
+    let images = images
+        .iter()
+        .map(|image| target::whole_path(image))
+        .collect::<Result<Vec<_>, _>>()?;
     let mut bytes = Vec::new();
     let kernel = Live::default();
     let root = Path::new("/");
-    let origin =
-        archive::Origin { root, kernel: &kernel, disks: &disks::Here, images: &images, asks_tools: true };
+    let origin = archive::Origin {
+        root,
+        kernel: &kernel,
+        disks: &disks::Here,
+        images: &images,
+        asks_tools: true,
+    };
     let found = archive::collect(&origin, &mut bytes).map_err(|error| {
         let help = "/sys/class/block must be there, and images must be open to the user: only a Linux host is collected";
         Failure::failed(&error).with_help(help)
@@ -149,14 +158,20 @@ fn collect(path: &Path, images: &[PathBuf]) -> Result<Exit, Failure> {
 /// What a collection holds, for whoever hands it on.
 fn gathered_words(path: &Path, found: &archive::Gathered, len: usize) -> String {
     let held = [
-        format!("files of sysfs and procfs of {}", plural(found.devices, "block device")),
+        format!(
+            "files of sysfs and procfs of {}",
+            plural(found.devices, "block device")
+        ),
         format!(
             "{} of labels and superblocks of {}",
             plural(found.bytes, "byte"),
             plural(found.read, "device")
         ),
         format!("where {} lie", plural(found.files, "file")),
-        format!("Identify pages of {}", plural(found.identified, "NVMe namespace")),
+        format!(
+            "Identify pages of {}",
+            plural(found.identified, "NVMe namespace")
+        ),
         plural(found.dumps, "output") + " of tools",
     ];
     format!(
@@ -169,7 +184,12 @@ fn gathered_words(path: &Path, found: &archive::Gathered, len: usize) -> String 
 }
 
 /// What the layout rules say.
-fn judge(args: &Check, target: Option<NodeId>, stack: &Stack, profile: Option<&Saved>) -> Diagnosis {
+fn judge(
+    args: &Check,
+    target: Option<NodeId>,
+    stack: &Stack,
+    profile: Option<&Saved>,
+) -> Diagnosis {
     let writes = args.writes.unwrap_or_default();
     let ios = args.reads.unwrap_or_default() + writes;
     let known = Known {
@@ -188,15 +208,27 @@ fn judge(args: &Check, target: Option<NodeId>, stack: &Stack, profile: Option<&S
 /// Leaves out what was found on other devices than those asked about; what is true of the host stays.
 pub(crate) fn keep(diagnosis: &mut Diagnosis, stack: &Stack, wanted: &HashSet<NodeId>) {
     let is_wanted = |device: &str| stack.find(device).is_none_or(|id| wanted.contains(&id));
-    diagnosis.findings.retain(|finding| is_wanted(&finding.target().device));
-    diagnosis.unknown.retain(|unjudged| is_wanted(&unjudged.target.device));
+    diagnosis
+        .findings
+        .retain(|finding| is_wanted(&finding.target().device));
+    diagnosis
+        .unknown
+        .retain(|unjudged| is_wanted(&unjudged.target.device));
 }
 
 fn exit_of(args: &Check, gathered: &Gathered, report: &Report<'_>) -> Exit {
-    if report.diagnosis.worst().is_some_and(|worst| args.fail_on.covers(worst)) {
+    if report
+        .diagnosis
+        .worst()
+        .is_some_and(|worst| args.fail_on.covers(worst))
+    {
         return Exit::Findings;
     }
-    if gathered.is_partial || is_unknown(report) { Exit::Unknown } else { Exit::Clean }
+    if gathered.is_partial || is_unknown(report) {
+        Exit::Unknown
+    } else {
+        Exit::Clean
+    }
 }
 
 /// Whether it is unknown how something lies, also where no rule had anything to judge.
@@ -204,7 +236,12 @@ pub(crate) fn is_unknown(report: &Report<'_>) -> bool {
     let mut unknown = report.diagnosis.unknown.iter();
     let is_wanted = |id: &NodeId| report.wanted.is_none_or(|wanted| wanted.contains(id));
     let mut tops = report.stack.tops().into_iter().filter(is_wanted);
-    let is_unknown = |id| report.survey.stand(id).is_some_and(|stand| stand.overall == Overall::Unknown);
+    let is_unknown = |id| {
+        report
+            .survey
+            .stand(id)
+            .is_some_and(|stand| stand.overall == Overall::Unknown)
+    };
     unknown.any(|one| !BEYOND_LAYOUT.contains(&one.rule)) || tops.any(is_unknown)
 }
 
@@ -216,7 +253,10 @@ mod tests {
     fn rules_that_decide_nothing_are_rules() {
         for id in BEYOND_LAYOUT {
             let of_io = plumb_diagnose::RULES.iter().any(|rule| rule.id == id);
-            assert!(of_io || layout::RULES.iter().any(|rule| rule.id == id), "{id}");
+            assert!(
+                of_io || layout::RULES.iter().any(|rule| rule.id == id),
+                "{id}"
+            );
         }
     }
 }

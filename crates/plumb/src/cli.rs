@@ -34,7 +34,12 @@ pub use watch::Watch;
 
 /// Finds the I/O that does not fit the storage beneath it, and shows what that costs.
 #[derive(Debug, Parser)]
-#[command(name = "plumb", version, propagate_version = true, disable_help_subcommand = true)]
+#[command(
+    name = "plumb",
+    version,
+    propagate_version = true,
+    disable_help_subcommand = true
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -152,10 +157,20 @@ pub struct Analyze {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub save: Option<PathBuf>,
     /// Severity from which the exit status is 1
-    #[arg(long, value_name = "SEVERITY", default_value = "warning", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "SEVERITY",
+        default_value = "warning",
+        help_heading = "Output"
+    )]
     pub fail_on: FailOn,
     /// When to colour
-    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Output"
+    )]
     pub color: ColorChoice,
 }
 
@@ -188,7 +203,12 @@ pub struct Selection {
     #[arg(long, value_name = "OP", value_delimiter = ',', value_parser = op, help_heading = "Which I/O")]
     pub op: Vec<Op>,
     /// Only this partition, by number, where the trace reveals partitions
-    #[arg(long, value_name = "N", conflicts_with = "range", help_heading = "Which I/O")]
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "range",
+        help_heading = "Which I/O"
+    )]
     pub partition: Option<u32>,
     /// Only I/O that start in this part of the device, the end excluded: 1m-5g
     #[arg(long, value_name = "A-B", value_parser = range, help_heading = "Which I/O")]

@@ -74,7 +74,11 @@ pub fn collect(files: &[PathBuf], selection: &Selection, settings: &Settings) ->
         progress: Some(meter.progress()),
         ..selection.read_options()
     };
-    let job = Job { selection, settings, options: &options };
+    let job = Job {
+        selection,
+        settings,
+        options: &options,
+    };
     let outcomes = side_by_side::each(&pieces, |piece| read_piece(piece, &job, pieces.len() == 1));
     drop(meter);
     for outcome in outcomes {
@@ -91,7 +95,9 @@ pub fn collect(files: &[PathBuf], selection: &Selection, settings: &Settings) ->
             collected.saved.notes.insert(words.to_owned());
         }
         collected.note_shared_names();
-        collected.failures.extend(selection.missing_devices(&collected.devices));
+        collected
+            .failures
+            .extend(selection.missing_devices(&collected.devices));
     }
     collected
 }
@@ -102,7 +108,10 @@ fn without_repeats(files: &[PathBuf], failures: &mut Vec<Failure>) -> Vec<PathBu
     let mut once = Vec::new();
     for file in files {
         if std::fs::canonicalize(file).is_ok_and(|whole| whole.is_file() && !seen.insert(whole)) {
-            let twice = format!("{}: given twice, and its I/O would count twice", file.display());
+            let twice = format!(
+                "{}: given twice, and its I/O would count twice",
+                file.display()
+            );
             failures.push(Failure::usage(twice));
         } else {
             once.push(file.clone());
@@ -113,9 +122,14 @@ fn without_repeats(files: &[PathBuf], failures: &mut Vec<Failure>) -> Vec<PathBu
 
 fn read_piece(piece: &Piece, job: &Job<'_>, alone: bool) -> Result<Outcome, Failure> {
     let failed = |error: plumb_trace::Error| Failure::failed(&error);
-    let Job { selection, settings, options } = *job;
+    let Job {
+        selection,
+        settings,
+        options,
+    } = *job;
     let mut reader = if piece.files.is_empty() {
-        let mut input = Input::open_watched(&piece.path, options.progress.as_ref()).map_err(failed)?;
+        let mut input =
+            Input::open_watched(&piece.path, options.progress.as_ref()).map_err(failed)?;
         if inputs::is_profile(&mut input)? {
             return read_saved(input, selection);
         }
@@ -126,23 +140,33 @@ fn read_piece(piece: &Piece, job: &Job<'_>, alone: bool) -> Result<Outcome, Fail
     if alone {
         reader = ReadAhead::wrap(reader);
     }
-    let mut collector = Collector::new(settings).map_err(|error| Failure::usage(error.to_string()))?;
+    let mut collector =
+        Collector::new(settings).map_err(|error| Failure::usage(error.to_string()))?;
     collector.set_clock(reader.info().clock);
     let mut filter = Filter::new(selection);
     let mut batch = Batch::default();
     loop {
         match reader.fill(&mut batch).map_err(failed)? {
             Fill::Events => {
-                filter.apply(&mut batch, reader.info()).map_err(|error| Failure::failed(&error))?;
+                filter
+                    .apply(&mut batch, reader.info())
+                    .map_err(|error| Failure::failed(&error))?;
                 collector.fold(&batch);
             }
             Fill::End => break,
             _ if selection.needs_events() => {
                 let path = &reader.info().path;
-                return Err(Failure::usage(format!("{path} holds ready-made counts: {NEED_EVENTS}")));
+                return Err(Failure::usage(format!(
+                    "{path} holds ready-made counts: {NEED_EVENTS}"
+                )));
             }
             ready_made => {
-                let layer = reader.info().layers.last().copied().unwrap_or(Layer::Request);
+                let layer = reader
+                    .info()
+                    .layers
+                    .last()
+                    .copied()
+                    .unwrap_or(Layer::Request);
                 collector.fold_ready_made(&ready_made, layer);
             }
         }
@@ -151,15 +175,22 @@ fn read_piece(piece: &Piece, job: &Job<'_>, alone: bool) -> Result<Outcome, Fail
     if let Some(missing) = selection.missing_partition(&filter, &info.path) {
         return Err(missing);
     }
-    Ok(Outcome::Trace(Box::new(Traced { profiles: collector.finish(&info), info, devices: filter.devices })))
+    Ok(Outcome::Trace(Box::new(Traced {
+        profiles: collector.finish(&info),
+        info,
+        devices: filter.devices,
+    })))
 }
 
 fn read_saved(input: Input, selection: &Selection) -> Result<Outcome, Failure> {
     let name = input.path.clone();
     if selection.needs_events() {
-        return Err(Failure::usage(format!("{name} is a saved profile: {NEED_EVENTS}")));
+        return Err(Failure::usage(format!(
+            "{name} is a saved profile: {NEED_EVENTS}"
+        )));
     }
-    let saved = inputs::saved(input).map_err(|failure| failure.with_help(format!("the file is {name}")))?;
+    let saved =
+        inputs::saved(input).map_err(|failure| failure.with_help(format!("the file is {name}")))?;
     Ok(Outcome::Saved(Box::new(saved)))
 }
 
@@ -178,7 +209,10 @@ impl Collected {
     }
 
     fn add_saved(&mut self, saved: &Saved) {
-        self.partial |= saved.profiles.iter().any(|profile| profile.losses.is_part_missing());
+        self.partial |= saved
+            .profiles
+            .iter()
+            .any(|profile| profile.losses.is_part_missing());
         self.lose(&saved.profiles);
         self.count(&saved.profiles);
         self.saved.merge(saved);
@@ -186,7 +220,10 @@ impl Collected {
 
     fn count(&mut self, profiles: &ProfileSet) {
         for profile in profiles.iter().filter(|profile| profile.ios() > 0) {
-            *self.inputs.entry((profile.device.clone(), profile.layer)).or_default() += 1;
+            *self
+                .inputs
+                .entry((profile.device.clone(), profile.layer))
+                .or_default() += 1;
         }
     }
 
@@ -204,10 +241,15 @@ impl Collected {
     /// Notes what the sources of these profiles lost.
     fn lose(&mut self, profiles: &ProfileSet) {
         let mut all = Losses::default();
-        profiles.iter().for_each(|profile| all.merge(&profile.losses));
+        profiles
+            .iter()
+            .for_each(|profile| all.merge(&profile.losses));
         for profile in profiles.iter() {
             self.devices.insert(profile.device.clone());
-            self.losses.entry((profile.device.clone(), profile.layer)).or_default().merge(&all);
+            self.losses
+                .entry((profile.device.clone(), profile.layer))
+                .or_default()
+                .merge(&all);
         }
     }
 }

@@ -27,7 +27,10 @@ pub fn run(args: &Compare) -> Result<Exit, Failure> {
     let inputs = [args.before.clone(), args.after.clone()];
     let page: Vec<&Path> = args.html.iter().map(PathBuf::as_path).collect();
     output::may_write(&inputs, &page)?;
-    let mut sides = [Side::read(&args.before, args)?, Side::read(&args.after, args)?];
+    let mut sides = [
+        Side::read(&args.before, args)?,
+        Side::read(&args.after, args)?,
+    ];
     let pairs = pairs::of(&sides, &args.device)?;
     let [before, after] = &mut sides;
     before.read_again(args, pairs.pairs.iter().map(|pair| pair.before.as_str()))?;
@@ -36,8 +39,16 @@ pub fn run(args: &Compare) -> Result<Exit, Failure> {
         .pairs
         .iter()
         .map(|pair| {
-            let terms = Terms { margin: args.margin, paired_by_user: pair.is_by_user, ..Terms::default() };
-            compare(&sides[0].observed(&pair.before), &sides[1].observed(&pair.after), &terms)
+            let terms = Terms {
+                margin: args.margin,
+                paired_by_user: pair.is_by_user,
+                ..Terms::default()
+            };
+            compare(
+                &sides[0].observed(&pair.before),
+                &sides[1].observed(&pair.after),
+                &terms,
+            )
         })
         .collect();
     print(args, &sides, &comparisons, &pairs)?;
@@ -70,19 +81,24 @@ fn print(
         text(&compared, output::color(args.color))
     };
     // What could not be written is no reason to keep the answer back.
-    let written = args
-        .html
-        .as_ref()
-        .map_or(Ok(()), |path| output::write_file(path, html::compared(version, &compared).as_bytes()));
+    let written = args.html.as_ref().map_or(Ok(()), |path| {
+        output::write_file(path, html::compared(version, &compared).as_bytes())
+    });
     output::print(&shown)?;
     written
 }
 
 fn exit_of(sides: &[Side; 2], comparisons: &[Comparison]) -> Exit {
-    let any = |wanted: &[Outcome]| comparisons.iter().any(|one| wanted.contains(&one.verdict.outcome));
+    let any = |wanted: &[Outcome]| {
+        comparisons
+            .iter()
+            .any(|one| wanted.contains(&one.verdict.outcome))
+    };
     if any(&[Outcome::Worse]) {
         Exit::Findings
-    } else if any(&[Outcome::Inconclusive, Outcome::NotComparable]) || sides.iter().any(Side::is_partial) {
+    } else if any(&[Outcome::Inconclusive, Outcome::NotComparable])
+        || sides.iter().any(Side::is_partial)
+    {
         Exit::Unknown
     } else {
         Exit::Clean

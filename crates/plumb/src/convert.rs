@@ -23,9 +23,12 @@ use crate::select::Filter;
 pub fn run(args: &Convert) -> Result<Exit, Failure> {
     output::must_be_apart(std::slice::from_ref(&args.input), &[&args.output])?;
     let mut reader = open::open(&one_piece(args)?, &read_options(args)).map_err(failed)?;
-    let mut writer = write::create(&args.output, args.to.as_deref(), reader.info()).map_err(failed)?;
+    let mut writer =
+        write::create(&args.output, args.to.as_deref(), reader.info()).map_err(failed)?;
     let mut filter = Filter::new(&args.select);
-    let Some(layers) = copy(&mut *reader, &mut *writer, &mut filter)? else { return Ok(Exit::Clean) };
+    let Some(layers) = copy(&mut *reader, &mut *writer, &mut filter)? else {
+        return Ok(Exit::Clean);
+    };
     let info = reader.info().clone();
     let missing = missing(args, &filter, &info)?;
     let written = match writer.finish(&info) {
@@ -34,12 +37,18 @@ pub fn run(args: &Convert) -> Result<Exit, Failure> {
     };
     missing.iter().for_each(Failure::print);
     tell(args, &info, &written, &layers);
-    Ok(if info.is_whole() && missing.is_empty() { Exit::Clean } else { Exit::Unknown })
+    Ok(if info.is_whole() && missing.is_empty() {
+        Exit::Clean
+    } else {
+        Exit::Unknown
+    })
 }
 
 fn read_options(args: &Convert) -> ReadOptions {
-    let target =
-        args.to.as_deref().map_or_else(|| write::Target::from_path(&args.output), write::Target::from_name);
+    let target = args.to.as_deref().map_or_else(
+        || write::Target::from_path(&args.output),
+        write::Target::from_name,
+    );
     let mut options = args.select.read_options();
     if args.select.layer.is_none() && target == Some(write::Target::Parquet) {
         options.layer = LayerChoice::All;
@@ -55,7 +64,10 @@ fn failed(error: plumb_trace::Error) -> Failure {
 fn is_unread(error: &plumb_trace::Error) -> bool {
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(cause) = next {
-        if cause.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe) {
+        if cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|io| io.kind() == io::ErrorKind::BrokenPipe)
+        {
             return true;
         }
         next = cause.source();
@@ -83,7 +95,9 @@ fn copy(
                 .with_help("`plumb analyze` reads it as it is"));
             }
         }
-        filter.apply(&mut batch, reader.info()).map_err(|error| Failure::failed(&error))?;
+        filter
+            .apply(&mut batch, reader.info())
+            .map_err(|error| Failure::failed(&error))?;
         for layer in &batch.layer {
             *layers.entry(*layer).or_insert(0) += 1;
         }
@@ -95,13 +109,25 @@ fn copy(
 }
 
 /// What was asked for and is not there; an error when nothing that was asked for is.
-fn missing(args: &Convert, filter: &Filter<'_>, info: &SourceInfo) -> Result<Vec<Failure>, Failure> {
+fn missing(
+    args: &Convert,
+    filter: &Filter<'_>,
+    info: &SourceInfo,
+) -> Result<Vec<Failure>, Failure> {
     if let Some(failure) = args.select.missing_partition(filter, &info.path) {
         return Err(failure);
     }
     let missing = args.select.missing_devices(&filter.devices);
-    if !missing.is_empty() && args.select.device.iter().all(|name| !filter.devices.contains(name)) {
-        return Err(Failure::first_of(missing).unwrap_or_else(|| Failure::unknown("nothing to convert")));
+    if !missing.is_empty()
+        && args
+            .select
+            .device
+            .iter()
+            .all(|name| !filter.devices.contains(name))
+    {
+        return Err(
+            Failure::first_of(missing).unwrap_or_else(|| Failure::unknown("nothing to convert"))
+        );
     }
     Ok(missing)
 }
@@ -111,27 +137,40 @@ fn tell(args: &Convert, info: &SourceInfo, written: &Written, layers: &BTreeMap<
     let events = match layers.len() {
         // No sum: an I/O is seen once on each layer.
         2.. => {
-            let each = layers.iter().map(|(layer, ios)| format!("{} {}", group_digits(*ios), layer.word()));
+            let each = layers
+                .iter()
+                .map(|(layer, ios)| format!("{} {}", group_digits(*ios), layer.word()));
             each.collect::<Vec<_>>().join(" and ")
         }
         _ => group_digits(written.events),
     };
-    failure::tell("", &format!("{}: {events} I/O of {}", args.output.display(), info.path));
+    failure::tell(
+        "",
+        &format!("{}: {events} I/O of {}", args.output.display(), info.path),
+    );
     for loss in &written.losses {
         failure::tell("  not in it: ", &loss.to_string());
     }
     if !info.is_whole() {
-        notes_of(info).iter().for_each(|note| failure::tell("  note: ", note));
+        notes_of(info)
+            .iter()
+            .for_each(|note| failure::tell("  note: ", note));
     }
 }
 
 fn one_piece(args: &Convert) -> Result<Piece, Failure> {
     let mut pieces = open::pieces(std::slice::from_ref(&args.input));
     let Some(piece) = pieces.pop() else {
-        return Err(Failure::unknown(format!("{} holds no trace", args.input.display())));
+        return Err(Failure::unknown(format!(
+            "{} holds no trace",
+            args.input.display()
+        )));
     };
     if pieces.is_empty() {
         return Ok(piece);
     }
-    Err(Failure::usage(format!("{} holds several recordings: name one", args.input.display())))
+    Err(Failure::usage(format!(
+        "{} holds several recordings: name one",
+        args.input.display()
+    )))
 }

@@ -34,13 +34,22 @@ pub fn run(args: &Diagnose) -> Result<Exit, Failure> {
 }
 
 fn diagnose(args: &Diagnose) -> Result<Exit, Failure> {
-    let outputs: Vec<&Path> = args.html.iter().chain(&args.save).map(PathBuf::as_path).collect();
+    let outputs: Vec<&Path> = args
+        .html
+        .iter()
+        .chain(&args.save)
+        .map(PathBuf::as_path)
+        .collect();
     output::may_write(&[], &outputs)?;
     let host = Host::look(args)?;
     let disks = observe::disks(&host.stack, host.wanted.as_ref());
     let mut unseen = Vec::new();
     let seen = host.watch(args, &disks, &mut unseen)?;
-    unseen.extend(unseen::content(&host.stack, host.wanted.as_ref(), &host.gathered.unread));
+    unseen.extend(unseen::content(
+        &host.stack,
+        host.wanted.as_ref(),
+        &host.gathered.unread,
+    ));
     unseen.extend(unseen::below(&host.stack, host.wanted.as_ref()));
     let known = host.known(args, seen.as_ref());
     let profiles = seen.as_ref().map(|seen| &seen.profiles);
@@ -51,7 +60,10 @@ fn diagnose(args: &Diagnose) -> Result<Exit, Failure> {
     advice::with_commands(&args.beneath, false, &host.stack, &mut joined.diagnosis);
     match (&args.save, &seen) {
         (Some(path), Some(seen)) => seen.whole.save(path)?,
-        (Some(path), None) => eprintln!("plumb: {}: not written, since nothing was watched", path.display()),
+        (Some(path), None) => eprintln!(
+            "plumb: {}: not written, since nothing was watched",
+            path.display()
+        ),
         (None, _) => {}
     }
     report(args, &host, &disks, seen.as_ref(), &joined, &unseen)
@@ -77,7 +89,12 @@ impl Host {
         }
         let target = target::find(&stack, args.target.as_deref(), gathered.target)?;
         let wanted = target.map(|id| target::around(&stack, id));
-        Ok(Host { gathered, stack, target, wanted })
+        Ok(Host {
+            gathered,
+            stack,
+            target,
+            wanted,
+        })
     }
 
     /// What the disks receive for a while; `None` where that was not asked for or cannot be seen.
@@ -96,7 +113,13 @@ impl Host {
         }
         let modulus_bytes = joined::modulus_bytes(&self.stack, &args.beneath.grid);
         let outputs: Vec<PathBuf> = args.html.iter().chain(&args.save).cloned().collect();
-        match observe::watch(disks, self.wanted.is_none(), args.watch, modulus_bytes, &outputs)? {
+        match observe::watch(
+            disks,
+            self.wanted.is_none(),
+            args.watch,
+            modulus_bytes,
+            &outputs,
+        )? {
             Ok(seen) => Ok(Some(seen)),
             Err(why) => {
                 unseen.push(unseen::io(&why));
@@ -112,7 +135,11 @@ impl Host {
             senders: seen
                 .processes
                 .iter()
-                .map(|one| By { device: one.device.clone(), comm: one.comm.clone(), ios: one.ios })
+                .map(|one| By {
+                    device: one.device.clone(),
+                    comm: one.comm.clone(),
+                    ios: one.ios,
+                })
                 .collect(),
         });
         Known {
@@ -139,17 +166,24 @@ fn report(
     let mut sources = vec!["this host: sysfs and what is on its disks".to_owned()];
     if let Some(seen) = seen {
         notes.extend(seen.whole.saved.notes.iter().cloned());
-        notes.extend(seen.gone.iter().map(|name| format!("{name} went away while it was watched")));
+        notes.extend(
+            seen.gone
+                .iter()
+                .map(|name| format!("{name} went away while it was watched")),
+        );
         sources.extend(seen.whole.saved.sources.iter().cloned());
     }
     let version = env!("CARGO_PKG_VERSION");
     let diagnosis = &joined.diagnosis;
-    let sections = joined.seen.iter().map(|(profile, analysis)| Section { profile, analysis });
+    let sections = joined
+        .seen
+        .iter()
+        .map(|(profile, analysis)| Section { profile, analysis });
     let io = Report {
-        title: args
-            .target
-            .as_ref()
-            .map_or_else(|| "this host".to_owned(), |target| target.display().to_string()),
+        title: args.target.as_ref().map_or_else(
+            || "this host".to_owned(),
+            |target| target.display().to_string(),
+        ),
         version,
         command: std::env::args().collect::<Vec<_>>().join(" "),
         sources: &sources,
@@ -167,7 +201,12 @@ fn report(
         notes: &notes,
     };
     let watched = seen.map(|seen| watched(disks, seen, joined));
-    let page = Page { check, io, watched, unseen };
+    let page = Page {
+        check,
+        io,
+        watched,
+        unseen,
+    };
     if let Some(path) = &args.html {
         output::write_file(path, html::diagnosed(&page).as_bytes())?;
     }
@@ -182,7 +221,10 @@ fn report(
 
 fn watched<'a>(disks: &'a [Disk], seen: &'a Seen, joined: &'a Joined<'_>) -> Watched<'a> {
     let grid_of = |disk: &str| {
-        let of_disk = joined.seen.iter().find(|(profile, _)| profile.device == disk);
+        let of_disk = joined
+            .seen
+            .iter()
+            .find(|(profile, _)| profile.device == disk);
         let grid = of_disk.and_then(|(_, analysis)| first_grid(analysis));
         grid.unwrap_or(Grid::ASSUMED)
     };
@@ -205,10 +247,18 @@ fn first_grid(analysis: &Analysis) -> Option<Grid> {
 
 fn exit_of(args: &Diagnose, seen: Option<&Seen>, joined: &Joined<'_>, page: &Page<'_>) -> Exit {
     let diagnosis: &Diagnosis = &joined.diagnosis;
-    if diagnosis.worst().is_some_and(|worst| args.fail_on.covers(worst)) {
+    if diagnosis
+        .worst()
+        .is_some_and(|worst| args.fail_on.covers(worst))
+    {
         return Exit::Findings;
     }
     let was_judged = args.watch.is_zero()
-        || seen.is_some_and(|seen| !seen.whole.is_partial()) && joined.seen.len() > joined.too_few.len();
-    if was_judged && !check::is_unknown(&page.check) { Exit::Clean } else { Exit::Unknown }
+        || seen.is_some_and(|seen| !seen.whole.is_partial())
+            && joined.seen.len() > joined.too_few.len();
+    if was_judged && !check::is_unknown(&page.check) {
+        Exit::Clean
+    } else {
+        Exit::Unknown
+    }
 }

@@ -31,13 +31,23 @@ impl Failure {
     /// The command line asks for something that cannot be.
     #[must_use]
     pub fn usage(message: impl Into<String>) -> Failure {
-        Failure { exit: Exit::Usage, message: message.into(), causes: Vec::new(), help: None }
+        Failure {
+            exit: Exit::Usage,
+            message: message.into(),
+            causes: Vec::new(),
+            help: None,
+        }
     }
 
     /// The question has no answer.
     #[must_use]
     pub fn unknown(message: impl Into<String>) -> Failure {
-        Failure { exit: Exit::Unknown, message: message.into(), causes: Vec::new(), help: None }
+        Failure {
+            exit: Exit::Unknown,
+            message: message.into(),
+            causes: Vec::new(),
+            help: None,
+        }
     }
 
     /// The system refuses; `command` would have what is missing.
@@ -78,7 +88,11 @@ impl Failure {
     /// Something went wrong in the middle of a move, with which `command` goes on.
     #[must_use]
     pub fn incomplete(error: &(dyn Error + 'static), command: String) -> Failure {
-        Failure { exit: Exit::Incomplete, help: Some(Help::Run(command)), ..Failure::failed(error) }
+        Failure {
+            exit: Exit::Incomplete,
+            help: Some(Help::Run(command)),
+            ..Failure::failed(error)
+        }
     }
 
     /// Something went wrong.
@@ -107,7 +121,10 @@ impl Failure {
                 exit = Exit::Usage;
             }
             is_written |= matches!(cause.downcast_ref(), Some(plumb_trace::Error::Write { .. }));
-            if matches!(cause.downcast_ref(), Some(plumb_trace::Error::UnknownFormat { .. })) {
+            if matches!(
+                cause.downcast_ref(),
+                Some(plumb_trace::Error::UnknownFormat { .. })
+            ) {
                 let known = plumb_trace::format::known_names();
                 advice = Some(format!("--format names one, expected one of: {known}"));
             }
@@ -116,12 +133,20 @@ impl Failure {
         }
         let message = causes.remove(0);
         let help = (exit == Exit::NotPermitted).then(|| match is_written {
-            true => "give another place, or run the command as a user who may write there".to_owned(),
+            true => {
+                "give another place, or run the command as a user who may write there".to_owned()
+            }
             false => {
-                "the file's owner or CAP_DAC_READ_SEARCH may read it: run the command with sudo".to_owned()
+                "the file's owner or CAP_DAC_READ_SEARCH may read it: run the command with sudo"
+                    .to_owned()
             }
         });
-        Failure { exit, message, causes, help: help.or(advice).map(Help::Words) }
+        Failure {
+            exit,
+            message,
+            causes,
+            help: help.or(advice).map(Help::Words),
+        }
     }
 
     /// The one to end with when nothing could be read: that whose exit status goes before the others', which are
@@ -191,7 +216,10 @@ impl Failure {
             words.push_str(": ");
             words.push_str(cause);
         }
-        match words.strip_prefix(file).and_then(|rest| rest.strip_prefix(": ")) {
+        match words
+            .strip_prefix(file)
+            .and_then(|rest| rest.strip_prefix(": "))
+        {
             Some(bare) if !file.is_empty() => bare.to_owned(),
             _ => words,
         }
@@ -210,7 +238,9 @@ impl Failure {
         }
         match &self.help {
             Some(Help::Words(words)) => text += &wrapped("  help: ", words, width),
-            Some(Help::Run(command)) if width.is_none() => text += &format!("  help: run: {command}\n"),
+            Some(Help::Run(command)) if width.is_none() => {
+                text += &format!("  help: run: {command}\n")
+            }
             Some(Help::Run(command)) => text += &format!("  help: run\n    {command}\n"),
             None => {}
         }
@@ -220,7 +250,9 @@ impl Failure {
 
 /// Prints a sentence to standard error.
 pub fn tell(head: &str, words: &str) {
-    wrapped(head, words, columns(&io::stderr())).lines().for_each(say);
+    wrapped(head, words, columns(&io::stderr()))
+        .lines()
+        .for_each(say);
 }
 
 /// Where the device may be that was looked for.
@@ -244,7 +276,9 @@ fn unbroken(words: &str) -> impl Iterator<Item = &str> {
 
 /// Words behind a head, in lines of at most `width` columns where words allow it.
 pub fn wrapped(head: &str, words: &str, width: Option<usize>) -> String {
-    let Some(width) = width else { return format!("{head}{words}\n") };
+    let Some(width) = width else {
+        return format!("{head}{words}\n");
+    };
     let indent = " ".repeat(head.chars().count().max(2));
     let (mut text, mut columns) = (head.to_owned(), head.chars().count());
     for (at, word) in unbroken(words).enumerate() {
@@ -273,13 +307,24 @@ mod tests {
         let failure = Failure::usage(words.trim()).with_help(words.trim());
         for width in [40, 80, 132] {
             let text = failure.shown(Some(width));
-            assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+            assert!(
+                text.lines().all(|line| line.chars().count() <= width),
+                "{text}"
+            );
             assert!(text.lines().count() > 3, "{text}");
             let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert_eq!(flat, format!("plumb: {0} help: {0}", words.trim()), "nothing is lost");
+            assert_eq!(
+                flat,
+                format!("plumb: {0} help: {0}", words.trim()),
+                "nothing is lost"
+            );
         }
         let text = failure.shown(Some(40));
-        assert!(text.lines().skip(1).all(|line| line.starts_with("       ") || line.starts_with("  help: ")));
+        assert!(
+            text.lines()
+                .skip(1)
+                .all(|line| line.starts_with("       ") || line.starts_with("  help: "))
+        );
         let path = format!("/{}", "x".repeat(100));
         assert_eq!(
             wrapped("  help: ", &path, Some(80)),
@@ -292,18 +337,34 @@ mod tests {
     fn a_script_reads_one_line_each() {
         let words = "some words ".repeat(30);
         let failure = Failure::unknown(words.trim()).with_help(words.trim());
-        assert_eq!(failure.shown(None), format!("plumb: {0}\n  help: {0}\n", words.trim()));
+        assert_eq!(
+            failure.shown(None),
+            format!("plumb: {0}\n  help: {0}\n", words.trim())
+        );
     }
 
     #[test]
     fn a_command_stays_whole() {
-        let command = format!("plumb watch {}", "sda ".repeat(40)).trim().to_owned();
+        let command = format!("plumb watch {}", "sda ".repeat(40))
+            .trim()
+            .to_owned();
         let failure = Failure::unknown("nothing is seen there").with_command(command.clone());
         let text = failure.shown(Some(80));
         assert_eq!(text.lines().last().map(str::trim), Some(command.as_str()));
-        assert!(failure.shown(None).ends_with(&format!("  help: run: {command}\n")));
+        assert!(
+            failure
+                .shown(None)
+                .ends_with(&format!("  help: run: {command}\n"))
+        );
         let within = "the collection comes from `plumb check --collect` on that host";
-        assert_eq!(wrapped("", within, Some(40)), within.replace(" `", "\n  `") + "\n");
-        assert_eq!(wrapped("", "a ` b c", Some(4)), "a `\n  b\n  c\n", "one that has no other parts nothing");
+        assert_eq!(
+            wrapped("", within, Some(40)),
+            within.replace(" `", "\n  `") + "\n"
+        );
+        assert_eq!(
+            wrapped("", "a ` b c", Some(4)),
+            "a `\n  b\n  c\n",
+            "one that has no other parts nothing"
+        );
     }
 }

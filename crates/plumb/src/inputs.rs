@@ -24,15 +24,26 @@ const MAGIC_BYTES: usize = 8;
 /// When it cannot be read, or is longer than it may be.
 pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Failure> {
     let name = path.display();
-    let failed = |source: io::Error| Failure::failed(&Unreadable { name: name.to_string(), source });
+    let failed = |source: io::Error| {
+        Failure::failed(&Unreadable {
+            name: name.to_string(),
+            source,
+        })
+    };
     let input: Box<dyn Read> = match path.to_str() {
         Some("-") => Box::new(std::io::stdin().lock()),
         _ => Box::new(File::open(path).map_err(failed)?),
     };
     let mut bytes = Vec::new();
-    input.take(bytes_max + 1).read_to_end(&mut bytes).map_err(failed)?;
+    input
+        .take(bytes_max + 1)
+        .read_to_end(&mut bytes)
+        .map_err(failed)?;
     if bytes.len() as u64 > bytes_max {
-        return Err(Failure::failed(&TooLong { name: name.to_string(), bytes_max }));
+        return Err(Failure::failed(&TooLong {
+            name: name.to_string(),
+            bytes_max,
+        }));
     }
     Ok(bytes)
 }
@@ -45,7 +56,8 @@ pub fn dump(name: &str, bytes: &[u8], builder: &mut Builder) -> Result<dump::Rea
     dump::read_bytes(name, bytes, builder).map_err(|error| match error {
         DumpError::Unknown { .. } => {
             let tools: Vec<&str> = dump::formats().map(|format| format.tool).collect();
-            Failure::failed(&error).with_help(format!("known are {}; see docs/dumps.md", tools.join(", ")))
+            Failure::failed(&error)
+                .with_help(format!("known are {}; see docs/dumps.md", tools.join(", ")))
         }
         DumpError::Empty { .. } | DumpError::Malformed { .. } => Failure::failed(&error),
     })
@@ -58,7 +70,10 @@ pub fn dump(name: &str, bytes: &[u8], builder: &mut Builder) -> Result<dump::Rea
 pub fn profile(path: &Path) -> Result<Saved, Failure> {
     let input = Input::open(path).map_err(|error| Failure::failed(&error))?;
     saved(input).map_err(|failure| {
-        failure.with_help(format!("{} must be a profile that `plumb analyze --save` wrote", path.display()))
+        failure.with_help(format!(
+            "{} must be a profile that `plumb analyze --save` wrote",
+            path.display()
+        ))
     })
 }
 
@@ -67,7 +82,9 @@ pub fn profile(path: &Path) -> Result<Saved, Failure> {
 /// # Errors
 /// When it cannot be read.
 pub fn is_profile(input: &mut Input) -> Result<bool, Failure> {
-    let head = input.peek(MAGIC_BYTES).map_err(|error| Failure::failed(&error))?;
+    let head = input
+        .peek(MAGIC_BYTES)
+        .map_err(|error| Failure::failed(&error))?;
     Ok(codec::is_encoded(head))
 }
 

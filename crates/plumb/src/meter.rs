@@ -84,7 +84,10 @@ mod tests {
     #[test]
     fn what_is_shown() {
         let ten = Duration::from_secs(10);
-        assert_eq!(line((50 << 20, 200 << 20), ten), "50.0 of 200.0 MiB, 25 %, 5.0 MiB/s, 30 s left");
+        assert_eq!(
+            line((50 << 20, 200 << 20), ten),
+            "50.0 of 200.0 MiB, 25 %, 5.0 MiB/s, 30 s left"
+        );
         assert_eq!(line((50 << 20, 0), ten), "50.0 MiB read, 5.0 MiB/s");
     }
 }

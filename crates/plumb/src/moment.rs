@@ -31,7 +31,8 @@ impl Moment {
         let time = humantime::parse_rfc3339_weak(text).ok();
         let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let ns = since.and_then(|since| i64::try_from(since.as_nanos()).ok());
-        ns.map(Moment::Unix).ok_or_else(|| format!("found `{text}`, expected {EXPECTED}"))
+        ns.map(Moment::Unix)
+            .ok_or_else(|| format!("found `{text}`, expected {EXPECTED}"))
     }
 
     /// The same on the clock of a trace; `None` when the trace does not know the time of day.
@@ -83,7 +84,10 @@ mod tests {
         check("250ms", Moment::SinceFirst(250_000_000));
         check("1.5h", Moment::SinceFirst(5_400_000_000_000));
         check("1970-01-01T00:01:00Z", Moment::Unix(60_000_000_000));
-        check("2007-02-22 17:00:00", Moment::Unix(1_172_163_600_000_000_000));
+        check(
+            "2007-02-22 17:00:00",
+            Moment::Unix(1_172_163_600_000_000_000),
+        );
         for bad in ["", "5x", "-5s", "yesterday", "5 m"] {
             assert!(Moment::parse(bad).is_err(), "{bad}");
         }

@@ -6,13 +6,23 @@ use plumb_trace::{Latency, SourceInfo};
 /// What a source is, in one line.
 #[must_use]
 pub fn source_line(info: &SourceInfo) -> String {
-    let verified = if info.verified { "" } else { ", reader unverified on real files" };
+    let verified = if info.verified {
+        ""
+    } else {
+        ", reader unverified on real files"
+    };
     let layers: Vec<&str> = info.layers.iter().map(|layer| layer.word()).collect();
-    let layers =
-        if layers.is_empty() { "no I/O".to_owned() } else { format!("layers {}", layers.join(", ")) };
+    let layers = if layers.is_empty() {
+        "no I/O".to_owned()
+    } else {
+        format!("layers {}", layers.join(", "))
+    };
     let records = group_digits(info.counts.records);
     let events = group_digits(info.counts.events);
-    format!("{}: {}{verified}; {layers}; {events} I/O of {records} records", info.path, info.format)
+    format!(
+        "{}: {}{verified}; {layers}; {events} I/O of {records} records",
+        info.path, info.format
+    )
 }
 
 /// What must be known of a source before its numbers are believed.
@@ -26,15 +36,31 @@ pub fn notes_of(info: &SourceInfo) -> Vec<String> {
         }
     };
     let counts = &info.counts;
-    add(counts.lost, "event was lost when it was recorded", "events were lost when it was recorded");
-    add(counts.damaged, "place could not be understood", "places could not be understood");
-    add(counts.skipped_bytes, "byte was passed over", "bytes were passed over");
+    add(
+        counts.lost,
+        "event was lost when it was recorded",
+        "events were lost when it was recorded",
+    );
+    add(
+        counts.damaged,
+        "place could not be understood",
+        "places could not be understood",
+    );
+    add(
+        counts.skipped_bytes,
+        "byte was passed over",
+        "bytes were passed over",
+    );
     add(
         counts.unmatched_issues,
         "I/O has no completion, so no latency",
         "I/O have no completion, so no latency",
     );
-    add(counts.unmatched_completions, "completion has no issue", "completions have no issue");
+    add(
+        counts.unmatched_completions,
+        "completion has no issue",
+        "completions have no issue",
+    );
     add(
         counts.late_completions,
         "completion came too late to be counted",
@@ -57,9 +83,17 @@ pub fn notes_of(info: &SourceInfo) -> Vec<String> {
     if let Latency::None(why) = &info.latency {
         notes.push(format!("{}: latency unknown: {why}", info.path));
     }
-    notes.extend(info.notes.iter().map(|note| format!("{}: {note}", info.path)));
+    notes.extend(
+        info.notes
+            .iter()
+            .map(|note| format!("{}: {note}", info.path)),
+    );
     if !info.cannot_tell.is_empty() {
-        notes.push(format!("{} cannot tell: {}", info.path, info.cannot_tell.join(", ")));
+        notes.push(format!(
+            "{} cannot tell: {}",
+            info.path,
+            info.cannot_tell.join(", ")
+        ));
     }
     notes
 }

@@ -51,9 +51,11 @@ pub fn may_write(inputs: &[PathBuf], outputs: &[&Path]) -> Result<(), Failure> {
         may_write_one(path)?;
     }
     must_be_apart(inputs, outputs)?;
-    outputs
-        .iter()
-        .try_for_each(|path| Output::create(path).map(drop).map_err(|error| Failure::failed(&error)))
+    outputs.iter().try_for_each(|path| {
+        Output::create(path)
+            .map(drop)
+            .map_err(|error| Failure::failed(&error))
+    })
 }
 
 fn may_write_one(path: &Path) -> Result<(), Failure> {
@@ -68,10 +70,14 @@ fn may_write_one(path: &Path) -> Result<(), Failure> {
         Ok(_) => return Ok(()),
         Err(_) => {}
     }
-    match path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
-        Some(directory) if !directory.is_dir() => {
-            Err(Failure::usage(format!("{}: found no such directory to write in", directory.display())))
-        }
+    match path
+        .parent()
+        .filter(|directory| !directory.as_os_str().is_empty())
+    {
+        Some(directory) if !directory.is_dir() => Err(Failure::usage(format!(
+            "{}: found no such directory to write in",
+            directory.display()
+        ))),
         _ => Ok(()),
     }
 }
@@ -82,14 +88,32 @@ fn may_write_one(path: &Path) -> Result<(), Failure> {
 /// When two are the same file, by whatever names.
 pub fn must_be_apart(inputs: &[PathBuf], outputs: &[&Path]) -> Result<(), Failure> {
     let pieces = open::pieces(inputs).into_iter();
-    let read = pieces.flat_map(|piece| if piece.files.is_empty() { vec![piece.path] } else { piece.files });
+    let read = pieces.flat_map(|piece| {
+        if piece.files.is_empty() {
+            vec![piece.path]
+        } else {
+            piece.files
+        }
+    });
     let mut others: Vec<(Option<File>, &str)> = read
-        .map(|path| (File::of(if path == Path::new("-") { Path::new(STDIN) } else { &path }), "is read"))
+        .map(|path| {
+            (
+                File::of(if path == Path::new("-") {
+                    Path::new(STDIN)
+                } else {
+                    &path
+                }),
+                "is read",
+            )
+        })
         .collect();
     others.push((File::of(Path::new(STDOUT)), "is standard output"));
     for path in outputs.iter().filter(|path| !is_standard_output(path)) {
         let file = File::of(path);
-        if let Some((_, what)) = others.iter().find(|(other, _)| file.is_some() && *other == file) {
+        if let Some((_, what)) = others
+            .iter()
+            .find(|(other, _)| file.is_some() && *other == file)
+        {
             return Err(Failure::usage(format!(
                 "{}: found a file that {what} too, expected another one",
                 path.display()
@@ -122,10 +146,14 @@ impl File {
     /// `None` for what is no file and cannot become one.
     fn of(path: &Path) -> Option<File> {
         match fs::metadata(path) {
-            Ok(found) => found.is_file().then(|| File::There(found.dev(), found.ino())),
+            Ok(found) => found
+                .is_file()
+                .then(|| File::There(found.dev(), found.ino())),
             Err(_) => {
                 let path = target_of(path).ok()?;
-                let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+                let directory = path
+                    .parent()
+                    .filter(|directory| !directory.as_os_str().is_empty());
                 let directory = fs::canonicalize(directory.unwrap_or(Path::new("."))).ok()?;
                 Some(File::New(directory, path.file_name()?.to_owned()))
             }
@@ -146,8 +174,12 @@ pub fn must_be_new(path: &Path) -> Result<(), Failure> {
 }
 
 fn taken(path: &Path, found: &Metadata, expected: &str) -> Failure {
-    Failure::usage(format!("{}: found {}, expected {expected}", path.display(), words_of(found)))
-        .with_help("nothing was written: give another name")
+    Failure::usage(format!(
+        "{}: found {}, expected {expected}",
+        path.display(),
+        words_of(found)
+    ))
+    .with_help("nothing was written: give another name")
 }
 
 /// Writes a file under another name first, so that a file of this name is always whole.
@@ -183,7 +215,9 @@ pub fn color(choice: ColorChoice) -> Color {
     let wanted = match choice {
         ColorChoice::Always => true,
         ColorChoice::Never => false,
-        ColorChoice::Auto => std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        ColorChoice::Auto => {
+            std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+        }
     };
     if wanted { Color::Always } else { Color::Never }
 }

@@ -4,7 +4,8 @@ use plumb_geometry::{Grid, GridKind};
 use plumb_plan::partition::Label;
 use plumb_plan::softpart::SoftPartition;
 use plumb_plan::{
-    Plan, PlanError, disks, filesystem, of_stack, partition, record, resync, softpart, stripe, writes,
+    Plan, PlanError, disks, filesystem, of_stack, partition, record, resync, softpart, stripe,
+    writes,
 };
 use plumb_profile::Profile;
 use plumb_report::plan as report;
@@ -12,8 +13,8 @@ use plumb_stack::{Kind, NodeId, Stack, node};
 use plumb_trace::Layer;
 
 use crate::cli::plan::{
-    Disks, Filesystem, FsKind, KeeperKind, LabelKind, ManagerKind, Output, Partition, Plan as Args, RaidKind,
-    Record, Resync, Softpart, Stripe, What, Writes,
+    Disks, Filesystem, FsKind, KeeperKind, LabelKind, ManagerKind, Output, Partition, Plan as Args,
+    RaidKind, Record, Resync, Softpart, Stripe, What, Writes,
 };
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -33,7 +34,11 @@ struct Planned {
 
 impl From<Plan> for Planned {
     fn from(plan: Plan) -> Planned {
-        Planned { plans: vec![plan], inputs: Vec::new(), is_partial: false }
+        Planned {
+            plans: vec![plan],
+            inputs: Vec::new(),
+            is_partial: false,
+        }
     }
 }
 
@@ -60,7 +65,11 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
             Failure::unknown(format!("no way for {}: {why}", plan.title)).print();
         }
     }
-    Ok(if planned.is_partial || is_refused { Exit::Unknown } else { Exit::Clean })
+    Ok(if planned.is_partial || is_refused {
+        Exit::Unknown
+    } else {
+        Exit::Clean
+    })
 }
 
 fn print(planned: &Planned, output: Output) -> Result<(), Failure> {
@@ -102,7 +111,9 @@ impl Asked {
 fn partition(args: &Partition) -> Result<Planned, Failure> {
     let asked = Asked::new("partition", format!("a start on {}", args.device));
     if args.from.is_empty() {
-        return Ok(asked.meet(partition::plan(&partition_request(args)?))?.into());
+        return Ok(asked
+            .meet(partition::plan(&partition_request(args)?))?
+            .into());
     }
     let dumps = read_dumps(&args.from)?;
     let id = find(&dumps.stack, &args.device)?;
@@ -124,17 +135,27 @@ fn partition(args: &Partition) -> Result<Planned, Failure> {
 }
 
 fn planned(plans: Vec<Plan>, dumps: Dumps) -> Planned {
-    Planned { plans, inputs: dumps.inputs, is_partial: dumps.is_partial }
+    Planned {
+        plans,
+        inputs: dumps.inputs,
+        is_partial: dumps.is_partial,
+    }
 }
 
 fn find(stack: &Stack, name: &str) -> Result<NodeId, Failure> {
-    stack.find(name).ok_or_else(|| Failure::usage(format!("nothing in these files is named {name}")))
+    stack
+        .find(name)
+        .ok_or_else(|| Failure::usage(format!("nothing in these files is named {name}")))
 }
 
 fn partition_request(args: &Partition) -> Result<partition::Request, Failure> {
     let is_assumed = args.grid.is_empty();
     // 1 MiB is what the tools of today take, and a multiple of what may be below.
-    let grids = if is_assumed { vec![grid_of(1 << 20, 0)?] } else { args.grid.clone() };
+    let grids = if is_assumed {
+        vec![grid_of(1 << 20, 0)?]
+    } else {
+        args.grid.clone()
+    };
     Ok(partition::Request {
         device: args.device.clone(),
         label: label(args)?,
@@ -173,18 +194,23 @@ fn moved(grids: &[Grid], args: &Partition) -> Result<Vec<Grid>, Failure> {
 
 fn label(args: &Partition) -> Result<Label, Failure> {
     let cylinder = || {
-        let missing = "an SMI label needs --geometry HEADSxSECTORS: prtvtoc prints both (tracks and sectors)";
+        let missing =
+            "an SMI label needs --geometry HEADSxSECTORS: prtvtoc prints both (tracks and sectors)";
         args.geometry.ok_or_else(|| Failure::usage(missing))
     };
     Ok(match args.label {
         LabelKind::Gpt => Label::Gpt,
         LabelKind::Dos => Label::Dos,
         LabelKind::Efi => Label::SolarisEfi,
-        LabelKind::Smi => Label::Smi { cylinder_sectors: cylinder()? },
+        LabelKind::Smi => Label::Smi {
+            cylinder_sectors: cylinder()?,
+        },
         LabelKind::SmiX86 => Label::SmiX86 {
             cylinder_sectors: cylinder()?,
             fdisk_start: args.fdisk_start.ok_or_else(|| {
-                Failure::usage("slices on x86 count from --fdisk-start: fdisk -W prints it in sectors")
+                Failure::usage(
+                    "slices on x86 count from --fdisk-start: fdisk -W prints it in sectors",
+                )
             })?,
         },
     })
@@ -204,7 +230,11 @@ fn softpart(args: &Softpart) -> Result<Planned, Failure> {
         let extent = (sectors(*at)?, sectors(*len)?);
         match existing.iter_mut().find(|volume| volume.name == *name) {
             Some(volume) => volume.extents.push(extent),
-            None => existing.push(SoftPartition { name: name.clone(), extents: vec![extent], mirror: None }),
+            None => existing.push(SoftPartition {
+                name: name.clone(),
+                extents: vec![extent],
+                mirror: None,
+            }),
         }
     }
     let request = softpart::Request {
@@ -215,7 +245,9 @@ fn softpart(args: &Softpart) -> Result<Planned, Failure> {
         existing,
         new: args.new.clone(),
     };
-    Ok(of_component(&request.component).meet(softpart::plan(&request))?.into())
+    Ok(of_component(&request.component)
+        .meet(softpart::plan(&request))?
+        .into())
 }
 
 fn of_component(name: &str) -> Asked {
@@ -229,12 +261,17 @@ fn softpart_from(args: &Softpart) -> Result<Planned, Failure> {
         None => components(&dumps.stack),
     };
     if components.is_empty() {
-        let why = PlanError::Missing { what: "a soft partition", give: "give the output of metastat -p" };
+        let why = PlanError::Missing {
+            what: "a soft partition",
+            give: "give the output of metastat -p",
+        };
         let plan = Asked::new("softpart", "soft partitions".to_owned()).tell(Err(why));
         return Ok(planned(vec![plan], dumps));
     }
     if !args.new.is_empty() && components.len() > 1 {
-        return Err(Failure::usage("--new needs the component that it is to be cut out of"));
+        return Err(Failure::usage(
+            "--new needs the component that it is to be cut out of",
+        ));
     }
     let mut plans = Vec::with_capacity(components.len());
     for id in components {
@@ -250,15 +287,23 @@ fn softpart_from(args: &Softpart) -> Result<Planned, Failure> {
         request.component_bytes = args.component_size.or(request.component_bytes);
         request.new.clone_from(&args.new);
         let plan = softpart::plan(&request);
-        plans.push(if args.new.is_empty() { asked.tell(plan) } else { asked.meet(plan)? });
+        plans.push(if args.new.is_empty() {
+            asked.tell(plan)
+        } else {
+            asked.meet(plan)?
+        });
     }
     Ok(planned(plans, dumps))
 }
 
 /// What soft partitions are cut out of, by name.
 fn components(stack: &Stack) -> Vec<NodeId> {
-    let is_cut =
-        |id: &NodeId| stack.above(*id).iter().any(|above| stack.node(*above).kind == Kind::SoftPartition);
+    let is_cut = |id: &NodeId| {
+        stack
+            .above(*id)
+            .iter()
+            .any(|above| stack.node(*above).kind == Kind::SoftPartition)
+    };
     let mut found: Vec<NodeId> = stack.nodes().map(|(id, _)| id).filter(is_cut).collect();
     found.sort_by(|a, b| plumb_stack::graph::natural(&stack.node(*a).name, &stack.node(*b).name));
     found
@@ -268,7 +313,11 @@ fn stripe(args: &Stripe) -> Result<Plan, Failure> {
     let request = stripe::Request {
         io: args.io,
         base: args.base,
-        starts: if args.any_sector { stripe::Starts::AnySector } else { stripe::Starts::Pages },
+        starts: if args.any_sector {
+            stripe::Starts::AnySector
+        } else {
+            stripe::Starts::Pages
+        },
         share_max: args.share,
         chunk: args.chunk,
         segment: args.segment,
@@ -318,7 +367,12 @@ fn record(args: &Record) -> Result<Planned, Failure> {
         KeeperKind::Ufs => record::Keeper::Ufs,
     };
     let plan = |load| {
-        let request = record::Request { load, keeper, name: args.name.clone(), current: args.current };
+        let request = record::Request {
+            load,
+            keeper,
+            name: args.name.clone(),
+            current: args.current,
+        };
         Asked::new("record", format!("records of {}", args.name)).meet(record::plan(&request))
     };
     match (&args.profile, args.page) {
@@ -327,17 +381,27 @@ fn record(args: &Record) -> Result<Planned, Failure> {
             // A watch of applications saves what their disks received as well, which asks for no record.
             let is_asked = |profile: &&Profile| profile.layer == Layer::Vfs;
             let has_asked = profiles.iter().any(|profile| is_asked(&profile));
-            let asked = profiles.iter().filter(|profile| !has_asked || is_asked(profile));
+            let asked = profiles
+                .iter()
+                .filter(|profile| !has_asked || is_asked(profile));
             let plans = asked.map(|profile| plan(record::Load::Profile(profile)));
             let plans: Vec<Plan> = plans.collect::<Result<_, Failure>>()?;
-            Ok(Planned { plans, inputs: vec![input], is_partial: false })
+            Ok(Planned {
+                plans,
+                inputs: vec![input],
+                is_partial: false,
+            })
         }
         (None, page) => Ok(plan(record::Load::Page(page.unwrap_or_default()))?.into()),
     }
 }
 
 fn resync(args: &Resync) -> Result<Plan, Failure> {
-    let request = resync::Request { size: args.size, maxphys: args.maxphys, mirror: args.mirror };
+    let request = resync::Request {
+        size: args.size,
+        maxphys: args.maxphys,
+        mirror: args.mirror,
+    };
     Asked::new("resync", format!("resync in I/O of {}", args.size)).meet(resync::plan(&request))
 }
 
@@ -371,5 +435,6 @@ fn writes(args: &Writes) -> Result<Plan, Failure> {
         gathered: args.gathered,
         gathered_sequential: args.both,
     };
-    Asked::new("writes", format!("writes of records of {}", args.record)).meet(writes::plan(&request))
+    Asked::new("writes", format!("writes of records of {}", args.record))
+        .meet(writes::plan(&request))
 }

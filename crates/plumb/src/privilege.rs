@@ -31,8 +31,9 @@ enum Identity {
 /// When the kernel refuses, which leaves the process as it is or less able.
 pub fn drop_all(outputs: &[PathBuf]) -> Result<(), Failure> {
     let identities = invoker().into_iter().chain([Identity::Same]);
-    let fitting =
-        identities.into_iter().find(|&identity| outputs.iter().all(|path| can_write(identity, path)));
+    let fitting = identities
+        .into_iter()
+        .find(|&identity| outputs.iter().all(|path| can_write(identity, path)));
     become_for_good(fitting.unwrap_or(Identity::Writer)).map_err(|error| {
         Failure::failed(&error).with_help("nothing is watched: privileges could not be dropped")
     })
@@ -42,16 +43,25 @@ pub fn drop_all(outputs: &[PathBuf]) -> Result<(), Failure> {
 fn invoker() -> Option<Identity> {
     let number = |name: &str| env::var(name).ok()?.parse::<u32>().ok();
     let (uid, gid) = (number("SUDO_UID")?, number("SUDO_GID")?);
-    (geteuid().is_root() && uid != 0).then(|| Identity::Invoker(Uid::from_raw(uid), Gid::from_raw(gid)))
+    (geteuid().is_root() && uid != 0)
+        .then(|| Identity::Invoker(Uid::from_raw(uid), Gid::from_raw(gid)))
 }
 
 /// Whether a file of this name can be made or replaced.
 fn can_write(identity: Identity, path: &Path) -> bool {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let tried = std::thread::scope(|scope| {
         let trying = scope.spawn(|| {
             become_for_good(identity)?;
-            accessat(CWD, directory, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)?;
+            accessat(
+                CWD,
+                directory,
+                Access::WRITE_OK | Access::EXEC_OK,
+                AtFlags::EACCESS,
+            )?;
             Ok::<bool, io::Error>(may_replace(directory, path))
         });
         trying.join()
@@ -71,8 +81,11 @@ fn may_replace(directory: &Path, path: &Path) -> bool {
 
 /// Changes the calling thread, which cannot change back.
 fn become_for_good(identity: Identity) -> io::Result<()> {
-    let kept =
-        if identity == Identity::Writer { CapabilitySet::DAC_OVERRIDE } else { CapabilitySet::empty() };
+    let kept = if identity == Identity::Writer {
+        CapabilitySet::DAC_OVERRIDE
+    } else {
+        CapabilitySet::empty()
+    };
     let held = thread::capabilities(None)?;
     // Without this capability nothing can be taken from the set; no_new_privs keeps what is left in it from coming back.
     if held.effective.contains(CapabilitySet::SETPCAP) {
@@ -88,7 +101,11 @@ fn become_for_good(identity: Identity) -> io::Result<()> {
     }
     thread::clear_ambient_capability_set()?;
     let kept = kept & held.permitted;
-    let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
+    let sets = CapabilitySets {
+        effective: kept,
+        permitted: kept,
+        inheritable: CapabilitySet::empty(),
+    };
     thread::set_capabilities(None, sets)?;
     thread::set_no_new_privs(true)?;
     Ok(())

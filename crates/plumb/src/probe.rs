@@ -47,7 +47,10 @@ pub fn run(args: &Probe) -> Result<Exit, Failure> {
     }
     let (target, writing) = match args.write {
         true => writes::open(args).map(|(target, writing)| (target, Some(writing)))?,
-        false => (Target::open(&args.target).map_err(|error| Failure::of_system(&error))?, None),
+        false => (
+            Target::open(&args.target).map_err(|error| Failure::of_system(&error))?,
+            None,
+        ),
     };
     ranges::must_be_measurable(args, &target)?;
     let probe = Run::of(args, &target, writing)?;
@@ -108,11 +111,18 @@ impl Run {
                 .map(|stated| stated.grid.granularity_bytes)
                 .collect(),
             // Of writes a repetition tells nothing.
-            cache_bytes: args.cache.map(|cache| cache.0).or(writing.as_ref().map(|_| 0)),
+            cache_bytes: args
+                .cache
+                .map(|cache| cache.0)
+                .or(writing.as_ref().map(|_| 0)),
             seed,
         };
         let len_bytes_max = (GRANULARITY_MAX / 4) as u32;
-        let slots = if writing.is_some() { depth.max(write_back::SLOTS) } else { depth };
+        let slots = if writing.is_some() {
+            depth.max(write_back::SLOTS)
+        } else {
+            depth
+        };
         let mut session = Session::open(target, len_bytes_max, slots, EngineChoice::default())
             .map_err(|error| Failure::failed(&error))?;
         let means = words::means(session.means());
@@ -127,7 +137,8 @@ impl Run {
         });
         let seconds = begin.elapsed().as_secs_f64();
         let counters = Counters::of(target).zip(before).zip(outcome.as_ref().ok());
-        let others = counters.map(|((after, before), probed)| after.others(before, own(probed, &writing)));
+        let others =
+            counters.map(|((after, before), probed)| after.others(before, own(probed, &writing)));
         if let Ok(probed) = &outcome {
             notes.extend(words::notes(probed, op_of(&writing)));
         }
@@ -164,15 +175,28 @@ impl Run {
         // What was seen of something that is not believed is not shown as if it were.
         let believed = probed.filter(|_| verdict != report::Verdict::Inconclusive);
         // Writing to it would fill a cache once more.
-        let is_unbacked = |reason: &str| reason.starts_with(NOT_BACKED) && !reason.starts_with(CACHE_SPEED);
+        let is_unbacked =
+            |reason: &str| reason.starts_with(NOT_BACKED) && !reason.starts_with(CACHE_SPEED);
         let is_unbacked = reason.as_deref().is_some_and(is_unbacked);
         let op = op_of(&self.writing);
-        let commands = if is_unbacked { words::scratch(target, op) } else { Vec::new() };
-        let hints: Vec<report::Hint> =
-            self.stated.iter().map(|stated| stated.judged(believed, verdict, op)).collect();
+        let commands = if is_unbacked {
+            words::scratch(target, op)
+        } else {
+            Vec::new()
+        };
+        let hints: Vec<report::Hint> = self
+            .stated
+            .iter()
+            .map(|stated| stated.judged(believed, verdict, op))
+            .collect();
         let sweep = believed.map_or(&[][..], |probed| &probed.bars);
-        let sweep: Vec<report::Bar> =
-            sweep.iter().map(|bar| report::Bar { offset_bytes: bar.offset_bytes, ns: bar.ns }).collect();
+        let sweep: Vec<report::Bar> = sweep
+            .iter()
+            .map(|bar| report::Bar {
+                offset_bytes: bar.offset_bytes,
+                ns: bar.ns,
+            })
+            .collect();
         let searched = probed.map_or(&[][..], |probed| &probed.searched);
         let searched = searched.iter().map(|one| report::Searched {
             granularity_bytes: one.granularity_bytes,
@@ -182,11 +206,15 @@ impl Run {
         let searched: Vec<report::Searched> = searched.collect();
         let pace = beside::pace(probed);
         let block_bytes = u64::from(target.block_bytes().max(512));
-        let of_len = |ratio: Option<Interval>, len_bytes| ratio.map(|ratio| ratio_of(ratio, len_bytes));
+        let of_len =
+            |ratio: Option<Interval>, len_bytes| ratio.map(|ratio| ratio_of(ratio, len_bytes));
         let failed = self.outcome.as_ref().err().and_then(failed_reads);
         let (reads, bytes) = match &self.outcome {
             Ok(probed) => (probed.reads, probed.bytes),
-            Err(broken) => (broken.reads + failed.as_ref().map_or(0, |failed| failed.reads), broken.bytes),
+            Err(broken) => (
+                broken.reads + failed.as_ref().map_or(0, |failed| failed.reads),
+                broken.bytes,
+            ),
         };
         let shown = report::Probed {
             target: target.name(),
@@ -222,7 +250,12 @@ impl Run {
         print(args, &shown, &findings)?;
         Ok(match verdict {
             report::Verdict::Inconclusive => Exit::Unknown,
-            _ if findings.iter().any(|finding| args.fail_on.covers(finding.severity())) => Exit::Findings,
+            _ if findings
+                .iter()
+                .any(|finding| args.fail_on.covers(finding.severity())) =>
+            {
+                Exit::Findings
+            }
             _ => Exit::Clean,
         })
     }
@@ -232,12 +265,17 @@ fn print(args: &Probe, shown: &report::Probed<'_>, findings: &[Finding]) -> Resu
     let version = env!("CARGO_PKG_VERSION");
     if let Some(path) = &args.html {
         let typed: Vec<String> = std::env::args().skip(1).collect();
-        let command = format!("plumb {}", plumb_plan::shell::words(typed.iter().map(String::as_str)));
+        let command = format!(
+            "plumb {}",
+            plumb_plan::shell::words(typed.iter().map(String::as_str))
+        );
         let page = plumb_report::html::probed(shown, findings, version, &command);
         output::write_file(path, page.as_bytes())?;
     }
     output::print(&match args.json {
-        true => report::json(version, shown, findings).map_err(|error| Failure::failed(&error))? + "\n",
+        true => {
+            report::json(version, shown, findings).map_err(|error| Failure::failed(&error))? + "\n"
+        }
         false => report::text(shown, findings, output::color(args.color)),
     })
 }
@@ -253,22 +291,48 @@ const fn op_of(writing: &Option<Writing>) -> report::Op {
 /// I/O of the probe itself, as the device counts them.
 fn own(probed: &probe::Probed, writing: &Option<Writing>) -> Counters {
     let (reads, read_bytes) = (probed.reads, probed.bytes);
-    let (writes, written_bytes) = if writing.is_some() { (reads, read_bytes) } else { (0, 0) };
-    Counters { reads, read_bytes, writes, written_bytes }
+    let (writes, written_bytes) = if writing.is_some() {
+        (reads, read_bytes)
+    } else {
+        (0, 0)
+    };
+    Counters {
+        reads,
+        read_bytes,
+        writes,
+        written_bytes,
+    }
 }
 
 fn failed_reads(broken: &Broken<ReadError>) -> Option<report::Failed> {
     match &broken.error {
-        ReadError::Failed { failed, is_write, at, failure } => {
-            let (reads, writes) = if *is_write { (0, *failed) } else { (*failed, 0) };
-            Some(report::Failed { reads, writes, at_bytes: *at, error: failure.to_string() })
+        ReadError::Failed {
+            failed,
+            is_write,
+            at,
+            failure,
+        } => {
+            let (reads, writes) = if *is_write {
+                (0, *failed)
+            } else {
+                (*failed, 0)
+            };
+            Some(report::Failed {
+                reads,
+                writes,
+                at_bytes: *at,
+                error: failure.to_string(),
+            })
         }
         ReadError::Load(_) => None,
     }
 }
 
 fn grid_of(grid: probe::Candidate) -> report::Grid {
-    report::Grid { granularity_bytes: grid.granularity_bytes, offset_bytes: grid.offset_bytes }
+    report::Grid {
+        granularity_bytes: grid.granularity_bytes,
+        offset_bytes: grid.offset_bytes,
+    }
 }
 
 fn ratio_of(ratio: Interval, len_bytes: u64) -> report::Ratio {
@@ -284,7 +348,9 @@ fn ratio_of(ratio: Interval, len_bytes: u64) -> report::Ratio {
 
 /// Any number: it is printed, so that a probe can be repeated.
 fn seed_of_now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     // Small enough for every reader of JSON.
     since.as_nanos() as u64 % (1 << 32)
 }

@@ -5,7 +5,9 @@
 
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel};
+use std::sync::mpsc::{
+    Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel,
+};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -60,16 +62,26 @@ pub fn run(args: &Record) -> Result<Exit, Failure> {
     files::may_begin(args)?;
     if args.pid.len() > PIDS_MAX {
         let found = args.pid.len();
-        return Err(Failure::usage(format!("--pid: found {found} processes, expected at most {PIDS_MAX}")));
+        return Err(Failure::usage(format!(
+            "--pid: found {found} processes, expected at most {PIDS_MAX}"
+        )));
     }
     tell_of_processes(&args.pid);
     let layers = args.layer.into();
     let command = format!("plumb record --output {}", args.output.display());
-    let devices = args.devices.iter().map(|name| disk_at(name, layers, &command));
+    let devices = args
+        .devices
+        .iter()
+        .map(|name| disk_at(name, layers, &command));
     let devices = devices.collect::<Result<Vec<u32>, Failure>>()?;
     let ended = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        signal_hook::flag::register(signal, ended.clone()).map_err(|error| Failure::failed(&error))?;
+    for signal in [
+        signal_hook::consts::SIGINT,
+        signal_hook::consts::SIGTERM,
+        signal_hook::consts::SIGHUP,
+    ] {
+        signal_hook::flag::register(signal, ended.clone())
+            .map_err(|error| Failure::failed(&error))?;
     }
     let options = RecordOptions {
         devices,
@@ -92,7 +104,9 @@ pub fn run(args: &Record) -> Result<Exit, Failure> {
         let writer = scope.spawn(move || write(files, &taken, &spare, state, began));
         let why = session.record(args, &parts, &emptied, state, &ended, began);
         drop(parts);
-        let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let written = writer
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         written.map(|()| why)
     })?;
     files.end(&session.info(), began.elapsed())?;
@@ -118,9 +132,9 @@ fn write(
                 let _ = spare.send(batch);
                 written
             }
-            Err(RecvTimeoutError::Timeout) => {
-                last.as_ref().map_or(Ok(()), |info| files.write(&none, info, began.elapsed()))
-            }
+            Err(RecvTimeoutError::Timeout) => last
+                .as_ref()
+                .map_or(Ok(()), |info| files.write(&none, info, began.elapsed())),
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         };
         state.events.store(files.events(), Ordering::Relaxed);
@@ -151,8 +165,19 @@ impl Session {
         let unix_ns_at_zero = unix.map(|unix| unix.saturating_sub_unsigned(Recorder::now_ns()));
         let layers: Vec<&str> = recorder.layers().iter().map(|layer| layer.word()).collect();
         let many = if layers.len() > 1 { "layers" } else { "layer" };
-        let how = format!("{} {many} by {}", layers.join(" and "), recorder.attached().words());
-        Session { recorder, is_of_all, batches: Batches::default(), how, unix_ns_at_zero, told: None }
+        let how = format!(
+            "{} {many} by {}",
+            layers.join(" and "),
+            recorder.attached().words()
+        );
+        Session {
+            recorder,
+            is_of_all,
+            batches: Batches::default(),
+            how,
+            unix_ns_at_zero,
+            told: None,
+        }
     }
 
     /// Records until there is a reason to end: that is returned.
@@ -172,19 +197,26 @@ impl Session {
             self.recorder.read(&mut ready);
             self.send(&mut ready, emptied, |part| match parts.try_send(part) {
                 Ok(()) => None,
-                Err(TrySendError::Full(part) | TrySendError::Disconnected(part)) => Some(part.batch),
+                Err(TrySendError::Full(part) | TrySendError::Disconnected(part)) => {
+                    Some(part.batch)
+                }
             });
             line.show(began.elapsed(), state, &self.recorder);
             if state.is_over.load(Ordering::Relaxed) {
                 break "as the file is full";
             } else if ended.load(Ordering::Relaxed) {
                 break "by a signal";
-            } else if args.duration.is_some_and(|duration| began.elapsed() >= duration) {
+            } else if args
+                .duration
+                .is_some_and(|duration| began.elapsed() >= duration)
+            {
                 break "after its time";
             }
         };
         self.recorder.finish(&mut ready);
-        self.send(&mut ready, emptied, |part| parts.send(part).err().map(|refused| refused.0.batch));
+        self.send(&mut ready, emptied, |part| {
+            parts.send(part).err().map(|refused| refused.0.batch)
+        });
         line.clear();
         why
     }
@@ -204,7 +236,12 @@ impl Session {
         for records in ready.chunks(BATCH_EVENTS) {
             let mut batch = emptied.try_recv().unwrap_or_default();
             self.batches.fill(records, &mut batch);
-            if send(Part { batch, info: Arc::clone(&info) }).is_some() {
+            if send(Part {
+                batch,
+                info: Arc::clone(&info),
+            })
+            .is_some()
+            {
                 break;
             }
             sent += records.len();
@@ -238,7 +275,8 @@ impl Session {
         let tallies = self.recorder.tallies();
         let sum = |of: fn(&Tally) -> u64| tallies.iter().map(of).sum::<u64>();
         info.counts.lost = sum(|tally| tally.lost) + self.recorder.unlisted();
-        info.counts.unmatched_issues = sum(|tally| tally.unmatched_issues) + self.recorder.open_at_end();
+        info.counts.unmatched_issues =
+            sum(|tally| tally.unmatched_issues) + self.recorder.open_at_end();
         info.counts.unmatched_completions = sum(|tally| tally.unmatched_completions);
         info.notes = self.notes(&tallies);
         info
@@ -249,16 +287,23 @@ impl Session {
         let mut notes = vec![format!("recorded at the {}", self.how)];
         notes.extend(tallies.iter().flat_map(notes::of_disk));
         if self.is_of_all && self.recorder.layers() == [Layer::Request] {
-            notes
-                .push("disks that make no requests (dm, md, zram) are not recorded at this layer".to_owned());
+            notes.push(
+                "disks that make no requests (dm, md, zram) are not recorded at this layer"
+                    .to_owned(),
+            );
         }
         notes.extend(notes::seen_again(tallies));
         if self.recorder.unlisted() > 0 {
             let count = group_digits(self.recorder.unlisted());
-            notes.push(format!("{count} I/O of devices for which there was no room"));
+            notes.push(format!(
+                "{count} I/O of devices for which there was no room"
+            ));
         }
         if self.batches.is_full() {
-            notes.push("more commands than can be kept apart: those of further ones are unknown".to_owned());
+            notes.push(
+                "more commands than can be kept apart: those of further ones are unknown"
+                    .to_owned(),
+            );
         }
         notes
     }
@@ -292,7 +337,8 @@ impl Session {
         };
         let shown = match args.json {
             true => {
-                report::json(env!("CARGO_PKG_VERSION"), &recorded).map_err(|error| Failure::failed(&error))?
+                report::json(env!("CARGO_PKG_VERSION"), &recorded)
+                    .map_err(|error| Failure::failed(&error))?
                     + "\n"
             }
             false => report::text(&recorded),
@@ -349,7 +395,10 @@ struct Line {
 
 impl Line {
     fn new() -> Line {
-        Line { is_shown: std::io::stderr().is_terminal(), next: Duration::ZERO }
+        Line {
+            is_shown: std::io::stderr().is_terminal(),
+            next: Duration::ZERO,
+        }
     }
 
     fn show(&mut self, now: Duration, state: &State, recorder: &Recorder) {
@@ -360,7 +409,10 @@ impl Line {
         let events = group_digits(state.events.load(Ordering::Relaxed));
         let mib = state.bytes.load(Ordering::Relaxed) as f64 / f64::from(1 << 20);
         let lost = group_digits(recorder.lost());
-        eprint!("\r{:.0} s, {events} I/O, {mib:.1} MiB, {lost} lost\x1b[K", now.as_secs_f64());
+        eprint!(
+            "\r{:.0} s, {events} I/O, {mib:.1} MiB, {lost} lost\x1b[K",
+            now.as_secs_f64()
+        );
         // A terminal that has gone away is no reason to end.
         std::io::stderr().flush().ok();
     }

@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicBool;
 
 use plumb_geometry::group_digits;
 use plumb_load::replay::{
-    self as load, Compared, Comparison, Order, Progress, Remap, ReplayError, Replayed, Speed, Survey, Verdict,
+    self as load, Compared, Comparison, Order, Progress, Remap, ReplayError, Replayed, Speed,
+    Survey, Verdict,
 };
 use plumb_load::{Ended, LoadError, Target};
 use plumb_report::replay as report;
@@ -34,13 +35,26 @@ use source::TraceSource;
 /// When the trace cannot be sent, or the target not be loaded.
 pub fn run(args: &Replay) -> Result<Exit, Failure> {
     let planned = remap(args)?;
-    let outputs: Vec<&Path> = args.trace.iter().chain(&args.html).map(PathBuf::as_path).collect();
+    let outputs: Vec<&Path> = args
+        .trace
+        .iter()
+        .chain(&args.html)
+        .map(PathBuf::as_path)
+        .collect();
     output::must_be_apart(&[args.trace_in.clone(), args.target.clone()], &outputs)?;
-    output::may_write(&[], &args.html.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
+    output::may_write(
+        &[],
+        &args.html.iter().map(PathBuf::as_path).collect::<Vec<_>>(),
+    )?;
     let Opened { target, may_write } = targets::open_one(&args.target, &args.yes, args.write)?;
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        signal_hook::flag::register(signal, stop.clone()).map_err(|error| Failure::failed(&error))?;
+    for signal in [
+        signal_hook::consts::SIGINT,
+        signal_hook::consts::SIGTERM,
+        signal_hook::consts::SIGHUP,
+    ] {
+        signal_hook::flag::register(signal, stop.clone())
+            .map_err(|error| Failure::failed(&error))?;
     }
     let replay = load::Replay {
         target: &target,
@@ -61,40 +75,57 @@ pub fn run(args: &Replay) -> Result<Exit, Failure> {
         notes: notes(args, &target, &survey, &info),
     };
     let exit = if args.compare {
-        let today = load::Replay { remap: planned.unmoved(), ..replay };
+        let today = load::Replay {
+            remap: planned.unmoved(),
+            ..replay
+        };
         let compared = compare(args, &today, &planned, &stop)?;
-        all.notes.extend(shown::notes_of_comparison(&compared, args.margin));
+        all.notes
+            .extend(shown::notes_of_comparison(&compared, args.margin));
         all.comparison = Some(shown::comparison(&compared, args.margin));
         exit_of(&compared)
     } else {
         let (replayed, note) = send(args, &replay, &survey, &stop)?;
-        all.notes.extend(shown::notes_of_replay(&replayed, replay.order));
+        all.notes
+            .extend(shown::notes_of_replay(&replayed, replay.order));
         all.notes.extend(note);
         all.replayed = Some(shown::replayed(&replayed, &survey));
         exit_of_replay(&replayed)
     };
     show(args, &all)?;
-    Ok(if exit == Exit::Clean && !info.is_whole() { Exit::Unknown } else { exit })
+    Ok(if exit == Exit::Clean && !info.is_whole() {
+        Exit::Unknown
+    } else {
+        exit
+    })
 }
 
 fn remap(args: &Replay) -> Result<Remap, Failure> {
-    let remap = Remap::new(args.layout.clone(), args.shift.unwrap_or(0), args.modulus.0).map_err(refused)?;
+    let remap = Remap::new(args.layout.clone(), args.shift.unwrap_or(0), args.modulus.0)
+        .map_err(refused)?;
     if args.compare && remap.is_unmoved() {
-        return Err(Failure::usage("--compare: found nothing to compare with, expected --shift or --layout")
-            .with_help("for instance --shift +1s, or --layout 63s=2048s"));
+        return Err(Failure::usage(
+            "--compare: found nothing to compare with, expected --shift or --layout",
+        )
+        .with_help("for instance --shift +1s, or --layout 63s=2048s"));
     }
     Ok(remap)
 }
 
 /// Looks through the trace, and says of which device it is.
-fn survey(args: &Replay, replay: &load::Replay<'_>) -> Result<(Survey, String, SourceInfo), Failure> {
+fn survey(
+    args: &Replay,
+    replay: &load::Replay<'_>,
+) -> Result<(Survey, String, SourceInfo), Failure> {
     let mut source = TraceSource::open(args)?;
     let surveyed = load::survey(replay, &mut source);
     let device = source.device(args);
     let survey = match surveyed {
         Ok(survey) => survey,
         // Why nothing was found is better known there; and what an I/O of another device lacks is no reason.
-        Err(LoadError::Replay(error)) => return Err(device.err().unwrap_or_else(|| refused(error))),
+        Err(LoadError::Replay(error)) => {
+            return Err(device.err().unwrap_or_else(|| refused(error)));
+        }
         Err(error) => return Err(of_load(error)),
     };
     Ok((survey, device?, source.info().clone()))
@@ -114,17 +145,27 @@ fn send(
     let mut tell = |progress: &Progress| {
         let (ios, failed) = (group_digits(progress.ios), group_digits(progress.failed));
         let of = group_digits(all);
-        line.show(&format!("{:.0} s, {ios} of {of} I/O, {failed} failed", progress.at.as_secs_f64()));
+        line.show(&format!(
+            "{:.0} s, {ios} of {of} I/O, {failed} failed",
+            progress.at.as_secs_f64()
+        ));
     };
     let sent = match &mut file {
         None => load::replay(replay, survey, &mut source, stop, &mut tell, None),
-        Some(file) => {
-            load::replay(replay, survey, &mut source, stop, &mut tell, Some(&mut |batch| file.write(batch)))
-        }
+        Some(file) => load::replay(
+            replay,
+            survey,
+            &mut source,
+            stop,
+            &mut tell,
+            Some(&mut |batch| file.write(batch)),
+        ),
     };
     line.clear();
     let replayed = sent.map_err(of_load)?;
-    let note = file.map(|file| file.finish(replayed.not_traced)).transpose()?;
+    let note = file
+        .map(|file| file.finish(replayed.not_traced))
+        .transpose()?;
     Ok((replayed, note))
 }
 
@@ -135,12 +176,24 @@ fn compare(
     stop: &AtomicBool,
 ) -> Result<Compared, Failure> {
     let survey = load::survey(today, &mut TraceSource::open(args)?).map_err(of_load)?;
-    let comparison =
-        Comparison { pairs: args.pairs, margin: args.margin, level: Level::P95, seed: args.seed };
+    let comparison = Comparison {
+        pairs: args.pairs,
+        margin: args.margin,
+        level: Level::P95,
+        seed: args.seed,
+    };
     let mut line = Line::new();
     let mut tell = |pairs: usize| line.show(&format!("{pairs} of up to {} pairs", args.pairs));
     let mut source = TraceSource::open(args)?;
-    let compared = load::compare(today, planned, &survey, comparison, &mut source, stop, &mut tell);
+    let compared = load::compare(
+        today,
+        planned,
+        &survey,
+        comparison,
+        &mut source,
+        stop,
+        &mut tell,
+    );
     line.clear();
     compared.map_err(of_load)
 }
@@ -192,7 +245,8 @@ fn exit_of(compared: &Compared) -> Exit {
 }
 
 fn exit_of_replay(replayed: &Replayed) -> Exit {
-    let is_whole = replayed.tally.failed() == 0 && matches!(replayed.ended, Ended::Ios | Ended::Stopped);
+    let is_whole =
+        replayed.tally.failed() == 0 && matches!(replayed.ended, Ended::Ios | Ended::Stopped);
     match (is_whole, replayed.tally.ios() + replayed.flushes.count()) {
         (true, _) => Exit::Clean,
         (false, 0) => Exit::Failed,
@@ -222,7 +276,9 @@ struct Line {
 
 impl Line {
     fn new() -> Line {
-        Line { is_shown: std::io::stderr().is_terminal() }
+        Line {
+            is_shown: std::io::stderr().is_terminal(),
+        }
     }
 
     fn show(&mut self, words: &str) {

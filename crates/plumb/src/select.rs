@@ -44,12 +44,22 @@ impl Selection {
     /// What to say of devices that were asked for and are not among those seen: nothing seen is not nothing wrong.
     #[must_use]
     pub fn missing_devices(&self, seen: &BTreeSet<String>) -> Vec<Failure> {
-        let listed: Vec<&str> = seen.iter().take(DEVICES_LISTED).map(String::as_str).collect();
-        let more = if seen.len() > DEVICES_LISTED { ", …" } else { "" };
+        let listed: Vec<&str> = seen
+            .iter()
+            .take(DEVICES_LISTED)
+            .map(String::as_str)
+            .collect();
+        let more = if seen.len() > DEVICES_LISTED {
+            ", …"
+        } else {
+            ""
+        };
         let help = format!("these are: {}{more}", listed.join(", "));
         let missing = self.device.iter().filter(|name| !seen.contains(*name));
         missing
-            .map(|name| Failure::unknown(format!("no device `{name}` in what was read")).with_help(&*help))
+            .map(|name| {
+                Failure::unknown(format!("no device `{name}` in what was read")).with_help(&*help)
+            })
             .collect()
     }
 
@@ -58,8 +68,9 @@ impl Selection {
     pub fn missing_partition(&self, filter: &Filter<'_>, path: &str) -> Option<Failure> {
         let number = self.partition?;
         (!filter.saw_partition && filter.seen > 0).then(|| {
-            Failure::unknown(format!("{path} does not reveal a partition {number}"))
-                .with_help("give the part of the device with --range, for instance --range 63s-100g")
+            Failure::unknown(format!("{path} does not reveal a partition {number}")).with_help(
+                "give the part of the device with --range, for instance --range 63s-100g",
+            )
         })
     }
 
@@ -74,14 +85,18 @@ impl Selection {
         parts.extend(self.part());
         parts.extend(self.since.map(|since| format!("from {since} on")));
         parts.extend(self.until.map(|until| format!("before {until}")));
-        (!parts.is_empty()).then(|| format!("only some of the I/O were asked for: {}", parts.join("; ")))
+        (!parts.is_empty())
+            .then(|| format!("only some of the I/O were asked for: {}", parts.join("; ")))
     }
 
     /// Whether it counts time from the first I/O of each file.
     #[must_use]
     pub fn counts_from_first(&self) -> bool {
         let moments = [self.since, self.until];
-        moments.into_iter().flatten().any(|moment| matches!(moment, Moment::SinceFirst(_)))
+        moments
+            .into_iter()
+            .flatten()
+            .any(|moment| matches!(moment, Moment::SinceFirst(_)))
     }
 
     /// Which part of each device is meant, in words; `None` is all of it.
@@ -131,7 +146,13 @@ impl<'a> Filter<'a> {
     /// A filter for one trace.
     #[must_use]
     pub fn new(selection: &'a Selection) -> Filter<'a> {
-        Filter { selection, limits: None, seen: 0, saw_partition: false, devices: BTreeSet::new() }
+        Filter {
+            selection,
+            limits: None,
+            seen: 0,
+            saw_partition: false,
+            devices: BTreeSet::new(),
+        }
     }
 
     /// Takes out of a batch what is not meant.
@@ -142,7 +163,12 @@ impl<'a> Filter<'a> {
         self.seen += batch.len() as u64;
         let selection = self.selection;
         if self.devices.len() < batch.names.devices().len() {
-            self.devices = batch.names.devices().iter().map(|device| device.name.clone()).collect();
+            self.devices = batch
+                .names
+                .devices()
+                .iter()
+                .map(|device| device.name.clone())
+                .collect();
         }
         if selection.since.is_some() || selection.until.is_some() {
             let (from, to) = self.limits(batch, info)?;
@@ -153,9 +179,17 @@ impl<'a> Filter<'a> {
         }
         if !selection.device.is_empty() {
             let names = batch.names.clone();
-            let meant: Vec<bool> =
-                names.devices().iter().map(|device| selection.device.contains(&device.name)).collect();
-            batch.retain(|batch, row| meant.get(batch.device[row] as usize).copied().unwrap_or(false));
+            let meant: Vec<bool> = names
+                .devices()
+                .iter()
+                .map(|device| selection.device.contains(&device.name))
+                .collect();
+            batch.retain(|batch, row| {
+                meant
+                    .get(batch.device[row] as usize)
+                    .copied()
+                    .unwrap_or(false)
+            });
         }
         if let Some((first, end)) = selection.range {
             batch.retain(|batch, row| {
@@ -174,23 +208,35 @@ impl<'a> Filter<'a> {
         }
         let first_ns = batch.time_ns.first().copied().unwrap_or(0);
         if first_ns == UNKNOWN_NS {
-            return Err(SelectError::NoTimes { path: info.path.clone() });
+            return Err(SelectError::NoTimes {
+                path: info.path.clone(),
+            });
         }
         let at = |moment: Option<Moment>, otherwise| match moment {
-            Some(moment) => moment
-                .on_clock_of(info, first_ns)
-                .ok_or_else(|| SelectError::NoTimeOfDay { path: info.path.clone() }),
+            Some(moment) => {
+                moment
+                    .on_clock_of(info, first_ns)
+                    .ok_or_else(|| SelectError::NoTimeOfDay {
+                        path: info.path.clone(),
+                    })
+            }
             None => Ok(otherwise),
         };
-        let limits = (at(self.selection.since, i64::MIN)?, at(self.selection.until, i64::MAX)?);
+        let limits = (
+            at(self.selection.since, i64::MIN)?,
+            at(self.selection.until, i64::MAX)?,
+        );
         self.limits = Some(limits);
         Ok(limits)
     }
 
     fn keep_partition(&mut self, batch: &mut Batch, number: u32) {
         let names = batch.names.clone();
-        let ranges: Vec<Option<(u64, u64)>> =
-            names.devices().iter().map(|device| partition_range(device, number)).collect();
+        let ranges: Vec<Option<(u64, u64)>> = names
+            .devices()
+            .iter()
+            .map(|device| partition_range(device, number))
+            .collect();
         self.saw_partition |= ranges.iter().any(Option::is_some);
         batch.retain(|batch, row| {
             let range = ranges.get(batch.device[row] as usize).copied().flatten();
@@ -203,9 +249,16 @@ impl<'a> Filter<'a> {
 
 /// First byte of a partition and of the one after it.
 fn partition_range(device: &Device, number: u32) -> Option<(u64, u64)> {
-    let (_, first) =
-        device.partitions.iter().find(|(name, _)| partition_number(&device.name, name) == Some(number))?;
-    let next = device.partitions.iter().map(|(_, first)| *first).filter(|next| next > first).min();
+    let (_, first) = device
+        .partitions
+        .iter()
+        .find(|(name, _)| partition_number(&device.name, name) == Some(number))?;
+    let next = device
+        .partitions
+        .iter()
+        .map(|(_, first)| *first)
+        .filter(|next| next > first)
+        .min();
     Some((*first, next.unwrap_or(u64::MAX)))
 }
 
@@ -216,7 +269,11 @@ mod tests {
     #[test]
     fn a_partition_ends_where_the_next_begins() {
         let partitions = vec![("sda1".to_owned(), 1000), ("sda2".to_owned(), 5000)];
-        let device = Device { name: "sda".to_owned(), partitions, ..Device::default() };
+        let device = Device {
+            name: "sda".to_owned(),
+            partitions,
+            ..Device::default()
+        };
         assert_eq!(partition_range(&device, 1), Some((1000, 5000)));
         assert_eq!(partition_range(&device, 2), Some((5000, u64::MAX)));
         assert_eq!(partition_range(&device, 3), None);

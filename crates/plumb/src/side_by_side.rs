@@ -12,7 +12,10 @@ pub fn each<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = items.get(at) else { return };
             let result = work(item);
-            results.lock().unwrap_or_else(PoisonError::into_inner).push((at, result));
+            results
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((at, result));
         }
     };
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -42,7 +45,10 @@ mod tests {
             std::thread::sleep(Duration::from_micros(100 - item));
             item * item
         });
-        assert_eq!(results, items.iter().map(|item| item * item).collect::<Vec<_>>());
+        assert_eq!(
+            results,
+            items.iter().map(|item| item * item).collect::<Vec<_>>()
+        );
     }
 
     #[test]

@@ -38,8 +38,13 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// # Errors
 /// When nothing can be watched, or what was asked for could not be written.
 pub fn run(args: &Watch) -> Result<Exit, Failure> {
-    args.save.as_deref().map_or(Ok(()), |path| output::may_write(&[], &[path]))?;
-    let questions = Questions { grids: args.grids(), ..Questions::default() };
+    args.save
+        .as_deref()
+        .map_or(Ok(()), |path| output::may_write(&[], &[path]))?;
+    let questions = Questions {
+        grids: args.grids(),
+        ..Questions::default()
+    };
     let options = options(args, &questions)?;
     let ended = told_to_end()?;
     let mut block = Block::attach(&options).map_err(refused)?;
@@ -54,8 +59,10 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
         privilege::drop_all(args.save.as_slice())?;
     }
     let began = Instant::now();
-    let on_screen =
-        !args.json && !args.plain && std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
+    let on_screen = !args.json
+        && !args.plain
+        && std::io::stdout().is_terminal()
+        && std::io::stdin().is_terminal();
     let shown = if on_screen {
         terminal::run(args, &mut block, &mut whole, &ended)
     } else {
@@ -72,19 +79,32 @@ pub fn run(args: &Watch) -> Result<Exit, Failure> {
 /// When signals cannot be heard.
 pub(crate) fn told_to_end() -> Result<Arc<AtomicBool>, Failure> {
     let ended = Arc::new(AtomicBool::new(false));
-    let signals = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP];
+    let signals = [
+        signal_hook::consts::SIGINT,
+        signal_hook::consts::SIGTERM,
+        signal_hook::consts::SIGHUP,
+    ];
     for signal in signals {
-        signal_hook::flag::register(signal, ended.clone()).map_err(|error| Failure::failed(&error))?;
+        signal_hook::flag::register(signal, ended.clone())
+            .map_err(|error| Failure::failed(&error))?;
     }
     Ok(ended)
 }
 
 fn options(args: &Watch, questions: &Questions) -> Result<Options, Failure> {
     let layers = args.layer.into();
-    let devices = args.devices.iter().map(|name| disk_at(name, layers, "plumb watch"));
+    let devices = args
+        .devices
+        .iter()
+        .map(|name| disk_at(name, layers, "plumb watch"));
     tell_of_processes(args.pid.as_slice());
     let (ops, pid) = (args.op.clone(), args.pid);
-    let filter = Filter { ops, pid, comm: args.comm.clone(), cgroup: args.cgroup.clone() };
+    let filter = Filter {
+        ops,
+        pid,
+        comm: args.comm.clone(),
+        cgroup: args.cgroup.clone(),
+    };
     Ok(Options {
         devices: devices.collect::<Result<_, Failure>>()?,
         modulus_bytes: questions.modulus_bytes(),
@@ -148,7 +168,9 @@ pub fn refused(error: CaptureError) -> Failure {
             let again: Vec<String> = std::env::args().collect();
             Failure::not_permitted(&error, format!("sudo {}", again.join(" ")))
         }
-        CaptureError::NoDevice(_) | CaptureError::NoCgroup { .. } => Failure::usage(error.to_string()),
+        CaptureError::NoDevice(_) | CaptureError::NoCgroup { .. } => {
+            Failure::usage(error.to_string())
+        }
         _ => Failure::failed(&error),
     }
 }
@@ -167,12 +189,21 @@ fn show(
         .filter(|profile| profile.ios() > 0)
         .map(|profile| analyze(profile, None, questions))
         .collect();
-    let grid = questions.grids().first().map_or(Grid::ASSUMED, |(grid, _)| *grid);
-    let senders: Vec<Sender<'_>> =
-        reading.processes.iter().map(|process| sender(process, &reading.seen_again, &grid)).collect();
+    let grid = questions
+        .grids()
+        .first()
+        .map_or(Grid::ASSUMED, |(grid, _)| *grid);
+    let senders: Vec<Sender<'_>> = reading
+        .processes
+        .iter()
+        .map(|process| sender(process, &reading.seen_again, &grid))
+        .collect();
     let notes: Vec<String> = notes(reading, &whole.filter);
-    let seen_again: Vec<SeenAgain<'_>> =
-        reading.seen_again.iter().map(|(device, on)| SeenAgain { device, on }).collect();
+    let seen_again: Vec<SeenAgain<'_>> = reading
+        .seen_again
+        .iter()
+        .map(|(device, on)| SeenAgain { device, on })
+        .collect();
     let filter = whole.filter.words();
     let apart: Vec<Apart<'_>> = reading.misses.iter().map(apart).collect();
     let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();

@@ -36,7 +36,10 @@ fn a_misaligned_guest() {
     assert_eq!(verdict["phase"]["offset_bytes"], 7 * 512);
     // Counted apart from this program, by a window of 256 ends.
     let other = &device["inference"]["other_offsets"][0];
-    assert_eq!((&other["ios"], &other["heads"]), (&17_736.into(), &127.into()));
+    assert_eq!(
+        (&other["ios"], &other["heads"]),
+        (&17_736.into(), &127.into())
+    );
     let shifted = &json["result"]["profiles"][0]["what_if"]["shifted"][0];
     assert_eq!(shifted["tally"]["misaligned"], 23_300);
     assert_eq!(shifted["class"], "exact-for-these-requests");
@@ -47,22 +50,39 @@ fn a_misaligned_guest() {
 fn a_stripe_that_is_no_power_of_two() {
     require!(RealTraces);
     for (members, pieces, bytes) in [
-        (3, vec![60_246, 58_038, 59_394], vec![1_410_188_800_u64, 1_390_852_608, 1_404_936_704]),
+        (
+            3,
+            vec![60_246, 58_038, 59_394],
+            vec![1_410_188_800_u64, 1_390_852_608, 1_404_936_704],
+        ),
         (
             4,
             vec![46_614, 44_295, 43_408, 43_361],
             vec![1_056_643_584, 1_055_781_376, 1_048_295_936, 1_045_257_216],
         ),
     ] {
-        let json = analyze(&real(VSCSI), &format!("--chunk 64k --members {members} --json")).json();
+        let json = analyze(
+            &real(VSCSI),
+            &format!("--chunk 64k --members {members} --json"),
+        )
+        .json();
         let striped = &json["result"]["profiles"][0]["what_if"]["striped"];
         assert_eq!(
             (&striped["tally"]["split"], &striped["tally"]["crossing"]),
             (&52_579.into(), &63_130.into())
         );
         let loads = striped["members"].as_array().expect("loads");
-        let column = |name: &str| loads.iter().map(|load| unsigned(&load[name])).collect::<Vec<u64>>();
-        assert_eq!((column("pieces"), column("bytes")), (pieces, bytes), "{members} members");
+        let column = |name: &str| {
+            loads
+                .iter()
+                .map(|load| unsigned(&load[name]))
+                .collect::<Vec<u64>>()
+        };
+        assert_eq!(
+            (column("pieces"), column("bytes")),
+            (pieces, bytes),
+            "{members} members"
+        );
         // What is asked beside it is answered as ever.
         assert_eq!(json["result"]["profiles"][0]["lengths_rounded"], false);
     }
@@ -70,7 +90,12 @@ fn a_stripe_that_is_no_power_of_two() {
 
 /// Sums a number over the devices of a document.
 fn sum(json: &Value, number: impl Fn(&Value) -> u64) -> u64 {
-    json["result"]["profiles"].as_array().expect("profiles").iter().map(number).sum()
+    json["result"]["profiles"]
+        .as_array()
+        .expect("profiles")
+        .iter()
+        .map(number)
+        .sum()
 }
 
 fn unsigned(value: &Value) -> u64 {
@@ -79,7 +104,9 @@ fn unsigned(value: &Value) -> u64 {
 
 /// A number of the tallies on the grid at a place in the list, over all devices. Devices without such I/O have none.
 fn tally(json: &Value, grid: usize, side: &str, name: &str) -> u64 {
-    sum(json, |profile| unsigned(&profile["places"][0]["grids"][grid][side][name]))
+    sum(json, |profile| {
+        unsigned(&profile["places"][0]["grids"][grid][side][name])
+    })
 }
 
 const GRIDS: [u64; 7] = [4096, 8192, 16_384, 65_536, 131_072, 1_048_576, 512];
@@ -90,26 +117,47 @@ fn check_section(json: &Value, expected: &Value, side: &str) {
     for (at, grid) in GRIDS.into_iter().enumerate() {
         let found = |name| tally(json, at, side, name);
         assert_eq!(found("ios"), unsigned(&expected["n"]), "{side} {grid}");
-        assert_eq!(found("misaligned"), count(format!("start_not_mod_{grid}")), "{side} {grid}");
+        assert_eq!(
+            found("misaligned"),
+            count(format!("start_not_mod_{grid}")),
+            "{side} {grid}"
+        );
         if [512, 4096, 8192].contains(&grid) {
-            assert_eq!(found("odd_length"), count(format!("len_not_mult_{grid}")), "{side} {grid}");
+            assert_eq!(
+                found("odd_length"),
+                count(format!("len_not_mult_{grid}")),
+                "{side} {grid}"
+            );
         }
         if [4096, 8192].contains(&grid) {
-            assert_eq!(found("partial"), count(format!("start_or_end_not_mod_{grid}")), "{side} {grid}");
+            assert_eq!(
+                found("partial"),
+                count(format!("start_or_end_not_mod_{grid}")),
+                "{side} {grid}"
+            );
         }
     }
-    assert_eq!(tally(json, 0, side, "cells"), unsigned(&expected["blocks4k_touched"]));
-    assert_eq!(tally(json, 0, side, "cells_min"), unsigned(&expected["blocks4k_minimum_ceil_len"]));
+    assert_eq!(
+        tally(json, 0, side, "cells"),
+        unsigned(&expected["blocks4k_touched"])
+    );
+    assert_eq!(
+        tally(json, 0, side, "cells_min"),
+        unsigned(&expected["blocks4k_minimum_ceil_len"])
+    );
 }
 
 /// Where the starts lie in 4 KiB, found by asking for each offset.
 fn check_offsets(name: &str, expected: &Value) {
-    let flags: String = (0..8).map(|sector| format!(" --grid 4k@{sector}s")).collect();
+    let flags: String = (0..8)
+        .map(|sector| format!(" --grid 4k@{sector}s"))
+        .collect();
     let json = analyze(&real(name), &format!("--json{flags}")).json();
     for sector in 0..8 {
         for (side, section) in [("all", "all"), ("reads", "R"), ("writes", "W")] {
             let at = tally(&json, sector, side, "ios") - tally(&json, sector, side, "misaligned");
-            let expected = unsigned(&expected[section]["start_mod_4096_in_sectors"][&sector.to_string()]);
+            let expected =
+                unsigned(&expected[section]["start_mod_4096_in_sectors"][&sector.to_string()]);
             assert_eq!(at, expected, "{name}: {side} at sector {sector}");
         }
     }
@@ -120,14 +168,27 @@ fn check_lengths(json: &Value, expected: &Value) {
         let word = if letter == "R" { "read" } else { "write" };
         sum(json, |profile| {
             let ops = profile["ops"].as_array().expect("operations");
-            ops.iter().filter(|op| op["op"] == word).map(|op| unsigned(&op[name])).sum()
+            ops.iter()
+                .filter(|op| op["op"] == word)
+                .map(|op| unsigned(&op[name]))
+                .sum()
         })
     };
     for letter in ["R", "W"] {
-        assert_eq!(ops(letter, "bytes"), unsigned(&expected["bytes_by_op"][letter]), "bytes {letter}");
-        assert_eq!(ops(letter, "ios"), unsigned(&expected["ops"][letter]), "I/O {letter}");
+        assert_eq!(
+            ops(letter, "bytes"),
+            unsigned(&expected["bytes_by_op"][letter]),
+            "bytes {letter}"
+        );
+        assert_eq!(
+            ops(letter, "ios"),
+            unsigned(&expected["ops"][letter]),
+            "I/O {letter}"
+        );
     }
-    let classes = expected["all"]["size_hist_pow2_upper"].as_object().expect("classes");
+    let classes = expected["all"]["size_hist_pow2_upper"]
+        .as_object()
+        .expect("classes");
     for (top, ios) in classes {
         let found = sum(json, |profile| {
             let ops = profile["ops"].as_array().expect("operations").iter();
@@ -140,7 +201,10 @@ fn check_lengths(json: &Value, expected: &Value) {
         assert_eq!(found, unsigned(ios), "up to {top} bytes");
     }
     if json["result"]["profiles"].as_array().map(Vec::len) == Some(1) {
-        for length in json["result"]["profiles"][0]["lengths"].as_array().expect("lengths") {
+        for length in json["result"]["profiles"][0]["lengths"]
+            .as_array()
+            .expect("lengths")
+        {
             let exact = &expected["all"]["size_hist_top20_exact"][&length[0].to_string()];
             assert_eq!(&length[2], exact, "{} bytes", length[0]);
         }
@@ -177,7 +241,10 @@ fn vscsi_as_others_counted_it() {
     require!(RealTraces);
     let json = check(VSCSI).json();
     // From 5,633,898,368,802 to 5,641,098,458,687 µs.
-    assert_eq!(json["result"]["profiles"][0]["span_ns"], 7_200_089_885_000_u64);
+    assert_eq!(
+        json["result"]["profiles"][0]["span_ns"],
+        7_200_089_885_000_u64
+    );
 }
 
 #[test]
@@ -185,13 +252,23 @@ fn msr_as_others_counted_it() {
     require!(RealTraces);
     let json = check(MSR).json();
     assert_eq!(json["result"]["profiles"][0]["timed"], 1000);
-    assert_eq!(json["result"]["profiles"][0]["span_ns"], 127_233_494_100_u64);
+    assert_eq!(
+        json["result"]["profiles"][0]["span_ns"],
+        127_233_494_100_u64
+    );
     let latency = &json["result"]["profiles"][0]["ops"];
-    let longest =
-        latency.as_array().expect("operations").iter().map(|op| unsigned(&op["device"]["max_ns"])).max();
+    let longest = latency
+        .as_array()
+        .expect("operations")
+        .iter()
+        .map(|op| unsigned(&op["device"]["max_ns"]))
+        .max();
     // 284,125 × 100 ns, and the histogram's bucket is a sixteenth of a power of two wide.
     let longest = longest.expect("a latency");
-    assert!((28_412_500..=28_412_500 * 17 / 16).contains(&longest), "{longest}");
+    assert!(
+        (28_412_500..=28_412_500 * 17 / 16).contains(&longest),
+        "{longest}"
+    );
 }
 
 #[test]
@@ -226,11 +303,16 @@ fn no_line_is_wider_than_80_columns() {
     while let Some(path) = files.pop() {
         if path.is_dir() {
             files.extend(
-                std::fs::read_dir(path).expect("a folder").map(|entry| entry.expect("an entry").path()),
+                std::fs::read_dir(path)
+                    .expect("a folder")
+                    .map(|entry| entry.expect("an entry").path()),
             );
             continue;
         }
-        let ran = analyze(&path, "--chunk 64k --members 3 --record 64k --shift -3s --grid 4k --grid 8k@1k");
+        let ran = analyze(
+            &path,
+            "--chunk 64k --members 3 --record 64k --shift -3s --grid 4k --grid 8k@1k",
+        );
         traces += usize::from(ran.code != 5);
         let folder = path.parent().expect("in a folder").display().to_string();
         for line in ran.out.lines().filter(|line| line.chars().count() > 80) {

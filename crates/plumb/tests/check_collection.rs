@@ -14,7 +14,11 @@ use serde_json::Value;
 const MIB: u64 = 1 << 20;
 
 fn run(program: &str, args: &[&str]) -> String {
-    let done = Command::new(program).args(args).env("LC_ALL", "C").output().expect(program);
+    let done = Command::new(program)
+        .args(args)
+        .env("LC_ALL", "C")
+        .output()
+        .expect(program);
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(done.status.success(), "{program} {args:?}: {said}");
     String::from_utf8_lossy(&done.stdout).trim().to_owned()
@@ -28,12 +32,17 @@ struct Loops {
 
 impl Loops {
     fn new() -> Loops {
-        Loops { lab: Lab::new(), devices: Vec::new() }
+        Loops {
+            lab: Lab::new(),
+            devices: Vec::new(),
+        }
     }
 
     fn attach(&mut self, name: &str, len: u64, prepare: impl Fn(&str)) -> String {
         let path = self.lab.path(name);
-        std::fs::File::create(&path).and_then(|file| file.set_len(len)).expect("a sparse file");
+        std::fs::File::create(&path)
+            .and_then(|file| file.set_len(len))
+            .expect("a sparse file");
         let path = path.display().to_string();
         prepare(&path);
         let device = run("losetup", &["-f", "--show", &path]);
@@ -55,8 +64,12 @@ impl Drop for Loops {
 /// Overwrites the primary header of a GPT.
 fn break_primary(path: &str) {
     use std::os::unix::fs::FileExt;
-    let file = std::fs::File::options().write(true).open(path).expect("an image");
-    file.write_all_at(&[0xa5; 92], 512).expect("bytes in an image");
+    let file = std::fs::File::options()
+        .write(true)
+        .open(path)
+        .expect("an image");
+    file.write_all_at(&[0xa5; 92], 512)
+        .expect("bytes in an image");
 }
 
 fn parts(document: &Value) -> [Value; 2] {
@@ -75,7 +88,14 @@ fn live_and_collected(to: &Path) -> ([Value; 2], [Value; 2]) {
         let args = ["check".as_ref(), "--collect".as_ref(), to.as_os_str()];
         plumb(args).ends(0).says("no content of files and no keys");
         let after = live();
-        let args = ["check", "--json", "--fail-on", "none", "--from", to.to_str().expect("a path")];
+        let args = [
+            "check",
+            "--json",
+            "--fail-on",
+            "none",
+            "--from",
+            to.to_str().expect("a path"),
+        ];
         let collected = parts(&plumb(args).json());
         if before == after {
             return (after, collected);
@@ -98,7 +118,10 @@ fn a_collection_says_what_its_host_says() {
     );
     let mut loops = Loops::new();
     let disk = loops.attach("gpt.img", 512 * MIB, |path| {
-        run("sgdisk", &["-a", "1", "-n", "1:2048:+64M", "-n", "2:200001:+320M", path]);
+        run(
+            "sgdisk",
+            &["-a", "1", "-n", "1:2048:+64M", "-n", "2:200001:+320M", path],
+        );
     });
     run("partx", &["-a", &disk]);
     run("mkfs.ext4", &["-q", "-F", &format!("{disk}p1")]);
@@ -107,7 +130,13 @@ fn a_collection_says_what_its_host_says() {
     let secret = loops.lab.path("secret");
     std::fs::write(&secret, "a secret of this test").expect("a key");
     let secret = secret.display().to_string();
-    let quick = ["luksFormat", "-q", "--type=luks1", "--pbkdf-force-iterations=1000", "--key-file"];
+    let quick = [
+        "luksFormat",
+        "-q",
+        "--type=luks1",
+        "--pbkdf-force-iterations=1000",
+        "--key-file",
+    ];
     let luks = loops.attach("luks.img", 64 * MIB, |path| {
         run("cryptsetup", &[&quick[..], &[&secret, path]].concat());
     });
@@ -126,21 +155,44 @@ fn a_collection_says_what_its_host_says() {
     assert_eq!(live[0], collected[0], "findings");
     assert_eq!(live[1], collected[1], "result");
     let nodes = live[1]["stack"]["nodes"].to_string();
-    for words in
-        ["LUKS on loop", "swap on loop", "\"LVM2 PV\"", "\"gpt\"", "gpt.img", "ext4 on loop", "xfs on loop"]
-    {
+    for words in [
+        "LUKS on loop",
+        "swap on loop",
+        "\"LVM2 PV\"",
+        "\"gpt\"",
+        "gpt.img",
+        "ext4 on loop",
+        "xfs on loop",
+    ] {
         assert!(nodes.contains(words), "{words} is part of this");
     }
-    assert!(live[0].to_string().contains("broken-label"), "the primary label is broken");
-    assert!(nodes.contains("\"extents of "), "loop devices are followed into their files");
+    assert!(
+        live[0].to_string().contains("broken-label"),
+        "the primary label is broken"
+    );
+    assert!(
+        nodes.contains("\"extents of "),
+        "loop devices are followed into their files"
+    );
     let without = unpacked(&to);
-    assert!(!without.windows(20).any(|bytes| bytes == b"content of somebody "), "no content goes along");
+    assert!(
+        !without
+            .windows(20)
+            .any(|bytes| bytes == b"content of somebody "),
+        "no content goes along"
+    );
     // Key slots of LUKS 1 begin behind the header, at 4096 at the earliest (its on-disk format, 2.2).
     let name = luks.trim_start_matches("/dev/");
     let whole = std::fs::read(loops.lab.path("luks.img")).expect("the image");
     let slot = whole[4096..4096 + 64].to_vec();
-    assert!(slot.iter().any(|byte| *byte != 0), "the first slot of {name} is in use");
-    assert!(!without.windows(slot.len()).any(|bytes| bytes == slot), "no key material goes along");
+    assert!(
+        slot.iter().any(|byte| *byte != 0),
+        "the first slot of {name} is in use"
+    );
+    assert!(
+        !without.windows(slot.len()).any(|bytes| bytes == slot),
+        "no key material goes along"
+    );
 }
 
 /// The bytes of the archive without its frame.
@@ -154,13 +206,26 @@ fn the_first_form_is_still_read() {
     let mut host = lab.host("old");
     host.disk(&FakeDisk::named("sda"));
     host.partition("sda", 1, 2049, 1 << 30);
-    host.mapped("dm-0", "vg-guest1", "LVM-u3BhU2dfVh6tcXcPyO9ZKfpBmVyCGRnH", 1 << 22, &["sda1"]);
+    host.mapped(
+        "dm-0",
+        "vg-guest1",
+        "LVM-u3BhU2dfVh6tcXcPyO9ZKfpBmVyCGRnH",
+        1 << 22,
+        &["sda1"],
+    );
     let below = host.number("sda1");
     let dump = format!("vg-guest1: 0 {} linear {below} 2048\n", 1 << 22);
-    let old = lab.pack(&host, "old", FORM_OF_FILES, &[("dumps/dmsetup-table", &dump)]);
+    let old = lab.pack(
+        &host,
+        "old",
+        FORM_OF_FILES,
+        &[("dumps/dmsetup-table", &dump)],
+    );
     let ran = plumb(["check", "--from", old.to_str().expect("a path")]);
-    ran.ends(1).says("old.tar.zst is of an older form, without labels, superblocks and places of files");
-    ran.says("vg/guest1: logical volume").says("misaligned by 512 B");
+    ran.ends(1)
+        .says("old.tar.zst is of an older form, without labels, superblocks and places of files");
+    ran.says("vg/guest1: logical volume")
+        .says("misaligned by 512 B");
 }
 
 #[test]
@@ -169,7 +234,13 @@ fn damage_is_said_with_its_place() {
     let mut host = lab.host("kvm3");
     host.disk(&FakeDisk::named("sda"));
     host.partition("sda", 1, 2048, 1 << 30);
-    host.mapped("dm-0", "vg-guest1", "LVM-u3BhU2dfVh6tcXcPyO9ZKfpBmVyCGRnH", 1 << 22, &["sda1"]);
+    host.mapped(
+        "dm-0",
+        "vg-guest1",
+        "LVM-u3BhU2dfVh6tcXcPyO9ZKfpBmVyCGRnH",
+        1 << 22,
+        &["sda1"],
+    );
     let answers = (NO_ANSWERS.0, table(&host, 1 << 22));
     let answers = (answers.0, answers.1.as_str());
     let device = |folder: &str, rest: &str| {
@@ -180,21 +251,37 @@ fn damage_is_said_with_its_place() {
     };
     let good = device("0-sda", "");
     let cases: [(&[(&str, &str)], &str); 9] = [
-        (&[NO_DEVICES], "answers.json: found No such file or directory"),
+        (
+            &[NO_DEVICES],
+            "answers.json: found No such file or directory",
+        ),
         (&[answers], "devices.json: found No such file or directory"),
-        (&[("answers.json", "{\"tables\": 3}"), NO_DEVICES], "answers.json: found invalid type: integer `3`"),
-        (&[answers, ("devices.json", "{\"devices\": [")], "devices.json: found EOF while parsing"),
+        (
+            &[("answers.json", "{\"tables\": 3}"), NO_DEVICES],
+            "answers.json: found invalid type: integer `3`",
+        ),
+        (
+            &[answers, ("devices.json", "{\"devices\": [")],
+            "devices.json: found EOF while parsing",
+        ),
         (
             &[answers, ("devices.json", &device("..", ""))],
             "found the folder .., expected the name of a directory",
         ),
-        (&[answers, ("devices.json", &device("0-sda", ", \"more\": 1"))], "unknown field `more`"),
+        (
+            &[answers, ("devices.json", &device("0-sda", ", \"more\": 1"))],
+            "unknown field `more`",
+        ),
         (
             &[answers, ("devices.json", &good), ("sectors/0-sda/x", "y")],
             "sectors/0-sda: found x, expected a place",
         ),
         (
-            &[answers, ("devices.json", &good), ("sectors/0-sda/4090", "12345678")],
+            &[
+                answers,
+                ("devices.json", &good),
+                ("sectors/0-sda/4090", "12345678"),
+            ],
             "sectors/0-sda/4090: found 8 bytes, expected runs apart, inside of the device",
         ),
         (
@@ -207,8 +294,16 @@ fn damage_is_said_with_its_place() {
         let ran = plumb(["check", "--from", path.to_str().expect("a path")]);
         ran.ends(5).complains("damaged.tar.zst: ").complains(words);
     }
-    let whole =
-        lab.pack(&host, "whole", FORM, &[answers, ("devices.json", &good), ("sectors/0-sda/8", "12345678")]);
+    let whole = lab.pack(
+        &host,
+        "whole",
+        FORM,
+        &[
+            answers,
+            ("devices.json", &good),
+            ("sectors/0-sda/8", "12345678"),
+        ],
+    );
     plumb(["check", "--from", whole.to_str().expect("a path")]).ends(0);
     // Cut off anywhere it is an error and no panic.
     let bytes = std::fs::read(&whole).expect("a file");

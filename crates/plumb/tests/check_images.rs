@@ -12,9 +12,16 @@ use plumb_testkit::require;
 
 /// Runs a script in a directory.
 fn shell(script: &str, directory: &Path) {
-    let done =
-        Command::new("sh").args(["-e", "-c", script]).current_dir(directory).output().expect("a shell");
-    assert!(done.status.success(), "{script}\n{}", String::from_utf8_lossy(&done.stderr));
+    let done = Command::new("sh")
+        .args(["-e", "-c", script])
+        .current_dir(directory)
+        .output()
+        .expect("a shell");
+    assert!(
+        done.status.success(),
+        "{script}\n{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
 }
 
 fn check(folder: &Path, name: &str, flags: &str) -> Ran {
@@ -59,7 +66,12 @@ fn clusters_that_lie_otherwise_are_unknown() {
             let document = found.json();
             let disk = node(&document, &format!("{path}:disk"));
             assert_eq!(disk["overall"], expected, "{name} {grid}: {disk:#}");
-            assert_eq!(found.code, if is_off { 1 } else { 3 }, "{name} {grid}: {}", found.out);
+            assert_eq!(
+                found.code,
+                if is_off { 1 } else { 3 },
+                "{name} {grid}: {}",
+                found.out
+            );
             let why = disk["lost"].to_string();
             assert!(why.contains(words), "{name} {grid}: {why}");
         }
@@ -83,12 +95,14 @@ fn a_note_hides_nothing_that_is_unknown() {
     );
     for name in ["raw", "vhdx"] {
         let found = check(folder, name, "");
-        found
-            .ends(3)
-            .says("Unknown")
-            .says(&format!("{}#1: nothing is known of", folder.join(name).display()));
+        found.ends(3).says("Unknown").says(&format!(
+            "{}#1: nothing is known of",
+            folder.join(name).display()
+        ));
     }
-    check(folder, "vhdx", "--grid 4k").ends(0).says("NOTE misaligned-partition");
+    check(folder, "vhdx", "--grid 4k")
+        .ends(0)
+        .says("NOTE misaligned-partition");
     check(folder, "vhdx", "--grid 4k --fail-on note").ends(1);
 }
 
@@ -106,14 +120,29 @@ fn a_refusal_is_a_document_too() {
     let ran = [
         (check(folder, "nothing", "--json"), "found nothing known"),
         (check(folder, "empty", "--json"), "is empty"),
-        (plumb(["check", "sdz9", "--from", &dump, "--json"]), "no `sdz9` in what was read"),
+        (
+            plumb(["check", "sdz9", "--from", &dump, "--json"]),
+            "no `sdz9` in what was read",
+        ),
     ];
     for (found, words) in ran {
         found.ends(3).complains(words);
         let document = found.json();
         assert_eq!(document["schema"], "plumb.check/1");
-        assert!(document["result"]["notes"][0].as_str().expect("a note").contains(words), "{}", found.out);
-        assert_eq!(document["result"]["stack"]["nodes"].as_array().map(Vec::len), Some(0));
+        assert!(
+            document["result"]["notes"][0]
+                .as_str()
+                .expect("a note")
+                .contains(words),
+            "{}",
+            found.out
+        );
+        assert_eq!(
+            document["result"]["stack"]["nodes"]
+                .as_array()
+                .map(Vec::len),
+            Some(0)
+        );
         assert_eq!(document["findings"].as_array().map(Vec::len), Some(0));
     }
 }
@@ -124,15 +153,21 @@ fn an_image_that_is_a_physical_volume() {
     require!(Loop, Tool("pvcreate"));
     let folder = tempfile::tempdir().expect("a directory");
     let image = folder.path().join("pv.img");
-    File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("room for a sparse file");
+    File::create(&image)
+        .and_then(|file| file.set_len(64 << 20))
+        .expect("room for a sparse file");
     let device = LoopDevice::attach(&image, &[]);
     let lvm = "devices { use_devicesfile = 0 }";
     run(Command::new("pvcreate")
         .args(["-q", "-q", "--config", lvm, "--dataalignment", "1m"])
         .arg(device.path()));
     drop(device);
-    check(folder.path(), "pv.img", "--grid 1m").ends(0).says("no finding");
-    check(folder.path(), "pv.img", "--grid 2m").ends(1).says("begins 1 MiB (2,048 sectors) past a boundary");
+    check(folder.path(), "pv.img", "--grid 1m")
+        .ends(0)
+        .says("no finding");
+    check(folder.path(), "pv.img", "--grid 2m")
+        .ends(1)
+        .says("begins 1 MiB (2,048 sectors) past a boundary");
     check(folder.path(), "pv.img", "").ends(3);
 }
 
@@ -147,7 +182,11 @@ fn an_image_with_a_solaris_label_gets_no_commands() {
         folder.path(),
     );
     let found = check(folder.path(), "sun.img", "--grid 128k");
-    found.ends(1).says("misaligned-partition").says("no commands for it").says("an image in a file");
+    found
+        .ends(1)
+        .says("misaligned-partition")
+        .says("no commands for it")
+        .says("an image in a file");
     for words in ["rdsk", "format -e", "fmthard"] {
         assert!(!found.out.contains(words), "{words} in\n{}", found.out);
     }

@@ -12,9 +12,15 @@ fn this_host() {
     let ran = plumb(["check", "--json"]);
     assert!([0, 1, 3].contains(&ran.code), "{}: {}", ran.code, ran.err);
     let document = ran.json();
-    for node in document["result"]["stack"]["nodes"].as_array().expect("nodes") {
-        let assumed =
-            node["verdicts"].as_array().expect("verdicts").iter().filter(|on| on["what"] == "assumed");
+    for node in document["result"]["stack"]["nodes"]
+        .as_array()
+        .expect("nodes")
+    {
+        let assumed = node["verdicts"]
+            .as_array()
+            .expect("verdicts")
+            .iter()
+            .filter(|on| on["what"] == "assumed");
         for on in assumed {
             assert_ne!(on["verdict"], "aligned", "{node}");
         }
@@ -28,8 +34,11 @@ fn a_file_is_followed_down() {
     let ran = plumb(["check".as_ref(), file.as_os_str(), "--json".as_ref()]);
     assert!([0, 1, 3].contains(&ran.code), "{}: {}", ran.code, ran.err);
     let document = ran.json();
-    let nodes = document["result"]["stack"]["nodes"].as_array().expect("nodes");
-    let is_it = |node: &serde_json::Value| node["kind"] == "file" && node["name"].as_str() == file.to_str();
+    let nodes = document["result"]["stack"]["nodes"]
+        .as_array()
+        .expect("nodes");
+    let is_it =
+        |node: &serde_json::Value| node["kind"] == "file" && node["name"].as_str() == file.to_str();
     assert!(nodes.iter().any(is_it), "{nodes:#?}");
 }
 
@@ -38,18 +47,30 @@ fn what_is_on_no_device() {
     plumb(["check", "/proc"])
         .ends(3)
         .complains("/proc is on a file system without a block device of this host");
-    plumb(["check", "/dev/null"]).ends(3).complains("/dev/null is no block device, directory or file");
-    plumb(["check", "no-such-device"]).ends(3).complains("no `no-such-device` in what was read");
+    plumb(["check", "/dev/null"])
+        .ends(3)
+        .complains("/dev/null is no block device, directory or file");
+    plumb(["check", "no-such-device"])
+        .ends(3)
+        .complains("no `no-such-device` in what was read");
 }
 
 #[test]
 fn files_that_are_no_disks() {
-    plumb(["check", "no-such-file", "--image"]).ends(5).complains("cannot read no-such-file as a disk");
-    plumb(["check", "/proc/self/maps", "--image"]).ends(5).complains("cannot read /proc/self/maps as a disk");
+    plumb(["check", "no-such-file", "--image"])
+        .ends(5)
+        .complains("cannot read no-such-file as a disk");
+    plumb(["check", "/proc/self/maps", "--image"])
+        .ends(5)
+        .complains("cannot read /proc/self/maps as a disk");
     let folder = Folder::new("check-image");
     let image = |path: &Path| plumb(["check".as_ref(), path.as_os_str(), "--image".as_ref()]);
     for (name, bytes, words) in [
-        ("empty", Vec::new(), "empty is empty, expected a label, a file system or a virtual disk"),
+        (
+            "empty",
+            Vec::new(),
+            "empty is empty, expected a label, a file system or a virtual disk",
+        ),
         (
             "zeros",
             vec![0; 1 << 20],
@@ -78,7 +99,10 @@ fn ten_thousand_devices() {
         host.partition(&name, 1, if number % 100 == 0 { 63 } else { 2048 }, 1 << 20);
     }
     let ran = plumb(["check".as_ref(), "--root".as_ref(), root.as_os_str()]);
-    ran.ends(1).says("50 findings in 5,000 devices and 5,000 layers above");
-    ran.says("partition: 50 of 5,000 misaligned, 4,950 of 5,000 aligned on every grid that is known");
+    ran.ends(1)
+        .says("50 findings in 5,000 devices and 5,000 layers above");
+    ran.says(
+        "partition: 50 of 5,000 misaligned, 4,950 of 5,000 aligned on every grid that is known",
+    );
     plumb(["check", "--root", "/nowhere"]).ends(5);
 }

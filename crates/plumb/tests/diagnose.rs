@@ -24,10 +24,15 @@ struct Lab {
 impl Lab {
     fn within(folder: &Folder) -> Lab {
         let image = folder.file("disk", vec![0; SIZE]);
-        fs::File::open(&image).and_then(|file| file.sync_all()).expect("room for a file");
+        fs::File::open(&image)
+            .and_then(|file| file.sync_all())
+            .expect("room for a file");
         let label = folder.file("label", LABEL);
         let label = fs::File::open(label).expect("the label");
-        run(Command::new("sfdisk").arg("--quiet").arg(&image).stdin(label));
+        run(Command::new("sfdisk")
+            .arg("--quiet")
+            .arg(&image)
+            .stdin(label));
         let disk = LoopDevice::attach(&image, &[]);
         assert_eq!(disk.add_partitions(), 2);
         Lab { disk }
@@ -58,7 +63,12 @@ fn is_block(path: &Path) -> bool {
 fn read(device: &Path, count: u64, skip: u64) {
     let mut dd = Command::new("dd");
     dd.arg(format!("if={}", device.display()));
-    dd.args(["of=/dev/null", "iflag=direct,skip_bytes", "bs=4096", "status=none"]);
+    dd.args([
+        "of=/dev/null",
+        "iflag=direct,skip_bytes",
+        "bs=4096",
+        "status=none",
+    ]);
     run(dd.args([format!("count={count}"), format!("skip={skip}")]));
 }
 
@@ -66,7 +76,14 @@ fn read(device: &Path, count: u64, skip: u64) {
 fn write(device: &Path, count: u64) {
     assert!(is_block(device), "never a file of that name");
     let mut dd = Command::new("dd");
-    dd.args(["if=/dev/zero", "oflag=direct", "bs=4096", "seek=1000", "conv=notrunc", "status=none"]);
+    dd.args([
+        "if=/dev/zero",
+        "oflag=direct",
+        "bs=4096",
+        "seek=1000",
+        "conv=notrunc",
+        "status=none",
+    ]);
     run(dd.args([format!("of={}", device.display()), format!("count={count}")]));
 }
 
@@ -78,7 +95,11 @@ impl Diagnosing {
     fn begin(args: &[&str]) -> Diagnosing {
         let mut command = common::command();
         command.arg("diagnose").args(args).args(["--for", "300s"]);
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("plumb runs");
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("plumb runs");
         let descriptors = format!("/proc/{}/fd", child.id());
         let mut diagnosing = Diagnosing(child);
         let began = Instant::now();
@@ -90,7 +111,12 @@ impl Diagnosing {
         // To attach one takes a moment in which the kernel waits for all its processors.
         let (mut before, mut since) = (0, Instant::now());
         loop {
-            let links = fs::read_dir(&descriptors).into_iter().flatten().flatten().filter(is_link).count();
+            let links = fs::read_dir(&descriptors)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .filter(is_link)
+                .count();
             if links != before {
                 (before, since) = (links, Instant::now());
             }
@@ -135,17 +161,21 @@ fn document(text: &str) -> Value {
 /// Findings of a rule about a device, or a part of it.
 fn findings<'a>(document: &'a Value, id: &str, device: &str) -> Vec<&'a Value> {
     let all = document["findings"].as_array().expect("findings").iter();
-    all.filter(|finding| finding["id"] == id && finding["target"]["device"] == device).collect()
+    all.filter(|finding| finding["id"] == id && finding["target"]["device"] == device)
+        .collect()
 }
 
 fn evidence(finding: &Value, name: &str) -> Option<f64> {
     let all = finding["evidence"].as_array().expect("evidence").iter();
-    all.filter(|one| one["name"] == name).find_map(|one| one["value"].as_f64())
+    all.filter(|one| one["name"] == name)
+        .find_map(|one| one["value"].as_f64())
 }
 
 fn words(finding: &Value) -> String {
     let all = finding["explanation"].as_array().expect("sentences").iter();
-    all.map(|one| one.as_str().expect("text")).collect::<Vec<_>>().join("\n")
+    all.map(|one| one.as_str().expect("text"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// 211 reads and 101 writes through the partition that is off, 307 through the one that is not: one finding tells the
@@ -166,23 +196,46 @@ fn a_start_and_the_io_through_it_are_one_finding() {
     assert_eq!(code, Some(1), "{text}");
     let document = document(&text);
     let found = findings(&document, "misaligned-partition", &first);
-    let [finding] = found.as_slice() else { panic!("{} findings about {first}", found.len()) };
-    assert_eq!((evidence(finding, "ios_unfit"), evidence(finding, "ios")), (Some(312.0), Some(312.0)));
+    let [finding] = found.as_slice() else {
+        panic!("{} findings about {first}", found.len())
+    };
+    assert_eq!(
+        (evidence(finding, "ios_unfit"), evidence(finding, "ios")),
+        (Some(312.0), Some(312.0))
+    );
     assert_eq!(evidence(finding, "past_boundary_bytes"), Some(1024.0));
-    assert!(evidence(finding, "device_ns_mean").is_some_and(|ns| ns > 0.0), "{finding}");
+    assert!(
+        evidence(finding, "device_ns_mean").is_some_and(|ns| ns > 0.0),
+        "{finding}"
+    );
     for said in [
         "211 reads and 101 writes, 1.2 MiB; 312 of 312 (100.0 %) start off the 4 KiB",
         "begun 3 KiB (6 sectors) further on, 0 of 312 (0.0 %) of them would still start off it",
         "sent by dd 312",
     ] {
-        assert!(words(finding).contains(said), "no `{said}` in\n{}", words(finding));
+        assert!(
+            words(finding).contains(said),
+            "no `{said}` in\n{}",
+            words(finding)
+        );
     }
-    assert!(finding["fix"].as_array().is_some_and(|fix| !fix.is_empty()), "{finding}");
-    assert!(findings(&document, "misaligned-io", &name).is_empty(), "told twice: {text}");
+    assert!(
+        finding["fix"].as_array().is_some_and(|fix| !fix.is_empty()),
+        "{finding}"
+    );
+    assert!(
+        findings(&document, "misaligned-io", &name).is_empty(),
+        "told twice: {text}"
+    );
     // Counted independently: the profile that was saved.
     let again = plumb(["analyze", saved, "--device", &name, "--json"]).json();
-    let places = again["result"]["profiles"][0]["places"].as_array().expect("places");
-    let ios: Vec<u64> = places.iter().filter_map(|place| place["grids"][0]["all"]["ios"].as_u64()).collect();
+    let places = again["result"]["profiles"][0]["places"]
+        .as_array()
+        .expect("places");
+    let ios: Vec<u64> = places
+        .iter()
+        .filter_map(|place| place["grids"][0]["all"]["ios"].as_u64())
+        .collect();
     // Others may look for a label on the disk meanwhile, but nobody else reads the partitions.
     assert!(ios[0] >= 619, "{ios:?}");
     assert_eq!(ios[1..], [312, 307]);
@@ -202,11 +255,22 @@ fn io_that_no_layout_explains_are_a_finding_of_their_own() {
     assert_eq!(code, Some(1), "{text}");
     let document = document(&text);
     let found = findings(&document, "misaligned-partition", &first);
-    assert_eq!(found.iter().map(|one| evidence(one, "ios_unfit")).collect::<Vec<_>>(), [Some(307.0)]);
+    assert_eq!(
+        found
+            .iter()
+            .map(|one| evidence(one, "ios_unfit"))
+            .collect::<Vec<_>>(),
+        [Some(307.0)]
+    );
     let found = findings(&document, "misaligned-io", &name);
-    let [finding] = found.as_slice() else { panic!("{} findings about {name}: {text}", found.len()) };
+    let [finding] = found.as_slice() else {
+        panic!("{} findings about {name}: {text}", found.len())
+    };
     assert_eq!(finding["target"]["part"], format!("partition {second}"));
-    assert_eq!((evidence(finding, "ios_unfit"), evidence(finding, "ios")), (Some(401.0), Some(401.0)));
+    assert_eq!(
+        (evidence(finding, "ios_unfit"), evidence(finding, "ios")),
+        (Some(401.0), Some(401.0))
+    );
 }
 
 /// As a person reads it: the summary first, and a partition through which nothing went says so. The page has the same.
@@ -217,13 +281,22 @@ fn text_for_80_columns_and_a_page() {
     let lab = Lab::within(&folder);
     let (name, first, second) = (lab.disk.name(), lab.name(1), lab.name(2));
     let page = folder.path("page.html");
-    let diagnosing = Diagnosing::begin(&[&name, "--grid", "4k", "--html", page.to_str().expect("text")]);
+    let diagnosing = Diagnosing::begin(&[
+        &name,
+        "--grid",
+        "4k",
+        "--html",
+        page.to_str().expect("text"),
+    ]);
     read(&lab.part(2), 307, 0);
     let (code, text) = diagnosing.end();
     assert_eq!(code, Some(1), "{text}");
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let headline = text.lines().next().unwrap_or_default();
-    assert!(headline.contains(" findings in ") && flat.contains("watched for "), "{text}");
+    assert!(
+        headline.contains(" findings in ") && flat.contains("watched for "),
+        "{text}"
+    );
     for said in [
         &format!("WARNING misaligned-partition: 1 of 2, {first}"),
         "no I/O through it seen in ",
@@ -234,18 +307,32 @@ fn text_for_80_columns_and_a_page() {
         assert!(flat.contains(said), "no `{said}` in\n{text}");
     }
     let is_command = |line: &str| line.starts_with("    ") && !line.starts_with("     ");
-    assert!(text.lines().all(|line| line.chars().count() <= 80 || is_command(line)), "{text}");
+    assert!(
+        text.lines()
+            .all(|line| line.chars().count() <= 80 || is_command(line)),
+        "{text}"
+    );
     let page = fs::read_to_string(page).expect("the page");
-    for said in ["<h2 id=\"findings\"", "misaligned-partition", "class=\"tree\"", "word-critical", "<svg"] {
+    for said in [
+        "<h2 id=\"findings\"",
+        "misaligned-partition",
+        "class=\"tree\"",
+        "word-critical",
+        "<svg",
+    ] {
         assert!(page.contains(said), "no `{said}` in the page");
     }
 }
 
 /// How each layer stands. Numbers of nodes count other devices as well, which come and go.
 fn stands(document: &Value) -> Vec<(String, String)> {
-    let nodes = document["result"]["stack"]["nodes"].as_array().expect("nodes").iter();
-    let mut stands: Vec<_> =
-        nodes.map(|node| (node["name"].to_string(), node["overall"].to_string())).collect();
+    let nodes = document["result"]["stack"]["nodes"]
+        .as_array()
+        .expect("nodes")
+        .iter();
+    let mut stands: Vec<_> = nodes
+        .map(|node| (node["name"].to_string(), node["overall"].to_string()))
+        .collect();
     stands.sort();
     assert!(stands.len() >= 3, "{stands:?}");
     stands
@@ -263,7 +350,10 @@ fn no_time_is_the_layout_alone() {
     assert_eq!(diagnosed.code, checked.code);
     let (diagnosed, checked) = (diagnosed.json(), checked.json());
     assert_eq!(diagnosed["findings"], checked["findings"]);
-    assert!(!findings(&diagnosed, "misaligned-partition", &lab.name(1)).is_empty(), "{diagnosed}");
+    assert!(
+        !findings(&diagnosed, "misaligned-partition", &lab.name(1)).is_empty(),
+        "{diagnosed}"
+    );
     assert_eq!(diagnosed["result"]["watched"], Value::Null);
     assert_eq!(stands(&diagnosed), stands(&checked));
 }
@@ -280,22 +370,36 @@ fn who_may_not_gets_what_can_be_had() {
             "--bounding-set=-all",
             "--inh-caps=-all",
         ]);
-        command.arg(env!("CARGO_BIN_EXE_plumb")).args(["diagnose", "--for", "1s", flag]);
+        command
+            .arg(env!("CARGO_BIN_EXE_plumb"))
+            .args(["diagnose", "--for", "1s", flag]);
         let done = command.output().expect("setpriv");
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         let code = done.status.code();
-        assert!(matches!(code, Some(1 | 3)), "{code:?}: not watched is never clean: {said}");
+        assert!(
+            matches!(code, Some(1 | 3)),
+            "{code:?}: not watched is never clean: {said}"
+        );
         String::from_utf8(done.stdout).expect("text")
     };
     let text = as_nobody("--color=never");
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(flat.contains("I/O not watched") && flat.contains("expected CAP_BPF and CAP_PERFMON"), "{text}");
-    assert!(text.contains("\n    sudo ") && text.contains("diagnose --for 1s --color=never\n"), "{text}");
+    assert!(
+        flat.contains("I/O not watched") && flat.contains("expected CAP_BPF and CAP_PERFMON"),
+        "{text}"
+    );
+    assert!(
+        text.contains("\n    sudo ") && text.contains("diagnose --for 1s --color=never\n"),
+        "{text}"
+    );
     let document = document(&as_nobody("--json"));
     assert_eq!(document["result"]["watched"], Value::Null);
     let unseen = document["result"]["unseen"].as_array().expect("a list");
-    let has_command =
-        |one: &&Value| one["commands"][0].as_str().is_some_and(|command| command.starts_with("sudo "));
+    let has_command = |one: &&Value| {
+        one["commands"][0]
+            .as_str()
+            .is_some_and(|command| command.starts_with("sudo "))
+    };
     assert!(unseen.iter().filter(has_command).count() >= 1, "{unseen:?}");
 }
 
@@ -306,15 +410,22 @@ struct Passing {
 
 /// From linux/loop.h: LOOP_CTL_ADD and LOOP_CTL_REMOVE.
 fn loop_control(request: u32, number: u32) -> bool {
-    let script =
-        format!("open F, '+<', '/dev/loop-control' or exit 1; ioctl(F, {request}, {number}) or exit 1;");
-    Command::new("perl").args(["-e", &script]).status().is_ok_and(|status| status.success())
+    let script = format!(
+        "open F, '+<', '/dev/loop-control' or exit 1; ioctl(F, {request}, {number}) or exit 1;"
+    );
+    Command::new("perl")
+        .args(["-e", &script])
+        .status()
+        .is_ok_and(|status| status.success())
 }
 
 impl Passing {
     fn new(image: &Path) -> Passing {
         let number = 3000 + std::process::id() % 1000;
-        assert!(loop_control(0x4C80, number), "no loop device of number {number}");
+        assert!(
+            loop_control(0x4C80, number),
+            "no loop device of number {number}"
+        );
         let passing = Passing { number };
         run(Command::new("losetup").arg(passing.path()).arg(image));
         passing
@@ -328,7 +439,10 @@ impl Passing {
 impl Drop for Passing {
     fn drop(&mut self) {
         // Fails where it is gone already.
-        let _ = Command::new("losetup").arg("--detach").arg(self.path()).output();
+        let _ = Command::new("losetup")
+            .arg("--detach")
+            .arg(self.path())
+            .output();
         loop_control(0x4C81, self.number);
     }
 }
@@ -344,24 +458,44 @@ fn a_disk_that_goes_away_keeps_its_name_and_counts() {
     read(&disk.path(), 223, 0);
     let number = disk.number;
     drop(disk);
-    assert!(!Path::new(&format!("/sys/class/block/loop{number}")).exists(), "it is still there");
+    assert!(
+        !Path::new(&format!("/sys/class/block/loop{number}")).exists(),
+        "it is still there"
+    );
     let (code, text) = diagnosing.end();
     assert!(matches!(code, Some(0 | 1 | 3)), "{code:?}: {text}");
     let document = document(&text);
     let profiles = document["result"]["profiles"].as_array().expect("profiles");
     // Others may look for a label on it meanwhile.
-    let mine = profiles.iter().find(|profile| profile["target"]["device"] == name);
-    assert!(mine.and_then(|profile| profile["ios"].as_u64()) >= Some(223), "{profiles:?}");
-    let senders = document["result"]["watched"]["processes"].as_array().expect("processes").iter();
+    let mine = profiles
+        .iter()
+        .find(|profile| profile["target"]["device"] == name);
+    assert!(
+        mine.and_then(|profile| profile["ios"].as_u64()) >= Some(223),
+        "{profiles:?}"
+    );
+    let senders = document["result"]["watched"]["processes"]
+        .as_array()
+        .expect("processes")
+        .iter();
     let mut mine = senders.filter(|one| one["comm"] == "dd" && one["device"] == name);
-    assert_eq!(mine.next().map(|one| &one["ios"]), Some(&Value::from(223)), "{text}");
+    assert_eq!(
+        mine.next().map(|one| &one["ios"]),
+        Some(&Value::from(223)),
+        "{text}"
+    );
     let notes = document["result"]["notes"].to_string();
-    assert!(notes.contains(&format!("{name} went away while it was watched")), "{notes}");
+    assert!(
+        notes.contains(&format!("{name} went away while it was watched")),
+        "{notes}"
+    );
 }
 
 #[test]
 fn what_cannot_be_asked() {
-    plumb(["diagnose", "--for", "50ms"]).ends(2).complains("expected 0, or a time from 100ms to 8760h");
+    plumb(["diagnose", "--for", "50ms"])
+        .ends(2)
+        .complains("expected 0, or a time from 100ms to 8760h");
     plumb(["diagnose", "no-such-device", "--for", "0"])
         .ends(3)
         .complains("no `no-such-device` in what was read");
@@ -379,7 +513,9 @@ struct Memory {
 impl Memory {
     fn new(name: &str) -> Memory {
         let folder = Folder::new(name);
-        run(Command::new("mount").args(["-t", "tmpfs", "tmpfs"]).arg(folder.path("")));
+        run(Command::new("mount")
+            .args(["-t", "tmpfs", "tmpfs"])
+            .arg(folder.path("")));
         Memory { folder }
     }
 }
@@ -387,15 +523,22 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         // Out of sight at least, and gone when its last user is.
-        let _ = Command::new("umount").arg("--lazy").arg(self.folder.path("")).status();
+        let _ = Command::new("umount")
+            .arg("--lazy")
+            .arg(self.folder.path(""))
+            .status();
     }
 }
 
 /// Words without what differs from run to run: numbers of loop devices, times, how latencies compare, and the marks that
 /// a tree has before each line, since where lines break hangs on the lengths of names.
 fn lasting(text: &str) -> Vec<String> {
-    let is_time = |word: &str| ["s", "ms", "µs", "ns"].contains(&word.trim_end_matches([',', ';', ':', '.']));
-    let words: Vec<&str> = text.split_whitespace().filter(|word| *word != "│").collect();
+    let is_time =
+        |word: &str| ["s", "ms", "µs", "ns"].contains(&word.trim_end_matches([',', ';', ':', '.']));
+    let words: Vec<&str> = text
+        .split_whitespace()
+        .filter(|word| *word != "│")
+        .collect();
     let mut lasting: Vec<String> = Vec::new();
     let mut is_compared = false;
     for (at, word) in words.iter().enumerate() {
@@ -410,7 +553,10 @@ fn lasting(text: &str) -> Vec<String> {
         }
         lasting.push(match word.split_once("loop") {
             Some((head, tail)) => {
-                format!("{head}loop{}", tail.trim_start_matches(|c: char| c.is_ascii_digit()))
+                format!(
+                    "{head}loop{}",
+                    tail.trim_start_matches(|c: char| c.is_ascii_digit())
+                )
             }
             None => (*word).to_owned(),
         });
@@ -421,24 +567,44 @@ fn lasting(text: &str) -> Vec<String> {
 /// Of a report what tells of the partition that is off, of the I/O through both, and the tree.
 fn parts(report: &str) -> [String; 3] {
     let part = |from: &str| {
-        let begin = report.find(from).unwrap_or_else(|| panic!("no `{from}` in\n{report}"));
+        let begin = report
+            .find(from)
+            .unwrap_or_else(|| panic!("no `{from}` in\n{report}"));
         let len = report[begin..].find("\n\n").unwrap_or(report.len() - begin);
         report[begin..begin + len].to_owned()
     };
     // Others may look for a label on the disk meanwhile, so its own line is left out.
     let is_of_part = |line: &&str| {
         let name = line.split_whitespace().next().unwrap_or_default();
-        let disk = name.trim_end_matches(|letter: char| letter.is_ascii_digit()).strip_suffix('p');
+        let disk = name
+            .trim_end_matches(|letter: char| letter.is_ascii_digit())
+            .strip_suffix('p');
         disk.is_some_and(|disk| disk.ends_with(|letter: char| letter.is_ascii_digit()))
     };
-    let io = part("\nI/O seen in").lines().filter(is_of_part).collect::<Vec<_>>().join("\n");
-    [part("\nWARNING  misaligned-partition"), io, part("\nStack, from")]
+    let io = part("\nI/O seen in")
+        .lines()
+        .filter(is_of_part)
+        .collect::<Vec<_>>()
+        .join("\n");
+    [
+        part("\nWARNING  misaligned-partition"),
+        io,
+        part("\nStack, from"),
+    ]
 }
 
 /// `examples/diagnose.md`: a disk as it says, the I/O that it says, and what it prints of them.
 #[test]
 fn the_worked_session_is_true() {
-    require!(Bpf, Loop, Root, Tool("dd"), Tool("sfdisk"), Tool("partx"), Tool("mount"));
+    require!(
+        Bpf,
+        Loop,
+        Root,
+        Tool("dd"),
+        Tool("sfdisk"),
+        Tool("partx"),
+        Tool("mount")
+    );
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/diagnose.md");
     let page = fs::read_to_string(page).expect("the page");
     let memory = Memory::new("diagnose-session");
@@ -448,15 +614,24 @@ fn the_worked_session_is_true() {
     let is_io = |line: &&str| line.starts_with("# dd ") && line.contains("/dev/loop0p");
     let sessions: Vec<&str> = page.lines().filter(is_io).collect();
     assert_eq!(sessions.len(), 3, "{sessions:?}");
-    assert!(is_block(&lab.part(1)) && is_block(&lab.part(2)), "dd never makes a file of that name");
+    assert!(
+        is_block(&lab.part(1)) && is_block(&lab.part(2)),
+        "dd never makes a file of that name"
+    );
     for line in sessions {
-        dd(&line.trim_start_matches("# ").replace("/dev/loop0", &lab.disk.path().display().to_string()));
+        dd(&line
+            .trim_start_matches("# ")
+            .replace("/dev/loop0", &lab.disk.path().display().to_string()));
     }
     let (code, text) = diagnosing.end();
     assert_eq!(code, Some(1), "{text}");
     let image = memory.folder.path("disk").display().to_string();
     let now = text.replace(&image, "/mnt/lab/disk");
     for (now, was) in parts(&now).into_iter().zip(parts(&page)) {
-        assert_eq!(lasting(&now), lasting(&was), "\nit prints now:{now}\n\nthe page says:{was}");
+        assert_eq!(
+            lasting(&now),
+            lasting(&was),
+            "\nit prints now:{now}\n\nthe page says:{was}"
+        );
     }
 }

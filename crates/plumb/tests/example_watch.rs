@@ -30,13 +30,23 @@ impl Session {
     fn new() -> Session {
         let folder = Folder::new("example-watch");
         let image = folder.path("disk");
-        File::create(&image).and_then(|file| file.set_len(256 << 20)).expect("room for a sparse file");
-        Session { disk: LoopDevice::attach(&image, &[]), folder, load: None, status: 0 }
+        File::create(&image)
+            .and_then(|file| file.set_len(256 << 20))
+            .expect("room for a sparse file");
+        Session {
+            disk: LoopDevice::attach(&image, &[]),
+            folder,
+            load: None,
+            status: 0,
+        }
     }
 
     fn shell(&self, line: &str) -> Command {
         let mut command = Command::new("sh");
-        command.arg("-c").arg(line.replace(NAME, &self.disk.name())).current_dir(self.folder.path(""));
+        command
+            .arg("-c")
+            .arg(line.replace(NAME, &self.disk.name()))
+            .current_dir(self.folder.path(""));
         command.stdin(Stdio::null());
         command
     }
@@ -60,15 +70,26 @@ impl Session {
             std::thread::sleep(Duration::from_millis(100));
             std::fs::metadata(&node).is_ok_and(|found| found.file_type().is_block_device())
         };
-        assert!((0..50).any(|at| is_there(&at)), "no block device {}", node.display());
+        assert!(
+            (0..50).any(|at| is_there(&at)),
+            "no block device {}",
+            node.display()
+        );
     }
 
     /// A line that begins with `$ plumb `: what it prints.
     fn plumb(&mut self, line: &str) -> String {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
         let line = line.replace(NAME, &self.disk.name());
-        command.args(line.split(' ').skip(1)).current_dir(self.folder.path("")).stdin(Stdio::null());
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("plumb runs");
+        command
+            .args(line.split(' ').skip(1))
+            .current_dir(self.folder.path(""))
+            .stdin(Stdio::null());
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("plumb runs");
         if let Some(load) = self.load.take() {
             await_programs(child.id());
             run(&mut self.shell(&load));
@@ -79,8 +100,14 @@ impl Session {
     fn ended(&mut self, child: Child) -> String {
         let done = child.wait_with_output().expect("an end");
         self.status = done.status.code().unwrap_or(-1);
-        assert!(done.stderr.is_empty(), "{}", String::from_utf8_lossy(&done.stderr));
-        String::from_utf8(done.stdout).expect("text").replace(&self.disk.name(), NAME)
+        assert!(
+            done.stderr.is_empty(),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+        String::from_utf8(done.stdout)
+            .expect("text")
+            .replace(&self.disk.name(), NAME)
     }
 
     /// The page with what its commands print now.
@@ -115,7 +142,10 @@ impl Session {
 /// Waits until the programs of a watch are at work: no more of them come for a while.
 fn await_programs(pid: u32) {
     let attached = || {
-        let files = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let files = std::fs::read_dir(format!("/proc/{pid}/fd"))
+            .into_iter()
+            .flatten()
+            .flatten();
         files
             .filter_map(|file| std::fs::read_link(file.path()).ok())
             .filter(|to| to.ends_with("anon_inode:bpf_link"))
@@ -142,9 +172,14 @@ fn told(page: &str) -> Vec<String> {
         in_latency = (in_latency && !trimmed.is_empty()) || trimmed.starts_with("Latency, ");
         let is_timed = in_latency && !trimmed.starts_with("Latency, ");
         let is_timed = is_timed
-            || ["from first to last issue", "up to the last issue", "typed tracepoints, ", "Z, 4."]
-                .iter()
-                .any(|w| line.contains(w));
+            || [
+                "from first to last issue",
+                "up to the last issue",
+                "typed tracepoints, ",
+                "Z, 4.",
+            ]
+            .iter()
+            .any(|w| line.contains(w));
         if is_timed || trimmed.starts_with('─') {
             continue;
         }
@@ -174,7 +209,8 @@ fn the_session_prints_what_the_page_says() {
         .position(|(was, is)| was != is)
         .or((was.len() != is.len()).then_some(was.len().min(is.len())));
     if let Some(at) = differs {
-        let around = |words: &[String]| words[at.saturating_sub(8)..(at + 8).min(words.len())].join(" ");
+        let around =
+            |words: &[String]| words[at.saturating_sub(8)..(at + 8).min(words.len())].join(" ");
         panic!(
             "the page says: … {} …\n it prints now: … {} …\nif that is wanted: PLUMB_BLESS=1 cargo test -p plumb --test \
              example_watch",

@@ -17,10 +17,15 @@ fn root() -> PathBuf {
 /// The directory in which the commands of a page run, made anew.
 fn workplace(page: &Path) -> PathBuf {
     let name = page.file_stem().unwrap_or_default();
-    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("examples").join(name);
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("examples")
+        .join(name);
     std::fs::remove_dir_all(&place).ok();
     std::fs::create_dir_all(&place).expect("a directory to run in");
-    let examples = root().join("examples").canonicalize().expect("the examples");
+    let examples = root()
+        .join("examples")
+        .canonicalize()
+        .expect("the examples");
     std::os::unix::fs::symlink(examples, place.join("examples")).expect("a link to the examples");
     place
 }
@@ -29,7 +34,10 @@ fn workplace(page: &Path) -> PathBuf {
 fn run(command: &str, place: &Path) -> (String, i32) {
     let binary = Path::new(env!("CARGO_BIN_EXE_plumb"));
     let others = std::env::var_os("PATH").unwrap_or_default();
-    let mine = binary.parent().expect("the binary is in a directory").to_path_buf();
+    let mine = binary
+        .parent()
+        .expect("the binary is in a directory")
+        .to_path_buf();
     let path = std::env::join_paths(std::iter::once(mine).chain(std::env::split_paths(&others)));
     let done = Command::new("sh")
         .args(["-c", &format!("{{ {command}\n}} 2>&1")])
@@ -39,7 +47,10 @@ fn run(command: &str, place: &Path) -> (String, i32) {
         .output()
         .expect("sh runs");
     let text = String::from_utf8(done.stdout).expect("output is UTF-8");
-    (text, done.status.code().expect("the command was not killed"))
+    (
+        text,
+        done.status.code().expect("the command was not killed"),
+    )
 }
 
 /// A page with the output of all its commands as it is now.
@@ -132,8 +143,7 @@ fn sessions_print_what_the_pages_say() {
 #[test]
 fn a_wrong_line_is_noticed_and_other_commands_stay() {
     let place = workplace(Path::new("self-test.md"));
-    let page =
-        "```\n$ plumb --version\nplumb 99\nmore\n$ echo $?\n7\n$ ls /nowhere\nas it was\n```\nplain $ text\n";
+    let page = "```\n$ plumb --version\nplumb 99\nmore\n$ echo $?\n7\n$ ls /nowhere\nas it was\n```\nplain $ text\n";
     let version = env!("CARGO_PKG_VERSION");
     let expected = format!(
         "```\n$ plumb --version\nplumb {version}\n$ echo $?\n0\n$ ls /nowhere\nas it was\n```\nplain $ text\n"

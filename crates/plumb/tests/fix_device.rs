@@ -22,7 +22,9 @@ impl Disk {
     fn new(starts: &[u64], options: &[&str]) -> Disk {
         let dir = plumb_testkit::temp_dir("fix-device");
         let image = dir.path().join("disk.img");
-        std::fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("room");
+        std::fs::File::create(&image)
+            .and_then(|file| file.set_len(64 << 20))
+            .expect("room");
         let mut sgdisk = Command::new("sgdisk");
         sgdisk.arg("-a1");
         for (at, start) in starts.iter().enumerate() {
@@ -65,7 +67,12 @@ impl Disk {
     /// By a program that does not see the processes of this one, as in a container: it does not see what they have open.
     fn fix_unseeing(&self, what: &str, args: &[&str]) -> Output {
         let mut command = Command::new("unshare");
-        command.args(["--pid", "--fork", "--mount-proc", env!("CARGO_BIN_EXE_plumb")]);
+        command.args([
+            "--pid",
+            "--fork",
+            "--mount-proc",
+            env!("CARGO_BIN_EXE_plumb"),
+        ]);
         self.fix_by(command, what, args)
     }
 
@@ -73,9 +80,16 @@ impl Disk {
         command.args(["fix", what]);
         match what {
             "undo" => command.arg(self.saved()).arg("--save").arg(self.undone()),
-            _ => command.arg(self.device.path()).arg("--save").arg(self.saved()),
+            _ => command
+                .arg(self.device.path())
+                .arg("--save")
+                .arg(self.saved()),
         };
-        command.args(args).args(["--yes", &self.device.name()]).output().expect("plumb runs")
+        command
+            .args(args)
+            .args(["--yes", &self.device.name()])
+            .output()
+            .expect("plumb runs")
     }
 
     fn bytes(&self) -> Vec<u8> {
@@ -90,7 +104,12 @@ fn words(opener: &Opener, node: &Path) -> String {
 }
 
 fn assert_done(output: &Output) {
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 fn assert_refused(output: &Output, why: &str) {
@@ -113,8 +132,13 @@ fn the_kernel_learns_of_a_relabelled_partition() {
         assert_eq!((disk.start(1), disk.start(2)), (Some(2_048), Some(65_536)));
         assert!(is_block_device(&disk.node(1)));
         let owner = std::fs::metadata(disk.node(1)).expect("the node").uid();
-        assert_eq!(owner, 12_345, "a database opens its raw device as its own user");
-        run(Command::new("sfdisk").arg("--verify").arg(disk.device.path()));
+        assert_eq!(
+            owner, 12_345,
+            "a database opens its raw device as its own user"
+        );
+        run(Command::new("sfdisk")
+            .arg("--verify")
+            .arg(disk.device.path()));
         assert_done(&disk.fix("undo", &[]));
         assert_eq!(disk.start(1), Some(34));
     }
@@ -138,13 +162,17 @@ fn blocks_of_4_kib() {
     require!(Loop, Tool("parted"));
     let dir = plumb_testkit::temp_dir("fix-4k");
     let image = dir.path().join("disk.img");
-    std::fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("room");
+    std::fs::File::create(&image)
+        .and_then(|file| file.set_len(64 << 20))
+        .expect("room");
     let device = LoopDevice::attach(&image, &["--sector-size", "4096"]);
     let disk = Disk { device, dir };
     assert_done(&disk.fix("relabel", &[]));
     assert_eq!(disk.start(1), Some(2_048));
-    let printed =
-        run(Command::new("parted").args(["-s", "-m"]).arg(disk.device.path()).args(["unit", "s", "print"]));
+    let printed = run(Command::new("parted")
+        .args(["-s", "-m"])
+        .arg(disk.device.path())
+        .args(["unit", "s", "print"]));
     assert!(printed.contains("\n1:256s:"), "{printed}");
 }
 
@@ -154,21 +182,28 @@ fn what_is_in_use_is_left_alone() {
     let disk = Disk::new(&[34, 65_536], &[]);
     let at = disk.dir.path().join("at");
     std::fs::create_dir(&at).expect("room");
-    run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(disk.node(2)));
+    run(Command::new("mkfs.ext4")
+        .args(["-q", "-F"])
+        .arg(disk.node(2)));
     let mounted = Mounted::mount(&disk.node(2), &at);
     let words = format!("is mounted at {}", at.display());
     assert_refused(&disk.fix("relabel", &["--number", "1"]), &words);
     drop(mounted);
     assert_refused(&disk.fix("relabel", &["--number", "1"]), "holds ext4");
     run(Command::new("wipefs").args(["-q", "-a"]).arg(disk.node(2)));
-    let held = std::fs::File::options().read(true).custom_flags(EXCLUSIVE).open(disk.node(2));
+    let held = std::fs::File::options()
+        .read(true)
+        .custom_flags(EXCLUSIVE)
+        .open(disk.node(2));
     let held = held.expect("a partition that nobody has");
     assert_refused(&disk.fix("relabel", &["--number", "1"]), "in use");
     drop(held);
     assert_eq!(disk.start(1), Some(34));
     assert!(!disk.saved().exists());
-    let partition =
-        Command::new(env!("CARGO_BIN_EXE_plumb")).args(["fix", "relabel"]).arg(disk.node(1)).output();
+    let partition = Command::new(env!("CARGO_BIN_EXE_plumb"))
+        .args(["fix", "relabel"])
+        .arg(disk.node(1))
+        .output();
     assert_refused(&partition.expect("plumb runs"), "is a partition");
 }
 
@@ -179,20 +214,35 @@ fn a_stranded_backup_is_moved_under_a_mounted_partition() {
     let disk = Disk::new(&[2_048], &[]);
     let at = disk.dir.path().join("at");
     std::fs::create_dir(&at).expect("room");
-    run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(disk.node(1)));
+    run(Command::new("mkfs.ext4")
+        .args(["-q", "-F"])
+        .arg(disk.node(1)));
     let mounted = Mounted::mount(&disk.node(1), &at);
     std::fs::write(at.join("file"), "content").expect("room");
-    let image = std::fs::File::options().write(true).open(disk.dir.path().join("disk.img"));
-    image.and_then(|image| image.set_len(96 << 20)).expect("room");
-    run(Command::new("losetup").arg("--set-capacity").arg(disk.device.path()));
+    let image = std::fs::File::options()
+        .write(true)
+        .open(disk.dir.path().join("disk.img"));
+    image
+        .and_then(|image| image.set_len(96 << 20))
+        .expect("room");
+    run(Command::new("losetup")
+        .arg("--set-capacity")
+        .arg(disk.device.path()));
     let grown = disk.bytes();
     assert_done(&disk.fix("backup-label", &[]));
     assert_eq!(disk.start(1), Some(2_048));
-    assert_eq!(std::fs::read_to_string(at.join("file")).expect("the file"), "content");
+    assert_eq!(
+        std::fs::read_to_string(at.join("file")).expect("the file"),
+        "content"
+    );
     // The way back leaves it where it is as well.
     let last = (64 << 20) - 512..64 << 20;
     assert_done(&disk.fix("undo", &[]));
-    assert_eq!(disk.bytes()[last.clone()], grown[last], "the header is where it was");
+    assert_eq!(
+        disk.bytes()[last.clone()],
+        grown[last],
+        "the header is where it was"
+    );
     let opener = Opener::of(disk.device.path());
     assert_refused(&disk.fix("undo", &[]), &words(&opener, disk.device.path()));
     drop(opener);
@@ -212,8 +262,15 @@ fn what_is_open_is_left_alone() {
     let before = disk.bytes();
     for node in &nodes {
         let opener = Opener::of(node);
-        assert_refused(&disk.fix("relabel", &["--number", "1"]), &words(&opener, node));
-        assert!(disk.bytes() == before && !disk.saved().exists(), "{}", node.display());
+        assert_refused(
+            &disk.fix("relabel", &["--number", "1"]),
+            &words(&opener, node),
+        );
+        assert!(
+            disk.bytes() == before && !disk.saved().exists(),
+            "{}",
+            node.display()
+        );
     }
     assert_done(&disk.fix("relabel", &["--number", "1"]));
     let after = disk.bytes();
@@ -235,9 +292,19 @@ fn a_label_that_the_kernel_does_not_take_can_be_undone() {
     let opener = Opener::of(&disk.node(1));
     let refused = disk.fix_unseeing("relabel", &[]);
     assert_refused(&refused, "does not take the partitions of the label");
-    assert!(disk.bytes() != before, "the label is written before the kernel is told");
-    let (saved, device, name) = (disk.saved(), disk.device.path().display(), disk.device.name());
-    let command = format!("help: run: plumb fix undo {} {device} --yes {name}\n", saved.display());
+    assert!(
+        disk.bytes() != before,
+        "the label is written before the kernel is told"
+    );
+    let (saved, device, name) = (
+        disk.saved(),
+        disk.device.path().display(),
+        disk.device.name(),
+    );
+    let command = format!(
+        "help: run: plumb fix undo {} {device} --yes {name}\n",
+        saved.display()
+    );
     assert_refused(&refused, &command);
     drop(opener);
     assert_done(&disk.fix("undo", &[]));
@@ -256,7 +323,10 @@ fn who_may_not_tell_the_kernel_writes_nothing() {
     let refused = disk.fix_by(command, "relabel", &[]);
     let words = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(4), "{words}");
-    assert!(words.contains("not permitted without CAP_SYS_ADMIN"), "{words}");
+    assert!(
+        words.contains("not permitted without CAP_SYS_ADMIN"),
+        "{words}"
+    );
     assert!(disk.bytes() == before && !disk.saved().exists());
 }
 
@@ -266,14 +336,21 @@ fn a_backup_label_is_not_written_beside_a_user_of_the_disk() {
     require!(Loop, Tool("sgdisk"), Tool("unshare"));
     let disk = Disk::new(&[2_048], &[]);
     let grow = |bytes| {
-        let image = std::fs::File::options().write(true).open(disk.dir.path().join("disk.img"));
+        let image = std::fs::File::options()
+            .write(true)
+            .open(disk.dir.path().join("disk.img"));
         image.and_then(|image| image.set_len(bytes)).expect("room");
-        run(Command::new("losetup").arg("--set-capacity").arg(disk.device.path()));
+        run(Command::new("losetup")
+            .arg("--set-capacity")
+            .arg(disk.device.path()));
         disk.bytes()
     };
     let before = grow(96 << 20);
     let opener = Opener::of(disk.device.path());
-    assert_refused(&disk.fix("backup-label", &[]), &words(&opener, disk.device.path()));
+    assert_refused(
+        &disk.fix("backup-label", &[]),
+        &words(&opener, disk.device.path()),
+    );
     assert!(disk.bytes() == before && !disk.saved().exists());
     drop(opener);
     let database = Opener::of(&disk.node(1));
@@ -283,7 +360,10 @@ fn a_backup_label_is_not_written_beside_a_user_of_the_disk() {
     assert!(verified.contains("No problems found"), "{verified}");
     std::fs::remove_file(disk.saved()).expect("it was saved");
     let before = grow(128 << 20);
-    let held = std::fs::File::options().read(true).custom_flags(EXCLUSIVE).open(disk.device.path());
+    let held = std::fs::File::options()
+        .read(true)
+        .custom_flags(EXCLUSIVE)
+        .open(disk.device.path());
     let _held = held.expect("a disk that nobody has");
     assert_refused(&disk.fix_unseeing("backup-label", &[]), "in use");
     assert!(disk.bytes() == before && !disk.saved().exists());

@@ -10,10 +10,20 @@ use plumb_testkit::require;
 fn alignment_offsets_long_blocks_and_what_is_in_use() {
     require!(Qemu, Tool("apt-get"));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/fix-guest");
-    let done = Command::new(script).arg(env!("CARGO_BIN_EXE_plumb")).output().expect("a shell");
-    let said = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    let done = Command::new(script)
+        .arg(env!("CARGO_BIN_EXE_plumb"))
+        .output()
+        .expect("a shell");
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&done.stdout),
+        String::from_utf8_lossy(&done.stderr)
+    );
     assert!(done.status.success(), "{said}");
-    let lines: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("GUEST: ")).collect();
+    let lines: Vec<&str> = said
+        .lines()
+        .filter_map(|line| line.strip_prefix("GUEST: "))
+        .collect();
     let expected = [
         "relabel disk-offset 3584",
         "relabel status 0",

@@ -28,8 +28,13 @@ impl Image {
     }
 
     fn resize(&self, size_bytes: u64) {
-        let file = std::fs::File::options().create(true).truncate(false).write(true).open(self.path());
-        file.and_then(|file| file.set_len(size_bytes)).expect("room for an image");
+        let file = std::fs::File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(self.path());
+        file.and_then(|file| file.set_len(size_bytes))
+            .expect("room for an image");
     }
 
     fn bytes(&self) -> Vec<u8> {
@@ -37,24 +42,44 @@ impl Image {
     }
 
     fn tool(&self, program: &str, args: &[&str]) -> String {
-        run(Command::new(program).args(args).arg(self.path()).env("LC_ALL", "C"))
+        run(Command::new(program)
+            .args(args)
+            .arg(self.path())
+            .env("LC_ALL", "C"))
     }
 
     fn sfdisk(&self, script: &str) {
         use std::io::Write;
         let mut command = Command::new("sfdisk");
-        command.args(["--quiet", "--no-reread", "--no-tell-kernel"]).arg(self.path());
-        let mut child = command.stdin(std::process::Stdio::piped()).spawn().expect("sfdisk starts");
-        child.stdin.take().expect("its input").write_all(script.as_bytes()).expect("it reads");
+        command
+            .args(["--quiet", "--no-reread", "--no-tell-kernel"])
+            .arg(self.path());
+        let mut child = command
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .expect("sfdisk starts");
+        child
+            .stdin
+            .take()
+            .expect("its input")
+            .write_all(script.as_bytes())
+            .expect("it reads");
         assert!(child.wait().expect("it ends").success(), "{script}");
     }
 
     /// Start and size of each partition, as sfdisk reads them.
     fn rows(&self) -> Vec<(u64, u64)> {
-        let table: Value = serde_json::from_str(&self.tool("sfdisk", &["--json"])).expect("JSON of sfdisk");
-        let parts = table["partitiontable"]["partitions"].as_array().cloned().unwrap_or_default();
+        let table: Value =
+            serde_json::from_str(&self.tool("sfdisk", &["--json"])).expect("JSON of sfdisk");
+        let parts = table["partitiontable"]["partitions"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
         let number = |part: &Value, key: &str| part[key].as_u64().expect("a number");
-        parts.iter().map(|part| (number(part, "start"), number(part, "size"))).collect()
+        parts
+            .iter()
+            .map(|part| (number(part, "start"), number(part, "size")))
+            .collect()
     }
 
     /// What `undo` took the place of.
@@ -65,21 +90,39 @@ impl Image {
     /// Runs `plumb fix WHAT IMAGE …`.
     fn fix(&self, what: &str, args: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-        command.args(["fix", what]).arg(self.path()).args(args).arg("--save").arg(self.saved());
+        command
+            .args(["fix", what])
+            .arg(self.path())
+            .args(args)
+            .arg("--save")
+            .arg(self.saved());
         command.output().expect("plumb runs")
     }
 
     /// Runs it so that it acts, which it must do.
     fn fixed(&self, what: &str, args: &[&str]) -> String {
         let done = self.fix(what, &[args, &["--yes", "disk.img"]].concat());
-        assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+        assert_eq!(
+            done.status.code(),
+            Some(0),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
         String::from_utf8(done.stdout).expect("text")
     }
 
     fn undo(&self, args: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-        command.args(["fix", "undo"]).arg(self.saved()).arg(self.path()).args(args);
-        command.arg("--save").arg(self.undone()).output().expect("plumb runs")
+        command
+            .args(["fix", "undo"])
+            .arg(self.saved())
+            .arg(self.path())
+            .args(args);
+        command
+            .arg("--save")
+            .arg(self.undone())
+            .output()
+            .expect("plumb runs")
     }
 
     /// The command that an `undo` has printed.
@@ -90,7 +133,9 @@ impl Image {
             .filter_map(|line| line.split_once("plumb fix undo "))
             .map(|(_, words)| words)
             .collect();
-        let [words] = words[..] else { panic!("one command, not: {printed}") };
+        let [words] = words[..] else {
+            panic!("one command, not: {printed}")
+        };
         let saved = self.0.path().join("again.plumb-label");
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
         command
@@ -111,7 +156,9 @@ fn said(output: &Output) -> String {
 /// told to end is none of these.
 fn complains(verified: &str) -> bool {
     let words = ["Caution", "Warning", "Problem:", "invalid", "corrupt"];
-    let mut lines = verified.lines().filter(|line| !line.contains("doesn't end on a"));
+    let mut lines = verified
+        .lines()
+        .filter(|line| !line.contains("doesn't end on a"));
     lines.any(|line| words.iter().any(|word| line.contains(word)))
 }
 
@@ -125,9 +172,16 @@ fn assert_tools_are_content(image: &Image, has_gpt: bool) {
         assert!(!complains(&verified), "{verified}");
     }
     let path = image.path();
-    let printed = Command::new("parted").args(["-s"]).arg(&path).args(["unit", "s", "print"]).output();
+    let printed = Command::new("parted")
+        .args(["-s"])
+        .arg(&path)
+        .args(["unit", "s", "print"])
+        .output();
     let printed = printed.expect("parted runs");
-    assert!(printed.status.success() && printed.stderr.is_empty(), "{printed:?}");
+    assert!(
+        printed.status.success() && printed.stderr.is_empty(),
+        "{printed:?}"
+    );
 }
 
 #[test]
@@ -138,12 +192,19 @@ fn new_labels_are_ones_that_the_tools_read() {
     let made: [Made; 3] = [
         // Up to the last whole MiB.
         (&[], true, &[(2_048, last - 4_096)]),
-        (&["--label", "dos", "--size", "8m"], false, &[(2_048, 16_384)]),
+        (
+            &["--label", "dos", "--size", "8m"],
+            false,
+            &[(2_048, 16_384)],
+        ),
         // Solaris keeps 8 MiB at the end.
         (
             &["--label", "efi", "--start", "256s"],
             true,
-            &[(256, last - 33 - 16_384 - 256), (last - 33 - 16_384, 16_384)],
+            &[
+                (256, last - 33 - 16_384 - 256),
+                (last - 33 - 16_384, 16_384),
+            ],
         ),
     ];
     for (args, has_gpt, rows) in made {
@@ -156,7 +217,11 @@ fn new_labels_are_ones_that_the_tools_read() {
         image.fixed("relabel", args);
         assert_eq!(image.rows(), rows, "{args:?}");
         assert_tools_are_content(&image, has_gpt);
-        let verified = if args.is_empty() { image.tool("sgdisk", &["-v"]) } else { String::new() };
+        let verified = if args.is_empty() {
+            image.tool("sgdisk", &["-v"])
+        } else {
+            String::new()
+        };
         assert!(!verified.contains("Caution"), "{verified}");
         let made = image.bytes();
         let undone = image.undo(&["--yes", "disk.img"]);
@@ -173,9 +238,23 @@ fn new_labels_are_ones_that_the_tools_read() {
 fn a_new_smi_label_of_x86_is_refused() {
     let image = Image::new(64 * MIB);
     let before = image.bytes();
-    let refused = image.fix("relabel", &["--label", "smi-x86", "--geometry", "16x64", "--yes", "disk.img"]);
+    let refused = image.fix(
+        "relabel",
+        &[
+            "--label",
+            "smi-x86",
+            "--geometry",
+            "16x64",
+            "--yes",
+            "disk.img",
+        ],
+    );
     assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
-    assert!(said(&refused).contains("a new SMI label of x86 is not made"), "{}", said(&refused));
+    assert!(
+        said(&refused).contains("a new SMI label of x86 is not made"),
+        "{}",
+        said(&refused)
+    );
     assert!(image.bytes() == before && !image.saved().exists());
 }
 
@@ -188,17 +267,36 @@ fn a_new_smi_label_begins_at_a_cylinder() {
     // 2,048 sectors are two cylinders of 1,024; two more are kept at the end.
     let cylinders = 64 * MIB / 512 / 1_024;
     let rows = image.rows();
-    assert!(rows.contains(&(2_048, (cylinders - 2) * 1_024 - 2_048)), "{rows:?}");
+    assert!(
+        rows.contains(&(2_048, (cylinders - 2) * 1_024 - 2_048)),
+        "{rows:?}"
+    );
     let text = image.tool("sfdisk", &["--dump"]);
     assert!(text.contains("label: sun"), "{text}");
     // Which ends with 0. It names the gap before the slice, and parted that its own geometry is another one.
     image.tool("sfdisk", &["--verify"]);
-    let slices =
-        Command::new("parted").args(["-s", "-m"]).arg(image.path()).args(["unit", "s", "print"]).output();
+    let slices = Command::new("parted")
+        .args(["-s", "-m"])
+        .arg(image.path())
+        .args(["unit", "s", "print"])
+        .output();
     let slices = String::from_utf8(slices.expect("parted runs").stdout).expect("text");
-    assert!(slices.contains(":sun:") && slices.contains("\n1:2048s:129023s:126976s:"), "{slices}");
-    let odd =
-        image.fix("relabel", &["--label", "smi", "--new-label", "--geometry", "16x63", "--start", "2048s"]);
+    assert!(
+        slices.contains(":sun:") && slices.contains("\n1:2048s:129023s:126976s:"),
+        "{slices}"
+    );
+    let odd = image.fix(
+        "relabel",
+        &[
+            "--label",
+            "smi",
+            "--new-label",
+            "--geometry",
+            "16x63",
+            "--start",
+            "2048s",
+        ],
+    );
     assert_eq!(odd.status.code(), Some(5), "{}", said(&odd));
     assert!(said(&odd).contains("cylinder"), "{}", said(&odd));
 }
@@ -208,10 +306,23 @@ fn a_new_smi_label_begins_at_a_cylinder() {
 fn a_slice_of_an_efi_label_begins_elsewhere() {
     require!(Tool("sfdisk"), Tool("sgdisk"), Tool("parted"));
     let image = Image::new(64 * MIB);
-    image.tool("sgdisk", &["-a1", "-n1:34:114654", "-t1:bf01", "-c1:usr", "-n9:114655:131038", "-t9:bf07"]);
+    image.tool(
+        "sgdisk",
+        &[
+            "-a1",
+            "-n1:34:114654",
+            "-t1:bf01",
+            "-c1:usr",
+            "-n9:114655:131038",
+            "-t9:bf07",
+        ],
+    );
     let (before, bytes) = (image.tool("sgdisk", &["-i1"]), image.bytes());
     let shown = image.fixed("relabel", &["--start", "256s"]);
-    assert!(shown.contains("slice 0 from sectors 34 to 114,654 to sectors 256 to 114,654"), "{shown}");
+    assert!(
+        shown.contains("slice 0 from sectors 34 to 114,654 to sectors 256 to 114,654"),
+        "{shown}"
+    );
     assert_eq!(image.rows(), [(256, 114_399), (114_655, 16_384)]);
     let kept = |text: &str| -> Vec<String> {
         let is_kept = |line: &&str| line.contains("GUID") || line.contains("name");
@@ -238,7 +349,10 @@ fn partitions_of_an_mbr_begin_elsewhere() {
     assert_eq!(before.len(), 4, "{before:?}");
     let several = image.fix("relabel", &["--start", "2048s"]);
     assert_eq!(several.status.code(), Some(2), "{}", said(&several));
-    image.fixed("relabel", &["--number", "1", "--start", "2048s", "--size", "8192s"]);
+    image.fixed(
+        "relabel",
+        &["--number", "1", "--start", "2048s", "--size", "8192s"],
+    );
     std::fs::remove_file(image.saved()).expect("the saved label");
     image.fixed("relabel", &["--number", "5", "--start", "34816s"]);
     let mut expected = before.clone();
@@ -246,10 +360,16 @@ fn partitions_of_an_mbr_begin_elsewhere() {
     expected[2] = (34_816, 32_831 + 16_000 - 34_816);
     assert_eq!(image.rows(), expected, "the others stay");
     let dump = image.tool("sfdisk", &["--dump"]);
-    assert!(dump.contains("label-id: 0xdeadbeef") && dump.contains("type=7"), "{dump}");
+    assert!(
+        dump.contains("label-id: 0xdeadbeef") && dump.contains("type=7"),
+        "{dump}"
+    );
     assert_tools_are_content(&image, false);
     // The link of the next logical partition lies before it.
-    let over = image.fix("relabel", &["--number", "5", "--start", "34816s", "--size", "30784s"]);
+    let over = image.fix(
+        "relabel",
+        &["--number", "5", "--start", "34816s", "--size", "30784s"],
+    );
     assert_eq!(over.status.code(), Some(5), "{}", said(&over));
     let extended = image.fix("relabel", &["--number", "2", "--start", "34816s"]);
     assert_eq!(extended.status.code(), Some(2), "{}", said(&extended));
@@ -264,16 +384,32 @@ fn a_plan_is_carried_out() {
     let (path, file) = (image.path(), image.0.path().join("plan.json"));
     let planned = |device: &Path, current: &str, size: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-        command.args(["plan", "partition"]).arg(device).args(["--grid", "64k", "--json"]);
-        let plan = command.args(["--current", current, "--size", size]).output().expect("plumb runs");
+        command
+            .args(["plan", "partition"])
+            .arg(device)
+            .args(["--grid", "64k", "--json"]);
+        let plan = command
+            .args(["--current", current, "--size", size])
+            .output()
+            .expect("plumb runs");
         assert_eq!(plan.status.code(), Some(0), "{}", said(&plan));
         std::fs::write(&file, plan.stdout).expect("room");
     };
     let plan = file.to_str().expect("text");
     let before = image.bytes();
     for (device, current, size, found) in [
-        (Path::new("/dev/sdx"), "34s", "10m", format!("found {}, expected /dev/sdx", path.display())),
-        (&path, "63s", "10m", "found partition 1 at sector 34, expected partition 1 at sector 63".to_owned()),
+        (
+            Path::new("/dev/sdx"),
+            "34s",
+            "10m",
+            format!("found {}, expected /dev/sdx", path.display()),
+        ),
+        (
+            &path,
+            "63s",
+            "10m",
+            "found partition 1 at sector 34, expected partition 1 at sector 63".to_owned(),
+        ),
         (
             &path,
             "34s",
@@ -310,24 +446,45 @@ fn a_plan_makes_the_label_that_it_names() {
     for (kind, made) in [("dos", "dos"), ("gpt", "gpt")] {
         let image = Image::new(64 * MIB);
         // In the place of one of the other kind, without partitions.
-        image.sfdisk(if kind == "dos" { "label: gpt\n" } else { "label: dos\n" });
+        image.sfdisk(if kind == "dos" {
+            "label: gpt\n"
+        } else {
+            "label: dos\n"
+        });
         let file = image.0.path().join("plan.json");
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
         command.args(["plan", "partition"]).arg(image.path());
-        command.args(["--label", kind, "--new-label", "--disk-size", "64m", "--size", "10m", "--json"]);
+        command.args([
+            "--label",
+            kind,
+            "--new-label",
+            "--disk-size",
+            "64m",
+            "--size",
+            "10m",
+            "--json",
+        ]);
         let plan = command.output().expect("plumb runs");
         assert_eq!(plan.status.code(), Some(0), "{}", said(&plan));
         std::fs::write(&file, plan.stdout).expect("room");
-        let carried_out = Command::new(env!("CARGO_BIN_EXE_plumb")).args(["fix", "plan"]).arg(&file).output();
+        let carried_out = Command::new(env!("CARGO_BIN_EXE_plumb"))
+            .args(["fix", "plan"])
+            .arg(&file)
+            .output();
         let carried_out = carried_out.expect("plumb runs");
         assert_eq!(carried_out.status.code(), Some(0), "{}", said(&carried_out));
         image.fixed("relabel", &["--plan", file.to_str().expect("text")]);
-        let table: Value = serde_json::from_str(&image.tool("sfdisk", &["--json"])).expect("JSON of sfdisk");
+        let table: Value =
+            serde_json::from_str(&image.tool("sfdisk", &["--json"])).expect("JSON of sfdisk");
         assert_eq!(table["partitiontable"]["label"], made);
         assert_eq!(image.rows(), [(2_048, 20_480)]);
         // What was shown before is what was written.
         let shown = String::from_utf8_lossy(&carried_out.stdout);
-        let then = if kind == "dos" { "label then: MBR" } else { "label then: GPT" };
+        let then = if kind == "dos" {
+            "label then: MBR"
+        } else {
+            "label then: GPT"
+        };
         assert!(shown.contains(then), "{shown}");
     }
 }
@@ -337,9 +494,16 @@ fn what_is_not_empty_is_left_alone() {
     require!(Tool("sgdisk"), Tool("mkfs.ext4"));
     let image = Image::new(64 * MIB);
     image.tool("sgdisk", &["-a1", "-n1:34:100000"]);
-    run(Command::new("mkfs.ext4").args(["-q", "-F", "-E", "offset=17408"]).arg(image.path()).arg("16m"));
+    run(Command::new("mkfs.ext4")
+        .args(["-q", "-F", "-E", "offset=17408"])
+        .arg(image.path())
+        .arg("16m"));
     let bytes = image.bytes();
-    for args in [&["--yes", "disk.img"][..], &[], &["--new-label", "--yes", "disk.img"]] {
+    for args in [
+        &["--yes", "disk.img"][..],
+        &[],
+        &["--new-label", "--yes", "disk.img"],
+    ] {
         let refused = image.fix("relabel", args);
         assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
         assert!(said(&refused).contains("holds ext4"), "{}", said(&refused));
@@ -353,10 +517,17 @@ fn what_is_not_empty_is_left_alone() {
     std::fs::write(image.path(), bytes).expect("room");
     let refused = image.fix("relabel", &[]);
     assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
-    assert!(said(&refused).contains("signature of jfs"), "{}", said(&refused));
+    assert!(
+        said(&refused).contains("signature of jfs"),
+        "{}",
+        said(&refused)
+    );
     // One that the label does not know of any more, where the partition is to begin.
     let image = Image::new(64 * MIB);
-    run(Command::new("mkfs.ext4").args(["-q", "-F", "-E", "offset=1048576"]).arg(image.path()).arg("16m"));
+    run(Command::new("mkfs.ext4")
+        .args(["-q", "-F", "-E", "offset=1048576"])
+        .arg(image.path())
+        .arg("16m"));
     let refused = image.fix("relabel", &[]);
     assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
 }
@@ -374,19 +545,31 @@ fn what_is_typed_wrong_writes_nothing() {
         (&["--start", "33s", "--yes", "disk.img"], 5),
         (&["--start", "1000001", "--yes", "disk.img"], 2),
         (&["--start", "50000s", "--yes", "disk.img"], 5),
-        (&["--start", "2048s", "--size", "65m", "--yes", "disk.img"], 5),
+        (
+            &["--start", "2048s", "--size", "65m", "--yes", "disk.img"],
+            5,
+        ),
         (&["--start", "2049b", "--yes", "disk.img"], 2),
         (&["--new-label", "--label", "smi", "--yes", "disk.img"], 2),
         // A label is there: it is changed, and stays what it is.
         (&["--label", "efi", "--yes", "disk.img"], 2),
-        (&["--label", "dos", "--start", "2048s", "--yes", "disk.img"], 2),
+        (
+            &["--label", "dos", "--start", "2048s", "--yes", "disk.img"],
+            2,
+        ),
     ] {
         let refused = image.fix("relabel", args);
-        assert_eq!(refused.status.code(), Some(code), "{args:?}: {}", said(&refused));
+        assert_eq!(
+            refused.status.code(),
+            Some(code),
+            "{args:?}: {}",
+            said(&refused)
+        );
         assert_eq!(image.bytes(), bytes, "{args:?}");
     }
-    let missing =
-        Command::new(env!("CARGO_BIN_EXE_plumb")).args(["fix", "relabel", "/dev/plumb-none"]).output();
+    let missing = Command::new(env!("CARGO_BIN_EXE_plumb"))
+        .args(["fix", "relabel", "/dev/plumb-none"])
+        .output();
     assert_eq!(missing.expect("plumb runs").status.code(), Some(2));
 }
 
@@ -396,19 +579,35 @@ fn a_label_of_other_sectors() {
     require!(Root, Loop, Tool("sfdisk"), Tool("sgdisk"));
     let image = Image::new(64 * MIB);
     let large = LoopDevice::attach(&image.path(), &["--sector-size", "4096"]);
-    run(Command::new("sgdisk").args(["-a1", "-n1:6:4000"]).arg(large.path()));
+    run(Command::new("sgdisk")
+        .args(["-a1", "-n1:6:4000"])
+        .arg(large.path()));
     drop(large);
     let disk = LoopDevice::attach(&image.path(), &["--sector-size", "512"]);
     let relabel = |args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-        command.args(["fix", "relabel"]).arg(disk.path()).args(args).args(["--yes", &disk.name()]);
-        command.arg("--save").arg(image.saved()).output().expect("plumb runs")
+        command
+            .args(["fix", "relabel"])
+            .arg(disk.path())
+            .args(args)
+            .args(["--yes", &disk.name()]);
+        command
+            .arg("--save")
+            .arg(image.saved())
+            .output()
+            .expect("plumb runs")
     };
     let refused = relabel(&["--start", "2048s"]);
     assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
-    let words = said(&refused).split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = said(&refused)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     assert!(words.contains("its sectors are of 4096 bytes"), "{words}");
-    assert!(words.contains("relabel --new-label") && !words.contains("backup-label"), "{words}");
+    assert!(
+        words.contains("relabel --new-label") && !words.contains("backup-label"),
+        "{words}"
+    );
     let made = relabel(&["--new-label"]);
     assert_eq!(made.status.code(), Some(0), "{}", said(&made));
     let verified = run(Command::new("sgdisk").arg("-v").arg(disk.path()));
@@ -420,7 +619,10 @@ fn a_label_of_other_sectors() {
     std::fs::write(image.path(), bytes).expect("room");
     run(Command::new("blockdev").arg("--flushbufs").arg(disk.path()));
     let refused = relabel(&["--start", "4096s"]);
-    let command = format!("help: run: plumb fix backup-label {}\n", disk.path().display());
+    let command = format!(
+        "help: run: plumb fix backup-label {}\n",
+        disk.path().display()
+    );
     assert!(said(&refused).contains(&command), "{}", said(&refused));
 }
 
@@ -464,18 +666,37 @@ fn a_broken_or_stranded_copy_is_written_anew() {
         let rows = image.rows();
         damage(&image);
         let bytes = image.bytes();
-        let before = Command::new("sgdisk").arg("-v").arg(image.path()).output().expect("sgdisk runs");
-        let before = format!("{}{}", String::from_utf8_lossy(&before.stdout), said(&before));
+        let before = Command::new("sgdisk")
+            .arg("-v")
+            .arg(image.path())
+            .output()
+            .expect("sgdisk runs");
+        let before = format!(
+            "{}{}",
+            String::from_utf8_lossy(&before.stdout),
+            said(&before)
+        );
         assert!(complains(&before), "{what}: sgdisk sees it: {before}");
         let shown = image.fix("backup-label", &[]);
         assert_eq!(shown.status.code(), Some(0), "{what}: {}", said(&shown));
-        assert_eq!(image.bytes(), bytes, "{what}: nothing is written without --yes");
+        assert_eq!(
+            image.bytes(),
+            bytes,
+            "{what}: nothing is written without --yes"
+        );
         image.fixed("backup-label", &[]);
         assert_eq!(image.rows(), rows, "{what}");
         assert_tools_are_content(&image, true);
         let again = image.fix("backup-label", &["--yes", "disk.img"]);
-        assert!(String::from_utf8_lossy(&again.stdout).contains("nothing to do"), "{what}");
-        assert_eq!(image.undo(&["--yes", "disk.img"]).status.code(), Some(0), "{what}");
+        assert!(
+            String::from_utf8_lossy(&again.stdout).contains("nothing to do"),
+            "{what}"
+        );
+        assert_eq!(
+            image.undo(&["--yes", "disk.img"]).status.code(),
+            Some(0),
+            "{what}"
+        );
         assert_eq!(image.bytes(), bytes, "{what}: the way back");
     }
     let broken = made();
@@ -500,7 +721,10 @@ fn a_label_is_not_undone_over_the_work_of_others() {
     assert_eq!(forced.status.code(), Some(0), "{}", said(&forced));
     assert_eq!(image.bytes(), vec![0; bytes.len()]);
     let again = image.undo(&["--yes", "disk.img"]);
-    assert!(String::from_utf8_lossy(&again.stdout).contains("nothing to do"), "{again:?}");
+    assert!(
+        String::from_utf8_lossy(&again.stdout).contains("nothing to do"),
+        "{again:?}"
+    );
     // A smaller disk is another one.
     image.resize(32 * MIB);
     assert_eq!(image.undo(&["--yes", "disk.img"]).status.code(), Some(5));
@@ -523,7 +747,10 @@ fn a_label_is_not_undone_over_new_content() {
         (
             &|image| {
                 let mut mkfs = Command::new("mkfs.ext4");
-                run(mkfs.args(["-q", "-F", "-E", "offset=1048576"]).arg(image.path()).arg("16m"));
+                run(mkfs
+                    .args(["-q", "-F", "-E", "offset=1048576"])
+                    .arg(image.path())
+                    .arg("16m"));
             },
             "byte 1048576 of disk.img holds ext4",
         ),
@@ -550,13 +777,19 @@ fn a_label_is_not_undone_over_new_content() {
                 said(&refused)
             );
         }
-        assert!(image.bytes() == filled && !image.undone().exists(), "nothing is written");
+        assert!(
+            image.bytes() == filled && !image.undone().exists(),
+            "nothing is written"
+        );
         let forced = image.undo(&["--force", "--yes", "disk.img"]);
         assert_eq!(forced.status.code(), Some(0), "{}", said(&forced));
         assert_eq!(image.rows(), [(34, 99_967)]);
         let again = image.way_back(&forced);
         assert_eq!(again.status.code(), Some(0), "{}", said(&again));
-        assert!(image.bytes() == filled, "the label is there again, and what is in its partition");
+        assert!(
+            image.bytes() == filled,
+            "the label is there again, and what is in its partition"
+        );
     }
     // What was there before the label was changed is told when it is.
     let image = Image::new(64 * MIB);
@@ -566,9 +799,15 @@ fn a_label_is_not_undone_over_new_content() {
     std::fs::write(image.path(), bytes).expect("room");
     let told = image.fixed("relabel", &["--start", "2048s"]);
     let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(told.contains("byte 1048583 of disk.img is not zero: undo takes that for content"), "{told}");
+    assert!(
+        told.contains("byte 1048583 of disk.img is not zero: undo takes that for content"),
+        "{told}"
+    );
     assert_eq!(image.undo(&["--yes", "disk.img"]).status.code(), Some(5));
-    assert_eq!(image.undo(&["--force", "--yes", "disk.img"]).status.code(), Some(0));
+    assert_eq!(
+        image.undo(&["--force", "--yes", "disk.img"]).status.code(),
+        Some(0)
+    );
     // Behind the first MiB nobody looks.
     let image = relabelled();
     let mut bytes = image.bytes();
@@ -586,7 +825,10 @@ fn without_a_way_back_nothing_is_written() {
     let refused = image.fix("relabel", &["--yes", "disk.img"]);
     assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
     assert_eq!(image.bytes(), bytes);
-    assert_eq!(std::fs::read(image.saved()).expect("the file"), b"another label");
+    assert_eq!(
+        std::fs::read(image.saved()).expect("the file"),
+        b"another label"
+    );
     assert!(Path::new(&image.path()).exists());
 }
 
@@ -600,12 +842,19 @@ fn a_label_that_is_written_in_part_can_be_undone() {
     std::fs::create_dir(&at).expect("room");
     let _mounted = Mounted::tmpfs(64 * PAGE, &at);
     let disk = at.join("disk.img");
-    std::fs::File::create(&disk).and_then(|file| file.set_len(64 * MIB)).expect("holes take no room");
+    std::fs::File::create(&disk)
+        .and_then(|file| file.set_len(64 * MIB))
+        .expect("holes take no room");
     // A copy of the label lies in five pages.
     std::fs::write(at.join("other"), vec![1; 57 * PAGE as usize]).expect("room for as much");
     let plumb = |args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-        command.arg("fix").args(args).args(["--yes", "disk.img"]).output().expect("plumb runs")
+        command
+            .arg("fix")
+            .args(args)
+            .args(["--yes", "disk.img"])
+            .output()
+            .expect("plumb runs")
     };
     let (path, saved) = (disk.to_str().expect("text"), image.saved());
     let saved = saved.to_str().expect("text");
@@ -613,11 +862,27 @@ fn a_label_that_is_written_in_part_can_be_undone() {
     let words = String::from_utf8_lossy(&failed.stderr).into_owned();
     assert_eq!(failed.status.code(), Some(5), "{words}");
     assert!(words.contains("the label was written in part"), "{words}");
-    assert!(words.contains(&format!("help: run: plumb fix undo {saved} {path} --yes disk.img\n")), "{words}");
-    let zeros = || std::fs::read(&disk).expect("the image").iter().all(|byte| *byte == 0);
+    assert!(
+        words.contains(&format!(
+            "help: run: plumb fix undo {saved} {path} --yes disk.img\n"
+        )),
+        "{words}"
+    );
+    let zeros = || {
+        std::fs::read(&disk)
+            .expect("the image")
+            .iter()
+            .all(|byte| *byte == 0)
+    };
     assert!(!zeros(), "the backup was written");
     std::fs::remove_file(at.join("other")).expect("it is there");
-    let undone = plumb(&["undo", saved, path, "--save", image.undone().to_str().expect("text")]);
+    let undone = plumb(&[
+        "undo",
+        saved,
+        path,
+        "--save",
+        image.undone().to_str().expect("text"),
+    ]);
     assert_eq!(undone.status.code(), Some(0), "{}", said(&undone));
     assert!(zeros());
 }

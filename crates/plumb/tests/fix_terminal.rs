@@ -32,13 +32,20 @@ impl Disk {
         let loops = LoopDevice::attach(slow.path(), &["--direct-io=on", "--sector-size", "512"]);
         assert_eq!(loops.add_partitions(), 1);
         let mut random = Rng::new(34);
-        let noise: Vec<u8> = (0..MIB / 8).flat_map(|_| random.next_u64().to_le_bytes()).collect();
+        let noise: Vec<u8> = (0..MIB / 8)
+            .flat_map(|_| random.next_u64().to_le_bytes())
+            .collect();
         let mut data = noise.repeat(MIBS as usize);
         // So that no piece is like another one.
         for (number, block) in data.chunks_mut(4096).enumerate() {
             block[..8].copy_from_slice(&(number as u64).to_le_bytes());
         }
-        let disk = Disk { loops, _slow: slow, folder: Folder::new("fix-terminal"), data };
+        let disk = Disk {
+            loops,
+            _slow: slow,
+            folder: Folder::new("fix-terminal"),
+            data,
+        };
         std::fs::write(disk.node(), &disk.data).expect("room");
         run(Command::new("blockdev").arg("--flushbufs").arg(disk.node()));
         disk
@@ -54,7 +61,10 @@ impl Disk {
 
     fn start(&self) -> String {
         let path = format!("/sys/class/block/{}/start", self.name());
-        std::fs::read_to_string(path).expect("the partition").trim().to_owned()
+        std::fs::read_to_string(path)
+            .expect("the partition")
+            .trim()
+            .to_owned()
     }
 }
 
@@ -62,13 +72,21 @@ impl Disk {
 #[track_caller]
 fn assert_no_progress(screen: &str) {
     let stages = ["reading all", "hiding", "copying", "verifying"];
-    let left = screen.lines().find(|line| stages.iter().any(|stage| line.starts_with(stage)));
+    let left = screen
+        .lines()
+        .find(|line| stages.iter().any(|stage| line.starts_with(stage)));
     assert_eq!(left, None, "{screen}");
 }
 
 #[test]
 fn progress_and_control_c() {
-    require!(Loop, Tool("tmux"), Tool("sgdisk"), Tool("nbdkit"), Tool("nbdfuse"));
+    require!(
+        Loop,
+        Tool("tmux"),
+        Tool("sgdisk"),
+        Tool("nbdkit"),
+        Tool("nbdfuse")
+    );
     let disk = Disk::new();
     let plumb = env!("CARGO_BIN_EXE_plumb");
     let journal = disk.folder.path("journal");
@@ -83,8 +101,9 @@ fn progress_and_control_c() {
     // Rate and time left, on a line of its own that is not longer than the terminal is wide.
     let measured = |stage: &'static str| {
         move |screen: &str| {
-            let is_it =
-                |line: &str| line.starts_with(stage) && line.ends_with(" left") && line.contains("/s, ");
+            let is_it = |line: &str| {
+                line.starts_with(stage) && line.ends_with(" left") && line.contains("/s, ")
+            };
             screen.lines().any(is_it)
         }
     };
@@ -94,11 +113,21 @@ fn progress_and_control_c() {
     terminal.press(&["C-c"]);
     let screen = terminal.shows("status 6");
     assert_no_progress(&screen);
-    for words in ["incomplete: copying, ", "plumb fix resume ", "plumb fix rollback "] {
+    for words in [
+        "incomplete: copying, ",
+        "plumb fix resume ",
+        "plumb fix rollback ",
+    ] {
         assert!(screen.contains(words), "{words}: {screen}");
     }
     assert!(!node.exists(), "nobody finds it meanwhile");
-    terminal.press(&[&format!("clear; {plumb} fix resume {}; echo status $?", journal.display()), "Enter"]);
+    terminal.press(&[
+        &format!(
+            "clear; {plumb} fix resume {}; echo status $?",
+            journal.display()
+        ),
+        "Enter",
+    ]);
     terminal.until("how far the verifying is", measured("verifying "));
     let screen = terminal.shows("status 0");
     assert_no_progress(&screen);

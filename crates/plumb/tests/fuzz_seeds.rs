@@ -18,10 +18,22 @@ mod relocate_seeds;
 
 /// Targets and their seeds, below a folder.
 fn seeds(root: &Path) -> Vec<(String, PathBuf)> {
-    let entries = |folder: &Path| fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path());
-    let name = |path: &Path| path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
+    let entries = |folder: &Path| {
+        fs::read_dir(folder)
+            .expect("a folder")
+            .flatten()
+            .map(|entry| entry.path())
+    };
+    let name = |path: &Path| {
+        path.file_name()
+            .and_then(|name| name.to_str())
+            .expect("a name")
+            .to_owned()
+    };
     let targets = entries(root).map(|folder| (name(&folder), folder));
-    targets.flat_map(|(target, folder)| entries(&folder).map(move |seed| (target.clone(), seed))).collect()
+    targets
+        .flat_map(|(target, folder)| entries(&folder).map(move |seed| (target.clone(), seed)))
+        .collect()
 }
 
 fn stored() -> PathBuf {
@@ -40,7 +52,8 @@ fn every_seed_is_what_its_target_reads() {
         .filter(|(target, seed)| !is_read(target, seed) && !seed.ends_with("extremes"))
         .map(|(target, seed)| format!("{target}: {}", seed.display()))
         .collect();
-    let _ = fs::remove_dir_all(std::env::temp_dir().join(format!("plumb-fuzz-{}", std::process::id())));
+    let _ =
+        fs::remove_dir_all(std::env::temp_dir().join(format!("plumb-fuzz-{}", std::process::id())));
     assert!(refused.is_empty(), "these lead nowhere: {refused:#?}");
 }
 
@@ -52,6 +65,9 @@ fn seeds_of_our_own_writers_are_those_of_today() {
     for (target, seed) in seeds(made.path()) {
         let name = seed.file_name().expect("a name");
         let kept = fs::read(stored().join(&target).join(name)).unwrap_or_default();
-        assert!(kept == fs::read(&seed).expect("a seed"), "{target}: {name:?} is old: run fuzz/make-seeds");
+        assert!(
+            kept == fs::read(&seed).expect("a seed"),
+            "{target}: {name:?} is old: run fuzz/make-seeds"
+        );
     }
 }

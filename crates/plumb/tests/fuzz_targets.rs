@@ -42,42 +42,72 @@ fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
 /// Public readers of a source, as they are declared.
 fn readers(source: &str) -> Vec<String> {
     let declares = |line: &str| {
-        let name = line.trim_start().strip_prefix("pub fn ")?.split(['(', '<']).next()?;
+        let name = line
+            .trim_start()
+            .strip_prefix("pub fn ")?
+            .split(['(', '<'])
+            .next()?;
         NAMES.contains(&name).then_some(())
     };
     let lines: Vec<&str> = source.lines().collect();
     let begins = (0..lines.len()).filter(|&at| declares(lines[at]).is_some());
     let whole = begins.map(|at| {
-        let end = (at..lines.len()).find(|&end| lines[end].contains('{')).unwrap_or(at);
-        lines[at..=end].iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
+        let end = (at..lines.len())
+            .find(|&end| lines[end].contains('{'))
+            .unwrap_or(at);
+        lines[at..=end]
+            .iter()
+            .map(|line| line.trim())
+            .collect::<Vec<_>>()
+            .join(" ")
     });
     // What has a `&self` reads what it was made of.
     let parsers = whole.filter(|declared| !declared.contains("&self"));
-    parsers.filter(|declared| FOREIGN.iter().any(|what| declared.contains(what))).collect()
+    parsers
+        .filter(|declared| FOREIGN.iter().any(|what| declared.contains(what)))
+        .collect()
 }
 
 #[test]
 fn every_reader_has_a_fuzz_target() {
     let crates = root().join("crates");
     let mut all = Vec::new();
-    let libraries = fs::read_dir(&crates).expect("the crates").flatten().map(|entry| entry.path());
+    let libraries = fs::read_dir(&crates)
+        .expect("the crates")
+        .flatten()
+        .map(|entry| entry.path());
     // The program's own tables and the testkit's readers of its own output take nothing from outside.
     for library in libraries.filter(|path| !path.ends_with("plumb") && !path.ends_with("testkit")) {
         sources(&library.join("src"), &mut all);
     }
     let (mut seen, mut missing) = (vec![false; REACHED.len()], Vec::new());
     for path in all {
-        let name = path.strip_prefix(&crates).expect("below the crates").display().to_string();
+        let name = path
+            .strip_prefix(&crates)
+            .expect("below the crates")
+            .display()
+            .to_string();
         for reader in readers(&fs::read_to_string(&path).expect("a source")) {
-            match REACHED.iter().position(|(place, _)| name.starts_with(place)) {
+            match REACHED
+                .iter()
+                .position(|(place, _)| name.starts_with(place))
+            {
                 Some(at) => seen[at] = true,
                 None => missing.push(format!("{name}: {reader}")),
             }
         }
     }
-    assert!(missing.is_empty(), "add a fuzz target and name it here for:\n{}", missing.join("\n"));
-    let idle: Vec<&str> =
-        REACHED.iter().zip(&seen).filter(|(_, seen)| !**seen).map(|((place, _), _)| *place).collect();
+    assert!(
+        missing.is_empty(),
+        "add a fuzz target and name it here for:\n{}",
+        missing.join("\n")
+    );
+    let idle: Vec<&str> = REACHED
+        .iter()
+        .zip(&seen)
+        .filter(|(_, seen)| !**seen)
+        .map(|((place, _), _)| *place)
+        .collect();
     assert!(idle.is_empty(), "no reader is left in {idle:?}");
 }
 
@@ -90,16 +120,25 @@ fn every_target_is_built_and_has_a_seed() {
         .skip(1)
         .filter_map(|bin| bin.split("name = \"").nth(1)?.split('"').next())
         .collect();
-    let reached = REACHED.iter().flat_map(|(_, targets)| targets.iter().copied());
+    let reached = REACHED
+        .iter()
+        .flat_map(|(_, targets)| targets.iter().copied());
     for target in reached.chain(["ondisk", "move_journal"]) {
-        assert!(built.contains(&target), "no fuzz target {target} in fuzz/Cargo.toml");
+        assert!(
+            built.contains(&target),
+            "no fuzz target {target} in fuzz/Cargo.toml"
+        );
     }
     for target in built {
-        let source = fs::read_to_string(fuzz.join("fuzz_targets").join(target).with_extension("rs"));
+        let source =
+            fs::read_to_string(fuzz.join("fuzz_targets").join(target).with_extension("rs"));
         let runs = format!("plumb_fuzz::run(\"{target}\", data)");
-        assert!(source.is_ok_and(|source| source.contains(&runs)), "{target} has no source that runs it");
-        let has_seed =
-            fs::read_dir(fuzz.join("seeds").join(target)).is_ok_and(|mut seeds| seeds.next().is_some());
+        assert!(
+            source.is_ok_and(|source| source.contains(&runs)),
+            "{target} has no source that runs it"
+        );
+        let has_seed = fs::read_dir(fuzz.join("seeds").join(target))
+            .is_ok_and(|mut seeds| seeds.next().is_some());
         assert!(has_seed, "no seed for {target}");
     }
 }

@@ -18,7 +18,9 @@ fn nothing_to_read() {
     analyze(&folder.path("folder"), "").ends(5).complains(
         "folder is a directory: found no NAME.blktrace.CPU in it, expected the per-CPU files of blktrace",
     );
-    analyze_input(b"", "").ends(5).complains("standard input is empty: found 0 bytes");
+    analyze_input(b"", "")
+        .ends(5)
+        .complains("standard input is empty: found 0 bytes");
 }
 
 #[test]
@@ -38,14 +40,29 @@ fn bytes_without_meaning() {
 #[test]
 fn an_endless_line() {
     let begun = Instant::now();
-    for head in ["", "fio version 3 iolog\n", "# plumb-residue 1 unit=512 modulus=2048\n", "1,2,"] {
+    for head in [
+        "",
+        "fio version 3 iolog\n",
+        "# plumb-residue 1 unit=512 modulus=2048\n",
+        "1,2,",
+    ] {
         let (sent, code, said) = endless(head.as_bytes(), 10_240);
         assert_eq!(code, Some(5), "`{head}`: {said}");
         assert!(said.contains("standard input"), "`{head}`: {said}");
-        assert!(said.contains("found") || said.contains("begins with"), "`{head}`: {said}");
-        assert!(sent < 1024, "`{head}`: {sent} MiB were read of a line that never ends");
+        assert!(
+            said.contains("found") || said.contains("begins with"),
+            "`{head}`: {said}"
+        );
+        assert!(
+            sent < 1024,
+            "`{head}`: {sent} MiB were read of a line that never ends"
+        );
     }
-    assert!(begun.elapsed() < Duration::from_secs(60), "took {:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < Duration::from_secs(60),
+        "took {:?}",
+        begun.elapsed()
+    );
 }
 
 /// The same behind lines that are well: what was read before it counts, and nothing is read after it.
@@ -61,7 +78,11 @@ fn an_endless_line_behind_good_ones() {
 /// status, and what it said.
 fn endless(head: &[u8], mib: usize) -> (usize, Option<i32>, String) {
     let mut child = std::process::Command::new("sh")
-        .args(["-c", "ulimit -v 524288; exec \"$0\" analyze -", env!("CARGO_BIN_EXE_plumb")])
+        .args([
+            "-c",
+            "ulimit -v 524288; exec \"$0\" analyze -",
+            env!("CARGO_BIN_EXE_plumb"),
+        ])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -72,10 +93,17 @@ fn endless(head: &[u8], mib: usize) -> (usize, Option<i32>, String) {
     let writer = std::thread::spawn(move || {
         let block = vec![b'x'; 1 << 20];
         input.write_all(&head).ok();
-        (0..mib).take_while(|_| input.write_all(&block).is_ok()).count()
+        (0..mib)
+            .take_while(|_| input.write_all(&block).is_ok())
+            .count()
     });
     let mut said = String::new();
-    child.stderr.take().expect("a pipe").read_to_string(&mut said).expect("text");
+    child
+        .stderr
+        .take()
+        .expect("a pipe")
+        .read_to_string(&mut said)
+        .expect("text");
     let code = child.wait().expect("the program ends").code();
     (writer.join().expect("the writer ends"), code, said)
 }
@@ -86,7 +114,16 @@ fn fields_that_cannot_be() {
     let folder = Folder::new("inputs");
     let good = msr(pages(300, 0, 8192));
     let time = 128_166_372_003_061_629_u64;
-    for field in ["NaN", "-1", "1e9", "18446744073709551616", "99999999999999999999999", "", "0x10", "inf"] {
+    for field in [
+        "NaN",
+        "-1",
+        "1e9",
+        "18446744073709551616",
+        "99999999999999999999999",
+        "",
+        "0x10",
+        "inf",
+    ] {
         for (column, line) in [
             ("Offset", format!("{time},host,0,Read,{field},8192,100")),
             ("Size", format!("{time},host,0,Read,65536,{field},100")),
@@ -95,21 +132,27 @@ fn fields_that_cannot_be() {
             let file = folder.file("damaged.csv", format!("{good}{line}\n{good}"));
             let ran = analyze(&file, "--grid 4k");
             assert_eq!(ran.code, 3, "{column} {field}: {}", ran.out);
-            ran.says("no finding in 600 I/O").says("1 place could not be understood");
+            ran.says("no finding in 600 I/O")
+                .says("1 place could not be understood");
             ran.says("line 301").says("expected");
         }
     }
     // Each is a number, but the I/O would end behind the last byte that there can be.
     let beyond = format!("{good}{time},host,0,Read,18446744073709551615,8192,100\n");
-    analyze(&folder.file("beyond.csv", beyond), "--grid 4k").ends(3).says("line 301");
+    analyze(&folder.file("beyond.csv", beyond), "--grid 4k")
+        .ends(3)
+        .says("line 301");
 }
 
 #[test]
 fn a_damaged_profile() {
     let folder = Folder::new("inputs");
     let saved = folder.path("saved");
-    analyze(&folder.file("trace.csv", msr(pages(300, 0, 8192))), &format!("--save {}", saved.display()))
-        .ends(3);
+    analyze(
+        &folder.file("trace.csv", msr(pages(300, 0, 8192))),
+        &format!("--save {}", saved.display()),
+    )
+    .ends(3);
     let whole = std::fs::read(&saved).expect("saved");
     let cut = folder.file("cut", &whole[..whole.len() / 2]);
     analyze(&cut, "")
@@ -118,7 +161,9 @@ fn a_damaged_profile() {
         .complains("the file is");
     let mut newer = whole.clone();
     newer[8] = 99;
-    analyze(&folder.file("newer", &newer), "").ends(5).complains("profile of version 99 at byte 8");
+    analyze(&folder.file("newer", &newer), "")
+        .ends(5)
+        .complains("profile of version 99 at byte 8");
     // Some bits of a zstd frame mean nothing; every other one is noticed.
     let meant = analyze(&saved, "--json").json();
     for at in (12..whole.len()).step_by(7) {
@@ -161,7 +206,12 @@ fn an_odd_line_at_the_beginning() {
     let folder = Folder::new("inputs");
     let rows = msr(pages(300, 512, 8192));
     let lines: Vec<&str> = rows.lines().collect();
-    for odd in ["# a comment", "garbage", "128166372003061629,host,0,Raed,0,512,1000", "a,b"] {
+    for odd in [
+        "# a comment",
+        "garbage",
+        "128166372003061629,host,0,Raed,0,512,1000",
+        "a,b",
+    ] {
         for at in 0..4 {
             let mut lines = lines.clone();
             lines.insert(at, odd);
@@ -172,7 +222,9 @@ fn an_odd_line_at_the_beginning() {
     }
     // Names of columns that no format has are no damage: what they mean is not known.
     let foreign = format!("when,who,which,what,where,size,took\n{rows}");
-    analyze(&folder.file("foreign.csv", foreign), "").ends(5).complains("has no known trace format");
+    analyze(&folder.file("foreign.csv", foreign), "")
+        .ends(5)
+        .complains("has no known trace format");
     let ran = analyze(&folder.file("none", "nonsense"), "");
     ran.ends(5).complains("help: --format names one");
 }

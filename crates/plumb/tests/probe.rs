@@ -25,7 +25,9 @@ fn noise(path: &Path, mib: u64) {
     let mut random = Rng::new(mib);
     let mut block = vec![0; 1 << 20];
     for _ in 0..mib {
-        block.chunks_exact_mut(8).for_each(|word| word.copy_from_slice(&random.next_u64().to_le_bytes()));
+        block
+            .chunks_exact_mut(8)
+            .for_each(|word| word.copy_from_slice(&random.next_u64().to_le_bytes()));
         file.write_all(&block).expect("room");
     }
     file.sync_all().expect("written");
@@ -70,7 +72,14 @@ impl Rates {
 
 /// Phases and lengths of cells, as often as runs are wanted.
 fn cells(runs: usize) -> impl Iterator<Item = (u64, u64)> {
-    let all = [(4096, 3584), (8192, 1024), (4096, 0), (8192, 3584), (4096, 1024), (8192, 0)];
+    let all = [
+        (4096, 3584),
+        (8192, 1024),
+        (4096, 0),
+        (8192, 3584),
+        (4096, 1024),
+        (8192, 0),
+    ];
     all.into_iter().cycle().take(runs)
 }
 
@@ -94,7 +103,9 @@ fn cells_behind_a_throttle() {
         assert_eq!(rates.wrong, 0, "{ratio}: {rates:?}");
         if (rates.decided(), rates.near) != (5, 5) {
             let why = machine.was_busy();
-            why_open = Some(why.unwrap_or_else(|| panic!("{ratio}: expected 5 decided and near, {rates:?}")));
+            why_open = Some(
+                why.unwrap_or_else(|| panic!("{ratio}: expected 5 decided and near, {rates:?}")),
+            );
         }
     }
     if let Some(why) = why_open {
@@ -109,32 +120,61 @@ fn cells_without_a_penalty() {
     let folder = temp_dir("image");
     let image = folder.path().join("image");
     noise(&image, 256);
-    let device = Cells { image: Some(&image), ..Cells::of_ratio(4096, 1024, 1.0) }.up();
+    let device = Cells {
+        image: Some(&image),
+        ..Cells::of_ratio(4096, 1024, 1.0)
+    }
+    .up();
     let probed = probe(device.path(), "--margin 15 --limit 60s");
     assert_eq!(probed.grid(), None, "{}", probed.result);
     // A machine that is busy with other tests may not get to the end of it; it never says anything else.
-    assert!(probed.is_blank() || (probed.verdict(), probed.code) == ("no-penalty", 0), "{}", probed.result);
+    assert!(
+        probed.is_blank() || (probed.verdict(), probed.code) == ("no-penalty", 0),
+        "{}",
+        probed.result
+    );
     let device = Cells::of_ratio(4096, 1024, 1.0).up();
     let probed = probe(device.path(), "");
-    assert!(probed.is_blank() && probed.reason().contains("zeros"), "{}", probed.result);
+    assert!(
+        probed.is_blank() && probed.reason().contains("zeros"),
+        "{}",
+        probed.result
+    );
 }
 
 /// Partitions of a disk whose loop device declares nothing: the grid of each follows from its first sector.
 #[test]
 fn partitions_of_a_disk_that_declares_nothing() {
-    require!(Root, Loop, Tool("qemu-storage-daemon"), Tool("fusermount3"), Tool("sgdisk"), Tool("partx"));
+    require!(
+        Root,
+        Loop,
+        Tool("qemu-storage-daemon"),
+        Tool("fusermount3"),
+        Tool("sgdisk"),
+        Tool("partx")
+    );
     let folder = temp_dir("label");
     let image = folder.path().join("image");
     noise(&image, 300);
-    run(Command::new("sgdisk").args(["--clear", "--set-alignment=1"]).arg(&image).args([
-        "--new=1:34:200062",
-        "--new=2:200063:400000",
-        "--new=3:401408:600000",
-    ]));
+    run(Command::new("sgdisk")
+        .args(["--clear", "--set-alignment=1"])
+        .arg(&image)
+        .args([
+            "--new=1:34:200062",
+            "--new=2:200063:400000",
+            "--new=3:401408:600000",
+        ]));
     // Slow enough for the way through two more servers on a busy machine.
-    let cells = Cells { image: Some(&image), units_per_second: 500, ..Cells::of_ratio(4096, 0, 2.0) };
+    let cells = Cells {
+        image: Some(&image),
+        units_per_second: 500,
+        ..Cells::of_ratio(4096, 0, 2.0)
+    };
     let device = cells.up();
-    let disk = LoopDevice::attach(device.path(), &["--direct-io=on", "--sector-size", "512", "--read-only"]);
+    let disk = LoopDevice::attach(
+        device.path(),
+        &["--direct-io=on", "--sector-size", "512", "--read-only"],
+    );
     assert_eq!(disk.add_partitions(), 3);
     // (4096 − 512 · first sector mod 4096) mod 4096.
     let machine = Machine::watched();
@@ -177,21 +217,43 @@ fn blocks_with_a_delay() {
 /// read whole. What is found is that, or nothing.
 #[test]
 fn pages_of_a_loop_device() {
-    require!(Root, Loop, Tool("qemu-storage-daemon"), Tool("fusermount3"), Tool("blockdev"));
+    require!(
+        Root,
+        Loop,
+        Tool("qemu-storage-daemon"),
+        Tool("fusermount3"),
+        Tool("blockdev")
+    );
     let folder = temp_dir("pages");
     let image = folder.path().join("image");
     noise(&image, 256);
     // Of cells that begin elsewhere a page takes two, and two pages take three.
     for (phase, ratio) in [(0, 2.0), (1024, 1.5)] {
-        let cells = Cells { image: Some(&image), units_per_second: 500, ..Cells::of_ratio(4096, phase, 2.0) };
+        let cells = Cells {
+            image: Some(&image),
+            units_per_second: 500,
+            ..Cells::of_ratio(4096, phase, 2.0)
+        };
         let device = cells.up();
-        let below =
-            LoopDevice::attach(device.path(), &["--direct-io=on", "--sector-size", "512", "--read-only"]);
+        let below = LoopDevice::attach(
+            device.path(),
+            &["--direct-io=on", "--sector-size", "512", "--read-only"],
+        );
         let disk = LoopDevice::attach(below.path(), &["--read-only"]);
-        run(Command::new("blockdev").arg("--flushbufs").args([below.path(), disk.path()]));
+        run(Command::new("blockdev")
+            .arg("--flushbufs")
+            .args([below.path(), disk.path()]));
         let probed = probe(disk.path(), "--limit 20s");
-        assert!(probed.is_open() || probed.is_right(4096, 0), "{phase}: {}", probed.result);
-        assert!(probed.is_open() || probed.is_near(ratio), "{phase}: {}", probed.result["penalty"]);
+        assert!(
+            probed.is_open() || probed.is_right(4096, 0),
+            "{phase}: {}",
+            probed.result
+        );
+        assert!(
+            probed.is_open() || probed.is_near(ratio),
+            "{phase}: {}",
+            probed.result["penalty"]
+        );
         let notes = probed.notes();
         assert!(notes.contains("through a page cache"), "{notes}");
     }
@@ -201,7 +263,10 @@ fn pages_of_a_loop_device() {
 #[test]
 fn devices_that_fail_meanwhile() {
     require!(Tool("nbdkit"), Tool("nbdfuse"), Tool("fusermount3"));
-    for (name, fail) in [("errors", SlowDisk::fail as fn(&SlowDisk)), ("without its server", SlowDisk::die)] {
+    for (name, fail) in [
+        ("errors", SlowDisk::fail as fn(&SlowDisk)),
+        ("without its server", SlowDisk::die),
+    ] {
         let disk = SlowDisk::new(512 << 20, "1ms");
         let running = common::command()
             .args(["probe", "--json"])
@@ -216,18 +281,32 @@ fn devices_that_fail_meanwhile() {
         let result = &probed.result;
         assert!(probed.is_blank(), "{name}: {result}");
         let (failed, reads) = (result["failed"]["reads"].as_u64(), result["reads"].as_u64());
-        assert!(failed > Some(0) && failed < reads, "{name}: {failed:?} of {reads:?}");
-        assert!(result["failed"]["at_bytes"].as_u64() < Some(512 << 20), "{name}: {result}");
-        assert!(result["grid"].is_null() && result["sweep"] == Value::Array(Vec::new()), "{name}: {result}");
+        assert!(
+            failed > Some(0) && failed < reads,
+            "{name}: {failed:?} of {reads:?}"
+        );
+        assert!(
+            result["failed"]["at_bytes"].as_u64() < Some(512 << 20),
+            "{name}: {result}"
+        );
+        assert!(
+            result["grid"].is_null() && result["sweep"] == Value::Array(Vec::new()),
+            "{name}: {result}"
+        );
         let why = probed.reason();
-        assert!(why.contains(" failed, expected none: the first one at byte "), "{name}: {why}");
+        assert!(
+            why.contains(" failed, expected none: the first one at byte "),
+            "{name}: {why}"
+        );
     }
     // From the beginning on: the first read of all.
     let disk = SlowDisk::new(512 << 20, "1ms");
     disk.fail();
     let said = probe_text(disk.path(), "");
-    said.ends(3).says("1 read failed, expected none: the first one at byte ");
-    said.says("Input/output error (os error 5)").says(" s, 1 read, 0 B");
+    said.ends(3)
+        .says("1 read failed, expected none: the first one at byte ");
+    said.says("Input/output error (os error 5)")
+        .says(" s, 1 read, 0 B");
 }
 
 /// A file in memory behind a loop device: whatever the noise, no grid.
@@ -271,7 +350,9 @@ impl Thin {
     fn new(folder: &Path) -> Option<Thin> {
         let file = |name: &str, bytes: u64| {
             let path = folder.join(name);
-            fs::File::create(&path).and_then(|file| file.set_len(bytes)).expect("room");
+            fs::File::create(&path)
+                .and_then(|file| file.set_len(bytes))
+                .expect("room");
             LoopDevice::attach(&path, &[])
         };
         let disks = [file("metadata", 16 << 20), file("data", 256 << 20)];
@@ -280,17 +361,25 @@ impl Thin {
         let [metadata, data] = [&disks[0], &disks[1]].map(|disk| disk.path().display().to_string());
         let pool = format!("0 {} thin-pool {metadata} {data} 128 0", (256 << 20) / 512);
         let make = |name: &str, table: &str| {
-            let done =
-                Command::new("dmsetup").args(["create", name, "--verifyudev", "--table", table]).output();
+            let done = Command::new("dmsetup")
+                .args(["create", name, "--verifyudev", "--table", table])
+                .output();
             done.is_ok_and(|done| done.status.success())
         };
-        let mut thin = Thin { node: PathBuf::new(), names, _disks: disks };
+        let mut thin = Thin {
+            node: PathBuf::new(),
+            names,
+            _disks: disks,
+        };
         if !make(&thin.names[0], &pool) {
             return None;
         }
         let pool = format!("/dev/mapper/{}", thin.names[0]);
         run(Command::new("dmsetup").args(["message", &pool, "0", "create_thin 0"]));
-        assert!(make(&thin.names[1], &format!("0 {} thin {pool} 0", (1u64 << 30) / 512)));
+        assert!(make(
+            &thin.names[1],
+            &format!("0 {} thin {pool} 0", (1u64 << 30) / 512)
+        ));
         thin.node = PathBuf::from(format!("/dev/mapper/{}", thin.names[1]));
         Some(thin)
     }
@@ -299,7 +388,9 @@ impl Thin {
 impl Drop for Thin {
     fn drop(&mut self) {
         for name in self.names.iter().rev() {
-            let _ = Command::new("dmsetup").args(["remove", "--retry", name]).output();
+            let _ = Command::new("dmsetup")
+                .args(["remove", "--retry", name])
+                .output();
         }
     }
 }
@@ -309,12 +400,20 @@ impl Drop for Thin {
 fn files_without_media() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
     let sparse = folder.path().join("sparse");
-    fs::File::create(&sparse).and_then(|file| file.set_len(1 << 30)).expect("room");
+    fs::File::create(&sparse)
+        .and_then(|file| file.set_len(1 << 30))
+        .expect("room");
     let probed = probe(&sparse, "--limit 5s");
-    assert!(probed.is_blank() && probed.reason().starts_with("not backed by media"), "{}", probed.result);
+    assert!(
+        probed.is_blank() && probed.reason().starts_with("not backed by media"),
+        "{}",
+        probed.result
+    );
     let small = folder.path().join("small");
     fs::write(&small, [1; 4096]).expect("room");
-    probe_text(&small, "").ends(2).complains("found 4 KiB, expected 1 MiB or more");
+    probe_text(&small, "")
+        .ends(2)
+        .complains("found 4 KiB, expected 1 MiB or more");
 }
 
 #[test]
@@ -333,7 +432,10 @@ fn what_cannot_be_measured_is_refused() {
 
 /// How many runs `make soak` asks for, for each ratio.
 fn runs_asked() -> usize {
-    std::env::var("PLUMB_PROBE_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(100)
+    std::env::var("PLUMB_PROBE_RUNS")
+        .ok()
+        .and_then(|runs| runs.parse().ok())
+        .unwrap_or(100)
 }
 
 /// Does `one` for each number below `runs`, so many of them side by side: a probe waits for its device most of the time.
@@ -341,11 +443,17 @@ fn side_by_side<T: Send>(runs: usize, workers: usize, one: impl Fn(usize) -> T +
     let next = AtomicUsize::new(0);
     let work = || {
         let numbers = std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)));
-        numbers.take_while(|number| *number < runs).map(&one).collect::<Vec<T>>()
+        numbers
+            .take_while(|number| *number < runs)
+            .map(&one)
+            .collect::<Vec<T>>()
     };
     thread::scope(|scope| {
         let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().flat_map(|worker| worker.join().expect("no panic")).collect()
+        workers
+            .into_iter()
+            .flat_map(|worker| worker.join().expect("no panic"))
+            .collect()
     })
 }
 
@@ -363,9 +471,17 @@ fn rates_over_many_runs() {
             (places[number], probe(device.path(), ""))
         });
         let mut rates = Rates::default();
-        probed.iter().for_each(|(place, probed)| rates.count(*place, ratio, probed));
+        probed
+            .iter()
+            .for_each(|(place, probed)| rates.count(*place, ratio, probed));
         let seconds = rates.median_seconds();
-        let Rates { runs, wrong, inconclusive, covered, .. } = rates;
+        let Rates {
+            runs,
+            wrong,
+            inconclusive,
+            covered,
+            ..
+        } = rates;
         println!(
             "ratio {ratio}: {runs} runs, {wrong} wrong, {inconclusive} inconclusive, {covered} intervals hold it, {seconds:.1} s"
         );
@@ -390,12 +506,17 @@ fn false_alarms_over_many_runs() {
     let is_alarm = |probed: &Probed| probed.grid().is_some() || probed.verdict() == "aligned";
     let of_cells = side_by_side(runs, 4, |number| {
         let (cell, phase) = places[number];
-        let device = Cells { image: Some(&image), ..Cells::of_ratio(cell, phase, 1.0) }.up();
+        let device = Cells {
+            image: Some(&image),
+            ..Cells::of_ratio(cell, phase, 1.0)
+        }
+        .up();
         is_alarm(&probe(device.path(), "--limit 12s"))
     });
     let disk = LoopDevice::attach(&image, &["--read-only"]);
-    let of_loop =
-        side_by_side(runs, 1, |number| is_alarm(&probe(disk.path(), &format!("--limit 6s --seed {number}"))));
+    let of_loop = side_by_side(runs, 1, |number| {
+        is_alarm(&probe(disk.path(), &format!("--limit 6s --seed {number}")))
+    });
     let alarms = |found: &[bool]| found.iter().filter(|is_alarm| **is_alarm).count();
     let (of_cells, of_loop) = (alarms(&of_cells), alarms(&of_loop));
     println!(

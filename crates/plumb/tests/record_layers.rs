@@ -17,11 +17,23 @@ const SIZE: u64 = 16 << 20;
 
 /// Device, layer and I/O of each profile in an answer of `plumb analyze`.
 fn profiles(answer: &Value) -> Vec<(String, String, u64)> {
-    let all = answer["result"]["profiles"].as_array().expect("profiles").iter();
+    let all = answer["result"]["profiles"]
+        .as_array()
+        .expect("profiles")
+        .iter();
     let word = |value: &Value| value.as_str().expect("a word").to_owned();
     all.map(|profile| {
-        let ios = profile["ops"].as_array().expect("operations").iter().map(|op| number(&op["ios"])).sum();
-        (word(&profile["target"]["device"]), word(&profile["target"]["layer"]), ios)
+        let ios = profile["ops"]
+            .as_array()
+            .expect("operations")
+            .iter()
+            .map(|op| number(&op["ios"]))
+            .sum();
+        (
+            word(&profile["target"]["device"]),
+            word(&profile["target"]["layer"]),
+            ios,
+        )
     })
     .collect()
 }
@@ -35,7 +47,9 @@ fn all_disks_are_in_the_file() {
     };
     let folder = Folder::new("record-layers");
     let image = folder.path("disk");
-    File::create(&image).and_then(|file| file.set_len(SIZE)).expect("room for a sparse file");
+    File::create(&image)
+        .and_then(|file| file.set_len(SIZE))
+        .expect("room for a sparse file");
     let disk = LoopDevice::attach(&image, &[]);
     let file = folder.path("all.parquet");
     let name = file.display().to_string();
@@ -44,10 +58,23 @@ fn all_disks_are_in_the_file() {
     dd(disk.path(), Op::Read, 4096, 211, 17_408);
     dd(zram.path(), Op::Read, 65_536, 13, 1 << 20);
     let result = recording.end(0);
-    assert!(result["how"].as_str().is_some_and(|how| how.starts_with("bio and request layers by ")));
+    assert!(
+        result["how"]
+            .as_str()
+            .is_some_and(|how| how.starts_with("bio and request layers by "))
+    );
     let sent = |device: &str| {
-        let of_it = result["devices"].as_array().expect("devices").iter().find(|one| one["device"] == device);
-        of_it.map(|one| (one["layer"].as_str().expect("a layer").to_owned(), number(&one["sent"])))
+        let of_it = result["devices"]
+            .as_array()
+            .expect("devices")
+            .iter()
+            .find(|one| one["device"] == device);
+        of_it.map(|one| {
+            (
+                one["layer"].as_str().expect("a layer").to_owned(),
+                number(&one["sent"]),
+            )
+        })
     };
     assert_eq!(sent(&zram.name()), Some(("bio".to_owned(), 114)));
     assert_eq!(sent(&disk.name()), Some(("request".to_owned(), 211)));
@@ -55,19 +82,43 @@ fn all_disks_are_in_the_file() {
     let writes = (0..101).map(|io| (Layer::Bio, Op::Write, 4096 + io * 8192, 8192));
     let reads = (0..13).map(|io| (Layer::Bio, Op::Read, (1 << 20) + io * 65_536, 65_536));
     let on_zram: Vec<_> = writes.chain(reads).collect();
-    let on_loop: Vec<_> = (0..211).map(|io| (Layer::Request, Op::Read, 17_408 + io * 4096, 4096)).collect();
+    let on_loop: Vec<_> = (0..211)
+        .map(|io| (Layer::Request, Op::Read, 17_408 + io * 4096, 4096))
+        .collect();
     let copy = folder.path("copy.parquet");
     plumb(["convert", &name, &copy.display().to_string()]).ends(0);
     for file in [&file, &copy] {
         let found = read(file);
         assert_eq!(found.rows_of("dd", &zram.name()), on_zram);
         assert_eq!(found.rows_of("dd", &disk.name()), on_loop);
-        let answer = plumb(["analyze", &file.display().to_string(), "--json", "--fail-on", "none"]).json();
+        let answer = plumb([
+            "analyze",
+            &file.display().to_string(),
+            "--json",
+            "--fail-on",
+            "none",
+        ])
+        .json();
         let profiles = profiles(&answer);
-        assert!(profiles.contains(&(zram.name(), "bio".to_owned(), 114)), "{profiles:?}");
-        assert!(profiles.contains(&(disk.name(), "request".to_owned(), 211)), "{profiles:?}");
+        assert!(
+            profiles.contains(&(zram.name(), "bio".to_owned(), 114)),
+            "{profiles:?}"
+        );
+        assert!(
+            profiles.contains(&(disk.name(), "request".to_owned(), 211)),
+            "{profiles:?}"
+        );
     }
-    let one = plumb(["analyze", &name, "--layer", "bio", "--json", "--fail-on", "none"]).json();
+    let one = plumb([
+        "analyze",
+        &name,
+        "--layer",
+        "bio",
+        "--json",
+        "--fail-on",
+        "none",
+    ])
+    .json();
     assert_eq!(profiles(&one), [(zram.name(), "bio".to_owned(), 114)]);
 }
 
@@ -77,18 +128,35 @@ fn the_count_of_bios_is_that_of_fio() {
     require!(Bpf, Loop, Tool("fio"));
     let folder = Folder::new("record-bios");
     let image = folder.path("disk");
-    File::create(&image).and_then(|file| file.set_len(SIZE)).expect("room for a sparse file");
+    File::create(&image)
+        .and_then(|file| file.set_len(SIZE))
+        .expect("room for a sparse file");
     let disk = LoopDevice::attach(&image, &[]);
     let file = folder.path("bios.parquet");
-    let recording =
-        Recording::begin(&file, &["-o", &file.display().to_string(), "--layer", "bio", &disk.name()]);
+    let recording = Recording::begin(
+        &file,
+        &[
+            "-o",
+            &file.display().to_string(),
+            "--layer",
+            "bio",
+            &disk.name(),
+        ],
+    );
     let sent = fio(disk.path(), "randrw", 20_011);
     let result = recording.end(0);
     assert_eq!(number(&result["lost"]), 0);
     let read = read(&file);
-    let done: Vec<_> = read.of("fio").into_iter().filter(|event| event.flags & flags::FAILED == 0).collect();
+    let done: Vec<_> = read
+        .of("fio")
+        .into_iter()
+        .filter(|event| event.flags & flags::FAILED == 0)
+        .collect();
     assert_eq!(done.len() as u64, sent);
-    assert!(done.iter().all(|event| event.layer == Layer::Bio && event.device_ns.is_some()));
+    assert!(
+        done.iter()
+            .all(|event| event.layer == Layer::Bio && event.device_ns.is_some())
+    );
 }
 
 #[test]
@@ -96,23 +164,50 @@ fn a_layer_can_be_asked_for() {
     require!(Bpf, Loop, Tool("dd"), Tool("mknod"));
     let folder = Folder::new("record-layer");
     let image = folder.path("disk");
-    File::create(&image).and_then(|file| file.set_len(SIZE)).expect("room for a sparse file");
+    File::create(&image)
+        .and_then(|file| file.set_len(SIZE))
+        .expect("room for a sparse file");
     let disk = LoopDevice::attach(&image, &[]);
     let file = folder.path("bios.parquet");
-    let recording =
-        Recording::begin(&file, &["-o", &file.display().to_string(), "--layer", "bio", &disk.name()]);
+    let recording = Recording::begin(
+        &file,
+        &[
+            "-o",
+            &file.display().to_string(),
+            "--layer",
+            "bio",
+            &disk.name(),
+        ],
+    );
     dd(disk.path(), Op::Read, 4096, 211, 17_408);
-    assert!(recording.end(0)["how"].as_str().is_some_and(|how| how.starts_with("bio layer by ")));
-    let expected: Vec<_> = (0..211).map(|io| (Layer::Bio, Op::Read, 17_408 + io * 4096, 4096)).collect();
+    assert!(
+        recording.end(0)["how"]
+            .as_str()
+            .is_some_and(|how| how.starts_with("bio layer by "))
+    );
+    let expected: Vec<_> = (0..211)
+        .map(|io| (Layer::Bio, Op::Read, 17_408 + io * 4096, 4096))
+        .collect();
     assert_eq!(read(&file).rows_of("dd", &disk.name()), expected);
 
     let Some(zram) = Zram::new(SIZE) else {
         return record_skip(test_name!(), "this kernel has no zram");
     };
     let free = folder.path("free.parquet");
-    plumb(["record", "-o", &free.display().to_string(), "--layer", "request", &zram.name()])
-        .ends(3)
-        .complains("hands its I/O on as it comes, and makes no requests")
-        .complains(&format!("plumb record --output {} {}", free.display(), zram.name()));
+    plumb([
+        "record",
+        "-o",
+        &free.display().to_string(),
+        "--layer",
+        "request",
+        &zram.name(),
+    ])
+    .ends(3)
+    .complains("hands its I/O on as it comes, and makes no requests")
+    .complains(&format!(
+        "plumb record --output {} {}",
+        free.display(),
+        zram.name()
+    ));
     assert!(!free.exists());
 }

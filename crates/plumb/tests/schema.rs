@@ -14,17 +14,29 @@ use serde_json::Value;
 /// The document that `plumb analyze --json` prints.
 fn analyze(file: &Path, flags: &str) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-    command.arg("analyze").arg(file).arg("--json").args(flags.split_whitespace());
+    command
+        .arg("analyze")
+        .arg(file)
+        .arg("--json")
+        .args(flags.split_whitespace());
     let done = command.output().expect("plumb runs");
     serde_json::from_slice(&done.stdout).unwrap_or_else(|error| {
         let said = String::from_utf8_lossy(&done.stderr);
-        panic!("{} {flags}: no JSON document: {error}; it said: {said}", file.display())
+        panic!(
+            "{} {flags}: no JSON document: {error}; it said: {said}",
+            file.display()
+        )
     })
 }
 
 fn check(schema: &Schema, file: &Path, flags: &str) {
     let faults = schema.faults(&analyze(file, flags));
-    assert!(faults.is_empty(), "{} {flags}:\n{}", file.display(), faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "{} {flags}:\n{}",
+        file.display(),
+        faults.join("\n")
+    );
 }
 
 /// Flags that bring every part of the document about.
@@ -38,7 +50,9 @@ const QUESTIONS: [&str; 6] = [
 ];
 
 fn example(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples/traces")
+        .join(name)
 }
 
 #[test]
@@ -47,7 +61,11 @@ fn output_of_analyze_is_as_promised() {
     for flags in QUESTIONS {
         check(&schema, &example("guest-blktrace"), flags);
     }
-    check(&schema, &example("guest-blktrace/blkparse.txt.gz"), "--layer bio --until 1s");
+    check(
+        &schema,
+        &example("guest-blktrace/blkparse.txt.gz"),
+        "--layer bio --until 1s",
+    );
 }
 
 #[test]
@@ -71,10 +89,17 @@ fn output_for_real_traces_is_as_promised() {
 /// The document that `plumb check --json` prints of dumps.
 fn check_dumps(dumps: &[PathBuf], flags: &str) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-    command.args(["check", "--json"]).args(flags.split_whitespace()).arg("--from").args(dumps);
+    command
+        .args(["check", "--json"])
+        .args(flags.split_whitespace())
+        .arg("--from")
+        .args(dumps);
     let done = command.output().expect("plumb runs");
     serde_json::from_slice(&done.stdout).unwrap_or_else(|error| {
-        panic!("no JSON document: {error}; it said: {}", String::from_utf8_lossy(&done.stderr))
+        panic!(
+            "no JSON document: {error}; it said: {}",
+            String::from_utf8_lossy(&done.stderr)
+        )
     })
 }
 
@@ -87,17 +112,29 @@ fn example_dumps() -> Vec<PathBuf> {
 #[test]
 fn output_of_check_is_as_promised() {
     let schema = Schema::of("check");
-    for flags in ["", "--grid 8k --segment 48k", "--disk-type sun-t3-32k", "d12", "--page 8k --grid 4k@512"] {
+    for flags in [
+        "",
+        "--grid 8k --segment 48k",
+        "--disk-type sun-t3-32k",
+        "d12",
+        "--page 8k --grid 4k@512",
+    ] {
         let faults = schema.faults(&check_dumps(&example_dumps(), flags));
         assert!(faults.is_empty(), "{flags}:\n{}", faults.join("\n"));
     }
     let (typed, shown) = (Lab::new(), Lab::new());
     let sectors = 1 << 22;
-    let pair = [typed.guest("web1", sectors, 2048), typed.kvm("kvm3", sectors, 2049)];
+    let pair = [
+        typed.guest("web1", sectors, 2048),
+        typed.kvm("kvm3", sectors, 2049),
+    ];
     let by_identity = shown.shown_by_lio(sectors, (LIO_IDENTITY, sectors));
     for (hosts, flags) in [(pair, "--join web1:vda=kvm3:vg/guest1"), (by_identity, "")] {
         let document = check_dumps(&hosts, flags);
-        assert!(document.to_string().contains("\"host\":\"web1\""), "hosts are told apart");
+        assert!(
+            document.to_string().contains("\"host\":\"web1\""),
+            "hosts are told apart"
+        );
         let faults = schema.faults(&document);
         assert!(faults.is_empty(), "{flags}:\n{}", faults.join("\n"));
     }
@@ -113,7 +150,10 @@ fn output_of_check_is_as_promised() {
 }
 
 fn schema_folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema").canonicalize().expect("the schemas")
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs/schema")
+        .canonicalize()
+        .expect("the schemas")
 }
 
 /// A reference to another schema is looked for beside the `$id` of the one that has it: that is the name of the file.
@@ -121,10 +161,18 @@ fn schema_folder() -> PathBuf {
 fn schemas_are_called_as_their_files() {
     for entry in std::fs::read_dir(schema_folder()).expect("the schemas") {
         let path = entry.expect("a file").path();
-        let name = path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .expect("a name")
+            .to_owned();
         let text = std::fs::read_to_string(&path).expect("a readable schema");
         let schema: Value = serde_json::from_str(&text).expect("a schema in JSON");
-        assert_eq!(schema["$id"], name.as_str(), "a validator looks beside it for what it refers to");
+        assert_eq!(
+            schema["$id"],
+            name.as_str(),
+            "a validator looks beside it for what it refers to"
+        );
     }
 }
 
@@ -139,13 +187,26 @@ fn another_validator_agrees() {
         let schema = schema_folder().join(format!("{command}.json"));
         let beside = format!("file://{}/", schema_folder().display());
         let mut validator = Command::new("jsonschema");
-        let done = validator.args(["--base-uri", &beside, "--instance"]).arg(&file).arg(schema).output();
+        let done = validator
+            .args(["--base-uri", &beside, "--instance"])
+            .arg(&file)
+            .arg(schema)
+            .output();
         let done = done.expect("the validator");
-        (done.status.success(), String::from_utf8_lossy(&done.stderr).into_owned())
+        (
+            done.status.success(),
+            String::from_utf8_lossy(&done.stderr).into_owned(),
+        )
     };
     let mut diagnose = Command::new(env!("CARGO_BIN_EXE_plumb"));
-    let done = diagnose.args(["diagnose", "--json", "--for", "0"]).output().expect("plumb runs");
-    let analyzed = analyze(&example("guest-blktrace"), "--grid 8k --chunk 64k --members 4");
+    let done = diagnose
+        .args(["diagnose", "--json", "--for", "0"])
+        .output()
+        .expect("plumb runs");
+    let analyzed = analyze(
+        &example("guest-blktrace"),
+        "--grid 8k --chunk 64k --members 4",
+    );
     let mut diagnosed: Value = serde_json::from_slice(&done.stdout).expect("a document");
     // Profiles and findings of I/O are those of analyze, which the schema refers to.
     diagnosed["result"]["profiles"] = analyzed["result"]["profiles"].clone();
@@ -161,7 +222,10 @@ fn another_validator_agrees() {
         assert!(is_valid, "{command}: {said}");
         document["findings"] = serde_json::json!([{"id": "no-such-rule"}]);
         let (is_valid, said) = judge(command, &document);
-        assert!(!is_valid && said.contains("no-such-rule"), "{command}: {said}");
+        assert!(
+            !is_valid && said.contains("no-such-rule"),
+            "{command}: {said}"
+        );
     }
 }
 
@@ -202,7 +266,10 @@ fn what_is_not_promised_is_noticed() {
     };
     assert_eq!(bent(&|_| {}), "");
     let checks: [(Change<'_>, &str); 6] = [
-        (&|document| document["more"] = 1.into(), "/more: nothing is allowed here"),
+        (
+            &|document| document["more"] = 1.into(),
+            "/more: nothing is allowed here",
+        ),
         (
             &|document| drop(document.as_object_mut().map(|all| all.remove("inputs"))),
             "\"inputs\" is required",
@@ -215,12 +282,21 @@ fn what_is_not_promised_is_noticed() {
             &|document| document["findings"][0]["severity"] = "bad".into(),
             "/findings/0/severity: \"bad\" is against enum",
         ),
-        (&|document| document["result"]["profiles"][0]["ios"] = Value::Null, "against type \"integer\""),
-        (&|document| document["findings"][0]["evidence"] = Value::Array(vec![]), "against minItems 1"),
+        (
+            &|document| document["result"]["profiles"][0]["ios"] = Value::Null,
+            "against type \"integer\"",
+        ),
+        (
+            &|document| document["findings"][0]["evidence"] = Value::Array(vec![]),
+            "against minItems 1",
+        ),
     ];
     for (change, words) in checks {
         let faults = bent(change);
-        assert!(faults.contains(words), "expected {words:?}, found {faults:?}");
+        assert!(
+            faults.contains(words),
+            "expected {words:?}, found {faults:?}"
+        );
     }
 }
 
@@ -244,9 +320,14 @@ fn output_of_plan_is_as_promised() {
     let schema = Schema::of("plan");
     for args in PLANS {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-        let done =
-            command.arg("plan").args(args.split_whitespace()).arg("--json").output().expect("plumb runs");
-        let document = serde_json::from_slice(&done.stdout).unwrap_or_else(|error| panic!("{args}: {error}"));
+        let done = command
+            .arg("plan")
+            .args(args.split_whitespace())
+            .arg("--json")
+            .output()
+            .expect("plumb runs");
+        let document =
+            serde_json::from_slice(&done.stdout).unwrap_or_else(|error| panic!("{args}: {error}"));
         let faults = schema.faults(&document);
         assert!(faults.is_empty(), "{args}:\n{}", faults.join("\n"));
     }
@@ -258,13 +339,23 @@ fn output_of_compare_is_as_promised() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let capture = |name: &str| examples.join("iostat").join(name);
     let trace = examples.join("traces/record-sector34.parquet");
-    for (before, after) in
-        [(capture("misaligned.txt"), capture("aligned.txt")), (trace.clone(), trace.clone())]
-    {
-        let ran =
-            common::plumb(["compare".as_ref(), before.as_os_str(), after.as_os_str(), "--json".as_ref()]);
+    for (before, after) in [
+        (capture("misaligned.txt"), capture("aligned.txt")),
+        (trace.clone(), trace.clone()),
+    ] {
+        let ran = common::plumb([
+            "compare".as_ref(),
+            before.as_os_str(),
+            after.as_os_str(),
+            "--json".as_ref(),
+        ]);
         let faults = schema.faults(&ran.json());
-        assert!(faults.is_empty(), "{}:\n{}", before.display(), faults.join("\n"));
+        assert!(
+            faults.is_empty(),
+            "{}:\n{}",
+            before.display(),
+            faults.join("\n")
+        );
     }
 }
 
@@ -277,17 +368,24 @@ fn output_of_record_is_as_promised() {
     command
         .args(["record", "--json", "--duration", "1500ms", "--output"])
         .arg(folder.path().join("all.parquet"));
-    let recording = command.stdout(std::process::Stdio::piped()).spawn().expect("plumb runs");
+    let recording = command
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("plumb runs");
     let file = folder.path().join("written");
     std::thread::sleep(std::time::Duration::from_millis(700));
     std::fs::write(&file, vec![1; 1 << 20]).expect("room");
-    std::fs::File::open(&file).and_then(|file| file.sync_all()).expect("written");
+    std::fs::File::open(&file)
+        .and_then(|file| file.sync_all())
+        .expect("written");
     let done = recording.wait_with_output().expect("an end");
     let document = serde_json::from_slice(&done.stdout).expect("a document");
     let faults = schema.faults(&document);
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     assert!(
-        document["result"]["devices"].as_array().is_some_and(|devices| !devices.is_empty()),
+        document["result"]["devices"]
+            .as_array()
+            .is_some_and(|devices| !devices.is_empty()),
         "{document}"
     );
 }
@@ -316,28 +414,51 @@ fn output_of_bench_is_as_promised() {
     std::fs::write(&target, vec![0; 1 << 20]).expect("a target");
     let target = target.display().to_string();
     let schema = Schema::of("bench");
-    let writes = "--write --yes disk --read 50 --rate 500 --open --for 1s --interval 200ms --warmup 200ms";
+    let writes =
+        "--write --yes disk --read 50 --rate 500 --open --for 1s --interval 200ms --warmup 200ms";
     for flags in ["--ios 101", writes] {
-        let arguments = ["bench", &target, "--json"].into_iter().chain(flags.split_whitespace());
+        let arguments = ["bench", &target, "--json"]
+            .into_iter()
+            .chain(flags.split_whitespace());
         let ran = common::plumb(arguments);
-        assert_eq!(schema.faults(&ran.ends(0).json()), Vec::<String>::new(), "{flags}");
+        assert_eq!(
+            schema.faults(&ran.ends(0).json()),
+            Vec::<String>::new(),
+            "{flags}"
+        );
     }
-    let sds: String = (0..3).map(|at| format!("sd=s{at},lun={target},offset={}\n", at * 512)).collect();
-    let rds: String = (0..3).map(|at| format!("rd=r{at},wd=w,sd=s{at},iorate=max\n")).collect();
+    let sds: String = (0..3)
+        .map(|at| format!("sd=s{at},lun={target},offset={}\n", at * 512))
+        .collect();
+    let rds: String = (0..3)
+        .map(|at| format!("rd=r{at},wd=w,sd=s{at},iorate=max\n"))
+        .collect();
     let file = folder.path("sweep.vdb");
     std::fs::write(&file, format!("{sds}wd=w,sd=s0\n{rds}")).expect("a parameter file");
     let file = file.display().to_string();
     let short = ["--for", "400ms", "--interval", "100ms", "--json"];
     let several = [
         vec!["bench", "--vdbench", &file],
-        vec!["bench", &target, "--study=gather", "--at-threads=2", "--gather=1,4"],
+        vec![
+            "bench",
+            &target,
+            "--study=gather",
+            "--at-threads=2",
+            "--gather=1,4",
+        ],
     ];
     for arguments in several {
         let ran = common::plumb(arguments.iter().copied().chain(short));
-        assert_eq!(schema.faults(&ran.json()), Vec::<String>::new(), "{arguments:?}");
+        assert_eq!(
+            schema.faults(&ran.json()),
+            Vec::<String>::new(),
+            "{arguments:?}"
+        );
     }
     // An operation that is not promised is noticed.
-    let mut document = common::plumb(["bench", &target, "--json", "--ios", "11"]).ends(0).json();
+    let mut document = common::plumb(["bench", &target, "--json", "--ios", "11"])
+        .ends(0)
+        .json();
     document["result"]["runs"][0]["total"]["failures"] =
         serde_json::json!([{"op": "trim", "kind": "x", "ios": 1}]);
     assert_eq!(schema.faults(&document).len(), 1);
@@ -352,15 +473,27 @@ fn output_of_replay_is_as_promised() {
     let trace = folder.file("trace.csv", common::msr(ios));
     let schema = Schema::of("replay");
     let writes = "--speed max --depth 4 --write --yes disk";
-    for flags in ["--speed 10", writes, "--compare --speed max --depth 4 --shift +1s --pairs 12"] {
+    for flags in [
+        "--speed 10",
+        writes,
+        "--compare --speed max --depth 4 --shift +1s --pairs 12",
+    ] {
         let paths = [trace.display().to_string(), target.display().to_string()];
         let flags = flags.split_whitespace().map(str::to_owned);
-        let ran =
-            common::plumb(["replay".to_owned(), "--json".to_owned()].into_iter().chain(paths).chain(flags));
+        let ran = common::plumb(
+            ["replay".to_owned(), "--json".to_owned()]
+                .into_iter()
+                .chain(paths)
+                .chain(flags),
+        );
         let mut document = ran.json();
         assert_eq!(schema.faults(&document), Vec::<String>::new());
         document["result"]["mood"] = Value::from("fine");
-        assert_eq!(schema.faults(&document).len(), 1, "what is not promised is noticed");
+        assert_eq!(
+            schema.faults(&document).len(),
+            1,
+            "what is not promised is noticed"
+        );
     }
 }
 
@@ -374,10 +507,15 @@ fn output_of_watch_is_as_promised() {
         command
             .args(["watch", "--json", "--interval", "700ms", "--count", "2"])
             .args(args.split_whitespace());
-        let watching = command.stdout(std::process::Stdio::piped()).spawn().expect("plumb runs");
+        let watching = command
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("plumb runs");
         let file = folder.path().join("written");
         std::fs::write(&file, vec![1; 1 << 20]).expect("room");
-        std::fs::File::open(&file).and_then(|file| file.sync_all()).expect("written");
+        std::fs::File::open(&file)
+            .and_then(|file| file.sync_all())
+            .expect("written");
         let done = watching.wait_with_output().expect("an end");
         let text = String::from_utf8(done.stdout).expect("text");
         assert_eq!(text.lines().count(), 2, "{text}");
@@ -386,8 +524,15 @@ fn output_of_watch_is_as_promised() {
             let faults = schema.faults(&document);
             assert!(faults.is_empty(), "{args}:\n{}", faults.join("\n"));
             let whole = &document["result"]["whole"];
-            assert_eq!(whole.is_null(), number == 0, "{args}: in the last line alone");
-            assert!(whole.is_null() || whole["app"].is_null() != args.contains("--app"), "{args}: {whole}");
+            assert_eq!(
+                whole.is_null(),
+                number == 0,
+                "{args}: in the last line alone"
+            );
+            assert!(
+                whole.is_null() || whole["app"].is_null() != args.contains("--app"),
+                "{args}: {whole}"
+            );
         }
     }
 }
@@ -396,13 +541,24 @@ fn output_of_watch_is_as_promised() {
 fn output_of_diagnose_is_as_promised() {
     let schema = Schema::of("diagnose");
     let folder = tempfile::tempdir().expect("a directory");
-    for args in ["--for 0", "--for 700ms", "/ --for 300ms --grid 8k@512 --page 8k"] {
+    for args in [
+        "--for 0",
+        "--for 700ms",
+        "/ --for 300ms --grid 8k@512 --page 8k",
+    ] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-        command.args(["diagnose", "--json"]).args(args.split_whitespace());
-        let running = command.stdout(std::process::Stdio::piped()).spawn().expect("plumb runs");
+        command
+            .args(["diagnose", "--json"])
+            .args(args.split_whitespace());
+        let running = command
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("plumb runs");
         let file = folder.path().join("written");
         std::fs::write(&file, vec![1; 1 << 20]).expect("room");
-        std::fs::File::open(&file).and_then(|file| file.sync_all()).expect("written");
+        std::fs::File::open(&file)
+            .and_then(|file| file.sync_all())
+            .expect("written");
         let done = running.wait_with_output().expect("an end");
         let document = serde_json::from_slice(&done.stdout).expect("a document");
         let faults = schema.faults(&document);
@@ -415,19 +571,33 @@ fn output_of_diagnose_is_as_promised() {
 fn output_of_fix_is_as_promised() {
     let schema = Schema::of("fix");
     let folder = tempfile::tempdir().expect("a directory");
-    let [image, saved, undone] = ["disk.img", "saved", "undone"].map(|name| folder.path().join(name));
-    std::fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("room");
+    let [image, saved, undone] =
+        ["disk.img", "saved", "undone"].map(|name| folder.path().join(name));
+    std::fs::File::create(&image)
+        .and_then(|file| file.set_len(64 << 20))
+        .expect("room");
     let names = [&image, &saved, &undone].map(|path| path.to_str().expect("text").to_owned());
     for args in [
         vec!["relabel", &names[0]],
-        vec!["relabel", &names[0], "--save", &names[1], "--yes", "disk.img"],
+        vec![
+            "relabel", &names[0], "--save", &names[1], "--yes", "disk.img",
+        ],
         vec!["backup-label", &names[0]],
         vec!["undo", &names[1]],
         vec!["undo", &names[1], "--save", &names[2], "--yes", "disk.img"],
     ] {
-        let done = Command::new(env!("CARGO_BIN_EXE_plumb")).arg("fix").args(&args).arg("--json").output();
+        let done = Command::new(env!("CARGO_BIN_EXE_plumb"))
+            .arg("fix")
+            .args(&args)
+            .arg("--json")
+            .output();
         let done = done.expect("plumb runs");
-        assert_eq!(done.status.code(), Some(0), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+        assert_eq!(
+            done.status.code(),
+            Some(0),
+            "{args:?}: {}",
+            String::from_utf8_lossy(&done.stderr)
+        );
         let document = serde_json::from_slice(&done.stdout).expect("a document");
         let faults = schema.faults(&document);
         assert!(faults.is_empty(), "{args:?}:\n{}", faults.join("\n"));
@@ -439,17 +609,44 @@ fn output_of_a_move_is_as_promised() {
     plumb_testkit::require!(Loop, Tool("sgdisk"));
     let schema = Schema::of("fix");
     let folder = tempfile::tempdir().expect("a directory");
-    let (image, journal) = (folder.path().join("disk.img"), folder.path().join("journal"));
-    std::fs::File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("room");
-    run(Command::new("sgdisk").args(["-a1", "-n1:34:40000"]).arg(&image));
+    let (image, journal) = (
+        folder.path().join("disk.img"),
+        folder.path().join("journal"),
+    );
+    std::fs::File::create(&image)
+        .and_then(|file| file.set_len(64 << 20))
+        .expect("room");
+    run(Command::new("sgdisk")
+        .args(["-a1", "-n1:34:40000"])
+        .arg(&image));
     let device = LoopDevice::attach(&image, &[]);
     assert_eq!(device.add_partitions(), 1);
-    let (node, name) = (format!("{}p1", device.path().display()), format!("{}p1", device.name()));
+    let (node, name) = (
+        format!("{}p1", device.path().display()),
+        format!("{}p1", device.name()),
+    );
     for yes in [&[][..], &["--yes", &name]] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-        command.args(["fix", "move", &node, "--aligned", "--json", "--journal-same-disk", "--journal"]);
-        let done = command.arg(&journal).args(yes).output().expect("plumb runs");
-        assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+        command.args([
+            "fix",
+            "move",
+            &node,
+            "--aligned",
+            "--json",
+            "--journal-same-disk",
+            "--journal",
+        ]);
+        let done = command
+            .arg(&journal)
+            .args(yes)
+            .output()
+            .expect("plumb runs");
+        assert_eq!(
+            done.status.code(),
+            Some(0),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
         let document: Value = serde_json::from_slice(&done.stdout).expect("a document");
         let faults = schema.faults(&document);
         assert!(faults.is_empty(), "{yes:?}:\n{}", faults.join("\n"));

@@ -44,16 +44,27 @@ struct Asked {
 impl Way {
     /// The command that loads a target, with its files in a folder.
     fn command(self, folder: &Folder, target: &Path, asked: Asked) -> Command {
-        let Asked { is_off, writes, seconds } = asked;
+        let Asked {
+            is_off,
+            writes,
+            seconds,
+        } = asked;
         let name = target.to_str().expect("a plain name");
         let mut command = command();
-        let time = if seconds == 0 { "100ms".to_owned() } else { format!("{seconds}s") };
+        let time = if seconds == 0 {
+            "100ms".to_owned()
+        } else {
+            format!("{seconds}s")
+        };
         let timed = ["--for", &time, "--interval", "100ms"];
         let either = |wanted: bool, words: &'static str| if wanted { words } else { "" };
         match self {
             Bench => {
                 let flags = either(is_off, "--shift 512 ").to_owned() + either(writes, "--read 0");
-                command.args(["bench", name]).args(timed).args(flags.split_whitespace());
+                command
+                    .args(["bench", name])
+                    .args(timed)
+                    .args(flags.split_whitespace());
             }
             Vdbench => {
                 let (offset, rdpct) = (either(is_off, ",offset=512"), either(writes, ",rdpct=0"));
@@ -61,13 +72,21 @@ impl Way {
                     "sd=s,lun={name}{offset}\nsd=t,lun={name},offset=1024\nwd=w,sd=s{rdpct}\n\
                      rd=r1,wd=w,iorate=max\nrd=r2,wd=w,sd=t,iorate=max\n"
                 );
-                command.args(["bench", "--vdbench"]).arg(folder.file("p", text)).args(timed);
+                command
+                    .args(["bench", "--vdbench"])
+                    .arg(folder.file("p", text))
+                    .args(timed);
             }
             Fio => {
-                let (offset, rw) =
-                    (either(is_off, "offset=512\n"), if writes { "randwrite" } else { "randread" });
+                let (offset, rw) = (
+                    either(is_off, "offset=512\n"),
+                    if writes { "randwrite" } else { "randread" },
+                );
                 let text = format!("[a]\nfilename={name}\nrw={rw}\n{offset}");
-                command.args(["bench", "--fio"]).arg(folder.file("j", text)).args(timed);
+                command
+                    .args(["bench", "--fio"])
+                    .arg(folder.file("j", text))
+                    .args(timed);
             }
             Replay | ReplayCompare => {
                 let op = if writes { 'W' } else { 'R' };
@@ -89,7 +108,10 @@ impl Way {
         if writes && self != Probe {
             command.args(["--write", "--yes", name]);
         }
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command
     }
 
@@ -105,11 +127,26 @@ impl Way {
     #[track_caller]
     fn refuses(self, target: &Path, asked: Asked, code: i32, words: &str) {
         let folder = Folder::new("refused");
-        let done = self.command(&folder, target, asked).output().expect("the program starts");
+        let done = self
+            .command(&folder, target, asked)
+            .output()
+            .expect("the program starts");
         let ran = Ran::of(done);
-        assert_eq!(ran.code, code, "{self:?} of {}:\n{}{}", target.display(), ran.out, ran.err);
-        ran.complains(words).complains(self.place()).complains(target.to_str().expect("a plain name"));
-        assert_eq!(ran.out, "", "{self:?} told something of what it had refused");
+        assert_eq!(
+            ran.code,
+            code,
+            "{self:?} of {}:\n{}{}",
+            target.display(),
+            ran.out,
+            ran.err
+        );
+        ran.complains(words)
+            .complains(self.place())
+            .complains(target.to_str().expect("a plain name"));
+        assert_eq!(
+            ran.out, "",
+            "{self:?} told something of what it had refused"
+        );
     }
 }
 
@@ -138,16 +175,29 @@ fn what_cannot_be_probed() {
     let name = target.to_str().expect("a plain name");
     for (flags, words) in [
         ("--range 0-64k", "--range: found 64 KiB of"),
-        ("--range 1m-5m", "--range: found an end at 5 MiB, expected at most 2 MiB"),
-        ("--grid 3", "--grid: found a granularity of 3 bytes, expected a multiple of"),
-        ("--grid 4k@100", "--grid: found an offset of 100 bytes, expected a multiple of"),
+        (
+            "--range 1m-5m",
+            "--range: found an end at 5 MiB, expected at most 2 MiB",
+        ),
+        (
+            "--grid 3",
+            "--grid: found a granularity of 3 bytes, expected a multiple of",
+        ),
+        (
+            "--grid 4k@100",
+            "--grid: found an offset of 100 bytes, expected a multiple of",
+        ),
     ] {
         let ran = plumb(["probe", name].into_iter().chain(flags.split(' ')));
         ran.ends(2).complains(words).complains(name);
         assert_eq!(ran.out, "", "{flags}");
     }
-    plumb(["probe", "null"]).ends(2).complains("help: the device of that name is /dev/null");
-    plumb(["probe", "/dev/plumb-no-such-disk"]).ends(2).complains("help: `plumb check` shows the disks");
+    plumb(["probe", "null"])
+        .ends(2)
+        .complains("help: the device of that name is /dev/null");
+    plumb(["probe", "/dev/plumb-no-such-disk"])
+        .ends(2)
+        .complains("help: `plumb check` shows the disks");
 }
 
 #[test]
@@ -160,8 +210,14 @@ fn what_is_no_target() {
             (Path::new("/dev/plumb-no-such-disk"), "nothing is there"),
             (&folder.path("missing"), "nothing is there"),
             (&dangling, "nothing is there"),
-            (folder.path("").as_path(), "found a directory, expected a block device or a regular file"),
-            (Path::new("/dev/null"), "found a character device, expected a block device or a regular file"),
+            (
+                folder.path("").as_path(),
+                "found a directory, expected a block device or a regular file",
+            ),
+            (
+                Path::new("/dev/null"),
+                "found a character device, expected a block device or a regular file",
+            ),
         ] {
             way.refuses(target, Asked::default(), 2, words);
         }
@@ -176,13 +232,25 @@ fn a_file_made_by_mistake_among_the_devices() {
     symlink(&stray.0, &link).expect("a link");
     for way in ALL {
         for target in [&stray.0, &link] {
-            let words = "found a regular file among the devices, expected a block device: remove the file";
+            let words =
+                "found a regular file among the devices, expected a block device: remove the file";
             way.refuses(target, Asked::default(), 2, words);
-            way.refuses(target, Asked { writes: way != Probe, ..Asked::default() }, 2, words);
+            way.refuses(
+                target,
+                Asked {
+                    writes: way != Probe,
+                    ..Asked::default()
+                },
+                2,
+                words,
+            );
         }
     }
     let content = fs::read(&stray.0).expect("it is still there");
-    assert!(content.len() as u64 == 2 * MIB && content.iter().all(|byte| *byte == 7), "it was written to");
+    assert!(
+        content.len() as u64 == 2 * MIB && content.iter().all(|byte| *byte == 7),
+        "it was written to"
+    );
 }
 
 #[test]
@@ -208,10 +276,27 @@ fn writes_to_what_is_read_only() {
     let image = folder.file("image", vec![7; 2 * MIB as usize]);
     let device = LoopDevice::attach(&image, &["--read-only"]);
     for way in ALL.into_iter().filter(|way| *way != Probe) {
-        way.refuses(device.path(), Asked { writes: true, ..Asked::default() }, 5, "is read-only");
+        way.refuses(
+            device.path(),
+            Asked {
+                writes: true,
+                ..Asked::default()
+            },
+            5,
+            "is read-only",
+        );
     }
-    assert!(fs::read(&image).expect("the image").iter().all(|byte| *byte == 7), "it was written to");
-    let reads = Bench.command(&folder, device.path(), Asked::default()).output().expect("it starts");
+    assert!(
+        fs::read(&image)
+            .expect("the image")
+            .iter()
+            .all(|byte| *byte == 7),
+        "it was written to"
+    );
+    let reads = Bench
+        .command(&folder, device.path(), Asked::default())
+        .output()
+        .expect("it starts");
     assert!(reads.status.success(), "reads are no writes: {reads:?}");
 }
 
@@ -222,7 +307,10 @@ fn a_sector_is_less_than_a_logical_block_of_4_kib() {
     let image = folder.file("image", vec![7; 16 * MIB as usize]);
     let device = LoopDevice::attach(&image, &["--sector-size", "4096"]);
     for way in ALL.into_iter().filter(|way| *way != Probe) {
-        let asked = Asked { is_off: true, ..Asked::default() };
+        let asked = Asked {
+            is_off: true,
+            ..Asked::default()
+        };
         way.refuses(device.path(), asked, 2, "logical block of 4,096 bytes");
     }
 }
@@ -243,7 +331,14 @@ enum Fate {
 fn struck(way: Way, fate: Fate) -> Ran {
     let folder = Folder::new("struck");
     let disk = SlowDisk::new(16 * MIB, "4ms");
-    let mut command = way.command(&folder, disk.path(), Asked { seconds: 60, ..Asked::default() });
+    let mut command = way.command(
+        &folder,
+        disk.path(),
+        Asked {
+            seconds: 60,
+            ..Asked::default()
+        },
+    );
     let running = command.arg("--json").spawn().expect("the program starts");
     std::thread::sleep(Duration::from_millis(2500));
     match fate {
@@ -252,22 +347,35 @@ fn struck(way: Way, fate: Fate) -> Ran {
     }
     let struck = Instant::now();
     let ran = Ran::of(running.wait_with_output().expect("it ends"));
-    assert!(struck.elapsed() < PATIENCE, "{way:?} {fate:?}: it went on for {:?}", struck.elapsed());
+    assert!(
+        struck.elapsed() < PATIENCE,
+        "{way:?} {fate:?}: it went on for {:?}",
+        struck.elapsed()
+    );
     ran
 }
 
 fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_else(|| panic!("found {value}, expected words"))
+    value
+        .as_str()
+        .unwrap_or_else(|| panic!("found {value}, expected words"))
 }
 
 /// The rate of what succeeded may be any; that some I/O failed, and that it is not the whole, is what has to be there.
 #[track_caller]
 fn counts_failures(measured: &Value) {
-    let ios = |value: &Value| value["ios"].as_u64().unwrap_or_else(|| panic!("no number in {value}"));
+    let ios = |value: &Value| {
+        value["ios"]
+            .as_u64()
+            .unwrap_or_else(|| panic!("no number in {value}"))
+    };
     assert!(ios(measured) > 20, "{measured}");
     let failures = measured["failures"].as_array().expect("failures");
     assert!(failures.iter().map(ios).sum::<u64>() > 0, "{measured}");
-    assert!(failures.iter().all(|failure| failure["op"] == "read"), "{measured}");
+    assert!(
+        failures.iter().all(|failure| failure["op"] == "read"),
+        "{measured}"
+    );
 }
 
 #[test]
@@ -275,9 +383,14 @@ fn disks_that_fail_or_die_meanwhile() {
     require!(Tool("nbdkit"), Tool("nbdfuse"), Tool("umount"));
     // They mostly wait: side by side they take as long as one.
     std::thread::scope(|scope| {
-        let cases = ALL.into_iter().flat_map(|way| [(way, Fate::Fails), (way, Fate::Dies)]);
-        let all: Vec<_> = cases.map(|(way, fate)| scope.spawn(move || after_the_blow(way, fate))).collect();
-        all.into_iter().for_each(|one| one.join().expect("as it should be"));
+        let cases = ALL
+            .into_iter()
+            .flat_map(|way| [(way, Fate::Fails), (way, Fate::Dies)]);
+        let all: Vec<_> = cases
+            .map(|(way, fate)| scope.spawn(move || after_the_blow(way, fate)))
+            .collect();
+        all.into_iter()
+            .for_each(|one| one.join().expect("as it should be"));
     });
 }
 
@@ -294,28 +407,48 @@ fn after_the_blow(way: Way, fate: Fate) {
             assert_eq!(target["is_whole"], false, "{target}");
             assert!(text(&target["ended"]).starts_with("early"), "{target}");
             counts_failures(&target["measured"]);
-            let verdict = if way == Vdbench { Value::from("inconclusive") } else { Value::Null };
+            let verdict = if way == Vdbench {
+                Value::from("inconclusive")
+            } else {
+                Value::Null
+            };
             assert_eq!(result["sweep"]["verdict"], verdict, "{result:#}");
-            assert!(way != Vdbench || text(&result["sweep"]["why"]).contains("I/O failed"), "{result:#}");
+            assert!(
+                way != Vdbench || text(&result["sweep"]["why"]).contains("I/O failed"),
+                "{result:#}"
+            );
             is_no_side_of_a_comparison(&ran.out);
         }
         Replay => {
             counts_failures(&result["replayed"]["measured"]);
-            assert!(text(&result["replayed"]["ended"]).starts_with("early"), "{result:#}");
+            assert!(
+                text(&result["replayed"]["ended"]).starts_with("early"),
+                "{result:#}"
+            );
         }
         ReplayCompare => {
             let comparison = &result["comparison"];
             assert_eq!(comparison["verdict"], "inconclusive", "{comparison:#}");
             assert_eq!(comparison["why"], "some I/O failed");
-            assert!(text(&comparison["ended"]).starts_with("early"), "{comparison:#}");
-            let failed = |side: &str| comparison[side]["measured"]["failures"].as_array().map_or(0, Vec::len);
+            assert!(
+                text(&comparison["ended"]).starts_with("early"),
+                "{comparison:#}"
+            );
+            let failed = |side: &str| {
+                comparison[side]["measured"]["failures"]
+                    .as_array()
+                    .map_or(0, Vec::len)
+            };
             assert!(failed("today") + failed("planned") > 0, "{comparison:#}");
         }
         Probe => {
             assert_eq!(result["verdict"], "inconclusive", "{result:#}");
             let reason = text(&result["reason"]);
             assert!(reason.contains("failed, expected none"), "{reason}");
-            assert_eq!((&result["grid"], &result["penalty"]), (&Value::Null, &Value::Null));
+            assert_eq!(
+                (&result["grid"], &result["penalty"]),
+                (&Value::Null, &Value::Null)
+            );
         }
     }
 }
@@ -325,7 +458,9 @@ fn is_no_side_of_a_comparison(document: &str) {
     let folder = Folder::new("struck-compare");
     let file = folder.file("broken.json", document);
     let ran = plumb(["compare".as_ref(), file.as_os_str(), file.as_os_str()]);
-    ran.ends(3).says("I/O failed or never came back").says("ended early for a target's sake");
+    ran.ends(3)
+        .says("I/O failed or never came back")
+        .says("ended early for a target's sake");
 }
 
 /// The same of a block device: the kernel hands on what became of the file beneath it.
@@ -335,7 +470,10 @@ fn a_device_whose_file_is_gone() {
     let folder = Folder::new("struck-device");
     let disk = SlowDisk::new(16 * MIB, "4ms");
     let device = LoopDevice::attach(disk.path(), &["--direct-io=on"]);
-    let asked = Asked { seconds: 60, ..Asked::default() };
+    let asked = Asked {
+        seconds: 60,
+        ..Asked::default()
+    };
     let mut command = Bench.command(&folder, device.path(), asked);
     let running = command.arg("--json").spawn().expect("the program starts");
     std::thread::sleep(Duration::from_millis(1500));
@@ -352,7 +490,10 @@ fn a_device_whose_file_is_gone() {
 fn parameter_files_with_each_kind_of_error() {
     let folder = Folder::new("files-refused");
     let disk = folder.file("disk", vec![7; 2 * MIB as usize]);
-    let (sd, job) = (format!("sd=s,lun={}\n", disk.display()), format!("[a]\nfilename={}\n", disk.display()));
+    let (sd, job) = (
+        format!("sd=s,lun={}\n", disk.display()),
+        format!("[a]\nfilename={}\n", disk.display()),
+    );
     let long = "* \n".repeat(1 << 19);
     let rows: &[(&str, &str, &str, &str)] = &[
         (
@@ -361,15 +502,30 @@ fn parameter_files_with_each_kind_of_error() {
             "wd=w,sd=s,fred=1",
             "p:2: found unknown parameter `fred=` of wd=w, expected one of: sd",
         ),
-        ("--vdbench", &sd, "wd=w,sd=s,hotband=(1,2)", "p:2: found `hotband=` of wd=w, which skews starts"),
-        ("--vdbench", &sd, "wd=w,sd=s,xf=4x", "p:2: xfersize of wd=w: found `4x`, expected numbers"),
+        (
+            "--vdbench",
+            &sd,
+            "wd=w,sd=s,hotband=(1,2)",
+            "p:2: found `hotband=` of wd=w, which skews starts",
+        ),
+        (
+            "--vdbench",
+            &sd,
+            "wd=w,sd=s,xf=4x",
+            "p:2: xfersize of wd=w: found `4x`, expected numbers",
+        ),
         (
             "--vdbench",
             &sd,
             "wd=w,sd=s\nrd=r,wd=w,dist=spike",
             "p:3: distribution of rd=r: found `spike`, expected",
         ),
-        ("--vdbench", &sd, "sd=s,lun=/x", "p:2: found sd=s a second time, expected it once: it is in line 1"),
+        (
+            "--vdbench",
+            &sd,
+            "sd=s,lun=/x",
+            "p:2: found sd=s a second time, expected it once: it is in line 1",
+        ),
         (
             "--vdbench",
             &sd,
@@ -382,34 +538,92 @@ fn parameter_files_with_each_kind_of_error() {
             "wd=w\nrd=r,wd=w,io=max",
             "p:3: found rd=r with wd=w without sd=, expected it in one",
         ),
-        ("--vdbench", &sd, "wd=w,sd=(s", "p:2: found `(` without its `)`, expected parentheses in pairs"),
-        ("--vdbench", &sd, "wd=w,sd=s", "p: found nothing to run, expected a run: rd=NAME"),
+        (
+            "--vdbench",
+            &sd,
+            "wd=w,sd=(s",
+            "p:2: found `(` without its `)`, expected parentheses in pairs",
+        ),
+        (
+            "--vdbench",
+            &sd,
+            "wd=w,sd=s",
+            "p: found nothing to run, expected a run: rd=NAME",
+        ),
         (
             "--vdbench",
             &sd,
             "wd=w,sd=s\nrd=r,wd=w,io=max,forth=(1-4000,1),forxf=(1k-9k,1k)",
             "p:3: found more than 10000",
         ),
-        ("--vdbench", &sd, "include=other", "p:2: include=other: cannot be read"),
-        ("--vdbench", &sd, "wd=w,sd=s,rhpct=5\nrd=r,wd=w,io=max,hitarea=2m", "p:1: "),
+        (
+            "--vdbench",
+            &sd,
+            "include=other",
+            "p:2: include=other: cannot be read",
+        ),
+        (
+            "--vdbench",
+            &sd,
+            "wd=w,sd=s,rhpct=5\nrd=r,wd=w,io=max,hitarea=2m",
+            "p:1: ",
+        ),
         (
             "--vdbench",
             &sd,
             "wd=w,sd=s,rhpct=5\nrd=r,wd=w,io=max,hitarea=2m",
             "in the hit area of 2,097,152 bytes",
         ),
-        ("--vdbench", &long, "", "p: found more than 1048576 bytes, expected a parameter file"),
-        ("--fio", &job, "fred=1", "j:3: found unknown parameter `fred` of [a], expected one of: filename"),
-        ("--fio", &job, "verify=md5", "j:3: found `verify` of [a], which checks data"),
-        ("--fio", &job, "bs=4x", "j:3: bs of [a]: found `4x`, expected lengths"),
-        ("--fio", &job, "time_based", "j:1: found [a] without runtime=, expected runtime=SECONDS"),
+        (
+            "--vdbench",
+            &long,
+            "",
+            "p: found more than 1048576 bytes, expected a parameter file",
+        ),
+        (
+            "--fio",
+            &job,
+            "fred=1",
+            "j:3: found unknown parameter `fred` of [a], expected one of: filename",
+        ),
+        (
+            "--fio",
+            &job,
+            "verify=md5",
+            "j:3: found `verify` of [a], which checks data",
+        ),
+        (
+            "--fio",
+            &job,
+            "bs=4x",
+            "j:3: bs of [a]: found `4x`, expected lengths",
+        ),
+        (
+            "--fio",
+            &job,
+            "time_based",
+            "j:1: found [a] without runtime=, expected runtime=SECONDS",
+        ),
         ("--fio", "", "[a", "j:1: found"),
         ("--fio", "", "bs=4k", "j:1: found"),
-        ("--fio", "", "", "j: found nothing to run, expected a job: [NAME]"),
-        ("--fio", &long, "", "j: found more than 1048576 bytes, expected a parameter file"),
+        (
+            "--fio",
+            "",
+            "",
+            "j: found nothing to run, expected a job: [NAME]",
+        ),
+        (
+            "--fio",
+            &long,
+            "",
+            "j: found more than 1048576 bytes, expected a parameter file",
+        ),
     ];
     for (flag, begin, line, words) in rows {
-        let file = folder.file(if *flag == "--fio" { "j" } else { "p" }, format!("{begin}{line}\n"));
+        let file = folder.file(
+            if *flag == "--fio" { "j" } else { "p" },
+            format!("{begin}{line}\n"),
+        );
         let ran = plumb(["bench", flag, file.to_str().expect("a plain name")]);
         let is_file_missing = words.ends_with("cannot be read");
         ran.ends(if is_file_missing { 5 } else { 2 })

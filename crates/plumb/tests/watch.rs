@@ -19,14 +19,20 @@ fn read(device: &Path, block: u64, count: u64, skip: u64) {
     let done = Command::new("dd")
         .arg(format!("if={}", device.display()))
         .args(["of=/dev/null", "iflag=direct,skip_bytes", "status=none"])
-        .args([format!("bs={block}"), format!("count={count}"), format!("skip={skip}")])
+        .args([
+            format!("bs={block}"),
+            format!("count={count}"),
+            format!("skip={skip}"),
+        ])
         .status();
     assert!(done.expect("dd").success());
 }
 
 fn disk(folder: &Folder) -> LoopDevice {
     let image = folder.path("disk");
-    File::create(&image).and_then(|file| file.set_len(SIZE)).expect("room for a sparse file");
+    File::create(&image)
+        .and_then(|file| file.set_len(SIZE))
+        .expect("room for a sparse file");
     LoopDevice::attach(&image, &[])
 }
 
@@ -38,7 +44,12 @@ struct Watching {
 
 impl Watching {
     fn begin(args: &[&str]) -> Watching {
-        Watching::of(Command::new(env!("CARGO_BIN_EXE_plumb")).arg("watch").args(args).stdout(Stdio::piped()))
+        Watching::of(
+            Command::new(env!("CARGO_BIN_EXE_plumb"))
+                .arg("watch")
+                .args(args)
+                .stdout(Stdio::piped()),
+        )
     }
 
     fn of(command: &mut Command) -> Watching {
@@ -63,7 +74,10 @@ impl Drop for Watching {
 
 fn ios(document: &Value) -> u64 {
     let profiles = document["result"]["profiles"].as_array().expect("profiles");
-    profiles.iter().map(|profile| profile["ios"].as_u64().expect("a count")).sum()
+    profiles
+        .iter()
+        .map(|profile| profile["ios"].as_u64().expect("a count"))
+        .sum()
 }
 
 /// 211 reads of 8 KiB from sector 34 on, over several intervals: none is lost between two of them.
@@ -74,31 +88,59 @@ fn intervals_add_up_and_ctrl_c_ends_with_the_totals() {
     let disk = disk(&folder);
     let saved = folder.path("saved.profile");
     let name = disk.name();
-    let mut watching =
-        Watching::begin(&[&name, "--json", "--interval", "300ms", "--save", saved.to_str().expect("text")]);
+    let mut watching = Watching::begin(&[
+        &name,
+        "--json",
+        "--interval",
+        "300ms",
+        "--save",
+        saved.to_str().expect("text"),
+    ]);
     // Programs are at work when the first interval is over.
     assert_eq!(ios(&watching.next()), 0);
-    (0..211).step_by(30).for_each(|at: u64| read(disk.path(), 8192, 30.min(211 - at), 34 * 512 + at * 8192));
+    (0..211)
+        .step_by(30)
+        .for_each(|at: u64| read(disk.path(), 8192, 30.min(211 - at), 34 * 512 + at * 8192));
     let mut seen = 0;
     let mut misaligned = 0;
     for _ in 0..10 {
         let document = watching.next();
         seen += ios(&document);
-        let processes = document["result"]["processes"].as_array().expect("processes").clone();
-        assert!(processes.iter().all(|process| process["comm"] == "dd" && process["device"] == *name));
-        misaligned +=
-            processes.iter().map(|process| process["misaligned"].as_u64().expect("a count")).sum::<u64>();
+        let processes = document["result"]["processes"]
+            .as_array()
+            .expect("processes")
+            .clone();
+        assert!(
+            processes
+                .iter()
+                .all(|process| process["comm"] == "dd" && process["device"] == *name)
+        );
+        misaligned += processes
+            .iter()
+            .map(|process| process["misaligned"].as_u64().expect("a count"))
+            .sum::<u64>();
         if seen >= 211 {
             break;
         }
     }
     assert_eq!((seen, misaligned), (211, 211));
     let pid = watching.child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill").success());
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .expect("kill")
+            .success()
+    );
     assert_eq!(watching.child.wait().expect("an end").code(), Some(1));
-    let again = plumb(["analyze".as_ref(), saved.as_os_str(), "--json".as_ref()]).ends(1).json();
+    let again = plumb(["analyze".as_ref(), saved.as_os_str(), "--json".as_ref()])
+        .ends(1)
+        .json();
     let profile = &again["result"]["profiles"][0];
-    assert_eq!((profile["ios"].as_u64(), profile["timed"].as_u64()), (Some(211), Some(211)));
+    assert_eq!(
+        (profile["ios"].as_u64(), profile["timed"].as_u64()),
+        (Some(211), Some(211))
+    );
     assert_eq!(again["findings"][0]["id"], "misaligned-io");
 }
 
@@ -126,7 +168,11 @@ fn text_for_80_columns() {
     ] {
         assert!(ran.out.contains(words), "no {words:?} in\n{}", ran.out);
     }
-    assert!(ran.out.lines().all(|line| line.chars().count() <= 80), "{}", ran.out);
+    assert!(
+        ran.out.lines().all(|line| line.chars().count() <= 80),
+        "{}",
+        ran.out
+    );
 }
 
 #[test]
@@ -134,14 +180,22 @@ fn nothing_seen_is_not_clean() {
     require!(Bpf, Loop);
     let folder = Folder::new("watch-nothing");
     let disk = disk(&folder);
-    plumb(["watch", &disk.name(), "--interval", "200ms", "--count", "2"]).ends(3).says("no I/O");
+    plumb(["watch", &disk.name(), "--interval", "200ms", "--count", "2"])
+        .ends(3)
+        .says("no I/O");
 }
 
 #[test]
 fn who_may_not_is_told_the_command() {
     require!(Root, Tool("setpriv"));
     let done = Command::new("setpriv")
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"])
+        .args([
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "--bounding-set=-all",
+            "--inh-caps=-all",
+        ])
         .arg(env!("CARGO_BIN_EXE_plumb"))
         .args(["watch", "--count", "1"])
         .output()
@@ -149,13 +203,20 @@ fn who_may_not_is_told_the_command() {
     let said = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(4), "{said}");
     assert!(said.contains("expected CAP_BPF and CAP_PERFMON"), "{said}");
-    assert!(said.contains("help: run: sudo ") && said.contains("watch --count 1"), "{said}");
+    assert!(
+        said.contains("help: run: sudo ") && said.contains("watch --count 1"),
+        "{said}"
+    );
 }
 
 #[test]
 fn what_cannot_be_watched() {
-    plumb(["watch", "no-such-disk"]).ends(2).complains("no-such-disk: found no such device");
-    plumb(["watch", "--interval", "50ms"]).ends(2).complains("expected a time from 100ms to 8760h");
+    plumb(["watch", "no-such-disk"])
+        .ends(2)
+        .complains("no-such-disk: found no such device");
+    plumb(["watch", "--interval", "50ms"])
+        .ends(2)
+        .complains("expected a time from 100ms to 8760h");
     plumb(["watch", "--count", "0"]).ends(2);
     plumb(["watch", "--save", "/no/such/folder/x.profile"])
         .ends(2)
@@ -166,14 +227,25 @@ fn what_cannot_be_watched() {
 #[test]
 fn a_device_without_requests() {
     let disks = std::fs::read_dir("/sys/block").expect("sysfs").flatten();
-    let Some(disk) = disks.map(|disk| disk.path()).find(|disk| !disk.join("mq").exists()) else {
+    let Some(disk) = disks
+        .map(|disk| disk.path())
+        .find(|disk| !disk.join("mq").exists())
+    else {
         let why = "this host has no dm, md or zram device";
         return plumb_testkit::require::record_skip("watch::a_device_without_requests", why);
     };
-    let name = disk.file_name().expect("a name").to_string_lossy().into_owned();
-    plumb(["watch", &name, "--layer", "request"]).ends(3).complains("hands its I/O on as it comes");
+    let name = disk
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
+    plumb(["watch", &name, "--layer", "request"])
+        .ends(3)
+        .complains("hands its I/O on as it comes");
     require!(Bpf);
-    plumb(["watch", &name, "--count", "1", "--interval", "100ms"]).ends(3).says("this host: bio layer by");
+    plumb(["watch", &name, "--count", "1", "--interval", "100ms"])
+        .ends(3)
+        .says("this host: bio layer by");
 }
 
 /// What does not meet the filter is in no figure, and the output says that there is one.
@@ -184,13 +256,29 @@ fn filtered_by_operation_and_command() {
     let disk = disk(&folder);
     let name = disk.name();
     for layer in ["request", "bio"] {
-        let args =
-            [&name, "--json", "--interval", "1s", "--layer", layer, "--op", "read,flush", "--comm", "dd"];
+        let args = [
+            &name,
+            "--json",
+            "--interval",
+            "1s",
+            "--layer",
+            layer,
+            "--op",
+            "read,flush",
+            "--comm",
+            "dd",
+        ];
         let mut watching = Watching::begin(&args);
         watching.next();
         read(disk.path(), 4096, 101, 0);
         let done = Command::new("dd")
-            .args(["if=/dev/zero", "bs=4096", "count=53", "oflag=direct", "status=none"])
+            .args([
+                "if=/dev/zero",
+                "bs=4096",
+                "count=53",
+                "oflag=direct",
+                "status=none",
+            ])
             .arg(format!("of={}", disk.path().display()))
             .status();
         assert!(done.expect("dd").success());
@@ -200,13 +288,29 @@ fn filtered_by_operation_and_command() {
             .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut bytes))
             .expect("a read");
         let document = watching.next();
-        assert_eq!(document["result"]["filter"], "operation read or flush, command dd");
+        assert_eq!(
+            document["result"]["filter"],
+            "operation read or flush, command dd"
+        );
         assert_eq!(ios(&document), 101, "{document}");
         assert_eq!(document["result"]["profiles"][0]["target"]["layer"], layer);
     }
-    let ran = plumb(["watch", &name, "--pid", "1", "--interval", "100ms", "--count", "1"]);
-    ran.ends(3).says("filtered: only process 1").says("layer by typed tracepoints, 0.1 s, only process 1");
-    plumb(["watch", "--cgroup", "/no/such/group", "--count", "1"]).ends(2).complains("/no/such/group: ");
+    let ran = plumb([
+        "watch",
+        &name,
+        "--pid",
+        "1",
+        "--interval",
+        "100ms",
+        "--count",
+        "1",
+    ]);
+    ran.ends(3)
+        .says("filtered: only process 1")
+        .says("layer by typed tracepoints, 0.1 s, only process 1");
+    plumb(["watch", "--cgroup", "/no/such/group", "--count", "1"])
+        .ends(2)
+        .complains("/no/such/group: ");
     plumb(["watch", "--pid", "0"]).ends(2);
     plumb(["watch", "--comm", ""]).ends(2);
 }
@@ -214,15 +318,24 @@ fn filtered_by_operation_and_command() {
 /// A line of /proc/PID/status.
 fn status(pid: u32, name: &str) -> String {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    line.expect("a line of that name").split_whitespace().next().expect("a value").to_owned()
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.expect("a line of that name")
+        .split_whitespace()
+        .next()
+        .expect("a value")
+        .to_owned()
 }
 
 /// A watch in `directory` as root, or through sudo by user 65533; what it holds while it watches, and who owns what it saves.
 fn held(directory: &Path, by_sudo: bool) -> ([String; 5], u32) {
     let saved = directory.join("saved.profile");
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-    command.args(["watch", "--json", "--interval", "100ms", "--save"]).arg(&saved).stdout(Stdio::piped());
+    command
+        .args(["watch", "--json", "--interval", "100ms", "--save"])
+        .arg(&saved)
+        .stdout(Stdio::piped());
     if by_sudo {
         command.env("SUDO_UID", "65533").env("SUDO_GID", "65532");
     }
@@ -233,7 +346,13 @@ fn held(directory: &Path, by_sudo: bool) -> ([String; 5], u32) {
     if held[4] != "0" {
         assert_eq!(status(pid, "Groups"), "65532");
     }
-    assert!(Command::new("kill").args(["-INT", &pid.to_string()]).status().expect("kill").success());
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid.to_string()])
+            .status()
+            .expect("kill")
+            .success()
+    );
     let ended = watching.child.wait().expect("an end").code();
     assert!(matches!(ended, Some(0 | 1 | 3)), "{ended:?}");
     let found = std::fs::metadata(&saved).expect("what was saved");
@@ -256,7 +375,11 @@ fn privileges_are_dropped_once_it_watches() {
     let (of_root, of_user, of_other) = (own("root", 0), own("user", 65_533), own("other", 65_531));
     let dropped = |uid: &str| [none, none, none, "1", uid].map(str::to_owned);
     assert_eq!(held(&of_root, false), (dropped("0"), 0));
-    assert_eq!(held(&of_root, true), (dropped("0"), 0), "only root may write there");
+    assert_eq!(
+        held(&of_root, true),
+        (dropped("0"), 0),
+        "only root may write there"
+    );
     assert_eq!(held(&of_user, true), (dropped("65533"), 65_533));
     // Only the right to write anywhere permits it.
     let writer = "0000000000000002";

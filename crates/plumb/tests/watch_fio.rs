@@ -25,12 +25,19 @@ type Counted = BTreeMap<(bool, u64, u64), u64>;
 fn rows_of_bpftrace(text: &str, device: &str) -> Counted {
     let mut counted = Counted::new();
     for line in text.lines() {
-        let Some((keys, ios)) = line.strip_prefix("@[").and_then(|row| row.split_once("]: ")) else {
+        let Some((keys, ios)) = line
+            .strip_prefix("@[")
+            .and_then(|row| row.split_once("]: "))
+        else {
             continue;
         };
-        let Some(keys) = keys.strip_prefix(device) else { continue };
+        let Some(keys) = keys.strip_prefix(device) else {
+            continue;
+        };
         let keys: Vec<&str> = keys.split(", ").skip(1).collect();
-        let [op, residue, length] = keys[..] else { panic!("{line}") };
+        let [op, residue, length] = keys[..] else {
+            panic!("{line}")
+        };
         let sectors = |word: &str| word.parse::<u64>().expect("a number") * 512;
         let key = (op.starts_with('W'), sectors(residue), sectors(length));
         *counted.entry(key).or_default() += ios.parse::<u64>().expect("a count");
@@ -41,10 +48,17 @@ fn rows_of_bpftrace(text: &str, device: &str) -> Counted {
 /// The rows that a watch has saved.
 fn rows_of_plumb(saved: &Path, device: &str) -> Counted {
     let saved = codec::decode(&std::fs::read(saved).expect("the profile")).expect("a profile");
-    let profile = saved.profiles.find(device, Layer::Request).expect("the disk");
+    let profile = saved
+        .profiles
+        .find(device, Layer::Request)
+        .expect("the disk");
     let mut counted = Counted::new();
     for (key, row) in profile.places.table.iter() {
-        let at = (key.op() == Op::Write, key.residue() * 512, key.length() * 512);
+        let at = (
+            key.op() == Op::Write,
+            key.residue() * 512,
+            key.length() * 512,
+        );
         *counted.entry(at).or_default() += row.ios;
     }
     counted
@@ -55,18 +69,32 @@ fn fio_sent_as_many_and_bpftrace_saw_the_same_rows() {
     require!(Bpf, Loop, Tool("fio"), Tool("bpftrace"));
     let folder = Folder::new("watch-fio");
     let image = folder.path("disk");
-    File::create(&image).and_then(|file| file.set_len(256 << 20)).expect("room for a sparse file");
+    File::create(&image)
+        .and_then(|file| file.set_len(256 << 20))
+        .expect("room for a sparse file");
     let disk = LoopDevice::attach(&image, &[]);
     let name = disk.name();
     let of_disk = |what: &str| Path::new("/sys/class/block").join(&name).join(what);
     // What fio sends is what the driver is sent: nothing is merged, and 64 KiB are let through whole.
     std::fs::write(of_disk("queue/nomerges"), "2").expect("a setting of the queue");
     std::fs::write(of_disk("queue/max_sectors_kb"), "64").expect("a setting of the queue");
-    let number = std::fs::read_to_string(of_disk("dev")).expect("its number").trim().replace(':', ", ");
+    let number = std::fs::read_to_string(of_disk("dev"))
+        .expect("its number")
+        .trim()
+        .replace(':', ", ");
 
     let saved = folder.path("saved.profile");
     let mut watching = command()
-        .args(["watch", &name, "--json", "--interval", "500ms", "--fail-on", "none", "--save"])
+        .args([
+            "watch",
+            &name,
+            "--json",
+            "--interval",
+            "500ms",
+            "--fail-on",
+            "none",
+            "--save",
+        ])
         .arg(&saved)
         .stdout(Stdio::piped())
         .spawn()
@@ -90,28 +118,51 @@ fn fio_sent_as_many_and_bpftrace_saw_the_same_rows() {
         .arg(script)
         .output()
         .expect("bpftrace");
-    assert!(traced.status.success(), "{}", String::from_utf8_lossy(&traced.stderr));
+    assert!(
+        traced.status.success(),
+        "{}",
+        String::from_utf8_lossy(&traced.stderr)
+    );
     let pid = watching.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().expect("kill").success());
-    let intervals: Vec<Value> =
-        lines.map(|line| serde_json::from_str(&line.expect("text")).expect("a document")).collect();
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &pid])
+            .status()
+            .expect("kill")
+            .success()
+    );
+    let intervals: Vec<Value> = lines
+        .map(|line| serde_json::from_str(&line.expect("text")).expect("a document"))
+        .collect();
     watching.wait().expect("an end");
 
     // fio begins its output with what it has to complain of.
     let text = std::fs::read_to_string(said).expect("what fio said");
-    let fio: Value = serde_json::from_str(&text[text.find('{').expect("a document")..]).expect("a document");
-    let sent = ["read", "write"].map(|op| fio["jobs"][0][op]["total_ios"].as_u64().expect("a count"));
+    let fio: Value =
+        serde_json::from_str(&text[text.find('{').expect("a document")..]).expect("a document");
+    let sent =
+        ["read", "write"].map(|op| fio["jobs"][0][op]["total_ios"].as_u64().expect("a count"));
     assert_eq!(sent.iter().sum::<u64>(), IOS);
-    let profiles =
-        intervals.iter().flat_map(|one| one["result"]["profiles"].as_array().into_iter().flatten());
-    let ops: Vec<&Value> = profiles.flat_map(|one| one["ops"].as_array().into_iter().flatten()).collect();
+    let profiles = intervals
+        .iter()
+        .flat_map(|one| one["result"]["profiles"].as_array().into_iter().flatten());
+    let ops: Vec<&Value> = profiles
+        .flat_map(|one| one["ops"].as_array().into_iter().flatten())
+        .collect();
     let seen = ["read", "write"].map(|op| {
-        ops.iter().filter(|one| one["op"] == op).map(|one| one["ios"].as_u64().expect("a count")).sum::<u64>()
+        ops.iter()
+            .filter(|one| one["op"] == op)
+            .map(|one| one["ios"].as_u64().expect("a count"))
+            .sum::<u64>()
     });
     assert_eq!(seen, sent);
 
     let by_bpftrace = rows_of_bpftrace(&String::from_utf8_lossy(&traced.stdout), &number);
     assert!(by_bpftrace.len() > 500, "{} rows", by_bpftrace.len());
-    assert!(by_bpftrace.keys().all(|&(_, residue, _)| residue < MODULUS && residue % 8192 == 1024));
+    assert!(
+        by_bpftrace
+            .keys()
+            .all(|&(_, residue, _)| residue < MODULUS && residue % 8192 == 1024)
+    );
     assert_eq!(rows_of_plumb(&saved, &name), by_bpftrace);
 }

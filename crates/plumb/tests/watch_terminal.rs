@@ -16,8 +16,12 @@ use plumb_testkit::require;
 
 /// The name of the first device, and of the second one.
 fn ranked(screen: &str) -> Vec<&str> {
-    let rows = screen.lines().skip(2).take_while(|line| !line.is_empty() && !line.starts_with(' '));
-    rows.filter_map(|row| row.split_whitespace().next()).collect()
+    let rows = screen
+        .lines()
+        .skip(2)
+        .take_while(|line| !line.is_empty() && !line.starts_with(' '));
+    rows.filter_map(|row| row.split_whitespace().next())
+        .collect()
 }
 
 /// Two disks that are read all the time: the first one 2 sectors off 4 KiB, the second one on it in shorter I/O.
@@ -34,7 +38,9 @@ impl Disks {
         let folder = Folder::new(name);
         let disks = ["a", "b"].map(|disk| {
             let image = folder.path(disk);
-            File::create(&image).and_then(|file| file.set_len(64 << 20)).expect("room for a sparse file");
+            File::create(&image)
+                .and_then(|file| file.set_len(64 << 20))
+                .expect("room for a sparse file");
             LoopDevice::attach(&image, &[])
         });
         let ended = Arc::new(AtomicBool::new(false));
@@ -46,26 +52,47 @@ impl Disks {
                 while !ended.load(Ordering::Relaxed) {
                     // Ends early where the disk goes, which is what one test wants.
                     let _ = Command::new("dd")
-                        .args([&input, "of=/dev/null", "iflag=direct,skip_bytes", "count=20", "status=none"])
+                        .args([
+                            &input,
+                            "of=/dev/null",
+                            "iflag=direct,skip_bytes",
+                            "count=20",
+                            "status=none",
+                        ])
                         .args(&read)
                         .output();
                     std::thread::sleep(Duration::from_millis(20));
                 }
             })
         };
-        let readers = disks.iter().zip([["bs=8k", "skip=17408"], ["bs=4k", "skip=0"]]).map(reader).collect();
+        let readers = disks
+            .iter()
+            .zip([["bs=8k", "skip=17408"], ["bs=4k", "skip=0"]])
+            .map(reader)
+            .collect();
         let names = disks.each_ref().map(LoopDevice::name);
-        Disks { disks: disks.map(Some), names, ended, readers, folder }
+        Disks {
+            disks: disks.map(Some),
+            names,
+            ended,
+            readers,
+            folder,
+        }
     }
 
     fn watch(&self, flags: &str) -> String {
         let program = env!("CARGO_BIN_EXE_plumb");
-        format!("clear; {program} watch {} --interval 500ms {flags}; echo status $?", self.names.join(" "))
+        format!(
+            "clear; {program} watch {} --interval 500ms {flags}; echo status $?",
+            self.names.join(" ")
+        )
     }
 
     fn stop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
-        self.readers.drain(..).for_each(|reader| reader.join().expect("a reader"));
+        self.readers
+            .drain(..)
+            .for_each(|reader| reader.join().expect("a reader"));
     }
 }
 
@@ -82,13 +109,28 @@ fn keys_do_what_the_last_line_says() {
     let [first, second] = &disks.names;
     let saved = disks.folder.path("saved.profile");
     let terminal = Terminal::open("keys", 80, 24, "");
-    terminal.press(&[&disks.watch(&format!("--save {}", saved.display())), "Enter"]);
+    terminal.press(&[
+        &disks.watch(&format!("--save {}", saved.display())),
+        "Enter",
+    ]);
     let both = |screen: &str| ranked(screen).len() == 2;
     let screen = terminal.until("both disks", both);
     assert_eq!(ranked(&screen), [first, second], "by misfit\n{screen}");
-    assert!(screen.contains("grid 4 KiB at offset 0, assumed  by misfit"), "{screen}");
-    assert!(screen.contains(&format!(" device {first} (request layer)")), "{screen}");
-    assert!(screen.lines().last().is_some_and(|line| line.starts_with("q quit")), "{screen}");
+    assert!(
+        screen.contains("grid 4 KiB at offset 0, assumed  by misfit"),
+        "{screen}"
+    );
+    assert!(
+        screen.contains(&format!(" device {first} (request layer)")),
+        "{screen}"
+    );
+    assert!(
+        screen
+            .lines()
+            .last()
+            .is_some_and(|line| line.starts_with("q quit")),
+        "{screen}"
+    );
     // Sectors 2 mod 8 are on a grid of 4 KiB that begins two sectors on.
     terminal.press(&["o", "o"]);
     let screen = terminal.shows("grid 4 KiB at offset 1 KiB");
@@ -104,13 +146,21 @@ fn keys_do_what_the_last_line_says() {
     terminal.shows("filter: _");
     terminal.press(&[second, "Enter"]);
     let screen = terminal.until("the filter", |screen| ranked(screen) == [second]);
-    assert!(screen.lines().next().is_some_and(|head| head.contains(&format!("filter {second}"))), "{screen}");
+    assert!(
+        screen
+            .lines()
+            .next()
+            .is_some_and(|head| head.contains(&format!("filter {second}"))),
+        "{screen}"
+    );
     terminal.press(&["f"]);
     let frozen = terminal.shows("FROZEN");
     std::thread::sleep(Duration::from_millis(1500));
     assert_eq!(terminal.screen(), frozen);
     terminal.press(&["f"]);
-    terminal.until("it to go on", |screen| screen != frozen && !screen.contains("FROZEN"));
+    terminal.until("it to go on", |screen| {
+        screen != frozen && !screen.contains("FROZEN")
+    });
     terminal.press(&["Escape"]);
     terminal.until("both disks", both);
     terminal.press(&["w"]);
@@ -132,15 +182,26 @@ fn a_terminal_that_changes_its_size() {
         move |screen: &str| {
             let lines: Vec<&str> = screen.lines().collect();
             // A border runs over the whole width, and the keys stand in the last line.
-            let is_wide = lines.iter().any(|line| line.ends_with('─') && line.chars().count() == width);
+            let is_wide = lines
+                .iter()
+                .any(|line| line.ends_with('─') && line.chars().count() == width);
             is_wide && lines.len() == height && lines[height - 1].starts_with("q quit")
         }
     };
     terminal.until("80 by 24", whole(80, 24));
     for (width, height) in [(200, 60), (80, 24), (120, 30)] {
-        terminal.tmux(&["resize-window", "-x", &width.to_string(), "-y", &height.to_string()]);
+        terminal.tmux(&[
+            "resize-window",
+            "-x",
+            &width.to_string(),
+            "-y",
+            &height.to_string(),
+        ]);
         let screen = terminal.until(&format!("{width} by {height}"), whole(width, height));
-        assert!(screen.contains("lengths up to") && screen.contains("dd "), "{screen}");
+        assert!(
+            screen.contains("lengths up to") && screen.contains("dd "),
+            "{screen}"
+        );
     }
     // Too small for anything, and back.
     terminal.tmux(&["resize-window", "-x", "10", "-y", "2"]);
@@ -153,7 +214,10 @@ fn a_terminal_that_changes_its_size() {
 
 /// The letters that set a colour, by what the terminal was told.
 fn has_colors(screen: &str) -> bool {
-    let codes = screen.split("\u{1b}[").skip(1).filter_map(|rest| rest.split_once('m'));
+    let codes = screen
+        .split("\u{1b}[")
+        .skip(1)
+        .filter_map(|rest| rest.split_once('m'));
     codes.flat_map(|(code, _)| code.split(';')).any(|code| {
         code.parse::<u8>()
             .is_ok_and(|code| (30..=38).contains(&code) || (40..=48).contains(&code) || code >= 90)
@@ -222,7 +286,11 @@ fn a_terminal_that_hangs_up() {
     drop(terminal);
     let began = Instant::now();
     while process.exists() {
-        assert!(began.elapsed() < Duration::from_secs(20), "still there: {}", process.display());
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "still there: {}",
+            process.display()
+        );
         std::thread::sleep(Duration::from_millis(50));
     }
     assert!(std::fs::metadata(&saved).is_ok_and(|file| file.len() > 0));

@@ -24,10 +24,19 @@ const BATCH_EVENTS: usize = 4096;
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let mut number = |absent: u64| arguments.next().and_then(|text| text.parse().ok()).unwrap_or(absent);
+    let mut number = |absent: u64| {
+        arguments
+            .next()
+            .and_then(|text| text.parse().ok())
+            .unwrap_or(absent)
+    };
     let (events, repeats) = (number(4_000_000), number(5).max(1));
     let shape = arguments.next().unwrap_or_default();
-    for (name, by_device, bare) in [("files", true, false), ("mixed", false, false), ("bare", true, true)] {
+    for (name, by_device, bare) in [
+        ("files", true, false),
+        ("mixed", false, false),
+        ("bare", true, true),
+    ] {
         if !shape.is_empty() && shape != name {
             continue;
         }
@@ -55,19 +64,35 @@ fn generate(events: u64, by_device: bool, bare: bool) -> Vec<Vec<Batch>> {
         names.device(&device_name(device));
     });
     let mut files: Vec<Vec<Batch>> = vec![Vec::new(); if by_device { DEVICES as usize } else { 1 }];
-    for io in (Mixed { events, devices: DEVICES, ..Mixed::default() }).iter() {
+    for io in (Mixed {
+        events,
+        devices: DEVICES,
+        ..Mixed::default()
+    })
+    .iter()
+    {
         let op = match io.op {
             SynthOp::Read => Op::Read,
             SynthOp::Write => Op::Write,
             SynthOp::Discard => Op::Discard,
             SynthOp::Flush => Op::Flush,
         };
-        let mut event = Event::new(io.time_ns, io.device, Layer::Request, op, io.start_bytes, io.len_bytes);
+        let mut event = Event::new(
+            io.time_ns,
+            io.device,
+            Layer::Request,
+            op,
+            io.start_bytes,
+            io.len_bytes,
+        );
         (event.device_ns, event.queue_ns) = (io.device_ns, io.queue_ns);
         event.pid = i32::try_from(io.pid).ok();
         event.comm = names.word(io.comm);
         let batches = &mut files[if by_device { io.device as usize } else { 0 }];
-        if batches.last().is_none_or(|batch| batch.len() == BATCH_EVENTS) {
+        if batches
+            .last()
+            .is_none_or(|batch| batch.len() == BATCH_EVENTS)
+        {
             batches.push(Batch::default());
         }
         if let Some(batch) = batches.last_mut() {
@@ -94,7 +119,9 @@ fn measure(files: &[Vec<Batch>]) -> (u64, ProfileSet) {
     let mut spent = Duration::ZERO;
     let mut here = Batch::default();
     for batches in files {
-        let Ok(mut collector) = Collector::new(&Settings::default()) else { continue };
+        let Ok(mut collector) = Collector::new(&Settings::default()) else {
+            continue;
+        };
         collector.set_clock(Clock::Start);
         for batch in batches {
             copy(batch, &mut here);
@@ -125,9 +152,12 @@ fn copy(from: &Batch, to: &mut Batch) {
 
 /// FNV-1a.
 fn checksum(set: &ProfileSet) -> u64 {
-    let saved = Saved { profiles: set.clone(), ..Saved::default() };
+    let saved = Saved {
+        profiles: set.clone(),
+        ..Saved::default()
+    };
     let bytes = encode(&saved).unwrap_or_default();
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |sum, &byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, &byte| {
+        (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    })
 }

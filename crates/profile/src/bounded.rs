@@ -17,7 +17,9 @@ where
 }
 
 /// A map of at most `MAX` entries.
-pub(crate) fn map<'de, D, K, V, const MAX: usize>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
+pub(crate) fn map<'de, D, K, V, const MAX: usize>(
+    deserializer: D,
+) -> Result<BTreeMap<K, V>, D::Error>
 where
     D: Deserializer<'de>,
     K: Deserialize<'de> + Ord,
@@ -52,7 +54,9 @@ impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for List<T, MAX> {
 
 struct Map<K, V, const MAX: usize>(PhantomData<(K, V)>);
 
-impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>, const MAX: usize> Visitor<'de> for Map<K, V, MAX> {
+impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>, const MAX: usize> Visitor<'de>
+    for Map<K, V, MAX>
+{
     type Value = BTreeMap<K, V>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -66,7 +70,9 @@ impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>, const MAX: usize> Visi
                 return Err(A::Error::invalid_length(MAX + 1, &self));
             }
             if map.last_key_value().is_some_and(|(last, _)| *last >= key) {
-                return Err(A::Error::custom("a map whose entries are not in rising order"));
+                return Err(A::Error::custom(
+                    "a map whose entries are not in rising order",
+                ));
             }
             map.insert(key, value);
         }

@@ -87,7 +87,9 @@ pub fn is_encoded(bytes: &[u8]) -> bool {
 /// # Errors
 /// When there are so many that they could not be read again, or memory is short.
 pub fn encode(saved: &Saved) -> Result<Vec<u8>, CodecError> {
-    let contents = |error: postcard::Error| CodecError::Contents { what: error.to_string() };
+    let contents = |error: postcard::Error| CodecError::Contents {
+        what: error.to_string(),
+    };
     let body = postcard::to_allocvec(saved).map_err(contents)?;
     if body.len() as u64 > UNPACKED_BYTES_MAX {
         return Err(CodecError::TooLarge);
@@ -111,7 +113,9 @@ pub fn encode(saved: &Saved) -> Result<Vec<u8>, CodecError> {
 /// When the bytes are not the encoded form, are damaged, or are of another version.
 pub fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
     if !is_encoded(bytes) {
-        return Err(CodecError::Magic { found: bytes[..bytes.len().min(8)].to_vec() });
+        return Err(CodecError::Magic {
+            found: bytes[..bytes.len().min(8)].to_vec(),
+        });
     }
     let Some(head) = bytes.get(..HEAD_BYTES) else {
         return Err(CodecError::Contents {
@@ -129,13 +133,20 @@ pub fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
     }
     let body = unpack(&bytes[HEAD_BYTES..], UNPACKED_BYTES_MAX)?;
     let (saved, rest): (Saved, &[u8]) =
-        postcard::take_from_bytes(&body).map_err(|error| CodecError::Contents { what: error.to_string() })?;
+        postcard::take_from_bytes(&body).map_err(|error| CodecError::Contents {
+            what: error.to_string(),
+        })?;
     if !rest.is_empty() {
-        let what = format!("found {} bytes after the profiles, expected none", rest.len());
+        let what = format!(
+            "found {} bytes after the profiles, expected none",
+            rest.len()
+        );
         return Err(CodecError::Contents { what });
     }
     if !saved.profiles.is_keyed() {
-        return Err(CodecError::Contents { what: "a profile stands under another one's name".to_owned() });
+        return Err(CodecError::Contents {
+            what: "a profile stands under another one's name".to_owned(),
+        });
     }
     let fault = saved.profiles.iter().find_map(implausible);
     fault.map_or(Ok(saved), |what| Err(CodecError::Contents { what }))
@@ -144,7 +155,10 @@ pub fn decode(bytes: &[u8]) -> Result<Saved, CodecError> {
 /// Whether no count is larger than can be, so that sums and percentages of them do not overflow.
 fn counts_fit(profile: &Profile) -> bool {
     let (ordered, losses) = (&profile.ordered, &profile.losses);
-    let of_ops = profile.ops.iter().flat_map(|op| [op.ios, op.failed, op.timed]);
+    let of_ops = profile
+        .ops
+        .iter()
+        .flat_map(|op| [op.ios, op.failed, op.timed]);
     let of_order = [
         profile.pieces,
         ordered.continuing,
@@ -161,11 +175,21 @@ fn counts_fit(profile: &Profile) -> bool {
         losses.out_of_order,
     ];
     let imported = &profile.imported;
-    let of_histograms = imported.histograms.iter().flat_map(|given| &given.buckets).map(|bucket| bucket.2);
-    let of_totals =
-        imported.totals.iter().flat_map(|totals| [totals.ios, totals.misaligned_ios, totals.odd_length_ios]);
+    let of_histograms = imported
+        .histograms
+        .iter()
+        .flat_map(|given| &given.buckets)
+        .map(|bucket| bucket.2);
+    let of_totals = imported
+        .totals
+        .iter()
+        .flat_map(|totals| [totals.ios, totals.misaligned_ios, totals.odd_length_ios]);
     let ready_made = of_histograms.chain(of_totals);
-    of_ops.chain(of_order).chain(of_losses).chain(ready_made).all(|count| count <= IOS_MAX)
+    of_ops
+        .chain(of_order)
+        .chain(of_losses)
+        .chain(ready_made)
+        .all(|count| count <= IOS_MAX)
 }
 
 /// Unpacks a frame to at most `bytes_max` bytes.
@@ -174,16 +198,22 @@ fn unpack(frame: &[u8], bytes_max: u64) -> Result<Vec<u8>, CodecError> {
     let mut decoder = zstd::stream::read::Decoder::with_buffer(frame).map_err(unpack)?;
     decoder.window_log_max(WINDOW_LOG_MAX).map_err(unpack)?;
     let mut body = Vec::new();
-    decoder.take(bytes_max.saturating_add(1)).read_to_end(&mut body).map_err(unpack)?;
-    if body.len() as u64 > bytes_max { Err(CodecError::TooLarge) } else { Ok(body) }
+    decoder
+        .take(bytes_max.saturating_add(1))
+        .read_to_end(&mut body)
+        .map_err(unpack)?;
+    if body.len() as u64 > bytes_max {
+        Err(CodecError::TooLarge)
+    } else {
+        Ok(body)
+    }
 }
 
 /// What in a decoded profile cannot be, if anything: the parts rely on their bounds.
 fn implausible(profile: &Profile) -> Option<String> {
-    let histograms_fit = profile
-        .ops
-        .iter()
-        .all(|op| op.sizes.can_be_ios(65) && op.device_ns.can_be_ios(976) && op.queue_ns.can_be_ios(976));
+    let histograms_fit = profile.ops.iter().all(|op| {
+        op.sizes.can_be_ios(65) && op.device_ns.can_be_ios(976) && op.queue_ns.can_be_ios(976)
+    });
     let places_fit = std::iter::once(&profile.places)
         .chain(profile.partitions.values())
         .all(|places| places.read_heads.is_plausible() && places.write_heads.is_plausible());
@@ -200,7 +230,12 @@ fn implausible(profile: &Profile) -> Option<String> {
         && ordered_fit
         && profile.timeline.is_plausible()
         && profile.top.is_plausible();
-    (!fits).then(|| format!("profile of {}: a histogram, list or window is not as it can be", profile.device))
+    (!fits).then(|| {
+        format!(
+            "profile of {}: a histogram, list or window is not as it can be",
+            profile.device
+        )
+    })
 }
 
 #[cfg(test)]
@@ -211,15 +246,24 @@ mod tests {
     fn a_frame_that_swells_is_stopped() {
         let frame = zstd::encode_all(&vec![0; 1 << 20][..], 1).expect("room to pack");
         assert!(frame.len() < 1000);
-        assert_eq!(unpack(&frame, 1 << 20).expect("just as long").len(), 1 << 20);
-        assert!(matches!(unpack(&frame, (1 << 20) - 1), Err(CodecError::TooLarge)));
+        assert_eq!(
+            unpack(&frame, 1 << 20).expect("just as long").len(),
+            1 << 20
+        );
+        assert!(matches!(
+            unpack(&frame, (1 << 20) - 1),
+            Err(CodecError::TooLarge)
+        ));
     }
 
     #[test]
     fn counts_that_cannot_be_are_refused() {
         let check = |change: fn(&mut Profile)| {
-            let mut profile =
-                Profile::new("sda", plumb_trace::Layer::Request, crate::table::Table::default());
+            let mut profile = Profile::new(
+                "sda",
+                plumb_trace::Layer::Request,
+                crate::table::Table::default(),
+            );
             change(&mut profile);
             let mut saved = Saved::default();
             saved.profiles.add(&profile);
@@ -228,8 +272,16 @@ mod tests {
         assert!(check(|profile| profile.ops[0].ios = IOS_MAX));
         assert!(!check(|profile| profile.ops[0].ios = IOS_MAX + 1));
         assert!(!check(|profile| profile.losses.lost = u64::MAX));
-        assert!(!check(|profile| profile.ordered.seeks.forward.add(3, u64::MAX)));
+        assert!(!check(|profile| profile
+            .ordered
+            .seeks
+            .forward
+            .add(3, u64::MAX)));
         // A time may be any number; its sums are held at the largest.
-        assert!(check(|profile| profile.ordered.in_flight.depth_ns.add(3, u64::MAX)));
+        assert!(check(|profile| profile
+            .ordered
+            .in_flight
+            .depth_ns
+            .add(3, u64::MAX)));
     }
 }

@@ -24,7 +24,9 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { modulus_bytes: MODULUS_BYTES }
+        Settings {
+            modulus_bytes: MODULUS_BYTES,
+        }
     }
 }
 
@@ -79,8 +81,10 @@ impl Collector {
             if self.rows_of[lane].is_empty() {
                 continue;
             }
-            let (rows, mut gathered) =
-                (std::mem::take(&mut self.rows_of[lane]), std::mem::take(&mut self.gathered));
+            let (rows, mut gathered) = (
+                std::mem::take(&mut self.rows_of[lane]),
+                std::mem::take(&mut self.gathered),
+            );
             self.lane(lane, batch).fold(&gathered.take(batch, &rows));
             (self.rows_of[lane], self.gathered) = (rows, gathered);
         }
@@ -101,21 +105,32 @@ impl Collector {
                         ns_sum: row.device_ns_sum,
                         ..Row::default()
                     };
-                    let profile = set.entry(&row.device, layer, || found.clone().unwrap_or_else(table));
+                    let profile =
+                        set.entry(&row.device, layer, || found.clone().unwrap_or_else(table));
                     match found {
-                        Some(_) => {
-                            profile.add_residue(row.op, row.residue_bytes, row.len_bytes, false, &sums)
-                        }
+                        Some(_) => profile.add_residue(
+                            row.op,
+                            row.residue_bytes,
+                            row.len_bytes,
+                            false,
+                            &sums,
+                        ),
                         None => profile.add_unplaced(row.op, row.len_bytes, &sums),
                     }
                 }
                 self.ready_made.merge(&set);
             }
             Fill::Distribution(histogram) => {
-                self.ready_made.entry(&histogram.subject, layer, table).imported.add_histogram(histogram);
+                self.ready_made
+                    .entry(&histogram.subject, layer, table)
+                    .imported
+                    .add_histogram(histogram);
             }
             Fill::Totals(totals) => {
-                self.ready_made.entry("all devices", layer, table).imported.add_totals(totals);
+                self.ready_made
+                    .entry("all devices", layer, table)
+                    .imported
+                    .add_totals(totals);
             }
             Fill::Events | Fill::End => {}
         }
@@ -183,8 +198,9 @@ impl Collector {
 
     fn lane(&mut self, lane: usize, batch: &Batch) -> &mut Lane {
         let (layer, device) = (Layer::ALL[lane % LAYERS], (lane / LAYERS) as DeviceId);
-        let lane = self.lanes[lane]
-            .get_or_insert_with(|| Box::new(Lane::new(batch, device, layer, &self.table, self.time_base)));
+        let lane = self.lanes[lane].get_or_insert_with(|| {
+            Box::new(Lane::new(batch, device, layer, &self.table, self.time_base))
+        });
         lane.learn(batch, device, &self.table);
         lane
     }
@@ -198,8 +214,14 @@ fn lane_of(device: DeviceId, layer: Layer) -> usize {
 fn only_lane(batch: &Batch) -> Option<usize> {
     let (&device, &layer) = (batch.device.first()?, batch.layer.first()?);
     // Without an early exit the comparisons run many to the instruction.
-    let other_device = batch.device.iter().fold(0, |other, &next| other | next ^ device);
-    let other_layer = batch.layer.iter().fold(0, |other, &next| other | next as u8 ^ layer as u8);
+    let other_device = batch
+        .device
+        .iter()
+        .fold(0, |other, &next| other | next ^ device);
+    let other_layer = batch
+        .layer
+        .iter()
+        .fold(0, |other, &next| other | next as u8 ^ layer as u8);
     (other_device == 0 && other_layer == 0).then_some(lane_of(device, layer))
 }
 
@@ -207,7 +229,9 @@ fn only_lane(batch: &Batch) -> Option<usize> {
 /// `None` when there is none.
 fn table_for(modulus_bytes: u64) -> Option<Table> {
     let table = Table::new(modulus_bytes);
-    table.or_else(|_| Table::new(gcd(modulus_bytes, MODULUS_BYTES_MAX))).ok()
+    table
+        .or_else(|_| Table::new(gcd(modulus_bytes, MODULUS_BYTES_MAX)))
+        .ok()
 }
 
 /// Bounded, since a source may claim any number.

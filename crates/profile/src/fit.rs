@@ -56,7 +56,11 @@ pub const ROUNDED_PERCENT_MAX: u64 = 10;
 /// When too many lengths were rounded up.
 pub fn lengths_known(ios: u64, rounded: u64) -> Result<(), Unknown> {
     let many = u128::from(rounded) * 100 > u128::from(ios) * u128::from(ROUNDED_PERCENT_MAX);
-    if many { Err(Unknown::Lengths { rounded, ios }) } else { Ok(()) }
+    if many {
+        Err(Unknown::Lengths { rounded, ios })
+    } else {
+        Ok(())
+    }
 }
 
 /// Which rows of a table are asked for.
@@ -73,14 +77,26 @@ pub struct Select {
 
 impl Select {
     /// All reads and writes.
-    pub const DATA: Select = Select { op: None, continues: None, len_bytes_min: 0 };
+    pub const DATA: Select = Select {
+        op: None,
+        continues: None,
+        len_bytes_min: 0,
+    };
     /// Reads and writes that are stream heads.
-    pub const HEADS: Select = Select { op: None, continues: Some(false), len_bytes_min: 0 };
+    pub const HEADS: Select = Select {
+        op: None,
+        continues: Some(false),
+        len_bytes_min: 0,
+    };
 
     /// One operation.
     #[must_use]
     pub const fn op(op: Op) -> Select {
-        Select { op: Some(op), continues: None, len_bytes_min: 0 }
+        Select {
+            op: Some(op),
+            continues: None,
+            len_bytes_min: 0,
+        }
     }
 
     /// Whether a row is asked for; I/O without an extent never are.
@@ -91,7 +107,9 @@ impl Select {
             None => matches!(key.op(), Op::Read | Op::Write),
         };
         op && key.length() > 0
-            && self.continues.is_none_or(|continues| key.continues() == continues)
+            && self
+                .continues
+                .is_none_or(|continues| key.continues() == continues)
             && key.length_min().saturating_mul(unit) >= self.len_bytes_min
     }
 }
@@ -179,9 +197,17 @@ impl FitTally {
             return;
         }
         let len = Bytes(key.length().saturating_mul(unit));
-        let Some(fit) = Fit::of_residue(start.0, len, grid) else { return };
-        add(&mut self.odd_length, if Fit::odd_length(len, grid) { ios } else { 0 });
-        add(&mut self.partial, if fit.partial_cells > 0 { ios } else { 0 });
+        let Some(fit) = Fit::of_residue(start.0, len, grid) else {
+            return;
+        };
+        add(
+            &mut self.odd_length,
+            if Fit::odd_length(len, grid) { ios } else { 0 },
+        );
+        add(
+            &mut self.partial,
+            if fit.partial_cells > 0 { ios } else { 0 },
+        );
         add(&mut self.split, if fit.split() { ios } else { 0 });
         add(&mut self.crossing, if fit.crosses() { ios } else { 0 });
         self.cells += wide * u128::from(fit.cells);
@@ -226,7 +252,12 @@ fn add(sum: &mut u64, ios: u64) {
 /// Index of a head in [`FitTally::heads`].
 fn head_index(head_bytes: u64) -> usize {
     let sectors = head_bytes / 512;
-    if head_bytes == 0 { 0 } else { 64 - sectors.leading_zeros() as usize }.max(usize::from(head_bytes > 0))
+    if head_bytes == 0 {
+        0
+    } else {
+        64 - sectors.leading_zeros() as usize
+    }
+    .max(usize::from(head_bytes > 0))
 }
 
 impl Table {
@@ -240,13 +271,19 @@ impl Table {
         }
         let unit = Bytes(self.unit_bytes());
         if !grid.offset().0.is_multiple_of(unit.0) {
-            return Err(Unknown::Offset { offset: grid.offset(), unit });
+            return Err(Unknown::Offset {
+                offset: grid.offset(),
+                unit,
+            });
         }
         Ok(())
     }
 
     pub(crate) fn outside(&self, grid: &Grid) -> Unknown {
-        Unknown::Modulus { granularity: grid.granularity(), modulus: Bytes(self.modulus_bytes()) }
+        Unknown::Modulus {
+            granularity: grid.granularity(),
+            modulus: Bytes(self.modulus_bytes()),
+        }
     }
 
     /// How the I/O asked for lie on a grid.
@@ -260,7 +297,11 @@ impl Table {
         for (key, row) in self.iter().filter(|(key, _)| select.takes(*key, unit)) {
             tally.add(key, &row, unit, grid);
         }
-        if tally.ios == 0 { Err(Unknown::NoIo) } else { Ok(tally) }
+        if tally.ios == 0 {
+            Err(Unknown::NoIo)
+        } else {
+            Ok(tally)
+        }
     }
 
     /// How many I/O are asked for at each start modulo a granularity, in bytes.
@@ -274,11 +315,19 @@ impl Table {
     ) -> Result<std::collections::BTreeMap<u64, u64>, Unknown> {
         let modulus = Bytes(self.modulus_bytes());
         if granularity.0 == 0 || !modulus.0.is_multiple_of(granularity.0) {
-            return Err(Unknown::Modulus { granularity, modulus });
+            return Err(Unknown::Modulus {
+                granularity,
+                modulus,
+            });
         }
         let mut starts = std::collections::BTreeMap::new();
-        for (key, row) in self.iter().filter(|(key, _)| select.takes(*key, self.unit_bytes())) {
-            *starts.entry(key.residue() * self.unit_bytes() % granularity.0).or_insert(0) += row.ios;
+        for (key, row) in self
+            .iter()
+            .filter(|(key, _)| select.takes(*key, self.unit_bytes()))
+        {
+            *starts
+                .entry(key.residue() * self.unit_bytes() % granularity.0)
+                .or_insert(0) += row.ios;
         }
         Ok(starts)
     }
@@ -287,13 +336,18 @@ impl Table {
     #[must_use]
     pub fn lengths(&self, select: Select) -> Vec<(u64, bool, u64)> {
         let mut lengths = std::collections::BTreeMap::new();
-        for (key, row) in self.iter().filter(|(key, _)| select.takes(*key, self.unit_bytes())) {
+        for (key, row) in self
+            .iter()
+            .filter(|(key, _)| select.takes(*key, self.unit_bytes()))
+        {
             let length = key.length().saturating_mul(self.unit_bytes());
             let ios: &mut u64 = lengths.entry((length, key.is_rounded())).or_insert(0);
             *ios = ios.saturating_add(row.ios);
         }
-        let mut lengths: Vec<_> =
-            lengths.into_iter().map(|((length, rounded), ios)| (length, rounded, ios)).collect();
+        let mut lengths: Vec<_> = lengths
+            .into_iter()
+            .map(|((length, rounded), ios)| (length, rounded, ios))
+            .collect();
         lengths.sort_by_key(|&(_, _, ios)| std::cmp::Reverse(ios));
         lengths
     }
@@ -301,7 +355,9 @@ impl Table {
     /// How many I/O are asked for.
     #[must_use]
     pub fn count(&self, select: Select) -> u64 {
-        let rows = self.iter().filter(|(key, _)| select.takes(*key, self.unit_bytes()));
+        let rows = self
+            .iter()
+            .filter(|(key, _)| select.takes(*key, self.unit_bytes()));
         rows.fold(0, |ios, (_, row)| ios.saturating_add(row.ios))
     }
 
@@ -314,7 +370,10 @@ impl Table {
     ) -> [(u64, u64); LENGTHS] {
         let unit = self.unit_bytes();
         let mut counts = [(0u64, 0u64); LENGTHS];
-        for (key, row) in self.iter().filter(|(key, _)| Select::DATA.takes(*key, unit)) {
+        for (key, row) in self
+            .iter()
+            .filter(|(key, _)| Select::DATA.takes(*key, unit))
+        {
             let len_bytes = key.length_min().saturating_mul(unit);
             let head_ios = if key.continues() { 0 } else { row.ios };
             for ((ios, heads), len_bytes_min) in counts.iter_mut().zip(len_bytes_min) {
@@ -347,7 +406,13 @@ mod tests {
         let mut table = Table::default();
         for io in 0..5_000u64 {
             let op = [Op::Read, Op::Write, Op::Discard][io as usize % 3];
-            table.add(op, io * io % 977 * 512, io * 7 % 40 * 512, io % 5 == 0, None);
+            table.add(
+                op,
+                io * io % 977 * 512,
+                io * 7 % 40 * 512,
+                io % 5 == 0,
+                None,
+            );
         }
         let grid = Grid::new(Bytes(4_096), Bytes(512), GridKind::Unit).expect("a grid");
         for rounded in [false, true] {
@@ -358,8 +423,17 @@ mod tests {
             let least = [0, 1, 3_000, 4_096, 8 << 10, u64::MAX];
             let counts = table.count_by_length(least);
             for (len_bytes_min, counts) in least.into_iter().zip(counts) {
-                let count = |select| table.count(Select { len_bytes_min, ..select });
-                assert_eq!(counts, (count(Select::DATA), count(Select::HEADS)), "{len_bytes_min}");
+                let count = |select| {
+                    table.count(Select {
+                        len_bytes_min,
+                        ..select
+                    })
+                };
+                assert_eq!(
+                    counts,
+                    (count(Select::DATA), count(Select::HEADS)),
+                    "{len_bytes_min}"
+                );
             }
             let mut both = table.fit(&grid, Select::op(Op::Read)).expect("reads");
             both.merge(&table.fit(&grid, Select::op(Op::Write)).expect("writes"));
@@ -371,7 +445,13 @@ mod tests {
     fn crowded() -> Table {
         let mut table = Table::default();
         for io in 0..40_000u64 {
-            table.add(Op::Read, io % 2_048 * 512, (1 + io / 2_048) * 512, false, None);
+            table.add(
+                Op::Read,
+                io % 2_048 * 512,
+                (1 + io / 2_048) * 512,
+                false,
+                None,
+            );
         }
         table
     }
@@ -383,14 +463,24 @@ mod tests {
             table.add(Op::Read, start, 4_096, continues, None);
         }
         let starts = |granularity, select| {
-            let starts = table.starts_within(Bytes(granularity), select).expect("divides");
+            let starts = table
+                .starts_within(Bytes(granularity), select)
+                .expect("divides");
             starts.into_iter().collect::<Vec<_>>()
         };
         assert_eq!(starts(4_096, Select::DATA), [(0, 1), (512, 3)]);
         assert_eq!(starts(4_096, Select::HEADS), [(0, 1), (512, 2)]);
-        assert_eq!(starts(16 << 10, Select::DATA), [(512, 2), (4_608, 1), (8_192, 1)]);
+        assert_eq!(
+            starts(16 << 10, Select::DATA),
+            [(512, 2), (4_608, 1), (8_192, 1)]
+        );
         for granularity in [0, 3 << 10, 32 << 10] {
-            assert!(table.starts_within(Bytes(granularity), Select::DATA).is_err(), "{granularity}");
+            assert!(
+                table
+                    .starts_within(Bytes(granularity), Select::DATA)
+                    .is_err(),
+                "{granularity}"
+            );
         }
     }
 }

@@ -44,7 +44,9 @@ pub(crate) const LOG_LINEAR_BUCKETS: usize = log_linear_index(u64::MAX) + 1;
 
 /// Counts by bucket; what a bucket means is the owner's business. Trailing empty buckets are not kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts(#[serde(deserialize_with = "crate::bounded::list::<_, _, LOG_LINEAR_BUCKETS>")] Vec<u64>);
+pub struct Counts(
+    #[serde(deserialize_with = "crate::bounded::list::<_, _, LOG_LINEAR_BUCKETS>")] Vec<u64>,
+);
 
 impl Counts {
     /// Adds to a bucket.
@@ -71,13 +73,19 @@ impl Counts {
 
     /// What was counted in plain buckets.
     pub(crate) fn of(buckets: &[u64]) -> Counts {
-        let used = buckets.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
+        let used = buckets
+            .iter()
+            .rposition(|&count| count > 0)
+            .map_or(0, |last| last + 1);
         Counts(buckets[..used].to_vec())
     }
 
     /// Adds what was counted in plain buckets, and empties them.
     pub(crate) fn take_from(&mut self, buckets: &mut [u64]) {
-        let used = buckets.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
+        let used = buckets
+            .iter()
+            .rposition(|&count| count > 0)
+            .map_or(0, |last| last + 1);
         for (index, count) in buckets[..used].iter_mut().enumerate() {
             self.add(index, std::mem::take(count));
         }
@@ -96,7 +104,9 @@ impl Counts {
     /// Sum over all buckets.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.0.iter().fold(0, |total, &weight| total.saturating_add(weight))
+        self.0
+            .iter()
+            .fold(0, |total, &weight| total.saturating_add(weight))
     }
 
     /// What is in a bucket.
@@ -107,7 +117,11 @@ impl Counts {
 
     /// Buckets that hold something, by index.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (usize, u64)> + '_ {
-        self.0.iter().copied().enumerate().filter(|(_, weight)| *weight > 0)
+        self.0
+            .iter()
+            .copied()
+            .enumerate()
+            .filter(|(_, weight)| *weight > 0)
     }
 
     /// Bounds of the log-linear bucket in which the share `part / whole` of the weight is reached.
@@ -117,7 +131,9 @@ impl Counts {
         if total == 0 {
             return None;
         }
-        let wanted = (total * u128::from(part)).div_ceil(u128::from(whole.max(1))).max(1);
+        let wanted = (total * u128::from(part))
+            .div_ceil(u128::from(whole.max(1)))
+            .max(1);
         let mut seen = 0u128;
         for (index, weight) in self.iter() {
             seen += u128::from(weight);
@@ -178,7 +194,10 @@ mod tests {
         while value < u64::MAX / 2 {
             let (low, high) = log_linear_bounds(log_linear_index(value));
             assert!(low <= value && value <= high, "{value}: {low}..={high}");
-            assert!((high - low) as u128 * 16 <= value as u128, "{value}: {low}..={high}");
+            assert!(
+                (high - low) as u128 * 16 <= value as u128,
+                "{value}: {low}..={high}"
+            );
             value = value + value / 37 + 1;
         }
         assert_eq!(log_linear_index(u64::MAX), 975);
@@ -196,9 +215,17 @@ mod tests {
 
     #[test]
     fn powers() {
-        for (value, index) in
-            [(0, 0), (1, 0), (2, 1), (3, 2), (4, 2), (257, 9), (512, 9), (513, 10), (u64::MAX, 64)]
-        {
+        for (value, index) in [
+            (0, 0),
+            (1, 0),
+            (2, 1),
+            (3, 2),
+            (4, 2),
+            (257, 9),
+            (512, 9),
+            (513, 10),
+            (u64::MAX, 64),
+        ] {
             assert_eq!(power_index(value), index, "{value}");
         }
     }

@@ -82,7 +82,11 @@ impl Imported {
         let histogram = ForeignHistogram {
             measured: given.measured.into(),
             op: given.op,
-            buckets: given.buckets.iter().map(|bucket| (bucket.low, bucket.high, bucket.ios)).collect(),
+            buckets: given
+                .buckets
+                .iter()
+                .map(|bucket| (bucket.low, bucket.high, bucket.ios))
+                .collect(),
             min_max_mean: given.min_max_mean,
         };
         let at = self.histograms.partition_point(|kept| *kept < histogram);

@@ -91,7 +91,11 @@ struct Issue {
 }
 
 impl Issue {
-    const NONE: Issue = Issue { begins_ns: LATE, ends_ns: NEVER, replaced_ns: NEVER };
+    const NONE: Issue = Issue {
+        begins_ns: LATE,
+        ends_ns: NEVER,
+        replaced_ns: NEVER,
+    };
 }
 
 impl Block {
@@ -160,7 +164,11 @@ impl Pending {
             self.is_issued = true;
             self.now_ns = self.now_ns.max(time_ns);
             let done_ns = self.now_ns.saturating_add(device_ns.max(0));
-            let of_thread = if thread == NO_THREAD { Issue::NONE } else { self.issue_of(thread, done_ns) };
+            let of_thread = if thread == NO_THREAD {
+                Issue::NONE
+            } else {
+                self.issue_of(thread, done_ns)
+            };
             self.block.put(self.rows, self.now_ns, done_ns, of_thread);
             self.rows += 1;
             if self.rows == BLOCK_EVENTS {
@@ -177,9 +185,17 @@ impl Pending {
         }
         let last_ns = self.threads.last_ns(thread, now_ns);
         let issue = if *last_ns > now_ns {
-            Issue { begins_ns: LATE, ends_ns: done_ns.max(*last_ns), replaced_ns: *last_ns }
+            Issue {
+                begins_ns: LATE,
+                ends_ns: done_ns.max(*last_ns),
+                replaced_ns: *last_ns,
+            }
         } else {
-            Issue { begins_ns: now_ns, ends_ns: done_ns, replaced_ns: NEVER }
+            Issue {
+                begins_ns: now_ns,
+                ends_ns: done_ns,
+                replaced_ns: NEVER,
+            }
         };
         *last_ns = issue.ends_ns;
         issue
@@ -190,11 +206,25 @@ impl Pending {
     fn go(&mut self) {
         let (from_ns, now_ns) = (self.from_ns, self.now_ns);
         self.all_ns = self.all_ns.wrapping_add(now_ns.abs_diff(from_ns));
-        let Block { times_ns, begins_ns, ends_ns, .. } = &*self.block;
-        let ios = Intervals { from_ns, rows: self.rows, times_ns, begins_ns, ends_ns, replaced_ns: None };
+        let Block {
+            times_ns,
+            begins_ns,
+            ends_ns,
+            ..
+        } = &*self.block;
+        let ios = Intervals {
+            from_ns,
+            rows: self.rows,
+            times_ns,
+            begins_ns,
+            ends_ns,
+            replaced_ns: None,
+        };
         self.ios.go(ios);
         if self.any_thread {
-            self.known_ns = self.known_ns.wrapping_add(now_ns.abs_diff(from_ns.max(self.known_from_ns)));
+            self.known_ns = self
+                .known_ns
+                .wrapping_add(now_ns.abs_diff(from_ns.max(self.known_from_ns)));
             self.busy.go(Intervals {
                 begins_ns: &self.block.thread_begins_ns,
                 ends_ns: &self.block.thread_ends_ns,
@@ -242,8 +272,10 @@ impl Pending {
     /// Puts what is kept here into the sums, which are not complete without.
     pub fn put_into(&mut self, sums: &mut InFlight) {
         self.go_early();
-        self.ios.put_times_into(std::mem::take(&mut self.all_ns), &mut sums.depth_ns);
-        self.busy.put_times_into(std::mem::take(&mut self.known_ns), &mut sums.threads_ns);
+        self.ios
+            .put_times_into(std::mem::take(&mut self.all_ns), &mut sums.depth_ns);
+        self.busy
+            .put_times_into(std::mem::take(&mut self.known_ns), &mut sums.threads_ns);
         let (depth_most, threads_most) = (self.ios.take_most(), self.busy.take_most());
         if std::mem::take(&mut self.is_issued) {
             sums.depth_max = sums.depth_max.max(depth_most + 1);
@@ -286,17 +318,24 @@ mod tests {
             let (mut depth_max, mut threads_max) = (0, 0);
             let mut random = 7u64;
             for time_ns in 0..20_000 {
-                random =
-                    random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                let (device_ns, thread) =
-                    ((random >> 33) as i64 % (2 * depth), (random >> 40) as i32 % threads);
+                random = random
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                let (device_ns, thread) = (
+                    (random >> 33) as i64 % (2 * depth),
+                    (random >> 40) as i32 % threads,
+                );
                 pending.issue_all(std::iter::once((time_ns, device_ns, thread)));
                 flights.retain(|flight| flight.0 > time_ns);
                 flights.push((time_ns + device_ns, thread));
                 depth_max = depth_max.max(flights.len());
                 if time_ns % 16 == 0 {
-                    let distinct: std::collections::BTreeSet<i32> = flights.iter().map(|f| f.1).collect();
-                    let stay = flights.iter().filter(|flight| flight.0 > time_ns).map(|flight| flight.1);
+                    let distinct: std::collections::BTreeSet<i32> =
+                        flights.iter().map(|f| f.1).collect();
+                    let stay = flights
+                        .iter()
+                        .filter(|flight| flight.0 > time_ns)
+                        .map(|flight| flight.1);
                     let stay: std::collections::BTreeSet<i32> = stay.collect();
                     assert_eq!(pending.threads.busy(time_ns), stay.len() as u64);
                     threads_max = threads_max.max(distinct.len());

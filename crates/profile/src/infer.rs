@@ -115,22 +115,39 @@ pub fn infer(places: &Places) -> Inference {
     let table = &places.table;
     let (heads_at, all_at, regions) = starts(table);
     let heads = sum(&heads_at);
-    let single_start_max = places.read_heads.single_max().saturating_add(places.write_heads.single_max());
+    let single_start_max = places
+        .read_heads
+        .single_max()
+        .saturating_add(places.write_heads.single_max());
     // The bound may be that of all of the device.
     let single_start_max = single_start_max.min(heads);
     let steps = steps(table, &heads_at, &all_at, heads);
-    let are_starts_known = places.read_heads.total().saturating_add(places.write_heads.total()) > 0;
+    let are_starts_known = places
+        .read_heads
+        .total()
+        .saturating_add(places.write_heads.total())
+        > 0;
     let verdict = match not_enough(heads, regions, are_starts_known, single_start_max) {
         Some(why) => Verdict::NotEnoughData { why },
         None => verdict(&steps, heads, &all_at),
     };
     let other_offsets = other_offsets(&verdict, &heads_at, &all_at);
-    Inference { ios: sum(&all_at), heads, regions, single_start_max, steps, verdict, other_offsets }
+    Inference {
+        ios: sum(&all_at),
+        heads,
+        regions,
+        single_start_max,
+        steps,
+        verdict,
+        other_offsets,
+    }
 }
 
 /// Sums stay at their end rather than begin anew, whatever a source says.
 fn sum(starts: &[Start]) -> u64 {
-    starts.iter().fold(0, |sum, &(_, ios)| sum.saturating_add(ios))
+    starts
+        .iter()
+        .fold(0, |sum, &(_, ios)| sum.saturating_add(ios))
 }
 
 /// Whether `part` is at least so many percent of `whole`.
@@ -144,7 +161,9 @@ fn other_offsets(verdict: &Verdict, heads_at: &[Start], all_at: &[Start]) -> Vec
         Verdict::Two { phases } => phases,
         Verdict::NoGrid | Verdict::NotEnoughData { .. } => &[],
     };
-    let Some(granularity) = phases.first().map(|phase| phase.granularity_bytes) else { return Vec::new() };
+    let Some(granularity) = phases.first().map(|phase| phase.granularity_bytes) else {
+        return Vec::new();
+    };
     let all = sum(all_at);
     let mut others: Vec<Phase> = fold(all_at, granularity.0)
         .into_iter()
@@ -166,7 +185,10 @@ fn starts(table: &Table) -> (Vec<Start>, Vec<Start>, u32) {
     let unit = table.unit_bytes();
     let mut starts: FxHashMap<u64, (Option<u64>, u64)> = FxHashMap::default();
     let mut regions = 0;
-    for (key, row) in table.iter().filter(|(key, _)| Select::DATA.takes(*key, unit)) {
+    for (key, row) in table
+        .iter()
+        .filter(|(key, _)| Select::DATA.takes(*key, unit))
+    {
         let (heads, all) = starts.entry(key.residue() * unit).or_default();
         *all = all.saturating_add(row.ios);
         if !key.continues() {
@@ -176,22 +198,29 @@ fn starts(table: &Table) -> (Vec<Start>, Vec<Start>, u32) {
     }
     let mut starts: Vec<(u64, (Option<u64>, u64))> = starts.into_iter().collect();
     starts.sort_unstable_by_key(|&(start, _)| start);
-    let heads = starts.iter().filter_map(|&(start, (heads, _))| Some((start, heads?)));
+    let heads = starts
+        .iter()
+        .filter_map(|&(start, (heads, _))| Some((start, heads?)));
     let all = starts.iter().map(|&(start, (_, all))| (start, all));
     (heads.collect(), all.collect(), regions.count_ones())
 }
 
 fn steps(table: &Table, heads_at: &[Start], all_at: &[Start], heads: u64) -> Vec<Step> {
-    let granularities = (0..).map(|doubled| GRANULARITY_MIN << doubled).take_while(|&granularity| {
-        granularity <= GRANULARITY_MAX && table.modulus_bytes().is_multiple_of(granularity)
-    });
+    let granularities =
+        (0..)
+            .map(|doubled| GRANULARITY_MIN << doubled)
+            .take_while(|&granularity| {
+                granularity <= GRANULARITY_MAX && table.modulus_bytes().is_multiple_of(granularity)
+            });
     let mut granularities: Vec<u64> = granularities.collect();
     let (mut heads_at, mut all_at) = (heads_at.to_vec(), all_at.to_vec());
     let mut steps = Vec::new();
     // From the largest down, since each has all that the next one needs, and twice as many starts.
     while let Some(granularity) = granularities.pop() {
         (heads_at, all_at) = (fold(&heads_at, granularity), fold(&all_at, granularity));
-        let Some((first, second)) = fullest_two(&heads_at) else { break };
+        let Some((first, second)) = fullest_two(&heads_at) else {
+            break;
+        };
         steps.push(Step {
             granularity_bytes: Bytes(granularity),
             offset_bytes: Bytes(first.0),
@@ -223,7 +252,10 @@ fn fullest_two(heads_at: &[Start]) -> Option<(Start, Option<Start>)> {
 
 /// Starts, rising, modulo a granularity.
 fn fold(starts: &[Start], granularity: u64) -> Vec<Start> {
-    let mut folded: Vec<Start> = starts.iter().map(|&(start, ios)| (start % granularity, ios)).collect();
+    let mut folded: Vec<Start> = starts
+        .iter()
+        .map(|&(start, ios)| (start % granularity, ios))
+        .collect();
     // A few rising runs, which a stable sort merges.
     folded.sort_by_key(|&(start, _)| start);
     folded.dedup_by(|(start, ios), (kept, sum)| {
@@ -236,7 +268,9 @@ fn fold(starts: &[Start], granularity: u64) -> Vec<Start> {
 }
 
 fn at(starts: &[Start], granularity: u64, offset: u64) -> u64 {
-    let there = starts.iter().filter(|(start, _)| *start % granularity == offset);
+    let there = starts
+        .iter()
+        .filter(|(start, _)| *start % granularity == offset);
     there.fold(0, |sum, (_, ios)| sum.saturating_add(*ios))
 }
 
@@ -249,9 +283,17 @@ fn chance(heads: u64, offsets: u64) -> u64 {
     (mean + spread).ceil().min(heads as f64) as u64
 }
 
-fn not_enough(heads: u64, regions: u32, are_starts_known: bool, single_start_max: u64) -> Option<String> {
+fn not_enough(
+    heads: u64,
+    regions: u32,
+    are_starts_known: bool,
+    single_start_max: u64,
+) -> Option<String> {
     if heads < HEADS_MIN {
-        return Some(format!("{} seen, {HEADS_MIN} needed", plural(heads, "stream head")));
+        return Some(format!(
+            "{} seen, {HEADS_MIN} needed",
+            plural(heads, "stream head")
+        ));
     }
     if regions == 0 {
         return Some("the source does not tell which parts of the device were touched".to_owned());
@@ -264,7 +306,8 @@ fn not_enough(heads: u64, regions: u32, are_starts_known: bool, single_start_max
             "stream heads lie in {regions} of 64 parts of the device, {REGIONS_MIN} needed"
         ));
     }
-    if u128::from(single_start_max) * 100 > u128::from(heads) * u128::from(SINGLE_START_PERCENT_MAX) {
+    if u128::from(single_start_max) * 100 > u128::from(heads) * u128::from(SINGLE_START_PERCENT_MAX)
+    {
         return Some(format!(
             "a single start may have {single_start_max} of {heads} stream heads, at most {SINGLE_START_PERCENT_MAX} % allowed"
         ));
@@ -277,7 +320,11 @@ fn verdict(steps: &[Step], heads: u64, all_at: &[Start]) -> Verdict {
         let mut before = heads;
         let holds = |step: &&Step| {
             let now = share(step);
-            reaches(now, std::mem::replace(&mut before, now), REMAINING_PERCENT_MIN)
+            reaches(
+                now,
+                std::mem::replace(&mut before, now),
+                REMAINING_PERCENT_MIN,
+            )
         };
         steps.iter().take_while(holds).last()
     };
@@ -298,10 +345,15 @@ fn verdict(steps: &[Step], heads: u64, all_at: &[Start]) -> Verdict {
                 && reaches(step.second_heads, heads, SECOND_PHASE_PERCENT_MIN) =>
         {
             let second = step.second_offset_bytes.unwrap_or(step.offset_bytes);
-            let phases = [phase(step, step.offset_bytes, step.heads), phase(step, second, step.second_heads)];
+            let phases = [
+                phase(step, step.offset_bytes, step.heads),
+                phase(step, second, step.second_heads),
+            ];
             Verdict::Two { phases }
         }
-        (Some(step), _) => Verdict::One { phase: phase(step, step.offset_bytes, step.heads) },
+        (Some(step), _) => Verdict::One {
+            phase: phase(step, step.offset_bytes, step.heads),
+        },
         _ => Verdict::NoGrid,
     }
 }

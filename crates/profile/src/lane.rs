@@ -66,7 +66,11 @@ impl Lane {
         table: &Table,
         time_base: TimeBase,
     ) -> Lane {
-        let name = batch.names.devices().get(device as usize).map_or("", |device| &device.name);
+        let name = batch
+            .names
+            .devices()
+            .get(device as usize)
+            .map_or("", |device| &device.name);
         let mut profile = Profile::new(name, layer, table.clone());
         // The piece counts where it begins: a window that is cut out later is no piece of its own.
         profile.pieces = 1;
@@ -97,19 +101,37 @@ impl Lane {
         if !self.processes.learn(&batch.names) {
             return;
         }
-        let Some(known) = batch.names.devices().get(device as usize) else { return };
+        let Some(known) = batch.names.devices().get(device as usize) else {
+            return;
+        };
         let profile = &mut self.profile;
         profile.logical_block_bytes = profile.logical_block_bytes.max(known.logical_block_bytes);
         if known.size_bytes > profile.size_bytes {
             profile.size_bytes = known.size_bytes;
-            let bits = 64 - known.size_bytes.unwrap_or(0).saturating_sub(1).leading_zeros();
-            profile.places.table.set_region_shift(bits.saturating_sub(6));
+            let bits = 64
+                - known
+                    .size_bytes
+                    .unwrap_or(0)
+                    .saturating_sub(1)
+                    .leading_zeros();
+            profile
+                .places
+                .table
+                .set_region_shift(bits.saturating_sub(6));
         }
         for (name, first_byte) in &known.partitions {
             if self.parts.iter().all(|part| part.name != *name) {
                 let places = Places::with_table(table.clone(), *first_byte);
-                let at = self.parts.partition_point(|part| part.places.first_byte <= *first_byte);
-                self.parts.insert(at, Part { name: name.clone(), places });
+                let at = self
+                    .parts
+                    .partition_point(|part| part.places.first_byte <= *first_byte);
+                self.parts.insert(
+                    at,
+                    Part {
+                        name: name.clone(),
+                        places,
+                    },
+                );
             }
         }
     }
@@ -128,7 +150,9 @@ impl Lane {
         let mut first = 0;
         while let Some(&time_ns) = ios.time_ns.get(first) {
             let known = time_ns != UNKNOWN_NS;
-            let alike = ios.time_ns[first..].iter().position(|&time_ns| (time_ns != UNKNOWN_NS) != known);
+            let alike = ios.time_ns[first..]
+                .iter()
+                .position(|&time_ns| (time_ns != UNKNOWN_NS) != known);
             let end = alike.map_or(ios.len(), |rows| first + rows);
             let ios = ios.part(first..end);
             self.fold_alike(&ios, known_span(ios.time_ns));
@@ -142,7 +166,11 @@ impl Lane {
         self.make_ready(ios, span_ns);
         for first in (0..ios.len()).step_by(BLOCK_EVENTS) {
             let ios = ios.part(first..ios.len().min(first + BLOCK_EVENTS));
-            Arch::new().dispatch(FoldBlock { lane: self, ios, times_known: span_ns.is_some() });
+            Arch::new().dispatch(FoldBlock {
+                lane: self,
+                ios,
+                times_known: span_ns.is_some(),
+            });
         }
     }
 
@@ -150,7 +178,10 @@ impl Lane {
     fn fold_block(&mut self, ios: &Ios<'_>, times_known: bool) {
         self.order(ios);
         self.ways(ios);
-        self.profile.places.table.add_block(ios, &self.told.continues, &mut self.room);
+        self.profile
+            .places
+            .table
+            .add_block(ios, &self.told.continues, &mut self.room);
         self.part(ios);
         self.course(ios, times_known);
         if times_known {
@@ -179,7 +210,8 @@ impl Lane {
         let mut done = std::mem::replace(&mut self.profile, next);
         for part in &mut self.parts {
             let next = Places::with_table(table.clone(), part.places.first_byte);
-            done.partitions.insert(part.name.clone(), std::mem::replace(&mut part.places, next));
+            done.partitions
+                .insert(part.name.clone(), std::mem::replace(&mut part.places, next));
         }
         done
     }
@@ -205,10 +237,17 @@ impl Lane {
             totals.timed = totals.device_ns.total();
             totals.queue_ns.take_from(&mut self.queue_ns[op]);
         }
-        profile.ordered.interarrival_ns.take_from(&mut self.interarrival_ns[..]);
+        profile
+            .ordered
+            .interarrival_ns
+            .take_from(&mut self.interarrival_ns[..]);
         self.seeks.put_into(&mut profile.ordered.seeks);
         self.pending.put_into(&mut profile.ordered.in_flight);
-        let Places { read_heads, write_heads, .. } = &mut profile.places;
+        let Places {
+            read_heads,
+            write_heads,
+            ..
+        } = &mut profile.places;
         self.heads.put_into(read_heads, write_heads);
         self.processes.put_into(&mut profile.top);
     }
@@ -217,11 +256,16 @@ impl Lane {
     #[inline(always)]
     fn order(&mut self, ios: &Ios<'_>) {
         let (told, ordered) = (&mut *self.told, &mut self.profile.ordered);
-        self.streams.issue_block(ios.op, ios.start_bytes, ios.len_bytes, told);
+        self.streams
+            .issue_block(ios.op, ios.start_bytes, ios.len_bytes, told);
         let rows = ios.len().min(BLOCK_EVENTS);
         let (continues, chains) = (&told.continues[..rows], &told.chains[..rows]);
-        ordered.continuing += continues.iter().fold(0, |sum, &continues| sum + u64::from(continues));
-        ordered.run_ios += chains.iter().fold(0, |sum, &chain| sum + u64::from(chain >= RUN_LENGTH_MIN));
+        ordered.continuing += continues
+            .iter()
+            .fold(0, |sum, &continues| sum + u64::from(continues));
+        ordered.run_ios += chains
+            .iter()
+            .fold(0, |sum, &chain| sum + u64::from(chain >= RUN_LENGTH_MIN));
         // The chains that are to be counted move to the front, which takes no branch.
         let (chains, mut count) = (&mut told.chains, 0);
         for row in 0..rows {
@@ -231,13 +275,16 @@ impl Lane {
             let long = chain | (u64::from(chain < RUN_LENGTH_MIN) * 5);
             count += usize::from(long.is_power_of_two() | (long == RUN_LENGTH_MIN));
         }
-        chains[..count].iter().for_each(|&chain| ordered.count_run(chain));
+        chains[..count]
+            .iter()
+            .for_each(|&chain| ordered.count_run(chain));
     }
 
     /// Seeks, and where the heads of streams start. Without branches, since which I/O are heads is hard to foresee.
     #[inline(always)]
     fn ways(&mut self, ios: &Ios<'_>) {
-        self.heads.add_block(ios, &self.told.continues, &mut self.buckets);
+        self.heads
+            .add_block(ios, &self.told.continues, &mut self.buckets);
         self.seeks.add_block(ios, &self.told.ends_bytes);
     }
 
@@ -250,13 +297,22 @@ impl Lane {
         }
         for row in 0..ios.len() {
             let (op, start, len) = (ios.op[row], ios.start_bytes[row], ios.len_bytes[row]);
-            let mut at = self.parts.partition_point(|part| part.places.first_byte <= start);
-            let Some(first_byte) = at.checked_sub(1).map(|at| self.parts[at].places.first_byte) else {
+            let mut at = self
+                .parts
+                .partition_point(|part| part.places.first_byte <= start);
+            let Some(first_byte) = at.checked_sub(1).map(|at| self.parts[at].places.first_byte)
+            else {
                 continue;
             };
             while len > 0 && at > 0 && self.parts[at - 1].places.first_byte == first_byte {
                 at -= 1;
-                self.parts[at].places.add(op, start, len, self.told.continues[row], ios.device_ns(row));
+                self.parts[at].places.add(
+                    op,
+                    start,
+                    len,
+                    self.told.continues[row],
+                    ios.device_ns(row),
+                );
             }
         }
     }
@@ -267,7 +323,11 @@ impl Lane {
         let starts = ios.start_bytes.iter().fold(0, |bits, start| bits | start);
         let profile = &mut self.profile;
         if span_ns.is_some() {
-            profile.first_ns = Some(profile.first_ns.map_or(first_ns, |first| first.min(first_ns)));
+            profile.first_ns = Some(
+                profile
+                    .first_ns
+                    .map_or(first_ns, |first| first.min(first_ns)),
+            );
             profile.last_ns = Some(profile.last_ns.map_or(last_ns, |last| last.max(last_ns)));
         }
         profile.timeline.make_ready(starts, &mut self.open);
@@ -285,7 +345,11 @@ impl Lane {
     fn course(&mut self, ios: &Ios<'_>, times_known: bool) {
         let mut row = 0;
         while row < ios.len() {
-            let times_ns = if times_known { &ios.time_ns[row..] } else { &[0] };
+            let times_ns = if times_known {
+                &ios.time_ns[row..]
+            } else {
+                &[0]
+            };
             let seen = self.profile.timeline.go_to(times_ns, &mut self.open);
             let rows = if times_known { seen } else { ios.len() };
             self.window(&ios.part(row..row + rows));
@@ -297,11 +361,27 @@ impl Lane {
     #[inline(always)]
     fn window(&mut self, ios: &Ios<'_>) {
         let region_shift = self.profile.timeline.region_shift();
-        self.open.place_all(ios, region_shift, &mut self.buckets, &mut self.numbers);
-        self.open.time_all(ios.op, ios.devices_ns(), &mut self.numbers);
-        count_times(ios.op, ios.devices_ns(), &mut self.device_ns, &mut self.buckets);
-        count_times(ios.op, ios.queues_ns(), &mut self.queue_ns, &mut self.buckets);
-        if ios.op.iter().fold(false, |any, &op| any | (op as usize > 1)) {
+        self.open
+            .place_all(ios, region_shift, &mut self.buckets, &mut self.numbers);
+        self.open
+            .time_all(ios.op, ios.devices_ns(), &mut self.numbers);
+        count_times(
+            ios.op,
+            ios.devices_ns(),
+            &mut self.device_ns,
+            &mut self.buckets,
+        );
+        count_times(
+            ios.op,
+            ios.queues_ns(),
+            &mut self.queue_ns,
+            &mut self.buckets,
+        );
+        if ios
+            .op
+            .iter()
+            .fold(false, |any, &op| any | (op as usize > 1))
+        {
             self.others(ios);
         }
     }
@@ -309,18 +389,33 @@ impl Lane {
     /// I/O of the rare operations.
     #[inline(never)]
     fn others(&mut self, ios: &Ios<'_>) {
-        for (row, &op) in ios.op.iter().enumerate().filter(|&(_, &op)| op as usize > 1) {
+        for (row, &op) in ios
+            .op
+            .iter()
+            .enumerate()
+            .filter(|&(_, &op)| op as usize > 1)
+        {
             self.open.other_ios += 1;
-            self.profile.ops[op as usize].add(ios.len_bytes[row], ios.device_ns(row), ios.queue_ns(row));
+            self.profile.ops[op as usize].add(
+                ios.len_bytes[row],
+                ios.device_ns(row),
+                ios.queue_ns(row),
+            );
         }
     }
 
     /// Time between issues.
     #[inline(always)]
     fn space(&mut self, ios: &Ios<'_>) {
-        let (Some(&first_ns), Some(&last_ns)) = (ios.time_ns.first(), ios.time_ns.last()) else { return };
+        let (Some(&first_ns), Some(&last_ns)) = (ios.time_ns.first(), ios.time_ns.last()) else {
+            return;
+        };
         let bucket = |from_ns: i64, time_ns: i64| {
-            let waited = if time_ns > from_ns { time_ns.wrapping_sub(from_ns) as u64 } else { 0 };
+            let waited = if time_ns > from_ns {
+                time_ns.wrapping_sub(from_ns) as u64
+            } else {
+                0
+            };
             log_linear_index(waited.min(i64::MAX.unsigned_abs())) as u16
         };
         if let Some(from_ns) = self.last_issue_ns.replace(last_ns) {
@@ -337,11 +432,15 @@ impl Lane {
 
     #[inline(never)]
     fn flights(&mut self, ios: &Ios<'_>) {
-        let timed = ios.time_ns.iter().enumerate().filter_map(|(row, &time_ns)| {
-            let (device_ns, pid) = (ios.device_ns(row), ios.pid(row));
-            let thread = if pid == UNKNOWN_PID { NO_THREAD } else { pid };
-            (device_ns != UNKNOWN_NS).then_some((time_ns, device_ns, thread))
-        });
+        let timed = ios
+            .time_ns
+            .iter()
+            .enumerate()
+            .filter_map(|(row, &time_ns)| {
+                let (device_ns, pid) = (ios.device_ns(row), ios.pid(row));
+                let thread = if pid == UNKNOWN_PID { NO_THREAD } else { pid };
+                (device_ns != UNKNOWN_NS).then_some((time_ns, device_ns, thread))
+            });
         self.pending.issue_all(timed);
     }
 }
@@ -364,7 +463,12 @@ impl NullaryFnOnce for FoldBlock<'_> {
 
 /// Counts the times of reads and writes that are known.
 #[inline(always)]
-fn count_times(op: &[Op], times_ns: &[i64], counts: &mut [LogLinear; 2], buckets: &mut [u16; BLOCK_EVENTS]) {
+fn count_times(
+    op: &[Op],
+    times_ns: &[i64],
+    counts: &mut [LogLinear; 2],
+    buckets: &mut [u16; BLOCK_EVENTS],
+) {
     // Bucket, operation and whether it counts, each in some bits: worked out several at a time.
     for (at, (&op, &ns)) in buckets.iter_mut().zip(op.iter().zip(times_ns)) {
         let (op, counts) = (op as usize, op as usize <= 1 && ns != UNKNOWN_NS);
@@ -382,7 +486,11 @@ fn count_times(op: &[Op], times_ns: &[i64], counts: &mut [LogLinear; 2], buckets
 fn known_span(times_ns: &[i64]) -> Option<(i64, i64)> {
     // The smallest number stands for an unknown time, so one pass without a branch tells both.
     let (first_ns, last_ns) = Arch::new().dispatch(|| {
-        times_ns.iter().fold((i64::MAX, UNKNOWN_NS), |(first, last), &ns| (first.min(ns), last.max(ns)))
+        times_ns
+            .iter()
+            .fold((i64::MAX, UNKNOWN_NS), |(first, last), &ns| {
+                (first.min(ns), last.max(ns))
+            })
     });
     (!times_ns.is_empty() && first_ns != UNKNOWN_NS).then_some((first_ns, last_ns))
 }
@@ -396,10 +504,12 @@ impl OpTotals {
         self.sizes.add(power_index(len_bytes), 1);
         if device_ns != UNKNOWN_NS {
             self.timed += 1;
-            self.device_ns.add(log_linear_index(device_ns.max(0).unsigned_abs()), 1);
+            self.device_ns
+                .add(log_linear_index(device_ns.max(0).unsigned_abs()), 1);
         }
         if queue_ns != UNKNOWN_NS {
-            self.queue_ns.add(log_linear_index(queue_ns.max(0).unsigned_abs()), 1);
+            self.queue_ns
+                .add(log_linear_index(queue_ns.max(0).unsigned_abs()), 1);
         }
     }
 }
@@ -407,8 +517,13 @@ impl OpTotals {
 impl Places {
     /// Counts one I/O with an extent.
     fn add(&mut self, op: Op, start_bytes: u64, len_bytes: u64, continues: bool, device_ns: i64) {
-        let device_ns = if device_ns == UNKNOWN_NS { None } else { Some(device_ns) };
-        self.table.add(op, start_bytes, len_bytes, continues, device_ns);
+        let device_ns = if device_ns == UNKNOWN_NS {
+            None
+        } else {
+            Some(device_ns)
+        };
+        self.table
+            .add(op, start_bytes, len_bytes, continues, device_ns);
         match op {
             Op::Read if !continues => self.read_heads.add(start_bytes),
             Op::Write if !continues => self.write_heads.add(start_bytes),

@@ -91,9 +91,20 @@ impl Table {
             });
         }
         let mut strata: BTreeMap<Stratum, [Side; 2]> = BTreeMap::new();
-        for (key, row) in self.iter().filter(|(key, _)| Select::DATA.takes(*key, self.unit_bytes())) {
-            let off = grid.past_boundary(Bytes(key.residue() * self.unit_bytes())).0 != 0;
-            let stratum = (key.is_rounded(), key.op() as u8, key.length(), key.continues());
+        for (key, row) in self
+            .iter()
+            .filter(|(key, _)| Select::DATA.takes(*key, self.unit_bytes()))
+        {
+            let off = grid
+                .past_boundary(Bytes(key.residue() * self.unit_bytes()))
+                .0
+                != 0;
+            let stratum = (
+                key.is_rounded(),
+                key.op() as u8,
+                key.length(),
+                key.continues(),
+            );
             strata.entry(stratum).or_default()[usize::from(off)].add(&row);
         }
         Ok(compare(&strata))
@@ -101,23 +112,38 @@ impl Table {
 }
 
 fn compare(strata: &BTreeMap<Stratum, [Side; 2]>) -> LatencyByFit {
-    let timed = |side: usize| strata.values().fold(0u64, |sum, sides| sum.saturating_add(sides[side].timed));
+    let timed = |side: usize| {
+        strata
+            .values()
+            .fold(0u64, |sum, sides| sum.saturating_add(sides[side].timed))
+    };
     let (fitting, unfitting) = (timed(0), timed(1));
     let why = |why: String| LatencyByFit::NotComparable { why };
     if unfitting == 0 && fitting == 0 {
         return why("no latency is known".to_owned());
     }
     if unfitting == 0 || fitting == 0 {
-        let (side, timed) = if unfitting == 0 { ("start on", fitting) } else { ("start off", unfitting) };
-        return why(format!("all {} timed I/O {side} the grid", group_digits(timed)));
+        let (side, timed) = if unfitting == 0 {
+            ("start on", fitting)
+        } else {
+            ("start off", unfitting)
+        };
+        return why(format!(
+            "all {} timed I/O {side} the grid",
+            group_digits(timed)
+        ));
     }
     // Behind one rounded length there are several, and the longer ones need not be on the same side.
     let counted: Vec<&[Side; 2]> = strata
         .iter()
-        .filter(|((rounded, ..), sides)| !rounded && sides.iter().all(|side| side.timed >= STRATUM_TIMED_MIN))
+        .filter(|((rounded, ..), sides)| {
+            !rounded && sides.iter().all(|side| side.timed >= STRATUM_TIMED_MIN)
+        })
         .map(|(_, sides)| sides)
         .collect();
-    let compared = counted.iter().fold(0u64, |sum, [_, off]| sum.saturating_add(off.timed));
+    let compared = counted
+        .iter()
+        .fold(0u64, |sum, [_, off]| sum.saturating_add(off.timed));
     let least = u128::from(unfitting) * u128::from(COVERAGE_PERCENT_MIN);
     if u128::from(compared) * 100 < least || compared == 0 {
         return why(format!(
@@ -125,7 +151,10 @@ fn compare(strata: &BTreeMap<Stratum, [Side; 2]>) -> LatencyByFit {
         ));
     }
     let weighted = |value: &dyn Fn(&[Side; 2]) -> f64| -> f64 {
-        counted.iter().map(|sides| sides[1].timed as f64 / compared as f64 * value(sides)).sum()
+        counted
+            .iter()
+            .map(|sides| sides[1].timed as f64 / compared as f64 * value(sides))
+            .sum()
     };
     let fitting_ns_mean = weighted(&|[on, _]| on.mean());
     let unfitting_ns_mean = weighted(&|[_, off]| off.mean());

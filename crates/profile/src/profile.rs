@@ -82,7 +82,12 @@ impl Places {
     /// Empty, with a table of modulus M.
     #[must_use]
     pub fn with_table(table: Table, first_byte: u64) -> Places {
-        Places { first_byte, table, read_heads: Starts::default(), write_heads: Starts::default() }
+        Places {
+            first_byte,
+            table,
+            read_heads: Starts::default(),
+            write_heads: Starts::default(),
+        }
     }
 
     fn merge(&mut self, other: &Places) {
@@ -158,7 +163,9 @@ impl Losses {
         self.lost = self.lost.saturating_add(other.lost);
         self.damaged = self.damaged.saturating_add(other.damaged);
         self.unmatched_issues = self.unmatched_issues.saturating_add(other.unmatched_issues);
-        self.unmatched_completions = self.unmatched_completions.saturating_add(other.unmatched_completions);
+        self.unmatched_completions = self
+            .unmatched_completions
+            .saturating_add(other.unmatched_completions);
         self.late_completions = self.late_completions.saturating_add(other.late_completions);
         self.out_of_order = self.out_of_order.saturating_add(other.out_of_order);
         self.missing_files = self.missing_files.saturating_add(other.missing_files);
@@ -238,13 +245,20 @@ impl Profile {
     /// I/O with an extent: all but flushes and the like.
     #[must_use]
     pub fn placed_ios(&self) -> u64 {
-        sum(self.places.table.iter().filter(|(key, _)| key.length() > 0).map(|(_, row)| row.ios))
+        sum(self
+            .places
+            .table
+            .iter()
+            .filter(|(key, _)| key.length() > 0)
+            .map(|(_, row)| row.ios))
     }
 
     /// Bytes of all operations that move data.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.op(Op::Read).bytes.saturating_add(self.op(Op::Write).bytes)
+        self.op(Op::Read)
+            .bytes
+            .saturating_add(self.op(Op::Write).bytes)
     }
 
     /// I/O of which the latency is known.
@@ -260,23 +274,39 @@ impl Profile {
     }
 
     /// Counts I/O that a source has already summed up by residue. Order and sizes over time stay unknown.
-    pub fn add_residue(&mut self, op: Op, residue_bytes: u64, len_bytes: u64, continues: bool, row: &Row) {
+    pub fn add_residue(
+        &mut self,
+        op: Op,
+        residue_bytes: u64,
+        len_bytes: u64,
+        continues: bool,
+        row: &Row,
+    ) {
         self.add_unplaced(op, len_bytes, row);
-        self.places.table.add_row(op, residue_bytes, len_bytes, continues, row);
+        self.places
+            .table
+            .add_row(op, residue_bytes, len_bytes, continues, row);
     }
 
     /// Counts I/O that a source has already summed up, and of which nothing tells where they start.
     pub(crate) fn add_unplaced(&mut self, op: Op, len_bytes: u64, row: &Row) {
         let totals = &mut self.ops[op as usize];
         totals.ios = totals.ios.saturating_add(row.ios);
-        totals.bytes = totals.bytes.saturating_add(len_bytes.saturating_mul(row.ios));
+        totals.bytes = totals
+            .bytes
+            .saturating_add(len_bytes.saturating_mul(row.ios));
         totals.timed = totals.timed.saturating_add(row.timed);
-        totals.sizes.add(crate::histogram::power_index(len_bytes), row.ios);
+        totals
+            .sizes
+            .add(crate::histogram::power_index(len_bytes), row.ios);
     }
 
     /// Adds a profile of the same device and layer.
     pub fn merge(&mut self, other: &Profile) {
-        debug_assert!(self.device == other.device && self.layer == other.layer, "only like profiles merge");
+        debug_assert!(
+            self.device == other.device && self.layer == other.layer,
+            "only like profiles merge"
+        );
         self.size_bytes = self.size_bytes.max(other.size_bytes);
         self.logical_block_bytes = self.logical_block_bytes.max(other.logical_block_bytes);
         self.pieces = self.pieces.saturating_add(other.pieces);
@@ -381,7 +411,12 @@ impl ProfileSet {
     }
 
     /// The profile of a device and layer, empty if new.
-    pub fn entry(&mut self, device: &str, layer: Layer, table: impl FnOnce() -> Table) -> &mut Profile {
+    pub fn entry(
+        &mut self,
+        device: &str,
+        layer: Layer,
+        table: impl FnOnce() -> Table,
+    ) -> &mut Profile {
         self.profiles
             .entry((device.to_owned(), layer))
             .or_insert_with(|| Profile::new(device, layer, table()))

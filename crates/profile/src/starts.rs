@@ -37,7 +37,12 @@ impl Heads {
         continues: &[bool; BLOCK_EVENTS],
         buckets: &mut [u16; BLOCK_EVENTS],
     ) {
-        let given = ios.op.iter().zip(ios.start_bytes).zip(ios.len_bytes).zip(continues);
+        let given = ios
+            .op
+            .iter()
+            .zip(ios.start_bytes)
+            .zip(ios.len_bytes)
+            .zip(continues);
         for (at, (((&op, &start), &len), &continues)) in buckets.iter_mut().zip(given) {
             let is_head = !continues & (len > 0) & (op as usize <= 1);
             *at = (bucket(start) | (op as usize & 1) << 8 | usize::from(is_head) << 9) as u16;

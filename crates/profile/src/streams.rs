@@ -49,8 +49,18 @@ pub struct Streams {
 
 impl Default for Streams {
     fn default() -> Streams {
-        let free = Slot { end: 0, length: 0, mark: NO_MARK, previous: 0, alone: 1 };
-        Streams { slots: Box::new([free; WINDOW]), newest: Box::new([0; BUCKETS]), last: 0 }
+        let free = Slot {
+            end: 0,
+            length: 0,
+            mark: NO_MARK,
+            previous: 0,
+            alone: 1,
+        };
+        Streams {
+            slots: Box::new([free; WINDOW]),
+            newest: Box::new([0; BUCKETS]),
+            last: 0,
+        }
     }
 }
 
@@ -78,11 +88,27 @@ impl Streams {
     /// Several I/O may start where one ended, and all of them continue; the chain goes on in one of them only, so
     /// that each I/O is in one chain.
     #[inline(always)]
-    pub(crate) fn issue_block(&mut self, op: &[Op], start_bytes: &[u64], len_bytes: &[u64], told: &mut Told) {
+    pub(crate) fn issue_block(
+        &mut self,
+        op: &[Op],
+        start_bytes: &[u64],
+        len_bytes: &[u64],
+        told: &mut Told,
+    ) {
         told.mark(op, start_bytes, len_bytes);
         let (slots, newest, mut last) = (&mut *self.slots, &mut *self.newest, self.last);
-        let Told { continues, chains, ends_bytes, start_marks, end_marks } = told;
-        let given = start_bytes.iter().zip(&*ends_bytes).zip(&*start_marks).zip(&*end_marks);
+        let Told {
+            continues,
+            chains,
+            ends_bytes,
+            start_marks,
+            end_marks,
+        } = told;
+        let given = start_bytes
+            .iter()
+            .zip(&*ends_bytes)
+            .zip(&*start_marks)
+            .zip(&*end_marks);
         for ((((&start, &end), &start_mark), &end_mark), (continues, chain)) in
             given.zip(continues.iter_mut().zip(chains))
         {
@@ -131,7 +157,11 @@ impl Told {
             *end = start.saturating_add(len);
         }
         let marks = self.start_marks.iter_mut().zip(&mut self.end_marks);
-        let given = op.iter().zip(start_bytes).zip(len_bytes).zip(&self.ends_bytes);
+        let given = op
+            .iter()
+            .zip(start_bytes)
+            .zip(len_bytes)
+            .zip(&self.ends_bytes);
         for ((starts, ends), (((&op, &start), &len), &end)) in marks.zip(given) {
             *starts = if len > 0 { mark(start, op) } else { NO_MARK };
             *ends = mark(end, op);
@@ -144,7 +174,13 @@ type Slots = [Slot; WINDOW];
 /// Which I/O continue is hard to foresee, so it is worked out without a branch wherever a bucket has one I/O, which
 /// is nearly everywhere.
 #[inline(always)]
-fn look_up(slots: &mut Slots, newest: &[u8; BUCKETS], last: u8, mark: u32, start_bytes: u64) -> (bool, u64) {
+fn look_up(
+    slots: &mut Slots,
+    newest: &[u8; BUCKETS],
+    last: u8,
+    mark: u32,
+    start_bytes: u64,
+) -> (bool, u64) {
     let newest = newest[bucket(mark)];
     let slot = &mut slots[usize::from(newest)];
     let (ends_here, difference) = (slot.end == start_bytes, slot.mark ^ mark);
@@ -160,10 +196,23 @@ fn look_up(slots: &mut Slots, newest: &[u8; BUCKETS], last: u8, mark: u32, start
 }
 
 #[inline(always)]
-fn remember(slots: &mut Slots, newest: &mut [u8; BUCKETS], last: u8, mark: u32, end: u64, length: u64) {
+fn remember(
+    slots: &mut Slots,
+    newest: &mut [u8; BUCKETS],
+    last: u8,
+    mark: u32,
+    end: u64,
+    length: u64,
+) {
     let previous = std::mem::replace(&mut newest[bucket(mark)], last);
     let alone = u8::from(!share_bucket(slots[usize::from(previous)].mark, mark));
-    slots[usize::from(last)] = Slot { end, length, mark, previous, alone };
+    slots[usize::from(last)] = Slot {
+        end,
+        length,
+        mark,
+        previous,
+        alone,
+    };
 }
 
 /// The I/O that this one goes on from, among those of its bucket.
@@ -207,7 +256,11 @@ mod tests {
                 return (false, 0);
             }
             let continues = self.0.iter().any(|last| last.0 == op && last.1 == start);
-            let free = self.0.iter_mut().rev().find(|last| last.0 == op && last.1 == start && !last.3);
+            let free = self
+                .0
+                .iter_mut()
+                .rev()
+                .find(|last| last.0 == op && last.1 == start && !last.3);
             let length = free.map_or(1, |last| {
                 last.3 = true;
                 last.2 + 1
@@ -231,7 +284,11 @@ mod tests {
             let len: Vec<u64> = ios.iter().map(|io| io.2).collect();
             let mut told = Told::default();
             self.issue_block(&op, &start, &len, &mut told);
-            told.continues.into_iter().zip(told.chains).take(ios.len()).collect()
+            told.continues
+                .into_iter()
+                .zip(told.chains)
+                .take(ios.len())
+                .collect()
         }
     }
 

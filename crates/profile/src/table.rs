@@ -47,7 +47,11 @@ pub(crate) struct Room {
 
 impl Default for Room {
     fn default() -> Room {
-        Room { keys: [Key(0); BLOCK_EVENTS], numbers: [0; BLOCK_EVENTS], others: [0; BLOCK_EVENTS] }
+        Room {
+            keys: [Key(0); BLOCK_EVENTS],
+            numbers: [0; BLOCK_EVENTS],
+            others: [0; BLOCK_EVENTS],
+        }
     }
 }
 
@@ -186,17 +190,31 @@ impl Table {
     }
 
     /// Counts one I/O.
-    pub fn add(&mut self, op: Op, start_bytes: u64, len_bytes: u64, continues: bool, device_ns: Option<i64>) {
+    pub fn add(
+        &mut self,
+        op: Op,
+        start_bytes: u64,
+        len_bytes: u64,
+        continues: bool,
+        device_ns: Option<i64>,
+    ) {
         self.make_ready(start_bytes | len_bytes, start_bytes);
         let key = self.step().key(op, continues, start_bytes, len_bytes);
         let region = 1 << (start_bytes >> self.region_shift & 63);
-        self.cells.at(key).count(region, device_ns.map(|ns| ns.max(0).unsigned_abs()));
+        self.cells
+            .at(key)
+            .count(region, device_ns.map(|ns| ns.max(0).unsigned_abs()));
         self.lower_until_it_fits();
     }
 
     /// Counts the I/O of a block one after the other.
     #[inline(always)]
-    pub(crate) fn add_block(&mut self, ios: &Ios<'_>, continues: &[bool; BLOCK_EVENTS], room: &mut Room) {
+    pub(crate) fn add_block(
+        &mut self,
+        ios: &Ios<'_>,
+        continues: &[bool; BLOCK_EVENTS],
+        room: &mut Room,
+    ) {
         let bits = |column: &[u64]| column.iter().fold(0, |bits, number| bits | number);
         let (starts, lengths) = (bits(ios.start_bytes), bits(ios.len_bytes));
         // Larger regions and smaller units give the same whether they come before an I/O or with it. All bits of
@@ -213,7 +231,11 @@ impl Table {
     /// last has to wait for one row before it comes to the next.
     #[inline(always)]
     fn find_rows(&mut self, rows: usize, room: &mut Room) {
-        let Room { keys, numbers, others } = room;
+        let Room {
+            keys,
+            numbers,
+            others,
+        } = room;
         for (&key, number) in keys.iter().zip(numbers.iter_mut()).take(rows) {
             *number = self.cells.likely(key);
         }
@@ -234,7 +256,9 @@ impl Table {
         for ((row, &start), &number) in ios.start_bytes.iter().enumerate().zip(numbers) {
             let ns = ios.device_ns(row);
             let known = (ns != UNKNOWN_NS).then_some(ns.max(0).unsigned_abs());
-            self.cells.numbered(number).count(1 << (start >> region_shift & 63), known);
+            self.cells
+                .numbered(number)
+                .count(1 << (start >> region_shift & 63), known);
         }
     }
 
@@ -253,13 +277,24 @@ impl Table {
         Step {
             unit_shift: self.unit_shift(),
             modulus: self.modulus,
-            mask: if self.modulus.is_power_of_two() { self.modulus - 1 } else { 0 },
+            mask: if self.modulus.is_power_of_two() {
+                self.modulus - 1
+            } else {
+                0
+            },
             lengths_rounded: self.lengths_rounded,
         }
     }
 
     /// Counts a row that somebody else has already summed up.
-    pub fn add_row(&mut self, op: Op, residue_bytes: u64, len_bytes: u64, continues: bool, row: &Row) {
+    pub fn add_row(
+        &mut self,
+        op: Op,
+        residue_bytes: u64,
+        len_bytes: u64,
+        continues: bool,
+        row: &Row,
+    ) {
         if self.unit != 1 && (residue_bytes | len_bytes) & 511 != 0 {
             self.count_in_bytes();
         }
@@ -308,7 +343,11 @@ impl Table {
     fn lower_until_it_fits(&mut self) {
         while self.cells.len() > ROWS_MAX {
             if self.lengths_rounded {
-                let half = if self.modulus.is_multiple_of(2) { self.modulus / 2 } else { 1 };
+                let half = if self.modulus.is_multiple_of(2) {
+                    self.modulus / 2
+                } else {
+                    1
+                };
                 self.take_step(half, true);
             } else {
                 self.take_step(self.modulus, true);
@@ -363,7 +402,11 @@ impl Table {
 
 /// A key as a step of the chain has it.
 fn reduce(key: Key, modulus: u64, lengths_rounded: bool) -> Key {
-    let key = if lengths_rounded { key.with_rounded_length() } else { key };
+    let key = if lengths_rounded {
+        key.with_rounded_length()
+    } else {
+        key
+    };
     key.with_modulus(modulus)
 }
 
@@ -373,7 +416,11 @@ fn fold_regions(mut regions: u64, by: u32) -> u64 {
         let pairs = (regions | regions >> 1) & 0x5555_5555_5555_5555;
         regions = (0..32).fold(0, |folded, bit| folded | (pairs >> (2 * bit) & 1) << bit);
     }
-    if by > 6 { u64::from(regions != 0) } else { regions }
+    if by > 6 {
+        u64::from(regions != 0)
+    } else {
+        regions
+    }
 }
 
 impl PartialEq for Table {

@@ -83,7 +83,11 @@ pub struct Timeline {
 
 impl Default for Timeline {
     fn default() -> Timeline {
-        Timeline { shift: SHIFT_MIN, region_shift: SHIFT_MIN, windows: BTreeMap::new() }
+        Timeline {
+            shift: SHIFT_MIN,
+            region_shift: SHIFT_MIN,
+            windows: BTreeMap::new(),
+        }
     }
 }
 
@@ -117,7 +121,9 @@ impl Timeline {
 
     /// Windows in which something happened: start in ns, and what.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (i64, &Window)> {
-        self.windows.iter().map(|(number, window)| (number << self.shift, window))
+        self.windows
+            .iter()
+            .map(|(number, window)| (number << self.shift, window))
     }
 
     /// Takes note of I/O in the order given.
@@ -130,7 +136,9 @@ impl Timeline {
                 open.other_ios += 1;
             } else {
                 open.place(io.op, io.start_bytes, io.len_bytes, self.region_shift);
-                io.device_ns.into_iter().for_each(|ns| open.time(ns.max(0).unsigned_abs()));
+                io.device_ns
+                    .into_iter()
+                    .for_each(|ns| open.time(ns.max(0).unsigned_abs()));
             }
         }
         self.close(&mut open);
@@ -149,10 +157,17 @@ impl Timeline {
     pub(crate) fn widen_to(&mut self, first_ns: i64, last_ns: i64, open: &mut Open) {
         let width = |timeline: &Timeline, open: &Open| {
             let shift = timeline.shift;
-            let known = timeline.windows.keys().next().into_iter().chain(timeline.windows.keys().next_back());
+            let known = timeline
+                .windows
+                .keys()
+                .next()
+                .into_iter()
+                .chain(timeline.windows.keys().next_back());
             let numbers = known.copied().chain(open.is_open.then_some(open.number));
             let (first, last) = numbers
-                .fold((first_ns >> shift, last_ns >> shift), |(first, last), n| (first.min(n), last.max(n)));
+                .fold((first_ns >> shift, last_ns >> shift), |(first, last), n| {
+                    (first.min(n), last.max(n))
+                });
             first.abs_diff(last)
         };
         while width(self, open) >= WINDOWS_MAX as u64 {
@@ -164,7 +179,9 @@ impl Timeline {
     /// Opens the window of the first of some times, if it is not the open one; tells how many of them lie in it.
     #[inline(always)]
     pub(crate) fn go_to(&mut self, times_ns: &[i64], open: &mut Open) -> usize {
-        let Some(&first_ns) = times_ns.first() else { return 0 };
+        let Some(&first_ns) = times_ns.first() else {
+            return 0;
+        };
         if !open.is_open || first_ns >> self.shift != open.number {
             self.close(open);
             open.number = first_ns >> self.shift;
@@ -172,8 +189,14 @@ impl Timeline {
         }
         let (shift, number) = (self.shift, open.number);
         // Nearly always it is all of them, which is told without a branch.
-        let others = times_ns.iter().fold(0, |others, time_ns| others | (time_ns >> shift ^ number));
-        let other = if others == 0 { None } else { times_ns.iter().position(|ns| ns >> shift != number) };
+        let others = times_ns
+            .iter()
+            .fold(0, |others, time_ns| others | (time_ns >> shift ^ number));
+        let other = if others == 0 {
+            None
+        } else {
+            times_ns.iter().position(|ns| ns >> shift != number)
+        };
         other.unwrap_or(times_ns.len())
     }
 
@@ -225,7 +248,10 @@ impl Timeline {
         let by = shift - self.shift;
         self.shift = shift;
         for (number, window) in std::mem::take(&mut self.windows) {
-            self.windows.entry(number >> by.min(63)).or_default().merge(&window);
+            self.windows
+                .entry(number >> by.min(63))
+                .or_default()
+                .merge(&window);
         }
     }
 
@@ -316,7 +342,8 @@ impl Open {
         let given = ios.op.iter().zip(ios.start_bytes).zip(ios.len_bytes);
         for (bucket, ((&op, &start), &len)) in buckets.iter_mut().zip(given) {
             let (op, region) = (op as usize, (start >> region_shift & 63) as usize);
-            *bucket = (region | power_index(len) << 6 | (op & 1) << 13 | usize::from(op <= 1) << 14) as u16;
+            *bucket = (region | power_index(len) << 6 | (op & 1) << 13 | usize::from(op <= 1) << 14)
+                as u16;
         }
         for &bucket in &buckets[..ios.len().min(BLOCK_EVENTS)] {
             let (bucket, ios) = (usize::from(bucket), u64::from(bucket >> 14));
@@ -334,13 +361,24 @@ impl Open {
 
     /// Counts the latencies of the reads and writes of a block that are known.
     #[inline(always)]
-    pub(crate) fn time_all(&mut self, op: &[Op], devices_ns: &[i64], numbers: &mut [u64; BLOCK_EVENTS]) {
+    pub(crate) fn time_all(
+        &mut self,
+        op: &[Op],
+        devices_ns: &[i64],
+        numbers: &mut [u64; BLOCK_EVENTS],
+    ) {
         let counts = |op: Op, ns: i64| op as usize <= 1 && ns != UNKNOWN_NS;
         let times = op.iter().zip(devices_ns);
-        self.timed += times.clone().fold(0, |timed, (&op, &ns)| timed + u64::from(counts(op, ns)));
+        self.timed += times
+            .clone()
+            .fold(0, |timed, (&op, &ns)| timed + u64::from(counts(op, ns)));
         // What does not count is 0, like a completion before its issue.
         for (number, (&op, &ns)) in numbers.iter_mut().zip(times) {
-            *number = if counts(op, ns) { ns.max(0).unsigned_abs() } else { 0 };
+            *number = if counts(op, ns) {
+                ns.max(0).unsigned_abs()
+            } else {
+                0
+            };
         }
         let known_ns = &numbers[..devices_ns.len().min(BLOCK_EVENTS)];
         self.ns_max = known_ns.iter().fold(self.ns_max, |most, &ns| most.max(ns));
@@ -362,7 +400,10 @@ impl Open {
         window.read_sizes = Counts::of(reads);
         window.write_sizes = Counts::of(writes);
         window.regions = Counts::of(&self.regions);
-        *self = Open { number: self.number, ..Open::default() };
+        *self = Open {
+            number: self.number,
+            ..Open::default()
+        };
         window
     }
 }

@@ -42,7 +42,12 @@ fn shorten(name: &str, step: u8) -> String {
         1 => stem(name),
         2 => stem(name).chars().take(4).collect(),
         // Out of the four letters of the step before, or a list that went through it would differ.
-        3 => stem(name).chars().take(4).filter(char::is_ascii).take(1).collect(),
+        3 => stem(name)
+            .chars()
+            .take(4)
+            .filter(char::is_ascii)
+            .take(1)
+            .collect(),
         _ => String::new(),
     }
 }
@@ -72,8 +77,11 @@ impl Top {
     /// The processes with the most I/O, at most `most` of them.
     #[must_use]
     pub fn most(&self, most: usize) -> Vec<(&str, Share)> {
-        let mut names: Vec<(&str, Share)> =
-            self.names.iter().map(|(name, share)| (name.as_str(), *share)).collect();
+        let mut names: Vec<(&str, Share)> = self
+            .names
+            .iter()
+            .map(|(name, share)| (name.as_str(), *share))
+            .collect();
         names.sort_by_key(|(_, share)| std::cmp::Reverse(share.ios));
         names.truncate(most);
         names
@@ -102,7 +110,11 @@ impl Top {
     }
 
     pub(crate) fn is_plausible(&self) -> bool {
-        self.step <= 4 && self.names.keys().all(|name| shorten(name, self.step) == *name)
+        self.step <= 4
+            && self
+                .names
+                .keys()
+                .all(|name| shorten(name, self.step) == *name)
     }
 }
 
@@ -112,8 +124,9 @@ mod tests {
 
     #[test]
     fn the_order_of_adding_does_not_matter() {
-        let names: Vec<String> =
-            (0..3000).map(|n| format!("{}worker/{n}", (b'a' + (n % 5) as u8) as char)).collect();
+        let names: Vec<String> = (0..3000)
+            .map(|n| format!("{}worker/{n}", (b'a' + (n % 5) as u8) as char))
+            .collect();
         let add = |names: &mut dyn Iterator<Item = &String>| {
             let mut top = Top::default();
             names.for_each(|name| top.add(name, Share { ios: 1, bytes: 512 }));
@@ -125,6 +138,12 @@ mod tests {
         assert_eq!(forward, backward);
         assert_eq!(forward, left);
         assert!(forward.is_shortened());
-        assert_eq!(forward.most(1)[0].1, Share { ios: 600, bytes: 600 * 512 });
+        assert_eq!(
+            forward.most(1)[0].1,
+            Share {
+                ios: 600,
+                bytes: 600 * 512
+            }
+        );
     }
 }

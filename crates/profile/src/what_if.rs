@@ -52,14 +52,23 @@ pub enum Refusal {
 ///
 /// # Errors
 /// When the table cannot tell.
-pub fn shifted(table: &Table, grid: &Grid, by_bytes: i64, select: Select) -> Result<FitTally, Unknown> {
+pub fn shifted(
+    table: &Table,
+    grid: &Grid,
+    by_bytes: i64,
+    select: Select,
+) -> Result<FitTally, Unknown> {
     if !grid.divides(table.modulus_bytes()) {
         return Err(table.outside(grid));
     }
     // At most the largest modulus from here on, so that sums cannot run over.
     let granularity = grid.granularity().0;
     let back = by_bytes.unsigned_abs() % granularity;
-    let back = if by_bytes < 0 { (granularity - back) % granularity } else { back };
+    let back = if by_bytes < 0 {
+        (granularity - back) % granularity
+    } else {
+        back
+    };
     let offset = (grid.offset().0 % granularity + granularity - back) % granularity;
     let moved = Grid::new(grid.granularity(), Bytes(offset), grid.kind()).unwrap_or(*grid);
     table.fit(&moved, select)
@@ -127,7 +136,8 @@ pub fn striped(table: &Table, chunk: &Grid, members: Option<u32>) -> Result<Stri
         class: Class::ExactForTheseRequests,
         tally,
         expected_split_share: expected / known.max(1) as f64,
-        expected_of_commonest: commonest.and_then(|(length, _, _)| Some((Bytes(*length), share(*length)?))),
+        expected_of_commonest: commonest
+            .and_then(|(length, _, _)| Some((Bytes(*length), share(*length)?))),
         members,
         members_unknown,
     })
@@ -138,18 +148,30 @@ fn member_loads(table: &Table, chunk: &Grid, members: u32) -> Result<Vec<MemberL
     let size = chunk.granularity().0;
     let stripe = size.saturating_mul(members);
     if !table.modulus_bytes().is_multiple_of(stripe) {
-        return Err(Unknown::Modulus { granularity: Bytes(stripe), modulus: Bytes(table.modulus_bytes()) });
+        return Err(Unknown::Modulus {
+            granularity: Bytes(stripe),
+            modulus: Bytes(table.modulus_bytes()),
+        });
     }
     let mut loads = vec![MemberLoad::default(); usize::try_from(members).unwrap_or(1)];
     let unit = table.unit_bytes();
-    for (key, row) in table.iter().filter(|(key, _)| Select::DATA.takes(*key, unit)) {
+    for (key, row) in table
+        .iter()
+        .filter(|(key, _)| Select::DATA.takes(*key, unit))
+    {
         let start = (key.residue() * unit + stripe - chunk.offset().0 % stripe) % stripe;
         let load = &mut loads[(start / size % members) as usize];
         load.ios = load.ios.saturating_add(row.ios);
         if key.is_rounded() {
             continue;
         }
-        spread(&mut loads, start, key.length().saturating_mul(unit), size, row.ios);
+        spread(
+            &mut loads,
+            start,
+            key.length().saturating_mul(unit),
+            size,
+            row.ios,
+        );
     }
     Ok(loads)
 }

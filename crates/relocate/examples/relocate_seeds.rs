@@ -32,19 +32,33 @@ pub fn write(seeds: &Path) {
         ("batches", Copying::Batches(8192), 1),
     ];
     for (name, copying, at_once) in moves {
-        let plan = Plan { copying, at_once, ..plan() };
+        let plan = Plan {
+            copying,
+            at_once,
+            ..plan()
+        };
         // What has ended is not gone on with: the others say more.
-        for (state, steps, is_back) in
-            [("begun", 0, false), ("half", 6, false), ("whole", 1000, false), ("back", 6, true)]
-        {
-            put("move_journal", &format!("{name}-{state}"), &journal(plan.clone(), steps, is_back));
+        for (state, steps, is_back) in [
+            ("begun", 0, false),
+            ("half", 6, false),
+            ("whole", 1000, false),
+            ("back", 6, true),
+        ] {
+            put(
+                "move_journal",
+                &format!("{name}-{state}"),
+                &journal(plan.clone(), steps, is_back),
+            );
         }
     }
 }
 
 fn saved_label() -> SavedLabel {
-    let write =
-        |at, old: u8, new: u8| Step::Write { at: Bytes(at), old: vec![old; 512], new: vec![new; 512] };
+    let write = |at, old: u8, new: u8| Step::Write {
+        at: Bytes(at),
+        old: vec![old; 512],
+        new: vec![new; 512],
+    };
     let steps = [write(1_048_064, 0, 1), Step::Flush, write(512, 2, 3)];
     SavedLabel {
         disk_bytes: 1 << 20,
@@ -58,7 +72,11 @@ fn saved_label() -> SavedLabel {
 }
 
 fn plan() -> Plan {
-    let change = |at, old, new| Change { at, old: vec![old; 4], new: vec![new; 4] };
+    let change = |at, old, new| Change {
+        at,
+        old: vec![old; 4],
+        new: vec![new; 4],
+    };
     Plan {
         partition: "sdb1".to_owned(),
         disk: "seed".to_owned(),
@@ -70,7 +88,10 @@ fn plan() -> Plan {
         from: 17_408,
         to: 65_536,
         len: 53_248,
-        unit: Unit { bytes: 4096, offset: 0 },
+        unit: Unit {
+            bytes: 4096,
+            offset: 0,
+        },
         copying: Copying::Windows(8192),
         at_once: 1,
         hide: vec![change(446, 0, 1)],
@@ -89,7 +110,10 @@ fn journal(plan: Plan, steps: usize, is_back: bool) -> Vec<u8> {
     go(&mut going, steps);
     drop(going);
     if is_back {
-        go(&mut Move::rollback(&mut store, &mut disk).expect("a move on its way"), 2);
+        go(
+            &mut Move::rollback(&mut store, &mut disk).expect("a move on its way"),
+            2,
+        );
     }
     inside(&store)
 }
@@ -109,7 +133,11 @@ fn inside(journal: &[u8]) -> Vec<u8> {
         if record.starts_with(b"PLUMBJRN") {
             let payload_bytes = u64::from_le_bytes(record[40..48].try_into().expect("eight bytes"));
             bytes.push(record[32]);
-            bytes.extend(u16::try_from(payload_bytes).expect("a short record").to_le_bytes());
+            bytes.extend(
+                u16::try_from(payload_bytes)
+                    .expect("a short record")
+                    .to_le_bytes(),
+            );
             bytes.extend(&record[64..64 + payload_bytes as usize]);
         }
     }
@@ -121,7 +149,9 @@ struct Memory(Vec<u8>);
 
 impl Memory {
     fn place(&mut self, at: u64, len: usize) -> io::Result<&mut [u8]> {
-        self.0.get_mut(at as usize..at as usize + len).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+        self.0
+            .get_mut(at as usize..at as usize + len)
+            .ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 }
 

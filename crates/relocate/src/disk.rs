@@ -168,6 +168,8 @@ impl JournalStore for Vec<u8> {
 }
 
 fn place(memory: &mut [u8], at: u64, len: usize) -> io::Result<&mut [u8]> {
-    let place = usize::try_from(at).ok().and_then(|at| memory.get_mut(at..at.checked_add(len)?));
+    let place = usize::try_from(at)
+        .ok()
+        .and_then(|at| memory.get_mut(at..at.checked_add(len)?));
     place.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }

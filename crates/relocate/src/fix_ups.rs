@@ -42,12 +42,19 @@ const EXFAT_REGION: u64 = 12;
 pub fn fix_ups(disk: &dyn Disk, place: Extent, to: Bytes) -> io::Result<Vec<FixUp>> {
     let part = Part { disk, place };
     let boot = part.read(0, 512)?;
-    let Some(sector) = sector_bytes(&boot) else { return Ok(Vec::new()) };
+    let Some(sector) = sector_bytes(&boot) else {
+        return Ok(Vec::new());
+    };
     let starts = place.start().0.is_multiple_of(sector) && to.0.is_multiple_of(sector);
     if !starts {
         return Ok(Vec::new());
     }
-    let moved = Moved { part, sector, from: place.start().0 / sector, to: to.0 / sector };
+    let moved = Moved {
+        part,
+        sector,
+        from: place.start().0 / sector,
+        to: to.0 / sector,
+    };
     match &boot[3..11] {
         b"EXFAT   " => moved.exfat(),
         b"NTFS    " => {
@@ -100,7 +107,9 @@ struct Part<'a> {
 
 impl Part<'_> {
     fn read(&self, at: u64, len: usize) -> io::Result<Vec<u8>> {
-        let end = at.checked_add(len as u64).filter(|end| *end <= self.place.len().0);
+        let end = at
+            .checked_add(len as u64)
+            .filter(|end| *end <= self.place.len().0);
         end.ok_or(io::ErrorKind::UnexpectedEof)?;
         let mut bytes = vec![0; len];
         self.disk.read_at(self.place.start().0 + at, &mut bytes)?;
@@ -123,7 +132,9 @@ impl Moved<'_> {
         // What 32 bits do not hold is written as 0, which says nothing.
         let new = u32::try_from(self.to).unwrap_or(0).to_le_bytes().to_vec();
         for place in places.iter().flatten() {
-            let fits = place.checked_add(512).is_some_and(|end| end <= self.part.place.len().0);
+            let fits = place
+                .checked_add(512)
+                .is_some_and(|end| end <= self.part.place.len().0);
             if !fits {
                 continue;
             }
@@ -131,7 +142,11 @@ impl Moved<'_> {
             let old = boot[HIDDEN_AT..HIDDEN_AT + 4].to_vec();
             let is_old = u32::try_from(self.from).is_ok_and(|from| old == from.to_le_bytes());
             if boot[510..] == [0x55, 0xaa] && is_old && old != new {
-                found.push(FixUp { at: Bytes(place + HIDDEN_AT as u64), old, new: new.clone() });
+                found.push(FixUp {
+                    at: Bytes(place + HIDDEN_AT as u64),
+                    old,
+                    new: new.clone(),
+                });
             }
         }
         Ok(found)
@@ -141,9 +156,13 @@ impl Moved<'_> {
         let mut found = Vec::new();
         for region in [0, EXFAT_REGION * self.sector] {
             let len = (EXFAT_REGION * self.sector) as usize;
-            let Ok(bytes) = self.part.read(region, len) else { continue };
+            let Ok(bytes) = self.part.read(region, len) else {
+                continue;
+            };
             let (summed, sums) = bytes.split_at((EXFAT_SUMMED * self.sector) as usize);
-            let is_whole = sums.chunks_exact(4).all(|sum| sum == exfat_sum(summed).to_le_bytes());
+            let is_whole = sums
+                .chunks_exact(4)
+                .all(|sum| sum == exfat_sum(summed).to_le_bytes());
             if !is_whole || u64_at(summed, EXFAT_OFFSET_AT) != self.from {
                 continue;
             }
@@ -156,7 +175,11 @@ impl Moved<'_> {
                 old: self.from.to_le_bytes().to_vec(),
                 new: self.to.to_le_bytes().to_vec(),
             });
-            found.push(FixUp { at: at(summed.len()), old: sums.to_vec(), new: new_sums });
+            found.push(FixUp {
+                at: at(summed.len()),
+                old: sums.to_vec(),
+                new: new_sums,
+            });
         }
         Ok(found)
     }
@@ -164,8 +187,13 @@ impl Moved<'_> {
 
 /// The checksum of a boot region: flags and percentage in use, which change all the time, are left out.
 fn exfat_sum(region: &[u8]) -> u32 {
-    let counted = region.iter().enumerate().filter(|(at, _)| !matches!(at, 106 | 107 | 112));
-    counted.fold(0u32, |sum, (_, byte)| sum.rotate_right(1).wrapping_add((*byte).into()))
+    let counted = region
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !matches!(at, 106 | 107 | 112));
+    counted.fold(0u32, |sum, (_, byte)| {
+        sum.rotate_right(1).wrapping_add((*byte).into())
+    })
 }
 
 #[cfg(test)]
@@ -181,7 +209,9 @@ mod tests {
     fn made(tool: &str, args: &[&str]) -> Vec<u8> {
         let dir = plumb_testkit::temp_dir("fix-ups");
         let path = dir.path().join("part.img");
-        std::fs::File::create(&path).and_then(|file| file.set_len(48 * MIB)).expect("room");
+        std::fs::File::create(&path)
+            .and_then(|file| file.set_len(48 * MIB))
+            .expect("room");
         run(Command::new(tool).args(args).arg(&path));
         std::fs::read(&path).expect("the image")
     }
@@ -207,8 +237,12 @@ mod tests {
     fn fat_is_as_its_tool_would_make_it_there() {
         require!(Tool("mkfs.fat"));
         for size in ["16", "32"] {
-            let args =
-                |hidden: &str| made("mkfs.fat", &["-F", size, "-i", "12345678", "--invariant", "-h", hidden]);
+            let args = |hidden: &str| {
+                made(
+                    "mkfs.fat",
+                    &["-F", size, "-i", "12345678", "--invariant", "-h", hidden],
+                )
+            };
             let (mut part, wanted) = (args("63"), args("2048"));
             let (disk, place) = on_disk(&part, 63);
             let found = fix_ups(&disk, place, Bytes(2_048 * 512)).expect("readable");
@@ -217,7 +251,10 @@ mod tests {
             assert!(part == wanted, "FAT{size}");
             // Where the number is another one nobody knows what it means.
             let (disk, place) = on_disk(&part, 63);
-            assert_eq!(fix_ups(&disk, place, Bytes(4_096 * 512)).expect("readable"), []);
+            assert_eq!(
+                fix_ups(&disk, place, Bytes(4_096 * 512)).expect("readable"),
+                []
+            );
         }
     }
 
@@ -226,17 +263,30 @@ mod tests {
     fn ntfs_has_two_boot_sectors() {
         require!(Tool("mkfs.ntfs"));
         let args = |start: &str| {
-            made("mkfs.ntfs", &["-q", "-F", "-f", "-T", "-p", start, "-H", "16", "-S", "63", "-s", "512"])
+            made(
+                "mkfs.ntfs",
+                &[
+                    "-q", "-F", "-f", "-T", "-p", start, "-H", "16", "-S", "63", "-s", "512",
+                ],
+            )
         };
         let part = args("63");
         let (disk, place) = on_disk(&part, 63);
         let found = fix_ups(&disk, place, Bytes(2_048 * 512)).expect("readable");
         let places: Vec<u64> = found.iter().map(|fix_up| fix_up.at.0).collect();
-        assert_eq!(places, [0x1c, 48 * MIB - 512 + 0x1c], "the first and the last sector");
+        assert_eq!(
+            places,
+            [0x1c, 48 * MIB - 512 + 0x1c],
+            "the first and the last sector"
+        );
         let wanted = args("2048");
         for fix_up in &found {
             let at = fix_up.at.0 as usize;
-            assert_eq!(wanted[at..at + 4], fix_up.new, "as the tool writes it there");
+            assert_eq!(
+                wanted[at..at + 4],
+                fix_up.new,
+                "as the tool writes it there"
+            );
         }
     }
 
@@ -247,7 +297,9 @@ mod tests {
         // The tool writes 0 into an image: the region is given a place, and its checksum, by hand.
         for region in [0usize, 12 * 512] {
             part[region + 0x40..region + 0x48].copy_from_slice(&63u64.to_le_bytes());
-            let sum = exfat_sum(&part[region..region + 11 * 512]).to_le_bytes().repeat(128);
+            let sum = exfat_sum(&part[region..region + 11 * 512])
+                .to_le_bytes()
+                .repeat(128);
             part[region + 11 * 512..region + 12 * 512].copy_from_slice(&sum);
         }
         let checked = |part: &[u8]| {
@@ -262,7 +314,10 @@ mod tests {
         assert_eq!(found.len(), 4, "offset and checksum of both regions");
         applied(&mut part, &found);
         assert_eq!(part[0x40..0x48], 2_048u64.to_le_bytes());
-        assert!(checked(&part).contains("clean"), "its own tool finds the checksum right");
+        assert!(
+            checked(&part).contains("clean"),
+            "its own tool finds the checksum right"
+        );
     }
 
     #[test]
@@ -271,7 +326,9 @@ mod tests {
         let part = made("mkfs.ext4", &["-q", "-F"]);
         let (disk, place) = on_disk(&part, 63);
         assert_eq!(fix_ups(&disk, place, Bytes(MIB)).expect("readable"), []);
-        let noise: Vec<u8> = (0..MIB as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let noise: Vec<u8> = (0..MIB as u32)
+            .map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8)
+            .collect();
         let (disk, place) = on_disk(&noise, 63);
         assert_eq!(fix_ups(&disk, place, Bytes(MIB)).expect("readable"), []);
     }

@@ -31,13 +31,17 @@ const LOADING_ERRORS: &[u8] = b"Geom\0Read\0 Error\0";
 /// When a sector cannot be read.
 pub fn core_image(disk: &dyn Disk, at: u64, block_bytes: u32) -> io::Result<Vec<Range<u64>>> {
     let boot = sector(disk, at)?;
-    let Some(first) = boot.and_then(|boot| first_lba(&boot)) else { return Ok(Vec::new()) };
+    let Some(first) = boot.and_then(|boot| first_lba(&boot)) else {
+        return Ok(Vec::new());
+    };
     let block = u64::from(block_bytes);
     let run = |lba: u64, count: u64| {
         let start = lba.checked_mul(block)?;
         Some(start..start.checked_add(count.checked_mul(block)?)?)
     };
-    let Some(begin) = run(first, 1) else { return Ok(Vec::new()) };
+    let Some(begin) = run(first, 1) else {
+        return Ok(Vec::new());
+    };
     let mut found = vec![begin.clone()];
     if let Some(image) = sector(disk, begin.start)?.filter(|image| contains(image, LOADING)) {
         found.extend(blocks(&image).filter_map(|(lba, count)| run(lba, count)));
@@ -53,7 +57,10 @@ pub fn begins_core_image(sector: &[u8]) -> bool {
 
 /// `None` where the disk ends before.
 fn sector(disk: &dyn Disk, at: u64) -> io::Result<Option<[u8; SECTOR]>> {
-    if at.checked_add(SECTOR as u64).is_none_or(|end| end > disk.size_bytes()) {
+    if at
+        .checked_add(SECTOR as u64)
+        .is_none_or(|end| end > disk.size_bytes())
+    {
         return Ok(None);
     }
     let mut bytes = [0; SECTOR];
@@ -76,11 +83,16 @@ fn first_lba(boot: &[u8; SECTOR]) -> Option<u64> {
 /// Runs of logical blocks, until one is empty.
 fn blocks(image: &[u8; SECTOR]) -> impl Iterator<Item = (u64, u64)> {
     let starts = (0..SECTOR / LIST_ENTRY).map(|index| SECTOR - (index + 1) * LIST_ENTRY);
-    starts.map(|at| (number(image, at, 8), number(image, at + 8, 2))).take_while(|(_, count)| *count > 0)
+    starts
+        .map(|at| (number(image, at, 8), number(image, at + 8, 2)))
+        .take_while(|(_, count)| *count > 0)
 }
 
 fn number(bytes: &[u8; SECTOR], at: usize, len: usize) -> u64 {
-    bytes[at..at + len].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+    bytes[at..at + len]
+        .iter()
+        .rev()
+        .fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 fn contains(bytes: &[u8], part: &[u8]) -> bool {
@@ -115,7 +127,10 @@ mod tests {
         image[500..512].copy_from_slice(&[5, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0x20, 8]);
         image[488..500].copy_from_slice(&[9, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0x60, 8]);
         let found = core_image(&disk, 0, 512).expect("readable");
-        assert_eq!(found, [3 * 512..4 * 512, 5 * 512..7 * 512, 9 * 512..10 * 512]);
+        assert_eq!(
+            found,
+            [3 * 512..4 * 512, 5 * 512..7 * 512, 9 * 512..10 * 512]
+        );
     }
 
     #[test]
@@ -124,11 +139,20 @@ mod tests {
         for spoiled in [0x181, 511] {
             let mut other = own.clone();
             other[spoiled] ^= 0xff;
-            assert_eq!(core_image(&other, 0, 512).expect("readable"), Vec::<Range<u64>>::new());
+            assert_eq!(
+                core_image(&other, 0, 512).expect("readable"),
+                Vec::<Range<u64>>::new()
+            );
         }
-        assert_eq!(core_image(&own, 512, 512).expect("beyond the end"), Vec::<Range<u64>>::new());
+        assert_eq!(
+            core_image(&own, 512, 512).expect("beyond the end"),
+            Vec::<Range<u64>>::new()
+        );
         let far = boot_sector(KERNEL_SECTOR_AT, &[0xff; 8]);
-        assert_eq!(core_image(&far, 0, 512).expect("readable"), Vec::<Range<u64>>::new());
+        assert_eq!(
+            core_image(&far, 0, 512).expect("readable"),
+            Vec::<Range<u64>>::new()
+        );
     }
 
     /// `diskboot.img` has more than one thing to say; a file system may well hold one of them.

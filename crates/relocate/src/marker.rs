@@ -23,9 +23,15 @@ pub struct Marker {
 
 impl Marker {
     fn of(plan: &Plan) -> Self {
-        let path =
-            if plan.journal_path.len() < LEN - PATH_AT { plan.journal_path.clone() } else { String::new() };
-        Self { journal: plan.journal, path }
+        let path = if plan.journal_path.len() < LEN - PATH_AT {
+            plan.journal_path.clone()
+        } else {
+            String::new()
+        };
+        Self {
+            journal: plan.journal,
+            path,
+        }
     }
 
     fn encode(&self) -> [u8; LEN] {
@@ -54,10 +60,17 @@ impl Marker {
     #[must_use]
     pub fn decode(sector: &[u8]) -> Option<Self> {
         let text = sector.get(..LEN)?.strip_prefix(MAGIC)?;
-        let mut lines = text.split(|byte| *byte == b'\n').map(|line| std::str::from_utf8(line).ok());
+        let mut lines = text
+            .split(|byte| *byte == b'\n')
+            .map(|line| std::str::from_utf8(line).ok());
         let (id, sum, path) = (lines.next()??, lines.next()??, lines.next()??);
-        let number = u128::from_str_radix(id, 16).ok().filter(|_| id.len() == 32)?;
-        let marker = Self { journal: JournalId(number.to_be_bytes()), path: path.to_owned() };
+        let number = u128::from_str_radix(id, 16)
+            .ok()
+            .filter(|_| id.len() == 32)?;
+        let marker = Self {
+            journal: JournalId(number.to_be_bytes()),
+            path: path.to_owned(),
+        };
         (u64::from_str_radix(sum, 16) == Ok(marker.sum())).then_some(marker)
     }
 }
@@ -65,7 +78,12 @@ impl Marker {
 /// Markers for `len` bytes, whole sectors.
 pub(crate) fn fill(plan: &Plan, len: u64) -> Vec<u8> {
     let marker = Marker::of(plan).encode();
-    marker.iter().copied().cycle().take(usize::try_from(len).unwrap_or(usize::MAX)).collect()
+    marker
+        .iter()
+        .copied()
+        .cycle()
+        .take(usize::try_from(len).unwrap_or(usize::MAX))
+        .collect()
 }
 
 #[cfg(test)]
@@ -80,7 +98,10 @@ mod tests {
         let bytes = fill(&plan, 1024);
         for sector in bytes.chunks(512) {
             let marker = Marker::decode(sector).expect("a marker");
-            assert_eq!((marker.journal, marker.path), (plan.journal, plan.journal_path.clone()));
+            assert_eq!(
+                (marker.journal, marker.path),
+                (plan.journal, plan.journal_path.clone())
+            );
         }
         let mut spoiled = bytes.clone();
         spoiled[ID_AT] ^= 1;
@@ -92,7 +113,11 @@ mod tests {
     #[test]
     fn a_path_that_is_too_long_is_left_out() {
         let mut plan = plan(0, 8192, 512);
-        for (len, kept) in [(LEN - PATH_AT - 1, true), (LEN - PATH_AT, false), (4000, false)] {
+        for (len, kept) in [
+            (LEN - PATH_AT - 1, true),
+            (LEN - PATH_AT, false),
+            (4000, false),
+        ] {
             plan.journal_path = "x".repeat(len);
             let marker = Marker::decode(&fill(&plan, 512)).expect("a marker");
             assert_eq!(!marker.path.is_empty(), kept, "{len}");

@@ -23,11 +23,15 @@ impl Raw<'_> {
     fn read(&self, at: u64, buffer: &mut [u8]) -> io::Result<()> {
         let limits = self.0.limits();
         let block = u64::from(limits.logical_block_bytes);
-        let end = at.checked_add(buffer.len() as u64).filter(|end| *end <= limits.size_bytes);
+        let end = at
+            .checked_add(buffer.len() as u64)
+            .filter(|end| *end <= limits.size_bytes);
         let end = end.ok_or(io::ErrorKind::UnexpectedEof)?;
         let from = align_down(at, block).ok_or(io::ErrorKind::InvalidInput)?;
         // The last block of an image may be cut off.
-        let to = align_up(end, block).ok_or(io::ErrorKind::InvalidInput)?.min(limits.size_bytes);
+        let to = align_up(end, block)
+            .ok_or(io::ErrorKind::InvalidInput)?
+            .min(limits.size_bytes);
         if (from, to) == (at, end) {
             return self.0.read_at(at, buffer).map_err(io::Error::other);
         }
@@ -83,10 +87,13 @@ impl Disk for Raw<'_> {
     ) -> (T, io::Result<()>) {
         let disk = *self;
         std::thread::scope(|scope| {
-            let reading = std::thread::Builder::new().spawn_scoped(scope, move || disk.read(at, buffer));
+            let reading =
+                std::thread::Builder::new().spawn_scoped(scope, move || disk.read(at, buffer));
             let done = work(self);
             let ended = |thread: ScopedJoinHandle<'_, _>| {
-                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                thread
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             };
             (done, reading.and_then(ended))
         })
@@ -114,7 +121,12 @@ impl JournalFile {
     pub fn create(path: &Path, len_bytes: u64, block_bytes: u32) -> io::Result<JournalFile> {
         let mut options = OpenOptions::new();
         // It holds data of the partition: for root alone.
-        let mut file = options.read(true).write(true).create_new(true).mode(0o600).open(path)?;
+        let mut file = options
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)?;
         let filled = fill(&mut file, len_bytes).and_then(|()| sync_directory_of(path));
         if let Err(error) = filled {
             // What could not be made is not left behind; the first error is the one that tells.
@@ -122,7 +134,10 @@ impl JournalFile {
             return Err(error);
         }
         drop(file);
-        Ok(JournalFile { block_bytes, ..JournalFile::open(path)? })
+        Ok(JournalFile {
+            block_bytes,
+            ..JournalFile::open(path)?
+        })
     }
 
     /// Opens one that is there, to go on with it.
@@ -142,9 +157,17 @@ impl JournalFile {
     }
 
     fn opened(path: &Path, to_write: bool) -> io::Result<JournalFile> {
-        let file = OpenOptions::new().read(true).write(to_write).custom_flags(O_DIRECT).open(path)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(to_write)
+            .custom_flags(O_DIRECT)
+            .open(path)?;
         let len_bytes = file.metadata()?.len();
-        Ok(JournalFile { file, len_bytes, block_bytes: JOURNAL_BLOCK_BYTES_MIN })
+        Ok(JournalFile {
+            file,
+            len_bytes,
+            block_bytes: JOURNAL_BLOCK_BYTES_MIN,
+        })
     }
 }
 
@@ -160,7 +183,9 @@ fn fill(file: &mut File, len_bytes: u64) -> io::Result<()> {
 }
 
 fn sync_directory_of(path: &Path) -> io::Result<()> {
-    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    let directory = path
+        .parent()
+        .filter(|directory| !directory.as_os_str().is_empty());
     File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }
 
@@ -200,9 +225,18 @@ mod tests {
         let bytes: Vec<u8> = (0..5_000u32).map(|at| (at % 251) as u8).collect();
         std::fs::write(&path, &bytes).expect("room");
         let disk = DirectDisk::open(&path, Access::Read).expect("an image");
-        for (at, len) in [(0, 512), (511, 2), (100, 3_000), (4_998, 2), (4_608, 392), (0, 5_000)] {
+        for (at, len) in [
+            (0, 512),
+            (511, 2),
+            (100, 3_000),
+            (4_998, 2),
+            (4_608, 392),
+            (0, 5_000),
+        ] {
             let mut buffer = vec![0; len];
-            Raw(&disk).read(at as u64, &mut buffer).expect("on the disk");
+            Raw(&disk)
+                .read(at as u64, &mut buffer)
+                .expect("on the disk");
             assert_eq!(buffer, bytes[at..at + len], "{len} at {at}");
         }
         assert!(Raw(&disk).read(4_999, &mut [0; 2]).is_err());
@@ -216,14 +250,26 @@ mod tests {
         let len = (3 << 20) + 4096;
         let mut made = JournalFile::create(&path, len, 8192).expect("room");
         assert_eq!(made.block_bytes(), 8192);
-        assert_eq!((made.len_bytes(), std::fs::metadata(&path).expect("it").len()), (len, len));
+        assert_eq!(
+            (
+                made.len_bytes(),
+                std::fs::metadata(&path).expect("it").len()
+            ),
+            (len, len)
+        );
         let mut record = AlignedBuffer::new(4096);
         record.fill(b'r');
         made.write_at(8192, &record).expect("room");
         made.sync().expect("a disk");
         let mut found = AlignedBuffer::new(4096);
-        JournalFile::open(&path).expect("it").read_at(8192, &mut found).expect("there");
+        JournalFile::open(&path)
+            .expect("it")
+            .read_at(8192, &mut found)
+            .expect("there");
         assert_eq!(found[..], record[..]);
-        assert!(JournalFile::create(&path, 1, 4096).is_err(), "never over another one");
+        assert!(
+            JournalFile::create(&path, 1, 4096).is_err(),
+            "never over another one"
+        );
     }
 }

@@ -52,8 +52,9 @@ mod tests {
     fn boundaries_are_found_from_both_sides() {
         for (bytes, offset) in [(8, 0), (8, 7), (12, 5)] {
             let unit = Unit { bytes, offset };
-            let boundaries: Vec<u64> =
-                std::iter::once(0).chain((0..20).map(|k| offset + k * bytes)).collect();
+            let boundaries: Vec<u64> = std::iter::once(0)
+                .chain((0..20).map(|k| offset + k * bytes))
+                .collect();
             for position in 0..100 {
                 let floor = boundaries.iter().filter(|b| **b <= position).max();
                 let ceil = boundaries.iter().filter(|b| **b >= position).min();
@@ -65,7 +66,10 @@ mod tests {
 
     #[test]
     fn the_last_block_ends_with_the_disk() {
-        let unit = Unit { bytes: 8, offset: 0 };
+        let unit = Unit {
+            bytes: 8,
+            offset: 0,
+        };
         assert_eq!(unit.cover(&(9..17), 20), 8..20);
         assert_eq!(unit.cover(&(8..16), 20), 8..16);
     }

@@ -25,7 +25,12 @@ struct Image {
 
 impl Image {
     fn open(path: &Path, len: u64) -> Self {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path);
         let file = file.expect("an image");
         file.set_len(len).expect("room");
         Self { file, len }
@@ -66,13 +71,41 @@ struct Format {
 }
 
 const FORMATS: [Format; 10] = [
-    Format { kind: "ext4", len_mib: 24, make: &["mkfs.ext4", "-q", "-F"] },
-    Format { kind: "xfs", len_mib: 320, make: &["mkfs.xfs", "-q"] },
-    Format { kind: "btrfs", len_mib: 128, make: &["mkfs.btrfs", "-q"] },
-    Format { kind: "ntfs", len_mib: 16, make: &["mkfs.ntfs", "-q", "-F", "-H16", "-S63", "-p34", "-s512"] },
-    Format { kind: "vfat", len_mib: 64, make: &["mkfs.fat", "-F32"] },
-    Format { kind: "exfat", len_mib: 16, make: &["mkfs.exfat"] },
-    Format { kind: "swap", len_mib: 8, make: &["mkswap", "-q"] },
+    Format {
+        kind: "ext4",
+        len_mib: 24,
+        make: &["mkfs.ext4", "-q", "-F"],
+    },
+    Format {
+        kind: "xfs",
+        len_mib: 320,
+        make: &["mkfs.xfs", "-q"],
+    },
+    Format {
+        kind: "btrfs",
+        len_mib: 128,
+        make: &["mkfs.btrfs", "-q"],
+    },
+    Format {
+        kind: "ntfs",
+        len_mib: 16,
+        make: &["mkfs.ntfs", "-q", "-F", "-H16", "-S63", "-p34", "-s512"],
+    },
+    Format {
+        kind: "vfat",
+        len_mib: 64,
+        make: &["mkfs.fat", "-F32"],
+    },
+    Format {
+        kind: "exfat",
+        len_mib: 16,
+        make: &["mkfs.exfat"],
+    },
+    Format {
+        kind: "swap",
+        len_mib: 8,
+        make: &["mkswap", "-q"],
+    },
     Format {
         kind: "crypto_LUKS",
         len_mib: 32,
@@ -98,17 +131,31 @@ const FORMATS: [Format; 10] = [
             "--pbkdf-force-iterations=1000",
         ],
     },
-    Format { kind: "bcache", len_mib: 16, make: &["make-bcache", "-B"] },
+    Format {
+        kind: "bcache",
+        len_mib: 16,
+        make: &["make-bcache", "-B"],
+    },
 ];
 
 /// A partition with a format.
 fn made(format: &Format) -> Vec<u8> {
     let folder = temp_dir("format");
     let part = folder.path().join("part");
-    File::create(&part).and_then(|file| file.set_len(format.len_mib * MIB)).expect("room");
+    File::create(&part)
+        .and_then(|file| file.set_len(format.len_mib * MIB))
+        .expect("room");
     let (program, arguments) = format.make.split_first().expect("a program");
-    let made = Command::new(program).args(arguments).arg(&part).output().expect("the program");
-    assert!(made.status.success(), "{program}: {}", String::from_utf8_lossy(&made.stderr));
+    let made = Command::new(program)
+        .args(arguments)
+        .arg(&part)
+        .output()
+        .expect("the program");
+    assert!(
+        made.status.success(),
+        "{program}: {}",
+        String::from_utf8_lossy(&made.stderr)
+    );
     std::fs::read(&part).expect("the partition")
 }
 
@@ -125,7 +172,9 @@ fn md_1(len: u64, at: u64) -> Vec<u8> {
     put(92, &2_u32.to_le_bytes());
     put(144, &(at / SECTOR).to_le_bytes());
     put(220, &128_u32.to_le_bytes());
-    let words = block.chunks(4).map(|word| u64::from(u32::from_le_bytes(word.try_into().expect("4 bytes"))));
+    let words = block
+        .chunks(4)
+        .map(|word| u64::from(u32::from_le_bytes(word.try_into().expect("4 bytes"))));
     let sum: u64 = words.sum();
     let folded = ((sum & 0xffff_ffff) + (sum >> 32)) as u32;
     block[216..220].copy_from_slice(&folded.to_le_bytes());
@@ -135,7 +184,19 @@ fn md_1(len: u64, at: u64) -> Vec<u8> {
 /// One of version 0.90, which has its place from the end alone.
 fn md_0(len: u64) -> Vec<u8> {
     let mut block = vec![0_u8; 4096];
-    let words = [0xa92b_4efc_u32, 0, 90, 0, 0, 7, 1, 1, (len / 1024 / 2) as u32, 2, 2];
+    let words = [
+        0xa92b_4efc_u32,
+        0,
+        90,
+        0,
+        0,
+        7,
+        1,
+        1,
+        (len / 1024 / 2) as u32,
+        2,
+        2,
+    ];
     for (word, place) in words.iter().zip(block.chunks_mut(4)) {
         place.copy_from_slice(&word.to_le_bytes());
     }
@@ -159,12 +220,24 @@ fn described() -> Vec<(&'static str, Vec<u8>)> {
     let end = pool & !((256 << 10) - 1);
     let labels = [0, 256 << 10, end - (512 << 10), end - (256 << 10)];
     let ring = |label: u64| (0..64).map(move |slot| label + (128 << 10) + slot * 1024);
-    let uberblock = [0x00ba_b10c_u64, 5000, 4, 7, 9, 1_600_000_000].map(u64::to_le_bytes).concat();
-    let zfs = labels.iter().flat_map(|label| ring(*label)).map(|at| (at, uberblock.clone())).collect();
+    let uberblock = [0x00ba_b10c_u64, 5000, 4, 7, 9, 1_600_000_000]
+        .map(u64::to_le_bytes)
+        .concat();
+    let zfs = labels
+        .iter()
+        .flat_map(|label| ring(*label))
+        .map(|at| (at, uberblock.clone()))
+        .collect();
     vec![
         ("linux_raid_member", with(len, vec![(0, md_1(len, 0))])),
-        ("linux_raid_member", with(len, vec![(4096, md_1(len, 4096))])),
-        ("linux_raid_member", with(len, vec![(last, md_1(len, last))])),
+        (
+            "linux_raid_member",
+            with(len, vec![(4096, md_1(len, 4096))]),
+        ),
+        (
+            "linux_raid_member",
+            with(len, vec![(last, md_1(len, last))]),
+        ),
         ("linux_raid_member", with(len, vec![(old, md_0(len))])),
         ("zfs_member", with(pool, zfs)),
     ]
@@ -186,10 +259,28 @@ impl Bench {
         let disk = folder.path().join("disk");
         let disk_bytes = (from.max(to) * SECTOR + before.len() as u64 + MIB).next_multiple_of(MIB);
         let image = Image::open(&disk, disk_bytes);
-        image.file.write_all_at(&before[..512 << 10], to * SECTOR).expect("room");
-        image.file.write_all_at(&before, from * SECTOR).expect("room");
-        let plan = plan(&disk, disk_bytes, from * SECTOR, to * SECTOR, before.len() as u64);
-        Self { disk, disk_bytes, before, plan, _folder: Box::new(folder) }
+        image
+            .file
+            .write_all_at(&before[..512 << 10], to * SECTOR)
+            .expect("room");
+        image
+            .file
+            .write_all_at(&before, from * SECTOR)
+            .expect("room");
+        let plan = plan(
+            &disk,
+            disk_bytes,
+            from * SECTOR,
+            to * SECTOR,
+            before.len() as u64,
+        );
+        Self {
+            disk,
+            disk_bytes,
+            before,
+            plan,
+            _folder: Box::new(folder),
+        }
     }
 
     fn disk(&self) -> Image {
@@ -198,14 +289,24 @@ impl Bench {
 
     /// What libblkid finds in a range of the disk, read as a device.
     fn found(&self, range: &Range<u64>) -> String {
-        let (start, len) = (range.start.to_string(), (range.end - range.start).to_string());
+        let (start, len) = (
+            range.start.to_string(),
+            (range.end - range.start).to_string(),
+        );
         let arguments = ["-p", "-s", "TYPE", "-o", "value", "-O", &start, "-S", &len];
-        let told = Command::new("blkid").args(arguments).arg(&self.disk).output().expect("blkid");
+        let told = Command::new("blkid")
+            .args(arguments)
+            .arg(&self.disk)
+            .output()
+            .expect("blkid");
         let text = String::from_utf8_lossy(&told.stdout).trim().to_owned();
         match told.status.code() {
             Some(0) => text,
             Some(2) => String::new(),
-            other => panic!("blkid ended with {other:?}: {text} {}", String::from_utf8_lossy(&told.stderr)),
+            other => panic!(
+                "blkid ended with {other:?}: {text} {}",
+                String::from_utf8_lossy(&told.stderr)
+            ),
         }
     }
 
@@ -219,13 +320,21 @@ impl Bench {
     /// Where an entry over both places begins, the journal is named.
     fn check_marker(&self) {
         let disk = FileDisk::new(File::open(&self.disk).expect("the disk")).expect("its size");
-        let marker = Marker::at(&disk, self.plan.union().start).expect("readable").expect("a marker");
-        assert_eq!((marker.journal, marker.path.as_str()), (self.plan.journal, "/journal"));
+        let marker = Marker::at(&disk, self.plan.union().start)
+            .expect("readable")
+            .expect("a marker");
+        assert_eq!(
+            (marker.journal, marker.path.as_str()),
+            (self.plan.journal, "/journal")
+        );
     }
 
     fn bytes(&self, range: &Range<u64>) -> Vec<u8> {
         let mut bytes = vec![0; (range.end - range.start) as usize];
-        self.disk().file.read_exact_at(&mut bytes, range.start).expect("within the disk");
+        self.disk()
+            .file
+            .read_exact_at(&mut bytes, range.start)
+            .expect("within the disk");
         bytes
     }
 }
@@ -233,7 +342,8 @@ impl Bench {
 fn plan(disk: &Path, disk_bytes: u64, from: u64, to: u64, len: u64) -> Plan {
     let image = FileDisk::new(File::open(disk).expect("the disk")).expect("its size");
     assert_eq!(image.size_bytes(), disk_bytes);
-    let survey = survey(&image, &(from..from + len), &(to..to + len), 512).expect("a readable disk");
+    let survey =
+        survey(&image, &(from..from + len), &(to..to + len), 512).expect("a readable disk");
     Plan {
         partition: "part".to_owned(),
         disk: "image".to_owned(),
@@ -245,7 +355,10 @@ fn plan(disk: &Path, disk_bytes: u64, from: u64, to: u64, len: u64) -> Plan {
         from,
         to,
         len,
-        unit: Unit { bytes: 4096, offset: 0 },
+        unit: Unit {
+            bytes: 4096,
+            offset: 0,
+        },
         copying: Copying::Batches(4 * MIB),
         at_once: 1,
         hide: Vec::new(),
@@ -281,13 +394,18 @@ fn a_format_is_found_before_and_after_and_never_between() {
     );
     let formats = FORMATS.iter().map(|format| (format.kind, made(format)));
     for (index, (kind, before)) in formats.chain(described()).enumerate() {
-        let (from, to) = if index % 2 == 0 { (34, 2048) } else { (2048, 63) };
+        let (from, to) = if index % 2 == 0 {
+            (34, 2048)
+        } else {
+            (2048, 63)
+        };
         let bench = Bench::new(before, from, to);
         let plan = &bench.plan;
         assert_eq!(bench.found(&plan.old_place()), kind, "format {index}");
 
         let mut journal = vec![0; plan.journal_bytes(4096) as usize];
-        let mut moving = Move::start(plan.clone(), bench.disk(), &mut journal).expect("a good plan");
+        let mut moving =
+            Move::start(plan.clone(), bench.disk(), &mut journal).expect("a good plan");
         assert_eq!(run(&mut moving, Stage::Copying), None);
         bench.check_hidden(index);
         bench.check_marker();
@@ -300,12 +418,18 @@ fn a_format_is_found_before_and_after_and_never_between() {
             let mut back = Move::rollback(&mut journal, bench.disk()).expect("a journal");
             assert_eq!(run(&mut back, Stage::Done), Some(Ending::RolledBack));
             assert_eq!(bench.found(&plan.old_place()), kind);
-            assert!(bench.bytes(&plan.old_place()) == bench.before, "{kind} came back changed");
+            assert!(
+                bench.bytes(&plan.old_place()) == bench.before,
+                "{kind} came back changed"
+            );
             assert_eq!(bench.found(&plan.new_place()), "");
         } else {
             assert_eq!(run(&mut moving, Stage::Done), Some(Ending::Moved));
             assert_eq!(bench.found(&plan.new_place()), kind);
-            assert!(bench.bytes(&plan.new_place()) == bench.before, "{kind} arrived changed");
+            assert!(
+                bench.bytes(&plan.new_place()) == bench.before,
+                "{kind} arrived changed"
+            );
             assert_eq!(bench.found(&plan.old_place()), "");
         }
     }

@@ -20,19 +20,27 @@ fn main() -> Result<(), Box<dyn Error>> {
             None => paths.push(PathBuf::from(word)),
         }
     }
-    let sources: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    let sources: Vec<String> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
     let mut profiles = ProfileSet::default();
     let mut notes = Vec::new();
     for piece in open::pieces(&paths) {
         profiles.merge(&profile(&piece, &questions, &mut notes)?);
     }
-    let analyses: Vec<_> =
-        profiles.iter().map(|profile| (profile, analyze(profile, None, &questions))).collect();
+    let analyses: Vec<_> = profiles
+        .iter()
+        .map(|profile| (profile, analyze(profile, None, &questions)))
+        .collect();
     let mut diagnosis = Diagnosis::default();
     for (profile, analysis) in &analyses {
         diagnosis.absorb(diagnose(profile, analysis, &questions));
     }
-    let sections = analyses.iter().map(|(profile, analysis)| Section { profile, analysis }).collect();
+    let sections = analyses
+        .iter()
+        .map(|(profile, analysis)| Section { profile, analysis })
+        .collect();
     let report = Report {
         title: format!("I/O of {}", sources.join(", ")),
         version: env!("CARGO_PKG_VERSION"),
@@ -52,7 +60,9 @@ fn profile(
     notes: &mut Vec<String>,
 ) -> Result<ProfileSet, Box<dyn Error>> {
     let mut reader = open::open(piece, &ReadOptions::default())?;
-    let mut collector = Collector::new(&Settings { modulus_bytes: questions.modulus_bytes() })?;
+    let mut collector = Collector::new(&Settings {
+        modulus_bytes: questions.modulus_bytes(),
+    })?;
     let mut batch = Batch::default();
     loop {
         match reader.fill(&mut batch)? {
@@ -62,7 +72,12 @@ fn profile(
                 collector.fold(&batch);
             }
             given => {
-                let layer = reader.info().layers.first().copied().unwrap_or(plumb_trace::Layer::Request);
+                let layer = reader
+                    .info()
+                    .layers
+                    .first()
+                    .copied()
+                    .unwrap_or(plumb_trace::Layer::Request);
                 collector.fold_ready_made(&given, layer);
             }
         }

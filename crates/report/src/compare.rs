@@ -55,7 +55,10 @@ pub fn json(version: &str, compared: &Compared<'_>) -> Result<String, serde_json
 /// The same for a person.
 #[must_use]
 pub fn text(compared: &Compared<'_>, color: Color) -> String {
-    let mut page = Page { text: String::new(), color };
+    let mut page = Page {
+        text: String::new(),
+        color,
+    };
     for comparison in compared.comparisons {
         page.gap();
         one(&mut page, compared, comparison);
@@ -87,7 +90,11 @@ fn one(page: &mut Page, compared: &Compared<'_>, comparison: &Comparison) {
     page.gap();
     for (side, word) in comparison.sides.iter().zip(["before", "after"]) {
         let input = compared.inputs[usize::from(word == "after")];
-        page.wrapped(&format!("  {word:<7}"), "         ", &format!("{input}: {}", of_side(side)));
+        page.wrapped(
+            &format!("  {word:<7}"),
+            "         ",
+            &format!("{input}: {}", of_side(side)),
+        );
     }
     if let Some(sentence) = law(comparison) {
         page.wrapped("  ", "  ", &sentence);
@@ -126,13 +133,21 @@ pub fn headline(compared: &Compared<'_>, comparison: &Comparison) -> String {
         true => before.device.clone(),
         false => format!("{} and then {}", before.device, after.device),
     };
-    let latency = verdict.latency.map(|latency| format!("latency {}", change(&latency)));
-    let rate = verdict.rate.map(|rate| format!("I/O a second {}", change(&rate)));
+    let latency = verdict
+        .latency
+        .map(|latency| format!("latency {}", change(&latency)));
+    let rate = verdict
+        .rate
+        .map(|rate| format!("I/O a second {}", change(&rate)));
     let both: Vec<String> = [rate, latency].into_iter().flatten().collect();
     match verdict.outcome {
         Outcome::NotComparable => device,
         Outcome::NoDifference => {
-            format!("above {} for {device}: {}", percent(compared.margin), both.join(", "))
+            format!(
+                "above {} for {device}: {}",
+                percent(compared.margin),
+                both.join(", ")
+            )
         }
         _ => format!("{device}: {}", both.join(", ")),
     }
@@ -165,7 +180,11 @@ fn table(page: &mut Page, comparison: &Comparison) {
         format!("  {name:<19} {before:>11} {after:>11} {change:>8}  {interval:<17} {n}")
     };
     page.line(line(COLUMNS));
-    for measure in comparison.measures.iter().filter(|measure| !is_repeated(measure, &comparison.measures)) {
+    for measure in comparison
+        .measures
+        .iter()
+        .filter(|measure| !is_repeated(measure, &comparison.measures))
+    {
         let cells = cells(measure);
         page.line(line(std::array::from_fn(|at| cells[at].as_str())));
     }
@@ -173,24 +192,39 @@ fn table(page: &mut Page, comparison: &Comparison) {
 
 /// Whether a measure of reads stands for all I/O, since there are no writes, or the other way round.
 fn is_repeated(measure: &Measure, all: &[Measure]) -> bool {
-    const APART: [[&str; 2]; 2] =
-        [["reads_per_second", "writes_per_second"], ["read_bytes_per_second", "write_bytes_per_second"]];
+    const APART: [[&str; 2]; 2] = [
+        ["reads_per_second", "writes_per_second"],
+        ["read_bytes_per_second", "write_bytes_per_second"],
+    ];
     let has = |name: &str| all.iter().any(|other| other.name == name);
-    APART.iter().any(|both| both.contains(&measure.name) && !both.iter().all(|name| has(name)))
+    APART
+        .iter()
+        .any(|both| both.contains(&measure.name) && !both.iter().all(|name| has(name)))
 }
 
 /// A measure in words: name, before, after, change, interval, observations.
 #[must_use]
 pub fn cells(measure: &Measure) -> [String; 6] {
-    let value =
-        |value: Option<f64>| value.map_or_else(|| "unknown".to_owned(), |value| shown(value, measure.unit));
-    let interval = measure.ratio.as_ref().and_then(interval).unwrap_or_default();
-    let n = if interval.is_empty() { String::new() } else { format!("{}, {}", measure.n[0], measure.n[1]) };
+    let value = |value: Option<f64>| {
+        value.map_or_else(|| "unknown".to_owned(), |value| shown(value, measure.unit))
+    };
+    let interval = measure
+        .ratio
+        .as_ref()
+        .and_then(interval)
+        .unwrap_or_default();
+    let n = if interval.is_empty() {
+        String::new()
+    } else {
+        format!("{}, {}", measure.n[0], measure.n[1])
+    };
     [
         name(measure),
         value(measure.before),
         value(measure.after),
-        measure.ratio.map_or_else(String::new, |ratio| signed(ratio.value)),
+        measure
+            .ratio
+            .map_or_else(String::new, |ratio| signed(ratio.value)),
         interval,
         n,
     ]
@@ -237,13 +271,24 @@ fn shown(value: f64, unit: Unit) -> String {
 /// What one side is, in words.
 #[must_use]
 pub fn of_side(side: &Side) -> String {
-    let Sampling { unit, seconds, seen } = side.sampling;
-    let length = seconds.map_or_else(String::new, |seconds| format!(" of {}", ns((seconds * 1e9) as u64)));
+    let Sampling {
+        unit,
+        seconds,
+        seen,
+    } = side.sampling;
+    let length = seconds.map_or_else(String::new, |seconds| {
+        format!(" of {}", ns((seconds * 1e9) as u64))
+    });
     let together = match seen > side.observations {
         true => format!(" taken as {}", count(side.observations)),
         false => String::new(),
     };
-    format!("{}, {}, {}{length}{together}", tame(&side.device), side.source, plural(seen, unit))
+    format!(
+        "{}, {}, {}{length}{together}",
+        tame(&side.device),
+        side.source,
+        plural(seen, unit)
+    )
 }
 
 /// What `n` counts, and how sure the intervals are.
@@ -264,11 +309,20 @@ pub fn of_intervals(compared: &Compared<'_>, comparison: &Comparison) -> String 
 #[must_use]
 pub fn law(comparison: &Comparison) -> Option<String> {
     let known = comparison.sides.iter().zip(["before", "after"]);
-    let known: Vec<_> = known.filter_map(|(side, word)| Some((side.littles_law?, word))).collect();
+    let known: Vec<_> = known
+        .filter_map(|(side, word)| Some((side.littles_law?, word)))
+        .collect();
     let holds = known.iter().all(|(law, _)| law.broken == 0);
-    let word = if holds { "holds" } else { "does not hold throughout" };
+    let word = if holds {
+        "holds"
+    } else {
+        "does not hold throughout"
+    };
     let sides = known.iter().map(|(law, word)| {
-        format!("{:.1} I/O in flight {word}, {:.1} by rate times latency", law.in_flight, law.expected)
+        format!(
+            "{:.1} I/O in flight {word}, {:.1} by rate times latency",
+            law.in_flight, law.expected
+        )
     });
     let sides = sides.collect::<Vec<_>>().join("; ");
     (!known.is_empty()).then(|| format!("Little's law {word}: {sides}"))

@@ -131,7 +131,11 @@ pub struct Moved {
 ///
 /// # Errors
 /// When a number cannot be written as JSON.
-pub fn print_moved(version: &str, moved: &Moved, is_json: bool) -> Result<String, serde_json::Error> {
+pub fn print_moved(
+    version: &str,
+    moved: &Moved,
+    is_json: bool,
+) -> Result<String, serde_json::Error> {
     if !is_json {
         return Ok(moved_text(moved));
     }
@@ -146,19 +150,38 @@ pub fn print_moved(version: &str, moved: &Moved, is_json: bool) -> Result<String
 }
 
 fn moved_text(moved: &Moved) -> String {
-    let mut page = Page { text: String::new(), color: Color::Never };
+    let mut page = Page {
+        text: String::new(),
+        color: Color::Never,
+    };
     let (from, to) = (sectors(moved.from_bytes), sectors(moved.to_bytes));
     if moved.state == "in place" {
-        page.line(format!("{}: begins at sector {from} already: nothing to do", moved.partition));
-        moved.notes.iter().for_each(|note| page.wrapped("  note: ", "    ", note));
+        page.line(format!(
+            "{}: begins at sector {from} already: nothing to do",
+            moved.partition
+        ));
+        moved
+            .notes
+            .iter()
+            .for_each(|note| page.wrapped("  note: ", "    ", note));
         return page.text;
     }
-    page.line(format!("{}: {} from sector {from} to sector {to}", moved.partition, bytes(moved.len_bytes)));
+    page.line(format!(
+        "{}: {} from sector {from} to sector {to}",
+        moved.partition,
+        bytes(moved.len_bytes)
+    ));
     if let Some(holds) = moved.holds.as_ref().filter(|holds| !holds.is_empty()) {
         page.wrapped("  holds ", "    ", &holds.join(", "));
     }
-    page.line(format!("  copied in {} of at most {}", moved.copying, bytes(moved.window_bytes)));
-    let len = moved.journal_bytes.map_or(String::new(), |len| format!(", {}", bytes(len)));
+    page.line(format!(
+        "  copied in {} of at most {}",
+        moved.copying,
+        bytes(moved.window_bytes)
+    ));
+    let len = moved
+        .journal_bytes
+        .map_or(String::new(), |len| format!(", {}", bytes(len)));
     if moved.state == "shown" || moved.state == "incomplete" {
         page.line(format!("  journal {}{len}", moved.journal));
     }
@@ -169,9 +192,14 @@ fn moved_text(moved: &Moved) -> String {
     match (moved.state, moved.seconds) {
         ("complete", Some(seconds)) => {
             let verifying = moved.verifying_seconds.unwrap_or_default();
-            page.line(format!("moved in {:.1} s, and verified in {verifying:.1} s", seconds - verifying));
+            page.line(format!(
+                "moved in {:.1} s, and verified in {verifying:.1} s",
+                seconds - verifying
+            ));
         }
-        ("rolled back", Some(seconds)) => page.line(format!("it is where it was, after {seconds:.1} s")),
+        ("rolled back", Some(seconds)) => {
+            page.line(format!("it is where it was, after {seconds:.1} s"))
+        }
         ("complete", None) => page.line("the move is complete"),
         ("rolled back", None) => page.line("the move was rolled back"),
         ("shown", _) => {
@@ -181,7 +209,9 @@ fn moved_text(moved: &Moved) -> String {
         _ => {
             let stage = moved.stage.unwrap_or("not begun");
             let (done, total) = (bytes(moved.bytes_done), bytes(moved.bytes_total));
-            page.line(format!("incomplete: {stage}, {done} of {total} at their place"));
+            page.line(format!(
+                "incomplete: {stage}, {done} of {total} at their place"
+            ));
             page.line("until it has ended the partition must not be used; this goes on:");
         }
     }
@@ -212,7 +242,10 @@ pub fn json(version: &str, fixed: &Fixed<'_>) -> Result<String, serde_json::Erro
 /// The same for a person.
 #[must_use]
 pub fn text(fixed: &Fixed<'_>) -> String {
-    let mut page = Page { text: String::new(), color: Color::Never };
+    let mut page = Page {
+        text: String::new(),
+        color: Color::Never,
+    };
     page.line(format!(
         "{}: {}, blocks of {} on {}",
         tame(fixed.device),
@@ -256,20 +289,42 @@ pub fn text(fixed: &Fixed<'_>) -> String {
 /// What is written where, and where the old bytes are.
 fn writes(page: &mut Page, fixed: &Fixed<'_>) {
     let len: u64 = fixed.writes.iter().map(|place| place.len_bytes).sum();
-    let places = format!("{} in {}", bytes(len), plural(fixed.writes.len() as u64, "place"));
-    page.line(if fixed.is_done { format!("written: {places}") } else { format!("to be written: {places}") });
-    for Place { at_bytes, len_bytes } in fixed.writes {
-        page.line(format!("  {:>20}  {:>12}", count(*at_bytes), count(*len_bytes)));
+    let places = format!(
+        "{} in {}",
+        bytes(len),
+        plural(fixed.writes.len() as u64, "place")
+    );
+    page.line(if fixed.is_done {
+        format!("written: {places}")
+    } else {
+        format!("to be written: {places}")
+    });
+    for Place {
+        at_bytes,
+        len_bytes,
+    } in fixed.writes
+    {
+        page.line(format!(
+            "  {:>20}  {:>12}",
+            count(*at_bytes),
+            count(*len_bytes)
+        ));
     }
     if let Some(saved) = fixed.saved {
-        let words = if fixed.is_done { "the old bytes are in" } else { "the old bytes go to" };
+        let words = if fixed.is_done {
+            "the old bytes are in"
+        } else {
+            "the old bytes go to"
+        };
         page.line(format!("{words} {}", tame(saved)));
     }
 }
 
 fn label(page: &mut Page, words: &str, label: Option<&LabelView>) {
     page.gap();
-    let Some(label) = label else { return page.line(format!("{words}: none")) };
+    let Some(label) = label else {
+        return page.line(format!("{words}: none"));
+    };
     page.line(format!("{words}: {}", label.kind));
     for problem in &label.problems {
         page.wrapped("  problem: ", "    ", problem);
@@ -277,7 +332,10 @@ fn label(page: &mut Page, words: &str, label: Option<&LabelView>) {
     if label.partitions.is_empty() {
         return page.line("  no partitions");
     }
-    page.line(format!("  {:<24} {:>16} {:>16}", "", "first sector", "sectors"));
+    page.line(format!(
+        "  {:<24} {:>16} {:>16}",
+        "", "first sector", "sectors"
+    ));
     for part in &label.partitions {
         let (start, len) = (sectors(part.start_bytes), sectors(part.len_bytes));
         page.line(format!("  {:<24} {start:>16} {len:>16}", tame(&part.name)));
@@ -286,8 +344,16 @@ fn label(page: &mut Page, words: &str, label: Option<&LabelView>) {
             Some(past) => format!("{} past the grid", bytes(past)),
             None => String::new(),
         };
-        let words: Vec<String> = part.kind.iter().map(|kind| tame(kind).into_owned()).chain([past]).collect();
-        let words: Vec<String> = words.into_iter().filter(|words| !words.is_empty()).collect();
+        let words: Vec<String> = part
+            .kind
+            .iter()
+            .map(|kind| tame(kind).into_owned())
+            .chain([past])
+            .collect();
+        let words: Vec<String> = words
+            .into_iter()
+            .filter(|words| !words.is_empty())
+            .collect();
         if !words.is_empty() {
             page.line(format!("    {}", words.join(", ")));
         }

@@ -66,7 +66,11 @@ pub fn percent(share: f64) -> String {
 /// A number of events a second: `1,234/s`, `12.3/s`, `0.050/s`.
 #[must_use]
 pub fn rate(per_second: f64) -> String {
-    if per_second.is_finite() { format!("{}/s", digits(per_second)) } else { "unknown".to_owned() }
+    if per_second.is_finite() {
+        format!("{}/s", digits(per_second))
+    } else {
+        "unknown".to_owned()
+    }
 }
 
 /// Three significant digits, or all of those before the point; two below one. Not for negative numbers.

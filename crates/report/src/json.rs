@@ -111,7 +111,11 @@ pub fn analyze(report: &Report<'_>, inputs: &[SourceInfo]) -> Result<String, ser
         inputs: inputs.iter().map(input).collect(),
         findings: &report.diagnosis.findings,
         result: AnalyzeResult {
-            profiles: report.sections.iter().map(|section| section.analysis).collect(),
+            profiles: report
+                .sections
+                .iter()
+                .map(|section| section.analysis)
+                .collect(),
             unknown: &report.diagnosis.unknown,
             silent: &report.diagnosis.silent,
             notes: report.notes,
@@ -163,8 +167,16 @@ pub fn watch(
     (seconds, whole): (f64, Option<&WholeTime>),
     interval: &Interval<'_>,
 ) -> Result<String, serde_json::Error> {
-    let Interval { devices: profiles, senders: processes, apart, seen_again, filter, notes, app, .. } =
-        *interval;
+    let Interval {
+        devices: profiles,
+        senders: processes,
+        apart,
+        seen_again,
+        filter,
+        notes,
+        app,
+        ..
+    } = *interval;
     serde_json::to_string(&Document {
         schema: "plumb.watch/1",
         plumb: version,

@@ -33,9 +33,15 @@ impl Section<'_> {
     /// Whether something is about the I/O of this section, or about the layer that is its device or a partition of it.
     fn is_of(&self, target: &plumb_diagnose::Target) -> bool {
         let mine = &self.analysis.target;
-        let mut parts = self.analysis.places.iter().filter_map(|place| place.name.as_deref());
+        let mut parts = self
+            .analysis
+            .places
+            .iter()
+            .filter_map(|place| place.name.as_deref());
         match target.layer {
-            TargetLayer::Stack(_) => target.device == mine.device || parts.any(|part| part == target.device),
+            TargetLayer::Stack(_) => {
+                target.device == mine.device || parts.any(|part| part == target.device)
+            }
             TargetLayer::Seen(_) => {
                 let is_within = mine.part.is_none() || mine.part == target.part;
                 (&target.device, target.layer) == (&mine.device, mine.layer) && is_within

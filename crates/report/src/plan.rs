@@ -63,13 +63,21 @@ pub fn text(inputs: &[Input], plans: &[Plan]) -> String {
         page.heading("Source");
     }
     for input in inputs {
-        let verified = if input.verified { "" } else { ", reader unverified on real files" };
+        let verified = if input.verified {
+            ""
+        } else {
+            ", reader unverified on real files"
+        };
         let lost = match input.passed_over {
             0 => String::new(),
             lines => format!(", {} not understood", group_digits(lines)),
         };
-        let words =
-            format!("{}: {}{verified}; {}{lost}", input.path, input.format, plural(input.understood, "line"));
+        let words = format!(
+            "{}: {}{verified}; {}{lost}",
+            input.path,
+            input.format,
+            plural(input.understood, "line")
+        );
         page.wrapped("  ", "    ", &words);
     }
     page.text
@@ -91,7 +99,12 @@ fn plan_lines(page: &mut Page, plan: &Plan) {
         table_lines(page, table);
     }
     if let Some(nodes) = &plan.nodes {
-        node_lines(page, "Before: what the device nodes are now", nodes, &nodes.before);
+        node_lines(
+            page,
+            "Before: what the device nodes are now",
+            nodes,
+            &nodes.before,
+        );
     }
     if let Some(why) = &plan.refusal {
         page.heading("No way");
@@ -101,7 +114,12 @@ fn plan_lines(page: &mut Page, plan: &Plan) {
         remedy_lines(page, at + 1, plan.remedies.len(), remedy);
     }
     if let Some(nodes) = &plan.nodes {
-        node_lines(page, "After: what the device nodes were", nodes, &nodes.after);
+        node_lines(
+            page,
+            "After: what the device nodes were",
+            nodes,
+            &nodes.after,
+        );
     }
     if !plan.notes.is_empty() {
         page.heading("Notes");
@@ -119,7 +137,11 @@ fn figure_line(page: &mut Page, figure: &Figure) {
 }
 
 fn remedy_lines(page: &mut Page, number: usize, of: usize, remedy: &Remedy) {
-    page.heading(&format!("Way {number} of {of}, {}: {}", remedy.harm.words(), remedy.title));
+    page.heading(&format!(
+        "Way {number} of {of}, {}: {}",
+        remedy.harm.words(),
+        remedy.title
+    ));
     page.wrapped("  gives: ", "    ", &remedy.effect);
     for constraint in &remedy.constraints {
         page.wrapped("  - ", "    ", constraint);
@@ -142,7 +164,12 @@ fn table_lines(page: &mut Page, table: &Table) {
     let cells: Vec<Vec<String>> = table
         .rows
         .iter()
-        .map(|row| row.iter().zip(&table.columns).map(|(value, column)| shown(value, column.unit)).collect())
+        .map(|row| {
+            row.iter()
+                .zip(&table.columns)
+                .map(|(value, column)| shown(value, column.unit))
+                .collect()
+        })
         .collect();
     let widths: Vec<usize> = table
         .columns
@@ -159,10 +186,16 @@ fn table_lines(page: &mut Page, table: &Table) {
         table.title
     );
     let line = |mark: &str, cells: &mut dyn Iterator<Item = &str>| {
-        let cells: String = cells.zip(&widths).map(|(cell, width)| format!("{cell:>width$}  ")).collect();
+        let cells: String = cells
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:>width$}  "))
+            .collect();
         format!("{mark} {cells}")
     };
-    page.line(line(" ", &mut table.columns.iter().map(|column| column.words)));
+    page.line(line(
+        " ",
+        &mut table.columns.iter().map(|column| column.words),
+    ));
     for (at, row) in cells.iter().enumerate() {
         let mark = if table.chosen == Some(at) { ">" } else { " " };
         page.line(line(mark, &mut row.iter().map(String::as_str)));
@@ -207,8 +240,24 @@ mod tests {
         check(24_576_u64.into(), Unit::Bytes, "24 KiB");
         check(2_098_176_u64.into(), Unit::Sectors, "2,098,176 s");
         check(4_u64.into(), Unit::Count, "4");
-        check(Share { numerator: 15, denominator: 64 }.into(), Unit::Share, "15/64 (23.4 %)");
-        check(Share { numerator: 0, denominator: 1 }.into(), Unit::Share, "0 %");
+        check(
+            Share {
+                numerator: 15,
+                denominator: 64,
+            }
+            .into(),
+            Unit::Share,
+            "15/64 (23.4 %)",
+        );
+        check(
+            Share {
+                numerator: 0,
+                denominator: 1,
+            }
+            .into(),
+            Unit::Share,
+            "0 %",
+        );
         check(0.828_125.into(), Unit::Share, "82.8 %");
         check(72.727.into(), Unit::Ms, "72.7 ms");
         check(320.0.into(), Unit::PerSecond, "320/s");

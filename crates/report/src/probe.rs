@@ -342,7 +342,11 @@ impl Probed<'_> {
 ///
 /// # Errors
 /// When a number cannot be written as JSON.
-pub fn json(version: &str, probed: &Probed<'_>, findings: &[Finding]) -> Result<String, serde_json::Error> {
+pub fn json(
+    version: &str,
+    probed: &Probed<'_>,
+    findings: &[Finding],
+) -> Result<String, serde_json::Error> {
     serde_json::to_string_pretty(&Document {
         schema: "plumb.probe/1",
         plumb: version,

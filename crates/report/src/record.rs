@@ -86,24 +86,68 @@ pub fn json(version: &str, recorded: &Recorded<'_>) -> Result<String, serde_json
 /// The same for a person.
 #[must_use]
 pub fn text(recorded: &Recorded<'_>) -> String {
-    let Recorded { seconds, ended, how, ios, .. } = *recorded;
-    let mut page = Page { text: String::new(), color: Color::Never };
-    page.line(format!("{} I/O in {seconds:.1} s, ended {ended}", count(ios)));
+    let Recorded {
+        seconds,
+        ended,
+        how,
+        ios,
+        ..
+    } = *recorded;
+    let mut page = Page {
+        text: String::new(),
+        color: Color::Never,
+    };
+    page.line(format!(
+        "{} I/O in {seconds:.1} s, ended {ended}",
+        count(ios)
+    ));
     page.line(how);
     page.gap();
-    for Device { device, layer, sent, lost, .. } in recorded.devices {
-        let lost = if *lost == 0 { "none lost".to_owned() } else { format!("{} lost", count(*lost)) };
-        page.line(format!("{:>14} I/O  {} ({layer} layer), {lost}", count(*sent), tame(device)));
+    for Device {
+        device,
+        layer,
+        sent,
+        lost,
+        ..
+    } in recorded.devices
+    {
+        let lost = if *lost == 0 {
+            "none lost".to_owned()
+        } else {
+            format!("{} lost", count(*lost))
+        };
+        page.line(format!(
+            "{:>14} I/O  {} ({layer} layer), {lost}",
+            count(*sent),
+            tame(device)
+        ));
     }
     page.gap();
-    for File { path, ios, bytes: len, deleted } in recorded.files {
+    for File {
+        path,
+        ios,
+        bytes: len,
+        deleted,
+    } in recorded.files
+    {
         let deleted = if *deleted { ", deleted" } else { "" };
-        page.line(format!("{:>14} I/O  {}, {}{deleted}", count(*ios), tame(path), bytes(*len)));
+        page.line(format!(
+            "{:>14} I/O  {}, {}{deleted}",
+            count(*ios),
+            tame(path),
+            bytes(*len)
+        ));
     }
     let apart = [
         (recorded.after_the_end, "I/O came when the file was full"),
-        (recorded.in_flight_at_end, "I/O were in flight at the end: without latency"),
-        (recorded.out_of_order, "I/O stand behind ones that were issued later"),
+        (
+            recorded.in_flight_at_end,
+            "I/O were in flight at the end: without latency",
+        ),
+        (
+            recorded.out_of_order,
+            "I/O stand behind ones that were issued later",
+        ),
     ];
     let apart = apart.into_iter().filter(|(count, _)| *count > 0);
     let apart = apart.map(|(ios, words)| format!("{} {words}", count(ios)));

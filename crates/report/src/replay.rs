@@ -191,7 +191,10 @@ pub fn json(version: &str, replay: &Replay<'_>) -> Result<String, serde_json::Er
 /// The same for a person.
 #[must_use]
 pub fn text(replay: &Replay<'_>, color: Color) -> String {
-    let mut page = Page { text: String::new(), color };
+    let mut page = Page {
+        text: String::new(),
+        color,
+    };
     if let Some(comparison) = &replay.comparison {
         compared_lines(&mut page, comparison);
         page.gap();
@@ -201,13 +204,20 @@ pub fn text(replay: &Replay<'_>, color: Color) -> String {
         replayed_lines(&mut page, replayed);
     }
     if let Some(comparison) = &replay.comparison {
-        for (name, side) in [("today", &comparison.today), ("planned", &comparison.planned)] {
+        for (name, side) in [
+            ("today", &comparison.today),
+            ("planned", &comparison.planned),
+        ] {
             page.gap();
             page.wrapped("", "  ", &format!("{name}: {}", counted(&side.counts)));
             measured_lines(&mut page, &side.measured, side.lateness.as_ref());
         }
         page.gap();
-        page.wrapped("  ", "    ", &format!("by {}; ended {}", comparison.engine, comparison.ended));
+        page.wrapped(
+            "  ",
+            "    ",
+            &format!("by {}; ended {}", comparison.engine, comparison.ended),
+        );
     }
     for note in &replay.notes {
         page.wrapped("  note: ", "    ", note);
@@ -217,23 +227,42 @@ pub fn text(replay: &Replay<'_>, color: Color) -> String {
 
 /// What was sent where, and how.
 pub(crate) fn head(replay: &Replay<'_>) -> String {
-    let Replay { trace, device, target, how, .. } = replay;
+    let Replay {
+        trace,
+        device,
+        target,
+        how,
+        ..
+    } = replay;
     format!("{} ({device}) on {target}: {how}", trace.path)
 }
 
 fn replayed_lines(page: &mut Page, replayed: &Replayed) {
     page.wrapped("  ", "    ", &counted(&replayed.counts));
-    let recorded = replayed
-        .trace_seconds
-        .map_or(String::new(), |seconds| format!("; recorded in {}", ns((seconds * 1e9) as u64)));
-    page.wrapped("  ", "    ", &format!("{}{recorded}", rates(&replayed.measured, replayed.seconds)));
+    let recorded = replayed.trace_seconds.map_or(String::new(), |seconds| {
+        format!("; recorded in {}", ns((seconds * 1e9) as u64))
+    });
+    page.wrapped(
+        "  ",
+        "    ",
+        &format!("{}{recorded}", rates(&replayed.measured, replayed.seconds)),
+    );
     measured_lines(page, &replayed.measured, replayed.lateness.as_ref());
     if let Some(flushes) = &replayed.flushes {
         times_line(page, "flushes", flushes);
     }
-    let Replayed { engine, ended, in_flight_max, .. } = replayed;
+    let Replayed {
+        engine,
+        ended,
+        in_flight_max,
+        ..
+    } = replayed;
     let in_flight = count(u64::from(*in_flight_max));
-    page.wrapped("  ", "    ", &format!("by {engine}, at most {in_flight} in flight; ended {ended}"));
+    page.wrapped(
+        "  ",
+        "    ",
+        &format!("by {engine}, at most {in_flight} in flight; ended {ended}"),
+    );
 }
 
 fn measured_lines(page: &mut Page, measured: &Measured, lateness: Option<&Times>) {
@@ -242,11 +271,20 @@ fn measured_lines(page: &mut Page, measured: &Measured, lateness: Option<&Times>
         times_line(page, "behind schedule", lateness);
     }
     for failures in &measured.failures {
-        let words = format!("{} {}s failed: {}", count(failures.ios), failures.op, failures.kind);
+        let words = format!(
+            "{} {}s failed: {}",
+            count(failures.ios),
+            failures.op,
+            failures.kind
+        );
         page.wrapped("  ", "    ", &words);
     }
     if measured.never_back > 0 {
-        page.wrapped("  ", "    ", &format!("{} I/O never came back", count(measured.never_back)));
+        page.wrapped(
+            "  ",
+            "    ",
+            &format!("{} I/O never came back", count(measured.never_back)),
+        );
     }
 }
 
@@ -254,7 +292,9 @@ fn measured_lines(page: &mut Page, measured: &Measured, lateness: Option<&Times>
 fn counted(counts: &Counts) -> String {
     let some = |parts: &[(u64, &str)]| {
         let parts = parts.iter().filter(|(ios, _)| *ios > 0);
-        let parts: Vec<String> = parts.map(|(ios, words)| format!("{} {words}", count(*ios))).collect();
+        let parts: Vec<String> = parts
+            .map(|(ios, words)| format!("{} {words}", count(*ios)))
+            .collect();
         parts.join(", ")
     };
     let sent = some(&[
@@ -297,13 +337,22 @@ pub(crate) fn verdict_words(comparison: &Comparison) -> String {
         "no difference" => format!("NO DIFFERENCE above {}", whole_percent(comparison.margin)),
         verdict => verdict.to_uppercase(),
     };
-    let why = comparison.why.as_ref().map_or(String::new(), |why| format!(": {why}"));
+    let why = comparison
+        .why
+        .as_ref()
+        .map_or(String::new(), |why| format!(": {why}"));
     format!("{verdict}{why}")
 }
 
 /// The gain with its interval; `None` with too few pairs.
 pub(crate) fn gain_words(comparison: &Comparison) -> Option<String> {
-    let Ratio { estimate, low, high, level, rounds } = comparison.gain?;
+    let Ratio {
+        estimate,
+        low,
+        high,
+        level,
+        rounds,
+    } = comparison.gain?;
     Some(format!(
         "the planned places are {estimate:.2} times as fast as today's; {} interval {low:.3} to {high:.3}, of {} rounds; \
         time an I/O {} today, {} planned",

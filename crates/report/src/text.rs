@@ -26,7 +26,10 @@ pub(crate) use page::Page;
 /// The whole report.
 #[must_use]
 pub fn text(report: &Report<'_>, color: Color) -> String {
-    let mut page = Page { text: String::new(), color };
+    let mut page = Page {
+        text: String::new(),
+        color,
+    };
     headline(&mut page, report);
     for finding in &report.diagnosis.findings {
         finding_lines(&mut page, finding);
@@ -40,8 +43,15 @@ pub fn text(report: &Report<'_>, color: Color) -> String {
 }
 
 fn headline(page: &mut Page, report: &Report<'_>) {
-    let ios: u64 = report.sections.iter().map(|section| section.analysis.ios).sum();
-    let counted = report.sections.iter().any(|section| !section.profile.imported.is_empty());
+    let ios: u64 = report
+        .sections
+        .iter()
+        .map(|section| section.analysis.ios)
+        .sum();
+    let counted = report
+        .sections
+        .iter()
+        .any(|section| !section.profile.imported.is_empty());
     let places = report.sections.len();
     let of = match (ios, places) {
         (0, _) if counted => "in ready-made histograms".to_owned(),
@@ -60,21 +70,45 @@ fn headline(page: &mut Page, report: &Report<'_>) {
 pub(crate) fn finding_lines(page: &mut Page, finding: &Finding) {
     page.gap();
     let severity = page.severity(finding.severity());
-    page.wrapped(&format!("{severity}  "), "  ", &format!("{}: {}", finding.id(), finding.target()));
+    page.wrapped(
+        &format!("{severity}  "),
+        "  ",
+        &format!("{}: {}", finding.id(), finding.target()),
+    );
     page.wrapped("  ", "  ", finding.summary());
-    let share =
-        |name: &str| finding.evidence().iter().find(|evidence| evidence.name == name).map(|e| e.value);
+    let share = |name: &str| {
+        finding
+            .evidence()
+            .iter()
+            .find(|evidence| evidence.name == name)
+            .map(|e| e.value)
+    };
     if let (Some(low), Some(high)) = (share("share_low"), share("share_high")) {
-        page.line(format!("  95 % interval of that share: {} to {}", percent(low), percent(high)));
+        page.line(format!(
+            "  95 % interval of that share: {} to {}",
+            percent(low),
+            percent(high)
+        ));
     }
     for sentence in finding.explanation() {
         page.wrapped("  - ", "    ", sentence);
     }
     if let Some(cost) = finding.cost() {
-        let basis = if cost.basis == Basis::Measured { "measured" } else { "estimated, not measured" };
-        let value =
-            if cost.value.fract() == 0.0 { format!("{}", cost.value) } else { format!("{:.2}", cost.value) };
-        page.wrapped("  cost: ", "    ", &format!("{value} {} ({basis})", cost.unit));
+        let basis = if cost.basis == Basis::Measured {
+            "measured"
+        } else {
+            "estimated, not measured"
+        };
+        let value = if cost.value.fract() == 0.0 {
+            format!("{}", cost.value)
+        } else {
+            format!("{:.2}", cost.value)
+        };
+        page.wrapped(
+            "  cost: ",
+            "    ",
+            &format!("{value} {} ({basis})", cost.unit),
+        );
     }
     page.line(format!("  confidence: {}", finding.confidence().word()));
     if !finding.fix().is_empty() {
@@ -116,9 +150,20 @@ fn unknown_lines(page: &mut Page, report: &Report<'_>) {
         }
     }
     for (first, rules) in gathered {
-        let whole = report.sections.iter().any(|section| section.analysis.target == first.target);
-        let on = if several || !whole { format!(" on {}", first.target) } else { String::new() };
-        page.wrapped("  ", "    ", &format!("{}{on}: {}", rules.join(", "), first.why));
+        let whole = report
+            .sections
+            .iter()
+            .any(|section| section.analysis.target == first.target);
+        let on = if several || !whole {
+            format!(" on {}", first.target)
+        } else {
+            String::new()
+        };
+        page.wrapped(
+            "  ",
+            "    ",
+            &format!("{}{on}: {}", rules.join(", "), first.why),
+        );
     }
 }
 
@@ -130,7 +175,10 @@ fn source_lines(page: &mut Page, report: &Report<'_>) {
     // With one source its name need not stand before each note.
     let only = (report.sources.len() == 1).then(|| format!("{}: ", report.title));
     for note in report.notes {
-        let words = only.as_ref().and_then(|name| note.strip_prefix(name.as_str())).unwrap_or(note);
+        let words = only
+            .as_ref()
+            .and_then(|name| note.strip_prefix(name.as_str()))
+            .unwrap_or(note);
         page.wrapped("  note: ", "    ", words);
     }
 }
@@ -138,13 +186,22 @@ fn source_lines(page: &mut Page, report: &Report<'_>) {
 fn section_lines(page: &mut Page, analysis: &Analysis, profile: &plumb_profile::Profile) {
     let name = analysis.target.to_string();
     let mut letters = name.chars();
-    let heading: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
+    let heading: String = letters
+        .next()
+        .into_iter()
+        .flat_map(char::to_uppercase)
+        .chain(letters)
+        .collect();
     page.heading(&heading);
     measures::totals(page, analysis, "from first to last issue");
     for (at, place) in analysis.places.iter().enumerate() {
         if at > 0 {
             place_heading(page, place, analysis);
-            if analysis.places.first().is_some_and(|device| device.inference.ios == place.inference.ios) {
+            if analysis
+                .places
+                .first()
+                .is_some_and(|device| device.inference.ios == place.inference.ios)
+            {
                 page.line("    all I/O lie behind its start, as above; where it ends is not known");
                 continue;
             }
@@ -172,14 +229,20 @@ fn place_heading(page: &mut Page, place: &PlaceAnalysis, analysis: &Analysis) {
     page.wrapped(
         "  ",
         "  ",
-        &format!("Partition {name} of {device}, from sector {first} on (offsets are those of {device})"),
+        &format!(
+            "Partition {name} of {device}, from sector {first} on (offsets are those of {device})"
+        ),
     );
 }
 
 /// What `align.d` prints, for a grid.
 fn grid_lines(page: &mut Page, fit: &GridFit) {
     page.gap();
-    page.line(format!("  On the grid of {} ({})", fit.grid, fit.source.word()));
+    page.line(format!(
+        "  On the grid of {} ({})",
+        fit.grid,
+        fit.source.word()
+    ));
     let tally = match &fit.all {
         Ok(tally) => tally,
         Err(why) => {
@@ -195,7 +258,11 @@ fn grid_lines(page: &mut Page, fit: &GridFit) {
     page.told(14, &count(tally.misaligned), &words);
     match tally.lengths_known() {
         Ok(()) => length_lines(page, fit, tally),
-        Err(why) => page.wrapped("    what their length decides is unknown: ", "      ", &why.to_string()),
+        Err(why) => page.wrapped(
+            "    what their length decides is unknown: ",
+            "      ",
+            &why.to_string(),
+        ),
     }
     if tally.misaligned > 0 {
         page.gap();
@@ -203,7 +270,16 @@ fn grid_lines(page: &mut Page, fit: &GridFit) {
         let rows: Vec<(String, u64)> = tally
             .heads
             .iter()
-            .map(|(index, ios)| (if index == 0 { "0".into() } else { count(1 << (index - 1)) }, ios))
+            .map(|(index, ios)| {
+                (
+                    if index == 0 {
+                        "0".into()
+                    } else {
+                        count(1 << (index - 1))
+                    },
+                    ios,
+                )
+            })
             .collect();
         chart::bars(page, &rows);
     }
@@ -212,7 +288,9 @@ fn grid_lines(page: &mut Page, fit: &GridFit) {
 /// How far past a grid: `1,024 bytes (2 sectors)`; bytes alone where it is no whole sector.
 fn mean_offset(bytes: u64) -> String {
     match (bytes / SECTOR, bytes % SECTOR) {
-        (sectors, 0) if sectors > 0 => format!("{} ({})", plural(bytes, "byte"), plural(sectors, "sector")),
+        (sectors, 0) if sectors > 0 => {
+            format!("{} ({})", plural(bytes, "byte"), plural(sectors, "sector"))
+        }
         _ => plural(bytes, "byte"),
     }
 }
@@ -221,13 +299,26 @@ fn mean_offset(bytes: u64) -> String {
 fn length_lines(page: &mut Page, fit: &GridFit, tally: &FitTally) {
     let of_known = |ios: u64| percent(ios as f64 / tally.known_length().max(1) as f64);
     let granularity = fit.grid.granularity();
-    let words = format!("I/O no multiple of {granularity} long ({})", of_known(tally.odd_length));
+    let words = format!(
+        "I/O no multiple of {granularity} long ({})",
+        of_known(tally.odd_length)
+    );
     page.told(14, &count(tally.odd_length), &words);
-    let words = format!("I/O touch more cells than they need ({})", of_known(tally.split));
+    let words = format!(
+        "I/O touch more cells than they need ({})",
+        of_known(tally.split)
+    );
     page.told(14, &count(tally.split), &words);
-    for (word, value) in [("read", fit.read_amplification), ("written", fit.write_amplification)] {
+    for (word, value) in [
+        ("read", fit.read_amplification),
+        ("written", fit.write_amplification),
+    ] {
         if let Some(value) = value {
-            page.told(14, &format!("{value:.3}"), &format!("bytes moved per byte {word}, at most"));
+            page.told(
+                14,
+                &format!("{value:.3}"),
+                &format!("bytes moved per byte {word}, at most"),
+            );
         }
     }
     if tally.unknown_length > 0 {
@@ -295,7 +386,11 @@ fn inference_lines(page: &mut Page, place: &PlaceAnalysis) {
 
 /// `8 KiB`, or `≤ 8 KiB` for a length that was rounded up.
 fn length(bytes: u64, rounded: bool) -> String {
-    if rounded { format!("≤ {}", Bytes(bytes)) } else { Bytes(bytes).to_string() }
+    if rounded {
+        format!("≤ {}", Bytes(bytes))
+    } else {
+        Bytes(bytes).to_string()
+    }
 }
 
 #[cfg(test)]

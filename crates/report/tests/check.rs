@@ -12,7 +12,9 @@ use plumb_stack::{
 };
 
 fn from() -> Source {
-    Source::Kernel { path: "sys/class/block".into() }
+    Source::Kernel {
+        path: "sys/class/block".into(),
+    }
 }
 
 fn disk(builder: &mut Builder, name: &str, physical: Option<(u64, u64)>) -> NodeId {
@@ -30,24 +32,42 @@ fn part(builder: &mut Builder, name: &str, kind: Kind, on: &str, start: u64, len
     let (part, node) = (builder.node(name), builder.node(on));
     builder.kind(part, kind, &from());
     builder.size(part, Bytes(len * SECTOR), &from());
-    let run = Part { upper: Bytes(0), node, start: Bytes(start * SECTOR), len: Some(Bytes(len * SECTOR)) };
+    let run = Part {
+        upper: Bytes(0),
+        node,
+        start: Bytes(start * SECTOR),
+        len: Some(Bytes(len * SECTOR)),
+    };
     builder.place(part, Placing::Parts { parts: vec![run] }, &from());
     part
 }
 
 fn stripe(builder: &mut Builder, name: &str, members: &[String], chunk: u64) {
-    let members = members.iter().map(|one| Member { node: builder.node(one), start: Bytes(1 << 20) });
+    let members = members.iter().map(|one| Member {
+        node: builder.node(one),
+        start: Bytes(1 << 20),
+    });
     let members = members.collect();
     let stripe = builder.node(name);
     builder.kind(stripe, Kind::Stripe, &from());
-    let chunks = Chunks { chunk: Bytes(chunk), members, parity: 0, copies: 1, layout: None };
+    let chunks = Chunks {
+        chunk: Bytes(chunk),
+        members,
+        parity: 0,
+        copies: 1,
+        layout: None,
+    };
     builder.place(stripe, Placing::Chunks(chunks), &from());
 }
 
 /// The report on a stack; `about` leaves out what has nothing to do with a device.
 fn report(stack: &Stack, about: Option<&str>, color: Color) -> (String, serde_json::Value) {
-    let wanted: Option<HashSet<NodeId>> =
-        about.map(|name| stack.under(stack.find(name).expect("named")).into_iter().collect());
+    let wanted: Option<HashSet<NodeId>> = about.map(|name| {
+        stack
+            .under(stack.find(name).expect("named"))
+            .into_iter()
+            .collect()
+    });
     let inputs = [Input {
         path: "lsblk.json".into(),
         tool: Some("lsblk -J".into()),
@@ -74,9 +94,19 @@ fn example() -> Stack {
     let sda = disk(&mut builder, "sda", Some((4096, 0)));
     builder.fact(sda, keys::MODEL, "ST1000DM003", &from());
     let hint = Grid::unit(Bytes(33_553_920)).expect("a grid");
-    builder.grid(sda, GridFact::doubted(hint, What::OptimalIo, from(), "no multiple of 4 KiB"));
+    builder.grid(
+        sda,
+        GridFact::doubted(hint, What::OptimalIo, from(), "no multiple of 4 KiB"),
+    );
     part(&mut builder, "sda1", Kind::Partition, "sda", 63, 100_000);
-    part(&mut builder, "vg/lv", Kind::LogicalVolume, "sda1", 2049, 8192);
+    part(
+        &mut builder,
+        "vg/lv",
+        Kind::LogicalVolume,
+        "sda1",
+        2049,
+        8192,
+    );
     part(&mut builder, "sda2", Kind::Partition, "sda", 204_800, 8192);
     disk(&mut builder, "sdb", None);
     part(&mut builder, "sdb1", Kind::Partition, "sdb", 34, 8192);
@@ -105,20 +135,43 @@ fn only_what_was_asked_about() {
     for name in ["sda2", "sdb", "md0"] {
         assert!(!text.contains(name), "{name}:\n{text}");
     }
-    assert_eq!(document["result"]["stack"]["nodes"].as_array().map(Vec::len), Some(3));
+    assert_eq!(
+        document["result"]["stack"]["nodes"]
+            .as_array()
+            .map(Vec::len),
+        Some(3)
+    );
 }
 
 #[test]
 fn the_document_has_every_device() {
     let (_, document) = report(&example(), None, Color::Never);
-    let nodes = document["result"]["stack"]["nodes"].as_array().expect("a list");
+    let nodes = document["result"]["stack"]["nodes"]
+        .as_array()
+        .expect("a list");
     assert_eq!(nodes.len(), 18);
-    let node = |name: &str| nodes.iter().find(|node| node["name"] == name).expect("named");
+    let node = |name: &str| {
+        nodes
+            .iter()
+            .find(|node| node["name"] == name)
+            .expect("named")
+    };
     let on = &node("sda1")["verdicts"][0];
-    assert_eq!((&on["verdict"], &on["by_bytes"]), (&"misaligned".into(), &3584.into()));
+    assert_eq!(
+        (&on["verdict"], &on["by_bytes"]),
+        (&"misaligned".into(), &3584.into())
+    );
     assert_eq!(node("vg/lv")["overall"], "aligned");
-    assert_eq!(node("sdb2")["overall"], "unknown", "on an assumed grid nothing is aligned");
-    assert_eq!(node("sda")["overall"], serde_json::Value::Null, "a disk stands on nothing");
+    assert_eq!(
+        node("sdb2")["overall"],
+        "unknown",
+        "on an assumed grid nothing is aligned"
+    );
+    assert_eq!(
+        node("sda")["overall"],
+        serde_json::Value::Null,
+        "a disk stands on nothing"
+    );
     assert_eq!(node("sda1")["placing"]["parts"][0]["start_bytes"], 32_256);
     assert_eq!(node("md0")["verdicts"].as_array().map(Vec::len), Some(10));
     assert_eq!(document["result"]["summary"]["partition"]["misaligned"], 2);
@@ -132,16 +185,36 @@ fn only_what_is_aligned_makes_up() {
         disk(&mut builder, "sda", Some((4096, 0)));
         let below = part(&mut builder, "sda1", Kind::Partition, "sda", 63, 100_000);
         match start {
-            Some(start) => _ = part(&mut builder, "vg/lv", Kind::LogicalVolume, "sda1", start, 8192),
+            Some(start) => {
+                _ = part(
+                    &mut builder,
+                    "vg/lv",
+                    Kind::LogicalVolume,
+                    "sda1",
+                    start,
+                    8192,
+                )
+            }
             None => {
                 let array = builder.node("md0");
                 let why = "where its data begin was not told".to_owned();
-                builder.place(array, Placing::Unknown { members: vec![below], why }, &from());
+                builder.place(
+                    array,
+                    Placing::Unknown {
+                        members: vec![below],
+                        why,
+                    },
+                    &from(),
+                );
             }
         }
         let (text, _) = report(&builder.finish(), None, Color::Never);
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_eq!(words.contains("what stands on it makes up for it"), expected, "{start:?}: {text}");
+        assert_eq!(
+            words.contains("what stands on it makes up for it"),
+            expected,
+            "{start:?}: {text}"
+        );
     }
 }
 
@@ -150,9 +223,11 @@ fn exports_and_what_comes_from_them() {
     let mut builder = Builder::default();
     disk(&mut builder, "sda", Some((4096, 0)));
     let export = part(&mut builder, "iblock_0/x", Kind::Export, "sda", 63, 8192);
-    for (key, value) in
-        [(keys::UNIT_NUMBER, "3"), (keys::TARGET, "iqn.x:\x1b[2J"), (keys::TRANSPORT, "iscsi")]
-    {
+    for (key, value) in [
+        (keys::UNIT_NUMBER, "3"),
+        (keys::TARGET, "iqn.x:\x1b[2J"),
+        (keys::TRANSPORT, "iscsi"),
+    ] {
         builder.fact(export, key, value, &from());
     }
     let nvme = disk(&mut builder, "nvme0n1", None);
@@ -163,8 +238,14 @@ fn exports_and_what_comes_from_them() {
         words.contains("iblock_0/x: export, 4 MiB, at 32,256 B (63 sectors), unit 3 of iqn.x:"),
         "{text}"
     );
-    assert!(words.contains("over iscsi") && words.contains("nvme0n1: disk, 10 GiB, over tcp"), "{text}");
-    assert!(!text.contains('\x1b'), "a name of another host moves the cursor");
+    assert!(
+        words.contains("over iscsi") && words.contains("nvme0n1: disk, 10 GiB, over tcp"),
+        "{text}"
+    );
+    assert!(
+        !text.contains('\x1b'),
+        "a name of another host moves the cursor"
+    );
     assert_eq!(document["result"]["stack"]["nodes"][1]["kind"], "export");
 }
 
@@ -183,7 +264,14 @@ fn eighty_columns_whatever_the_names() {
     let mut builder = Builder::default();
     let long = "x".repeat(300);
     disk(&mut builder, "sda\x1b[2J\n", None);
-    part(&mut builder, &long, Kind::Partition, "sda\x1b[2J\n", 1, 1000);
+    part(
+        &mut builder,
+        &long,
+        Kind::Partition,
+        "sda\x1b[2J\n",
+        1,
+        1000,
+    );
     let mut below = long;
     for depth in 0..40 {
         let name = format!("volume-with-a-long-name-{depth}");
@@ -197,7 +285,12 @@ fn eighty_columns_whatever_the_names() {
         }
         assert!(!text.contains("[2J\n"), "a name moves the cursor");
         assert!(text.contains("more above; --json has all"), "{text}");
-        assert_eq!(document["result"]["stack"]["nodes"].as_array().map(Vec::len), Some(42));
+        assert_eq!(
+            document["result"]["stack"]["nodes"]
+                .as_array()
+                .map(Vec::len),
+            Some(42)
+        );
     }
 }
 
@@ -220,8 +313,12 @@ fn copied(builder: &Builder) -> Stack {
 fn colour_changes_no_word() {
     let plain = report(&example(), None, Color::Never).0;
     let colored = report(&example(), None, Color::Always).0;
-    assert!(colored.contains("\x1b[1;31mmisaligned\x1b[0m") && colored.contains("\x1b[1;32maligned\x1b[0m"));
-    let bare =
-        ["31", "32", "36"].iter().fold(colored, |text, code| text.replace(&format!("\x1b[1;{code}m"), ""));
+    assert!(
+        colored.contains("\x1b[1;31mmisaligned\x1b[0m")
+            && colored.contains("\x1b[1;32maligned\x1b[0m")
+    );
+    let bare = ["31", "32", "36"].iter().fold(colored, |text, code| {
+        text.replace(&format!("\x1b[1;{code}m"), "")
+    });
     assert_eq!(bare.replace("\x1b[0m", ""), plain);
 }

@@ -12,21 +12,26 @@ use plumb_profile::{Collector, Profile, ProfileSet, Settings};
 use plumb_report::html::html;
 use plumb_report::{Report, Section};
 use plumb_trace::{
-    AlignTotals, Batch, Bucket, Clock, Distribution, Event, Fill, Layer, Measured, Names, Op, ReadOptions,
-    SourceInfo, open,
+    AlignTotals, Batch, Bucket, Clock, Distribution, Event, Fill, Layer, Measured, Names, Op,
+    ReadOptions, SourceInfo, open,
 };
 
 const SCRIPT: &str = "<script>alert('x')</script>\"&\u{202e}";
 
 /// The page of profiles, with everything asked that can be.
 fn render(profiles: &ProfileSet, questions: &Questions) -> String {
-    let analyses: Vec<(&Profile, Analysis)> =
-        profiles.iter().map(|profile| (profile, analyze(profile, None, questions))).collect();
+    let analyses: Vec<(&Profile, Analysis)> = profiles
+        .iter()
+        .map(|profile| (profile, analyze(profile, None, questions)))
+        .collect();
     let mut diagnosis = Diagnosis::default();
     for (profile, analysis) in &analyses {
         diagnosis.absorb(diagnose(profile, analysis, questions));
     }
-    let sections = analyses.iter().map(|(profile, analysis)| Section { profile, analysis }).collect();
+    let sections = analyses
+        .iter()
+        .map(|(profile, analysis)| Section { profile, analysis })
+        .collect();
     html(&Report {
         title: format!("I/O of {SCRIPT}"),
         version: "0.0",
@@ -57,10 +62,15 @@ fn collect(
     clock: Clock,
     questions: &Questions,
 ) -> ProfileSet {
-    let settings = Settings { modulus_bytes: questions.modulus_bytes() };
+    let settings = Settings {
+        modulus_bytes: questions.modulus_bytes(),
+    };
     let mut collector = Collector::new(&settings).expect("a modulus");
     collector.set_clock(clock);
-    let mut batch = Batch { names: Arc::new(names), ..Batch::default() };
+    let mut batch = Batch {
+        names: Arc::new(names),
+        ..Batch::default()
+    };
     events.for_each(|event| batch.push(&event));
     collector.fold(&batch);
     collector.finish(&SourceInfo::default())
@@ -86,7 +96,10 @@ fn names(device: &str) -> Names {
     names.device(device);
     names.word(SCRIPT);
     if let Some(device) = names.device_mut(0) {
-        device.partitions = vec![(format!("p1 {SCRIPT}"), 32_256), ("p2".to_owned(), 20 << 30)];
+        device.partitions = vec![
+            (format!("p1 {SCRIPT}"), 32_256),
+            ("p2".to_owned(), 20 << 30),
+        ];
         device.size_bytes = Some(60 << 30);
     }
     names
@@ -95,26 +108,47 @@ fn names(device: &str) -> Names {
 /// Everything that must hold of every page.
 fn check(page: &str) {
     balanced(page);
-    for forbidden in
-        ["<script", "<img", "http", "src=", "url(", "@import", "onload", "javascript:", "NaN", "\u{202e}"]
-    {
+    for forbidden in [
+        "<script",
+        "<img",
+        "http",
+        "src=",
+        "url(",
+        "@import",
+        "onload",
+        "javascript:",
+        "NaN",
+        "\u{202e}",
+    ] {
         assert!(!page.contains(forbidden), "found {forbidden}");
     }
     let values = |name: &str| {
         let before = format!(" {name}=\"");
         let parts = page.split(before.as_str()).skip(1);
-        parts.map(|rest| rest.split('"').next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+        parts
+            .map(|rest| rest.split('"').next().unwrap_or_default().to_owned())
+            .collect::<Vec<_>>()
     };
     let ids = values("id");
-    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len(), "an anchor is given twice");
+    assert_eq!(
+        ids.iter().collect::<BTreeSet<_>>().len(),
+        ids.len(),
+        "an anchor is given twice"
+    );
     for link in values("href") {
         assert!(
-            link.strip_prefix('#').is_some_and(|id| ids.iter().any(|known| known == id)),
+            link.strip_prefix('#')
+                .is_some_and(|id| ids.iter().any(|known| known == id)),
             "{link} leads nowhere"
         );
     }
     for picture in page.split("<svg").skip(1) {
-        let elements = picture.split("</svg>").next().unwrap_or_default().matches('<').count();
+        let elements = picture
+            .split("</svg>")
+            .next()
+            .unwrap_or_default()
+            .matches('<')
+            .count();
         assert!(elements < 1500, "{elements} elements in a picture");
     }
 }
@@ -122,10 +156,15 @@ fn check(page: &str) {
 /// Every element that is opened is closed, in order, and attributes are quoted.
 fn balanced(page: &str) {
     let mut open = Vec::new();
-    let mut rest = page.strip_prefix("<!DOCTYPE html>").expect("a document type");
+    let mut rest = page
+        .strip_prefix("<!DOCTYPE html>")
+        .expect("a document type");
     while let Some((_, tag)) = rest.split_once('<') {
         let (tag, after) = tag.split_once('>').expect("an end of the tag");
-        assert!(tag.matches('"').count().is_multiple_of(2), "quotes in <{tag}>");
+        assert!(
+            tag.matches('"').count().is_multiple_of(2),
+            "quotes in <{tag}>"
+        );
         match tag.strip_prefix('/') {
             Some(name) => assert_eq!(open.pop(), Some(name), "at </{name}>"),
             None if tag.ends_with('/') || tag.starts_with("meta") => {}
@@ -142,9 +181,9 @@ fn a_full_page_has_every_part_and_no_name_gets_out() {
     let profiles = collect(mixed(5_000, true), names(SCRIPT), Clock::Unix, &questions);
     let page = render(&profiles, &questions);
     check(&page);
-    assert!(
-        page.contains("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&quot;&amp;\u{fffd} (request layer)")
-    );
+    assert!(page.contains(
+        "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&quot;&amp;\u{fffd} (request layer)"
+    ));
     for part in [
         "Findings",
         "misaligned-io",
@@ -202,12 +241,24 @@ fn without_a_course_nothing_is_drawn_over_time() {
     let questions = Questions::default();
     let mut sums = ProfileSet::default();
     for profile in collect(mixed(1_000, true), names("sda"), Clock::Start, &questions).iter() {
-        sums.add(&Profile { timeline: Timeline::default(), ..profile.clone() });
+        sums.add(&Profile {
+            timeline: Timeline::default(),
+            ..profile.clone()
+        });
     }
     let page = render(&sums, &questions);
     check(&page);
-    assert_eq!(page.matches("No pictures over time: the source hands over sums").count(), 1);
-    for title in ["Size mix over time", "Throughput over time", "Places over time", "Latency over time"] {
+    assert_eq!(
+        page.matches("No pictures over time: the source hands over sums")
+            .count(),
+        1
+    );
+    for title in [
+        "Size mix over time",
+        "Throughput over time",
+        "Places over time",
+        "Latency over time",
+    ] {
         assert!(!page.contains(title), "{title}");
     }
     assert!(!page.contains("Not known:") && page.contains("Seek distances"));
@@ -216,9 +267,16 @@ fn without_a_course_nothing_is_drawn_over_time() {
 #[test]
 fn few_io_are_unknown_and_never_clean() {
     let questions = Questions::default();
-    let page = render(&collect(mixed(3, true), names("sda"), Clock::Start, &questions), &questions);
+    let page = render(
+        &collect(mixed(3, true), names("sda"), Clock::Start, &questions),
+        &questions,
+    );
     check(&page);
-    assert!(page.contains("unknown, not clean"), "{}", &page[page.find("verdict\"").unwrap_or(0)..][..200]);
+    assert!(
+        page.contains("unknown, not clean"),
+        "{}",
+        &page[page.find("verdict\"").unwrap_or(0)..][..200]
+    );
 }
 
 #[test]
@@ -243,12 +301,24 @@ fn what_a_source_counted_itself_is_shown_as_it_is() {
     };
     collector.fold_ready_made(&Fill::Distribution(histogram), Layer::Request);
     collector.fold_ready_made(&Fill::Totals(totals), Layer::Request);
-    let page = render(&collector.finish(&SourceInfo::default()), &Questions::default());
+    let page = render(
+        &collector.finish(&SourceInfo::default()),
+        &Questions::default(),
+    );
     check(&page);
-    for part in ["Distance to the next I/O, write", "Least −4 KiB", "1,011", "997 (98.6 %)", "1 KiB"] {
+    for part in [
+        "Distance to the next I/O, write",
+        "Least −4 KiB",
+        "1,011",
+        "997 (98.6 %)",
+        "1 KiB",
+    ] {
         assert!(page.contains(part), "{part} is missing");
     }
-    assert!(!page.contains("<figure>"), "no picture of what was not told");
+    assert!(
+        !page.contains("<figure>"),
+        "no picture of what was not told"
+    );
 }
 
 #[test]
@@ -267,11 +337,19 @@ fn hostile_numbers_are_drawn_within_the_picture() {
         }
     }
     for clock in [Clock::Unix, Clock::Boot] {
-        let profiles = collect(events.clone().into_iter(), names("sda"), clock, &questions());
+        let profiles = collect(
+            events.clone().into_iter(),
+            names("sda"),
+            clock,
+            &questions(),
+        );
         check(&render(&profiles, &questions()));
     }
     let one = std::iter::once(Event::new(5, 0, Layer::Bio, Op::Write, 512, 512));
-    check(&render(&collect(one, names("sda"), Clock::Unix, &questions()), &questions()));
+    check(&render(
+        &collect(one, names("sda"), Clock::Unix, &questions()),
+        &questions(),
+    ));
 }
 
 #[test]
@@ -296,7 +374,8 @@ fn many_devices_are_linked_and_the_page_stays_small() {
 /// A file of the folder of real traces, or a line that says why the test looks at nothing.
 fn real(path: &str) -> Option<PathBuf> {
     let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces");
-    let folder = std::env::var_os("PLUMB_REAL_TRACES").map_or_else(|| PathBuf::from(default), PathBuf::from);
+    let folder =
+        std::env::var_os("PLUMB_REAL_TRACES").map_or_else(|| PathBuf::from(default), PathBuf::from);
     let file = folder.join(path);
     if !file.exists() {
         println!("SKIPPED: no {} (set PLUMB_REAL_TRACES)", file.display());
@@ -308,13 +387,16 @@ fn real(path: &str) -> Option<PathBuf> {
 #[test]
 fn the_pictures_of_a_real_trace_say_what_was_counted_elsewhere() {
     let name = "vscsi/cloudPhysicsIO.vscsi";
-    let (Some(path), Some(expected)) = (real(name), real("EXPECTED.json")) else { return };
+    let (Some(path), Some(expected)) = (real(name), real("EXPECTED.json")) else {
+        return;
+    };
     let expected = std::fs::read_to_string(expected).expect("readable");
     let expected: serde_json::Value = serde_json::from_str(&expected).expect("JSON");
     let all = &expected[name]["all"];
 
     let questions = Questions::default();
-    let mut reader = open::open(&open::pieces(&[path]).remove(0), &ReadOptions::default()).expect("opens");
+    let mut reader =
+        open::open(&open::pieces(&[path]).remove(0), &ReadOptions::default()).expect("opens");
     let mut collector = Collector::new(&Settings::default()).expect("a modulus");
     let mut batch = Batch::default();
     while reader.fill(&mut batch).expect("readable") == Fill::Events {
@@ -324,21 +406,36 @@ fn the_pictures_of_a_real_trace_say_what_was_counted_elsewhere() {
     let page = render(&collector.finish(reader.info()), &questions);
     check(&page);
 
-    let count = |value: &serde_json::Value| plumb_geometry::group_digits(value.as_u64().expect("a count"));
+    let count =
+        |value: &serde_json::Value| plumb_geometry::group_digits(value.as_u64().expect("a count"));
     assert!(page.contains(&format!("<dd>{}<", count(&all["n"]))));
-    let sectors = all["start_mod_4096_in_sectors"].as_object().expect("counts by sector");
+    let sectors = all["start_mod_4096_in_sectors"]
+        .as_object()
+        .expect("counts by sector");
     assert_eq!(sectors.len(), 8);
     for (sector, ios) in sectors {
         let hint = format!("from sector {sector}\nall I/O {} (", count(ios));
         assert!(page.contains(&hint), "{hint} is missing");
     }
     let misaligned = count(&all["start_not_mod_4096"]["count"]);
-    assert!(page.contains(&format!("{misaligned} of {} (99.1 %) I/O start off", count(&all["n"]))));
-    let lengths = all["size_hist_top20_exact"].as_object().expect("counts by length");
-    let listed: Vec<_> = lengths.iter().filter(|(_, ios)| ios.as_u64() > Some(1_000)).collect();
+    assert!(page.contains(&format!(
+        "{misaligned} of {} (99.1 %) I/O start off",
+        count(&all["n"])
+    )));
+    let lengths = all["size_hist_top20_exact"]
+        .as_object()
+        .expect("counts by length");
+    let listed: Vec<_> = lengths
+        .iter()
+        .filter(|(_, ios)| ios.as_u64() > Some(1_000))
+        .collect();
     assert_eq!(listed.len(), 10);
     for (length, ios) in listed {
-        let row = format!(">{}</td><td>{}<", Bytes(length.parse().expect("a length")), count(ios));
+        let row = format!(
+            ">{}</td><td>{}<",
+            Bytes(length.parse().expect("a length")),
+            count(ios)
+        );
         assert!(page.contains(&row), "{row} is missing");
     }
 }

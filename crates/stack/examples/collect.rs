@@ -41,8 +41,15 @@ fn read(path: &Path, kernel: &dyn linux::Kernel) -> Result<(), Box<dyn std::erro
             println!("{}: {}, {:?}", node.name, node.kind.words(), node.size);
             let landings = stack.landings(top);
             for one in landings.all.iter().skip(1) {
-                let period = one.period.map(|period| format!(" mod {}", period.0)).unwrap_or_default();
-                println!("    lies on {} at {}{period}", stack.node(one.on).name, one.shift);
+                let period = one
+                    .period
+                    .map(|period| format!(" mod {}", period.0))
+                    .unwrap_or_default();
+                println!(
+                    "    lies on {} at {}{period}",
+                    stack.node(one.on).name,
+                    one.shift
+                );
             }
             for (node, why) in &landings.lost {
                 println!("    lost on {}: {why}", stack.node(*node).name);
@@ -56,7 +63,14 @@ fn read(path: &Path, kernel: &dyn linux::Kernel) -> Result<(), Box<dyn std::erro
         println!("note: {note}");
     }
     let status = std::fs::read_to_string("/proc/self/status")?;
-    let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
-    println!("{} nodes in {took:?}; {:?}; {peak}", stack.nodes().count(), host.work());
+    let peak = status
+        .lines()
+        .find(|line| line.starts_with("VmHWM"))
+        .unwrap_or_default();
+    println!(
+        "{} nodes in {took:?}; {:?}; {peak}",
+        stack.nodes().count(),
+        host.work()
+    );
     Ok(())
 }

@@ -19,11 +19,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("expected an image and a seed to write".into());
     };
     let file = FileDisk::new(fs::File::open(image)?)?;
-    let recorder = Recorder { disk: &file, read: RefCell::new(BTreeSet::new()) };
+    let recorder = Recorder {
+        disk: &file,
+        read: RefCell::new(BTreeSet::new()),
+    };
     let (mut builder, mut scan) = (Builder::default(), Scan::default());
     let id = builder.node("disk.img");
     scan.probe_image(&mut builder, &recorder, id);
-    let mut found = Sparse { len: file.size_bytes(), ..Sparse::default() };
+    let mut found = Sparse {
+        len: file.size_bytes(),
+        ..Sparse::default()
+    };
     for number in recorder.read.into_inner() {
         let mut sector = [0; 512];
         let at = number * 512;

@@ -45,15 +45,20 @@ pub struct Builder {
 #[must_use]
 pub fn device_name(name: &str) -> Cow<'_, str> {
     let name = name.strip_prefix("/dev/").unwrap_or(name);
-    let plain = name.strip_prefix("dsk/").or_else(|| name.strip_prefix("rdsk/"));
-    if let Some(plain) =
-        plain.or_else(|| name.strip_prefix("md/dsk/")).or_else(|| name.strip_prefix("md/rdsk/"))
+    let plain = name
+        .strip_prefix("dsk/")
+        .or_else(|| name.strip_prefix("rdsk/"));
+    if let Some(plain) = plain
+        .or_else(|| name.strip_prefix("md/dsk/"))
+        .or_else(|| name.strip_prefix("md/rdsk/"))
     {
         return Cow::Borrowed(plain);
     }
     let in_set = name.strip_prefix("md/").and_then(|rest| {
         let (set, volume) = rest.split_once('/')?;
-        let volume = volume.strip_prefix("dsk/").or_else(|| volume.strip_prefix("rdsk/"))?;
+        let volume = volume
+            .strip_prefix("dsk/")
+            .or_else(|| volume.strip_prefix("rdsk/"))?;
         Some(format!("{set}/{volume}"))
     });
     in_set.map_or(Cow::Borrowed(name), Cow::Owned)
@@ -67,12 +72,17 @@ impl Builder {
             return *id;
         }
         if self.nodes.len() >= NODES_MAX {
-            self.note(format!("more than {NODES_MAX} devices: {name} and others are left out"));
+            self.note(format!(
+                "more than {NODES_MAX} devices: {name} and others are left out"
+            ));
             return NodeId(0);
         }
         let id = NodeId(self.nodes.len() as u32);
         self.names.insert(name.to_string(), id);
-        self.nodes.push(Node { name: name.into_owned(), ..Node::default() });
+        self.nodes.push(Node {
+            name: name.into_owned(),
+            ..Node::default()
+        });
         id
     }
 
@@ -132,7 +142,11 @@ impl Builder {
         if refines {
             self.nodes[id.at()].kind = kind;
         } else if known != kind && kind != Kind::Unknown && !refines_back(known, kind) {
-            self.contradiction(id, format!("is a {} and a {}", known.words(), kind.words()), source);
+            self.contradiction(
+                id,
+                format!("is a {} and a {}", known.words(), kind.words()),
+                source,
+            );
         }
     }
 
@@ -153,7 +167,11 @@ impl Builder {
             node.placing = placing;
             node.placed_by = Some(source.clone());
         } else if !vague(&placing) && node.placing != placing {
-            let before = node.placed_by.as_ref().map(ToString::to_string).unwrap_or_default();
+            let before = node
+                .placed_by
+                .as_ref()
+                .map(ToString::to_string)
+                .unwrap_or_default();
             self.contradiction(id, format!("lies otherwise according to {before}"), source);
         }
     }
@@ -168,14 +186,26 @@ impl Builder {
     /// Adds a grid, unless it is known. Of no use is one without cells.
     pub fn grid(&mut self, id: NodeId, fact: GridFact) {
         let grids = &mut self.nodes[id.at()].grids;
-        if !grids.iter().any(|known| known.what == fact.what && known.grid == fact.grid) {
+        if !grids
+            .iter()
+            .any(|known| known.what == fact.what && known.grid == fact.grid)
+        {
             grids.push(fact);
         }
     }
 
     /// Notes what is neither place nor grid; see [`crate::node::keys`]. The first word stands.
-    pub fn fact(&mut self, id: NodeId, key: &'static str, value: impl Into<String>, source: &Source) {
-        let fact = Fact { value: value.into(), source: source.clone() };
+    pub fn fact(
+        &mut self,
+        id: NodeId,
+        key: &'static str,
+        value: impl Into<String>,
+        source: &Source,
+    ) {
+        let fact = Fact {
+            value: value.into(),
+            source: source.clone(),
+        };
         self.nodes[id.at()].facts.entry(key).or_insert(fact);
     }
 
@@ -186,7 +216,11 @@ impl Builder {
 
     /// Notes something that is not as it should be, by one of the names of [`problem_ids`].
     pub fn problem(&mut self, problem: Problem) {
-        debug_assert!(problem_ids::ALL.contains(&problem.id), "{} is not listed", problem.id);
+        debug_assert!(
+            problem_ids::ALL.contains(&problem.id),
+            "{} is not listed",
+            problem.id
+        );
         self.problems.push(problem);
     }
 
@@ -197,7 +231,12 @@ impl Builder {
         overlaps: impl Iterator<Item = (NodeId, NodeId, String)>,
     ) {
         self.with_label.insert(disk);
-        let told = overlaps.map(|(one, other, text)| Overlap { one, other, text, is_told: true });
+        let told = overlaps.map(|(one, other, text)| Overlap {
+            one,
+            other,
+            text,
+            is_told: true,
+        });
         self.overlaps.extend(told);
     }
 
@@ -212,7 +251,12 @@ impl Builder {
     fn contradiction(&mut self, id: NodeId, what: String, source: &Source) {
         let text = format!("{} {what}", self.nodes[id.at()].name);
         if self.said.insert(text.clone()) {
-            self.problem(Problem { node: Some(id), id: CONTRADICTION, text, source: source.clone() });
+            self.problem(Problem {
+                node: Some(id),
+                id: CONTRADICTION,
+                text,
+                source: source.clone(),
+            });
         }
     }
 
@@ -224,8 +268,16 @@ impl Builder {
         let overlaps = overlaps::all(&self.nodes, &self.with_label);
         for overlap in overlaps.found.iter().filter(|overlap| !overlap.is_told) {
             let (text, node) = (overlap.text.clone(), Some(overlap.other));
-            let source = self.nodes[overlap.other.at()].placed_by.clone().unwrap_or(Source::Layout);
-            self.problems.push(Problem { node, id: OVERLAPPING_PARTITIONS, text, source });
+            let source = self.nodes[overlap.other.at()]
+                .placed_by
+                .clone()
+                .unwrap_or(Source::Layout);
+            self.problems.push(Problem {
+                node,
+                id: OVERLAPPING_PARTITIONS,
+                text,
+                source,
+            });
         }
         self.overlaps.extend(overlaps.found);
         if !overlaps.is_whole {
@@ -233,7 +285,13 @@ impl Builder {
                 "too many soft partitions: not all were held against each other through the layers below",
             );
         }
-        Stack::new(self.nodes, self.names, self.problems, self.notes, self.overlaps)
+        Stack::new(
+            self.nodes,
+            self.names,
+            self.problems,
+            self.notes,
+            self.overlaps,
+        )
     }
 
     /// Walks down from every node with a stack of its own, since a damaged dump may be as deep as it is long.
@@ -271,7 +329,10 @@ impl Builder {
                             text: text.clone(),
                             source,
                         });
-                        self.nodes[at].placing = Placing::Unknown { members: Vec::new(), why: text };
+                        self.nodes[at].placing = Placing::Unknown {
+                            members: Vec::new(),
+                            why: text,
+                        };
                         if let Some((_, below)) = way.last_mut() {
                             below.clear();
                         }
@@ -290,7 +351,9 @@ impl Builder {
     fn check_ends(&mut self) {
         let mut found = Vec::new();
         for (at, node) in self.nodes.iter().enumerate() {
-            let Placing::Parts { parts } = &node.placing else { continue };
+            let Placing::Parts { parts } = &node.placing else {
+                continue;
+            };
             for part in parts {
                 let member = &self.nodes[part.node.at()];
                 let end = part.len.and_then(|len| part.start.checked_add(len));
@@ -315,16 +378,18 @@ impl Builder {
 
 /// The first word was the more exact one.
 fn refines_back(known: Kind, kind: Kind) -> bool {
-    matches!((known, kind), (Kind::VirtualDisk | Kind::Path | Kind::Multipath, Kind::Disk))
-        || kind == Kind::LogicalVolume
-            && matches!(
-                known,
-                Kind::Stripe
-                    | Kind::Mirror
-                    | Kind::ParityRaid
-                    | Kind::ThinVolume
-                    | Kind::ThinPool
-                    | Kind::Cache
-                    | Kind::Concat
-            )
+    matches!(
+        (known, kind),
+        (Kind::VirtualDisk | Kind::Path | Kind::Multipath, Kind::Disk)
+    ) || kind == Kind::LogicalVolume
+        && matches!(
+            known,
+            Kind::Stripe
+                | Kind::Mirror
+                | Kind::ParityRaid
+                | Kind::ThinVolume
+                | Kind::ThinPool
+                | Kind::Cache
+                | Kind::Concat
+        )
 }

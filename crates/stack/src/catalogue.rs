@@ -158,7 +158,8 @@ impl Catalogue {
     /// Never: a test reads it.
     #[must_use]
     pub fn built_in() -> Catalogue {
-        Catalogue::parse("known arrays", BUILT_IN).expect("the table that comes with the program is in form")
+        Catalogue::parse("known arrays", BUILT_IN)
+            .expect("the table that comes with the program is in form")
     }
 
     /// Reads a table.
@@ -178,7 +179,10 @@ impl Catalogue {
             disk: join.disk.into_inner(),
             device: join.device,
         });
-        Ok(Catalogue { rows: rows.collect::<Result<_, _>>()?, joins: joins.collect() })
+        Ok(Catalogue {
+            rows: rows.collect::<Result<_, _>>()?,
+            joins: joins.collect(),
+        })
     }
 
     /// Puts the rows of another table before these.
@@ -206,10 +210,18 @@ impl Catalogue {
     /// # Errors
     /// When there is none.
     pub fn named(&self, name: &str) -> Result<&Row, CatalogueError> {
-        let named = self.rows.iter().find(|row| row.name.eq_ignore_ascii_case(name));
+        let named = self
+            .rows
+            .iter()
+            .find(|row| row.name.eq_ignore_ascii_case(name));
         named.ok_or_else(|| CatalogueError::NoSuchRow {
             found: name.to_owned(),
-            expected: self.rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>().join(", "),
+            expected: self
+                .rows
+                .iter()
+                .map(|row| row.name.as_str())
+                .collect::<Vec<_>>()
+                .join(", "),
         })
     }
 
@@ -239,8 +251,15 @@ impl FileRow {
             })
         };
         let unit = size("unit", &self.unit)?;
-        let offset = self.offset.as_deref().map_or(Ok(Bytes(0)), |text| size("offset", text))?;
-        let kind = if self.kind == Role::Segment { GridKind::Boundary } else { GridKind::Unit };
+        let offset = self
+            .offset
+            .as_deref()
+            .map_or(Ok(Bytes(0)), |text| size("offset", text))?;
+        let kind = if self.kind == Role::Segment {
+            GridKind::Boundary
+        } else {
+            GridKind::Unit
+        };
         let grid = Grid::new(unit, offset, kind).map_err(|source| CatalogueError::Grid {
             file: file.to_owned(),
             row: self.name.clone(),
@@ -261,12 +280,19 @@ impl FileRow {
 impl Row {
     fn fits(&self, node: &Node) -> bool {
         let model = node.word(keys::MODEL);
-        let by_model = model.is_some_and(|model| self.models.iter().any(|pattern| matches(pattern, model)));
-        by_model || self.devices.iter().any(|pattern| matches(pattern, &node.name))
+        let by_model =
+            model.is_some_and(|model| self.models.iter().any(|pattern| matches(pattern, model)));
+        by_model
+            || self
+                .devices
+                .iter()
+                .any(|pattern| matches(pattern, &node.name))
     }
 
     fn put(&self, builder: &mut Builder, id: NodeId, is_picked: bool) {
-        let source = Source::Catalogue { document: self.document.clone() };
+        let source = Source::Catalogue {
+            document: self.document.clone(),
+        };
         let what = match self.role {
             Role::Unit | Role::Segment => What::ArrayUnit,
             Role::Indirection => What::IndirectionUnit,
@@ -276,12 +302,20 @@ impl Row {
             }
         };
         let belief = match &self.choice {
-            Some(why) if !is_picked => {
-                Belief::Doubted { why: format!("{why}: pick one with --disk-type or --grid") }
-            }
+            Some(why) if !is_picked => Belief::Doubted {
+                why: format!("{why}: pick one with --disk-type or --grid"),
+            },
             _ => Belief::Believed,
         };
-        builder.grid(id, GridFact { grid: self.grid, what, source, belief });
+        builder.grid(
+            id,
+            GridFact {
+                grid: self.grid,
+                what,
+                source,
+                belief,
+            },
+        );
     }
 }
 
@@ -294,12 +328,16 @@ pub fn give(builder: &mut Builder, grid: Grid) {
 
 /// Nodes on which bytes end, as [`crate::Stack::is_leaf`] has it: a file where it is read as a disk.
 fn leaves(builder: &Builder) -> Vec<NodeId> {
-    let carrying: HashSet<NodeId> = builder.ids().flat_map(|id| builder.get(id).placing.below()).collect();
+    let carrying: HashSet<NodeId> = builder
+        .ids()
+        .flat_map(|id| builder.get(id).placing.below())
+        .collect();
     let ends = |id: &NodeId| {
         let node = builder.get(*id);
         let is_disk = node.is_read_as_disk() || carrying.contains(id);
         !node.is_seen_through()
-            && (node.kind.is_leaf() || node.placing == Placing::Leaf && is_disk && node.name != HOST)
+            && (node.kind.is_leaf()
+                || node.placing == Placing::Leaf && is_disk && node.name != HOST)
     };
     builder.ids().filter(ends).collect()
 }
@@ -309,8 +347,12 @@ fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.to_lowercase(), name.to_lowercase());
     let mut pieces = pattern.split('*');
     let first = pieces.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else { return false };
-    let Some(last) = pieces.next_back() else { return rest.is_empty() };
+    let Some(mut rest) = name.strip_prefix(first) else {
+        return false;
+    };
+    let Some(last) = pieces.next_back() else {
+        return rest.is_empty();
+    };
     for piece in pieces {
         match rest.find(piece) {
             Some(at) => rest = &rest[at + piece.len()..],
@@ -386,7 +428,8 @@ mod tests {
     fn tables_of_users_go_first() {
         let mine = "[[array]]\nname = 'mine'\ndevice = ['c3t*']\nunit = '64k'\noffset = '17408'\nkind = 'unit'\n\
                     document = 'our array'\n";
-        let catalogue = Catalogue::built_in().behind(Catalogue::parse("my.toml", mine).expect("in form"));
+        let catalogue =
+            Catalogue::built_in().behind(Catalogue::parse("my.toml", mine).expect("in form"));
         let mut builder = Builder::default();
         let disks = ["c3t8d0", "c4t8d0"].map(|name| {
             let disk = builder.node(name);
@@ -395,7 +438,10 @@ mod tests {
         });
         catalogue.apply(&mut builder, None);
         let [one, other] = disks.map(|disk| builder.get(disk).grids.clone());
-        assert_eq!((one[0].grid.granularity(), one[0].grid.offset()), (Bytes(65_536), Bytes(17_408)));
+        assert_eq!(
+            (one[0].grid.granularity(), one[0].grid.offset()),
+            (Bytes(65_536), Bytes(17_408))
+        );
         assert_eq!(one[0].source.to_string(), "known arrays: our array");
         assert_eq!(other, []);
     }
@@ -404,7 +450,9 @@ mod tests {
     fn errors_have_a_place() {
         let message = |text: &str| {
             let error = Catalogue::parse("my.toml", text).expect_err("not in form");
-            let cause = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
+            let cause = std::error::Error::source(&error)
+                .map(ToString::to_string)
+                .unwrap_or_default();
             format!("{error}: {cause}")
         };
         assert!(message("\n\n[[array]]\nname = 3\n").starts_with("my.toml:4: invalid type"));
@@ -416,8 +464,14 @@ mod tests {
         };
         assert!(message(&row("8MB", "0")).contains("unit of `a`: found `8MB`, which is ambiguous"));
         assert!(message(&row("8k", "9k")).contains("`a`: grid offset of 9216 bytes is not below"));
-        let none = Catalogue::built_in().named("vax").expect_err("no such row").to_string();
-        assert!(none.contains("no array named `vax`: expected one of sun-zfs"), "{none}");
+        let none = Catalogue::built_in()
+            .named("vax")
+            .expect_err("no such row")
+            .to_string();
+        assert!(
+            none.contains("no array named `vax`: expected one of sun-zfs"),
+            "{none}"
+        );
     }
 
     #[test]

@@ -55,7 +55,9 @@ impl Landing {
     #[must_use]
     pub fn phase(&self, grid: &Grid) -> Phase {
         let granularity = grid.granularity().0;
-        let common = self.period.map_or(granularity, |period| gcd(period.0, granularity));
+        let common = self
+            .period
+            .map_or(granularity, |period| gcd(period.0, granularity));
         let past = (self.shift - i128::from(grid.offset().0)).rem_euclid(i128::from(common)) as u64;
         if past != 0 || common == granularity {
             Phase::Past(Bytes(past))
@@ -71,14 +73,19 @@ impl Landing {
         }
         let first = i128::from(self.upper.0).max(i128::from(part_upper.0) - self.shift);
         let end = |start: i128, len: Option<Bytes>| len.map(|len| start + i128::from(len.0));
-        let ends =
-            [end(i128::from(self.upper.0), self.len), end(i128::from(part_upper.0) - self.shift, part_len)];
+        let ends = [
+            end(i128::from(self.upper.0), self.len),
+            end(i128::from(part_upper.0) - self.shift, part_len),
+        ];
         let end = ends.into_iter().flatten().min();
         let len = end.map(|end| end - first);
         let first = u64::try_from(first).ok()?;
         match len {
             Some(len) if len <= 0 => None,
-            len => Some((Bytes(first), len.map(|len| Bytes(u64::try_from(len).unwrap_or(u64::MAX))))),
+            len => Some((
+                Bytes(first),
+                len.map(|len| Bytes(u64::try_from(len).unwrap_or(u64::MAX))),
+            )),
         }
     }
 }
@@ -103,25 +110,40 @@ impl Stack {
             next += 1;
             let node = self.node(from.on);
             if from.via.len() >= LAYERS_MAX {
-                found
-                    .lost
-                    .push((from.on, format!("more than {LAYERS_MAX} layers: those below were not followed")));
+                found.lost.push((
+                    from.on,
+                    format!("more than {LAYERS_MAX} layers: those below were not followed"),
+                ));
                 continue;
             }
-            let mut go = |on: NodeId, move_by: i128, period: Option<Bytes>, run: (Bytes, Option<Bytes>)| {
-                let shift = period.map_or(from.shift + move_by, |period| {
-                    (from.shift + move_by).rem_euclid(i128::from(period.0.max(1)))
-                });
-                if found.all.len() >= LANDINGS_MAX || !known.insert((on, shift, period, from.via[0])) {
-                    return;
-                }
-                let mut via = from.via.clone();
-                via.push(on);
-                found.all.push(Landing { on, shift, period, upper: run.0, len: run.1, via });
-            };
+            let mut go =
+                |on: NodeId, move_by: i128, period: Option<Bytes>, run: (Bytes, Option<Bytes>)| {
+                    let shift = period.map_or(from.shift + move_by, |period| {
+                        (from.shift + move_by).rem_euclid(i128::from(period.0.max(1)))
+                    });
+                    if found.all.len() >= LANDINGS_MAX
+                        || !known.insert((on, shift, period, from.via[0]))
+                    {
+                        return;
+                    }
+                    let mut via = from.via.clone();
+                    via.push(on);
+                    found.all.push(Landing {
+                        on,
+                        shift,
+                        period,
+                        upper: run.0,
+                        len: run.1,
+                        via,
+                    });
+                };
             let whole = (from.upper, from.len);
             let within = |chunk: Bytes| {
-                Some(Bytes(from.period.map_or(chunk.0, |period| gcd(period.0, chunk.0)).max(1)))
+                Some(Bytes(
+                    from.period
+                        .map_or(chunk.0, |period| gcd(period.0, chunk.0))
+                        .max(1),
+                ))
             };
             match &node.placing {
                 Placing::Leaf => {}
@@ -135,7 +157,12 @@ impl Stack {
                 }
                 Placing::Chunks(chunks) => {
                     for member in &chunks.members {
-                        go(member.node, i128::from(member.start.0), within(chunks.chunk), whole);
+                        go(
+                            member.node,
+                            i128::from(member.start.0),
+                            within(chunks.chunk),
+                            whole,
+                        );
                     }
                 }
                 Placing::Copies { members } => {
@@ -144,17 +171,27 @@ impl Stack {
                     }
                 }
                 Placing::Blocks { block, member } => {
-                    go(member.node, i128::from(member.start.0), within(*block), whole);
+                    go(
+                        member.node,
+                        i128::from(member.start.0),
+                        within(*block),
+                        whole,
+                    );
                 }
                 Placing::Unknown { why, .. } => found.lost.push((from.on, why.clone())),
             }
             // Blocks lead on, and what is opaque about them is that not all are there.
-            if let (Placing::Leaf | Placing::Blocks { .. }, Some(why)) = (&node.placing, &node.opaque) {
+            if let (Placing::Leaf | Placing::Blocks { .. }, Some(why)) =
+                (&node.placing, &node.opaque)
+            {
                 found.lost.push((from.on, why.clone()));
             }
         }
         if found.all.len() >= LANDINGS_MAX {
-            found.lost.push((top, format!("more than {LANDINGS_MAX} pieces below: not all were followed")));
+            found.lost.push((
+                top,
+                format!("more than {LANDINGS_MAX} pieces below: not all were followed"),
+            ));
         }
         found
     }
@@ -173,8 +210,12 @@ mod tests {
     const FROM: Source = Source::User;
 
     fn run(node: NodeId, start: u64, len: u64) -> Placing {
-        let part =
-            Part { upper: Bytes(0), node, start: Bytes(start * SECTOR), len: Some(Bytes(len * SECTOR)) };
+        let part = Part {
+            upper: Bytes(0),
+            node,
+            start: Bytes(start * SECTOR),
+            len: Some(Bytes(len * SECTOR)),
+        };
         Placing::Parts { parts: vec![part] }
     }
 
@@ -198,10 +239,19 @@ mod tests {
         builder.place(part, run(sda, 63, 100_000), &FROM);
         builder.place(volume, run(part, 2049, 8192), &FROM);
         let stack = builder.finish();
-        let verdicts: Vec<Verdict> = stack.standings(volume).into_iter().map(|one| one.verdict).collect();
+        let verdicts: Vec<Verdict> = stack
+            .standings(volume)
+            .into_iter()
+            .map(|one| one.verdict)
+            .collect();
         assert_eq!(verdicts, [Verdict::Aligned]);
         let alone = &stack.standings(part)[0];
-        assert_eq!(alone.verdict, Verdict::Misaligned { by: Bytes(63 * 512 % 4096) });
+        assert_eq!(
+            alone.verdict,
+            Verdict::Misaligned {
+                by: Bytes(63 * 512 % 4096)
+            }
+        );
     }
 
     /// An alignment offset is part of the grid.
@@ -214,7 +264,12 @@ mod tests {
             builder.place(part, run(sda, start, 8), &FROM);
         }
         let stack = builder.finish();
-        let of = |name| stack.standings(stack.find(name).expect("it")).remove(0).verdict;
+        let of = |name| {
+            stack
+                .standings(stack.find(name).expect("it"))
+                .remove(0)
+                .verdict
+        };
         assert_eq!(of("sda1"), Verdict::Aligned);
         assert_eq!(of("sda2"), Verdict::Misaligned { by: Bytes(512) });
     }
@@ -227,7 +282,9 @@ mod tests {
             let sda = disk(&mut builder, "sda", physical(offset));
             let middle = builder.node("middle");
             builder.place(middle, run(sda, start, 100_000), &FROM);
-            let tops: Vec<NodeId> = (0..16).map(|at| builder.node(&format!("top{at}"))).collect();
+            let tops: Vec<NodeId> = (0..16)
+                .map(|at| builder.node(&format!("top{at}")))
+                .collect();
             for (at, top) in tops.iter().enumerate() {
                 builder.place(*top, run(middle, at as u64, 8), &FROM);
             }
@@ -250,21 +307,35 @@ mod tests {
     fn chunks_carry_the_phase_as_far_as_they_are_multiples() {
         for (chunk, start, expected) in [
             (64 << 10, 0, Verdict::Aligned),
-            (64 << 10, 63 * SECTOR, Verdict::Misaligned { by: Bytes(3584) }),
+            (
+                64 << 10,
+                63 * SECTOR,
+                Verdict::Misaligned { by: Bytes(3584) },
+            ),
             (6 << 10, 0, Verdict::Varies { step: Bytes(2048) }),
             (6 << 10, 512, Verdict::Misaligned { by: Bytes(512) }),
         ] {
             let mut builder = Builder::default();
-            let members = ["sda", "sdb"]
-                .map(|name| Member { node: disk(&mut builder, name, physical(0)), start: Bytes(start) });
+            let members = ["sda", "sdb"].map(|name| Member {
+                node: disk(&mut builder, name, physical(0)),
+                start: Bytes(start),
+            });
             let stripe = builder.node("md0");
-            let chunks =
-                Chunks { chunk: Bytes(chunk), members: members.to_vec(), parity: 0, copies: 1, layout: None };
+            let chunks = Chunks {
+                chunk: Bytes(chunk),
+                members: members.to_vec(),
+                parity: 0,
+                copies: 1,
+                layout: None,
+            };
             builder.place(stripe, Placing::Chunks(chunks), &FROM);
             let stack = builder.finish();
             let standings = stack.standings(stripe);
             assert_eq!(standings.len(), 2);
-            assert!(standings.iter().all(|one| one.verdict == expected), "{chunk} {start}: {standings:?}");
+            assert!(
+                standings.iter().all(|one| one.verdict == expected),
+                "{chunk} {start}: {standings:?}"
+            );
         }
     }
 
@@ -272,7 +343,10 @@ mod tests {
     #[test]
     fn runs_take_over_only_what_they_hold() {
         let mut builder = Builder::default();
-        let (a, b) = (disk(&mut builder, "a", physical(0)), disk(&mut builder, "b", physical(0)));
+        let (a, b) = (
+            disk(&mut builder, "a", physical(0)),
+            disk(&mut builder, "b", physical(0)),
+        );
         let (whole, cut) = (builder.node("whole"), builder.node("cut"));
         let part = |upper, node, start, len| Part {
             upper: Bytes(upper),
@@ -282,7 +356,13 @@ mod tests {
         };
         let parts = vec![part(0, a, 5000, 100), part(100, b, 700, 100)];
         builder.place(whole, Placing::Parts { parts }, &FROM);
-        builder.place(cut, Placing::Parts { parts: vec![part(0, whole, 90, 20)] }, &FROM);
+        builder.place(
+            cut,
+            Placing::Parts {
+                parts: vec![part(0, whole, 90, 20)],
+            },
+            &FROM,
+        );
         let stack = builder.finish();
         let found: Vec<_> = stack
             .landings(cut)
@@ -291,14 +371,22 @@ mod tests {
             .filter(|one| one.on == a || one.on == b)
             .map(|one| (one.on, one.shift, one.upper, one.len))
             .collect();
-        assert_eq!(found, [(a, 5090, Bytes(0), Some(Bytes(10))), (b, 690, Bytes(10), Some(Bytes(10)))]);
+        assert_eq!(
+            found,
+            [
+                (a, 5090, Bytes(0), Some(Bytes(10))),
+                (b, 690, Bytes(10), Some(Bytes(10)))
+            ]
+        );
     }
 
     /// A damaged dump may be as deep as it is long.
     #[test]
     fn depth_has_an_end() {
         let mut builder = Builder::default();
-        let nodes: Vec<NodeId> = (0..2 * LAYERS_MAX).map(|at| builder.node(&format!("d{at}"))).collect();
+        let nodes: Vec<NodeId> = (0..2 * LAYERS_MAX)
+            .map(|at| builder.node(&format!("d{at}")))
+            .collect();
         for pair in nodes.windows(2) {
             builder.place(pair[0], run(pair[1], 0, 8), &FROM);
         }

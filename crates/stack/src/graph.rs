@@ -49,7 +49,14 @@ impl Stack {
             }
         }
         let conflicts = conflicts(&nodes, &problems, overlaps);
-        Stack { nodes, names, above, problems, notes, conflicts }
+        Stack {
+            nodes,
+            names,
+            above,
+            problems,
+            notes,
+            conflicts,
+        }
     }
 
     /// A node; ids are those of this stack.
@@ -60,7 +67,11 @@ impl Stack {
 
     /// All nodes but the host's.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
-        let all = self.nodes.iter().enumerate().map(|(at, node)| (NodeId(at as u32), node));
+        let all = self
+            .nodes
+            .iter()
+            .enumerate()
+            .map(|(at, node)| (NodeId(at as u32), node));
         all.filter(|(_, node)| node.name != HOST)
     }
 
@@ -90,8 +101,11 @@ impl Stack {
     /// Where trees begin, by name: disks and whatever else stands on nothing.
     #[must_use]
     pub fn roots(&self) -> Vec<NodeId> {
-        let mut roots: Vec<NodeId> =
-            self.nodes().filter(|(_, node)| node.placing.below().is_empty()).map(|(id, _)| id).collect();
+        let mut roots: Vec<NodeId> = self
+            .nodes()
+            .filter(|(_, node)| node.placing.below().is_empty())
+            .map(|(id, _)| id)
+            .collect();
         roots.sort_by(|a, b| natural(&self.node(*a).name, &self.node(*b).name));
         roots
     }
@@ -99,8 +113,11 @@ impl Stack {
     /// Where data begin: nodes on which nothing stands. Their bytes are what has to lie well.
     #[must_use]
     pub fn tops(&self) -> Vec<NodeId> {
-        let mut tops: Vec<NodeId> =
-            self.nodes().filter(|(id, _)| self.above(*id).is_empty()).map(|(id, _)| id).collect();
+        let mut tops: Vec<NodeId> = self
+            .nodes()
+            .filter(|(id, _)| self.above(*id).is_empty())
+            .map(|(id, _)| id)
+            .collect();
         tops.sort_by(|a, b| natural(&self.node(*a).name, &self.node(*b).name));
         tops
     }
@@ -112,7 +129,13 @@ impl Stack {
         let mut known = std::collections::HashSet::from([top]);
         while let Some(id) = seen.get(next).copied() {
             next += 1;
-            seen.extend(self.node(id).placing.below().into_iter().filter(|below| known.insert(*below)));
+            seen.extend(
+                self.node(id)
+                    .placing
+                    .below()
+                    .into_iter()
+                    .filter(|below| known.insert(*below)),
+            );
         }
         seen
     }
@@ -123,7 +146,8 @@ impl Stack {
     pub fn is_leaf(&self, id: NodeId) -> bool {
         let node = self.node(id);
         let is_disk = node.is_read_as_disk() || !self.above(id).is_empty();
-        !node.is_seen_through() && (node.kind.is_leaf() || node.placing.below().is_empty() && is_disk)
+        !node.is_seen_through()
+            && (node.kind.is_leaf() || node.placing.below().is_empty() && is_disk)
     }
 
     /// What was noticed while the stack was put together.
@@ -147,9 +171,16 @@ impl Stack {
 }
 
 /// The first of each node; a disk that is shorter than its label says is none of its partitions.
-fn conflicts(nodes: &[Node], problems: &[Problem], overlaps: Vec<Overlap>) -> HashMap<NodeId, String> {
+fn conflicts(
+    nodes: &[Node],
+    problems: &[Problem],
+    overlaps: Vec<Overlap>,
+) -> HashMap<NodeId, String> {
     let mut conflicts = HashMap::new();
-    for Overlap { one, other, text, .. } in overlaps {
+    for Overlap {
+        one, other, text, ..
+    } in overlaps
+    {
         let name = |id: NodeId| nodes[id.at()].own_name();
         let who = if one == other {
             format!("two extents of {}", name(one))
@@ -157,11 +188,19 @@ fn conflicts(nodes: &[Node], problems: &[Problem], overlaps: Vec<Overlap>) -> Ha
             format!("{} and {}", name(one), name(other))
         };
         for id in [one, other] {
-            conflicts.entry(id).or_insert_with(|| format!("{who} overlap: {text}"));
+            conflicts
+                .entry(id)
+                .or_insert_with(|| format!("{who} overlap: {text}"));
         }
     }
-    for problem in problems.iter().filter(|problem| problem.id == BEYOND_DEVICE) {
-        if let Some(id) = problem.node.filter(|id| !nodes[id.at()].placing.below().is_empty()) {
+    for problem in problems
+        .iter()
+        .filter(|problem| problem.id == BEYOND_DEVICE)
+    {
+        if let Some(id) = problem
+            .node
+            .filter(|id| !nodes[id.at()].placing.below().is_empty())
+        {
             conflicts.entry(id).or_insert_with(|| problem.text.clone());
         }
     }
@@ -188,7 +227,10 @@ pub fn natural(a: &str, b: &str) -> std::cmp::Ordering {
 /// The digits, or what is no digit, that a name begins with, and the rest.
 fn piece(name: &str) -> (&str, &str) {
     let is_number = name.starts_with(|c: char| c.is_ascii_digit());
-    name.split_at(name.find(|c: char| c.is_ascii_digit() != is_number).unwrap_or(name.len()))
+    name.split_at(
+        name.find(|c: char| c.is_ascii_digit() != is_number)
+            .unwrap_or(name.len()),
+    )
 }
 
 #[cfg(test)]
@@ -197,8 +239,29 @@ mod tests {
 
     #[test]
     fn names_are_ordered_as_people_do() {
-        let mut names = ["d10", "sda10", "d9", "sda2", "sda", "d009", "c1t10d0s0", "c1t9d0s0"];
+        let mut names = [
+            "d10",
+            "sda10",
+            "d9",
+            "sda2",
+            "sda",
+            "d009",
+            "c1t10d0s0",
+            "c1t9d0s0",
+        ];
         names.sort_by(|a, b| natural(a, b));
-        assert_eq!(names, ["c1t9d0s0", "c1t10d0s0", "d009", "d9", "d10", "sda", "sda2", "sda10"]);
+        assert_eq!(
+            names,
+            [
+                "c1t9d0s0",
+                "c1t10d0s0",
+                "d009",
+                "d9",
+                "d10",
+                "sda",
+                "sda2",
+                "sda10"
+            ]
+        );
     }
 }

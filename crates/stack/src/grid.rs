@@ -155,7 +155,11 @@ impl std::fmt::Display for Source {
             Source::Drive { field } => write!(f, "{field} of the drive"),
             Source::DeviceMapper => f.write_str("device mapper table"),
             Source::OnDisk { format } => write!(f, "{format} on the disk"),
-            Source::Dump { tool, file, line: 0 } => write!(f, "{tool} ({file})"),
+            Source::Dump {
+                tool,
+                file,
+                line: 0,
+            } => write!(f, "{tool} ({file})"),
             Source::Dump { tool, file, line } => write!(f, "{tool} ({file}:{line})"),
             Source::User => f.write_str("given by the user"),
             Source::Identity { id } => write!(f, "shown to it as {id}"),
@@ -196,7 +200,12 @@ impl GridFact {
     /// A fact that is believed.
     #[must_use]
     pub const fn believed(grid: Grid, what: What, source: Source) -> GridFact {
-        GridFact { grid, what, source, belief: Belief::Believed }
+        GridFact {
+            grid,
+            what,
+            source,
+            belief: Belief::Believed,
+        }
     }
 
     /// Whether it is such a grid, and the drive itself stated it.
@@ -208,7 +217,12 @@ impl GridFact {
     /// A fact that is kept but not believed.
     #[must_use]
     pub fn doubted(grid: Grid, what: What, source: Source, why: impl Into<String>) -> GridFact {
-        GridFact { grid, what, source, belief: Belief::Doubted { why: why.into() } }
+        GridFact {
+            grid,
+            what,
+            source,
+            belief: Belief::Doubted { why: why.into() },
+        }
     }
 
     /// Whether it is believed.

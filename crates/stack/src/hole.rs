@@ -10,7 +10,10 @@ use crate::node::{Kind, Placing};
 impl Stack {
     /// The landings that end so, top first.
     pub fn holes<'a>(&'a self, landings: &'a Landings) -> impl Iterator<Item = &'a Landing> {
-        let ways = landings.all.iter().filter_map(|landing| landing.via.split_last());
+        let ways = landings
+            .all
+            .iter()
+            .filter_map(|landing| landing.via.split_last());
         let gone_on: HashSet<&[NodeId]> = ways.map(|(_, before)| before).collect();
         landings.all.iter().filter(move |landing| {
             let is_placed = matches!(self.node(landing.on).placing, Placing::Parts { .. });
@@ -21,17 +24,23 @@ impl Stack {
     /// Why none of these landings is on a grid, where a hole is the reason.
     #[must_use]
     pub fn why_nowhere(&self, landings: &Landings) -> Option<String> {
-        self.holes(landings).next().map(|landing| self.why_it_ends(landing))
+        self.holes(landings)
+            .next()
+            .map(|landing| self.why_it_ends(landing))
     }
 
     fn why_it_ends(&self, landing: &Landing) -> String {
         let node = self.node(landing.on);
         let first = i128::from(landing.upper.0) + landing.shift;
-        let is_beyond = landing.period.is_none() && node.size.is_some_and(|size| first >= i128::from(size.0));
+        let is_beyond =
+            landing.period.is_none() && node.size.is_some_and(|size| first >= i128::from(size.0));
         if is_beyond {
             "it ends beyond what it lies on".to_owned()
         } else if node.kind == Kind::File {
-            format!("{} has a hole there: nothing is placed until it is written", node.name)
+            format!(
+                "{} has a hole there: nothing is placed until it is written",
+                node.name
+            )
         } else {
             format!("no part of {} is placed there", node.name)
         }
@@ -50,7 +59,13 @@ mod tests {
 
     const FROM: Source = Source::User;
 
-    fn layer(builder: &mut Builder, name: &str, kind: Kind, size: u64, runs: &[(u64, NodeId, u64, u64)]) {
+    fn layer(
+        builder: &mut Builder,
+        name: &str,
+        kind: Kind,
+        size: u64,
+        runs: &[(u64, NodeId, u64, u64)],
+    ) {
         let id = builder.node(name);
         builder.kind(id, kind, &FROM);
         builder.size(id, Bytes(size), &FROM);
@@ -60,7 +75,13 @@ mod tests {
             start: Bytes(*start),
             len: Some(Bytes(*len)),
         });
-        builder.place(id, Placing::Parts { parts: parts.collect() }, &FROM);
+        builder.place(
+            id,
+            Placing::Parts {
+                parts: parts.collect(),
+            },
+            &FROM,
+        );
     }
 
     /// A file of 64 KiB whose second 16 KiB are written, a loop device on it, and partitions of that.
@@ -68,16 +89,38 @@ mod tests {
     fn a_hole_is_no_end() {
         let mut builder = Builder::default();
         let disk = builder.node("sda");
-        layer(&mut builder, "disk.raw", Kind::File, 64 << 10, &[(16 << 10, disk, 1 << 20, 16 << 10)]);
+        layer(
+            &mut builder,
+            "disk.raw",
+            Kind::File,
+            64 << 10,
+            &[(16 << 10, disk, 1 << 20, 16 << 10)],
+        );
         let file = builder.node("disk.raw");
-        layer(&mut builder, "loop0", Kind::Loop, 64 << 10, &[(0, file, 0, 64 << 10)]);
+        layer(
+            &mut builder,
+            "loop0",
+            Kind::Loop,
+            64 << 10,
+            &[(0, file, 0, 64 << 10)],
+        );
         let image = builder.node("loop0");
         let hole = "disk.raw has a hole there: nothing is placed until it is written";
         let beyond = "it ends beyond what it lies on";
-        let cases =
-            [("p1", 0, Some(hole)), ("p2", 16, None), ("p3", 32, Some(hole)), ("p4", 64, Some(beyond))];
+        let cases = [
+            ("p1", 0, Some(hole)),
+            ("p2", 16, None),
+            ("p3", 32, Some(hole)),
+            ("p4", 64, Some(beyond)),
+        ];
         for (name, start_kib, _) in cases {
-            layer(&mut builder, name, Kind::Partition, 8 << 10, &[(0, image, start_kib << 10, 8 << 10)]);
+            layer(
+                &mut builder,
+                name,
+                Kind::Partition,
+                8 << 10,
+                &[(0, image, start_kib << 10, 8 << 10)],
+            );
         }
         let stack = builder.finish();
         let survey = Survey::of(&stack);
@@ -85,7 +128,11 @@ mod tests {
             let stand = survey.stand(stack.find(name).expect("it")).expect("judged");
             let whys: Vec<&str> = stand.lost.iter().map(|lost| lost.why.as_str()).collect();
             assert_eq!(whys, Vec::from_iter(expected), "{name}");
-            assert_eq!(stand.overall, Overall::Unknown, "{name}: of the disk nothing is known");
+            assert_eq!(
+                stand.overall,
+                Overall::Unknown,
+                "{name}: of the disk nothing is known"
+            );
         }
     }
 
@@ -94,9 +141,21 @@ mod tests {
     fn a_gap_of_a_volume_is_no_hole_of_a_file() {
         let mut builder = Builder::default();
         let disk = builder.node("sda");
-        layer(&mut builder, "d1", Kind::Concat, 1024, &[(512, disk, 0, 512)]);
+        layer(
+            &mut builder,
+            "d1",
+            Kind::Concat,
+            1024,
+            &[(512, disk, 0, 512)],
+        );
         let volume = builder.node("d1");
-        layer(&mut builder, "d2", Kind::SoftPartition, 512, &[(0, volume, 0, 512)]);
+        layer(
+            &mut builder,
+            "d2",
+            Kind::SoftPartition,
+            512,
+            &[(0, volume, 0, 512)],
+        );
         let stack = builder.finish();
         let why = stack.why_nowhere(&stack.landings(stack.find("d2").expect("it")));
         assert_eq!(why.as_deref(), Some("no part of d1 is placed there"));

@@ -59,10 +59,22 @@ impl Array<'_> {
             return Ok(Placing::Copies { members });
         }
         let chunk = self.chunk.ok_or(no_chunk)?;
-        let copies = if self.level == "raid10" { self.copies } else { 1 };
+        let copies = if self.level == "raid10" {
+            self.copies
+        } else {
+            1
+        };
         // RAID 4 keeps its parity on one disk, whatever its layout says.
-        let layout = self.layout.filter(|_| matches!(self.level, "raid5" | "raid6"));
-        Ok(Placing::Chunks(Chunks { chunk, members, parity, copies, layout }))
+        let layout = self
+            .layout
+            .filter(|_| matches!(self.level, "raid5" | "raid6"));
+        Ok(Placing::Chunks(Chunks {
+            chunk,
+            members,
+            parity,
+            copies,
+            layout,
+        }))
     }
 }
 
@@ -70,8 +82,15 @@ fn concat(members: &[(Member, Option<Bytes>)], no_share: &str) -> Result<Placing
     let (mut upper, mut parts) = (Bytes(0), Vec::new());
     for (member, len) in members {
         let len = len.ok_or(no_share)?;
-        parts.push(Part { upper, node: member.node, start: member.start, len: Some(len) });
-        upper = upper.checked_add(len).ok_or("members longer than 2^64 bytes")?;
+        parts.push(Part {
+            upper,
+            node: member.node,
+            start: member.start,
+            len: Some(len),
+        });
+        upper = upper
+            .checked_add(len)
+            .ok_or("members longer than 2^64 bytes")?;
     }
     Ok(Placing::Parts { parts })
 }

@@ -174,8 +174,11 @@ pub fn data_chunks(members: u32, parity: u32, copies: u32) -> Option<u64> {
         return Some(u64::from(members) / gcd(u64::from(members), u64::from(copies)));
     }
     // Copies of an array with parity are whole arrays.
-    let data = (members / copies).checked_sub(parity).filter(|data| *data > 0);
-    data.filter(|_| members.is_multiple_of(copies)).map(u64::from)
+    let data = (members / copies)
+        .checked_sub(parity)
+        .filter(|data| *data > 0);
+    data.filter(|_| members.is_multiple_of(copies))
+        .map(u64::from)
 }
 
 /// How a layer places its bytes.
@@ -303,8 +306,10 @@ impl Node {
     /// Its name on its own host.
     #[must_use]
     pub fn own_name(&self) -> &str {
-        let own =
-            self.host.as_ref().and_then(|host| self.name.strip_prefix(host.as_str())?.strip_prefix(':'));
+        let own = self
+            .host
+            .as_ref()
+            .and_then(|host| self.name.strip_prefix(host.as_str())?.strip_prefix(':'));
         own.unwrap_or(&self.name)
     }
 
@@ -476,8 +481,14 @@ mod tests {
         for (members, copies) in
             (1..12).flat_map(|members| (1..=members).map(move |copies| (members, copies)))
         {
-            let searched = (1..=members).find(|chunk| chunk * copies % members == 0).map(u64::from);
-            assert_eq!(data_chunks(members, 0, copies), searched, "{members} {copies}");
+            let searched = (1..=members)
+                .find(|chunk| chunk * copies % members == 0)
+                .map(u64::from);
+            assert_eq!(
+                data_chunks(members, 0, copies),
+                searched,
+                "{members} {copies}"
+            );
         }
     }
 
@@ -491,7 +502,11 @@ mod tests {
             (5, 1, 2, None),
             (1, 0, 2, None),
         ] {
-            assert_eq!(data_chunks(members, parity, copies), data, "{members} {parity} {copies}");
+            assert_eq!(
+                data_chunks(members, parity, copies),
+                data,
+                "{members} {parity} {copies}"
+            );
         }
     }
 }

@@ -56,7 +56,10 @@ pub(crate) fn all(nodes: &[Node], judged: &HashSet<NodeId>) -> Overlaps {
     let mut found = partitions::overlaps(nodes, judged);
     let soft = soft_partitions(nodes);
     found.extend(soft.found);
-    Overlaps { found, is_whole: soft.is_whole }
+    Overlaps {
+        found,
+        is_whole: soft.is_whole,
+    }
 }
 
 /// Each that overlaps is told of once, beside the one before it that ends last.
@@ -94,8 +97,13 @@ fn on_volumes(nodes: &[Node], told_below: &HashSet<NodeId>) -> Vec<Overlap> {
     for runs in by_component(extents(nodes).chain(volumes(nodes))).values() {
         let is_asked = |one: &Extent, other: &Extent| one.owner != other.owner;
         for (one, other) in beside_volumes(runs, is_volume, is_asked) {
-            let is_told = [one, other].iter().any(|run| told_below.contains(&run.extent.owner));
-            found.push(Overlap { is_told, ..overlap(one, other, beside(nodes, one, other)) });
+            let is_told = [one, other]
+                .iter()
+                .any(|run| told_below.contains(&run.extent.owner));
+            found.push(Overlap {
+                is_told,
+                ..overlap(one, other, beside(nodes, one, other))
+            });
         }
     }
     found
@@ -112,7 +120,11 @@ fn beside_volumes(
     let mut last: [Option<Run>; 2] = [None; 2];
     for run in runs {
         let own = usize::from(is_volume(&run.extent));
-        let against = if own == 1 { [last[1], last[0]] } else { [last[1], None] };
+        let against = if own == 1 {
+            [last[1], last[0]]
+        } else {
+            [last[1], None]
+        };
         let before = against
             .into_iter()
             .flatten()
@@ -126,7 +138,12 @@ fn beside_volumes(
 }
 
 fn overlap(one: Run, other: Run, text: String) -> Overlap {
-    Overlap { one: one.extent.owner, other: other.extent.owner, text, is_told: false }
+    Overlap {
+        one: one.extent.owner,
+        other: other.extent.owner,
+        text,
+        is_told: false,
+    }
 }
 
 /// In order of their places.
@@ -134,7 +151,11 @@ fn by_component(extents: impl Iterator<Item = Extent>) -> BTreeMap<NodeId, Vec<R
     let mut components: BTreeMap<NodeId, Vec<Run>> = BTreeMap::new();
     for extent in extents {
         let header = if extent.has_header { SECTOR } else { 0 };
-        let run = Run { start: extent.start.saturating_sub(header), end: extent.end, extent };
+        let run = Run {
+            start: extent.start.saturating_sub(header),
+            end: extent.end,
+            extent,
+        };
         components.entry(extent.component).or_default().push(run);
     }
     for runs in components.values_mut() {
@@ -144,14 +165,28 @@ fn by_component(extents: impl Iterator<Item = Extent>) -> BTreeMap<NodeId, Vec<R
 }
 
 fn extents(nodes: &[Node]) -> impl Iterator<Item = Extent> {
-    let soft = (0..).map(NodeId).zip(nodes).filter(|(_, node)| node.kind == Kind::SoftPartition);
+    let soft = (0..)
+        .map(NodeId)
+        .zip(nodes)
+        .filter(|(_, node)| node.kind == Kind::SoftPartition);
     soft.flat_map(|(owner, node)| {
-        let Placing::Parts { parts } = &node.placing else { return Vec::new() };
+        let Placing::Parts { parts } = &node.placing else {
+            return Vec::new();
+        };
         // The header stands in the sector in front, which may be part of nothing else. Subdisks of VxVM have none.
         let has_header = node.word(keys::MANAGER) != Some("vxvm");
         let extent = |part: &Part| {
-            let end = part.len.and_then(|len| part.start.checked_add(len)).unwrap_or(part.start);
-            Extent { start: part.start.0, end: end.0, owner, component: part.node, has_header }
+            let end = part
+                .len
+                .and_then(|len| part.start.checked_add(len))
+                .unwrap_or(part.start);
+            Extent {
+                start: part.start.0,
+                end: end.0,
+                owner,
+                component: part.node,
+                has_header,
+            }
         };
         parts.iter().map(extent).collect()
     })
@@ -159,19 +194,34 @@ fn extents(nodes: &[Node]) -> impl Iterator<Item = Extent> {
 
 /// What metainit gives to nothing else: components of stripes, mirrors and the like, from where their data begin on.
 fn volumes(nodes: &[Node]) -> impl Iterator<Item = Extent> {
-    let is_volume = |node: &Node| node.kind != Kind::SoftPartition && node.word(keys::MANAGER) == Some("svm");
-    let volumes = (0..).map(NodeId).zip(nodes).filter(move |(_, node)| is_volume(node));
+    let is_volume =
+        |node: &Node| node.kind != Kind::SoftPartition && node.word(keys::MANAGER) == Some("svm");
+    let volumes = (0..)
+        .map(NodeId)
+        .zip(nodes)
+        .filter(move |(_, node)| is_volume(node));
     volumes.flat_map(move |(owner, node)| {
         let members: Vec<(NodeId, u64)> = match &node.placing {
-            Placing::Parts { parts } => parts.iter().map(|part| (part.node, part.start.0)).collect(),
-            Placing::Chunks(Chunks { members, .. }) | Placing::Copies { members } => {
-                members.iter().map(|member| (member.node, member.start.0)).collect()
+            Placing::Parts { parts } => {
+                parts.iter().map(|part| (part.node, part.start.0)).collect()
             }
+            Placing::Chunks(Chunks { members, .. }) | Placing::Copies { members } => members
+                .iter()
+                .map(|member| (member.node, member.start.0))
+                .collect(),
             _ => Vec::new(),
         };
         let extent = move |(component, start): (NodeId, u64)| {
-            let end = nodes[component.at()].size.map_or(u64::MAX, |size| size.0.max(start));
-            Extent { start, end, owner, component, has_header: false }
+            let end = nodes[component.at()]
+                .size
+                .map_or(u64::MAX, |size| size.0.max(start));
+            Extent {
+                start,
+                end,
+                owner,
+                component,
+                has_header: false,
+            }
         };
         members.into_iter().map(extent)
     })
@@ -183,7 +233,10 @@ fn pairs(runs: &[Run], is_asked: impl Fn(&Extent, &Extent) -> bool) -> Vec<(Run,
     let mut found = Vec::new();
     let mut last: [Option<Run>; 2] = [None; 2];
     for run in runs {
-        let before = last.iter().flatten().find(|before| is_asked(&before.extent, &run.extent));
+        let before = last
+            .iter()
+            .flatten()
+            .find(|before| is_asked(&before.extent, &run.extent));
         if let Some(before) = before.filter(|before| run.start < before.end) {
             found.push((*before, *run));
         }
@@ -203,7 +256,11 @@ fn pairs(runs: &[Run], is_asked: impl Fn(&Extent, &Extent) -> bool) -> Vec<(Run,
 fn beside(nodes: &[Node], one: Run, other: Run) -> String {
     let name = |id: NodeId| nodes[id.at()].name.as_str();
     let (one, other) = (one.extent, other.extent);
-    let second = if one.owner == other.owner { "another of its own extents" } else { name(other.owner) };
+    let second = if one.owner == other.owner {
+        "another of its own extents"
+    } else {
+        name(other.owner)
+    };
     let taken = if one.end == u64::MAX {
         format!("all from sector {} on", group_digits(one.start / SECTOR))
     } else {
@@ -214,7 +271,11 @@ fn beside(nodes: &[Node], one: Run, other: Run) -> String {
         name(one.owner),
         name(one.component),
         group_digits(other.start / SECTOR),
-        if other.has_header { " with a header in front" } else { "" },
+        if other.has_header {
+            " with a header in front"
+        } else {
+            ""
+        },
     )
 }
 
@@ -223,7 +284,11 @@ fn below_both(nodes: &[Node], layer: NodeId, one: Run, other: Run) -> String {
     let name = |id: NodeId| nodes[id.at()].name.as_str();
     let of = |run: Run| match run.extent.component == layer {
         true => name(run.extent.owner).to_owned(),
-        false => format!("{} on {}", name(run.extent.owner), name(run.extent.component)),
+        false => format!(
+            "{} on {}",
+            name(run.extent.owner),
+            name(run.extent.component)
+        ),
     };
     let taken = |run: Run| sectors(run.start, run.end);
     format!(
@@ -233,11 +298,19 @@ fn below_both(nodes: &[Node], layer: NodeId, one: Run, other: Run) -> String {
         name(layer),
         of(other),
         taken(other),
-        if other.extent.has_header { ", headers included" } else { "" },
+        if other.extent.has_header {
+            ", headers included"
+        } else {
+            ""
+        },
     )
 }
 
 fn sectors(start: u64, end: u64) -> String {
     let last = (end / SECTOR).saturating_sub(1);
-    format!("sectors {} to {}", group_digits(start / SECTOR), group_digits(last))
+    format!(
+        "sectors {} to {}",
+        group_digits(start / SECTOR),
+        group_digits(last)
+    )
 }

@@ -83,7 +83,9 @@ impl Survey {
     #[must_use]
     pub fn of(stack: &Stack) -> Survey {
         let nodes = stack.nodes().filter(|(id, _)| !stack.is_leaf(*id));
-        Survey { stands: nodes.map(|(id, _)| (id, stand(stack, id))).collect() }
+        Survey {
+            stands: nodes.map(|(id, _)| (id, stand(stack, id))).collect(),
+        }
     }
 
     /// How a node stands; `None` for what stands on nothing.
@@ -111,23 +113,43 @@ impl Survey {
 
 fn stand(stack: &Stack, id: NodeId) -> Stand {
     let landings = stack.landings(id);
-    let below = stack.standings_of(&landings).into_iter().filter(|standing| standing.landing.on != id);
+    let below = stack
+        .standings_of(&landings)
+        .into_iter()
+        .filter(|standing| standing.landing.on != id);
     let (mut on, mut known) = (Vec::new(), HashSet::new());
     for standing in below {
-        let one = On { node: standing.landing.on, fact: standing.fact, verdict: standing.verdict };
+        let one = On {
+            node: standing.landing.on,
+            fact: standing.fact,
+            verdict: standing.verdict,
+        };
         // A volume of many runs comes to lie on one disk in many places, most of them alike.
         if known.insert(one.clone()) {
             on.push(one);
         }
     }
     let is_nowhere = on.is_empty() && landings.lost.is_empty();
-    let nowhere = if is_nowhere { stack.why_nowhere(&landings) } else { None };
-    let mut lost: Vec<Lost> = landings.lost.into_iter().map(|(node, why)| Lost { node, why }).collect();
+    let nowhere = if is_nowhere {
+        stack.why_nowhere(&landings)
+    } else {
+        None
+    };
+    let mut lost: Vec<Lost> = landings
+        .lost
+        .into_iter()
+        .map(|(node, why)| Lost { node, why })
+        .collect();
     if is_nowhere {
         let why = nowhere.unwrap_or_else(|| "nothing is known of what it lies on".to_owned());
         lost.push(Lost { node: id, why });
     }
-    let is_off = |one: &On| matches!(one.verdict, Verdict::Misaligned { .. } | Verdict::Varies { .. });
+    let is_off = |one: &On| {
+        matches!(
+            one.verdict,
+            Verdict::Misaligned { .. } | Verdict::Varies { .. }
+        )
+    };
     let overall = if on.iter().any(is_off) {
         Overall::Misaligned
     } else if !lost.is_empty() || on.iter().any(|one| one.verdict != Verdict::Aligned) {
@@ -154,18 +176,28 @@ mod tests {
         let disk = builder.node(name);
         builder.kind(disk, Kind::Disk, &FROM);
         if is_known {
-            builder.grid(disk, GridFact::believed(Grid::ASSUMED, What::PhysicalBlock, FROM));
+            builder.grid(
+                disk,
+                GridFact::believed(Grid::ASSUMED, What::PhysicalBlock, FROM),
+            );
         }
         for (at, start) in starts.iter().enumerate() {
             let part = builder.node(&format!("{name}{}", at + 1));
             builder.kind(part, Kind::Partition, &FROM);
-            let run = Part { upper: Bytes(0), node: disk, start: Bytes(start * SECTOR), len: None };
+            let run = Part {
+                upper: Bytes(0),
+                node: disk,
+                start: Bytes(start * SECTOR),
+                len: None,
+            };
             builder.place(part, Placing::Parts { parts: vec![run] }, &FROM);
         }
     }
 
     fn overall(stack: &Stack, survey: &Survey, name: &str) -> Option<Overall> {
-        survey.stand(stack.find(name).expect("named")).map(|stand| stand.overall)
+        survey
+            .stand(stack.find(name).expect("named"))
+            .map(|stand| stand.overall)
     }
 
     #[test]
@@ -175,8 +207,17 @@ mod tests {
         disk(&mut builder, "sdb", false, &[63, 2048]);
         let mirror = builder.node("md0");
         builder.kind(mirror, Kind::Mirror, &FROM);
-        let members = ["sda2", "sdb2"].map(|name| Member { node: builder.node(name), start: Bytes(0) });
-        builder.place(mirror, Placing::Copies { members: members.to_vec() }, &FROM);
+        let members = ["sda2", "sdb2"].map(|name| Member {
+            node: builder.node(name),
+            start: Bytes(0),
+        });
+        builder.place(
+            mirror,
+            Placing::Copies {
+                members: members.to_vec(),
+            },
+            &FROM,
+        );
         let stack = builder.finish();
         let survey = Survey::of(&stack);
         for (name, expected) in [
@@ -190,8 +231,23 @@ mod tests {
             assert_eq!(overall(&stack, &survey, name), expected, "{name}");
         }
         let tallies = survey.tallies(&stack, |_| true);
-        assert_eq!(tallies[&Kind::Partition], Tally { nodes: 4, aligned: 1, misaligned: 2, unknown: 1 });
-        assert_eq!(tallies[&Kind::Mirror], Tally { nodes: 1, unknown: 1, ..Tally::default() });
+        assert_eq!(
+            tallies[&Kind::Partition],
+            Tally {
+                nodes: 4,
+                aligned: 1,
+                misaligned: 2,
+                unknown: 1
+            }
+        );
+        assert_eq!(
+            tallies[&Kind::Mirror],
+            Tally {
+                nodes: 1,
+                unknown: 1,
+                ..Tally::default()
+            }
+        );
         let only = survey.tallies(&stack, |id| id == mirror);
         assert_eq!(only.len(), 1);
     }
@@ -206,14 +262,20 @@ mod tests {
         let (volume, slice) = (builder.node("volume"), builder.node("slice"));
         builder.size(volume, Bytes(512), &FROM);
         for (id, node, start) in [(volume, sda, 0), (slice, volume, 512)] {
-            let run = Part { upper: Bytes(0), node, start: Bytes(start), len: Some(Bytes(512)) };
+            let run = Part {
+                upper: Bytes(0),
+                node,
+                start: Bytes(start),
+                len: Some(Bytes(512)),
+            };
             builder.place(id, Placing::Parts { parts: vec![run] }, &FROM);
         }
         let stack = builder.finish();
         let survey = Survey::of(&stack);
-        for (id, expected) in
-            [(file, "nothing is known of what it lies on"), (slice, "it ends beyond what it lies on")]
-        {
+        for (id, expected) in [
+            (file, "nothing is known of what it lies on"),
+            (slice, "it ends beyond what it lies on"),
+        ] {
             let stand = survey.stand(id).expect("judged");
             let why: Vec<&str> = stand.lost.iter().map(|lost| lost.why.as_str()).collect();
             assert_eq!((stand.overall, why), (Overall::Unknown, vec![expected]));
@@ -227,17 +289,40 @@ mod tests {
         let slice = builder.node("sda1");
         builder.kind(slice, Kind::Partition, &FROM);
         let members = vec![builder.node("sda")];
-        builder.place(slice, Placing::Unknown { members, why: "no label".into() }, &FROM);
+        builder.place(
+            slice,
+            Placing::Unknown {
+                members,
+                why: "no label".into(),
+            },
+            &FROM,
+        );
         disk(&mut builder, "sdb", true, &[2048]);
         let mirror = builder.node("md0");
-        let members = ["sda1", "sdb1"].map(|name| Member { node: builder.node(name), start: Bytes(0) });
-        builder.place(mirror, Placing::Copies { members: members.to_vec() }, &FROM);
+        let members = ["sda1", "sdb1"].map(|name| Member {
+            node: builder.node(name),
+            start: Bytes(0),
+        });
+        builder.place(
+            mirror,
+            Placing::Copies {
+                members: members.to_vec(),
+            },
+            &FROM,
+        );
         let stack = builder.finish();
         let survey = Survey::of(&stack);
         let stand = survey.stand(slice).expect("it stands on a disk");
         assert_eq!((stand.overall, stand.lost.len()), (Overall::Unknown, 1));
         let half = survey.stand(mirror).expect("it stands on both");
-        assert_eq!((half.overall, half.on.len(), half.lost.len()), (Overall::Unknown, 1, 1));
-        assert_eq!(half.on[0].verdict, Verdict::Aligned, "on the side that is known");
+        assert_eq!(
+            (half.overall, half.on.len(), half.lost.len()),
+            (Overall::Unknown, 1, 1)
+        );
+        assert_eq!(
+            half.on[0].verdict,
+            Verdict::Aligned,
+            "on the side that is known"
+        );
     }
 }

@@ -83,17 +83,25 @@ impl Stack {
     #[must_use]
     pub fn deciding_grids(&self, id: NodeId) -> Vec<GridFact> {
         let mut grids = self.grids(id);
-        grids.retain(|fact| fact.what.decides() && fact.is_believed() && fact.granularity().0 > SECTOR);
+        grids.retain(|fact| {
+            fact.what.decides() && fact.is_believed() && fact.granularity().0 > SECTOR
+        });
         if self.node(id).is_seen_through() {
             grids.retain(|fact| matches!(fact.source, Source::User | Source::Catalogue { .. }));
         }
-        let preferred =
-            grids.iter().find(|fact| fact.is_of_drive(What::WriteAlignment)).map(|fact| fact.grid);
+        let preferred = grids
+            .iter()
+            .find(|fact| fact.is_of_drive(What::WriteAlignment))
+            .map(|fact| fact.grid);
         if let Some(preferred) = preferred {
             grids.retain(|fact| !is_about_lengths(fact, &preferred));
         }
         if grids.is_empty() && self.is_leaf(id) {
-            grids.push(GridFact::believed(Grid::ASSUMED, What::Assumed, Source::Assumed));
+            grids.push(GridFact::believed(
+                Grid::ASSUMED,
+                What::Assumed,
+                Source::Assumed,
+            ));
         }
         grids
     }
@@ -106,13 +114,18 @@ impl Stack {
         for landing in &self.landings(id).all {
             for mut fact in self.deciding_grids(landing.on) {
                 let granularity = fact.granularity().0;
-                let is_exact = landing.period.is_none_or(|period| period.0.is_multiple_of(granularity));
-                let offset =
-                    (i128::from(fact.grid.offset().0) - landing.shift).rem_euclid(granularity.into());
+                let is_exact = landing
+                    .period
+                    .is_none_or(|period| period.0.is_multiple_of(granularity));
+                let offset = (i128::from(fact.grid.offset().0) - landing.shift)
+                    .rem_euclid(granularity.into());
                 let moved = Grid::new(Bytes(granularity), Bytes(offset as u64), fact.grid.kind());
                 if let (true, Ok(grid)) = (is_exact, moved) {
                     fact.grid = grid;
-                    if !through.iter().any(|known| known.grid == grid && known.what == fact.what) {
+                    if !through
+                        .iter()
+                        .any(|known| known.grid == grid && known.what == fact.what)
+                    {
                         through.push(fact);
                     }
                 }
@@ -134,7 +147,12 @@ impl Stack {
         for landing in landings.all.iter() {
             for fact in self.deciding_grids(landing.on) {
                 let verdict = self.verdict(landing, &fact);
-                standings.push(Standing { top: landing.via[0], landing: landing.clone(), fact, verdict });
+                standings.push(Standing {
+                    top: landing.via[0],
+                    landing: landing.clone(),
+                    fact,
+                    verdict,
+                });
             }
         }
         standings
@@ -154,15 +172,24 @@ impl Stack {
     fn on_grid(&self, id: NodeId, fact: &GridFact) -> Verdict {
         let node = self.node(id);
         let why = match (fact.what, node.kind, &node.opaque) {
-            (What::Assumed, ..) => format!("nothing is known of {} beyond {}", node.name, fact.granularity()),
-            (_, Kind::VirtualDisk, None) if fact.source != Source::User && !node.is_seen_through() => {
+            (What::Assumed, ..) => format!(
+                "nothing is known of {} beyond {}",
+                node.name,
+                fact.granularity()
+            ),
+            (_, Kind::VirtualDisk, None)
+                if fact.source != Source::User && !node.is_seen_through() =>
+            {
                 match node.word(keys::TARGET) {
                     Some(target) => format!(
                         "on what the virtual disk states; what is below {} only its target {target} knows",
                         node.name
                     ),
                     None => {
-                        format!("on what the virtual disk states; what is below {} cannot be seen", node.name)
+                        format!(
+                            "on what the virtual disk states; what is below {} cannot be seen",
+                            node.name
+                        )
                     }
                 }
             }
@@ -182,7 +209,9 @@ fn is_about_lengths(fact: &GridFact, preferred: &Grid) -> bool {
         && match fact.what {
             What::IndirectionUnit => fact.is_of_drive(What::IndirectionUnit),
             What::PhysicalBlock => {
-                is_told_by_host && fact.grid.offset().0 == 0 && fact.granularity() > preferred.granularity()
+                is_told_by_host
+                    && fact.grid.offset().0 == 0
+                    && fact.granularity() > preferred.granularity()
             }
             _ => false,
         }
@@ -194,7 +223,11 @@ fn grids_of(chunks: &Chunks) -> Vec<GridFact> {
         let grid = Grid::new(bytes, Bytes(0), kind).ok()?;
         Some(GridFact::believed(grid, what, Source::Layout))
     };
-    let parity = if chunks.parity > 0 { chunks.stripe_bytes() } else { None };
+    let parity = if chunks.parity > 0 {
+        chunks.stripe_bytes()
+    } else {
+        None
+    };
     [
         fact(chunks.chunk, GridKind::Boundary, What::Chunk),
         parity.and_then(|bytes| fact(bytes, GridKind::ParityStripe, What::ParityStripe)),

@@ -13,10 +13,18 @@ use proptest::sample::Index;
 /// A piece of each format, with every kind of line: the seeds of the fuzzer, by the names of their files.
 static SAMPLES: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/dump");
-    let files = std::fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file"));
+    let files = std::fs::read_dir(folder)
+        .expect("a folder")
+        .map(|file| file.expect("a file"));
     let read = |path: PathBuf| std::fs::read_to_string(path).expect("text");
-    let mut samples: Vec<_> =
-        files.map(|file| (file.file_name().to_string_lossy().into_owned(), read(file.path()))).collect();
+    let mut samples: Vec<_> = files
+        .map(|file| {
+            (
+                file.file_name().to_string_lossy().into_owned(),
+                read(file.path()),
+            )
+        })
+        .collect();
     samples.sort();
     samples
 });
@@ -197,31 +205,74 @@ fn check_long(what: &str, text: &str) {
 #[test]
 fn time_grows_with_the_text() {
     let texts = [
-        ("contradictions", lines(|at| format!("d{} 1 1 c{at}d0s0\n", at % 50_000))),
-        ("a chain", lines(|at| format!("d{at} -p d{} -o 1 -b 9\n", at + 1))),
-        ("rows", format!("d1 {ROWS} {}", rows(|at| format!("2 c{at}d0s0 c{at}d1s0 ")))),
-        ("no interlace", lines(|at| format!("d{at} 1 2 c{at}d0s0 c{at}d1s0\n"))),
-        ("continued", format!("d1 1 1 c1t0d0s0\n{}", lines(|_| "d1 \\\n".to_owned()))),
-        ("a long word", format!("d{} 1 1 c1t0d0s0\n", "1".repeat(LONG))),
-        ("labels", lines(|at| format!("* c{at}d0s2 partition map\n0 0 00 0 5 4\n"))),
+        (
+            "contradictions",
+            lines(|at| format!("d{} 1 1 c{at}d0s0\n", at % 50_000)),
+        ),
+        (
+            "a chain",
+            lines(|at| format!("d{at} -p d{} -o 1 -b 9\n", at + 1)),
+        ),
+        (
+            "rows",
+            format!("d1 {ROWS} {}", rows(|at| format!("2 c{at}d0s0 c{at}d1s0 "))),
+        ),
+        (
+            "no interlace",
+            lines(|at| format!("d{at} 1 2 c{at}d0s0 c{at}d1s0\n")),
+        ),
+        (
+            "continued",
+            format!("d1 1 1 c1t0d0s0\n{}", lines(|_| "d1 \\\n".to_owned())),
+        ),
+        (
+            "a long word",
+            format!("d{} 1 1 c1t0d0s0\n", "1".repeat(LONG)),
+        ),
+        (
+            "labels",
+            lines(|at| format!("* c{at}d0s2 partition map\n0 0 00 0 5 4\n")),
+        ),
         (
             "tables",
-            lines(|_| "Part Tag Flag Cylinders Size Blocks\n0 root wm 0 - 1 1.00MB (2/0/0) 4\n".to_owned()),
+            lines(|_| {
+                "Part Tag Flag Cylinders Size Blocks\n0 root wm 0 - 1 1.00MB (2/0/0) 4\n".to_owned()
+            }),
         ),
-        ("rates", format!("device r/s w/s actv\n{}", lines(|at| format!("md{at} 1 1 1\n")))),
+        (
+            "rates",
+            format!(
+                "device r/s w/s actv\n{}",
+                lines(|at| format!("md{at} 1 1 1\n"))
+            ),
+        ),
         (
             "replicas",
-            format!("first blk block count\n{}", lines(|at| format!("a 16 8192 /dev/dsk/c{at}d0s0\n"))),
+            format!(
+                "first blk block count\n{}",
+                lines(|at| format!("a 16 8192 /dev/dsk/c{at}d0s0\n"))
+            ),
         ),
         (
             "rows of a label",
-            format!("device: /dev/sda\n{}", lines(|at| format!("/dev/sda{at} : start= {at}, size= 9\n"))),
+            format!(
+                "device: /dev/sda\n{}",
+                lines(|at| format!("/dev/sda{at} : start= {at}, size= 9\n"))
+            ),
         ),
-        ("a dm chain", lines(|at| format!("vg-a{at}: 0 8 linear 253:{} 0\n", at + 1))),
-        ("a dm table", lines(|at| format!("vg-a: {} 8 linear 8:1 {at}\n", at * 8))),
+        (
+            "a dm chain",
+            lines(|at| format!("vg-a{at}: 0 8 linear 253:{} 0\n", at + 1)),
+        ),
+        (
+            "a dm table",
+            lines(|at| format!("vg-a: {} 8 linear 8:1 {at}\n", at * 8)),
+        ),
         (
             "arrays",
-            lines(|at| format!("md{at} : active raid5 sda[0] sdb[1]\n 9 blocks super 1.0 4k chunk [2/2]\n")),
+            lines(|at| {
+                format!("md{at} : active raid5 sda[0] sdb[1]\n 9 blocks super 1.0 4k chunk [2/2]\n")
+            }),
         ),
         (
             "members",
@@ -233,21 +284,31 @@ fn time_grows_with_the_text() {
         (
             "superblocks",
             lines(|at| {
-                format!("/dev/d{at}:\n Magic : a\n Array UUID : a\n Raid Level : raid5\n Raid Devices : 3\n")
+                format!(
+                    "/dev/d{at}:\n Magic : a\n Array UUID : a\n Raid Level : raid5\n Raid Devices : 3\n"
+                )
             }),
         ),
         (
             "a pool",
-            format!("pool: a\nconfig:\nNAME x\na x\n{}", lines(|at| format!("  mirror-{at}\n    d{at}\n"))),
+            format!(
+                "pool: a\nconfig:\nNAME x\na x\n{}",
+                lines(|at| format!("  mirror-{at}\n    d{at}\n"))
+            ),
         ),
         (
             "a deep pool",
             format!(
                 "name: 'a'\nvdev_tree:\n{}",
-                (0..3000).map(|at| format!("{}children[0]:\n", " ".repeat(at + 1))).collect::<String>()
+                (0..3000)
+                    .map(|at| format!("{}children[0]:\n", " ".repeat(at + 1)))
+                    .collect::<String>()
             ),
         ),
-        ("mounts", lines(|at| format!("/dev/sda{} /m{at} ext4 rw 0 0\n", at % 9))),
+        (
+            "mounts",
+            lines(|at| format!("/dev/sda{} /m{at} ext4 rw 0 0\n", at % 9)),
+        ),
         (
             "paths",
             format!(

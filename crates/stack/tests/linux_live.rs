@@ -20,20 +20,35 @@ const LEN: [u64; 2] = [16_384, 98_304];
 fn image(path: &Path) {
     let file = File::create(path).expect("an image");
     file.set_len(64 << 20).expect("its length");
-    let mut sfdisk =
-        Command::new("sfdisk").arg("--quiet").arg(path).stdin(Stdio::piped()).spawn().expect("sfdisk");
+    let mut sfdisk = Command::new("sfdisk")
+        .arg("--quiet")
+        .arg(path)
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("sfdisk");
     let script = format!(
         "label: dos\nstart={}, size={}, type=83\nstart={}, size={}, type=83\n",
         START[0], LEN[0], START[1], LEN[1]
     );
-    sfdisk.stdin.take().expect("its input").write_all(script.as_bytes()).expect("a script");
+    sfdisk
+        .stdin
+        .take()
+        .expect("its input")
+        .write_all(script.as_bytes())
+        .expect("a script");
     assert!(sfdisk.wait().expect("sfdisk").success());
     file.sync_all().expect("sync");
 }
 
 /// 64 KiB of which no two sectors are alike.
 fn pattern() -> Vec<u8> {
-    (0..128u32).flat_map(|sector| format!("{sector:>16}plumb-live-test!").repeat(16).into_bytes()).collect()
+    (0..128u32)
+        .flat_map(|sector| {
+            format!("{sector:>16}plumb-live-test!")
+                .repeat(16)
+                .into_bytes()
+        })
+        .collect()
 }
 
 fn collected(more: impl FnOnce(&Host, &Root<'_>, &mut Builder)) -> Stack {
@@ -47,7 +62,13 @@ fn collected(more: impl FnOnce(&Host, &Root<'_>, &mut Builder)) -> Stack {
 
 #[test]
 fn a_file_is_found_byte_by_byte_below_a_loop_device() {
-    require!(Loop, Tool("partx"), Tool("sfdisk"), Tool("mkfs.ext4"), Tool("mount"));
+    require!(
+        Loop,
+        Tool("partx"),
+        Tool("sfdisk"),
+        Tool("mkfs.ext4"),
+        Tool("mount")
+    );
     let dir = temp_dir("live");
     let folder = dir.path().canonicalize().expect("its real path");
     let (path, mount) = (folder.join("image"), folder.join("mount"));
@@ -63,7 +84,9 @@ fn a_file_is_found_byte_by_byte_below_a_loop_device() {
         );
     }
     // Small file systems would have blocks of 1 KiB.
-    run(Command::new("mkfs.ext4").args(["-q", "-b", "4096"]).arg(&partition));
+    run(Command::new("mkfs.ext4")
+        .args(["-q", "-b", "4096"])
+        .arg(&partition));
     let mounted = Mounted::mount(&partition, &mount);
     let probe = mount.join("probe");
     let mut file = File::create(&probe).expect("a file");
@@ -80,33 +103,64 @@ fn a_file_is_found_byte_by_byte_below_a_loop_device() {
     let node = |name: &str| stack.node(stack.find(name).unwrap_or_else(|| panic!("no {name}")));
     for (number, (start, len)) in START.into_iter().zip(LEN).enumerate() {
         let part = node(&format!("{name}p{}", number + 1));
-        let Placing::Parts { parts } = &part.placing else { panic!("{:?}", part.placing) };
-        assert_eq!((parts[0].start, part.size), (Bytes(start * SECTOR), Some(Bytes(len * SECTOR))));
+        let Placing::Parts { parts } = &part.placing else {
+            panic!("{:?}", part.placing)
+        };
+        assert_eq!(
+            (parts[0].start, part.size),
+            (Bytes(start * SECTOR), Some(Bytes(len * SECTOR)))
+        );
     }
     assert_eq!(node(&name).kind, Kind::Loop);
     let file_system = node(mount.to_str().expect("a plain path"));
-    assert_eq!((file_system.kind, file_system.word(keys::CONTENT)), (Kind::FileSystem, Some("ext4")));
+    assert_eq!(
+        (file_system.kind, file_system.word(keys::CONTENT)),
+        (Kind::FileSystem, Some("ext4"))
+    );
 
     // Where the stack says that the file's first byte is in the image, the image has it.
-    let image_node = stack.find(path.to_str().expect("a plain path")).expect("the image");
+    let image_node = stack
+        .find(path.to_str().expect("a plain path"))
+        .expect("the image");
     let landings = stack.landings(stack.find(probe_name).expect("the file"));
-    let landing = landings.all.iter().find(|one| one.on == image_node).expect("a place in the image");
-    assert_eq!(landing.via.len(), 5, "file, file system, partition, loop device, image: {landing:?}");
+    let landing = landings
+        .all
+        .iter()
+        .find(|one| one.on == image_node)
+        .expect("a place in the image");
+    assert_eq!(
+        landing.via.len(),
+        5,
+        "file, file system, partition, loop device, image: {landing:?}"
+    );
     let mut found = vec![0; pattern().len()];
     let place = u64::try_from(landing.shift).expect("inside the image");
-    File::open(&path).expect("the image").read_exact_at(&mut found, place).expect("read");
+    File::open(&path)
+        .expect("the image")
+        .read_exact_at(&mut found, place)
+        .expect("read");
     assert!(found == pattern(), "other bytes at {place}");
-    assert_eq!(place % 4096, (START[1] * SECTOR) % 4096, "as far off as the partition");
+    assert_eq!(
+        place % 4096,
+        (START[1] * SECTOR) % 4096,
+        "as far off as the partition"
+    );
     drop((mounted, device));
     let left = std::fs::read_to_string("/proc/self/mountinfo").expect("mounts");
-    assert!(!left.contains(mount.to_str().expect("a plain path")), "still mounted");
+    assert!(
+        !left.contains(mount.to_str().expect("a plain path")),
+        "still mounted"
+    );
 }
 
 /// Without a test's devices: everything this host has is read, and its own root is found.
 #[test]
 fn this_host_is_read() {
     let stack = collected(|_, _, _| {});
-    assert_eq!(stack.host().and_then(|host| host.word(keys::SYSTEM)), Some("linux"));
+    assert_eq!(
+        stack.host().and_then(|host| host.word(keys::SYSTEM)),
+        Some("linux")
+    );
     let sizes = stack.nodes().filter_map(|(_, node)| {
         let path = Path::new("/sys/class/block").join(&node.name).join("size");
         let sectors: u64 = std::fs::read_to_string(path).ok()?.trim().parse().ok()?;

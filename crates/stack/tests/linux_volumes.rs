@@ -29,10 +29,15 @@ impl Disks {
         let dir = temp_dir("volumes");
         let disks = (0..count).map(|number| {
             let path = dir.path().join(format!("disk{number}"));
-            File::create(&path).and_then(|file| file.set_len(DISK_BYTES)).expect("a file of zeros");
+            File::create(&path)
+                .and_then(|file| file.set_len(DISK_BYTES))
+                .expect("a file of zeros");
             (LoopDevice::attach(&path, &[]), path)
         });
-        Disks { disks: disks.collect(), _dir: dir }
+        Disks {
+            disks: disks.collect(),
+            _dir: dir,
+        }
     }
 
     fn path(&self, at: usize) -> String {
@@ -47,7 +52,9 @@ impl Volume {
     fn create(name: &str, uuid: &str, table: &str) -> Volume {
         // Without udev, dmsetup makes the nodes itself; with it, both agree.
         let mut command = Command::new("dmsetup");
-        command.env("DM_DISABLE_UDEV", "1").args(["create", name, "--table", table]);
+        command
+            .env("DM_DISABLE_UDEV", "1")
+            .args(["create", name, "--table", table]);
         if !uuid.is_empty() {
             command.args(["--uuid", uuid]);
         }
@@ -63,7 +70,10 @@ impl Volume {
 impl Drop for Volume {
     fn drop(&mut self) {
         let remove = ["remove", "--retry", &self.0];
-        let _ = Command::new("dmsetup").env("DM_DISABLE_UDEV", "1").args(remove).output();
+        let _ = Command::new("dmsetup")
+            .env("DM_DISABLE_UDEV", "1")
+            .args(remove)
+            .output();
     }
 }
 
@@ -74,7 +84,11 @@ impl Array {
     fn create(number: u32, options: &[&str], members: &[String]) -> Array {
         let path = PathBuf::from(format!("/dev/md{number}"));
         let mut command = Command::new("mdadm");
-        command.arg("--create").arg(&path).args(["--run", "--metadata=1.2", "--assume-clean"]).args(options);
+        command
+            .arg("--create")
+            .arg(&path)
+            .args(["--run", "--metadata=1.2", "--assume-clean"])
+            .args(options);
         run(command.args(members));
         Array(path)
     }
@@ -100,8 +114,9 @@ fn node<'a>(stack: &'a Stack, name: &str) -> &'a Node {
 
 /// A sector that says where it was written.
 fn marker(position: u64) -> Vec<u8> {
-    format!("plumb wrote this at byte {position:>20} of a volume\n").repeat(10).into_bytes()
-        [..SECTOR as usize]
+    format!("plumb wrote this at byte {position:>20} of a volume\n")
+        .repeat(10)
+        .into_bytes()[..SECTOR as usize]
         .to_vec()
 }
 
@@ -111,9 +126,14 @@ fn positions(len: u64) -> impl Iterator<Item = u64> {
 }
 
 fn predicts(landing: &Landing, on: NodeId, upper: u64, found: u64) -> bool {
-    let inside = upper >= landing.upper.0 && landing.len.is_none_or(|len| upper < landing.upper.0 + len.0);
+    let inside = upper >= landing.upper.0
+        && landing
+            .len
+            .is_none_or(|len| upper < landing.upper.0 + len.0);
     let off = i128::from(found) - i128::from(upper) - landing.shift;
-    let fits = landing.period.map_or(off == 0, |Bytes(period)| off.rem_euclid(i128::from(period)) == 0);
+    let fits = landing.period.map_or(off == 0, |Bytes(period)| {
+        off.rem_euclid(i128::from(period)) == 0
+    });
     landing.on == on && inside && fits
 }
 
@@ -121,30 +141,52 @@ fn predicts(landing: &Landing, on: NodeId, upper: u64, found: u64) -> bool {
 /// were found at most.
 fn prove(disks: &Disks, volume: &Path) -> usize {
     let stack = stack();
-    let top = stack.find(volume.to_str().expect("a plain path")).expect("the volume");
+    let top = stack
+        .find(volume.to_str().expect("a plain path"))
+        .expect("the volume");
     let len = stack.node(top).size.expect("its size").0;
-    let file = OpenOptions::new().write(true).open(volume).expect("the volume");
+    let file = OpenOptions::new()
+        .write(true)
+        .open(volume)
+        .expect("the volume");
     for position in positions(len) {
-        file.write_all_at(&marker(position), position).expect("write");
+        file.write_all_at(&marker(position), position)
+            .expect("write");
     }
     file.sync_all().expect("sync");
-    let markers: HashMap<Vec<u8>, u64> =
-        positions(len).map(|position| (marker(position), position)).collect();
+    let markers: HashMap<Vec<u8>, u64> = positions(len)
+        .map(|position| (marker(position), position))
+        .collect();
     let landings = stack.landings(top).all;
     let (mut times, mut used) = (BTreeMap::<u64, usize>::new(), vec![false; landings.len()]);
     for (device, path) in &disks.disks {
-        let Some(disk) = stack.find(&device.name()) else { panic!("no {}", device.name()) };
+        let Some(disk) = stack.find(&device.name()) else {
+            panic!("no {}", device.name())
+        };
         let bytes = std::fs::read(path).expect("the file below");
-        for (place, sector) in (0..).step_by(SECTOR as usize).zip(bytes.chunks(SECTOR as usize)) {
-            let Some(position) = markers.get(sector) else { continue };
-            let by = landings.iter().position(|landing| predicts(landing, disk, *position, place));
+        for (place, sector) in (0..)
+            .step_by(SECTOR as usize)
+            .zip(bytes.chunks(SECTOR as usize))
+        {
+            let Some(position) = markers.get(sector) else {
+                continue;
+            };
+            let by = landings
+                .iter()
+                .position(|landing| predicts(landing, disk, *position, place));
             let Some(by) = by else {
-                panic!("byte {position} lies at {place} of {}, but {landings:?}", device.name())
+                panic!(
+                    "byte {position} lies at {place} of {}, but {landings:?}",
+                    device.name()
+                )
             };
             used[by] = true;
             *times.entry(*position).or_default() += 1;
         }
-        let missed = landings.iter().zip(&used).find(|(landing, used)| landing.on == disk && !**used);
+        let missed = landings
+            .iter()
+            .zip(&used)
+            .find(|(landing, used)| landing.on == disk && !**used);
         assert!(missed.is_none(), "no marker lies where {missed:?} says");
     }
     assert_eq!(times.len(), markers.len(), "some markers were not found");
@@ -197,7 +239,11 @@ fn segments_linear_and_striped() {
 fn mirrors_have_two_places() {
     require_targets!("mirror");
     let disks = Disks::new(2);
-    let table = format!("0 4096 mirror core 2 64 nosync 2 {} 100 {} 333", disks.path(0), disks.path(1));
+    let table = format!(
+        "0 4096 mirror core 2 64 nosync 2 {} 100 {} 333",
+        disks.path(0),
+        disks.path(1)
+    );
     let volume = Volume::create("plumb-mirror", "", &table);
     assert_eq!(prove(&disks, &volume.path()), 2);
 }
@@ -209,9 +255,20 @@ fn thin_blocks_lie_anywhere() {
     let (a, b) = (disks.path(0), disks.path(1));
     let data = Volume::create("plumb-data", "", &format!("0 32768 linear {b} 65"));
     let data_path = data.path().display().to_string();
-    let pool = Volume::create("plumb-pool", "", &format!("0 32768 thin-pool {a} {data_path} 128 0"));
-    run(Command::new("dmsetup").arg("message").arg(pool.path()).args(["0", "create_thin 0"]));
-    let volume = Volume::create("plumb-thin", "", &format!("0 16384 thin {} 0", pool.path().display()));
+    let pool = Volume::create(
+        "plumb-pool",
+        "",
+        &format!("0 32768 thin-pool {a} {data_path} 128 0"),
+    );
+    run(Command::new("dmsetup")
+        .arg("message")
+        .arg(pool.path())
+        .args(["0", "create_thin 0"]));
+    let volume = Volume::create(
+        "plumb-thin",
+        "",
+        &format!("0 16384 thin {} 0", pool.path().display()),
+    );
     assert_eq!(prove(&disks, &volume.path()), 1);
     assert_eq!(node(&stack(), "plumb-thin").kind, Kind::ThinVolume);
     // In this order, whatever happens: upper before lower.
@@ -223,13 +280,19 @@ fn encryption_is_found_without_its_key() {
     require_targets!("crypt");
     let disks = Disks::new(1);
     let key = "0123456789abcdef".repeat(4);
-    let table = format!("0 8192 crypt aes-xts-plain64 {key} 0 {} 2056 1 sector_size:4096", disks.path(0));
+    let table = format!(
+        "0 8192 crypt aes-xts-plain64 {key} 0 {} 2056 1 sector_size:4096",
+        disks.path(0)
+    );
     let _volume = Volume::create("plumb-crypt", "", &table);
     let stack = stack();
     let landings = stack.landings(stack.find("plumb-crypt").expect("it")).all;
     assert_eq!(landings[1].shift, 2056 * 512);
     assert_eq!(node(&stack, "plumb-crypt").kind, Kind::Crypt);
-    let all = stack.nodes().map(|(_, node)| format!("{node:?}")).collect::<String>();
+    let all = stack
+        .nodes()
+        .map(|(_, node)| format!("{node:?}"))
+        .collect::<String>();
     assert!(!all.contains(&key[..16]), "a key was kept");
 }
 
@@ -237,8 +300,11 @@ fn encryption_is_found_without_its_key() {
 fn arrays_of_chunks() {
     require_md!("raid0");
     let disks = Disks::new(2);
-    let array =
-        Array::create(120, &["--level=0", "--raid-devices=2", "--chunk=64"], &[disks.path(0), disks.path(1)]);
+    let array = Array::create(
+        120,
+        &["--level=0", "--raid-devices=2", "--chunk=64"],
+        &[disks.path(0), disks.path(1)],
+    );
     assert_eq!(prove(&disks, &array.0), 1);
 }
 
@@ -247,11 +313,17 @@ fn arrays_with_parity() {
     require_md!("raid5");
     let disks = Disks::new(3);
     let members: Vec<String> = (0..3).map(|at| disks.path(at)).collect();
-    let array = Array::create(121, &["--level=5", "--raid-devices=3", "--chunk=32"], &members);
+    let array = Array::create(
+        121,
+        &["--level=5", "--raid-devices=3", "--chunk=32"],
+        &members,
+    );
     // Parity of a sector that is alone in its stripe is the sector itself.
     assert!((1..=2).contains(&prove(&disks, &array.0)));
     let stack = stack();
-    let plumb_stack::Placing::Chunks(chunks) = &node(&stack, "md121").placing else { panic!("no chunks") };
+    let plumb_stack::Placing::Chunks(chunks) = &node(&stack, "md121").placing else {
+        panic!("no chunks")
+    };
     assert_eq!(chunks.stripe_bytes(), Some(Bytes(64 << 10)));
 }
 
@@ -260,7 +332,11 @@ fn arrays_of_copies() {
     require_md!("raid10");
     let disks = Disks::new(4);
     let members: Vec<String> = (0..4).map(|at| disks.path(at)).collect();
-    let array = Array::create(122, &["--level=10", "--raid-devices=4", "--chunk=64"], &members);
+    let array = Array::create(
+        122,
+        &["--level=10", "--raid-devices=4", "--chunk=64"],
+        &members,
+    );
     assert_eq!(prove(&disks, &array.0), 2);
 }
 
@@ -278,7 +354,11 @@ macro_rules! require_guest {
 
 fn grid(node: &Node, what: What) -> Option<(u64, u64, bool)> {
     let fact = node.grids.iter().find(|fact| fact.what == what)?;
-    Some((fact.granularity().0, fact.grid.offset().0, fact.is_believed()))
+    Some((
+        fact.granularity().0,
+        fact.grid.offset().0,
+        fact.is_believed(),
+    ))
 }
 
 /// `physblk_exp=3 lowest_aligned=7 opt_blks=128` of scsi_debug, through the kernel.
@@ -287,7 +367,9 @@ fn disks_with_an_offset() {
     require_guest!();
     let path = Path::new("/dev/sda");
     for (number, start) in [("1", "2047"), ("2", "4096")] {
-        run(Command::new("addpart").arg(path).args([number, start, "1024"]));
+        run(Command::new("addpart")
+            .arg(path)
+            .args([number, start, "1024"]));
     }
     let stack = stack();
     let sda = node(&stack, "sda");
@@ -295,14 +377,28 @@ fn disks_with_an_offset() {
     assert_eq!(grid(sda, What::OptimalIo), Some((128 * 512, 0, true)));
     let verdict = |name: &str| {
         let standings = stack.standings(stack.find(name).expect(name));
-        standings.into_iter().map(|one| one.verdict).collect::<Vec<_>>()
+        standings
+            .into_iter()
+            .map(|one| one.verdict)
+            .collect::<Vec<_>>()
     };
-    let drive = BlockDevice::open(path)
-        .and_then(|device| Ok((scsi::capacity(&device)?, scsi::page(&device, scsi::Page::BlockLimits)?)));
+    let drive = BlockDevice::open(path).and_then(|device| {
+        Ok((
+            scsi::capacity(&device)?,
+            scsi::page(&device, scsi::Page::BlockLimits)?,
+        ))
+    });
     let (capacity, limits) = drive.expect("the drive's own word");
-    assert_eq!((capacity.logical_per_physical, capacity.lowest_aligned_block), (8, 7));
+    assert_eq!(
+        (capacity.logical_per_physical, capacity.lowest_aligned_block),
+        (8, 7)
+    );
     assert_eq!(capacity.blocks * 512, sda.size.expect("a size").0);
-    assert_eq!(limits[12..16], 128u32.to_be_bytes(), "optimal transfer length");
+    assert_eq!(
+        limits[12..16],
+        128u32.to_be_bytes(),
+        "optimal transfer length"
+    );
     assert_eq!(verdict("sda1"), [Verdict::Aligned]);
     assert_eq!(verdict("sda2"), [Verdict::Misaligned { by: Bytes(512) }]);
 }
@@ -314,8 +410,12 @@ fn namespaces_identify_themselves() {
     let stack = stack();
     let namespace = node(&stack, "nvme0n1");
     assert_eq!(namespace.kind, Kind::VirtualDisk);
-    let stated =
-        namespace.grids.iter().find(|fact| fact.source == Source::Drive { field: "NPDG".to_owned() });
+    let stated = namespace.grids.iter().find(|fact| {
+        fact.source
+            == Source::Drive {
+                field: "NPDG".to_owned(),
+            }
+    });
     assert_eq!(stated.map(GridFact::granularity), Some(Bytes(16 << 10)));
     let formats = namespace.word(keys::LBA_FORMATS).unwrap_or_default();
     assert!(formats.contains("512 performance 0 (in use)"), "{formats}");
@@ -332,9 +432,16 @@ fn all_of_it_in_a_guest() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/test-in-guest");
     let this = std::env::current_exe().expect("path of the test program");
     let out = Command::new(&script).arg(this).output().expect("a shell");
-    let said = format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&out.stdout),
+        String::from_utf8_lossy(&out.stderr)
+    );
     if out.status.code() == Some(5) {
-        let why = said.lines().find(|line| line.contains("lacking")).unwrap_or("the guest lacks something");
+        let why = said
+            .lines()
+            .find(|line| line.contains("lacking"))
+            .unwrap_or("the guest lacks something");
         return record_skip(plumb_testkit::test_name!(), why);
     }
     assert!(out.status.success() && !said.contains("SKIPPED"), "{said}");

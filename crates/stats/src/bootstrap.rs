@@ -24,7 +24,9 @@ pub fn bootstrap(
     let mut drawn = vec![0.0; sample.n()];
     let mut statistics = Vec::new();
     for _ in 0..resamples {
-        drawn.iter_mut().for_each(|place| *place = values[below(random(), sample.n())]);
+        drawn
+            .iter_mut()
+            .for_each(|place| *place = values[below(random(), sample.n())]);
         statistics.push(statistic(&drawn));
     }
     let sorted = Sample::new(&statistics)?.sorted();

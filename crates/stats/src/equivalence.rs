@@ -118,7 +118,13 @@ mod tests {
             (1.0 / 1.03, 1.03, Standing::Within),
             (1.0 / 1.03, 1.031, Standing::Open),
         ] {
-            let ratio = Interval { estimate: 1.0, low, high, level: Level::P99, n: 10 };
+            let ratio = Interval {
+                estimate: 1.0,
+                low,
+                high,
+                level: Level::P99,
+                n: 10,
+            };
             assert_eq!(standing(&ratio, margin), expected, "{low} to {high}");
         }
     }

@@ -32,7 +32,9 @@ pub enum StatsError {
         value: f64,
     },
     /// Sides that are no pairs.
-    #[error("found {before} observations before and {after} after, expected as many: they are pairs")]
+    #[error(
+        "found {before} observations before and {after} after, expected as many: they are pairs"
+    )]
     NotPaired {
         /// Observations before.
         before: usize,
@@ -69,5 +71,9 @@ impl fmt::Display for Side {
 }
 
 fn plural(n: usize) -> String {
-    if n == 1 { "1 observation".to_owned() } else { format!("{n} observations") }
+    if n == 1 {
+        "1 observation".to_owned()
+    } else {
+        format!("{n} observations")
+    }
 }

@@ -9,10 +9,18 @@ use crate::student;
 ///
 /// # Errors
 /// When the group or the others are empty, no two observations share a group, or one is not finite.
-pub fn apart(groups: &[Vec<f64>], which: usize, times: f64, level: Level) -> Result<Interval, StatsError> {
+pub fn apart(
+    groups: &[Vec<f64>],
+    which: usize,
+    times: f64,
+    level: Level,
+) -> Result<Interval, StatsError> {
     let value = groups.iter().flatten().position(|value| !value.is_finite());
     if let Some(at) = value {
-        return Err(StatsError::NotFinite { at, value: f64::NAN });
+        return Err(StatsError::NotFinite {
+            at,
+            value: f64::NAN,
+        });
     }
     let its = groups.get(which).map_or(&[][..], Vec::as_slice);
     let all: usize = groups.iter().map(Vec::len).sum();
@@ -20,7 +28,11 @@ pub fn apart(groups: &[Vec<f64>], which: usize, times: f64, level: Level) -> Res
     let filled = groups.iter().filter(|group| !group.is_empty()).count();
     let (n, need) = (its.len().min(others), 1);
     if n < need || all <= filled {
-        return Err(StatsError::TooFew { side: Side::Only, n, need });
+        return Err(StatsError::TooFew {
+            side: Side::Only,
+            n,
+            need,
+        });
     }
     let sum = |values: &[f64]| values.iter().sum::<f64>();
     let within: f64 = groups.iter().map(|group| squares(group)).sum();
@@ -28,14 +40,24 @@ pub fn apart(groups: &[Vec<f64>], which: usize, times: f64, level: Level) -> Res
     let rest: f64 = groups.iter().map(|group| sum(group)).sum::<f64>() - sum(its);
     let estimate = sum(its) / its.len() as f64 - times * rest / others as f64;
     let share = 1.0 / its.len() as f64 + times * times / others as f64;
-    let reach = student::quantile_above(level.beyond(), freedom) * (within / freedom * share).sqrt();
-    Ok(Interval { estimate, low: estimate - reach, high: estimate + reach, level, n: its.len() })
+    let reach =
+        student::quantile_above(level.beyond(), freedom) * (within / freedom * share).sqrt();
+    Ok(Interval {
+        estimate,
+        low: estimate - reach,
+        high: estimate + reach,
+        level,
+        n: its.len(),
+    })
 }
 
 /// Sum of squares around the mean.
 fn squares(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
-    values.iter().map(|value| (value - mean) * (value - mean)).sum()
+    values
+        .iter()
+        .map(|value| (value - mean) * (value - mean))
+        .sum()
 }
 
 #[cfg(test)]
@@ -51,18 +73,29 @@ mod tests {
         let second = vec![1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
         let found = apart(&[first, second], 1, 1.0, Level::P95).expect("enough");
         assert!((found.estimate - 1.58).abs() < 1e-9, "{found:?}");
-        assert!((found.low + 0.203_874).abs() < 2e-6 && (found.high - 3.363_874).abs() < 2e-6, "{found:?}");
+        assert!(
+            (found.low + 0.203_874).abs() < 2e-6 && (found.high - 3.363_874).abs() < 2e-6,
+            "{found:?}"
+        );
     }
 
     #[test]
     fn single_observations_stand_on_the_spread_of_others() {
         let groups = [vec![1.0, 1.2, 0.8], vec![5.0], vec![1.1, 0.9]];
         let found = apart(&groups, 1, 1.0, Level::P99).expect("enough");
-        assert!((found.estimate - 4.0).abs() < 1e-12 && found.low > 0.0, "{found:?}");
+        assert!(
+            (found.estimate - 4.0).abs() < 1e-12 && found.low > 0.0,
+            "{found:?}"
+        );
         // Twice the mean of the others, 1: by hand, 5 − 2.
         let twice = apart(&groups, 1, 2.0, Level::P99).expect("enough");
-        assert!((twice.estimate - 3.0).abs() < 1e-12 && twice.high - twice.low > found.high - found.low);
-        assert!(apart(&[vec![1.0], vec![2.0]], 0, 1.0, Level::P99).is_err(), "no spread is known");
+        assert!(
+            (twice.estimate - 3.0).abs() < 1e-12 && twice.high - twice.low > found.high - found.low
+        );
+        assert!(
+            apart(&[vec![1.0], vec![2.0]], 0, 1.0, Level::P99).is_err(),
+            "no spread is known"
+        );
         assert!(apart(&[vec![1.0, 2.0], vec![]], 1, 1.0, Level::P99).is_err());
         assert!(apart(&[vec![1.0, 2.0]], 0, 1.0, Level::P99).is_err());
         assert!(apart(&[vec![1.0, f64::NAN], vec![1.0]], 0, 1.0, Level::P99).is_err());

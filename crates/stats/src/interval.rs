@@ -19,7 +19,11 @@ impl Level {
     /// # Errors
     /// When it is none, or certain.
     pub fn new(value: f64) -> Result<Level, StatsError> {
-        if value > 0.0 && value < 1.0 { Ok(Level(value)) } else { Err(StatsError::NotProbability { value }) }
+        if value > 0.0 && value < 1.0 {
+            Ok(Level(value))
+        } else {
+            Err(StatsError::NotProbability { value })
+        }
     }
 
     /// The probability.
@@ -60,12 +64,23 @@ impl<N> Interval<N> {
     /// The same of a function that grows, for instance from logarithms back.
     #[must_use]
     pub(crate) fn map(self, grow: impl Fn(f64) -> f64) -> Interval<N> {
-        Interval { estimate: grow(self.estimate), low: grow(self.low), high: grow(self.high), ..self }
+        Interval {
+            estimate: grow(self.estimate),
+            low: grow(self.low),
+            high: grow(self.high),
+            ..self
+        }
     }
 
     /// An estimate with so much on either side.
     pub(crate) fn around(estimate: f64, reach: f64, level: Level, n: N) -> Interval<N> {
-        Interval { estimate, low: estimate - reach, high: estimate + reach, level, n }
+        Interval {
+            estimate,
+            low: estimate - reach,
+            high: estimate + reach,
+            level,
+            n,
+        }
     }
 }
 
@@ -89,9 +104,17 @@ pub fn difference_of_means(
     after: &[f64],
     level: Level,
 ) -> Result<Interval<[usize; 2]>, StatsError> {
-    let sides = [Sample::of_side(before, Side::Before)?, Sample::of_side(after, Side::After)?];
+    let sides = [
+        Sample::of_side(before, Side::Before)?,
+        Sample::of_side(after, Side::After)?,
+    ];
     let difference = sides[1].mean() - sides[0].mean();
-    Ok(welch(difference, sides, sides.map(|side| side.variance_of_mean()), level))
+    Ok(welch(
+        difference,
+        sides,
+        sides.map(|side| side.variance_of_mean()),
+        level,
+    ))
 }
 
 /// The mean after, divided by that before: Welch's interval of the difference of the logarithms of both means, with the
@@ -104,7 +127,10 @@ pub fn ratio_of_means(
     after: &[f64],
     level: Level,
 ) -> Result<Interval<[usize; 2]>, StatsError> {
-    let sides = [Sample::of_side(before, Side::Before)?, Sample::of_side(after, Side::After)?];
+    let sides = [
+        Sample::of_side(before, Side::Before)?,
+        Sample::of_side(after, Side::After)?,
+    ];
     for (sample, side) in sides.iter().zip([Side::Before, Side::After]) {
         let value = sample.mean();
         if value <= 0.0 {
@@ -115,7 +141,10 @@ pub fn ratio_of_means(
     let relative = sides.map(|side| side.variance_of_mean() / (side.mean() * side.mean()));
     let ratio = welch(logs[1] - logs[0], sides, relative, level).map(f64::exp);
     // From the means themselves: no digit is lost on the way through logarithms.
-    Ok(Interval { estimate: sides[1].mean() / sides[0].mean(), ..ratio })
+    Ok(Interval {
+        estimate: sides[1].mean() / sides[0].mean(),
+        ..ratio
+    })
 }
 
 /// Around a difference of two estimates with variances of their own; degrees of freedom after Welch and Satterthwaite.
@@ -126,11 +155,16 @@ pub(crate) fn welch(
     level: Level,
 ) -> Interval<[usize; 2]> {
     let variance = variances[0] + variances[1];
-    let below: f64 =
-        (0..2).map(|side| variances[side] * variances[side] / (sides[side].n() - 1) as f64).sum();
+    let below: f64 = (0..2)
+        .map(|side| variances[side] * variances[side] / (sides[side].n() - 1) as f64)
+        .sum();
     let n = sides.map(|side| side.n());
     // Without any spread the interval is a point, whatever the degrees of freedom.
-    let freedom = if below > 0.0 { variance * variance / below } else { f64::INFINITY };
+    let freedom = if below > 0.0 {
+        variance * variance / below
+    } else {
+        f64::INFINITY
+    };
     let reach = student::quantile_above(level.beyond(), freedom) * variance.sqrt();
     Interval::around(difference, reach, level, n)
 }

@@ -27,7 +27,11 @@ pub fn quantile(values: &[f64], q: f64, level: Level) -> Result<Interval, StatsE
     let sample = Sample::new(values)?;
     let n = sample.n();
     let need = fewest(q, level);
-    let too_few = StatsError::TooFew { side: Side::Only, n, need };
+    let too_few = StatsError::TooFew {
+        side: Side::Only,
+        n,
+        need,
+    };
     let below = Binomial::new(n, q);
     let low = below.largest_with_at_most(level.beyond()).ok_or(too_few)?;
     // From above, the share that lies over the quantile is binomial as well.
@@ -105,13 +109,24 @@ mod tests {
     #[test]
     fn ranks_of_the_median() {
         let level = Level::P95;
-        for (n, low, missed) in
-            [(6, 1, 2.0 / 64.0), (8, 1, 2.0 / 256.0), (9, 2, 20.0 / 512.0), (10, 2, 22.0 / 1024.0)]
-        {
+        for (n, low, missed) in [
+            (6, 1, 2.0 / 64.0),
+            (8, 1, 2.0 / 256.0),
+            (9, 2, 20.0 / 512.0),
+            (10, 2, 22.0 / 1024.0),
+        ] {
             let values: Vec<f64> = (1..=n).rev().map(f64::from).collect();
             let found = median(&values, level).expect("enough");
-            assert_eq!((found.low, found.high), (f64::from(low), f64::from(n + 1 - low)), "{n}");
-            assert!((found.level.value() - (1.0 - missed)).abs() < 1e-12, "{n}: {:?}", found.level);
+            assert_eq!(
+                (found.low, found.high),
+                (f64::from(low), f64::from(n + 1 - low)),
+                "{n}"
+            );
+            assert!(
+                (found.level.value() - (1.0 - missed)).abs() < 1e-12,
+                "{n}: {:?}",
+                found.level
+            );
             assert_eq!(found.estimate, f64::from(n + 1) / 2.0);
             assert_eq!(found.n, values.len());
         }
@@ -120,19 +135,42 @@ mod tests {
     #[test]
     fn too_few_are_refused() {
         let error = median(&[1.0, 2.0, 3.0, 4.0, 5.0], Level::P95).expect_err("five are too few");
-        assert_eq!(error, StatsError::TooFew { side: Side::Only, n: 5, need: 6 });
+        assert_eq!(
+            error,
+            StatsError::TooFew {
+                side: Side::Only,
+                n: 5,
+                need: 6
+            }
+        );
         // (99/100)^n ≤ 0.025 from n = 368 on.
         let values: Vec<f64> = (0..368).map(f64::from).collect();
         assert!(quantile(&values, 0.99, Level::P95).is_ok());
         let error = quantile(&values[..367], 0.99, Level::P95).expect_err("one less");
-        assert_eq!(error, StatsError::TooFew { side: Side::Only, n: 367, need: 368 });
-        assert!(matches!(quantile(&values, 1.0, Level::P95), Err(StatsError::NotProbability { .. })));
+        assert_eq!(
+            error,
+            StatsError::TooFew {
+                side: Side::Only,
+                n: 367,
+                need: 368
+            }
+        );
+        assert!(matches!(
+            quantile(&values, 1.0, Level::P95),
+            Err(StatsError::NotProbability { .. })
+        ));
     }
 
     #[test]
     fn quantiles_lie_between_neighbours() {
         let sorted = [10.0, 20.0, 40.0];
-        for (q, value) in [(0.001, 10.02), (0.25, 15.0), (0.5, 20.0), (0.75, 30.0), (0.999, 39.96)] {
+        for (q, value) in [
+            (0.001, 10.02),
+            (0.25, 15.0),
+            (0.5, 20.0),
+            (0.75, 30.0),
+            (0.999, 39.96),
+        ] {
             assert!((value_at(&sorted, q) - value).abs() < 1e-12, "{q}");
         }
     }

@@ -18,21 +18,34 @@ pub fn mean_ratio(before: &[f64], after: &[f64], level: Level) -> Result<Interva
 /// # Errors
 /// As [`mean_ratio`], and when there are too few pairs for the level: six for 95 of 100.
 pub fn median_ratio(before: &[f64], after: &[f64], level: Level) -> Result<Interval, StatsError> {
-    let ratios: Vec<f64> = log_ratios(before, after)?.into_iter().map(f64::exp).collect();
+    let ratios: Vec<f64> = log_ratios(before, after)?
+        .into_iter()
+        .map(f64::exp)
+        .collect();
     median::median(&ratios, level)
 }
 
 fn log_ratios(before: &[f64], after: &[f64]) -> Result<Vec<f64>, StatsError> {
     if before.len() != after.len() {
-        return Err(StatsError::NotPaired { before: before.len(), after: after.len() });
+        return Err(StatsError::NotPaired {
+            before: before.len(),
+            after: after.len(),
+        });
     }
     for (values, side) in [(before, Side::Before), (after, Side::After)] {
         if let Some(at) = values.iter().position(|value| !value.is_finite()) {
-            return Err(StatsError::NotFinite { at, value: values[at] });
+            return Err(StatsError::NotFinite {
+                at,
+                value: values[at],
+            });
         }
         if let Some(&value) = values.iter().find(|value| **value <= 0.0) {
             return Err(StatsError::NotPositive { side, value });
         }
     }
-    Ok(before.iter().zip(after).map(|(before, after)| after.ln() - before.ln()).collect())
+    Ok(before
+        .iter()
+        .zip(after)
+        .map(|(before, after)| after.ln() - before.ln())
+        .collect())
 }

@@ -23,10 +23,17 @@ impl<'a> Sample<'a> {
     /// As [`Sample::new`].
     pub fn of_side(values: &'a [f64], side: Side) -> Result<Sample<'a>, StatsError> {
         if values.len() < 2 {
-            return Err(StatsError::TooFew { side, n: values.len(), need: 2 });
+            return Err(StatsError::TooFew {
+                side,
+                n: values.len(),
+                need: 2,
+            });
         }
         match values.iter().position(|value| !value.is_finite()) {
-            Some(at) => Err(StatsError::NotFinite { at, value: values[at] }),
+            Some(at) => Err(StatsError::NotFinite {
+                at,
+                value: values[at],
+            }),
             None => Ok(Sample { values }),
         }
     }
@@ -53,7 +60,11 @@ impl<'a> Sample<'a> {
     #[must_use]
     pub fn variance(&self) -> f64 {
         let mean = self.mean();
-        let squares: f64 = self.values.iter().map(|value| (value - mean) * (value - mean)).sum();
+        let squares: f64 = self
+            .values
+            .iter()
+            .map(|value| (value - mean) * (value - mean))
+            .sum();
         squares / (self.n() - 1) as f64
     }
 
@@ -77,7 +88,11 @@ impl<'a> Sample<'a> {
         let mean = self.mean();
         let square = |value: f64| (value - mean) * (value - mean);
         let all: f64 = self.values.iter().map(|&value| square(value)).sum();
-        let beside: f64 = self.values.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
+        let beside: f64 = self
+            .values
+            .windows(2)
+            .map(|pair| (pair[0] - mean) * (pair[1] - mean))
+            .sum();
         (all > 0.0).then(|| beside / all)
     }
 }
@@ -98,12 +113,25 @@ mod tests {
     fn what_is_no_sample() {
         for values in [&[][..], &[1.0]] {
             let error = Sample::new(values).expect_err("too few");
-            assert_eq!(error, StatsError::TooFew { side: Side::Only, n: values.len(), need: 2 });
+            assert_eq!(
+                error,
+                StatsError::TooFew {
+                    side: Side::Only,
+                    n: values.len(),
+                    need: 2
+                }
+            );
         }
         let error = Sample::of_side(&[1.0], Side::After).expect_err("too few");
-        assert_eq!(error.to_string(), "found 1 observation after, expected at least 2");
+        assert_eq!(
+            error.to_string(),
+            "found 1 observation after, expected at least 2"
+        );
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-            assert!(matches!(Sample::new(&[1.0, bad, 2.0]), Err(StatsError::NotFinite { at: 1, .. })));
+            assert!(matches!(
+                Sample::new(&[1.0, bad, 2.0]),
+                Err(StatsError::NotFinite { at: 1, .. })
+            ));
         }
     }
 
@@ -115,6 +143,9 @@ mod tests {
         let swing: Vec<f64> = (0..100).map(|n| f64::from(n % 2)).collect();
         let seen = Sample::new(&swing).expect("numbers").autocorrelation();
         assert!(seen.is_some_and(|seen| seen < -0.9), "{seen:?}");
-        assert_eq!(Sample::new(&[3.0; 5]).expect("numbers").autocorrelation(), None);
+        assert_eq!(
+            Sample::new(&[3.0; 5]).expect("numbers").autocorrelation(),
+            None
+        );
     }
 }

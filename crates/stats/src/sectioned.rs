@@ -29,19 +29,35 @@ pub fn ratio_of_sectioned(
     let mut variances = [0.0; 2];
     for (at, (sectioned, side)) in both.into_iter().enumerate() {
         let sample = Sample::of_side(sectioned.sections, side)?;
-        let not_positive = sample.values().iter().chain([&sectioned.whole]).find(|value| **value <= 0.0);
+        let not_positive = sample
+            .values()
+            .iter()
+            .chain([&sectioned.whole])
+            .find(|value| **value <= 0.0);
         if let Some(&value) = not_positive {
             return Err(StatsError::NotPositive { side, value });
         }
         if !sectioned.whole.is_finite() {
-            return Err(StatsError::NotFinite { at: sample.n(), value: sectioned.whole });
+            return Err(StatsError::NotFinite {
+                at: sample.n(),
+                value: sectioned.whole,
+            });
         }
-        let squares = sample.values().iter().map(|value| (value / sectioned.whole).ln().powi(2)).sum::<f64>();
+        let squares = sample
+            .values()
+            .iter()
+            .map(|value| (value / sectioned.whole).ln().powi(2))
+            .sum::<f64>();
         let n = sample.n() as f64;
         variances[at] = squares / (n - 1.0) / n;
     }
-    let sides =
-        [Sample::of_side(before.sections, Side::Before)?, Sample::of_side(after.sections, Side::After)?];
+    let sides = [
+        Sample::of_side(before.sections, Side::Before)?,
+        Sample::of_side(after.sections, Side::After)?,
+    ];
     let ratio = welch((after.whole / before.whole).ln(), sides, variances, level).map(f64::exp);
-    Ok(Interval { estimate: after.whole / before.whole, ..ratio })
+    Ok(Interval {
+        estimate: after.whole / before.whole,
+        ..ratio
+    })
 }

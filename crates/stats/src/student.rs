@@ -38,7 +38,11 @@ pub fn quantile_above(beyond: f64, freedom: f64) -> f64 {
             high = t
         }
         let step = t + above / density(t, freedom);
-        let next = if step > low && step < high { step } else { (low + high) / 2.0 };
+        let next = if step > low && step < high {
+            step
+        } else {
+            (low + high) / 2.0
+        };
         if (next - t).abs() <= 1e-14 * next.abs() {
             return next;
         }
@@ -105,8 +109,19 @@ pub(crate) fn ln_gamma(x: f64) -> f64 {
     }
     let inverse = 1.0 / x;
     let square = inverse * inverse;
-    let series = [1.0 / 12.0, -1.0 / 360.0, 1.0 / 1260.0, -1.0 / 1680.0, 1.0 / 1188.0, -691.0 / 360_360.0];
-    let correction = series.iter().rev().fold(0.0, |sum, term| sum * square + term) * inverse;
+    let series = [
+        1.0 / 12.0,
+        -1.0 / 360.0,
+        1.0 / 1260.0,
+        -1.0 / 1680.0,
+        1.0 / 1188.0,
+        -691.0 / 360_360.0,
+    ];
+    let correction = series
+        .iter()
+        .rev()
+        .fold(0.0, |sum, term| sum * square + term)
+        * inverse;
     (x - 0.5) * x.ln() - x + (2.0 * std::f64::consts::PI).ln() / 2.0 + correction - f64::ln(below)
 }
 
@@ -159,8 +174,14 @@ mod tests {
         for freedom in [1.0, 1.7, 3.2, 9.99, 40.5, 1234.5, 1e6, 1e12] {
             for beyond in [0.5, 0.3, 0.05, 0.025, 1e-3, 1e-6] {
                 let t = quantile_above(beyond, freedom);
-                assert!((tail(t, freedom) / beyond - 1.0).abs() < 1e-9, "{freedom} {beyond} {t}");
-                assert!((tail(-t, freedom) + beyond - 1.0).abs() < 1e-12, "{freedom} {beyond} {t}");
+                assert!(
+                    (tail(t, freedom) / beyond - 1.0).abs() < 1e-9,
+                    "{freedom} {beyond} {t}"
+                );
+                assert!(
+                    (tail(-t, freedom) + beyond - 1.0).abs() < 1e-12,
+                    "{freedom} {beyond} {t}"
+                );
             }
         }
     }

@@ -16,7 +16,10 @@ fn uniform(rng: &mut Rng) -> f64 {
 
 /// Normal, by the method of Box and Muller.
 fn normal(rng: &mut Rng, mean: f64, deviation: f64) -> f64 {
-    let (radius, angle) = ((-2.0 * uniform(rng).ln()).sqrt(), std::f64::consts::TAU * uniform(rng));
+    let (radius, angle) = (
+        (-2.0 * uniform(rng).ln()).sqrt(),
+        std::f64::consts::TAU * uniform(rng),
+    );
     mean + deviation * radius * angle.cos()
 }
 
@@ -46,11 +49,14 @@ fn check(what: &str, found: f64, low: f64, high: f64) {
 fn of_means() {
     let mut rng = Rng::announced("means", 0x11);
     for n in [2, 3, 10, 50] {
-        let found =
-            coverage(5.0, || mean(&draw(n, || normal(&mut rng, 5.0, 2.0)), Level::P95).expect("enough"));
+        let found = coverage(5.0, || {
+            mean(&draw(n, || normal(&mut rng, 5.0, 2.0)), Level::P95).expect("enough")
+        });
         check(&format!("{n} normal"), found, 0.936, 0.964);
     }
-    let found = coverage(5.0, || mean(&draw(4, || normal(&mut rng, 5.0, 2.0)), Level::P99).expect("enough"));
+    let found = coverage(5.0, || {
+        mean(&draw(4, || normal(&mut rng, 5.0, 2.0)), Level::P99).expect("enough")
+    });
     check("4 normal at 99 %", found, 0.983, 0.997);
 }
 
@@ -104,12 +110,18 @@ fn of_medians() {
     for n in [6, 15, 100] {
         let mut level = 0.0;
         let found = coverage(std::f64::consts::LN_2, || {
-            let found = median(&draw(n, || exponential(&mut rng, 1.0)), Level::P95).expect("enough");
+            let found =
+                median(&draw(n, || exponential(&mut rng, 1.0)), Level::P95).expect("enough");
             level = found.level.value();
             found
         });
         assert!(level >= 0.95, "{n}: {level}");
-        check(&format!("median of {n} at {level}"), found, level - 0.014, level + 0.014);
+        check(
+            &format!("median of {n} at {level}"),
+            found,
+            level - 0.014,
+            level + 0.014,
+        );
     }
 }
 
@@ -169,14 +181,25 @@ fn of_percentiles_by_sections() {
         let held = (0..FEWER).filter(|_| {
             let [before, after] = [(); 2].map(|()| sections(&mut rng, n, len, share, luck));
             let found = ratio_of_sectioned(
-                Sectioned { whole: before.0, sections: &before.1 },
-                Sectioned { whole: after.0, sections: &after.1 },
+                Sectioned {
+                    whole: before.0,
+                    sections: &before.1,
+                },
+                Sectioned {
+                    whole: after.0,
+                    sections: &after.1,
+                },
                 Level::P95,
             );
             found.expect("enough").holds(1.0)
         });
         let found = held.count() as f64 / f64::from(FEWER);
         // Three standard errors of a share of 300 runs at 0.95 are 0.038.
-        check(&format!("{n} sections of {len}, {share}, luck {luck}"), found, 0.912, high);
+        check(
+            &format!("{n} sections of {len}, {share}, luck {luck}"),
+            found,
+            0.912,
+            high,
+        );
     }
 }

@@ -43,7 +43,13 @@ impl AlignedBuffer {
 
 fn ask_for_huge_pages(memory: &mut [u8]) {
     // SAFETY: the range is memory of one value that is borrowed exclusively, and the advice changes nothing of its content.
-    let taken = unsafe { madvise(memory.as_mut_ptr().cast(), memory.len(), Advice::LinuxHugepage) };
+    let taken = unsafe {
+        madvise(
+            memory.as_mut_ptr().cast(),
+            memory.len(),
+            Advice::LinuxHugepage,
+        )
+    };
     // A kernel without them serves as well, only slower.
     let _ = taken;
 }

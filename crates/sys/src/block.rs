@@ -50,14 +50,23 @@ impl BlockDevice {
     /// # Errors
     /// When it cannot be opened, or is something else than a block device.
     pub fn open(path: &Path) -> Result<BlockDevice, SysError> {
-        let asking = Asking { path, asked: "opening it", capability: "CAP_DAC_OVERRIDE or the group disk" };
+        let asking = Asking {
+            path,
+            asked: "opening it",
+            capability: "CAP_DAC_OVERRIDE or the group disk",
+        };
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
         let fd = open(path, flags, Mode::empty()).map_err(|errno| asking.error(errno))?;
         let stat = fstat(&fd).map_err(|errno| asking.error(errno))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::BlockDevice {
-            return Err(SysError::NotABlockDevice { path: path.to_owned() });
+            return Err(SysError::NotABlockDevice {
+                path: path.to_owned(),
+            });
         }
-        Ok(BlockDevice { fd, path: path.to_owned() })
+        Ok(BlockDevice {
+            fd,
+            path: path.to_owned(),
+        })
     }
 
     /// Where it was opened.
@@ -95,7 +104,11 @@ pub(crate) fn ask<T: Argument + Default>(
     asked: &'static str,
 ) -> Result<T, SysError> {
     let mut answer = T::default();
-    let asking = Asking { path, asked, capability: "CAP_SYS_ADMIN" };
+    let asking = Asking {
+        path,
+        asked,
+        capability: "CAP_SYS_ADMIN",
+    };
     ioctl(fd, number, &mut answer).map_err(|errno| asking.error(errno))?;
     Ok(answer)
 }

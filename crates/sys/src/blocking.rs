@@ -19,8 +19,15 @@ pub struct Blocking {
 /// What waits to be done.
 #[derive(Clone, Copy)]
 enum Queued {
-    Read { start: u64, len_bytes: u32 },
-    Write { start: u64, len_bytes: u32, is_noise: bool },
+    Read {
+        start: u64,
+        len_bytes: u32,
+    },
+    Write {
+        start: u64,
+        len_bytes: u32,
+        is_noise: bool,
+    },
     Fsync,
 }
 
@@ -32,7 +39,12 @@ impl Blocking {
     pub fn new(target: &IoTarget, shape: Shape) -> Result<Blocking, Errno> {
         let memory = Memory::new(Shape { slots: 1, ..shape }).ok_or(Errno::NOMEM)?;
         let fd = rustix::io::fcntl_dupfd_cloexec(target.as_fd(), 0)?;
-        Ok(Blocking { fd, memory, queued: None, done: None })
+        Ok(Blocking {
+            fd,
+            memory,
+            queued: None,
+            done: None,
+        })
     }
 
     /// 1 between the queueing of an I/O and its being taken back.
@@ -54,7 +66,11 @@ impl Blocking {
     /// # Panics
     /// When an I/O is in flight, or the length beyond the memory.
     pub fn queue_write(&mut self, start: u64, len_bytes: u32, is_noise: bool) {
-        self.queue(Queued::Write { start, len_bytes, is_noise });
+        self.queue(Queued::Write {
+            start,
+            len_bytes,
+            is_noise,
+        });
     }
 
     /// Queues a flush of the target's caches.
@@ -66,23 +82,32 @@ impl Blocking {
     }
 
     fn queue(&mut self, io: Queued) {
-        assert!(self.in_flight() == 0, "an I/O while another one is in flight");
+        assert!(
+            self.in_flight() == 0,
+            "an I/O while another one is in flight"
+        );
         self.queued = Some(io);
     }
 
     /// Does what is queued.
     pub fn submit(&mut self) {
-        let Some(queued) = self.queued.take() else { return };
+        let Some(queued) = self.queued.take() else {
+            return;
+        };
         let moved = match queued {
             Queued::Read { start, len_bytes } => {
                 rustix::io::pread(&self.fd, self.memory.slot_mut(len_bytes), start)
             }
-            Queued::Write { start, len_bytes, is_noise: true } => {
-                rustix::io::pwrite(&self.fd, self.memory.noise_bytes(len_bytes), start)
-            }
-            Queued::Write { start, len_bytes, is_noise: false } => {
-                rustix::io::pwrite(&self.fd, self.memory.slot_mut(len_bytes), start)
-            }
+            Queued::Write {
+                start,
+                len_bytes,
+                is_noise: true,
+            } => rustix::io::pwrite(&self.fd, self.memory.noise_bytes(len_bytes), start),
+            Queued::Write {
+                start,
+                len_bytes,
+                is_noise: false,
+            } => rustix::io::pwrite(&self.fd, self.memory.slot_mut(len_bytes), start),
             Queued::Fsync => rustix::fs::fsync(&self.fd).map(|()| 0),
         };
         let result = moved.map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX));

@@ -84,7 +84,9 @@ impl Buffer {
         let mut words = vec![0u64; len_bytes / 8];
         let pair = |low: u32, high: u32| {
             let (low, high) = (low.to_ne_bytes(), high.to_ne_bytes());
-            u64::from_ne_bytes([low[0], low[1], low[2], low[3], high[0], high[1], high[2], high[3]])
+            u64::from_ne_bytes([
+                low[0], low[1], low[2], low[3], high[0], high[1], high[2], high[3],
+            ])
         };
         // version[0..2]; version[2], data_size; data_start, target_count; open_count, flags; event_nr, padding; dev
         words[0] = pair(4, 0);
@@ -110,7 +112,9 @@ impl DeviceMapper {
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let asking = asking(path, "opening the device mapper");
         let fd = open(path, flags, Mode::empty()).map_err(|errno| asking.error(errno))?;
-        Ok(DeviceMapper { control: File::from(fd) })
+        Ok(DeviceMapper {
+            control: File::from(fd),
+        })
     }
 
     /// The live table of the device of this number.
@@ -131,9 +135,10 @@ impl DeviceMapper {
                 Err(Damage::Full) if len_bytes < BUFFER_MAX => len_bytes *= 8,
                 Err(Damage::Full) => return Err(asking.error(Errno::FBIG)),
                 Err(Damage::At(offset)) => {
-                    return Err(
-                        asking.malformed(format!("an entry at byte {offset}"), "entries inside the buffer")
-                    );
+                    return Err(asking.malformed(
+                        format!("an entry at byte {offset}"),
+                        "entries inside the buffer",
+                    ));
                 }
             }
         }
@@ -141,7 +146,11 @@ impl DeviceMapper {
 }
 
 fn asking<'a>(path: &'a Path, asked: &'static str) -> Asking<'a> {
-    Asking { path, asked, capability: "CAP_SYS_ADMIN" }
+    Asking {
+        path,
+        asked,
+        capability: "CAP_SYS_ADMIN",
+    }
 }
 
 /// `huge_encode_dev` of the kernel.
@@ -158,12 +167,18 @@ enum Damage {
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Result<u32, Damage> {
-    let field = bytes.get(at..).and_then(|rest| rest.first_chunk::<4>()).ok_or(Damage::At(at))?;
+    let field = bytes
+        .get(at..)
+        .and_then(|rest| rest.first_chunk::<4>())
+        .ok_or(Damage::At(at))?;
     Ok(u32::from_ne_bytes(*field))
 }
 
 fn u64_at(bytes: &[u8], at: usize) -> Result<u64, Damage> {
-    let field = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()).ok_or(Damage::At(at))?;
+    let field = bytes
+        .get(at..)
+        .and_then(|rest| rest.first_chunk::<8>())
+        .ok_or(Damage::At(at))?;
     Ok(u64::from_ne_bytes(*field))
 }
 
@@ -171,7 +186,10 @@ fn u64_at(bytes: &[u8], at: usize) -> Result<u64, Damage> {
 fn text_at(bytes: &[u8], at: usize, len_max: usize) -> Result<String, Damage> {
     let field = bytes.get(at..).ok_or(Damage::At(at))?;
     let field = &field[..field.len().min(len_max)];
-    let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
+    let end = field
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(field.len());
     Ok(String::from_utf8_lossy(&field[..end]).into_owned())
 }
 
@@ -181,9 +199,16 @@ fn decode(bytes: &[u8]) -> Result<Mapped, Damage> {
     if flags & BUFFER_FULL != 0 {
         return Err(Damage::Full);
     }
-    let mut mapped =
-        Mapped { name: text_at(bytes, 48, 128)?, uuid: text_at(bytes, 48 + 128, 129)?, targets: Vec::new() };
-    let count = if flags & ACTIVE_PRESENT == 0 { 0 } else { u32_at(bytes, 20)? };
+    let mut mapped = Mapped {
+        name: text_at(bytes, 48, 128)?,
+        uuid: text_at(bytes, 48 + 128, 129)?,
+        targets: Vec::new(),
+    };
+    let count = if flags & ACTIVE_PRESENT == 0 {
+        0
+    } else {
+        u32_at(bytes, 20)?
+    };
     let first = u32_at(bytes, 16)? as usize;
     let mut at = first;
     for _ in 0..count {
@@ -199,7 +224,11 @@ fn decode(bytes: &[u8]) -> Result<Mapped, Damage> {
         // Counted from the first entry; one that does not lead forward would go on for ever.
         let next = first.checked_add(next).ok_or(Damage::At(at))?;
         if next <= at {
-            return if mapped.targets.len() as u32 == count { Ok(mapped) } else { Err(Damage::At(at)) };
+            return if mapped.targets.len() as u32 == count {
+                Ok(mapped)
+            } else {
+                Err(Damage::At(at))
+            };
         }
         at = next;
     }
@@ -209,15 +238,23 @@ fn decode(bytes: &[u8]) -> Result<Mapped, Damage> {
 /// A table's parameters without the keys that dm-crypt and dm-integrity print.
 #[must_use]
 pub fn without_keys(kind: &str, params: &str) -> String {
-    let words = params.split(' ').enumerate().map(|(at, word)| match (kind, at) {
-        ("crypt", 1) => "-".to_owned(),
-        ("integrity", _) if KEYED.iter().any(|option| word.starts_with(option)) => {
-            let mut pieces = word.splitn(3, ':');
-            let (option, algorithm) = (pieces.next().unwrap_or(""), pieces.next().unwrap_or(""));
-            if pieces.next().is_some() { format!("{option}:{algorithm}:-") } else { word.to_owned() }
-        }
-        _ => word.to_owned(),
-    });
+    let words = params
+        .split(' ')
+        .enumerate()
+        .map(|(at, word)| match (kind, at) {
+            ("crypt", 1) => "-".to_owned(),
+            ("integrity", _) if KEYED.iter().any(|option| word.starts_with(option)) => {
+                let mut pieces = word.splitn(3, ':');
+                let (option, algorithm) =
+                    (pieces.next().unwrap_or(""), pieces.next().unwrap_or(""));
+                if pieces.next().is_some() {
+                    format!("{option}:{algorithm}:-")
+                } else {
+                    word.to_owned()
+                }
+            }
+            _ => word.to_owned(),
+        });
     words.collect::<Vec<_>>().join(" ")
 }
 
@@ -253,22 +290,44 @@ mod tests {
 
     #[test]
     fn tables_are_taken_apart() {
-        let targets = [(0, 100, "linear", "8:0 2048"), (100, 50, "striped", "2 128 8:1 0 8:2 0")];
+        let targets = [
+            (0, 100, "linear", "8:0 2048"),
+            (100, 50, "striped", "2 128 8:1 0 8:2 0"),
+        ];
         let mapped = decode(&answer(ACTIVE_PRESENT, &targets)).expect("a table");
-        assert_eq!((mapped.name.as_str(), mapped.uuid.as_str()), ("home", "LVM-abcde"));
+        assert_eq!(
+            (mapped.name.as_str(), mapped.uuid.as_str()),
+            ("home", "LVM-abcde")
+        );
         let found: Vec<_> = mapped
             .targets
             .iter()
-            .map(|one| (one.start_sectors, one.len_sectors, one.kind.as_str(), one.params.as_str()))
+            .map(|one| {
+                (
+                    one.start_sectors,
+                    one.len_sectors,
+                    one.kind.as_str(),
+                    one.params.as_str(),
+                )
+            })
             .collect();
         assert_eq!(found, targets);
-        assert_eq!(decode(&answer(0, &targets)).expect("no live table").targets, []);
-        assert_eq!(decode(&answer(ACTIVE_PRESENT | BUFFER_FULL, &targets)), Err(Damage::Full));
+        assert_eq!(
+            decode(&answer(0, &targets)).expect("no live table").targets,
+            []
+        );
+        assert_eq!(
+            decode(&answer(ACTIVE_PRESENT | BUFFER_FULL, &targets)),
+            Err(Damage::Full)
+        );
     }
 
     #[test]
     fn damaged_answers_end() {
-        let whole = answer(ACTIVE_PRESENT, &[(0, 100, "linear", "8:0 2048"), (100, 50, "zero", "")]);
+        let whole = answer(
+            ACTIVE_PRESENT,
+            &[(0, 100, "linear", "8:0 2048"), (100, 50, "zero", "")],
+        );
         for len in 0..whole.len() {
             let _ = decode(&whole[..len]);
         }
@@ -287,13 +346,21 @@ mod tests {
     #[test]
     fn keys_do_not_leave() {
         let check = |kind, params, expected: &str| assert_eq!(without_keys(kind, params), expected);
-        check("crypt", "aes-xts-plain64 00ff00ff 0 8:1 4096", "aes-xts-plain64 - 0 8:1 4096");
+        check(
+            "crypt",
+            "aes-xts-plain64 00ff00ff 0 8:1 4096",
+            "aes-xts-plain64 - 0 8:1 4096",
+        );
         check(
             "integrity",
             "8:1 0 32 J 1 internal_hash:hmac(sha256):c0ffee",
             "8:1 0 32 J 1 internal_hash:hmac(sha256):-",
         );
-        check("integrity", "8:1 0 4 J 1 internal_hash:crc32c", "8:1 0 4 J 1 internal_hash:crc32c");
+        check(
+            "integrity",
+            "8:1 0 4 J 1 internal_hash:crc32c",
+            "8:1 0 4 J 1 internal_hash:crc32c",
+        );
         check("linear", "8:1 2048", "8:1 2048");
     }
 

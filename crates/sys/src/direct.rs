@@ -60,19 +60,48 @@ impl DirectDisk {
     /// # Errors
     /// [`SysError::InUse`] when it is to be held alone and is not free.
     pub fn open(path: &Path, access: Access) -> Result<DirectDisk, SysError> {
-        let asked = if access == Access::Read { "opening it" } else { "opening it for writing" };
-        let asking = Asking { path, asked, capability: "CAP_DAC_OVERRIDE or the group disk" };
-        let mode = if access == Access::Read { OFlags::RDONLY } else { OFlags::RDWR };
+        let asked = if access == Access::Read {
+            "opening it"
+        } else {
+            "opening it for writing"
+        };
+        let asking = Asking {
+            path,
+            asked,
+            capability: "CAP_DAC_OVERRIDE or the group disk",
+        };
+        let mode = if access == Access::Read {
+            OFlags::RDONLY
+        } else {
+            OFlags::RDWR
+        };
         let base = mode | OFlags::CLOEXEC | OFlags::NOCTTY;
         let stat = rustix::fs::stat(path).map_err(|errno| asking.error(errno))?;
         let is_image = device_or_file(path, &stat)? == FileType::RegularFile;
         // Without O_CREAT it means "alone" for block devices. Files are written through the page cache, which file systems
         // in memory have as well.
-        let alone = if access == Access::Exclusive { OFlags::EXCL } else { OFlags::empty() };
-        let flags = if is_image { base } else { base | alone | OFlags::DIRECT };
+        let alone = if access == Access::Exclusive {
+            OFlags::EXCL
+        } else {
+            OFlags::empty()
+        };
+        let flags = if is_image {
+            base
+        } else {
+            base | alone | OFlags::DIRECT
+        };
         let fd = open(path, flags, Mode::empty()).map_err(|errno| asking.error(errno))?;
-        let limits = if is_image { image_limits(&fd, path)? } else { limits_of(&fd, path)? };
-        Ok(DirectDisk { fd, path: path.to_owned(), limits, is_image })
+        let limits = if is_image {
+            image_limits(&fd, path)?
+        } else {
+            limits_of(&fd, path)?
+        };
+        Ok(DirectDisk {
+            fd,
+            path: path.to_owned(),
+            limits,
+            is_image,
+        })
     }
 
     /// Where it was opened.
@@ -103,7 +132,11 @@ impl DirectDisk {
             match flock(&self.fd, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(()),
                 Err(Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(LOCK_AGAIN),
-                Err(Errno::WOULDBLOCK) => return Err(SysError::Locked { path: self.path.clone() }),
+                Err(Errno::WOULDBLOCK) => {
+                    return Err(SysError::Locked {
+                        path: self.path.clone(),
+                    });
+                }
                 Err(errno) => return Err(self.asking("locking it").error(errno)),
             }
         }
@@ -184,7 +217,9 @@ impl DirectDisk {
             return Ok(());
         }
         let asked = "dropping its cache (BLKFLSBUF)";
-        ioctl(&self.fd, FLUSH_BUFFERS, &mut 0u64).map(|_| ()).map_err(|errno| self.asking(asked).error(errno))
+        ioctl(&self.fd, FLUSH_BUFFERS, &mut 0u64)
+            .map(|_| ())
+            .map_err(|errno| self.asking(asked).error(errno))
     }
 
     /// The kernel's number of this attachment of a disk, which no other gets until the next boot; `None` for images and
@@ -192,11 +227,18 @@ impl DirectDisk {
     #[must_use]
     pub fn sequence(&self) -> Option<u64> {
         let mut sequence = 0u64;
-        ioctl(&self.fd, DISK_SEQUENCE, &mut sequence).ok().filter(|_| !self.is_image).map(|_| sequence)
+        ioctl(&self.fd, DISK_SEQUENCE, &mut sequence)
+            .ok()
+            .filter(|_| !self.is_image)
+            .map(|_| sequence)
     }
 
     fn asking(&self, asked: &'static str) -> Asking<'_> {
-        Asking { path: &self.path, asked, capability: "CAP_SYS_ADMIN" }
+        Asking {
+            path: &self.path,
+            asked,
+            capability: "CAP_SYS_ADMIN",
+        }
     }
 }
 
@@ -207,7 +249,11 @@ impl AsFd for DirectDisk {
 }
 
 fn image_limits(fd: &OwnedFd, path: &Path) -> Result<Limits, SysError> {
-    let asking = Asking { path, asked: "its size", capability: "" };
+    let asking = Asking {
+        path,
+        asked: "its size",
+        capability: "",
+    };
     let stat = fstat(fd).map_err(|errno| asking.error(errno))?;
     Ok(Limits {
         size_bytes: stat.st_size.unsigned_abs(),

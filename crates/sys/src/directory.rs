@@ -7,8 +7,13 @@ use std::path::Path;
 use rustix::fs::{Dir, Mode, OFlags, ResolveFlags, open, openat, openat2, readlinkat};
 use rustix::io::{Errno, Result, read};
 
-const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::RDONLY).union(OFlags::CLOEXEC);
-const FILE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC).union(OFlags::NOCTTY);
+const DIRECTORY: OFlags = OFlags::DIRECTORY
+    .union(OFlags::RDONLY)
+    .union(OFlags::CLOEXEC);
+const FILE: OFlags = OFlags::RDONLY
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::NOCTTY);
 
 /// An open directory.
 #[derive(Debug)]
@@ -22,7 +27,9 @@ impl Directory {
     /// # Errors
     /// What the kernel says.
     pub fn root(path: &Path) -> Result<Directory> {
-        Ok(Directory { fd: open(path, DIRECTORY, Mode::empty())? })
+        Ok(Directory {
+            fd: open(path, DIRECTORY, Mode::empty())?,
+        })
     }
 
     /// Opens a directory below, at any depth; links, absolute ones too, are followed as if this directory were `/`.
@@ -30,7 +37,9 @@ impl Directory {
     /// # Errors
     /// What the kernel says.
     pub fn below(&self, path: &str) -> Result<Directory> {
-        Ok(Directory { fd: self.open_below(path, DIRECTORY)? })
+        Ok(Directory {
+            fd: self.open_below(path, DIRECTORY)?,
+        })
     }
 
     /// Opens a directory in this one, which must not be a link.
@@ -38,7 +47,9 @@ impl Directory {
     /// # Errors
     /// What the kernel says.
     pub fn child(&self, name: &str) -> Result<Directory> {
-        Ok(Directory { fd: openat(&self.fd, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())? })
+        Ok(Directory {
+            fd: openat(&self.fd, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?,
+        })
     }
 
     /// Reads a small file of this directory, which must not be a link: as much as one read returns and the buffer takes.
@@ -73,7 +84,9 @@ impl Directory {
     /// # Errors
     /// What the kernel says; `EINVAL` where it is no link.
     pub fn link(&self, name: &str) -> Result<String> {
-        Ok(readlinkat(&self.fd, name, Vec::new())?.to_string_lossy().into_owned())
+        Ok(readlinkat(&self.fd, name, Vec::new())?
+            .to_string_lossy()
+            .into_owned())
     }
 
     /// Names of what is in it, without `.` and `..`, in no order.
@@ -146,7 +159,9 @@ impl Directory {
 const LINKS_MAX: u32 = 40;
 
 fn steps(path: &str) -> impl DoubleEndedIterator<Item = String> {
-    path.split('/').filter(|step| !step.is_empty() && *step != ".").map(str::to_owned)
+    path.split('/')
+        .filter(|step| !step.is_empty() && *step != ".")
+        .map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -170,20 +185,43 @@ mod tests {
         symlink("../../../../../../etc", root.join("a/b/upward")).expect("a link");
         symlink("circle", root.join("a/circle")).expect("a link");
         let root = Directory::root(&root).expect("the root");
-        for path in ["a/absolute", "a/b/relative", "a/b/upward", "etc", "/etc", "a/b/../../etc"] {
-            for fd in [root.open_below(path, DIRECTORY), root.open_by_steps(path, DIRECTORY)] {
-                let found = Directory { fd: fd.expect(path) };
-                assert_eq!(found.read("name", &mut [0; 64]), Ok(&b"inside"[..]), "{path}");
+        for path in [
+            "a/absolute",
+            "a/b/relative",
+            "a/b/upward",
+            "etc",
+            "/etc",
+            "a/b/../../etc",
+        ] {
+            for fd in [
+                root.open_below(path, DIRECTORY),
+                root.open_by_steps(path, DIRECTORY),
+            ] {
+                let found = Directory {
+                    fd: fd.expect(path),
+                };
+                assert_eq!(
+                    found.read("name", &mut [0; 64]),
+                    Ok(&b"inside"[..]),
+                    "{path}"
+                );
             }
         }
         for path in ["a/circle", "a/circle/b"] {
             assert_eq!(root.open_below(path, DIRECTORY).err(), Some(Errno::LOOP));
             assert_eq!(root.open_by_steps(path, DIRECTORY).err(), Some(Errno::LOOP));
         }
-        for (path, expected) in [("a/b/upward/name", "/etc/name"), ("/a//./b/..", "/a"), ("..", "/")] {
+        for (path, expected) in [
+            ("a/b/upward/name", "/etc/name"),
+            ("/a//./b/..", "/a"),
+            ("..", "/"),
+        ] {
             assert_eq!(root.resolved(path).as_deref(), Ok(expected), "{path}");
         }
-        assert_eq!(root.open_by_steps("a/none", DIRECTORY).err(), Some(Errno::NOENT));
+        assert_eq!(
+            root.open_by_steps("a/none", DIRECTORY).err(),
+            Some(Errno::NOENT)
+        );
         let a = root.below("a").expect("a directory");
         assert!(a.child("absolute").is_err(), "a child is no link");
         assert_eq!(a.link("absolute").as_deref(), Ok("/etc"));
@@ -193,11 +231,19 @@ mod tests {
     fn reading_is_bounded_and_waits_for_nobody() {
         let dir = plumb_testkit::temp_dir("bounded");
         std::fs::write(dir.path().join("long"), vec![b'x'; 200_000]).expect("a file");
-        let made = std::process::Command::new("mkfifo").arg(dir.path().join("pipe")).status();
+        let made = std::process::Command::new("mkfifo")
+            .arg(dir.path().join("pipe"))
+            .status();
         assert!(made.expect("mkfifo of coreutils").success());
         let root = Directory::root(dir.path()).expect("the root");
-        assert_eq!(root.read_below("long", 150_000).map(|text| text.len()), Ok(150_000));
-        assert_eq!(root.read_below("long", 1 << 20).map(|text| text.len()), Ok(200_000));
+        assert_eq!(
+            root.read_below("long", 150_000).map(|text| text.len()),
+            Ok(150_000)
+        );
+        assert_eq!(
+            root.read_below("long", 1 << 20).map(|text| text.len()),
+            Ok(200_000)
+        );
         assert_eq!(root.read("long", &mut [0; 16]).map(<[u8]>::len), Ok(16));
         assert_eq!(root.read("pipe", &mut [0; 16]), Ok(&b""[..]));
     }

@@ -133,10 +133,14 @@ impl Asking<'_> {
     pub(crate) fn error(self, errno: Errno) -> SysError {
         let (path, asked) = (self.path.to_owned(), self.asked);
         match errno {
-            Errno::PERM | Errno::ACCESS => {
-                SysError::NotPermitted { path, asked, capability: self.capability }
+            Errno::PERM | Errno::ACCESS => SysError::NotPermitted {
+                path,
+                asked,
+                capability: self.capability,
+            },
+            Errno::NOENT | Errno::NXIO | Errno::NODEV | Errno::NOMEDIUM => {
+                SysError::NotThere { path, errno }
             }
-            Errno::NOENT | Errno::NXIO | Errno::NODEV | Errno::NOMEDIUM => SysError::NotThere { path, errno },
             Errno::BUSY => SysError::InUse { path, asked },
             Errno::NOTTY | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL => {
                 SysError::NotSupported { path, asked, errno }
@@ -146,6 +150,11 @@ impl Asking<'_> {
     }
 
     pub(crate) fn malformed(self, found: impl Into<String>, expected: &'static str) -> SysError {
-        SysError::Malformed { path: self.path.to_owned(), asked: self.asked, found: found.into(), expected }
+        SysError::Malformed {
+            path: self.path.to_owned(),
+            asked: self.asked,
+            found: found.into(),
+            expected,
+        }
     }
 }

@@ -125,14 +125,21 @@ fn halves(first: u32, second: u32) -> [u8; 8] {
 /// # Errors
 /// When it cannot be opened, is no regular file, or its file system does not tell.
 pub fn of_file(path: &Path, count_max: usize) -> Result<FileExtents, SysError> {
-    let asking = Asking { path, asked: "the map of its extents", capability: "CAP_DAC_READ_SEARCH" };
+    let asking = Asking {
+        path,
+        asked: "the map of its extents",
+        capability: "CAP_DAC_READ_SEARCH",
+    };
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = File::from(open(path, flags, Mode::empty()).map_err(|errno| asking.error(errno))?);
     let stat = fstat(&file).map_err(|errno| asking.error(errno))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(asking.malformed("something else", "a regular file"));
     }
-    let mut found = FileExtents { size_bytes: stat.st_size as u64, ..FileExtents::default() };
+    let mut found = FileExtents {
+        size_bytes: stat.st_size as u64,
+        ..FileExtents::default()
+    };
     let mut start_bytes = 0;
     loop {
         let mut buffer = Buffer::new(start_bytes);
@@ -148,7 +155,10 @@ pub fn of_file(path: &Path, count_max: usize) -> Result<FileExtents, SysError> {
                 return Ok(found);
             }
         }
-        let end = found.extents.last().and_then(|last| last.logical_bytes.checked_add(last.len_bytes));
+        let end = found
+            .extents
+            .last()
+            .and_then(|last| last.logical_bytes.checked_add(last.len_bytes));
         match end {
             Some(end) if buffer.mapped() > 0 && end > start_bytes => start_bytes = end,
             _ => return Ok(found),

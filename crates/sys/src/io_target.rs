@@ -79,20 +79,45 @@ impl IoTarget {
     /// When it cannot be opened, is no target, in use or read-only.
     pub fn open_to_write(path: &Path, durability: Durability) -> Result<IoTarget, SysError> {
         // Its type is looked up first: without O_CREAT, what O_EXCL means for other files is not defined.
-        let asking = Asking { path, asked: "looking at it", capability: "CAP_DAC_READ_SEARCH" };
+        let asking = Asking {
+            path,
+            asked: "looking at it",
+            capability: "CAP_DAC_READ_SEARCH",
+        };
         let found = stat(path).map_err(|errno| asking.error(errno))?;
         let is_device = device_or_file(path, &found)? == FileType::BlockDevice;
-        let exclusive = if is_device { OFlags::EXCL } else { OFlags::empty() };
-        let synced = if durability == Durability::Medium { DSYNC } else { OFlags::empty() };
+        let exclusive = if is_device {
+            OFlags::EXCL
+        } else {
+            OFlags::empty()
+        };
+        let synced = if durability == Durability::Medium {
+            DSYNC
+        } else {
+            OFlags::empty()
+        };
         let target =
-            IoTarget::open(path, OFlags::RDWR | exclusive | synced).map_err(|error| match error {
-                SysError::Failed { path, errno: Errno::TXTBSY, .. } => {
-                    SysError::InUse { path, asked: "opening it for writing" }
-                }
-                SysError::Failed { path, errno: Errno::ROFS, .. } => SysError::ReadOnly { path },
-                SysError::NotPermitted { path, .. } if is_read_only(&path) => SysError::ReadOnly { path },
-                other => other,
-            })?;
+            IoTarget::open(path, OFlags::RDWR | exclusive | synced).map_err(
+                |error| match error {
+                    SysError::Failed {
+                        path,
+                        errno: Errno::TXTBSY,
+                        ..
+                    } => SysError::InUse {
+                        path,
+                        asked: "opening it for writing",
+                    },
+                    SysError::Failed {
+                        path,
+                        errno: Errno::ROFS,
+                        ..
+                    } => SysError::ReadOnly { path },
+                    SysError::NotPermitted { path, .. } if is_read_only(&path) => {
+                        SysError::ReadOnly { path }
+                    }
+                    other => other,
+                },
+            )?;
         match target.is_block_device() && is_read_only_device(&target.fd) {
             true => Err(SysError::ReadOnly { path: target.path }),
             false => Ok(target),
@@ -100,7 +125,11 @@ impl IoTarget {
     }
 
     fn open(path: &Path, access: OFlags) -> Result<IoTarget, SysError> {
-        let asking = Asking { path, asked: "opening it", capability: "CAP_DAC_OVERRIDE or the group disk" };
+        let asking = Asking {
+            path,
+            asked: "opening it",
+            capability: "CAP_DAC_OVERRIDE or the group disk",
+        };
         device_or_file(path, &stat(path).map_err(|errno| asking.error(errno))?)?;
         let (fd, is_direct) = open_direct(path, access).map_err(|errno| asking.error(errno))?;
         let stat = fstat(&fd).map_err(|errno| asking.error(errno))?;
@@ -116,11 +145,22 @@ impl IoTarget {
             ),
             _ => {
                 let size_bytes = u64::try_from(stat.st_size).unwrap_or(0);
-                (FileId::File(stat.st_dev, stat.st_ino), size_bytes, block_bytes_of_file(&fd))
+                (
+                    FileId::File(stat.st_dev, stat.st_ino),
+                    size_bytes,
+                    block_bytes_of_file(&fd),
+                )
             }
         };
         let block_bytes = if is_direct { block_bytes } else { 1 };
-        Ok(IoTarget { fd, path: path.to_owned(), id, size_bytes, block_bytes, is_direct })
+        Ok(IoTarget {
+            fd,
+            path: path.to_owned(),
+            id,
+            size_bytes,
+            block_bytes,
+            is_direct,
+        })
     }
 
     /// Where it was opened.
@@ -158,7 +198,9 @@ impl IoTarget {
     pub fn is_there(&self) -> bool {
         let size_bytes = match self.id {
             FileId::Device(_) => ask(&self.fd, &self.path, number::SIZE, "BLKGETSIZE64").ok(),
-            FileId::File(..) => fstat(&self.fd).ok().and_then(|stat| u64::try_from(stat.st_size).ok()),
+            FileId::File(..) => fstat(&self.fd)
+                .ok()
+                .and_then(|stat| u64::try_from(stat.st_size).ok()),
         };
         size_bytes.is_some_and(|bytes| bytes > 0)
     }
@@ -190,13 +232,19 @@ fn block_bytes_of_file(fd: &OwnedFd) -> u32 {
     let wanted = StatxFlags::DIOALIGN;
     let found = statx(fd, "", AtFlags::EMPTY_PATH, wanted).ok();
     let said = found.filter(|found| found.stx_mask & wanted.bits() != 0);
-    said.map(|found| found.stx_dio_offset_align).filter(|&bytes| bytes > 0).unwrap_or(BLOCK_BYTES)
+    said.map(|found| found.stx_dio_offset_align)
+        .filter(|&bytes| bytes > 0)
+        .unwrap_or(BLOCK_BYTES)
 }
 
 /// Whether a device that may be read may not be written by anybody.
 fn is_read_only(path: &Path) -> bool {
-    open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())
-        .is_ok_and(|fd| is_read_only_device(&fd))
+    open(
+        path,
+        OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+    .is_ok_and(|fd| is_read_only_device(&fd))
 }
 
 fn is_read_only_device(fd: &OwnedFd) -> bool {

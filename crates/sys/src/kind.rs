@@ -12,7 +12,9 @@ pub(crate) fn device_or_file(path: &Path, found: &Stat) -> Result<FileType, SysE
     let kind = FileType::from_raw_mode(found.st_mode);
     let words = match kind {
         FileType::RegularFile if is_among_devices(path, found) => {
-            return Err(SysError::FileAmongDevices { path: path.to_owned() });
+            return Err(SysError::FileAmongDevices {
+                path: path.to_owned(),
+            });
         }
         FileType::BlockDevice | FileType::RegularFile => return Ok(kind),
         FileType::Directory => "a directory",
@@ -21,7 +23,10 @@ pub(crate) fn device_or_file(path: &Path, found: &Stat) -> Result<FileType, SysE
         FileType::Socket => "a socket",
         _ => "something else",
     };
-    Err(SysError::NotATarget { path: path.to_owned(), found: words })
+    Err(SysError::NotATarget {
+        path: path.to_owned(),
+        found: words,
+    })
 }
 
 /// Whether a regular file lies below /dev on the file system of /dev itself, whatever links lead to it. A file system of
@@ -67,8 +72,14 @@ mod tests {
         let file = room.path().join("file");
         std::fs::write(&file, "x").expect("a file");
         assert_eq!(kind(&file), Ok(FileType::RegularFile));
-        for (path, words) in [(room.path(), "a directory"), (Path::new("/dev/null"), "a character device")] {
-            let expected = SysError::NotATarget { path: path.to_owned(), found: words };
+        for (path, words) in [
+            (room.path(), "a directory"),
+            (Path::new("/dev/null"), "a character device"),
+        ] {
+            let expected = SysError::NotATarget {
+                path: path.to_owned(),
+                found: words,
+            };
             assert_eq!(kind(path), Err(expected));
         }
     }
@@ -93,7 +104,12 @@ mod tests {
         symlink(&stray.0, &link).expect("a link");
         symlink("/dev", &folder).expect("a link");
         let name = stray.0.file_name().expect("its name");
-        for path in [stray.0.clone(), link, folder.join(name), Path::new("/proc/../dev").join(name)] {
+        for path in [
+            stray.0.clone(),
+            link,
+            folder.join(name),
+            Path::new("/proc/../dev").join(name),
+        ] {
             assert_eq!(kind(&path), Err(SysError::FileAmongDevices { path }));
         }
     }

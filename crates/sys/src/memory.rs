@@ -41,14 +41,31 @@ impl Memory {
     pub fn new(shape: Shape) -> Option<Memory> {
         let len_bytes_max = shape.len_bytes_max as usize;
         let slot_bytes = len_bytes_max.checked_next_multiple_of(ALIGN_BYTES)?;
-        let noise_bytes = if shape.has_noise { slot_bytes.checked_add(NOISE_BYTES)? } else { 0 };
+        let noise_bytes = if shape.has_noise {
+            slot_bytes.checked_add(NOISE_BYTES)?
+        } else {
+            0
+        };
         let slots = shape.slots as usize;
-        let all = slots.checked_mul(slot_bytes)?.checked_add(noise_bytes).filter(|&all| all > 0)?;
+        let all = slots
+            .checked_mul(slot_bytes)?
+            .checked_add(noise_bytes)
+            .filter(|&all| all > 0)?;
         let layout = Layout::from_size_align(all, ALIGN_BYTES).ok()?;
         // SAFETY: the layout's size is above 0.
         let base = unsafe { alloc_zeroed(layout) };
-        let Some(base) = NonNull::new(base) else { handle_alloc_error(layout) };
-        let mut memory = Memory { base, layout, slots, slot_bytes, len_bytes_max, noise_bytes, noise_at: 0 };
+        let Some(base) = NonNull::new(base) else {
+            handle_alloc_error(layout)
+        };
+        let mut memory = Memory {
+            base,
+            layout,
+            slots,
+            slot_bytes,
+            len_bytes_max,
+            noise_bytes,
+            noise_at: 0,
+        };
         memory.make_noise();
         Some(memory)
     }
@@ -57,7 +74,8 @@ impl Memory {
     fn make_noise(&mut self) {
         let at = self.slots * self.slot_bytes;
         // SAFETY: the noise lies behind the slots in memory that this value owns and that is initialized.
-        let noise = unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().add(at), self.noise_bytes) };
+        let noise =
+            unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().add(at), self.noise_bytes) };
         for (word, bytes) in noise.chunks_exact_mut(8).enumerate() {
             let mut mixed = (word as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -82,7 +100,10 @@ impl Memory {
     #[inline]
     pub fn slot(&self, slot: u32, len_bytes: u32) -> NonNull<u8> {
         let slot = slot as usize;
-        assert!(slot < self.slots && len_bytes as usize <= self.len_bytes_max, "an I/O beyond its memory");
+        assert!(
+            slot < self.slots && len_bytes as usize <= self.len_bytes_max,
+            "an I/O beyond its memory"
+        );
         // SAFETY: the slot lies within the allocation.
         unsafe { self.base.add(slot * self.slot_bytes) }
     }
@@ -108,9 +129,16 @@ impl Memory {
     #[inline]
     pub fn noise(&mut self, len_bytes: u32) -> NonNull<u8> {
         let len_bytes = len_bytes as usize;
-        assert!(self.noise_bytes > 0 && len_bytes <= self.len_bytes_max, "a write beyond its memory");
+        assert!(
+            self.noise_bytes > 0 && len_bytes <= self.len_bytes_max,
+            "a write beyond its memory"
+        );
         let at = self.noise_at;
-        self.noise_at = if at + ALIGN_BYTES <= NOISE_BYTES { at + ALIGN_BYTES } else { 0 };
+        self.noise_at = if at + ALIGN_BYTES <= NOISE_BYTES {
+            at + ALIGN_BYTES
+        } else {
+            0
+        };
         // SAFETY: `at` is at most NOISE_BYTES, and the noise is longer than that by the longest length.
         unsafe { self.base.add(self.slots * self.slot_bytes + at) }
     }
@@ -129,16 +157,28 @@ mod tests {
 
     #[test]
     fn slots_lie_apart_and_aligned() {
-        let memory = Memory::new(Shape { slots: 3, len_bytes_max: 5000, has_noise: false }).expect("small");
+        let memory = Memory::new(Shape {
+            slots: 3,
+            len_bytes_max: 5000,
+            has_noise: false,
+        })
+        .expect("small");
         let at = |slot| memory.slot(slot, 5000).as_ptr() as usize;
-        assert_eq!((at(0) % 4096, at(1) - at(0), at(2) - at(1)), (0, 8192, 8192));
+        assert_eq!(
+            (at(0) % 4096, at(1) - at(0), at(2) - at(1)),
+            (0, 8192, 8192)
+        );
         assert_eq!(memory.whole().1, 3 * 8192);
     }
 
     #[test]
     fn noise_stays_inside_and_differs() {
-        let mut memory =
-            Memory::new(Shape { slots: 1, len_bytes_max: 4096, has_noise: true }).expect("small");
+        let mut memory = Memory::new(Shape {
+            slots: 1,
+            len_bytes_max: 4096,
+            has_noise: true,
+        })
+        .expect("small");
         let (base, all) = memory.whole();
         let mut firsts = std::collections::BTreeSet::new();
         for _ in 0..1000 {
@@ -154,13 +194,22 @@ mod tests {
     #[test]
     #[should_panic(expected = "beyond its memory")]
     fn a_longer_io_is_refused() {
-        let memory = Memory::new(Shape { slots: 1, len_bytes_max: 512, has_noise: false }).expect("small");
+        let memory = Memory::new(Shape {
+            slots: 1,
+            len_bytes_max: 512,
+            has_noise: false,
+        })
+        .expect("small");
         memory.slot(0, 513);
     }
 
     #[test]
     fn what_fits_no_address_space_is_none() {
-        let shape = Shape { slots: 0, len_bytes_max: 0, has_noise: false };
+        let shape = Shape {
+            slots: 0,
+            len_bytes_max: 0,
+            has_noise: false,
+        };
         assert!(Memory::new(shape).is_none());
     }
 }

@@ -95,15 +95,26 @@ unsafe impl Argument for Request {
 /// # Errors
 /// When the device is no NVMe namespace, the process is not permitted, or the drive refuses.
 pub fn identify(device: &BlockDevice, which: Identify) -> Result<Box<[u8; IDENTIFY]>, SysError> {
-    let asking = Asking { path: device.path(), asked: which.words(), capability: "CAP_SYS_ADMIN" };
+    let asking = Asking {
+        path: device.path(),
+        asked: which.words(),
+        capability: "CAP_SYS_ADMIN",
+    };
     let nsid = ioctl(device, NAMESPACE_ID, &mut 0u32).map_err(|errno| asking.error(errno))?;
     let command = AdminCommand {
         opcode: COMMAND,
-        nsid: if which == Identify::Controller { 0 } else { nsid as u32 },
+        nsid: if which == Identify::Controller {
+            0
+        } else {
+            nsid as u32
+        },
         cdw10: which.structure(),
         ..AdminCommand::default()
     };
-    let mut request = Request { command, answer: Box::new([0; IDENTIFY]) };
+    let mut request = Request {
+        command,
+        answer: Box::new([0; IDENTIFY]),
+    };
     match ioctl(device, ADMIN_COMMAND, &mut request).map_err(|errno| asking.error(errno))? {
         0 => Ok(request.answer),
         status => Err(SysError::RefusedNvme {

@@ -25,7 +25,10 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 /// Processes other than this one that have a file open, and keep it so. Those of other users are seen by root only.
 #[must_use]
 pub fn openers(id: FileId) -> Vec<Opener> {
-    openers_of_any(&[id]).into_iter().map(|(_, opener)| opener).collect()
+    openers_of_any(&[id])
+        .into_iter()
+        .map(|(_, opener)| opener)
+        .collect()
 }
 
 /// As [`openers`], of several files in one look: with the index of the first that a process has open.
@@ -48,23 +51,45 @@ fn look(ids: &[FileId]) -> Vec<(usize, Opener)> {
     let others = pids.filter(|&pid| pid != own).filter_map(|pid| {
         let index = first_open(pid, ids)?;
         let command = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        Some((index, Opener { pid, command: command.trim_end().to_owned() }))
+        Some((
+            index,
+            Opener {
+                pid,
+                command: command.trim_end().to_owned(),
+            },
+        ))
     });
     others.collect()
 }
 
 fn first_open(pid: u32, ids: &[FileId]) -> Option<usize> {
-    let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let files = fs::read_dir(format!("/proc/{pid}/fd"))
+        .into_iter()
+        .flatten()
+        .flatten();
     let opened = files.filter_map(|file| id_of(&file.path()));
-    opened.filter_map(|id| ids.iter().position(|known| *known == id)).min()
+    opened
+        .filter_map(|id| ids.iter().position(|known| *known == id))
+        .min()
 }
 
 /// Asks nobody but the kernel: the server of a file system may hang.
 fn id_of(path: &Path) -> Option<FileId> {
-    let found = statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE | StatxFlags::INO).ok()?;
+    let found = statx(
+        CWD,
+        path,
+        AtFlags::STATX_DONT_SYNC,
+        StatxFlags::TYPE | StatxFlags::INO,
+    )
+    .ok()?;
     Some(match FileType::from_raw_mode(found.stx_mode.into()) {
-        FileType::BlockDevice => FileId::Device(makedev(found.stx_rdev_major, found.stx_rdev_minor)),
-        _ => FileId::File(makedev(found.stx_dev_major, found.stx_dev_minor), found.stx_ino),
+        FileType::BlockDevice => {
+            FileId::Device(makedev(found.stx_rdev_major, found.stx_rdev_minor))
+        }
+        _ => FileId::File(
+            makedev(found.stx_dev_major, found.stx_dev_minor),
+            found.stx_ino,
+        ),
     })
 }
 
@@ -76,7 +101,11 @@ mod tests {
 
     fn sleeping(seconds: &str, file: &Path) -> std::process::Child {
         let stdin = Stdio::from(fs::File::open(file).expect("it is there"));
-        Command::new("sleep").arg(seconds).stdin(stdin).spawn().expect("sleep")
+        Command::new("sleep")
+            .arg(seconds)
+            .stdin(stdin)
+            .spawn()
+            .expect("sleep")
     }
 
     #[test]
@@ -93,7 +122,16 @@ mod tests {
 
         let mut lasting = sleeping("60", &path);
         let told = openers(id);
-        lasting.kill().and_then(|()| lasting.wait()).expect("it sleeps");
-        assert_eq!(told, [Opener { pid: lasting.id(), command: "sleep".to_owned() }]);
+        lasting
+            .kill()
+            .and_then(|()| lasting.wait())
+            .expect("it sleeps");
+        assert_eq!(
+            told,
+            [Opener {
+                pid: lasting.id(),
+                command: "sleep".to_owned()
+            }]
+        );
     }
 }

@@ -87,7 +87,11 @@ const SECTOR: u64 = 512;
 /// When there is no such disk.
 pub fn known(root: &Directory, disk: &str) -> rustix::io::Result<Vec<KernelPartition>> {
     let dir = root.below(&format!("sys/class/block/{disk}"))?;
-    let mut found: Vec<KernelPartition> = dir.names()?.iter().filter_map(|name| read(&dir, name)).collect();
+    let mut found: Vec<KernelPartition> = dir
+        .names()?
+        .iter()
+        .filter_map(|name| read(&dir, name))
+        .collect();
     found.sort_unstable();
     Ok(found)
 }
@@ -107,13 +111,27 @@ pub struct Sharer {
 /// # Errors
 /// When there is no such device.
 pub fn sharers(root: &Directory, id: FileId) -> rustix::io::Result<Vec<Sharer>> {
-    let FileId::Device(device) = id else { return Ok(Vec::new()) };
-    let path = root.resolved(&format!("sys/dev/block/{}:{}", major(device), minor(device)))?;
+    let FileId::Device(device) = id else {
+        return Ok(Vec::new());
+    };
+    let path = root.resolved(&format!(
+        "sys/dev/block/{}:{}",
+        major(device),
+        minor(device)
+    ))?;
     let dir = root.below(&path)?;
-    let sharer = |name: &str, dir: &Directory| Some(Sharer { name: name.to_owned(), id: id_of(dir)? });
+    let sharer = |name: &str, dir: &Directory| {
+        Some(Sharer {
+            name: name.to_owned(),
+            id: id_of(dir)?,
+        })
+    };
     if number(&dir, "partition").is_none() {
         let part = |name: &String| {
-            let part = dir.child(name).ok().filter(|part| number(part, "partition").is_some())?;
+            let part = dir
+                .child(name)
+                .ok()
+                .filter(|part| number(part, "partition").is_some())?;
             sharer(name, &part)
         };
         return Ok(dir.names()?.iter().filter_map(part).collect());
@@ -127,7 +145,10 @@ fn id_of(dir: &Directory) -> Option<FileId> {
     let mut buffer = [0; NUMBER_MAX];
     let text = std::str::from_utf8(dir.read("dev", &mut buffer).ok()?).ok()?;
     let (major, minor) = text.trim().split_once(':')?;
-    Some(FileId::Device(makedev(major.parse().ok()?, minor.parse().ok()?)))
+    Some(FileId::Device(makedev(
+        major.parse().ok()?,
+        minor.parse().ok()?,
+    )))
 }
 
 /// `None` for what is no partition, or went away meanwhile.
@@ -151,7 +172,13 @@ fn number(dir: &Directory, file: &str) -> Option<u64> {
 /// # Errors
 /// When the number is taken, the range is, or the process is not permitted.
 pub fn add(disk: impl AsFd, path: &Path, partition: KernelPartition) -> Result<(), SysError> {
-    ask(disk, path, Operation::Add, partition, "adding a partition (BLKPG)")
+    ask(
+        disk,
+        path,
+        Operation::Add,
+        partition,
+        "adding a partition (BLKPG)",
+    )
 }
 
 /// Removes a partition.
@@ -159,8 +186,18 @@ pub fn add(disk: impl AsFd, path: &Path, partition: KernelPartition) -> Result<(
 /// # Errors
 /// [`SysError::InUse`] when it is open, mounted or held; or when the process is not permitted.
 pub fn delete(disk: impl AsFd, path: &Path, number: u32) -> Result<(), SysError> {
-    let partition = KernelPartition { number, start_bytes: 0, len_bytes: 0 };
-    ask(disk, path, Operation::Delete, partition, "removing a partition (BLKPG)")
+    let partition = KernelPartition {
+        number,
+        start_bytes: 0,
+        len_bytes: 0,
+    };
+    ask(
+        disk,
+        path,
+        Operation::Delete,
+        partition,
+        "removing a partition (BLKPG)",
+    )
 }
 
 fn ask(
@@ -170,7 +207,11 @@ fn ask(
     partition: KernelPartition,
     asked: &'static str,
 ) -> Result<(), SysError> {
-    let asking = Asking { path, asked, capability: "CAP_SYS_ADMIN" };
+    let asking = Asking {
+        path,
+        asked,
+        capability: "CAP_SYS_ADMIN",
+    };
     let signed = |bytes: u64| i64::try_from(bytes).map_err(|_| asking.error(Errno::OVERFLOW));
     let described = Partition {
         start: signed(partition.start_bytes)?,
@@ -179,9 +220,19 @@ fn ask(
         devname: [0; 64],
         volname: [0; 64],
     };
-    let call = Call { op: operation as i32, flags: 0, datalen: 0, data: std::ptr::null_mut() };
-    let mut request = Request { call, partition: Box::new(described) };
-    ioctl(disk, BLKPG, &mut request).map(|_| ()).map_err(|errno| asking.error(errno))
+    let call = Call {
+        op: operation as i32,
+        flags: 0,
+        datalen: 0,
+        data: std::ptr::null_mut(),
+    };
+    let mut request = Request {
+        call,
+        partition: Box::new(described),
+    };
+    ioctl(disk, BLKPG, &mut request)
+        .map(|_| ())
+        .map_err(|errno| asking.error(errno))
 }
 
 #[cfg(test)]
@@ -196,7 +247,12 @@ mod tests {
         let dir = plumb_testkit::temp_dir("sharers");
         let by_number = dir.path().join("sys/dev/block");
         create_dir_all(&by_number).expect("room");
-        let known = [("sdb", "8:16"), ("sdb/sdb1", "8:17"), ("sdb/sdb2", "259:3"), ("sdc", "8:32")];
+        let known = [
+            ("sdb", "8:16"),
+            ("sdb/sdb1", "8:17"),
+            ("sdb/sdb2", "259:3"),
+            ("sdc", "8:32"),
+        ];
         for (path, number) in known {
             let device = dir.path().join("sys/devices/pci0/block").join(path);
             create_dir_all(device.join("queue")).expect("room");
@@ -204,17 +260,28 @@ mod tests {
             if path.contains('/') {
                 write(device.join("partition"), &path[path.len() - 1..]).expect("room");
             }
-            symlink(format!("../../devices/pci0/block/{path}"), by_number.join(number)).expect("room");
+            symlink(
+                format!("../../devices/pci0/block/{path}"),
+                by_number.join(number),
+            )
+            .expect("room");
         }
         let root = Directory::root(dir.path()).expect("the root");
         let of = |major, minor| {
             let found = sharers(&root, FileId::Device(makedev(major, minor)))?;
-            let mut found: Vec<_> = found.into_iter().map(|sharer| (sharer.name, sharer.id)).collect();
+            let mut found: Vec<_> = found
+                .into_iter()
+                .map(|sharer| (sharer.name, sharer.id))
+                .collect();
             found.sort_by(|a, b| a.0.cmp(&b.0));
             rustix::io::Result::Ok(found)
         };
-        let named = |name: &str, major, minor| (name.to_owned(), FileId::Device(makedev(major, minor)));
-        assert_eq!(of(8, 16), Ok(vec![named("sdb1", 8, 17), named("sdb2", 259, 3)]));
+        let named =
+            |name: &str, major, minor| (name.to_owned(), FileId::Device(makedev(major, minor)));
+        assert_eq!(
+            of(8, 16),
+            Ok(vec![named("sdb1", 8, 17), named("sdb2", 259, 3)])
+        );
         assert_eq!(of(8, 17), Ok(vec![named("sdb", 8, 16)]));
         assert_eq!(of(259, 3), Ok(vec![named("sdb", 8, 16)]));
         assert_eq!(of(8, 32), Ok(Vec::new()));

@@ -62,7 +62,9 @@ impl Ring {
     pub fn new(target: &IoTarget, shape: Shape) -> Result<Ring, Errno> {
         let memory = ManuallyDrop::new(Memory::new(shape).ok_or(Errno::NOMEM)?);
         let made = build(shape.slots.max(1)).and_then(|ring| {
-            ring.submitter().register_files(&[target.as_fd().as_raw_fd()]).map_err(errno_of)?;
+            ring.submitter()
+                .register_files(&[target.as_fd().as_raw_fd()])
+                .map_err(errno_of)?;
             Ok(ring)
         });
         let ring = match made {
@@ -107,8 +109,12 @@ impl Ring {
     pub fn queue_read(&mut self, slot: u32, start: u64, len_bytes: u32) {
         let to = self.memory.slot(slot, len_bytes).as_ptr();
         let entry = match self.has_fixed_buffers {
-            true => opcode::ReadFixed::new(Fixed(0), to, len_bytes, 0).offset(start).build(),
-            false => opcode::Read::new(Fixed(0), to, len_bytes).offset(start).build(),
+            true => opcode::ReadFixed::new(Fixed(0), to, len_bytes, 0)
+                .offset(start)
+                .build(),
+            false => opcode::Read::new(Fixed(0), to, len_bytes)
+                .offset(start)
+                .build(),
         };
         self.push(slot, entry);
     }
@@ -135,8 +141,12 @@ impl Ring {
 
     fn push_write(&mut self, slot: u32, from: *const u8, start: u64, len_bytes: u32) {
         let entry = match self.has_fixed_buffers {
-            true => opcode::WriteFixed::new(Fixed(0), from, len_bytes, 0).offset(start).build(),
-            false => opcode::Write::new(Fixed(0), from, len_bytes).offset(start).build(),
+            true => opcode::WriteFixed::new(Fixed(0), from, len_bytes, 0)
+                .offset(start)
+                .build(),
+            false => opcode::Write::new(Fixed(0), from, len_bytes)
+                .offset(start)
+                .build(),
         };
         self.push(slot, entry);
     }
@@ -188,7 +198,9 @@ impl Ring {
         let wait_for = wait_for.min(self.in_flight) as usize;
         let submitted = match timeout.filter(|_| wait_for > 0 && self.has_timeouts) {
             Some(timeout) => {
-                let at = Timespec::new().sec(timeout.as_secs()).nsec(timeout.subsec_nanos());
+                let at = Timespec::new()
+                    .sec(timeout.as_secs())
+                    .nsec(timeout.subsec_nanos());
                 let args = SubmitArgs::new().timespec(&at);
                 self.ring.submitter().submit_with_args(wait_for, &args)
             }
@@ -208,7 +220,8 @@ impl Ring {
             // What this ring queued itself comes back.
             let slot = entry.user_data() as u32;
             let result = entry.result();
-            let result = u32::try_from(result).map_err(|_| Errno::from_raw_os_error(result.wrapping_neg()));
+            let result =
+                u32::try_from(result).map_err(|_| Errno::from_raw_os_error(result.wrapping_neg()));
             if result == Err(Errno::AGAIN) && self.slots[slot as usize] == Slot::Busy {
                 self.again.push(slot);
                 continue;
@@ -255,10 +268,15 @@ fn register(ring: &IoUring, memory: &Memory) -> bool {
 fn build(entries: u32) -> Result<IoUring, Errno> {
     let best: [fn(&mut Builder); 4] = [
         |ring| {
-            ring.setup_single_issuer().setup_defer_taskrun().setup_submit_all().setup_no_sqarray();
+            ring.setup_single_issuer()
+                .setup_defer_taskrun()
+                .setup_submit_all()
+                .setup_no_sqarray();
         },
         |ring| {
-            ring.setup_single_issuer().setup_defer_taskrun().setup_submit_all();
+            ring.setup_single_issuer()
+                .setup_defer_taskrun()
+                .setup_submit_all();
         },
         |ring| {
             ring.setup_coop_taskrun().setup_submit_all();

@@ -115,8 +115,15 @@ pub fn capacity(device: &BlockDevice) -> Result<Capacity, SysError> {
     (command[0], command[1], command[13]) = (0x9e, 0x10, 32);
     let answer = ask(device, device.path(), ASKED, (command, 16), ANSWER)?;
     decode(&answer).ok_or_else(|| {
-        let asking = Asking { path: device.path(), asked: ASKED, capability: "" };
-        asking.malformed(format!("{} bytes", answer.len()), "32 bytes and a block of some length")
+        let asking = Asking {
+            path: device.path(),
+            asked: ASKED,
+            capability: "",
+        };
+        asking.malformed(
+            format!("{} bytes", answer.len()),
+            "32 bytes and a block of some length",
+        )
     })
 }
 
@@ -134,7 +141,11 @@ pub fn page(device: &BlockDevice, page: Page) -> Result<Vec<u8>, SysError> {
     (command[0], command[1], command[2], command[4]) = (0x12, 1, code, ANSWER as u8);
     let answer = ask(device, device.path(), asked, (command, 6), ANSWER)?;
     if answer.get(1) != Some(&code) {
-        let asking = Asking { path: device.path(), asked, capability: "" };
+        let asking = Asking {
+            path: device.path(),
+            asked,
+            capability: "",
+        };
         return Err(asking.malformed("another page", "the page that was asked for"));
     }
     Ok(answer)
@@ -165,8 +176,15 @@ pub fn lba_status(target: &IoTarget, first: u64) -> Result<Vec<BlockRun>, SysErr
     command[10..14].copy_from_slice(&(STATES as u32).to_be_bytes());
     let answer = ask(target, target.path(), ASKED, (command, 16), STATES)?;
     decode_states(&answer).ok_or_else(|| {
-        let asking = Asking { path: target.path(), asked: ASKED, capability: "" };
-        asking.malformed(format!("{} bytes", answer.len()), "a length, and descriptors of 16 bytes")
+        let asking = Asking {
+            path: target.path(),
+            asked: ASKED,
+            capability: "",
+        };
+        asking.malformed(
+            format!("{} bytes", answer.len()),
+            "a length, and descriptors of 16 bytes",
+        )
     })
 }
 
@@ -182,7 +200,10 @@ pub fn thin_start(root: &Directory, number: u64) -> Option<u64> {
     let partition = number_in(&device, "partition");
     let (disk, start) = match partition {
         None => (place, 0),
-        Some(_) => (format!("{place}/.."), number_in(&device, "start")?.checked_mul(SECTOR)?),
+        Some(_) => (
+            format!("{place}/.."),
+            number_in(&device, "start")?.checked_mul(SECTOR)?,
+        ),
     };
     let disks = root.below(&format!("{disk}/device/scsi_disk")).ok()?;
     let own = disks.child(disks.names().ok()?.first()?).ok()?;
@@ -191,7 +212,11 @@ pub fn thin_start(root: &Directory, number: u64) -> Option<u64> {
 
 fn number_in(directory: &Directory, name: &str) -> Option<u64> {
     let mut buffer = [0; 32];
-    std::str::from_utf8(directory.read(name, &mut buffer).ok()?).ok()?.trim().parse().ok()
+    std::str::from_utf8(directory.read(name, &mut buffer).ok()?)
+        .ok()?
+        .trim()
+        .parse()
+        .ok()
 }
 
 fn ask(
@@ -226,13 +251,26 @@ fn ask(
         info: 0,
     };
     let (answer, sense) = (vec![0; room].into_boxed_slice(), Box::new([0; SENSE]));
-    let mut request = Request { header, command: Box::new(command), answer, sense };
-    let asking = Asking { path, asked, capability: "CAP_SYS_RAWIO" };
+    let mut request = Request {
+        header,
+        command: Box::new(command),
+        answer,
+        sense,
+    };
+    let asking = Asking {
+        path,
+        asked,
+        capability: "CAP_SYS_RAWIO",
+    };
     ioctl(device, SG_IO, &mut request).map_err(|errno| asking.error(errno))?;
     let header = &request.header;
     if (header.status, header.host_status, header.driver_status) != (0, 0, 0) {
         let (path, status) = (path.to_owned(), header.status);
-        return Err(SysError::RefusedScsi { path, asked, status });
+        return Err(SysError::RefusedScsi {
+            path,
+            asked,
+            status,
+        });
     }
     let left = usize::try_from(header.resid).unwrap_or(0).min(room);
     Ok(request.answer[..room - left].to_vec())
@@ -258,13 +296,16 @@ fn decode(answer: &[u8]) -> Option<Capacity> {
 fn decode_states(answer: &[u8]) -> Option<Vec<BlockRun>> {
     let follows = usize::try_from(u32::from_be_bytes(*answer.first_chunk()?)).ok()?;
     let end = follows.checked_add(size_of::<u32>())?.min(answer.len());
-    let decoded = answer.get(STATES_HEADER..end)?.chunks_exact(STATE).map(|state| {
-        Some(BlockRun {
-            first: u64::from_be_bytes(*state.first_chunk()?),
-            blocks: u32::from_be_bytes(*state.get(8..)?.first_chunk()?),
-            is_mapped: !matches!(state.get(12)? & 0xf, 1 | 2),
-        })
-    });
+    let decoded = answer
+        .get(STATES_HEADER..end)?
+        .chunks_exact(STATE)
+        .map(|state| {
+            Some(BlockRun {
+                first: u64::from_be_bytes(*state.first_chunk()?),
+                blocks: u32::from_be_bytes(*state.get(8..)?.first_chunk()?),
+                is_mapped: !matches!(state.get(12)? & 0xf, 1 | 2),
+            })
+        });
     decoded.collect()
 }
 
@@ -312,12 +353,25 @@ mod tests {
 
     #[test]
     fn states_are_taken_apart() {
-        let run = |first, blocks, is_mapped| BlockRun { first, blocks, is_mapped };
+        let run = |first, blocks, is_mapped| BlockRun {
+            first,
+            blocks,
+            is_mapped,
+        };
         // The upper half of the byte is reserved.
-        let four = [(1 << 40, 8, 0), ((1 << 40) + 8, u32::MAX, 1), (7, 0, 0xf2), (9, 1, 3)];
+        let four = [
+            (1 << 40, 8, 0),
+            ((1 << 40) + 8, u32::MAX, 1),
+            (7, 0, 0xf2),
+            (9, 1, 3),
+        ];
         let all = states(4 + 4 * 16, &four);
-        let expected =
-            [run(1 << 40, 8, true), run((1 << 40) + 8, u32::MAX, false), run(7, 0, false), run(9, 1, true)];
+        let expected = [
+            run(1 << 40, 8, true),
+            run((1 << 40) + 8, u32::MAX, false),
+            run(7, 0, false),
+            run(9, 1, true),
+        ];
         assert_eq!(decode_states(&all).as_deref(), Some(&expected[..]));
         // Cut off anywhere: whole descriptors, as many as came.
         for len in 0..all.len() {
@@ -325,11 +379,20 @@ mod tests {
             assert_eq!(found, len.checked_sub(8).map(|len| len / 16), "{len} bytes");
         }
         // The drive says itself how much of it counts.
-        assert_eq!(decode_states(&states(4 + 16, &four)).as_deref(), Some(&expected[..1]));
-        assert_eq!(decode_states(&states(4 + 31, &four)).as_deref(), Some(&expected[..1]));
+        assert_eq!(
+            decode_states(&states(4 + 16, &four)).as_deref(),
+            Some(&expected[..1])
+        );
+        assert_eq!(
+            decode_states(&states(4 + 31, &four)).as_deref(),
+            Some(&expected[..1])
+        );
         assert_eq!(decode_states(&states(4, &four)).as_deref(), Some(&[][..]));
         assert_eq!(decode_states(&states(3, &four)), None);
-        assert_eq!(decode_states(&states(u32::MAX, &four)).map(|runs| runs.len()), Some(4));
+        assert_eq!(
+            decode_states(&states(u32::MAX, &four)).map(|runs| runs.len()),
+            Some(4)
+        );
     }
 
     #[test]
@@ -340,7 +403,11 @@ mod tests {
             let own = sys.join("devices").join(name);
             fs::create_dir_all(&own).expect("a directory");
             fs::create_dir_all(sys.join("dev/block")).expect("a directory");
-            symlink(format!("../../devices/{name}"), sys.join("dev/block").join(number)).expect("a link");
+            symlink(
+                format!("../../devices/{name}"),
+                sys.join("dev/block").join(number),
+            )
+            .expect("a link");
             if let Some(thin) = thin {
                 let scsi = own.join("scsi/scsi_disk/2:0:0:0");
                 fs::create_dir_all(&scsi).expect("a directory");
@@ -357,8 +424,11 @@ mod tests {
             fs::create_dir_all(&partition).expect("a directory");
             fs::write(partition.join("partition"), "1\n").expect("a file");
             fs::write(partition.join("start"), "63\n").expect("a file");
-            symlink(format!("../../devices/{disk}/{disk}1"), sys.join("dev/block").join(number))
-                .expect("a link");
+            symlink(
+                format!("../../devices/{disk}/{disk}1"),
+                sys.join("dev/block").join(number),
+            )
+            .expect("a link");
         }
         let root = Directory::root(tree.path()).expect("a root");
         for (number, expected) in [
@@ -369,7 +439,13 @@ mod tests {
             (makedev(253, 0), None),
             (makedev(9, 9), None),
         ] {
-            assert_eq!(thin_start(&root, number), expected, "{}:{}", major(number), minor(number));
+            assert_eq!(
+                thin_start(&root, number),
+                expected,
+                "{}:{}",
+                major(number),
+                minor(number)
+            );
         }
     }
 }

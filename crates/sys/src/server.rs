@@ -7,8 +7,15 @@ use rustix::fs::{AtFlags, StatxFlags, fstatfs, statx};
 use crate::io_target::IoTarget;
 
 /// Numbers of such file systems (include/uapi/linux/magic.h; fs/smb/client): FUSE, NFS, SMB, 9P, Ceph, AFS.
-const SERVED: [u32; 7] =
-    [0x6573_5546, 0x6969, 0xff53_4d42, 0xfe53_4d42, 0x0102_1997, 0x00c3_6400, 0x6b41_4653];
+const SERVED: [u32; 7] = [
+    0x6573_5546,
+    0x6969,
+    0xff53_4d42,
+    0xfe53_4d42,
+    0x0102_1997,
+    0x00c3_6400,
+    0x6b41_4653,
+];
 
 /// How long the server of a file takes to answer for its attributes, which no cache of this host does; `None` where it has no
 /// server, as block devices and files of a local file system.
@@ -18,6 +25,12 @@ pub fn answer_time(target: &IoTarget) -> Option<Duration> {
     // The number has 32 bits, in a word that is signed or longer.
     SERVED.contains(&(found.f_type as u32)).then_some(())?;
     let begin = Instant::now();
-    statx(target, "", AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC, StatxFlags::BASIC_STATS).ok()?;
+    statx(
+        target,
+        "",
+        AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC,
+        StatxFlags::BASIC_STATS,
+    )
+    .ok()?;
     Some(begin.elapsed())
 }

@@ -23,8 +23,9 @@ use std::io::Write;
 
 /// Every format [`writer`] knows.
 pub const FORMATS: [&str; 19] = [
-    "blktrace", "blkparse", "vscsi1", "vscsi2", "msr", "spc", "disksim", "mqsim", "systor", "alibaba",
-    "tencent", "iolog2", "iolog3", "etw-de", "etw-en", "perf", "ftrace", "tnfdump", "residue",
+    "blktrace", "blkparse", "vscsi1", "vscsi2", "msr", "spc", "disksim", "mqsim", "systor",
+    "alibaba", "tencent", "iolog2", "iolog3", "etw-de", "etw-en", "perf", "ftrace", "tnfdump",
+    "residue",
 ];
 
 /// Every workload [`events`] knows. Those after the third plant `misfits`.
@@ -59,23 +60,73 @@ pub struct Size {
 /// The events of the workload `name`, `None` for a name that is not in [`WORKLOADS`].
 #[must_use]
 pub fn events(name: &str, size: Size) -> Option<Box<dyn Iterator<Item = SynthEvent>>> {
-    let Size { seed, events, devices, cpus, misfits } = size;
+    let Size {
+        seed,
+        events,
+        devices,
+        cpus,
+        misfits,
+    } = size;
     let kind = match name {
-        "mixed" => return Some(Box::new(Mixed { seed, events, devices, cpus, ..Mixed::default() }.iter())),
-        "oltp" => return Some(Box::new(Oltp { seed, events, ..Oltp::default() }.iter())),
+        "mixed" => {
+            return Some(Box::new(
+                Mixed {
+                    seed,
+                    events,
+                    devices,
+                    cpus,
+                    ..Mixed::default()
+                }
+                .iter(),
+            ));
+        }
+        "oltp" => {
+            return Some(Box::new(
+                Oltp {
+                    seed,
+                    events,
+                    ..Oltp::default()
+                }
+                .iter(),
+            ));
+        }
         "streams" => {
-            return Some(Box::new(Streams { seed, events, op: SynthOp::Read, ..Streams::default() }.iter()));
+            return Some(Box::new(
+                Streams {
+                    seed,
+                    events,
+                    op: SynthOp::Read,
+                    ..Streams::default()
+                }
+                .iter(),
+            ));
         }
         "misaligned" => MisfitKind::Misaligned,
         "odd-length" => MisfitKind::OddLength,
-        "split-chunk" => MisfitKind::SplitChunk { chunk_bytes: 65_536 },
+        "split-chunk" => MisfitKind::SplitChunk {
+            chunk_bytes: 65_536,
+        },
         "looks-sequential" => MisfitKind::LooksSequential,
         "small-random-writes" => MisfitKind::SmallRandomWrites,
-        "member-skew" => MisfitKind::MemberSkew { chunk_bytes: 65_536, members: 4 },
-        "record-mismatch" => MisfitKind::RecordMismatch { record_bytes: 131_072 },
+        "member-skew" => MisfitKind::MemberSkew {
+            chunk_bytes: 65_536,
+            members: 4,
+        },
+        "record-mismatch" => MisfitKind::RecordMismatch {
+            record_bytes: 131_072,
+        },
         _ => return None,
     };
-    Some(Box::new(PlantedMisfits { seed, total: events, misfits, kind, penalty_ns: 0 }.iter()))
+    Some(Box::new(
+        PlantedMisfits {
+            seed,
+            total: events,
+            misfits,
+            kind,
+            penalty_ns: 0,
+        }
+        .iter(),
+    ))
 }
 
 /// A writer of the format `name`, `None` for a name that is not in [`FORMATS`].
@@ -106,8 +157,20 @@ pub fn writer<'a>(
         "iolog3" => Box::new(FioIolog::new(sink, IologVersion::V3)?),
         "etw-de" => Box::new(Etw::new(sink, EtwLocale::German)?),
         "etw-en" => Box::new(Etw::new(sink, EtwLocale::English)?),
-        "perf" => Box::new(PerfScript::new(sink, PerfStyle { ftrace: false, priority: false })),
-        "ftrace" => Box::new(PerfScript::new(sink, PerfStyle { ftrace: true, priority: true })),
+        "perf" => Box::new(PerfScript::new(
+            sink,
+            PerfStyle {
+                ftrace: false,
+                priority: false,
+            },
+        )),
+        "ftrace" => Box::new(PerfScript::new(
+            sink,
+            PerfStyle {
+                ftrace: true,
+                priority: true,
+            },
+        )),
         "tnfdump" => Box::new(Tnfdump::new(sink)?),
         "residue" => Box::new(Residue::new(sink, 512, 2048)),
         _ => return Ok(None),
@@ -119,18 +182,33 @@ mod tests {
     use super::*;
     use crate::write::write_all;
 
-    const SIZE: Size = Size { seed: 1, events: 2_000, devices: 3, cpus: 4, misfits: 20 };
+    const SIZE: Size = Size {
+        seed: 1,
+        events: 2_000,
+        devices: 3,
+        cpus: 4,
+        misfits: 20,
+    };
 
     #[test]
     fn every_format_takes_every_workload() {
         for format in FORMATS {
             for workload in WORKLOADS {
                 let mut bytes = Vec::new();
-                let shapes = Shapes { cpus: 4, ..Shapes::default() };
-                let made = writer(format, &mut bytes, shapes, Version::V8, Endian::Big).expect("memory");
+                let shapes = Shapes {
+                    cpus: 4,
+                    ..Shapes::default()
+                };
+                let made =
+                    writer(format, &mut bytes, shapes, Version::V8, Endian::Big).expect("memory");
                 let load = events(workload, SIZE).expect("a known name");
-                let written = write_all(made.expect("a known name").as_mut(), load).expect("memory");
-                assert_eq!(written.events + written.left_out, 2_000, "{workload} as {format}");
+                let written =
+                    write_all(made.expect("a known name").as_mut(), load).expect("memory");
+                assert_eq!(
+                    written.events + written.left_out,
+                    2_000,
+                    "{workload} as {format}"
+                );
                 assert!(written.left_out < 120, "{workload} as {format}");
                 assert!(!bytes.is_empty());
             }
@@ -140,7 +218,13 @@ mod tests {
     #[test]
     fn unknown_names_are_none() {
         assert!(events("nonsense", SIZE).is_none());
-        let none = writer("nonsense", Vec::new(), Shapes::default(), Version::V7, Endian::Little);
+        let none = writer(
+            "nonsense",
+            Vec::new(),
+            Shapes::default(),
+            Version::V7,
+            Endian::Little,
+        );
         assert!(none.expect("no sink used").is_none());
     }
 }

@@ -74,7 +74,9 @@ impl CellDisk {
     fn units(&self, start: u64, len: u64) -> f64 {
         let past = |at: u64| at + self.cell_bytes - self.offset_bytes;
         let cells = past(start + len - 1) / self.cell_bytes - past(start) / self.cell_bytes + 1;
-        let is_whole = [start, start + len].iter().all(|&end| past(end).is_multiple_of(self.cell_bytes));
+        let is_whole = [start, start + len]
+            .iter()
+            .all(|&end| past(end).is_multiple_of(self.cell_bytes));
         1.0 + (cells - 1) as f64 * self.more + if is_whole { 0.0 } else { self.partial }
     }
 
@@ -101,12 +103,25 @@ impl CellDisk {
         let served = Arc::clone(&state);
         spawn(move || {
             // The client ends by going away.
-            let Ok((stream, _)) = listener.accept() else { return };
-            let _ = Server { disk: self, state: served, stream, free_at: Instant::now() }.serve();
+            let Ok((stream, _)) = listener.accept() else {
+                return;
+            };
+            let _ = Server {
+                disk: self,
+                state: served,
+                stream,
+                free_at: Instant::now(),
+            }
+            .serve();
         });
         let mut command = Command::new("nbdfuse");
-        command.arg(&path).arg(format!("nbd+unix:///?socket={}", socket.display()));
-        Served { charging: Charging::serve(command, path, room), state }
+        command
+            .arg(&path)
+            .arg(format!("nbd+unix:///?socket={}", socket.display()));
+        Served {
+            charging: Charging::serve(command, path, room),
+            state,
+        }
     }
 }
 
@@ -147,7 +162,8 @@ const REPLY: u32 = 0x6744_6698;
 impl Server {
     fn serve(&mut self) -> io::Result<()> {
         // Fixed newstyle, no zeroes.
-        self.stream.write_all(&[HANDSHAKE, &3u16.to_be_bytes()].concat())?;
+        self.stream
+            .write_all(&[HANDSHAKE, &3u16.to_be_bytes()].concat())?;
         self.u32()?;
         self.options()?;
         while self.request()? {}
@@ -170,15 +186,23 @@ impl Server {
             }
             // Information on the export: size; flags, flush and force unit access.
             let flags = 0b1101u16;
-            let info = [&[0, 0], &self.disk.size_bytes.to_be_bytes()[..], &flags.to_be_bytes()].concat();
+            let info = [
+                &[0, 0],
+                &self.disk.size_bytes.to_be_bytes()[..],
+                &flags.to_be_bytes(),
+            ]
+            .concat();
             self.option_reply(GO, INFO, &info)?;
             return self.option_reply(GO, ACK, &[]);
         }
     }
 
     fn option_reply(&mut self, option: u32, kind: u32, data: &[u8]) -> io::Result<()> {
-        let numbers = [option, kind, data.len() as u32].map(u32::to_be_bytes).concat();
-        self.stream.write_all(&[&OPTION_REPLY.to_be_bytes()[..], &numbers, data].concat())
+        let numbers = [option, kind, data.len() as u32]
+            .map(u32::to_be_bytes)
+            .concat();
+        self.stream
+            .write_all(&[&OPTION_REPLY.to_be_bytes()[..], &numbers, data].concat())
     }
 
     /// One request; whether another one may come.
@@ -210,7 +234,12 @@ impl Server {
             _ => 0.0,
         };
         self.charge(units);
-        let head = [&REPLY.to_be_bytes()[..], &0u32.to_be_bytes(), &cookie.to_be_bytes()].concat();
+        let head = [
+            &REPLY.to_be_bytes()[..],
+            &0u32.to_be_bytes(),
+            &cookie.to_be_bytes(),
+        ]
+        .concat();
         self.stream.write_all(&[head, data].concat())?;
         Ok(true)
     }
@@ -223,17 +252,24 @@ impl Server {
     }
 
     fn memory(&self) -> std::sync::MutexGuard<'_, Vec<u8>> {
-        self.state.bytes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state
+            .bytes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn u32(&mut self) -> io::Result<u32> {
         let mut bytes = [0; 4];
-        self.stream.read_exact(&mut bytes).map(|()| u32::from_be_bytes(bytes))
+        self.stream
+            .read_exact(&mut bytes)
+            .map(|()| u32::from_be_bytes(bytes))
     }
 
     fn u64(&mut self) -> io::Result<u64> {
         let mut bytes = [0; 8];
-        self.stream.read_exact(&mut bytes).map(|()| u64::from_be_bytes(bytes))
+        self.stream
+            .read_exact(&mut bytes)
+            .map(|()| u64::from_be_bytes(bytes))
     }
 
     fn bytes(&mut self, len: usize) -> io::Result<Vec<u8>> {
@@ -251,7 +287,10 @@ mod tests {
 
     #[test]
     fn units_are_of_cells() {
-        let disk = CellDisk { partial: 0.5, ..CellDisk::of(1024, 1.0) };
+        let disk = CellDisk {
+            partial: 0.5,
+            ..CellDisk::of(1024, 1.0)
+        };
         for (start, len, units) in [
             (1024, 4096, 1.0),
             (0, 4096, 2.5),
@@ -268,15 +307,27 @@ mod tests {
     #[test]
     fn a_write_that_changes_something_is_noticed() {
         crate::require!(Tool("nbdfuse"), Tool("fusermount3"));
-        let disk = CellDisk { size_bytes: 1 << 20, ..CellDisk::of(0, 1.0) }.up();
-        let file = File::options().read(true).write(true).open(disk.path()).expect("it is served");
+        let disk = CellDisk {
+            size_bytes: 1 << 20,
+            ..CellDisk::of(0, 1.0)
+        }
+        .up();
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .open(disk.path())
+            .expect("it is served");
         let mut block = [0; 4096];
         file.read_exact_at(&mut block, 8192).expect("its bytes");
         assert!(block.iter().any(|byte| *byte != 0));
-        file.write_all_at(&block, 8192).and_then(|()| file.sync_all()).expect("it takes writes");
+        file.write_all_at(&block, 8192)
+            .and_then(|()| file.sync_all())
+            .expect("it takes writes");
         assert_eq!((disk.writes() > 0, disk.changes()), (true, 0));
         block[7] ^= 1;
-        file.write_all_at(&block, 8192).and_then(|()| file.sync_all()).expect("it takes writes");
+        file.write_all_at(&block, 8192)
+            .and_then(|()| file.sync_all())
+            .expect("it takes writes");
         assert_eq!(disk.changes(), 1);
     }
 }

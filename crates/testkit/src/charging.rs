@@ -56,7 +56,14 @@ impl Cells<'_> {
     #[must_use]
     pub fn of_ratio(cell_bytes: u64, phase_bytes: u64, ratio: f64) -> Cells<'static> {
         let unit_bytes = (2.0 * cell_bytes as f64 / ratio).round() as u64;
-        Cells { cell_bytes, phase_bytes, unit_bytes, units_per_second: 2000, image: None, credits: None }
+        Cells {
+            cell_bytes,
+            phase_bytes,
+            unit_bytes,
+            units_per_second: 2000,
+            image: None,
+            credits: None,
+        }
     }
 
     /// Starts the server.
@@ -70,25 +77,43 @@ impl Cells<'_> {
         let path = room.path().join("device");
         fs::write(&path, "").expect("a file to serve over");
         let (base, size_bytes) = match self.image {
-            None => (format!("driver=null-co,size={ZEROS_BYTES},read-zeroes=on"), ZEROS_BYTES),
+            None => (
+                format!("driver=null-co,size={ZEROS_BYTES},read-zeroes=on"),
+                ZEROS_BYTES,
+            ),
             Some(image) => {
                 let image = fs::canonicalize(image).expect("an image");
                 let size_bytes = fs::metadata(&image).expect("an image").len();
-                (format!("driver=file,read-only=on,filename={}", image.display()), size_bytes)
+                (
+                    format!("driver=file,read-only=on,filename={}", image.display()),
+                    size_bytes,
+                )
             }
         };
-        let read_only = if self.image.is_some() { ",read-only=on" } else { "" };
-        let Cells { cell_bytes, phase_bytes, unit_bytes, units_per_second, .. } = self;
-        let throttle =
-            format!("throttle-group,id=rate,x-iops-read={units_per_second},x-iops-size={unit_bytes}");
+        let read_only = if self.image.is_some() {
+            ",read-only=on"
+        } else {
+            ""
+        };
+        let Cells {
+            cell_bytes,
+            phase_bytes,
+            unit_bytes,
+            units_per_second,
+            ..
+        } = self;
+        let throttle = format!(
+            "throttle-group,id=rate,x-iops-read={units_per_second},x-iops-size={unit_bytes}"
+        );
         let mut nodes = vec![
             format!("{base},node-name=base"),
             format!("driver=throttle,throttle-group=rate,file=base,node-name=throttled{read_only}"),
             format!("driver=blkdebug,align={cell_bytes},image=throttled,node-name=top{read_only}"),
         ];
         if phase_bytes != 0 {
-            nodes[2] =
-                format!("driver=blkdebug,align={cell_bytes},image=throttled,node-name=whole{read_only}");
+            nodes[2] = format!(
+                "driver=blkdebug,align={cell_bytes},image=throttled,node-name=whole{read_only}"
+            );
             let rest = size_bytes.saturating_sub(64 << 10);
             nodes.push(format!(
                 "driver=raw,file=whole,offset={phase_bytes},size={rest},node-name=top{read_only}"
@@ -103,13 +128,18 @@ impl Cells<'_> {
                 "throttle-group,id=front,x-iops-read={per_second},x-iops-read-max={reads},x-iops-read-max-length=1"
             );
             command.args(["--object", &front]);
-            nodes.push(format!("driver=throttle,throttle-group=front,file=top,node-name=front{read_only}"));
+            nodes.push(format!(
+                "driver=throttle,throttle-group=front,file=top,node-name=front{read_only}"
+            ));
             shown = "front";
         }
         for node in &nodes {
             command.args(["--blockdev", node]);
         }
-        let export = format!("type=fuse,id=e,node-name={shown},mountpoint={}", path.display());
+        let export = format!(
+            "type=fuse,id=e,node-name={shown},mountpoint={}",
+            path.display()
+        );
         command.args(["--export", &export]);
         Charging::serve(command, path, room)
     }
@@ -122,7 +152,10 @@ impl Cells<'_> {
 /// When it does not come up: a test asks for its tools first.
 #[must_use]
 pub fn delayed_blocks(mib: u64, delay: &str) -> Charging {
-    blocks(&[], &["memory", &format!("{mib}M"), &format!("rdelay={delay}")])
+    blocks(
+        &[],
+        &["memory", &format!("{mib}M"), &format!("rdelay={delay}")],
+    )
 }
 
 /// The same of other bytes than zeros behind a cache that keeps what is read, of `cache_mib` where that is given. For reading
@@ -133,7 +166,13 @@ pub fn delayed_blocks(mib: u64, delay: &str) -> Charging {
 #[must_use]
 pub fn cached_blocks(mib: u64, delay: &str, cache_mib: Option<u64>) -> Charging {
     let (size, delay) = (format!("{mib}M"), format!("rdelay={delay}"));
-    let mut flags = vec!["pattern", &size, &delay, "cache-on-read=true", "cache-min-block-size=4096"];
+    let mut flags = vec![
+        "pattern",
+        &size,
+        &delay,
+        "cache-on-read=true",
+        "cache-min-block-size=4096",
+    ];
     let most = cache_mib.map(|mib| format!("cache-max-size={mib}M"));
     flags.extend(most.as_deref());
     blocks(&["--filter=cache"], &flags)
@@ -144,8 +183,19 @@ fn blocks(before: &[&str], flags: &[&str]) -> Charging {
     let path = room.path().join("device");
     fs::write(&path, "").expect("a file to serve over");
     let mut command = Command::new("nbdfuse");
-    command.arg(&path).args(["--command", "nbdkit", "-s", "--exit-with-parent", "-t", "16"]);
-    command.args(before).args(["--filter=blocksize", "--filter=delay"]).args(flags).arg("minblock=4096");
+    command.arg(&path).args([
+        "--command",
+        "nbdkit",
+        "-s",
+        "--exit-with-parent",
+        "-t",
+        "16",
+    ]);
+    command
+        .args(before)
+        .args(["--filter=blocksize", "--filter=delay"])
+        .args(flags)
+        .arg("minblock=4096");
     Charging::serve(command, path, room)
 }
 
@@ -160,9 +210,26 @@ pub fn delayed_writes(mib: u64, delay: &str, bytes_before: u64) -> Charging {
     let path = room.path().join("device");
     fs::write(&path, "").expect("a file to serve over");
     let mut command = Command::new("nbdfuse");
-    command.arg(&path).args(["--command", "nbdkit", "-s", "--exit-with-parent", "-t", "16"]);
-    command.args(["--filter=offset", "--filter=blocksize", "--filter=delay", "memory", &format!("{mib}M")]);
-    command.args(["minblock=4096".to_owned(), format!("wdelay={delay}"), format!("offset={bytes_before}")]);
+    command.arg(&path).args([
+        "--command",
+        "nbdkit",
+        "-s",
+        "--exit-with-parent",
+        "-t",
+        "16",
+    ]);
+    command.args([
+        "--filter=offset",
+        "--filter=blocksize",
+        "--filter=delay",
+        "memory",
+        &format!("{mib}M"),
+    ]);
+    command.args([
+        "minblock=4096".to_owned(),
+        format!("wdelay={delay}"),
+        format!("offset={bytes_before}"),
+    ]);
     Charging::serve(command, path, room)
 }
 
@@ -170,12 +237,23 @@ impl Charging {
     pub(crate) fn serve(mut command: Command, path: PathBuf, room: TempDir) -> Charging {
         let log = fs::File::create(room.path().join("log")).expect("a log");
         let both = log.try_clone().expect("a log");
-        let server = command.stdin(Stdio::null()).stdout(log).stderr(both).spawn();
+        let server = command
+            .stdin(Stdio::null())
+            .stdout(log)
+            .stderr(both)
+            .spawn();
         let server = server.unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        let mut charging = Charging { server, path, _room: room };
+        let mut charging = Charging {
+            server,
+            path,
+            _room: room,
+        };
         let until = Instant::now() + PATIENCE;
         while fs::metadata(&charging.path).map_or(0, |found| found.len()) == 0 {
-            let is_gone = charging.server.try_wait().is_ok_and(|ended| ended.is_some());
+            let is_gone = charging
+                .server
+                .try_wait()
+                .is_ok_and(|ended| ended.is_some());
             let log = || fs::read_to_string(charging._room.path().join("log")).unwrap_or_default();
             assert!(!is_gone && Instant::now() < until, "{command:?}: {}", log());
             sleep(Duration::from_millis(5));
@@ -200,7 +278,9 @@ impl Drop for Charging {
     fn drop(&mut self) {
         let is_mounted = |path: &Path| {
             let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-            mounts.lines().any(|line| line.split(' ').nth(1) == path.to_str())
+            mounts
+                .lines()
+                .any(|line| line.split(' ').nth(1) == path.to_str())
         };
         // Either tool unmounts; the daemon of one ends by that, that of the other when it is told.
         for unmount in [["fusermount3", "-u", "-q"], ["umount", "-l", "-q"]] {
@@ -223,7 +303,10 @@ mod tests {
         crate::require!(Tool("qemu-storage-daemon"), Tool("fusermount3"));
         let device = Cells::of_ratio(4096, 1024, 1.25).up();
         let path = device.path().to_owned();
-        assert_eq!(fs::metadata(&path).map(|found| found.len()).ok(), Some((1 << 30) - (64 << 10)));
+        assert_eq!(
+            fs::metadata(&path).map(|found| found.len()).ok(),
+            Some((1 << 30) - (64 << 10))
+        );
         drop(device);
         assert!(!path.exists(), "{} is left", path.display());
         let mounts = fs::read_to_string("/proc/self/mounts").expect("mounts");

@@ -16,7 +16,9 @@ pub enum ConvertError {
     #[error("cannot convert the trace")]
     Io(#[from] io::Error),
     /// Not the format that is converted from.
-    #[error("byte {offset}: found {found:#x}, expected {expected:#x}; only unconverted traces are taken")]
+    #[error(
+        "byte {offset}: found {found:#x}, expected {expected:#x}; only unconverted traces are taken"
+    )]
     NotTheFormat {
         /// Where the record begins.
         offset: u64,
@@ -58,7 +60,11 @@ pub fn convert_blktrace(
     while read_record(&mut input, &mut header, offset)? {
         let magic = u32_at(&header, 0);
         if magic != V7_LITTLE_MAGIC {
-            return Err(ConvertError::NotTheFormat { offset, found: magic, expected: V7_LITTLE_MAGIC });
+            return Err(ConvertError::NotTheFormat {
+                offset,
+                found: magic,
+                expected: V7_LITTLE_MAGIC,
+            });
         }
         let payload_bytes = u16_at(&header, 46);
         payload.resize(usize::from(payload_bytes), 0);
@@ -66,7 +72,11 @@ pub fn convert_blktrace(
         let whole = (V7_HEADER_BYTES + payload.len()) as u64;
         if found < payload.len() {
             let found = (V7_HEADER_BYTES + found) as u64;
-            return Err(ConvertError::CutShort { offset, found, expected: whole });
+            return Err(ConvertError::CutShort {
+                offset,
+                found,
+                expected: whole,
+            });
         }
         out.clear();
         put_header(&header, version, endian, &mut out);
@@ -82,7 +92,11 @@ pub fn convert_blktrace(
 /// Offsets on the left are those of version 7.
 fn put_header(header: &[u8; V7_HEADER_BYTES], version: Version, endian: Endian, out: &mut Vec<u8>) {
     let mut put = Put { out, endian };
-    put.u32(if version == Version::V7 { V7_LITTLE_MAGIC } else { V7_LITTLE_MAGIC + 1 });
+    put.u32(if version == Version::V7 {
+        V7_LITTLE_MAGIC
+    } else {
+        V7_LITTLE_MAGIC + 1
+    });
     put.u32(u32_at(header, 4));
     put.u64(u64_at(header, 8));
     put.u64(u64_at(header, 16));
@@ -136,7 +150,11 @@ pub fn convert_vscsi(mut input: impl Read, mut output: impl Write) -> Result<u64
         let found = u32::from(v1[15]);
         if found != 1 {
             let offset = records * VSCSI_V1_BYTES as u64;
-            return Err(ConvertError::NotTheFormat { offset, found, expected: 1 });
+            return Err(ConvertError::NotTheFormat {
+                offset,
+                found,
+                expected: 1,
+            });
         }
         let mut v2 = [0; 40];
         // Command, then the version with its high byte raised; the three words move behind them.
@@ -159,10 +177,18 @@ pub const fn made_up_response_us(index: u64) -> u64 {
 }
 
 /// Fills `record`; false at the end of the input.
-fn read_record(input: &mut impl Read, record: &mut [u8], offset: u64) -> Result<bool, ConvertError> {
+fn read_record(
+    input: &mut impl Read,
+    record: &mut [u8],
+    offset: u64,
+) -> Result<bool, ConvertError> {
     let found = read_up_to(input, record)?;
     if found != 0 && found < record.len() {
-        return Err(ConvertError::CutShort { offset, found: found as u64, expected: record.len() as u64 });
+        return Err(ConvertError::CutShort {
+            offset,
+            found: found as u64,
+            expected: record.len() as u64,
+        });
     }
     Ok(found != 0)
 }

@@ -17,9 +17,15 @@ fn written(version: Version, endian: Endian) -> Vec<u8> {
         ..Shapes::default()
     };
     let sink = SharedBytes::default();
-    let events = Mixed { events: 2_000, ..Mixed::default() };
-    write_all(&mut Blktrace::new(vec![sink.clone()], version, endian, shapes), events.iter())
-        .expect("memory");
+    let events = Mixed {
+        events: 2_000,
+        ..Mixed::default()
+    };
+    write_all(
+        &mut Blktrace::new(vec![sink.clone()], version, endian, shapes),
+        events.iter(),
+    )
+    .expect("memory");
     sink.take()
 }
 
@@ -29,10 +35,13 @@ fn every_variant_is_what_the_writer_makes() {
     for version in [Version::V7, Version::V8] {
         for endian in [Endian::Little, Endian::Big] {
             let mut converted = Vec::new();
-            let records =
-                convert_blktrace(&original[..], &mut converted, version, endian).expect("whole file");
+            let records = convert_blktrace(&original[..], &mut converted, version, endian)
+                .expect("whole file");
             assert!(records > 10_000);
-            assert!(converted == written(version, endian), "{version:?} {endian:?}");
+            assert!(
+                converted == written(version, endian),
+                "{version:?} {endian:?}"
+            );
         }
     }
 }
@@ -41,17 +50,47 @@ fn every_variant_is_what_the_writer_makes() {
 fn damage_is_named_by_its_offset() {
     let original = written(Version::V7, Endian::Little);
     let cut = &original[..56 + 20];
-    let refused =
-        convert_blktrace(cut, io::sink(), Version::V8, Endian::Big).expect_err("cut in the second header");
-    assert!(matches!(refused, ConvertError::CutShort { offset: 56, found: 20, expected: 48 }), "{refused}");
+    let refused = convert_blktrace(cut, io::sink(), Version::V8, Endian::Big)
+        .expect_err("cut in the second header");
+    assert!(
+        matches!(
+            refused,
+            ConvertError::CutShort {
+                offset: 56,
+                found: 20,
+                expected: 48
+            }
+        ),
+        "{refused}"
+    );
     let cut = &original[..50];
-    let refused =
-        convert_blktrace(cut, io::sink(), Version::V8, Endian::Big).expect_err("cut in the payload");
-    assert!(matches!(refused, ConvertError::CutShort { offset: 0, found: 50, expected: 56 }), "{refused}");
+    let refused = convert_blktrace(cut, io::sink(), Version::V8, Endian::Big)
+        .expect_err("cut in the payload");
+    assert!(
+        matches!(
+            refused,
+            ConvertError::CutShort {
+                offset: 0,
+                found: 50,
+                expected: 56
+            }
+        ),
+        "{refused}"
+    );
     let big = written(Version::V7, Endian::Big);
-    let refused =
-        convert_blktrace(&big[..], io::sink(), Version::V8, Endian::Big).expect_err("is converted already");
-    assert!(matches!(refused, ConvertError::NotTheFormat { offset: 0, found: 0x0774_6165, .. }), "{refused}");
+    let refused = convert_blktrace(&big[..], io::sink(), Version::V8, Endian::Big)
+        .expect_err("is converted already");
+    assert!(
+        matches!(
+            refused,
+            ConvertError::NotTheFormat {
+                offset: 0,
+                found: 0x0774_6165,
+                ..
+            }
+        ),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -66,7 +105,10 @@ fn payload_with_a_control_group_turns_its_id() {
 fn vscsi_keeps_all_but_the_response() {
     let make = |version| {
         let sink = SharedBytes::default();
-        let events = Mixed { events: 1_000, ..Mixed::default() };
+        let events = Mixed {
+            events: 1_000,
+            ..Mixed::default()
+        };
         write_all(&mut Vscsi::new(sink.clone(), version), events.iter()).expect("memory");
         sink.take()
     };
@@ -79,7 +121,17 @@ fn vscsi_keeps_all_but_the_response() {
         assert_eq!(ours[32..], made_up_response_us(index as u64).to_le_bytes());
     }
     let refused = convert_vscsi(&direct[..], io::sink()).expect_err("is version 2 already");
-    assert!(matches!(refused, ConvertError::NotTheFormat { offset: 0, expected: 1, .. }), "{refused}");
+    assert!(
+        matches!(
+            refused,
+            ConvertError::NotTheFormat {
+                offset: 0,
+                expected: 1,
+                ..
+            }
+        ),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -87,16 +139,20 @@ fn real_traces_convert_whole() {
     crate::require!(RealTraces);
     let folder = crate::real_traces().expect("just required");
     for cpu in [0, 1, 10] {
-        let bytes =
-            std::fs::read(folder.join(format!("blktrace/sdb.blktrace.{cpu}"))).expect("read a real trace");
+        let bytes = std::fs::read(folder.join(format!("blktrace/sdb.blktrace.{cpu}")))
+            .expect("read a real trace");
         let mut same = Vec::new();
-        let records =
-            convert_blktrace(&bytes[..], &mut same, Version::V7, Endian::Little).expect("whole file");
+        let records = convert_blktrace(&bytes[..], &mut same, Version::V7, Endian::Little)
+            .expect("whole file");
         assert!(same == bytes, "to its own variant nothing changes");
         let mut wide = Vec::new();
         convert_blktrace(&bytes[..], &mut wide, Version::V8, Endian::Big).expect("whole file");
         assert_eq!(wide.len() as u64, bytes.len() as u64 + 16 * records);
     }
-    let bytes = std::fs::read(folder.join("vscsi/cloudPhysicsIO.vscsi")).expect("read a real trace");
-    assert_eq!(convert_vscsi(&bytes[..], io::sink()).expect("whole file"), 113_872);
+    let bytes =
+        std::fs::read(folder.join("vscsi/cloudPhysicsIO.vscsi")).expect("read a real trace");
+    assert_eq!(
+        convert_vscsi(&bytes[..], io::sink()).expect("whole file"),
+        113_872
+    );
 }

@@ -115,7 +115,10 @@ mod tests {
     #[test]
     fn names_count_like_the_kernel() {
         let names: Vec<String> = [0, 1, 25, 26, 27, 701, 702].map(device_name).into();
-        assert_eq!(names, ["sda", "sdb", "sdz", "sdaa", "sdab", "sdzz", "sdaaa"]);
+        assert_eq!(
+            names,
+            ["sda", "sdb", "sdz", "sdaa", "sdab", "sdzz", "sdaaa"]
+        );
     }
 
     #[test]

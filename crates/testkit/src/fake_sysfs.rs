@@ -94,10 +94,17 @@ impl FakeHost {
     /// Begins a host in an empty directory.
     #[must_use]
     pub fn new(root: &Path) -> FakeHost {
-        let host = FakeHost { root: root.to_owned(), numbers: HashMap::new(), places: HashMap::new() };
+        let host = FakeHost {
+            root: root.to_owned(),
+            numbers: HashMap::new(),
+            places: HashMap::new(),
+        };
         fs::create_dir_all(root.join("sys/class/block")).expect("a directory for the devices");
         host.write("proc/self/mountinfo", "1 1 0:2 / / rw - rootfs rootfs rw\n");
-        host.write("proc/swaps", "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n");
+        host.write(
+            "proc/swaps",
+            "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n",
+        );
         host
     }
 
@@ -134,8 +141,11 @@ impl FakeHost {
         let number = (259, self.numbers.len() as u32);
         self.numbers.insert(name.to_owned(), number);
         let up = "../../";
-        symlink(format!("{up}{}", &place["sys/".len()..]), self.root.join("sys/class/block").join(name))
-            .expect("a link in the class");
+        symlink(
+            format!("{up}{}", &place["sys/".len()..]),
+            self.root.join("sys/class/block").join(name),
+        )
+        .expect("a link in the class");
         self.places.insert(name.to_owned(), PathBuf::from(place));
         self.attribute(name, "dev", &format!("{}:{}", number.0, number.1));
         self.attribute(name, "size", &sectors.to_string());
@@ -147,7 +157,9 @@ impl FakeHost {
     /// A disk.
     pub fn disk(&mut self, disk: &FakeDisk) {
         let name = &disk.name;
-        let is_virtual = ["loop", "zram", "ram", "md", "dm-", "bcache"].iter().any(|it| name.starts_with(it));
+        let is_virtual = ["loop", "zram", "ram", "md", "dm-", "bcache"]
+            .iter()
+            .any(|it| name.starts_with(it));
         let place = if let Some(place) = &disk.place {
             place.clone()
         } else if is_virtual {
@@ -157,7 +169,11 @@ impl FakeHost {
         } else {
             format!("sys/devices/pci0000:00/{name}-host/block/{name}")
         };
-        let parent = if name.starts_with("nvme") { ".." } else { "../.." };
+        let parent = if name.starts_with("nvme") {
+            ".."
+        } else {
+            "../.."
+        };
         self.device(name, place, disk.sectors);
         let place = self.root.join(&self.places[name]);
         if !is_virtual {
@@ -170,8 +186,16 @@ impl FakeHost {
             }
         }
         self.attribute(name, "alignment_offset", &disk.alignment_offset.to_string());
-        self.attribute(name, "discard_alignment", &disk.discard_alignment.to_string());
-        let discard_max = if disk.discard_granularity > 0 { 1u64 << 30 } else { 0 };
+        self.attribute(
+            name,
+            "discard_alignment",
+            &disk.discard_alignment.to_string(),
+        );
+        let discard_max = if disk.discard_granularity > 0 {
+            1u64 << 30
+        } else {
+            0
+        };
         for (file, value) in [
             ("logical_block_size", u64::from(disk.logical)),
             ("physical_block_size", u64::from(disk.physical)),
@@ -196,7 +220,11 @@ impl FakeHost {
 
     /// A partition, in 512-byte sectors whatever the block of the disk.
     pub fn partition(&mut self, disk: &str, number: u32, start: u64, sectors: u64) -> String {
-        let p = if disk.ends_with(|c: char| c.is_ascii_digit()) { "p" } else { "" };
+        let p = if disk.ends_with(|c: char| c.is_ascii_digit()) {
+            "p"
+        } else {
+            ""
+        };
         let name = format!("{disk}{p}{number}");
         let place = format!("{}/{name}", self.places[disk].display());
         self.device(&name, place, sectors);
@@ -208,15 +236,23 @@ impl FakeHost {
     /// Says that a device stands on others.
     pub fn slaves(&self, name: &str, slaves: &[&str]) {
         for slave in slaves {
-            let link = self.root.join(&self.places[name]).join("slaves").join(slave);
+            let link = self
+                .root
+                .join(&self.places[name])
+                .join("slaves")
+                .join(slave);
             fs::create_dir_all(link.parent().expect("a parent")).expect("a directory");
-            symlink(format!("/{}", self.places[*slave].display()), link).expect("a link to a member");
+            symlink(format!("/{}", self.places[*slave].display()), link)
+                .expect("a link to a member");
         }
     }
 
     /// A mapped device.
     pub fn mapped(&mut self, name: &str, mapped: &str, uuid: &str, sectors: u64, slaves: &[&str]) {
-        self.disk(&FakeDisk { sectors, ..FakeDisk::named(name) });
+        self.disk(&FakeDisk {
+            sectors,
+            ..FakeDisk::named(name)
+        });
         self.attribute(name, "dm/name", mapped);
         self.attribute(name, "dm/uuid", uuid);
         self.slaves(name, slaves);
@@ -224,7 +260,11 @@ impl FakeHost {
 
     /// An array of md; limits as the kernel stacks them: the chunk as minimum.
     pub fn array(&mut self, array: &FakeArray<'_>, sectors: u64) {
-        let limits = FakeDisk { sectors, minimum_io: array.chunk.max(4096), ..FakeDisk::named(array.name) };
+        let limits = FakeDisk {
+            sectors,
+            minimum_io: array.chunk.max(4096),
+            ..FakeDisk::named(array.name)
+        };
         self.disk(&limits);
         for (file, text) in [
             ("level", array.level.to_owned()),
@@ -245,7 +285,10 @@ impl FakeHost {
             self.attribute(array.name, &format!("{place}/size"), &size_kb.to_string());
             self.attribute(array.name, &format!("{place}/state"), "in_sync");
             if let Some(slot) = slot {
-                let link = self.root.join(&self.places[array.name]).join(format!("md/rd{slot}"));
+                let link = self
+                    .root
+                    .join(&self.places[array.name])
+                    .join(format!("md/rd{slot}"));
                 symlink(format!("dev-{member}"), link).expect("a link to a member");
             }
         }
@@ -264,11 +307,15 @@ impl FakeHost {
     /// layout.
     pub fn backstore(&self, name: &str, info: &str, block: u32, serial: &str) {
         let at = format!("sys/kernel/config/target/core/{name}");
-        let head =
-            format!("Status: ACTIVATED  Max Queue Depth: 128  SectorSize: {block}  HwMaxSectors: 16384");
+        let head = format!(
+            "Status: ACTIVATED  Max Queue Depth: 128  SectorSize: {block}  HwMaxSectors: 16384"
+        );
         self.write(&format!("{at}/info"), &format!("{head}\n        {info}\n"));
         self.write(&format!("{at}/udev_path"), "\n");
-        self.write(&format!("{at}/wwn/vpd_unit_serial"), &format!("T10 VPD Unit Serial Number: {serial}\n"));
+        self.write(
+            &format!("{at}/wwn/vpd_unit_serial"),
+            &format!("T10 VPD Unit Serial Number: {serial}\n"),
+        );
         self.write(&format!("{at}/wwn/company_id"), "0x001405\n");
         for (file, value) in [
             ("block_size", u64::from(block)),
@@ -303,7 +350,11 @@ impl FakeHost {
         ] {
             self.write(&format!("{at}/{file}"), &format!("{text}\n"));
         }
-        for (file, text) in [("addr_trtype", "tcp"), ("addr_traddr", "192.0.2.1"), ("addr_trsvcid", "4420")] {
+        for (file, text) in [
+            ("addr_trtype", "tcp"),
+            ("addr_traddr", "192.0.2.1"),
+            ("addr_trsvcid", "4420"),
+        ] {
             self.write(&format!("{nvmet}/ports/1/{file}"), &format!("{text}\n"));
         }
         let subsystem = format!("{nvmet}/ports/1/subsystems/{nqn}");
@@ -314,7 +365,12 @@ impl FakeHost {
 
     /// A loop device on a file.
     pub fn loop_device(&mut self, name: &str, file: &str, offset: u64, sectors: u64) {
-        self.disk(&FakeDisk { sectors, physical: 512, minimum_io: 512, ..FakeDisk::named(name) });
+        self.disk(&FakeDisk {
+            sectors,
+            physical: 512,
+            minimum_io: 512,
+            ..FakeDisk::named(name)
+        });
         self.attribute(name, "loop/backing_file", file);
         self.attribute(name, "loop/offset", &offset.to_string());
         self.attribute(name, "loop/sizelimit", "0");
@@ -324,7 +380,9 @@ impl FakeHost {
     /// Adds a mount of a device that was described before.
     pub fn mount(&self, device: &str, at: &str, kind: &str, options: &str) {
         let number = self.number(device);
-        self.mount_line(&format!("40 1 {number} / {at} rw shared:1 - {kind} /dev/{device} {options}"));
+        self.mount_line(&format!(
+            "40 1 {number} / {at} rw shared:1 - {kind} /dev/{device} {options}"
+        ));
     }
 
     /// Adds a line of mountinfo as it stands.
@@ -334,7 +392,10 @@ impl FakeHost {
 
     /// Adds a swap partition or file.
     pub fn swap(&self, path: &str, kind: &str) {
-        self.append("proc/swaps", &format!("{path}                              {kind}\t1048572\t\t0\t\t-2"));
+        self.append(
+            "proc/swaps",
+            &format!("{path}                              {kind}\t1048572\t\t0\t\t-2"),
+        );
     }
 
     fn append(&self, path: &str, line: &str) {

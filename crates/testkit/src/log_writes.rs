@@ -78,7 +78,9 @@ pub struct Survived {
 }
 
 fn number(bytes: &[u8], index: usize) -> u64 {
-    bytes[8 * index..8 * index + 8].try_into().map_or(0, u64::from_le_bytes)
+    bytes[8 * index..8 * index + 8]
+        .try_into()
+        .map_or(0, u64::from_le_bytes)
 }
 
 fn invalid(what: &str) -> io::Error {
@@ -95,10 +97,17 @@ impl WriteLog {
         let mut head = [0; 28];
         file.read_exact_at(&mut head, 0)?;
         let sector_bytes = u64::from(u32::from_le_bytes([head[24], head[25], head[26], head[27]]));
-        if (number(&head, 0), number(&head, 1)) != (MAGIC, VERSION) || !sector_bytes.is_power_of_two() {
+        if (number(&head, 0), number(&head, 1)) != (MAGIC, VERSION)
+            || !sector_bytes.is_power_of_two()
+        {
             return Err(invalid("no log of writes of version 1"));
         }
-        let mut log = WriteLog { file, sector_bytes, entries: Vec::new(), next: sector_bytes };
+        let mut log = WriteLog {
+            file,
+            sector_bytes,
+            entries: Vec::new(),
+            next: sector_bytes,
+        };
         log.read_on()?;
         Ok(log)
     }
@@ -118,14 +127,19 @@ impl WriteLog {
                 break;
             }
             self.file.read_exact_at(&mut entry, self.next)?;
-            let (sector, sectors, flags) = (number(&entry, 0), number(&entry, 1), number(&entry, 2));
+            let (sector, sectors, flags) =
+                (number(&entry, 0), number(&entry, 1), number(&entry, 2));
             if (sectors, flags) == (0, 0) {
                 // Counted, and cut off before it was written: nobody was told that it is done, and nothing behind it
                 // can be found.
                 break;
             }
             let data_at = self.next + self.sector_bytes;
-            let len_bytes = if flags & DISCARD == 0 { sectors * self.sector_bytes } else { 0 };
+            let len_bytes = if flags & DISCARD == 0 {
+                sectors * self.sector_bytes
+            } else {
+                0
+            };
             if data_at + len_bytes > end {
                 break;
             }
@@ -150,7 +164,10 @@ impl WriteLog {
     /// Bytes written by these entries.
     #[must_use]
     pub fn bytes(&self, range: Range<usize>) -> u64 {
-        self.entries[range].iter().map(|entry| entry.len_bytes).sum()
+        self.entries[range]
+            .iter()
+            .map(|entry| entry.len_bytes)
+            .sum()
     }
 
     /// What an entry wrote.
@@ -158,7 +175,8 @@ impl WriteLog {
     /// # Errors
     /// When the log cannot be read.
     pub fn data(&self, entry: &Entry) -> io::Result<Vec<u8>> {
-        let mut data = vec![0; usize::try_from(entry.len_bytes).map_err(|_| invalid("a long entry"))?];
+        let mut data =
+            vec![0; usize::try_from(entry.len_bytes).map_err(|_| invalid("a long entry"))?];
         self.file.read_exact_at(&mut data, entry.data_at)?;
         Ok(data)
     }
@@ -168,7 +186,10 @@ impl WriteLog {
     /// # Errors
     /// When the log cannot be read, or the image not written.
     pub fn replay(&self, range: Range<usize>, image: &File) -> io::Result<()> {
-        for entry in self.entries[range].iter().filter(|entry| entry.len_bytes > 0) {
+        for entry in self.entries[range]
+            .iter()
+            .filter(|entry| entry.len_bytes > 0)
+        {
             image.write_all_at(&self.data(entry)?, entry.at)?;
         }
         Ok(())
@@ -179,7 +200,10 @@ impl WriteLog {
     /// # Errors
     /// As for [`replay`](Self::replay).
     pub fn cut(&self, end: usize, tear: Tear, rng: &mut Rng, image: &File) -> io::Result<Survived> {
-        let flushed = self.entries[..end].iter().rposition(|entry| entry.is_flush).unwrap_or(0);
+        let flushed = self.entries[..end]
+            .iter()
+            .rposition(|entry| entry.is_flush)
+            .unwrap_or(0);
         self.replay(0..flushed, image)?;
         let is_write = |entry: &&Entry| entry.len_bytes > 0;
         let mut survived = Survived {
@@ -235,7 +259,13 @@ fn torn(entry: &Entry, data: &[u8], tear: Tear, rng: &mut Rng, image: &File) -> 
     Ok(())
 }
 
-fn torn_sectors(range: &Range<u64>, at: u64, data: &[u8], rng: &mut Rng, image: &File) -> io::Result<()> {
+fn torn_sectors(
+    range: &Range<u64>,
+    at: u64,
+    data: &[u8],
+    rng: &mut Rng,
+    image: &File,
+) -> io::Result<()> {
     let mut start = range.start;
     while start < range.end {
         let own = start..(start + SECTOR).min(range.end);

@@ -16,10 +16,18 @@ impl LoopDevice {
     /// When losetup refuses: a test asks for `Loop` first.
     #[must_use]
     pub fn attach(file: &Path, options: &[&str]) -> LoopDevice {
-        let shown = run(Command::new("losetup").args(["--find", "--show"]).args(options).arg(file));
-        let device = LoopDevice { path: PathBuf::from(shown.trim()) };
+        let shown = run(Command::new("losetup")
+            .args(["--find", "--show"])
+            .args(options)
+            .arg(file));
+        let device = LoopDevice {
+            path: PathBuf::from(shown.trim()),
+        };
         // A device that was detached while a partition of it was open has kept that.
-        let _ = Command::new("partx").arg("--delete").arg(&device.path).output();
+        let _ = Command::new("partx")
+            .arg("--delete")
+            .arg(&device.path)
+            .output();
         device
     }
 
@@ -31,9 +39,12 @@ impl LoopDevice {
     pub fn add_partitions(&self) -> usize {
         run(Command::new("partx").arg("--add").arg(&self.path));
         let name = self.name();
-        let entries =
-            std::fs::read_dir(Path::new("/sys/class/block").join(&name)).expect("the device in sysfs");
-        entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(&name)).count()
+        let entries = std::fs::read_dir(Path::new("/sys/class/block").join(&name))
+            .expect("the device in sysfs");
+        entries
+            .flatten()
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with(&name))
+            .count()
     }
 
     /// `/dev/loop3`.
@@ -45,15 +56,24 @@ impl LoopDevice {
     /// `loop3`.
     #[must_use]
     pub fn name(&self) -> String {
-        self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+        self.path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default()
     }
 }
 
 impl Drop for LoopDevice {
     fn drop(&mut self) {
         // Fails where there are none, which is as good.
-        let _ = Command::new("partx").arg("--delete").arg(&self.path).output();
-        let _ = Command::new("losetup").arg("--detach").arg(&self.path).output();
+        let _ = Command::new("partx")
+            .arg("--delete")
+            .arg(&self.path)
+            .output();
+        let _ = Command::new("losetup")
+            .arg("--detach")
+            .arg(&self.path)
+            .output();
     }
 }
 
@@ -79,7 +99,10 @@ impl Mounted {
     /// When mount refuses.
     #[must_use]
     pub fn mount_with(options: &str, device: &Path, at: &Path) -> Mounted {
-        run(Command::new("mount").args(["-o", options]).arg(device).arg(at));
+        run(Command::new("mount")
+            .args(["-o", options])
+            .arg(device)
+            .arg(at));
         Mounted { at: at.to_owned() }
     }
 
@@ -89,14 +112,19 @@ impl Mounted {
     /// When mount refuses.
     #[must_use]
     pub fn tmpfs(bytes: u64, at: &Path) -> Mounted {
-        run(Command::new("mount").args(["-t", "tmpfs", "-o", &format!("size={bytes}"), "tmpfs"]).arg(at));
+        run(Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={bytes}"), "tmpfs"])
+            .arg(at));
         Mounted { at: at.to_owned() }
     }
 }
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        let done = Command::new("umount").arg(&self.at).status().is_ok_and(|status| status.success());
+        let done = Command::new("umount")
+            .arg(&self.at)
+            .status()
+            .is_ok_and(|status| status.success());
         if !done {
             // Out of sight at least, and gone when its last user is.
             let _ = Command::new("umount").arg("--lazy").arg(&self.at).status();
@@ -109,7 +137,13 @@ impl Drop for Mounted {
 /// # Panics
 /// When it cannot be run, or fails.
 pub fn run(command: &mut Command) -> String {
-    let out = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
-    assert!(out.status.success(), "{command:?}: {}", String::from_utf8_lossy(&out.stderr));
+    let out = command
+        .output()
+        .unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    assert!(
+        out.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&out.stderr)
+    );
     String::from_utf8_lossy(&out.stdout).into_owned()
 }

@@ -20,7 +20,9 @@ impl Machine {
     /// Begins to look.
     #[must_use]
     pub fn watched() -> Self {
-        Self { begun: Ticks::now() }
+        Self {
+            begun: Ticks::now(),
+        }
     }
 
     /// Why times that were measured since then are those of other programs: the processors were idle for less than two fifths
@@ -40,14 +42,31 @@ impl Ticks {
     /// The columns are user, nice, system, idle, waiting for I/O, interrupts, soft interrupts, stolen; guests' time, which
     /// follows, is in user's.
     fn parse(stat: &str) -> Option<Self> {
-        let columns = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
-        let times: Vec<u64> = columns.map_while(|column| column.parse().ok()).take(8).collect();
-        let [.., idle, waiting, _, _, stolen] = times[..] else { return None };
-        Some(Self { all: times.iter().sum(), idle: idle + waiting, stolen })
+        let columns = stat
+            .lines()
+            .next()?
+            .strip_prefix("cpu ")?
+            .split_whitespace();
+        let times: Vec<u64> = columns
+            .map_while(|column| column.parse().ok())
+            .take(8)
+            .collect();
+        let [.., idle, waiting, _, _, stolen] = times[..] else {
+            return None;
+        };
+        Some(Self {
+            all: times.iter().sum(),
+            idle: idle + waiting,
+            stolen,
+        })
     }
 
     fn since(self, begun: Self) -> Self {
-        Self { all: self.all - begun.all, idle: self.idle - begun.idle, stolen: self.stolen - begun.stolen }
+        Self {
+            all: self.all - begun.all,
+            idle: self.idle - begun.idle,
+            stolen: self.stolen - begun.stolen,
+        }
     }
 
     fn busy(self) -> Option<String> {
@@ -77,7 +96,10 @@ mod tests {
         // 1,000 ticks more each: 600 idle, of which 100 waiting for I/O; 390 idle; 11 stolen.
         assert_eq!(busy(begun, "cpu  400 0 150 1500 120 0 5 7 0 0\n"), None);
         let why = busy(begun, "cpu  610 0 150 1390 20 0 5 7 0 0\n").expect("it was");
-        assert!(why.contains("idle for 39 % and taken away for 0 %"), "{why}");
+        assert!(
+            why.contains("idle for 39 % and taken away for 0 %"),
+            "{why}"
+        );
         let why = busy(begun, "cpu  389 0 150 1600 20 0 5 18 0 0\n").expect("it was");
         assert!(why.contains("taken away for 1 %"), "{why}");
         assert!(Ticks::parse("intr 1").is_none());

@@ -18,12 +18,22 @@ impl Opener {
     #[must_use]
     pub fn of(file: &Path) -> Opener {
         let mut shell = Command::new("sh");
-        shell.args(["-c", r#"exec 3<"$0" && echo open && read -r line"#]).arg(file);
-        let mut child = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("there is a shell");
+        shell
+            .args(["-c", r#"exec 3<"$0" && echo open && read -r line"#])
+            .arg(file);
+        let mut child = shell
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("there is a shell");
         let mut line = String::new();
         let said = BufReader::new(child.stdout.take().expect("its output")).read_line(&mut line);
         let opener = Opener(child);
-        assert!(said.is_ok() && line == "open\n", "{}: cannot be opened", file.display());
+        assert!(
+            said.is_ok() && line == "open\n",
+            "{}: cannot be opened",
+            file.display()
+        );
         opener
     }
 
@@ -42,6 +52,9 @@ impl Opener {
 
 impl Drop for Opener {
     fn drop(&mut self) {
-        self.0.kill().and_then(|()| self.0.wait()).expect("it waits for a line");
+        self.0
+            .kill()
+            .and_then(|()| self.0.wait())
+            .expect("it waits for a line");
     }
 }

@@ -72,7 +72,12 @@ impl Capability {
                 .or_else(|| lack_of_path("/sys/kernel/debug/block")),
             Self::Tool(name) => lack_of_tool(name),
         };
-        lack.map_or(Ok(()), |why| Err(Missing { capability: self, why }))
+        lack.map_or(Ok(()), |why| {
+            Err(Missing {
+                capability: self,
+                why,
+            })
+        })
     }
 }
 
@@ -80,8 +85,10 @@ impl Capability {
 /// `None` when that is no directory.
 #[must_use]
 pub fn real_traces() -> Option<PathBuf> {
-    let folder = std::env::var_os("PLUMB_REAL_TRACES")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"), PathBuf::from);
+    let folder = std::env::var_os("PLUMB_REAL_TRACES").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"),
+        PathBuf::from,
+    );
     folder.is_dir().then_some(folder)
 }
 
@@ -89,14 +96,18 @@ pub fn real_traces() -> Option<PathBuf> {
 #[must_use]
 pub fn tool(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| is_executable(file))
+    std::env::split_paths(&path)
+        .map(|dir| dir.join(name))
+        .find(|file| is_executable(file))
 }
 
 /// Records that `test` did not run. Called by [`require!`](crate::require!); a test with a condition of
 /// its own may call it too.
 pub fn record_skip(test: &str, why: &str) {
     eprintln!("SKIPPED: {why}");
-    let Some(file) = std::env::var_os("PLUMB_SKIPS") else { return };
+    let Some(file) = std::env::var_os("PLUMB_SKIPS") else {
+        return;
+    };
     let line = format!("{test}\t{}\n", why.replace(['\t', '\n'], " "));
     // One write to a file opened for appending: lines of parallel tests do not mix.
     let written = OpenOptions::new()
@@ -105,7 +116,10 @@ pub fn record_skip(test: &str, why: &str) {
         .open(&file)
         .and_then(|mut f| f.write_all(line.as_bytes()));
     if let Err(e) = written {
-        panic!("cannot record a skip in {}: {e}; mend PLUMB_SKIPS", Path::new(&file).display());
+        panic!(
+            "cannot record a skip in {}: {e}; mend PLUMB_SKIPS",
+            Path::new(&file).display()
+        );
     }
 }
 
@@ -145,12 +159,15 @@ macro_rules! test_name {
 /// `name: value` of /proc/self/status, the value trimmed.
 fn own_status(name: &str) -> Option<String> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(':'))?;
+    let line = status
+        .lines()
+        .find_map(|l| l.strip_prefix(name)?.strip_prefix(':'))?;
     Some(line.trim().to_owned())
 }
 
 fn lack_of_root() -> Option<String> {
-    let effective = own_status("Uid").and_then(|ids| ids.split_whitespace().nth(1).map(str::to_owned));
+    let effective =
+        own_status("Uid").and_then(|ids| ids.split_whitespace().nth(1).map(str::to_owned));
     match effective.as_deref() {
         Some("0") => None,
         Some(uid) => Some(format!("effective user is {uid}; run the test as root")),
@@ -162,7 +179,9 @@ fn lack_of_root() -> Option<String> {
 fn lack_of_bpf() -> Option<String> {
     const SYS_ADMIN: u64 = 1 << 21;
     const PERFMON_AND_BPF: u64 = 1 << 38 | 1 << 39;
-    let effective = own_status("CapEff").and_then(|hex| u64::from_str_radix(&hex, 16).ok()).unwrap_or(0);
+    let effective = own_status("CapEff")
+        .and_then(|hex| u64::from_str_radix(&hex, 16).ok())
+        .unwrap_or(0);
     if effective & SYS_ADMIN == 0 && effective & PERFMON_AND_BPF != PERFMON_AND_BPF {
         return Some("neither CAP_SYS_ADMIN nor CAP_BPF with CAP_PERFMON is held".to_owned());
     }
@@ -170,7 +189,9 @@ fn lack_of_bpf() -> Option<String> {
 }
 
 fn lack_of_tool(name: &str) -> Option<String> {
-    tool(name).is_none().then(|| format!("no program {name} in PATH"))
+    tool(name)
+        .is_none()
+        .then(|| format!("no program {name} in PATH"))
 }
 
 fn lack_of_path(path: &str) -> Option<String> {
@@ -178,7 +199,12 @@ fn lack_of_path(path: &str) -> Option<String> {
 }
 
 fn lack_of_device(path: &str) -> Option<String> {
-    OpenOptions::new().read(true).write(true).open(path).err().map(|e| format!("{path}: {e}"))
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .err()
+        .map(|e| format!("{path}: {e}"))
 }
 
 fn is_executable(file: &Path) -> bool {
@@ -194,7 +220,9 @@ mod tests {
     #[test]
     fn finds_a_shell_and_no_nonsense() {
         assert_eq!(Capability::Tool("sh").check(), Ok(()));
-        let missing = Capability::Tool("no-such-program").check().expect_err("not installed anywhere");
+        let missing = Capability::Tool("no-such-program")
+            .check()
+            .expect_err("not installed anywhere");
         assert_eq!(
             missing.to_string(),
             "Tool(\"no-such-program\") is missing: no program no-such-program in PATH"
@@ -203,7 +231,10 @@ mod tests {
 
     #[test]
     fn name_is_that_of_the_function() {
-        assert_eq!(crate::test_name!(), "plumb_testkit::require::tests::name_is_that_of_the_function");
+        assert_eq!(
+            crate::test_name!(),
+            "plumb_testkit::require::tests::name_is_that_of_the_function"
+        );
     }
 
     /// The skip happens in a second process of the same test, whose environment nothing else shares.
@@ -217,16 +248,25 @@ mod tests {
         let dir = crate::temp_dir("skips");
         let skips = dir.path().join("skips");
         let out = Command::new(std::env::current_exe().expect("path of the test program"))
-            .args(["--exact", "require::tests::skip_is_written_down", "--nocapture"])
+            .args([
+                "--exact",
+                "require::tests::skip_is_written_down",
+                "--nocapture",
+            ])
             .env("PLUMB_SKIPS", &skips)
             .env(CHILD, "1")
             .output()
             .expect("run the test program again");
         assert!(out.status.success());
-        assert!(String::from_utf8_lossy(&out.stderr).contains("SKIPPED: Tool(\"no-such-program\")"));
+        assert!(
+            String::from_utf8_lossy(&out.stderr).contains("SKIPPED: Tool(\"no-such-program\")")
+        );
         let lines = fs::read_to_string(&skips).expect("a file of skips");
         let (test, why) = lines.trim_end().split_once('\t').expect("two columns");
-        assert!(test.ends_with("require::tests::skip_is_written_down"), "{test}");
+        assert!(
+            test.ends_with("require::tests::skip_is_written_down"),
+            "{test}"
+        );
         assert!(why.contains("no program no-such-program in PATH"), "{why}");
     }
 }

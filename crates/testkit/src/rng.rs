@@ -25,7 +25,9 @@ impl Rng {
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let mut mix = seed;
-        Self { state: std::array::from_fn(|_| split_mix(&mut mix)) }
+        Self {
+            state: std::array::from_fn(|_| split_mix(&mut mix)),
+        }
     }
 
     /// Starts from `seed` and prints it to stderr with `what`, so that a failed test can be run again.
@@ -92,7 +94,14 @@ mod tests {
         // Reference values for seed 1234567 as used by the authors' own test vectors.
         let mut state = 1_234_567;
         let got: Vec<u64> = (0..3).map(|_| split_mix(&mut state)).collect();
-        assert_eq!(got, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+        assert_eq!(
+            got,
+            [
+                6_457_827_717_110_365_317,
+                3_203_168_211_198_807_973,
+                9_817_491_932_198_370_423
+            ]
+        );
     }
 
     #[test]

@@ -33,17 +33,45 @@ impl SlowDisk {
         let (socket, path) = (room.path().join("socket"), room.path().join("disk"));
         std::fs::write(&path, "").expect("a place for it");
         let mut server = Command::new("nbdkit");
-        server.args(["--foreground", "--exit-with-parent", "--threads", "16", "--unix"]).arg(&socket);
+        server
+            .args([
+                "--foreground",
+                "--exit-with-parent",
+                "--threads",
+                "16",
+                "--unix",
+            ])
+            .arg(&socket);
         let failing = room.path().join("failing");
-        server.args(["--filter=error", "--filter=delay", "memory", &size_bytes.to_string()]);
+        server.args([
+            "--filter=error",
+            "--filter=delay",
+            "memory",
+            &size_bytes.to_string(),
+        ]);
         server.arg(format!("rdelay={read_delay}"));
-        server.args(["error=EIO", "error-rate=100%"]).arg(format!("error-file={}", failing.display()));
+        server
+            .args(["error=EIO", "error-rate=100%"])
+            .arg(format!("error-file={}", failing.display()));
         let mut server = quietly(&mut server);
         let until = Instant::now() + PATIENCE;
         wait(until, &mut server, || socket.exists());
-        let mut shown = quietly(Command::new("nbdfuse").arg(&path).arg("--unix").arg(&socket));
-        wait(until, &mut shown, || std::fs::metadata(&path).is_ok_and(|found| found.len() == size_bytes));
-        SlowDisk { server, shown, path, failing, _room: room }
+        let mut shown = quietly(
+            Command::new("nbdfuse")
+                .arg(&path)
+                .arg("--unix")
+                .arg(&socket),
+        );
+        wait(until, &mut shown, || {
+            std::fs::metadata(&path).is_ok_and(|found| found.len() == size_bytes)
+        });
+        SlowDisk {
+            server,
+            shown,
+            path,
+            failing,
+            _room: room,
+        }
     }
 
     /// The file.
@@ -85,15 +113,24 @@ impl Drop for SlowDisk {
         // A stopped server would keep the other one waiting. Both may be gone already.
         let _ = self.server.kill();
         let _ = self.server.wait();
-        let _ = Command::new("umount").arg("--lazy").arg(&self.path).stderr(Stdio::null()).status();
+        let _ = Command::new("umount")
+            .arg("--lazy")
+            .arg(&self.path)
+            .stderr(Stdio::null())
+            .status();
         let _ = self.shown.kill();
         let _ = self.shown.wait();
     }
 }
 
 fn quietly(command: &mut Command) -> Child {
-    let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+    let command = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command
+        .spawn()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
 fn wait(until: Instant, child: &mut Child, is_there: impl Fn() -> bool) {

@@ -32,7 +32,8 @@ pub struct TempFile {
 pub fn temp_file(test: &str, content: &[u8]) -> TempFile {
     let room = temp_dir(test);
     let path = room.path().join("image");
-    std::fs::write(&path, content).unwrap_or_else(|e| panic!("cannot write a file for {test}: {e}"));
+    std::fs::write(&path, content)
+        .unwrap_or_else(|e| panic!("cannot write a file for {test}: {e}"));
     TempFile { path, _room: room }
 }
 
@@ -46,7 +47,10 @@ impl TempFile {
     /// The last part of its path.
     #[must_use]
     pub fn name(&self) -> String {
-        self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+        self.path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default()
     }
 
     /// What is in it.
@@ -63,7 +67,10 @@ impl TempFile {
     /// # Panics
     /// When it cannot be changed.
     pub fn cut(&self, len_bytes: u64) {
-        let file = OpenOptions::new().write(true).open(&self.path).expect("a file of the test's own");
+        let file = OpenOptions::new()
+            .write(true)
+            .open(&self.path)
+            .expect("a file of the test's own");
         file.set_len(len_bytes).expect("another length");
     }
 }

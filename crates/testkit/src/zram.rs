@@ -22,7 +22,10 @@ impl Zram {
     /// When the kernel gives one and takes no size for it.
     #[must_use]
     pub fn new(size_bytes: u64) -> Option<Zram> {
-        let number = fs::read_to_string("/sys/class/zram-control/hot_add").ok()?.trim().to_owned();
+        let number = fs::read_to_string("/sys/class/zram-control/hot_add")
+            .ok()?
+            .trim()
+            .to_owned();
         let name = format!("zram{number}");
         let sysfs = Path::new("/sys/block").join(&name);
         fs::write(sysfs.join("disksize"), size_bytes.to_string()).expect("its size");
@@ -31,7 +34,11 @@ impl Zram {
         let room = temp_dir("zram");
         let node = room.path().join(name);
         run(Command::new("mknod").arg(&node).args(["b", major, minor]));
-        Some(Zram { number, node, _room: room })
+        Some(Zram {
+            number,
+            node,
+            _room: room,
+        })
     }
 
     /// `zram1`.

@@ -16,16 +16,28 @@ use std::process::Command;
 
 /// Lines in an order of their own: blkparse and the writer may differ within one instant.
 fn sorted(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> =
-        text.lines().filter(|l| !l.starts_with("Input file")).map(str::to_owned).collect();
+    let mut lines: Vec<String> = text
+        .lines()
+        .filter(|l| !l.starts_with("Input file"))
+        .map(str::to_owned)
+        .collect();
     lines.sort_unstable();
     lines
 }
 
 /// What blkparse prints of the files of `base`, sorted.
 fn blkparse(base: &Path) -> Vec<String> {
-    let out = Command::new("blkparse").arg("-q").arg("-i").arg(base).output().expect("run blkparse");
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let out = Command::new("blkparse")
+        .arg("-q")
+        .arg("-i")
+        .arg(base)
+        .output()
+        .expect("run blkparse");
+    assert!(
+        out.status.success(),
+        "{}",
+        String::from_utf8_lossy(&out.stderr)
+    );
     sorted(&String::from_utf8_lossy(&out.stdout))
 }
 
@@ -36,12 +48,18 @@ fn check(version: Version, endian: Endian, shapes: &Shapes, events: &[SynthEvent
     let mut binary = Blktrace::new(files, version, endian, shapes.clone());
     write_all(&mut binary, events.iter().copied()).expect("write the files");
     let mut text = Vec::new();
-    write_all(&mut BlkparseText::new(&mut text, shapes.clone(), false), events.iter().copied())
-        .expect("memory");
+    write_all(
+        &mut BlkparseText::new(&mut text, shapes.clone(), false),
+        events.iter().copied(),
+    )
+    .expect("memory");
     let printed = blkparse(&base);
     let made = sorted(&String::from_utf8_lossy(&text));
     for (index, (theirs, ours)) in printed.iter().zip(&made).enumerate() {
-        assert_eq!(theirs, ours, "line {index} of the sorted {version:?} {endian:?}");
+        assert_eq!(
+            theirs, ours,
+            "line {index} of the sorted {version:?} {endian:?}"
+        );
     }
     assert_eq!(printed.len(), made.len());
 }
@@ -49,8 +67,20 @@ fn check(version: Version, endian: Endian, shapes: &Shapes, events: &[SynthEvent
 #[test]
 fn blkparse_prints_what_was_meant() {
     plumb_testkit::require!(Tool("blkparse"));
-    let events: Vec<_> = Mixed { events: 5_003, devices: 3, ..Mixed::default() }.iter().collect();
-    for shapes in [Shapes { cpus: 4, ..Shapes::default() }, Shapes::all(4)] {
+    let events: Vec<_> = Mixed {
+        events: 5_003,
+        devices: 3,
+        ..Mixed::default()
+    }
+    .iter()
+    .collect();
+    for shapes in [
+        Shapes {
+            cpus: 4,
+            ..Shapes::default()
+        },
+        Shapes::all(4),
+    ] {
         for endian in [Endian::Little, Endian::Big] {
             check(Version::V7, endian, &shapes, &events);
         }

@@ -6,7 +6,10 @@ use plumb_testkit::temp_dir;
 use std::process::{Command, Output};
 
 fn run(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_plumb-testkit")).args(arguments).output().expect("run plumb-testkit")
+    Command::new(env!("CARGO_BIN_EXE_plumb-testkit"))
+        .args(arguments)
+        .output()
+        .expect("run plumb-testkit")
 }
 
 #[test]
@@ -30,8 +33,9 @@ fn a_file_for_each_cpu_and_the_same_for_the_same_seed() {
         assert!(String::from_utf8_lossy(&out.stderr).contains("seed of Mixed: 7"));
     }
     for cpu in 0..3 {
-        let read =
-            |name: &str| std::fs::read(format!("{}.blktrace.{cpu}", base(name))).expect("a file a CPU");
+        let read = |name: &str| {
+            std::fs::read(format!("{}.blktrace.{cpu}", base(name))).expect("a file a CPU")
+        };
         assert!(!read("a").is_empty());
         assert!(read("a") == read("b"));
     }
@@ -43,8 +47,10 @@ fn converted_stream_is_the_generated_one() {
     let dir = temp_dir("command");
     let path = |name: &str| dir.path().join(name).to_string_lossy().into_owned();
     let generate = |name: &str, more: &[&str]| {
-        let (out, mut arguments) =
-            (path(name), vec!["generate", "blktrace", "--events", "500", "--shapes", "all"]);
+        let (out, mut arguments) = (
+            path(name),
+            vec!["generate", "blktrace", "--events", "500", "--shapes", "all"],
+        );
         arguments.extend(more);
         // One CPU, so its file is the merged stream too.
         arguments.extend(["--cpus", "1", "--out", &out]);
@@ -53,13 +59,28 @@ fn converted_stream_is_the_generated_one() {
     generate("little", &[]);
     generate("big", &["--version", "8", "--endian", "big"]);
     let (from, to) = (path("little.blktrace.0"), path("converted"));
-    assert!(run(&["convert-blktrace", &from, &to, "--version", "8", "--endian", "big"]).status.success());
+    assert!(
+        run(&[
+            "convert-blktrace",
+            &from,
+            &to,
+            "--version",
+            "8",
+            "--endian",
+            "big"
+        ])
+        .status
+        .success()
+    );
     let read = |name: &str| std::fs::read(path(name)).expect("just written");
     assert!(read("converted") == read("big.blktrace.0"));
     // It is of version 8 now, which is not converted from.
     let again = run(&["convert-blktrace", &to, "-"]);
     assert_eq!(again.status.code(), Some(5));
-    assert!(String::from_utf8_lossy(&again.stderr).contains("byte 0: found 0x8746165"), "{again:?}");
+    assert!(
+        String::from_utf8_lossy(&again.stderr).contains("byte 0: found 0x8746165"),
+        "{again:?}"
+    );
 }
 
 #[test]
@@ -82,8 +103,19 @@ fn wrong_usage_is_2() {
 #[test]
 fn a_drive_that_cannot_be_is_not_served() {
     for (arguments, why) in [
-        (&["nvme-target", "127.0.0.1:0", "nqn.2014-08.example:a", "lba=520"][..], "lba=520"),
-        (&["nvme-target", "127.0.0.1:0", &"n".repeat(224)], "223 bytes"),
+        (
+            &[
+                "nvme-target",
+                "127.0.0.1:0",
+                "nqn.2014-08.example:a",
+                "lba=520",
+            ][..],
+            "lba=520",
+        ),
+        (
+            &["nvme-target", "127.0.0.1:0", &"n".repeat(224)],
+            "223 bytes",
+        ),
         (&["nvme-target", "127.0.0.1:0"], "not understood"),
     ] {
         let done = run(arguments);

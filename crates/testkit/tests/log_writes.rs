@@ -10,13 +10,19 @@ use plumb_testkit::{Rng, require, temp_dir};
 
 const DISK_BYTES: u64 = 1 << 20;
 /// qemu-io's patterns: number of the byte, start, length. Between the second and the third write is a flush.
-const WRITES: [(u8, u64, u64); 4] =
-    [(1, 0, 65_536), (2, 4_096, 8_192), (3, 8_192, 4_096), (4, 524_288, 1_536)];
+const WRITES: [(u8, u64, u64); 4] = [
+    (1, 0, 65_536),
+    (2, 4_096, 8_192),
+    (3, 8_192, 4_096),
+    (4, 524_288, 1_536),
+];
 
 fn logged(dir: &Path) -> WriteLog {
     let (image, log) = (dir.join("image"), dir.join("log"));
     for (path, size) in [(&image, DISK_BYTES), (&log, 0)] {
-        File::create(path).and_then(|file| file.set_len(size)).expect("room");
+        File::create(path)
+            .and_then(|file| file.set_len(size))
+            .expect("room");
     }
     let options = format!(
         "driver=blklogwrites,file.driver=file,file.filename={},log.driver=file,log.filename={},log-super-update-interval=1",
@@ -38,7 +44,11 @@ fn logged(dir: &Path) -> WriteLog {
 fn image(dir: &Path, bytes: &[u8]) -> File {
     let path = dir.join("again");
     std::fs::write(&path, bytes).expect("room");
-    File::options().read(true).write(true).open(path).expect("it")
+    File::options()
+        .read(true)
+        .write(true)
+        .open(path)
+        .expect("it")
 }
 
 #[test]
@@ -46,10 +56,18 @@ fn a_disk_is_made_again_from_its_log() {
     require!(Tool("qemu-io"));
     let dir = temp_dir("log-writes");
     let log = logged(dir.path());
-    let writes: Vec<(u64, u64)> =
-        log.entries().iter().filter(|entry| entry.len_bytes > 0).map(|it| (it.at, it.len_bytes)).collect();
+    let writes: Vec<(u64, u64)> = log
+        .entries()
+        .iter()
+        .filter(|entry| entry.len_bytes > 0)
+        .map(|it| (it.at, it.len_bytes))
+        .collect();
     assert_eq!(writes, WRITES.map(|(_, start, len)| (start, len)));
-    assert!(log.entries()[2].is_flush && log.entries()[2].len_bytes == 0, "{:?}", log.entries());
+    assert!(
+        log.entries()[2].is_flush && log.entries()[2].len_bytes == 0,
+        "{:?}",
+        log.entries()
+    );
     let again = image(dir.path(), &vec![0; DISK_BYTES as usize]);
     log.replay(0..log.entries().len(), &again).expect("room");
     let read = |name: &str| std::fs::read(dir.path().join(name)).expect("an image");
@@ -58,7 +76,16 @@ fn a_disk_is_made_again_from_its_log() {
     let again = image(dir.path(), &vec![0; DISK_BYTES as usize]);
     log.replay(0..2, &again).expect("room");
     let bytes = read("again");
-    assert_eq!([bytes[0], bytes[4_096], bytes[8_192], bytes[12_288], bytes[524_288]], [1, 2, 2, 1, 0]);
+    assert_eq!(
+        [
+            bytes[0],
+            bytes[4_096],
+            bytes[8_192],
+            bytes[12_288],
+            bytes[524_288]
+        ],
+        [1, 2, 2, 1, 0]
+    );
 }
 
 /// What was flushed stays; of the rest every block is what it was, what it shall be, or spoiled, and nothing else is.
@@ -68,15 +95,30 @@ fn a_power_cut_spoils_only_what_was_not_flushed() {
     let dir = temp_dir("log-writes");
     let log = logged(dir.path());
     // Behind the last write and before the flush with which qemu-io ends.
-    let end = log.entries().iter().rposition(|entry| entry.len_bytes > 0).expect("writes") + 1;
+    let end = log
+        .entries()
+        .iter()
+        .rposition(|entry| entry.len_bytes > 0)
+        .expect("writes")
+        + 1;
     let mut rng = Rng::new(7);
     let (mut lost, mut whole, mut torn, mut spoiled) = (0, 0, 0, 0);
     for tear in [Tear::Sectors, Tear::Blocks(4_096)] {
         for _ in 0..100 {
             let again = image(dir.path(), &vec![9; DISK_BYTES as usize]);
             let survived = log.cut(end, tear, &mut rng, &again).expect("room");
-            assert_eq!((survived.durable, survived.lost + survived.whole + survived.torn), (2, 2));
-            (lost, whole, torn) = (lost + survived.lost, whole + survived.whole, torn + survived.torn);
+            assert_eq!(
+                (
+                    survived.durable,
+                    survived.lost + survived.whole + survived.torn
+                ),
+                (2, 2)
+            );
+            (lost, whole, torn) = (
+                lost + survived.lost,
+                whole + survived.whole,
+                torn + survived.torn,
+            );
             let bytes = std::fs::read(dir.path().join("again")).expect("an image");
             let is_right = |at: usize| match at {
                 4_096..8_192 => bytes[at] == 2,

@@ -13,7 +13,8 @@ use plumb_trace::ahead::ReadAhead;
 use plumb_trace::open::{Piece, open, pieces};
 use plumb_trace::write::create;
 use plumb_trace::{
-    Batch, Clock, Columns, Error, Event, Fill, Layer, LayerChoice, Names, Op, ReadOptions, SourceInfo,
+    Batch, Clock, Columns, Error, Event, Fill, Layer, LayerChoice, Names, Op, ReadOptions,
+    SourceInfo,
 };
 
 /// Xorshift: the same numbers every time, and no crate for it.
@@ -39,30 +40,51 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let names: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match names.as_slice() {
         ["write", events, file] => Ok(write(events.parse()?, Path::new(file), true)?),
-        ["write", events, file, "--no-queue"] => Ok(write(events.parse()?, Path::new(file), false)?),
+        ["write", events, file, "--no-queue"] => {
+            Ok(write(events.parse()?, Path::new(file), false)?)
+        }
         ["read", files @ .., "--ahead"] => read(files, true),
         ["read", files @ ..] => read(files, false),
-        _ => Err("usage: parquet_speed write EVENTS FILE [--no-queue] | read FILE… [--ahead]".into()),
+        _ => {
+            Err("usage: parquet_speed write EVENTS FILE [--no-queue] | read FILE… [--ahead]".into())
+        }
     }
 }
 
 fn write(events: u64, path: &Path, queue: bool) -> Result<(), Error> {
-    let info = SourceInfo { format: "synthetic", clock: Clock::Start, ..SourceInfo::default() };
+    let info = SourceInfo {
+        format: "synthetic",
+        clock: Clock::Start,
+        ..SourceInfo::default()
+    };
     let mut names = Names::default();
     let device = names.device("259,0");
-    let comms: Vec<u32> = (0..24).map(|number| names.word(&format!("worker-{number}"))).collect();
+    let comms: Vec<u32> = (0..24)
+        .map(|number| names.word(&format!("worker-{number}")))
+        .collect();
     let names = Arc::new(names);
     let mut writer = create(path, None, &info)?;
     let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
     let (mut time_ns, mut next_bytes) = (0i64, 0u64);
     let started = Instant::now();
-    let mut batch = Batch { names, ..Batch::default() };
+    let mut batch = Batch {
+        names,
+        ..Batch::default()
+    };
     for number in 0..events {
         time_ns += chance.skewed(40_000).cast_signed();
         let len = [4096, 8192, 16384, 65536, 131_072, 512][chance.skewed(6).min(5) as usize];
-        let start = if chance.next(3) == 0 { next_bytes } else { chance.next(1 << 28) * 4096 };
+        let start = if chance.next(3) == 0 {
+            next_bytes
+        } else {
+            chance.next(1 << 28) * 4096
+        };
         next_bytes = start + len;
-        let op = if chance.next(10) < 7 { Op::Read } else { Op::Write };
+        let op = if chance.next(10) < 7 {
+            Op::Read
+        } else {
+            Op::Write
+        };
         let mut event = Event::new(time_ns, device, Layer::Request, op, start, len);
         event.flags = i32::from(op == Op::Write && chance.next(4) == 0);
         event.queue_ns = queue.then(|| chance.skewed(8_000).cast_signed());
@@ -103,7 +125,12 @@ fn read(files: &[&str], ahead: bool) -> Result<(), Box<dyn std::error::Error>> {
     }
     let elapsed = started.elapsed();
     let tenths = elapsed.as_nanos() * 10 / u128::from(events.max(1));
-    println!("{events} events in {} ms: {}.{} ns/event", elapsed.as_millis(), tenths / 10, tenths % 10);
+    println!(
+        "{events} events in {} ms: {}.{} ns/event",
+        elapsed.as_millis(),
+        tenths / 10,
+        tenths % 10
+    );
     Ok(())
 }
 

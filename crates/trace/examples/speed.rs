@@ -20,11 +20,24 @@ struct Lines {
     random: u64,
 }
 
-const NAMES: [&str; 8] = ["msr", "systor", "alibaba", "tencent", "spc", "disksim", "fio-iolog", "wpa-csv"];
+const NAMES: [&str; 8] = [
+    "msr",
+    "systor",
+    "alibaba",
+    "tencent",
+    "spc",
+    "disksim",
+    "fio-iolog",
+    "wpa-csv",
+];
 
 impl Lines {
     fn new(format: &'static str) -> Lines {
-        Lines { format, row: 0, random: 0x9e37_79b9_7f4a_7c15 }
+        Lines {
+            format,
+            row: 0,
+            random: 0x9e37_79b9_7f4a_7c15,
+        }
     }
 
     fn next(&mut self, below: u64) -> u64 {
@@ -61,12 +74,33 @@ impl Lines {
             }
             "systor" => {
                 let second = 1_456_095_145 + seconds;
-                writeln!(to, "{second}.{part:06}000,0.{took:06}000,{letter},{},{start},{len}", device % 6)
+                writeln!(
+                    to,
+                    "{second}.{part:06}000,0.{took:06}000,{letter},{},{start},{len}",
+                    device % 6
+                )
             }
-            "alibaba" => writeln!(to, "{device},{letter},{start},{len},{}", 1_577_808_000_000_046 + us),
-            "tencent" => writeln!(to, "{},{sector},{sectors},{write},{device}", 1_538_323_199 + seconds),
-            "spc" => writeln!(to, "{},{sector},{len},{letter},{seconds}.{part:06}", device % 3),
-            "disksim" => writeln!(to, "{} {} {sector} {sectors} {write}", us * 1000, device % 6),
+            "alibaba" => writeln!(
+                to,
+                "{device},{letter},{start},{len},{}",
+                1_577_808_000_000_046 + us
+            ),
+            "tencent" => writeln!(
+                to,
+                "{},{sector},{sectors},{write},{device}",
+                1_538_323_199 + seconds
+            ),
+            "spc" => writeln!(
+                to,
+                "{},{sector},{len},{letter},{seconds}.{part:06}",
+                device % 3
+            ),
+            "disksim" => writeln!(
+                to,
+                "{} {} {sector} {sectors} {write}",
+                us * 1000,
+                device % 6
+            ),
             "fio-iolog" => {
                 let word = ["read", "write"][write as usize];
                 writeln!(to, "{us} f.dat {word} {start} {len}")
@@ -125,7 +159,10 @@ fn measure(format: &'static Format, mib: usize) -> Result<(), Failure> {
     let text = std::sync::Arc::new(Lines::new(format.name).text(mib << 20));
     let open = || {
         let memory = Memory(std::sync::Arc::clone(&text), 0);
-        (format.open)(Input::from_reader("memory", Box::new(memory))?, &ReadOptions::default())
+        (format.open)(
+            Input::from_reader("memory", Box::new(memory))?,
+            &ReadOptions::default(),
+        )
     };
     let mut best = [f64::MAX; 2];
     let mut events = 0;
@@ -137,7 +174,10 @@ fn measure(format: &'static Format, mib: usize) -> Result<(), Failure> {
     }
     let [alone, ordered] = best.map(|seconds| text.len() as f64 / 1e6 / seconds);
     let ns = best[0] * 1e9 / events as f64;
-    println!("{:10} {alone:6.0} MB/s alone, {ordered:6.0} MB/s in order, {ns:5.1} ns a line", format.name);
+    println!(
+        "{:10} {alone:6.0} MB/s alone, {ordered:6.0} MB/s in order, {ns:5.1} ns a line",
+        format.name
+    );
     Ok(())
 }
 
@@ -156,7 +196,11 @@ fn main() -> Result<(), Failure> {
         match (word.parse(), known(word)) {
             (Ok(size), _) => mib = size,
             (_, Some(name)) => named.push(name),
-            _ => return Err(format!("{word} is neither a number of MiB nor one of {NAMES:?}").into()),
+            _ => {
+                return Err(
+                    format!("{word} is neither a number of MiB nor one of {NAMES:?}").into(),
+                );
+            }
         }
     }
     for format in FORMATS.iter().filter(|format| NAMES.contains(&format.name)) {

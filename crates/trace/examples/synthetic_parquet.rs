@@ -39,13 +39,26 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn write_file(directory: &Path, file: u64, events: u64) -> Result<(), Error> {
-    let info = SourceInfo { clock: Clock::Unix, ..SourceInfo::default() };
-    let path = directory.join(format!("host{}-disk{}.parquet", file / DEVICES, file % DEVICES));
+    let info = SourceInfo {
+        clock: Clock::Unix,
+        ..SourceInfo::default()
+    };
+    let path = directory.join(format!(
+        "host{}-disk{}.parquet",
+        file / DEVICES,
+        file % DEVICES
+    ));
     let mut writer = write::create(&path, None, &info)?;
     let mut names = Names::default();
     let disk = (b'a' + (file % DEVICES) as u8) as char;
     let device = names.device(&format!("host{}/sd{disk}", file / DEVICES));
-    let workload = Mixed { seed: file + 1, events, devices: 1, mean_gap_ns: 400_000, ..Mixed::default() };
+    let workload = Mixed {
+        seed: file + 1,
+        events,
+        devices: 1,
+        mean_gap_ns: 400_000,
+        ..Mixed::default()
+    };
     let mut batch = Batch::default();
     for event in workload.iter() {
         let comm = names.word(event.comm);
@@ -74,6 +87,13 @@ fn event_of(from: &SynthEvent, device: u32, comm: u32) -> Event {
         queue_ns: from.queue_ns,
         pid: i32::try_from(from.pid).ok(),
         comm,
-        ..Event::new(from.time_ns, device, Layer::Request, op, from.start_bytes, from.len_bytes)
+        ..Event::new(
+            from.time_ns,
+            device,
+            Layer::Request,
+            op,
+            from.start_bytes,
+            from.len_bytes,
+        )
     }
 }

@@ -42,7 +42,13 @@ impl ReadAhead {
             let _ = emptied.send(Batch::default());
         }
         let thread = thread::spawn(move || read_on(inner, &to_fill, &to_user));
-        Box::new(ReadAhead { filled: Some(filled), emptied, thread: Some(thread), info, ended: false })
+        Box::new(ReadAhead {
+            filled: Some(filled),
+            emptied,
+            thread: Some(thread),
+            info,
+            ended: false,
+        })
     }
 
     /// The thread went away without a last word: it can only have panicked.
@@ -54,7 +60,10 @@ impl ReadAhead {
             expected: "its end or an error; please report this file".to_owned(),
         };
         self.info.damage(damage.clone());
-        Error::Malformed { path: self.info.path.clone(), damage }
+        Error::Malformed {
+            path: self.info.path.clone(),
+            damage,
+        }
     }
 }
 
@@ -64,7 +73,15 @@ fn read_on(mut inner: Box<dyn Reader>, to_fill: &Receiver<Batch>, to_user: &Sync
         let outcome = inner.fill(&mut batch);
         let last = matches!(outcome, Ok(Fill::End) | Err(_));
         let info = (!matches!(outcome, Ok(Fill::Events))).then(|| Box::new(inner.info().clone()));
-        if to_user.send(Filled { batch, outcome, info }).is_err() || last {
+        if to_user
+            .send(Filled {
+                batch,
+                outcome,
+                info,
+            })
+            .is_err()
+            || last
+        {
             return;
         }
     }
@@ -141,23 +158,45 @@ mod tests {
     }
 
     fn check(left: i64, then: fn() -> Result<Fill, Error>, expected: &str) {
-        let mut reader = ReadAhead::wrap(Box::new(Few { left, then, info: SourceInfo::default() }));
+        let mut reader = ReadAhead::wrap(Box::new(Few {
+            left,
+            then,
+            info: SourceInfo::default(),
+        }));
         let mut batch = Batch::default();
         for number in 0..left {
             assert_eq!(reader.fill(&mut batch).ok(), Some(Fill::Events));
             assert_eq!(batch.time_ns, [left - number]);
         }
-        let last = reader.fill(&mut batch).map_or_else(|error| error.to_string(), |fill| format!("{fill:?}"));
+        let last = reader
+            .fill(&mut batch)
+            .map_or_else(|error| error.to_string(), |fill| format!("{fill:?}"));
         assert!(last.contains(expected), "{last}");
         assert_eq!(reader.info().counts.events, left.cast_unsigned());
-        assert_eq!(reader.fill(&mut batch).ok(), Some(Fill::End), "after the last word there is no more");
+        assert_eq!(
+            reader.fill(&mut batch).ok(),
+            Some(Fill::End),
+            "after the last word there is no more"
+        );
     }
 
     #[test]
     fn events_errors_and_panics_come_in_their_turn() {
         check(11, || Ok(Fill::End), "End");
         check(0, || Ok(Fill::End), "End");
-        check(9, || Err(Error::Empty { path: "x".to_owned() }), "x is empty");
-        check(3, || panic!("a reader of the test gives up"), "stopped on an internal error");
+        check(
+            9,
+            || {
+                Err(Error::Empty {
+                    path: "x".to_owned(),
+                })
+            },
+            "x is empty",
+        );
+        check(
+            3,
+            || panic!("a reader of the test gives up"),
+            "stopped on an internal error",
+        );
     }
 }

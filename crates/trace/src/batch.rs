@@ -144,7 +144,10 @@ impl Batch {
     /// Adds an event to every column.
     #[inline]
     pub fn push(&mut self, event: &Event) {
-        debug_assert!(self.file.len() == self.time_ns.len(), "rows go into batches without absent columns");
+        debug_assert!(
+            self.file.len() == self.time_ns.len(),
+            "rows go into batches without absent columns"
+        );
         self.time_ns.push(event.time_ns);
         self.device.push(event.device);
         self.layer.push(event.layer);

@@ -109,8 +109,17 @@ impl Present {
     pub fn check(self, choice: LayerChoice, path: &str) -> Result<(), Error> {
         match choice {
             LayerChoice::Only(asked) if !self.layers().contains(&asked) => {
-                let present = self.layers().iter().map(|layer| layer.word()).collect::<Vec<_>>().join(", ");
-                Err(Error::NoLayer { path: path.to_owned(), asked, present })
+                let present = self
+                    .layers()
+                    .iter()
+                    .map(|layer| layer.word())
+                    .collect::<Vec<_>>()
+                    .join(", ");
+                Err(Error::NoLayer {
+                    path: path.to_owned(),
+                    asked,
+                    present,
+                })
             }
             _ => Ok(()),
         }
@@ -170,8 +179,13 @@ impl BlockEvents {
             info.saw_layer(layer);
         }
         let from_completions = !present.issues && !present.queues;
-        let completed_layer = if present.issues || from_completions { Layer::Request } else { Layer::Bio };
-        let timed = latency.is_none() && present.completions && !from_completions && takes(completed_layer);
+        let completed_layer = if present.issues || from_completions {
+            Layer::Request
+        } else {
+            Layer::Bio
+        };
+        let timed =
+            latency.is_none() && present.completions && !from_completions && takes(completed_layer);
         info.completions_only = from_completions && present.completions;
         if !timed {
             let reason = latency.unwrap_or_else(|| no_latency_reason(present, from_completions));
@@ -201,11 +215,17 @@ impl BlockEvents {
                     self.issue(record, Layer::Request, inserted);
                 }
             }
-            Action::Insert if self.take_request => self.inserted.insert(key(record), record.time_ns),
+            Action::Insert if self.take_request => {
+                self.inserted.insert(key(record), record.time_ns)
+            }
             Action::FrontMerge if self.take_request => self.front_merge(record),
             Action::Complete if self.from_completions && self.take_request => {
                 // What runs when a completion comes in has nothing to do with the I/O.
-                let record = Record { pid: None, comm: 0, ..*record };
+                let record = Record {
+                    pid: None,
+                    comm: 0,
+                    ..*record
+                };
                 self.pending.push(event(&record, Layer::Request));
             }
             Action::Complete if self.timed => {
@@ -216,7 +236,13 @@ impl BlockEvents {
                 }
                 let failed = if record.failed { flags::FAILED } else { 0 };
                 let counts = &mut info.counts;
-                self.pending.complete(key(record), record.len_bytes, record.time_ns, failed, counts);
+                self.pending.complete(
+                    key(record),
+                    record.len_bytes,
+                    record.time_ns,
+                    failed,
+                    counts,
+                );
             }
             Action::Requeue if self.take_request => self.requeue(record),
             _ => {}
@@ -241,8 +267,11 @@ impl BlockEvents {
 
     fn requeue(&mut self, record: &Record) {
         let key = key(record);
-        let is_known =
-            if self.timed { self.pending.is_open(key) } else { self.requeues.issued.remove(key).is_some() };
+        let is_known = if self.timed {
+            self.pending.is_open(key)
+        } else {
+            self.requeues.issued.remove(key).is_some()
+        };
         if is_known {
             self.requeues.back.insert(key, record.time_ns);
         }
@@ -260,7 +289,9 @@ impl BlockEvents {
 
     fn issue(&mut self, record: &Record, layer: Layer, inserted_ns: Option<i64>) {
         let mut event = event(record, layer);
-        event.queue_ns = inserted_ns.and_then(|ns| record.time_ns.checked_sub(ns)).filter(|&ns| ns >= 0);
+        event.queue_ns = inserted_ns
+            .and_then(|ns| record.time_ns.checked_sub(ns))
+            .filter(|&ns| ns >= 0);
         if self.timed && layer == self.completed_layer {
             self.pending.push_open(event, key(record));
         } else {
@@ -281,7 +312,11 @@ impl BlockEvents {
     /// A stacked device has another driver, and so another major number, than what it maps to, and it may map
     /// to many places; a partition has that of its disk, and maps to one.
     pub fn remap(&mut self, from: DeviceId, from_sector: u64, record: &Record, names: &mut Names) {
-        let Some(sectors) = record.sector.checked_sub(from_sector).filter(|_| from != record.device) else {
+        let Some(sectors) = record
+            .sector
+            .checked_sub(from_sector)
+            .filter(|_| from != record.device)
+        else {
             return;
         };
         let start = sectors.saturating_mul(512);
@@ -312,8 +347,19 @@ impl BlockEvents {
 }
 
 fn event(record: &Record, layer: Layer) -> Event {
-    let start = if record.len_bytes > 0 { record.sector.saturating_mul(512) } else { 0 };
-    let mut event = Event::new(record.time_ns, record.device, layer, record.op, start, record.len_bytes);
+    let start = if record.len_bytes > 0 {
+        record.sector.saturating_mul(512)
+    } else {
+        0
+    };
+    let mut event = Event::new(
+        record.time_ns,
+        record.device,
+        layer,
+        record.op,
+        start,
+        record.len_bytes,
+    );
     event.flags = record.flags | if record.failed { flags::FAILED } else { 0 };
     event.pid = record.pid;
     event.comm = record.comm;
@@ -322,17 +368,30 @@ fn event(record: &Record, layer: Layer) -> Event {
 }
 
 fn key(record: &Record) -> Key {
-    if record.op == Op::Flush { Key::flush(record.device) } else { Key::place(record.device, record.sector) }
+    if record.op == Op::Flush {
+        Key::flush(record.device)
+    } else {
+        Key::place(record.device, record.sector)
+    }
 }
 
 /// Puts a partition of a disk in its place among the others, or takes it away.
 fn set_partition(names: &mut Names, from: DeviceId, disk: DeviceId, start: Option<u64>) {
-    let name_of = |id: DeviceId| names.devices().get(id as usize).map(|device| device.name.clone());
-    let (Some(from), Some(disk_name)) = (name_of(from), name_of(disk)) else { return };
+    let name_of = |id: DeviceId| {
+        names
+            .devices()
+            .get(id as usize)
+            .map(|device| device.name.clone())
+    };
+    let (Some(from), Some(disk_name)) = (name_of(from), name_of(disk)) else {
+        return;
+    };
     if major(&from) != major(&disk_name) {
         return;
     }
-    let Some(disk) = names.device_mut(disk) else { return };
+    let Some(disk) = names.device_mut(disk) else {
+        return;
+    };
     disk.partitions.retain(|(name, _)| *name != from);
     disk.partitions.extend(start.map(|start| (from, start)));
     disk.partitions.sort_by_key(|partition| partition.1);

@@ -39,7 +39,11 @@ pub struct Damage {
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: found {}, expected {}", self.place, self.found, self.expected)
+        write!(
+            f,
+            "{}: found {}, expected {}",
+            self.place, self.found, self.expected
+        )
     }
 }
 
@@ -123,7 +127,9 @@ pub enum Error {
         present: String,
     },
     /// The format needs a file that can be read at any place.
-    #[error("{path} is {format}, which is read from its end: found a stream, expected a plain file")]
+    #[error(
+        "{path} is {format}, which is read from its end: found a stream, expected a plain file"
+    )]
     NeedsFile {
         /// Input as the user named it.
         path: String,
@@ -165,7 +171,9 @@ pub enum Error {
         expected: String,
     },
     /// A Parquet trace of a version that is not known yet.
-    #[error("{path} has schema version {found}, expected {expected} or older; a newer plumb reads it")]
+    #[error(
+        "{path} has schema version {found}, expected {expected} or older; a newer plumb reads it"
+    )]
     NewerSchema {
         /// File as the user named it.
         path: String,
@@ -193,12 +201,20 @@ pub fn shown(bytes: &[u8]) -> String {
     if cut.is_empty() {
         return "nothing".to_owned();
     }
-    let printable =
-        cut.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t')) || std::str::from_utf8(cut).is_ok();
+    let printable = cut.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t'))
+        || std::str::from_utf8(cut).is_ok();
     if printable {
         format!("`{}{dots}`", String::from_utf8_lossy(cut).escape_debug())
     } else {
-        let hex: Vec<String> = cut.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        format!("bytes {}{}", hex.join(" "), if bytes.len() > 16 { " …" } else { "" })
+        let hex: Vec<String> = cut
+            .iter()
+            .take(16)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        format!(
+            "bytes {}{}",
+            hex.join(" "),
+            if bytes.len() > 16 { " …" } else { "" }
+        )
     }
 }

@@ -48,14 +48,23 @@ impl Input {
         if name == "-" {
             return Input::new("standard input".to_owned(), Box::new(io::stdin()), None);
         }
-        let open = |source| Error::Open { path: name.clone(), source };
+        let open = |source| Error::Open {
+            path: name.clone(),
+            source,
+        };
         let file = File::open(path).map_err(open)?;
         let kind = file.metadata().map_err(open)?;
         if kind.is_dir() {
             return Err(Error::Directory { path: name });
         }
-        let plain = if kind.is_file() { Some(file.try_clone().map_err(open)?) } else { None };
-        let Some(progress) = progress else { return Input::new(name, Box::new(file), plain) };
+        let plain = if kind.is_file() {
+            Some(file.try_clone().map_err(open)?)
+        } else {
+            None
+        };
+        let Some(progress) = progress else {
+            return Input::new(name, Box::new(file), plain);
+        };
         progress.expect(kind.len());
         Input::new(name, Box::new(Watched::new(file, progress)), plain)
     }
@@ -68,9 +77,21 @@ impl Input {
         Input::new(name.to_owned(), source, None)
     }
 
-    fn new(path: String, source: Box<dyn Read + Send>, plain_file: Option<File>) -> Result<Input, Error> {
-        let mut input =
-            Input { path, plain_file, source, buffer: Vec::new(), start: 0, end: 0, offset: 0, ended: false };
+    fn new(
+        path: String,
+        source: Box<dyn Read + Send>,
+        plain_file: Option<File>,
+    ) -> Result<Input, Error> {
+        let mut input = Input {
+            path,
+            plain_file,
+            source,
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            offset: 0,
+            ended: false,
+        };
         let magic = input.peek(4)?;
         if magic.is_empty() {
             return Err(Error::Empty { path: input.path });
@@ -85,11 +106,12 @@ impl Input {
         let source: Box<dyn Read + Send> = if gzip {
             Box::new(flate2::read::MultiGzDecoder::new(packed))
         } else {
-            let decoder = zstd::stream::read::Decoder::new(packed).map_err(|source| Error::Read {
-                path: input.path.clone(),
-                offset: 0,
-                source,
-            })?;
+            let decoder =
+                zstd::stream::read::Decoder::new(packed).map_err(|source| Error::Read {
+                    path: input.path.clone(),
+                    offset: 0,
+                    source,
+                })?;
             Box::new(decoder)
         };
         let mut input = Input {
@@ -135,7 +157,10 @@ impl Input {
     /// Takes bytes that [`Input::peek`] has shown.
     #[inline]
     pub fn consume(&mut self, bytes: usize) {
-        debug_assert!(bytes <= self.end - self.start, "only what was shown can be taken");
+        debug_assert!(
+            bytes <= self.end - self.start,
+            "only what was shown can be taken"
+        );
         self.start += bytes;
         self.offset += bytes as u64;
     }
@@ -171,7 +196,11 @@ impl Input {
                 Err(source) => {
                     self.ended = true;
                     let offset = self.offset + (self.end - self.start) as u64;
-                    return Err(Error::Read { path: self.path.clone(), offset, source });
+                    return Err(Error::Read {
+                        path: self.path.clone(),
+                        offset,
+                        source,
+                    });
                 }
             }
         }

@@ -20,8 +20,14 @@ impl Locale {
     /// it has neither.
     #[must_use]
     pub fn learn(number: &[u8]) -> Option<Locale> {
-        let mark = number.iter().rev().copied().find(|byte| matches!(byte, b'.' | b','))?;
-        Some(Locale { fraction_mark: mark })
+        let mark = number
+            .iter()
+            .rev()
+            .copied()
+            .find(|byte| matches!(byte, b'.' | b','))?;
+        Some(Locale {
+            fraction_mark: mark,
+        })
     }
 
     /// A number times `10^scale`; `None` for what [`parse_decimal`] does not take and for wrong groups.
@@ -69,7 +75,9 @@ impl Locale {
         if let Some((_, digits)) = fraction.split_first() {
             *plain.get_mut(length)? = b'.';
             length += 1;
-            plain.get_mut(length..length + digits.len())?.copy_from_slice(digits);
+            plain
+                .get_mut(length..length + digits.len())?
+                .copy_from_slice(digits);
             length += digits.len();
         }
         Some(length)
@@ -87,7 +95,11 @@ pub fn quoted_fields(line: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> 
             Some((inside.get(..close)?, close + 2))
         });
         let from = quoted.map_or(0, |(_, after)| after);
-        let length = text.get(from..)?.iter().position(|&byte| byte == separator).map(|at| from + at);
+        let length = text
+            .get(from..)?
+            .iter()
+            .position(|&byte| byte == separator)
+            .map(|at| from + at);
         rest = length.and_then(|length| text.get(length + 1..));
         Some(match quoted {
             Some((inside, _)) => inside,
@@ -103,7 +115,9 @@ mod tests {
     #[test]
     fn numbers_of_several_countries() {
         let check = |text: &str, mark: u8, expected| {
-            let locale = Locale { fraction_mark: mark };
+            let locale = Locale {
+                fraction_mark: mark,
+            };
             assert_eq!(locale.decimal(text.as_bytes(), 3), expected, "{text}");
         };
         check("1.360,300", b',', Some(1_360_300));
@@ -113,18 +127,44 @@ mod tests {
         check("1'048.25", b'.', Some(1_048_250));
         check("12,34,567.5", b'.', Some(1_234_567_500));
         check("0,5", b',', Some(500));
-        for bad in ["1.36", "1.3600", ".360", "1..360", "1.360.", "1x360", "", "NaN", "-1", "1,2,3", "1,-5"] {
+        for bad in [
+            "1.36", "1.3600", ".360", "1..360", "1.360.", "1x360", "", "NaN", "-1", "1,2,3", "1,-5",
+        ] {
             check(bad, b',', None);
         }
-        assert_eq!(Locale { fraction_mark: b',' }.whole(b"1.048.576"), Some(1_048_576));
-        assert_eq!(Locale { fraction_mark: b',' }.whole(b"1,5"), None);
-        assert_eq!(Locale { fraction_mark: b',' }.whole(&[b'9'; 100]), None);
+        assert_eq!(
+            Locale {
+                fraction_mark: b','
+            }
+            .whole(b"1.048.576"),
+            Some(1_048_576)
+        );
+        assert_eq!(
+            Locale {
+                fraction_mark: b','
+            }
+            .whole(b"1,5"),
+            None
+        );
+        assert_eq!(
+            Locale {
+                fraction_mark: b','
+            }
+            .whole(&[b'9'; 100]),
+            None
+        );
     }
 
     #[test]
     fn the_mark_is_the_last_one() {
-        assert_eq!(Locale::learn(b"1.234,500000000").map(|locale| locale.fraction_mark), Some(b','));
-        assert_eq!(Locale::learn(b"1,234.500000000").map(|locale| locale.fraction_mark), Some(b'.'));
+        assert_eq!(
+            Locale::learn(b"1.234,500000000").map(|locale| locale.fraction_mark),
+            Some(b',')
+        );
+        assert_eq!(
+            Locale::learn(b"1,234.500000000").map(|locale| locale.fraction_mark),
+            Some(b'.')
+        );
         assert_eq!(Locale::learn(b"7"), None);
     }
 

@@ -25,11 +25,21 @@ pub struct Device {
 /// `None` where the names do not tell.
 #[must_use]
 pub fn partition_number(disk: &str, partition: &str) -> Option<u32> {
-    if let (Some((major, first)), Some((same, minor))) = (disk.split_once(','), partition.split_once(',')) {
+    if let (Some((major, first)), Some((same, minor))) =
+        (disk.split_once(','), partition.split_once(','))
+    {
         let (first, minor): (u32, u32) = (first.parse().ok()?, minor.parse().ok()?);
-        return if major == same { minor.checked_sub(first) } else { None };
+        return if major == same {
+            minor.checked_sub(first)
+        } else {
+            None
+        };
     }
-    partition.strip_prefix(disk)?.trim_start_matches('p').parse().ok()
+    partition
+        .strip_prefix(disk)?
+        .trim_start_matches('p')
+        .parse()
+        .ok()
 }
 
 /// Dictionaries of one trace. They only grow, so an id stays valid.
@@ -48,7 +58,10 @@ impl Names {
             return id;
         }
         let id = u32::try_from(self.devices.len()).unwrap_or(u32::MAX);
-        self.devices.push(Device { name: name.to_owned(), ..Device::default() });
+        self.devices.push(Device {
+            name: name.to_owned(),
+            ..Device::default()
+        });
         self.device_ids.insert(name.to_owned(), id);
         id
     }
@@ -76,13 +89,19 @@ impl Names {
     /// The id of a name that is already known: lets a reader avoid copying its dictionaries.
     #[must_use]
     pub fn find_word(&self, word: &str) -> Option<NameId> {
-        if word.is_empty() { Some(0) } else { self.word_ids.get(word).copied() }
+        if word.is_empty() {
+            Some(0)
+        } else {
+            self.word_ids.get(word).copied()
+        }
     }
 
     /// The name behind an id; `None` for 0 and for ids of another trace.
     #[must_use]
     pub fn word_of(&self, id: NameId) -> Option<&str> {
-        self.words.get((id as usize).checked_sub(1)?).map(String::as_str)
+        self.words
+            .get((id as usize).checked_sub(1)?)
+            .map(String::as_str)
     }
 
     /// All devices, by id.

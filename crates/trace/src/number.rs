@@ -9,7 +9,17 @@ use crate::reader::IOS_MAX;
 #[inline]
 #[must_use]
 pub fn leading_digits(text: &[u8]) -> Option<(u64, usize)> {
-    const POWERS: [u64; 9] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+    const POWERS: [u64; 9] = [
+        1,
+        10,
+        100,
+        1000,
+        10_000,
+        100_000,
+        1_000_000,
+        10_000_000,
+        100_000_000,
+    ];
     let mut value = 0u64;
     let mut at = 0;
     while let Some(chunk) = text.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
@@ -26,7 +36,11 @@ pub fn leading_digits(text: &[u8]) -> Option<(u64, usize)> {
             return Some((value, at));
         }
     }
-    while let Some(digit) = text.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit <= 9) {
+    while let Some(digit) = text
+        .get(at)
+        .map(|byte| byte.wrapping_sub(b'0'))
+        .filter(|&digit| digit <= 9)
+    {
         value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
         at += 1;
     }
@@ -87,11 +101,16 @@ pub fn parse_i64(text: &[u8]) -> Option<i64> {
 /// A hexadecimal number with or without `0x`; `None` for anything else or above `u64`.
 #[must_use]
 pub fn parse_hex(text: &[u8]) -> Option<u64> {
-    let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")).unwrap_or(text);
+    let digits = text
+        .strip_prefix(b"0x")
+        .or_else(|| text.strip_prefix(b"0X"))
+        .unwrap_or(text);
     if digits.is_empty() || digits.len() > 16 {
         return None;
     }
-    digits.iter().try_fold(0u64, |value, &byte| Some(value << 4 | u64::from((byte as char).to_digit(16)?)))
+    digits.iter().try_fold(0u64, |value, &byte| {
+        Some(value << 4 | u64::from((byte as char).to_digit(16)?))
+    })
 }
 
 /// A decimal number times `10^scale`, exactly: `parse_decimal(b"1.5", 9)` is 1,500,000,000.
@@ -115,11 +134,17 @@ pub fn parse_decimal(text: &[u8], scale: u32) -> Option<i64> {
         return None;
     }
     let kept = &fraction[..fraction.len().min(scale as usize)];
-    let whole = if whole.is_empty() { 0 } else { parse_u64(whole)? };
+    let whole = if whole.is_empty() {
+        0
+    } else {
+        parse_u64(whole)?
+    };
     let kept_value = if kept.is_empty() { 0 } else { parse_u64(kept)? };
     let unit = 10u64.checked_pow(scale)?;
     let missing = 10u64.checked_pow(scale - u32::try_from(kept.len()).ok()?)?;
-    let value = whole.checked_mul(unit)?.checked_add(kept_value.checked_mul(missing)?)?;
+    let value = whole
+        .checked_mul(unit)?
+        .checked_add(kept_value.checked_mul(missing)?)?;
     let value = i64::try_from(value).ok()?;
     Some(if negative { -value } else { value })
 }
@@ -146,12 +171,23 @@ mod tests {
         for digits in 0..=20usize {
             let number = &"12345678901234567890"[..digits];
             for after in ["", ",", ",12345678", "x", ":", "/", "\u{e9}9999999"] {
-                let expected = if digits == 0 { 0 } else { number.parse().unwrap() };
+                let expected = if digits == 0 {
+                    0
+                } else {
+                    number.parse().unwrap()
+                };
                 let text = format!("{number}{after}");
-                assert_eq!(leading_digits(text.as_bytes()), Some((expected, digits)), "{text}");
+                assert_eq!(
+                    leading_digits(text.as_bytes()),
+                    Some((expected, digits)),
+                    "{text}"
+                );
             }
         }
-        assert_eq!(leading_digits(b"18446744073709551615,"), Some((u64::MAX, 20)));
+        assert_eq!(
+            leading_digits(b"18446744073709551615,"),
+            Some((u64::MAX, 20))
+        );
         assert_eq!(leading_digits(b"18446744073709551616,"), None);
         assert_eq!(leading_digits(b"99999999999999999999999999"), None);
     }
@@ -159,13 +195,28 @@ mod tests {
     #[test]
     fn decimals_are_exact() {
         assert_eq!(parse_decimal(b"0.011413", 9), Some(11_413_000));
-        assert_eq!(parse_decimal(b"5633898.368802", 9), Some(5_633_898_368_802_000));
-        assert_eq!(parse_decimal(b"1456095145.133076000", 9), Some(1_456_095_145_133_076_000));
+        assert_eq!(
+            parse_decimal(b"5633898.368802", 9),
+            Some(5_633_898_368_802_000)
+        );
+        assert_eq!(
+            parse_decimal(b"1456095145.133076000", 9),
+            Some(1_456_095_145_133_076_000)
+        );
         assert_eq!(parse_decimal(b"1.1234567899", 9), Some(1_123_456_789));
         assert_eq!(parse_decimal(b"-1.5", 3), Some(-1500));
         assert_eq!(parse_decimal(b".5", 1), Some(5));
         assert_eq!(parse_decimal(b"7", 0), Some(7));
-        for bad in [&b"NaN"[..], b"inf", b"1e9", b"", b".", b"-", b"1.2.3", b"99999999999999999999"] {
+        for bad in [
+            &b"NaN"[..],
+            b"inf",
+            b"1e9",
+            b"",
+            b".",
+            b"-",
+            b"1.2.3",
+            b"99999999999999999999",
+        ] {
             assert_eq!(parse_decimal(bad, 9), None, "{bad:?}");
         }
     }

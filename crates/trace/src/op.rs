@@ -22,7 +22,14 @@ pub enum Op {
 
 impl Op {
     /// All operations, in code order.
-    pub const ALL: [Op; 6] = [Op::Read, Op::Write, Op::Discard, Op::Flush, Op::WriteZeroes, Op::Other];
+    pub const ALL: [Op; 6] = [
+        Op::Read,
+        Op::Write,
+        Op::Discard,
+        Op::Flush,
+        Op::WriteZeroes,
+        Op::Other,
+    ];
 
     /// The letter that stands for it in a residue table: `R W D F Z O`.
     #[must_use]
@@ -47,7 +54,11 @@ impl Op {
     /// Inverse of `op as u8`; `None` above 5.
     #[must_use]
     pub const fn from_code(code: u8) -> Option<Op> {
-        if code < 6 { Some(Op::ALL[code as usize]) } else { None }
+        if code < 6 {
+            Some(Op::ALL[code as usize])
+        } else {
+            None
+        }
     }
 
     /// The word used in output.
@@ -159,8 +170,18 @@ mod tests {
         check("RA", 4096, Op::Read, flags::AHEAD);
         check("RM", 4096, Op::Read, flags::META);
         check("WS", 512, Op::Write, flags::SYNC);
-        check("WFSM", 512, Op::Write, flags::FUA | flags::SYNC | flags::META);
-        check("FWFS", 512, Op::Write, flags::PREFLUSH | flags::FUA | flags::SYNC);
+        check(
+            "WFSM",
+            512,
+            Op::Write,
+            flags::FUA | flags::SYNC | flags::META,
+        );
+        check(
+            "FWFS",
+            512,
+            Op::Write,
+            flags::PREFLUSH | flags::FUA | flags::SYNC,
+        );
         check("FWS", 0, Op::Flush, flags::PREFLUSH | flags::SYNC);
         check("FF", 0, Op::Flush, flags::PREFLUSH);
         check("DS", 1 << 20, Op::Discard, flags::SYNC);

@@ -73,12 +73,17 @@ impl Ordered {
 
     /// Sorting costs the whole window, so it is put off until there is a second one to hand on.
     fn wanted_events(&self) -> usize {
-        let ready = if self.mixed { WINDOW_EVENTS } else { self.held.front().map_or(1, Batch::len) };
+        let ready = if self.mixed {
+            WINDOW_EVENTS
+        } else {
+            self.held.front().map_or(1, Batch::len)
+        };
         WINDOW_EVENTS + ready
     }
 
     fn hold(&mut self, batch: Batch) {
-        let (Some(&first_ns), Some(&last_ns)) = (batch.time_ns.first(), batch.time_ns.last()) else {
+        let (Some(&first_ns), Some(&last_ns)) = (batch.time_ns.first(), batch.time_ns.last())
+        else {
             self.spare.push(batch);
             return;
         };
@@ -170,7 +175,9 @@ mod tests {
     impl Reader for Given {
         fn fill(&mut self, batch: &mut Batch) -> Result<Fill, Error> {
             batch.clear();
-            let Some(times) = self.batches.pop_front() else { return Ok(Fill::End) };
+            let Some(times) = self.batches.pop_front() else {
+                return Ok(Fill::End);
+            };
             for time_ns in times {
                 batch.push(&Event::new(time_ns, 0, Layer::Bio, Op::Read, self.next, 1));
                 self.next += 1;
@@ -186,18 +193,28 @@ mod tests {
     /// Reads all; gives time and number of each event, and how many were counted out of order.
     fn order(times: &[i64], batch_events: usize) -> (Vec<(i64, u64)>, u64) {
         let batches = times.chunks(batch_events).map(<[i64]>::to_vec).collect();
-        let mut reader = Ordered::new(Box::new(Given { batches, next: 0, info: SourceInfo::default() }));
+        let mut reader = Ordered::new(Box::new(Given {
+            batches,
+            next: 0,
+            info: SourceInfo::default(),
+        }));
         let (mut batch, mut events) = (Batch::default(), Vec::new());
         while let Fill::Events = reader.fill(&mut batch).unwrap() {
             assert!(!batch.is_empty());
-            events.extend(batch.events().map(|event| (event.time_ns, event.start_bytes)));
+            events.extend(
+                batch
+                    .events()
+                    .map(|event| (event.time_ns, event.start_bytes)),
+            );
         }
         assert_eq!(reader.fill(&mut batch).unwrap(), Fill::End);
         (events, reader.info().counts.out_of_order)
     }
 
     fn random(seed: &mut u64, below: u64) -> u64 {
-        *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        *seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (*seed >> 33) % below
     }
 
@@ -205,12 +222,16 @@ mod tests {
     fn disorder_within_the_window_comes_out_sorted_and_stable() {
         let mut seed = 42;
         let mut check = |events: i64, reach: u64, batch_events: usize| {
-            let times: Vec<i64> =
-                (0..events).map(|time| (time - random(&mut seed, reach) as i64).max(0) / 3).collect();
+            let times: Vec<i64> = (0..events)
+                .map(|time| (time - random(&mut seed, reach) as i64).max(0) / 3)
+                .collect();
             let (found, out_of_order) = order(&times, batch_events);
             let mut expected: Vec<(i64, u64)> = times.into_iter().zip(0..).collect();
             expected.sort_by_key(|event| event.0);
-            assert!(found == expected, "{events} events, reach {reach}, batches of {batch_events}");
+            assert!(
+                found == expected,
+                "{events} events, reach {reach}, batches of {batch_events}"
+            );
             assert_eq!(out_of_order, 0);
         };
         check(0, 1, 10);
@@ -236,11 +257,21 @@ mod tests {
 
     #[test]
     fn batches_in_order_are_handed_through() {
-        let batches = (0..40).map(|batch| (0..4096).map(|row| batch * 4096 + row).collect()).collect();
-        let mut reader = Ordered::new(Box::new(Given { batches, next: 0, info: SourceInfo::default() }));
+        let batches = (0..40)
+            .map(|batch| (0..4096).map(|row| batch * 4096 + row).collect())
+            .collect();
+        let mut reader = Ordered::new(Box::new(Given {
+            batches,
+            next: 0,
+            info: SourceInfo::default(),
+        }));
         let mut batch = Batch::default();
         reader.fill(&mut batch).unwrap();
-        let held: Vec<*const i64> = reader.held.iter().map(|batch| batch.time_ns.as_ptr()).collect();
+        let held: Vec<*const i64> = reader
+            .held
+            .iter()
+            .map(|batch| batch.time_ns.as_ptr())
+            .collect();
         assert_eq!(held.len(), 16, "the window, and no more");
         for memory in held {
             reader.fill(&mut batch).unwrap();

@@ -43,13 +43,19 @@ impl Key {
     /// Of an I/O with an extent.
     #[must_use]
     pub fn place(device: DeviceId, sector: u64) -> Key {
-        Key { sector, device: u64::from(device) << 1 }
+        Key {
+            sector,
+            device: u64::from(device) << 1,
+        }
     }
 
     /// Of a flush: it has no place, and drivers report any sector for it.
     #[must_use]
     pub fn flush(device: DeviceId) -> Key {
-        Key { sector: 0, device: u64::from(device) << 1 | 1 }
+        Key {
+            sector: 0,
+            device: u64::from(device) << 1 | 1,
+        }
     }
 
     const fn is_flush(self) -> bool {
@@ -65,7 +71,10 @@ pub struct Recent<T = i64> {
 
 impl<T> Default for Recent<T> {
     fn default() -> Recent<T> {
-        Recent { young: FxHashMap::default(), old: FxHashMap::default() }
+        Recent {
+            young: FxHashMap::default(),
+            old: FxHashMap::default(),
+        }
     }
 }
 
@@ -90,7 +99,13 @@ impl<T> Recent<T> {
 
     /// Takes out what belongs to a key.
     pub fn remove(&mut self, key: Key) -> Option<T> {
-        self.young.remove(&key).or_else(|| if self.old.is_empty() { None } else { self.old.remove(&key) })
+        self.young.remove(&key).or_else(|| {
+            if self.old.is_empty() {
+                None
+            } else {
+                self.old.remove(&key)
+            }
+        })
     }
 }
 
@@ -143,7 +158,13 @@ impl Pending {
     /// Takes in an I/O that needs no completion.
     pub fn push(&mut self, event: Event) {
         let key = Key::flush(event.device);
-        self.ring.push_back(Waiting { event, key, open_bytes: 0, younger: None, state: State::Done });
+        self.ring.push_back(Waiting {
+            event,
+            key,
+            open_bytes: 0,
+            younger: None,
+            state: State::Done,
+        });
     }
 
     /// Takes in an I/O whose completion is awaited.
@@ -151,17 +172,29 @@ impl Pending {
         let number = self.first + self.ring.len() as u64;
         let chain = match self.open.entry(key) {
             Entry::Vacant(entry) => {
-                entry.insert(Chain { oldest: number, youngest: number });
+                entry.insert(Chain {
+                    oldest: number,
+                    youngest: number,
+                });
                 None
             }
             Entry::Occupied(mut entry) => {
                 let before = *entry.get();
-                entry.insert(Chain { oldest: before.oldest, youngest: number });
+                entry.insert(Chain {
+                    oldest: before.oldest,
+                    youngest: number,
+                });
                 Some(before)
             }
         };
         let open_bytes = event.len_bytes;
-        self.ring.push_back(Waiting { event, key, open_bytes, younger: None, state: State::Open });
+        self.ring.push_back(Waiting {
+            event,
+            key,
+            open_bytes,
+            younger: None,
+            state: State::Open,
+        });
         if let Some(before) = chain {
             self.same_place(before, key, number, event.time_ns);
         }
@@ -170,9 +203,15 @@ impl Pending {
     /// Links an I/O behind those of the same key, or gives those up.
     fn same_place(&mut self, before: Chain, key: Key, number: u64, now_ns: i64) {
         let doubtful_below = self.doubtful_below;
-        let Some(youngest) = self.at(before.youngest) else { return };
+        let Some(youngest) = self.at(before.youngest) else {
+            return;
+        };
         let open_ns = now_ns.saturating_sub(youngest.event.time_ns);
-        let most_ns = if key.is_flush() { FLUSH_NS_MAX } else { SAME_PLACE_NS_MAX };
+        let most_ns = if key.is_flush() {
+            FLUSH_NS_MAX
+        } else {
+            SAME_PLACE_NS_MAX
+        };
         if before.youngest >= doubtful_below && open_ns <= most_ns {
             youngest.younger = Some(number);
             return;
@@ -182,7 +221,13 @@ impl Pending {
             old.state = State::Lost;
             next = old.younger.take();
         }
-        self.open.insert(key, Chain { oldest: number, youngest: number });
+        self.open.insert(
+            key,
+            Chain {
+                oldest: number,
+                youngest: number,
+            },
+        );
     }
 
     fn at(&mut self, number: u64) -> Option<&mut Waiting> {
@@ -197,11 +242,15 @@ impl Pending {
             return (None, number);
         }
         for _ in 0..SAME_PLACE_LOOKED_AT {
-            let Some(waiting) = self.at(number) else { break };
+            let Some(waiting) = self.at(number) else {
+                break;
+            };
             if waiting.open_bytes == len_bytes {
                 return (before, number);
             }
-            let Some(younger) = waiting.younger else { break };
+            let Some(younger) = waiting.younger else {
+                break;
+            };
             (before, number) = (Some(number), younger);
         }
         (None, chain.oldest)
@@ -223,7 +272,11 @@ impl Pending {
             }
             None => younger?,
         };
-        let youngest = if number == chain.youngest { before? } else { chain.youngest };
+        let youngest = if number == chain.youngest {
+            before?
+        } else {
+            chain.youngest
+        };
         self.open.insert(key, Chain { oldest, youngest });
         Some(number)
     }
@@ -232,11 +285,20 @@ impl Pending {
     #[must_use]
     pub fn awaits_empty(&mut self, key: Key) -> bool {
         let oldest = self.open.get(&key).map(|chain| chain.oldest);
-        oldest.and_then(|number| self.at(number)).is_some_and(|waiting| waiting.open_bytes == 0)
+        oldest
+            .and_then(|number| self.at(number))
+            .is_some_and(|waiting| waiting.open_bytes == 0)
     }
 
     /// A completion: gives the I/O of the key its latency, and `flags` to add.
-    pub fn complete(&mut self, key: Key, len_bytes: u64, time_ns: i64, flags: i32, counts: &mut Counts) {
+    pub fn complete(
+        &mut self,
+        key: Key,
+        len_bytes: u64,
+        time_ns: i64,
+        flags: i32,
+        counts: &mut Counts,
+    ) {
         let Some(number) = self.unlink(key, len_bytes) else {
             match self.overdue.remove(key) {
                 Some(issued_ns) => {
@@ -247,7 +309,9 @@ impl Pending {
             }
             return;
         };
-        let Some(waiting) = self.at(number) else { return };
+        let Some(waiting) = self.at(number) else {
+            return;
+        };
         waiting.event.flags |= flags;
         if 0 < len_bytes && len_bytes < waiting.open_bytes {
             self.complete_part(number, key, len_bytes);
@@ -255,7 +319,11 @@ impl Pending {
         }
         let device_ns = time_ns.saturating_sub(waiting.event.time_ns);
         // A completion from before the issue is that of another one.
-        waiting.state = if device_ns < 0 { State::Lost } else { State::Done };
+        waiting.state = if device_ns < 0 {
+            State::Lost
+        } else {
+            State::Done
+        };
         waiting.event.device_ns = (device_ns >= 0).then_some(device_ns);
     }
 
@@ -268,11 +336,19 @@ impl Pending {
     /// The rest of it completes later, under the sector at which it begins.
     fn complete_part(&mut self, number: u64, key: Key, len_bytes: u64) {
         self.partial_completions += 1;
-        let rest = Key { sector: key.sector.wrapping_add(len_bytes / 512), ..key };
+        let rest = Key {
+            sector: key.sector.wrapping_add(len_bytes / 512),
+            ..key
+        };
         let entry = self.open.entry(rest);
         let free = matches!(entry, Entry::Vacant(_));
-        entry.or_insert(Chain { oldest: number, youngest: number });
-        let Some(waiting) = self.at(number) else { return };
+        entry.or_insert(Chain {
+            oldest: number,
+            youngest: number,
+        });
+        let Some(waiting) = self.at(number) else {
+            return;
+        };
         waiting.open_bytes -= len_bytes;
         waiting.key = rest;
         if !free {
@@ -289,7 +365,10 @@ impl Pending {
 
     /// An issue is taken back, since it comes again; false when it has already left.
     pub fn withdraw(&mut self, key: Key, len_bytes: u64) -> bool {
-        let Some(waiting) = self.unlink(key, len_bytes).and_then(|number| self.at(number)) else {
+        let Some(waiting) = self
+            .unlink(key, len_bytes)
+            .and_then(|number| self.at(number))
+        else {
             return false;
         };
         waiting.state = State::Withdrawn;
@@ -310,10 +389,13 @@ impl Pending {
     #[inline]
     pub fn drain(&mut self, batch: &mut Batch, most: usize, counts: &mut Counts) {
         while batch.len() < most {
-            let Some(front) = self.ring.front() else { return };
+            let Some(front) = self.ring.front() else {
+                return;
+            };
             if front.state == State::Open {
-                let is_waited_for =
-                    self.given_up_before_ns.is_none_or(|before_ns| front.event.time_ns >= before_ns);
+                let is_waited_for = self
+                    .given_up_before_ns
+                    .is_none_or(|before_ns| front.event.time_ns >= before_ns);
                 if self.ring.len() <= WAITING_MAX && is_waited_for {
                     return;
                 }
@@ -331,7 +413,9 @@ impl Pending {
     }
 
     fn give_up_front(&mut self) {
-        let Some(front) = self.ring.front() else { return };
+        let Some(front) = self.ring.front() else {
+            return;
+        };
         let (key, issued_ns, open_bytes) = (front.key, front.event.time_ns, front.open_bytes);
         // Nothing older is left, so that the front is the oldest of its chain.
         self.unlink(key, open_bytes);
@@ -339,7 +423,9 @@ impl Pending {
     }
 
     fn pop_front(&mut self, batch: &mut Batch, counts: &mut Counts) {
-        let Some(front) = self.ring.pop_front() else { return };
+        let Some(front) = self.ring.pop_front() else {
+            return;
+        };
         self.first += 1;
         match front.state {
             State::Withdrawn => return,
@@ -358,9 +444,17 @@ mod tests {
     /// One that hangs holds back what was issued behind it until it is given up, and completes late then.
     #[test]
     fn what_hangs_is_given_up() {
-        let (mut pending, mut batch, mut counts) = (Pending::default(), Batch::default(), Counts::default());
+        let (mut pending, mut batch, mut counts) =
+            (Pending::default(), Batch::default(), Counts::default());
         for sector in [0, 8] {
-            let event = Event::new(sector as i64, 0, Layer::Request, Op::Read, sector * 512, 4096);
+            let event = Event::new(
+                sector as i64,
+                0,
+                Layer::Request,
+                Op::Read,
+                sector * 512,
+                4096,
+            );
             pending.push_open(event, Key::place(0, sector));
         }
         pending.complete(Key::place(0, 8), 4096, 20, 0, &mut counts);
@@ -372,16 +466,29 @@ mod tests {
         assert_eq!(batch.device_ns, [crate::UNKNOWN_NS, 12]);
         assert_eq!(counts.unmatched_issues, 1);
         pending.complete(Key::place(0, 0), 4096, 30, 0, &mut counts);
-        assert_eq!((counts.late_completions, counts.late_ns_max, counts.unmatched_completions), (1, 30, 0));
+        assert_eq!(
+            (
+                counts.late_completions,
+                counts.late_ns_max,
+                counts.unmatched_completions
+            ),
+            (1, 30, 0)
+        );
     }
 
     #[test]
     fn parts_are_counted() {
         let (mut pending, mut counts) = (Pending::default(), Counts::default());
-        pending.push_open(Event::new(0, 0, Layer::Request, Op::Read, 0, 4096), Key::place(0, 0));
+        pending.push_open(
+            Event::new(0, 0, Layer::Request, Op::Read, 0, 4096),
+            Key::place(0, 0),
+        );
         pending.complete(Key::place(0, 0), 1024, 1, 0, &mut counts);
         assert_eq!(pending.partial_completions(), 1);
         pending.complete(Key::place(0, 2), 3072, 2, 0, &mut counts);
-        assert_eq!((pending.partial_completions(), counts.unmatched_completions), (1, 0));
+        assert_eq!(
+            (pending.partial_completions(), counts.unmatched_completions),
+            (1, 0)
+        );
     }
 }

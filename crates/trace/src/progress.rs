@@ -25,7 +25,10 @@ impl Progress {
     /// Bytes read so far, and bytes in all inputs of known size opened so far.
     #[must_use]
     pub fn state(&self) -> (u64, u64) {
-        (self.read.load(Ordering::Relaxed), self.known.load(Ordering::Relaxed))
+        (
+            self.read.load(Ordering::Relaxed),
+            self.known.load(Ordering::Relaxed),
+        )
     }
 }
 
@@ -37,7 +40,10 @@ pub(crate) struct Watched<R> {
 
 impl<R: Read> Watched<R> {
     pub(crate) fn new(inner: R, progress: &Arc<Progress>) -> Watched<R> {
-        Watched { inner, progress: Arc::clone(progress) }
+        Watched {
+            inner,
+            progress: Arc::clone(progress),
+        }
     }
 }
 

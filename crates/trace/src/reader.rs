@@ -52,11 +52,21 @@ pub struct Columns {
 
 impl Columns {
     /// Everything.
-    pub const ALL: Columns =
-        Columns { queue_ns: true, device_ns: true, pid: true, comm: true, cgroup: true, file: true };
+    pub const ALL: Columns = Columns {
+        queue_ns: true,
+        device_ns: true,
+        pid: true,
+        comm: true,
+        cgroup: true,
+        file: true,
+    };
 
     /// What a profile is made of: no control groups and no files.
-    pub const PROFILE: Columns = Columns { cgroup: false, file: false, ..Columns::ALL };
+    pub const PROFILE: Columns = Columns {
+        cgroup: false,
+        file: false,
+        ..Columns::ALL
+    };
 }
 
 impl Default for Columns {

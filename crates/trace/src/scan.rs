@@ -26,7 +26,11 @@ impl<'line> Scan<'line> {
     #[inline]
     #[must_use]
     pub fn new(line: &'line [u8], separator: u8) -> Scan<'line> {
-        let mut scan = Scan { line, at: 0, separator };
+        let mut scan = Scan {
+            line,
+            at: 0,
+            separator,
+        };
         scan.skip_run();
         scan
     }
@@ -67,7 +71,10 @@ impl<'line> Scan<'line> {
     pub fn field(&mut self) -> Option<&'line [u8]> {
         let rest = self.line.get(self.at..)?;
         // Fields have a few bytes: looking at each is faster than calling a search of vectors.
-        let length = rest.iter().position(|&byte| byte == self.separator).unwrap_or(rest.len());
+        let length = rest
+            .iter()
+            .position(|&byte| byte == self.separator)
+            .unwrap_or(rest.len());
         self.advance(length + 1);
         Some(&rest[..length])
     }
@@ -116,7 +123,9 @@ impl<'line> Scan<'line> {
             Some(&byte) if byte != self.separator && byte != b' ' => false,
             _ => {
                 let mut ahead = self.clone();
-                let is_blank = ahead.field().is_some_and(|field| field.trim_ascii().is_empty());
+                let is_blank = ahead
+                    .field()
+                    .is_some_and(|field| field.trim_ascii().is_empty());
                 if is_blank {
                     *self = ahead;
                 }
@@ -140,8 +149,12 @@ impl<'line> Scan<'line> {
         match self.word(expected)? {
             b"Read" => Ok(Op::Read),
             b"Write" => Ok(Op::Write),
-            word if word.eq_ignore_ascii_case(b"read") || word.eq_ignore_ascii_case(b"r") => Ok(Op::Read),
-            word if word.eq_ignore_ascii_case(b"write") || word.eq_ignore_ascii_case(b"w") => Ok(Op::Write),
+            word if word.eq_ignore_ascii_case(b"read") || word.eq_ignore_ascii_case(b"r") => {
+                Ok(Op::Read)
+            }
+            word if word.eq_ignore_ascii_case(b"write") || word.eq_ignore_ascii_case(b"w") => {
+                Ok(Op::Write)
+            }
             word => Err(LineError::new(word, expected)),
         }
     }
@@ -176,7 +189,9 @@ impl<'line> Scan<'line> {
             && let fraction = &rest[digits + 1..]
             && let Some((parts, places)) = leading_digits(fraction)
             && places > 0
-            && fraction.get(places).is_none_or(|&byte| byte == self.separator)
+            && fraction
+                .get(places)
+                .is_none_or(|&byte| byte == self.separator)
             && let Some(missing) = scale.checked_sub(places as u32)
             && let Some(value) = joined(whole, parts, scale, missing)
         {
@@ -202,7 +217,11 @@ impl<'line> Scan<'line> {
     /// When there are further fields.
     #[inline]
     pub fn end(&self, expected: &'static str) -> Result<(), LineError> {
-        if self.is_at_end() { Ok(()) } else { Err(missing(self.line, expected)) }
+        if self.is_at_end() {
+            Ok(())
+        } else {
+            Err(missing(self.line, expected))
+        }
     }
 }
 
@@ -232,7 +251,8 @@ pub fn row_or_header<Row>(
 /// Whether a line begins with these words, in capitals or not: how a header line is recognised.
 #[must_use]
 pub fn begins_with(line: &[u8], words: &[u8]) -> bool {
-    line.get(..words.len()).is_some_and(|start| start.eq_ignore_ascii_case(words))
+    line.get(..words.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(words))
 }
 
 /// The first byte, checked to be in range together with the last: sectors or bytes of `unit_bytes`.
@@ -254,13 +274,18 @@ pub fn extent(start: u64, len: u64, unit_bytes: u64, line: &[u8]) -> Result<(u64
 /// When it does not fit.
 #[inline]
 pub fn ns(units: u64, unit_ns: i64, line: &[u8]) -> Result<i64, LineError> {
-    let ns = i64::try_from(units).ok().and_then(|units| units.checked_mul(unit_ns));
+    let ns = i64::try_from(units)
+        .ok()
+        .and_then(|units| units.checked_mul(unit_ns));
     ns.ok_or_else(|| missing(line, "a time below 2^63 ns"))
 }
 
 #[cold]
 fn missing(line: &[u8], expected: &'static str) -> LineError {
-    LineError { found: shown(line), expected }
+    LineError {
+        found: shown(line),
+        expected,
+    }
 }
 
 /// Ids of devices by a key that stands in each line, so that a name is made once a device.
@@ -275,7 +300,12 @@ pub struct DeviceKeys {
 impl DeviceKeys {
     /// The device of a piece of text; `name` makes its name when it is seen for the first time.
     #[inline]
-    pub fn text(&mut self, key: &[u8], names: &mut Names, name: impl Fn(&[u8]) -> String) -> DeviceId {
+    pub fn text(
+        &mut self,
+        key: &[u8],
+        names: &mut Names,
+        name: impl Fn(&[u8]) -> String,
+    ) -> DeviceId {
         if self.last.0 == key && !key.is_empty() {
             return self.last.1;
         }
@@ -301,7 +331,10 @@ impl DeviceKeys {
         {
             return id;
         }
-        let id = *self.by_number.entry(number).or_insert_with(|| names.device(&number.to_string()));
+        let id = *self
+            .by_number
+            .entry(number)
+            .or_insert_with(|| names.device(&number.to_string()));
         self.last_number = Some((number, id));
         id
     }
@@ -351,11 +384,23 @@ mod tests {
         ];
         for text in texts {
             let slow = parse_decimal(text.trim_ascii().as_bytes(), 9);
-            assert_eq!(Scan::new(text.as_bytes(), b',').decimal(9, "t").ok(), slow, "{text:?}");
+            assert_eq!(
+                Scan::new(text.as_bytes(), b',').decimal(9, "t").ok(),
+                slow,
+                "{text:?}"
+            );
             let with_more = format!("{text},1");
-            assert_eq!(Scan::new(with_more.as_bytes(), b',').decimal(9, "t").ok(), slow, "{text:?}");
+            assert_eq!(
+                Scan::new(with_more.as_bytes(), b',').decimal(9, "t").ok(),
+                slow,
+                "{text:?}"
+            );
             let slow = parse_u64(text.trim_ascii().as_bytes());
-            assert_eq!(Scan::new(with_more.as_bytes(), b',').u64("n").ok(), slow, "{text:?}");
+            assert_eq!(
+                Scan::new(with_more.as_bytes(), b',').u64("n").ok(),
+                slow,
+                "{text:?}"
+            );
         }
     }
 
@@ -382,7 +427,10 @@ mod tests {
         let name = |key: &[u8]| String::from_utf8_lossy(key).replace(',', "_");
         let ids = [&b"a,0"[..], b"a,1", b"a,0", b""].map(|key| keys.text(key, &mut names, name));
         assert_eq!(ids, [0, 1, 0, 2]);
-        assert_eq!([9, 9, 8, 9].map(|key| keys.number(key, &mut names)), [3, 3, 4, 3]);
+        assert_eq!(
+            [9, 9, 8, 9].map(|key| keys.number(key, &mut names)),
+            [3, 3, 4, 3]
+        );
         assert_eq!(names.devices()[4].name, "8");
     }
 }

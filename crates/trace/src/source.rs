@@ -147,7 +147,10 @@ impl SourceInfo {
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let counts = &self.counts;
-        counts.damaged == 0 && counts.lost == 0 && counts.skipped_bytes == 0 && counts.missing_files == 0
+        counts.damaged == 0
+            && counts.lost == 0
+            && counts.skipped_bytes == 0
+            && counts.missing_files == 0
     }
 }
 
@@ -157,11 +160,34 @@ mod tests {
 
     #[test]
     fn whole_is_what_lacks_nothing() {
-        let whole = |counts: Counts| SourceInfo { counts, ..SourceInfo::default() }.is_whole();
-        assert!(whole(Counts { events: 7, unmatched_issues: 3, late_completions: 1, ..Counts::default() }));
-        assert!(!whole(Counts { lost: 1, ..Counts::default() }));
-        assert!(!whole(Counts { damaged: 1, ..Counts::default() }));
-        assert!(!whole(Counts { skipped_bytes: 1, ..Counts::default() }));
-        assert!(!whole(Counts { missing_files: 1, ..Counts::default() }));
+        let whole = |counts: Counts| {
+            SourceInfo {
+                counts,
+                ..SourceInfo::default()
+            }
+            .is_whole()
+        };
+        assert!(whole(Counts {
+            events: 7,
+            unmatched_issues: 3,
+            late_completions: 1,
+            ..Counts::default()
+        }));
+        assert!(!whole(Counts {
+            lost: 1,
+            ..Counts::default()
+        }));
+        assert!(!whole(Counts {
+            damaged: 1,
+            ..Counts::default()
+        }));
+        assert!(!whole(Counts {
+            skipped_bytes: 1,
+            ..Counts::default()
+        }));
+        assert!(!whole(Counts {
+            missing_files: 1,
+            ..Counts::default()
+        }));
     }
 }

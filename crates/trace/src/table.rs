@@ -49,9 +49,12 @@ impl Kind {
             Kind::Word | Kind::Words(_) | Kind::Free => !cell.is_empty(),
             Kind::Count => parse_u64(cell).is_some(),
             Kind::Decimal => parse_decimal(cell, 0).is_some(),
-            Kind::Letters => !cell.is_empty() && cell.len() <= 8 && cell.iter().all(u8::is_ascii_uppercase),
-            Kind::Device => memchr::memchr(b',', cell)
-                .is_some_and(|at| parse_u64(&cell[..at]).is_some() && parse_u64(&cell[at + 1..]).is_some()),
+            Kind::Letters => {
+                !cell.is_empty() && cell.len() <= 8 && cell.iter().all(u8::is_ascii_uppercase)
+            }
+            Kind::Device => memchr::memchr(b',', cell).is_some_and(|at| {
+                parse_u64(&cell[..at]).is_some() && parse_u64(&cell[at + 1..]).is_some()
+            }),
         }
     }
 
@@ -89,7 +92,9 @@ impl Header {
         if columns.len() > COLUMNS_MAX || !required.iter().all(has) {
             return None;
         }
-        let free: Vec<usize> = (0..columns.len()).filter(|&at| columns[at].1 == Kind::Free).collect();
+        let free: Vec<usize> = (0..columns.len())
+            .filter(|&at| columns[at].1 == Kind::Free)
+            .collect();
         let together = free.windows(2).all(|pair| pair[0] + 1 == pair[1]);
         together.then_some(Header { columns })
     }
@@ -105,10 +110,23 @@ impl Header {
     /// # Errors
     /// When it is a row of which something is broken.
     pub fn row<'line>(&self, line: &'line [u8]) -> Result<Option<Row<'line>>, LineError> {
-        let mut row = Row { names: [""; COLUMNS_MAX], cells: [b""; COLUMNS_MAX], free: b"" };
-        let free = self.columns.iter().position(|(_, kind)| *kind == Kind::Free);
+        let mut row = Row {
+            names: [""; COLUMNS_MAX],
+            cells: [b""; COLUMNS_MAX],
+            free: b"",
+        };
+        let free = self
+            .columns
+            .iter()
+            .position(|(_, kind)| *kind == Kind::Free);
         let (left, right) = match free {
-            Some(at) => (at, self.columns.iter().rposition(|(_, kind)| *kind == Kind::Free).unwrap_or(at)),
+            Some(at) => (
+                at,
+                self.columns
+                    .iter()
+                    .rposition(|(_, kind)| *kind == Kind::Free)
+                    .unwrap_or(at),
+            ),
             None => (self.columns.len(), self.columns.len()),
         };
         let mut rest = line;
@@ -143,10 +161,17 @@ impl Header {
                 first_bad = Some((row.cells[at], kind.expected()));
             }
         }
-        let complete = if has_free { !row.free.is_empty() } else { row.free.is_empty() };
+        let complete = if has_free {
+            !row.free.is_empty()
+        } else {
+            row.free.is_empty()
+        };
         match first_bad {
             None if complete => Ok(Some(row)),
-            None => Err(LineError::new(line, "as many words as the header has columns")),
+            None => Err(LineError::new(
+                line,
+                "as many words as the header has columns",
+            )),
             Some((cell, expected)) if 2 * fitting > tested => Err(LineError::new(cell, expected)),
             Some(_) if self.is_cut_row(line) => Err(LineError::new(line, "the whole of a row")),
             Some(_) => Ok(None),
@@ -198,10 +223,15 @@ impl<'line> Row<'line> {
     /// # Errors
     /// When the product does not fit.
     pub fn decimal(&self, name: &str, scale: u32) -> Result<Option<i64>, LineError> {
-        let Some(cell) = self.get(name) else { return Ok(None) };
+        let Some(cell) = self.get(name) else {
+            return Ok(None);
+        };
         match parse_decimal(cell, scale) {
             Some(value) => Ok(Some(value)),
-            None => Err(LineError::new(cell, "a number that fits into 63 bits of nanoseconds")),
+            None => Err(LineError::new(
+                cell,
+                "a number that fits into 63 bits of nanoseconds",
+            )),
         }
     }
 
@@ -224,9 +254,16 @@ fn take_left<'line>(rest: &mut &'line [u8], count: usize) -> &'line [u8] {
     let from = rest.trim_ascii_start();
     let mut end = 0;
     for _ in 0..count {
-        let gap = from[end..].iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(0);
+        let gap = from[end..]
+            .iter()
+            .position(|byte| !byte.is_ascii_whitespace())
+            .unwrap_or(0);
         let word = &from[end + gap..];
-        end += gap + word.iter().position(u8::is_ascii_whitespace).unwrap_or(word.len());
+        end += gap
+            + word
+                .iter()
+                .position(u8::is_ascii_whitespace)
+                .unwrap_or(word.len());
     }
     *rest = &from[end..];
     &from[..end]
@@ -237,7 +274,10 @@ fn take_right<'line>(rest: &mut &'line [u8], count: usize) -> &'line [u8] {
     let mut start = from.len();
     for _ in 0..count {
         let before = from[..start].trim_ascii_end();
-        start = before.iter().rposition(u8::is_ascii_whitespace).map_or(0, |at| at + 1);
+        start = before
+            .iter()
+            .rposition(u8::is_ascii_whitespace)
+            .map_or(0, |at| at + 1);
     }
     *rest = &from[..start];
     &from[start..]

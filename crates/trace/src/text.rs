@@ -34,7 +34,10 @@ impl LineError {
     /// An error about a piece of the line.
     #[must_use]
     pub fn new(found: &[u8], expected: &'static str) -> LineError {
-        LineError { found: shown(found), expected }
+        LineError {
+            found: shown(found),
+            expected,
+        }
     }
 }
 
@@ -56,7 +59,10 @@ impl Sink {
     /// A sink for a source of a format.
     #[must_use]
     pub fn new(info: SourceInfo) -> Sink {
-        Sink { info, ..Sink::default() }
+        Sink {
+            info,
+            ..Sink::default()
+        }
     }
 
     /// Hands an event on.
@@ -67,8 +73,17 @@ impl Sink {
 
     /// Swaps the filled batch out, with the names of this moment.
     pub fn hand_over(&mut self, batch: &mut Batch) {
-        let partitions = self.names.devices().iter().map(|device| device.partitions.len()).sum();
-        let seen = (self.names.devices().len(), self.names.word_count(), partitions);
+        let partitions = self
+            .names
+            .devices()
+            .iter()
+            .map(|device| device.partitions.len())
+            .sum();
+        let seen = (
+            self.names.devices().len(),
+            self.names.word_count(),
+            partitions,
+        );
         if seen != self.names_seen {
             self.names_seen = seen;
             self.batch.names = Arc::new(self.names.clone());
@@ -151,7 +166,11 @@ pub fn open_lines<F: LineFormat + 'static>(
     if let (LayerChoice::Only(asked), Some(&present)) = (options.layer, info.layers.first())
         && asked != present
     {
-        return Err(Error::NoLayer { path: input.path, asked, present: present.word().to_owned() });
+        return Err(Error::NoLayer {
+            path: input.path,
+            asked,
+            present: present.word().to_owned(),
+        });
     }
     Ok(Box::new(TextReader::new(input, format, info)))
 }
@@ -168,12 +187,20 @@ impl<F: LineFormat> TextReader<F> {
     /// A reader that describes itself as `info`; the path is taken from the input.
     pub fn new(input: Input, format: F, mut info: SourceInfo) -> TextReader<F> {
         info.path.clone_from(&input.path);
-        TextReader { input, format, sink: Sink::new(info), lines: Lines::default(), ended: false }
+        TextReader {
+            input,
+            format,
+            sink: Sink::new(info),
+            lines: Lines::default(),
+            ended: false,
+        }
     }
 
     fn read_lines(&mut self) -> Result<(), Error> {
         while !self.sink.is_full() && !self.ended {
-            let Some(bytes) = self.find_lines()? else { return self.finish() };
+            let Some(bytes) = self.find_lines()? else {
+                return self.finish();
+            };
             let shown = &self.input.peek(bytes)?[..bytes];
             let mut taken = 0;
             let mut outcome = Ok(());
@@ -219,7 +246,10 @@ impl<F: LineFormat> TextReader<F> {
             expected: format!("lines of {}", self.sink.info.format),
         };
         self.sink.info.damage(damage.clone());
-        Error::Malformed { path: self.input.path.clone(), damage }
+        Error::Malformed {
+            path: self.input.path.clone(),
+            damage,
+        }
     }
 
     fn finish(&mut self) -> Result<(), Error> {
@@ -227,9 +257,10 @@ impl<F: LineFormat> TextReader<F> {
         self.format.end(&mut self.sink);
         let first = self.sink.info.damages.first();
         match first {
-            Some(damage) if self.lines.good == 0 => {
-                Err(Error::Malformed { path: self.input.path.clone(), damage: damage.clone() })
-            }
+            Some(damage) if self.lines.good == 0 => Err(Error::Malformed {
+                path: self.input.path.clone(),
+                damage: damage.clone(),
+            }),
             _ => Ok(()),
         }
     }
@@ -238,7 +269,12 @@ impl<F: LineFormat> TextReader<F> {
 impl Lines {
     /// Has one line understood, without its `\n`, and keeps count.
     #[inline]
-    fn read(&mut self, line: &[u8], format: &mut impl LineFormat, sink: &mut Sink) -> Result<(), Error> {
+    fn read(
+        &mut self,
+        line: &[u8],
+        format: &mut impl LineFormat,
+        sink: &mut Sink,
+    ) -> Result<(), Error> {
         let mut line = line.strip_suffix(b"\r").unwrap_or(line);
         self.read += 1;
         if self.read == 1 {
@@ -260,14 +296,20 @@ impl Lines {
 
     #[cold]
     fn damaged(&mut self, error: LineError, sink: &mut Sink) -> Result<(), Error> {
-        let damage =
-            Damage { place: Place::Line(self.read), found: error.found, expected: error.expected.to_owned() };
+        let damage = Damage {
+            place: Place::Line(self.read),
+            found: error.found,
+            expected: error.expected.to_owned(),
+        };
         sink.info.damage(damage.clone());
         self.damaged_in_a_row += 1;
         if self.damaged_in_a_row < DAMAGED_IN_A_ROW_MAX {
             return Ok(());
         }
-        Err(Error::Malformed { path: sink.info.path.clone(), damage })
+        Err(Error::Malformed {
+            path: sink.info.path.clone(),
+            damage,
+        })
     }
 }
 
@@ -300,7 +342,10 @@ impl<'line> Fields<'line> {
     /// Fields between separators, which may be empty.
     #[must_use]
     pub fn new(line: &'line [u8], separator: u8) -> Fields<'line> {
-        Fields { rest: Some(line), separator }
+        Fields {
+            rest: Some(line),
+            separator,
+        }
     }
 
     /// What has not been taken yet.
@@ -330,12 +375,17 @@ impl<'line> Iterator for Fields<'line> {
 
 /// Words between runs of blanks and tabs.
 pub fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty())
+    line.split(|byte| matches!(byte, b' ' | b'\t'))
+        .filter(|word| !word.is_empty())
 }
 
 /// The first lines of what a sniffer sees that are whole: all of them at the end of the input.
 pub fn whole_lines(prefix: &[u8], complete: bool) -> impl Iterator<Item = &[u8]> {
-    let end = if complete { prefix.len() } else { memchr::memrchr(b'\n', prefix).map_or(0, |at| at + 1) };
+    let end = if complete {
+        prefix.len()
+    } else {
+        memchr::memrchr(b'\n', prefix).map_or(0, |at| at + 1)
+    };
     let text = &prefix[..end];
     text.strip_prefix(BYTE_ORDER_MARK)
         .unwrap_or(text)
@@ -346,12 +396,24 @@ pub fn whole_lines(prefix: &[u8], complete: bool) -> impl Iterator<Item = &[u8]>
 
 /// The answer of a line format whose lines all look alike: the first few decide.
 #[must_use]
-pub fn sniff_lines(prefix: &[u8], complete: bool, is_line: impl Fn(&[u8]) -> bool) -> crate::reader::Sniff {
+pub fn sniff_lines(
+    prefix: &[u8],
+    complete: bool,
+    is_line: impl Fn(&[u8]) -> bool,
+) -> crate::reader::Sniff {
     use crate::reader::Sniff;
     let mut lines = whole_lines(prefix, complete).take(3).peekable();
     if lines.peek().is_none() {
         let no_text = prefix.len() >= 4096;
-        return if complete || no_text { Sniff::No } else { Sniff::More };
+        return if complete || no_text {
+            Sniff::No
+        } else {
+            Sniff::More
+        };
     }
-    if lines.all(is_line) { Sniff::Yes } else { Sniff::No }
+    if lines.all(is_line) {
+        Sniff::Yes
+    } else {
+        Sniff::No
+    }
 }

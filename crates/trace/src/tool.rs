@@ -21,7 +21,12 @@ impl Tables {
     /// Tables with columns among `known` that have all of `required`.
     #[must_use]
     pub fn new(known: &'static [Column], required: &'static [&'static str]) -> Tables {
-        Tables { known, required, header: None, runs: 0 }
+        Tables {
+            known,
+            required,
+            header: None,
+            runs: 0,
+        }
     }
 
     /// The header in a line, if it is one. The rows after it are read by it.
@@ -60,13 +65,21 @@ pub fn sniff_below_prose(prefix: &[u8], complete: bool, is_it: impl Fn(&[u8]) ->
         return Sniff::Yes;
     }
     let is_text = memchr::memchr(0, prefix).is_none();
-    if is_text && !complete && prefix.len() < SNIFF_BYTES { Sniff::More } else { Sniff::No }
+    if is_text && !complete && prefix.len() < SNIFF_BYTES {
+        Sniff::More
+    } else {
+        Sniff::No
+    }
 }
 
 /// Counts what turned out to be damaged only when the last line had come.
 pub fn damaged_at_end(error: LineError, info: &mut SourceInfo) {
     let place = Place::Line(info.counts.records);
-    info.damage(Damage { place, found: error.found, expected: error.expected.to_owned() });
+    info.damage(Damage {
+        place,
+        found: error.found,
+        expected: error.expected.to_owned(),
+    });
 }
 
 /// Says that a run of the tool printed no times of issue.
@@ -83,11 +96,13 @@ pub fn has_no_times(info: &mut SourceInfo) {
 /// When another layer than `present` is asked for.
 pub fn check_layer(path: &str, options: &ReadOptions, present: Option<Layer>) -> Result<(), Error> {
     match options.layer {
-        LayerChoice::Only(asked) if present.is_some_and(|present| present != asked) => Err(Error::NoLayer {
-            path: path.to_owned(),
-            asked,
-            present: present.map_or("an unknown one", Layer::word).to_owned(),
-        }),
+        LayerChoice::Only(asked) if present.is_some_and(|present| present != asked) => {
+            Err(Error::NoLayer {
+                path: path.to_owned(),
+                asked,
+                present: present.map_or("an unknown one", Layer::word).to_owned(),
+            })
+        }
         _ => Ok(()),
     }
 }

@@ -8,12 +8,15 @@ use plumb_testkit::{require, temp_dir};
 use plumb_trace::format::blktrace::{self, LETTERS, split_sector};
 use plumb_trace::open::{self, Piece};
 use plumb_trace::{
-    Batch, Clock, Error, Event, Fill, Latency, Layer, LayerChoice, Op, ReadOptions, SourceInfo, flags,
+    Batch, Clock, Error, Event, Fill, Latency, Layer, LayerChoice, Op, ReadOptions, SourceInfo,
+    flags,
 };
 
 /// A real trace. Only after `require!(RealTraces)`.
 fn real(path: &str) -> PathBuf {
-    plumb_testkit::real_traces().expect("required before").join(path)
+    plumb_testkit::real_traces()
+        .expect("required before")
+        .join(path)
 }
 
 /// Copies of the files of CPU 0, 1 and 10, and empty ones between so that the set looks complete.
@@ -32,13 +35,27 @@ fn set_with_empty_files(test: &str) -> TempDir {
 }
 
 fn run(dir: &TempDir, program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).current_dir(dir.path()).output().unwrap();
-    assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+    let output = Command::new(program)
+        .args(arguments)
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{program}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 fn read(piece: &Piece, layer: LayerChoice) -> Result<(Vec<Event>, SourceInfo), Error> {
-    let mut reader = open::open(piece, &ReadOptions { layer, ..ReadOptions::default() })?;
+    let mut reader = open::open(
+        piece,
+        &ReadOptions {
+            layer,
+            ..ReadOptions::default()
+        },
+    )?;
     let mut batch = Batch::default();
     let mut events = Vec::new();
     while let Fill::Events = reader.fill(&mut batch)? {
@@ -77,7 +94,11 @@ fn line_of(text: &str) -> Option<Line> {
     let number = |index: usize| words[index].parse::<u64>().unwrap();
     let letters = words[8];
     let len_bytes = number(10);
-    let main = letters.trim_start_matches('F').chars().next().unwrap_or('N');
+    let main = letters
+        .trim_start_matches('F')
+        .chars()
+        .next()
+        .unwrap_or('N');
     let flush = letters.starts_with('F');
     let fua = letters.trim_start_matches('F').contains('F');
     let op = match main {
@@ -85,7 +106,13 @@ fn line_of(text: &str) -> Option<Line> {
         'R' | 'W' | 'D' => main,
         _ => 'O',
     };
-    let bit = |letter: char, bit: i32| if letters[1..].contains(letter) { bit } else { 0 };
+    let bit = |letter: char, bit: i32| {
+        if letters[1..].contains(letter) {
+            bit
+        } else {
+            0
+        }
+    };
     let bits = bit('S', flags::SYNC)
         | bit('M', flags::META)
         | bit('A', flags::AHEAD)
@@ -130,7 +157,9 @@ fn lines_of_ours(files: &[PathBuf]) -> Vec<Line> {
             sector: record.sector,
             len_bytes: u64::from(record.len_bytes),
             pid: record.pid,
-            split: split_sector(seen.data).filter(|_| action == "X").map(|sector| sector & 0xffff_ffff),
+            split: split_sector(seen.data)
+                .filter(|_| action == "X")
+                .map(|sector| sector & 0xffff_ffff),
         });
     }
     lines
@@ -154,7 +183,12 @@ fn every_record_is_what_blkparse_says() {
     let kinds = ["Q", "D", "C", "X", "M", "R", "G", "I", "F"];
     let counts = kinds.map(|kind| (kind, count(&ours, kind), count(&theirs, kind)));
     println!("compared {} records: {counts:?}", ours.len());
-    assert!(counts.iter().all(|(_, ours, theirs)| ours == theirs && *ours > 0), "{counts:?}");
+    assert!(
+        counts
+            .iter()
+            .all(|(_, ours, theirs)| ours == theirs && *ours > 0),
+        "{counts:?}"
+    );
     for (ours, theirs) in ours.iter().zip(&theirs) {
         assert_eq!(ours, theirs);
     }
@@ -174,13 +208,28 @@ fn a_merged_file_gives_what_the_set_gives() {
     std::fs::write(dir.path().join("packed"), packed).unwrap();
     for name in ["all", "packed"] {
         let (events, info) = read_path(&dir.path().join(name));
-        assert_eq!(events.len(), 7250, "issues of 7250 I/O: the two that were requeued are not issued again");
+        assert_eq!(
+            events.len(),
+            7250,
+            "issues of 7250 I/O: the two that were requeued are not issued again"
+        );
         for (merged, single) in events.iter().zip(&from_set) {
             // blkparse writes times since the first record, and puts the names of processes first.
             let time_ns = merged.time_ns + FIRST_NS;
-            assert_eq!(Event { time_ns, comm: single.comm, ..*merged }, *single, "{name}");
+            assert_eq!(
+                Event {
+                    time_ns,
+                    comm: single.comm,
+                    ..*merged
+                },
+                *single,
+                "{name}"
+            );
         }
-        assert_eq!((info.format, info.verified, info.counts), ("blktrace", true, set.counts.clone()));
+        assert_eq!(
+            (info.format, info.verified, info.counts),
+            ("blktrace", true, set.counts.clone())
+        );
         assert_eq!((info.clock, set.clock), (Clock::Start, Clock::Boot));
         assert!(info.notes.is_empty(), "{:?}", info.notes);
     }
@@ -194,23 +243,40 @@ fn latencies_of_a_set() {
     let dir = set_with_empty_files("latency");
     let (events, info) = read_path(&dir.path().join("sdb"));
     let sum = |op: Op| {
-        let timed = events.iter().filter(|event| event.op == op).filter_map(|event| event.device_ns);
+        let timed = events
+            .iter()
+            .filter(|event| event.op == op)
+            .filter_map(|event| event.device_ns);
         timed.fold((0, 0), |(ios, ns), one| (ios + 1, ns + one))
     };
     assert_eq!(sum(Op::Read), (2445, 6_563_713_498));
     assert_eq!(sum(Op::Write), (44, 24_600_466));
     // 2 of the 34 have no length.
-    assert_eq!((info.counts.unmatched_completions, info.tallies["completion without length"]), (32, 2));
+    assert_eq!(
+        (
+            info.counts.unmatched_completions,
+            info.tallies["completion without length"]
+        ),
+        (32, 2)
+    );
     assert_eq!(info.counts.unmatched_issues, 7250 - 2489);
     assert_eq!(info.latency, Latency::Known);
-    assert!(events.iter().filter(|event| event.queue_ns.is_some()).count() > 7000);
+    assert!(
+        events
+            .iter()
+            .filter(|event| event.queue_ns.is_some())
+            .count()
+            > 7000
+    );
 }
 
 #[test]
 fn an_incomplete_set_has_no_latency() {
     require!(RealTraces);
     let from = real("blktrace");
-    let all: Vec<PathBuf> = [0, 1, 10].map(|cpu| from.join(format!("sdb.blktrace.{cpu}"))).into();
+    let all: Vec<PathBuf> = [0, 1, 10]
+        .map(|cpu| from.join(format!("sdb.blktrace.{cpu}")))
+        .into();
     let check = |paths: &[PathBuf], issues: usize, said: &str| {
         let pieces = open::pieces(paths);
         assert_eq!(pieces.len(), 1, "{pieces:?}");
@@ -219,7 +285,11 @@ fn an_incomplete_set_has_no_latency() {
         assert!(events.iter().all(|event| event.device_ns.is_none()));
         let reason = format!("completions may be in the missing files of CPU {said}");
         assert_eq!(info.latency, Latency::None(reason));
-        assert!(info.notes.iter().any(|note| note.ends_with(said)), "{:?}", info.notes);
+        assert!(
+            info.notes.iter().any(|note| note.ends_with(said)),
+            "{:?}",
+            info.notes
+        );
         assert_eq!((info.counts.lost, info.counts.damaged), (0, 0));
     };
     // Issues of each CPU as counted by a Python decoder: 2574, 2173, 2503.
@@ -241,7 +311,10 @@ fn an_incomplete_set_has_no_latency() {
     let (events, info) = read_path(&first);
     // All completions came in on CPU 10. Without any it cannot be told from a recording that left them out.
     assert_eq!((events.len(), info.counts.missing_files), (2574, 0));
-    assert_eq!(info.latency, Latency::None("no completions were recorded".to_owned()));
+    assert_eq!(
+        info.latency,
+        Latency::None("no completions were recorded".to_owned())
+    );
 }
 
 #[test]
@@ -253,35 +326,64 @@ fn layers_can_be_chosen() {
     assert_eq!(count(LayerChoice::Only(Layer::Bio)).unwrap(), 2415);
     assert_eq!(count(LayerChoice::Only(Layer::Request)).unwrap(), 2503);
     assert_eq!(count(LayerChoice::All).unwrap(), 2415 + 2503);
-    let said = count(LayerChoice::Only(Layer::Vfs)).unwrap_err().to_string();
-    assert!(said.ends_with("holds no vfs layer; it has: bio, request"), "{said}");
+    let said = count(LayerChoice::Only(Layer::Vfs))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        said.ends_with("holds no vfs layer; it has: bio, request"),
+        "{said}"
+    );
 }
 
 #[test]
 fn what_is_named_becomes_pieces() {
     let dir = temp_dir("pieces");
-    for name in ["sda.blktrace.0", "sda.blktrace.1", "sdb.blktrace.0", "notes.txt"] {
+    for name in [
+        "sda.blktrace.0",
+        "sda.blktrace.1",
+        "sdb.blktrace.0",
+        "notes.txt",
+    ] {
         std::fs::write(dir.path().join(name), "").unwrap();
     }
     let check = |named: &[&str], expected: &[(&str, usize)]| {
         let paths: Vec<PathBuf> = named.iter().map(|name| dir.path().join(name)).collect();
         let pieces = open::pieces(&paths);
-        let found: Vec<_> = pieces.iter().map(|piece| (piece.path.clone(), piece.files.len())).collect();
-        let expected: Vec<_> = expected.iter().map(|(path, files)| (dir.path().join(path), *files)).collect();
+        let found: Vec<_> = pieces
+            .iter()
+            .map(|piece| (piece.path.clone(), piece.files.len()))
+            .collect();
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(path, files)| (dir.path().join(path), *files))
+            .collect();
         assert_eq!(found, expected, "{named:?}");
     };
     check(&[""], &[("sda", 2), ("sdb.blktrace.0", 1)]);
     check(&["sda"], &[("sda", 2)]);
-    check(&["sda.blktrace.1", "notes.txt", "sda.blktrace.0"], &[("sda", 2), ("notes.txt", 0)]);
+    check(
+        &["sda.blktrace.1", "notes.txt", "sda.blktrace.0"],
+        &[("sda", 2), ("notes.txt", 0)],
+    );
     check(&["sda.blktrace.1"], &[("sda.blktrace.1", 1)]);
-    check(&["", "sda.blktrace.1", "sda"], &[("sda", 2), ("sdb.blktrace.0", 1)]);
+    check(
+        &["", "sda.blktrace.1", "sda"],
+        &[("sda", 2), ("sdb.blktrace.0", 1)],
+    );
     check(&["sdc"], &[("sdc", 0)]);
     assert!(open::exists(&dir.path().join("sda")) && !open::exists(&dir.path().join("sdc")));
-    let empty = read(&open::pieces(&[dir.path().join("sda")])[0], LayerChoice::Lowest).unwrap_err();
+    let empty = read(
+        &open::pieces(&[dir.path().join("sda")])[0],
+        LayerChoice::Lowest,
+    )
+    .unwrap_err();
     assert!(matches!(empty, Error::Empty { .. }), "{empty}");
     let nothing = temp_dir("pieces-none");
-    let none = read(&open::pieces(std::slice::from_ref(&nothing.path().to_owned()))[0], LayerChoice::Lowest)
-        .unwrap_err();
+    let none = read(
+        &open::pieces(std::slice::from_ref(&nothing.path().to_owned()))[0],
+        LayerChoice::Lowest,
+    )
+    .unwrap_err();
     assert!(matches!(none, Error::Directory { .. }), "{none}");
 }
 
@@ -322,7 +424,9 @@ fn damage_costs_little_and_is_said() {
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
     let mut worst = (records, 0, 0);
     for _ in 0..400 {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         // Not the first magic, by which the file is recognised.
         let bit = 64 + (seed >> 33) as usize % ((file.len() - 8) * 8);
         let mut damaged = file.to_vec();
@@ -332,10 +436,17 @@ fn damage_costs_little_and_is_said() {
         let cut = bit / 8;
         let whole_ones = ends.iter().filter(|end| **end <= cut).count();
         let rest = (cut - ends[..whole_ones].last().unwrap_or(&0)) as u64;
-        assert_eq!(read(&file[..cut]), (whole_ones, u64::from(rest > 0), rest), "cut at {cut}");
+        assert_eq!(
+            read(&file[..cut]),
+            (whole_ones, u64::from(rest > 0), rest),
+            "cut at {cut}"
+        );
     }
     println!("of {records} records, damaged places, bytes passed over at worst: {worst:?}");
-    assert!(worst.0 >= records - 1 && worst.1 == 1 && worst.2 <= 64, "{worst:?}");
+    assert!(
+        worst.0 >= records - 1 && worst.1 == 1 && worst.2 <= 64,
+        "{worst:?}"
+    );
 }
 
 /// A hole in the middle of one file does not hurt the others.
@@ -349,10 +460,22 @@ fn a_hole_is_passed_over() {
     std::fs::write(&path, bytes).unwrap();
     let (events, info) = read_path(&dir.path().join("sdb"));
     assert_eq!(info.counts.damaged, 1);
-    assert!((299_950..300_100).contains(&info.counts.skipped_bytes), "{:?}", info.counts);
+    assert!(
+        (299_950..300_100).contains(&info.counts.skipped_bytes),
+        "{:?}",
+        info.counts
+    );
     // The numbers of CPU 1 jump by what the hole held.
-    assert!((5900..6200).contains(&info.counts.lost), "{:?}", info.counts);
-    assert!(info.damages[0].found.ends_with("in sdb.blktrace.1"), "{:?}", info.damages);
+    assert!(
+        (5900..6200).contains(&info.counts.lost),
+        "{:?}",
+        info.counts
+    );
+    assert!(
+        info.damages[0].found.ends_with("in sdb.blktrace.1"),
+        "{:?}",
+        info.damages
+    );
     assert!(events.len() > 6000 && events.is_sorted_by_key(|event| event.time_ns));
 }
 
@@ -362,14 +485,27 @@ fn sniffing_the_real_traces() {
     require!(RealTraces);
     let folder = real(".");
     let mut looked_at = 0;
-    for directory in std::fs::read_dir(folder).unwrap().filter_map(|entry| Some(entry.ok()?.path())) {
-        let Ok(files) = std::fs::read_dir(&directory) else { continue };
-        for file in files.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
+    for directory in std::fs::read_dir(folder)
+        .unwrap()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+    {
+        let Ok(files) = std::fs::read_dir(&directory) else {
+            continue;
+        };
+        for file in files
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.is_file())
+        {
             let bytes = std::fs::read(&file).unwrap();
             let prefix = &bytes[..bytes.len().min(4096)];
             let answer = (blktrace::FORMAT.sniff)(prefix, bytes.len() < 4096);
             let ours = directory.ends_with("blktrace");
-            assert_eq!(answer == plumb_trace::reader::Sniff::Yes, ours, "{}", file.display());
+            assert_eq!(
+                answer == plumb_trace::reader::Sniff::Yes,
+                ours,
+                "{}",
+                file.display()
+            );
             looked_at += 1;
         }
     }

@@ -5,11 +5,18 @@ use std::path::{Path, PathBuf};
 
 use plumb_trace::input::Input;
 use plumb_trace::{
-    Batch, Error, Event, Fill, Layer, LayerChoice, Op, ReadOptions, SourceInfo, UNKNOWN_NS, flags, open,
+    Batch, Error, Event, Fill, Layer, LayerChoice, Op, ReadOptions, SourceInfo, UNKNOWN_NS, flags,
+    open,
 };
 
 fn read_input(input: Input, layer: LayerChoice) -> Result<(Vec<Event>, SourceInfo, Batch), Error> {
-    let mut reader = open::open_input(input, &ReadOptions { layer, ..ReadOptions::default() })?;
+    let mut reader = open::open_input(
+        input,
+        &ReadOptions {
+            layer,
+            ..ReadOptions::default()
+        },
+    )?;
     let mut batch = Batch::default();
     let (mut events, mut last) = (Vec::new(), Batch::default());
     while let Fill::Events = reader.fill(&mut batch)? {
@@ -29,14 +36,18 @@ fn read_text(text: &str, layer: LayerChoice) -> Result<(Vec<Event>, SourceInfo, 
 }
 
 fn bundled(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples/traces")
+        .join(name)
 }
 
 /// `NAME VALUE` lines that awk made.
 fn counts(name: &str) -> BTreeMap<String, i64> {
     let text = std::fs::read_to_string(bundled(name)).unwrap();
     let pairs = text.lines().filter_map(|line| line.split_once(' '));
-    pairs.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect()
+    pairs
+        .filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?)))
+        .collect()
 }
 
 #[test]
@@ -48,26 +59,56 @@ fn the_bundled_recording_of_postgres() {
     assert_eq!(events.len() as i64, counts["block_rq_issue"]);
     for (op, letter) in [(Op::Read, "R"), (Op::Write, "W"), (Op::Flush, "F")] {
         let of_op: Vec<&Event> = events.iter().filter(|event| event.op == op).collect();
-        let us = of_op.iter().filter_map(|event| event.device_ns).map(|ns| ns / 1000);
+        let us = of_op
+            .iter()
+            .filter_map(|event| event.device_ns)
+            .map(|ns| ns / 1000);
         let all: Vec<i64> = us.collect();
-        let found =
-            [all.len() as i64, all.iter().sum(), *all.iter().min().unwrap(), *all.iter().max().unwrap()];
+        let found = [
+            all.len() as i64,
+            all.iter().sum(),
+            *all.iter().min().unwrap(),
+            *all.iter().max().unwrap(),
+        ];
         let of = |name: &str| counts[&format!("device_us.{letter}.{name}")];
-        let expected = [counts[&format!("paired.{letter}")], of("sum"), of("min"), of("max")];
+        let expected = [
+            counts[&format!("paired.{letter}")],
+            of("sum"),
+            of("min"),
+            of("max"),
+        ];
         assert_eq!(found, expected, "{letter}");
-        assert_eq!(of_op.len() as i64, counts[&format!("block_rq_issue.{letter}")]);
+        assert_eq!(
+            of_op.len() as i64,
+            counts[&format!("block_rq_issue.{letter}")]
+        );
         if op != Op::Flush {
             let sectors: u64 = of_op.iter().map(|event| event.len_bytes / 512).sum();
-            assert_eq!(sectors as i64, counts[&format!("block_rq_issue.sectors.{letter}")]);
+            assert_eq!(
+                sectors as i64,
+                counts[&format!("block_rq_issue.sectors.{letter}")]
+            );
             assert!(of_op.iter().all(|event| event.start_bytes / 512 % 8 == 2));
         }
     }
     let c = &info.counts;
-    assert_eq!((c.unmatched_issues as i64, c.unmatched_completions), (counts["issue_unpaired"], 0));
-    assert_eq!(info.tallies["completion without length"] as i64, counts["complete_unpaired.no_length"]);
-    assert_eq!((c.records as i64, c.damaged, c.out_of_order), (counts["lines"], 0, 0));
+    assert_eq!(
+        (c.unmatched_issues as i64, c.unmatched_completions),
+        (counts["issue_unpaired"], 0)
+    );
+    assert_eq!(
+        info.tallies["completion without length"] as i64,
+        counts["complete_unpaired.no_length"]
+    );
+    assert_eq!(
+        (c.records as i64, c.damaged, c.out_of_order),
+        (counts["lines"], 0, 0)
+    );
     assert_eq!(events[0].time_ns, 1_816_960_287_000);
-    assert_eq!((events[0].pid, batch.names.word_of(events[0].comm)), (Some(5566), Some("postgres")));
+    assert_eq!(
+        (events[0].pid, batch.names.word_of(events[0].comm)),
+        (Some(5566), Some("postgres"))
+    );
     assert_eq!(batch.names.devices()[0].name, "7,0");
 
     let (bios, info, _) = read_file(&path, LayerChoice::Only(Layer::Bio));
@@ -79,19 +120,45 @@ fn the_bundled_recording_of_postgres() {
 fn lines_from_elsewhere() {
     plumb_testkit::require!(RealTraces);
     let folder = plumb_testkit::real_traces().expect("required before");
-    let (events, info, batch) = read_file(&folder.join("perf/perf_script_3.14.txt"), LayerChoice::Lowest);
-    let found: Vec<_> =
-        events.iter().map(|event| (event.start_bytes / 512, event.len_bytes, event.device_ns)).collect();
-    assert_eq!(found, [(21_997_888, 4096, Some(153_000)), (21_997_896, 4096, Some(185_000))]);
-    assert_eq!((info.format, info.clock.word(), info.counts.damaged), ("ftrace", "boot", 0));
+    let (events, info, batch) = read_file(
+        &folder.join("perf/perf_script_3.14.txt"),
+        LayerChoice::Lowest,
+    );
+    let found: Vec<_> = events
+        .iter()
+        .map(|event| (event.start_bytes / 512, event.len_bytes, event.device_ns))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (21_997_888, 4096, Some(153_000)),
+            (21_997_896, 4096, Some(185_000))
+        ]
+    );
+    assert_eq!(
+        (info.format, info.clock.word(), info.counts.damaged),
+        ("ftrace", "boot", 0)
+    );
     assert_eq!(batch.names.devices()[0].name, "202,16");
 
     let path = folder.join("perf/ftrace_5.x_flush_error.txt");
     let (events, info, _) = read_file(&path, LayerChoice::Lowest);
-    let flush = Event { device_ns: Some(210_000), ..events[0] };
+    let flush = Event {
+        device_ns: Some(210_000),
+        ..events[0]
+    };
     assert_eq!((events.len(), events[0]), (1, flush));
-    assert_eq!((flush.op, flush.time_ns, flush.len_bytes), (Op::Flush, 19_654_923_352_000, 0));
-    assert_eq!((info.counts.unmatched_completions, info.tallies["completion without length"]), (0, 1));
+    assert_eq!(
+        (flush.op, flush.time_ns, flush.len_bytes),
+        (Op::Flush, 19_654_923_352_000, 0)
+    );
+    assert_eq!(
+        (
+            info.counts.unmatched_completions,
+            info.tallies["completion without length"]
+        ),
+        (0, 1)
+    );
 }
 
 #[test]
@@ -99,14 +166,27 @@ fn sniffing_the_real_traces() {
     plumb_testkit::require!(RealTraces);
     let folder = plumb_testkit::real_traces().expect("required before");
     let mut looked_at = 0;
-    for directory in std::fs::read_dir(folder).unwrap().filter_map(|entry| Some(entry.ok()?.path())) {
-        let Ok(files) = std::fs::read_dir(&directory) else { continue };
-        for file in files.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
+    for directory in std::fs::read_dir(folder)
+        .unwrap()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+    {
+        let Ok(files) = std::fs::read_dir(&directory) else {
+            continue;
+        };
+        for file in files
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.is_file())
+        {
             let bytes = std::fs::read(&file).unwrap();
             let prefix = &bytes[..bytes.len().min(64 * 1024)];
             let answer = (plumb_trace::format::ftrace::FORMAT.sniff)(prefix, true);
             let ours = directory.ends_with("perf");
-            assert_eq!(answer == plumb_trace::reader::Sniff::Yes, ours, "{}", file.display());
+            assert_eq!(
+                answer == plumb_trace::reader::Sniff::Yes,
+                ours,
+                "{}",
+                file.display()
+            );
             looked_at += 1;
         }
     }
@@ -133,16 +213,40 @@ cpus=2
 #[test]
 fn one_request_from_queue_to_failure() {
     let (events, info, batch) = read_text(LINES, LayerChoice::Lowest).unwrap();
-    let [event] = events[..] else { panic!("{events:?}") };
-    assert_eq!((event.op, event.flags), (Op::Write, flags::SYNC | flags::FAILED));
+    let [event] = events[..] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(
+        (event.op, event.flags),
+        (Op::Write, flags::SYNC | flags::FAILED)
+    );
     // Issued twice, of which the first was taken back; the insert belonged to that.
-    assert_eq!((event.time_ns, event.queue_ns, event.device_ns), (1_000_030_000, None, Some(10_000)));
-    assert_eq!((event.pid, batch.names.word_of(event.comm)), (Some(7), Some("a b-c")));
-    assert_eq!(batch.names.devices()[0].partitions, [("8,1".to_owned(), 2048 * 512)]);
-    assert_eq!((info.tallies["passthrough"], info.tallies["block_split"], info.counts.damaged), (1, 1, 0));
+    assert_eq!(
+        (event.time_ns, event.queue_ns, event.device_ns),
+        (1_000_030_000, None, Some(10_000))
+    );
+    assert_eq!(
+        (event.pid, batch.names.word_of(event.comm)),
+        (Some(7), Some("a b-c"))
+    );
+    assert_eq!(
+        batch.names.devices()[0].partitions,
+        [("8,1".to_owned(), 2048 * 512)]
+    );
+    assert_eq!(
+        (
+            info.tallies["passthrough"],
+            info.tallies["block_split"],
+            info.counts.damaged
+        ),
+        (1, 1, 0)
+    );
     assert_eq!(info.counts.unmatched_issues, 0);
     let (both, ..) = read_text(LINES, LayerChoice::All).unwrap();
-    assert_eq!(both.iter().map(|event| event.layer).collect::<Vec<_>>(), [Layer::Bio, Layer::Request]);
+    assert_eq!(
+        both.iter().map(|event| event.layer).collect::<Vec<_>>(),
+        [Layer::Bio, Layer::Request]
+    );
 }
 
 #[test]
@@ -151,7 +255,10 @@ fn bios_alone_have_the_latency_of_bios() {
 fio 9 [001] 5.000000500: block:block_bio_complete: 253,0 R 0 + 8 [0]
 ";
     let (events, info, _) = read_text(text, LayerChoice::Lowest).unwrap();
-    assert_eq!((events[0].layer, events[0].device_ns), (Layer::Bio, Some(499)));
+    assert_eq!(
+        (events[0].layer, events[0].device_ns),
+        (Layer::Bio, Some(499))
+    );
     assert_eq!(info.counts.unmatched_completions, 0);
 }
 
@@ -159,24 +266,46 @@ fio 9 [001] 5.000000500: block:block_bio_complete: 253,0 R 0 + 8 [0]
 fn damaged_lines_are_counted() {
     let good = "fio 9 [001] 5.0: block:block_rq_issue: 8,0 R 4096 () 8 + 8 [fio]\n";
     for (bad, place) in [
-        ("fio 9 [001] 5.0: block:block_rq_issue: 8,0 R 4096 () 8 + x [fio]", 1),
-        ("fio 9 [001] 5.0: block:block_rq_issue: 8,0 R 4096 () 36028797018963968 + 8 [fio]", 1),
-        ("fio 9 [001] 5.0: block:block_rq_issue: 8,0 R 4096 () 8 + 36028797018963968 [fio]", 1),
+        (
+            "fio 9 [001] 5.0: block:block_rq_issue: 8,0 R 4096 () 8 + x [fio]",
+            1,
+        ),
+        (
+            "fio 9 [001] 5.0: block:block_rq_issue: 8,0 R 4096 () 36028797018963968 + 8 [fio]",
+            1,
+        ),
+        (
+            "fio 9 [001] 5.0: block:block_rq_issue: 8,0 R 4096 () 8 + 36028797018963968 [fio]",
+            1,
+        ),
         ("fio 9 [001] 5.0: block:block_rq_issue: 8,0 R 4096 (", 1),
-        ("fio 9 [001] 99999999999.0: block:block_rq_issue: 8,0 R 4096 () 8 + 8 [fio]", 1),
-        ("fio 9 [001] NaN: block:block_rq_issue: 8,0 R 4096 () 8 + 8 [fio]", 1),
+        (
+            "fio 9 [001] 99999999999.0: block:block_rq_issue: 8,0 R 4096 () 8 + 8 [fio]",
+            1,
+        ),
+        (
+            "fio 9 [001] NaN: block:block_rq_issue: 8,0 R 4096 () 8 + 8 [fio]",
+            1,
+        ),
         ("\u{0}\u{1}\u{2}", 1),
         ("CPU:3 [LOST 12 EVENTS]", 0),
     ] {
-        let (events, info, _) = read_text(&format!("{good}{bad}\n{good}"), LayerChoice::Lowest).unwrap();
+        let (events, info, _) =
+            read_text(&format!("{good}{bad}\n{good}"), LayerChoice::Lowest).unwrap();
         assert_eq!((events.len(), info.counts.damaged), (2, place), "{bad}");
         assert_eq!(info.counts.lost, if place == 0 { 12 } else { 0 });
     }
     let endless = format!("{good}{}", "x".repeat(3 << 20));
     let (events, info, _) = read_text(&endless, LayerChoice::Lowest).unwrap();
     assert_eq!((events.len(), info.counts.damaged), (1, 1));
-    assert!(matches!(read_text("x", LayerChoice::Lowest), Err(Error::UnknownFormat { .. })));
-    assert!(matches!(read_text(good, LayerChoice::Only(Layer::Bio)), Err(Error::NoLayer { .. })));
+    assert!(matches!(
+        read_text("x", LayerChoice::Lowest),
+        Err(Error::UnknownFormat { .. })
+    ));
+    assert!(matches!(
+        read_text(good, LayerChoice::Only(Layer::Bio)),
+        Err(Error::NoLayer { .. })
+    ));
     assert_ne!(UNKNOWN_NS, 0);
 }
 

@@ -8,8 +8,8 @@ use plumb_trace::open::{open, pieces};
 use plumb_trace::reader::Sniff;
 use plumb_trace::write::{Target, create};
 use plumb_trace::{
-    Batch, Clock, Columns, Error, Event, Fill, Latency, Layer, LayerChoice, Names, Op, ReadOptions, Reader,
-    SourceInfo,
+    Batch, Clock, Columns, Error, Event, Fill, Latency, Layer, LayerChoice, Names, Op, ReadOptions,
+    Reader, SourceInfo,
 };
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -29,7 +29,12 @@ fn rows_of(batch: &Batch) -> Vec<Row> {
         device: names.devices()[event.device as usize].name.clone(),
         comm: names.word_of(event.comm).map(str::to_owned),
         file: names.word_of(event.file).map(str::to_owned),
-        event: Event { device: 0, comm: 0, file: 0, ..event },
+        event: Event {
+            device: 0,
+            comm: 0,
+            file: 0,
+            ..event
+        },
     };
     batch.events().map(row).collect()
 }
@@ -49,7 +54,10 @@ fn batch_of(rows: &[Row]) -> Batch {
 }
 
 fn all_layers() -> ReadOptions {
-    ReadOptions { layer: LayerChoice::All, ..ReadOptions::default() }
+    ReadOptions {
+        layer: LayerChoice::All,
+        ..ReadOptions::default()
+    }
 }
 
 fn drain(reader: &mut dyn Reader) -> Result<Vec<Row>, Error> {
@@ -78,7 +86,10 @@ fn write_rows(path: &Path, rows: &[Row], info: &SourceInfo) {
         writer.write(&batch_of(some)).unwrap();
     }
     let written = writer.finish(info).unwrap();
-    assert_eq!((written.events, written.losses), (rows.len() as u64, vec![]));
+    assert_eq!(
+        (written.events, written.losses),
+        (rows.len() as u64, vec![])
+    );
 }
 
 fn any_row() -> impl Strategy<Value = Row> {
@@ -87,7 +98,12 @@ fn any_row() -> impl Strategy<Value = Row> {
     let word = || known("[a-z(/ ]{1,3}|ü, \"'");
     let place = (0u64..(1 << 63) - 1, 0u64..1 << 62);
     let kind = (0usize..3, 0usize..6, any::<i32>(), "[a-c]{0,2}");
-    let who = (known(-5..i32::MAX), word(), known(i64::MIN + 1..=i64::MAX), word());
+    let who = (
+        known(-5..i32::MAX),
+        word(),
+        known(i64::MIN + 1..=i64::MAX),
+        word(),
+    );
     (-9i64..=i64::MAX, kind, place, (ns(), ns()), who).prop_map(
         |(
             time_ns,
@@ -104,7 +120,12 @@ fn any_row() -> impl Strategy<Value = Row> {
                 cgroup,
                 ..Event::new(time_ns, 0, Layer::ALL[layer], Op::ALL[op], start, len)
             };
-            Row { event, device, comm, file }
+            Row {
+                event,
+                device,
+                comm,
+                file,
+            }
         },
     )
 }
@@ -148,8 +169,12 @@ proptest! {
 fn what_a_file_says_of_itself_comes_back() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("said.parquet");
-    let mut info =
-        SourceInfo { format: "blkparse", verified: true, clock: Clock::Boot, ..SourceInfo::default() };
+    let mut info = SourceInfo {
+        format: "blkparse",
+        verified: true,
+        clock: Clock::Boot,
+        ..SourceInfo::default()
+    };
     info.unix_ns_at_zero = Some(1_590_506_586_760_105_532);
     info.latency = Latency::None("only completions were recorded".to_owned());
     info.completions_only = true;
@@ -180,17 +205,35 @@ fn what_a_file_says_of_itself_comes_back() {
         (back.format, back.clock, back.unix_ns_at_zero),
         ("parquet", Clock::Boot, info.unix_ns_at_zero)
     );
-    assert_eq!((&back.latency, back.completions_only), (&info.latency, true));
-    let counts = plumb_trace::Counts { records: 1, events: 1, ..info.counts };
+    assert_eq!(
+        (&back.latency, back.completions_only),
+        (&info.latency, true)
+    );
+    let counts = plumb_trace::Counts {
+        records: 1,
+        events: 1,
+        ..info.counts
+    };
     assert_eq!(back.counts, counts);
     assert_eq!(back.notes, ["converted from blkparse", "a sentence"]);
 }
 
 fn some_rows(count: i64) -> Vec<Row> {
     let row = |number: i64| {
-        let layer = if number % 3 == 0 { Layer::Vfs } else { Layer::Request };
+        let layer = if number % 3 == 0 {
+            Layer::Vfs
+        } else {
+            Layer::Request
+        };
         let op = Op::ALL[(number % 6) as usize];
-        let mut event = Event::new(number * 1000, 0, layer, op, (number as u64 * 7919) << 9, 4096);
+        let mut event = Event::new(
+            number * 1000,
+            0,
+            layer,
+            op,
+            (number as u64 * 7919) << 9,
+            4096,
+        );
         event.device_ns = (number % 5 != 0).then_some(100 + number);
         event.pid = Some(number as i32 % 9);
         Row {
@@ -209,25 +252,42 @@ fn only_wanted_columns_and_layers_are_read() {
     let path = dir.path().join("some.parquet");
     write_rows(&path, &some_rows(10_000), &SourceInfo::default());
     let check = |layer, columns, expected: &dyn Fn(&mut Row) -> bool| {
-        let options = ReadOptions { layer, columns, ..ReadOptions::default() };
+        let options = ReadOptions {
+            layer,
+            columns,
+            ..ReadOptions::default()
+        };
         let mut rows = some_rows(10_000);
         rows.retain_mut(expected);
         assert_eq!(read(&path, &options).unwrap().0, rows, "{layer:?}");
     };
     check(LayerChoice::All, Columns::ALL, &|_| true);
-    check(LayerChoice::Lowest, Columns::ALL, &|row| row.event.layer == Layer::Request);
+    check(LayerChoice::Lowest, Columns::ALL, &|row| {
+        row.event.layer == Layer::Request
+    });
     check(LayerChoice::Only(Layer::Vfs), Columns::PROFILE, &|row| {
         row.file = None;
         row.event.layer == Layer::Vfs
     });
-    let bare = Columns { comm: false, device_ns: false, pid: false, ..Columns::PROFILE };
+    let bare = Columns {
+        comm: false,
+        device_ns: false,
+        pid: false,
+        ..Columns::PROFILE
+    };
     check(LayerChoice::All, bare, &|row| {
         (row.comm, row.file, row.event.device_ns, row.event.pid) = (None, None, None, None);
         true
     });
-    let options = ReadOptions { layer: LayerChoice::Only(Layer::Bio), ..ReadOptions::default() };
+    let options = ReadOptions {
+        layer: LayerChoice::Only(Layer::Bio),
+        ..ReadOptions::default()
+    };
     let message = open_path(&path, &options).err().unwrap().to_string();
-    assert!(message.ends_with("holds no bio layer; it has: vfs, request"), "{message}");
+    assert!(
+        message.ends_with("holds no bio layer; it has: vfs, request"),
+        "{message}"
+    );
 }
 
 /// The lowest layer of each device is all there is where no device has two.
@@ -236,14 +296,24 @@ fn devices_of_one_layer_each_are_all_read() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("layers.parquet");
     let mut rows = some_rows(1000);
-    let one_layer_a_device = SourceInfo { one_layer_a_device: true, ..SourceInfo::default() };
+    let one_layer_a_device = SourceInfo {
+        one_layer_a_device: true,
+        ..SourceInfo::default()
+    };
     rows.iter_mut().for_each(|row| {
-        row.event.layer = if row.device == "8,0" { Layer::Bio } else { Layer::Request };
+        row.event.layer = if row.device == "8,0" {
+            Layer::Bio
+        } else {
+            Layer::Request
+        };
     });
     write_rows(&path, &rows, &one_layer_a_device);
     let (all, info) = read(&path, &ReadOptions::default()).unwrap();
     assert!(all == rows && info.one_layer_a_device && info.layers == [Layer::Bio, Layer::Request]);
-    let bios = ReadOptions { layer: LayerChoice::Only(Layer::Bio), ..ReadOptions::default() };
+    let bios = ReadOptions {
+        layer: LayerChoice::Only(Layer::Bio),
+        ..ReadOptions::default()
+    };
     assert_eq!(read(&path, &bios).unwrap().0.len(), 500);
     // A file that does not say so may have an I/O at both.
     let path = dir.path().join("unsaid.parquet");
@@ -293,13 +363,18 @@ fn a_cut_file_says_so() {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     std::io::Write::write_all(&mut encoder, &whole).unwrap();
     std::fs::write(&packed, encoder.finish().unwrap()).unwrap();
-    assert!(matches!(open_path(&packed, &all_layers()), Err(Error::NeedsFile { .. })));
+    assert!(matches!(
+        open_path(&packed, &all_layers()),
+        Err(Error::NeedsFile { .. })
+    ));
 }
 
 /// Where real traces are; `None` (and a visible line) where this one is not.
 fn real(path: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("PLUMB_REAL_TRACES")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"), PathBuf::from);
+    let root = std::env::var_os("PLUMB_REAL_TRACES").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"),
+        PathBuf::from,
+    );
     let path = root.join(path);
     if !path.exists() {
         println!("SKIPPED: {} is not there", path.display());
@@ -318,7 +393,10 @@ fn convert(from: &Path, to: &Path, options: &ReadOptions) -> (Vec<Row>, SourceIn
         writer.write(&batch).unwrap();
         rows.extend(rows_of(&batch));
     }
-    assert_eq!(writer.finish(reader.info()).unwrap().events, rows.len() as u64);
+    assert_eq!(
+        writer.finish(reader.info()).unwrap().events,
+        rows.len() as u64
+    );
     (rows, reader.info().clone())
 }
 
@@ -332,7 +410,10 @@ fn real_traces_come_back() {
         assert_eq!(rows.len(), events, "{}", path.display());
         let (back, here) = read(&target, &all_layers()).unwrap();
         assert!(back == rows, "{}", path.display());
-        assert_eq!((there.clock, there.latency, there.layers), (here.clock, here.latency, here.layers));
+        assert_eq!(
+            (there.clock, there.latency, there.layers),
+            (here.clock, here.latency, here.layers)
+        );
         assert_eq!(there.counts.unmatched_issues, here.counts.unmatched_issues);
     };
     check("vscsi/cloudPhysicsIO.vscsi", 113_872);
@@ -346,25 +427,44 @@ fn real_traces_come_back() {
 /// The Parquet copy of a trace gives the figures that others counted on the original.
 #[test]
 fn a_converted_trace_has_the_counted_figures() {
-    let Some(expected) = real("EXPECTED.json") else { return };
-    let expected: serde_json::Value = serde_json::from_slice(&std::fs::read(expected).unwrap()).unwrap();
+    let Some(expected) = real("EXPECTED.json") else {
+        return;
+    };
+    let expected: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(expected).unwrap()).unwrap();
     let dir = TempDir::new().unwrap();
-    for name in ["vscsi/cloudPhysicsIO.vscsi", "blkparse/leveldb_blk_data.txt"] {
+    for name in [
+        "vscsi/cloudPhysicsIO.vscsi",
+        "blkparse/leveldb_blk_data.txt",
+    ] {
         let Some(path) = real(name) else { return };
         let target = dir.path().join("counted.parquet");
         convert(&path, &target, &ReadOptions::default());
         let (rows, _) = read(&target, &ReadOptions::default()).unwrap();
         let expected = &expected[name];
-        let count = |keep: &dyn Fn(&Event) -> bool| rows.iter().filter(|row| keep(&row.event)).count() as u64;
+        let count = |keep: &dyn Fn(&Event) -> bool| {
+            rows.iter().filter(|row| keep(&row.event)).count() as u64
+        };
         assert_eq!(expected["n"], count(&|_| true), "{name}");
         for (op, letter) in [(Op::Read, "R"), (Op::Write, "W")] {
-            let bytes: u64 =
-                rows.iter().filter(|row| row.event.op == op).map(|row| row.event.len_bytes).sum();
-            assert_eq!(expected["bytes_by_op"][letter].as_u64().unwrap_or(0), bytes, "{name} {letter}");
+            let bytes: u64 = rows
+                .iter()
+                .filter(|row| row.event.op == op)
+                .map(|row| row.event.len_bytes)
+                .sum();
+            assert_eq!(
+                expected["bytes_by_op"][letter].as_u64().unwrap_or(0),
+                bytes,
+                "{name} {letter}"
+            );
         }
         for unit in [4096, 8192, 65536, 1 << 20] {
             let off = count(&|event| event.start_bytes % unit != 0);
-            assert_eq!(expected["all"][format!("start_not_mod_{unit}")]["count"], off, "{name} {unit}");
+            assert_eq!(
+                expected["all"][format!("start_not_mod_{unit}")]["count"],
+                off,
+                "{name} {unit}"
+            );
         }
         for sector in 0..8 {
             let there = count(&|event| event.start_bytes / 512 % 8 == sector);
@@ -376,22 +476,37 @@ fn a_converted_trace_has_the_counted_figures() {
 
 #[test]
 fn formats_are_chosen_by_extension_or_name() {
-    let check = |path: &str, target| assert_eq!(Target::from_path(Path::new(path)), target, "{path}");
+    let check =
+        |path: &str, target| assert_eq!(Target::from_path(Path::new(path)), target, "{path}");
     check("a.parquet", Some(Target::Parquet));
     check("a.b.IOLOG", Some(Target::FioIolog));
     check("a.csv", Some(Target::MsrCsv));
     check("a", None);
     assert_eq!(Target::from_name("msr-csv"), Some(Target::MsrCsv));
-    let error = create(Path::new("x.txt"), None, &SourceInfo::default()).err().unwrap();
-    assert!(error.to_string().contains("x.txt; expected one of: parquet (.parquet)"), "{error}");
+    let error = create(Path::new("x.txt"), None, &SourceInfo::default())
+        .err()
+        .unwrap();
+    assert!(
+        error
+            .to_string()
+            .contains("x.txt; expected one of: parquet (.parquet)"),
+        "{error}"
+    );
     assert!(!Path::new("x.txt").exists());
 }
 
 #[test]
 fn no_other_trace_is_taken_for_parquet() {
-    let Some(root) = real("README.md").and_then(|readme| Some(readme.parent()?.to_owned())) else { return };
-    let folders = std::fs::read_dir(root).unwrap().filter_map(|entry| entry.unwrap().path().read_dir().ok());
-    let files: Vec<PathBuf> = folders.flatten().map(|entry| entry.unwrap().path()).collect();
+    let Some(root) = real("README.md").and_then(|readme| Some(readme.parent()?.to_owned())) else {
+        return;
+    };
+    let folders = std::fs::read_dir(root)
+        .unwrap()
+        .filter_map(|entry| entry.unwrap().path().read_dir().ok());
+    let files: Vec<PathBuf> = folders
+        .flatten()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     assert!(files.len() > 50);
     for file in files {
         let bytes = std::fs::read(&file).unwrap();
@@ -405,7 +520,11 @@ fn no_other_trace_is_taken_for_parquet() {
     }
     let sniff = plumb_trace::format::parquet::FORMAT.sniff;
     assert_eq!(
-        (sniff(b"PAR1", false), sniff(b"PA", false), sniff(b"PA", true)),
+        (
+            sniff(b"PAR1", false),
+            sniff(b"PA", false),
+            sniff(b"PA", true)
+        ),
         (Sniff::Yes, Sniff::More, Sniff::No)
     );
 }

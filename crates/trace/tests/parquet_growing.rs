@@ -33,7 +33,11 @@ fn batch(from: u64, count: u64) -> Batch {
 }
 
 fn info(lost: u64) -> SourceInfo {
-    let mut info = SourceInfo { clock: Clock::Boot, format: "parquet", ..SourceInfo::default() };
+    let mut info = SourceInfo {
+        clock: Clock::Boot,
+        format: "parquet",
+        ..SourceInfo::default()
+    };
     info.counts.lost = lost;
     info
 }
@@ -60,12 +64,21 @@ fn it_can_be_read_after_each_commit() {
     let mut writer = GrowingWriter::create(&path, &info(0)).unwrap();
     assert_eq!(read(&path).unwrap().0, []);
     for part in 0..5 {
-        writer.write(&batch(part * 101, 101), &info(part), NOW).unwrap();
-        assert_eq!(read(&path).unwrap().0.len() as u64, part * 101, "before it is committed");
+        writer
+            .write(&batch(part * 101, 101), &info(part), NOW)
+            .unwrap();
+        assert_eq!(
+            read(&path).unwrap().0.len() as u64,
+            part * 101,
+            "before it is committed"
+        );
         writer.commit(&info(part), NOW).unwrap();
         let (events, found) = read(&path).unwrap();
         assert_eq!(events, expected((part + 1) * 101));
-        assert_eq!((found.counts.lost, found.clock, found.counts.skipped_bytes), (part, Clock::Boot, 0));
+        assert_eq!(
+            (found.counts.lost, found.clock, found.counts.skipped_bytes),
+            (part, Clock::Boot, 0)
+        );
     }
     assert_eq!((writer.events(), writer.committed_events()), (505, 505));
     let bytes = writer.finish(&info(9), NOW).unwrap();
@@ -73,7 +86,10 @@ fn it_can_be_read_after_each_commit() {
     let (events, found) = read(&path).unwrap();
     assert_eq!((events, found.counts.lost), (expected(505), 9));
     assert!(
-        matches!(GrowingWriter::create(&path, &info(0)), Err(Error::Write { .. })),
+        matches!(
+            GrowingWriter::create(&path, &info(0)),
+            Err(Error::Write { .. })
+        ),
         "it is there already"
     );
 }
@@ -86,7 +102,9 @@ fn a_file_that_ends_anywhere_is_read_up_to_its_last_footer() {
     let mut writer = GrowingWriter::create(&path, &info(0)).unwrap();
     let mut ends = vec![(fs::metadata(&path).unwrap().len(), 0)];
     for part in 0..3 {
-        writer.write(&batch(part * 211, 211), &info(0), NOW).unwrap();
+        writer
+            .write(&batch(part * 211, 211), &info(0), NOW)
+            .unwrap();
         writer.commit(&info(0), NOW).unwrap();
         ends.push((fs::metadata(&path).unwrap().len(), (part + 1) * 211));
     }
@@ -101,8 +119,14 @@ fn a_file_that_ends_anywhere_is_read_up_to_its_last_footer() {
         let (end, events) = *ends.iter().rfind(|(end, _)| *end <= len).unwrap();
         let (found, info) = read(&cut).unwrap_or_else(|error| panic!("{len}: {error}"));
         assert_eq!(found, expected(events), "{len} bytes");
-        assert_eq!((info.counts.skipped_bytes, info.is_whole()), (len - end, len == end));
-        assert_eq!(info.notes.iter().any(|note| note.contains("cut off")), len != end);
+        assert_eq!(
+            (info.counts.skipped_bytes, info.is_whole()),
+            (len - end, len == end)
+        );
+        assert_eq!(
+            info.notes.iter().any(|note| note.contains("cut off")),
+            len != end
+        );
     }
     fs::write(&cut, &whole[..ends[0].0 as usize - 1]).unwrap();
     assert!(matches!(read(&cut), Err(Error::Malformed { .. })));
@@ -114,18 +138,26 @@ fn rows_do_not_wait_for_long() {
     let path = dir.path().join("slow.parquet");
     let mut writer = GrowingWriter::create(&path, &info(0)).unwrap();
     let none = Batch::default();
-    writer.write(&batch(0, 3), &info(0), COMMIT_AFTER / 2).unwrap();
+    writer
+        .write(&batch(0, 3), &info(0), COMMIT_AFTER / 2)
+        .unwrap();
     assert_eq!(read(&path).unwrap().0.len(), 0);
     writer.write(&none, &info(0), COMMIT_AFTER).unwrap();
     assert_eq!(read(&path).unwrap().0.len(), 3);
     let len = fs::metadata(&path).unwrap().len();
     writer.write(&none, &info(0), COMMIT_AFTER * 5).unwrap();
-    assert_eq!(fs::metadata(&path).unwrap().len(), len, "no footer without a row");
+    assert_eq!(
+        fs::metadata(&path).unwrap().len(),
+        len,
+        "no footer without a row"
+    );
     // After a day they wait for longer.
     let day = Duration::from_secs(86_400);
     writer.write(&batch(3, 1), &info(0), day).unwrap();
     assert_eq!(read(&path).unwrap().0.len(), 4);
-    writer.write(&batch(4, 1), &info(0), day + COMMIT_AFTER).unwrap();
+    writer
+        .write(&batch(4, 1), &info(0), day + COMMIT_AFTER)
+        .unwrap();
     assert_eq!(read(&path).unwrap().0.len(), 4);
     writer.write(&none, &info(0), day + day / 16).unwrap();
     assert_eq!(read(&path).unwrap().0.len(), 5);
@@ -138,7 +170,9 @@ fn whole_row_groups_do_not_wait() {
     let path = dir.path().join("busy.parquet");
     let mut writer = GrowingWriter::create(&path, &info(0)).unwrap();
     for part in 0..140 {
-        writer.write(&batch(part * 4096, 4096), &info(0), NOW).unwrap();
+        writer
+            .write(&batch(part * 4096, 4096), &info(0), NOW)
+            .unwrap();
         assert!(writer.events() - writer.committed_events() <= 524_288 + 4096);
     }
     assert_eq!(writer.committed_events(), 524_288);
@@ -146,6 +180,9 @@ fn whole_row_groups_do_not_wait() {
     // Pages in the making are packed only when they are full, so this is a bound.
     let bytes_max = writer.bytes();
     let bytes = writer.finish(&info(0), NOW).unwrap();
-    assert!(bytes <= bytes_max && bytes * 5 > bytes_max, "{bytes} bytes, at most {bytes_max}");
+    assert!(
+        bytes <= bytes_max && bytes * 5 > bytes_max,
+        "{bytes} bytes, at most {bytes_max}"
+    );
     assert_eq!(read(&path).unwrap().0.len(), 140 * 4096);
 }

@@ -28,7 +28,8 @@ fn real_trace() -> Vec<u8> {
 fn a_real_trace_of_version_1() {
     require!(RealTraces);
     let (events, info) = read(real_trace());
-    let count = |matches: &dyn Fn(&Event) -> bool| events.iter().filter(|event| matches(event)).count();
+    let count =
+        |matches: &dyn Fn(&Event) -> bool| events.iter().filter(|event| matches(event)).count();
     assert_eq!(events.len(), 113_872);
     assert_eq!(count(&|event| event.op == Op::Read), 46_974);
     assert_eq!(count(&|event| event.start_bytes % 4096 != 0), 112_830);
@@ -52,7 +53,14 @@ fn version_2_holds_the_same_and_the_response_times() {
     assert_eq!(first.len(), second.len());
     for (index, (before, after)) in first.iter().zip(&second).enumerate() {
         let device_ns = i64::try_from(made_up_response_us(index as u64)).expect("small") * 1000;
-        assert_eq!(after, &Event { device_ns: Some(device_ns), ..*before }, "record {index}");
+        assert_eq!(
+            after,
+            &Event {
+                device_ns: Some(device_ns),
+                ..*before
+            },
+            "record {index}"
+        );
     }
     assert_eq!(info.latency, Latency::Known);
     assert!(!info.verified, "no real file of version 2 was at hand");

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use plumb_trace::open::{self, Piece};
 use plumb_trace::write::create;
-use plumb_trace::{Batch, Clock, Error, Event, Fill, Layer, Names, Op, ReadOptions, SourceInfo, flags};
+use plumb_trace::{
+    Batch, Clock, Error, Event, Fill, Layer, Names, Op, ReadOptions, SourceInfo, flags,
+};
 use tempfile::TempDir;
 
 fn event(time_ns: i64, op: Op, start: u64, len: u64) -> Event {
@@ -27,23 +29,40 @@ fn batch_of(devices: &[&str], events: &[Event]) -> Batch {
 }
 
 /// Writes events and compares the file and the losses, each as `what: events`.
-fn check(name: &str, info: &SourceInfo, devices: &[&str], events: &[Event], text: &str, losses: &[&str]) {
+fn check(
+    name: &str,
+    info: &SourceInfo,
+    devices: &[&str],
+    events: &[Event],
+    text: &str,
+    losses: &[&str],
+) {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join(name);
     let mut writer = create(&path, None, info).unwrap();
     writer.write(&batch_of(devices, events)).unwrap();
-    assert!(!path.exists(), "nothing under the final name before the end");
+    assert!(
+        !path.exists(),
+        "nothing under the final name before the end"
+    );
     let written = writer.finish(info).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     let said: Vec<String> = written.losses.iter().map(ToString::to_string).collect();
     assert_eq!(said, losses);
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "no other file is left");
+    assert_eq!(
+        std::fs::read_dir(dir.path()).unwrap().count(),
+        1,
+        "no other file is left"
+    );
 }
 
 #[test]
 fn iolog_lines() {
     let info = SourceInfo::default();
-    let second = Event { device: 1, ..event(1_000_002_000, Op::Write, 1 << 40, 8192) };
+    let second = Event {
+        device: 1,
+        ..event(1_000_002_000, Op::Write, 1 << 40, 8192)
+    };
     let events = [
         event(1_000_000_000, Op::Read, 32256, 4096),
         second,
@@ -70,7 +89,11 @@ fn iolog_losses_and_names() {
     let mut rich = event(5_000, Op::Write, 512, 5 << 30);
     (rich.device_ns, rich.queue_ns, rich.pid, rich.cgroup) = (Some(1), Some(2), Some(3), Some(4));
     (rich.file, rich.flags, rich.device) = (1, flags::SYNC, 1);
-    let vfs = Event { layer: Layer::Vfs, file: 1, ..event(3_000, Op::Read, 1, 2) };
+    let vfs = Event {
+        layer: Layer::Vfs,
+        file: 1,
+        ..event(3_000, Op::Read, 1, 2)
+    };
     let text = "fio version 3 iolog\n\
                 0 a_b add layer=request\n0 a_b open\n\
                 0 a_b write 512 4293918720\n0 a_b write 4293919232 1074790400\n\
@@ -89,21 +112,42 @@ fn iolog_losses_and_names() {
         "times before that of the line above take its time (1 events)",
         "write-zeroes become writes of data (1 events)",
     ];
-    let zeroes = Event { device: 2, ..event(5_000, Op::WriteZeroes, 0, 1) };
+    let zeroes = Event {
+        device: 2,
+        ..event(5_000, Op::WriteZeroes, 0, 1)
+    };
     // The time that lies back counts once: what follows is at the time of the first line again.
-    check("a.iolog", &info, &["x", "a b", "a\tb"], &[rich, vfs, zeroes], text, &losses);
+    check(
+        "a.iolog",
+        &info,
+        &["x", "a b", "a\tb"],
+        &[rich, vfs, zeroes],
+        text,
+        &losses,
+    );
 }
 
 #[test]
 fn msr_lines() {
     // 2007-02-22 17:00:00.3061629 UTC: the first time stamp of the published traces is 128166372003061629.
     let unix_ns = 1_172_163_600_306_162_900;
-    let info = SourceInfo { clock: Clock::Unix, ..SourceInfo::default() };
+    let info = SourceInfo {
+        clock: Clock::Unix,
+        ..SourceInfo::default()
+    };
     let mut first = event(unix_ns, Op::Read, 383_496_192, 32_768);
     first.device_ns = Some(4_179_700);
-    let mut second = Event { device: 1, ..event(unix_ns + 150, Op::Write, 0, 512) };
+    let mut second = Event {
+        device: 1,
+        ..event(unix_ns + 150, Op::Write, 0, 512)
+    };
     second.device_ns = Some(99);
-    let events = [first, second, event(unix_ns + 200, Op::Flush, 0, 0), event(unix_ns + 200, Op::Read, 1, 1)];
+    let events = [
+        first,
+        second,
+        event(unix_ns + 200, Op::Flush, 0, 0),
+        event(unix_ns + 200, Op::Read, 1, 1),
+    ];
     let text = "128166372003061629,hm,1,Read,383496192,32768,41797\n\
                 128166372003061630,sda_x,0,Write,0,512,0\n\
                 128166372003061631,hm,1,Read,1,1,\n";
@@ -117,20 +161,49 @@ fn msr_lines() {
 
 #[test]
 fn msr_times_of_day() {
-    let read = Event { device_ns: Some(0), ..event(-100, Op::Read, 0, 512) };
-    let since_start = SourceInfo { clock: Clock::Start, ..SourceInfo::default() };
+    let read = Event {
+        device_ns: Some(0),
+        ..event(-100, Op::Read, 0, 512)
+    };
+    let since_start = SourceInfo {
+        clock: Clock::Start,
+        ..SourceInfo::default()
+    };
     let lost = "time of day: time 0 of the trace is written as 1970-01-01 (1 events)";
-    check("a.csv", &since_start, &["h_0"], &[read], "116444735999999999,h,0,Read,0,512,0\n", &[lost]);
-    let known = SourceInfo { unix_ns_at_zero: Some(1_000_000_100), ..since_start };
-    check("a.csv", &known, &["h_0"], &[read], "116444736010000000,h,0,Read,0,512,0\n", &[]);
+    check(
+        "a.csv",
+        &since_start,
+        &["h_0"],
+        &[read],
+        "116444735999999999,h,0,Read,0,512,0\n",
+        &[lost],
+    );
+    let known = SourceInfo {
+        unix_ns_at_zero: Some(1_000_000_100),
+        ..since_start
+    };
+    check(
+        "a.csv",
+        &known,
+        &["h_0"],
+        &[read],
+        "116444736010000000,h,0,Read,0,512,0\n",
+        &[],
+    );
 }
 
 /// What is written is read back: times before 1970, latencies that are unknown, the layer.
 #[test]
 fn there_and_back() {
     let dir = TempDir::new().unwrap();
-    let boot = SourceInfo { clock: Clock::Boot, ..SourceInfo::default() };
-    let timed = Event { device_ns: Some(4_200), ..event(-5_000_000_000, Op::Read, 4096, 512) };
+    let boot = SourceInfo {
+        clock: Clock::Boot,
+        ..SourceInfo::default()
+    };
+    let timed = Event {
+        device_ns: Some(4_200),
+        ..event(-5_000_000_000, Op::Read, 4096, 512)
+    };
     let events = [timed, event(100, Op::Write, 8192, 512)];
     for (name, layer, latencies) in [
         ("a.csv", Layer::Request, [Some(4_200), None]),
@@ -143,17 +216,28 @@ fn there_and_back() {
         let events = events.map(|event| Event { layer, ..event });
         writer.write(&batch_of(&["h_0"], &events)).unwrap();
         writer.finish(&boot).unwrap();
-        let piece = Piece { path: path.clone(), files: Vec::new() };
+        let piece = Piece {
+            path: path.clone(),
+            files: Vec::new(),
+        };
         let mut reader = open::open(&piece, &ReadOptions::default()).unwrap();
         let mut batch = Batch::default();
         assert_eq!(reader.fill(&mut batch).unwrap(), Fill::Events);
         let read: Vec<Event> = batch.events().collect();
         assert_eq!(reader.info().counts.damaged, 0, "{name}");
         assert_eq!(reader.info().layers, [layer], "{name}");
-        assert_eq!([0, 1].map(|at: usize| read[at].device_ns), latencies, "{name}");
+        assert_eq!(
+            [0, 1].map(|at: usize| read[at].device_ns),
+            latencies,
+            "{name}"
+        );
         assert_eq!(
             read[1].time_ns - read[0].time_ns,
-            if name == "a.csv" { 5_000_000_100 } else { 5_000_000_000 }
+            if name == "a.csv" {
+                5_000_000_100
+            } else {
+                5_000_000_000
+            }
         );
         assert!(read.iter().all(|event| event.layer == layer), "{name}");
     }
@@ -164,16 +248,26 @@ fn there_and_back() {
 fn iolog_to_iolog_loses_nothing() {
     let dir = TempDir::new().unwrap();
     let (from, to) = (dir.path().join("a.iolog"), dir.path().join("b.iolog"));
-    let text = "fio version 3 iolog\n0 f.dat add\n0 f.dat open\n0 f.dat read 0 512\n7 f.dat close\n";
+    let text =
+        "fio version 3 iolog\n0 f.dat add\n0 f.dat open\n0 f.dat read 0 512\n7 f.dat close\n";
     std::fs::write(&from, text).unwrap();
-    let mut reader = open::open(&Piece { path: from, files: Vec::new() }, &ReadOptions::default()).unwrap();
+    let mut reader = open::open(
+        &Piece {
+            path: from,
+            files: Vec::new(),
+        },
+        &ReadOptions::default(),
+    )
+    .unwrap();
     let mut batch = Batch::default();
     assert_eq!(reader.fill(&mut batch).unwrap(), Fill::Events);
     let mut writer = create(&to, None, reader.info()).unwrap();
     writer.write(&batch).unwrap();
     assert_eq!(writer.finish(reader.info()).unwrap().losses, []);
     assert!(
-        std::fs::read_to_string(&to).unwrap().contains("0 f.dat add\n0 f.dat open\n0 f.dat read 0 512\n")
+        std::fs::read_to_string(&to)
+            .unwrap()
+            .contains("0 f.dat add\n0 f.dat open\n0 f.dat read 0 512\n")
     );
 }
 
@@ -188,7 +282,11 @@ fn links_permissions_and_devices() {
         writer.write(&batch_of(&["d_0"], &[event(1, Op::Read, 0, 512)]))?;
         writer.finish(&info)
     };
-    let (file, link, loose) = (dir.path().join("file"), dir.path().join("link"), dir.path().join("loose"));
+    let (file, link, loose) = (
+        dir.path().join("file"),
+        dir.path().join("link"),
+        dir.path().join("loose"),
+    );
     std::fs::write(&file, "old").unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
     symlink("file", &link).unwrap();
@@ -196,16 +294,41 @@ fn links_permissions_and_devices() {
     write(&link).unwrap();
     write(&loose).unwrap();
     assert!(link.is_symlink() && loose.is_symlink());
-    assert!(std::fs::read_to_string(&file).unwrap().contains("Read,0,512"));
+    assert!(
+        std::fs::read_to_string(&file)
+            .unwrap()
+            .contains("Read,0,512")
+    );
     assert!(dir.path().join("new").is_file());
-    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o600);
+    assert_eq!(
+        std::fs::metadata(&file).unwrap().permissions().mode() & 0o7777,
+        0o600
+    );
     let tty = Path::new("/dev/ptmx");
     if tty.exists() {
         let error = write(tty).unwrap_err();
-        assert!(matches!(error, Error::NoFile { found: "a character device", .. }), "{error}");
+        assert!(
+            matches!(
+                error,
+                Error::NoFile {
+                    found: "a character device",
+                    ..
+                }
+            ),
+            "{error}"
+        );
     }
     let error = write(dir.path()).unwrap_err();
-    assert!(matches!(error, Error::NoFile { found: "a directory", .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            Error::NoFile {
+                found: "a directory",
+                ..
+            }
+        ),
+        "{error}"
+    );
 }
 
 #[test]
@@ -216,11 +339,15 @@ fn an_unfinished_file_leaves_nothing_and_an_old_one_stays() {
         std::fs::write(&path, "what was there").unwrap();
         let info = SourceInfo::default();
         let mut writer = create(&path, None, &info).unwrap();
-        writer.write(&batch_of(&["d_0"], &[event(1, Op::Read, 0, 512)])).unwrap();
+        writer
+            .write(&batch_of(&["d_0"], &[event(1, Op::Read, 0, 512)]))
+            .unwrap();
         drop(writer);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "what was there");
         let mut writer = create(&path, None, &info).unwrap();
-        writer.write(&batch_of(&["d_0"], &[event(1, Op::Read, 0, 512)])).unwrap();
+        writer
+            .write(&batch_of(&["d_0"], &[event(1, Op::Read, 0, 512)]))
+            .unwrap();
         writer.finish(&info).unwrap();
         assert_ne!(std::fs::read(&path).unwrap(), b"what was there");
     }
@@ -230,7 +357,9 @@ fn an_unfinished_file_leaves_nothing_and_an_old_one_stays() {
 #[test]
 fn outputs_that_cannot_be_written_say_so() {
     let info = SourceInfo::default();
-    let error = create(Path::new("/nonexistent/a.parquet"), None, &info).err().unwrap();
+    let error = create(Path::new("/nonexistent/a.parquet"), None, &info)
+        .err()
+        .unwrap();
     assert_eq!(error.to_string(), "cannot write /nonexistent/a.parquet");
     // A device that is always full: the error comes at the latest with the end.
     let full = Path::new("/dev/full");
@@ -240,7 +369,11 @@ fn outputs_that_cannot_be_written_say_so() {
             let outcome = writer
                 .write(&batch_of(&["d_0"], &[event(1, Op::Read, 0, 512)]))
                 .and_then(|()| writer.finish(&info).map(|_| ()));
-            assert_eq!(outcome.unwrap_err().to_string(), "cannot write /dev/full", "{name}");
+            assert_eq!(
+                outcome.unwrap_err().to_string(),
+                "cannot write /dev/full",
+                "{name}"
+            );
         }
     }
 }

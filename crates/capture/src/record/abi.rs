@@ -86,14 +86,21 @@ impl Open {
 
     /// When it was issued; `None` when nothing is open there.
     pub(crate) fn issued_ns(&self) -> Option<u64> {
-        self.is_there().then(|| self.record[0].load(Ordering::Acquire))
+        self.is_there()
+            .then(|| self.record[0].load(Ordering::Acquire))
     }
 
     /// What is known of it; `None` when nothing is open there.
     pub(crate) fn record(&self) -> Option<Record> {
-        let words = self.record.each_ref().map(|word| word.load(Ordering::Acquire).to_ne_bytes());
+        let words = self
+            .record
+            .each_ref()
+            .map(|word| word.load(Ordering::Acquire).to_ne_bytes());
         let record = Record::of(words.as_flattened())?;
-        self.is_there().then_some(Record { device_ns: None, ..record })
+        self.is_there().then_some(Record {
+            device_ns: None,
+            ..record
+        })
     }
 }
 

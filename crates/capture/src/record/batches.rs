@@ -47,7 +47,11 @@ impl Batches {
     fn event(&mut self, record: &Record) -> Event {
         let time = |ns: Option<u64>| ns.and_then(|ns| i64::try_from(ns).ok());
         // A flush has no place: its sector is whatever the driver left there.
-        let start_bytes = if record.len_bytes == 0 { 0 } else { record.sector << 9 };
+        let start_bytes = if record.len_bytes == 0 {
+            0
+        } else {
+            record.sector << 9
+        };
         Event {
             time_ns: record.issued_ns.cast_signed(),
             device: self.device(record),
@@ -104,7 +108,10 @@ impl Batches {
             Some(id) => *id,
             None if self.is_full() => 0,
             None => {
-                let len = comm.iter().position(|&letter| letter == 0).unwrap_or(comm.len());
+                let len = comm
+                    .iter()
+                    .position(|&letter| letter == 0)
+                    .unwrap_or(comm.len());
                 let id = self.names.word(&String::from_utf8_lossy(&comm[..len]));
                 self.comms.insert(comm, id);
                 id

@@ -35,7 +35,9 @@ impl Held {
     /// Hands on, by issue, what was issued before a time; the older half in any case when there is no room left.
     pub(crate) fn release(&mut self, before_ns: u64, ready: &mut Vec<Record>) {
         self.records.sort_by_key(|record| record.issued_ns);
-        let mut going = self.records.partition_point(|record| record.issued_ns < before_ns);
+        let mut going = self
+            .records
+            .partition_point(|record| record.issued_ns < before_ns);
         if self.room() == 0 {
             going = going.max(HELD_MAX / 2);
         }
@@ -76,7 +78,9 @@ mod tests {
     #[test]
     fn records_go_by_issue_once_nothing_older_is_open() {
         let (mut held, mut ready) = (Held::default(), Vec::new());
-        [5, 3, 9, 4].into_iter().for_each(|ns| held.push(record(ns)));
+        [5, 3, 9, 4]
+            .into_iter()
+            .for_each(|ns| held.push(record(ns)));
         held.release(4, &mut ready);
         assert_eq!(times(&ready), [3]);
         held.release(9, &mut ready);
@@ -92,7 +96,9 @@ mod tests {
     #[test]
     fn a_full_wait_ends_and_the_late_one_is_counted() {
         let (mut held, mut ready) = (Held::default(), Vec::new());
-        (2..2 + HELD_MAX as u64).rev().for_each(|ns| held.push(record(ns)));
+        (2..2 + HELD_MAX as u64)
+            .rev()
+            .for_each(|ns| held.push(record(ns)));
         // One that was issued at 1 is still open.
         held.release(1, &mut ready);
         assert_eq!((ready.len(), held.room()), (HELD_MAX / 2, HELD_MAX / 2));

@@ -129,11 +129,15 @@ impl Recorder {
     /// Without the capabilities, or when the kernel does not take the programs.
     pub fn attach(options: &RecordOptions) -> Result<Recorder, CaptureError> {
         let layers = [Layer::Bio, Layer::Request];
-        let layers: Vec<Layer> =
-            layers.into_iter().filter(|layer| options.layers.need(*layer, &options.devices)).collect();
+        let layers: Vec<Layer> = layers
+            .into_iter()
+            .filter(|layer| options.layers.need(*layer, &options.devices))
+            .collect();
         let places = places(&layers, &Types::of_kernel()?)?;
         let btf = Btf::from_sys_fs().map_err(|error| CaptureError::Types(error.to_string()))?;
-        cheapest(options.attach, |attached| Recorder::attach_as(attached, &layers, &places, &btf, options))
+        cheapest(options.attach, |attached| {
+            Recorder::attach_as(attached, &layers, &places, &btf, options)
+        })
     }
 
     fn attach_as(
@@ -164,7 +168,10 @@ impl Recorder {
         for (program, tracepoint) in places {
             attach_one(&mut programs, attached, program, tracepoint, btf)?;
         }
-        Ok(Recorder { programs: Some(programs), ..recorder })
+        Ok(Recorder {
+            programs: Some(programs),
+            ..recorder
+        })
     }
 
     /// How the programs are attached.
@@ -191,8 +198,13 @@ impl Recorder {
     pub fn read(&mut self, ready: &mut Vec<Record>) {
         let is_drained = self.drain();
         let now = Recorder::now_ns();
-        if ready.is_empty() && (self.held.room() == 0 || (is_drained && self.settled_ns.is_some())) {
-            let settled_ns = if is_drained { self.settled_ns.take() } else { self.settled_ns };
+        if ready.is_empty() && (self.held.room() == 0 || (is_drained && self.settled_ns.is_some()))
+        {
+            let settled_ns = if is_drained {
+                self.settled_ns.take()
+            } else {
+                self.settled_ns
+            };
             self.held.release(settled_ns.unwrap_or(0), ready);
         }
         if self.settled_ns.is_none() && now.saturating_sub(self.looked_ns) >= LOOK_NS {
@@ -209,7 +221,12 @@ impl Recorder {
         while !self.drain() {
             self.held.release(0, ready);
         }
-        for record in self.opens.iter().flat_map(|opens| opens.iter()).filter_map(abi::Open::record) {
+        for record in self
+            .opens
+            .iter()
+            .flat_map(|opens| opens.iter())
+            .filter_map(abi::Open::record)
+        {
             self.open_at_end += 1;
             self.held.push(record);
         }
@@ -219,7 +236,9 @@ impl Recorder {
     /// Takes records out of the ring buffer; whether none was left there, for it stops where there is no room for more.
     fn drain(&mut self) -> bool {
         for _ in 0..self.held.room() {
-            let Some(bytes) = self.ring.next() else { return true };
+            let Some(bytes) = self.ring.next() else {
+                return true;
+            };
             if let Some(record) = Record::of(&bytes) {
                 self.held.push(record);
             }
@@ -231,16 +250,22 @@ impl Recorder {
     fn oldest_open(&self, now: u64) -> u64 {
         let hanging = now.saturating_sub(HANGING_NS);
         let opens = self.opens.iter().flat_map(|opens| opens.iter());
-        let open = opens.filter_map(abi::Open::issued_ns).filter(|&issued| issued >= hanging);
-        open.min().unwrap_or(u64::MAX).min(now.saturating_sub(SLACK_NS))
+        let open = opens
+            .filter_map(abi::Open::issued_ns)
+            .filter(|&issued| issued >= hanging);
+        open.min()
+            .unwrap_or(u64::MAX)
+            .min(now.saturating_sub(SLACK_NS))
     }
 
     /// What happened to the I/O of each disk.
     #[must_use]
     pub fn tallies(&self) -> Vec<Tally> {
         let now = |word: &AtomicU64| word.load(Ordering::Acquire);
-        let tallies =
-            self.tallies.iter().filter(|tally| now(&tally.sent) + now(&tally.unmatched_completions) > 0);
+        let tallies = self
+            .tallies
+            .iter()
+            .filter(|tally| now(&tally.sent) + now(&tally.unmatched_completions) > 0);
         let mut tallies: Vec<Tally> = tallies
             .map(|tally| Tally {
                 device: name_of(tally.dev.load(Ordering::Acquire)).name,
@@ -265,7 +290,10 @@ impl Recorder {
     /// I/O lost so far, of all disks.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.tallies.iter().map(|tally| tally.lost.load(Ordering::Acquire)).sum()
+        self.tallies
+            .iter()
+            .map(|tally| tally.lost.load(Ordering::Acquire))
+            .sum()
     }
 
     /// I/O of disks for which there was no room.
@@ -288,24 +316,36 @@ impl Recorder {
 }
 
 fn failed(map: &'static str, reason: impl ToString) -> CaptureError {
-    CaptureError::Map { map, reason: reason.to_string() }
+    CaptureError::Map {
+        map,
+        reason: reason.to_string(),
+    }
 }
 
 /// The programs that are needed, in the order in which they are attached: the completions first, so that an I/O that was seen to
 /// begin is seen to end.
 fn places(layers: &[Layer], types: &Types) -> Result<Vec<Place>, CaptureError> {
-    let (of_bios, of_requests) = (layers.contains(&Layer::Bio), layers.contains(&Layer::Request));
+    let (of_bios, of_requests) = (
+        layers.contains(&Layer::Bio),
+        layers.contains(&Layer::Request),
+    );
     types.check_bio_tracepoints(of_bios)?;
     let mut places = Vec::new();
     if of_requests {
         places.push(("complete_request", "block_rq_complete"));
     }
     if of_bios {
-        places.extend([("end_request_bios", "block_rq_complete"), ("end_bio", "block_bio_complete")]);
+        places.extend([
+            ("end_request_bios", "block_rq_complete"),
+            ("end_bio", "block_bio_complete"),
+        ]);
     }
     places.push(("queue_bio", "block_bio_queue"));
     if of_requests {
-        places.extend([("split_bio", "block_split"), (types.issue_program()?, "block_rq_issue")]);
+        places.extend([
+            ("split_bio", "block_split"),
+            (types.issue_program()?, "block_rq_issue"),
+        ]);
     }
     Ok(places)
 }
@@ -318,10 +358,19 @@ fn load(
 ) -> Result<Ebpf, CaptureError> {
     let disks = std::fs::read_dir("/sys/block").map_or(0, Iterator::count);
     // Twice as many as there are, so that what is plugged in later and what hashes alike find room.
-    let tallies = (2 * disks).next_power_of_two().clamp(TALLIES_MIN, TALLIES_MAX);
-    let ops = options.ops.iter().fold(0, |ops, op| ops | 1u32 << *op as u32);
+    let tallies = (2 * disks)
+        .next_power_of_two()
+        .clamp(TALLIES_MIN, TALLIES_MAX);
+    let ops = options
+        .ops
+        .iter()
+        .fold(0, |ops, op| ops | 1u32 << *op as u32);
     let of_bios = layers.contains(&Layer::Bio);
-    let bios = if of_bios { BIO_FLIGHTS } else { crate::abi::BIOS };
+    let bios = if of_bios {
+        BIO_FLIGHTS
+    } else {
+        crate::abi::BIOS
+    };
     let mask = |entries: usize| entries as u32 - 1;
     let constants = [
         ("open_mask", mask(OPENS)),
@@ -330,9 +379,19 @@ fn load(
         ("bio_mask", mask(bios)),
         ("bios_mask", mask(bios / crate::abi::BIOS)),
         ("records_bios", u32::from(of_bios)),
-        ("every_device", u32::from(options.layers.is_every_device_at(Layer::Bio))),
+        (
+            "every_device",
+            u32::from(options.layers.is_every_device_at(Layer::Bio)),
+        ),
         ("only_wanted", u32::from(!options.devices.is_empty())),
-        ("ops", if options.ops.is_empty() { u32::MAX } else { ops }),
+        (
+            "ops",
+            if options.ops.is_empty() {
+                u32::MAX
+            } else {
+                ops
+            },
+        ),
         ("pids", options.pids.len() as u32),
     ];
     let entries = [
@@ -345,10 +404,14 @@ fn load(
         ("ring", options.ring_bytes as usize),
     ];
     let mut programs = RECORDS.load(attached, btf, &constants, None, &entries)?;
-    options.devices.iter().try_for_each(|device| want(&mut programs, *device, tallies))?;
+    options
+        .devices
+        .iter()
+        .try_for_each(|device| want(&mut programs, *device, tallies))?;
     let mut pids = array::<u32>(&mut programs, "wanted_pids")?;
     for (index, pid) in (0..).zip(options.pids.iter().take(PIDS_MAX)) {
-        pids.set(index, pid, 0).map_err(|error| failed("wanted_pids", error))?;
+        pids.set(index, pid, 0)
+            .map_err(|error| failed("wanted_pids", error))?;
     }
     Ok(programs)
 }
@@ -357,8 +420,11 @@ fn array<'a, T: aya::Pod>(
     programs: &'a mut Ebpf,
     name: &'static str,
 ) -> Result<Array<&'a mut MapData, T>, CaptureError> {
-    let map = programs.map_mut(name).ok_or_else(|| failed(name, "it is not in the object"))?;
-    map.try_into().map_err(|error: aya::maps::MapError| failed(name, error))
+    let map = programs
+        .map_mut(name)
+        .ok_or_else(|| failed(name, "it is not in the object"))?;
+    map.try_into()
+        .map_err(|error: aya::maps::MapError| failed(name, error))
 }
 
 /// Makes room for a disk before anything is recorded, where the programs look for it.
@@ -367,11 +433,18 @@ fn want(programs: &mut Ebpf, dev: u32, entries: usize) -> Result<(), CaptureErro
     let from = mix(u64::from(dev)) as usize;
     for probe in 0..crate::abi::PROBES {
         let index = ((from + probe) & (entries - 1)) as u32;
-        let mut entry = tallies.get(&index, 0).map_err(|error| failed("tallies", error))?;
+        let mut entry = tallies
+            .get(&index, 0)
+            .map_err(|error| failed("tallies", error))?;
         if entry[0] == 0 || entry[0] == dev {
             entry[0] = dev;
-            return tallies.set(index, entry, 0).map_err(|error| failed("tallies", error));
+            return tallies
+                .set(index, entry, 0)
+                .map_err(|error| failed("tallies", error));
         }
     }
-    Err(failed("tallies", format!("no room for device {dev:#x} beside {entries} others")))
+    Err(failed(
+        "tallies",
+        format!("no room for device {dev:#x} beside {entries} others"),
+    ))
 }

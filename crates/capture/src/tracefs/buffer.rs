@@ -46,9 +46,15 @@ pub(super) struct Taken {
 
 impl Buffers {
     /// Opens all that will be read, and only then lets the kernel fill it with these events of these devices, or of all.
-    pub(super) fn start(instance: &Instance, kinds: &[Kind], devs: &[u32]) -> Result<Buffers, CaptureError> {
-        let layout =
-            Layout::parse(&instance.read("events/header_page")?, &instance.read("events/header_event")?);
+    pub(super) fn start(
+        instance: &Instance,
+        kinds: &[Kind],
+        devs: &[u32],
+    ) -> Result<Buffers, CaptureError> {
+        let layout = Layout::parse(
+            &instance.read("events/header_page")?,
+            &instance.read("events/header_event")?,
+        );
         let layout = layout.ok_or_else(|| unexpected("header_page", "a layout of pages"))?;
         instance.write("trace_clock", "mono")?;
         let numbers = instance.cpus()?;
@@ -57,10 +63,17 @@ impl Buffers {
         let cpus = numbers.iter().map(|number| {
             let pages = instance.open(&format!("per_cpu/cpu{number}/trace_pipe_raw"))?;
             let statistics = instance.open(&format!("per_cpu/cpu{number}/stats"))?;
-            Ok(Cpu { pages, statistics, lost: 0 })
+            Ok(Cpu {
+                pages,
+                statistics,
+                lost: 0,
+            })
         });
         let cpus = cpus.collect::<Result<_, CaptureError>>()?;
-        let shapes = kinds.iter().map(|kind| shape(instance, *kind)).collect::<Result<_, _>>()?;
+        let shapes = kinds
+            .iter()
+            .map(|kind| shape(instance, *kind))
+            .collect::<Result<_, _>>()?;
         let filter: Vec<String> = devs.iter().map(|dev| format!("dev == {dev}")).collect();
         let filter = filter.join(" || ");
         for kind in kinds {
@@ -71,7 +84,13 @@ impl Buffers {
             instance.write(&format!("{event}/enable"), "1")?;
         }
         let page = vec![0; layout.page_bytes()];
-        Ok(Buffers { cpus, layout, shapes, page, waiting: Vec::new() })
+        Ok(Buffers {
+            cpus,
+            layout,
+            shapes,
+            page,
+            waiting: Vec::new(),
+        })
     }
 
     /// Empties the buffers; hands out what happened before `until_ns`.
@@ -79,17 +98,24 @@ impl Buffers {
         let mut taken = Taken::default();
         for cpu in &mut self.cpus {
             while let Ok(len @ 1..) = cpu.pages.read(&mut self.page) {
-                let Some(page) = self.layout.page(&self.page[..len]) else { break };
+                let Some(page) = self.layout.page(&self.page[..len]) else {
+                    break;
+                };
                 taken.missed |= page.missed;
                 for (time_ns, bytes) in page {
-                    let event = self.shapes.iter().find_map(|shape| shape.event(time_ns, bytes));
+                    let event = self
+                        .shapes
+                        .iter()
+                        .find_map(|shape| shape.event(time_ns, bytes));
                     self.waiting.extend(event);
                 }
             }
             taken.lost += cpu.newly_lost();
         }
         self.waiting.sort_by_key(|event| event.time_ns);
-        let due = self.waiting.partition_point(|event| event.time_ns <= until_ns);
+        let due = self
+            .waiting
+            .partition_point(|event| event.time_ns <= until_ns);
         taken.events.extend(self.waiting.drain(..due));
         taken
     }
@@ -107,7 +133,9 @@ impl Cpu {
 /// Events that were overwritten, or for which there was no room. `None` when the text does not say.
 fn lost(statistics: &str) -> Option<u64> {
     let of = |name: &str| {
-        let line = statistics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        let line = statistics
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
         line?.trim().parse::<u64>().ok()
     };
     // Not every kernel tells of the other two.

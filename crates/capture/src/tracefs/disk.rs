@@ -57,13 +57,17 @@ struct Told {
 impl Disk {
     pub(super) fn new(dev: u32, layer: Layer, modulus_bytes: u64) -> Disk {
         let name = name_of(dev).name;
-        let present =
-            Present { queues: layer == Layer::Bio, issues: layer == Layer::Request, completions: true };
+        let present = Present {
+            queues: layer == Layer::Bio,
+            issues: layer == Layer::Request,
+            completions: true,
+        };
         let mut info = SourceInfo::default();
         let settings = Settings { modulus_bytes };
         // A modulus that a table cannot have is none of a reading by programs either.
         let collector = Collector::new(&settings).or_else(|_| Collector::new(&Settings::default()));
-        let mut collector = collector.unwrap_or_else(|_| unreachable!("the usual modulus is one of a table"));
+        let mut collector =
+            collector.unwrap_or_else(|_| unreachable!("the usual modulus is one of a table"));
         collector.set_clock(Clock::Boot);
         let mut names = Names::default();
         names.device(&name);
@@ -94,11 +98,16 @@ impl Disk {
     fn look(&mut self) {
         let found = name_of(self.dev);
         self.partitions = partitions_of(self.dev);
-        let Some(device) = self.names.device_mut(0) else { return };
+        let Some(device) = self.names.device_mut(0) else {
+            return;
+        };
         let before = device.clone();
         device.size_bytes = Some(found.size_bytes).filter(|&bytes| bytes > 0);
         device.logical_block_bytes = Some(found.logical_block_bytes).filter(|&bytes| bytes > 0);
-        let places = self.partitions.iter().map(|(_, part)| (part.name.clone(), part.first_byte));
+        let places = self
+            .partitions
+            .iter()
+            .map(|(_, part)| (part.name.clone(), part.first_byte));
         device.partitions = places.collect();
         self.are_names_new |= *device != before;
     }
@@ -123,8 +132,17 @@ impl Disk {
         }
     }
 
-    fn queue(&mut self, event: &Event, is_wanted: bool, filter: &Filter, processes: &mut Processes) {
-        let event = &Event { dev: self.place_of(event), ..*event };
+    fn queue(
+        &mut self,
+        event: &Event,
+        is_wanted: bool,
+        filter: &Filter,
+        processes: &mut Processes,
+    ) {
+        let event = &Event {
+            dev: self.place_of(event),
+            ..*event
+        };
         let sender = self.senders.queue(event, filter, processes);
         if self.layer != Layer::Bio || !is_wanted || !sender.is_wanted {
             return;
@@ -137,20 +155,31 @@ impl Disk {
         self.bios.insert(event);
         let pid = Some(sender.process.cast_signed());
         let comm = self.comm(&words(sender.comm));
-        self.take(&Record { pid, comm, ..record(Action::Queue, event) });
+        self.take(&Record {
+            pid,
+            comm,
+            ..record(Action::Queue, event)
+        });
     }
 
     /// The partition in which a bio lies, since most kernels name its disk alone.
     fn place_of(&self, event: &Event) -> u32 {
         let first_byte = event.sector.saturating_mul(512);
-        let is_at =
-            |part: &Device| (part.first_byte..part.first_byte + part.size_bytes).contains(&first_byte);
-        let part = self.partitions.iter().find(|(_, part)| event.sectors > 0 && is_at(part));
+        let is_at = |part: &Device| {
+            (part.first_byte..part.first_byte + part.size_bytes).contains(&first_byte)
+        };
+        let part = self
+            .partitions
+            .iter()
+            .find(|(_, part)| event.sectors > 0 && is_at(part));
         part.map_or(event.dev, |(number, _)| *number)
     }
 
     fn split(&mut self, event: &Event, filter: &Filter) {
-        let is_wanted = self.senders.at(event.sector).is_some_and(|sender| sender.is_wanted);
+        let is_wanted = self
+            .senders
+            .at(event.sector)
+            .is_some_and(|sender| sender.is_wanted);
         self.misses.splits += u64::from(is_wanted || !filter.is_by_sender());
         self.senders.split(event.sector, event.rest_sector);
     }
@@ -179,7 +208,10 @@ impl Disk {
     }
 
     fn requeue(&mut self, event: &Event, filter: &Filter) {
-        let is_wanted = self.senders.at(event.sector).is_some_and(|sender| sender.is_wanted);
+        let is_wanted = self
+            .senders
+            .at(event.sector)
+            .is_some_and(|sender| sender.is_wanted);
         if self.layer == Layer::Request && (is_wanted || !filter.is_by_sender()) {
             self.misses.requeues += 1;
             self.senders.back(event.sector);
@@ -195,7 +227,12 @@ impl Disk {
     /// Bios end with the request that has their end.
     fn complete_bios(&mut self, event: &Event) {
         for bio in self.bios.take_ending_within(event.sector, event.end()) {
-            self.complete(&Event { sector: bio.sector, sectors: bio.sectors, op: bio.op, ..*event });
+            self.complete(&Event {
+                sector: bio.sector,
+                sectors: bio.sectors,
+                op: bio.op,
+                ..*event
+            });
         }
     }
 
@@ -206,9 +243,12 @@ impl Disk {
             _ => self.bios.take(event.sector, event.end()),
         };
         match bio {
-            Some(bio) => {
-                self.complete(&Event { sector: bio.sector, sectors: bio.sectors, op: bio.op, ..*event })
-            }
+            Some(bio) => self.complete(&Event {
+                sector: bio.sector,
+                sectors: bio.sectors,
+                op: bio.op,
+                ..*event
+            }),
             None if event.sectors > 0 => self.complete(event),
             None => {}
         }
@@ -227,7 +267,8 @@ impl Disk {
 
     fn take(&mut self, record: &Record) {
         self.events.accept(record, &mut self.info);
-        self.events.drain(&mut self.batch, BATCH_EVENTS, &mut self.info);
+        self.events
+            .drain(&mut self.batch, BATCH_EVENTS, &mut self.info);
     }
 
     /// Puts what has left the queue of those in flight into the profile.
@@ -248,23 +289,27 @@ impl Disk {
     /// What happened since this was last asked. At the end what is in flight counts as well, without its latency.
     pub(super) fn read(&mut self, now_ns: u64, is_end: bool, filter: &Filter) -> Reading {
         self.look();
-        self.events.give_up_before(now_ns.saturating_sub(HANGING_NS).cast_signed());
+        self.events
+            .give_up_before(now_ns.saturating_sub(HANGING_NS).cast_signed());
         while {
-            self.events.drain(&mut self.batch, BATCH_EVENTS, &mut self.info);
+            self.events
+                .drain(&mut self.batch, BATCH_EVENTS, &mut self.info);
             !self.batch.is_empty()
         } {
             self.fold();
         }
         let unmatched_issues = self.info.counts.unmatched_issues;
         while is_end && {
-            self.events.drain_rest(&mut self.batch, BATCH_EVENTS, &mut self.info);
+            self.events
+                .drain_rest(&mut self.batch, BATCH_EVENTS, &mut self.info);
             !self.batch.is_empty()
         } {
             self.fold();
         }
         // These have not lost anything yet.
         self.info.counts.unmatched_issues = unmatched_issues;
-        self.bios.forget_before(now_ns.saturating_sub(IN_FLIGHT_NS_MAX));
+        self.bios
+            .forget_before(now_ns.saturating_sub(IN_FLIGHT_NS_MAX));
         let mut reading = Reading::default();
         self.add_profile(filter, &mut reading);
         self.add_processes(now_ns, &mut reading);
@@ -278,7 +323,12 @@ impl Disk {
         if reading.profiles.is_empty() && misses == Misses::default() {
             return;
         }
-        let profile = entry(&mut reading.profiles, &self.name, self.layer, self.modulus_bytes);
+        let profile = entry(
+            &mut reading.profiles,
+            &self.name,
+            self.layer,
+            self.modulus_bytes,
+        );
         profile.losses.unmatched_issues = misses.unmatched_issues;
         profile.losses.unmatched_completions = misses.unmatched_completions;
         reading.misses.insert(self.name.clone(), misses);
@@ -288,20 +338,30 @@ impl Disk {
         let (counts, told) = (&self.info.counts, &mut self.told);
         let newly = |now: u64, told: &mut u64| now.saturating_sub(std::mem::replace(told, now));
         let mut misses = std::mem::take(&mut self.misses);
-        misses.partial_completions = newly(self.events.partial_completions(), &mut told.partial_completions);
+        misses.partial_completions = newly(
+            self.events.partial_completions(),
+            &mut told.partial_completions,
+        );
         misses.unmatched_issues = newly(counts.unmatched_issues, &mut told.unmatched_issues);
-        let unmatched = newly(counts.unmatched_completions, &mut told.unmatched_completions);
+        let unmatched = newly(
+            counts.unmatched_completions,
+            &mut told.unmatched_completions,
+        );
         // Those of others end here too, and nobody knows which.
         misses.unmatched_completions = if filter.is_by_sender() { 0 } else { unmatched };
         misses
     }
 
     fn add_processes(&mut self, now_ns: u64, reading: &mut Reading) {
-        let (sent, of_unlisted_process) = self.senders.take(now_ns.saturating_sub(IN_FLIGHT_NS_MAX));
+        let (sent, of_unlisted_process) =
+            self.senders.take(now_ns.saturating_sub(IN_FLIGHT_NS_MAX));
         reading.of_unlisted_process = of_unlisted_process;
         let mut names: BTreeMap<u32, String> = BTreeMap::new();
         for ((dev, pid), sent) in sent {
-            let device = names.entry(dev).or_insert_with(|| name_of(dev).name).clone();
+            let device = names
+                .entry(dev)
+                .or_insert_with(|| name_of(dev).name)
+                .clone();
             reading.processes.push(Process {
                 device,
                 disk: self.name.clone(),
@@ -323,7 +383,9 @@ pub(super) fn entry<'a>(
     layer: Layer,
     modulus_bytes: u64,
 ) -> &'a mut plumb_profile::Profile {
-    profiles.entry(name, layer, || Table::new(modulus_bytes).unwrap_or_default())
+    profiles.entry(name, layer, || {
+        Table::new(modulus_bytes).unwrap_or_default()
+    })
 }
 
 fn record(action: Action, event: &Event) -> Record {

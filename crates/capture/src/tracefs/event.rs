@@ -19,8 +19,14 @@ pub(super) enum Kind {
 impl Kind {
     /// All, in the order in which they are switched on: completions first, so that an I/O that was seen to begin is seen to
     /// end.
-    pub(super) const ALL: [Kind; 6] =
-        [Kind::Complete, Kind::CompleteBio, Kind::Requeue, Kind::Split, Kind::QueueBio, Kind::Issue];
+    pub(super) const ALL: [Kind; 6] = [
+        Kind::Complete,
+        Kind::CompleteBio,
+        Kind::Requeue,
+        Kind::Split,
+        Kind::QueueBio,
+        Kind::Issue,
+    ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -88,8 +94,16 @@ impl Shape {
             dev: needed("dev")?,
             sector: needed("sector")?,
             rwbs: needed("rwbs")?,
-            sectors: if is_split { None } else { Some(needed("nr_sector")?) },
-            rest_sector: if is_split { Some(needed("new_sector")?) } else { None },
+            sectors: if is_split {
+                None
+            } else {
+                Some(needed("nr_sector")?)
+            },
+            rest_sector: if is_split {
+                Some(needed("new_sector")?)
+            } else {
+                None
+            },
             comm: format.field("comm"),
             // Called `errors` before Linux 4.14.
             error: format.field("error").or_else(|| format.field("errors")),
@@ -105,11 +119,15 @@ impl Shape {
         let or_zero = |field: Option<Field>| field.map_or(Some(0), |field| field.number(bytes));
         let sectors = or_zero(self.sectors)?;
         let (op, flags) = parse_rwbs(self.rwbs.text(bytes)?, sectors);
-        let has_command =
-            self.cmd.and_then(|cmd| cmd.text_elsewhere(bytes)).is_some_and(|cmd| !cmd.is_empty());
+        let has_command = self
+            .cmd
+            .and_then(|cmd| cmd.text_elsewhere(bytes))
+            .is_some_and(|cmd| !cmd.is_empty());
         let mut comm = Comm::default();
         let letters = self.comm.map_or(Some(&[][..]), |field| field.text(bytes))?;
-        comm.iter_mut().zip(letters).for_each(|(to, letter)| *to = *letter);
+        comm.iter_mut()
+            .zip(letters)
+            .for_each(|(to, letter)| *to = *letter);
         Some(Event {
             kind: self.kind,
             time_ns,

@@ -21,9 +21,20 @@ pub(super) struct Field {
 impl Format {
     /// `None` when the text has no number, or a field without a place.
     pub(super) fn parse(text: &str) -> Option<Format> {
-        let id = text.lines().find_map(|line| line.strip_prefix("ID:"))?.trim().parse().ok()?;
-        let fields = text.lines().filter_map(|line| line.trim().strip_prefix("field:")).map(field);
-        Some(Format { id, fields: fields.collect::<Option<_>>()? })
+        let id = text
+            .lines()
+            .find_map(|line| line.strip_prefix("ID:"))?
+            .trim()
+            .parse()
+            .ok()?;
+        let fields = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("field:"))
+            .map(field);
+        Some(Format {
+            id,
+            fields: fields.collect::<Option<_>>()?,
+        })
     }
 
     pub(super) fn field(&self, name: &str) -> Option<Field> {
@@ -44,7 +55,13 @@ pub(super) fn field(line: &str) -> Option<(String, Field)> {
             _ => {}
         }
     }
-    Some((name, Field { at: at?, bytes: bytes? }))
+    Some((
+        name,
+        Field {
+            at: at?,
+            bytes: bytes?,
+        },
+    ))
 }
 
 impl Field {
@@ -74,7 +91,11 @@ impl Field {
     /// The letters of a field whose place in the event is told by the event: length and place in halves of a word.
     pub(super) fn text_elsewhere<'a>(&self, event: &'a [u8]) -> Option<&'a [u8]> {
         let told = self.number(event)?;
-        Field { at: (told & 0xffff) as usize, bytes: (told >> 16 & 0xffff) as usize }.text(event)
+        Field {
+            at: (told & 0xffff) as usize,
+            bytes: (told >> 16 & 0xffff) as usize,
+        }
+        .text(event)
     }
 }
 
@@ -109,9 +130,12 @@ mod tests {
 
     #[test]
     fn what_is_no_format_is_none() {
-        for text in
-            ["", "ID: x", "ID: 1\n\tfield:int a;\tsize:4;", "ID: 1\n\tfield:int a;\toffset:-4;\tsize:4;"]
-        {
+        for text in [
+            "",
+            "ID: x",
+            "ID: 1\n\tfield:int a;\tsize:4;",
+            "ID: 1\n\tfield:int a;\toffset:-4;\tsize:4;",
+        ] {
             assert!(Format::parse(text).is_none(), "{text}");
         }
     }

@@ -56,7 +56,10 @@ impl Instance {
         let path = instances.join(name);
         // Before there is anything to remove.
         let keeper = keep(&path).map_err(|source| failed(&path, source))?;
-        let instance = Instance { path, keeper: Some(keeper) };
+        let instance = Instance {
+            path,
+            keeper: Some(keeper),
+        };
         fs::create_dir(&instance.path).map_err(|source| failed(&instance.path, source))?;
         Ok(instance)
     }
@@ -75,7 +78,10 @@ impl Instance {
         use std::os::unix::fs::OpenOptionsExt;
         let path = self.path.join(name);
         let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-        let file = File::options().read(true).custom_flags(nonblocking).open(&path);
+        let file = File::options()
+            .read(true)
+            .custom_flags(nonblocking)
+            .open(&path);
         file.map_err(|source| failed(&path, source))
     }
 
@@ -84,7 +90,10 @@ impl Instance {
         let path = self.path.join("per_cpu");
         let entries = fs::read_dir(&path).map_err(|source| failed(&path, source))?;
         let number = |name: &str| name.strip_prefix("cpu")?.parse().ok();
-        Ok(entries.flatten().filter_map(|entry| number(entry.file_name().to_str()?)).collect())
+        Ok(entries
+            .flatten()
+            .filter_map(|entry| number(entry.file_name().to_str()?))
+            .collect())
     }
 }
 
@@ -115,7 +124,10 @@ fn read_in_one(path: &Path) -> io::Result<String> {
 }
 
 fn failed(path: &Path, source: io::Error) -> CaptureError {
-    CaptureError::Tracefs { path: path.to_owned(), source }
+    CaptureError::Tracefs {
+        path: path.to_owned(),
+        source,
+    }
 }
 
 /// The directory of instances; tracefs is mounted where it belongs if it is nowhere.
@@ -172,7 +184,10 @@ fn wait_and_remove(mut end: PipeReader, path: &CString) -> ! {
         unsafe { close(other) };
     }
     let mut byte = [0];
-    while end.read(&mut byte).is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {}
+    while end
+        .read(&mut byte)
+        .is_err_and(|error| error.kind() == io::ErrorKind::Interrupted)
+    {}
     for _ in 0..REMOVALS {
         if rustix::fs::rmdir(path.as_c_str()) != Err(rustix::io::Errno::BUSY) {
             break;

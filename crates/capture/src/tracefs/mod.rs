@@ -94,9 +94,18 @@ impl Tracefs {
         }
         reading.lost = std::mem::take(&mut self.lost);
         // Of which disk they were cannot be told; they are said once.
-        let first = reading.profiles.iter().next().map(|profile| (profile.device.clone(), profile.layer));
+        let first = reading
+            .profiles
+            .iter()
+            .next()
+            .map(|profile| (profile.device.clone(), profile.layer));
         if let Some((name, layer)) = first {
-            let profile = entry(&mut reading.profiles, &name, layer, self.options.modulus_bytes);
+            let profile = entry(
+                &mut reading.profiles,
+                &name,
+                layer,
+                self.options.modulus_bytes,
+            );
             profile.losses.lost += reading.lost;
         }
         // Numbers may come to mean other devices and threads.
@@ -112,11 +121,12 @@ impl Tracefs {
             self.disks.values_mut().for_each(Disk::lost_some);
         }
         for event in &taken.events {
-            let Some(dev) = self.disk_of(event.dev) else { continue };
-            let disk = self
-                .disks
-                .entry(dev)
-                .or_insert_with(|| Disk::new(dev, self.options.layers.of(dev), self.options.modulus_bytes));
+            let Some(dev) = self.disk_of(event.dev) else {
+                continue;
+            };
+            let disk = self.disks.entry(dev).or_insert_with(|| {
+                Disk::new(dev, self.options.layers.of(dev), self.options.modulus_bytes)
+            });
             disk.accept(event, &self.options.filter, &mut self.processes);
         }
     }
@@ -133,7 +143,12 @@ impl Tracefs {
 /// The events that tell of these disks at their layers.
 fn kinds(options: &Options) -> Vec<Kind> {
     let is_all = options.devices.is_empty();
-    let is_any_at = |layer| options.devices.iter().any(|dev| options.layers.of(*dev) == layer);
+    let is_any_at = |layer| {
+        options
+            .devices
+            .iter()
+            .any(|dev| options.layers.of(*dev) == layer)
+    };
     let of_requests = options.layers != Layers::Bio && (is_all || is_any_at(Layer::Request));
     let of_bios = options.layers != Layers::Request && (is_all || is_any_at(Layer::Bio));
     let is_needed = |kind: &Kind| match kind {

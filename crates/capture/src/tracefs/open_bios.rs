@@ -31,20 +31,34 @@ impl OpenBios {
         if self.by_end.len() >= BIOS_MAX {
             return;
         }
-        let bio = Bio { sector: event.sector, sectors: event.sectors, op: event.op, since_ns: event.time_ns };
-        self.by_end.insert((event.end(), event.sector, self.next), bio);
+        let bio = Bio {
+            sector: event.sector,
+            sectors: event.sectors,
+            op: event.op,
+            since_ns: event.time_ns,
+        };
+        self.by_end
+            .insert((event.end(), event.sector, self.next), bio);
         self.next += 1;
     }
 
     /// The oldest of an extent.
     pub(super) fn take(&mut self, sector: u64, end: u64) -> Option<Bio> {
-        let key = *self.by_end.range((end, sector, 0)..=(end, sector, u64::MAX)).next()?.0;
+        let key = *self
+            .by_end
+            .range((end, sector, 0)..=(end, sector, u64::MAX))
+            .next()?
+            .0;
         self.by_end.remove(&key)
     }
 
     /// One that ends at a sector.
     pub(super) fn take_ending_at(&mut self, end: u64) -> Option<Bio> {
-        let key = *self.by_end.range((end, 0, 0)..=(end, u64::MAX, u64::MAX)).next()?.0;
+        let key = *self
+            .by_end
+            .range((end, 0, 0)..=(end, u64::MAX, u64::MAX))
+            .next()?
+            .0;
         self.by_end.remove(&key)
     }
 
@@ -53,10 +67,14 @@ impl OpenBios {
         if end <= sector {
             return Vec::new();
         }
-        let within = self.by_end.range((sector.saturating_add(1), 0, 0)..=(end, u64::MAX, u64::MAX));
+        let within = self
+            .by_end
+            .range((sector.saturating_add(1), 0, 0)..=(end, u64::MAX, u64::MAX));
         let mut keys: Vec<(u64, u64, u64)> = within.map(|(key, _)| *key).collect();
         keys.dedup_by_key(|key| (key.0, key.1));
-        keys.iter().filter_map(|key| self.by_end.remove(key)).collect()
+        keys.iter()
+            .filter_map(|key| self.by_end.remove(key))
+            .collect()
     }
 
     pub(super) fn forget_before(&mut self, oldest_ns: u64) {

@@ -33,9 +33,17 @@ struct EventLayout {
 impl Layout {
     /// Of the text of `header_page` and `header_event`.
     pub(super) fn parse(page: &str, event: &str) -> Option<Layout> {
-        let fields = page.lines().filter_map(|line| line.trim().strip_prefix("field:")).filter_map(field);
+        let fields = page
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("field:"))
+            .filter_map(field);
         let fields: Vec<(String, Field)> = fields.collect();
-        let of = |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, field)| *field);
+        let of = |wanted: &str| {
+            fields
+                .iter()
+                .find(|(name, _)| name == wanted)
+                .map(|(_, field)| *field)
+        };
         let layout = Layout {
             timestamp: of("timestamp")?,
             commit: of("commit")?,
@@ -54,14 +62,21 @@ impl Layout {
         let (time_ns, commit) = (self.timestamp.number(bytes)?, self.commit.number(bytes)?);
         let data = bytes.get(self.data.at..)?;
         let len = ((commit & LENGTH) as usize).min(data.len());
-        Some(Page { missed: commit & MISSED_EVENTS != 0, layout: self.event, time_ns, rest: &data[..len] })
+        Some(Page {
+            missed: commit & MISSED_EVENTS != 0,
+            layout: self.event,
+            time_ns,
+            rest: &data[..len],
+        })
     }
 }
 
 impl EventLayout {
     fn parse(text: &str) -> Option<EventLayout> {
         let number = |name: &str| {
-            let line = text.lines().find_map(|line| line.trim().strip_prefix(name))?;
+            let line = text
+                .lines()
+                .find_map(|line| line.trim().strip_prefix(name))?;
             line.split(|letter: char| !letter.is_ascii_digit())
                 .find(|digits| !digits.is_empty())?
                 .parse()
@@ -75,7 +90,9 @@ impl EventLayout {
             time_stamp: number("time_stamp")?,
             data_max: number("data max")?,
         };
-        (layout.type_bits > 0 && layout.delta_bits > 0 && layout.type_bits + layout.delta_bits == 32)
+        (layout.type_bits > 0
+            && layout.delta_bits > 0
+            && layout.type_bits + layout.delta_bits == 32)
             .then_some(layout)
     }
 
@@ -166,8 +183,12 @@ pub(super) mod tests {
     }
 
     fn head(type_len: u32, delta: u32) -> [u8; 4] {
-        (if cfg!(target_endian = "big") { type_len << 27 | delta } else { delta << 5 | type_len })
-            .to_ne_bytes()
+        (if cfg!(target_endian = "big") {
+            type_len << 27 | delta
+        } else {
+            delta << 5 | type_len
+        })
+        .to_ne_bytes()
     }
 
     /// All kinds of entries, by the kernel's description in <linux/ring_buffer.h>.
@@ -202,8 +223,11 @@ pub(super) mod tests {
         let page = layout().page(&bytes).expect("a page");
         assert!(!page.missed);
         let extended = 1005 + (2 << 27) + 1 + 3;
-        let expected: [(u64, &[u8]); 3] =
-            [(1005, b"abcdefgh"), (extended, b"ijklmnop"), ((1 << 27) + 7, b"qrst")];
+        let expected: [(u64, &[u8]); 3] = [
+            (1005, b"abcdefgh"),
+            (extended, b"ijklmnop"),
+            ((1 << 27) + 7, b"qrst"),
+        ];
         assert_eq!(page.collect::<Vec<_>>(), expected);
         assert_eq!(layout().page_bytes(), 4096);
     }
@@ -225,12 +249,17 @@ pub(super) mod tests {
             assert_eq!(events.is_some(), end >= 16, "{end}");
             assert!(events.unwrap_or(0) <= 3);
         }
-        assert_eq!(layout().page(&whole[..16 + 12]).map(Iterator::count), Some(1));
+        assert_eq!(
+            layout().page(&whole[..16 + 12]).map(Iterator::count),
+            Some(1)
+        );
         for at in 0..100 {
             for byte in [0, 0x1d, 0x1e, 0x1f, 0x80, 0xff] {
                 let mut page = whole.clone();
                 page[at] = byte;
-                let bytes = layout().page(&page).map_or(0, |page| page.map(|(_, event)| event.len()).sum());
+                let bytes = layout()
+                    .page(&page)
+                    .map_or(0, |page| page.map(|(_, event)| event.len()).sum());
                 assert!(bytes < 4096, "{at} {byte}");
             }
         }

@@ -41,7 +41,10 @@ pub(super) struct Processes(HashMap<(u32, Comm), u32>);
 impl Processes {
     /// A thread that has ended already is taken for a process of its own.
     pub(super) fn of(&mut self, thread: u32, comm: Comm) -> u32 {
-        *self.0.entry((thread, comm)).or_insert_with(|| process_of(thread).unwrap_or(thread))
+        *self
+            .0
+            .entry((thread, comm))
+            .or_insert_with(|| process_of(thread).unwrap_or(thread))
     }
 
     /// Numbers may come to mean other threads.
@@ -52,7 +55,12 @@ impl Processes {
 
 fn process_of(thread: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("Tgid:"))?
+        .trim()
+        .parse()
+        .ok()
 }
 
 /// Senders of one disk.
@@ -74,12 +82,26 @@ struct InFlight {
 
 impl Senders {
     /// Takes note of who queues a bio.
-    pub(super) fn queue(&mut self, event: &Event, filter: &Filter, processes: &mut Processes) -> Sender {
+    pub(super) fn queue(
+        &mut self,
+        event: &Event,
+        filter: &Filter,
+        processes: &mut Processes,
+    ) -> Sender {
         let process = processes.of(event.thread, event.comm);
         let is_wanted = filter.pid.is_none_or(|pid| pid == process)
-            && filter.comm.as_deref().is_none_or(|comm| is_called(event.comm, comm));
+            && filter
+                .comm
+                .as_deref()
+                .is_none_or(|comm| is_called(event.comm, comm));
         let (thread, comm, dev) = (event.thread, event.comm, event.dev);
-        let sender = Sender { process, thread, comm, dev, is_wanted };
+        let sender = Sender {
+            process,
+            thread,
+            comm,
+            dev,
+            is_wanted,
+        };
         self.by_place.insert(Key::place(0, event.sector), sender);
         sender
     }
@@ -113,7 +135,11 @@ impl Senders {
             sent.by_alignment[event.sector.trailing_zeros().min(11) as usize] += 1;
         }
         if self.in_flight.len() < IN_FLIGHT_MAX {
-            let in_flight = InFlight { dev_process, thread: sender.thread, since_ns: event.time_ns };
+            let in_flight = InFlight {
+                dev_process,
+                thread: sender.thread,
+                since_ns: event.time_ns,
+            };
             self.in_flight.insert(key, in_flight);
         }
     }
@@ -129,7 +155,8 @@ impl Senders {
 
     /// What each process sent to which disk or partition since this was last asked, and bios of those without room.
     pub(super) fn take(&mut self, oldest_ns: u64) -> (BTreeMap<(u32, u32), Sent>, u64) {
-        self.in_flight.retain(|_, in_flight| in_flight.since_ns >= oldest_ns);
+        self.in_flight
+            .retain(|_, in_flight| in_flight.since_ns >= oldest_ns);
         let mut sent = std::mem::take(&mut self.sent);
         for in_flight in self.in_flight.values() {
             if let Some(sent) = sent.get_mut(&in_flight.dev_process) {
@@ -164,7 +191,10 @@ mod tests {
             comm[..name.len()].copy_from_slice(name.as_bytes());
             comm
         };
-        assert!(is_called(comm("a-command-longe"), "a-command-longer-than-that"));
+        assert!(is_called(
+            comm("a-command-longe"),
+            "a-command-longer-than-that"
+        ));
         assert!(is_called(comm("dd"), "dd"));
         assert!(!is_called(comm("dd"), "ddd"));
         assert!(!is_called(comm("ddd"), "dd"));
@@ -173,7 +203,10 @@ mod tests {
 
     #[test]
     fn threads_belong_to_their_process() {
-        let here = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        let here = rustix::thread::gettid()
+            .as_raw_nonzero()
+            .get()
+            .cast_unsigned();
         let mut processes = Processes::default();
         assert_eq!(processes.of(here, Comm::default()), std::process::id());
         assert_eq!(processes.of(u32::MAX, Comm::default()), u32::MAX);

@@ -32,8 +32,13 @@ impl Disk {
     pub fn new() -> Disk {
         let room = tempfile::tempdir().expect("a directory");
         let image = room.path().join("disk");
-        File::create(&image).and_then(|file| file.set_len(SIZE)).expect("room for a sparse file");
-        Disk { device: LoopDevice::attach(&image, &[]), _room: room }
+        File::create(&image)
+            .and_then(|file| file.set_len(SIZE))
+            .expect("room for a sparse file");
+        Disk {
+            device: LoopDevice::attach(&image, &[]),
+            _room: room,
+        }
     }
 
     pub fn watch(&self) -> Block {
@@ -55,7 +60,10 @@ impl Disk {
     }
 
     pub fn set(&self, setting: &str, value: &str) {
-        let path = Path::new("/sys/block").join(self.device.name()).join("queue").join(setting);
+        let path = Path::new("/sys/block")
+            .join(self.device.name())
+            .join("queue")
+            .join(setting);
         std::fs::write(path, value).expect("a setting of the queue");
     }
 
@@ -64,7 +72,10 @@ impl Disk {
     }
 
     pub fn profile_at<'a>(&self, layer: Layer, reading: &'a Reading) -> &'a Profile {
-        reading.profiles.find(&self.device.name(), layer).expect("a profile of the disk")
+        reading
+            .profiles
+            .find(&self.device.name(), layer)
+            .expect("a profile of the disk")
     }
 
     pub fn misses(&self, reading: &Reading) -> Misses {
@@ -82,10 +93,18 @@ pub struct Direct {
 impl Direct {
     pub fn open(path: &Path) -> Direct {
         let direct = rustix::fs::OFlags::DIRECT.bits() as i32;
-        let file = OpenOptions::new().read(true).write(true).custom_flags(direct).open(path);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(direct)
+            .open(path);
         let buffer = vec![0; (1 << 20) + 4096];
         let first = buffer.as_ptr().align_offset(4096);
-        Direct { file: file.expect("the device"), buffer, first }
+        Direct {
+            file: file.expect("the device"),
+            buffer,
+            first,
+        }
     }
 
     pub fn io(&mut self, op: Op, start: u64, len: u64) {
@@ -103,7 +122,9 @@ pub type Counted = BTreeMap<(u8, u64, u64), u64>;
 pub fn table(profile: &Profile) -> Counted {
     let mut counted = Counted::new();
     for (key, row) in profile.places.table.iter() {
-        *counted.entry((key.op() as u8, key.residue() * 512, key.length() * 512)).or_default() += row.ios;
+        *counted
+            .entry((key.op() as u8, key.residue() * 512, key.length() * 512))
+            .or_default() += row.ios;
     }
     counted
 }
@@ -113,8 +134,8 @@ pub fn partition(disk: &Disk) -> (String, TempDir, PathBuf) {
     let name = format!("{}p1", disk.device.name());
     let room = tempfile::tempdir().expect("a directory");
     let node = room.path().join(&name);
-    let number =
-        std::fs::read_to_string(Path::new("/sys/class/block").join(&name).join("dev")).expect("its number");
+    let number = std::fs::read_to_string(Path::new("/sys/class/block").join(&name).join("dev"))
+        .expect("its number");
     let (major, minor) = number.trim().split_once(':').expect("two numbers");
     run(Command::new("mknod").arg(&node).args(["b", major, minor]));
     (name, room, node)
@@ -122,5 +143,7 @@ pub fn partition(disk: &Disk) -> (String, TempDir, PathBuf) {
 
 /// A label with one partition behind it, at a sector that no tool would choose.
 pub fn label(device: &Path) {
-    run(Command::new("sgdisk").args(["-a", "1", "-n", &format!("1:{FIRST_SECTOR}:100000")]).arg(device));
+    run(Command::new("sgdisk")
+        .args(["-a", "1", "-n", &format!("1:{FIRST_SECTOR}:100000")])
+        .arg(device));
 }

@@ -34,16 +34,25 @@ impl ProcessOne {
             fs::write(event.join("filter"), format!("dev == {disk}")).expect("a filter");
             fs::write(event.join("enable"), "1").expect("the event");
         }
-        ProcessOne { instance: is_there.then_some(instance), threads: threads().collect(), completions: 0 }
+        ProcessOne {
+            instance: is_there.then_some(instance),
+            threads: threads().collect(),
+            completions: 0,
+        }
     }
 
     /// Takes what is in the buffer: room for some 20,000 events of a processor.
     pub fn keep_up(&mut self) {
-        let Some(instance) = &self.instance else { return };
+        let Some(instance) = &self.instance else {
+            return;
+        };
         self.threads.extend(threads());
         let trace = fs::read_to_string(instance.join("trace")).expect("events");
         fs::write(instance.join("trace"), "").expect("an empty buffer");
-        let tasks = trace.lines().filter(|line| line.contains("block_rq_complete:")).filter_map(task_of);
+        let tasks = trace
+            .lines()
+            .filter(|line| line.contains("block_rq_complete:"))
+            .filter_map(task_of);
         self.completions += tasks.filter(|task| self.threads.contains(task)).count() as u64;
     }
 
@@ -64,13 +73,18 @@ impl ProcessOne {
         if unseen > 0 {
             eprintln!("{unseen} completions fell on the time of process 1");
         }
-        assert!(unseen == 0 || unseen == completions, "{unseen} unseen, {completions} of process 1");
+        assert!(
+            unseen == 0 || unseen == completions,
+            "{unseen} unseen, {completions} of process 1"
+        );
     }
 }
 
 impl Drop for ProcessOne {
     fn drop(&mut self) {
-        let Some(instance) = &self.instance else { return };
+        let Some(instance) = &self.instance else {
+            return;
+        };
         // Fails while somebody reads it, and leaves a directory then.
         let _ = fs::write(instance.join("events/enable"), "0");
         let _ = fs::remove_dir(instance);

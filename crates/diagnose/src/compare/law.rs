@@ -35,13 +35,18 @@ impl Law {
         if self.broken == 0 {
             return None;
         }
-        let line = self.line.map_or_else(String::new, |line| format!(", first on line {line}"));
+        let line = self
+            .line
+            .map_or_else(String::new, |line| format!(", first on line {line}"));
         Some(match self.checked {
             1 => format!(
                 "{:.1} I/O in flight, and {:.1} by rate times latency: not what Little's law demands",
                 self.in_flight, self.expected
             ),
-            checked => format!("{} of {checked} {unit}s break Little's law{line}", self.broken),
+            checked => format!(
+                "{} of {checked} {unit}s break Little's law{line}",
+                self.broken
+            ),
         })
     }
 }

@@ -61,7 +61,11 @@ impl Ratio {
     /// With an interval.
     #[must_use]
     pub fn of(interval: &Interval<[usize; 2]>) -> Ratio {
-        Ratio { value: interval.estimate, low: Some(interval.low), high: Some(interval.high) }
+        Ratio {
+            value: interval.estimate,
+            low: Some(interval.low),
+            high: Some(interval.high),
+        }
     }
 }
 
@@ -75,9 +79,15 @@ type Quantile = ([&'static str; 2], fn(&Quantiles) -> u64);
 
 /// In the order of [`SHARES`].
 const QUANTILES: [Quantile; 3] = [
-    (["read_ns_p50", "write_ns_p50"], |quantiles| quantiles.p50_ns),
-    (["read_ns_p90", "write_ns_p90"], |quantiles| quantiles.p90_ns),
-    (["read_ns_p99", "write_ns_p99"], |quantiles| quantiles.p99_ns),
+    (["read_ns_p50", "write_ns_p50"], |quantiles| {
+        quantiles.p50_ns
+    }),
+    (["read_ns_p90", "write_ns_p90"], |quantiles| {
+        quantiles.p90_ns
+    }),
+    (["read_ns_p99", "write_ns_p99"], |quantiles| {
+        quantiles.p99_ns
+    }),
 ];
 
 /// All measures that a side knows, apart from those that are 0 on both.
@@ -87,14 +97,27 @@ pub fn of(before: &Observed, after: &Observed, terms: &Terms) -> Vec<Measure> {
         measure(name, unit, &side(before), &side(after), terms)
     };
     let of_op = |op: usize| move |slice: &Slice| Some(slice.ios[op] / slice.seconds);
-    let bytes_of_op = |op: usize| move |slice: &Slice| slice.bytes[op].map(|bytes| bytes / slice.seconds);
+    let bytes_of_op =
+        |op: usize| move |slice: &Slice| slice.bytes[op].map(|bytes| bytes / slice.seconds);
     let mut measures = vec![
         sampled(RATE, Unit::PerSecond, &|slice| Some(slice.ios_per_second())),
         sampled("reads_per_second", Unit::PerSecond, &of_op(0)),
         sampled("writes_per_second", Unit::PerSecond, &of_op(1)),
-        sampled("bytes_per_second", Unit::BytesPerSecond, &Slice::bytes_per_second),
-        sampled("read_bytes_per_second", Unit::BytesPerSecond, &bytes_of_op(0)),
-        sampled("write_bytes_per_second", Unit::BytesPerSecond, &bytes_of_op(1)),
+        sampled(
+            "bytes_per_second",
+            Unit::BytesPerSecond,
+            &Slice::bytes_per_second,
+        ),
+        sampled(
+            "read_bytes_per_second",
+            Unit::BytesPerSecond,
+            &bytes_of_op(0),
+        ),
+        sampled(
+            "write_bytes_per_second",
+            Unit::BytesPerSecond,
+            &bytes_of_op(1),
+        ),
         sampled(LATENCY, Unit::Ns, &Slice::ns_mean),
     ];
     for op in 0..2 {
@@ -108,13 +131,24 @@ pub fn of(before: &Observed, after: &Observed, terms: &Terms) -> Vec<Measure> {
     measures
 }
 
-fn measure(name: &'static str, unit: Unit, before: &[f64], after: &[f64], terms: &Terms) -> Measure {
-    let mean =
-        |values: &[f64]| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
+fn measure(
+    name: &'static str,
+    unit: Unit,
+    before: &[f64],
+    after: &[f64],
+    terms: &Terms,
+) -> Measure {
+    let mean = |values: &[f64]| {
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
     let interval = ratio_of_means(before, after, terms.level).ok();
     let n = interval.map_or([0, 0], |interval| interval.n.map(|n| n as u64));
     let plain = plain(name, unit, None, [mean(before), mean(after)]);
-    Measure { ratio: interval.as_ref().map(Ratio::of).or(plain.ratio), n, ..plain }
+    Measure {
+        ratio: interval.as_ref().map(Ratio::of).or(plain.ratio),
+        n,
+        ..plain
+    }
 }
 
 /// A percentile of a stretch tells nothing where fewer I/O than this lie above it on average.
@@ -126,15 +160,28 @@ const STRETCHES_MIN: usize = 5;
 /// A percentile of reads or of writes, with an interval where stretches of both sides tell theirs.
 fn percentile(op: usize, at: usize, sides: [&Observed; 2], terms: &Terms) -> Measure {
     let (names, of) = QUANTILES[at];
-    let whole = sides.map(|side| side.quantiles[op].as_ref().map(|quantiles| of(quantiles) as f64));
+    let whole = sides.map(|side| {
+        side.quantiles[op]
+            .as_ref()
+            .map(|quantiles| of(quantiles) as f64)
+    });
     let plain = plain(names[op], Unit::Ns, None, whole);
     let sections = sides.map(|side| sections(side, op, at));
-    let [Some(before), Some(after)] = whole else { return plain };
+    let [Some(before), Some(after)] = whole else {
+        return plain;
+    };
     let sectioned = |whole, sections| Sectioned { whole, sections };
-    let ratio =
-        ratio_of_sectioned(sectioned(before, &sections[0]), sectioned(after, &sections[1]), terms.level);
+    let ratio = ratio_of_sectioned(
+        sectioned(before, &sections[0]),
+        sectioned(after, &sections[1]),
+        terms.level,
+    );
     match ratio {
-        Ok(ratio) => Measure { ratio: Some(Ratio::of(&ratio)), n: ratio.n.map(|n| n as u64), ..plain },
+        Ok(ratio) => Measure {
+            ratio: Some(Ratio::of(&ratio)),
+            n: ratio.n.map(|n| n as u64),
+            ..plain
+        },
         Err(_) => plain,
     }
 }
@@ -142,7 +189,10 @@ fn percentile(op: usize, at: usize, sides: [&Observed; 2], terms: &Terms) -> Mea
 /// A percentile of each stretch, neighbours put together by their geometric mean; none where they tell too little.
 fn sections(side: &Observed, op: usize, at: usize) -> Vec<f64> {
     let stretches = &side.stretches[op];
-    let ios = stretches.iter().map(|stretch| stretch.ios as f64).sum::<f64>();
+    let ios = stretches
+        .iter()
+        .map(|stretch| stretch.ios as f64)
+        .sum::<f64>();
     let above = ios * (1.0 - SHARES[at]) / stretches.len().max(1) as f64;
     if stretches.len() < STRETCHES_MIN || above < ABOVE_MIN {
         return Vec::new();
@@ -155,20 +205,49 @@ fn sections(side: &Observed, op: usize, at: usize) -> Vec<f64> {
 }
 
 /// A measure of which nothing tells how surely.
-fn plain(name: &'static str, unit: Unit, grid: Option<Grid>, [before, after]: [Option<f64>; 2]) -> Measure {
-    let ratio = before.zip(after).filter(|(before, after)| *before > 0.0 && *after > 0.0);
-    let ratio = ratio.map(|(before, after)| Ratio { value: after / before, low: None, high: None });
-    Measure { name, unit, grid, before, after, ratio, n: [0, 0] }
+fn plain(
+    name: &'static str,
+    unit: Unit,
+    grid: Option<Grid>,
+    [before, after]: [Option<f64>; 2],
+) -> Measure {
+    let ratio = before
+        .zip(after)
+        .filter(|(before, after)| *before > 0.0 && *after > 0.0);
+    let ratio = ratio.map(|(before, after)| Ratio {
+        value: after / before,
+        low: None,
+        high: None,
+    });
+    Measure {
+        name,
+        unit,
+        grid,
+        before,
+        after,
+        ratio,
+        n: [0, 0],
+    }
 }
 
 /// Fit and amplification on the grids that both sides answer.
 fn on_grids(before: &Observed, after: &Observed) -> Vec<Measure> {
     let mut measures = Vec::new();
     for mine in &before.grids {
-        let Some(theirs) = after.grids.iter().find(|theirs| theirs.grid == mine.grid) else { continue };
+        let Some(theirs) = after.grids.iter().find(|theirs| theirs.grid == mine.grid) else {
+            continue;
+        };
         let shares = [mine, theirs].map(|side| Some(side.misaligned.value()));
-        measures.push(plain("misaligned_share", Unit::Share, Some(mine.grid), shares));
-        for (op, name) in ["read_amplification", "write_amplification"].into_iter().enumerate() {
+        measures.push(plain(
+            "misaligned_share",
+            Unit::Share,
+            Some(mine.grid),
+            shares,
+        ));
+        for (op, name) in ["read_amplification", "write_amplification"]
+            .into_iter()
+            .enumerate()
+        {
             let factors = [mine.amplification[op], theirs.amplification[op]];
             measures.push(plain(name, Unit::Factor, Some(mine.grid), factors));
         }

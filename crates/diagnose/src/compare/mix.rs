@@ -55,8 +55,11 @@ pub fn of(before: &Observed, after: &Observed) -> Option<Mix> {
     if totals.iter().any(|total| *total <= 0.0) {
         return None;
     }
-    let share =
-        |side: usize, key: &Key| sides[side].get(key).map_or(0.0, |stratum| stratum.ios / totals[side]);
+    let share = |side: usize, key: &Key| {
+        sides[side]
+            .get(key)
+            .map_or(0.0, |stratum| stratum.ios / totals[side])
+    };
     let common: Vec<(f64, [&Stratum; 2])> = sides[0]
         .iter()
         .filter_map(|(key, mine)| {
@@ -64,19 +67,33 @@ pub fn of(before: &Observed, after: &Observed) -> Option<Mix> {
             Some((share(0, key).min(share(1, key)), [mine, theirs]))
         })
         .collect();
-    let overlap = common.iter().map(|(weight, _)| weight).sum::<f64>().min(1.0);
+    let overlap = common
+        .iter()
+        .map(|(weight, _)| weight)
+        .sum::<f64>()
+        .min(1.0);
     let (ns_mean, log_variance) = weighted(&common, overlap).unzip();
     let read_share = [0, 1].map(|side| {
-        let reads = sides[side].iter().filter(|((op, _), _)| *op == Op::Read as u8);
+        let reads = sides[side]
+            .iter()
+            .filter(|((op, _), _)| *op == Op::Read as u8);
         reads.map(|(_, stratum)| stratum.ios).sum::<f64>() / totals[side]
     });
     Some(Mix {
-        by: if has_lengths { "operation and length" } else { "operation" },
+        by: if has_lengths {
+            "operation and length"
+        } else {
+            "operation"
+        },
         overlap,
         read_share,
         ns_mean,
         log_variance: log_variance.unwrap_or(0.0),
-        unlike_lengths: if has_lengths { None } else { unlike_lengths(&common) },
+        unlike_lengths: if has_lengths {
+            None
+        } else {
+            unlike_lengths(&common)
+        },
     })
 }
 
@@ -84,15 +101,23 @@ pub fn of(before: &Observed, after: &Observed) -> Option<Mix> {
 fn by_key(strata: &[Stratum], has_lengths: bool) -> BTreeMap<Key, Stratum> {
     let mut by_key: BTreeMap<Key, Vec<Stratum>> = BTreeMap::new();
     for stratum in strata {
-        let key = (stratum.op as u8, if has_lengths { stratum.len_bytes } else { 0 });
+        let key = (
+            stratum.op as u8,
+            if has_lengths { stratum.len_bytes } else { 0 },
+        );
         by_key.entry(key).or_default().push(*stratum);
     }
-    by_key.into_iter().filter_map(|(key, strata)| Some((key, together(&strata)?))).collect()
+    by_key
+        .into_iter()
+        .filter_map(|(key, strata)| Some((key, together(&strata)?)))
+        .collect()
 }
 
 /// Several strata as one: means weighted by I/O, unknown where one of them is.
 fn together(strata: &[Stratum]) -> Option<Stratum> {
-    let [first, others @ ..] = strata else { return None };
+    let [first, others @ ..] = strata else {
+        return None;
+    };
     if others.is_empty() {
         return Some(*first);
     }
@@ -118,21 +143,31 @@ fn weighted(common: &[(f64, [&Stratum; 2])], overlap: f64) -> Option<([f64; 2], 
         .iter()
         .filter_map(|(weight, [before, after])| {
             let variance = |stratum: &Stratum| stratum.ns_mean_variance.unwrap_or(0.0);
-            Some((*weight, [before.ns_mean?, after.ns_mean?], [variance(before), variance(after)]))
+            Some((
+                *weight,
+                [before.ns_mean?, after.ns_mean?],
+                [variance(before), variance(after)],
+            ))
         })
         .collect();
     let covered: f64 = timed.iter().map(|(weight, ..)| weight).sum();
     if covered < SAME * overlap || covered <= 0.0 {
         return None;
     }
-    let mean = |side: usize| timed.iter().map(|(weight, ns, _)| weight / covered * ns[side]).sum::<f64>();
+    let mean = |side: usize| {
+        timed
+            .iter()
+            .map(|(weight, ns, _)| weight / covered * ns[side])
+            .sum::<f64>()
+    };
     let means = [mean(0), mean(1)];
     if means.iter().any(|mean| *mean <= 0.0) {
         return None;
     }
     let relative = |side: usize| {
-        let of =
-            |(weight, _, variances): &(f64, [f64; 2], [f64; 2])| (weight / covered).powi(2) * variances[side];
+        let of = |(weight, _, variances): &(f64, [f64; 2], [f64; 2])| {
+            (weight / covered).powi(2) * variances[side]
+        };
         timed.iter().map(of).sum::<f64>() / (means[side] * means[side])
     };
     Some((means, relative(0) + relative(1)))
@@ -145,5 +180,8 @@ fn unlike_lengths(common: &[(f64, [&Stratum; 2])]) -> Option<(Op, [u64; 2])> {
         let factor = lengths[0].max(lengths[1]) / lengths[0].min(lengths[1]);
         *weight >= OP_SHARE_MIN && is_known && factor > LEN_FACTOR_MAX
     };
-    common.iter().find(unlike).map(|(_, [before, after])| (before.op, [before.len_bytes, after.len_bytes]))
+    common
+        .iter()
+        .find(unlike)
+        .map(|(_, [before, after])| (before.op, [before.len_bytes, after.len_bytes]))
 }

@@ -46,7 +46,11 @@ pub struct Terms {
 
 impl Default for Terms {
     fn default() -> Terms {
-        Terms { margin: Margin::USUAL, level: Level::P95, paired_by_user: false }
+        Terms {
+            margin: Margin::USUAL,
+            level: Level::P95,
+            paired_by_user: false,
+        }
     }
 }
 
@@ -179,7 +183,13 @@ pub fn compare(before: &Observed, after: &Observed, terms: &Terms) -> Comparison
     let mix = mix::of(before, after);
     let measures = measures::of(before, after, terms);
     let verdict = verdict::of([before, after], &measures, mix.as_ref(), terms);
-    Comparison { sides: [before, after].map(side), doubts: doubts(before, after), verdict, measures, mix }
+    Comparison {
+        sides: [before, after].map(side),
+        doubts: doubts(before, after),
+        verdict,
+        measures,
+        mix,
+    }
 }
 
 fn side(observed: &Observed) -> Side {
@@ -203,7 +213,9 @@ fn doubts(before: &Observed, after: &Observed) -> Vec<String> {
     for (side, word) in [(before, "before"), (after, "after")] {
         doubts.extend(side.doubts.iter().map(|doubt| format!("{word}: {doubt}")));
         doubts.extend(
-            side.law.and_then(|law| law.broken_words(side.sampling.unit)).map(|law| format!("{word}: {law}")),
+            side.law
+                .and_then(|law| law.broken_words(side.sampling.unit))
+                .map(|law| format!("{word}: {law}")),
         );
         if hangs_together(&side.slices) {
             doubts.push(format!(
@@ -214,7 +226,8 @@ fn doubts(before: &Observed, after: &Observed) -> Vec<String> {
     }
     if before.span != after.span {
         doubts.push(
-            "latencies do not span the same: on one side they include the time before issue".to_owned(),
+            "latencies do not span the same: on one side they include the time before issue"
+                .to_owned(),
         );
     }
     doubts
@@ -230,6 +243,8 @@ fn hangs_together(slices: &[Slice]) -> bool {
     let latencies: Vec<f64> = slices.iter().filter_map(Slice::ns_mean).collect();
     [rates, latencies].iter().any(|values| {
         let sample = plumb_stats::Sample::new(values).ok();
-        sample.and_then(|sample| sample.autocorrelation()).is_some_and(|found| found > limit)
+        sample
+            .and_then(|sample| sample.autocorrelation())
+            .is_some_and(|found| found > limit)
     })
 }

@@ -112,8 +112,13 @@ impl Run {
     /// What it is compared as: its name, or those of its targets.
     #[must_use]
     pub fn device(&self) -> String {
-        let targets =
-            || self.targets.iter().map(|target| target.target.as_str()).collect::<Vec<_>>().join("+");
+        let targets = || {
+            self.targets
+                .iter()
+                .map(|target| target.target.as_str())
+                .collect::<Vec<_>>()
+                .join("+")
+        };
         self.name.clone().unwrap_or_else(targets)
     }
 
@@ -137,7 +142,8 @@ impl Run {
 
     /// Intervals after the warm-up, without a last one that was cut short.
     fn measured(&self) -> Vec<&Interval> {
-        let is_measured = |interval: &&Interval| !interval.is_warmup && interval.seconds >= SECONDS_MIN;
+        let is_measured =
+            |interval: &&Interval| !interval.is_warmup && interval.seconds >= SECONDS_MIN;
         let mut measured: Vec<&Interval> = self.intervals.iter().filter(is_measured).collect();
         if let [.., before, last] = &measured[..]
             && last.seconds < WHOLE_SHARE_MIN * before.seconds
@@ -157,7 +163,10 @@ pub fn of_bench(run: &Run) -> Observed {
     let lost = run.lost();
     let mut doubts = Vec::new();
     if lost > 0 {
-        doubts.push(format!("{} I/O failed or never came back", group_digits(lost)));
+        doubts.push(format!(
+            "{} I/O failed or never came back",
+            group_digits(lost)
+        ));
     }
     if run.targets.iter().any(|target| !target.is_whole) {
         doubts.push("the run ended early for a target's sake, or had failures".to_owned());
@@ -172,12 +181,21 @@ pub fn of_bench(run: &Run) -> Observed {
         layer: None,
         span: Span::Device,
         is_closed_loop: run.total.all.response.is_none(),
-        sampling: Sampling { unit: "interval", seconds, seen },
+        sampling: Sampling {
+            unit: "interval",
+            seconds,
+            seen,
+        },
         stretches: [
             stretches(&measured, |interval| &interval.read_time),
             stretches(&measured, |interval| &interval.write_time),
         ],
-        slices: batched(measured.into_iter().map(|interval| slice(interval, &run.total)).collect()),
+        slices: batched(
+            measured
+                .into_iter()
+                .map(|interval| slice(interval, &run.total))
+                .collect(),
+        ),
         strata: [(Op::Read, &run.total.reads), (Op::Write, &run.total.writes)]
             .into_iter()
             .filter_map(|(op, side)| stratum(op, side))
@@ -198,13 +216,23 @@ fn slice(interval: &Interval, total: &Measured) -> Slice {
     let len = |side: &Side| side.bytes.checked_div(side.ios).unwrap_or(0) as f64;
     let by_length = [ios[0] * len(&total.reads), ios[1] * len(&total.writes)];
     let whole = by_length[0] + by_length[1];
-    let share = if whole > 0.0 { by_length[0] / whole } else { 0.0 };
+    let share = if whole > 0.0 {
+        by_length[0] / whole
+    } else {
+        0.0
+    };
     Slice {
         seconds: interval.seconds,
         ios,
-        bytes: [Some(interval.bytes * share), Some(interval.bytes * (1.0 - share))],
+        bytes: [
+            Some(interval.bytes * share),
+            Some(interval.bytes * (1.0 - share)),
+        ],
         timed: interval.time.as_ref().map_or(0.0, |time| time.ios),
-        ns_sum: interval.time.as_ref().map_or(0.0, |time| time.ios * time.mean_ns),
+        ns_sum: interval
+            .time
+            .as_ref()
+            .map_or(0.0, |time| time.ios * time.mean_ns),
         in_flight_seconds: Some(interval.in_flight_mean * interval.seconds),
     }
 }

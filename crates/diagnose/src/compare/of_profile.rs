@@ -31,7 +31,10 @@ pub fn of_profile(profile: &Profile, analysis: &Analysis) -> Observed {
     let lost = losses.lost.saturating_add(losses.damaged);
     let mut doubts = Vec::new();
     if losses.missing_files > 0 {
-        doubts.push(format!("{} of the recording missing", plural(losses.missing_files, "file")));
+        doubts.push(format!(
+            "{} of the recording missing",
+            plural(losses.missing_files, "file")
+        ));
     }
     if lost > 0 {
         doubts.push(format!("{} lost", plural(lost, "event")));
@@ -41,12 +44,20 @@ pub fn of_profile(profile: &Profile, analysis: &Analysis) -> Observed {
     }
     Observed {
         device: profile.device.clone(),
-        source: format!("profile of the {} layer, {} I/O", profile.layer.word(), group_digits(profile.ios())),
+        source: format!(
+            "profile of the {} layer, {} I/O",
+            profile.layer.word(),
+            group_digits(profile.ios())
+        ),
         size_bytes: profile.size_bytes,
         layer: Some(profile.layer),
         span: Span::Device,
         is_closed_loop: false,
-        sampling: Sampling { unit: "window", seconds: Some(seconds), seen },
+        sampling: Sampling {
+            unit: "window",
+            seconds: Some(seconds),
+            seen,
+        },
         slices: batched(slices),
         strata: strata(profile),
         has_lengths: !profile.places.table.is_empty(),
@@ -64,7 +75,11 @@ fn slices(profile: &Profile) -> (u64, f64, Vec<Slice>) {
     let timeline = &profile.timeline;
     let width = timeline.width_ns();
     let seconds = width as f64 / 1e9;
-    let idle = Slice { seconds, bytes: [Some(0.0); 2], ..Slice::default() };
+    let idle = Slice {
+        seconds,
+        bytes: [Some(0.0); 2],
+        ..Slice::default()
+    };
     let mut slices = Vec::new();
     let mut next = None;
     for (start_ns, window) in timeline.iter() {
@@ -87,8 +102,14 @@ fn slices(profile: &Profile) -> (u64, f64, Vec<Slice>) {
 fn slice(window: &Window, seconds: f64) -> Slice {
     Slice {
         seconds,
-        ios: [window.read_sizes.total() as f64, window.write_sizes.total() as f64],
-        bytes: [Some(window.read_bytes as f64), Some(window.write_bytes as f64)],
+        ios: [
+            window.read_sizes.total() as f64,
+            window.write_sizes.total() as f64,
+        ],
+        bytes: [
+            Some(window.read_bytes as f64),
+            Some(window.write_bytes as f64),
+        ],
         timed: window.timed as f64,
         ns_sum: window.ns_sum as f64,
         in_flight_seconds: None,
@@ -107,7 +128,10 @@ struct Sums {
 fn strata(profile: &Profile) -> Vec<Stratum> {
     let table = &profile.places.table;
     let mut sums: BTreeMap<(u8, u64), Sums> = BTreeMap::new();
-    for (key, row) in table.iter().filter(|(key, _)| matches!(key.op(), Op::Read | Op::Write)) {
+    for (key, row) in table
+        .iter()
+        .filter(|(key, _)| matches!(key.op(), Op::Read | Op::Write))
+    {
         let len_bytes = key.length().saturating_mul(table.unit_bytes());
         let sum = sums.entry((key.op() as u8, len_bytes)).or_default();
         sum.ios = sum.ios.saturating_add(row.ios);
@@ -118,7 +142,8 @@ fn strata(profile: &Profile) -> Vec<Stratum> {
     let strata = sums.into_iter().map(|((op, len_bytes), sum)| {
         let timed = sum.timed as f64;
         let mean = (sum.timed >= TIMED_MIN).then(|| sum.ns as f64 / timed);
-        let spread = |mean: f64| (sum.squared_ns as f64 / timed - mean * mean).max(0.0) / (timed - 1.0);
+        let spread =
+            |mean: f64| (sum.squared_ns as f64 / timed - mean * mean).max(0.0) / (timed - 1.0);
         Stratum {
             op: Op::from_code(op).unwrap_or(Op::Other),
             len_bytes,
@@ -131,7 +156,10 @@ fn strata(profile: &Profile) -> Vec<Stratum> {
 }
 
 fn grids(analysis: &Analysis) -> Vec<OnGrid> {
-    let fits = analysis.device().into_iter().flat_map(|device| &device.grids);
+    let fits = analysis
+        .device()
+        .into_iter()
+        .flat_map(|device| &device.grids);
     let known = fits.filter_map(|fit| {
         let all = fit.all.as_ref().ok()?;
         Some(OnGrid {
@@ -147,7 +175,12 @@ fn grids(analysis: &Analysis) -> Vec<OnGrid> {
 fn law(profile: &Profile, analysis: &Analysis) -> Option<Law> {
     let in_flight = analysis.in_flight.as_ref()?.depth_mean;
     let seconds = profile.ordered.in_flight.depth_ns.total() as f64 / 1e9;
-    let ns = profile.places.table.iter().map(|(_, row)| row.ns_sum as f64).sum::<f64>();
+    let ns = profile
+        .places
+        .table
+        .iter()
+        .map(|(_, row)| row.ns_sum as f64)
+        .sum::<f64>();
     let expected = ns / 1e9 / seconds;
     let is_broken = (in_flight - expected).abs() > LAW_SLACK * in_flight.max(expected);
     (seconds > 0.0).then_some(Law {

@@ -13,7 +13,10 @@ use crate::share::Share;
 #[must_use]
 pub fn of_series(series: &Series, device: &str, first: FirstReport) -> Observed {
     let since_boot = series.since_boot(device, first);
-    let rows: Vec<Option<&Row>> = series.rows_of(device).skip(usize::from(since_boot.is_some())).collect();
+    let rows: Vec<Option<&Row>> = series
+        .rows_of(device)
+        .skip(usize::from(since_boot.is_some()))
+        .collect();
     let mut doubts = Vec::new();
     if let Some(why) = since_boot {
         doubts.push(format!("the first report is left out: {}", why.words()));
@@ -31,8 +34,16 @@ pub fn of_series(series: &Series, device: &str, first: FirstReport) -> Observed 
         layer: None,
         span: present.first().map_or(Span::Response, |row| row.span),
         is_closed_loop: false,
-        sampling: Sampling { unit: "report", seconds: None, seen },
-        slices: batched(rows.iter().map(|row| row.map_or(idle(&present), slice)).collect()),
+        sampling: Sampling {
+            unit: "report",
+            seconds: None,
+            seen,
+        },
+        slices: batched(
+            rows.iter()
+                .map(|row| row.map_or(idle(&present), slice))
+                .collect(),
+        ),
         strata: strata(&present),
         has_lengths: false,
         quantiles: [None, None],
@@ -80,7 +91,9 @@ fn strata(present: &[&Row]) -> Vec<Stratum> {
         let ios: f64 = rows.clone().map(|row| row.per_second.value).sum();
         let bytes: Option<f64> = rows.clone().map(|row| row.bytes_per_second).sum();
         let busy = rows.filter(|row| row.per_second.value > 0.0);
-        let ms_sum: Option<f64> = busy.map(|row| row.ms.map(|ms| ms.value * row.per_second.value)).sum();
+        let ms_sum: Option<f64> = busy
+            .map(|row| row.ms.map(|ms| ms.value * row.per_second.value))
+            .sum();
         (ios > 0.0).then(|| Stratum {
             op,
             len_bytes: bytes.map_or(0, |bytes| (bytes / ios) as u64),
@@ -93,11 +106,16 @@ fn strata(present: &[&Row]) -> Vec<Stratum> {
 }
 
 fn law(present: &[&Row]) -> Option<Law> {
-    let checks: Vec<_> =
-        present.iter().filter_map(|row| row.littles_law().map(|check| (row.line, check))).collect();
+    let checks: Vec<_> = present
+        .iter()
+        .filter_map(|row| row.littles_law().map(|check| (row.line, check)))
+        .collect();
     let n = checks.len() as f64;
     let mut broken = checks.iter().filter(|(_, check)| !check.holds()).peekable();
-    let line = broken.peek().map(|(line, _)| *line).filter(|line| *line > 0);
+    let line = broken
+        .peek()
+        .map(|(line, _)| *line)
+        .filter(|line| *line > 0);
     let law = Law {
         in_flight: checks.iter().map(|(_, check)| check.printed).sum::<f64>() / n,
         expected: checks.iter().map(|(_, check)| check.expected).sum::<f64>() / n,

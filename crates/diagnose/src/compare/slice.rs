@@ -75,7 +75,11 @@ pub fn batched(slices: Vec<Slice>) -> Vec<Slice> {
 
 /// Neighbours that are put together: each alone where there are few.
 pub fn batches<T>(observations: &[T]) -> impl Iterator<Item = &[T]> {
-    let count = if observations.len() <= MANY { observations.len() } else { BATCHES };
+    let count = if observations.len() <= MANY {
+        observations.len()
+    } else {
+        BATCHES
+    };
     let bound = move |batch: usize| batch * observations.len() / count.max(1);
     (0..count).map(move |batch| &observations[bound(batch)..bound(batch + 1)])
 }
@@ -103,18 +107,32 @@ mod tests {
         let batches = batched(many.clone());
         assert_eq!(batches.len(), 20);
         let sum = |slices: &[Slice], of: fn(&Slice) -> f64| slices.iter().map(of).sum::<f64>();
-        for of in [|slice: &Slice| slice.seconds, |slice: &Slice| slice.ios[0], |slice: &Slice| slice.ns_sum]
-        {
+        for of in [
+            |slice: &Slice| slice.seconds,
+            |slice: &Slice| slice.ios[0],
+            |slice: &Slice| slice.ns_sum,
+        ] {
             assert_eq!(sum(&batches, of), sum(&many, of), "nothing is lost");
         }
         assert_eq!(batches[0].ios[0], 10.0, "0 to 4");
         assert_eq!(batches[0].in_flight(), Some(2.0));
-        assert_eq!(batches[0].bytes_per_second(), None, "an unknown part leaves the sum unknown");
+        assert_eq!(
+            batches[0].bytes_per_second(),
+            None,
+            "an unknown part leaves the sum unknown"
+        );
     }
 
     #[test]
     fn nothing_timed_has_no_latency() {
-        assert_eq!(Slice { seconds: 1.0, ..Slice::default() }.ns_mean(), None);
+        assert_eq!(
+            Slice {
+                seconds: 1.0,
+                ..Slice::default()
+            }
+            .ns_mean(),
+            None
+        );
         assert_eq!(slice(8.0).ns_mean(), Some(1e6));
         assert_eq!(slice(8.0).ios_per_second(), 4.5);
     }

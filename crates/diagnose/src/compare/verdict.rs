@@ -49,16 +49,29 @@ const LOST_SHARE_MAX: f64 = 0.01;
 const LOAD_SHARE_MAX: f64 = 0.05;
 
 /// The verdict.
-pub fn of(sides: [&Observed; 2], measures: &[Measure], mix: Option<&Mix>, terms: &Terms) -> Verdict {
+pub fn of(
+    sides: [&Observed; 2],
+    measures: &[Measure],
+    mix: Option<&Mix>,
+    terms: &Terms,
+) -> Verdict {
     let latency = mix.and_then(|mix| latency(measures, mix));
-    let rate = mix.filter(|mix| mix.overlap >= mix::SAME).and_then(|_| ratio_of(measures, RATE));
+    let rate = mix
+        .filter(|mix| mix.overlap >= mix::SAME)
+        .and_then(|_| ratio_of(measures, RATE));
     let why = not_comparable(sides, mix, latency.is_some(), terms);
     if !why.is_empty() {
-        return Verdict { outcome: Outcome::NotComparable, why, latency, rate };
+        return Verdict {
+            outcome: Outcome::NotComparable,
+            why,
+            latency,
+            rate,
+        };
     }
     let is_loaded_alike = sides.iter().all(|side| side.is_closed_loop)
-        || in_flight(sides, measures)
-            .is_some_and(|[before, after]| (after - before).abs() <= LOAD_SHARE_MAX * before.max(after));
+        || in_flight(sides, measures).is_some_and(|[before, after]| {
+            (after - before).abs() <= LOAD_SHARE_MAX * before.max(after)
+        });
     let (outcome, mut why) = decide(
         latency.map(|latency| change(&latency, terms.margin)),
         rate.map(|rate| change(&rate, terms.margin)),
@@ -78,11 +91,20 @@ pub fn of(sides: [&Observed; 2], measures: &[Measure], mix: Option<&Mix>, terms:
             percent(mix.overlap)
         ));
     }
-    Verdict { outcome, why, latency, rate }
+    Verdict {
+        outcome,
+        why,
+        latency,
+        rate,
+    }
 }
 
 fn ratio_of(measures: &[Measure], name: &str) -> Option<Ratio> {
-    measures.iter().find(|measure| measure.name == name)?.ratio.filter(|ratio| ratio.low.is_some())
+    measures
+        .iter()
+        .find(|measure| measure.name == name)?
+        .ratio
+        .filter(|ratio| ratio.low.is_some())
 }
 
 /// The ratio of latencies over the same mix. Where the mix is not the same it is that of the weighted means, as wide as
@@ -98,7 +120,11 @@ fn latency(measures: &[Measure], mix: &Mix) -> Option<Ratio> {
     const Z: f64 = 1.96;
     let of_windows = (seen.high?.ln() - seen.low?.ln()) / 2.0;
     let reach = of_windows.max(Z * mix.log_variance.sqrt());
-    Some(Ratio { value, low: Some(value * (-reach).exp()), high: Some(value * reach.exp()) })
+    Some(Ratio {
+        value,
+        low: Some(value * (-reach).exp()),
+        high: Some(value * reach.exp()),
+    })
 }
 
 /// I/O in flight on both sides: as the source has them, or by Little's law.
@@ -111,11 +137,19 @@ fn in_flight(sides: [&Observed; 2], measures: &[Measure]) -> Option<[f64; 2]> {
         return Some([before.in_flight, after.in_flight]);
     }
     let (rate, latency) = (find(RATE)?, find(LATENCY)?);
-    Some([rate.before? * latency.before? / 1e9, rate.after? * latency.after? / 1e9])
+    Some([
+        rate.before? * latency.before? / 1e9,
+        rate.after? * latency.after? / 1e9,
+    ])
 }
 
 fn change(ratio: &Ratio, margin: Margin) -> Difference {
-    ratio.low.zip(ratio.high).map_or(Difference::Unclear, |(low, high)| difference([low, high], margin))
+    ratio
+        .low
+        .zip(ratio.high)
+        .map_or(Difference::Unclear, |(low, high)| {
+            difference([low, high], margin)
+        })
 }
 
 /// From how latency and rate changed; `None` where that is not known, or not to be compared.
@@ -126,8 +160,11 @@ fn decide(
 ) -> (Outcome, Vec<String>) {
     use Difference::{Less, More, Unclear, Within};
     use Outcome::{Better, Inconclusive, NoDifference, NotComparable, Worse};
-    let asked =
-        |more: &str| vec![format!("{more} I/O a second at the same latency: it may be what was asked for")];
+    let asked = |more: &str| {
+        vec![format!(
+            "{more} I/O a second at the same latency: it may be what was asked for"
+        )]
+    };
     match (latency, rate) {
         (Some(Less), Some(Less)) | (Some(More), Some(More)) => (NotComparable, Vec::new()),
         (Some(Less), _) => (Better, Vec::new()),
@@ -169,7 +206,12 @@ pub fn signed(ratio: f64) -> String {
 }
 
 /// Everything that makes the sides not of a kind.
-fn not_comparable(sides: [&Observed; 2], mix: Option<&Mix>, has_latency: bool, terms: &Terms) -> Vec<String> {
+fn not_comparable(
+    sides: [&Observed; 2],
+    mix: Option<&Mix>,
+    has_latency: bool,
+    terms: &Terms,
+) -> Vec<String> {
     let mut why = Vec::new();
     let [before, after] = sides;
     if let (Some(mine), Some(theirs)) = (before.size_bytes, after.size_bytes)
@@ -187,7 +229,11 @@ fn not_comparable(sides: [&Observed; 2], mix: Option<&Mix>, has_latency: bool, t
     if let (Some(mine), Some(theirs)) = (before.layer, after.layer)
         && mine != theirs
     {
-        why.push(format!("other layers were seen: {} before, {} after", mine.word(), theirs.word()));
+        why.push(format!(
+            "other layers were seen: {} before, {} after",
+            mine.word(),
+            theirs.word()
+        ));
     }
     for (side, word) in [(before, "before"), (after, "after")] {
         why.extend(of_side(side, word));
@@ -198,7 +244,8 @@ fn not_comparable(sides: [&Observed; 2], mix: Option<&Mix>, has_latency: bool, t
     }
     if why.is_empty() && !has_latency && !sides.iter().all(|side| side.is_closed_loop) {
         why.push(
-            "latencies are not known on both sides, and a rate alone may be what was asked for".to_owned(),
+            "latencies are not known on both sides, and a rate alone may be what was asked for"
+                .to_owned(),
         );
     }
     why
@@ -212,10 +259,16 @@ fn of_side(side: &Observed, word: &str) -> Vec<String> {
         why.push(format!("no read or write of {} {word}", side.device));
     } else if side.slices.len() < 2 {
         let n = side.slices.len();
-        why.push(format!("{n} {unit}{} {word}: an interval needs at least 2", if n == 1 { "" } else { "s" }));
+        why.push(format!(
+            "{n} {unit}{} {word}: an interval needs at least 2",
+            if n == 1 { "" } else { "s" }
+        ));
     }
     if side.lost.value() > LOST_SHARE_MAX {
-        why.push(format!("{} of the I/O {word} were lost", percent(side.lost.value())));
+        why.push(format!(
+            "{} of the I/O {word} were lost",
+            percent(side.lost.value())
+        ));
     }
     if let Some(law) = side.law.filter(|law| law.checked > 1 && !law.holds()) {
         why.push(format!(

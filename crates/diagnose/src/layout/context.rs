@@ -8,7 +8,9 @@ use plumb_geometry::{Bytes, Grid};
 use plumb_profile::{Profile, ProfileSet};
 use plumb_stack::graph::HOST;
 use plumb_stack::node::{Fact, keys};
-use plumb_stack::{Chunks, GridFact, Kind, Landing, Landings, Node, NodeId, Placing, Stack, Standing, What};
+use plumb_stack::{
+    Chunks, GridFact, Kind, Landing, Landings, Node, NodeId, Placing, Stack, Standing, What,
+};
 
 use super::known::Known;
 use super::seen::Passed;
@@ -73,24 +75,48 @@ pub struct Context<'a> {
 impl<'a> Context<'a> {
     /// Works out what all rules need.
     #[must_use]
-    pub fn new(stack: &'a Stack, known: &'a Known, profiles: Option<&'a ProfileSet>) -> Context<'a> {
+    pub fn new(
+        stack: &'a Stack,
+        known: &'a Known,
+        profiles: Option<&'a ProfileSet>,
+    ) -> Context<'a> {
         let tops = tops(stack).into_iter().map(|id| {
             let landings = stack.landings(id);
             let standings = stack.standings_of(&landings);
-            Top { id, landings, standings }
+            Top {
+                id,
+                landings,
+                standings,
+            }
         });
         let mut by_node: HashMap<NodeId, Vec<&Profile>> = HashMap::new();
         // A short look at a device that has little to do says nothing against what its layout tells.
-        let has_enough = |profile: &&Profile| known.watch.is_none() || profile.placed_ios() >= IOS_MIN;
-        for profile in profiles.into_iter().flat_map(ProfileSet::iter).filter(has_enough) {
+        let has_enough =
+            |profile: &&Profile| known.watch.is_none() || profile.placed_ios() >= IOS_MIN;
+        for profile in profiles
+            .into_iter()
+            .flat_map(ProfileSet::iter)
+            .filter(has_enough)
+        {
             if let Some(id) = stack.find(&profile.device) {
                 by_node.entry(id).or_default().push(profile);
             }
         }
         let tops: Vec<Top> = tops.collect();
-        let top_at = tops.iter().enumerate().map(|(at, top)| (top.id, at)).collect();
+        let top_at = tops
+            .iter()
+            .enumerate()
+            .map(|(at, top)| (top.id, at))
+            .collect();
         let passed = seen::passed(stack, profiles);
-        Context { stack, known, tops, top_at, profiles: by_node, passed }
+        Context {
+            stack,
+            known,
+            tops,
+            top_at,
+            profiles: by_node,
+            passed,
+        }
     }
 
     /// Where the bytes of a node come to lie: worked out already where it is a top.
@@ -115,13 +141,21 @@ impl<'a> Context<'a> {
         if node.name == HOST {
             return self.host_target();
         }
-        Target { device: node.name.clone(), part: None, layer: TargetLayer::Stack(node.kind) }
+        Target {
+            device: node.name.clone(),
+            part: None,
+            layer: TargetLayer::Stack(node.kind),
+        }
     }
 
     /// What a finding about the host is about.
     #[must_use]
     pub fn host_target(&self) -> Target {
-        Target { device: HOST.to_owned(), part: None, layer: TargetLayer::Host(HostLayer::Host) }
+        Target {
+            device: HOST.to_owned(),
+            part: None,
+            layer: TargetLayer::Host(HostLayer::Host),
+        }
     }
 
     /// A finding about a node.
@@ -132,7 +166,14 @@ impl<'a> Context<'a> {
         summary: String,
         evidence: Evidence,
     ) -> Finding {
-        Finding::new(rule.id, severity, &self.target(id), confidence, summary, evidence)
+        Finding::new(
+            rule.id,
+            severity,
+            &self.target(id),
+            confidence,
+            summary,
+            evidence,
+        )
     }
 
     /// The device on which a file system or swap lies without a gap; any other node is its own.
@@ -158,9 +199,14 @@ impl<'a> Context<'a> {
     pub fn file_systems(&self) -> impl Iterator<Item = (NodeId, &'a Node)> {
         let stack = self.stack;
         stack.nodes().filter(move |(id, node)| {
-            let is_mounted =
-                node.facts.contains_key(keys::MOUNT) || node.facts.contains_key(keys::MOUNT_OPTIONS);
-            let has_own = || stack.above(*id).iter().any(|above| stack.node(*above).kind == Kind::FileSystem);
+            let is_mounted = node.facts.contains_key(keys::MOUNT)
+                || node.facts.contains_key(keys::MOUNT_OPTIONS);
+            let has_own = || {
+                stack
+                    .above(*id)
+                    .iter()
+                    .any(|above| stack.node(*above).kind == Kind::FileSystem)
+            };
             node.kind == Kind::FileSystem
                 || is_mounted && node.word(keys::CONTENT) != Some("swap") && !has_own()
         })
@@ -174,10 +220,12 @@ impl<'a> Context<'a> {
 
     /// All nodes laid in chunks over two members or more.
     pub fn striped(&self) -> impl Iterator<Item = (NodeId, &'a Chunks)> {
-        self.stack.nodes().filter_map(|(id, node)| match &node.placing {
-            Placing::Chunks(chunks) if chunks.members.len() > 1 => Some((id, chunks)),
-            _ => None,
-        })
+        self.stack
+            .nodes()
+            .filter_map(|(id, node)| match &node.placing {
+                Placing::Chunks(chunks) if chunks.members.len() > 1 => Some((id, chunks)),
+                _ => None,
+            })
     }
 
     /// Everything at the bottom below a node.
@@ -192,7 +240,10 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn hardware(&self, leaf: NodeId) -> Hardware {
         let node = self.stack.node(leaf);
-        let unit = node.grids.iter().find(|fact| fact.what == What::ArrayUnit && fact.is_believed());
+        let unit = node
+            .grids
+            .iter()
+            .find(|fact| fact.what == What::ArrayUnit && fact.is_believed());
         if let Some(unit) = unit {
             return Hardware::Array(format!(
                 "it has an array unit of {} ({})",
@@ -200,8 +251,11 @@ impl<'a> Context<'a> {
                 unit.source
             ));
         }
-        if let Some(above) =
-            self.stack.above(leaf).iter().find(|above| self.stack.node(**above).kind == Kind::Multipath)
+        if let Some(above) = self
+            .stack
+            .above(leaf)
+            .iter()
+            .find(|above| self.stack.node(**above).kind == Kind::Multipath)
         {
             return Hardware::Array(format!("it is a path of {}", self.name(*above)));
         }
@@ -218,8 +272,17 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn segment(&self, leaf: NodeId) -> Option<(Bytes, String)> {
         let node = self.stack.node(leaf);
-        let unit = node.grids.iter().find(|fact| fact.what == What::ArrayUnit && fact.is_believed());
-        unit.map(|unit| (unit.granularity(), format!("{} of {}", unit.source, node.name))).or_else(|| {
+        let unit = node
+            .grids
+            .iter()
+            .find(|fact| fact.what == What::ArrayUnit && fact.is_believed());
+        unit.map(|unit| {
+            (
+                unit.granularity(),
+                format!("{} of {}", unit.source, node.name),
+            )
+        })
+        .or_else(|| {
             let segment = self.known.segment.filter(|segment| segment.0 > 0)?;
             Some((segment, "segment given by the user".to_owned()))
         })
@@ -242,10 +305,14 @@ fn is_array(word: &str) -> bool {
 #[must_use]
 pub fn seen_from_above(landing: &Landing, grid: &Grid) -> Option<Grid> {
     let granularity = grid.granularity();
-    if landing.period.is_some_and(|period| !period.0.is_multiple_of(granularity.0)) {
+    if landing
+        .period
+        .is_some_and(|period| !period.0.is_multiple_of(granularity.0))
+    {
         return None;
     }
-    let offset = (i128::from(grid.offset().0) - landing.shift).rem_euclid(i128::from(granularity.0));
+    let offset =
+        (i128::from(grid.offset().0) - landing.shift).rem_euclid(i128::from(granularity.0));
     Grid::new(granularity, Bytes(offset as u64), grid.kind()).ok()
 }
 
@@ -259,14 +326,16 @@ fn tops(stack: &Stack) -> Vec<NodeId> {
     let lies_on_something = |id: NodeId| !matches!(stack.node(id).placing, Placing::Leaf);
     for id in stack.tops() {
         let owners = stack.under(id);
-        let owner = owners.iter().find_map(|below| match &stack.node(*below).placing {
-            Placing::Unknown { members, .. }
-                if places_itself(stack.node(*below).kind) && !members.is_empty() =>
-            {
-                Some(members)
-            }
-            _ => None,
-        });
+        let owner = owners
+            .iter()
+            .find_map(|below| match &stack.node(*below).placing {
+                Placing::Unknown { members, .. }
+                    if places_itself(stack.node(*below).kind) && !members.is_empty() =>
+                {
+                    Some(members)
+                }
+                _ => None,
+            });
         match owner {
             Some(members) => tops.extend(members.iter().copied().filter(|id| known.insert(*id))),
             // A device may be mounted in several places.
@@ -275,7 +344,8 @@ fn tops(stack: &Stack) -> Vec<NodeId> {
         }
     }
     // Data of a physical volume begin behind its first byte, also on all of a disk.
-    let begins_later = |id: NodeId| stack.is_leaf(id) && stack.node(id).number(keys::PE_START).is_some();
+    let begins_later =
+        |id: NodeId| stack.is_leaf(id) && stack.node(id).number(keys::PE_START).is_some();
     tops.retain(|id| (lies_on_something(*id) || begins_later(*id)) && !no_data.contains(id));
     tops
 }
@@ -303,8 +373,14 @@ fn places_itself(kind: Kind) -> bool {
 fn without_data(stack: &Stack) -> HashSet<NodeId> {
     let mut without = HashSet::new();
     let mut by_disk: HashMap<NodeId, Vec<(Bytes, Bytes, NodeId)>> = HashMap::new();
-    for (id, node) in stack.nodes().filter(|(_, node)| node.kind == Kind::Partition) {
-        if node.number(keys::PARTITION_TAG).is_some_and(|tag| NO_DATA.contains(&tag)) {
+    for (id, node) in stack
+        .nodes()
+        .filter(|(_, node)| node.kind == Kind::Partition)
+    {
+        if node
+            .number(keys::PARTITION_TAG)
+            .is_some_and(|tag| NO_DATA.contains(&tag))
+        {
             without.insert(id);
         }
         if let Placing::Parts { parts } = &node.placing
@@ -312,7 +388,10 @@ fn without_data(stack: &Stack) -> HashSet<NodeId> {
             && let Some(len) = only.len.filter(|len| len.0 > 0)
             && let Some(end) = only.start.checked_add(len)
         {
-            by_disk.entry(only.node).or_default().push((only.start, end, id));
+            by_disk
+                .entry(only.node)
+                .or_default()
+                .push((only.start, end, id));
         }
     }
     for partitions in by_disk.values_mut() {

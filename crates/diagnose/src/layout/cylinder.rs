@@ -19,17 +19,31 @@ pub struct Cylinder {
 
 /// Where a slice that is off a grid may begin instead; `None` where no cylinder binds it.
 pub fn next(context: &Context<'_>, slice: NodeId, standings: &[Standing]) -> Option<Cylinder> {
-    let Placing::Parts { parts } = &context.stack.node(slice).placing else { return None };
-    let [part] = parts.as_slice() else { return None };
+    let Placing::Parts { parts } = &context.stack.node(slice).placing else {
+        return None;
+    };
+    let [part] = parts.as_slice() else {
+        return None;
+    };
     let disk = context.stack.node(part.node);
     let is_free = matches!(disk.word(keys::LABEL), Some("gpt" | "dos" | "efi"));
-    let sectors = disk.number(keys::CYLINDER_SECTORS).filter(|sectors| *sectors > 0 && !is_free)?;
+    let sectors = disk
+        .number(keys::CYLINDER_SECTORS)
+        .filter(|sectors| *sectors > 0 && !is_free)?;
     let bytes = sectors.checked_mul(SECTOR)?;
     let first = part.start.0 / bytes + 1;
-    let is_right =
-        |start: &u64| standings.iter().all(|standing| is_on(context, standing, start - part.start.0));
-    let starts = (first..).take(CYLINDERS_MAX as usize).map_while(|cylinder| cylinder.checked_mul(bytes));
-    Some(Cylinder { disk: part.node, next: starts.into_iter().find(is_right).map(Bytes) })
+    let is_right = |start: &u64| {
+        standings
+            .iter()
+            .all(|standing| is_on(context, standing, start - part.start.0))
+    };
+    let starts = (first..)
+        .take(CYLINDERS_MAX as usize)
+        .map_while(|cylinder| cylinder.checked_mul(bytes));
+    Some(Cylinder {
+        disk: part.node,
+        next: starts.into_iter().find(is_right).map(Bytes),
+    })
 }
 
 /// Whether what stands on a grid is on it when it lies so much further on.

@@ -14,13 +14,21 @@ use crate::finding::{Basis, Cost, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule { id: "discard-misaligned", title: "begins off the unit of discards", judge };
+pub const RULE: Rule = Rule {
+    id: "discard-misaligned",
+    title: "begins off the unit of discards",
+    judge,
+};
 
 /// Units up to this size are those of alignment itself, and judged there.
 pub const UNIT_BYTES_MIN: u64 = 8192;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    context.tops.iter().flat_map(|top| judge_top(context, top)).collect()
+    context
+        .tops
+        .iter()
+        .flat_map(|top| judge_top(context, top))
+        .collect()
 }
 
 fn judge_top(context: &Context<'_>, top: &Top) -> Vec<Outcome> {
@@ -31,9 +39,14 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Vec<Outcome> {
         let units = context.grids(landing.on, |what| what == What::DiscardUnit);
         // A drive that states where discards should begin means that for starts, and the other for lengths.
         let has_start = units.iter().any(|fact| is_field(fact, "NPDA"));
-        for fact in units.into_iter().filter(|fact| !(has_start && is_field(fact, "NPDG"))) {
+        for fact in units
+            .into_iter()
+            .filter(|fact| !(has_start && is_field(fact, "NPDG")))
+        {
             // One answer a layer, however many pieces lie on it.
-            if fact.granularity().0 >= UNIT_BYTES_MIN && seen.insert((landing.on, fact.granularity())) {
+            if fact.granularity().0 >= UNIT_BYTES_MIN
+                && seen.insert((landing.on, fact.granularity()))
+            {
                 outcomes.push(judge_landing(context, device, landing, &fact));
             }
         }
@@ -57,7 +70,12 @@ fn grid(context: &Context<'_>, on: NodeId, fact: &GridFact) -> Grid {
     }
 }
 
-fn judge_landing(context: &Context<'_>, device: NodeId, landing: &Landing, fact: &GridFact) -> Outcome {
+fn judge_landing(
+    context: &Context<'_>,
+    device: NodeId,
+    landing: &Landing,
+    fact: &GridFact,
+) -> Outcome {
     let (on, unit) = (context.name(landing.on), fact.granularity());
     let past = match landing.phase(&grid(context, landing.on, fact)) {
         Phase::Past(Bytes(0)) => return Outcome::Silent,
@@ -69,7 +87,10 @@ fn judge_landing(context: &Context<'_>, device: NodeId, landing: &Landing, fact:
             return Outcome::UnknownOf(context.target(device), why);
         }
     };
-    let summary = format!("begins {} past the {unit} discard unit of {on}", words::place(past));
+    let summary = format!(
+        "begins {} past the {unit} discard unit of {on}",
+        words::place(past)
+    );
     let finding = context
         .finding(
             &RULE,

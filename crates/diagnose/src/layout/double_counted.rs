@@ -11,15 +11,22 @@ use crate::finding::{Confidence, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule { id: "double-counted", title: "rates of layered devices are one load", judge };
+pub const RULE: Rule = Rule {
+    id: "double-counted",
+    title: "rates of layered devices are one load",
+    judge,
+};
 
 /// Layers whose rates differ by no more than this carry the same I/O; above it splits, copies or other users have a
 /// part as well.
 pub const SAME_WITHIN: f64 = 0.10;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    let rates: BTreeMap<NodeId, Rate> =
-        context.stack.nodes().filter_map(|(id, _)| Some((id, Rate::of(context, id)?))).collect();
+    let rates: BTreeMap<NodeId, Rate> = context
+        .stack
+        .nodes()
+        .filter_map(|(id, _)| Some((id, Rate::of(context, id)?)))
+        .collect();
     if rates.is_empty() {
         return vec![Outcome::NotAsked];
     }
@@ -27,7 +34,10 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     for (id, rate) in &rates {
         let under = context.stack.under(*id);
         let is_same_load = |below: &&NodeId| {
-            *below != id && rates.get(below).is_some_and(|other| rate.is_of_one_time(other))
+            *below != id
+                && rates
+                    .get(below)
+                    .is_some_and(|other| rate.is_of_one_time(other))
         };
         for below in under.iter().filter(is_same_load) {
             loads.join(*id, *below);
@@ -35,8 +45,11 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
             loads.carrying.insert(*id);
         }
     }
-    let mut outcomes: Vec<Outcome> =
-        loads.groups(&rates).iter().map(|group| judge_load(context, &rates, group, &loads)).collect();
+    let mut outcomes: Vec<Outcome> = loads
+        .groups(&rates)
+        .iter()
+        .map(|group| judge_load(context, &rates, group, &loads))
+        .collect();
     if outcomes.is_empty() {
         outcomes.push(Outcome::Silent);
     }
@@ -72,7 +85,10 @@ impl Loads {
         for id in rates.keys() {
             groups.entry(self.root(*id)).or_default().push(*id);
         }
-        groups.into_values().filter(|group| group.len() > 1).collect()
+        groups
+            .into_values()
+            .filter(|group| group.len() > 1)
+            .collect()
     }
 }
 
@@ -97,8 +113,15 @@ fn judge_load(
         return Outcome::NotAsked;
     };
     let is_same = (done - asked).abs() <= asked * SAME_WITHIN;
-    let confidence = if is_same { Confidence::High } else { Confidence::Medium };
-    let mut names: Vec<String> = group.iter().map(|id| context.name(*id).to_owned()).collect();
+    let confidence = if is_same {
+        Confidence::High
+    } else {
+        Confidence::Medium
+    };
+    let mut names: Vec<String> = group
+        .iter()
+        .map(|id| context.name(*id).to_owned())
+        .collect();
     names.sort_by(|a, b| plumb_stack::graph::natural(a, b));
     let source = rates.get(&top).map(|rate| rate.source.as_str());
     let summary = format!(
@@ -112,11 +135,28 @@ fn judge_load(
             &RULE,
             (top, Severity::Note, confidence),
             summary,
-            words::real("asked_ios_per_second", asked, "ios/s", source.unwrap_or_default()),
+            words::real(
+                "asked_ios_per_second",
+                asked,
+                "ios/s",
+                source.unwrap_or_default(),
+            ),
         )
-        .with_evidence(words::real("sum_ios_per_second", all, "ios/s", "all devices added up"))
-        .with_evidence(words::real("bottom_ios_per_second", done, "ios/s", "devices at the bottom"))
-        .explained("each layer counts the I/O that pass through it: add up the devices of one layer only");
+        .with_evidence(words::real(
+            "sum_ios_per_second",
+            all,
+            "ios/s",
+            "all devices added up",
+        ))
+        .with_evidence(words::real(
+            "bottom_ios_per_second",
+            done,
+            "ios/s",
+            "devices at the bottom",
+        ))
+        .explained(
+            "each layer counts the I/O that pass through it: add up the devices of one layer only",
+        );
     if !is_same {
         finding = finding.explained(
             "the bottom does not do what the top asks: splits, copies, merges, caches, or others that use the same disks",

@@ -11,8 +11,14 @@ pub fn layers_above(context: &Context<'_>, top: &Top) -> Vec<(NodeId, Vec<Standi
     let mut layers: Vec<(NodeId, Vec<Standing>)> = Vec::new();
     for hole in context.stack.holes(&top.landings) {
         for layer in hole.via.iter().skip(1).copied() {
-            let on_layer = top.landings.all.iter().find(|landing| landing.via.ends_with(&[layer]));
-            let Some(shift) = on_layer.filter(|at| at.period.is_none()).map(|at| at.shift) else { continue };
+            let on_layer = top
+                .landings
+                .all
+                .iter()
+                .find(|landing| landing.via.ends_with(&[layer]));
+            let Some(shift) = on_layer.filter(|at| at.period.is_none()).map(|at| at.shift) else {
+                continue;
+            };
             if layers.iter().any(|(known, _)| *known == layer) {
                 continue;
             }
@@ -36,5 +42,7 @@ fn is_beyond(standing: &Standing, hole: NodeId) -> bool {
 
 /// Whether other bytes of the top are on that grid.
 fn is_judged(top: &Top, standing: &Standing) -> bool {
-    top.standings.iter().any(|known| known.landing.on == standing.landing.on && known.fact == standing.fact)
+    top.standings
+        .iter()
+        .any(|known| known.landing.on == standing.landing.on && known.fact == standing.fact)
 }

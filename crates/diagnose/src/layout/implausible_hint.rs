@@ -11,7 +11,11 @@ use crate::finding::{Confidence, Finding, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule { id: "implausible-hint", title: "a stated size cannot be true", judge };
+pub const RULE: Rule = Rule {
+    id: "implausible-hint",
+    title: "a stated size cannot be true",
+    judge,
+};
 
 /// 65,535 sectors: what USB bridges state for want of an answer (util-linux 1221 and 1224).
 pub const BRIDGE_BYTES: u64 = 65_535 * SECTOR;
@@ -20,16 +24,30 @@ pub const BRIDGE_BYTES: u64 = 65_535 * SECTOR;
 pub const OPTIMAL_BYTES_MAX: u64 = 16 << 20;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    context.stack.nodes().filter_map(|(id, node)| judge_node(context, id, node)).collect()
+    context
+        .stack
+        .nodes()
+        .filter_map(|(id, node)| judge_node(context, id, node))
+        .collect()
 }
 
 fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome> {
-    let mut hints = node.grids.iter().filter(|fact| is_hint(node, fact)).peekable();
+    let mut hints = node
+        .grids
+        .iter()
+        .filter(|fact| is_hint(node, fact))
+        .peekable();
     hints.peek()?;
     let mut finding: Option<Finding> = None;
     for fact in hints {
-        let Some(why) = doubt(context, node, fact) else { continue };
-        let sentence = format!("{} of {}: {why}", fact.what.words(), words::place(fact.granularity()));
+        let Some(why) = doubt(context, node, fact) else {
+            continue;
+        };
+        let sentence = format!(
+            "{} of {}: {why}",
+            fact.what.words(),
+            words::place(fact.granularity())
+        );
         finding = Some(match finding {
             None => found(context, id, fact, sentence),
             Some(finding) => finding.with_evidence(evidence(fact)).explained(sentence),
@@ -44,7 +62,11 @@ fn is_hint(node: &Node, fact: &GridFact) -> bool {
     let is_drive = matches!(node.kind, Kind::Disk | Kind::VirtualDisk) && !node.is_seen_through();
     let is_limit = matches!(
         fact.what,
-        What::PhysicalBlock | What::MinimumIo | What::IoBoundary | What::DiscardUnit | What::WriteAlignment
+        What::PhysicalBlock
+            | What::MinimumIo
+            | What::IoBoundary
+            | What::DiscardUnit
+            | What::WriteAlignment
     );
     fact.what == What::OptimalIo || is_drive && is_limit && !fact.is_believed()
 }
@@ -52,19 +74,29 @@ fn is_hint(node: &Node, fact: &GridFact) -> bool {
 /// Why a statement is not believed: by what any optimal I/O size must be, or by whoever read it.
 fn doubt(context: &Context<'_>, node: &Node, fact: &GridFact) -> Option<String> {
     let told = match &fact.belief {
-        Belief::Doubted { why } if matches!(node.kind, Kind::Disk | Kind::VirtualDisk) => Some(why.clone()),
+        Belief::Doubted { why } if matches!(node.kind, Kind::Disk | Kind::VirtualDisk) => {
+            Some(why.clone())
+        }
         _ => None,
     };
     if fact.what != What::OptimalIo {
         return told;
     }
     let size = fact.granularity();
-    let stated = |what: What| node.grids.iter().find(|other| other.what == what).map(GridFact::granularity);
+    let stated = |what: What| {
+        node.grids
+            .iter()
+            .find(|other| other.what == what)
+            .map(GridFact::granularity)
+    };
     if size.0 == BRIDGE_BYTES {
         return Some("65,535 sectors is what bridges state for want of an answer".to_owned());
     }
     if size.0 > OPTIMAL_BYTES_MAX {
-        return Some(format!("no device is at its best with more than {}", Bytes(OPTIMAL_BYTES_MAX)));
+        return Some(format!(
+            "no device is at its best with more than {}",
+            Bytes(OPTIMAL_BYTES_MAX)
+        ));
     }
     for (what, unit) in [What::PhysicalBlock, What::MinimumIo].map(|what| (what, stated(what))) {
         if let Some(unit) = unit.filter(|unit| !words::is_multiple(size, *unit)) {
@@ -77,13 +109,23 @@ fn doubt(context: &Context<'_>, node: &Node, fact: &GridFact) -> Option<String> 
     if told.is_some() {
         return told;
     }
-    let Placing::Chunks(chunks) = &node.placing else { return None };
+    let Placing::Chunks(chunks) = &node.placing else {
+        return None;
+    };
     let stripe = chunks.stripe_bytes().filter(|stripe| *stripe != size)?;
-    let below = chunks
-        .members
-        .iter()
-        .any(|member| context.stack.node(member.node).grids.iter().any(|fact| fact.what == What::OptimalIo));
-    let cause = if below { ": it is the least common multiple with those of its members" } else { "" };
+    let below = chunks.members.iter().any(|member| {
+        context
+            .stack
+            .node(member.node)
+            .grids
+            .iter()
+            .any(|fact| fact.what == What::OptimalIo)
+    });
+    let cause = if below {
+        ": it is the least common multiple with those of its members"
+    } else {
+        ""
+    };
     Some(format!("the true stripe is {stripe}{cause}"))
 }
 
@@ -92,7 +134,11 @@ fn evidence(fact: &GridFact) -> crate::finding::Evidence {
 }
 
 fn found(context: &Context<'_>, id: NodeId, fact: &GridFact, sentence: String) -> Finding {
-    let summary = format!("its {} of {} is not believed", fact.what.words(), fact.granularity());
+    let summary = format!(
+        "its {} of {} is not believed",
+        fact.what.words(),
+        fact.granularity()
+    );
     context
         .finding(&RULE, (id, Severity::Note, Confidence::High), summary, evidence(fact))
         .explained(sentence)

@@ -13,8 +13,11 @@ use crate::finding::{Basis, Confidence, Cost, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule =
-    Rule { id: "indirection-unit", title: "writes are smaller than the unit of the flash below", judge };
+pub const RULE: Rule = Rule {
+    id: "indirection-unit",
+    title: "writes are smaller than the unit of the flash below",
+    judge,
+};
 
 /// Units up to this size are what everything writes anyway.
 pub const UNIT_BYTES_MIN: u64 = 8192;
@@ -33,7 +36,12 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
     for top in &context.tops {
         let mut seen = HashSet::new();
-        for landing in top.landings.all.iter().filter(|landing| seen.insert(landing.on)) {
+        for landing in top
+            .landings
+            .all
+            .iter()
+            .filter(|landing| seen.insert(landing.on))
+        {
             let units = context.grids(landing.on, |what| what == What::IndirectionUnit);
             let unit = units.into_iter().max_by_key(GridFact::granularity);
             if let Some(unit) = unit.filter(|unit| unit.granularity().0 >= UNIT_BYTES_MIN) {
@@ -57,11 +65,20 @@ fn judge_unit(context: &Context<'_>, top: &Top, leaf: NodeId, unit: &GridFact) -
     let amplification = size.0 as f64 / written.bytes.0 as f64;
     // NPWG beside a smaller NPWA is how the drive would like to be written to, not what it cannot do without.
     let is_wish = matches!(unit.source, Source::Drive { .. })
-        && !context.grids(leaf, |what| what == What::WriteAlignment).is_empty();
+        && !context
+            .grids(leaf, |what| what == What::WriteAlignment)
+            .is_empty();
     let is_bad = amplification >= AMPLIFICATION_WARNING as f64 && !is_wish;
-    let severity = if is_bad { Severity::Warning } else { Severity::Note };
+    let severity = if is_bad {
+        Severity::Warning
+    } else {
+        Severity::Note
+    };
     let confidence = words::lesser(written.confidence, words::confidence_in(&unit.source));
-    let summary = format!("{} of {} are less than the {size} unit of {on}", written.words, written.bytes);
+    let summary = format!(
+        "{} of {} are less than the {size} unit of {on}",
+        written.words, written.bytes
+    );
     let finding = context
         .finding(
             &RULE,
@@ -94,16 +111,36 @@ fn written(context: &Context<'_>, top: &Top) -> Option<Written> {
     }
     let nodes = || top.landings.all.iter().map(|landing| landing.on);
     let ashift = nodes().find_map(|id| {
-        let shift = context.stack.node(id).number(keys::ASHIFT).and_then(|shift| u32::try_from(shift).ok());
-        let grid = || context.grids(id, |what| what == What::Ashift).first().map(GridFact::granularity);
-        shift.and_then(|shift| 1u64.checked_shl(shift)).map(Bytes).or_else(grid)
+        let shift = context
+            .stack
+            .node(id)
+            .number(keys::ASHIFT)
+            .and_then(|shift| u32::try_from(shift).ok());
+        let grid = || {
+            context
+                .grids(id, |what| what == What::Ashift)
+                .first()
+                .map(GridFact::granularity)
+        };
+        shift
+            .and_then(|shift| 1u64.checked_shl(shift))
+            .map(Bytes)
+            .or_else(grid)
     });
     if let Some(bytes) = ashift {
         let words = "blocks of the pool (2^ashift)".to_owned();
-        return Some(Written { bytes, words, confidence: Confidence::Medium });
+        return Some(Written {
+            bytes,
+            words,
+            confidence: Confidence::Medium,
+        });
     }
     let block = nodes().find_map(|id| context.stack.node(id).number(keys::FS_BLOCK))?;
     // A file system writes blocks one by one only if its user does.
     let words = "blocks of the file system".to_owned();
-    (block > 0).then_some(Written { bytes: Bytes(block), words, confidence: Confidence::Low })
+    (block > 0).then_some(Written {
+        bytes: Bytes(block),
+        words,
+        confidence: Confidence::Low,
+    })
 }

@@ -39,17 +39,24 @@ impl IoSize {
 impl Context<'_> {
     /// What was recorded of a node: of the device it is, or of the one that it lies on without a gap.
     pub fn profile(&self, id: NodeId, wanted: impl Fn(Layer) -> bool) -> Option<&Profile> {
-        let of = |id: NodeId| self.profiles(id).iter().copied().find(|profile| wanted(profile.layer));
+        let of = |id: NodeId| {
+            self.profiles(id)
+                .iter()
+                .copied()
+                .find(|profile| wanted(profile.layer))
+        };
         of(id).or_else(|| of(self.device_of(id)))
     }
 
     /// The commonest I/O seen, else the page given, else a page or record stated by the node itself, else 4 KiB.
     pub fn io_size(&self, id: NodeId) -> IoSize {
-        self.seen_size(id).or_else(|| self.stated_size(id)).unwrap_or_else(|| IoSize {
-            bytes: ASSUMED_IO,
-            source: "assumed: neither a page nor a profile was given".to_owned(),
-            confidence: Confidence::Low,
-        })
+        self.seen_size(id)
+            .or_else(|| self.stated_size(id))
+            .unwrap_or_else(|| IoSize {
+                bytes: ASSUMED_IO,
+                source: "assumed: neither a page nor a profile was given".to_owned(),
+                confidence: Confidence::Low,
+            })
     }
 
     fn seen_size(&self, id: NodeId) -> Option<IoSize> {
@@ -59,7 +66,10 @@ impl Context<'_> {
         let (length, _, ios) = lengths.into_iter().find(|(_, rounded, _)| !rounded)?;
         (seen >= IOS_MIN).then(|| IoSize {
             bytes: Bytes(length),
-            source: format!("commonest of the I/O seen on {}: {ios} of {seen}", profile.device),
+            source: format!(
+                "commonest of the I/O seen on {}: {ios} of {seen}",
+                profile.device
+            ),
             confidence: Confidence::High,
         })
     }
@@ -67,14 +77,27 @@ impl Context<'_> {
     fn stated_size(&self, id: NodeId) -> Option<IoSize> {
         if let Some(page) = self.known.page.filter(|page| page.0 > 0) {
             let source = "page given by the user".to_owned();
-            return Some(IoSize { bytes: page, source, confidence: Confidence::High });
+            return Some(IoSize {
+                bytes: page,
+                source,
+                confidence: Confidence::High,
+            });
         }
         let grids = &self.stack.node(id).grids;
-        let stated = |what: What| grids.iter().find(move |fact| fact.what == what && fact.is_believed());
+        let stated = |what: What| {
+            grids
+                .iter()
+                .find(move |fact| fact.what == what && fact.is_believed())
+        };
         let fact = stated(What::Page).or_else(|| stated(What::Record))?;
         Some(IoSize {
             bytes: fact.granularity(),
-            source: format!("{} of {}: {}", fact.what.words(), self.stack.node(id).name, fact.source),
+            source: format!(
+                "{} of {}: {}",
+                fact.what.words(),
+                self.stack.node(id).name,
+                fact.source
+            ),
             confidence: Confidence::Medium,
         })
     }

@@ -10,7 +10,11 @@ use crate::finding::{Confidence, Finding, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule { id: "mirror-write-copy", title: "writes to mirrors are copied first", judge };
+pub const RULE: Rule = Rule {
+    id: "mirror-write-copy",
+    title: "writes to mirrors are copied first",
+    judge,
+};
 
 /// The bit of `md_mirror_wow_flg` that asks for copies.
 pub const COPY_FLAG: u64 = 0x20;

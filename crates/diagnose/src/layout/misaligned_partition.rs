@@ -17,8 +17,11 @@ use crate::finding::{Basis, Confidence, Cost, Finding, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule =
-    Rule { id: "misaligned-partition", title: "data begin off a grid of a layer below", judge };
+pub const RULE: Rule = Rule {
+    id: "misaligned-partition",
+    title: "data begin off a grid of a layer below",
+    judge,
+};
 
 /// Off a grid of less than this is a note: file systems seldom write less than 4 KiB, so smaller units cost little.
 pub const WARNING_BYTES_MIN: u64 = 4096;
@@ -57,12 +60,19 @@ fn judge_above_hole(context: &Context<'_>, top: &Top) -> Option<(NodeId, Finding
     }
     let layers = hole::layers_above(context, top);
     let is_off = |standing: &&Standing| matches!(standing.verdict, Verdict::Misaligned { .. });
-    let first = layers.iter().find_map(|(_, standings)| standings.iter().find(is_off))?;
+    let first = layers
+        .iter()
+        .find_map(|(_, standings)| standings.iter().find(is_off))?;
     let device = lowest_mover(context, first)?;
     let (_, standings) = layers.iter().find(|(layer, _)| *layer == device)?;
     let off: Vec<&Standing> = standings.iter().filter(is_off).collect();
-    let worst = off.iter().min_by_key(|standing| severity(standing) != Severity::Warning)?;
-    Some((device, found(context, (top, device), worst, (&off, standings))))
+    let worst = off
+        .iter()
+        .min_by_key(|standing| severity(standing) != Severity::Warning)?;
+    Some((
+        device,
+        found(context, (top, device), worst, (&off, standings)),
+    ))
 }
 
 /// What is found comes before what is unknown, of which a note takes nothing away.
@@ -72,19 +82,29 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Vec<Outcome> {
         Held::Data => None,
         Held::From(start) => Some(moved(context, &top.standings, start)),
         Held::Elsewhere(what) => {
-            let why = format!("it holds a {what} of which nothing more is known: where data begin in it");
+            let why =
+                format!("it holds a {what} of which nothing more is known: where data begin in it");
             return vec![Outcome::UnknownOf(context.target(device), why)];
         }
     };
     let standings = moved.as_ref().unwrap_or(&top.standings);
     let mut off: Vec<&Standing> = standings
         .iter()
-        .filter(|standing| matches!(standing.verdict, Verdict::Misaligned { .. } | Verdict::Varies { .. }))
+        .filter(|standing| {
+            matches!(
+                standing.verdict,
+                Verdict::Misaligned { .. } | Verdict::Varies { .. }
+            )
+        })
         .collect();
     // What is surely off first, on the grid that most I/O meet.
     off.sort_by_key(|standing| {
         let varies = matches!(standing.verdict, Verdict::Varies { .. });
-        (severity(standing) != Severity::Warning, varies, standing.fact.granularity())
+        (
+            severity(standing) != Severity::Warning,
+            varies,
+            standing.fact.granularity(),
+        )
     });
     let Some(worst) = off.first() else {
         return vec![unknown(context, top, standings).unwrap_or(Outcome::Silent)];
@@ -96,11 +116,20 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Vec<Outcome> {
 
 /// What cannot be told of a top, and why; `None` where all is known.
 fn unknown(context: &Context<'_>, top: &Top, standings: &[Standing]) -> Option<Outcome> {
-    let mut reasons: Vec<String> = top.landings.lost.iter().map(|(_, why)| why.clone()).collect();
-    reasons.extend(standings.iter().filter_map(|standing| match &standing.verdict {
-        Verdict::Unknown { why } => Some(why.clone()),
-        _ => None,
-    }));
+    let mut reasons: Vec<String> = top
+        .landings
+        .lost
+        .iter()
+        .map(|(_, why)| why.clone())
+        .collect();
+    reasons.extend(
+        standings
+            .iter()
+            .filter_map(|standing| match &standing.verdict {
+                Verdict::Unknown { why } => Some(why.clone()),
+                _ => None,
+            }),
+    );
     reasons.sort();
     reasons.dedup();
     let more = reasons.len().saturating_sub(REASONS_MAX);
@@ -113,7 +142,10 @@ fn unknown(context: &Context<'_>, top: &Top, standings: &[Standing]) -> Option<O
             } else {
                 String::new()
             };
-            Some(Outcome::UnknownOf(target, format!("{}{more}", reasons.join("; "))))
+            Some(Outcome::UnknownOf(
+                target,
+                format!("{}{more}", reasons.join("; ")),
+            ))
         }
         (true, true) => {
             let why = context.stack.why_nowhere(&top.landings);
@@ -158,14 +190,23 @@ fn moved(context: &Context<'_>, standings: &[Standing], start: Bytes) -> Vec<Sta
 
 fn severity(standing: &Standing) -> Severity {
     // Blocks of a pool or cache are larger than most I/O: being off one costs where two are touched, and that seldom.
-    let is_small = standing.fact.granularity().0 < WARNING_BYTES_MIN || standing.fact.what == What::Cluster;
-    if is_small { Severity::Note } else { Severity::Warning }
+    let is_small =
+        standing.fact.granularity().0 < WARNING_BYTES_MIN || standing.fact.what == What::Cluster;
+    if is_small {
+        Severity::Note
+    } else {
+        Severity::Warning
+    }
 }
 
 fn confidence(context: &Context<'_>, standing: &Standing) -> Confidence {
     let stated = words::confidence_in(&standing.fact.source);
     let is_virtual = context.stack.node(standing.landing.on).kind == Kind::VirtualDisk;
-    if is_virtual && standing.fact.source != Source::User { stated.lowered() } else { stated }
+    if is_virtual && standing.fact.source != Source::User {
+        stated.lowered()
+    } else {
+        stated
+    }
 }
 
 fn found(
@@ -185,10 +226,16 @@ fn found(
             words::bytes("phase_step_bytes", step, "layout of the layers between"),
         ),
         Verdict::Misaligned { by } => (
-            format!("begins {} past a boundary of the {unit} of {on}", words::place(by)),
+            format!(
+                "begins {} past a boundary of the {unit} of {on}",
+                words::place(by)
+            ),
             words::bytes("past_boundary_bytes", by, "layout of the layers between"),
         ),
-        _ => (String::new(), words::bytes("past_boundary_bytes", Bytes(0), "layout")),
+        _ => (
+            String::new(),
+            words::bytes("past_boundary_bytes", Bytes(0), "layout"),
+        ),
     };
     let about = (device, severity(worst), confidence(context, worst));
     let mut finding = context
@@ -198,7 +245,11 @@ fn found(
             fact.granularity(),
             format!("{}, of {on}", fact.source),
         ))
-        .with_evidence(words::bytes("grid_offset_bytes", fact.grid.offset(), format!("of {on}")))
+        .with_evidence(words::bytes(
+            "grid_offset_bytes",
+            fact.grid.offset(),
+            format!("of {on}"),
+        ))
         .with_evidence(words::number(
             "grids_off",
             off.len() as u64,
@@ -209,33 +260,56 @@ fn found(
     if fact.what == What::Assumed {
         let why = match words::given(context, worst.landing.on) {
             Some(given) => {
-                format!("none larger than the {given} given is known of {on}: a larger --grid replaces it")
+                format!(
+                    "none larger than the {given} given is known of {on}: a larger --grid replaces it"
+                )
             }
             None => format!("nothing is known of {on}: a probe or --grid makes it sure"),
         };
-        finding = finding.explained(format!("the grid of {} is assumed, since {why}", fact.granularity()));
+        finding = finding.explained(format!(
+            "the grid of {} is assumed, since {why}",
+            fact.granularity()
+        ));
     }
-    for sentence in way(context, worst).into_iter().chain(others(context, worst, off)) {
+    for sentence in way(context, worst)
+        .into_iter()
+        .chain(others(context, worst, off))
+    {
         finding = finding.explained(sentence);
     }
     for (_, why) in top.landings.lost.iter().take(REASONS_MAX) {
         finding = finding.explained(format!("not all below is known: {why}"));
     }
-    seen::explain(context, finding.explained(remedy(context, device, worst, all)), device, worst)
+    seen::explain(
+        context,
+        finding.explained(remedy(context, device, worst, all)),
+        device,
+        worst,
+    )
 }
 
 /// Cells that a block touches against those it needs, for the page given or blocks as large as the unit.
 fn cost(context: &Context<'_>, standing: &Standing) -> Option<Cost> {
-    let Verdict::Misaligned { by } = standing.verdict else { return None };
+    let Verdict::Misaligned { by } = standing.verdict else {
+        return None;
+    };
     let granularity = standing.fact.granularity().0;
-    let page = context.known.page.filter(|page| page.0 > 0).map_or(granularity, |page| page.0);
+    let page = context
+        .known
+        .page
+        .filter(|page| page.0 > 0)
+        .map_or(granularity, |page| page.0);
     // Pages that are no multiples stand at several phases: there is no one figure.
     if !page.is_multiple_of(granularity) {
         return None;
     }
     let touched = by.0.checked_add(page)?.div_ceil(granularity);
     let value = touched as f64 / (page / granularity) as f64;
-    Some(Cost { value, unit: "cells touched per cell needed", basis: Basis::Estimated })
+    Some(Cost {
+        value,
+        unit: "cells touched per cell needed",
+        basis: Basis::Estimated,
+    })
 }
 
 /// Where it begins on the layer that it is off, and which layers on the way move it.
@@ -245,9 +319,16 @@ fn way(context: &Context<'_>, standing: &Standing) -> Vec<String> {
     if landing.period.is_none()
         && let Some(start) = words::shifted(landing.upper, landing.shift)
     {
-        let which =
-            if landing.upper == Bytes(0) { "it".to_owned() } else { format!("its byte {}", landing.upper) };
-        sentences.push(format!("{which} lies at {} of {}", words::place(start), context.name(landing.on)));
+        let which = if landing.upper == Bytes(0) {
+            "it".to_owned()
+        } else {
+            format!("its byte {}", landing.upper)
+        };
+        sentences.push(format!(
+            "{which} lies at {} of {}",
+            words::place(start),
+            context.name(landing.on)
+        ));
     }
     let granularity = standing.fact.granularity().0;
     let movers: Vec<String> = landing
@@ -258,7 +339,11 @@ fn way(context: &Context<'_>, standing: &Standing) -> Vec<String> {
             let past = start.0 % granularity;
             let (above, below) = (context.name(pair[0]), context.name(pair[1]));
             (past != 0).then(|| {
-                format!("{above} begins at {} of {below}: {} over", words::place(start), Bytes(past))
+                format!(
+                    "{above} begins at {} of {below}: {} over",
+                    words::place(start),
+                    Bytes(past)
+                )
             })
         })
         .collect();
@@ -276,12 +361,15 @@ fn only_start(context: &Context<'_>, above: NodeId, below: NodeId) -> Option<Byt
             let only = on.next()?;
             (on.next().is_none() && only.upper == Bytes(0)).then_some(only.start)
         }
-        Placing::Chunks(chunks) => {
-            chunks.members.iter().find(|member| member.node == below).map(|member| member.start)
-        }
-        Placing::Copies { members } => {
-            members.iter().find(|member| member.node == below).map(|member| member.start)
-        }
+        Placing::Chunks(chunks) => chunks
+            .members
+            .iter()
+            .find(|member| member.node == below)
+            .map(|member| member.start),
+        Placing::Copies { members } => members
+            .iter()
+            .find(|member| member.node == below)
+            .map(|member| member.start),
         Placing::Blocks { member, .. } => Some(member.start),
         Placing::Leaf | Placing::Unknown { .. } => None,
     }
@@ -294,7 +382,12 @@ fn others(context: &Context<'_>, worst: &Standing, off: &[&Standing]) -> Option<
         .filter(|other| other.landing.on != worst.landing.on || other.fact != worst.fact)
         .map(|other| {
             let fact = &other.fact;
-            format!("{} {} of {}", fact.granularity(), fact.what.words(), context.name(other.landing.on))
+            format!(
+                "{} {} of {}",
+                fact.granularity(),
+                fact.what.words(),
+                context.name(other.landing.on)
+            )
         })
         .collect();
     named.dedup();
@@ -366,24 +459,37 @@ fn remedy(context: &Context<'_>, device: NodeId, worst: &Standing, all: &[Standi
             format!("begin it {moved}{place}; {ANEW}")
         }
         Kind::SoftPartition => format!("make it anew with an offset {moved}, and copy the data"),
-        _ => format!("begin it, or a layer between, {moved}; the layer that is easiest to move will do"),
+        _ => format!(
+            "begin it, or a layer between, {moved}; the layer that is easiest to move will do"
+        ),
     }
 }
 
 /// Where a partition would begin that much further on, as its own table counts.
 fn next_start(context: &Context<'_>, device: NodeId, on_by: Bytes) -> Option<String> {
-    let Placing::Parts { parts } = &context.stack.node(device).placing else { return None };
-    let [part] = parts.as_slice() else { return None };
+    let Placing::Parts { parts } = &context.stack.node(device).placing else {
+        return None;
+    };
+    let [part] = parts.as_slice() else {
+        return None;
+    };
     let next = words::place(part.start.checked_add(on_by)?);
-    Some(format!(": the next such start is {next} of {}", context.name(part.node)))
+    Some(format!(
+        ": the next such start is {next} of {}",
+        context.name(part.node)
+    ))
 }
 
 /// Whether a partition or soft partition surely has as much room in front of it, with nothing of the label, of a
 /// neighbour or of its own header there.
 fn is_free_behind(context: &Context<'_>, device: NodeId, by: Bytes) -> bool {
     let node = context.stack.node(device);
-    let Placing::Parts { parts } = &node.placing else { return false };
-    let [part] = parts.as_slice() else { return false };
+    let Placing::Parts { parts } = &node.placing else {
+        return false;
+    };
+    let [part] = parts.as_slice() else {
+        return false;
+    };
     let reserved = match node.kind {
         Kind::Partition => by.0.saturating_add(LABEL_AREA_BYTES),
         Kind::SoftPartition => by.0.saturating_add(HEADER_BYTES),
@@ -392,14 +498,29 @@ fn is_free_behind(context: &Context<'_>, device: NodeId, by: Bytes) -> bool {
     if part.start.0 < reserved {
         return false;
     }
-    let header = if node.kind == Kind::SoftPartition { HEADER_BYTES } else { 0 };
+    let header = if node.kind == Kind::SoftPartition {
+        HEADER_BYTES
+    } else {
+        0
+    };
     let from = part.start.0 - by.0 - header;
-    let neighbours = context.stack.above(part.node).iter().filter(|id| **id != device);
-    neighbours.copied().all(|id| match &context.stack.node(id).placing {
-        Placing::Parts { parts } => parts.iter().filter(|other| other.node == part.node).all(|other| {
-            let end = other.len.and_then(|len| other.start.checked_add(len));
-            other.start >= part.start || end.is_some_and(|end| end.0 <= from)
-        }),
-        _ => false,
-    })
+    let neighbours = context
+        .stack
+        .above(part.node)
+        .iter()
+        .filter(|id| **id != device);
+    neighbours
+        .copied()
+        .all(|id| match &context.stack.node(id).placing {
+            Placing::Parts { parts } => {
+                parts
+                    .iter()
+                    .filter(|other| other.node == part.node)
+                    .all(|other| {
+                        let end = other.len.and_then(|len| other.start.checked_add(len));
+                        other.start >= part.start || end.is_some_and(|end| end.0 <= from)
+                    })
+            }
+            _ => false,
+        })
 }

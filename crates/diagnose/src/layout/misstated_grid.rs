@@ -15,14 +15,22 @@ use crate::finding::{Basis, Confidence, Cost, Finding, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule =
-    Rule { id: "misstated-grid", title: "an export states another grid than it lies on", judge };
+pub const RULE: Rule = Rule {
+    id: "misstated-grid",
+    title: "an export states another grid than it lies on",
+    judge,
+};
 
 /// Backstores that hand on each I/O as it comes: one smaller than a block of the device below fails there.
 pub const HANDED_ON: [&str; 2] = ["iblock", "pscsi"];
 
 /// Units that a disk does not state as its physical block, so that an export does not hide them either.
-const NOT_STATED: [What; 4] = [What::Cluster, What::Zone, What::IndirectionUnit, What::ArrayUnit];
+const NOT_STATED: [What; 4] = [
+    What::Cluster,
+    What::Zone,
+    What::IndirectionUnit,
+    What::ArrayUnit,
+];
 
 /// What is wrong with a statement, by growing harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,14 +66,24 @@ struct Unit<'a> {
 }
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    let shown = context.stack.nodes().filter(|(_, node)| is_shown(context, node));
-    shown.map(|(id, node)| judge_node(context, id, node)).collect()
+    let shown = context
+        .stack
+        .nodes()
+        .filter(|(_, node)| is_shown(context, node));
+    shown
+        .map(|(id, node)| judge_node(context, id, node))
+        .collect()
 }
 
 /// Exports, and virtual disks that are known to lie on something. A disk that lies on an export only repeats its words, and
 /// memory has no units.
 fn is_shown(context: &Context<'_>, node: &Node) -> bool {
-    let kinds: Vec<Kind> = node.placing.below().iter().map(|below| context.stack.node(*below).kind).collect();
+    let kinds: Vec<Kind> = node
+        .placing
+        .below()
+        .iter()
+        .map(|below| context.stack.node(*below).kind)
+        .collect();
     match node.kind {
         Kind::Export => kinds != [Kind::Ram],
         Kind::VirtualDisk => node.is_seen_through() && !kinds.contains(&Kind::Export),
@@ -77,12 +95,18 @@ fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Outcome {
     let unknown = |why: String| Outcome::UnknownOf(context.target(id), why);
     let (units, lost) = units(context, id);
     let Some(logical) = stated(node, What::LogicalBlock) else {
-        return unknown(lost.unwrap_or("which blocks it states to its users is not known".to_owned()));
+        return unknown(
+            lost.unwrap_or("which blocks it states to its users is not known".to_owned()),
+        );
     };
     if let Some(block) = device_block(context, id, node)
         && logical.granularity() < block.grid.granularity()
     {
-        return Outcome::Found(found(context, (id, node), (Fault::Refused, logical, &block)));
+        return Outcome::Found(found(
+            context,
+            (id, node),
+            (Fault::Refused, logical, &block),
+        ));
     }
     let physical = stated(node, What::PhysicalBlock).unwrap_or(logical);
     if let Some((fault, unit)) = worst(&physical.grid, &units) {
@@ -110,7 +134,12 @@ fn units<'a>(context: &Context<'a>, id: NodeId) -> (Vec<Unit<'a>>, Option<String
                     });
                 }
                 (what, _) if NOT_STATED.contains(&what) => {}
-                (what, Some(grid)) => units.push(Unit { grid, what, source: fact.source.clone(), of }),
+                (what, Some(grid)) => units.push(Unit {
+                    grid,
+                    what,
+                    source: fact.source.clone(),
+                    of,
+                }),
                 (_, None) => {
                     lost.get_or_insert_with(|| {
                         "it lies otherwise on the unit from one chunk to the next".to_owned()
@@ -124,22 +153,36 @@ fn units<'a>(context: &Context<'a>, id: NodeId) -> (Vec<Unit<'a>>, Option<String
 
 /// The block in which the device below is addressed, where I/O are handed on to it as they come.
 fn device_block<'a>(context: &Context<'a>, id: NodeId, node: &Node) -> Option<Unit<'a>> {
-    if !node.word(keys::BACKSTORE).is_some_and(|kind| HANDED_ON.contains(&kind)) {
+    if !node
+        .word(keys::BACKSTORE)
+        .is_some_and(|kind| HANDED_ON.contains(&kind))
+    {
         return None;
     }
     let landings = context.landings(id);
-    let mut below = landings.all.iter().map(|landing| landing.on).filter(|on| *on != id);
+    let mut below = landings
+        .all
+        .iter()
+        .map(|landing| landing.on)
+        .filter(|on| *on != id);
     below.find_map(|on| {
         let fact = stated(context.stack.node(on), What::LogicalBlock)?;
         let source = fact.source.clone();
-        Some(Unit { grid: fact.grid, what: fact.what, source, of: context.name(on) })
+        Some(Unit {
+            grid: fact.grid,
+            what: fact.what,
+            source,
+            of: context.name(on),
+        })
     })
 }
 
 /// The worst that is wrong with a statement, and of which unit; of equals that of the largest.
 fn worst<'u, 'a>(stated: &Grid, units: &'u [Unit<'a>]) -> Option<(Fault, &'u Unit<'a>)> {
     let largest = units.iter().map(|unit| unit.grid.granularity()).max()?;
-    let faults = units.iter().filter_map(|unit| Some((fault(stated, &unit.grid, largest)?, unit)));
+    let faults = units
+        .iter()
+        .filter_map(|unit| Some((fault(stated, &unit.grid, largest)?, unit)));
     faults.max_by_key(|(fault, unit)| (*fault, unit.grid.granularity()))
 }
 
@@ -164,14 +207,20 @@ fn found(
     let (first, first_true) = (stated.grid.offset(), unit.grid.offset());
     let (what, of) = (unit.what.words(), unit.of);
     let summary = match fault {
-        Fault::Refused => format!("shows blocks of {told}, and {of} takes none of less than {granularity}"),
-        Fault::Hidden => format!("states blocks of {told} and hides the {what} of {granularity} of {of}"),
+        Fault::Refused => {
+            format!("shows blocks of {told}, and {of} takes none of less than {granularity}")
+        }
+        Fault::Hidden => {
+            format!("states blocks of {told} and hides the {what} of {granularity} of {of}")
+        }
         Fault::Shifted => format!(
             "states that blocks begin at {}, and those of the {what} of {of} begin at {}",
             words::place(first),
             words::place(first_true)
         ),
-        Fault::Larger => format!("states blocks of {told}, where the largest below are of {granularity}"),
+        Fault::Larger => {
+            format!("states blocks of {told}, where the largest below are of {granularity}")
+        }
     };
     let confidence = match context.stack.find(of).map(|on| context.stack.node(on).kind) {
         Some(Kind::VirtualDisk) => Confidence::Medium,
@@ -180,10 +229,19 @@ fn found(
     let evidence = words::bytes("stated_bytes", told, &stated.source);
     let of_unit = format!("{}, of {of}", unit.source);
     context
-        .finding(&RULE, (id, severity(node, fault), confidence), summary, evidence)
+        .finding(
+            &RULE,
+            (id, severity(node, fault), confidence),
+            summary,
+            evidence,
+        )
         .with_evidence(words::bytes("stated_offset_bytes", first, &stated.source))
         .with_evidence(words::bytes("granularity_bytes", granularity, &of_unit))
-        .with_evidence(words::bytes("grid_offset_bytes", first_true, "layout of the layers between"))
+        .with_evidence(words::bytes(
+            "grid_offset_bytes",
+            first_true,
+            "layout of the layers between",
+        ))
         .with_cost(cost(node, fault, granularity))
         .explained(meaning(fault))
         .explained(remedy(node, fault))
@@ -203,7 +261,11 @@ fn cost(node: &Node, fault: Fault, unit: Bytes) -> Option<Cost> {
     let logical = stated(node, What::LogicalBlock)?.granularity();
     let value = 2.0 * unit.0 as f64 / logical.0 as f64;
     let unit = "bytes moved per byte written";
-    (fault == Fault::Hidden).then_some(Cost { value, unit, basis: Basis::Estimated })
+    (fault == Fault::Hidden).then_some(Cost {
+        value,
+        unit,
+        basis: Basis::Estimated,
+    })
 }
 
 fn meaning(fault: Fault) -> &'static str {
@@ -241,7 +303,9 @@ fn remedy(node: &Node, fault: Fault) -> String {
         (Some("nvmet"), _) => {
             "begin what is exported at a boundary of the unit: NVMe has no field for where the first unit begins"
         }
-        (None, Fault::Hidden) => "let the hypervisor state the physical block (QEMU: physical_block_size=)",
+        (None, Fault::Hidden) => {
+            "let the hypervisor state the physical block (QEMU: physical_block_size=)"
+        }
         _ => "begin what is exported at a boundary of the unit, and let its target state it",
     };
     format!(

@@ -102,7 +102,10 @@ pub fn diagnose(stack: &Stack, known: &Known, profiles: Option<&ProfileSet>) -> 
         }
     }
     if known.watch.is_some() {
-        diagnosis.findings.iter_mut().for_each(|finding| seen::tell(&context, finding));
+        diagnosis
+            .findings
+            .iter_mut()
+            .for_each(|finding| seen::tell(&context, finding));
     }
     diagnosis.settle();
     diagnosis

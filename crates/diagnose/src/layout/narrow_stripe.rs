@@ -11,8 +11,11 @@ use crate::finding::{Confidence, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule =
-    Rule { id: "narrow-stripe", title: "the chunk of a stripe is small against the I/O", judge };
+pub const RULE: Rule = Rule {
+    id: "narrow-stripe",
+    title: "the chunk of a stripe is small against the I/O",
+    judge,
+};
 
 /// A chunk of less than so many I/O is narrow: random I/O are then split in more than 1 of 16 cases, where the
 /// chance of a split has long been what limits a stripe.
@@ -26,7 +29,10 @@ pub const WIDE_BYTES: u64 = 1 << 20;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
     let stripes = context.striped().filter(|(_, chunks)| chunks.parity == 0);
-    stripes.map(|(id, chunks)| judge_stripe(context, id, chunks)).chain(without_chunk(context)).collect()
+    stripes
+        .map(|(id, chunks)| judge_stripe(context, id, chunks))
+        .chain(without_chunk(context))
+        .collect()
 }
 
 /// Stripes of which the chunk was guessed at.
@@ -37,10 +43,13 @@ fn without_chunk(context: &Context<'_>) -> impl Iterator<Item = Outcome> {
             _ => None,
         })
     };
-    context.stack.nodes().filter_map(move |(id, node)| match &node.placing {
-        Placing::Unknown { .. } => Some(Outcome::UnknownOf(context.target(id), guessed(node)?)),
-        _ => None,
-    })
+    context
+        .stack
+        .nodes()
+        .filter_map(move |(id, node)| match &node.placing {
+            Placing::Unknown { .. } => Some(Outcome::UnknownOf(context.target(id), guessed(node)?)),
+            _ => None,
+        })
 }
 
 fn judge_stripe(context: &Context<'_>, id: NodeId, chunks: &Chunks) -> Outcome {
@@ -69,13 +78,31 @@ fn judge_stripe(context: &Context<'_>, id: NodeId, chunks: &Chunks) -> Outcome {
         Severity::Note
     };
     let summary = format!("a chunk of {chunk} holds {ios} I/O of {}", io.bytes);
-    let source = context.stack.node(id).placed_by.as_ref().map(ToString::to_string).unwrap_or_default();
+    let source = context
+        .stack
+        .node(id)
+        .placed_by
+        .as_ref()
+        .map(ToString::to_string)
+        .unwrap_or_default();
     let mut finding = context
-        .finding(&RULE, (id, severity, io.confidence), summary, words::bytes("chunk_bytes", chunk, source))
+        .finding(
+            &RULE,
+            (id, severity, io.confidence),
+            summary,
+            words::bytes("chunk_bytes", chunk, source),
+        )
         .with_evidence(io.evidence());
-    let random = Grid::boundary(chunk).ok().and_then(|grid| split_share(io.bytes, &grid, Bytes(SECTOR)));
+    let random = Grid::boundary(chunk)
+        .ok()
+        .and_then(|grid| split_share(io.bytes, &grid, Bytes(SECTOR)));
     if let Some(random) = random {
-        let evidence = words::real("split_share_random", random.value(), "share", "starts on random sectors");
+        let evidence = words::real(
+            "split_share_random",
+            random.value(),
+            "share",
+            "starts on random sectors",
+        );
         finding = finding.with_evidence(evidence).explained(format!(
             "{} I/O of {} at random sectors are split: {} exactly",
             words::share(random),

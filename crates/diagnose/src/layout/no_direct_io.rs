@@ -10,29 +10,45 @@ use crate::finding::{Confidence, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule =
-    Rule { id: "no-direct-io", title: "a database on UFS goes through the file cache", judge };
+pub const RULE: Rule = Rule {
+    id: "no-direct-io",
+    title: "a database on UFS goes through the file cache",
+    judge,
+};
 
 /// Pages of databases: what is stated below or above is no database.
 pub const PAGE_BYTES: std::ops::RangeInclusive<u64> = 2 << 10..=64 << 10;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    solaris::ufs(context).map(|(id, node)| judge_mount(context, id, node)).collect()
+    solaris::ufs(context)
+        .map(|(id, node)| judge_mount(context, id, node))
+        .collect()
 }
 
 fn judge_mount(context: &Context<'_>, id: NodeId, node: &Node) -> Outcome {
     // Without a page nobody said that there is a database.
-    let Some(page) = context.known.page.filter(|page| PAGE_BYTES.contains(&page.0)) else {
+    let Some(page) = context
+        .known
+        .page
+        .filter(|page| PAGE_BYTES.contains(&page.0))
+    else {
         return Outcome::NotAsked;
     };
     match solaris::option(node, "forcedirectio") {
         None => {
-            return Outcome::UnknownOf(context.target(id), "its mount options are not known".to_owned());
+            return Outcome::UnknownOf(
+                context.target(id),
+                "its mount options are not known".to_owned(),
+            );
         }
         Some(true) => return Outcome::Silent,
         Some(false) => {}
     }
-    let options = node.facts.get(keys::MOUNT_OPTIONS).map(|fact| fact.source.to_string()).unwrap_or_default();
+    let options = node
+        .facts
+        .get(keys::MOUNT_OPTIONS)
+        .map(|fact| fact.source.to_string())
+        .unwrap_or_default();
     let mut finding = context
         .finding(
             &RULE,

@@ -9,29 +9,52 @@ use crate::finding::{Confidence, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule { id: "no-logging", title: "a UFS file system has no log", judge };
+pub const RULE: Rule = Rule {
+    id: "no-logging",
+    title: "a UFS file system has no log",
+    judge,
+};
 
 /// The option that decides, and the one that turns it off.
 pub const OPTIONS: [&str; 2] = ["logging", "nologging"];
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    solaris::ufs(context).map(|(id, node)| judge_mount(context, id, node)).collect()
+    solaris::ufs(context)
+        .map(|(id, node)| judge_mount(context, id, node))
+        .collect()
 }
 
 fn judge_mount(context: &Context<'_>, id: NodeId, node: &Node) -> Outcome {
-    let (Some(is_on), Some(is_off)) = (solaris::option(node, OPTIONS[0]), solaris::option(node, OPTIONS[1]))
-    else {
-        return Outcome::UnknownOf(context.target(id), "its mount options are not known".to_owned());
+    let (Some(is_on), Some(is_off)) = (
+        solaris::option(node, OPTIONS[0]),
+        solaris::option(node, OPTIONS[1]),
+    ) else {
+        return Outcome::UnknownOf(
+            context.target(id),
+            "its mount options are not known".to_owned(),
+        );
     };
     if is_on {
         return Outcome::Silent;
     }
-    let source = node.facts.get(keys::MOUNT_OPTIONS).map(|fact| fact.source.to_string()).unwrap_or_default();
+    let source = node
+        .facts
+        .get(keys::MOUNT_OPTIONS)
+        .map(|fact| fact.source.to_string())
+        .unwrap_or_default();
     let (severity, confidence, summary) = if is_off {
-        (Severity::Warning, Confidence::High, "is mounted with nologging")
+        (
+            Severity::Warning,
+            Confidence::High,
+            "is mounted with nologging",
+        )
     } else {
         // From Solaris 9 9/04 on a log is the default and may go without saying.
-        (Severity::Note, Confidence::Low, "is mounted without the option logging")
+        (
+            Severity::Note,
+            Confidence::Low,
+            "is mounted without the option logging",
+        )
     };
     let finding = context
         .finding(

@@ -14,8 +14,11 @@ use crate::rules::{IOS_MIN, Outcome, lengths_unknown, of, severity_of};
 use crate::share::Share;
 
 /// The rule.
-pub const RULE: Rule =
-    Rule { id: "parity-small-writes", title: "writes of less than a full stripe on parity RAID", judge };
+pub const RULE: Rule = Rule {
+    id: "parity-small-writes",
+    title: "writes of less than a full stripe on parity RAID",
+    judge,
+};
 
 /// Disk operations for each small write: read and write of the data and of each parity. RAID 5 gives 4, RAID 6 gives 6.
 #[must_use]
@@ -28,7 +31,9 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         // RAID-Z has no stripes of a fixed size: it writes whole ones of the size of the block.
         chunks.parity > 0 && context.stack.node(*id).word(keys::MANAGER) != Some("zfs")
     });
-    arrays.map(|(id, chunks)| judge_array(context, id, chunks)).collect()
+    arrays
+        .map(|(id, chunks)| judge_array(context, id, chunks))
+        .collect()
 }
 
 fn judge_array(context: &Context<'_>, id: NodeId, chunks: &Chunks) -> Outcome {
@@ -48,9 +53,17 @@ fn judge_array(context: &Context<'_>, id: NodeId, chunks: &Chunks) -> Outcome {
     if words::is_multiple(io.bytes, stripe) {
         return Outcome::Silent;
     }
-    let summary =
-        format!("writes of {} are less than the full stripe of {stripe}, or end within one", io.bytes);
-    let source = context.stack.node(id).placed_by.as_ref().map(ToString::to_string).unwrap_or_default();
+    let summary = format!(
+        "writes of {} are less than the full stripe of {stripe}, or end within one",
+        io.bytes
+    );
+    let source = context
+        .stack
+        .node(id)
+        .placed_by
+        .as_ref()
+        .map(ToString::to_string)
+        .unwrap_or_default();
     // Nobody knows how much is written at all.
     let finding = context
         .finding(
@@ -70,21 +83,35 @@ fn observed(
     profile: &Profile,
 ) -> Outcome {
     let unknown = |why: String| Outcome::UnknownOf(context.target(id), why);
-    let Ok(grid) = Grid::parity_stripe(stripe) else { return Outcome::NotAsked };
+    let Ok(grid) = Grid::parity_stripe(stripe) else {
+        return Outcome::NotAsked;
+    };
     let tally = match profile.places.table.fit(&grid, Select::op(Op::Write)) {
         Ok(tally) => tally,
         Err(why) => return unknown(why.to_string()),
     };
     if tally.ios < IOS_MIN {
-        return unknown(format!("{} seen, {IOS_MIN} needed", plural(tally.ios, "write")));
+        return unknown(format!(
+            "{} seen, {IOS_MIN} needed",
+            plural(tally.ios, "write")
+        ));
     }
     if let Some(why) = lengths_unknown(tally.ios, tally.unknown_length) {
         return unknown(why);
     }
     let share = Share::new(tally.partial, tally.known_length());
-    let Some(severity) = severity_of(share) else { return Outcome::Silent };
-    let source = format!("counted on {} ({} layer)", profile.device, profile.layer.word());
-    let summary = format!("{} writes cover a full stripe of {stripe} only in part", of(share));
+    let Some(severity) = severity_of(share) else {
+        return Outcome::Silent;
+    };
+    let source = format!(
+        "counted on {} ({} layer)",
+        profile.device,
+        profile.layer.word()
+    );
+    let summary = format!(
+        "{} writes cover a full stripe of {stripe} only in part",
+        of(share)
+    );
     let finding = context
         .finding(
             &RULE,

@@ -39,8 +39,11 @@ pub const CONTRADICTION: Rule = Rule {
     judge: |context| judge(context, CONTRADICTS),
 };
 /// All that have no rule of their own; findings bear the name that the source gave.
-pub const OTHERS: Rule =
-    Rule { id: "other-problem", title: "something else is not as it should be", judge: others };
+pub const OTHERS: Rule = Rule {
+    id: "other-problem",
+    title: "something else is not as it should be",
+    judge: others,
+};
 
 /// How bad each kind is: what loses data when somebody relies on it is critical.
 #[must_use]
@@ -62,21 +65,36 @@ fn judge(context: &Context<'_>, id: &str) -> Vec<Outcome> {
         .collect();
     if found.is_empty() {
         // An empty stack was not looked at.
-        found.push(if context.stack.nodes().next().is_some() { Outcome::Silent } else { Outcome::NotAsked });
+        found.push(if context.stack.nodes().next().is_some() {
+            Outcome::Silent
+        } else {
+            Outcome::NotAsked
+        });
     }
     found
 }
 
 fn others(context: &Context<'_>) -> Vec<Outcome> {
     let named = [BROKEN, STRANDED, BEYOND, CONTRADICTS];
-    let others = context.stack.problems().iter().filter(|problem| !named.contains(&problem.id));
+    let others = context
+        .stack
+        .problems()
+        .iter()
+        .filter(|problem| !named.contains(&problem.id));
     others.map(|problem| outcome(context, problem)).collect()
 }
 
 fn outcome(context: &Context<'_>, problem: &Problem) -> Outcome {
-    let target = problem.node.map_or_else(|| context.host_target(), |id| context.target(id));
+    let target = problem
+        .node
+        .map_or_else(|| context.host_target(), |id| context.target(id));
     // Whoever saw it says where; that it was seen is the number.
-    let evidence = Evidence { name: "seen", value: 1.0, unit: "times", source: problem.source.to_string() };
+    let evidence = Evidence {
+        name: "seen",
+        value: 1.0,
+        unit: "times",
+        source: problem.source.to_string(),
+    };
     let finding = Finding::new(
         problem.id,
         severity(problem.id),
@@ -123,8 +141,12 @@ fn remedy(problem: &Problem) -> Option<&'static str> {
         ids::SECTOR_SIZE_MISMATCH => Some(
             "show the disk with the sectors that its label was written for, or write the label anew with numbers for these",
         ),
-        ids::BROKEN_SUPERBLOCK => Some("copy the device before any tool mends it, and try on the copy"),
-        ids::HIDDEN_SECTORS => Some("only booting depends on it: leave it where nothing boots from there"),
+        ids::BROKEN_SUPERBLOCK => {
+            Some("copy the device before any tool mends it, and try on the copy")
+        }
+        ids::HIDDEN_SECTORS => {
+            Some("only booting depends on it: leave it where nothing boots from there")
+        }
         ids::ASHIFT_BELOW_BLOCK => Some("a vdev keeps its ashift: a new pool takes a new one"),
         _ => None,
     }

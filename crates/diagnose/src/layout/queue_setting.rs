@@ -10,8 +10,11 @@ use crate::finding::{Confidence, Evidence, Finding, Fix, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule =
-    Rule { id: "queue-setting", title: "read-ahead, request size or scheduler do harm", judge };
+pub const RULE: Rule = Rule {
+    id: "queue-setting",
+    title: "read-ahead, request size or scheduler do harm",
+    judge,
+};
 
 /// Read-ahead above this is read for nothing by whoever stops reading: 64 MiB, taken from a hint, brought a volume from
 /// its cap to a few MiB/s (Azure AKS 5743). Streams of one disk are at full speed with a few hundred KiB.
@@ -36,7 +39,11 @@ pub const REQUEST_RATIO: u64 = 4;
 pub const SEEK_SCHEDULERS: [&str; 2] = ["bfq", "cfq"];
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    context.stack.nodes().filter_map(|(id, node)| judge_node(context, id, node)).collect()
+    context
+        .stack
+        .nodes()
+        .filter_map(|(id, node)| judge_node(context, id, node))
+        .collect()
 }
 
 /// What is wrong: evidence, one sentence, how bad, and what mends it.
@@ -51,14 +58,23 @@ struct Setting {
 
 impl Setting {
     fn of_kib(file: &'static str, better: u64, now: u64) -> Setting {
-        Setting { file, better: (better >> 10).to_string(), now: (now >> 10).to_string() }
+        Setting {
+            file,
+            better: (better >> 10).to_string(),
+            now: (now >> 10).to_string(),
+        }
     }
 
     fn fix(&self, node: &Node) -> Fix {
-        let file = format!("/sys/block/{}/queue/{}", node.own_name().replace('/', "!"), self.file);
+        let file = format!(
+            "/sys/block/{}/queue/{}",
+            node.own_name().replace('/', "!"),
+            self.file
+        );
         Fix {
             command: format!("echo {} > {file}", self.better),
-            risk: "none to data; I/O in flight are not touched, and after a boot it is as before".into(),
+            risk: "none to data; I/O in flight are not touched, and after a boot it is as before"
+                .into(),
             undo: format!("echo {} > {file}", self.now).into(),
         }
     }
@@ -66,15 +82,17 @@ impl Setting {
 
 fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome> {
     let keys = [keys::READ_AHEAD, keys::MAX_REQUEST, keys::SCHEDULER];
-    keys.iter().any(|key| node.facts.contains_key(key)).then_some(())?;
+    keys.iter()
+        .any(|key| node.facts.contains_key(key))
+        .then_some(())?;
     let points = [read_ahead(node), request(node), scheduler(node)];
     let mut points: Vec<Point> = points.into_iter().flatten().collect();
     points.sort_by_key(|(_, _, severity, _)| std::cmp::Reverse(*severity));
     let mut points = points.into_iter();
     let Some((evidence, sentence, severity, setting)) = points.next() else {
         // A request size without what the hardware takes cannot be judged.
-        let is_half_known =
-            node.number(keys::MAX_REQUEST).is_some() && node.number(keys::MAX_REQUEST_HARDWARE).is_none();
+        let is_half_known = node.number(keys::MAX_REQUEST).is_some()
+            && node.number(keys::MAX_REQUEST_HARDWARE).is_none();
         return Some(if is_half_known && node.kind.is_leaf() {
             let why = "what the hardware takes in one request is not known".to_owned();
             Outcome::UnknownOf(context.target(id), why)
@@ -82,15 +100,23 @@ fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome>
             Outcome::Silent
         });
     };
-    let finding: Finding = context.finding(&RULE, (id, severity, Confidence::Medium), sentence, evidence);
+    let finding: Finding = context.finding(
+        &RULE,
+        (id, severity, Confidence::Medium),
+        sentence,
+        evidence,
+    );
     let finding = finding.with_fix(setting.fix(node));
     let finding = points.fold(finding, |finding, (evidence, sentence, _, setting)| {
-        finding.with_evidence(evidence).explained(sentence).with_fix(setting.fix(node))
+        finding
+            .with_evidence(evidence)
+            .explained(sentence)
+            .with_fix(setting.fix(node))
     });
     let finding = match &node.host {
-        Some(host) => {
-            finding.explained(format!("commands are for {host}, with the names that it has for its devices"))
-        }
+        Some(host) => finding.explained(format!(
+            "commands are for {host}, with the names that it has for its devices"
+        )),
         None => finding,
     };
     Some(Outcome::Found(finding.explained(
@@ -100,34 +126,54 @@ fn judge_node(context: &Context<'_>, id: NodeId, node: &Node) -> Option<Outcome>
 }
 
 fn source(node: &Node, key: &str) -> String {
-    node.facts.get(key).map(|fact| fact.source.to_string()).unwrap_or_default()
+    node.facts
+        .get(key)
+        .map(|fact| fact.source.to_string())
+        .unwrap_or_default()
 }
 
 fn read_ahead(node: &Node) -> Option<Point> {
     // md reads two stripes ahead, so that all members have work.
     let stripes = match &node.placing {
-        Placing::Chunks(chunks) => {
-            chunks.stripe_bytes().map_or(0, |stripe| stripe.0.saturating_mul(STRIPES_AHEAD))
-        }
+        Placing::Chunks(chunks) => chunks
+            .stripe_bytes()
+            .map_or(0, |stripe| stripe.0.saturating_mul(STRIPES_AHEAD)),
         _ => 0,
     };
     let most = READ_AHEAD_BYTES_MAX.max(stripes);
-    let bytes = node.number(keys::READ_AHEAD).filter(|bytes| *bytes > most)?;
-    let evidence = words::bytes("read_ahead_bytes", Bytes(bytes), source(node, keys::READ_AHEAD));
+    let bytes = node
+        .number(keys::READ_AHEAD)
+        .filter(|bytes| *bytes > most)?;
+    let evidence = words::bytes(
+        "read_ahead_bytes",
+        Bytes(bytes),
+        source(node, keys::READ_AHEAD),
+    );
     let sentence = format!(
         "read-ahead of {}: each small read in a row may bring in as much; more than {} serves no stream",
         Bytes(bytes),
         Bytes(most)
     );
     let better = READ_AHEAD_BYTES.max(stripes);
-    Some((evidence, sentence, Severity::Warning, Setting::of_kib("read_ahead_kb", better, bytes)))
+    Some((
+        evidence,
+        sentence,
+        Severity::Warning,
+        Setting::of_kib("read_ahead_kb", better, bytes),
+    ))
 }
 
 fn request(node: &Node) -> Option<Point> {
-    let bytes = node.number(keys::MAX_REQUEST).filter(|bytes| *bytes < REQUEST_BYTES_MIN)?;
+    let bytes = node
+        .number(keys::MAX_REQUEST)
+        .filter(|bytes| *bytes < REQUEST_BYTES_MIN)?;
     let hardware = node.number(keys::MAX_REQUEST_HARDWARE)?;
     (hardware >= bytes.saturating_mul(REQUEST_RATIO)).then_some(())?;
-    let evidence = words::bytes("max_request_bytes", Bytes(bytes), source(node, keys::MAX_REQUEST));
+    let evidence = words::bytes(
+        "max_request_bytes",
+        Bytes(bytes),
+        source(node, keys::MAX_REQUEST),
+    );
     let sentence = format!(
         "requests are cut at {}, and the hardware takes {}: large I/O become many commands",
         Bytes(bytes),
@@ -138,7 +184,9 @@ fn request(node: &Node) -> Option<Point> {
 }
 
 fn scheduler(node: &Node) -> Option<Point> {
-    let scheduler = node.word(keys::SCHEDULER).filter(|word| SEEK_SCHEDULERS.contains(word))?;
+    let scheduler = node
+        .word(keys::SCHEDULER)
+        .filter(|word| SEEK_SCHEDULERS.contains(word))?;
     let is_flash = node.word(keys::ROTATIONAL) == Some("0") || node.name.starts_with("nvme");
     is_flash.then_some(())?;
     let evidence = words::number("rotational", 0, "flag", source(node, keys::ROTATIONAL));
@@ -146,6 +194,10 @@ fn scheduler(node: &Node) -> Option<Point> {
         "scheduler {scheduler} on a drive without a head: it costs time for each I/O and limits depth; none or \
          mq-deadline does better for most"
     );
-    let setting = Setting { file: "scheduler", better: "none".to_owned(), now: scheduler.to_owned() };
+    let setting = Setting {
+        file: "scheduler",
+        better: "none".to_owned(),
+        now: scheduler.to_owned(),
+    };
     Some((evidence, sentence, Severity::Note, setting))
 }

@@ -27,8 +27,12 @@ impl Rate {
 
     fn printed(context: &Context<'_>, id: NodeId) -> Option<Rate> {
         let node = context.stack.node(id);
-        let number =
-            |key| -> Option<f64> { node.word(key)?.parse().ok().filter(|rate: &f64| rate.is_finite()) };
+        let number = |key| -> Option<f64> {
+            node.word(key)?
+                .parse()
+                .ok()
+                .filter(|rate: &f64| rate.is_finite())
+        };
         let ios_per_second = number(keys::IOS_PER_SECOND).filter(|rate| *rate > 0.0)?;
         let writes = number(keys::WRITES_PER_SECOND).filter(|writes| *writes >= 0.0);
         Some(Rate {
@@ -47,7 +51,11 @@ impl Rate {
         (ios > 0).then(|| Rate {
             ios_per_second: ios as f64 * 1e9 / span_ns as f64,
             write_share: Some(writes as f64 / ios as f64),
-            source: format!("mean of what was seen on {} ({} layer)", profile.device, profile.layer.word()),
+            source: format!(
+                "mean of what was seen on {} ({} layer)",
+                profile.device,
+                profile.layer.word()
+            ),
             window_ns: Some((first, last)),
         })
     }

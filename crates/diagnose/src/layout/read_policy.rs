@@ -12,18 +12,27 @@ use crate::finding::{Basis, Confidence, Cost, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule { id: "read-policy", title: "a mirror does not share its reads evenly", judge };
+pub const RULE: Rule = Rule {
+    id: "read-policy",
+    title: "a mirror does not share its reads evenly",
+    judge,
+};
 
 /// What balances reads over all sides of a mirror.
 pub const EVEN: &str = "round-robin";
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    solaris::mirrors(context).map(|(id, node)| judge_mirror(context, id, node)).collect()
+    solaris::mirrors(context)
+        .map(|(id, node)| judge_mirror(context, id, node))
+        .collect()
 }
 
 fn judge_mirror(context: &Context<'_>, id: NodeId, node: &Node) -> Outcome {
     let Some(policy) = node.facts.get(keys::READ_POLICY) else {
-        return Outcome::UnknownOf(context.target(id), "its read policy is not known".to_owned());
+        return Outcome::UnknownOf(
+            context.target(id),
+            "its read policy is not known".to_owned(),
+        );
     };
     if policy.value == EVEN {
         return Outcome::Silent;
@@ -33,7 +42,11 @@ fn judge_mirror(context: &Context<'_>, id: NodeId, node: &Node) -> Outcome {
     if is_first && do_sides_differ(context, node) {
         return Outcome::Silent;
     }
-    let severity = if is_first { Severity::Warning } else { Severity::Note };
+    let severity = if is_first {
+        Severity::Warning
+    } else {
+        Severity::Note
+    };
     let summary = format!("reads by policy \"{}\" from {sides} sides", policy.value);
     let mut finding = context.finding(
         &RULE,
@@ -68,7 +81,10 @@ fn do_sides_differ(context: &Context<'_>, node: &Node) -> bool {
             .under(side)
             .into_iter()
             .map(|id| context.stack.node(id))
-            .filter_map(|leaf| leaf.word(keys::ROTATIONAL).or_else(|| leaf.word(keys::MODEL)))
+            .filter_map(|leaf| {
+                leaf.word(keys::ROTATIONAL)
+                    .or_else(|| leaf.word(keys::MODEL))
+            })
             .collect();
         kinds.sort_unstable();
         kinds.dedup();

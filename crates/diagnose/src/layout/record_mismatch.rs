@@ -12,7 +12,11 @@ use crate::finding::{Basis, Confidence, Cost, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule { id: "record-mismatch", title: "pages and records differ in size", judge };
+pub const RULE: Rule = Rule {
+    id: "record-mismatch",
+    title: "pages and records differ in size",
+    judge,
+};
 
 /// From this read amplification on it is worth mending: two pages to a record cost a write one read of the record.
 pub const AMPLIFICATION_WARNING: u64 = 4;
@@ -28,9 +32,17 @@ struct Record {
 }
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    let records = context.stack.nodes().filter_map(|(id, node)| Some((id, record(node)?)));
-    let blocks = context.file_systems().filter_map(|(id, _)| Some((id, block(context, id)?)));
-    records.chain(blocks).map(|(id, record)| judge_one(context, id, record)).collect()
+    let records = context
+        .stack
+        .nodes()
+        .filter_map(|(id, node)| Some((id, record(node)?)));
+    let blocks = context
+        .file_systems()
+        .filter_map(|(id, _)| Some((id, block(context, id)?)));
+    records
+        .chain(blocks)
+        .map(|(id, record)| judge_one(context, id, record))
+        .collect()
 }
 
 /// The record of a data set, or the block of a volume.
@@ -38,30 +50,55 @@ fn record(node: &Node) -> Option<Record> {
     let of_fact = |key, words| {
         let bytes = Bytes(node.number(key)?);
         let source = node.facts.get(key)?.source.to_string();
-        Some(Record { bytes, words, source })
+        Some(Record {
+            bytes,
+            words,
+            source,
+        })
     };
-    let grid = node.grids.iter().find(|fact| fact.what == What::Record && fact.is_believed());
+    let grid = node
+        .grids
+        .iter()
+        .find(|fact| fact.what == What::Record && fact.is_believed());
     let record = of_fact(keys::RECORD_SIZE, "records")
         .or_else(|| of_fact(keys::VOLUME_BLOCK, "volume blocks"))
         .or_else(|| {
             let (bytes, source) = grid.map(|fact| (fact.granularity(), fact.source.to_string()))?;
-            Some(Record { bytes, words: "records", source })
+            Some(Record {
+                bytes,
+                words: "records",
+                source,
+            })
         })?;
     (record.bytes.0 > 0).then_some(record)
 }
 
 /// The block of a file system that has no records.
 fn block(context: &Context<'_>, id: NodeId) -> Option<Record> {
-    let bytes = Bytes(context.number(id, keys::FS_BLOCK).filter(|bytes| *bytes > 0)?);
+    let bytes = Bytes(
+        context
+            .number(id, keys::FS_BLOCK)
+            .filter(|bytes| *bytes > 0)?,
+    );
     let source = context.fact(id, keys::FS_BLOCK)?.source.to_string();
-    record(context.stack.node(id)).is_none().then_some(Record { bytes, words: BLOCKS, source })
+    record(context.stack.node(id)).is_none().then_some(Record {
+        bytes,
+        words: BLOCKS,
+        source,
+    })
 }
 
 fn judge_one(context: &Context<'_>, id: NodeId, record: Record) -> Outcome {
     let node = context.stack.node(id);
-    let stated = node.grids.iter().find(|fact| fact.what == What::Page && fact.is_believed());
-    let given =
-        context.known.page.filter(|page| page.0 > 0).map(|page| (page, "page given by the user".to_owned()));
+    let stated = node
+        .grids
+        .iter()
+        .find(|fact| fact.what == What::Page && fact.is_believed());
+    let given = context
+        .known
+        .page
+        .filter(|page| page.0 > 0)
+        .map(|page| (page, "page given by the user".to_owned()));
     let page = given.or_else(|| stated.map(|fact| (fact.granularity(), fact.source.to_string())));
     let Some((page, page_source)) = page else {
         return match record.words {
@@ -83,11 +120,21 @@ fn judge_one(context: &Context<'_>, id: NodeId, record: Record) -> Outcome {
     if record.words == BLOCKS && solaris::option(node, "forcedirectio") == Some(true) {
         return Outcome::Silent;
     }
-    let touched = page.0.div_ceil(record.bytes.0).saturating_mul(record.bytes.0);
+    let touched = page
+        .0
+        .div_ceil(record.bytes.0)
+        .saturating_mul(record.bytes.0);
     let read = touched as f64 / page.0 as f64;
     let is_bad = read >= AMPLIFICATION_WARNING as f64;
-    let severity = if is_bad { Severity::Warning } else { Severity::Note };
-    let summary = format!("pages of {page} are kept in {} of {}", record.words, record.bytes);
+    let severity = if is_bad {
+        Severity::Warning
+    } else {
+        Severity::Note
+    };
+    let summary = format!(
+        "pages of {page} are kept in {} of {}",
+        record.words, record.bytes
+    );
     let mut finding = context
         .finding(
             &RULE,

@@ -34,39 +34,93 @@ pub(super) struct Passed<'a> {
 }
 
 /// Nodes of which I/O were counted: the disks that were looked at and all of their partitions.
-pub(super) fn passed<'a>(stack: &Stack, profiles: Option<&'a ProfileSet>) -> HashMap<NodeId, Passed<'a>> {
+pub(super) fn passed<'a>(
+    stack: &Stack,
+    profiles: Option<&'a ProfileSet>,
+) -> HashMap<NodeId, Passed<'a>> {
     let mut passed = HashMap::new();
-    let placed = profiles.into_iter().flat_map(ProfileSet::iter).filter(|one| one.layer != Layer::Vfs);
+    let placed = profiles
+        .into_iter()
+        .flat_map(ProfileSet::iter)
+        .filter(|one| one.layer != Layer::Vfs);
     for profile in placed {
-        let Some(disk) = stack.find(&profile.device) else { continue };
-        passed.insert(disk, Passed { profile, disk, places: Some(&profile.places) });
-        for part in stack.above(disk).iter().filter(|id| stack.node(**id).kind == Kind::Partition) {
+        let Some(disk) = stack.find(&profile.device) else {
+            continue;
+        };
+        passed.insert(
+            disk,
+            Passed {
+                profile,
+                disk,
+                places: Some(&profile.places),
+            },
+        );
+        for part in stack
+            .above(disk)
+            .iter()
+            .filter(|id| stack.node(**id).kind == Kind::Partition)
+        {
             let mut named = profile.partitions.iter();
-            let mine = named.find(|(name, _)| stack.find(name) == Some(*part)).map(|(_, places)| places);
-            passed.insert(*part, Passed { profile, disk, places: mine });
+            let mine = named
+                .find(|(name, _)| stack.find(name) == Some(*part))
+                .map(|(_, places)| places);
+            passed.insert(
+                *part,
+                Passed {
+                    profile,
+                    disk,
+                    places: mine,
+                },
+            );
         }
     }
     passed
 }
 
 /// Adds to a finding about a start what the I/O through it show: how many are off for it, and what they took.
-pub(super) fn explain(context: &Context<'_>, finding: Finding, device: NodeId, worst: &Standing) -> Finding {
-    let way = worst.landing.via.iter().copied().filter(|id| *id != worst.landing.on || *id == device);
+pub(super) fn explain(
+    context: &Context<'_>,
+    finding: Finding,
+    device: NodeId,
+    worst: &Standing,
+) -> Finding {
+    let way = worst
+        .landing
+        .via
+        .iter()
+        .copied()
+        .filter(|id| *id != worst.landing.on || *id == device);
     let mut layers = std::iter::once(device).chain(way);
-    let Some((id, seen)) = layers.find_map(|id| Some((id, context.passed.get(&id)?))) else { return finding };
-    let through =
-        if id == device { "it".to_owned() } else { format!("{}, which it lies on,", context.name(id)) };
-    let Some(places) = seen.places.filter(|places| places.table.count(Select::DATA) > 0) else {
+    let Some((id, seen)) = layers.find_map(|id| Some((id, context.passed.get(&id)?))) else {
+        return finding;
+    };
+    let through = if id == device {
+        "it".to_owned()
+    } else {
+        format!("{}, which it lies on,", context.name(id))
+    };
+    let Some(places) = seen
+        .places
+        .filter(|places| places.table.count(Select::DATA) > 0)
+    else {
         return finding.explained(format!("no I/O through {through} seen{}", in_time(context)));
     };
     let grid = grid_on(context, seen.disk, worst);
-    let Some((grid, tally)) = grid.and_then(|grid| Some((grid, places.table.fit(&grid, Select::DATA).ok()?)))
+    let Some((grid, tally)) =
+        grid.and_then(|grid| Some((grid, places.table.fit(&grid, Select::DATA).ok()?)))
     else {
         return finding;
     };
     let share = Share::new(tally.misaligned, tally.ios);
     let finding = finding
-        .with_evidence(counted(context, id, seen, "ios_unfit", share.part as f64, "ios"))
+        .with_evidence(counted(
+            context,
+            id,
+            seen,
+            "ios_unfit",
+            share.part as f64,
+            "ios",
+        ))
         .with_evidence(counted(context, id, seen, "ios", share.whole as f64, "ios"))
         .explained(format!(
             "I/O through {through}{}: {}; {} start off the {} {} of {}",
@@ -89,11 +143,20 @@ pub(super) fn explain(context: &Context<'_>, finding: Finding, device: NodeId, w
 
 /// Adds to any other finding what was seen of the device that it is about.
 pub(super) fn tell(context: &Context<'_>, finding: &mut Finding) {
-    let is_told = finding.evidence().iter().any(|evidence| matches!(evidence.name, "ios" | "ios_unfit"));
-    let Some(id) = context.stack.find(&finding.target().device).map(|id| context.device_of(id)) else {
+    let is_told = finding
+        .evidence()
+        .iter()
+        .any(|evidence| matches!(evidence.name, "ios" | "ios_unfit"));
+    let Some(id) = context
+        .stack
+        .find(&finding.target().device)
+        .map(|id| context.device_of(id))
+    else {
         return;
     };
-    let Some(seen) = context.passed.get(&id).filter(|_| !is_told) else { return };
+    let Some(seen) = context.passed.get(&id).filter(|_| !is_told) else {
+        return;
+    };
     let Some(places) = seen.places.filter(|places| !places.table.is_empty()) else {
         let words = format!("no I/O through it seen{}", in_time(context));
         // A rule that looked has said so.
@@ -104,13 +167,23 @@ pub(super) fn tell(context: &Context<'_>, finding: &mut Finding) {
     };
     let ios = places.table.count(Select::DATA);
     finding.add_evidence(counted(context, id, seen, "ios", ios as f64, "ios"));
-    let took = mean_ns(places).map(|ns| format!(", {:.1} µs each on average", ns / 1e3)).unwrap_or_default();
-    finding.explain(format!("I/O through it{}: {}{took}", in_time(context), moved(places)));
+    let took = mean_ns(places)
+        .map(|ns| format!(", {:.1} µs each on average", ns / 1e3))
+        .unwrap_or_default();
+    finding.explain(format!(
+        "I/O through it{}: {}{took}",
+        in_time(context),
+        moved(places)
+    ));
 }
 
 /// ` in 10.0 s`; nothing where it is a profile of another time.
 fn in_time(context: &Context<'_>) -> String {
-    context.known.watch.as_ref().map_or_else(String::new, |watch| format!(" in {:.1} s", watch.seconds))
+    context
+        .known
+        .watch
+        .as_ref()
+        .map_or_else(String::new, |watch| format!(" in {:.1} s", watch.seconds))
 }
 
 /// The grid that a start is off, as it lies on the disk whose I/O were counted.
@@ -120,7 +193,9 @@ fn grid_on(context: &Context<'_>, disk: NodeId, worst: &Standing) -> Option<Grid
     }
     let same = |grid: &Grid| grid.granularity() == worst.fact.granularity();
     let mut through = context.stack.grids_through(disk).into_iter();
-    through.find(|fact| fact.what == worst.fact.what && same(&fact.grid)).map(|fact| fact.grid)
+    through
+        .find(|fact| fact.what == worst.fact.what && same(&fact.grid))
+        .map(|fact| fact.grid)
 }
 
 fn counted(
@@ -131,8 +206,12 @@ fn counted(
     value: f64,
     unit: &'static str,
 ) -> Evidence {
-    let source =
-        format!("counted on {} ({} layer){}", context.name(id), seen.profile.layer.word(), in_time(context));
+    let source = format!(
+        "counted on {} ({} layer){}",
+        context.name(id),
+        seen.profile.layer.word(),
+        in_time(context)
+    );
     words::real(name, value, unit, source)
 }
 
@@ -140,11 +219,24 @@ fn counted(
 fn moved(places: &Places) -> String {
     let table = &places.table;
     let some = |op, one: &str| plural(table.count(Select::op(op)), one);
-    let data = table.iter().filter(|(key, _)| matches!(key.op(), Op::Read | Op::Write));
-    let units: u128 = data.map(|(key, row)| u128::from(key.length()) * u128::from(row.ios)).sum();
+    let data = table
+        .iter()
+        .filter(|(key, _)| matches!(key.op(), Op::Read | Op::Write));
+    let units: u128 = data
+        .map(|(key, row)| u128::from(key.length()) * u128::from(row.ios))
+        .sum();
     let bytes = (units * u128::from(table.unit_bytes())) as f64;
-    let (size, unit) = if bytes < MIB { (bytes / 1024.0, "KiB") } else { (bytes / MIB, "MiB") };
-    format!("{} and {}, {} {unit}", some(Op::Read, "read"), some(Op::Write, "write"), words::rate(size))
+    let (size, unit) = if bytes < MIB {
+        (bytes / 1024.0, "KiB")
+    } else {
+        (bytes / MIB, "MiB")
+    };
+    format!(
+        "{} and {}, {} {unit}",
+        some(Op::Read, "read"),
+        some(Op::Write, "write"),
+        words::rate(size)
+    )
 }
 
 /// Mean latency of what was timed, ns.
@@ -168,20 +260,38 @@ fn with_latency(
     match mean_ns(places) {
         Some(ns) => finding
             .with_evidence(counted(context, id, seen, "device_ns_mean", ns, "ns"))
-            .explained(format!("they took {:.1} µs each on average, from issue to completion", ns / 1e3)),
+            .explained(format!(
+                "they took {:.1} µs each on average, from issue to completion",
+                ns / 1e3
+            )),
         None => finding,
     }
 }
 
 /// How many of these very I/O a start on the grid would leave off it.
-fn after(finding: Finding, places: &Places, grid: &Grid, tally: &FitTally, worst: &Standing) -> Finding {
-    let Verdict::Misaligned { by } = worst.verdict else { return finding };
+fn after(
+    finding: Finding,
+    places: &Places,
+    grid: &Grid,
+    tally: &FitTally,
+    worst: &Standing,
+) -> Finding {
+    let Verdict::Misaligned { by } = worst.verdict else {
+        return finding;
+    };
     let on_by = Bytes(worst.fact.granularity().0.saturating_sub(by.0));
-    let shifted =
-        i64::try_from(on_by.0).ok().map(|by| what_if::shifted(&places.table, grid, by, Select::DATA));
-    let Some(Ok(then)) = shifted else { return finding };
+    let shifted = i64::try_from(on_by.0)
+        .ok()
+        .map(|by| what_if::shifted(&places.table, grid, by, Select::DATA));
+    let Some(Ok(then)) = shifted else {
+        return finding;
+    };
     let left = Share::new(then.misaligned, then.ios);
-    let less = if then.misaligned < tally.misaligned { "" } else { ": it is not the start alone" };
+    let less = if then.misaligned < tally.misaligned {
+        ""
+    } else {
+        ": it is not the start alone"
+    };
     finding.explained(format!(
         "begun {} further on, {} of them would still start off it{less} (exact for these I/O)",
         words::place(on_by),
@@ -191,8 +301,9 @@ fn after(finding: Finding, places: &Places, grid: &Grid, tally: &FitTally, worst
 
 fn by_whom(context: &Context<'_>, finding: Finding, id: NodeId) -> Finding {
     let watch = context.known.watch.iter();
-    let mine =
-        watch.flat_map(|watch| &watch.senders).filter(|one| context.stack.find(&one.device) == Some(id));
+    let mine = watch
+        .flat_map(|watch| &watch.senders)
+        .filter(|one| context.stack.find(&one.device) == Some(id));
     let mut by_name: HashMap<&str, u64> = HashMap::new();
     mine.for_each(|one| *by_name.entry(&one.comm).or_default() += one.ios);
     let mut names: Vec<(&str, u64)> = by_name.into_iter().collect();
@@ -200,7 +311,17 @@ fn by_whom(context: &Context<'_>, finding: Finding, id: NodeId) -> Finding {
     if names.is_empty() {
         return finding;
     }
-    let shown = names.iter().take(NAMED).map(|(name, ios)| format!("{name} {}", group_digits(*ios)));
-    let more = if names.len() > NAMED { format!(" and {} more", names.len() - NAMED) } else { String::new() };
-    finding.explained(format!("sent by {}{more}", shown.collect::<Vec<_>>().join(", ")))
+    let shown = names
+        .iter()
+        .take(NAMED)
+        .map(|(name, ios)| format!("{name} {}", group_digits(*ios)));
+    let more = if names.len() > NAMED {
+        format!(" and {} more", names.len() - NAMED)
+    } else {
+        String::new()
+    };
+    finding.explained(format!(
+        "sent by {}{more}",
+        shown.collect::<Vec<_>>().join(", ")
+    ))
 }

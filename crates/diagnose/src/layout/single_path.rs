@@ -11,22 +11,36 @@ use crate::finding::{Confidence, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule =
-    Rule { id: "single-path", title: "a LUN of an array has one path, or several unjoined", judge };
+pub const RULE: Rule = Rule {
+    id: "single-path",
+    title: "a LUN of an array has one path, or several unjoined",
+    judge,
+};
 
 /// Paths that survive the loss of one.
 pub const PATHS_MIN: u64 = 2;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    let multipaths = context.stack.nodes().filter(|(_, node)| node.kind == Kind::Multipath);
-    let mut outcomes: Vec<Outcome> = multipaths.map(|(id, _)| judge_multipath(context, id)).collect();
+    let multipaths = context
+        .stack
+        .nodes()
+        .filter(|(_, node)| node.kind == Kind::Multipath);
+    let mut outcomes: Vec<Outcome> = multipaths
+        .map(|(id, _)| judge_multipath(context, id))
+        .collect();
     let mut by_identity: HashMap<&str, Vec<NodeId>> = HashMap::new();
     let is_disk = |kind| matches!(kind, Kind::Disk | Kind::VirtualDisk | Kind::Path);
     // A disk that is known to stand on an export of this host is no second path to what is below.
-    let disks = context.stack.nodes().filter(|(_, node)| is_disk(node.kind) && !node.is_seen_through());
+    let disks = context
+        .stack
+        .nodes()
+        .filter(|(_, node)| is_disk(node.kind) && !node.is_seen_through());
     for (id, node) in disks {
-        let is_joined =
-            context.stack.above(id).iter().any(|above| context.stack.node(*above).kind == Kind::Multipath);
+        let is_joined = context
+            .stack
+            .above(id)
+            .iter()
+            .any(|above| context.stack.node(*above).kind == Kind::Multipath);
         if is_joined {
             continue;
         }
@@ -37,7 +51,11 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     }
     let mut groups: Vec<Vec<NodeId>> = by_identity.into_values().collect();
     groups.sort();
-    outcomes.extend(groups.into_iter().map(|group| judge_unjoined(context, &group)));
+    outcomes.extend(
+        groups
+            .into_iter()
+            .map(|group| judge_unjoined(context, &group)),
+    );
     outcomes
 }
 
@@ -47,7 +65,12 @@ fn judge_multipath(context: &Context<'_>, id: NodeId) -> Outcome {
         0 => Outcome::UnknownOf(context.target(id), "its paths are not known".to_owned()),
         PATHS_MIN.. => Outcome::Silent,
         number => {
-            let source = context.stack.node(id).placed_by.as_ref().map(ToString::to_string);
+            let source = context
+                .stack
+                .node(id)
+                .placed_by
+                .as_ref()
+                .map(ToString::to_string);
             let finding = context
                 .finding(
                     &RULE,
@@ -75,11 +98,17 @@ fn unnamed(context: &Context<'_>, id: NodeId) -> Outcome {
 
 /// Disks of one identity that no multipath device joins.
 fn judge_unjoined(context: &Context<'_>, disks: &[NodeId]) -> Outcome {
-    let [first, rest @ ..] = disks else { return Outcome::NotAsked };
+    let [first, rest @ ..] = disks else {
+        return Outcome::NotAsked;
+    };
     let identity = context.stack.node(*first).facts.get(keys::IDENTITY);
-    let source = identity.map(|fact| fact.source.to_string()).unwrap_or_default();
+    let source = identity
+        .map(|fact| fact.source.to_string())
+        .unwrap_or_default();
     if rest.is_empty() {
-        let Hardware::Array(why) = context.hardware(*first) else { return Outcome::NotAsked };
+        let Hardware::Array(why) = context.hardware(*first) else {
+            return Outcome::NotAsked;
+        };
         let finding = context
             .finding(
                 &RULE,
@@ -91,7 +120,10 @@ fn judge_unjoined(context: &Context<'_>, disks: &[NodeId]) -> Outcome {
             .explained("it fails with its path; a second one adds bandwidth as well");
         return Outcome::Found(finding);
     }
-    let names: Vec<String> = disks.iter().map(|id| context.name(*id).to_owned()).collect();
+    let names: Vec<String> = disks
+        .iter()
+        .map(|id| context.name(*id).to_owned())
+        .collect();
     let finding = context
         .finding(
             &RULE,

@@ -10,7 +10,11 @@ use crate::finding::{Confidence, Finding, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule { id: "small-maxphys", title: "the kernel cuts large I/O", judge };
+pub const RULE: Rule = Rule {
+    id: "small-maxphys",
+    title: "the kernel cuts large I/O",
+    judge,
+};
 
 /// The paper asks for at least this; by default it is a quarter, and on x86 less still.
 pub const MAXPHYS_BYTES_MIN: u64 = 1 << 20;
@@ -20,16 +24,26 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         return vec![Outcome::NotAsked];
     }
     let Some((maxphys, source)) = solaris::setting(context, keys::MAXPHYS) else {
-        return vec![Outcome::Unknown("maxphys is not known: 256 KiB by default, or less".to_owned())];
+        return vec![Outcome::Unknown(
+            "maxphys is not known: 256 KiB by default, or less".to_owned(),
+        )];
     };
     if maxphys >= MAXPHYS_BYTES_MIN {
         return vec![Outcome::Silent];
     }
     let resync = solaris::setting(context, keys::RESYNC_BYTES).map(|(bytes, _)| bytes);
     // A chunk that is larger, or a resync in pieces that it cuts, show that large I/O are wanted.
-    let chunk = context.striped().map(|(_, chunks)| chunks.chunk.0).max().filter(|chunk| *chunk > maxphys);
+    let chunk = context
+        .striped()
+        .map(|(_, chunks)| chunks.chunk.0)
+        .max()
+        .filter(|chunk| *chunk > maxphys);
     let is_wanted = chunk.is_some() || resync.is_some_and(|bytes| bytes >= RESYNC_BYTES_MIN);
-    let severity = if is_wanted { Severity::Warning } else { Severity::Note };
+    let severity = if is_wanted {
+        Severity::Warning
+    } else {
+        Severity::Note
+    };
     let mut finding = Finding::new(
         RULE.id,
         severity,
@@ -41,10 +55,16 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     if let Some(chunk) = chunk {
         finding = finding
             .with_evidence(words::bytes("largest_chunk_bytes", Bytes(chunk), "layout"))
-            .explained(format!("a chunk of {} cannot be moved in one I/O", Bytes(chunk)));
+            .explained(format!(
+                "a chunk of {} cannot be moved in one I/O",
+                Bytes(chunk)
+            ));
     }
     if let Some(resync) = resync.filter(|resync| *resync > maxphys) {
-        finding = finding.explained(format!("resyncs in pieces of {} are cut as well", Bytes(resync)));
+        finding = finding.explained(format!(
+            "resyncs in pieces of {} are cut as well",
+            Bytes(resync)
+        ));
     }
     vec![Outcome::Found(finding.explained(format!(
         "set maxphys to {} or more in /etc/system, which takes a boot; drivers of disks may have a limit of their own",

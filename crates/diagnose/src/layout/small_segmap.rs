@@ -9,7 +9,11 @@ use crate::finding::{Confidence, Finding, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule { id: "small-segmap", title: "the window of UFS on its cache is small", judge };
+pub const RULE: Rule = Rule {
+    id: "small-segmap",
+    title: "the window of UFS on its cache is small",
+    judge,
+};
 
 /// The default of `segmap_percent`, in percent of memory: what nobody has raised.
 pub const SEGMAP_PERCENT_DEFAULT: u64 = 12;

@@ -10,32 +10,55 @@ use crate::finding::{Basis, Confidence, Cost, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule { id: "software-raid5", title: "parity RAID in software", judge };
+pub const RULE: Rule = Rule {
+    id: "software-raid5",
+    title: "parity RAID in software",
+    judge,
+};
 
 /// Chunks of parity from which on it is one.
 pub const PARITY_MIN: u32 = 1;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    let arrays = context.stack.nodes().filter(|(_, node)| node.kind == Kind::ParityRaid);
-    arrays.map(|(id, node)| judge_array(context, id, node)).collect()
+    let arrays = context
+        .stack
+        .nodes()
+        .filter(|(_, node)| node.kind == Kind::ParityRaid);
+    arrays
+        .map(|(id, node)| judge_array(context, id, node))
+        .collect()
 }
 
 fn judge_array(context: &Context<'_>, id: NodeId, node: &Node) -> Outcome {
     let manager = node.facts.get(keys::MANAGER);
     let Some(manager) = manager else {
-        return Outcome::UnknownOf(context.target(id), "who computes its parity is not known".to_owned());
+        return Outcome::UnknownOf(
+            context.target(id),
+            "who computes its parity is not known".to_owned(),
+        );
     };
     let Placing::Chunks(chunks) = &node.placing else {
-        return Outcome::UnknownOf(context.target(id), "its chunks and parity are not known".to_owned());
+        return Outcome::UnknownOf(
+            context.target(id),
+            "its chunks and parity are not known".to_owned(),
+        );
     };
     // RAID-Z writes whole stripes of its own.
     if manager.value == "zfs" || chunks.parity < PARITY_MIN {
         return Outcome::Silent;
     }
     // Solaris Volume Manager has no write-intent log or gathering beyond its small pre-write area.
-    let severity = if manager.value == "svm" { Severity::Warning } else { Severity::Note };
+    let severity = if manager.value == "svm" {
+        Severity::Warning
+    } else {
+        Severity::Note
+    };
     let cost = write_cost(chunks.parity);
-    let summary = format!("{} computes parity over {} devices", manager.value, chunks.members.len());
+    let summary = format!(
+        "{} computes parity over {} devices",
+        manager.value,
+        chunks.members.len()
+    );
     let finding = context
         .finding(
             &RULE,

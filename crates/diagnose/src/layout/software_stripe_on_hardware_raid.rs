@@ -18,20 +18,33 @@ pub const RULE: Rule = Rule {
 pub const LUNS_MIN: u64 = 1;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    let stripes = context.striped().filter(|(_, chunks)| chunks.parity == 0 && chunks.copies <= 1);
-    stripes.map(|(id, chunks)| judge_stripe(context, id, chunks)).collect()
+    let stripes = context
+        .striped()
+        .filter(|(_, chunks)| chunks.parity == 0 && chunks.copies <= 1);
+    stripes
+        .map(|(id, chunks)| judge_stripe(context, id, chunks))
+        .collect()
 }
 
 fn judge_stripe(context: &Context<'_>, id: NodeId, chunks: &Chunks) -> Outcome {
     let leaves = context.leaves(id);
     let kinds: Vec<Hardware> = leaves.iter().map(|leaf| context.hardware(*leaf)).collect();
-    let luns = kinds.iter().filter(|kind| matches!(kind, Hardware::Array(_))).count() as u64;
-    let first = leaves.iter().zip(&kinds).find_map(|(leaf, kind)| match kind {
-        Hardware::Array(why) => Some((*leaf, why)),
-        _ => None,
-    });
+    let luns = kinds
+        .iter()
+        .filter(|kind| matches!(kind, Hardware::Array(_)))
+        .count() as u64;
+    let first = leaves
+        .iter()
+        .zip(&kinds)
+        .find_map(|(leaf, kind)| match kind {
+            Hardware::Array(why) => Some((*leaf, why)),
+            _ => None,
+        });
     let Some((lun, why)) = first.filter(|_| luns >= LUNS_MIN) else {
-        let unseen = leaves.iter().zip(&kinds).find(|(_, kind)| **kind == Hardware::Unknown);
+        let unseen = leaves
+            .iter()
+            .zip(&kinds)
+            .find(|(_, kind)| **kind == Hardware::Unknown);
         return match unseen {
             Some((leaf, _)) => {
                 let name = context.name(*leaf);
@@ -42,7 +55,10 @@ fn judge_stripe(context: &Context<'_>, id: NodeId, chunks: &Chunks) -> Outcome {
             None => Outcome::Silent,
         };
     };
-    let summary = format!("{luns} of {} devices below are LUNs of an array", leaves.len());
+    let summary = format!(
+        "{luns} of {} devices below are LUNs of an array",
+        leaves.len()
+    );
     let finding = context
         .finding(
             &RULE,

@@ -19,7 +19,11 @@ use crate::rules::{IOS_MIN, Outcome, lengths_unknown, of, severity_of};
 use crate::share::Share;
 
 /// The rule.
-pub const RULE: Rule = Rule { id: "split-io", title: "I/O have to lie across a chunk boundary", judge };
+pub const RULE: Rule = Rule {
+    id: "split-io",
+    title: "I/O have to lie across a chunk boundary",
+    judge,
+};
 
 /// From this share on it is worth knowing: below one in a hundred the paper on striping calls it total alignment's
 /// last percent.
@@ -29,13 +33,21 @@ pub const SHARE_MIN: f64 = 0.01;
 pub const SHARE_WARNING: f64 = 0.10;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    let mut outcomes: Vec<Outcome> = context.tops.iter().flat_map(|top| judge_top(context, top)).collect();
+    let mut outcomes: Vec<Outcome> = context
+        .tops
+        .iter()
+        .flat_map(|top| judge_top(context, top))
+        .collect();
     // A stripe of which I/O were recorded is judged by them also where something stands on it.
-    for (id, _) in context.striped().filter(|(id, _)| !context.profiles(*id).is_empty()) {
+    for (id, _) in context
+        .striped()
+        .filter(|(id, _)| !context.profiles(*id).is_empty())
+    {
         if let Some(profile) = placed(context, id) {
             let landings = context.stack.landings(id);
             outcomes.extend(landings.all.iter().take(1).flat_map(|landing| {
-                boundaries(context, landing.on).map(|fact| observed(context, id, profile, landing, &fact))
+                boundaries(context, landing.on)
+                    .map(|fact| observed(context, id, profile, landing, &fact))
             }));
         }
     }
@@ -63,7 +75,9 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Vec<Outcome> {
         .iter()
         .filter_map(|key| by_layer.get(key))
         .map(|(fact, landings)| match placed(context, top.id) {
-            Some(profile) if landings.len() == 1 => observed(context, device, profile, landings[0], fact),
+            Some(profile) if landings.len() == 1 => {
+                observed(context, device, profile, landings[0], fact)
+            }
             _ => expected(context, device, &context.io_size(top.id), landings, fact),
         })
         .collect()
@@ -72,7 +86,9 @@ fn judge_top(context: &Context<'_>, top: &Top) -> Vec<Outcome> {
 /// Boundaries at which I/O are cut on a layer. A chunk on a single member cuts nothing.
 fn boundaries(context: &Context<'_>, on: NodeId) -> impl Iterator<Item = GridFact> {
     let is_striped = context.stack.node(on).placing.below().len() > 1;
-    let grids = context.grids(on, |what| what == What::IoBoundary || what == What::Chunk && is_striped);
+    let grids = context.grids(on, |what| {
+        what == What::IoBoundary || what == What::Chunk && is_striped
+    });
     grids.into_iter()
 }
 
@@ -89,7 +105,9 @@ fn observed(
     fact: &GridFact,
 ) -> Outcome {
     let unknown = |why: String| Outcome::UnknownOf(context.target(device), why);
-    let Some(grid) = seen_from_above(landing, &fact.grid) else { return unknown(no_phase(context, landing)) };
+    let Some(grid) = seen_from_above(landing, &fact.grid) else {
+        return unknown(no_phase(context, landing));
+    };
     let tally = match profile.places.table.fit(&grid, Select::DATA) {
         Ok(tally) => tally,
         Err(why) => return unknown(why.to_string()),
@@ -101,17 +119,28 @@ fn observed(
         return unknown(why);
     }
     let share = Share::new(tally.split, tally.known_length());
-    let Some(severity) = severity_of(share) else { return Outcome::Silent };
+    let Some(severity) = severity_of(share) else {
+        return Outcome::Silent;
+    };
     let summary = format!(
         "{} I/O touch more {} chunks of {} than their length needs",
         of(share),
         fact.granularity(),
         context.name(landing.on)
     );
-    let source = format!("counted on {} ({} layer)", profile.device, profile.layer.word());
+    let source = format!(
+        "counted on {} ({} layer)",
+        profile.device,
+        profile.layer.word()
+    );
     let about = (device, severity, words::confidence_in(&fact.source));
     let finding = context
-        .finding(&RULE, about, summary, words::number("ios_unfit", share.part, "ios", &source))
+        .finding(
+            &RULE,
+            about,
+            summary,
+            words::number("ios_unfit", share.part, "ios", &source),
+        )
         .with_evidence(words::number("ios", share.whole, "ios", &source))
         .with_evidence(words::real("share_low", share.low(), "share", &source));
     Outcome::Found(explain(context, finding, landing, fact, share.value()))
@@ -134,14 +163,20 @@ fn expected(
             worst = Some((share, *landing));
         }
     }
-    let Some((share, landing)) = worst else { return Outcome::NotAsked };
+    let Some((share, landing)) = worst else {
+        return Outcome::NotAsked;
+    };
     let on = context.name(landing.on);
     if share.value() < SHARE_MIN {
         return if io.is_assumed() && fact.what == What::IoBoundary {
             // Boundaries of drives are wide, and nothing here speaks against them.
             Outcome::NotAsked
         } else if io.is_assumed() {
-            let some = if share.numerator == 0 { "no".to_owned() } else { words::share(share) };
+            let some = if share.numerator == 0 {
+                "no".to_owned()
+            } else {
+                words::share(share)
+            };
             unknown(format!(
                 "{some} I/O of {}, which are assumed, lie across chunks of {on}; unknown for others: give --page or a profile",
                 io.bytes
@@ -150,7 +185,11 @@ fn expected(
             Outcome::Silent
         };
     }
-    let severity = if share.value() >= SHARE_WARNING { Severity::Warning } else { Severity::Note };
+    let severity = if share.value() >= SHARE_WARNING {
+        Severity::Warning
+    } else {
+        Severity::Note
+    };
     let confidence = words::lesser(io.confidence, words::confidence_in(&fact.source));
     let summary = format!(
         "{} I/O of {} have to lie across a {} chunk of {on}",
@@ -158,13 +197,20 @@ fn expected(
         io.bytes,
         fact.granularity()
     );
-    let evidence =
-        words::real("split_share_expected", share.value(), "share", "over one period of the starts");
+    let evidence = words::real(
+        "split_share_expected",
+        share.value(),
+        "share",
+        "over one period of the starts",
+    );
     let finding = context
         .finding(&RULE, (device, severity, confidence), summary, evidence)
         .with_evidence(io.evidence());
     let finding = if io.is_assumed() {
-        finding.explained(format!("I/O of {} are assumed: give --page or a profile", io.bytes))
+        finding.explained(format!(
+            "I/O of {} are assumed: give --page or a profile",
+            io.bytes
+        ))
     } else {
         finding
     };
@@ -179,7 +225,11 @@ fn share_of(landing: &Landing, grid: &Grid, page: Bytes) -> Option<Exact> {
 }
 
 fn no_phase(context: &Context<'_>, landing: &Landing) -> String {
-    let between: Vec<String> = landing.via.iter().map(|id| context.name(*id).to_owned()).collect();
+    let between: Vec<String> = landing
+        .via
+        .iter()
+        .map(|id| context.name(*id).to_owned())
+        .collect();
     format!(
         "chunks between ({}) are no multiples of those below: it differs from one to the next",
         words::list(&between)
@@ -195,7 +245,11 @@ fn explain(
 ) -> Finding {
     let on = context.name(landing.on);
     let finding = finding
-        .with_evidence(words::bytes("chunk_bytes", fact.granularity(), format!("{}, of {on}", fact.source)))
+        .with_evidence(words::bytes(
+            "chunk_bytes",
+            fact.granularity(),
+            format!("{}, of {on}", fact.source),
+        ))
         .with_cost(Some(Cost {
             value: 1.0 + share,
             unit: "commands per command needed",

@@ -19,7 +19,10 @@ pub const RULE: Rule = Rule {
 pub const PROPOSED_BYTES_MAX: u64 = 1 << 20;
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    context.striped().map(|(id, chunks)| judge_stripe(context, id, chunks)).collect()
+    context
+        .striped()
+        .map(|(id, chunks)| judge_stripe(context, id, chunks))
+        .collect()
 }
 
 fn judge_stripe(context: &Context<'_>, id: NodeId, chunks: &Chunks) -> Outcome {
@@ -29,12 +32,21 @@ fn judge_stripe(context: &Context<'_>, id: NodeId, chunks: &Chunks) -> Outcome {
     let segments: Vec<(NodeId, Bytes, String)> = leaves
         .iter()
         .filter(|leaf| is_lun(leaf))
-        .filter_map(|leaf| context.segment(*leaf).map(|(segment, source)| (*leaf, segment, source)))
+        .filter_map(|leaf| {
+            context
+                .segment(*leaf)
+                .map(|(segment, source)| (*leaf, segment, source))
+        })
         .collect();
-    let off: Vec<&(NodeId, Bytes, String)> =
-        segments.iter().filter(|(_, segment, _)| !words::is_multiple(chunks.chunk, *segment)).collect();
+    let off: Vec<&(NodeId, Bytes, String)> = segments
+        .iter()
+        .filter(|(_, segment, _)| !words::is_multiple(chunks.chunk, *segment))
+        .collect();
     let Some((leaf, segment, source)) = off.first() else {
-        return match leaves.iter().find(|leaf| matches!(context.hardware(**leaf), Hardware::Array(_))) {
+        return match leaves
+            .iter()
+            .find(|leaf| matches!(context.hardware(**leaf), Hardware::Array(_)))
+        {
             Some(array) if segments.is_empty() => {
                 let why = format!(
                     "the segment of the array behind {} is not known: give --segment",
@@ -52,7 +64,13 @@ fn judge_stripe(context: &Context<'_>, id: NodeId, chunks: &Chunks) -> Outcome {
         off.len(),
         plural(leaves.len() as u64, "device")
     );
-    let stated = context.stack.node(id).placed_by.as_ref().map(ToString::to_string).unwrap_or_default();
+    let stated = context
+        .stack
+        .node(id)
+        .placed_by
+        .as_ref()
+        .map(ToString::to_string)
+        .unwrap_or_default();
     let below = chunk.0 / segment.0 * segment.0;
     let above = below.checked_add(segment.0);
     let near: Vec<String> = [Some(below).filter(|below| *below > 0), above]
@@ -82,5 +100,7 @@ fn judge_stripe(context: &Context<'_>, id: NodeId, chunks: &Chunks) -> Outcome {
             largest.0 / segment.0
         ));
     }
-    Outcome::Found(finding.explained("a chunk cannot be changed in place: make the stripe anew and copy"))
+    Outcome::Found(
+        finding.explained("a chunk cannot be changed in place: make the stripe anew and copy"),
+    )
 }

@@ -13,7 +13,11 @@ use crate::finding::{Basis, Confidence, Cost, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule = Rule { id: "too-few-disks", title: "more I/O are asked than the disks give", judge };
+pub const RULE: Rule = Rule {
+    id: "too-few-disks",
+    title: "more I/O are asked than the disks give",
+    judge,
+};
 
 /// What disks should give beyond the demand. The case study asks for 20 to 30 percent more than 265 a second and is
 /// content with 320, which is 21.
@@ -60,7 +64,8 @@ fn given(context: &Context<'_>, demand: &Demand, disk: Option<f64>) -> Outcome {
         ));
     };
     let Some(disk) = disk else {
-        let why = "what one disk gives is not known: measure it with the I/O of the application".to_owned();
+        let why = "what one disk gives is not known: measure it with the I/O of the application"
+            .to_owned();
         return Outcome::UnknownOf(context.target(volume), why);
     };
     judge_volume(context, volume, demand, disk)
@@ -71,7 +76,9 @@ fn seen(context: &Context<'_>, disk: f64) -> Vec<Outcome> {
     let volumes = context.tops.iter().filter_map(|top| {
         let recorded = || Rate::seen(context.profile(top.id, |_| true)?);
         let on_device = || Rate::of(context, context.device_of(top.id));
-        let rate = Rate::of(context, top.id).or_else(recorded).or_else(on_device)?;
+        let rate = Rate::of(context, top.id)
+            .or_else(recorded)
+            .or_else(on_device)?;
         let demand = Demand {
             ios_per_second: rate.ios_per_second,
             write_share: rate.write_share.unwrap_or(1.0),
@@ -93,15 +100,21 @@ fn seen(context: &Context<'_>, disk: f64) -> Vec<Outcome> {
 /// a partition begins makes no more operations, so that one without a label is no loss.
 fn write_factor(context: &Context<'_>, landings: &Landings) -> Option<u64> {
     let of = |id: NodeId| match &context.stack.node(id).placing {
-        Placing::Copies { members } if context.stack.node(id).kind != Kind::Multipath => members.len() as u64,
+        Placing::Copies { members } if context.stack.node(id).kind != Kind::Multipath => {
+            members.len() as u64
+        }
         Placing::Chunks(chunks) if chunks.parity > 0 => write_cost(chunks.parity),
         Placing::Chunks(chunks) => u64::from(chunks.copies.max(1)),
         _ => 1,
     };
     let is_partition = |id: NodeId| context.stack.node(id).kind == Kind::Partition;
-    let is_end = |id: NodeId| context.stack.is_leaf(id) || landings.lost.iter().any(|(lost, _)| *lost == id);
+    let is_end =
+        |id: NodeId| context.stack.is_leaf(id) || landings.lost.iter().any(|(lost, _)| *lost == id);
     let leaves = landings.all.iter().filter(|landing| is_end(landing.on));
-    let factor = |via: &[NodeId]| via.iter().fold(1, |factor: u64, id| factor.saturating_mul(of(*id)));
+    let factor = |via: &[NodeId]| {
+        via.iter()
+            .fold(1, |factor: u64, id| factor.saturating_mul(of(*id)))
+    };
     let most = leaves.map(|landing| factor(&landing.via)).max();
     most.filter(|_| landings.lost.iter().all(|(lost, _)| is_partition(*lost)))
 }
@@ -115,7 +128,12 @@ fn disks(context: &Context<'_>, volume: NodeId) -> usize {
         if node.kind == Kind::Multipath || context.stack.is_leaf(id) {
             disks += 1;
         } else {
-            next.extend(node.placing.below().into_iter().filter(|below| seen.insert(*below)));
+            next.extend(
+                node.placing
+                    .below()
+                    .into_iter()
+                    .filter(|below| seen.insert(*below)),
+            );
         }
     }
     disks
@@ -124,7 +142,8 @@ fn disks(context: &Context<'_>, volume: NodeId) -> usize {
 fn judge_volume(context: &Context<'_>, volume: NodeId, demand: &Demand, disk: f64) -> Outcome {
     let unknown = |why: String| Outcome::UnknownOf(context.target(volume), why);
     let disks = disks(context, volume);
-    let Some(factor) = write_factor(context, &context.landings(volume)).filter(|_| disks > 0) else {
+    let Some(factor) = write_factor(context, &context.landings(volume)).filter(|_| disks > 0)
+    else {
         return unknown("how its bytes lie on disks is not known".to_owned());
     };
     let writes = demand.ios_per_second * demand.write_share;
@@ -134,22 +153,36 @@ fn judge_volume(context: &Context<'_>, volume: NodeId, demand: &Demand, disk: f6
     let service_ns = 1e9 / disk;
     // One queue a disk, arrivals and service at random: the plainest model, and a harsh one.
     let response_ns = (utilisation < 1.0).then(|| service_ns / (1.0 - utilisation));
-    let limit_ns = context.known.response_ns.filter(|limit| limit.is_finite() && *limit > 0.0);
+    let limit_ns = context
+        .known
+        .response_ns
+        .filter(|limit| limit.is_finite() && *limit > 0.0);
     let is_slow = limit_ns.is_some_and(|limit| response_ns.is_none_or(|response| response > limit));
     // Where all of their time is taken the queue grows without end.
-    let severity = match (given <= needed, is_slow, given < needed * (1.0 + MARGIN_MIN)) {
+    let severity = match (
+        given <= needed,
+        is_slow,
+        given < needed * (1.0 + MARGIN_MIN),
+    ) {
         (true, ..) | (_, true, _) => Severity::Warning,
         (.., true) => Severity::Note,
         _ => return Outcome::Silent,
     };
-    let summary =
-        format!("needs {needed:.0} I/O a second of {} for {given:.0}", plural(disks as u64, "disk"));
+    let summary = format!(
+        "needs {needed:.0} I/O a second of {} for {given:.0}",
+        plural(disks as u64, "disk")
+    );
     let mut finding = context
         .finding(
             &RULE,
             (volume, severity, demand.confidence),
             summary,
-            words::real("asked_ios_per_second", demand.ios_per_second, "ios/s", &demand.source),
+            words::real(
+                "asked_ios_per_second",
+                demand.ios_per_second,
+                "ios/s",
+                &demand.source,
+            ),
         )
         .with_evidence(words::real(
             "needed_ios_per_second",
@@ -157,10 +190,25 @@ fn judge_volume(context: &Context<'_>, volume: NodeId, demand: &Demand, disk: f6
             "ios/s",
             "asked, with the cost of writes",
         ))
-        .with_evidence(words::real("given_ios_per_second", given, "ios/s", "disks × what one gives"))
+        .with_evidence(words::real(
+            "given_ios_per_second",
+            given,
+            "ios/s",
+            "disks × what one gives",
+        ))
         .with_evidence(words::number("disks", disks as u64, "disks", "layout"))
-        .with_evidence(words::number("operations_per_write", factor, "ios", "layout"))
-        .with_evidence(words::real("utilisation", utilisation, "ratio", "needed by given"))
+        .with_evidence(words::number(
+            "operations_per_write",
+            factor,
+            "ios",
+            "layout",
+        ))
+        .with_evidence(words::real(
+            "utilisation",
+            utilisation,
+            "ratio",
+            "needed by given",
+        ))
         .with_cost(response_ns.map(|response| Cost {
             value: response / service_ns,
             unit: "mean response times of an idle disk",
@@ -183,14 +231,14 @@ fn judge_volume(context: &Context<'_>, volume: NodeId, demand: &Demand, disk: f6
             ))
         }
         None => {
-            finding = finding
-                .explained("no number of such disks answers within the limit: an idle one takes longer")
+            finding = finding.explained(
+                "no number of such disks answers within the limit: an idle one takes longer",
+            )
         }
     }
-    Outcome::Found(
-        finding
-            .explained("before buying disks look at the I/O: sequential or gathered writes may do with one"),
-    )
+    Outcome::Found(finding.explained(
+        "before buying disks look at the I/O: sequential or gathered writes may do with one",
+    ))
 }
 
 /// Disks that give the rate with its margin, and within the limit if there is one.

@@ -13,8 +13,11 @@ use crate::finding::{Confidence, Finding, Severity};
 use crate::rules::Outcome;
 
 /// The rule.
-pub const RULE: Rule =
-    Rule { id: "too-many-metadevices", title: "more metadevices than need be, or can be", judge };
+pub const RULE: Rule = Rule {
+    id: "too-many-metadevices",
+    title: "more metadevices than need be, or can be",
+    judge,
+};
 
 /// Metadevices of a set unless `nmd` of md.conf says otherwise.
 pub const NMD_DEFAULT: u64 = 128;
@@ -40,8 +43,10 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     if by_set.is_empty() {
         return vec![Outcome::NotAsked];
     }
-    let mut outcomes: Vec<Outcome> =
-        by_set.iter().map(|(set, count)| judge_set(context, set, *count)).collect();
+    let mut outcomes: Vec<Outcome> = by_set
+        .iter()
+        .map(|(set, count)| judge_set(context, set, *count))
+        .collect();
     outcomes.extend(parts(context).map(Outcome::Found));
     outcomes
 }
@@ -61,8 +66,16 @@ fn judge_set(context: &Context<'_>, set: &str, count: u64) -> Outcome {
     if count * 100 < limit.saturating_mul(PERCENT_NOTE) {
         return Outcome::Silent;
     }
-    let severity = if count >= limit { Severity::Warning } else { Severity::Note };
-    let of_set = if set.is_empty() { String::new() } else { format!(" of set {set}") };
+    let severity = if count >= limit {
+        Severity::Warning
+    } else {
+        Severity::Note
+    };
+    let of_set = if set.is_empty() {
+        String::new()
+    } else {
+        format!(" of set {set}")
+    };
     let finding = Finding::new(
         RULE.id,
         severity,
@@ -85,7 +98,9 @@ fn parts(context: &Context<'_>) -> Option<Finding> {
     let is_soft = |id: &NodeId| context.stack.node(*id).kind == Kind::SoftPartition;
     let (mut stripes, mut columns) = (0u64, 0u64);
     for (_, node) in solaris::metadevices(context) {
-        let Placing::Chunks(chunks) = &node.placing else { continue };
+        let Placing::Chunks(chunks) = &node.placing else {
+            continue;
+        };
         let members: Vec<NodeId> = chunks.members.iter().map(|member| member.node).collect();
         if members.len() > 1 && members.iter().all(is_soft) {
             stripes += 1;

@@ -20,13 +20,18 @@ pub fn share(share: plumb_geometry::Share) -> String {
     match (share.numerator, share.denominator) {
         (0, _) => "none".to_owned(),
         (part, whole) if part == whole => "all".to_owned(),
-        (part, whole) => format!("{part} of {whole} ({})", crate::rules::percent(share.value())),
+        (part, whole) => format!(
+            "{part} of {whole} ({})",
+            crate::rules::percent(share.value())
+        ),
     }
 }
 
 /// The sum of a position and a shift; `None` when it is no position.
 pub fn shifted(position: Bytes, shift: i128) -> Option<Bytes> {
-    u64::try_from(i128::from(position.0) + shift).ok().map(Bytes)
+    u64::try_from(i128::from(position.0) + shift)
+        .ok()
+        .map(Bytes)
 }
 
 /// Whether one size is a whole multiple of another, which is not 0.
@@ -40,13 +45,28 @@ pub fn bytes(name: &'static str, value: Bytes, source: impl ToString) -> Evidenc
 }
 
 /// Evidence that is a whole number.
-pub fn number(name: &'static str, value: u64, unit: &'static str, source: impl ToString) -> Evidence {
-    Evidence { name, value: value as f64, unit, source: source.to_string() }
+pub fn number(
+    name: &'static str,
+    value: u64,
+    unit: &'static str,
+    source: impl ToString,
+) -> Evidence {
+    Evidence {
+        name,
+        value: value as f64,
+        unit,
+        source: source.to_string(),
+    }
 }
 
 /// Evidence that is none.
 pub fn real(name: &'static str, value: f64, unit: &'static str, source: impl ToString) -> Evidence {
-    Evidence { name, value, unit, source: source.to_string() }
+    Evidence {
+        name,
+        value,
+        unit,
+        source: source.to_string(),
+    }
 }
 
 /// How far a conclusion from a statement can be trusted.
@@ -75,7 +95,9 @@ pub fn list(words: &[String]) -> String {
         [] => "nothing".to_owned(),
         [one] => one.clone(),
         [first, last] => format!("{first} and {last}"),
-        [first, second, rest @ ..] if rest.len() == 1 => format!("{first}, {second} and {}", rest[0]),
+        [first, second, rest @ ..] if rest.len() == 1 => {
+            format!("{first}, {second} and {}", rest[0])
+        }
         [first, second, rest @ ..] => format!("{first}, {second} and {} more", rest.len()),
     }
 }
@@ -83,7 +105,11 @@ pub fn list(words: &[String]) -> String {
 /// The largest unit that the user gave of a device; where 4 KiB are assumed all the same it was a sector.
 pub fn given(context: &Context<'_>, id: NodeId) -> Option<Bytes> {
     let grids = context.stack.grids(id);
-    grids.iter().filter(|fact| fact.source == Source::User).map(|fact| fact.granularity()).max()
+    grids
+        .iter()
+        .filter(|fact| fact.source == Source::User)
+        .map(|fact| fact.granularity())
+        .max()
 }
 
 /// A rate with its thousands apart and no more digits than it has: `402`, `1,206`, `65.5`.

@@ -32,12 +32,18 @@ pub(crate) fn severity_of(share: Share) -> Option<Severity> {
     if share.whole < IOS_MIN || share.low() <= SHARE_MIN {
         return None;
     }
-    Some(if share.value() >= SHARE_WARNING { Severity::Warning } else { Severity::Note })
+    Some(if share.value() >= SHARE_WARNING {
+        Severity::Warning
+    } else {
+        Severity::Note
+    })
 }
 
 /// Why a tally cannot be judged by length: too few I/O, or too many whose length was rounded up.
 pub(crate) fn lengths_unknown(ios: u64, unknown_length: u64) -> Option<String> {
-    fit::lengths_known(ios, unknown_length).err().map(|why| why.to_string())
+    fit::lengths_known(ios, unknown_length)
+        .err()
+        .map(|why| why.to_string())
 }
 
 /// As [`lengths_unknown`], of a tally.
@@ -52,11 +58,13 @@ impl Context<'_> {
             return None;
         }
         // A source of ready-made counts saw many I/O, only not where they start.
-        Some(Outcome::Unknown(if ios == 0 && !self.profile.imported.is_empty() {
-            Unknown::NoStarts.to_string()
-        } else {
-            format!("{ios} I/O seen, {IOS_MIN} needed")
-        }))
+        Some(Outcome::Unknown(
+            if ios == 0 && !self.profile.imported.is_empty() {
+                Unknown::NoStarts.to_string()
+            } else {
+                format!("{ios} I/O seen, {IOS_MIN} needed")
+            },
+        ))
     }
 
     /// Why streams say nothing here; `None` when they do.
@@ -75,12 +83,21 @@ impl Context<'_> {
         if lost == 0 || with_lost(share, lost).1 <= SHARE_MIN {
             return Outcome::Silent;
         }
-        Outcome::Unknown(format!("{} were seen, but the source lost {}", of(share), plural(lost, "event")))
+        Outcome::Unknown(format!(
+            "{} were seen, but the source lost {}",
+            of(share),
+            plural(lost, "event")
+        ))
     }
 
     /// Evidence counted in this profile.
     pub(crate) fn evidence(&self, name: &'static str, value: f64, unit: &'static str) -> Evidence {
-        Evidence { name, value, unit, source: format!("counted at {}", self.target) }
+        Evidence {
+            name,
+            value,
+            unit,
+            source: format!("counted at {}", self.target),
+        }
     }
 
     /// A finding about a share of I/O, with the numbers that show it and what lost events may change.
@@ -94,7 +111,11 @@ impl Context<'_> {
     ) -> Finding {
         let lost = self.analysis.losses.lost;
         let (low, high) = with_lost(share, lost);
-        let confidence = if lost > 0 && low <= SHARE_MIN { confidence.lowered() } else { confidence };
+        let confidence = if lost > 0 && low <= SHARE_MIN {
+            confidence.lowered()
+        } else {
+            confidence
+        };
         let finding = self.counted_finding(rule, severity, confidence, (share, "ios"), summary);
         if lost == 0 {
             return finding;
@@ -116,7 +137,11 @@ impl Context<'_> {
         summary: String,
     ) -> Finding {
         let (low, high) = share.interval();
-        let (unfit, all) = if unit == "ios" { ("ios_unfit", "ios") } else { ("busiest", "all") };
+        let (unfit, all) = if unit == "ios" {
+            ("ios_unfit", "ios")
+        } else {
+            ("busiest", "all")
+        };
         let first = self.evidence(unfit, share.part as f64, unit);
         let mut finding = Finding::new(rule.id, severity, self.target, confidence, summary, first)
             .with_evidence(self.evidence(all, share.whole as f64, unit))
@@ -126,7 +151,10 @@ impl Context<'_> {
         if lost > 0 {
             finding = finding
                 .with_evidence(self.evidence("lost_events", lost as f64, "events"))
-                .explained(format!("in no count: {} that the source lost", plural(lost, "event")));
+                .explained(format!(
+                    "in no count: {} that the source lost",
+                    plural(lost, "event")
+                ));
         }
         finding
     }
@@ -135,12 +163,20 @@ impl Context<'_> {
 /// Least and largest share that lost events leave possible. An event is at most one I/O.
 fn with_lost(share: Share, lost: u64) -> (f64, f64) {
     let whole = (share.whole as f64 + lost as f64).max(1.0);
-    (share.part as f64 / whole, (share.part as f64 + lost as f64) / whole)
+    (
+        share.part as f64 / whole,
+        (share.part as f64 + lost as f64) / whole,
+    )
 }
 
 /// `7,231 of 94,878 (7.6 %)`.
 pub(crate) fn of(share: Share) -> String {
-    format!("{} of {} ({})", group_digits(share.part), group_digits(share.whole), percent(share.value()))
+    format!(
+        "{} of {} ({})",
+        group_digits(share.part),
+        group_digits(share.whole),
+        percent(share.value())
+    )
 }
 
 /// `7.6 %`; small shares keep two digits.

@@ -8,8 +8,11 @@ use crate::finding::{Confidence, Severity};
 use crate::share::Share;
 
 /// The rule.
-pub const RULE: Rule =
-    Rule { id: "looks-sequential", title: "random I/O of a size that passes for sequential", judge };
+pub const RULE: Rule = Rule {
+    id: "looks-sequential",
+    title: "random I/O of a size that passes for sequential",
+    judge,
+};
 
 /// From this length on. Requests of 64 to 128 KiB were taken for sequential by the array of the ZFS case.
 pub const LARGE_BYTES_MIN: u64 = 64 << 10;
@@ -32,13 +35,24 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     }
     // Both bounds are powers of two, on one side of which a rounded length lies for certain.
     let between = |select: Select| {
-        let at_least = |len_bytes_min| table.count(Select { len_bytes_min, ..select });
+        let at_least = |len_bytes_min| {
+            table.count(Select {
+                len_bytes_min,
+                ..select
+            })
+        };
         at_least(LARGE_BYTES_MIN).saturating_sub(at_least(HUGE_BYTES_MIN))
     };
     let large = between(Select::HEADS);
     let share = Share::new(large, data);
-    let Some(severity) = severity_of(share) else { return vec![context.none_found(share)] };
-    let severity = if share.value() < SHARE_WARNING { Severity::Note } else { severity };
+    let Some(severity) = severity_of(share) else {
+        return vec![context.none_found(share)];
+    };
+    let severity = if share.value() < SHARE_WARNING {
+        Severity::Note
+    } else {
+        severity
+    };
     let summary = format!(
         "{} I/O are random and of {} or more, but less than {}",
         of(share),

@@ -8,7 +8,11 @@ use crate::finding::{Basis, Confidence, Cost, Severity};
 use crate::share::Share;
 
 /// The rule.
-pub const RULE: Rule = Rule { id: "member-skew", title: "members of a stripe are loaded unevenly", judge };
+pub const RULE: Rule = Rule {
+    id: "member-skew",
+    title: "members of a stripe are loaded unevenly",
+    judge,
+};
 
 /// The busiest member must be shown to have so much more than its part, as a share of all I/O. One percent of
 /// 100,000 I/O on one member of four is 0.75 points above its part, known to 0.27.
@@ -33,7 +37,9 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         (_, Some(why)) => return vec![Outcome::Unknown(why.to_string())],
         _ => return vec![Outcome::NotAsked],
     };
-    let pieces = loads.iter().fold(0u64, |pieces, load| pieces.saturating_add(load.pieces));
+    let pieces = loads
+        .iter()
+        .fold(0u64, |pieces, load| pieces.saturating_add(load.pieces));
     let needed = PIECES_PER_MEMBER_MIN * loads.len() as u64;
     if pieces < needed {
         return vec![Outcome::Unknown(format!(
@@ -52,7 +58,11 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     if !shown || ratio < RATIO_MIN {
         return vec![Outcome::Silent];
     }
-    let severity = if ratio >= RATIO_WARNING { Severity::Warning } else { Severity::Note };
+    let severity = if ratio >= RATIO_WARNING {
+        Severity::Warning
+    } else {
+        Severity::Note
+    };
     let summary = format!(
         "member {member} (of 0 to {}) gets {} of {} pieces ({}), its even part is {}",
         loads.len() - 1,

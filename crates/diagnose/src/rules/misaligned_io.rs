@@ -19,30 +19,54 @@ use crate::share::Share;
 mod offset;
 
 /// The rule.
-pub const RULE: Rule = Rule { id: "misaligned-io", title: "I/O start off the grid", judge };
+pub const RULE: Rule = Rule {
+    id: "misaligned-io",
+    title: "I/O start off the grid",
+    judge,
+};
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
     let totals = &context.profile.imported.totals;
     if !totals.is_empty() {
         return vec![judge_totals(context, totals)];
     }
-    let Some((device, parts)) = context.analysis.places.split_first() else { return vec![] };
+    let Some((device, parts)) = context.analysis.places.split_first() else {
+        return vec![];
+    };
     let mut outcomes = Vec::new();
-    let is_explained_itself = context.questions.explained.contains(&context.profile.device);
+    let is_explained_itself = context
+        .questions
+        .explained
+        .contains(&context.profile.device);
     for (at, fit) in device.grids.iter().enumerate() {
         if is_explained_itself && fit.grid.past_boundary(Bytes(0)) != Bytes(0) {
             continue;
         }
-        let mut fits: Vec<Place<'_>> =
-            parts.iter().filter_map(|part| Some(Place { place: part, fit: part.grids.get(at)? })).collect();
+        let mut fits: Vec<Place<'_>> = parts
+            .iter()
+            .filter_map(|part| {
+                Some(Place {
+                    place: part,
+                    fit: part.grids.get(at)?,
+                })
+            })
+            .collect();
         let all = fits.len();
         let rest = beside(fit, &fits);
         fits.retain(|part| !is_explained(context, *part));
         if fits.len() < all {
             // Of the others each by itself: a sentence on the device would tell of those once more.
-            let has_enough =
-                |part: &&Place<'_>| part.fit.all.as_ref().is_ok_and(|tally| tally.ios >= IOS_MIN);
-            outcomes.extend(fits.iter().filter(has_enough).map(|part| judge_part(context, *part)));
+            let has_enough = |part: &&Place<'_>| {
+                part.fit
+                    .all
+                    .as_ref()
+                    .is_ok_and(|tally| tally.ios >= IOS_MIN)
+            };
+            outcomes.extend(
+                fits.iter()
+                    .filter(has_enough)
+                    .map(|part| judge_part(context, *part)),
+            );
             outcomes.extend(rest.and_then(|rest| judge_rest(context, fit, rest)));
         } else if differ(&fits) {
             outcomes.extend(fits.iter().map(|part| judge_part(context, *part)));
@@ -64,7 +88,12 @@ impl Place<'_> {
     /// How it stands: how bad, and how far past the grid its own blocks sit where that is known. `None` when too
     /// little was seen to say so.
     fn stand(&self) -> Option<(Option<Severity>, Option<u64>)> {
-        let tally = self.fit.all.as_ref().ok().filter(|tally| tally.ios >= IOS_MIN)?;
+        let tally = self
+            .fit
+            .all
+            .as_ref()
+            .ok()
+            .filter(|tally| tally.ios >= IOS_MIN)?;
         let past = match &self.place.inference.verdict {
             Verdict::One { phase } => offset::past(&self.fit.grid, phase),
             _ => None,
@@ -78,14 +107,21 @@ fn differ(parts: &[Place<'_>]) -> bool {
     let stands: Vec<_> = parts.iter().filter_map(Place::stand).collect();
     stands.iter().enumerate().any(|(at, (severity, past))| {
         stands[at + 1..].iter().any(|(other, elsewhere)| {
-            severity != other || past.zip(*elsewhere).is_some_and(|(here, there)| here != there)
+            severity != other
+                || past
+                    .zip(*elsewhere)
+                    .is_some_and(|(here, there)| here != there)
         })
     })
 }
 
 /// Whether it is known already why I/O through a partition are off: it begins off the grid itself.
 fn is_explained(context: &Context<'_>, part: Place<'_>) -> bool {
-    let is_found = part.place.name.as_ref().is_some_and(|name| context.questions.explained.contains(name));
+    let is_found = part
+        .place
+        .name
+        .as_ref()
+        .is_some_and(|name| context.questions.explained.contains(name));
     is_found && part.fit.grid.past_boundary(Bytes(part.place.first_byte)) != Bytes(0)
 }
 
@@ -94,7 +130,10 @@ fn beside(device: &GridFit, parts: &[Place<'_>]) -> Option<Share> {
     let all = device.all.as_ref().ok()?;
     let of_parts = || parts.iter().filter_map(|part| part.fit.all.as_ref().ok());
     let less = |all: u64, of: fn(&FitTally) -> u64| all.saturating_sub(of_parts().map(of).sum());
-    Some(Share::new(less(all.misaligned, |tally| tally.misaligned), less(all.ios, |tally| tally.ios)))
+    Some(Share::new(
+        less(all.misaligned, |tally| tally.misaligned),
+        less(all.ios, |tally| tally.ios),
+    ))
 }
 
 fn judge_rest(context: &Context<'_>, fit: &GridFit, rest: Share) -> Option<Outcome> {
@@ -104,13 +143,28 @@ fn judge_rest(context: &Context<'_>, fit: &GridFit, rest: Share) -> Option<Outco
         of(rest),
         grid_words(&fit.grid, fit.source)
     );
-    Some(Outcome::Found(context.share_finding(&RULE, severity, fit.source.confidence(), rest, summary)))
+    Some(Outcome::Found(context.share_finding(
+        &RULE,
+        severity,
+        fit.source.confidence(),
+        rest,
+        summary,
+    )))
 }
 
 fn judge_part(context: &Context<'_>, part: Place<'_>) -> Outcome {
     let name = part.place.name.as_deref().unwrap_or_default();
-    let target = Target { part: Some(format!("partition {name}")), ..context.target.clone() };
-    match judge_place(&Context { target: &target, ..*context }, part) {
+    let target = Target {
+        part: Some(format!("partition {name}")),
+        ..context.target.clone()
+    };
+    match judge_place(
+        &Context {
+            target: &target,
+            ..*context
+        },
+        part,
+    ) {
         Outcome::Unknown(why) => Outcome::UnknownOf(target, why),
         outcome => outcome,
     }
@@ -133,13 +187,21 @@ fn judge_place(context: &Context<'_>, at: Place<'_>) -> Outcome {
             GridSource::User | GridSource::Stated => context.none_found(share),
         };
     };
-    let summary = format!("{} I/O start off {}", of(share), grid_words(&fit.grid, fit.source));
+    let summary = format!(
+        "{} I/O start off {}",
+        of(share),
+        grid_words(&fit.grid, fit.source)
+    );
     let finding = context
         .share_finding(&RULE, severity, fit.source.confidence(), share, summary)
         .with_evidence(context.evidence("head_bytes_mean", mean_head(tally), "bytes"))
         .with_cost(cost(tally));
     let finding = offset::explain(context, finding, at.place, fit, tally);
-    Outcome::Found(if context.analysis.timed > 0 { explain_latency(finding, fit) } else { finding })
+    Outcome::Found(if context.analysis.timed > 0 {
+        explain_latency(finding, fit)
+    } else {
+        finding
+    })
 }
 
 /// Never "aligned" where nobody knows of a grid.
@@ -176,7 +238,11 @@ fn mean_head(tally: &FitTally) -> f64 {
 fn cost(tally: &FitTally) -> Option<Cost> {
     // One that touches no more than it needs costs nothing that can be told from here.
     let value = tally.cells_ratio().filter(|value| *value >= 1.005)?;
-    Some(Cost { value, unit: "cells touched per cell needed", basis: Basis::Estimated })
+    Some(Cost {
+        value,
+        unit: "cells touched per cell needed",
+        basis: Basis::Estimated,
+    })
 }
 
 fn explain_latency(finding: Finding, fit: &GridFit) -> Finding {
@@ -216,7 +282,10 @@ pub(crate) fn latency_words(latency: &LatencyByFit) -> String {
 /// Judges totals of `align.d`, all observations together.
 fn judge_totals(context: &Context<'_>, totals: &[Totals]) -> Outcome {
     let sum = |value: fn(&Totals) -> u64| totals.iter().map(value).fold(0, u64::saturating_add);
-    let (ios, misaligned) = (sum(|totals| totals.ios), sum(|totals| totals.misaligned_ios));
+    let (ios, misaligned) = (
+        sum(|totals| totals.ios),
+        sum(|totals| totals.misaligned_ios),
+    );
     if let Some(unknown) = context.too_few(ios) {
         return unknown;
     }
@@ -228,12 +297,21 @@ fn judge_totals(context: &Context<'_>, totals: &[Totals]) -> Outcome {
             of(share)
         ));
     };
-    let summary = format!("{} I/O start off the {unit} that the source tested", of(share));
-    let head: u128 =
-        totals.iter().map(|totals| u128::from(totals.mean_offset_bytes) * u128::from(totals.ios)).sum();
+    let summary = format!(
+        "{} I/O start off the {unit} that the source tested",
+        of(share)
+    );
+    let head: u128 = totals
+        .iter()
+        .map(|totals| u128::from(totals.mean_offset_bytes) * u128::from(totals.ios))
+        .sum();
     let finding = context
         .share_finding(&RULE, severity, Confidence::Medium, share, summary)
-        .with_evidence(context.evidence("head_bytes_mean", head as f64 / ios.max(1) as f64, "bytes"))
+        .with_evidence(context.evidence(
+            "head_bytes_mean",
+            head as f64 / ios.max(1) as f64,
+            "bytes",
+        ))
         .explained("the source counted; which devices, operations and lengths it cannot tell");
     Outcome::Found(finding)
 }

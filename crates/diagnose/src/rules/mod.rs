@@ -115,7 +115,8 @@ impl Diagnosis {
     }
 
     pub(crate) fn settle(&mut self) {
-        self.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity()));
+        self.findings
+            .sort_by_key(|finding| std::cmp::Reverse(finding.severity()));
         let spoke = |rule: &'static str| {
             self.findings.iter().any(|finding| finding.id() == rule)
                 || self.unknown.iter().any(|unjudged| unjudged.rule == rule)
@@ -139,7 +140,13 @@ impl Diagnosis {
 /// Applies all rules to a profile.
 #[must_use]
 pub fn diagnose(profile: &Profile, analysis: &Analysis, questions: &Questions) -> Diagnosis {
-    let context = Context { target: &analysis.target, profile, analysis, questions, throughput: None };
+    let context = Context {
+        target: &analysis.target,
+        profile,
+        analysis,
+        questions,
+        throughput: None,
+    };
     apply(RULES, &context)
 }
 
@@ -152,8 +159,13 @@ pub fn diagnose_throughput(
     questions: &Questions,
     throughput: &Throughput,
 ) -> Diagnosis {
-    let context =
-        Context { target: &analysis.target, profile, analysis, questions, throughput: Some(throughput) };
+    let context = Context {
+        target: &analysis.target,
+        profile,
+        analysis,
+        questions,
+        throughput: Some(throughput),
+    };
     apply(&[throughput_inflation::RULE], &context)
 }
 

@@ -10,7 +10,11 @@ use crate::finding::{Basis, Confidence, Cost};
 use crate::share::Share;
 
 /// The rule.
-pub const RULE: Rule = Rule { id: "odd-length-io", title: "the length is no multiple of the unit", judge };
+pub const RULE: Rule = Rule {
+    id: "odd-length-io",
+    title: "the length is no multiple of the unit",
+    judge,
+};
 
 /// Odd lengths that are named.
 const NAMED: usize = 3;
@@ -20,8 +24,14 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     if !totals.is_empty() {
         return vec![judge_totals(context, totals)];
     }
-    let Some(device) = context.analysis.device() else { return vec![] };
-    device.grids.iter().map(|fit| judge_grid(context, fit)).collect()
+    let Some(device) = context.analysis.device() else {
+        return vec![];
+    };
+    device
+        .grids
+        .iter()
+        .map(|fit| judge_grid(context, fit))
+        .collect()
 }
 
 fn judge_grid(context: &Context<'_>, fit: &GridFit) -> Outcome {
@@ -32,13 +42,21 @@ fn judge_grid(context: &Context<'_>, fit: &GridFit) -> Outcome {
         }
         Err(why) => return Outcome::Unknown(why.to_string()),
     };
-    if let Some(unknown) = context.too_few(tally.ios).or_else(|| tally_lengths_unknown(tally)) {
+    if let Some(unknown) = context
+        .too_few(tally.ios)
+        .or_else(|| tally_lengths_unknown(tally))
+    {
         return unknown;
     }
     let share = Share::new(tally.odd_length, tally.known_length());
-    let Some(severity) = severity_of(share) else { return context.none_found(share) };
+    let Some(severity) = severity_of(share) else {
+        return context.none_found(share);
+    };
     let granularity = fit.grid.granularity();
-    let summary = format!("the length of {} I/O is no multiple of {granularity}", of(share));
+    let summary = format!(
+        "the length of {} I/O is no multiple of {granularity}",
+        of(share)
+    );
     let odd: Vec<String> = context
         .profile
         .places
@@ -69,17 +87,26 @@ fn cost(tally: &FitTally, granularity: Bytes) -> Option<Cost> {
     }
     let value = tally.cells_min as f64 * granularity.0 as f64 / tally.bytes as f64;
     let unit = "bytes touched per byte asked for, were all starts on the grid";
-    Some(Cost { value, unit, basis: Basis::Estimated })
+    Some(Cost {
+        value,
+        unit,
+        basis: Basis::Estimated,
+    })
 }
 
 fn judge_totals(context: &Context<'_>, totals: &[Totals]) -> Outcome {
     let sum = |value: fn(&Totals) -> u64| totals.iter().map(value).fold(0, u64::saturating_add);
-    let (ios, odd) = (sum(|totals| totals.ios), sum(|totals| totals.odd_length_ios));
+    let (ios, odd) = (
+        sum(|totals| totals.ios),
+        sum(|totals| totals.odd_length_ios),
+    );
     if let Some(unknown) = context.too_few(ios) {
         return unknown;
     }
     let share = Share::new(odd, ios);
-    let Some(severity) = severity_of(share) else { return context.none_found(share) };
+    let Some(severity) = severity_of(share) else {
+        return context.none_found(share);
+    };
     let unit = Bytes(totals.first().map_or(0, |totals| totals.len_unit_bytes));
     let summary = format!("the length of {} I/O is no multiple of {unit}", of(share));
     Outcome::Found(context.share_finding(&RULE, severity, Confidence::Medium, share, summary))

@@ -9,8 +9,11 @@ use crate::finding::{Basis, Confidence, Cost, Severity};
 use crate::share::Share;
 
 /// The rule.
-pub const RULE: Rule =
-    Rule { id: "small-random-writes", title: "small writes that continue no stream", judge };
+pub const RULE: Rule = Rule {
+    id: "small-random-writes",
+    title: "small writes that continue no stream",
+    judge,
+};
 
 /// Longest write that is small. At 16 KiB a disk spends far more time on its way than on data.
 pub const SMALL_BYTES_MAX: u64 = 16 << 10;
@@ -30,13 +33,30 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     if let Some(unknown) = context.too_few(data) {
         return vec![unknown];
     }
-    let writes = Select { op: Some(Op::Write), continues: Some(false), len_bytes_min: 0 };
-    let longer = Select { len_bytes_min: SMALL_BYTES_MAX + 1, ..writes };
+    let writes = Select {
+        op: Some(Op::Write),
+        continues: Some(false),
+        len_bytes_min: 0,
+    };
+    let longer = Select {
+        len_bytes_min: SMALL_BYTES_MAX + 1,
+        ..writes
+    };
     let small = table.count(writes).saturating_sub(table.count(longer));
     let share = Share::new(small, data);
-    let Some(severity) = severity_of(share) else { return vec![context.none_found(share)] };
-    let severity = if share.value() < SHARE_WARNING { Severity::Note } else { severity };
-    let summary = format!("{} I/O are random writes of at most {}", of(share), Bytes(SMALL_BYTES_MAX));
+    let Some(severity) = severity_of(share) else {
+        return vec![context.none_found(share)];
+    };
+    let severity = if share.value() < SHARE_WARNING {
+        Severity::Note
+    } else {
+        severity
+    };
+    let summary = format!(
+        "{} I/O are random writes of at most {}",
+        of(share),
+        Bytes(SMALL_BYTES_MAX)
+    );
     let mut finding = context
         .share_finding(&RULE, severity, Confidence::Medium, share, summary)
         .with_cost(Some(Cost {
@@ -48,11 +68,16 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
             "gathered {GATHERED} to a write, {} would do; written in sequence, none would seek",
             plural(small.div_ceil(GATHERED), "write"),
         ))
-        .explained("an estimate that changes the requests: only replay or compare can prove what it gives");
+        .explained(
+            "an estimate that changes the requests: only replay or compare can prove what it gives",
+        );
     if let Some(span_ns) = context.analysis.span_ns {
         let rate = small as f64 * 1e9 / span_ns as f64;
-        finding =
-            finding.with_evidence(context.evidence("small_random_writes_per_second", rate, "ios per second"));
+        finding = finding.with_evidence(context.evidence(
+            "small_random_writes_per_second",
+            rate,
+            "ios per second",
+        ));
     }
     vec![Outcome::Found(finding)]
 }

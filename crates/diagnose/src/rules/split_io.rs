@@ -9,7 +9,11 @@ use crate::finding::{Basis, Confidence, Cost};
 use crate::share::Share;
 
 /// The rule.
-pub const RULE: Rule = Rule { id: "split-io", title: "I/O lie across a chunk boundary", judge };
+pub const RULE: Rule = Rule {
+    id: "split-io",
+    title: "I/O lie across a chunk boundary",
+    judge,
+};
 
 /// What was asked about a stripe, or what to say instead.
 pub(super) fn stripe<'a>(context: &Context<'a>) -> Result<&'a Striped, Box<Outcome>> {
@@ -24,7 +28,10 @@ pub(super) fn stripe<'a>(context: &Context<'a>) -> Result<&'a Striped, Box<Outco
                 .to_owned(),
         )));
     }
-    match context.too_few(striped.tally.ios).or_else(|| tally_lengths_unknown(&striped.tally)) {
+    match context
+        .too_few(striped.tally.ios)
+        .or_else(|| tally_lengths_unknown(&striped.tally))
+    {
         Some(unknown) => Err(Box::new(unknown)),
         None => Ok(striped),
     }
@@ -37,7 +44,9 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     };
     let tally = &striped.tally;
     let share = Share::new(tally.split, tally.known_length());
-    let Some(severity) = severity_of(share) else { return vec![context.none_found(share)] };
+    let Some(severity) = severity_of(share) else {
+        return vec![context.none_found(share)];
+    };
     let summary = format!(
         "{} I/O touch more chunks of {} than their length needs; random starts would give {}",
         of(share),
@@ -52,7 +61,11 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
     let mut finding = context
         .share_finding(&RULE, severity, Confidence::High, share, summary)
         .with_evidence(context.evidence("crossing_ios", tally.crossing as f64, "ios"))
-        .with_evidence(context.evidence("split_share_expected", striped.expected_split_share, "share"))
+        .with_evidence(context.evidence(
+            "split_share_expected",
+            striped.expected_split_share,
+            "share",
+        ))
         .with_cost(cost);
     if let Some((length, expected)) = striped.expected_of_commonest {
         finding = finding.explained(format!(
@@ -60,8 +73,8 @@ fn judge(context: &Context<'_>) -> Vec<Outcome> {
         ));
     }
     if share.value() > 1.5 * striped.expected_split_share {
-        finding =
-            finding.explained("more than chance gives: the I/O lie off the chunks, look at their offset");
+        finding = finding
+            .explained("more than chance gives: the I/O lie off the chunks, look at their offset");
     }
     let longer = tally.crossing.saturating_sub(tally.split);
     if longer > 0 {

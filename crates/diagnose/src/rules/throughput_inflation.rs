@@ -78,7 +78,9 @@ impl Throughput {
     /// Bytes at the device per byte read, where no cache is in it.
     #[must_use]
     pub fn read_amplification(&self) -> Option<f64> {
-        self.reads.ratio().filter(|_| self.is_whole() && self.reads.is_direct())
+        self.reads
+            .ratio()
+            .filter(|_| self.is_whole() && self.reads.is_direct())
     }
 
     /// Bytes at the device per byte written, where no cache is in it.
@@ -90,17 +92,23 @@ impl Throughput {
 }
 
 fn judge(context: &Context<'_>) -> Vec<Outcome> {
-    let Some(throughput) = context.throughput else { return vec![Outcome::NotAsked] };
+    let Some(throughput) = context.throughput else {
+        return vec![Outcome::NotAsked];
+    };
     let calls = throughput.reads.calls + throughput.writes.calls;
     if calls < IOS_MIN {
-        return vec![Outcome::Unknown(format!("{calls} calls seen, {IOS_MIN} needed"))];
+        return vec![Outcome::Unknown(format!(
+            "{calls} calls seen, {IOS_MIN} needed"
+        ))];
     }
     if let Some(why) = &throughput.device_unknown {
         return vec![Outcome::Unknown(why.clone())];
     }
     if !throughput.uncounted.is_empty() {
         let ways = throughput.uncounted.join(", ");
-        return vec![Outcome::Unknown(format!("processes use what is not counted: {ways}"))];
+        return vec![Outcome::Unknown(format!(
+            "processes use what is not counted: {ways}"
+        ))];
     }
     [Direction::Reads, Direction::Writes]
         .into_iter()
@@ -148,18 +156,33 @@ fn judge_flow(context: &Context<'_>, throughput: &Throughput, direction: Directi
                 .into(),
         );
     }
-    let Some(ratio) = flow.ratio() else { return Outcome::Silent };
+    let Some(ratio) = flow.ratio() else {
+        return Outcome::Silent;
+    };
     if ratio < RATIO_MIN || flow.device_bytes - flow.asked_bytes < EXCESS_BYTES_MIN {
         return Outcome::Silent;
     }
     Outcome::Found(found(context, throughput, direction, ratio))
 }
 
-fn found(context: &Context<'_>, throughput: &Throughput, direction: Direction, ratio: f64) -> Finding {
+fn found(
+    context: &Context<'_>,
+    throughput: &Throughput,
+    direction: Direction,
+    ratio: f64,
+) -> Finding {
     let flow = direction.of(throughput);
-    let severity = if ratio >= RATIO_WARNING { Severity::Warning } else { Severity::Note };
+    let severity = if ratio >= RATIO_WARNING {
+        Severity::Warning
+    } else {
+        Severity::Note
+    };
     let is_amplification = direction.amplification(throughput).is_some();
-    let confidence = if is_amplification { Confidence::High } else { Confidence::Medium };
+    let confidence = if is_amplification {
+        Confidence::High
+    } else {
+        Confidence::Medium
+    };
     let summary = format!(
         "{ratio:.1} bytes {} at the device for each byte asked: {} for {}",
         direction.word(),
@@ -167,25 +190,33 @@ fn found(context: &Context<'_>, throughput: &Throughput, direction: Direction, r
         Bytes(flow.asked_bytes),
     );
     let device = context.evidence("bytes_at_device", flow.device_bytes as f64, "bytes");
-    let mut finding = Finding::new(RULE.id, severity, context.target, confidence, summary, device)
-        .with_evidence(context.evidence("bytes_asked", flow.asked_bytes as f64, "bytes"))
-        .with_evidence(context.evidence("calls", flow.calls as f64, "calls"))
-        .with_cost(Some(Cost {
-            value: ratio,
-            unit: "bytes at the device per byte asked",
-            basis: Basis::Measured,
-        }))
-        .explained(format!(
-            "{} calls asked for {} bytes each in the mean",
-            group_digits(flow.calls),
-            group_digits(flow.asked_bytes / flow.calls.max(1))
-        ));
+    let mut finding = Finding::new(
+        RULE.id,
+        severity,
+        context.target,
+        confidence,
+        summary,
+        device,
+    )
+    .with_evidence(context.evidence("bytes_asked", flow.asked_bytes as f64, "bytes"))
+    .with_evidence(context.evidence("calls", flow.calls as f64, "calls"))
+    .with_cost(Some(Cost {
+        value: ratio,
+        unit: "bytes at the device per byte asked",
+        basis: Basis::Measured,
+    }))
+    .explained(format!(
+        "{} calls asked for {} bytes each in the mean",
+        group_digits(flow.calls),
+        group_digits(flow.asked_bytes / flow.calls.max(1))
+    ));
     finding = finding.explained(if is_amplification {
         "the cache has no part in it: the file system reads and writes in larger units than it is asked for"
     } else {
         "the cache is in it: it may have saved reads, and read ahead what nobody asked for"
     });
-    if matches!(direction, Direction::Writes) && throughput.reads.device_bytes > throughput.reads.asked_bytes
+    if matches!(direction, Direction::Writes)
+        && throughput.reads.device_bytes > throughput.reads.asked_bytes
     {
         let first = throughput.reads.device_bytes - throughput.reads.asked_bytes;
         finding = finding.explained(format!(

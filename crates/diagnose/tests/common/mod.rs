@@ -44,32 +44,60 @@ pub struct Judged {
 impl Bench {
     pub fn grid(text: &str) -> Bench {
         let grids = vec![plumb_geometry::parse_grid(text).expect("a grid")];
-        Bench { questions: Questions { grids, ..Questions::default() }, ..Bench::default() }
+        Bench {
+            questions: Questions {
+                grids,
+                ..Questions::default()
+            },
+            ..Bench::default()
+        }
     }
 
     pub fn chunk(bytes: u64, members: Option<u32>) -> Bench {
         let chunk = Some(Grid::boundary(Bytes(bytes)).expect("a grid"));
-        Bench { questions: Questions { chunk, members, ..Questions::default() }, ..Bench::default() }
+        Bench {
+            questions: Questions {
+                chunk,
+                members,
+                ..Questions::default()
+            },
+            ..Bench::default()
+        }
     }
 
     pub fn record(bytes: u64) -> Bench {
         let record = Some(Grid::new(Bytes(bytes), Bytes(0), GridKind::Unit).expect("a grid"));
-        let questions = Questions { record, ..Questions::default() };
-        Bench { layer: Layer::Vfs, questions, ..Bench::default() }
+        let questions = Questions {
+            record,
+            ..Questions::default()
+        };
+        Bench {
+            layer: Layer::Vfs,
+            questions,
+            ..Bench::default()
+        }
     }
 
     fn names(&self) -> Arc<Names> {
         let mut names = Names::default();
         let device = names.device("8,0");
-        names.device_mut(device).expect("just made").partitions =
-            self.partitions.iter().map(|(name, first)| ((*name).to_owned(), first * 512)).collect();
+        names.device_mut(device).expect("just made").partitions = self
+            .partitions
+            .iter()
+            .map(|(name, first)| ((*name).to_owned(), first * 512))
+            .collect();
         Arc::new(names)
     }
 
     pub fn judge_events(&self, events: impl Iterator<Item = Event>) -> Judged {
-        let settings = Settings { modulus_bytes: self.questions.modulus_bytes() };
+        let settings = Settings {
+            modulus_bytes: self.questions.modulus_bytes(),
+        };
         let mut collector = Collector::new(&settings).expect("a modulus for these questions");
-        let mut batch = Batch { names: self.names(), ..Batch::default() };
+        let mut batch = Batch {
+            names: self.names(),
+            ..Batch::default()
+        };
         for event in events {
             batch.push(&event);
             if batch.len() == 4096 {
@@ -79,18 +107,20 @@ impl Bench {
         }
         collector.fold(&batch);
         let set = collector.finish(&self.info);
-        let profile = set
-            .iter()
-            .next()
-            .cloned()
-            .unwrap_or_else(|| Profile::new("8,0", self.layer, plumb_profile::table::Table::default()));
+        let profile = set.iter().next().cloned().unwrap_or_else(|| {
+            Profile::new("8,0", self.layer, plumb_profile::table::Table::default())
+        });
         self.judge(profile)
     }
 
     pub fn judge(&self, profile: Profile) -> Judged {
         let analysis = analyze(&profile, None, &self.questions);
         let diagnosis = diagnose(&profile, &analysis, &self.questions);
-        Judged { profile, analysis, diagnosis }
+        Judged {
+            profile,
+            analysis,
+            diagnosis,
+        }
     }
 
     pub fn judge_synthetic(&self, events: impl Iterator<Item = SynthEvent>) -> Judged {
@@ -109,23 +139,38 @@ impl Bench {
     }
 
     pub fn judge_ios(&self, ios: impl IntoIterator<Item = Io>) -> Judged {
-        self.judge_events(ios.into_iter().enumerate().map(|(at, Io(op, start, sectors))| {
-            Event::new(at as i64 * 1_000_000, 0, self.layer, op, start * 512, sectors * 512)
-        }))
+        self.judge_events(
+            ios.into_iter()
+                .enumerate()
+                .map(|(at, Io(op, start, sectors))| {
+                    Event::new(
+                        at as i64 * 1_000_000,
+                        0,
+                        self.layer,
+                        op,
+                        start * 512,
+                        sectors * 512,
+                    )
+                }),
+        )
     }
 }
 
 impl Judged {
     pub fn findings<'a>(&'a self, rule: &str) -> impl Iterator<Item = &'a Finding> + use<'a> {
         let rule = rule.to_owned();
-        self.diagnosis.findings.iter().filter(move |finding| finding.id() == rule)
+        self.diagnosis
+            .findings
+            .iter()
+            .filter(move |finding| finding.id() == rule)
     }
 
     /// The one finding of a rule.
     pub fn finding(&self, rule: &str) -> &Finding {
         let mut found = self.findings(rule);
-        let first =
-            found.next().unwrap_or_else(|| panic!("{rule} did not fire: {:?}", self.diagnosis.unknown));
+        let first = found
+            .next()
+            .unwrap_or_else(|| panic!("{rule} did not fire: {:?}", self.diagnosis.unknown));
         assert!(found.next().is_none(), "{rule} fired twice");
         first
     }
@@ -137,20 +182,36 @@ impl Judged {
     /// Why a rule cannot tell.
     pub fn unknown(&self, rule: &str) -> String {
         assert!(self.findings(rule).next().is_none(), "{rule} fired");
-        let unknown = self.diagnosis.unknown.iter().find(|unjudged| unjudged.rule == rule);
-        unknown.unwrap_or_else(|| panic!("{rule} has no doubt")).why.clone()
+        let unknown = self
+            .diagnosis
+            .unknown
+            .iter()
+            .find(|unjudged| unjudged.rule == rule);
+        unknown
+            .unwrap_or_else(|| panic!("{rule} has no doubt"))
+            .why
+            .clone()
     }
 }
 
 /// A number of a finding's evidence.
 pub fn evidence(finding: &Finding, name: &str) -> f64 {
-    let found = finding.evidence().iter().find(|evidence| evidence.name == name);
-    found.unwrap_or_else(|| panic!("no {name} in {:?}", finding.evidence())).value
+    let found = finding
+        .evidence()
+        .iter()
+        .find(|evidence| evidence.name == name);
+    found
+        .unwrap_or_else(|| panic!("no {name} in {:?}", finding.evidence()))
+        .value
 }
 
 /// All sentences of a finding.
 pub fn words(finding: &Finding) -> String {
-    format!("{}\n{}", finding.summary(), finding.explanation().join("\n"))
+    format!(
+        "{}\n{}",
+        finding.summary(),
+        finding.explanation().join("\n")
+    )
 }
 
 /// Numbers that look random and are the same each time: xorshift64*.

@@ -20,7 +20,10 @@ fn a_partition_off_a_stated_block() {
         let finding = judged.finding(RULE);
         assert_eq!(finding.target().to_string(), "partition sda1");
         assert_eq!(evidence(finding, "past_boundary_bytes"), past, "{start}");
-        assert_eq!((finding.severity(), finding.confidence()), (Severity::Warning, Confidence::High));
+        assert_eq!(
+            (finding.severity(), finding.confidence()),
+            (Severity::Warning, Confidence::High)
+        );
         // A block of 4 KiB touches two of them.
         assert_eq!(finding.cost().map(|cost| cost.value), Some(2.0));
     }
@@ -34,9 +37,14 @@ fn the_next_start_is_named() {
     let judged = lab.judge();
     let said = words(judged.finding(RULE));
     // 40 is the next multiple of 8 sectors.
-    assert!(said.contains("the next such start is 20 KiB (40 sectors) of sda"), "{said}");
     assert!(
-        said.contains("begins 1 KiB (2 sectors) past a boundary of the 4 KiB physical block of sda"),
+        said.contains("the next such start is 20 KiB (40 sectors) of sda"),
+        "{said}"
+    );
+    assert!(
+        said.contains(
+            "begins 1 KiB (2 sectors) past a boundary of the 4 KiB physical block of sda"
+        ),
         "{said}"
     );
 }
@@ -44,14 +52,26 @@ fn the_next_start_is_named() {
 /// A physical volume on all of a drive, without a volume: its data will begin where its first extent does.
 #[test]
 fn a_physical_volume_without_volumes() {
-    for (start, past) in [(1 << 20, None), (192 << 10, None), ((1 << 20) - 512, Some(3584.0))] {
+    for (start, past) in [
+        (1 << 20, None),
+        (192 << 10, None),
+        ((1 << 20) - 512, Some(3584.0)),
+    ] {
         let mut lab = Lab::default();
         let disk = lab.disk("sdb", 4096, 0);
         lab.fact(disk, keys::CONTENT, "LVM2 PV");
         lab.fact(disk, keys::PE_START, start);
         let judged = lab.judge();
-        let found = judged.diagnosis.findings.iter().find(|finding| finding.id() == RULE);
-        assert_eq!(found.map(|finding| evidence(finding, "past_boundary_bytes")), past, "{start}");
+        let found = judged
+            .diagnosis
+            .findings
+            .iter()
+            .find(|finding| finding.id() == RULE);
+        assert_eq!(
+            found.map(|finding| evidence(finding, "past_boundary_bytes")),
+            past,
+            "{start}"
+        );
     }
 }
 
@@ -66,16 +86,28 @@ fn the_next_start_is_one_of_its_own_table() {
     let judged = lab.judge();
     // 40 + 2,048 + 63 is 2,151, the last sector of a block.
     let said = words(judged.finding(RULE));
-    assert!(said.contains("begin it 512 B (1 sector) further on"), "{said}");
-    assert!(said.contains("the next such start is 32 KiB (64 sectors) of vg/guest"), "{said}");
+    assert!(
+        said.contains("begin it 512 B (1 sector) further on"),
+        "{said}"
+    );
+    assert!(
+        said.contains("the next such start is 32 KiB (64 sectors) of vg/guest"),
+        "{said}"
+    );
 }
 
 /// A slice of an SMI label begins at a cylinder: 2,889 sectors are odd, so that every eighth is on 4 KiB.
 #[test]
 fn the_next_cylinder_is_named() {
     for (label, expected) in [
-        ("vtoc", "the next is at 11,556 KiB (23,112 sectors) of c3t13d0"),
-        ("efi", "the next such start is 2,892 KiB (5,784 sectors) of c3t13d0"),
+        (
+            "vtoc",
+            "the next is at 11,556 KiB (23,112 sectors) of c3t13d0",
+        ),
+        (
+            "efi",
+            "the next such start is 2,892 KiB (5,784 sectors) of c3t13d0",
+        ),
     ] {
         let mut lab = Lab::default();
         let disk = lab.disk("c3t13d0", 4096, 0);
@@ -96,12 +128,20 @@ fn silent_on_the_block_and_with_an_alignment_offset() {
         let disk = lab.disk("sda", 4096, offset);
         lab.partition("sda1", disk, start);
         let judged = lab.judge();
-        assert!(judged.is_silent(RULE), "{offset} {start}: {:?}", judged.diagnosis);
+        assert!(
+            judged.is_silent(RULE),
+            "{offset} {start}: {:?}",
+            judged.diagnosis
+        );
     }
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 4096, 3584);
     lab.partition("sda1", disk, 2048);
-    assert_eq!(evidence(lab.judge().finding(RULE), "past_boundary_bytes"), 512.0, "2048 is off there");
+    assert_eq!(
+        evidence(lab.judge().finding(RULE), "past_boundary_bytes"),
+        512.0,
+        "2048 is off there"
+    );
 }
 
 /// Nothing stated: off 4 KiB is a finding of low confidence, on it is no verdict.
@@ -115,8 +155,15 @@ fn an_assumed_grid_never_says_aligned() {
     let finding = judged.finding(RULE);
     assert_eq!(finding.target().device, "c0t0d0s0");
     assert_eq!(finding.confidence(), Confidence::Low);
-    assert!(words(finding).contains("the grid of 4 KiB is assumed"), "{}", words(finding));
-    assert_eq!(judged.whys(RULE), ["nothing is known of c0t0d0 beyond 4 KiB"]);
+    assert!(
+        words(finding).contains("the grid of 4 KiB is assumed"),
+        "{}",
+        words(finding)
+    );
+    assert_eq!(
+        judged.whys(RULE),
+        ["nothing is known of c0t0d0 beyond 4 KiB"]
+    );
     assert!(!judged.is_silent(RULE));
 }
 
@@ -179,7 +226,11 @@ fn two_mounts_of_one_device() {
 fn only_one_piece_off_is_enough() {
     let mut lab = Lab::default();
     let (a, b) = (lab.disk("sda", 4096, 0), lab.disk("sdb", 4096, 0));
-    lab.runs(Kind::LogicalVolume, "vg/lv", &[(a, 2048, 8192), (b, 2051, 8192)]);
+    lab.runs(
+        Kind::LogicalVolume,
+        "vg/lv",
+        &[(a, 2048, 8192), (b, 2051, 8192)],
+    );
     let judged = lab.judge();
     let finding = judged.finding(RULE);
     assert_eq!(evidence(finding, "past_boundary_bytes"), 1536.0);
@@ -195,7 +246,10 @@ fn the_layer_that_has_to_move_is_named() {
             256,
             "it stands otherwise on c2t1d0, so no place of its own is right: begin c2t0d0s0 3 KiB (6 sectors) further on",
         ),
-        (42, "make it anew with an offset 3 KiB (6 sectors) further on or 1 KiB (2 sectors) back"),
+        (
+            42,
+            "make it anew with an offset 3 KiB (6 sectors) further on or 1 KiB (2 sectors) back",
+        ),
     ] {
         let mut lab = Lab::default();
         let slices = [("c2t0d0", 34), ("c2t1d0", other)].map(|(name, start)| {
@@ -219,7 +273,11 @@ fn chunks_that_are_no_multiples_of_the_block() {
     let judged = lab.judge();
     let finding = judged.finding(RULE);
     assert_eq!(evidence(finding, "phase_step_bytes"), 2048.0);
-    assert!(words(finding).contains("of sdb"), "both members are named: {}", words(finding));
+    assert!(
+        words(finding).contains("of sdb"),
+        "both members are named: {}",
+        words(finding)
+    );
 }
 
 #[test]
@@ -228,7 +286,14 @@ fn a_lost_way_is_unknown() {
     let slice = lab.node(Kind::Partition, "c1t0d0s0");
     let why = "no label of c1t0d0 was given".to_owned();
     let disk = lab.bare("c1t0d0");
-    lab.builder.place(slice, Placing::Unknown { members: vec![disk], why: why.clone() }, &kernel());
+    lab.builder.place(
+        slice,
+        Placing::Unknown {
+            members: vec![disk],
+            why: why.clone(),
+        },
+        &kernel(),
+    );
     lab.runs(Kind::SoftPartition, "d21", &[(slice, 8, 1024)]);
     assert_eq!(lab.judge().unknown(RULE), why);
 }
@@ -296,18 +361,31 @@ fn the_member_of_a_pool_is_judged_itself() {
     let slice = lab.partition("c1t0d0s0", disk, 34);
     let pool = lab.node(Kind::Pool, "tank");
     let why = "a pool places its blocks anywhere".to_owned();
-    lab.builder.place(pool, Placing::Unknown { members: vec![slice], why }, &kernel());
+    lab.builder.place(
+        pool,
+        Placing::Unknown {
+            members: vec![slice],
+            why,
+        },
+        &kernel(),
+    );
     for name in ["tank/a", "tank/b"] {
         lab.runs(Kind::Dataset, name, &[(pool, 0, 8)]);
     }
-    assert_eq!(lab.judge().found_on(RULE), ["c1t0d0s0"], "once, for all data sets");
+    assert_eq!(
+        lab.judge().found_on(RULE),
+        ["c1t0d0s0"],
+        "once, for all data sets"
+    );
 }
 
 /// NPWA says where writes should begin; NPWG beside it is about their length, and so is a physical block that the kernel made
 /// of NPWG. One of no more than a sector says nothing.
 #[test]
 fn a_start_follows_npwa() {
-    let drive = |field: &str| Source::Drive { field: field.to_owned() };
+    let drive = |field: &str| Source::Drive {
+        field: field.to_owned(),
+    };
     for (npwa, physical, starts_off) in [
         (Some(4096), 512, 0),
         (Some(4096), 4096, 0),
@@ -324,7 +402,11 @@ fn a_start_follows_npwa() {
         }
         lab.grid(disk, What::IndirectionUnit, 16384, 0, drive("NPWG"));
         lab.partition("nvme0n1p1", disk, 2056);
-        assert_eq!(lab.judge().found_on(RULE).len(), starts_off, "{npwa:?} {physical}");
+        assert_eq!(
+            lab.judge().found_on(RULE).len(),
+            starts_off,
+            "{npwa:?} {physical}"
+        );
     }
 }
 
@@ -333,16 +415,31 @@ fn a_start_follows_npwa() {
 fn a_unit_given_by_the_user_counts_beside_npwa() {
     let mut lab = Lab::default();
     let disk = lab.bare("nvme0n1");
-    lab.grid(disk, What::WriteAlignment, 4096, 0, Source::Drive { field: "NPWA".to_owned() });
+    lab.grid(
+        disk,
+        What::WriteAlignment,
+        4096,
+        0,
+        Source::Drive {
+            field: "NPWA".to_owned(),
+        },
+    );
     lab.grid(disk, What::IndirectionUnit, 16384, 0, Source::User);
     lab.partition("nvme0n1p1", disk, 2056);
-    assert_eq!(evidence(lab.judge().finding(RULE), "granularity_bytes"), 16384.0);
+    assert_eq!(
+        evidence(lab.judge().finding(RULE), "granularity_bytes"),
+        16384.0
+    );
 }
 
 /// A physical volume without volumes: data begin at its first extent.
 #[test]
 fn a_physical_volume_is_judged_by_its_first_extent() {
-    for (pe_start, found) in [(Some(2049 * SECTOR), 0), (Some(2048 * SECTOR), 1), (None, 0)] {
+    for (pe_start, found) in [
+        (Some(2049 * SECTOR), 0),
+        (Some(2048 * SECTOR), 1),
+        (None, 0),
+    ] {
         let mut lab = Lab::default();
         let disk = lab.disk("sda", 4096, 0);
         let partition = lab.partition("sda1", disk, 63);
@@ -352,15 +449,24 @@ fn a_physical_volume_is_judged_by_its_first_extent() {
         }
         let judged = lab.judge();
         assert_eq!(judged.found_on(RULE).len(), found, "{pe_start:?}");
-        assert_eq!(judged.whys(RULE).len(), usize::from(pe_start.is_none()), "{pe_start:?}");
+        assert_eq!(
+            judged.whys(RULE).len(),
+            usize::from(pe_start.is_none()),
+            "{pe_start:?}"
+        );
     }
 }
 
 /// A unit that the user gave is as good as one that was measured; a table of models is less.
 #[test]
 fn who_said_it_is_how_sure_it_is() {
-    let catalogue = Source::Catalogue { document: Default::default() };
-    for (source, expected) in [(Source::User, Confidence::High), (catalogue, Confidence::Medium)] {
+    let catalogue = Source::Catalogue {
+        document: Default::default(),
+    };
+    for (source, expected) in [
+        (Source::User, Confidence::High),
+        (catalogue, Confidence::Medium),
+    ] {
         let mut lab = Lab::default();
         let disk = lab.bare("sda");
         lab.grid(disk, What::ArrayUnit, 48 << 10, 0, source);
@@ -369,7 +475,10 @@ fn who_said_it_is_how_sure_it_is() {
         let finding = judged.finding(RULE);
         assert_eq!(finding.confidence(), expected);
         // 1 MiB mod 48 KiB: 21 × 48 = 1,008, and 16 KiB are left.
-        assert_eq!(evidence(finding, "past_boundary_bytes"), f64::from(16 << 10));
+        assert_eq!(
+            evidence(finding, "past_boundary_bytes"),
+            f64::from(16 << 10)
+        );
     }
 }
 
@@ -381,7 +490,11 @@ fn the_cost_is_that_of_the_page() {
         lab.known.page = Some(Bytes(page));
         let disk = lab.disk("sda", 4096, 0);
         lab.partition("sda1", disk, 63);
-        assert_eq!(lab.judge().finding(RULE).cost().map(|cost| cost.value), cost, "{page}");
+        assert_eq!(
+            lab.judge().finding(RULE).cost().map(|cost| cost.value),
+            cost,
+            "{page}"
+        );
     }
 }
 
@@ -404,7 +517,10 @@ fn discard_misaligned() {
         lab.grid(disk, What::DiscardUnit, 1 << 20, 0, kernel());
     }
     lab.stripe("md0", 64 << 10, &disks);
-    assert!(lab.judge().unknown(rule).contains("by multiples of 64 KiB"), "not one phase");
+    assert!(
+        lab.judge().unknown(rule).contains("by multiples of 64 KiB"),
+        "not one phase"
+    );
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 512, 0);
     lab.partition("sda1", disk, 34);
@@ -414,7 +530,9 @@ fn discard_misaligned() {
 /// NPDA says where discards should begin, NPDG how long they should be.
 #[test]
 fn a_discard_follows_npda() {
-    let drive = |field: &str| Source::Drive { field: field.to_owned() };
+    let drive = |field: &str| Source::Drive {
+        field: field.to_owned(),
+    };
     for (has_start, found) in [(true, 0), (false, 1)] {
         let mut lab = Lab::default();
         let disk = lab.disk("nvme0n1", 4096, 0);
@@ -435,8 +553,18 @@ fn thin_blocks_carry_the_phase() {
         let disk = lab.disk("sda", 4096, 0);
         let pool = lab.runs(Kind::ThinPool, "vg/pool", &[(disk, start, 1 << 20)]);
         let thin = lab.node(Kind::ThinVolume, "vg/thin");
-        let member = Member { node: pool, start: Bytes(0) };
-        lab.builder.place(thin, Placing::Blocks { block: Bytes(64 << 10), member }, &kernel());
+        let member = Member {
+            node: pool,
+            start: Bytes(0),
+        };
+        lab.builder.place(
+            thin,
+            Placing::Blocks {
+                block: Bytes(64 << 10),
+                member,
+            },
+            &kernel(),
+        );
         assert_eq!(lab.judge().found_on(RULE).len(), found, "{start}");
     }
 }
@@ -470,7 +598,10 @@ fn the_way_back_is_free() {
         }
         lab.runs(kind, "judged", &[(disk, start, 1024)]);
         let judged = lab.judge();
-        let finding = judged.findings(RULE).find(|finding| finding.target().device == "judged").expect("off");
+        let finding = judged
+            .findings(RULE)
+            .find(|finding| finding.target().device == "judged")
+            .expect("off");
         let said = words(finding);
         assert!(said.contains("further on"), "{said}");
         assert_eq!(said.contains(" back"), is_free, "{below:?} {start}: {said}");
@@ -486,7 +617,10 @@ fn a_sector_given_is_not_nothing() {
     lab.partition("sda1", disk, 63);
     let judged = lab.judge();
     let said = words(judged.finding(RULE));
-    assert!(said.contains("none larger than the 512 B given is known of sda"), "{said}");
+    assert!(
+        said.contains("none larger than the 512 B given is known of sda"),
+        "{said}"
+    );
     assert!(!said.contains("nothing is known"), "{said}");
 }
 
@@ -494,16 +628,23 @@ fn a_sector_given_is_not_nothing() {
 /// off because of a partition of the host, so will those of the guest.
 #[test]
 fn a_hole_does_not_hide_the_layer_above_it() {
-    for (host_start, guest_start, past) in
-        [(2049, 2048, Some(512.0)), (2048, 2048, None), (63, 2048, Some(3584.0)), (2049, 2055, None)]
-    {
+    for (host_start, guest_start, past) in [
+        (2049, 2048, Some(512.0)),
+        (2048, 2048, None),
+        (63, 2048, Some(3584.0)),
+        (2049, 2055, None),
+    ] {
         let mut lab = Lab::default();
         let disk = lab.disk("sda", 4096, 0);
         // Of the file only the first 4 MiB have a place.
         let file = lab.runs(Kind::File, "disk.raw", &[(disk, 8192, 8192)]);
         let image = lab.runs(Kind::Loop, "loop1", &[(file, 0, 1 << 22)]);
         let part = lab.runs(Kind::Partition, "loop1p1", &[(image, host_start, 1 << 21)]);
-        lab.runs(Kind::Partition, "vda1", &[(part, guest_start + (1 << 20), 1 << 18)]);
+        lab.runs(
+            Kind::Partition,
+            "vda1",
+            &[(part, guest_start + (1 << 20), 1 << 18)],
+        );
         let judged = lab.judge();
         match past {
             Some(past) => {
@@ -511,7 +652,10 @@ fn a_hole_does_not_hide_the_layer_above_it() {
                 assert_eq!(finding.target().device, "loop1p1", "{host_start}");
                 assert_eq!(evidence(finding, "past_boundary_bytes"), past);
             }
-            None => assert!(judged.found_on(RULE).is_empty(), "{host_start} {guest_start}"),
+            None => assert!(
+                judged.found_on(RULE).is_empty(),
+                "{host_start} {guest_start}"
+            ),
         }
         let why = "disk.raw has a hole there: nothing is placed until it is written";
         assert_eq!(judged.whys(RULE), [why], "of the guest nothing is known");

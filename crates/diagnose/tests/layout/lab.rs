@@ -11,7 +11,9 @@ use plumb_trace::{Batch, Event, Layer, Names, Op, SourceInfo};
 
 /// Who says things where it does not matter who does.
 pub fn kernel() -> Source {
-    Source::Kernel { path: "sys/block".to_owned() }
+    Source::Kernel {
+        path: "sys/block".to_owned(),
+    }
 }
 
 #[derive(Default)]
@@ -46,7 +48,8 @@ impl Lab {
 
     pub fn grid(&mut self, id: NodeId, what: What, granularity: u64, offset: u64, source: Source) {
         let grid = Grid::new(Bytes(granularity), Bytes(offset), GridKind::Unit).expect("a grid");
-        self.builder.grid(id, GridFact::believed(grid, what, source));
+        self.builder
+            .grid(id, GridFact::believed(grid, what, source));
     }
 
     /// A layer in runs: (device, first sector there, sectors).
@@ -56,7 +59,12 @@ impl Lab {
         let mut parts = Vec::new();
         for &(node, start, len) in runs {
             let len = Bytes(len * SECTOR);
-            parts.push(Part { upper: Bytes(upper), node, start: Bytes(start * SECTOR), len: Some(len) });
+            parts.push(Part {
+                upper: Bytes(upper),
+                node,
+                start: Bytes(start * SECTOR),
+                len: Some(len),
+            });
             upper += len.0;
         }
         self.builder.place(id, Placing::Parts { parts }, &kernel());
@@ -68,9 +76,28 @@ impl Lab {
     }
 
     pub fn chunks(&mut self, name: &str, chunk: u64, parity: u32, on: &[(NodeId, u64)]) -> NodeId {
-        let id = self.node(if parity > 0 { Kind::ParityRaid } else { Kind::Stripe }, name);
-        let members = on.iter().map(|&(node, start)| Member { node, start: Bytes(start * SECTOR) }).collect();
-        let chunks = Chunks { chunk: Bytes(chunk), members, parity, copies: 1, layout: None };
+        let id = self.node(
+            if parity > 0 {
+                Kind::ParityRaid
+            } else {
+                Kind::Stripe
+            },
+            name,
+        );
+        let members = on
+            .iter()
+            .map(|&(node, start)| Member {
+                node,
+                start: Bytes(start * SECTOR),
+            })
+            .collect();
+        let chunks = Chunks {
+            chunk: Bytes(chunk),
+            members,
+            parity,
+            copies: 1,
+            layout: None,
+        };
         self.builder.place(id, Placing::Chunks(chunks), &kernel());
         id
     }
@@ -82,8 +109,15 @@ impl Lab {
 
     pub fn copies(&mut self, kind: Kind, name: &str, on: &[NodeId]) -> NodeId {
         let id = self.node(kind, name);
-        let members = on.iter().map(|&node| Member { node, start: Bytes(0) }).collect();
-        self.builder.place(id, Placing::Copies { members }, &kernel());
+        let members = on
+            .iter()
+            .map(|&node| Member {
+                node,
+                start: Bytes(0),
+            })
+            .collect();
+        self.builder
+            .place(id, Placing::Copies { members }, &kernel());
         id
     }
 
@@ -102,10 +136,18 @@ impl Lab {
     }
 
     /// The same, of a recording that begins then.
-    pub fn seen_from(&mut self, device: &str, ns: u64, ios: impl IntoIterator<Item = (Op, u64, u64)>) {
+    pub fn seen_from(
+        &mut self,
+        device: &str,
+        ns: u64,
+        ios: impl IntoIterator<Item = (Op, u64, u64)>,
+    ) {
         let mut names = Names::default();
         names.device(device);
-        let mut batch = Batch { names: Arc::new(names), ..Batch::default() };
+        let mut batch = Batch {
+            names: Arc::new(names),
+            ..Batch::default()
+        };
         for (at, (op, start, len)) in ios.into_iter().enumerate() {
             let start = start * SECTOR;
             batch.push(&Event::new(
@@ -117,9 +159,13 @@ impl Lab {
                 len * SECTOR,
             ));
         }
-        let mut collector = Collector::new(&Settings { modulus_bytes: 1 << 20 }).expect("a modulus");
+        let mut collector = Collector::new(&Settings {
+            modulus_bytes: 1 << 20,
+        })
+        .expect("a modulus");
         collector.fold(&batch);
-        self.profiles.merge(&collector.finish(&SourceInfo::default()));
+        self.profiles
+            .merge(&collector.finish(&SourceInfo::default()));
     }
 
     pub fn judge(self) -> Judged {
@@ -132,18 +178,25 @@ impl Lab {
 
 impl Judged {
     pub fn findings<'a>(&'a self, rule: &'a str) -> impl Iterator<Item = &'a Finding> + 'a {
-        self.diagnosis.findings.iter().filter(move |finding| finding.id() == rule)
+        self.diagnosis
+            .findings
+            .iter()
+            .filter(move |finding| finding.id() == rule)
     }
 
     /// Names of what a rule found something on.
     pub fn found_on<'a>(&'a self, rule: &'a str) -> Vec<&'a str> {
-        self.findings(rule).map(|finding| finding.target().device.as_str()).collect()
+        self.findings(rule)
+            .map(|finding| finding.target().device.as_str())
+            .collect()
     }
 
     /// The one finding of a rule.
     pub fn finding<'a>(&'a self, rule: &'a str) -> &'a Finding {
         let mut found = self.findings(rule);
-        let first = found.next().unwrap_or_else(|| panic!("{rule} did not fire: {:?}", self.whys(rule)));
+        let first = found
+            .next()
+            .unwrap_or_else(|| panic!("{rule} did not fire: {:?}", self.whys(rule)));
         assert!(found.next().is_none(), "{rule} fired twice");
         assert_eq!(
             first.target().layer == TargetLayer::Host(plumb_diagnose::finding::HostLayer::Host),
@@ -153,14 +206,20 @@ impl Judged {
     }
 
     pub fn whys<'a>(&'a self, rule: &'a str) -> Vec<&'a str> {
-        let unknown = self.diagnosis.unknown.iter().filter(|unjudged| unjudged.rule == rule);
+        let unknown = self
+            .diagnosis
+            .unknown
+            .iter()
+            .filter(|unjudged| unjudged.rule == rule);
         unknown.map(|unjudged| unjudged.why.as_str()).collect()
     }
 
     /// Why a rule cannot tell, where it found nothing.
     pub fn unknown<'a>(&'a self, rule: &'a str) -> &'a str {
         assert_eq!(self.found_on(rule), Vec::<&str>::new(), "{rule} fired");
-        self.whys(rule).first().unwrap_or_else(|| panic!("{rule} has no doubt"))
+        self.whys(rule)
+            .first()
+            .unwrap_or_else(|| panic!("{rule} has no doubt"))
     }
 
     pub fn is_silent(&self, rule: &str) -> bool {
@@ -174,11 +233,20 @@ impl Judged {
 }
 
 pub fn evidence(finding: &Finding, name: &str) -> f64 {
-    let found = finding.evidence().iter().find(|evidence| evidence.name == name);
-    found.unwrap_or_else(|| panic!("no {name} in {:?}", finding.evidence())).value
+    let found = finding
+        .evidence()
+        .iter()
+        .find(|evidence| evidence.name == name);
+    found
+        .unwrap_or_else(|| panic!("no {name} in {:?}", finding.evidence()))
+        .value
 }
 
 /// All sentences of a finding.
 pub fn words(finding: &Finding) -> String {
-    format!("{}\n{}", finding.summary(), finding.explanation().join("\n"))
+    format!(
+        "{}\n{}",
+        finding.summary(),
+        finding.explanation().join("\n")
+    )
 }

@@ -20,9 +20,17 @@ fn ten_thousand_devices() {
         lab.fact(disk, keys::IOS_PER_SECOND, 5);
         let off = if at % 10 == 0 { 63 } else { 2048 };
         let partition = lab.partition(&format!("sd{at}p1"), disk, off);
-        let volume = lab.runs(Kind::LogicalVolume, &format!("vg{at}/lv"), &[(partition, 2048, 1 << 10)]);
+        let volume = lab.runs(
+            Kind::LogicalVolume,
+            &format!("vg{at}/lv"),
+            &[(partition, 2048, 1 << 10)],
+        );
         lab.fact(volume, keys::IOS_PER_SECOND, 5);
-        let system = lab.runs(Kind::FileSystem, &format!("/mnt/{at}"), &[(volume, 0, 1 << 10)]);
+        let system = lab.runs(
+            Kind::FileSystem,
+            &format!("/mnt/{at}"),
+            &[(volume, 0, 1 << 10)],
+        );
         lab.fact(system, keys::CONTENT, "ext4");
     }
     let start = Instant::now();

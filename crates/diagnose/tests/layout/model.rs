@@ -29,15 +29,33 @@ const PARTITION: u64 = 1 << 10;
 fn layouts() -> impl Strategy<Value = Layout> {
     let start = || prop_oneof![(0u64..20), (0u64..20).prop_map(|blocks| blocks * 8)];
     let disk = (prop_oneof![Just(0), 0u64..8], start());
-    let chunk = prop::option::of(prop_oneof![Just(8u64), Just(12), Just(16), Just(9), Just(4), 1u64..40]);
+    let chunk = prop::option::of(prop_oneof![
+        Just(8u64),
+        Just(12),
+        Just(16),
+        Just(9),
+        Just(4),
+        1u64..40
+    ]);
     // Each piece holds some whole blocks, wherever it begins.
-    let piece = (0usize..3, start(), prop_oneof![(2u64..12).prop_map(|blocks| blocks * 8), 16u64..100]);
-    (prop::collection::vec(disk, 1..4), chunk, prop::collection::vec(piece, 1..4)).prop_map(
-        |(disks, chunk, pieces)| {
-            let stripes = disks.len() > 1;
-            Layout { disks, chunk: chunk.filter(|_| stripes), pieces }
-        },
+    let piece = (
+        0usize..3,
+        start(),
+        prop_oneof![(2u64..12).prop_map(|blocks| blocks * 8), 16u64..100],
+    );
+    (
+        prop::collection::vec(disk, 1..4),
+        chunk,
+        prop::collection::vec(piece, 1..4),
     )
+        .prop_map(|(disks, chunk, pieces)| {
+            let stripes = disks.len() > 1;
+            Layout {
+                disks,
+                chunk: chunk.filter(|_| stripes),
+                pieces,
+            }
+        })
 }
 
 impl Layout {
@@ -50,7 +68,11 @@ impl Layout {
             .enumerate()
             .map(|(at, (offset, start))| {
                 let disk = lab.disk(&format!("sd{at}"), BLOCK, offset * SECTOR);
-                lab.runs(Kind::Partition, &format!("part{at}"), &[(disk, *start, PARTITION)])
+                lab.runs(
+                    Kind::Partition,
+                    &format!("part{at}"),
+                    &[(disk, *start, PARTITION)],
+                )
             })
             .collect();
         match self.chunk {
@@ -60,7 +82,11 @@ impl Layout {
             None => self.place(&mut lab, &partitions),
         }
         let judged = lab.judge();
-        judged.found_on("misaligned-partition").iter().map(|name| (*name).to_owned()).collect()
+        judged
+            .found_on("misaligned-partition")
+            .iter()
+            .map(|name| (*name).to_owned())
+            .collect()
     }
 
     fn place(&self, lab: &mut Lab, partitions: &[NodeId]) {
@@ -69,10 +95,16 @@ impl Layout {
         let mut parts = Vec::new();
         for (on, start, len) in &self.pieces {
             let (node, len) = (partitions[on % partitions.len()], Bytes(len * SECTOR));
-            parts.push(Part { upper, node, start: Bytes(start * SECTOR), len: Some(len) });
+            parts.push(Part {
+                upper,
+                node,
+                start: Bytes(start * SECTOR),
+                len: Some(len),
+            });
             upper = Bytes(upper.0 + len.0);
         }
-        lab.builder.place(volume, Placing::Parts { parts }, &kernel());
+        lab.builder
+            .place(volume, Placing::Parts { parts }, &kernel());
     }
 
     /// Whether any block of the volume lies off the blocks of a disk, found by placing each of them.
@@ -86,25 +118,44 @@ impl Layout {
             }
             None => {
                 // Pieces may overlap on a partition: each is a member of its own here.
-                let parts = (0u32..).zip(&self.pieces).map(|(member, (_, start, len))| ConcatPart {
-                    member,
-                    start: Bytes(start * SECTOR),
-                    len: Bytes(len * SECTOR),
-                });
-                let members = self.pieces.iter().map(|(on, ..)| on % self.disks.len()).collect();
-                (Box::new(Concat::new(&parts.collect::<Vec<_>>()).expect("a concatenation")), members)
+                let parts =
+                    (0u32..)
+                        .zip(&self.pieces)
+                        .map(|(member, (_, start, len))| ConcatPart {
+                            member,
+                            start: Bytes(start * SECTOR),
+                            len: Bytes(len * SECTOR),
+                        });
+                let members = self
+                    .pieces
+                    .iter()
+                    .map(|(on, ..)| on % self.disks.len())
+                    .collect();
+                (
+                    Box::new(Concat::new(&parts.collect::<Vec<_>>()).expect("a concatenation")),
+                    members,
+                )
             }
         };
         (0..map.size().0 / BLOCK).any(|block| {
             let extent = Extent::new(Bytes(block * BLOCK), Bytes(BLOCK)).expect("small");
             let pieces = map.map(extent, Direction::Read).expect("inside");
             // A block that a chunk cuts has to lie well with both parts; the end of a run cuts one block, once.
-            let count = if self.chunk.is_some() { pieces.len() } else { 1 };
+            let count = if self.chunk.is_some() {
+                pieces.len()
+            } else {
+                1
+            };
             pieces.iter().take(count).any(|piece| {
                 let (offset, start) = self.disks[members[piece.member as usize]];
                 let partition = Shift::new(Bytes(start * SECTOR), Bytes(1 << 30)).expect("small");
-                let on_disk = partition.map(piece.extent, Direction::Read).expect("inside")[0].extent.start();
-                let grid = Grid::new(Bytes(BLOCK), Bytes(offset * SECTOR), GridKind::Unit).expect("a grid");
+                let on_disk = partition
+                    .map(piece.extent, Direction::Read)
+                    .expect("inside")[0]
+                    .extent
+                    .start();
+                let grid = Grid::new(Bytes(BLOCK), Bytes(offset * SECTOR), GridKind::Unit)
+                    .expect("a grid");
                 grid.past_boundary(on_disk) != Bytes(0)
             })
         })

@@ -25,7 +25,10 @@ fn thresholds(rule: &str) -> Vec<String> {
     let size = |bytes: u64| Bytes(bytes).to_string();
     match rule {
         "misaligned-partition" => {
-            vec![format!("units of {} or more", size(misaligned_partition::WARNING_BYTES_MIN))]
+            vec![format!(
+                "units of {} or more",
+                size(misaligned_partition::WARNING_BYTES_MIN)
+            )]
         }
         "split-io" => vec![
             format!("from {} of I/O on", percent(split_io::SHARE_MIN)),
@@ -34,28 +37,52 @@ fn thresholds(rule: &str) -> Vec<String> {
         "narrow-stripe" => vec![
             format!("less than {} I/O", narrow_stripe::IOS_PER_CHUNK_MIN),
             format!("up to {} I/O", narrow_stripe::IOS_PER_CHUNK_WARNING),
-            format!("{} or more is never narrow", size(narrow_stripe::WIDE_BYTES)),
+            format!(
+                "{} or more is never narrow",
+                size(narrow_stripe::WIDE_BYTES)
+            ),
         ],
         "soft-partition-drift" => {
-            vec![format!("exactly {} sector behind", soft_partition_drift::HEADER_SECTORS)]
+            vec![format!(
+                "exactly {} sector behind",
+                soft_partition_drift::HEADER_SECTORS
+            )]
         }
         "stripe-segment-mismatch" => {
-            vec![format!("proposed up to {}", size(stripe_segment_mismatch::PROPOSED_BYTES_MAX))]
+            vec![format!(
+                "proposed up to {}",
+                size(stripe_segment_mismatch::PROPOSED_BYTES_MAX)
+            )]
         }
         "parity-small-writes" => vec![
-            format!("{} operations with one parity", parity_small_writes::write_cost(1)),
+            format!(
+                "{} operations with one parity",
+                parity_small_writes::write_cost(1)
+            ),
             format!("{} with two", parity_small_writes::write_cost(2)),
         ],
         "record-mismatch" => {
-            vec![format!("warning from {} times", record_mismatch::AMPLIFICATION_WARNING)]
+            vec![format!(
+                "warning from {} times",
+                record_mismatch::AMPLIFICATION_WARNING
+            )]
         }
         "indirection-unit" => vec![
-            format!("units of {} or more", size(indirection_unit::UNIT_BYTES_MIN)),
-            format!("warning from {} times", indirection_unit::AMPLIFICATION_WARNING),
+            format!(
+                "units of {} or more",
+                size(indirection_unit::UNIT_BYTES_MIN)
+            ),
+            format!(
+                "warning from {} times",
+                indirection_unit::AMPLIFICATION_WARNING
+            ),
         ],
         "geometry-mismatch" => vec![geometry_mismatch::TOLD.join(", ")],
         "discard-misaligned" => {
-            vec![format!("units of {} or more", size(discard_misaligned::UNIT_BYTES_MIN))]
+            vec![format!(
+                "units of {} or more",
+                size(discard_misaligned::UNIT_BYTES_MIN)
+            )]
         }
         "implausible-hint" => vec![
             format!("above {}", size(implausible_hint::OPTIMAL_BYTES_MAX)),
@@ -65,14 +92,20 @@ fn thresholds(rule: &str) -> Vec<String> {
             use misstated_grid::Fault;
             let word = |fault: Fault| fault.severity().word();
             vec![
-                format!("smaller than a unit below, or off it, is a {}", word(Fault::Hidden)),
+                format!(
+                    "smaller than a unit below, or off it, is a {}",
+                    word(Fault::Hidden)
+                ),
                 format!("a larger one a {}", word(Fault::Larger)),
                 format!("is {}", word(Fault::Refused)),
                 misstated_grid::HANDED_ON.join(" or "),
             ]
         }
         "queue-setting" => vec![
-            format!("read-ahead above {}", size(queue_setting::READ_AHEAD_BYTES_MAX)),
+            format!(
+                "read-ahead above {}",
+                size(queue_setting::READ_AHEAD_BYTES_MAX)
+            ),
             format!("{} stripes of an array", queue_setting::STRIPES_AHEAD),
             format!("requests below {}", size(queue_setting::REQUEST_BYTES_MIN)),
             format!("at least {} times", queue_setting::REQUEST_RATIO),
@@ -81,20 +114,35 @@ fn thresholds(rule: &str) -> Vec<String> {
         "too-few-disks" => vec![format!("{} more", percent(too_few_disks::MARGIN_MIN))],
         "single-path" => vec![format!("less than {} paths", single_path::PATHS_MIN)],
         "software-stripe-on-hardware-raid" => {
-            vec![format!("at least {} LUN", software_stripe_on_hardware_raid::LUNS_MIN)]
+            vec![format!(
+                "at least {} LUN",
+                software_stripe_on_hardware_raid::LUNS_MIN
+            )]
         }
-        "software-raid5" => vec![format!("at least {} chunk of parity", software_raid5::PARITY_MIN)],
+        "software-raid5" => vec![format!(
+            "at least {} chunk of parity",
+            software_raid5::PARITY_MIN
+        )],
         "read-policy" => vec![format!("other than {}", read_policy::EVEN)],
         "mirror-write-copy" => vec![format!("{:#x}", mirror_write_copy::COPY_FLAG)],
-        "small-resync-io" => vec![format!("less than {}", size(small_resync_io::RESYNC_BYTES_MIN))],
-        "small-maxphys" => vec![format!("less than {}", size(small_maxphys::MAXPHYS_BYTES_MIN))],
+        "small-resync-io" => vec![format!(
+            "less than {}",
+            size(small_resync_io::RESYNC_BYTES_MIN)
+        )],
+        "small-maxphys" => vec![format!(
+            "less than {}",
+            size(small_maxphys::MAXPHYS_BYTES_MIN)
+        )],
         "no-direct-io" => vec![format!(
             "pages of {} to {}",
             size(*no_direct_io::PAGE_BYTES.start()),
             size(*no_direct_io::PAGE_BYTES.end())
         )],
         "no-logging" => no_logging::OPTIONS.map(str::to_owned).to_vec(),
-        "small-segmap" => vec![format!("at most {} percent", small_segmap::SEGMAP_PERCENT_DEFAULT)],
+        "small-segmap" => vec![format!(
+            "at most {} percent",
+            small_segmap::SEGMAP_PERCENT_DEFAULT
+        )],
         "too-many-metadevices" => vec![
             format!("{} % of nmd", too_many_metadevices::PERCENT_NOTE),
             too_many_metadevices::NMD_DEFAULT.to_string(),
@@ -114,7 +162,10 @@ const SHARED: [&str; 2] = ["split-io", "record-mismatch"];
 
 /// Rules, and the problems that have no rule of their own.
 fn ids() -> BTreeSet<&'static str> {
-    let rules = RULES.iter().map(|rule| rule.id).filter(|id| *id != problems::OTHERS.id);
+    let rules = RULES
+        .iter()
+        .map(|rule| rule.id)
+        .filter(|id| *id != problems::OTHERS.id);
     rules.chain(problem_ids::ALL).collect()
 }
 
@@ -123,13 +174,26 @@ fn each_rule_has_a_page_with_its_thresholds() {
     let index = read("README.md");
     for id in ids() {
         let page = read(&format!("{id}.md"));
-        assert!(page.starts_with(&format!("# {id}\n")), "{id}: another heading");
-        assert!(index.contains(&format!("({id}.md)")), "{id} is not in the index");
-        let start = if SHARED.contains(&id) { "Threshold of the layout: " } else { "Threshold: " };
+        assert!(
+            page.starts_with(&format!("# {id}\n")),
+            "{id}: another heading"
+        );
+        assert!(
+            index.contains(&format!("({id}.md)")),
+            "{id} is not in the index"
+        );
+        let start = if SHARED.contains(&id) {
+            "Threshold of the layout: "
+        } else {
+            "Threshold: "
+        };
         let line = page.lines().find(|line| line.starts_with(start));
         let line = line.unwrap_or_else(|| panic!("{id}: no line `{start}…`"));
         for expected in thresholds(id) {
-            assert!(line.contains(&expected), "{id}: found `{line}`, expected `{expected}`");
+            assert!(
+                line.contains(&expected),
+                "{id}: found `{line}`, expected `{expected}`"
+            );
         }
         assert_has_all_parts(id, &page);
     }
@@ -144,7 +208,10 @@ fn assert_has_all_parts(id: &str, page: &str) {
         "How to mend it",
         "Where the method is from",
     ] {
-        assert!(page.contains(&format!("## {part}\n")), "{id}: no part `{part}`");
+        assert!(
+            page.contains(&format!("## {part}\n")),
+            "{id}: no part `{part}`"
+        );
     }
     assert!(page.contains("**Way back:**"), "{id}: no way back");
 }
@@ -152,8 +219,14 @@ fn assert_has_all_parts(id: &str, page: &str) {
 #[test]
 fn what_a_probe_finds_has_a_page() {
     let page = read(&format!("{MISALIGNED_TARGET}.md"));
-    assert!(page.starts_with(&format!("# {MISALIGNED_TARGET}\n")), "another heading");
-    assert!(read("README.md").contains(&format!("({MISALIGNED_TARGET}.md)")), "not in the index");
+    assert!(
+        page.starts_with(&format!("# {MISALIGNED_TARGET}\n")),
+        "another heading"
+    );
+    assert!(
+        read("README.md").contains(&format!("({MISALIGNED_TARGET}.md)")),
+        "not in the index"
+    );
     assert_has_all_parts(MISALIGNED_TARGET, &page);
 }
 
@@ -161,9 +234,17 @@ fn what_a_probe_finds_has_a_page() {
 #[test]
 fn each_page_has_a_rule() {
     let of_io = plumb_diagnose::RULES.iter().map(|rule| rule.id);
-    let ids: Vec<&str> = ids().into_iter().chain(of_io).chain([MISALIGNED_TARGET]).collect();
+    let ids: Vec<&str> = ids()
+        .into_iter()
+        .chain(of_io)
+        .chain([MISALIGNED_TARGET])
+        .collect();
     for entry in std::fs::read_dir(root()).expect("a readable folder") {
-        let name = entry.expect("an entry").file_name().into_string().expect("a plain name");
+        let name = entry
+            .expect("an entry")
+            .file_name()
+            .into_string()
+            .expect("a plain name");
         let id = name.strip_suffix(".md").expect("a page");
         assert!(id == "README" || ids.contains(&id), "{name}: no such rule");
     }

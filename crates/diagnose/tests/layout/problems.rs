@@ -9,15 +9,25 @@ use crate::lab::{Lab, kernel};
 fn noticed(id: &'static str) -> Lab {
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 4096, 0);
-    let source = Source::OnDisk { format: "gpt".to_owned() };
+    let source = Source::OnDisk {
+        format: "gpt".to_owned(),
+    };
     let text = "the primary header has another checksum".to_owned();
-    lab.builder.problem(Problem { node: Some(disk), id, text, source });
+    lab.builder.problem(Problem {
+        node: Some(disk),
+        id,
+        text,
+        source,
+    });
     lab
 }
 
 #[test]
 fn broken_and_stranded_labels() {
-    for (id, severity) in [("broken-label", Severity::Warning), ("stranded-backup-label", Severity::Note)] {
+    for (id, severity) in [
+        ("broken-label", Severity::Warning),
+        ("stranded-backup-label", Severity::Note),
+    ] {
         let judged = noticed(id).judge();
         let finding = judged.finding(id);
         assert_eq!(
@@ -46,7 +56,10 @@ fn other_problems_keep_their_names() {
     ] {
         let judged = noticed(id).judge();
         assert_eq!(judged.finding(id).severity(), severity, "{id}");
-        assert!(!judged.finding(id).explanation().is_empty(), "{id}: nothing is said of what to do");
+        assert!(
+            !judged.finding(id).explanation().is_empty(),
+            "{id}: nothing is said of what to do"
+        );
         assert!(judged.is_silent("broken-label"), "{id} is another matter");
     }
 }
@@ -61,7 +74,11 @@ fn overlapping_soft_partitions() {
         lab.runs(Kind::SoftPartition, "d1", &[(disk, 8, 1000)]);
         lab.runs(Kind::SoftPartition, "d2", &[(disk, offset, 100)]);
         let judged = lab.judge();
-        assert_eq!(judged.found_on(rule), if found { vec!["d2"] } else { Vec::new() }, "{offset}");
+        assert_eq!(
+            judged.found_on(rule),
+            if found { vec!["d2"] } else { Vec::new() },
+            "{offset}"
+        );
     }
 }
 
@@ -74,8 +91,14 @@ fn beyond_device() {
         lab.builder.size(disk, Bytes(1008 * SECTOR), &kernel());
         let partition = lab.node(Kind::Partition, "sda1");
         let len = Some(Bytes(sectors * SECTOR));
-        let part = Part { upper: Bytes(0), node: disk, start: Bytes(8 * SECTOR), len };
-        lab.builder.place(partition, Placing::Parts { parts: vec![part] }, &kernel());
+        let part = Part {
+            upper: Bytes(0),
+            node: disk,
+            start: Bytes(8 * SECTOR),
+            len,
+        };
+        lab.builder
+            .place(partition, Placing::Parts { parts: vec![part] }, &kernel());
         let judged = lab.judge();
         assert_eq!(judged.is_silent(rule), !found);
         if found {
@@ -93,8 +116,14 @@ fn contradiction() {
     lab.builder.size(disk, Bytes(1 << 30), &kernel());
     lab.builder.size(disk, Bytes(1 << 31), &Source::User);
     let judged = lab.judge();
-    assert_eq!(judged.finding(rule).summary(), "sda is 1 GiB and 2 GiB long");
-    assert_eq!(judged.finding(rule).evidence()[0].source, "given by the user");
+    assert_eq!(
+        judged.finding(rule).summary(),
+        "sda is 1 GiB and 2 GiB long"
+    );
+    assert_eq!(
+        judged.finding(rule).evidence()[0].source,
+        "given by the user"
+    );
     let mut lab = Lab::default();
     lab.disk("sda", 4096, 0);
     assert!(lab.judge().is_silent(rule));
@@ -112,7 +141,13 @@ fn the_shape_of_a_finding() {
     let json = |rule: &str| serde_json::to_value(judged.finding(rule)).expect("a finding");
     let label = json("broken-label");
     assert_eq!(label["layer"], "disk");
-    assert_eq!(label["target"], serde_json::json!({"device": "sda", "part": null, "layer": "disk"}));
+    assert_eq!(
+        label["target"],
+        serde_json::json!({"device": "sda", "part": null, "layer": "disk"})
+    );
     let host = json("too-many-metadevices");
-    assert_eq!((&host["layer"], &host["target"]["device"]), (&"host".into(), &"(host)".into()));
+    assert_eq!(
+        (&host["layer"], &host["target"]["device"]),
+        (&"host".into(), &"(host)".into())
+    );
 }

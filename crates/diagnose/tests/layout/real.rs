@@ -11,14 +11,23 @@ use crate::lab::Judged;
 
 /// Everything of the host in `solaris-svm` that holds anything.
 fn host() -> Stack {
-    let folder = plumb_testkit::real_traces().expect("checked by the test").join("solaris-svm");
+    let folder = plumb_testkit::real_traces()
+        .expect("checked by the test")
+        .join("solaris-svm");
     let mut builder = Builder::default();
     for file in fs::read_dir(folder).expect("a folder") {
         let path = file.expect("a file").path();
         let text = fs::read_to_string(&path).expect("a dump");
         if !text.is_empty() {
             let name = path.display().to_string();
-            dump::read(&Input { name: &name, text: &text }, &mut builder).expect("reads");
+            dump::read(
+                &Input {
+                    name: &name,
+                    text: &text,
+                },
+                &mut builder,
+            )
+            .expect("reads");
         }
     }
     dump::join(&mut builder);
@@ -31,9 +40,15 @@ fn host() -> Stack {
 #[test]
 fn a_host_with_soft_partitions() {
     require!(RealTraces);
-    let judged = Judged { diagnosis: diagnose(&host(), &Known::default(), None) };
+    let judged = Judged {
+        diagnosis: diagnose(&host(), &Known::default(), None),
+    };
     assert_eq!(judged.found_on("misaligned-partition").len(), 25);
-    assert_eq!(judged.whys("misaligned-partition").len(), 39 - 25, "on 4 KiB, which is assumed: unknown");
+    assert_eq!(
+        judged.whys("misaligned-partition").len(),
+        39 - 25,
+        "on 4 KiB, which is assumed: unknown"
+    );
     let drifted = judged.found_on("soft-partition-drift");
     assert_eq!(drifted.len(), 36);
     assert!(!drifted.contains(&"d162") && !drifted.contains(&"d164"));

@@ -33,14 +33,23 @@ fn through(lab: &mut Lab, disk: &str, part: (&str, u64), past: u64, ios: u64) {
 }
 
 fn watched(lab: &mut Lab) {
-    let sender = |device: &str, ios| Sender { device: device.to_owned(), comm: "postgres".to_owned(), ios };
-    lab.known.watch = Some(Watch { seconds: 10.0, senders: vec![sender("sda1", 300), sender("sda2", 250)] });
+    let sender = |device: &str, ios| Sender {
+        device: device.to_owned(),
+        comm: "postgres".to_owned(),
+        ios,
+    };
+    lab.known.watch = Some(Watch {
+        seconds: 10.0,
+        senders: vec![sender("sda1", 300), sender("sda2", 250)],
+    });
 }
 
 fn joined(lab: Lab, given: &[Grid], check: impl FnOnce(&Judged, &Joined<'_>)) {
     let stack = lab.builder.finish();
     let mut joined = join(&stack, &lab.known, Some(&lab.profiles), given);
-    let judged = Judged { diagnosis: std::mem::take(&mut joined.diagnosis) };
+    let judged = Judged {
+        diagnosis: std::mem::take(&mut joined.diagnosis),
+    };
     check(&judged, &joined);
 }
 
@@ -62,7 +71,10 @@ fn a_start_explains_the_io_behind_it() {
     joined(lab, &[], |judged, joined| {
         assert_eq!(judged.found_on(OFF), ["sda1"]);
         let finding = judged.finding(OFF);
-        assert_eq!((evidence(finding, "ios_unfit"), evidence(finding, "ios")), (300.0, 300.0));
+        assert_eq!(
+            (evidence(finding, "ios_unfit"), evidence(finding, "ios")),
+            (300.0, 300.0)
+        );
         assert_eq!(evidence(finding, "device_ns_mean"), 100_000.0);
         for said in [
             "I/O through it in 10.0 s: 300 reads and 0 writes, 1.2 MiB; 300 of 300 (100.0 %) start off the 4 KiB",
@@ -72,7 +84,11 @@ fn a_start_explains_the_io_behind_it() {
             "latency difference to fitting I/O of the same kind: +0.0 µs",
             "sent by postgres 300",
         ] {
-            assert!(words(finding).contains(said), "no `{said}` in\n{}", words(finding));
+            assert!(
+                words(finding).contains(said),
+                "no `{said}` in\n{}",
+                words(finding)
+            );
         }
         assert_eq!(judged.found_on(IO), [] as [&str; 0], "told twice");
         assert_eq!((joined.seen.len(), joined.too_few.len()), (1, 0));
@@ -87,7 +103,10 @@ fn io_that_are_off_by_themselves_stay_a_finding() {
     joined(lab, &[], |judged, _| {
         let finding = judged.finding(IO);
         assert_eq!(finding.target().part.as_deref(), Some("partition sda2"));
-        assert_eq!((evidence(finding, "ios_unfit"), evidence(finding, "ios")), (250.0, 250.0));
+        assert_eq!(
+            (evidence(finding, "ios_unfit"), evidence(finding, "ios")),
+            (250.0, 250.0)
+        );
     });
     // Where the start is right as well, the device is judged as ever.
     let mut lab = Lab::default();
@@ -97,7 +116,10 @@ fn io_that_are_off_by_themselves_stay_a_finding() {
     through(&mut lab, "sda", ("sda2", 2048), 1, 250);
     joined(lab, &[], |judged, _| {
         assert_eq!(judged.found_on(IO), ["sda"]);
-        assert!(words(judged.finding(IO)).contains("partition sda2 begins at sector 2,048, on the grid"));
+        assert!(
+            words(judged.finding(IO))
+                .contains("partition sda2 begins at sector 2,048, on the grid")
+        );
     });
 }
 
@@ -109,7 +131,11 @@ fn a_move_is_not_said_to_mend_what_it_does_not() {
     through(&mut lab, "sda", ("sda1", 63), 3, 101);
     joined(lab, &[], |judged, _| {
         let said = "begun 512 B (1 sector) further on, 101 of 401 (25.2 %) of them would still start off it";
-        assert!(words(judged.finding(OFF)).contains(said), "{}", words(judged.finding(OFF)));
+        assert!(
+            words(judged.finding(OFF)).contains(said),
+            "{}",
+            words(judged.finding(OFF))
+        );
     });
 }
 
@@ -123,7 +149,11 @@ fn a_partition_without_io_says_so() {
     // Of a disk that nobody looked at nothing is said.
     let lab = two_partitions();
     joined(lab, &[], |judged, _| {
-        assert!(!words(judged.finding(OFF)).contains("I/O through"), "{}", words(judged.finding(OFF)));
+        assert!(
+            !words(judged.finding(OFF)).contains("I/O through"),
+            "{}",
+            words(judged.finding(OFF))
+        );
     });
 }
 
@@ -139,7 +169,11 @@ fn a_volume_is_told_with_the_io_of_its_partition() {
     joined(lab, &[], |judged, _| {
         assert_eq!(judged.found_on(OFF), ["vg/data"]);
         let said = "I/O through sda1, which it lies on, in 10.0 s: 300 reads";
-        assert!(words(judged.finding(OFF)).contains(said), "{}", words(judged.finding(OFF)));
+        assert!(
+            words(judged.finding(OFF)).contains(said),
+            "{}",
+            words(judged.finding(OFF))
+        );
         assert_eq!(judged.found_on(IO), [] as [&str; 0]);
     });
 }
@@ -155,10 +189,21 @@ fn a_volume_of_which_io_were_counted_is_told_once() {
     lab.seen("vg/data", (0..300).map(|at| (Op::Read, at * 8, 8)));
     joined(lab, &[], |judged, joined| {
         let finding = judged.finding(OFF);
-        assert_eq!((evidence(finding, "ios_unfit"), evidence(finding, "ios")), (300.0, 300.0));
-        assert!(words(finding).contains("I/O through it in 10.0 s: 300 reads"), "{}", words(finding));
+        assert_eq!(
+            (evidence(finding, "ios_unfit"), evidence(finding, "ios")),
+            (300.0, 300.0)
+        );
+        assert!(
+            words(finding).contains("I/O through it in 10.0 s: 300 reads"),
+            "{}",
+            words(finding)
+        );
         let grid = &joined.seen[0].1.places[0].grids[0].grid;
-        assert_eq!(grid.offset(), Bytes(512), "63 + 2,048 sectors are 7 past a block");
+        assert_eq!(
+            grid.offset(),
+            Bytes(512),
+            "63 + 2,048 sectors are 7 past a block"
+        );
         assert_eq!(judged.found_on(IO), [] as [&str; 0], "told twice");
     });
 }
@@ -177,14 +222,24 @@ fn grids_come_from_the_stack() {
             check(judged, (fit.grid, fit.source));
         });
     };
-    let stated = Grid::new(Bytes(16 << 10), Bytes(512), plumb_geometry::GridKind::Unit).expect("a grid");
+    let stated =
+        Grid::new(Bytes(16 << 10), Bytes(512), plumb_geometry::GridKind::Unit).expect("a grid");
     judge(Kind::Disk, &[], &|judged, grid| {
         assert_eq!(grid, (stated, GridSource::Stated));
-        assert!(judged.is_silent(IO), "sector 2,049 is on 16 KiB at offset 512");
+        assert!(
+            judged.is_silent(IO),
+            "sector 2,049 is on 16 KiB at offset 512"
+        );
     });
     judge(Kind::VirtualDisk, &[], &|judged, grid| {
         assert_eq!(grid, (stated, GridSource::Shown));
-        assert!(judged.unknown(IO).contains("what is below it cannot be seen"), "{}", judged.unknown(IO));
+        assert!(
+            judged
+                .unknown(IO)
+                .contains("what is below it cannot be seen"),
+            "{}",
+            judged.unknown(IO)
+        );
     });
     judge(Kind::Disk, &[Grid::ASSUMED], &|judged, grid| {
         assert_eq!(grid, (Grid::ASSUMED, GridSource::User));
@@ -199,8 +254,13 @@ fn few_io_hide_nothing() {
         let mut lab = Lab::default();
         lab.known.page = Some(Bytes(8192));
         let disks = ["sda", "sdb"].map(|name| lab.disk(name, 512, 0));
-        let parts =
-            disks.map(|disk| lab.runs(Kind::Partition, &format!("p{disk:?}"), &[(disk, 2048, 1 << 20)]));
+        let parts = disks.map(|disk| {
+            lab.runs(
+                Kind::Partition,
+                &format!("p{disk:?}"),
+                &[(disk, 2048, 1 << 20)],
+            )
+        });
         let stripe = lab.stripe("d10", 32 << 10, &parts);
         lab.runs(Kind::SoftPartition, "d11", &[(stripe, 65, 1 << 18)]);
         lab.seen("d11", (0..199).map(|at| (Op::Read, at * 4, 2)));
@@ -210,7 +270,10 @@ fn few_io_hide_nothing() {
         lab.judge()
     };
     assert_eq!(judge(false).unknown("split-io"), "199 I/O seen, 200 needed");
-    assert_eq!(evidence(judge(true).finding("split-io"), "split_share_expected"), 0.25);
+    assert_eq!(
+        evidence(judge(true).finding("split-io"), "split_share_expected"),
+        0.25
+    );
 }
 
 /// Writes below the unit of a flash drive are one finding: that they begin and end within units is the same once more.
@@ -226,7 +289,12 @@ fn small_writes_of_a_unit_are_told_once() {
         through(&mut lab, "sda", ("sda1", 2048), 8, 300);
         let mut found = Vec::new();
         joined(lab, &[], |judged, _| {
-            found = judged.diagnosis.findings.iter().map(plumb_diagnose::Finding::id).collect();
+            found = judged
+                .diagnosis
+                .findings
+                .iter()
+                .map(plumb_diagnose::Finding::id)
+                .collect();
         });
         found
     };
@@ -250,6 +318,13 @@ fn layered_devices_are_no_finding() {
     assert_eq!(layered().judge().found_on("double-counted"), ["vg/data"]);
     joined(layered(), &[], |judged, joined| {
         assert_eq!(judged.found_on("double-counted"), [] as [&str; 0]);
-        assert_eq!(joined.seen.iter().map(|(_, analysis)| analysis.ios).collect::<Vec<_>>(), [300, 300]);
+        assert_eq!(
+            joined
+                .seen
+                .iter()
+                .map(|(_, analysis)| analysis.ios)
+                .collect::<Vec<_>>(),
+            [300, 300]
+        );
     });
 }

@@ -30,7 +30,11 @@ fn the_listing_of_the_paper() {
     assert_eq!(found, expected);
     for finding in judged.findings(RULE) {
         assert_eq!(finding.confidence(), Confidence::Low, "4 KiB are assumed");
-        assert!(finding.summary().contains("one sector behind"), "{}", finding.summary());
+        assert!(
+            finding.summary().contains("one sector behind"),
+            "{}",
+            finding.summary()
+        );
     }
 }
 
@@ -51,12 +55,22 @@ fn the_example_of_the_paper() {
     let judged = on_stripe(&[("d11", 512, 2_097_152), ("d12", 2_097_665, 2_097_152)]);
     let finding = judged.finding(RULE);
     assert_eq!(finding.target().to_string(), "soft partition d12");
-    assert_eq!((finding.severity(), finding.confidence()), (Severity::Warning, Confidence::High));
+    assert_eq!(
+        (finding.severity(), finding.confidence()),
+        (Severity::Warning, Confidence::High)
+    );
     assert_eq!(evidence(finding, "past_unit_bytes"), 512.0);
-    assert_eq!(evidence(finding, "offset_wanted_bytes"), 2_098_176.0 * 512.0, "the paper's next offset");
+    assert_eq!(
+        evidence(finding, "offset_wanted_bytes"),
+        2_098_176.0 * 512.0,
+        "the paper's next offset"
+    );
     // And one after d12 as it is: 2,097,665 + 2,097,152 + 1 up to a multiple of 512 is 4,195,328 = 8,194 × 512.
     assert_eq!(evidence(finding, "next_offset_bytes"), 4_195_328.0 * 512.0);
-    assert!(!words(finding).contains("that formula"), "the formula of the paper is right here");
+    assert!(
+        !words(finding).contains("that formula"),
+        "the formula of the paper is right here"
+    );
     let right = on_stripe(&[("d11", 512, 2_097_152), ("d12", 2_098_176, 2_097_152)]);
     assert!(right.is_silent(RULE));
 }
@@ -93,7 +107,10 @@ fn the_base_of_the_component_counts() {
         let judged = lab.judge();
         assert_eq!(judged.found_on(RULE).len(), found, "{offset}");
         if found == 1 {
-            assert_eq!(evidence(judged.finding(RULE), "offset_wanted_bytes"), 6.0 * 512.0);
+            assert_eq!(
+                evidence(judged.finding(RULE), "offset_wanted_bytes"),
+                6.0 * 512.0
+            );
         }
     }
 }
@@ -105,11 +122,18 @@ fn unknown_where_the_unit_is_not_one() {
     let outer = lab.stripe("d1", 64 << 10, &disks);
     let inner = lab.runs(Kind::Concat, "d2", &[(outer, 0, 1 << 20)]);
     lab.runs(Kind::SoftPartition, "d3", &[(inner, 1, 64)]);
-    assert_eq!(lab.judge().found_on(RULE), ["d3"], "the chunk is found below a concatenation");
+    assert_eq!(
+        lab.judge().found_on(RULE),
+        ["d3"],
+        "the chunk is found below a concatenation"
+    );
     let mut lab = Lab::default();
     let disk = lab.bare("c0t0d0");
     lab.runs(Kind::SoftPartition, "d3", &[(disk, 8, 64)]);
-    assert!(lab.judge().unknown(RULE).contains("unknown beyond"), "on an assumed unit");
+    assert!(
+        lab.judge().unknown(RULE).contains("unknown beyond"),
+        "on an assumed unit"
+    );
     let mut lab = Lab::default();
     let disks = ["sda", "sdb"].map(|name| lab.bare(name));
     for disk in disks {
@@ -126,7 +150,11 @@ fn with_metadevices(count: u64, nmd: Option<u64>) -> Judged {
     let mut lab = Lab::default();
     let disk = lab.bare("c0t0d0s0");
     for at in 0..count {
-        let id = lab.runs(Kind::SoftPartition, &format!("d{at}"), &[(disk, at * 16 + 8, 8)]);
+        let id = lab.runs(
+            Kind::SoftPartition,
+            &format!("d{at}"),
+            &[(disk, at * 16 + 8, 8)],
+        );
         lab.fact(id, keys::MANAGER, "svm");
     }
     if let Some(nmd) = nmd {
@@ -138,10 +166,23 @@ fn with_metadevices(count: u64, nmd: Option<u64>) -> Judged {
 #[test]
 fn too_many_metadevices() {
     let rule = "too-many-metadevices";
-    assert!(with_metadevices(40, None).is_silent(rule), "far below the default of 128");
-    assert!(with_metadevices(120, None).unknown(rule).contains("nmd of md.conf is not known"));
-    assert_eq!(with_metadevices(120, Some(128)).finding(rule).severity(), Severity::Note);
-    assert_eq!(with_metadevices(128, Some(128)).finding(rule).severity(), Severity::Warning);
+    assert!(
+        with_metadevices(40, None).is_silent(rule),
+        "far below the default of 128"
+    );
+    assert!(
+        with_metadevices(120, None)
+            .unknown(rule)
+            .contains("nmd of md.conf is not known")
+    );
+    assert_eq!(
+        with_metadevices(120, Some(128)).finding(rule).severity(),
+        Severity::Note
+    );
+    assert_eq!(
+        with_metadevices(128, Some(128)).finding(rule).severity(),
+        Severity::Warning
+    );
     assert!(with_metadevices(200, Some(8192)).is_silent(rule));
     assert!(with_metadevices(0, Some(128)).is_not_asked(rule));
 }
@@ -152,13 +193,20 @@ fn metadevices_are_counted_by_set() {
     let mut lab = Lab::default();
     let disk = lab.bare("c0t0d0s0");
     for at in 0..60 {
-        for name in [format!("d{at}"), format!("oracle/d{at}"), format!("d{at} row 0")] {
+        for name in [
+            format!("d{at}"),
+            format!("oracle/d{at}"),
+            format!("d{at} row 0"),
+        ] {
             let id = lab.runs(Kind::Concat, &name, &[(disk, at * 16, 8)]);
             lab.fact(id, keys::MANAGER, "svm");
         }
     }
     lab.host(keys::NMD, 128);
-    assert!(lab.judge().is_silent("too-many-metadevices"), "60 of 128, twice");
+    assert!(
+        lab.judge().is_silent("too-many-metadevices"),
+        "60 of 128, twice"
+    );
 }
 
 /// The paper's arithmetic: 200 volumes as stripes over 16 drives take 16·200 + 200 = 3,400 metadevices, where 1 + 200
@@ -166,14 +214,20 @@ fn metadevices_are_counted_by_set() {
 #[test]
 fn a_soft_partition_for_each_column() {
     let mut lab = Lab::default();
-    let disks: Vec<NodeId> = (0..16).map(|at| lab.bare(&format!("c1t{at}d0s0"))).collect();
+    let disks: Vec<NodeId> = (0..16)
+        .map(|at| lab.bare(&format!("c1t{at}d0s0")))
+        .collect();
     for volume in 0..200 {
         let columns: Vec<NodeId> = disks
             .iter()
             .enumerate()
             .map(|(at, disk)| {
                 let name = format!("d{}", 1000 + volume * 16 + at as u64);
-                let id = lab.runs(Kind::SoftPartition, &name, &[(*disk, volume * 2048 + 8, 2040)]);
+                let id = lab.runs(
+                    Kind::SoftPartition,
+                    &name,
+                    &[(*disk, volume * 2048 + 8, 2040)],
+                );
                 lab.fact(id, keys::MANAGER, "svm");
                 id
             })
@@ -186,5 +240,9 @@ fn a_soft_partition_for_each_column() {
     let finding = judged.finding("too-many-metadevices");
     assert_eq!(evidence(finding, "metadevices_of_stripes"), 3400.0);
     assert_eq!(evidence(finding, "metadevices_needed"), 201.0);
-    assert!(finding.summary().contains("3,400 metadevices for 200 stripes, 201 would do"));
+    assert!(
+        finding
+            .summary()
+            .contains("3,400 metadevices for 200 stripes, 201 would do")
+    );
 }

@@ -11,7 +11,9 @@ use crate::lab::{Judged, Lab, evidence, kernel, words};
 
 /// A volume that begins `start` sectors into a stripe over `members` disks.
 fn volume(lab: &mut Lab, chunk: u64, members: usize, start: u64) -> NodeId {
-    let disks: Vec<NodeId> = (0..members).map(|at| lab.disk(&format!("sd{at}"), 512, 0)).collect();
+    let disks: Vec<NodeId> = (0..members)
+        .map(|at| lab.disk(&format!("sd{at}"), 512, 0))
+        .collect();
     let stripe = lab.stripe("d10", chunk, &disks);
     lab.runs(Kind::SoftPartition, "d11", &[(stripe, start, 1 << 21)])
 }
@@ -33,12 +35,27 @@ fn the_expected_share_is_exact() {
     let finding = off.finding(rule);
     assert_eq!(evidence(finding, "split_share_expected"), 0.25);
     assert_eq!(evidence(finding, "past_chunk_bytes"), 512.0);
-    assert_eq!((finding.severity(), finding.confidence()), (Severity::Warning, Confidence::High));
-    assert!(finding.summary().starts_with("1 of 4 (25.0 %) I/O of 8 KiB"), "{}", finding.summary());
+    assert_eq!(
+        (finding.severity(), finding.confidence()),
+        (Severity::Warning, Confidence::High)
+    );
+    assert!(
+        finding
+            .summary()
+            .starts_with("1 of 4 (25.0 %) I/O of 8 KiB"),
+        "{}",
+        finding.summary()
+    );
     assert!(judge_volume(1 << 20, 2048, page).is_silent(rule));
-    assert!(judge_volume(1 << 20, 2049, page).is_silent(rule), "1 of 128 is less than one in a hundred");
+    assert!(
+        judge_volume(1 << 20, 2049, page).is_silent(rule),
+        "1 of 128 is less than one in a hundred"
+    );
     let half = judge_volume(128 << 10, 257, page);
-    assert_eq!(evidence(half.finding(rule), "split_share_expected"), 1.0 / 16.0);
+    assert_eq!(
+        evidence(half.finding(rule), "split_share_expected"),
+        1.0 / 16.0
+    );
     assert_eq!(half.finding(rule).severity(), Severity::Note);
 }
 
@@ -49,21 +66,39 @@ fn the_worst_piece_counts() {
     lab.known.page = Some(Bytes(8192));
     let disks = ["sda", "sdb"].map(|name| lab.disk(name, 512, 0));
     let stripe = lab.stripe("d10", 32 << 10, &disks);
-    lab.runs(Kind::SoftPartition, "d11", &[(stripe, 64, 640), (stripe, 1025, 640), (stripe, 2048, 640)]);
+    lab.runs(
+        Kind::SoftPartition,
+        "d11",
+        &[(stripe, 64, 640), (stripe, 1025, 640), (stripe, 2048, 640)],
+    );
     let judged = lab.judge();
-    assert_eq!(evidence(judged.finding("split-io"), "split_share_expected"), 0.25);
-    assert_eq!(evidence(judged.finding("split-io"), "past_chunk_bytes"), 512.0);
+    assert_eq!(
+        evidence(judged.finding("split-io"), "split_share_expected"),
+        0.25
+    );
+    assert_eq!(
+        evidence(judged.finding("split-io"), "past_chunk_bytes"),
+        512.0
+    );
 }
 
 #[test]
 fn without_a_page_4_kib_are_assumed() {
     let rule = "split-io";
     let off = judge_volume(32 << 10, 65, None);
-    assert_eq!(evidence(off.finding(rule), "split_share_expected"), 0.125, "4 of 32 KiB");
+    assert_eq!(
+        evidence(off.finding(rule), "split_share_expected"),
+        0.125,
+        "4 of 32 KiB"
+    );
     assert_eq!(off.finding(rule).confidence(), Confidence::Low);
     assert!(words(off.finding(rule)).contains("4 KiB are assumed"));
     let on = judge_volume(32 << 10, 64, None);
-    assert!(on.unknown(rule).contains("unknown for others"), "never silent: {}", on.unknown(rule));
+    assert!(
+        on.unknown(rule).contains("unknown for others"),
+        "never silent: {}",
+        on.unknown(rule)
+    );
 }
 
 /// I/O that were seen count instead of what follows from the layout.
@@ -79,12 +114,22 @@ fn a_profile_takes_the_place_of_arithmetic() {
         lab.judge()
     };
     assert!(judge(64, 1600).is_silent(rule));
-    assert!(judge(65, 1600).is_silent(rule), "the page alone would have said 1 of 4");
+    assert!(
+        judge(65, 1600).is_silent(rule),
+        "the page alone would have said 1 of 4"
+    );
     let off = judge(67, 1600);
     let finding = off.finding(rule);
     // Of the 16 starts in a chunk of 64 sectors one is at sector 63 of it.
-    assert_eq!((evidence(finding, "ios_unfit"), evidence(finding, "ios")), (100.0, 1600.0));
-    assert!(finding.evidence()[0].source.contains("counted on d11 (bio layer)"));
+    assert_eq!(
+        (evidence(finding, "ios_unfit"), evidence(finding, "ios")),
+        (100.0, 1600.0)
+    );
+    assert!(
+        finding.evidence()[0]
+            .source
+            .contains("counted on d11 (bio layer)")
+    );
     assert_eq!(judge(67, 199).unknown(rule), "199 I/O seen, 200 needed");
 }
 
@@ -109,7 +154,11 @@ fn split_io_below_chunks_is_unknown_where_they_do_not_fit() {
     lab.grid(disks[0], What::IoBoundary, 128 << 10, 0, kernel());
     lab.stripe("md0", 96 << 10, &disks);
     let judged = lab.judge();
-    assert!(judged.whys("split-io")[0].contains("no multiples"), "{:?}", judged.whys("split-io"));
+    assert!(
+        judged.whys("split-io")[0].contains("no multiples"),
+        "{:?}",
+        judged.whys("split-io")
+    );
 }
 
 #[test]
@@ -129,15 +178,43 @@ fn narrow_stripe() {
     let finding = judged.finding(rule);
     assert_eq!(finding.target().to_string(), "stripe d10");
     assert_eq!(finding.severity(), Severity::Warning);
-    assert_eq!(evidence(finding, "split_share_random"), 15.0 / 64.0, "the seed's exact share");
-    assert!(words(finding).contains("15/64 exactly"), "{}", words(finding));
-    assert_eq!(judge_volume(64 << 10, 64, Some(8192)).finding(rule).severity(), Severity::Note, "8 pages");
-    assert!(judge_volume(128 << 10, 64, Some(8192)).is_silent(rule), "16 pages");
-    assert!(judge_volume(1 << 20, 64, None).is_silent(rule), "1 MiB whatever is asked");
+    assert_eq!(
+        evidence(finding, "split_share_random"),
+        15.0 / 64.0,
+        "the seed's exact share"
+    );
+    assert!(
+        words(finding).contains("15/64 exactly"),
+        "{}",
+        words(finding)
+    );
+    assert_eq!(
+        judge_volume(64 << 10, 64, Some(8192))
+            .finding(rule)
+            .severity(),
+        Severity::Note,
+        "8 pages"
+    );
+    assert!(
+        judge_volume(128 << 10, 64, Some(8192)).is_silent(rule),
+        "16 pages"
+    );
+    assert!(
+        judge_volume(1 << 20, 64, None).is_silent(rule),
+        "1 MiB whatever is asked"
+    );
     let default = judge_volume(16 << 10, 64, None);
-    assert_eq!(default.finding(rule).severity(), Severity::Note, "4 KiB are assumed");
+    assert_eq!(
+        default.finding(rule).severity(),
+        Severity::Note,
+        "4 KiB are assumed"
+    );
     assert_eq!(default.finding(rule).confidence(), Confidence::Low);
-    assert!(judge_volume(256 << 10, 64, None).unknown(rule).contains("which are assumed"));
+    assert!(
+        judge_volume(256 << 10, 64, None)
+            .unknown(rule)
+            .contains("which are assumed")
+    );
 }
 
 /// A stripe of which nobody gave the chunk.
@@ -148,8 +225,18 @@ fn a_chunk_that_is_not_known() {
     let stripe = lab.node(Kind::Stripe, "d10");
     let grid = Grid::boundary(Bytes(16 << 10)).expect("a grid");
     let why = "no interlace is given".to_owned();
-    lab.builder.grid(stripe, GridFact::doubted(grid, What::Chunk, kernel(), why.clone()));
-    lab.builder.place(stripe, Placing::Unknown { members: disks.to_vec(), why: why.clone() }, &kernel());
+    lab.builder.grid(
+        stripe,
+        GridFact::doubted(grid, What::Chunk, kernel(), why.clone()),
+    );
+    lab.builder.place(
+        stripe,
+        Placing::Unknown {
+            members: disks.to_vec(),
+            why: why.clone(),
+        },
+        &kernel(),
+    );
     assert_eq!(lab.judge().unknown("narrow-stripe"), why);
 }
 
@@ -177,7 +264,10 @@ fn narrow_for_what_is_seen() {
     lab.stripe("md0", 64 << 10, &disks);
     lab.seen("md0", (0..300).map(|at| (Op::Read, at * 64, 64)));
     let judged = lab.judge();
-    assert_eq!(evidence(judged.finding("narrow-stripe"), "io_bytes"), 32768.0);
+    assert_eq!(
+        evidence(judged.finding("narrow-stripe"), "io_bytes"),
+        32768.0
+    );
 }
 
 fn on_array(chunk: u64, segment: Option<u64>, known: Option<u64>) -> Judged {
@@ -204,16 +294,27 @@ fn stripe_segment_mismatch() {
     assert!(on_array(right, None, Some(48 << 10)).is_silent(rule));
     let judged = on_array(1 << 20, Some(48 << 10), None);
     let finding = judged.finding(rule);
-    assert_eq!(evidence(finding, "chunk_past_segment_bytes"), f64::from(16 << 10));
+    assert_eq!(
+        evidence(finding, "chunk_past_segment_bytes"),
+        f64::from(16 << 10)
+    );
     assert!(
         words(finding).contains("the nearest multiples of the segment are 1008 KiB and 1056 KiB")
-            || words(finding).contains("the nearest multiples of the segment are 1,008 KiB and 1,056 KiB"),
+            || words(finding)
+                .contains("the nearest multiples of the segment are 1,008 KiB and 1,056 KiB"),
         "{}",
         words(finding)
     );
     assert!(words(finding).contains("of 2 of 2 devices below"));
-    assert_eq!(on_array(1 << 20, None, Some(48 << 10)).found_on(rule), ["d10"]);
-    assert!(on_array(1 << 20, None, None).unknown(rule).contains("give --segment"));
+    assert_eq!(
+        on_array(1 << 20, None, Some(48 << 10)).found_on(rule),
+        ["d10"]
+    );
+    assert!(
+        on_array(1 << 20, None, None)
+            .unknown(rule)
+            .contains("give --segment")
+    );
     let mut lab = Lab::default();
     lab.known.segment = Some(Bytes(48 << 10));
     let disks = ["sda", "sdb"].map(|name| lab.disk(name, 512, 0));
@@ -221,7 +322,10 @@ fn stripe_segment_mismatch() {
         lab.fact(disk, keys::MODEL, "ST18000NM000J");
     }
     lab.stripe("md0", 1 << 20, &disks);
-    assert!(lab.judge().is_not_asked(rule), "a drive has no segment, whatever the arrays have");
+    assert!(
+        lab.judge().is_not_asked(rule),
+        "a drive has no segment, whatever the arrays have"
+    );
     let drives = judge_volume(1 << 20, 0, None);
     assert!(drives.is_not_asked(rule), "no array and no segment");
 }
@@ -229,8 +333,9 @@ fn stripe_segment_mismatch() {
 fn raid(parity: u32, members: usize, manager: Option<&str>, page: Option<u64>) -> Lab {
     let mut lab = Lab::default();
     lab.known.page = page.map(Bytes);
-    let disks: Vec<(NodeId, u64)> =
-        (0..members).map(|at| (lab.disk(&format!("sd{at}"), 512, 0), 0)).collect();
+    let disks: Vec<(NodeId, u64)> = (0..members)
+        .map(|at| (lab.disk(&format!("sd{at}"), 512, 0), 0))
+        .collect();
     let id = lab.chunks("md0", 64 << 10, parity, &disks);
     if let Some(manager) = manager {
         lab.fact(id, keys::MANAGER, manager);
@@ -245,12 +350,33 @@ fn parity_small_writes() {
     let judged = raid(1, 5, Some("md"), Some(8192)).judge();
     let finding = judged.finding(rule);
     assert_eq!(evidence(finding, "stripe_bytes"), f64::from(256 << 10));
-    assert_eq!(finding.cost().map(|cost| cost.value), Some(4.0), "read and write of data and parity");
+    assert_eq!(
+        finding.cost().map(|cost| cost.value),
+        Some(4.0),
+        "read and write of data and parity"
+    );
     let six = raid(2, 6, Some("md"), Some(8192)).judge();
-    assert_eq!(six.finding(rule).cost().map(|cost| cost.value), Some(6.0), "two parities");
-    assert!(raid(1, 5, Some("md"), Some(256 << 10)).judge().is_silent(rule));
-    assert!(raid(1, 5, Some("md"), None).judge().unknown(rule).contains("a full stripe is 256 KiB"));
-    assert!(raid(1, 5, Some("zfs"), Some(8192)).judge().is_not_asked(rule));
+    assert_eq!(
+        six.finding(rule).cost().map(|cost| cost.value),
+        Some(6.0),
+        "two parities"
+    );
+    assert!(
+        raid(1, 5, Some("md"), Some(256 << 10))
+            .judge()
+            .is_silent(rule)
+    );
+    assert!(
+        raid(1, 5, Some("md"), None)
+            .judge()
+            .unknown(rule)
+            .contains("a full stripe is 256 KiB")
+    );
+    assert!(
+        raid(1, 5, Some("zfs"), Some(8192))
+            .judge()
+            .is_not_asked(rule)
+    );
 }
 
 #[test]
@@ -264,18 +390,46 @@ fn parity_small_writes_that_were_seen() {
     let judged = seen(16, Op::Write, 500);
     assert_eq!(evidence(judged.finding(rule), "ios_unfit"), 500.0);
     assert_eq!(judged.finding(rule).severity(), Severity::Warning);
-    assert!(seen(512, Op::Write, 500).is_silent(rule), "whole stripes of 512 sectors");
-    assert_eq!(seen(16, Op::Write, 50).unknown(rule), "50 writes seen, 200 needed");
-    assert_eq!(seen(16, Op::Read, 500).unknown(rule), "no read or write was seen", "reads need no parity");
+    assert!(
+        seen(512, Op::Write, 500).is_silent(rule),
+        "whole stripes of 512 sectors"
+    );
+    assert_eq!(
+        seen(16, Op::Write, 50).unknown(rule),
+        "50 writes seen, 200 needed"
+    );
+    assert_eq!(
+        seen(16, Op::Read, 500).unknown(rule),
+        "no read or write was seen",
+        "reads need no parity"
+    );
 }
 
 #[test]
 fn software_raid5() {
     let rule = "software-raid5";
-    assert_eq!(raid(1, 5, Some("svm"), None).judge().finding(rule).severity(), Severity::Warning);
-    assert_eq!(raid(2, 6, Some("md"), None).judge().finding(rule).severity(), Severity::Note);
-    assert!(raid(1, 5, Some("zfs"), None).judge().is_silent(rule), "RAID-Z writes whole stripes");
-    assert_eq!(raid(1, 5, None, None).judge().unknown(rule), "who computes its parity is not known");
+    assert_eq!(
+        raid(1, 5, Some("svm"), None)
+            .judge()
+            .finding(rule)
+            .severity(),
+        Severity::Warning
+    );
+    assert_eq!(
+        raid(2, 6, Some("md"), None)
+            .judge()
+            .finding(rule)
+            .severity(),
+        Severity::Note
+    );
+    assert!(
+        raid(1, 5, Some("zfs"), None).judge().is_silent(rule),
+        "RAID-Z writes whole stripes"
+    );
+    assert_eq!(
+        raid(1, 5, None, None).judge().unknown(rule),
+        "who computes its parity is not known"
+    );
 }
 
 #[test]
@@ -297,12 +451,17 @@ fn software_stripe_on_hardware_raid() {
     assert!(modelled(Some("ST18000NM000J")).is_silent(rule));
     assert!(modelled(Some("ST3000DM001")).is_silent(rule), "no T300");
     assert_eq!(modelled(Some("SUN T300")).found_on(rule), ["md0"]);
-    assert_eq!(modelled(None).unknown(rule), "whether sda is a drive or a LUN of an array is not known");
+    assert_eq!(
+        modelled(None).unknown(rule),
+        "whether sda is a drive or a LUN of an array is not known"
+    );
 }
 
 fn file_system(facts: &[(&'static str, &str)]) -> Judged {
     let mut lab = Lab::default();
-    let disks: Vec<(NodeId, u64)> = (0..4).map(|at| (lab.disk(&format!("sd{at}"), 512, 0), 0)).collect();
+    let disks: Vec<(NodeId, u64)> = (0..4)
+        .map(|at| (lab.disk(&format!("sd{at}"), 512, 0), 0))
+        .collect();
     let array = lab.chunks("md0", 64 << 10, 1, &disks);
     let system = lab.runs(Kind::FileSystem, "/data", &[(array, 0, 1 << 20)]);
     for (key, value) in facts {
@@ -321,11 +480,23 @@ fn geometry_mismatch() {
     assert!(file_system(&[xfs, (unit, "65536"), (width, "196608")]).is_silent(rule));
     let wide = file_system(&[xfs, (unit, "65536"), (width, "524288")]);
     assert_eq!(wide.finding(rule).severity(), Severity::Warning);
-    assert_eq!(evidence(wide.finding(rule), "stripe_width_bytes"), 196_608.0);
+    assert_eq!(
+        evidence(wide.finding(rule), "stripe_width_bytes"),
+        196_608.0
+    );
     assert!(words(wide.finding(rule)).contains("64 KiB × 3 = 192 KiB"));
     let other = file_system(&[xfs, (unit, "4096"), (width, "196608")]);
-    assert!(other.finding(rule).summary().contains("stripe unit of 4 KiB, and chunks of md0 are 64 KiB"));
-    assert_eq!(file_system(&[xfs, (unit, "0")]).finding(rule).severity(), Severity::Note, "told nothing");
+    assert!(
+        other
+            .finding(rule)
+            .summary()
+            .contains("stripe unit of 4 KiB, and chunks of md0 are 64 KiB")
+    );
+    assert_eq!(
+        file_system(&[xfs, (unit, "0")]).finding(rule).severity(),
+        Severity::Note,
+        "told nothing"
+    );
     assert!(file_system(&[xfs]).unknown(rule).contains("it lies on md0"));
     assert!(file_system(&[(keys::CONTENT, "btrfs")]).is_not_asked(rule));
 }
@@ -356,5 +527,9 @@ fn a_stripe_told_where_there_is_none() {
         lab.judge()
     };
     assert_eq!(judge(Some("ST18000NM000J")).found_on(rule), ["/data"]);
-    assert!(judge(None).unknown(rule).contains("cannot be seen from here"));
+    assert!(
+        judge(None)
+            .unknown(rule)
+            .contains("cannot be seen from here")
+    );
 }

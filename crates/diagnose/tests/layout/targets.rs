@@ -11,11 +11,20 @@ use crate::lab::{Judged, Lab, evidence, kernel, words};
 const RULE: &str = "misstated-grid";
 
 /// An export, or a disk of a guest, on a device: what it states is doubted, as readers do.
-fn show(lab: &mut Lab, kind: Kind, on: NodeId, logical: u64, (physical, offset): (u64, u64)) -> NodeId {
+fn show(
+    lab: &mut Lab,
+    kind: Kind,
+    on: NodeId,
+    logical: u64,
+    (physical, offset): (u64, u64),
+) -> NodeId {
     let export = lab.runs(kind, "lun", &[(on, 0, 1 << 16)]);
     lab.grid(export, What::LogicalBlock, logical, 0, kernel());
     let grid = Grid::new(Bytes(physical), Bytes(offset), GridKind::Unit).expect("a grid");
-    lab.builder.grid(export, GridFact::doubted(grid, What::PhysicalBlock, kernel(), "stated"));
+    lab.builder.grid(
+        export,
+        GridFact::doubted(grid, What::PhysicalBlock, kernel(), "stated"),
+    );
     export
 }
 
@@ -35,15 +44,36 @@ fn exported(start: u64, logical: u64, physical: (u64, u64), backstore: &str) -> 
 fn statements_against_the_drive() {
     let judged = |start, logical, physical, backstore| {
         let judged = exported(start, logical, physical, backstore);
-        let found = judged.findings(RULE).next().map(|finding| (finding.severity(), words(finding)));
+        let found = judged
+            .findings(RULE)
+            .next()
+            .map(|finding| (finding.severity(), words(finding)));
         assert_eq!(found.is_none(), judged.is_silent(RULE));
         found
     };
     assert_eq!(judged(2048, 512, (4096, 0), "iblock"), None);
-    assert_eq!(judged(63, 512, (4096, 512), "iblock"), None, "misaligned, and said so");
+    assert_eq!(
+        judged(63, 512, (4096, 512), "iblock"),
+        None,
+        "misaligned, and said so"
+    );
     let cases = [
-        (2048, 512, (512, 0), "fileio", Fault::Hidden, "hides the physical block of 4 KiB of sda"),
-        (63, 512, (512, 0), "fileio", Fault::Hidden, "give a device to LIO as iblock"),
+        (
+            2048,
+            512,
+            (512, 0),
+            "fileio",
+            Fault::Hidden,
+            "hides the physical block of 4 KiB of sda",
+        ),
+        (
+            63,
+            512,
+            (512, 0),
+            "fileio",
+            Fault::Hidden,
+            "give a device to LIO as iblock",
+        ),
         (
             63,
             512,
@@ -52,16 +82,41 @@ fn statements_against_the_drive() {
             Fault::Shifted,
             "those of the physical block of sda begin at 512 B (1 sector)",
         ),
-        (63, 4096, (32768, 4096), "iblock", Fault::Shifted, "begin at 4 KiB (8 sectors)"),
-        (63, 4096, (4096, 0), "fileio", Fault::Shifted, "states that blocks begin at 0 B"),
-        (2048, 4096, (32768, 0), "iblock", Fault::Larger, "leave attrib/block_size"),
+        (
+            63,
+            4096,
+            (32768, 4096),
+            "iblock",
+            Fault::Shifted,
+            "begin at 4 KiB (8 sectors)",
+        ),
+        (
+            63,
+            4096,
+            (4096, 0),
+            "fileio",
+            Fault::Shifted,
+            "states that blocks begin at 0 B",
+        ),
+        (
+            2048,
+            4096,
+            (32768, 0),
+            "iblock",
+            Fault::Larger,
+            "leave attrib/block_size",
+        ),
     ];
     for (start, logical, physical, backstore, fault, said) in cases {
         let (severity, words) = judged(start, logical, physical, backstore).expect(said);
         assert_eq!(severity, fault.severity(), "{words}");
         assert!(words.contains(said), "{words}");
     }
-    assert_eq!(judged(2048, 4096, (4096, 0), "fileio"), None, "the block of the drive");
+    assert_eq!(
+        judged(2048, 4096, (4096, 0), "fileio"),
+        None,
+        "the block of the drive"
+    );
 }
 
 #[test]
@@ -76,10 +131,17 @@ fn evidence_and_cost_are_arithmetic() {
     ] {
         assert_eq!(evidence(finding, name), value, "{name}");
     }
-    assert_eq!(finding.cost().map(|cost| cost.value), Some(16.0), "4 KiB read and written for 512 bytes");
+    assert_eq!(
+        finding.cost().map(|cost| cost.value),
+        Some(16.0),
+        "4 KiB read and written for 512 bytes"
+    );
     assert_eq!(finding.confidence(), Confidence::High);
     assert_eq!(finding.target().device, "lun");
-    assert_eq!(exported(63, 512, (4096, 0), "nvmet").finding(RULE).cost(), None);
+    assert_eq!(
+        exported(63, 512, (4096, 0), "nvmet").finding(RULE).cost(),
+        None
+    );
 }
 
 /// Blocks of 512 bytes on a device that takes 4 KiB: a file system in between would make whole ones of them.
@@ -107,7 +169,11 @@ fn what_cannot_be_told() {
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 512, 0);
     show(&mut lab, Kind::Export, disk, 512, (512, 0));
-    assert!(lab.judge().unknown(RULE).contains("nothing is known of sda beyond 4 KiB"));
+    assert!(
+        lab.judge()
+            .unknown(RULE)
+            .contains("nothing is known of sda beyond 4 KiB")
+    );
 
     let mut lab = Lab::default();
     let disk = lab.disk("sda", 4096, 0);
@@ -126,7 +192,11 @@ fn what_cannot_be_told() {
     let disks = ["sda", "sdb"].map(|name| lab.disk(name, 8192, 0));
     let stripe = lab.stripe("md0", 12 << 10, &disks);
     show(&mut lab, Kind::Export, stripe, 512, (8192, 0));
-    assert!(lab.judge().unknown(RULE).contains("from one chunk to the next"));
+    assert!(
+        lab.judge()
+            .unknown(RULE)
+            .contains("from one chunk to the next")
+    );
 }
 
 /// A guest's disk that is known to lie on a volume of its host is shown too; one on an export repeats what that states.
@@ -152,12 +222,22 @@ fn disks_that_are_seen_through() {
     let seen = lab.runs(Kind::VirtualDisk, "sdb", &[(export, 0, 1 << 16)]);
     lab.grid(seen, What::LogicalBlock, 512, 0, kernel());
     let grid = Grid::unit(Bytes(64 << 10)).expect("a grid");
-    lab.builder.grid(seen, GridFact::doubted(grid, What::PhysicalBlock, kernel(), "nonsense"));
+    lab.builder.grid(
+        seen,
+        GridFact::doubted(grid, What::PhysicalBlock, kernel(), "nonsense"),
+    );
     lab.partition("sdb1", seen, 2048);
     let judged = lab.judge();
     assert!(judged.is_silent(RULE));
-    assert!(judged.is_silent("misaligned-partition"), "{:?}", judged.whys("misaligned-partition"));
-    assert!(judged.is_not_asked("implausible-hint"), "it only hands on what its target says");
+    assert!(
+        judged.is_silent("misaligned-partition"),
+        "{:?}",
+        judged.whys("misaligned-partition")
+    );
+    assert!(
+        judged.is_not_asked("implausible-hint"),
+        "it only hands on what its target says"
+    );
 
     let mut lab = Lab::default();
     lab.disk("sda", 4096, 0);
@@ -183,5 +263,10 @@ fn paths_by_iscsi() {
         let disk = lab.node(Kind::VirtualDisk, name);
         lab.fact(disk, keys::IDENTITY, "naa.6001405");
     }
-    assert!(lab.judge().finding("single-path").summary().contains("sda and sdb are one LUN"));
+    assert!(
+        lab.judge()
+            .finding("single-path")
+            .summary()
+            .contains("sda and sdb are one LUN")
+    );
 }

@@ -49,24 +49,40 @@ impl Concat {
             }
             let overflow = |_| LayoutError::MemberOverflow { member, start, len };
             let extent = Extent::new(start, len).map_err(overflow)?;
-            placed.push(Placed { upper, member, extent });
-            upper = upper.checked_add(len.0).ok_or(LayoutError::SizeOverflow { index })?;
+            placed.push(Placed {
+                upper,
+                member,
+                extent,
+            });
+            upper = upper
+                .checked_add(len.0)
+                .ok_or(LayoutError::SizeOverflow { index })?;
         }
         check_overlap(&placed)?;
-        Ok(Self { parts: placed, size: Bytes(upper) })
+        Ok(Self {
+            parts: placed,
+            size: Bytes(upper),
+        })
     }
 }
 
 /// Without this a byte of a member would have two upper addresses, and the inverse no answer.
 fn check_overlap(parts: &[Placed]) -> Result<(), LayoutError> {
-    let mut by_member: Vec<_> = parts.iter().map(|part| (part.member, part.extent)).collect();
+    let mut by_member: Vec<_> = parts
+        .iter()
+        .map(|part| (part.member, part.extent))
+        .collect();
     by_member.sort_unstable();
     for pair in by_member.windows(2) {
         if let &[(member, first), (next_member, second)] = pair
             && member == next_member
             && second.start() < first.end()
         {
-            return Err(LayoutError::Overlap { member, first, second });
+            return Err(LayoutError::Overlap {
+                member,
+                first,
+                second,
+            });
         }
     }
     Ok(())
@@ -80,10 +96,17 @@ impl LayerMap for Concat {
     fn map(&self, extent: Extent, _op: Direction) -> Result<Vec<Piece>, MapError> {
         check_range(extent, self.size)?;
         let (start, end) = (extent.start().0, extent.end().0);
-        let first = self.parts.partition_point(|part| part.upper + part.extent.len().0 <= start);
+        let first = self
+            .parts
+            .partition_point(|part| part.upper + part.extent.len().0 <= start);
         let mut pieces = Vec::new();
         // At most one piece a part, so the caller's own list bounds the answer.
-        for part in self.parts.iter().skip(first).take_while(|part| part.upper < end) {
+        for part in self
+            .parts
+            .iter()
+            .skip(first)
+            .take_while(|part| part.upper < end)
+        {
             let from = start.max(part.upper);
             let to = end.min(part.upper + part.extent.len().0);
             let lower = part.extent.start().0 + (from - part.upper);
@@ -93,8 +116,9 @@ impl LayerMap for Concat {
     }
 
     fn upper(&self, member: u32, byte: Bytes) -> Option<Bytes> {
-        let holds =
-            |part: &&Placed| part.member == member && part.extent.start() <= byte && byte < part.extent.end();
+        let holds = |part: &&Placed| {
+            part.member == member && part.extent.start() <= byte && byte < part.extent.end()
+        };
         let part = self.parts.iter().find(holds)?;
         Some(Bytes(part.upper + (byte.0 - part.extent.start().0)))
     }

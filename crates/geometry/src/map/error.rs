@@ -52,7 +52,9 @@ pub enum LayoutError {
         index: usize,
     },
     /// One byte of a member would hold two bytes of the layer.
-    #[error("member {member} is used twice, by {first} and by {second}: expected parts that do not overlap")]
+    #[error(
+        "member {member} is used twice, by {first} and by {second}: expected parts that do not overlap"
+    )]
     Overlap {
         /// Which member.
         member: u32,
@@ -68,7 +70,9 @@ pub enum LayoutError {
         found: u32,
     },
     /// Chunk times data disks exceeds 64 bits.
-    #[error("{data_disks} chunks of {chunk} exceed 64 bits: expected a smaller chunk or fewer disks")]
+    #[error(
+        "{data_disks} chunks of {chunk} exceed 64 bits: expected a smaller chunk or fewer disks"
+    )]
     StripeOverflow {
         /// The chunk asked for.
         chunk: Bytes,

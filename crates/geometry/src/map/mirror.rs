@@ -3,7 +3,9 @@
 //! Which copy a read goes to is a policy of the running system (round robin, nearest head, first)
 //! that no layout records; the map takes one copy as given.
 
-use super::{Direction, LayerMap, LayoutError, MAX_MEMBERS, MapError, Piece, check_range, push_merged};
+use super::{
+    Direction, LayerMap, LayoutError, MAX_MEMBERS, MapError, Piece, check_range, push_merged,
+};
 use crate::extent::Extent;
 use crate::units::Bytes;
 
@@ -26,9 +28,15 @@ impl Mirror {
             return Err(LayoutError::NoMembers);
         }
         if copies as usize > MAX_MEMBERS {
-            return Err(LayoutError::TooManyMembers { found: copies as usize });
+            return Err(LayoutError::TooManyMembers {
+                found: copies as usize,
+            });
         }
-        Ok(Self { copies, read_copy: 0, len })
+        Ok(Self {
+            copies,
+            read_copy: 0,
+            len,
+        })
     }
 
     /// The same mirror with its reads on member `copy`.
@@ -37,9 +45,15 @@ impl Mirror {
     /// [`LayoutError::NoSuchMember`].
     pub const fn reading_from(self, copy: u32) -> Result<Self, LayoutError> {
         if copy >= self.copies {
-            return Err(LayoutError::NoSuchMember { found: copy, members: self.copies });
+            return Err(LayoutError::NoSuchMember {
+                found: copy,
+                members: self.copies,
+            });
         }
-        Ok(Self { read_copy: copy, ..self })
+        Ok(Self {
+            read_copy: copy,
+            ..self
+        })
     }
 
     /// How many members hold the data, at least 1.

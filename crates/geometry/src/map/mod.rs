@@ -87,7 +87,11 @@ fn check_range(extent: Extent, size: Bytes) -> Result<(), MapError> {
 /// is checked once more when they are known.
 fn check_pieces(extent: Extent, pieces: u64) -> Result<(), MapError> {
     if pieces > MAX_PIECES {
-        return Err(MapError::TooManyPieces { extent, pieces, max: MAX_PIECES });
+        return Err(MapError::TooManyPieces {
+            extent,
+            pieces,
+            max: MAX_PIECES,
+        });
     }
     Ok(())
 }
@@ -105,5 +109,8 @@ fn push_merged(pieces: &mut Vec<Piece>, member: u32, start: u64, len: u64) {
         last.extent = Extent::proven(last.extent.start().0, last.extent.len().0 + len);
         return;
     }
-    pieces.push(Piece { member, extent: Extent::proven(start, len) });
+    pieces.push(Piece {
+        member,
+        extent: Extent::proven(start, len),
+    });
 }

@@ -7,7 +7,8 @@
 use super::chunks::{self, ChunkPart};
 use super::parity_layout::{ParityLayout, Roles};
 use super::{
-    Direction, LayerMap, LayoutError, MAX_MEMBERS, MapError, Piece, check_pieces, check_range, push_merged,
+    Direction, LayerMap, LayoutError, MAX_MEMBERS, MapError, Piece, check_pieces, check_range,
+    push_merged,
 };
 use crate::extent::Extent;
 use crate::units::Bytes;
@@ -73,7 +74,13 @@ impl ParityStripe {
         if !len.0.is_multiple_of(stripe.0) {
             return Err(LayoutError::NotWholeStripes { len, stripe });
         }
-        Ok(Self { chunk: chunk.0, data_disks, parity, layout, stripes: len.0 / stripe.0 })
+        Ok(Self {
+            chunk: chunk.0,
+            data_disks,
+            parity,
+            layout,
+            stripes: len.0 / stripe.0,
+        })
     }
 
     /// Data of one full stripe: chunk times data disks.
@@ -128,7 +135,9 @@ impl ParityStripe {
             extent: Extent::proven(base + from, to - from),
         };
         let disks = self.roles(part.index).parity_disks();
-        disks.flat_map(|disk| ranges.iter().map(move |&range| piece(disk, range))).collect()
+        disks
+            .flat_map(|disk| ranges.iter().map(move |&range| piece(disk, range)))
+            .collect()
     }
 
     fn data_pieces(&self, extent: Extent) -> Result<Vec<Piece>, MapError> {
@@ -143,7 +152,12 @@ impl ParityStripe {
     }
 
     fn roles(&self, stripe: u64) -> Roles {
-        Roles::of(self.layout, self.data_disks + self.parity, self.parity, stripe)
+        Roles::of(
+            self.layout,
+            self.data_disks + self.parity,
+            self.parity,
+            stripe,
+        )
     }
 }
 

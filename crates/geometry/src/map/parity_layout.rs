@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 /// *Left*: parity begins on the last disk and moves down; *right*: on the first, and moves up.
 /// *Symmetric*: data begins after the parity and wraps around; *asymmetric*: data begins on the
 /// first disk and skips the parity.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum ParityLayout {
     /// Parity moves down, data skips it.
@@ -46,7 +48,12 @@ impl Roles {
             RightAsymmetric | RightSymmetric => turn,
         };
         let symmetric = matches!(layout, LeftSymmetric | RightSymmetric);
-        Self { disks, parity, first_parity, symmetric }
+        Self {
+            disks,
+            parity,
+            first_parity,
+            symmetric,
+        }
     }
 
     /// The disks with parity, P before Q.
@@ -62,7 +69,11 @@ impl Roles {
         // Where RAID 6 has P on the last disk, Q wraps to disk 0 and lies before all data.
         let wrapped = (self.first_parity + self.parity).saturating_sub(self.disks);
         let shifted = data + wrapped;
-        if shifted >= self.first_parity { shifted + self.parity } else { shifted }
+        if shifted >= self.first_parity {
+            shifted + self.parity
+        } else {
+            shifted
+        }
     }
 
     /// The inverse: which data chunk of the stripe `disk` holds, `None` for parity.

@@ -17,8 +17,14 @@ impl Shift {
     /// # Errors
     /// [`LayoutError::MemberOverflow`] when the child would end beyond 64 bits of the parent.
     pub fn new(by: Bytes, len: Bytes) -> Result<Self, LayoutError> {
-        let overflow = |_| LayoutError::MemberOverflow { member: 0, start: by, len };
-        Ok(Self { window: Extent::new(by, len).map_err(overflow)? })
+        let overflow = |_| LayoutError::MemberOverflow {
+            member: 0,
+            start: by,
+            len,
+        };
+        Ok(Self {
+            window: Extent::new(by, len).map_err(overflow)?,
+        })
     }
 
     /// Where the child begins on its parent, in bytes.
@@ -36,12 +42,21 @@ impl LayerMap for Shift {
     fn map(&self, extent: Extent, _op: Direction) -> Result<Vec<Piece>, MapError> {
         check_range(extent, self.size())?;
         let mut pieces = Vec::new();
-        push_merged(&mut pieces, 0, self.by().0 + extent.start().0, extent.len().0);
+        push_merged(
+            &mut pieces,
+            0,
+            self.by().0 + extent.start().0,
+            extent.len().0,
+        );
         Ok(pieces)
     }
 
     fn upper(&self, member: u32, byte: Bytes) -> Option<Bytes> {
         let inside = member == 0 && byte < self.window.end();
-        if inside { byte.checked_sub(self.by()) } else { None }
+        if inside {
+            byte.checked_sub(self.by())
+        } else {
+            None
+        }
     }
 }

@@ -4,7 +4,9 @@
 //! those are further stripes, joined by a [`Concat`](super::Concat).
 
 use super::chunks::{self, ChunkPart};
-use super::{Direction, LayerMap, LayoutError, MAX_MEMBERS, MapError, Piece, check_range, push_merged};
+use super::{
+    Direction, LayerMap, LayoutError, MAX_MEMBERS, MapError, Piece, check_range, push_merged,
+};
 use crate::extent::Extent;
 use crate::units::Bytes;
 
@@ -32,10 +34,16 @@ impl Stripe {
             return Err(LayoutError::NoMembers);
         }
         if starts.len() > MAX_MEMBERS {
-            return Err(LayoutError::TooManyMembers { found: starts.len() });
+            return Err(LayoutError::TooManyMembers {
+                found: starts.len(),
+            });
         }
         let starts = starts.iter().map(|start| start.0).collect();
-        let stripe = Self { chunk: chunk.0, starts, len: len.0 };
+        let stripe = Self {
+            chunk: chunk.0,
+            starts,
+            len: len.0,
+        };
         for (member, &start) in (0_u32..).zip(&stripe.starts) {
             let used = stripe.used_on(member);
             if start.checked_add(used).is_none() {
@@ -104,7 +112,10 @@ impl LayerMap for Stripe {
 
     fn upper(&self, member: u32, byte: Bytes) -> Option<Bytes> {
         let start = *self.starts.get(member as usize)?;
-        let lower = byte.0.checked_sub(start).filter(|&lower| lower < self.used_on(member))?;
+        let lower = byte
+            .0
+            .checked_sub(start)
+            .filter(|&lower| lower < self.used_on(member))?;
         // Below `len`, since it is one of the bytes counted as used: the product fits.
         let index = lower / self.chunk * self.members() + u64::from(member);
         Some(Bytes(index * self.chunk + lower % self.chunk))

@@ -15,7 +15,9 @@ pub fn extent(start: u64, len: u64) -> Extent {
 pub fn bytes_of(pieces: &[Piece]) -> Vec<Place> {
     let bytes = |piece: &Piece| {
         let (member, extent) = (piece.member, piece.extent);
-        (extent.start().0..extent.end().0).map(move |byte| (member, byte)).collect::<Vec<_>>()
+        (extent.start().0..extent.end().0)
+            .map(move |byte| (member, byte))
+            .collect::<Vec<_>>()
     };
     pieces.iter().flat_map(bytes).collect()
 }
@@ -27,17 +29,28 @@ pub fn check_reads(map: &dyn LayerMap, places: &[Place], members: u32, reach: u6
     assert_eq!(map.size(), Bytes(size));
     for start in 0..=size {
         for len in 0..=size - start {
-            let pieces = map.map(extent(start, len), Direction::Read).expect("in range");
-            assert_eq!(bytes_of(&pieces), places[start as usize..(start + len) as usize]);
+            let pieces = map
+                .map(extent(start, len), Direction::Read)
+                .expect("in range");
+            assert_eq!(
+                bytes_of(&pieces),
+                places[start as usize..(start + len) as usize]
+            );
             assert!(pieces.iter().all(|piece| !piece.extent.is_empty()));
             for pair in pieces.windows(2) {
                 let contiguous = pair[0].extent.end() == pair[1].extent.start();
-                assert!(pair[0].member != pair[1].member || !contiguous, "not merged: {pair:?}");
+                assert!(
+                    pair[0].member != pair[1].member || !contiguous,
+                    "not merged: {pair:?}"
+                );
             }
         }
         let beyond = extent(start, size - start + 1);
         for op in [Direction::Read, Direction::Write] {
-            let error = Err(MapError::OutOfRange { extent: beyond, size: Bytes(size) });
+            let error = Err(MapError::OutOfRange {
+                extent: beyond,
+                size: Bytes(size),
+            });
             assert_eq!(map.map(beyond, op), error);
         }
     }
@@ -45,12 +58,24 @@ pub fn check_reads(map: &dyn LayerMap, places: &[Place], members: u32, reach: u6
 }
 
 fn check_inverse(map: &dyn LayerMap, places: &[Place], members: u32, reach: u64) {
-    let uppers: BTreeMap<Place, u64> = places.iter().zip(0..).map(|(&place, upper)| (place, upper)).collect();
-    assert_eq!(uppers.len(), places.len(), "the model puts two bytes in one place");
+    let uppers: BTreeMap<Place, u64> = places
+        .iter()
+        .zip(0..)
+        .map(|(&place, upper)| (place, upper))
+        .collect();
+    assert_eq!(
+        uppers.len(),
+        places.len(),
+        "the model puts two bytes in one place"
+    );
     for member in 0..members + 2 {
         for byte in (0..reach).chain([u64::MAX - 1, u64::MAX]) {
             let expected = uppers.get(&(member, byte)).copied().map(Bytes);
-            assert_eq!(map.upper(member, Bytes(byte)), expected, "member {member} byte {byte}");
+            assert_eq!(
+                map.upper(member, Bytes(byte)),
+                expected,
+                "member {member} byte {byte}"
+            );
         }
     }
 }

@@ -41,7 +41,11 @@ impl Entry {
     /// The name as text; what is no UTF-16 becomes U+FFFD.
     #[must_use]
     pub fn name_text(&self) -> String {
-        let end = self.name.iter().position(|&unit| unit == 0).unwrap_or(self.name.len());
+        let end = self
+            .name
+            .iter()
+            .position(|&unit| unit == 0)
+            .unwrap_or(self.name.len());
         String::from_utf16_lossy(&self.name[..end])
     }
 

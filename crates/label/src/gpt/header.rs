@@ -44,13 +44,23 @@ impl Header {
         let le32 = |at| u32::from_le_bytes(field(sector, at));
         let le64 = |at| u64::from_le_bytes(field(sector, at));
         let header_bytes = le32(12);
-        let summed = usize::try_from(header_bytes).ok().and_then(|end| sector.get(..end));
+        let summed = usize::try_from(header_bytes)
+            .ok()
+            .and_then(|end| sector.get(..end));
         let Some(summed) = summed.filter(|_| header_bytes >= HEADER_BYTES) else {
-            return Err(fault("HeaderSize", header_bytes.into(), "92 bytes to a sector"));
+            return Err(fault(
+                "HeaderSize",
+                header_bytes.into(),
+                "92 bytes to a sector",
+            ));
         };
         let (found, expected) = (le32(16), header_crc(summed));
         if found != expected {
-            return Err(Fault::Checksum { over: "header", found, expected });
+            return Err(Fault::Checksum {
+                over: "header",
+                found,
+                expected,
+            });
         }
         let header = Self {
             revision: le32(8),
@@ -99,13 +109,25 @@ impl Header {
 
     fn check(&self, lba: u64) -> Result<(), Fault> {
         if self.my_lba != lba {
-            return Err(fault("MyLBA", self.my_lba, "the address of the header itself"));
+            return Err(fault(
+                "MyLBA",
+                self.my_lba,
+                "the address of the header itself",
+            ));
         }
         if self.last_usable_lba < self.first_usable_lba {
-            return Err(fault("LastUsableLBA", self.last_usable_lba, "FirstUsableLBA or more"));
+            return Err(fault(
+                "LastUsableLBA",
+                self.last_usable_lba,
+                "FirstUsableLBA or more",
+            ));
         }
         if !is_entry_size(self.entry_bytes) {
-            return Err(fault("SizeOfPartitionEntry", self.entry_bytes.into(), "128 times a power of two"));
+            return Err(fault(
+                "SizeOfPartitionEntry",
+                self.entry_bytes.into(),
+                "128 times a power of two",
+            ));
         }
         if self.array_bytes() > ARRAY_BYTES_MAX {
             return Err(fault(
@@ -129,7 +151,11 @@ impl Header {
         let len = self.array_bytes() as usize;
         let expected = crc32fast::hash(&array[..len]);
         if self.array_crc != expected {
-            return Err(Fault::Checksum { over: "partition entries", found: self.array_crc, expected });
+            return Err(Fault::Checksum {
+                over: "partition entries",
+                found: self.array_crc,
+                expected,
+            });
         }
         Ok((array, len))
     }
@@ -141,7 +167,11 @@ pub(crate) fn is_entry_size(bytes: u32) -> bool {
 }
 
 fn fault(field: &'static str, found: u64, expected: &'static str) -> Fault {
-    Fault::Field { field, found, expected }
+    Fault::Field {
+        field,
+        found,
+        expected,
+    }
 }
 
 /// CRC-32 of the header with its own field taken as 0.

@@ -71,12 +71,19 @@ impl Gpt {
     /// [`EncodeError::Field`] when the sector size is none, or the disk has no room for the table.
     pub fn new(sector_bytes: u32, disk_lbas: u64, disk_guid: Guid) -> Result<Self, EncodeError> {
         crate::check_sector_bytes(sector_bytes)?;
-        let array_lbas = (ENTRIES_NEW as u64 * u64::from(ENTRY_BYTES)).div_ceil(u64::from(sector_bytes));
+        let array_lbas =
+            (ENTRIES_NEW as u64 * u64::from(ENTRY_BYTES)).div_ceil(u64::from(sector_bytes));
         let first_usable_lba = 2 + array_lbas;
-        let last_usable_lba = disk_lbas.checked_sub(2 + array_lbas).filter(|&last| last >= first_usable_lba);
+        let last_usable_lba = disk_lbas
+            .checked_sub(2 + array_lbas)
+            .filter(|&last| last >= first_usable_lba);
         let Some(last_usable_lba) = last_usable_lba else {
             let expected = "room for two copies of the table and a block between them";
-            return Err(EncodeError::Field { field: "blocks of the disk", found: disk_lbas, expected });
+            return Err(EncodeError::Field {
+                field: "blocks of the disk",
+                found: disk_lbas,
+                expected,
+            });
         };
         let copy = |header_lba, array_lba| HeaderCopy {
             header_lba,
@@ -104,7 +111,8 @@ impl Gpt {
     /// Blocks that the array takes.
     #[must_use]
     pub fn array_lbas(&self) -> u64 {
-        (self.entries.len() as u64 * u64::from(self.entry_bytes)).div_ceil(u64::from(self.sector_bytes))
+        (self.entries.len() as u64 * u64::from(self.entry_bytes))
+            .div_ceil(u64::from(self.sector_bytes))
     }
 
     /// Lays the backup at the end of the disk and lets the usable range end before it: what a disk that grew or
@@ -118,14 +126,27 @@ impl Gpt {
             found: self.disk_lbas,
             expected: "room for the backup",
         };
-        let header_lba = self.disk_lbas.checked_sub(1).ok_or_else(|| too_small.clone())?;
-        let array_lba = header_lba.checked_sub(self.array_lbas()).ok_or_else(|| too_small.clone())?;
-        let last_usable_lba = array_lba.checked_sub(1).filter(|&last| last >= self.first_usable_lba);
+        let header_lba = self
+            .disk_lbas
+            .checked_sub(1)
+            .ok_or_else(|| too_small.clone())?;
+        let array_lba = header_lba
+            .checked_sub(self.array_lbas())
+            .ok_or_else(|| too_small.clone())?;
+        let last_usable_lba = array_lba
+            .checked_sub(1)
+            .filter(|&last| last >= self.first_usable_lba);
         let last_usable_lba = last_usable_lba.ok_or(too_small)?;
-        let in_use = (1u32..).zip(&self.entries).filter(|(_, entry)| entry.is_used());
+        let in_use = (1u32..)
+            .zip(&self.entries)
+            .filter(|(_, entry)| entry.is_used());
         if let Some((number, _)) = { in_use }.find(|(_, entry)| entry.last_lba > last_usable_lba) {
             let other = format!("partition {number}");
-            return Err(EncodeError::InTheWay { what: "backup of the GPT", lba: array_lba, other });
+            return Err(EncodeError::InTheWay {
+                what: "backup of the GPT",
+                lba: array_lba,
+                other,
+            });
         }
         (self.backup.header_lba, self.backup.array_lba) = (header_lba, array_lba);
         self.last_usable_lba = last_usable_lba;

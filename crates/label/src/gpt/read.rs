@@ -51,7 +51,9 @@ impl Found {
     }
 
     fn has_good(&self, role: Role) -> bool {
-        self.copies.iter().any(|copy| copy.role == role && copy.fault.is_none())
+        self.copies
+            .iter()
+            .any(|copy| copy.role == role && copy.fault.is_none())
     }
 
     pub(crate) fn unreadable(&self) -> Option<&Fault> {
@@ -65,9 +67,14 @@ impl Found {
 /// Looks with each sector size. The device's own comes first, since systems look no further; then a good primary
 /// counts for more than a good backup, which may be a leftover.
 pub(crate) fn find(disk: &dyn Disk, device_sector_bytes: Option<u32>) -> Found {
-    let others = SECTOR_BYTES_PROBED.into_iter().filter(|&size| Some(size) != device_sector_bytes);
-    let mut found: Vec<Found> =
-        device_sector_bytes.into_iter().chain(others).map(|size| look(Blocks::new(disk, size))).collect();
+    let others = SECTOR_BYTES_PROBED
+        .into_iter()
+        .filter(|&size| Some(size) != device_sector_bytes);
+    let mut found: Vec<Found> = device_sector_bytes
+        .into_iter()
+        .chain(others)
+        .map(|size| look(Blocks::new(disk, size)))
+        .collect();
     let own_is_good = device_sector_bytes.is_some() && found[0].is_good();
     let best = if own_is_good {
         0
@@ -80,22 +87,36 @@ pub(crate) fn find(disk: &dyn Disk, device_sector_bytes: Option<u32>) -> Found {
     };
     let mut best = found.swap_remove(best);
     if let Some(device_bytes) = device_sector_bytes.filter(|&size| size != best.sector_bytes) {
-        best.problems.insert(0, Problem::SectorSizeMismatch { label_bytes: best.sector_bytes, device_bytes });
+        best.problems.insert(
+            0,
+            Problem::SectorSizeMismatch {
+                label_bytes: best.sector_bytes,
+                device_bytes,
+            },
+        );
     }
     best
 }
 
 fn look(blocks: Blocks<'_>) -> Found {
     let primary = read_copy(blocks, 1);
-    let backups: Vec<(u64, Result<Good, Fault>)> =
-        backup_places(blocks, &primary).into_iter().map(|lba| (lba, read_copy(blocks, lba))).collect();
+    let backups: Vec<(u64, Result<Good, Fault>)> = backup_places(blocks, &primary)
+        .into_iter()
+        .map(|lba| (lba, read_copy(blocks, lba)))
+        .collect();
     let (backup, faults) = choose_backup(backups);
     let mut problems = Vec::new();
     if let Err(fault) = &primary {
-        problems.push(Problem::BrokenCopy { role: Role::Primary, lba: 1, fault: fault.clone() });
+        problems.push(Problem::BrokenCopy {
+            role: Role::Primary,
+            lba: 1,
+            fault: fault.clone(),
+        });
     }
     match &backup {
-        Some((found_lba, good)) => problems.extend(judge_backup(blocks, &primary, *found_lba, good)),
+        Some((found_lba, good)) => {
+            problems.extend(judge_backup(blocks, &primary, *found_lba, good))
+        }
         // The place that a good primary names, else the end, was looked at first.
         None => problems.extend(faults.first().map(|(lba, fault)| Problem::BrokenCopy {
             role: Role::Backup,
@@ -115,13 +136,23 @@ fn look(blocks: Blocks<'_>) -> Found {
         fault: None,
         is_used: primary.is_err(),
     }));
-    let broken = |(lba, fault)| Probed { role: Role::Backup, lba, fault: Some(fault), is_used: false };
+    let broken = |(lba, fault)| Probed {
+        role: Role::Backup,
+        lba,
+        fault: Some(fault),
+        is_used: false,
+    };
     copies.extend(faults.into_iter().map(broken));
     let gpt = assemble(blocks, primary.ok(), backup);
     if gpt.is_none() {
         problems.push(Problem::NoGoodCopy);
     }
-    Found { sector_bytes: blocks.sector_bytes, gpt, copies, problems }
+    Found {
+        sector_bytes: blocks.sector_bytes,
+        gpt,
+        copies,
+        problems,
+    }
 }
 
 /// Blocks where a backup may be: the one that the primary names; the last; the last but one, where old Solaris on
@@ -132,7 +163,12 @@ fn backup_places(blocks: Blocks<'_>, primary: &Result<Good, Fault>) -> Vec<u64> 
     let last_but_one = last.and_then(|last| last.checked_sub(1));
     let candidates = match primary {
         Ok(good) => [Some(good.header.alternate_lba), last, last_but_one, None],
-        Err(_) => [last, alternate_unchecked(blocks), protective_end(blocks), last_but_one],
+        Err(_) => [
+            last,
+            alternate_unchecked(blocks),
+            protective_end(blocks),
+            last_but_one,
+        ],
     };
     let mut places = Vec::new();
     for place in candidates.into_iter().flatten() {
@@ -150,7 +186,10 @@ fn alternate_unchecked(blocks: Blocks<'_>) -> Option<u64> {
 /// Last block of the protective partition, unless it says as much as 32 bits can and no more.
 fn protective_end(blocks: Blocks<'_>) -> Option<u64> {
     let mbr = MbrSector::decode(&blocks.read(0, 1).ok()?).ok()?;
-    let entry = mbr.entries.iter().find(|entry| entry.kind == PROTECTIVE && entry.count != u32::MAX)?;
+    let entry = mbr
+        .entries
+        .iter()
+        .find(|entry| entry.kind == PROTECTIVE && entry.count != u32::MAX)?;
     (u64::from(entry.first) + u64::from(entry.count)).checked_sub(1)
 }
 
@@ -158,8 +197,15 @@ fn read_copy(blocks: Blocks<'_>, lba: u64) -> Result<Good, Fault> {
     let header = Header::decode(&blocks.read(lba, 1)?, lba)?;
     let (mut array, len) = header.read_array(blocks)?;
     let array_rest = array.split_off(len);
-    let entries = array.chunks_exact(header.entry_bytes as usize).map(Entry::decode).collect();
-    Ok(Good { header, entries, array_rest })
+    let entries = array
+        .chunks_exact(header.entry_bytes as usize)
+        .map(Entry::decode)
+        .collect();
+    Ok(Good {
+        header,
+        entries,
+        array_rest,
+    })
 }
 
 /// A backup with the block it was found at.
@@ -192,12 +238,20 @@ fn judge_backup(
     if found_lba + 1 == last_lba {
         problems.push(Problem::LegacyBackup { found_lba });
     } else if found_lba < last_lba {
-        problems.push(Problem::StrandedBackup { found_lba, last_lba });
+        problems.push(Problem::StrandedBackup {
+            found_lba,
+            last_lba,
+        });
     }
-    let Ok(primary) = primary else { return problems };
+    let Ok(primary) = primary else {
+        return problems;
+    };
     let named_lba = primary.header.alternate_lba;
     if named_lba != found_lba {
-        problems.push(Problem::BackupElsewhere { named_lba, found_lba });
+        problems.push(Problem::BackupElsewhere {
+            named_lba,
+            found_lba,
+        });
     }
     problems.extend(difference(primary, backup).map(|field| Problem::CopiesDiffer { field }));
     problems
@@ -228,21 +282,32 @@ fn assemble(blocks: Blocks<'_>, primary: Option<Good>, backup: Backup) -> Option
             let own = own_part(&used);
             let lba = found_lba.unwrap_or(used.header.alternate_lba);
             let array_lbas = used.array_lbas(blocks.sector_bytes);
-            let made_up =
-                HeaderCopy { header_lba: lba, array_lba: lba.saturating_sub(array_lbas), ..blank(&own) };
-            let backup = of_backup.filter(|_| backup.is_some_and(|backup| used.same_shape(&backup)));
+            let made_up = HeaderCopy {
+                header_lba: lba,
+                array_lba: lba.saturating_sub(array_lbas),
+                ..blank(&own)
+            };
+            let backup =
+                of_backup.filter(|_| backup.is_some_and(|backup| used.same_shape(&backup)));
             (used, own, backup.unwrap_or(made_up))
         }
         (None, Some(used)) => {
             let own = own_part(&used);
             let array_lba = primary_array_lba(blocks).unwrap_or(2);
-            let primary = HeaderCopy { header_lba: 1, array_lba, ..blank(&own) };
+            let primary = HeaderCopy {
+                header_lba: 1,
+                array_lba,
+                ..blank(&own)
+            };
             (used, primary, own)
         }
         (None, None) => return None,
     };
     let header = used.header;
-    let mbr = blocks.read(0, 1).ok().and_then(|sector| MbrSector::decode(&sector).ok());
+    let mbr = blocks
+        .read(0, 1)
+        .ok()
+        .and_then(|sector| MbrSector::decode(&sector).ok());
     Some(Gpt {
         sector_bytes: blocks.sector_bytes,
         disk_lbas: blocks.count(),
@@ -260,7 +325,9 @@ fn assemble(blocks: Blocks<'_>, primary: Option<Good>, backup: Backup) -> Option
 
 /// Where a good header says that its array is, though the array may be broken.
 fn primary_array_lba(blocks: Blocks<'_>) -> Option<u64> {
-    Header::decode(&blocks.read(1, 1).ok()?, 1).ok().map(|header| header.array_lba)
+    Header::decode(&blocks.read(1, 1).ok()?, 1)
+        .ok()
+        .map(|header| header.array_lba)
 }
 
 impl Good {

@@ -42,7 +42,10 @@ impl Found {
 
 impl Gpt {
     fn show(&self, label: &mut Label) {
-        let is_solaris = self.entries.iter().any(|entry| types::is_solaris(entry.kind));
+        let is_solaris = self
+            .entries
+            .iter()
+            .any(|entry| types::is_solaris(entry.kind));
         if is_solaris {
             label.kind = Kind::SolarisEfi;
         }
@@ -50,13 +53,24 @@ impl Gpt {
         let end_usable = self.last_usable_lba.saturating_add(1);
         label.usable = extent(self.first_usable_lba, end_usable, self.sector_bytes);
         label.problems.extend(self.smaller_device());
-        for (index, entry) in (0u32..).zip(&self.entries).filter(|(_, entry)| entry.is_used()) {
-            let id =
-                PartId { slice: is_solaris.then_some(index), ..PartId::partition(index.saturating_add(1)) };
+        for (index, entry) in (0u32..)
+            .zip(&self.entries)
+            .filter(|(_, entry)| entry.is_used())
+        {
+            let id = PartId {
+                slice: is_solaris.then_some(index),
+                ..PartId::partition(index.saturating_add(1))
+            };
             let end_lba = entry.last_lba.checked_add(1);
-            let Some(extent) = end_lba.and_then(|end| extent(entry.first_lba, end, self.sector_bytes)) else {
+            let Some(extent) =
+                end_lba.and_then(|end| extent(entry.first_lba, end, self.sector_bytes))
+            else {
                 let (first_lba, last_lba) = (entry.first_lba, entry.last_lba);
-                label.problems.push(Problem::Backwards { part: id, first_lba, last_lba });
+                label.problems.push(Problem::Backwards {
+                    part: id,
+                    first_lba,
+                    last_lba,
+                });
                 continue;
             };
             if entry.first_lba < self.first_usable_lba || entry.last_lba > self.last_usable_lba {
@@ -64,15 +78,26 @@ impl Gpt {
             }
             label.partitions.push(partition(id, extent, entry));
         }
-        label.problems.extend(checks::beyond_end(&label.partitions, self.sector_bytes, self.disk_lbas));
+        label.problems.extend(checks::beyond_end(
+            &label.partitions,
+            self.sector_bytes,
+            self.disk_lbas,
+        ));
         label.problems.extend(checks::overlaps(&label.partitions));
     }
 
     /// The label's own idea of the disk: up to the backup header, and the usable range.
     fn smaller_device(&self) -> Option<Problem> {
-        let label_lbas = self.backup.header_lba.max(self.last_usable_lba).saturating_add(1);
+        let label_lbas = self
+            .backup
+            .header_lba
+            .max(self.last_usable_lba)
+            .saturating_add(1);
         let device_lbas = self.disk_lbas;
-        (label_lbas > device_lbas).then_some(Problem::DeviceSmaller { label_lbas, device_lbas })
+        (label_lbas > device_lbas).then_some(Problem::DeviceSmaller {
+            label_lbas,
+            device_lbas,
+        })
     }
 }
 

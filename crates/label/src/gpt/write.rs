@@ -28,13 +28,20 @@ impl Gpt {
     pub fn encode_with_mbr(&self, in_use: Role) -> Result<Vec<Step>, EncodeError> {
         let mut steps = self.encode(in_use)?;
         if let Some(mbr) = &self.mbr {
-            steps.extend([Step::Flush, Step::write(0, self.sector_bytes, mbr.encode(self.sector_bytes)?)?]);
+            steps.extend([
+                Step::Flush,
+                Step::write(0, self.sector_bytes, mbr.encode(self.sector_bytes)?)?,
+            ]);
         }
         Ok(steps)
     }
 
     fn encode_copy(&self, copy: &HeaderCopy, alternate_lba: u64) -> Result<Vec<Step>, EncodeError> {
-        let mut array: Vec<u8> = self.entries.iter().flat_map(|entry| entry.encode()).collect();
+        let mut array: Vec<u8> = self
+            .entries
+            .iter()
+            .flat_map(|entry| entry.encode())
+            .collect();
         let header = Header {
             revision: self.revision,
             header_bytes: copy.header_bytes,
@@ -53,21 +60,42 @@ impl Gpt {
         };
         array.extend_from_slice(&copy.array_rest);
         let write = |lba, bytes| Step::write(lba, self.sector_bytes, bytes);
-        Ok(vec![write(copy.array_lba, array)?, write(copy.header_lba, header.encode())?])
+        Ok(vec![
+            write(copy.array_lba, array)?,
+            write(copy.header_lba, header.encode())?,
+        ])
     }
 
     fn check(&self) -> Result<(), EncodeError> {
         crate::check_sector_bytes(self.sector_bytes)?;
-        let error = |field, found, expected| Err(EncodeError::Field { field, found, expected });
+        let error = |field, found, expected| {
+            Err(EncodeError::Field {
+                field,
+                found,
+                expected,
+            })
+        };
         if !is_entry_size(self.entry_bytes) {
-            return error("SizeOfPartitionEntry", self.entry_bytes.into(), "128 times a power of two");
+            return error(
+                "SizeOfPartitionEntry",
+                self.entry_bytes.into(),
+                "128 times a power of two",
+            );
         }
         let array_bytes = (self.entries.len() as u64).saturating_mul(self.entry_bytes.into());
         if array_bytes > ARRAY_BYTES_MAX {
-            return error("NumberOfPartitionEntries", self.entries.len() as u64, "at most 4 MiB of entries");
+            return error(
+                "NumberOfPartitionEntries",
+                self.entries.len() as u64,
+                "at most 4 MiB of entries",
+            );
         }
         let entry_rest = (self.entry_bytes - crate::gpt::ENTRY_BYTES) as usize;
-        if let Some(entry) = self.entries.iter().find(|entry| entry.rest.len() != entry_rest) {
+        if let Some(entry) = self
+            .entries
+            .iter()
+            .find(|entry| entry.rest.len() != entry_rest)
+        {
             return error(
                 "bytes after an entry's name",
                 entry.rest.len() as u64,
@@ -78,7 +106,11 @@ impl Gpt {
             return error("block of the primary header", self.primary.header_lba, "1");
         }
         if self.last_usable_lba < self.first_usable_lba {
-            return error("LastUsableLBA", self.last_usable_lba, "FirstUsableLBA or more");
+            return error(
+                "LastUsableLBA",
+                self.last_usable_lba,
+                "FirstUsableLBA or more",
+            );
         }
         for copy in [&self.backup, &self.primary] {
             self.check_copy(copy, array_bytes)?;
@@ -87,9 +119,19 @@ impl Gpt {
     }
 
     fn check_copy(&self, copy: &HeaderCopy, array_bytes: u64) -> Result<(), EncodeError> {
-        let error = |field, found, expected| Err(EncodeError::Field { field, found, expected });
+        let error = |field, found, expected| {
+            Err(EncodeError::Field {
+                field,
+                found,
+                expected,
+            })
+        };
         if !(HEADER_BYTES..=self.sector_bytes).contains(&copy.header_bytes) {
-            return error("HeaderSize", copy.header_bytes.into(), "92 bytes to a sector");
+            return error(
+                "HeaderSize",
+                copy.header_bytes.into(),
+                "92 bytes to a sector",
+            );
         }
         if copy.header_rest.len() as u64 != u64::from(self.sector_bytes - HEADER_BYTES) {
             return error(
@@ -129,13 +171,22 @@ impl Gpt {
                     disk: bytes(self.disk_lbas),
                 });
             };
-            let shares =
-                |&&(_, other, other_lbas): &&(&str, u64, u64)| lba < other + other_lbas && other < end;
+            let shares = |&&(_, other, other_lbas): &&(&str, u64, u64)| {
+                lba < other + other_lbas && other < end
+            };
             if let Some((other, ..)) = parts[..index].iter().find(shares) {
-                return Err(EncodeError::InTheWay { what, lba, other: (*other).to_owned() });
+                return Err(EncodeError::InTheWay {
+                    what,
+                    lba,
+                    other: (*other).to_owned(),
+                });
             }
             if let Some(number) = self.partition_in(lba, end) {
-                return Err(EncodeError::InTheWay { what, lba, other: format!("partition {number}") });
+                return Err(EncodeError::InTheWay {
+                    what,
+                    lba,
+                    other: format!("partition {number}"),
+                });
             }
         }
         Ok(())
@@ -144,7 +195,8 @@ impl Gpt {
     fn partition_in(&self, lba: u64, end: u64) -> Option<usize> {
         let shares = |entry: &Entry| {
             entry.is_used()
-                && (lba.max(entry.first_lba)..end).contains(&entry.last_lba.min(end.saturating_sub(1)))
+                && (lba.max(entry.first_lba)..end)
+                    .contains(&entry.last_lba.min(end.saturating_sub(1)))
         };
         self.entries.iter().position(shares).map(|index| index + 1)
     }

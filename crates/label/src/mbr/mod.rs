@@ -34,13 +34,15 @@ pub struct Ebr {
 impl Ebr {
     /// The entries that name logical partitions; one, as a rule.
     pub fn logical(&self) -> impl Iterator<Item = &MbrEntry> {
-        self.entries().filter(|entry| entry.is_used() && !types::is_extended(entry.kind))
+        self.entries()
+            .filter(|entry| entry.is_used() && !types::is_extended(entry.kind))
     }
 
     /// The entry that leads to the next link.
     #[must_use]
     pub fn next(&self) -> Option<&MbrEntry> {
-        self.entries().find(|entry| entry.is_used() && types::is_extended(entry.kind))
+        self.entries()
+            .find(|entry| entry.is_used() && types::is_extended(entry.kind))
     }
 
     /// The entries that mean something. Some systems leave garbage in the others
@@ -70,7 +72,12 @@ impl Mbr {
     /// [`EncodeError::Field`] when the sector size is none.
     pub fn new(sector_bytes: u32, disk_lbas: u64) -> Result<Self, EncodeError> {
         crate::check_sector_bytes(sector_bytes)?;
-        Ok(Self { sector_bytes, disk_lbas, first: MbrSector::empty(sector_bytes), ebrs: Vec::new() })
+        Ok(Self {
+            sector_bytes,
+            disk_lbas,
+            first: MbrSector::empty(sector_bytes),
+            ebrs: Vec::new(),
+        })
     }
 
     /// The chains from their ends to their beginnings, flush, sector 0: whatever is on the disk at a moment, no link
@@ -90,12 +97,20 @@ impl Mbr {
                     expected,
                 });
             }
-            steps.push(Step::write(ebr.lba, self.sector_bytes, ebr.sector.encode(self.sector_bytes)?)?);
+            steps.push(Step::write(
+                ebr.lba,
+                self.sector_bytes,
+                ebr.sector.encode(self.sector_bytes)?,
+            )?);
         }
         if !steps.is_empty() {
             steps.push(Step::Flush);
         }
-        steps.push(Step::write(0, self.sector_bytes, self.first.encode(self.sector_bytes)?)?);
+        steps.push(Step::write(
+            0,
+            self.sector_bytes,
+            self.first.encode(self.sector_bytes)?,
+        )?);
         Ok(steps)
     }
 
@@ -105,7 +120,8 @@ impl Mbr {
         let links = self.ebrs.iter_mut().enumerate();
         let mut logical = links.flat_map(|(at, ebr)| {
             let entries = ebr.sector.entries[..2].iter_mut();
-            let of_data = entries.filter(|entry| entry.is_used() && !types::is_extended(entry.kind));
+            let of_data =
+                entries.filter(|entry| entry.is_used() && !types::is_extended(entry.kind));
             of_data.map(move |entry| (at, entry))
         });
         logical.nth(index)
@@ -113,14 +129,23 @@ impl Mbr {
 
     /// Reads the chains that belong to a first sector.
     pub(crate) fn read(blocks: Blocks<'_>, first: MbrSector) -> (Self, Vec<Problem>) {
-        let mut chains = Chains { blocks, seen: HashSet::new(), ebrs: Vec::new(), problems: Vec::new() };
+        let mut chains = Chains {
+            blocks,
+            seen: HashSet::new(),
+            ebrs: Vec::new(),
+            problems: Vec::new(),
+        };
         for (index, entry) in first.entries.iter().enumerate() {
             if entry.is_used() && types::is_extended(entry.kind) {
                 chains.follow(index, entry);
             }
         }
-        let mbr =
-            Self { sector_bytes: blocks.sector_bytes, disk_lbas: blocks.count(), first, ebrs: chains.ebrs };
+        let mbr = Self {
+            sector_bytes: blocks.sector_bytes,
+            disk_lbas: blocks.count(),
+            first,
+            ebrs: chains.ebrs,
+        };
         (mbr, chains.problems)
     }
 }
@@ -143,7 +168,9 @@ impl Chains<'_> {
                 return self.problems.push(Problem::EbrLoop { lba });
             }
             if self.ebrs.len() >= EBR_LINKS_MAX {
-                return self.problems.push(Problem::EbrLimit { links: self.ebrs.len() });
+                return self.problems.push(Problem::EbrLimit {
+                    links: self.ebrs.len(),
+                });
             }
             if !range.contains(&lba) {
                 self.problems.push(Problem::EbrOutsideExtended { lba });
@@ -152,7 +179,11 @@ impl Chains<'_> {
                 Ok(sector) => sector,
                 Err(fault) => return self.problems.push(Problem::BrokenEbr { lba, fault }),
             };
-            self.ebrs.push(Ebr { lba, extended, sector });
+            self.ebrs.push(Ebr {
+                lba,
+                extended,
+                sector,
+            });
             match self.ebrs.last().and_then(Ebr::next) {
                 // Both are 32 bits wide.
                 Some(next) => lba = base + u64::from(next.first),
@@ -164,7 +195,11 @@ impl Chains<'_> {
     fn link_at(&self, lba: u64) -> Result<MbrSector, Fault> {
         if lba == 0 {
             let expected = "a block after the first";
-            return Err(Fault::Field { field: "block of a logical partition's link", found: 0, expected });
+            return Err(Fault::Field {
+                field: "block of a logical partition's link",
+                found: 0,
+                expected,
+            });
         }
         MbrSector::decode_link(&self.blocks.read(lba, 1)?)
     }

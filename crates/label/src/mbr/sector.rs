@@ -95,8 +95,13 @@ impl MbrSector {
         let mut sector = Self::empty(sector_bytes);
         let first_chs = [0x00, 0x02, 0x00];
         let last_chs = [0xff; 3];
-        sector.entries[0] =
-            MbrEntry { first_chs, kind: types::PROTECTIVE, last_chs, first: 1, ..MbrEntry::default() };
+        sector.entries[0] = MbrEntry {
+            first_chs,
+            kind: types::PROTECTIVE,
+            last_chs,
+            first: 1,
+            ..MbrEntry::default()
+        };
         sector.resize_protective(disk_lbas);
         sector
     }
@@ -104,14 +109,19 @@ impl MbrSector {
     /// Whether an entry says that a GPT follows.
     #[must_use]
     pub fn is_protective(&self) -> bool {
-        self.entries.iter().any(|entry| entry.kind == types::PROTECTIVE)
+        self.entries
+            .iter()
+            .any(|entry| entry.kind == types::PROTECTIVE)
     }
 
     /// Whether partitions stand beside the protective entry.
     #[must_use]
     pub fn is_hybrid(&self) -> bool {
         self.is_protective()
-            && self.entries.iter().any(|entry| entry.is_used() && entry.kind != types::PROTECTIVE)
+            && self
+                .entries
+                .iter()
+                .any(|entry| entry.is_used() && entry.kind != types::PROTECTIVE)
     }
 
     /// Makes a protective entry cover the disk. In a hybrid one its length was chosen by somebody, and stays.
@@ -119,7 +129,11 @@ impl MbrSector {
         if self.is_hybrid() {
             return;
         }
-        if let Some(entry) = self.entries.iter_mut().find(|entry| entry.kind == types::PROTECTIVE) {
+        if let Some(entry) = self
+            .entries
+            .iter_mut()
+            .find(|entry| entry.kind == types::PROTECTIVE)
+        {
             let lbas = disk_lbas.saturating_sub(entry.first.into());
             entry.count = u32::try_from(lbas).unwrap_or(u32::MAX);
         }
@@ -128,9 +142,17 @@ impl MbrSector {
     /// Decodes the first sector of a disk.
     pub(crate) fn decode(sector: &[u8]) -> Result<Self, Fault> {
         let decoded = Self::decode_link(sector)?;
-        if let Some(entry) = decoded.entries.iter().find(|entry| !matches!(entry.status, 0 | ACTIVE)) {
+        if let Some(entry) = decoded
+            .entries
+            .iter()
+            .find(|entry| !matches!(entry.status, 0 | ACTIVE))
+        {
             let found = entry.status.into();
-            return Err(Fault::Field { field: "status of a partition", found, expected: "0 or 128" });
+            return Err(Fault::Field {
+                field: "status of a partition",
+                found,
+                expected: "0 or 128",
+            });
         }
         Ok(decoded)
     }
@@ -141,7 +163,10 @@ impl MbrSector {
             return Err(Fault::NoSignature);
         }
         let mut entries = [MbrEntry::default(); 4];
-        for (entry, bytes) in entries.iter_mut().zip(sector[ENTRIES_AT..510].chunks_exact(ENTRY_BYTES)) {
+        for (entry, bytes) in entries
+            .iter_mut()
+            .zip(sector[ENTRIES_AT..510].chunks_exact(ENTRY_BYTES))
+        {
             *entry = MbrEntry::decode(bytes);
         }
         Ok(Self {
@@ -157,13 +182,21 @@ impl MbrSector {
     pub(crate) fn encode(&self, sector_bytes: u32) -> Result<Vec<u8>, EncodeError> {
         if MBR_BYTES + self.rest.len() != sector_bytes as usize {
             let (found, expected) = (self.rest.len() as u64, "the sector size less 512");
-            return Err(EncodeError::Field { field: "bytes after an MBR", found, expected });
+            return Err(EncodeError::Field {
+                field: "bytes after an MBR",
+                found,
+                expected,
+            });
         }
         let mut sector = vec![0; MBR_BYTES];
         put(&mut sector, 0, &self.boot_code);
         put(&mut sector, 440, &self.disk_signature.to_le_bytes());
         put(&mut sector, 444, &self.reserved);
-        for (entry, bytes) in self.entries.iter().zip(sector[ENTRIES_AT..].chunks_exact_mut(ENTRY_BYTES)) {
+        for (entry, bytes) in self
+            .entries
+            .iter()
+            .zip(sector[ENTRIES_AT..].chunks_exact_mut(ENTRY_BYTES))
+        {
             bytes.copy_from_slice(&entry.encode());
         }
         put(&mut sector, 510, &SIGNATURE);

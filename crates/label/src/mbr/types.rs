@@ -59,5 +59,8 @@ const NAMES: [(u8, &str); 36] = [
 /// What a type is called; `None` for what is not in the table.
 #[must_use]
 pub fn name(kind: u8) -> Option<&'static str> {
-    NAMES.iter().find(|(number, _)| *number == kind).map(|&(_, name)| name)
+    NAMES
+        .iter()
+        .find(|(number, _)| *number == kind)
+        .map(|&(_, name)| name)
 }

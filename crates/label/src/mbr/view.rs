@@ -14,7 +14,12 @@ const FIRST_LOGICAL: u32 = 5;
 /// Reads what belongs to a first sector: logical partitions, and slices of Solaris partitions.
 pub(crate) fn read(blocks: Blocks<'_>, first: MbrSector) -> Label {
     let (mbr, problems) = Mbr::read(blocks, first);
-    let copy = LabelCopy { role: Role::Primary, at: Bytes(0), fault: None, is_used: true };
+    let copy = LabelCopy {
+        role: Role::Primary,
+        at: Bytes(0),
+        fault: None,
+        is_used: true,
+    };
     let mut label = Label {
         kind: Kind::Mbr,
         sector_bytes: mbr.sector_bytes,
@@ -28,7 +33,11 @@ pub(crate) fn read(blocks: Blocks<'_>, first: MbrSector) -> Label {
     mbr.show_primary(&mut label);
     mbr.show_logical(&mut label);
     let vtocs = X86Vtoc::read_all(blocks, &mut label);
-    label.problems.extend(checks::beyond_end(&label.partitions, mbr.sector_bytes, mbr.disk_lbas));
+    label.problems.extend(checks::beyond_end(
+        &label.partitions,
+        mbr.sector_bytes,
+        mbr.disk_lbas,
+    ));
     label.problems.extend(checks::overlaps(&label.partitions));
     if !vtocs.is_empty() {
         label.kind = Kind::X86Vtoc;
@@ -39,17 +48,33 @@ pub(crate) fn read(blocks: Blocks<'_>, first: MbrSector) -> Label {
 
 impl Mbr {
     fn show_primary(&self, label: &mut Label) {
-        for (number, entry) in (1u32..).zip(&self.first.entries).filter(|(_, entry)| entry.is_used()) {
-            let place = if types::is_extended(entry.kind) { Place::Extended } else { Place::Disk };
+        for (number, entry) in (1u32..)
+            .zip(&self.first.entries)
+            .filter(|(_, entry)| entry.is_used())
+        {
+            let place = if types::is_extended(entry.kind) {
+                Place::Extended
+            } else {
+                Place::Disk
+            };
             self.show(label, PartId::partition(number), place, entry, 0);
         }
     }
 
     fn show_logical(&self, label: &mut Label) {
-        let logical = self.ebrs.iter().flat_map(|ebr| ebr.logical().map(move |entry| (ebr, entry)));
+        let logical = self
+            .ebrs
+            .iter()
+            .flat_map(|ebr| ebr.logical().map(move |entry| (ebr, entry)));
         let mut parents = Vec::new();
         for (number, (ebr, entry)) in (FIRST_LOGICAL..).zip(logical) {
-            self.show(label, PartId::partition(number), Place::Logical, entry, ebr.lba);
+            self.show(
+                label,
+                PartId::partition(number),
+                Place::Logical,
+                entry,
+                ebr.lba,
+            );
             // An index of four entries.
             parents.push(PartId::partition(ebr.extended as u32 + 1));
         }
@@ -65,14 +90,19 @@ impl Mbr {
     fn show(&self, label: &mut Label, id: PartId, place: Place, entry: &MbrEntry, base: u64) {
         let first_lba = base + u64::from(entry.first);
         let end_lba = first_lba + u64::from(entry.count);
-        let Some(extent) = extent(first_lba, end_lba, self.sector_bytes) else { return };
+        let Some(extent) = extent(first_lba, end_lba, self.sector_bytes) else {
+            return;
+        };
         label.partitions.push(Partition {
             id,
             place,
             extent,
             kind: PartitionType::Mbr(entry.kind),
             name: None,
-            uuid: Some(format!("{:08x}-{:02x}", self.first.disk_signature, id.number)),
+            uuid: Some(format!(
+                "{:08x}-{:02x}",
+                self.first.disk_signature, id.number
+            )),
             is_whole_disk: false,
         });
     }

@@ -34,7 +34,11 @@ fn check_sum(sector: &[u8]) -> Result<(), Fault> {
         return Ok(());
     }
     let found = u16::from_be_bytes(field(sector, 510));
-    Err(Fault::Checksum { over: "label", found: found.into(), expected: (found ^ sum).into() })
+    Err(Fault::Checksum {
+        over: "label",
+        found: found.into(),
+        expected: (found ^ sum).into(),
+    })
 }
 
 /// A slice of either label.
@@ -83,8 +87,9 @@ impl Geometry {
     #[must_use]
     pub fn backup_lbas(&self) -> Vec<u64> {
         let track = || {
-            let cylinder =
-                u64::from(self.cylinders).checked_add(self.cylinders_alternate.into())?.checked_sub(1)?;
+            let cylinder = u64::from(self.cylinders)
+                .checked_add(self.cylinders_alternate.into())?
+                .checked_sub(1)?;
             let heads = cylinder
                 .checked_mul(self.heads.into())?
                 .checked_add(u64::from(self.heads).checked_sub(1)?)?;
@@ -93,14 +98,18 @@ impl Geometry {
         let Some(track) = track().filter(|_| u64::from(self.sectors) >= 2 * BACKUPS) else {
             return Vec::new();
         };
-        (0..BACKUPS).filter_map(|index| track.checked_add(2 * index + 1)).collect()
+        (0..BACKUPS)
+            .filter_map(|index| track.checked_add(2 * index + 1))
+            .collect()
     }
 }
 
 /// Exclusive or of all 16-bit words, which is 0 over a label with its checksum. The byte order does not matter to
 /// that.
 pub(crate) fn checksum(label: &[u8]) -> u16 {
-    label[..LABEL_BYTES].chunks_exact(2).fold(0, |sum, word| sum ^ u16::from_be_bytes(field(word, 0)))
+    label[..LABEL_BYTES]
+        .chunks_exact(2)
+        .fold(0, |sum, word| sum ^ u16::from_be_bytes(field(word, 0)))
 }
 
 /// A label keeps the sector that it came from, and is written to sectors of that size.
@@ -109,7 +118,11 @@ pub(crate) fn check_rest(rest: &[u8], sector_bytes: u32) -> Result<(), EncodeErr
         return Ok(());
     }
     let expected = "the one that the label was made for";
-    Err(EncodeError::Field { field: "sector size", found: sector_bytes.into(), expected })
+    Err(EncodeError::Field {
+        field: "sector size",
+        found: sector_bytes.into(),
+        expected,
+    })
 }
 
 #[cfg(test)]
@@ -127,9 +140,21 @@ mod tests {
             sectors: 248,
         };
         let track = (7_507 * 19 + 18) * 248;
-        assert_eq!(geometry.backup_lbas(), [track + 1, track + 3, track + 5, track + 7, track + 9]);
+        assert_eq!(
+            geometry.backup_lbas(),
+            [track + 1, track + 3, track + 5, track + 7, track + 9]
+        );
         assert_eq!(geometry.data_lbas(), Some(7_506 * 4_712));
         assert_eq!(Geometry::default().backup_lbas(), []);
-        assert_eq!(Geometry { cylinders: 10, heads: 4, sectors: 8, ..geometry }.backup_lbas(), []);
+        assert_eq!(
+            Geometry {
+                cylinders: 10,
+                heads: 4,
+                sectors: 8,
+                ..geometry
+            }
+            .backup_lbas(),
+            []
+        );
     }
 }

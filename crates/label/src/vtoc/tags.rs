@@ -25,5 +25,8 @@ const NAMES: [(u16, &str); 14] = [
 /// What a tag is called; `None` for what is not in the table.
 #[must_use]
 pub fn name(tag: u16) -> Option<&'static str> {
-    NAMES.iter().find(|(number, _)| *number == tag).map(|&(_, name)| name)
+    NAMES
+        .iter()
+        .find(|(number, _)| *number == tag)
+        .map(|&(_, name)| name)
 }

@@ -12,7 +12,9 @@ use crate::disk::Blocks;
 use crate::label::{Label, LabelCopy, Partition, PartitionType, Place, extent};
 use crate::mbr::types;
 use crate::problem::{Fault, PartId, Problem, Role};
-use crate::vtoc::{Geometry, MAGIC, SANITY, Slice, VERSION, WHOLE_SLICE, check_rest, checksum, tags};
+use crate::vtoc::{
+    Geometry, MAGIC, SANITY, Slice, VERSION, WHOLE_SLICE, check_rest, checksum, tags,
+};
 use crate::write::{EncodeError, Step, in_order};
 
 const SLICES: usize = 16;
@@ -65,13 +67,29 @@ impl X86Vtoc {
         crate::check_sector_bytes(sector_bytes)?;
         let Ok(count) = u32::try_from(lbas) else {
             let (found, expected) = (lbas, "at most 4294967295");
-            return Err(EncodeError::Field { field: "blocks of a Solaris partition", found, expected });
+            return Err(EncodeError::Field {
+                field: "blocks of a Solaris partition",
+                found,
+                expected,
+            });
         };
         let mut slices = [Slice::default(); SLICES];
-        slices[WHOLE_SLICE as usize] = Slice { tag: tags::BACKUP, flag: 0, start: 0, count };
+        slices[WHOLE_SLICE as usize] = Slice {
+            tag: tags::BACKUP,
+            flag: 0,
+            start: 0,
+            count,
+        };
         let mut description = [0; 128];
-        let Geometry { cylinders, cylinders_alternate, heads, sectors, .. } = geometry;
-        let words = format!("plumb cyl {cylinders} alt {cylinders_alternate} hd {heads} sec {sectors}");
+        let Geometry {
+            cylinders,
+            cylinders_alternate,
+            heads,
+            sectors,
+            ..
+        } = geometry;
+        let words =
+            format!("plumb cyl {cylinders} alt {cylinders_alternate} hd {heads} sec {sectors}");
         put(&mut description, 0, words.as_bytes());
         Ok(Self {
             sector_bytes,
@@ -99,18 +117,30 @@ impl X86Vtoc {
         check_rest(&self.rest, self.sector_bytes)?;
         if usize::from(self.slice_count) > SLICES {
             let (found, expected) = (self.slice_count.into(), "at most 16");
-            return Err(EncodeError::Field { field: "number of slices", found, expected });
+            return Err(EncodeError::Field {
+                field: "number of slices",
+                found,
+                expected,
+            });
         }
         let end_lba = self.partition_lba.saturating_add(self.partition_lbas);
         let label_lba = self.partition_lba.saturating_add(LABEL_LBA);
         let outside = |&&lba: &&u64| lba < label_lba || lba >= end_lba;
         if let Some(&found) = self.backup_lbas.iter().chain([&label_lba]).find(outside) {
             let expected = "a block of the Solaris partition after the first";
-            return Err(EncodeError::Field { field: "block of a label", found, expected });
+            return Err(EncodeError::Field {
+                field: "block of a label",
+                found,
+                expected,
+            });
         }
         let label = self.encode_sector();
         let write = |lba: &u64| Step::write(*lba, self.sector_bytes, label.clone());
-        let backups = self.backup_lbas.iter().map(write).collect::<Result<_, _>>()?;
+        let backups = self
+            .backup_lbas
+            .iter()
+            .map(write)
+            .collect::<Result<_, _>>()?;
         Ok(in_order(vec![write(&label_lba)?], backups, in_use))
     }
 
@@ -121,16 +151,28 @@ impl X86Vtoc {
         put(&mut sector, 20, &self.volume);
         put(&mut sector, 28, &self.named_sector_bytes.to_le_bytes());
         put(&mut sector, 30, &self.slice_count.to_le_bytes());
-        for (slice, bytes) in self.slices.iter().zip(sector[SLICES_AT..].chunks_exact_mut(SLICE_BYTES)) {
+        for (slice, bytes) in self
+            .slices
+            .iter()
+            .zip(sector[SLICES_AT..].chunks_exact_mut(SLICE_BYTES))
+        {
             put(bytes, 0, &slice.tag.to_le_bytes());
             put(bytes, 2, &slice.flag.to_le_bytes());
             put(bytes, 4, &slice.start.to_le_bytes());
             put(bytes, 8, &slice.count.to_le_bytes());
         }
         put(&mut sector, 328, &self.description);
-        put(&mut sector, 456, &self.geometry.cylinders_physical.to_le_bytes());
+        put(
+            &mut sector,
+            456,
+            &self.geometry.cylinders_physical.to_le_bytes(),
+        );
         put(&mut sector, 460, &self.geometry.cylinders.to_le_bytes());
-        put(&mut sector, 464, &self.geometry.cylinders_alternate.to_le_bytes());
+        put(
+            &mut sector,
+            464,
+            &self.geometry.cylinders_alternate.to_le_bytes(),
+        );
         put(&mut sector, 468, &self.geometry.heads.to_le_bytes());
         put(&mut sector, 472, &self.geometry.sectors.to_le_bytes());
         put(&mut sector, 508, &MAGIC.to_le_bytes());
@@ -148,7 +190,11 @@ impl X86Vtoc {
         }
         super::check_sum(sector)?;
         if le32(16) != VERSION {
-            return Err(Fault::Field { field: "version", found: le32(16).into(), expected: "1" });
+            return Err(Fault::Field {
+                field: "version",
+                found: le32(16).into(),
+                expected: "1",
+            });
         }
         if usize::from(le16(30)) > SLICES {
             return Err(Fault::Field {
@@ -158,7 +204,10 @@ impl X86Vtoc {
             });
         }
         let mut slices = [Slice::default(); SLICES];
-        for (slice, bytes) in slices.iter_mut().zip(sector[SLICES_AT..].chunks_exact(SLICE_BYTES)) {
+        for (slice, bytes) in slices
+            .iter_mut()
+            .zip(sector[SLICES_AT..].chunks_exact(SLICE_BYTES))
+        {
             *slice = Slice {
                 tag: u16::from_le_bytes(field(bytes, 0)),
                 flag: u16::from_le_bytes(field(bytes, 2)),
@@ -167,7 +216,13 @@ impl X86Vtoc {
             };
         }
         let mut rest = sector.to_vec();
-        for range in [12..32, SLICES_AT..SLICES_AT + SLICES * SLICE_BYTES, 328..466, 468..476, 508..512] {
+        for range in [
+            12..32,
+            SLICES_AT..SLICES_AT + SLICES * SLICE_BYTES,
+            328..466,
+            468..476,
+            508..512,
+        ] {
             rest[range].fill(0);
         }
         let sector_bytes = u64::from(blocks.sector_bytes);
@@ -189,10 +244,22 @@ impl X86Vtoc {
 
     /// Reads the labels in all partitions of an MBR that may have one, and lists their slices.
     pub(crate) fn read_all(blocks: Blocks<'_>, label: &mut Label) -> Vec<Self> {
-        let may_have_one =
-            |part: &&Partition| matches!(part.kind, PartitionType::Mbr(types::SOLARIS | types::SOLARIS_OLD));
-        let parts: Vec<Partition> = label.partitions.iter().filter(may_have_one).cloned().collect();
-        parts.iter().filter_map(|part| Self::read(blocks, part, label)).collect()
+        let may_have_one = |part: &&Partition| {
+            matches!(
+                part.kind,
+                PartitionType::Mbr(types::SOLARIS | types::SOLARIS_OLD)
+            )
+        };
+        let parts: Vec<Partition> = label
+            .partitions
+            .iter()
+            .filter(may_have_one)
+            .cloned()
+            .collect();
+        parts
+            .iter()
+            .filter_map(|part| Self::read(blocks, part, label))
+            .collect()
     }
 
     fn read(blocks: Blocks<'_>, part: &Partition, label: &mut Label) -> Option<Self> {
@@ -210,13 +277,20 @@ impl X86Vtoc {
             .backup_lbas()
             .into_iter()
             .filter_map(|lba| lba.checked_add(first_lba).filter(in_partition))
-            .filter_map(|lba| Some((lba, Self::decode(&blocks.read(lba, 1).ok()?, blocks, part).ok()?)))
+            .filter_map(|lba| {
+                Some((
+                    lba,
+                    Self::decode(&blocks.read(lba, 1).ok()?, blocks, part).ok()?,
+                ))
+            })
             // A broken geometry may lead to a backup of another label.
             .filter(|(lba, backup)| backup.geometry.backup_lbas().contains(&(lba - first_lba)))
             .collect();
         let backup_lbas = backups.iter().map(|&(lba, _)| lba).collect();
         note_copies(label, blocks, first_lba + LABEL_LBA, &primary, &backups);
-        let used = primary.ok().or_else(|| backups.into_iter().next().map(|(_, backup)| backup));
+        let used = primary
+            .ok()
+            .or_else(|| backups.into_iter().next().map(|(_, backup)| backup));
         let Some(mut used) = used else {
             label.problems.push(Problem::NoGoodCopy);
             return None;
@@ -227,14 +301,17 @@ impl X86Vtoc {
     }
 
     fn show(&self, label: &mut Label, part: &Partition) {
-        let covers = |slice: &Slice| slice.start == 0 && u64::from(slice.count) == self.partition_lbas;
+        let covers =
+            |slice: &Slice| slice.start == 0 && u64::from(slice.count) == self.partition_lbas;
         let counted = (0u32..).zip(&self.slices).take(self.slice_count.into());
         let mut slices = Vec::new();
         for (number, slice) in counted.filter(|(_, slice)| slice.count > 0) {
             let id = PartId::slice(number, Some(self.partition));
             let first_lba = self.partition_lba + u64::from(slice.start);
             let end_lba = first_lba + u64::from(slice.count);
-            let Some(extent) = extent(first_lba, end_lba, self.sector_bytes) else { continue };
+            let Some(extent) = extent(first_lba, end_lba, self.sector_bytes) else {
+                continue;
+            };
             slices.push(Partition {
                 id,
                 place: Place::Slice,
@@ -242,11 +319,13 @@ impl X86Vtoc {
                 kind: PartitionType::Tag(slice.tag),
                 name: None,
                 uuid: None,
-                is_whole_disk: slice.tag == tags::BACKUP || (number == WHOLE_SLICE && covers(slice)),
+                is_whole_disk: slice.tag == tags::BACKUP
+                    || (number == WHOLE_SLICE && covers(slice)),
             });
         }
         label.partitions.extend(slices);
-        let parent = |slice: &Partition| (slice.id.within == Some(self.partition)).then_some(part.id);
+        let parent =
+            |slice: &Partition| (slice.id.within == Some(self.partition)).then_some(part.id);
         let outside = checks::outside(&label.partitions, parent);
         label.problems.extend(outside);
     }
@@ -277,16 +356,29 @@ fn note_copies(
         fault,
         is_used,
     };
-    label.copies.push(copy(Role::Primary, label_lba, fault.clone(), fault.is_none()));
+    label.copies.push(copy(
+        Role::Primary,
+        label_lba,
+        fault.clone(),
+        fault.is_none(),
+    ));
     for (index, &(lba, _)) in backups.iter().enumerate() {
-        label.copies.push(copy(Role::Backup, lba, None, index == 0 && fault.is_some()));
+        label
+            .copies
+            .push(copy(Role::Backup, lba, None, index == 0 && fault.is_some()));
     }
     if let Ok(primary) = primary
         && backups.iter().any(|(_, backup)| backup != primary)
     {
-        label.problems.push(Problem::CopiesDiffer { field: "slices" });
+        label
+            .problems
+            .push(Problem::CopiesDiffer { field: "slices" });
     }
     if let Some(fault) = fault {
-        label.problems.push(Problem::BrokenCopy { role: Role::Primary, lba: label_lba, fault });
+        label.problems.push(Problem::BrokenCopy {
+            role: Role::Primary,
+            lba: label_lba,
+            fault,
+        });
     }
 }

@@ -21,7 +21,10 @@ pub type Row = (u32, u64, u64);
 
 impl Image {
     pub fn new(size_bytes: u64, sector_bytes: u32) -> Self {
-        let image = Self { dir: plumb_testkit::temp_dir("label"), sector_bytes };
+        let image = Self {
+            dir: plumb_testkit::temp_dir("label"),
+            sector_bytes,
+        };
         image.resize(size_bytes);
         image
     }
@@ -32,8 +35,12 @@ impl Image {
 
     /// Lets the disk grow or cuts it off.
     pub fn resize(&self, size_bytes: u64) {
-        let file =
-            File::options().create(true).truncate(false).write(true).open(self.path()).expect("open image");
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(self.path())
+            .expect("open image");
         file.set_len(size_bytes).expect("set the size of the image");
     }
 
@@ -48,15 +55,24 @@ impl Image {
     /// Runs a tool with the image as last argument and `input` as its standard input.
     pub fn tool(&self, program: &str, arguments: &[&str], input: &str) -> String {
         let path = self.path();
-        let arguments: Vec<&str> =
-            arguments.iter().copied().chain([path.to_str().expect("a path of text")]).collect();
+        let arguments: Vec<&str> = arguments
+            .iter()
+            .copied()
+            .chain([path.to_str().expect("a path of text")])
+            .collect();
         run(program, &arguments, self.sector_bytes, input)
     }
 
     /// As [`Image::tool`] for parted, which wants its commands after the image.
     pub fn parted(&self, commands: &str) -> String {
         let path = self.path();
-        let mut arguments = vec!["-s", "-m", "-a", "none", path.to_str().expect("a path of text")];
+        let mut arguments = vec![
+            "-s",
+            "-m",
+            "-a",
+            "none",
+            path.to_str().expect("a path of text"),
+        ];
         arguments.extend(commands.split_whitespace());
         run("parted", &arguments, self.sector_bytes, "")
     }
@@ -70,11 +86,20 @@ impl Image {
 
     /// Partitions as parted prints them, in blocks; free space and the like left out.
     pub fn parted_rows(&self) -> Vec<Row> {
-        let blocks = |field: &str| field.trim_end_matches('s').parse().expect("a number of blocks");
+        let blocks = |field: &str| {
+            field
+                .trim_end_matches('s')
+                .parse()
+                .expect("a number of blocks")
+        };
         let text = self.parted("unit s print");
         let rows = text.lines().skip(2).map(|line| {
             let fields: Vec<&str> = line.split(':').collect();
-            (fields[0].parse().expect("a number"), blocks(fields[1]), blocks(fields[3]))
+            (
+                fields[0].parse().expect("a number"),
+                blocks(fields[1]),
+                blocks(fields[3]),
+            )
         });
         rows.collect()
     }
@@ -82,7 +107,9 @@ impl Image {
     pub fn label(&self) -> Label {
         let file = File::open(self.path()).expect("open image");
         let disk = plumb_label::FileDisk::new(file).expect("an end of the image");
-        read(&disk, Some(self.sector_bytes)).expect("a readable image").expect("a label")
+        read(&disk, Some(self.sector_bytes))
+            .expect("a readable image")
+            .expect("a label")
     }
 }
 
@@ -98,7 +125,11 @@ pub fn run(program: &str, arguments: &[&str], sector_bytes: u32, input: &str) ->
         .spawn()
         .expect("start the program");
     // A program that does not ask for input may be gone already.
-    let _ = child.stdin.take().expect("its input").write_all(input.as_bytes());
+    let _ = child
+        .stdin
+        .take()
+        .expect("its input")
+        .write_all(input.as_bytes());
     let out = child.wait_with_output().expect("wait for the program");
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(out.status.success(), "{program} {arguments:?}: {said}");
@@ -109,25 +140,41 @@ pub fn run(program: &str, arguments: &[&str], sector_bytes: u32, input: &str) ->
 pub fn sfdisk_rows(table: &Value) -> Vec<Row> {
     let number = |partition: &Value| {
         let node = partition["node"].as_str().expect("a node");
-        node.rsplit("img").next().and_then(|number| number.parse().ok()).expect("a number")
+        node.rsplit("img")
+            .next()
+            .and_then(|number| number.parse().ok())
+            .expect("a number")
     };
-    let blocks = |partition: &Value, field: &str| partition[field].as_u64().expect("a number of blocks");
+    let blocks =
+        |partition: &Value, field: &str| partition[field].as_u64().expect("a number of blocks");
     let partitions = table["partitions"].as_array().expect("partitions").iter();
-    partitions.map(|p| (number(p), blocks(p, "start"), blocks(p, "size"))).collect()
+    partitions
+        .map(|p| (number(p), blocks(p, "start"), blocks(p, "size")))
+        .collect()
 }
 
 pub fn row(partition: &Partition, sector_bytes: u32) -> Row {
     let blocks = |bytes: u64| bytes / u64::from(sector_bytes);
-    (partition.id.number, blocks(partition.extent.start().0), blocks(partition.extent.len().0))
+    (
+        partition.id.number,
+        blocks(partition.extent.start().0),
+        blocks(partition.extent.len().0),
+    )
 }
 
 pub fn rows(label: &Label) -> Vec<Row> {
-    label.partitions.iter().map(|partition| row(partition, label.sector_bytes)).collect()
+    label
+        .partitions
+        .iter()
+        .map(|partition| row(partition, label.sector_bytes))
+        .collect()
 }
 
 /// The label of bytes.
 pub fn label_of(bytes: &[u8], sector_bytes: u32) -> Label {
-    read(&bytes, Some(sector_bytes)).expect("readable").expect("a label")
+    read(&bytes, Some(sector_bytes))
+        .expect("readable")
+        .expect("a label")
 }
 
 /// What the steps make of an empty disk.
@@ -140,10 +187,21 @@ pub fn applied(steps: &[Step], disk: &[u8]) -> Vec<u8> {
 /// Every byte that a label's steps write is what stands in the image already.
 pub fn assert_same_bytes(steps: &[Step], image: &[u8]) {
     for step in steps {
-        let Step::Write { at, bytes } = step else { continue };
+        let Step::Write { at, bytes } = step else {
+            continue;
+        };
         let start = usize::try_from(at.0).expect("a place in memory");
-        let differing = image[start..start + bytes.len()].iter().zip(bytes).position(|(a, b)| a != b);
-        assert_eq!(differing, None, "first differing byte of the {} bytes at {}", bytes.len(), at.0);
+        let differing = image[start..start + bytes.len()]
+            .iter()
+            .zip(bytes)
+            .position(|(a, b)| a != b);
+        assert_eq!(
+            differing,
+            None,
+            "first differing byte of the {} bytes at {}",
+            bytes.len(),
+            at.0
+        );
     }
 }
 

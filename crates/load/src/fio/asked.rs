@@ -25,7 +25,11 @@ impl Asked<'_> {
     }
 
     pub fn text(&self) -> Result<&str, JobFileError> {
-        self.setting.value.as_deref().filter(|text| !text.is_empty()).ok_or_else(|| self.wrong("a value"))
+        self.setting
+            .value
+            .as_deref()
+            .filter(|text| !text.is_empty())
+            .ok_or_else(|| self.wrong("a value"))
     }
 
     /// A flag alone is on.
@@ -63,19 +67,22 @@ impl Asked<'_> {
     }
 
     pub fn length(&self, text: &str) -> Result<u64, JobFileError> {
-        let length =
-            size(text).filter(|bytes| bytes.is_multiple_of(512) && (512..=LENGTH_MAX).contains(bytes));
+        let length = size(text)
+            .filter(|bytes| bytes.is_multiple_of(512) && (512..=LENGTH_MAX).contains(bytes));
         length.ok_or_else(|| self.wrong("lengths that are multiples of 512, up to 64m"))
     }
 }
 
-pub(super) const SIZE: &str = "a size: bytes, with k, m, g or t for powers of 1024, or a percentage";
+pub(super) const SIZE: &str =
+    "a size: bytes, with k, m, g or t for powers of 1024, or a percentage";
 
 /// A size as fio reads it: without a unit bytes, else powers of 1024. `64ki` is 64,000 bytes to fio and 65,536 to everybody
 /// else, so that it is none here.
 fn size(text: &str) -> Option<u64> {
     let text = text.to_ascii_lowercase();
-    let digits_end = text.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(text.len());
+    let digits_end = text
+        .find(|sign: char| !sign.is_ascii_digit())
+        .unwrap_or(text.len());
     let (digits, unit) = text.split_at(digits_end);
     let shift = match unit {
         "" | "b" => 0,
@@ -85,13 +92,19 @@ fn size(text: &str) -> Option<u64> {
         "t" | "tb" => 40,
         _ => return None,
     };
-    digits.parse::<u64>().ok()?.checked_mul(1 << shift).filter(|size| *size <= 1 << 60)
+    digits
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(1 << shift)
+        .filter(|size| *size <= 1 << 60)
 }
 
 /// A time as fio reads it: without a unit seconds.
 fn time(text: &str) -> Option<Duration> {
     const YEAR: Duration = Duration::from_secs(366 * 24 * 3600);
-    let digits_end = text.find(|sign: char| !sign.is_ascii_digit()).unwrap_or(text.len());
+    let digits_end = text
+        .find(|sign: char| !sign.is_ascii_digit())
+        .unwrap_or(text.len());
     let (digits, unit) = text.split_at(digits_end);
     let micros: u64 = match unit {
         "us" => 1,

@@ -50,13 +50,62 @@ pub(super) struct Pattern {
 }
 
 const PATTERNS: [(&str, Pattern); 7] = [
-    ("read", Pattern { is_random: false, reads: true, writes: false }),
-    ("write", Pattern { is_random: false, reads: false, writes: true }),
-    ("rw", Pattern { is_random: false, reads: true, writes: true }),
-    ("readwrite", Pattern { is_random: false, reads: true, writes: true }),
-    ("randread", Pattern { is_random: true, reads: true, writes: false }),
-    ("randwrite", Pattern { is_random: true, reads: false, writes: true }),
-    ("randrw", Pattern { is_random: true, reads: true, writes: true }),
+    (
+        "read",
+        Pattern {
+            is_random: false,
+            reads: true,
+            writes: false,
+        },
+    ),
+    (
+        "write",
+        Pattern {
+            is_random: false,
+            reads: false,
+            writes: true,
+        },
+    ),
+    (
+        "rw",
+        Pattern {
+            is_random: false,
+            reads: true,
+            writes: true,
+        },
+    ),
+    (
+        "readwrite",
+        Pattern {
+            is_random: false,
+            reads: true,
+            writes: true,
+        },
+    ),
+    (
+        "randread",
+        Pattern {
+            is_random: true,
+            reads: true,
+            writes: false,
+        },
+    ),
+    (
+        "randwrite",
+        Pattern {
+            is_random: true,
+            reads: false,
+            writes: true,
+        },
+    ),
+    (
+        "randrw",
+        Pattern {
+            is_random: true,
+            reads: true,
+            writes: true,
+        },
+    ),
 ];
 
 impl Job {
@@ -110,8 +159,14 @@ const TAKEN: &[(&str, Taker)] = &[
     ("bssplit", take_split),
     ("ba", take_align),
     ("blockalign", take_align),
-    ("iodepth", |job, asked| asked.whole(1, DEPTH_MAX).map(|depth| job.depth = depth as u32)),
-    ("numjobs", |job, asked| asked.whole(1, JOBS_MAX).map(|jobs| job.jobs = jobs as u32)),
+    ("iodepth", |job, asked| {
+        asked
+            .whole(1, DEPTH_MAX)
+            .map(|depth| job.depth = depth as u32)
+    }),
+    ("numjobs", |job, asked| {
+        asked.whole(1, JOBS_MAX).map(|jobs| job.jobs = jobs as u32)
+    }),
     ("ioengine", take_engine),
     ("direct", |job, asked| match asked.is_on()? {
         true => {
@@ -127,24 +182,60 @@ const TAKEN: &[(&str, Taker)] = &[
         }
         true => Err(asked.wrong("0: a measurement of a device goes past the page cache")),
     }),
-    ("runtime", |job, asked| asked.time().map(|time| job.runtime = Some(time))),
-    ("time_based", |job, asked| asked.is_on().map(|is_on| job.is_time_based = is_on)),
-    ("ramp_time", |job, asked| asked.time().map(|time| job.ramp = time)),
-    ("size", |job, asked| asked.edge(true).map(|edge| job.size = Some(edge))),
-    ("offset", |job, asked| asked.edge(false).map(|edge| job.offset = Some(edge))),
-    ("rate_iops", |job, asked| asked.whole(1, 1 << 40).map(|rate| job.rate = Some(rate as f64))),
-    ("rwmixread", |job, asked| asked.whole(0, 100).map(|percent| job.mix_read_percent = percent as u8)),
-    ("rwmixwrite", |job, asked| {
-        asked.whole(0, 100).map(|percent| job.mix_read_percent = 100 - percent as u8)
+    ("runtime", |job, asked| {
+        asked.time().map(|time| job.runtime = Some(time))
     }),
-    ("percentage_random", |job, asked| asked.whole(0, 100).map(|percent| job.random_percent = percent as u8)),
+    ("time_based", |job, asked| {
+        asked.is_on().map(|is_on| job.is_time_based = is_on)
+    }),
+    ("ramp_time", |job, asked| {
+        asked.time().map(|time| job.ramp = time)
+    }),
+    ("size", |job, asked| {
+        asked.edge(true).map(|edge| job.size = Some(edge))
+    }),
+    ("offset", |job, asked| {
+        asked.edge(false).map(|edge| job.offset = Some(edge))
+    }),
+    ("rate_iops", |job, asked| {
+        asked
+            .whole(1, 1 << 40)
+            .map(|rate| job.rate = Some(rate as f64))
+    }),
+    ("rwmixread", |job, asked| {
+        asked
+            .whole(0, 100)
+            .map(|percent| job.mix_read_percent = percent as u8)
+    }),
+    ("rwmixwrite", |job, asked| {
+        asked
+            .whole(0, 100)
+            .map(|percent| job.mix_read_percent = 100 - percent as u8)
+    }),
+    ("percentage_random", |job, asked| {
+        asked
+            .whole(0, 100)
+            .map(|percent| job.random_percent = percent as u8)
+    }),
     ("random_distribution", take_distribution),
-    ("norandommap", |job, asked| asked.is_on().map(|is_on| job.has_map = !is_on)),
-    ("randrepeat", |job, asked| asked.is_on().map(|is_on| job.is_repeatable = is_on)),
-    ("allrandrepeat", |job, asked| asked.is_on().map(|is_on| job.is_repeatable = is_on)),
-    ("randseed", |job, asked| asked.whole(0, 1 << 52).map(|seed| job.seed = seed)),
-    ("stonewall", |job, asked| asked.is_on().map(|is_on| job.waits = is_on)),
-    ("wait_for_previous", |job, asked| asked.is_on().map(|is_on| job.waits = is_on)),
+    ("norandommap", |job, asked| {
+        asked.is_on().map(|is_on| job.has_map = !is_on)
+    }),
+    ("randrepeat", |job, asked| {
+        asked.is_on().map(|is_on| job.is_repeatable = is_on)
+    }),
+    ("allrandrepeat", |job, asked| {
+        asked.is_on().map(|is_on| job.is_repeatable = is_on)
+    }),
+    ("randseed", |job, asked| {
+        asked.whole(0, 1 << 52).map(|seed| job.seed = seed)
+    }),
+    ("stonewall", |job, asked| {
+        asked.is_on().map(|is_on| job.waits = is_on)
+    }),
+    ("wait_for_previous", |job, asked| {
+        asked.is_on().map(|is_on| job.waits = is_on)
+    }),
     // What is always so, or says nothing of the load.
     ("description", |_, asked| asked.text().map(drop)),
     ("fixedbufs", |_, asked| asked.is_on().map(drop)),
@@ -164,10 +255,20 @@ impl Job {
         let (place, found) = (asked.setting.place.clone(), asked.setting.name.clone());
         let owner = format!("[{}]", asked.section);
         match REFUSED.iter().find(|(known, _)| *known == name) {
-            Some((_, why)) => Err(JobFileError::Refused { place, found, owner, why }),
+            Some((_, why)) => Err(JobFileError::Refused {
+                place,
+                found,
+                owner,
+                why,
+            }),
             None => {
                 let expected = listed(TAKEN.iter().map(|(name, _)| *name));
-                Err(JobFileError::UnknownParameter { place, found, owner, expected })
+                Err(JobFileError::UnknownParameter {
+                    place,
+                    found,
+                    owner,
+                    expected,
+                })
             }
         }
     }
@@ -176,8 +277,12 @@ impl Job {
 fn take_pattern(job: &mut Job, asked: &Asked<'_>) -> Result<(), JobFileError> {
     let word = asked.text().unwrap_or_default();
     let known = PATTERNS.iter().find(|(name, _)| *name == word);
-    let (_, pattern) = known
-        .ok_or_else(|| asked.wrong(format!("one of: {}", listed(PATTERNS.iter().map(|(name, _)| *name)))))?;
+    let (_, pattern) = known.ok_or_else(|| {
+        asked.wrong(format!(
+            "one of: {}",
+            listed(PATTERNS.iter().map(|(name, _)| *name))
+        ))
+    })?;
     job.pattern = *pattern;
     Ok(())
 }
@@ -185,7 +290,9 @@ fn take_pattern(job: &mut Job, asked: &Asked<'_>) -> Result<(), JobFileError> {
 /// One length, or one for reads and one for writes.
 fn take_lengths(job: &mut Job, asked: &Asked<'_>) -> Result<(), JobFileError> {
     let lengths: Vec<&str> = asked.text().unwrap_or_default().split(',').collect();
-    let [reads, others @ ..] = &lengths[..] else { return Err(asked.wrong(SIZE)) };
+    let [reads, others @ ..] = &lengths[..] else {
+        return Err(asked.wrong(SIZE));
+    };
     let reads = asked.length(reads)?;
     // One for trims may follow, which no pattern here has.
     let writes = match others {
@@ -209,13 +316,22 @@ fn take_split(job: &mut Job, asked: &Asked<'_>) -> Result<(), JobFileError> {
         };
         lengths.push((asked.length(length)?, percent));
     }
-    let given: f64 = lengths.iter().filter_map(|(_, percent)| *percent).map(f64::from).sum();
-    let open = lengths.iter().filter(|(_, percent)| percent.is_none()).count();
+    let given: f64 = lengths
+        .iter()
+        .filter_map(|(_, percent)| *percent)
+        .map(f64::from)
+        .sum();
+    let open = lengths
+        .iter()
+        .filter(|(_, percent)| percent.is_none())
+        .count();
     if given > 100.0 || (open == 0 && given != 100.0) {
         return Err(asked.wrong(expected));
     }
     let even = (100.0 - given) / open.max(1) as f64;
-    let weighed = lengths.into_iter().map(|(length, percent)| (length, percent.map_or(even, f64::from)));
+    let weighed = lengths
+        .into_iter()
+        .map(|(length, percent)| (length, percent.map_or(even, f64::from)));
     let weighed: Vec<(u64, f64)> = weighed.filter(|(_, percent)| *percent > 0.0).collect();
     job.lengths = [weighed.clone(), weighed];
     Ok(())
@@ -240,8 +356,12 @@ fn take_engine(job: &mut Job, asked: &Asked<'_>) -> Result<(), JobFileError> {
     ];
     let word = asked.text().unwrap_or_default();
     let known = ENGINES.iter().find(|(name, _)| *name == word);
-    let (_, is_sync) = known
-        .ok_or_else(|| asked.wrong(format!("one of: {}", listed(ENGINES.iter().map(|(name, _)| *name)))))?;
+    let (_, is_sync) = known.ok_or_else(|| {
+        asked.wrong(format!(
+            "one of: {}",
+            listed(ENGINES.iter().map(|(name, _)| *name))
+        ))
+    })?;
     job.is_sync = *is_sync;
     job.engine = Some((word.to_owned(), asked.setting.place.clone()));
     Ok(())
@@ -252,7 +372,9 @@ fn take_distribution(job: &mut Job, asked: &Asked<'_>) -> Result<(), JobFileErro
     job.zipf = match asked.text().unwrap_or_default() {
         "random" => None,
         word => {
-            let theta = word.strip_prefix("zipf:").and_then(|theta| theta.parse::<f64>().ok());
+            let theta = word
+                .strip_prefix("zipf:")
+                .and_then(|theta| theta.parse::<f64>().ok());
             let theta = theta.filter(|theta| *theta > 0.0 && *theta <= 5.0);
             Some(theta.ok_or_else(|| asked.wrong(expected))?)
         }

@@ -25,7 +25,9 @@ use crate::series::{Area, Edge, Part, Rate, Run, Series};
 /// When it cannot be read, or asks for something that cannot be run: with file, line, what was found and expected.
 pub fn read(path: &Path) -> Result<Series, JobFileError> {
     let text = read_text(path)?;
-    parse(&path.display().to_string(), &text, &|name| std::env::var(name).ok())
+    parse(&path.display().to_string(), &text, &|name| {
+        std::env::var(name).ok()
+    })
 }
 
 /// The same of a text; `variable` gives the value of one of the environment.
@@ -48,7 +50,10 @@ pub fn parse(
         group.push(job);
     }
     if group.is_empty() {
-        return Err(JobFileError::Unfinished { path: name.to_owned(), expected: "a job: [NAME]" });
+        return Err(JobFileError::Unfinished {
+            path: name.to_owned(),
+            expected: "a job: [NAME]",
+        });
     }
     series.runs.push(run_of(&group, &mut series.notes)?);
     Ok(series)
@@ -63,18 +68,35 @@ fn jobs(lines: Vec<Line>) -> Result<Vec<Job>, JobFileError> {
         match line {
             Line::Section { place, name } => {
                 is_global = name == "global";
-                let base = global.clone().unwrap_or_else(|| Job::new(&name, place.clone()));
+                let base = global
+                    .clone()
+                    .unwrap_or_else(|| Job::new(&name, place.clone()));
                 if is_global {
                     global = Some(base);
                 } else {
-                    jobs.push(Job { name, place, ..base });
+                    jobs.push(Job {
+                        name,
+                        place,
+                        ..base
+                    });
                 }
             }
             Line::Option(setting) => {
-                let open = if is_global { global.as_mut() } else { jobs.last_mut() };
+                let open = if is_global {
+                    global.as_mut()
+                } else {
+                    jobs.last_mut()
+                };
                 let Some(job) = open else { continue };
-                let section = if is_global { "global".to_owned() } else { job.name.clone() };
-                job.take(&Asked { setting: &setting, section: &section })?;
+                let section = if is_global {
+                    "global".to_owned()
+                } else {
+                    job.name.clone()
+                };
+                job.take(&Asked {
+                    setting: &setting,
+                    section: &section,
+                })?;
             }
         }
     }
@@ -86,12 +108,23 @@ fn run_of(jobs: &[Job], notes: &mut Vec<String>) -> Result<Run, JobFileError> {
     let first = &jobs[0];
     must_agree(jobs, "runtime", |job| (job.runtime, job.is_time_based))?;
     must_agree(jobs, "ramp_time", |job| job.ramp)?;
-    must_agree(jobs, "rate_iops, given for all or none", |job| job.rate.is_some())?;
-    must_agree(jobs, "randrepeat and randseed", |job| (job.is_repeatable, job.seed))?;
+    must_agree(jobs, "rate_iops, given for all or none", |job| {
+        job.rate.is_some()
+    })?;
+    must_agree(jobs, "randrepeat and randseed", |job| {
+        (job.is_repeatable, job.seed)
+    })?;
     if first.is_time_based && first.runtime.is_none() {
-        return Err(lacking(first, "runtime=", "runtime=SECONDS with time_based"));
+        return Err(lacking(
+            first,
+            "runtime=",
+            "runtime=SECONDS with time_based",
+        ));
     }
-    let rates: Vec<f64> = jobs.iter().filter_map(|job| Some(job.rate? * f64::from(job.jobs))).collect();
+    let rates: Vec<f64> = jobs
+        .iter()
+        .filter_map(|job| Some(job.rate? * f64::from(job.jobs)))
+        .collect();
     let rate: f64 = rates.iter().sum();
     let parts = jobs.iter().enumerate().map(|(at, job)| {
         let share = rates.get(at).map_or(1.0, |own| own / rate);
@@ -102,7 +135,11 @@ fn run_of(jobs: &[Job], notes: &mut Vec<String>) -> Result<Run, JobFileError> {
         name: names.join(" + "),
         overrides: Vec::new(),
         parts: parts.collect::<Result<Vec<Part>, JobFileError>>()?,
-        rate: if rates.is_empty() { Rate::Max } else { Rate::PerSecond(rate) },
+        rate: if rates.is_empty() {
+            Rate::Max
+        } else {
+            Rate::PerSecond(rate)
+        },
         arrivals: None,
         elapsed: first.runtime,
         is_one_pass: !first.is_time_based,
@@ -113,28 +150,44 @@ fn run_of(jobs: &[Job], notes: &mut Vec<String>) -> Result<Run, JobFileError> {
     })
 }
 
-fn must_agree<T: PartialEq>(jobs: &[Job], option: &str, of: impl Fn(&Job) -> T) -> Result<(), JobFileError> {
+fn must_agree<T: PartialEq>(
+    jobs: &[Job],
+    option: &str,
+    of: impl Fn(&Job) -> T,
+) -> Result<(), JobFileError> {
     match jobs.iter().find(|job| of(job) != of(&jobs[0])) {
         Some(job) => Err(JobFileError::Value {
             place: job.place.clone(),
             parameter: format!("{option} of [{}]", job.name),
             found: format!("another than in [{}]", jobs[0].name),
-            expected: "the same in all jobs that go on at once, or stonewall between them".to_owned(),
+            expected: "the same in all jobs that go on at once, or stonewall between them"
+                .to_owned(),
         }),
         None => Ok(()),
     }
 }
 
 fn lacking(job: &Job, lacking: &'static str, expected: &'static str) -> JobFileError {
-    JobFileError::Lacking { place: job.place.clone(), owner: format!("[{}]", job.name), lacking, expected }
+    JobFileError::Lacking {
+        place: job.place.clone(),
+        owner: format!("[{}]", job.name),
+        lacking,
+        expected,
+    }
 }
 
 fn part_of(job: &Job, share: f64, notes: &mut Vec<String>) -> Result<Part, JobFileError> {
     let Some((path, place)) = job.file.clone() else {
-        return Err(lacking(job, "filename=", "the device or file: filename=/dev/sdb"));
+        return Err(lacking(
+            job,
+            "filename=",
+            "the device or file: filename=/dev/sdb",
+        ));
     };
     let lengths = lengths(job)?;
-    let unit = job.align.unwrap_or_else(|| lengths.iter().map(|(bytes, _)| *bytes).max().unwrap_or(512));
+    let unit = job
+        .align
+        .unwrap_or_else(|| lengths.iter().map(|(bytes, _)| *bytes).max().unwrap_or(512));
     let (area, offset) = area(job, unit)?;
     remark(job, notes);
     let pattern = job.pattern;
@@ -155,7 +208,11 @@ fn part_of(job: &Job, share: f64, notes: &mut Vec<String>) -> Result<Part, JobFi
                 }
             }
         },
-        random_percent: if pattern.is_random { job.random_percent } else { 0 },
+        random_percent: if pattern.is_random {
+            job.random_percent
+        } else {
+            0
+        },
         from_anywhere: false,
         zipf: job.zipf,
         stride: None,
@@ -191,10 +248,18 @@ fn area(job: &Job, unit: u64) -> Result<(Area, u64), JobFileError> {
         expected: "both in bytes, or both as percentages".to_owned(),
     };
     let (from, to, added) = match (job.offset.unwrap_or(Edge::Bytes(0)), job.size) {
-        (Edge::Bytes(from), None) => (Edge::Bytes(from - from % unit), Edge::Percent(100.0), from % unit),
+        (Edge::Bytes(from), None) => (
+            Edge::Bytes(from - from % unit),
+            Edge::Percent(100.0),
+            from % unit,
+        ),
         (Edge::Bytes(from), Some(Edge::Bytes(size))) => {
             let end = from.checked_add(size).ok_or_else(mixed)?;
-            (Edge::Bytes(from - from % unit), Edge::Bytes(end), from % unit)
+            (
+                Edge::Bytes(from - from % unit),
+                Edge::Bytes(end),
+                from % unit,
+            )
         }
         (Edge::Bytes(0), Some(to)) => (Edge::Bytes(0), to, 0),
         (from @ Edge::Percent(_), None) => (from, Edge::Percent(100.0), 0),
@@ -203,7 +268,15 @@ fn area(job: &Job, unit: u64) -> Result<(Area, u64), JobFileError> {
         }
         _ => return Err(mixed()),
     };
-    Ok((Area { size: None, from, to, spares_first: false }, added))
+    Ok((
+        Area {
+            size: None,
+            from,
+            to,
+            spares_first: false,
+        },
+        added,
+    ))
 }
 
 /// What is not as fio would do it.
@@ -217,7 +290,10 @@ fn remark(job: &Job, notes: &mut Vec<String>) {
     if let Some((engine, place)) = &job.engine
         && engine != "io_uring"
     {
-        note(place, format!("ioengine={engine}: I/O are sent by io_uring here"));
+        note(
+            place,
+            format!("ioengine={engine}: I/O are sent by io_uring here"),
+        );
     }
     if job.is_sync && job.depth > 1 {
         let words = format!(
@@ -229,10 +305,19 @@ fn remark(job: &Job, notes: &mut Vec<String>) {
     if !job.is_direct {
         note(
             &job.place,
-            format!("[{}]: direct=1 is not given; I/O go past the page cache all the same", job.name),
+            format!(
+                "[{}]: direct=1 is not given; I/O go past the page cache all the same",
+                job.name
+            ),
         );
     }
     if job.has_map && job.pattern.is_random {
-        note(&job.place, format!("[{}]: starts are drawn anew each time, as with norandommap", job.name));
+        note(
+            &job.place,
+            format!(
+                "[{}]: starts are drawn anew each time, as with norandommap",
+                job.name
+            ),
+        );
     }
 }

@@ -37,7 +37,10 @@ pub(super) fn lines(
         if line.is_empty() || line.starts_with(['#', ';']) {
             continue;
         }
-        let place = Place { file: Arc::clone(&file), line: at + 1 };
+        let place = Place {
+            file: Arc::clone(&file),
+            line: at + 1,
+        };
         let read = match line.strip_prefix('[') {
             Some(rest) => section(rest, place)?,
             None => Line::Option(setting(line, place, variable)?),
@@ -52,22 +55,39 @@ pub(super) fn lines(
         }
         lines.push(read);
         if lines.len() > OPTIONS_MAX {
-            return Err(shape(at + 1, &file, format!("more than {OPTIONS_MAX} options"), "fewer"));
+            return Err(shape(
+                at + 1,
+                &file,
+                format!("more than {OPTIONS_MAX} options"),
+                "fewer",
+            ));
         }
     }
     Ok(lines)
 }
 
 fn shape(line: usize, file: &Arc<str>, found: String, expected: &'static str) -> JobFileError {
-    JobFileError::Shape { place: Place { file: Arc::clone(file), line }, found, expected }
+    JobFileError::Shape {
+        place: Place {
+            file: Arc::clone(file),
+            line,
+        },
+        found,
+        expected,
+    }
 }
 
 fn section(rest: &str, place: Place) -> Result<Line, JobFileError> {
     match rest.split_once(']') {
-        Some((name, "")) if !name.trim().is_empty() => {
-            Ok(Line::Section { place, name: name.trim().to_owned() })
-        }
-        _ => Err(JobFileError::Shape { place, found: format!("`[{rest}`"), expected: "a section: [NAME]" }),
+        Some((name, "")) if !name.trim().is_empty() => Ok(Line::Section {
+            place,
+            name: name.trim().to_owned(),
+        }),
+        _ => Err(JobFileError::Shape {
+            place,
+            found: format!("`[{rest}`"),
+            expected: "a section: [NAME]",
+        }),
     }
 }
 
@@ -83,14 +103,29 @@ fn setting(
     if line.starts_with("include ") {
         let why = "reads another file";
         let (found, owner) = (line.to_owned(), "the file".to_owned());
-        return Err(JobFileError::Refused { place, found, owner, why });
+        return Err(JobFileError::Refused {
+            place,
+            found,
+            owner,
+            why,
+        });
     }
     if name.is_empty() || name.contains(char::is_whitespace) {
         let found = format!("`{line}`");
-        return Err(JobFileError::Shape { place, found, expected: "an option: NAME=VALUE or NAME" });
+        return Err(JobFileError::Shape {
+            place,
+            found,
+            expected: "an option: NAME=VALUE or NAME",
+        });
     }
-    let value = value.map(|value| expanded(value, &place, variable)).transpose()?;
-    Ok(Setting { place, name: name.to_owned(), value })
+    let value = value
+        .map(|value| expanded(value, &place, variable))
+        .transpose()?;
+    Ok(Setting {
+        place,
+        name: name.to_owned(),
+        value,
+    })
 }
 
 /// A value with what the environment has for `${NAME}`.
@@ -103,7 +138,9 @@ fn expanded(
     let mut rest = value;
     while let Some(at) = rest.find('$') {
         whole.push_str(&rest[..at]);
-        let name = rest[at + 1..].strip_prefix('{').and_then(|inside| inside.split_once('}'));
+        let name = rest[at + 1..]
+            .strip_prefix('{')
+            .and_then(|inside| inside.split_once('}'));
         let known = name.and_then(|(name, behind)| Some((variable(name)?, behind)));
         let Some((known, behind)) = known else {
             return Err(JobFileError::Shape {
@@ -126,8 +163,16 @@ mod tests {
         let variable = |name: &str| (name == "DISK").then(|| "/dev/x".to_owned());
         let shown = |line: Line| match line {
             Line::Section { place, name } => format!("{place} [{name}]"),
-            Line::Option(Setting { place, name, value: Some(value) }) => format!("{place} {name}={value}"),
-            Line::Option(Setting { place, name, value: None }) => format!("{place} {name}"),
+            Line::Option(Setting {
+                place,
+                name,
+                value: Some(value),
+            }) => format!("{place} {name}={value}"),
+            Line::Option(Setting {
+                place,
+                name,
+                value: None,
+            }) => format!("{place} {name}"),
         };
         let lines = lines("j", text, &variable).map_err(|error| error.to_string())?;
         Ok(lines.into_iter().map(shown).collect())
@@ -136,19 +181,34 @@ mod tests {
     #[test]
     fn sections_options_and_comments() {
         let read = read("; a\n# b\n[global]\n bs = 4k \nthread\n\n[one two]\nfilename=${DISK}1\n");
-        let expected = ["j:3 [global]", "j:4 bs=4k", "j:5 thread", "j:7 [one two]", "j:8 filename=/dev/x1"];
+        let expected = [
+            "j:3 [global]",
+            "j:4 bs=4k",
+            "j:5 thread",
+            "j:7 [one two]",
+            "j:8 filename=/dev/x1",
+        ];
         assert_eq!(read, Ok(expected.map(str::to_owned).to_vec()));
     }
 
     #[test]
     fn shapes_that_are_none() {
         for (text, expected) in [
-            ("bs=4k", "j:1: found `bs=4k` before any section, expected [global] or [NAME] before it"),
+            (
+                "bs=4k",
+                "j:1: found `bs=4k` before any section, expected [global] or [NAME] before it",
+            ),
             ("\n[a", "j:2: found `[a`, expected a section: [NAME]"),
             ("[]", "j:1: found `[]`, expected a section: [NAME]"),
             ("[a] x", "j:1: found `[a] x`, expected a section: [NAME]"),
-            ("[a]\nr w=read", "j:2: found `r w=read`, expected an option: NAME=VALUE or NAME"),
-            ("[a]\n=3", "j:2: found `=3`, expected an option: NAME=VALUE or NAME"),
+            (
+                "[a]\nr w=read",
+                "j:2: found `r w=read`, expected an option: NAME=VALUE or NAME",
+            ),
+            (
+                "[a]\n=3",
+                "j:2: found `=3`, expected an option: NAME=VALUE or NAME",
+            ),
             (
                 "[a]\nsize=${NO}",
                 "j:2: found `${NO}` without a value, expected ${NAME} of a variable that is set",

@@ -63,7 +63,9 @@ pub enum Against {
 /// Median ns that the server of a file takes to answer; `None` where it has none.
 #[must_use]
 pub fn answer_ns(target: &Target) -> Option<u64> {
-    let answers: Option<Vec<_>> = (0..ASKED).map(|_| server::answer_time(target.io())).collect();
+    let answers: Option<Vec<_>> = (0..ASKED)
+        .map(|_| server::answer_time(target.io()))
+        .collect();
     let mut answers = answers?;
     answers.sort_unstable();
     Some(answers[ASKED / 2].as_nanos() as u64)
@@ -73,12 +75,17 @@ pub fn answer_ns(target: &Target) -> Option<u64> {
 /// are told of.
 #[must_use]
 pub fn against(probed: &Probed, beside: Beside) -> Option<Against> {
-    if matches!(probed.verdict, Verdict::Inconclusive(Reason::NoRoom | Reason::Cache)) {
+    if matches!(
+        probed.verdict,
+        Verdict::Inconclusive(Reason::NoRoom | Reason::Cache)
+    ) {
         return None;
     }
     let change = probed.course.change();
-    let (faster, slower) =
-        (change.filter(|it| it.factor() < 1.0 / PACE), change.filter(|it| it.factor() > PACE));
+    let (faster, slower) = (
+        change.filter(|it| it.factor() < 1.0 / PACE),
+        change.filter(|it| it.factor() > PACE),
+    );
     // A penalty that was seen was charged, whatever takes its time beside.
     let is_flat = probed.verdict == Verdict::NoPenalty;
     server_speed(probed, beside)
@@ -89,22 +96,34 @@ pub fn against(probed: &Probed, beside: Beside) -> Option<Against> {
         })
         .or_else(|| slower.filter(|_| is_flat).map(Against::Slower))
         .or_else(|| {
-            let share = beside.others_share.filter(|share| is_flat && *share > OTHERS_SHARE)?;
+            let share = beside
+                .others_share
+                .filter(|share| is_flat && *share > OTHERS_SHARE)?;
             Some(Against::Others { share })
         })
 }
 
 fn server_speed(probed: &Probed, beside: Beside) -> Option<Against> {
     let (first_ns, answer_ns) = beside.first_ns.zip(beside.answer_ns)?;
-    let most_ns = answer_ns.saturating_add(answer_ns / 2).saturating_add(HANDED_ON_NS);
+    let most_ns = answer_ns
+        .saturating_add(answer_ns / 2)
+        .saturating_add(HANDED_ON_NS);
     // A throttle lets some through at the speed of memory before.
-    let stays = probed.settled_ns.is_none_or(|settled_ns| settled_ns <= most_ns as f64);
-    (first_ns <= most_ns && stays).then_some(Against::ServerSpeed { first_ns, answer_ns })
+    let stays = probed
+        .settled_ns
+        .is_none_or(|settled_ns| settled_ns <= most_ns as f64);
+    (first_ns <= most_ns && stays).then_some(Against::ServerSpeed {
+        first_ns,
+        answer_ns,
+    })
 }
 
 fn held(probed: &Probed) -> Option<Against> {
     let cache = probed.cache.filter(|cache| cache.fast_share > FAST_SHARE)?;
-    Some(Against::Held { share: cache.fast_share, again_ns: cache.again_ns })
+    Some(Against::Held {
+        share: cache.fast_share,
+        again_ns: cache.again_ns,
+    })
 }
 
 #[cfg(test)]
@@ -120,9 +139,16 @@ mod tests {
         let mut course = Course::default();
         for at in 0..20 {
             let ns = if at < 8 { 1e6 } else { 1e6 * factor };
-            course.push(Duration::from_millis(100 * at), Duration::from_millis(4), ns);
+            course.push(
+                Duration::from_millis(100 * at),
+                Duration::from_millis(4),
+                ns,
+            );
         }
-        let grid = Candidate { granularity_bytes: 4096, offset_bytes: 0 };
+        let grid = Candidate {
+            granularity_bytes: 4096,
+            offset_bytes: 0,
+        };
         Probed {
             grid: (verdict == Verdict::Aligned).then_some(grid),
             verdict,
@@ -143,7 +169,10 @@ mod tests {
     }
 
     fn cache(is_held: bool, fast_share: f64) -> Option<Cache> {
-        let reach = Reach { reads: 64, bytes: 64 << 12 };
+        let reach = Reach {
+            reads: 64,
+            bytes: 64 << 12,
+        };
         Some(Cache {
             first_ns: 1_000_000,
             again_ns: 60_000,
@@ -157,7 +186,10 @@ mod tests {
     fn what_hides_a_penalty_stands_against_there_being_none() {
         use Verdict::{Aligned, Inconclusive, NoPenalty};
         let change = |factor| probed(NoPenalty, factor, None).course.change();
-        let others = |share| Beside { others_share: Some(share), ..Beside::default() };
+        let others = |share| Beside {
+            others_share: Some(share),
+            ..Beside::default()
+        };
         let server = |first_ns, answer_ns| Beside {
             first_ns: Some(first_ns),
             answer_ns: Some(answer_ns),
@@ -168,8 +200,17 @@ mod tests {
         assert!(slower.is_some() && faster.is_some());
         let none = Beside::default();
         let timed_out = Inconclusive(Reason::Time);
-        let (held, filled) = (Against::Held { share: 0.9, again_ns: 60_000 }, cache(false, 0.0));
-        let served = Against::ServerSpeed { first_ns: 1_050_000, answer_ns: 700_000 };
+        let (held, filled) = (
+            Against::Held {
+                share: 0.9,
+                again_ns: 60_000,
+            },
+            cache(false, 0.0),
+        );
+        let served = Against::ServerSpeed {
+            first_ns: 1_050_000,
+            answer_ns: 700_000,
+        };
         let over = Inconclusive(Reason::NoRoom);
         for (verdict, factor, cache, beside, expected) in [
             (NoPenalty, 1.0, filled, none, None),
@@ -186,18 +227,34 @@ mod tests {
             (Aligned, 1.0, cache(true, 0.9), none, Some(held)),
             (NoPenalty, 1.0, cache(true, 0.4), none, None),
             (NoPenalty, 1.0, filled, others(0.1), None),
-            (NoPenalty, 1.0, filled, others(0.3), Some(Against::Others { share: 0.3 })),
+            (
+                NoPenalty,
+                1.0,
+                filled,
+                others(0.3),
+                Some(Against::Others { share: 0.3 }),
+            ),
             (Aligned, 1.0, filled, others(0.9), None),
             (timed_out.clone(), 0.2, filled, none, faster),
             (timed_out, 1.0, filled, others(0.9), None),
             (over, 0.2, filled, none, None),
-            (Aligned, 1.0, filled, server(1_050_000, 700_000), Some(served)),
+            (
+                Aligned,
+                1.0,
+                filled,
+                server(1_050_000, 700_000),
+                Some(served),
+            ),
             (Aligned, 1.0, filled, server(1_050_000, 600_000), None),
             // Some are let through at once; what follows is not.
             (Aligned, 1.0, filled, server(100_000, 30_000), None),
         ] {
             let shown = format!("{verdict:?} {factor} {cache:?} {beside:?}");
-            assert_eq!(against(&probed(verdict, factor, cache), beside), expected, "{shown}");
+            assert_eq!(
+                against(&probed(verdict, factor, cache), beside),
+                expected,
+                "{shown}"
+            );
         }
     }
 }

@@ -55,8 +55,11 @@ pub fn search<R: Reader>(
     settings: &Settings,
 ) -> Result<Beyond, Stop<R::Error>> {
     let cell_bytes = grid.granularity_bytes;
-    let is_sought =
-        |factor: &u64| cell_bytes.checked_mul(*factor).is_some_and(|bytes| bytes <= settings.granularity_max);
+    let is_sought = |factor: &u64| {
+        cell_bytes
+            .checked_mul(*factor)
+            .is_some_and(|bytes| bytes <= settings.granularity_max)
+    };
     let mut sought = FACTORS.into_iter().filter(is_sought).peekable();
     if sought.peek().is_none() {
         return Ok(Beyond::Nothing);
@@ -64,7 +67,10 @@ pub fn search<R: Reader>(
     let Some(factor) = sought.find(|factor| has_room(meter, cell_bytes, *factor)) else {
         return Ok(Beyond::Open);
     };
-    let fine = Fine { block: settings.block_bytes, cell_bytes };
+    let fine = Fine {
+        block: settings.block_bytes,
+        cell_bytes,
+    };
     meter.set_limit(meter.spent + NEAR);
     let bound = PART * crossing.map_or(0.0, |crossing| crossing.low.ln());
     let near = match near(meter, fine, factor, (settings, bound)) {
@@ -78,7 +84,9 @@ pub fn search<R: Reader>(
         }
         near => near,
     };
-    let Beyond::Grid(coarser) = found else { return Ok(found) };
+    let Beyond::Grid(coarser) = found else {
+        return Ok(found);
+    };
     meter.set_limit(meter.spent + ALONE);
     match is_charged_alone(meter, fine, coarser) {
         Ok(true) => Ok(found),
@@ -97,9 +105,12 @@ fn is_charged_alone<R: Reader>(
     let Fine { block, cell_bytes } = fine;
     let (modulus, len_bytes) = (coarser.granularity_bytes, 2 * block);
     let across = (cell_bytes - block..modulus).step_by(cell_bytes as usize);
-    let residues = across.filter(|start| start + block != coarser.offset_bytes).collect();
+    let residues = across
+        .filter(|start| start + block != coarser.offset_bytes)
+        .collect();
     let within = Starts::At(Residue::new(fine.middle(), cell_bytes));
-    let kinds = [Starts::Among { modulus, residues }, within].map(|starts| Kind { starts, len_bytes });
+    let kinds =
+        [Starts::Among { modulus, residues }, within].map(|starts| Kind { starts, len_bytes });
     let mut spending = Spending::new(ERROR).ok();
     let (mut apart, mut next_look) = (Vec::new(), ROUNDS_MIN);
     loop {
@@ -113,7 +124,9 @@ fn is_charged_alone<R: Reader>(
             continue;
         }
         next_look = next_size(next_look);
-        let level = spending.as_mut().map_or(Level::P99, |spending| spending.look(1));
+        let level = spending
+            .as_mut()
+            .map_or(Level::P99, |spending| spending.look(1));
         match plumb_stats::median(&apart, level) {
             Ok(apart) if apart.low > 0.0 => return Ok(true),
             Ok(apart) if apart.high < 0.0 => return Ok(false),
@@ -144,10 +157,14 @@ fn near<R: Reader>(
             Numbers::More(_) if !numbered.is_beside => numbered = Numbered::new(fine, factor, true),
             Numbers::More(number) => {
                 let cell_bytes = fine.cell_bytes;
-                let candidate =
-                    Candidate { granularity_bytes: factor * cell_bytes, offset_bytes: number * cell_bytes };
+                let candidate = Candidate {
+                    granularity_bytes: factor * cell_bytes,
+                    offset_bytes: number * cell_bytes,
+                };
                 match confirm(meter, candidate, fine, settings.margin)? {
-                    Outcome::Confirmed(grid, _) if grid.offset_bytes > 0 => return Ok(Beyond::Grid(grid)),
+                    Outcome::Confirmed(grid, _) if grid.offset_bytes > 0 => {
+                        return Ok(Beyond::Grid(grid));
+                    }
                     _ => refuted += 1,
                 }
                 if refuted > REFUTED_MAX {
@@ -184,7 +201,15 @@ impl Numbered {
     fn new(fine: Fine, factor: u64, is_beside: bool) -> Numbered {
         let spending = Spending::new(ERROR).ok();
         let most = f64::INFINITY;
-        Numbered { fine, factor, is_beside, rounds: Vec::new(), most, next_look: ROUNDS_MIN, spending }
+        Numbered {
+            fine,
+            factor,
+            is_beside,
+            rounds: Vec::new(),
+            most,
+            next_look: ROUNDS_MIN,
+            spending,
+        }
     }
 
     fn decide<R: Reader>(
@@ -209,13 +234,19 @@ impl Numbered {
         let (modulus, len_bytes) = (self.factor * cell_bytes, 2 * block);
         let across = |number: u64| {
             let residue = Residue::new(number * cell_bytes + modulus - block, modulus);
-            Kind { starts: Starts::At(residue), len_bytes }
+            Kind {
+                starts: Starts::At(residue),
+                len_bytes,
+            }
         };
         let middle = self.fine.middle();
         let beside = |number: u64| {
             let behind = number * cell_bytes + middle;
             let residues = vec![behind, (behind + modulus - cell_bytes) % modulus];
-            Kind { starts: Starts::Among { modulus, residues }, len_bytes }
+            Kind {
+                starts: Starts::Among { modulus, residues },
+                len_bytes,
+            }
         };
         let mut kinds: Vec<Kind> = (0..self.factor).map(across).collect();
         if self.is_beside {
@@ -223,18 +254,28 @@ impl Numbered {
         }
         let costs = meter.round(&kinds, self.rounds.len())?;
         let (across, beside) = costs.split_at(self.factor as usize);
-        let log = |(at, cost): (usize, &f64)| cost.ln() - beside.get(at).map_or(0.0, |beside| beside.ln());
-        self.rounds.push(across.iter().enumerate().map(log).collect());
+        let log = |(at, cost): (usize, &f64)| {
+            cost.ln() - beside.get(at).map_or(0.0, |beside| beside.ln())
+        };
+        self.rounds
+            .push(across.iter().enumerate().map(log).collect());
         Ok(())
     }
 
     fn look(&mut self, margin: f64) -> Option<Numbers> {
         let pairs = pairs(self.factor as usize);
-        let level = self.spending.as_mut().map_or(Level::P99, |spending| spending.look(pairs.len()));
+        let level = self
+            .spending
+            .as_mut()
+            .map_or(Level::P99, |spending| spending.look(pairs.len()));
         let mut highest = f64::NEG_INFINITY;
         let mut more = None;
         for (number, other) in pairs {
-            let apart: Vec<f64> = self.rounds.iter().map(|round| round[number] - round[other]).collect();
+            let apart: Vec<f64> = self
+                .rounds
+                .iter()
+                .map(|round| round[number] - round[other])
+                .collect();
             let apart = plumb_stats::median(&apart, level).ok()?;
             highest = highest.max(apart.high);
             let is_most = more.is_none_or(|(_, most)| apart.estimate > most);
@@ -253,7 +294,8 @@ impl Numbered {
 /// Which number must not cost more than which, or a coarser grid begins elsewhere than at 0.
 fn pairs(factor: usize) -> Vec<(usize, usize)> {
     let all = (1..factor).flat_map(|number| (0..factor).map(move |other| (number, other)));
-    all.filter(|(number, other)| number != other && (number % 2 == 1 || *other == 0)).collect()
+    all.filter(|(number, other)| number != other && (number % 2 == 1 || *other == 0))
+        .collect()
 }
 
 /// The first grid elsewhere that larger scales show.
@@ -284,8 +326,12 @@ mod tests {
     fn pairs_tell_what_lies_elsewhere() {
         for (factor, every) in [(2, 2), (4, 2), (4, 4)] {
             for offset in 0..every {
-                let costs: Vec<u32> = (0..factor).map(|number| u32::from(number % every == offset)).collect();
-                let is_told = pairs(factor).into_iter().any(|(number, other)| costs[number] > costs[other]);
+                let costs: Vec<u32> = (0..factor)
+                    .map(|number| u32::from(number % every == offset))
+                    .collect();
+                let is_told = pairs(factor)
+                    .into_iter()
+                    .any(|(number, other)| costs[number] > costs[other]);
                 assert_eq!(is_told, offset > 0, "{every} at {offset} modulo {factor}");
             }
         }

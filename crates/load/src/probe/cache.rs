@@ -54,7 +54,11 @@ impl Trail {
         if self.steps.len() == REMEMBERED {
             self.steps.pop_front();
         }
-        self.steps.push_back(Step { start, reads_before: self.reads, bytes_before: self.bytes });
+        self.steps.push_back(Step {
+            start,
+            reads_before: self.reads,
+            bytes_before: self.bytes,
+        });
         self.reads += 1;
         self.bytes += (start + len_bytes).next_multiple_of(PAGE) - start / PAGE * PAGE;
     }
@@ -120,7 +124,9 @@ pub(super) fn sweep<R: Reader>(
         let taken = |kind: &Kind| kind.steps[from..=from + reads].to_vec();
         // First reads take turns with whose phase they have.
         let twins = taken(&kinds[round % kinds.len()]);
-        let mut order: Vec<Option<usize>> = std::iter::once(None).chain((0..kinds.len()).map(Some)).collect();
+        let mut order: Vec<Option<usize>> = std::iter::once(None)
+            .chain((0..kinds.len()).map(Some))
+            .collect();
         for last in (1..order.len()).rev() {
             order.swap(last, meter.random.below(last as u64 + 1) as usize);
         }
@@ -156,8 +162,16 @@ fn kinds(trail: &Trail) -> Vec<Kind> {
         let first = trail.steps.len().checked_sub(ago + needed)?;
         let steps: Vec<Step> = trail.steps.range(first..first + needed).copied().collect();
         let last = steps.last()?;
-        let reach = Reach { reads: trail.reads - last.reads_before, bytes: trail.bytes - last.bytes_before };
-        Some(Kind { steps, reach, faster: 0, latencies_ns: Vec::new() })
+        let reach = Reach {
+            reads: trail.reads - last.reads_before,
+            bytes: trail.bytes - last.bytes_before,
+        };
+        Some(Kind {
+            steps,
+            reach,
+            faster: 0,
+            latencies_ns: Vec::new(),
+        })
     };
     AGO.into_iter().map_while(kind).collect()
 }
@@ -169,7 +183,10 @@ fn fresh<R: Reader>(
     len_bytes: u64,
 ) -> Result<Vec<u64>, Stop<R::Error>> {
     let mut next = |step: &Step| meter.space.next(Residue::new(step.start, PHASE), len_bytes);
-    twins.iter().map(|step| next(step).ok_or(Stop::NoRoom)).collect()
+    twins
+        .iter()
+        .map(|step| next(step).ok_or(Stop::NoRoom))
+        .collect()
 }
 
 /// Time of all but the first.
@@ -185,11 +202,17 @@ fn one_by_one<R: Reader>(
 
 fn found(kinds: &[Kind], mut firsts_ns: Vec<u64>) -> Cache {
     let held = kinds.iter().take_while(|kind| kind.is_held()).count();
-    let mut again_ns: Vec<u64> =
-        kinds[..held.max(1)].iter().flat_map(|kind| kind.latencies_ns.iter().copied()).collect();
+    let mut again_ns: Vec<u64> = kinds[..held.max(1)]
+        .iter()
+        .flat_map(|kind| kind.latencies_ns.iter().copied())
+        .collect();
     let (first_ns, again_ns) = (median(&mut firsts_ns), median(&mut again_ns));
     let is_fast = |ns: &&u64| (**ns as f64) < again_ns as f64 * FASTER;
-    let fast = if held == 0 { 0 } else { firsts_ns.iter().filter(is_fast).count() };
+    let fast = if held == 0 {
+        0
+    } else {
+        firsts_ns.iter().filter(is_fast).count()
+    };
     Cache {
         first_ns,
         again_ns,

@@ -57,7 +57,10 @@ impl Fine {
     /// No grid is known.
     #[must_use]
     pub const fn blocks(block: u64) -> Fine {
-        Fine { block, cell_bytes: block }
+        Fine {
+            block,
+            cell_bytes: block,
+        }
     }
 
     /// Where the shortest reads start that lie within a cell, from its start on.
@@ -110,7 +113,9 @@ pub fn confirm<R: Reader>(
 #[must_use]
 pub fn has_room<R: Reader>(meter: &Meter<'_, R>, granularity: u64, factor: u64) -> bool {
     let places_min = PLACES_MIN.max(meter.places_min());
-    let starts = granularity.checked_mul(factor).map(|modulus| Residue::new(0, modulus));
+    let starts = granularity
+        .checked_mul(factor)
+        .map(|modulus| Residue::new(0, modulus));
     starts.is_some_and(|starts| meter.space.count(starts) >= places_min)
 }
 
@@ -130,21 +135,38 @@ struct Trial {
 impl Trial {
     fn new<R: Reader>(meter: &mut Meter<'_, R>, candidate: Candidate, fine: Fine) -> Trial {
         let granularity = candidate.granularity_bytes;
-        let mut factors: Vec<u64> =
-            FACTORS.into_iter().filter(|factor| has_room(meter, granularity, *factor)).collect();
+        let mut factors: Vec<u64> = FACTORS
+            .into_iter()
+            .filter(|factor| has_room(meter, granularity, *factor))
+            .collect();
         if factors.is_empty() {
             factors.push(1);
         }
-        let factors = factors.into_iter().map(|factor| (factor, meter.random.below(factor))).collect();
+        let factors = factors
+            .into_iter()
+            .map(|factor| (factor, meter.random.below(factor)))
+            .collect();
         let cell_bytes = fine.cell_bytes;
         let half = (granularity / 2).is_multiple_of(cell_bytes) && granularity >= 2 * cell_bytes;
-        Trial { candidate, fine, factors, on: Vec::new(), half: half.then(Vec::new) }
+        Trial {
+            candidate,
+            fine,
+            factors,
+            on: Vec::new(),
+            half: half.then(Vec::new),
+        }
     }
 
-    fn decide<R: Reader>(mut self, meter: &mut Meter<'_, R>, margin: Margin) -> Result<Step, Stop<R::Error>> {
+    fn decide<R: Reader>(
+        mut self,
+        meter: &mut Meter<'_, R>,
+        margin: Margin,
+    ) -> Result<Step, Stop<R::Error>> {
         let mut spending = [ERROR, ERROR, ERROR_RARER].map(|error| Spending::new(error).ok());
         let mut level = |at: usize, intervals: usize| {
-            spending[at].as_mut().map_or(Level::P99, |spending| spending.look(intervals))
+            spending[at]
+                .as_mut()
+                .map_or(Level::P99, |spending| spending.look(intervals))
         };
         let numbers = self.factors().sum::<u64>() as usize;
         let mut next_look = ROUNDS_RARER;
@@ -153,7 +175,11 @@ impl Trial {
             if round < next_look {
                 continue;
             }
-            next_look = if round < ROUNDS_MIN { ROUNDS_MIN } else { next_size(next_look) };
+            next_look = if round < ROUNDS_MIN {
+                ROUNDS_MIN
+            } else {
+                next_size(next_look)
+            };
             let rarer = self.rarer(level(2, numbers));
             if let Rarer::By(factor, number) = rarer {
                 return Ok(Step::Other(self.rarer_by(factor, number)));
@@ -169,11 +195,17 @@ impl Trial {
 
     /// One round: elsewhere, half way, and across some boundaries.
     fn read<R: Reader>(&mut self, meter: &mut Meter<'_, R>) -> Result<(), Stop<R::Error>> {
-        let Candidate { granularity_bytes: granularity, offset_bytes: offset } = self.candidate;
+        let Candidate {
+            granularity_bytes: granularity,
+            offset_bytes: offset,
+        } = self.candidate;
         let across = |at: u64| (at + granularity - self.fine.block) % granularity;
         let (on, half) = (across(offset), across(offset + granularity / 2));
         let len_bytes = 2 * self.fine.block;
-        let mut kinds = vec![Kind { starts: self.elsewhere(on, half), len_bytes }];
+        let mut kinds = vec![Kind {
+            starts: self.elsewhere(on, half),
+            len_bytes,
+        }];
         let round = self.on.len() / ON;
         let turn = round % self.factors.len();
         let (factor, next) = &mut self.factors[turn];
@@ -183,15 +215,26 @@ impl Trial {
             *number = *next;
             *next = (*next + 1) % factor;
             let residue = Residue::new(on + *number * granularity, granularity * factor);
-            kinds.push(Kind { starts: Starts::At(residue), len_bytes });
+            kinds.push(Kind {
+                starts: Starts::At(residue),
+                len_bytes,
+            });
         }
         if self.half.is_some() {
-            kinds.push(Kind { starts: Starts::At(Residue::new(half, granularity)), len_bytes });
+            kinds.push(Kind {
+                starts: Starts::At(Residue::new(half, granularity)),
+                len_bytes,
+            });
         }
         let costs = meter.round(&kinds, round)?;
         let elsewhere = costs[0].ln();
-        let across = |(number, cost): (u64, &f64)| Across { factor, number, log: cost.ln() - elsewhere };
-        self.on.extend(numbers.into_iter().zip(&costs[1..]).map(across));
+        let across = |(number, cost): (u64, &f64)| Across {
+            factor,
+            number,
+            log: cost.ln() - elsewhere,
+        };
+        self.on
+            .extend(numbers.into_iter().zip(&costs[1..]).map(across));
         if let Some(half) = &mut self.half {
             half.push(costs[1 + ON].ln() - elsewhere);
         }
@@ -201,22 +244,39 @@ impl Trial {
     /// Reads that cross one boundary of the fine grid, and none of the candidate's.
     fn elsewhere(&self, on: u64, half: u64) -> Starts {
         let (Fine { block, cell_bytes }, modulus) = (self.fine, self.candidate.granularity_bytes);
-        let but = if modulus > 2 * cell_bytes { vec![on, half] } else { vec![on] };
+        let but = if modulus > 2 * cell_bytes {
+            vec![on, half]
+        } else {
+            vec![on]
+        };
         if cell_bytes == block {
-            return Starts::Besides { modulus, step: block, but };
+            return Starts::Besides {
+                modulus,
+                step: block,
+                but,
+            };
         }
         let across = (cell_bytes - block..modulus).step_by(cell_bytes as usize);
-        Starts::Among { modulus, residues: across.filter(|residue| !but.contains(residue)).collect() }
+        Starts::Among {
+            modulus,
+            residues: across.filter(|residue| !but.contains(residue)).collect(),
+        }
     }
 
     /// The candidate that is left of this one where only the boundaries of one number cost more.
     fn rarer_by(&self, factor: u64, number: u64) -> Candidate {
-        let Candidate { granularity_bytes: granularity, offset_bytes: offset } = self.candidate;
+        let Candidate {
+            granularity_bytes: granularity,
+            offset_bytes: offset,
+        } = self.candidate;
         // A boundary at 0 is crossed by the read that starts at the end of the cell before.
         let carried = if offset < self.fine.block { 1 } else { 0 };
         let granularity_bytes = granularity * factor;
         let offset_bytes = (offset + (number + carried) % factor * granularity) % granularity_bytes;
-        Candidate { granularity_bytes, offset_bytes }
+        Candidate {
+            granularity_bytes,
+            offset_bytes,
+        }
     }
 
     fn look(&self, levels: [Level; 2], rarer: Rarer, margin: Margin) -> Option<Step> {
@@ -231,7 +291,10 @@ impl Trial {
             Some(true) => {
                 let granularity_bytes = self.candidate.granularity_bytes / 2;
                 let offset_bytes = self.candidate.offset_bytes % granularity_bytes;
-                Some(Step::Other(Candidate { granularity_bytes, offset_bytes }))
+                Some(Step::Other(Candidate {
+                    granularity_bytes,
+                    offset_bytes,
+                }))
             }
             Some(false) if rarer == Rarer::No => {
                 let shown = plumb_stats::median(&pairs(&logs), Level::P99).map_or(ratio, exp);
@@ -243,8 +306,14 @@ impl Trial {
 
     /// Whether there is a boundary half way: whether reads there cost more than half of what those across one do.
     fn half_way(&self, on: &[f64], level: Level) -> Option<bool> {
-        let Some(half) = &self.half else { return Some(false) };
-        let past: Vec<f64> = half.iter().zip(pairs(on)).map(|(half, on)| half - on / 2.0).collect();
+        let Some(half) = &self.half else {
+            return Some(false);
+        };
+        let past: Vec<f64> = half
+            .iter()
+            .zip(pairs(on))
+            .map(|(half, on)| half - on / 2.0)
+            .collect();
         let past = plumb_stats::median(&past, level).ok()?;
         if past.low > 0.0 {
             Some(true)
@@ -280,12 +349,21 @@ impl Trial {
         sorted.sort_by(f64::total_cmp);
         let outer = sorted.len() / OUTER;
         let (low, high) = (sorted[outer], sorted[sorted.len() - 1 - outer]);
-        self.on.iter().map(|across| Across { log: across.log.clamp(low, high), ..*across }).collect()
+        self.on
+            .iter()
+            .map(|across| Across {
+                log: across.log.clamp(low, high),
+                ..*across
+            })
+            .collect()
     }
 
     /// The factors that are asked for.
     fn factors(&self) -> impl Iterator<Item = u64> {
-        self.factors.iter().map(|(factor, _)| *factor).filter(|factor| *factor > 1)
+        self.factors
+            .iter()
+            .map(|(factor, _)| *factor)
+            .filter(|factor| *factor > 1)
     }
 }
 
@@ -317,9 +395,16 @@ fn by_number(on: &[Across], factor: u64) -> Vec<Vec<f64>> {
 
 /// The mean of the reads across boundaries of each round.
 fn pairs(on: &[f64]) -> Vec<f64> {
-    on.chunks(ON).map(|round| round.iter().sum::<f64>() / round.len() as f64).collect()
+    on.chunks(ON)
+        .map(|round| round.iter().sum::<f64>() / round.len() as f64)
+        .collect()
 }
 
 fn exp(logs: Interval) -> Interval {
-    Interval { estimate: logs.estimate.exp(), low: logs.low.exp(), high: logs.high.exp(), ..logs }
+    Interval {
+        estimate: logs.estimate.exp(),
+        low: logs.low.exp(),
+        high: logs.high.exp(),
+        ..logs
+    }
 }

@@ -34,14 +34,21 @@ pub fn penalty<R: Reader>(
     grid: Candidate,
     block: u64,
 ) -> Result<Option<Interval>, Stop<R::Error>> {
-    let Candidate { granularity_bytes: granularity, offset_bytes: offset } = grid;
+    let Candidate {
+        granularity_bytes: granularity,
+        offset_bytes: offset,
+    } = grid;
     let len_bytes = len_bytes(grid, block);
     // Those that cross no boundary: the start on it, or so far before the next one that the read ends there.
     let on: Vec<u64> = (0..=granularity - len_bytes)
         .step_by(block as usize)
         .map(|past| (offset + past) % granularity)
         .collect();
-    let off = Starts::Besides { modulus: granularity, step: block, but: on };
+    let off = Starts::Besides {
+        modulus: granularity,
+        step: block,
+        but: on,
+    };
     let on = Starts::At(Residue::new(offset, granularity));
     let kinds = [on, off].map(|starts| Kind { starts, len_bytes });
     let (mut fitting, mut missing) = (Vec::new(), Vec::new());
@@ -56,7 +63,9 @@ pub fn penalty<R: Reader>(
             missing.push(costs[1]);
         }
         ratio = plumb_stats::median_ratio(&fitting, &missing, Level::P99).ok();
-        let width = ratio.map_or(f64::INFINITY, |ratio| (ratio.high - ratio.low) / ratio.estimate);
+        let width = ratio.map_or(f64::INFINITY, |ratio| {
+            (ratio.high - ratio.low) / ratio.estimate
+        });
         let enough = ratio.map_or(0.0, |ratio| (ratio.estimate - 1.0) / 10.0);
         if width < WIDTH.max(enough) {
             break;
@@ -78,13 +87,19 @@ pub fn sweep<R: Reader>(
     let step = (granularity / BARS / block * block).max(block);
     let offsets: Vec<u64> = (0..granularity).step_by(step as usize).collect();
     let len_bytes = len_bytes(grid, block);
-    let kind = |offset: &u64| Kind { starts: Starts::At(Residue::new(*offset, granularity)), len_bytes };
+    let kind = |offset: &u64| Kind {
+        starts: Starts::At(Residue::new(*offset, granularity)),
+        len_bytes,
+    };
     let kinds: Vec<Kind> = offsets.iter().map(kind).collect();
     let mut costs = vec![Vec::new(); kinds.len()];
     for _ in 0..(SWEEP_SLICES / kinds.len().max(1)).max(1) {
         match meter.round(&kinds, 0) {
             Err(Stop::Time) => break,
-            round => costs.iter_mut().zip(round?).for_each(|(costs, cost)| costs.push(cost)),
+            round => costs
+                .iter_mut()
+                .zip(round?)
+                .for_each(|(costs, cost)| costs.push(cost)),
         }
     }
     let bar = |(offset_bytes, costs): (u64, Vec<f64>)| {

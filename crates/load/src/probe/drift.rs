@@ -72,7 +72,11 @@ impl Course {
     /// The moment that parts the paces best into two, where it does so clearly.
     #[must_use]
     pub fn change(&self) -> Option<Change> {
-        let logs: Vec<f64> = self.paces.iter().map(|pace| pace.ns.max(1.0).ln()).collect();
+        let logs: Vec<f64> = self
+            .paces
+            .iter()
+            .map(|pace| pace.ns.max(1.0).ln())
+            .collect();
         let last = logs.len().checked_sub(SIDE_MIN)?;
         let split = (SIDE_MIN..=last).map(|at| Split::at(&logs, at));
         let split = split.min_by(|a, b| a.rest.total_cmp(&b.rest))?;
@@ -97,8 +101,14 @@ impl Split {
     fn at(logs: &[f64], at: usize) -> Split {
         let (first, second) = logs.split_at(at);
         let (before, after) = (super::scale::middle(first), super::scale::middle(second));
-        let rest = |logs: &[f64], level: f64| logs.iter().map(|log| (log - level).abs()).sum::<f64>();
-        Split { at, before, after, rest: rest(first, before) + rest(second, after) }
+        let rest =
+            |logs: &[f64], level: f64| logs.iter().map(|log| (log - level).abs()).sum::<f64>();
+        Split {
+            at,
+            before,
+            after,
+            rest: rest(first, before) + rest(second, after),
+        }
     }
 
     fn is_clear(&self, logs: &[f64]) -> bool {
@@ -108,7 +118,9 @@ impl Split {
         let is_after = |log: &&f64| (**log - middle) * step.signum() > 0.0;
         let off_before = first.iter().filter(is_after).count();
         let off_after = second.len() - second.iter().filter(is_after).count();
-        step.abs() > CHANGED.ln() && off_before * OFF <= first.len() && off_after * OFF <= second.len()
+        step.abs() > CHANGED.ln()
+            && off_before * OFF <= first.len()
+            && off_after * OFF <= second.len()
     }
 }
 
@@ -120,7 +132,11 @@ mod tests {
     fn course(ns: impl IntoIterator<Item = f64>) -> Course {
         let mut course = Course::default();
         for (at, ns) in ns.into_iter().enumerate() {
-            course.push(Duration::from_millis(100 * at as u64), Duration::from_millis(4), ns);
+            course.push(
+                Duration::from_millis(100 * at as u64),
+                Duration::from_millis(4),
+                ns,
+            );
         }
         course
     }
@@ -133,14 +149,27 @@ mod tests {
     #[test]
     fn a_change_is_found_where_it_was() {
         let mut random = Random::new(4, 0);
-        for (looks, at, factor) in [(20, 7, 5.0), (20, 13, 0.2), (60, 8, 1.5), (200, 190, 3.0), (13, 6, 2.0)]
-        {
+        for (looks, at, factor) in [
+            (20, 7, 5.0),
+            (20, 13, 0.2),
+            (60, 8, 1.5),
+            (200, 190, 3.0),
+            (13, 6, 2.0),
+        ] {
             let noisy = |n: usize| {
-                let level = if n < at { 500_000.0 } else { 500_000.0 * factor };
+                let level = if n < at {
+                    500_000.0
+                } else {
+                    500_000.0 * factor
+                };
                 level * (0.05 * normal(&mut random)).exp()
             };
             let change = course((0..looks).map(noisy)).change().expect("a change");
-            assert_eq!(change.at, Duration::from_millis(100 * at as u64), "{factor}");
+            assert_eq!(
+                change.at,
+                Duration::from_millis(100 * at as u64),
+                "{factor}"
+            );
             assert!((change.factor() / factor - 1.0).abs() < 0.1, "{change:?}");
         }
     }
@@ -152,7 +181,10 @@ mod tests {
         assert_eq!(course(wave).change(), None);
         let pause = (0..30).map(|n| if n == 11 { 1e9 } else { 1e5 });
         assert_eq!(course(pause).change(), None);
-        assert_eq!(course([1.0, 1.0, 1.0, 9.0, 9.0, 9.0, 9.0].map(|n| n * 1e5)).change(), None);
+        assert_eq!(
+            course([1.0, 1.0, 1.0, 9.0, 9.0, 9.0, 9.0].map(|n| n * 1e5)).change(),
+            None
+        );
         assert_eq!(course([]).change(), None);
         let mut random = Random::new(9, 0);
         let runs = 2_000;

@@ -46,7 +46,10 @@ fn slowest<R: Reader>(
     quiet: u64,
     len_bytes: u64,
 ) -> Result<usize, Stop<R::Error>> {
-    let at = |residue: u64| Kind { starts: Starts::At(Residue::new(residue, granularity)), len_bytes };
+    let at = |residue: u64| Kind {
+        starts: Starts::At(Residue::new(residue, granularity)),
+        len_bytes,
+    };
     let mut kinds: Vec<Kind> = begins.iter().map(|begin| at(residue + begin)).collect();
     kinds.push(at(quiet));
     let mut logs: Vec<Vec<f64>> = vec![Vec::new(); begins.len()];
@@ -55,13 +58,17 @@ fn slowest<R: Reader>(
     for round in 1..=*ROUNDS.end() {
         let costs = meter.round(&kinds, round)?;
         let quiet = costs[begins.len()].ln();
-        logs.iter_mut().zip(&costs).for_each(|(logs, cost)| logs.push(cost.ln() - quiet));
+        logs.iter_mut()
+            .zip(&costs)
+            .for_each(|(logs, cost)| logs.push(cost.ln() - quiet));
         if round < next_look {
             continue;
         }
         next_look = next_size(next_look);
         let best = best_of(&logs);
-        let level = spending.as_mut().map(|spending| spending.look(begins.len()));
+        let level = spending
+            .as_mut()
+            .map(|spending| spending.look(begins.len()));
         let is_above = |interval: Interval| interval.low > 0.0;
         let is_shown = level.is_some_and(|level| {
             plumb_stats::mean(&logs[best], level).is_ok_and(is_above)
@@ -75,5 +82,7 @@ fn slowest<R: Reader>(
 }
 
 fn best_of(logs: &[Vec<f64>]) -> usize {
-    (0..logs.len()).max_by(|a, b| middle(&logs[*a]).total_cmp(&middle(&logs[*b]))).unwrap_or(0)
+    (0..logs.len())
+        .max_by(|a, b| middle(&logs[*a]).total_cmp(&middle(&logs[*b])))
+        .unwrap_or(0)
 }

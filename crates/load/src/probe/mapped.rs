@@ -14,14 +14,21 @@ const QUESTIONS_MAX: u32 = 1024;
 
 /// The mapped parts of a target within `start..end`, in order; `None` where the disk does not tell, or contradicts itself.
 pub(super) fn mapped(target: &Target, (start, end): (u64, u64)) -> Option<Vec<(u64, u64)>> {
-    let FileId::Device(number) = target.id() else { return None };
+    let FileId::Device(number) = target.id() else {
+        return None;
+    };
     let on_disk = scsi::thin_start(&Directory::root(Path::new("/")).ok()?, number)?;
     let block = u64::from(target.block_bytes());
     let (first, last) = (start.checked_add(on_disk)?, end.checked_add(on_disk)?);
     let blocks = (first / block, last.div_ceil(block));
     let found = walked(blocks, |from| scsi::lba_status(target.io(), from).ok())?;
     let bytes = |block_number: u64| block_number.saturating_mul(block).saturating_sub(on_disk);
-    Some(found.into_iter().map(|(from, to)| (bytes(from), bytes(to))).collect())
+    Some(
+        found
+            .into_iter()
+            .map(|(from, to)| (bytes(from), bytes(to)))
+            .collect(),
+    )
 }
 
 /// From the first block to the end, asking for what was not told yet. What lies behind the last question counts as mapped.
@@ -37,7 +44,10 @@ fn walked(
         let asked = at;
         for run in ask(at)? {
             // A gap is nobody's word.
-            let next = run.first.checked_add(u64::from(run.blocks)).filter(|_| run.first <= at)?;
+            let next = run
+                .first
+                .checked_add(u64::from(run.blocks))
+                .filter(|_| run.first <= at)?;
             if run.is_mapped && next > at && at < end {
                 parts.push((at, next.min(end)));
             }
@@ -58,23 +68,42 @@ mod tests {
     use super::*;
 
     fn run(first: u64, blocks: u32, is_mapped: bool) -> BlockRun {
-        BlockRun { first, blocks, is_mapped }
+        BlockRun {
+            first,
+            blocks,
+            is_mapped,
+        }
     }
 
     /// A disk that tells so many runs at once.
     fn disk(runs: &[BlockRun], at_once: usize) -> impl FnMut(u64) -> Option<Vec<BlockRun>> {
         move |from| {
             let is_ahead = |run: &&BlockRun| run.first + u64::from(run.blocks) > from;
-            Some(runs.iter().filter(is_ahead).take(at_once).copied().collect())
+            Some(
+                runs.iter()
+                    .filter(is_ahead)
+                    .take(at_once)
+                    .copied()
+                    .collect(),
+            )
         }
     }
 
     #[test]
     fn all_runs_are_asked_for() {
-        let runs = [run(0, 100, false), run(100, 50, true), run(150, 50, true), run(200, 800, false)];
+        let runs = [
+            run(0, 100, false),
+            run(100, 50, true),
+            run(150, 50, true),
+            run(200, 800, false),
+        ];
         for at_once in 1..5 {
             let found = |range| walked(range, disk(&runs, at_once));
-            assert_eq!(found((0, 1000)), Some(vec![(100, 150), (150, 200)]), "{at_once} at once");
+            assert_eq!(
+                found((0, 1000)),
+                Some(vec![(100, 150), (150, 200)]),
+                "{at_once} at once"
+            );
             assert_eq!(found((0, 100)), Some(vec![]));
             assert_eq!(found((120, 180)), Some(vec![(120, 150), (150, 180)]));
         }
@@ -105,7 +134,10 @@ mod tests {
             Some(vec![run(from, 1, from % 2 == 0)])
         });
         let found = found.expect("a list");
-        assert_eq!((questions, found.len()), (QUESTIONS_MAX, QUESTIONS_MAX as usize / 2 + 1));
+        assert_eq!(
+            (questions, found.len()),
+            (QUESTIONS_MAX, QUESTIONS_MAX as usize / 2 + 1)
+        );
         assert_eq!(found.last(), Some(&(u64::from(QUESTIONS_MAX), end)));
     }
 }

@@ -86,15 +86,26 @@ impl Survey {
     ///
     /// # Errors
     /// When a read fails.
-    pub fn of(target: &Target, ranges: &[(u64, u64)], seed: u64) -> Result<Survey, Broken<ReadError>> {
+    pub fn of(
+        target: &Target,
+        ranges: &[(u64, u64)],
+        seed: u64,
+    ) -> Result<Survey, Broken<ReadError>> {
         let random = &mut Random::new(seed, 1);
         let block = u64::from(target.block_bytes().max(512));
-        let mut reading = Reading { file: second(target)?, buffer: Vec::new(), block, reads: 0 };
+        let mut reading = Reading {
+            file: second(target)?,
+            buffer: Vec::new(),
+            block,
+            reads: 0,
+        };
         let (mut survey, mut times_ns, mut seen) = (Survey::default(), Vec::new(), Vec::new());
         for part in parts(ranges, block) {
             let mut has_data = false;
             for _ in 0..PLACES {
-                let Some(place) = reading.place(part, random) else { continue };
+                let Some(place) = reading.place(part, random) else {
+                    continue;
+                };
                 let (ns, is_zero) = reading.at(place)?;
                 times_ns.push(ns);
                 seen.push(place);
@@ -107,7 +118,11 @@ impl Survey {
             }
         }
         // The latest are the likeliest to be kept.
-        let again = seen.iter().rev().take(AGAIN).map(|&place| Ok(reading.at(place)?.0));
+        let again = seen
+            .iter()
+            .rev()
+            .take(AGAIN)
+            .map(|&place| Ok(reading.at(place)?.0));
         survey.again_ns = median(again.collect::<Result<Vec<u64>, _>>()?);
         survey.first_ns = median(times_ns);
         Ok(survey)
@@ -125,9 +140,12 @@ impl Survey {
     pub fn doubt(&self, passes_cache: bool, settled_ns: Option<f64>) -> Option<Doubt> {
         let (first_ns, again_ns) = self.first_ns.zip(self.again_ns)?;
         let is_memory = |ns: u64| ns < MEMORY_NS;
-        let stays = settled_ns.is_none_or(|settled_ns| settled_ns <= (first_ns.max(MEMORY_NS)) as f64);
+        let stays =
+            settled_ns.is_none_or(|settled_ns| settled_ns <= (first_ns.max(MEMORY_NS)) as f64);
         if self.zeros == self.places {
-            Some(Doubt::Zeros { places: self.places })
+            Some(Doubt::Zeros {
+                places: self.places,
+            })
         } else if is_memory(first_ns) && stays {
             Some(Doubt::Memory { ns: first_ns })
         } else if passes_cache && stays && first_ns as f64 <= ALIKE * again_ns as f64 {
@@ -155,18 +173,28 @@ pub(super) fn is_charged(probed: &Probed) -> bool {
 /// one takes.
 fn miss_ns(bars: &[Bar], penalty: Option<Interval>) -> f64 {
     let on_ns = bars.iter().map(|bar| bar.ns).min_by(f64::total_cmp);
-    on_ns.zip(penalty).map_or(0.0, |(on_ns, penalty)| (penalty.low - 1.0) * on_ns)
+    on_ns
+        .zip(penalty)
+        .map_or(0.0, |(on_ns, penalty)| (penalty.low - 1.0) * on_ns)
 }
 
 /// The least that a read of 4 KiB takes here, of zeros that the kernel itself makes; 0 where it makes none.
 fn call_ns() -> f64 {
     let mut buffer = [0; LEN_BYTES as usize];
-    let Ok(mut zeros) = File::open("/dev/zero") else { return 0.0 };
+    let Ok(mut zeros) = File::open("/dev/zero") else {
+        return 0.0;
+    };
     let mut call = || {
         let begin = Instant::now();
-        zeros.read_exact(&mut buffer).ok().map(|()| begin.elapsed().as_nanos() as f64)
+        zeros
+            .read_exact(&mut buffer)
+            .ok()
+            .map(|()| begin.elapsed().as_nanos() as f64)
     };
-    (0..CALLS).filter_map(|_| call()).min_by(f64::total_cmp).unwrap_or(0.0)
+    (0..CALLS)
+        .filter_map(|_| call())
+        .min_by(f64::total_cmp)
+        .unwrap_or(0.0)
 }
 
 struct Reading {
@@ -195,8 +223,17 @@ impl Reading {
         self.file.read_exact_at(buffer, place).map_err(|error| {
             let errno = error.raw_os_error().map(Errno::from_raw_os_error);
             let failure = errno.map_or(IoFailure::Short, IoFailure::Errno);
-            let error = ReadError::Failed { failed: 1, is_write: false, at: place, failure };
-            Broken { error, reads: self.reads, bytes: self.reads * len as u64 }
+            let error = ReadError::Failed {
+                failed: 1,
+                is_write: false,
+                at: place,
+                failure,
+            };
+            Broken {
+                error,
+                reads: self.reads,
+                bytes: self.reads * len as u64,
+            }
         })?;
         self.reads += 1;
         let ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -206,18 +243,34 @@ impl Reading {
 
 /// The target as a file of its own.
 fn second(target: &Target) -> Result<File, Broken<ReadError>> {
-    target.io().as_fd().try_clone_to_owned().map(File::from).map_err(|error| {
-        let errno = error.raw_os_error().map_or(Errno::MFILE, Errno::from_raw_os_error);
-        let error =
-            LoadError::NoMeans { target: target.name().to_owned(), what: "another descriptor", errno };
-        Broken { error: error.into(), reads: 0, bytes: 0 }
-    })
+    target
+        .io()
+        .as_fd()
+        .try_clone_to_owned()
+        .map(File::from)
+        .map_err(|error| {
+            let errno = error
+                .raw_os_error()
+                .map_or(Errno::MFILE, Errno::from_raw_os_error);
+            let error = LoadError::NoMeans {
+                target: target.name().to_owned(),
+                what: "another descriptor",
+                errno,
+            };
+            Broken {
+                error: error.into(),
+                reads: 0,
+                bytes: 0,
+            }
+        })
 }
 
 /// Equal parts of the ranges, a range at least one.
 fn parts(ranges: &[(u64, u64)], block: u64) -> Vec<(u64, u64)> {
     let total: u64 = ranges.iter().map(|(start, end)| end - start).sum();
-    let len = (total / PARTS).next_multiple_of(block.max(1)).max(LEN_BYTES.max(block));
+    let len = (total / PARTS)
+        .next_multiple_of(block.max(1))
+        .max(LEN_BYTES.max(block));
     let mut parts = Vec::new();
     for &(start, end) in ranges {
         let mut at = start;
@@ -261,16 +314,34 @@ mod tests {
     fn doubts() {
         let ms = 1_000_000;
         for (survey, passes_cache, settled_ns, expected) in [
-            (survey(256, ms, ms), false, None, Some(Doubt::Zeros { places: 256 })),
+            (
+                survey(256, ms, ms),
+                false,
+                None,
+                Some(Doubt::Zeros { places: 256 }),
+            ),
             (survey(255, ms, ms), false, None, None),
-            (survey(0, 5_000, 5_000), false, None, Some(Doubt::Memory { ns: 5_000 })),
-            (survey(0, 5_000, 5_000), false, Some(3e3), Some(Doubt::Memory { ns: 5_000 })),
+            (
+                survey(0, 5_000, 5_000),
+                false,
+                None,
+                Some(Doubt::Memory { ns: 5_000 }),
+            ),
+            (
+                survey(0, 5_000, 5_000),
+                false,
+                Some(3e3),
+                Some(Doubt::Memory { ns: 5_000 }),
+            ),
             (survey(0, 5_000, 5_000), false, Some(5e5), None),
             (
                 survey(0, 30_000, 25_000),
                 true,
                 Some(9e3),
-                Some(Doubt::Cached { first_ns: 30_000, again_ns: 25_000 }),
+                Some(Doubt::Cached {
+                    first_ns: 30_000,
+                    again_ns: 25_000,
+                }),
             ),
             (survey(0, 30_000, 25_000), true, Some(5e5), None),
             (survey(0, 30_000, 25_000), false, None, None),

@@ -87,7 +87,13 @@ pub struct Meter<'r, R: Reader> {
 
 impl<'r, R: Reader> Meter<'r, R> {
     /// `limit` is the time after which no further round begins.
-    pub fn new(reader: &'r mut R, space: Space, random: Random, depth: u32, limit: Duration) -> Meter<'r, R> {
+    pub fn new(
+        reader: &'r mut R,
+        space: Space,
+        random: Random,
+        depth: u32,
+        limit: Duration,
+    ) -> Meter<'r, R> {
         Meter {
             reader,
             space,
@@ -117,7 +123,12 @@ impl<'r, R: Reader> Meter<'r, R> {
     }
 
     fn look_at_pace(&mut self) -> Result<(), Stop<R::Error>> {
-        let is_due = |meter: &Self| meter.pace.as_ref().is_some_and(|(_, course)| course.is_due(meter.spent));
+        let is_due = |meter: &Self| {
+            meter
+                .pace
+                .as_ref()
+                .is_some_and(|(_, course)| course.is_due(meter.spent))
+        };
         while is_due(self) {
             let Some((kind, _)) = &self.pace else { break };
             let (kind, from) = (kind.clone(), self.spent);
@@ -171,7 +182,11 @@ impl<'r, R: Reader> Meter<'r, R> {
         }
         let mut costs = vec![0.0; kinds.len()];
         // All slices of a round are alike long, or a burst that a device allows would favour one.
-        let reads = kinds.iter().map(|kind| self.reads_of(kind.len_bytes)).min().unwrap_or(1);
+        let reads = kinds
+            .iter()
+            .map(|kind| self.reads_of(kind.len_bytes))
+            .min()
+            .unwrap_or(1);
         let reads = reads * (1 + round / ROUNDS_OF_A_LENGTH).min(LONGER_MAX);
         for at in order {
             costs[at] = self.slice(&kinds[at], reads)?;
@@ -201,16 +216,31 @@ impl<'r, R: Reader> Meter<'r, R> {
         self.starts.clear();
         for _ in 0..lead + reads {
             let residue = self.residue(&kind.starts);
-            let start = self.space.next(residue, kind.len_bytes).ok_or(Stop::NoRoom)?;
+            let start = self
+                .space
+                .next(residue, kind.len_bytes)
+                .ok_or(Stop::NoRoom)?;
             self.starts.push(start);
         }
         self.latencies_ns.clear();
         let sliced = self
             .reader
-            .slice(&self.starts, lead, kind.len_bytes, self.depth, &mut self.latencies_ns)
+            .slice(
+                &self.starts,
+                lead,
+                kind.len_bytes,
+                self.depth,
+                &mut self.latencies_ns,
+            )
             .map_err(Stop::Read)?;
-        self.count(sliced.timed + sliced.beside, self.starts.len(), kind.len_bytes);
-        self.starts.iter().for_each(|&start| self.trail.push(start, kind.len_bytes));
+        self.count(
+            sliced.timed + sliced.beside,
+            self.starts.len(),
+            kind.len_bytes,
+        );
+        self.starts
+            .iter()
+            .for_each(|&start| self.trail.push(start, kind.len_bytes));
         Ok(sliced.timed)
     }
 
@@ -224,7 +254,10 @@ impl<'r, R: Reader> Meter<'r, R> {
         len_bytes: u64,
         latencies_ns: &mut Vec<u64>,
     ) -> Result<Duration, Stop<R::Error>> {
-        let elapsed = self.reader.read_each(starts, len_bytes, 1, latencies_ns).map_err(Stop::Read)?;
+        let elapsed = self
+            .reader
+            .read_each(starts, len_bytes, 1, latencies_ns)
+            .map_err(Stop::Read)?;
         self.count(elapsed, starts.len(), len_bytes);
         Ok(elapsed)
     }
@@ -285,7 +318,8 @@ mod tests {
             _depth: u32,
             _latencies_ns: &mut Vec<u64>,
         ) -> Result<Duration, Self::Error> {
-            self.seen.extend(starts.iter().map(|&start| (start, len_bytes)));
+            self.seen
+                .extend(starts.iter().map(|&start| (start, len_bytes)));
             Ok(Duration::from_micros(starts.len() as u64 * len_bytes))
         }
     }
@@ -297,8 +331,18 @@ mod tests {
         let space = Space::new(&[(0, 1 << 30)], &mut random);
         let mut meter = Meter::new(&mut reader, space, random, 4, Duration::from_secs(60));
         let kinds = [
-            Kind { starts: Starts::At(Residue::new(512, 4096)), len_bytes: 1024 },
-            Kind { starts: Starts::Besides { modulus: 4096, step: 512, but: vec![512, 0] }, len_bytes: 1024 },
+            Kind {
+                starts: Starts::At(Residue::new(512, 4096)),
+                len_bytes: 1024,
+            },
+            Kind {
+                starts: Starts::Besides {
+                    modulus: 4096,
+                    step: 512,
+                    but: vec![512, 0],
+                },
+                len_bytes: 1024,
+            },
         ];
         for _ in 0..10 {
             let costs = meter.round(&kinds, 0).expect("no error");
@@ -306,9 +350,17 @@ mod tests {
         }
         let (reads, spent, bytes) = (meter.reads, meter.spent, meter.bytes);
         assert_eq!(reads, reader.seen.len() as u64);
-        assert_eq!((bytes, spent), (reads * 1024, Duration::from_micros(reads * 1024)));
-        let at =
-            |residue: u64| reader.seen.iter().filter(|(start, _)| start % 4096 == residue).count() as u64;
+        assert_eq!(
+            (bytes, spent),
+            (reads * 1024, Duration::from_micros(reads * 1024))
+        );
+        let at = |residue: u64| {
+            reader
+                .seen
+                .iter()
+                .filter(|(start, _)| start % 4096 == residue)
+                .count() as u64
+        };
         assert_eq!(at(512), reads / 2, "as many of either kind");
         assert_eq!(at(0), 0);
         assert_eq!((1024..4096).step_by(512).map(at).sum::<u64>(), reads / 2);
@@ -320,7 +372,12 @@ mod tests {
         let mut random = Random::new(3, 0);
         let space = Space::new(&[(0, 4096)], &mut random);
         let mut meter = Meter::new(&mut reader, space, random, 1, Duration::from_millis(5));
-        let kind = |len_bytes| [Kind { starts: Starts::At(Residue::new(0, 4096)), len_bytes }];
+        let kind = |len_bytes| {
+            [Kind {
+                starts: Starts::At(Residue::new(0, 4096)),
+                len_bytes,
+            }]
+        };
         assert!(matches!(meter.round(&kind(8192), 0), Err(Stop::NoRoom)));
         assert!(meter.round(&kind(4096), 0).is_ok());
         assert!(matches!(meter.round(&kind(4096), 0), Err(Stop::Time)));

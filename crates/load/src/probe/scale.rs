@@ -62,8 +62,9 @@ impl Scale {
     pub fn new(granularity_bytes: u64, block: u64) -> Scale {
         let round_down = |bytes: u64| bytes / block * block;
         let len_bytes = round_down(granularity_bytes / 4 + block - 1).max(2 * block);
-        let mut residues: Vec<u64> =
-            (0..WINDOWS).map(|at| round_down(at * granularity_bytes / WINDOWS)).collect();
+        let mut residues: Vec<u64> = (0..WINDOWS)
+            .map(|at| round_down(at * granularity_bytes / WINDOWS))
+            .collect();
         residues.dedup();
         Scale {
             granularity_bytes,
@@ -88,12 +89,17 @@ impl Scale {
         rounds_max: usize,
         margin: f64,
     ) -> Result<(), Stop<R::Error>> {
-        let kinds: Vec<Kind> = self.residues.iter().map(|&residue| self.kind(residue)).collect();
+        let kinds: Vec<Kind> = self
+            .residues
+            .iter()
+            .map(|&residue| self.kind(residue))
+            .collect();
         while self.rounds.len() < rounds_max {
             let costs = meter.round(&kinds, self.rounds.len())?;
             let logs: Vec<f64> = costs.iter().map(|cost| cost.ln()).collect();
             let mean = logs.iter().sum::<f64>() / logs.len() as f64;
-            self.rounds.push(logs.iter().map(|log| log - mean).collect());
+            self.rounds
+                .push(logs.iter().map(|log| log - mean).collect());
             if self.rounds.len() >= self.next_look {
                 self.next_look = next_size(self.next_look);
                 self.look(margin);
@@ -114,15 +120,21 @@ impl Scale {
 
     fn kind(&self, residue: u64) -> Kind {
         let starts = Starts::At(Residue::new(residue, self.granularity_bytes));
-        Kind { starts, len_bytes: self.len_bytes }
+        Kind {
+            starts,
+            len_bytes: self.len_bytes,
+        }
     }
 
     fn look(&mut self, margin: f64) {
         let windows = self.residues.len();
-        let (Some(flat), Some(trace)) = (&mut self.flat, &mut self.trace) else { return };
+        let (Some(flat), Some(trace)) = (&mut self.flat, &mut self.trace) else {
+            return;
+        };
         let (flat, trace) = (flat.look(windows), trace.look(windows));
-        let columns: Vec<Vec<f64>> =
-            (0..windows).map(|at| self.rounds.iter().map(|round| round[at]).collect()).collect();
+        let columns: Vec<Vec<f64>> = (0..windows)
+            .map(|at| self.rounds.iter().map(|round| round[at]).collect())
+            .collect();
         if let Some(widest) = widest(&columns, flat)
             // Two windows differ by at most twice what each differs from the mean.
             && 2.0 * widest < (1.0 + margin).ln()
@@ -132,8 +144,12 @@ impl Scale {
         }
         let medians: Vec<f64> = columns.iter().map(|column| middle(column)).collect();
         let by_median = |a: &usize, b: &usize| medians[*a].total_cmp(&medians[*b]);
-        let Some(slow) = (0..windows).max_by(by_median) else { return };
-        let Some(fast) = (0..windows).min_by(by_median) else { return };
+        let Some(slow) = (0..windows).max_by(by_median) else {
+            return;
+        };
+        let Some(fast) = (0..windows).min_by(by_median) else {
+            return;
+        };
         // Few rounds tell by their mean, which a disturbance moves; more of them by their median, which it does not.
         let is_apart = |interval: Interval| interval.low > 0.0 || interval.high < 0.0;
         let is_shown = columns.iter().any(|column| {
@@ -171,7 +187,10 @@ mod tests {
     fn shows(scale: &Scale, granularity: u64, offset: u64) -> bool {
         let crossed = |start: u64| {
             let (first, last) = (start + 1, start + scale.len_bytes - 1);
-            (first..=last).step_by(1).filter(|at| at % granularity == offset).count()
+            (first..=last)
+                .step_by(1)
+                .filter(|at| at % granularity == offset)
+                .count()
         };
         let period = granularity.max(scale.granularity_bytes);
         let of_window = |residue: &u64| -> usize {
@@ -188,23 +207,35 @@ mod tests {
     fn every_boundary_has_a_scale() {
         for power in 10..=16 {
             let granularity = 1u64 << power;
-            let wanted = (4096u64 << (2 * (granularity.max(4096) / 4096).ilog2().div_ceil(2))).max(4096);
+            let wanted =
+                (4096u64 << (2 * (granularity.max(4096) / 4096).ilog2().div_ceil(2))).max(4096);
             let scale = Scale::new(wanted, 512);
             assert!((wanted / granularity.max(4096)) <= 2 && scale.residues.len() == 8);
             for offset in (0..granularity).step_by(512) {
-                assert!(shows(&scale, granularity, offset), "{granularity} @ {offset} by {wanted}");
+                assert!(
+                    shows(&scale, granularity, offset),
+                    "{granularity} @ {offset} by {wanted}"
+                );
             }
         }
     }
 
     #[test]
     fn lengths_are_blocks() {
-        for (granularity, block, len) in
-            [(4096, 512, 1024), (32_768, 4096, 8192), (48 << 10, 512, 12 << 10), (1536, 512, 1024)]
-        {
+        for (granularity, block, len) in [
+            (4096, 512, 1024),
+            (32_768, 4096, 8192),
+            (48 << 10, 512, 12 << 10),
+            (1536, 512, 1024),
+        ] {
             let scale = Scale::new(granularity, block);
             assert_eq!(scale.len_bytes, len, "{granularity}");
-            assert!(scale.residues.iter().all(|residue| residue % block == 0 && *residue < granularity));
+            assert!(
+                scale
+                    .residues
+                    .iter()
+                    .all(|residue| residue % block == 0 && *residue < granularity)
+            );
         }
         assert_eq!(Scale::new(1536, 512).residues, [0, 512, 1024]);
     }

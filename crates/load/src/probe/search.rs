@@ -11,7 +11,8 @@ use super::meter::{Kind, Meter, Starts};
 use super::scale::{Scale, State};
 use super::space::{Residue, Space};
 use super::{
-    Broken, Candidate, Probed, Reader, Reason, Searched, Settings, Stop, Verdict, cache, cost, locate,
+    Broken, Candidate, Probed, Reader, Reason, Searched, Settings, Stop, Verdict, cache, cost,
+    locate,
 };
 use crate::random::Random;
 
@@ -47,12 +48,23 @@ pub fn probe<R: Reader>(reader: &mut R, settings: &Settings) -> Result<Probed, B
     let meter = Meter::new(reader, space, random, settings.depth, settings.limit);
     let block = settings.block_bytes;
     let scales = granularities(block, settings).into_iter();
-    let scales = scales.map(|granularity| Scale::new(granularity, block)).collect();
-    let mut search = Search { meter, settings, scales, found: Found::default() };
+    let scales = scales
+        .map(|granularity| Scale::new(granularity, block))
+        .collect();
+    let mut search = Search {
+        meter,
+        settings,
+        scales,
+        found: Found::default(),
+    };
     match search.run() {
         Err(Stop::Read(error)) => {
             let Meter { reads, bytes, .. } = search.meter;
-            return Err(Broken { error, reads, bytes });
+            return Err(Broken {
+                error,
+                reads,
+                bytes,
+            });
         }
         Err(Stop::NoRoom) => search.found.reason = Some(Reason::NoRoom),
         Ok(()) | Err(Stop::Time) => {}
@@ -63,9 +75,11 @@ pub fn probe<R: Reader>(reader: &mut R, settings: &Settings) -> Result<Probed, B
 /// What is looked for by reads that are multiples of a block, from small to large.
 pub fn granularities(block: u64, settings: &Settings) -> Vec<u64> {
     let mut granularities: Vec<u64> =
-        std::iter::successors(BLOCKS_MIN.checked_mul(block), |granularity| granularity.checked_mul(STEP))
-            .take_while(|granularity| *granularity <= settings.granularity_max)
-            .collect();
+        std::iter::successors(BLOCKS_MIN.checked_mul(block), |granularity| {
+            granularity.checked_mul(STEP)
+        })
+        .take_while(|granularity| *granularity <= settings.granularity_max)
+        .collect();
     // A power of two is found by the scales as they are.
     let others = settings.granularities.iter().copied();
     granularities.extend(others.filter(|granularity| {
@@ -113,7 +127,8 @@ impl<R: Reader> Search<'_, '_, R> {
         if let Some(grid) = self.found.grid {
             let block = self.settings.block_bytes;
             // What was found late has still to be measured.
-            self.meter.set_limit(self.settings.limit.max(self.meter.spent) + MEASURED);
+            self.meter
+                .set_limit(self.settings.limit.max(self.meter.spent) + MEASURED);
             self.found.penalty = cost::penalty(&mut self.meter, grid, block)?;
             self.found.bars = cost::sweep(&mut self.meter, grid, block)?;
             if grid.offset_bytes == 0 {
@@ -133,7 +148,10 @@ impl<R: Reader> Search<'_, '_, R> {
     /// Short reads anywhere.
     fn short(&self) -> Kind {
         let block = self.settings.block_bytes;
-        Kind { starts: Starts::At(Residue::new(0, block)), len_bytes: 2 * block }
+        Kind {
+            starts: Starts::At(Residue::new(0, block)),
+            len_bytes: 2 * block,
+        }
     }
 
     /// Reads until the rate is steady; ns a read.
@@ -167,8 +185,13 @@ impl<R: Reader> Search<'_, '_, R> {
             for at in 0..self.scales.len() {
                 // Long reads must not take the time of short ones, which a verdict needs first.
                 let turn = self.settings.limit / TURNS * (pass + 1);
-                let before = self.meter.set_limit((self.meter.spent + turn).min(self.settings.limit));
-                let (fine, margin) = (Fine::blocks(self.settings.block_bytes), self.settings.margin);
+                let before = self
+                    .meter
+                    .set_limit((self.meter.spent + turn).min(self.settings.limit));
+                let (fine, margin) = (
+                    Fine::blocks(self.settings.block_bytes),
+                    self.settings.margin,
+                );
                 let scale = &mut self.scales[at];
                 let screened = screen(&mut self.meter, scale, ROUNDS << (2 * pass), fine, margin);
                 self.meter.set_limit(before);
@@ -214,14 +237,24 @@ impl<R: Reader> Search<'_, '_, R> {
             (Some(_), None) => return Verdict::Aligned,
             (None, None) => {}
         }
-        let mut open = self.scales.iter().filter(|scale| !matches!(scale.state, State::Flat(_)));
+        let mut open = self
+            .scales
+            .iter()
+            .filter(|scale| !matches!(scale.state, State::Flat(_)));
         let covered = COVERED_MIN.max(BLOCKS_MIN * self.settings.block_bytes);
         // Of larger ones that could not be decided the report says so. A trace that was never confirmed is not nothing.
         let is_covered = open.all(|scale| {
-            let is_asked = self.settings.granularities.contains(&scale.granularity_bytes);
+            let is_asked = self
+                .settings
+                .granularities
+                .contains(&scale.granularity_bytes);
             scale.granularity_bytes > covered && scale.refuted == 0 && !is_asked
         });
-        if is_covered { Verdict::NoPenalty } else { Verdict::Inconclusive(Reason::Time) }
+        if is_covered {
+            Verdict::NoPenalty
+        } else {
+            Verdict::Inconclusive(Reason::Time)
+        }
     }
 
     fn probed(self) -> Probed {
@@ -234,12 +267,22 @@ impl<R: Reader> Search<'_, '_, R> {
                 _ => None,
             },
         });
-        let Found { grid, crossing, penalty, bars, coarser_within, settled_ns, cache, .. } = self.found;
+        let Found {
+            grid,
+            crossing,
+            penalty,
+            bars,
+            coarser_within,
+            settled_ns,
+            cache,
+            ..
+        } = self.found;
         Probed {
             verdict,
             grid,
             penalty,
-            penalty_len_bytes: grid.map_or(0, |grid| cost::len_bytes(grid, self.settings.block_bytes)),
+            penalty_len_bytes: grid
+                .map_or(0, |grid| cost::len_bytes(grid, self.settings.block_bytes)),
             crossing,
             coarser_within,
             searched: searched.collect(),
@@ -272,11 +315,19 @@ pub fn screen<R: Reader>(
             return Ok(None);
         }
         scale.screen(meter, rounds_max, margin.share())?;
-        let State::Contrast { slow, fast } = scale.state else { return Ok(None) };
-        let (granularity, window) = (scale.granularity_bytes, (scale.residues[slow], scale.len_bytes));
+        let State::Contrast { slow, fast } = scale.state else {
+            return Ok(None);
+        };
+        let (granularity, window) = (
+            scale.granularity_bytes,
+            (scale.residues[slow], scale.len_bytes),
+        );
         let quiet = scale.residues[fast];
         let offset_bytes = locate::locate(meter, granularity, window, quiet, fine.cell_bytes)?;
-        let candidate = Candidate { granularity_bytes: granularity, offset_bytes };
+        let candidate = Candidate {
+            granularity_bytes: granularity,
+            offset_bytes,
+        };
         match confirm(meter, candidate, fine, margin)? {
             Outcome::Confirmed(grid, crossing) => return Ok(Some((grid, crossing))),
             Outcome::Refuted | Outcome::Open => scale.refute(),

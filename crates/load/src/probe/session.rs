@@ -48,9 +48,23 @@ impl Reader for Session<'_> {
 }
 
 /// A slice of which none has failed.
-pub(super) fn must_be_whole(slice: Slice, starts: &[u64], latencies_ns: &[u64]) -> Result<Slice, ReadError> {
-    let Some(failure) = slice.failure else { return Ok(slice) };
+pub(super) fn must_be_whole(
+    slice: Slice,
+    starts: &[u64],
+    latencies_ns: &[u64],
+) -> Result<Slice, ReadError> {
+    let Some(failure) = slice.failure else {
+        return Ok(slice);
+    };
     let first = latencies_ns.iter().position(|&ns| ns == FAILED_NS);
-    let at = first.and_then(|number| starts.get(number)).copied().unwrap_or_default();
-    Err(ReadError::Failed { failed: slice.failed, is_write: slice.is_write, at, failure })
+    let at = first
+        .and_then(|number| starts.get(number))
+        .copied()
+        .unwrap_or_default();
+    Err(ReadError::Failed {
+        failed: slice.failed,
+        is_write: slice.is_write,
+        at,
+        failure,
+    })
 }

@@ -32,7 +32,10 @@ impl Residue {
     /// Any number of bytes, taken modulo.
     #[must_use]
     pub fn new(residue: u64, modulus: u64) -> Residue {
-        Residue { residue: residue % modulus.max(1), modulus: modulus.max(1) }
+        Residue {
+            residue: residue % modulus.max(1),
+            modulus: modulus.max(1),
+        }
     }
 }
 
@@ -40,9 +43,18 @@ impl Space {
     /// `ranges` are parts that may be read; empty ones are left out.
     #[must_use]
     pub fn new(ranges: &[(u64, u64)], random: &mut Random) -> Space {
-        let ranges: Vec<(u64, u64)> = ranges.iter().copied().filter(|(start, end)| start < end).collect();
+        let ranges: Vec<(u64, u64)> = ranges
+            .iter()
+            .copied()
+            .filter(|(start, end)| start < end)
+            .collect();
         let total_bytes = ranges.iter().map(|(start, end)| end - start).sum();
-        Space { ranges, total_bytes, at: random.next(), random: Random::new(random.next(), 0) }
+        Space {
+            ranges,
+            total_bytes,
+            at: random.next(),
+            random: Random::new(random.next(), 0),
+        }
     }
 
     /// Bytes in all parts.
@@ -67,7 +79,10 @@ impl Space {
     /// How many starts of a kind there are, to a few.
     #[must_use]
     pub fn count(&self, starts: Residue) -> u64 {
-        self.ranges.iter().map(|(start, end)| (end - start) / starts.modulus).sum()
+        self.ranges
+            .iter()
+            .map(|(start, end)| (end - start) / starts.modulus)
+            .sum()
     }
 
     fn locate(&self, mut within: u64) -> Option<(u64, (u64, u64))> {
@@ -87,10 +102,15 @@ const TRIES: u32 = 64;
 fn snapped(place: u64, (first, end): (u64, u64), starts: Residue, len_bytes: u64) -> Option<u64> {
     let Residue { residue, modulus } = starts;
     let past = (place % modulus + modulus - residue) % modulus;
-    let fits = |start: &u64| *start >= first && start.checked_add(len_bytes).is_some_and(|last| last <= end);
+    let fits = |start: &u64| {
+        *start >= first && start.checked_add(len_bytes).is_some_and(|last| last <= end)
+    };
     let before = place.checked_sub(past);
     let behind = place.checked_add(modulus - past);
-    before.filter(fits).or_else(|| behind.filter(fits)).or_else(|| before?.checked_sub(modulus).filter(fits))
+    before
+        .filter(fits)
+        .or_else(|| behind.filter(fits))
+        .or_else(|| before?.checked_sub(modulus).filter(fits))
 }
 
 #[cfg(test)]
@@ -102,7 +122,10 @@ mod tests {
     #[test]
     fn places_keep_to_their_kind_and_part() {
         let mut random = Random::new(5, 0);
-        let mut space = Space::new(&[(512, 9 << 20), (9 << 20, 9 << 20), (20 << 20, 21 << 20)], &mut random);
+        let mut space = Space::new(
+            &[(512, 9 << 20), (9 << 20, 9 << 20), (20 << 20, 21 << 20)],
+            &mut random,
+        );
         assert_eq!(space.total_bytes(), (10 << 20) - 512);
         let starts = Residue::new(3584, 8192);
         let mut in_second = 0;
@@ -143,11 +166,14 @@ mod tests {
             for _ in 0..2_000 {
                 let is_hit = |start: u64| (start / modulus).is_multiple_of(factor);
                 let starts = Residue::new(1024, modulus);
-                let hits = (0..ROW).filter(|_| is_hit(space.next(starts, 1024).expect("room"))).count();
+                let hits = (0..ROW)
+                    .filter(|_| is_hit(space.next(starts, 1024).expect("room")))
+                    .count();
                 rows.push(hits as f64 / ROW as f64);
             }
             let share = 1.0 / factor as f64;
-            let deviation = rows.iter().map(|row| (row - share).powi(2)).sum::<f64>() / rows.len() as f64;
+            let deviation =
+                rows.iter().map(|row| (row - share).powi(2)).sum::<f64>() / rows.len() as f64;
             let expected = share * (1.0 - share) / ROW as f64;
             let times = (deviation / expected).sqrt();
             assert!(times < 1.2, "{total} {modulus} {factor}: {times}");
@@ -159,6 +185,9 @@ mod tests {
         let mut space = Space::new(&[(100, 5_000)], &mut Random::new(2, 0));
         assert_eq!(space.next(Residue::new(0, 4096), 4096), None);
         assert_eq!(space.next(Residue::new(512, 4096), 4096), Some(512));
-        assert_eq!(Space::new(&[], &mut Random::new(2, 0)).next(Residue::new(0, 512), 512), None);
+        assert_eq!(
+            Space::new(&[], &mut Random::new(2, 0)).next(Residue::new(0, 512), 512),
+            None
+        );
     }
 }

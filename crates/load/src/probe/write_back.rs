@@ -43,11 +43,12 @@ impl<'s, 'a> WriteBack<'s, 'a> {
         });
         let starts: Vec<u64> = starts.take(LONE_MAX).collect();
         let mut latencies_ns = Vec::new();
-        self.slice(&starts, 0, block, 1, &mut latencies_ns).map_err(|error| Broken {
-            error,
-            reads: 0,
-            bytes: 0,
-        })?;
+        self.slice(&starts, 0, block, 1, &mut latencies_ns)
+            .map_err(|error| Broken {
+                error,
+                reads: 0,
+                bytes: 0,
+            })?;
         latencies_ns.sort_unstable();
         Ok(latencies_ns.get(latencies_ns.len() / 2).copied())
     }
@@ -63,7 +64,8 @@ impl Reader for WriteBack<'_, '_> {
         depth: u32,
         latencies_ns: &mut Vec<u64>,
     ) -> Result<Duration, ReadError> {
-        self.slice(starts, 0, len_bytes, depth, latencies_ns).map(|sliced| sliced.timed)
+        self.slice(starts, 0, len_bytes, depth, latencies_ns)
+            .map(|sliced| sliced.timed)
     }
 
     fn slice(
@@ -76,10 +78,21 @@ impl Reader for WriteBack<'_, '_> {
     ) -> Result<Sliced, ReadError> {
         // Lengths of a probe are a few MiB at most.
         let len_bytes = u32::try_from(len_bytes).unwrap_or(u32::MAX);
-        let written =
-            self.session.write_back_each(self.may_write, starts, lead, len_bytes, depth, latencies_ns)?;
-        let Slice { elapsed, beside, .. } = must_be_whole(written, starts, latencies_ns)?;
-        Ok(Sliced { timed: elapsed, beside })
+        let written = self.session.write_back_each(
+            self.may_write,
+            starts,
+            lead,
+            len_bytes,
+            depth,
+            latencies_ns,
+        )?;
+        let Slice {
+            elapsed, beside, ..
+        } = must_be_whole(written, starts, latencies_ns)?;
+        Ok(Sliced {
+            timed: elapsed,
+            beside,
+        })
     }
 }
 
@@ -106,7 +119,9 @@ pub enum WriteDoubt {
 /// known to go through a page cache.
 #[must_use]
 pub fn doubt(probed: &Probed, lone_ns: Option<u64>, passes_cache: bool) -> Option<WriteDoubt> {
-    let stays = probed.settled_ns.is_none_or(|settled_ns| settled_ns <= MEMORY_NS as f64);
+    let stays = probed
+        .settled_ns
+        .is_none_or(|settled_ns| settled_ns <= MEMORY_NS as f64);
     match lone_ns {
         Some(ns) if ns < MEMORY_NS && stays => Some(WriteDoubt::Memory { ns }),
         _ if passes_cache && !is_charged(probed) => Some(WriteDoubt::PageCache),
@@ -120,9 +135,18 @@ mod tests {
 
     #[test]
     fn small_parts_have_room_for_few() {
-        for (space_mib, wanted, expected) in [(1, 4, 1), (29, 4, 1), (30, 4, 2), (64, 4, 4), (1024, 256, 68)]
-        {
-            assert_eq!(depth_within(space_mib << 20, wanted), expected, "{space_mib} MiB");
+        for (space_mib, wanted, expected) in [
+            (1, 4, 1),
+            (29, 4, 1),
+            (30, 4, 2),
+            (64, 4, 4),
+            (1024, 256, 68),
+        ] {
+            assert_eq!(
+                depth_within(space_mib << 20, wanted),
+                expected,
+                "{space_mib} MiB"
+            );
         }
     }
 }

@@ -27,8 +27,13 @@ pub fn written(target: &Target, range: (u64, u64)) -> Option<Vec<(u64, u64)>> {
 }
 
 /// What of the parts lies in `start..end`; those that touch as one.
-fn joined(parts: impl IntoIterator<Item = (u64, u64)>, (start, end): (u64, u64)) -> Vec<(u64, u64)> {
-    let within = parts.into_iter().map(|(first, last)| (first.max(start), last.min(end)));
+fn joined(
+    parts: impl IntoIterator<Item = (u64, u64)>,
+    (start, end): (u64, u64),
+) -> Vec<(u64, u64)> {
+    let within = parts
+        .into_iter()
+        .map(|(first, last)| (first.max(start), last.min(end)));
     let mut ranges: Vec<(u64, u64)> = Vec::new();
     for (first, last) in within.filter(|(first, last)| first < last) {
         match ranges.last_mut() {
@@ -45,8 +50,17 @@ mod tests {
 
     #[test]
     fn parts_are_cut_and_joined() {
-        let parts = [(0, 512), (4096, 8192), (8192, 12_288), (20_480, 24_576), (30_000, 40_000)];
-        assert_eq!(joined(parts, (6000, 22_000)), [(6000, 12_288), (20_480, 22_000)]);
+        let parts = [
+            (0, 512),
+            (4096, 8192),
+            (8192, 12_288),
+            (20_480, 24_576),
+            (30_000, 40_000),
+        ];
+        assert_eq!(
+            joined(parts, (6000, 22_000)),
+            [(6000, 12_288), (20_480, 22_000)]
+        );
         assert_eq!(joined(parts, (512, 4096)), []);
     }
 }

@@ -131,7 +131,13 @@ pub fn compare(
 ) -> Result<Compared, LoadError> {
     must_fit(replay)?;
     planned.must_suit(replay.target)?;
-    let plan = Alternation { replay, planned, survey, comparison, stop };
+    let plan = Alternation {
+        replay,
+        planned,
+        survey,
+        comparison,
+        stop,
+    };
     match replay.engine.found(replay.target.io()) {
         means @ Means::Ring { .. } => plan.run::<Ring>(means, source, tell),
         means @ Means::Blocking { .. } => plan.run::<Pool>(means, source, tell),
@@ -181,7 +187,12 @@ impl Alternation<'_> {
                 break;
             }
             if let [Some((ios, today_ns)), Some((_, planned_ns))] = times {
-                pairs.push(Pair { ios, is_today_first, today_ns, planned_ns });
+                pairs.push(Pair {
+                    ios,
+                    is_today_first,
+                    today_ns,
+                    planned_ns,
+                });
                 tell(pairs.len());
             }
             if pairs.len() as u32 >= self.comparison.pairs {
@@ -191,16 +202,30 @@ impl Alternation<'_> {
         let means = with_buffers(means, sender.has_fixed_buffers());
         let level = self.comparison.level;
         let gain = gain_of(&pairs, level);
-        let has_failures =
-            sides.iter().any(|side| side.tally.failed() > 0) || !matches!(ended, Ended::Ios | Ended::Stopped);
+        let has_failures = sides.iter().any(|side| side.tally.failed() > 0)
+            || !matches!(ended, Ended::Ios | Ended::Stopped);
         let verdict = verdict(gain.as_ref(), has_failures, self.comparison.margin);
         let second = second_of(&pairs, level);
         let elapsed = began.elapsed();
-        Ok(Compared { pairs, slice_events, gain, second, verdict, sides, elapsed, ended, means })
+        Ok(Compared {
+            pairs,
+            slice_events,
+            gain,
+            second,
+            verdict,
+            sides,
+            elapsed,
+            ended,
+            means,
+        })
     }
 
     /// What it sends counts nowhere: a device that has rested answers faster, or slower.
-    fn warm_up<E: Engine>(&self, sender: &mut Sender<'_, E>, slice: &Batch) -> Result<(), LoadError> {
+    fn warm_up<E: Engine>(
+        &self,
+        sender: &mut Sender<'_, E>,
+        slice: &Batch,
+    ) -> Result<(), LoadError> {
         let began = Instant::now();
         loop {
             for side in 0..2 {
@@ -224,13 +249,26 @@ impl Alternation<'_> {
         let remap = [&self.replay.remap, self.planned][side];
         let mut source = Once { batch: Some(slice) };
         let is_written = self.replay.may_write.is_some();
-        let mut steps =
-            Steps::new(&mut source, self.replay.target, remap, is_written).up_to(self.survey.len_bytes_max);
-        let first_ns = slice.time_ns.iter().copied().find(|&ns| ns != UNKNOWN_NS).unwrap_or(0);
+        let mut steps = Steps::new(&mut source, self.replay.target, remap, is_written)
+            .up_to(self.survey.len_bytes_max);
+        let first_ns = slice
+            .time_ns
+            .iter()
+            .copied()
+            .find(|&ns| ns != UNKNOWN_NS)
+            .unwrap_or(0);
         let sent = sender.send(&mut steps, first_ns, self.stop, None, &mut |_| ());
         if self.stop.load(Ordering::Relaxed) {
             let counts = steps.counts();
-            return sent.map(|sent| (Sent { ended: Ended::Stopped, ..sent }, counts));
+            return sent.map(|sent| {
+                (
+                    Sent {
+                        ended: Ended::Stopped,
+                        ..sent
+                    },
+                    counts,
+                )
+            });
         }
         sent.map(|sent| (sent, steps.counts()))
     }
@@ -278,21 +316,29 @@ fn second_of(pairs: &[Pair], level: Level) -> Option<Interval> {
 
 /// The median over rounds of a ratio of two times: two pairs of either order make a round, so that what the order does to
 /// one is undone by the other. A median, since a machine that is busy elsewhere spoils some of them.
-fn of_rounds(pairs: &[Pair], level: Level, times: impl Fn(&Pair) -> (f64, f64)) -> Option<Interval> {
+fn of_rounds(
+    pairs: &[Pair],
+    level: Level,
+    times: impl Fn(&Pair) -> (f64, f64),
+) -> Option<Interval> {
     let round = |round: &[Pair]| {
         let (below, above): (Vec<f64>, Vec<f64>) = round.iter().map(&times).unzip();
         let mean = |times: Vec<f64>| times.iter().product::<f64>().sqrt();
         (mean(below), mean(above))
     };
     let (below, above): (Vec<f64>, Vec<f64>) = pairs.chunks_exact(2).map(round).unzip();
-    median_ratio(&below, &above, level).ok().filter(|interval| interval.n >= ROUNDS_MIN)
+    median_ratio(&below, &above, level)
+        .ok()
+        .filter(|interval| interval.n >= ROUNDS_MIN)
 }
 
 fn verdict(gain: Option<&Interval>, has_failures: bool, margin: Margin) -> Verdict {
     if has_failures {
         return Verdict::Inconclusive(Doubt::Failures);
     }
-    let Some(gain) = gain else { return Verdict::Inconclusive(Doubt::TooFew) };
+    let Some(gain) = gain else {
+        return Verdict::Inconclusive(Doubt::TooFew);
+    };
     match difference([gain.low, gain.high], margin) {
         Difference::Within => Verdict::NoDifference,
         Difference::More => Verdict::Better,
@@ -309,7 +355,10 @@ struct Turns {
 
 impl Turns {
     fn new(seed: u64) -> Turns {
-        Turns { random: Random::new(seed, 0), last: None }
+        Turns {
+            random: Random::new(seed, 0),
+            last: None,
+        }
     }
 
     fn next(&mut self) -> bool {
@@ -341,7 +390,14 @@ impl<'s> Slices<'s> {
         let pairs = u64::from(pairs.max(1));
         let len = (events / pairs).clamp(*SLICE_EVENTS.start(), *SLICE_EVENTS.end());
         let every = (events / len / pairs).max(1);
-        Slices { source, batch: Batch::default(), row: 0, len, every, number: 0 }
+        Slices {
+            source,
+            batch: Batch::default(),
+            row: 0,
+            len,
+            every,
+            number: 0,
+        }
     }
 
     /// The next slice that is used. What is left at the end and is no whole one is only used where it is all there is.
@@ -387,7 +443,9 @@ struct Once<'b> {
 
 impl EventSource for Once<'_> {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool, plumb_trace::Error> {
-        let Some(only) = self.batch.take() else { return Ok(false) };
+        let Some(only) = self.batch.take() else {
+            return Ok(false);
+        };
         batch.clone_from(only);
         Ok(true)
     }

@@ -5,7 +5,13 @@ use plumb_trace::{Event, Layer, Op};
 use super::*;
 
 fn interval(low: f64, high: f64) -> Interval {
-    Interval { estimate: (low * high).sqrt(), low, high, level: Level::P95, n: 30 }
+    Interval {
+        estimate: (low * high).sqrt(),
+        low,
+        high,
+        level: Level::P95,
+        n: 30,
+    }
 }
 
 #[test]
@@ -15,12 +21,22 @@ fn verdicts() {
     assert_eq!(of(1.001, 1.08), Verdict::Better);
     assert_eq!(of(0.4, 0.99), Verdict::Worse);
     assert_eq!(of(0.98, 1.02), Verdict::NoDifference);
-    assert_eq!(of(1.01, 1.02), Verdict::NoDifference, "a difference, and none that counts");
+    assert_eq!(
+        of(1.01, 1.02),
+        Verdict::NoDifference,
+        "a difference, and none that counts"
+    );
     assert_eq!(of(0.9, 1.1), Verdict::Inconclusive(Doubt::Wide));
     assert_eq!(of(0.96, 1.0), Verdict::Inconclusive(Doubt::Wide));
-    assert_eq!(verdict(None, false, Margin::USUAL), Verdict::Inconclusive(Doubt::TooFew));
+    assert_eq!(
+        verdict(None, false, Margin::USUAL),
+        Verdict::Inconclusive(Doubt::TooFew)
+    );
     let good = interval(1.9, 2.1);
-    assert_eq!(verdict(Some(&good), true, Margin::USUAL), Verdict::Inconclusive(Doubt::Failures));
+    assert_eq!(
+        verdict(Some(&good), true, Margin::USUAL),
+        Verdict::Inconclusive(Doubt::Failures)
+    );
 }
 
 #[test]
@@ -28,11 +44,19 @@ fn a_spoiled_slice_moves_nothing() {
     let pair = |number: i32| {
         let spoiled = if number == 5 { 100.0 } else { 1.0 };
         let today_ns = 2000.0 * spoiled + f64::from(number);
-        Pair { ios: 10, is_today_first: number % 2 == 0, today_ns, planned_ns: 1000.0 }
+        Pair {
+            ios: 10,
+            is_today_first: number % 2 == 0,
+            today_ns,
+            planned_ns: 1000.0,
+        }
     };
     let pairs: Vec<Pair> = (0..30).map(pair).collect();
     let gain = gain_of(&pairs, Level::P95).expect("15 rounds");
-    assert!(gain.n == 15 && gain.low >= 2.0 && gain.high <= 2.03, "{gain:?}");
+    assert!(
+        gain.n == 15 && gain.low >= 2.0 && gain.high <= 2.03,
+        "{gain:?}"
+    );
 }
 
 #[test]
@@ -50,8 +74,17 @@ fn each_order_comes_as_often() {
 fn the_second_of_a_pair_is_told_apart_from_the_plan() {
     let pair = |is_today_first| {
         let (first, second) = (2000.0, 1000.0);
-        let (today_ns, planned_ns) = if is_today_first { (first, second) } else { (second, first) };
-        Pair { ios: 10, is_today_first, today_ns, planned_ns }
+        let (today_ns, planned_ns) = if is_today_first {
+            (first, second)
+        } else {
+            (second, first)
+        };
+        Pair {
+            ios: 10,
+            is_today_first,
+            today_ns,
+            planned_ns,
+        }
     };
     let pairs: Vec<Pair> = (0..12).map(|number| pair(number % 2 == 0)).collect();
     let second = second_of(&pairs, Level::P95).expect("six rounds");
@@ -70,7 +103,9 @@ impl EventSource for Sevens {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool, plumb_trace::Error> {
         batch.clear();
         let rest = self.0.split_off(self.0.len().min(7));
-        std::mem::replace(&mut self.0, rest).iter().for_each(|event| batch.push(event));
+        std::mem::replace(&mut self.0, rest)
+            .iter()
+            .for_each(|event| batch.push(event));
         Ok(!batch.is_empty())
     }
 }
@@ -88,12 +123,29 @@ fn starts(events: u64, pairs: u32) -> Vec<Vec<u64>> {
 
 #[test]
 fn slices_are_spread_over_the_trace() {
-    assert_eq!(starts(100, 3), [(0..33).collect::<Vec<u64>>(), (33..66).collect(), (66..99).collect()]);
-    assert_eq!(starts(40, 30), [(0..16).collect::<Vec<u64>>(), (16..32).collect()], "no shorter than 16");
-    assert_eq!(starts(5, 30), [(0..5).collect::<Vec<u64>>()], "all there is");
+    assert_eq!(
+        starts(100, 3),
+        [
+            (0..33).collect::<Vec<u64>>(),
+            (33..66).collect(),
+            (66..99).collect()
+        ]
+    );
+    assert_eq!(
+        starts(40, 30),
+        [(0..16).collect::<Vec<u64>>(), (16..32).collect()],
+        "no shorter than 16"
+    );
+    assert_eq!(
+        starts(5, 30),
+        [(0..5).collect::<Vec<u64>>()],
+        "all there is"
+    );
     let long = starts(20_000, 2);
     assert_eq!(
-        long.iter().map(|slice| (slice[0], slice.len())).collect::<Vec<_>>(),
+        long.iter()
+            .map(|slice| (slice[0], slice.len()))
+            .collect::<Vec<_>>(),
         [(0, 4096), (8192, 4096)]
     );
 }

@@ -40,7 +40,10 @@ pub struct Course {
 
 impl Default for Course {
     fn default() -> Course {
-        Course { window_ns: WINDOW_NS_MIN, windows: Vec::new() }
+        Course {
+            window_ns: WINDOW_NS_MIN,
+            windows: Vec::new(),
+        }
     }
 }
 
@@ -98,12 +101,20 @@ mod tests {
         let mut course = Course::default();
         // One I/O each 7 ms over a minute: issued 1,000 ns late, and 5,000 ns more until it is complete.
         let dues = (0..8_572u64).map(|number| number * 7_000_000);
-        dues.clone().for_each(|due_ns| course.record(due_ns, due_ns + 1_000, due_ns + 6_000));
+        dues.clone()
+            .for_each(|due_ns| course.record(due_ns, due_ns + 1_000, due_ns + 6_000));
         let windows = course.windows();
-        assert!(windows.len() > WINDOWS_MAX / 2 && windows.len() <= WINDOWS_MAX, "{}", windows.len());
+        assert!(
+            windows.len() > WINDOWS_MAX / 2 && windows.len() <= WINDOWS_MAX,
+            "{}",
+            windows.len()
+        );
         assert_eq!(course.window(), Duration::from_nanos(1 << 28));
         for (at, window) in windows.iter().enumerate() {
-            let within = dues.clone().filter(|due_ns| due_ns >> 28 == at as u64).count() as u64;
+            let within = dues
+                .clone()
+                .filter(|due_ns| due_ns >> 28 == at as u64)
+                .count() as u64;
             let expected = Window {
                 ios: within,
                 response_ns_sum: u128::from(within) * 6_000,
@@ -119,7 +130,14 @@ mod tests {
         let mut course = Course::default();
         course.record(0, 0, 9);
         course.record(u64::MAX, u64::MAX, u64::MAX);
-        assert_eq!(course.windows().iter().map(|window| window.ios).sum::<u64>(), 2);
+        assert_eq!(
+            course
+                .windows()
+                .iter()
+                .map(|window| window.ios)
+                .sum::<u64>(),
+            2
+        );
         assert!(course.windows().len() <= WINDOWS_MAX);
     }
 }

@@ -132,24 +132,36 @@ pub struct Progress {
 /// When some I/O cannot be sent, or the trace does not tell what the order or the speed need.
 pub fn survey(replay: &Replay<'_>, source: &mut dyn EventSource) -> Result<Survey, LoadError> {
     must_fit(replay)?;
-    let mut steps = Steps::new(source, replay.target, &replay.remap, replay.may_write.is_some());
+    let mut steps = Steps::new(
+        source,
+        replay.target,
+        &replay.remap,
+        replay.may_write.is_some(),
+    );
     let mut survey = Survey::default();
     let mut last_ns = i64::MIN;
     while let Some(step) = steps.next()? {
         if step.time_ns == UNKNOWN_NS && replay.speed != Speed::Max {
             return Err(ReplayError::NoTimes.into());
         }
-        survey.first_ns = survey.first_ns.or(Some(step.time_ns).filter(|&ns| ns != UNKNOWN_NS));
+        survey.first_ns = survey
+            .first_ns
+            .or(Some(step.time_ns).filter(|&ns| ns != UNKNOWN_NS));
         last_ns = last_ns.max(step.time_ns);
         survey.len_bytes_max = survey.len_bytes_max.max(step.len_bytes);
         survey.timed += u64::from(step.end_ns.is_some());
         survey.known_senders += u64::from(step.pid.is_some());
     }
     survey.counts = steps.counts();
-    let span_ns = survey.first_ns.map_or(0, |first_ns| last_ns.saturating_sub(first_ns));
+    let span_ns = survey
+        .first_ns
+        .map_or(0, |first_ns| last_ns.saturating_sub(first_ns));
     survey.span = Duration::from_nanos(u64::try_from(span_ns).unwrap_or(0));
     if survey.counts.sent() == 0 {
-        return Err(ReplayError::Nothing { events: survey.counts.events }.into());
+        return Err(ReplayError::Nothing {
+            events: survey.counts.events,
+        }
+        .into());
     }
     if survey.timed == 0 && (replay.speed, replay.order) == (Speed::Max, Order::Threads) {
         return Err(ReplayError::NoLatencies.into());
@@ -158,8 +170,14 @@ pub fn survey(replay: &Replay<'_>, source: &mut dyn EventSource) -> Result<Surve
 }
 
 fn must_fit(replay: &Replay<'_>) -> Result<(), LoadError> {
-    if replay.may_write.is_some_and(|may_write| !may_write.covers(replay.target)) {
-        return Err(WorkloadError::NotPermitted { target: replay.target.name().to_owned() }.into());
+    if replay
+        .may_write
+        .is_some_and(|may_write| !may_write.covers(replay.target))
+    {
+        return Err(WorkloadError::NotPermitted {
+            target: replay.target.name().to_owned(),
+        }
+        .into());
     }
     match (replay.speed, replay.order) {
         (Speed::Times(found), _) if !(found > 0.0 && found <= TIMES_MAX) => {
@@ -188,8 +206,12 @@ pub fn replay(
 ) -> Result<Replayed, LoadError> {
     must_fit(replay)?;
     match replay.engine.found(replay.target.io()) {
-        means @ Means::Ring { .. } => replay_by::<Ring>(replay, means, survey, source, stop, tell, trace),
-        means @ Means::Blocking { .. } => replay_by::<Pool>(replay, means, survey, source, stop, tell, trace),
+        means @ Means::Ring { .. } => {
+            replay_by::<Ring>(replay, means, survey, source, stop, tell, trace)
+        }
+        means @ Means::Blocking { .. } => {
+            replay_by::<Pool>(replay, means, survey, source, stop, tell, trace)
+        }
     }
 }
 
@@ -204,11 +226,20 @@ fn replay_by<E: Engine>(
 ) -> Result<Replayed, LoadError> {
     let slots = slots(replay.order, survey.len_bytes_max, is_ring(means));
     let mut sender: Sender<'_, E> = Sender::new(replay, survey, slots)?;
-    let mut steps = Steps::new(source, replay.target, &replay.remap, replay.may_write.is_some())
-        .up_to(survey.len_bytes_max);
+    let mut steps = Steps::new(
+        source,
+        replay.target,
+        &replay.remap,
+        replay.may_write.is_some(),
+    )
+    .up_to(survey.len_bytes_max);
     let mut tell = |sent: &Sent| {
         let ios = sent.tally.ios() + sent.flushes.count();
-        tell(&Progress { at: sent.elapsed, ios, failed: sent.tally.failed() });
+        tell(&Progress {
+            at: sent.elapsed,
+            ios,
+            failed: sent.tally.failed(),
+        });
     };
     let first_ns = survey.first_ns.unwrap_or(0);
     let (sent, not_traced) = match trace {
@@ -220,11 +251,22 @@ fn replay_by<E: Engine>(
             let mut tracer = Tracer::new(0, 0, to);
             let sent = sender.send(&mut steps, first_ns, stop, Some(&mut tracer), &mut tell);
             let not_traced = tracer.finish();
-            written.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            written
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             sent.map(|sent| (sent, not_traced))
         })?,
     };
-    let Sent { tally, flushes, lateness, course, in_flight_max, elapsed, ended, never_back } = sent;
+    let Sent {
+        tally,
+        flushes,
+        lateness,
+        course,
+        in_flight_max,
+        elapsed,
+        ended,
+        never_back,
+    } = sent;
     let means = with_buffers(means, sender.has_fixed_buffers());
     let counts = steps.counts();
     Ok(Replayed {

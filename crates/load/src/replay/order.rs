@@ -37,7 +37,10 @@ impl Thread {
     /// Number of the first one, if that may go.
     fn ready(&self) -> Option<u64> {
         let Due { step, .. } = self.waiting.front()?;
-        self.in_flight.iter().all(|&(_, end_ns)| end_ns > step.time_ns).then_some(step.number)
+        self.in_flight
+            .iter()
+            .all(|&(_, end_ns)| end_ns > step.time_ns)
+            .then_some(step.number)
     }
 }
 
@@ -53,7 +56,12 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     pub fn new(order: Order) -> Waiting {
-        Waiting { order, threads: BTreeMap::new(), ready: BinaryHeap::new(), len: 0 }
+        Waiting {
+            order,
+            threads: BTreeMap::new(),
+            ready: BinaryHeap::new(),
+            len: 0,
+        }
     }
 
     /// Steps that have not gone yet.
@@ -87,7 +95,9 @@ impl Waiting {
     pub fn ended(&mut self, step: &Step) {
         let key = self.key(step);
         if let Some(thread) = self.threads.get_mut(&key) {
-            thread.in_flight.retain(|&(number, _)| number != step.number);
+            thread
+                .in_flight
+                .retain(|&(number, _)| number != step.number);
         }
         self.list(key);
     }
@@ -98,7 +108,9 @@ impl Waiting {
 
     /// Lists a thread whose first step may go, and forgets one that has nothing.
     fn list(&mut self, key: Option<i32>) {
-        let Some(thread) = self.threads.get_mut(&key) else { return };
+        let Some(thread) = self.threads.get_mut(&key) else {
+            return;
+        };
         if thread.is_listed {
             return;
         }

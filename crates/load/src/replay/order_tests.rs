@@ -6,11 +6,21 @@ use super::*;
 use crate::replay::steps::Action;
 
 fn step(number: u64, pid: Option<i32>, time_ns: i64, end_ns: Option<i64>) -> Step {
-    Step { number, time_ns, end_ns, action: Action::Read, start: 0, len_bytes: 512, pid }
+    Step {
+        number,
+        time_ns,
+        end_ns,
+        action: Action::Read,
+        start: 0,
+        len_bytes: 512,
+        pid,
+    }
 }
 
 fn numbers(waiting: &mut Waiting) -> Vec<u64> {
-    std::iter::from_fn(|| waiting.next()).map(|due| due.step.number).collect()
+    std::iter::from_fn(|| waiting.next())
+        .map(|due| due.step.number)
+        .collect()
 }
 
 #[test]
@@ -24,8 +34,14 @@ fn a_thread_waits_for_what_had_ended() {
         step(6, Some(8), 50, Some(60)),
     ];
     let mut waiting = Waiting::new(Order::Threads);
-    steps.iter().for_each(|&step| waiting.push(Due { step, due_ns: 0 }));
-    assert_eq!(numbers(&mut waiting), [1, 2, 3], "4 was issued when 1 had ended, 6 when 3 had");
+    steps
+        .iter()
+        .for_each(|&step| waiting.push(Due { step, due_ns: 0 }));
+    assert_eq!(
+        numbers(&mut waiting),
+        [1, 2, 3],
+        "4 was issued when 1 had ended, 6 when 3 had"
+    );
     waiting.ended(&steps[1]);
     assert_eq!(numbers(&mut waiting), [0; 0], "nobody waits for 2");
     waiting.ended(&steps[0]);
@@ -33,7 +49,11 @@ fn a_thread_waits_for_what_had_ended() {
     waiting.ended(&steps[2]);
     assert_eq!(numbers(&mut waiting), [6]);
     steps[3..].iter().for_each(|step| waiting.ended(step));
-    assert_eq!((waiting.len(), waiting.threads.len()), (0, 0), "nothing is kept");
+    assert_eq!(
+        (waiting.len(), waiting.threads.len()),
+        (0, 0),
+        "nothing is kept"
+    );
 }
 
 #[test]
@@ -41,7 +61,12 @@ fn by_depth_none_waits() {
     let mut waiting = Waiting::new(Order::Depth(4));
     for number in 1..=3 {
         let ends_before_the_next = Some(number as i64 * 10 + 1);
-        let step = step(number, Some(number as i32 % 2), number as i64 * 10, ends_before_the_next);
+        let step = step(
+            number,
+            Some(number as i32 % 2),
+            number as i64 * 10,
+            ends_before_the_next,
+        );
         waiting.push(Due { step, due_ns: 0 });
     }
     assert_eq!(numbers(&mut waiting), [1, 2, 3]);

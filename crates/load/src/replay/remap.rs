@@ -30,7 +30,11 @@ pub struct Remap {
 
 impl Default for Remap {
     fn default() -> Remap {
-        Remap { moves: Vec::new(), shift_bytes: 0, modulus_bytes: MODULUS_BYTES }
+        Remap {
+            moves: Vec::new(),
+            shift_bytes: 0,
+            modulus_bytes: MODULUS_BYTES,
+        }
     }
 }
 
@@ -46,21 +50,32 @@ impl Remap {
     ///
     /// # Errors
     /// When the modulus is 0, or two ranges begin at the same byte.
-    pub fn new(mut moves: Vec<Move>, shift_bytes: i64, modulus_bytes: u64) -> Result<Remap, ReplayError> {
+    pub fn new(
+        mut moves: Vec<Move>,
+        shift_bytes: i64,
+        modulus_bytes: u64,
+    ) -> Result<Remap, ReplayError> {
         if modulus_bytes == 0 {
             return Err(ReplayError::NoModulus);
         }
         moves.sort_by_key(|range| range.old);
         match moves.windows(2).find(|pair| pair[0].old == pair[1].old) {
             Some(pair) => Err(ReplayError::SameRange { old: pair[0].old }),
-            None => Ok(Remap { moves, shift_bytes, modulus_bytes }),
+            None => Ok(Remap {
+                moves,
+                shift_bytes,
+                modulus_bytes,
+            }),
         }
     }
 
     /// The same fold without moves and shift.
     #[must_use]
     pub fn unmoved(&self) -> Remap {
-        Remap { modulus_bytes: self.modulus_bytes, ..Remap::default() }
+        Remap {
+            modulus_bytes: self.modulus_bytes,
+            ..Remap::default()
+        }
     }
 
     /// Whether it moves nothing but what does not fit.
@@ -81,7 +96,11 @@ impl Remap {
         if modulus_bytes.is_multiple_of(u64::from(block_bytes)) {
             return Ok(());
         }
-        Err(ReplayError::OddModulus { target: target.name().to_owned(), modulus_bytes, block_bytes })
+        Err(ReplayError::OddModulus {
+            target: target.name().to_owned(),
+            modulus_bytes,
+            block_bytes,
+        })
     }
 
     /// Where an I/O goes on a target of so many bytes; `None` where no start of its residue has room for it.
@@ -90,7 +109,10 @@ impl Remap {
         let len = i128::from(len_bytes);
         let moved = self.moved(start);
         if moved >= 0 && moved + len <= i128::from(size_bytes) {
-            return Some(Placed { start: moved as u64, is_folded: false });
+            return Some(Placed {
+                start: moved as u64,
+                is_folded: false,
+            });
         }
         let modulus = i128::from(self.modulus_bytes);
         let whole = i128::from(size_bytes) / modulus * modulus;
@@ -101,7 +123,10 @@ impl Remap {
         let beyond = (within + len - i128::from(size_bytes)).max(0);
         let back = (beyond + modulus - 1) / modulus * modulus;
         let start = u64::try_from(within - back).ok()?;
-        Some(Placed { start, is_folded: true })
+        Some(Placed {
+            start,
+            is_folded: true,
+        })
     }
 
     fn moved(&self, start: u64) -> i128 {

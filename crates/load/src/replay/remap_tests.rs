@@ -10,7 +10,9 @@ fn remap(moves: &[(u64, u64)], shift_bytes: i64, modulus_bytes: u64) -> Remap {
 }
 
 fn start(remap: &Remap, start: u64, len_bytes: u32, size_bytes: u64) -> Option<(u64, bool)> {
-    remap.place(start, len_bytes, size_bytes).map(|placed| (placed.start, placed.is_folded))
+    remap
+        .place(start, len_bytes, size_bytes)
+        .map(|placed| (placed.start, placed.is_folded))
 }
 
 #[test]
@@ -24,7 +26,10 @@ fn ranges_end_where_the_next_begins() {
 
 #[test]
 fn a_shift_comes_on_top() {
-    assert_eq!(start(&remap(&[(1_000, 2_000)], -24, 1 << 20), 1_024, 512, 1 << 30), Some((2_000, false)));
+    assert_eq!(
+        start(&remap(&[(1_000, 2_000)], -24, 1 << 20), 1_024, 512, 1 << 30),
+        Some((2_000, false))
+    );
     assert_eq!(
         start(&remap(&[], -512, 4_096), 0, 512, 40_000),
         Some((36_352, true)),
@@ -37,11 +42,19 @@ fn a_shift_comes_on_top() {
 fn what_does_not_fit_is_folded() {
     let remap = remap(&[], 0, 100);
     let on = |at, len| start(&remap, at, len, 1_050);
-    assert_eq!(on(1_040, 10), Some((1_040, false)), "it fits, beyond the last whole modulus");
+    assert_eq!(
+        on(1_040, 10),
+        Some((1_040, false)),
+        "it fits, beyond the last whole modulus"
+    );
     assert_eq!(on(1_050, 10), Some((50, true)));
     assert_eq!(on(2_107, 10), Some((107, true)));
     assert_eq!(on(1_045, 10), Some((45, true)), "it crosses the end");
-    assert_eq!(on(1_990, 80), Some((890, true)), "still across the end: one modulus back");
+    assert_eq!(
+        on(1_990, 80),
+        Some((890, true)),
+        "still across the end: one modulus back"
+    );
     assert_eq!(on(7, 1_040), Some((7, false)));
     assert_eq!(on(20, 1_040), None, "no start of its residue has room");
     assert_eq!(start(&remap, 5, 10, 14), None, "smaller than the modulus");
@@ -50,8 +63,14 @@ fn what_does_not_fit_is_folded() {
 #[test]
 fn what_cannot_be_is_refused() {
     let twice = vec![Move { old: 5, new: 6 }, Move { old: 5, new: 7 }];
-    assert!(matches!(Remap::new(twice, 0, 512), Err(ReplayError::SameRange { old: 5 })));
-    assert!(matches!(Remap::new(Vec::new(), 0, 0), Err(ReplayError::NoModulus)));
+    assert!(matches!(
+        Remap::new(twice, 0, 512),
+        Err(ReplayError::SameRange { old: 5 })
+    ));
+    assert!(matches!(
+        Remap::new(Vec::new(), 0, 0),
+        Err(ReplayError::NoModulus)
+    ));
 }
 
 /// Goes step by step: whole multiples of the modulus down until it is within the folding length, then on until it fits.

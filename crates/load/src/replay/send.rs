@@ -67,7 +67,11 @@ pub(crate) fn slots(order: Order, len_bytes_max: u32, is_ring: bool) -> u32 {
 }
 
 impl<'a, E: Engine> Sender<'a, E> {
-    pub fn new(replay: &Replay<'a>, survey: &Survey, slots: u32) -> Result<Sender<'a, E>, LoadError> {
+    pub fn new(
+        replay: &Replay<'a>,
+        survey: &Survey,
+        slots: u32,
+    ) -> Result<Sender<'a, E>, LoadError> {
         let target = replay.target;
         let shape = Shape {
             slots,
@@ -76,7 +80,11 @@ impl<'a, E: Engine> Sender<'a, E> {
         };
         let no_means = |errno| {
             let target = target.name().to_owned();
-            LoadError::NoMeans { target, what: "a ring, threads or memory", errno }
+            LoadError::NoMeans {
+                target,
+                what: "a ring, threads or memory",
+                errno,
+            }
         };
         if u64::from(slots) * u64::from(shape.len_bytes_max) > MEMORY_BYTES_MAX {
             return Err(no_means(Errno::NOMEM));
@@ -87,7 +95,14 @@ impl<'a, E: Engine> Sender<'a, E> {
         }
         let (speed, order) = (replay.speed, replay.order);
         let (flights, free) = (vec![None; slots as usize], (0..slots).rev().collect());
-        Ok(Sender { target, engine, speed, order, flights, free })
+        Ok(Sender {
+            target,
+            engine,
+            speed,
+            order,
+            flights,
+            free,
+        })
     }
 
     pub fn has_fixed_buffers(&self) -> bool {
@@ -107,7 +122,10 @@ impl<'a, E: Engine> Sender<'a, E> {
             began: Instant::now(),
             waiting: Waiting::new(self.order),
             sender: self,
-            schedule: Schedule { first_ns, last_due_ns: 0 },
+            schedule: Schedule {
+                first_ns,
+                last_due_ns: 0,
+            },
             luck: Luck::default(),
             sent: Sent::default(),
             tracer,
@@ -142,12 +160,20 @@ impl Schedule {
         let due_ns = match speed {
             Speed::Max => 0,
             Speed::Times(times) => {
-                let since_ns = u64::try_from(step.time_ns.saturating_sub(self.first_ns)).unwrap_or(0);
-                if times == 1.0 { since_ns } else { (since_ns as f64 / times) as u64 }
+                let since_ns =
+                    u64::try_from(step.time_ns.saturating_sub(self.first_ns)).unwrap_or(0);
+                if times == 1.0 {
+                    since_ns
+                } else {
+                    (since_ns as f64 / times) as u64
+                }
             }
         };
         self.last_due_ns = self.last_due_ns.max(due_ns);
-        Due { step, due_ns: self.last_due_ns }
+        Due {
+            step,
+            due_ns: self.last_due_ns,
+        }
     }
 }
 
@@ -188,7 +214,8 @@ impl<E: Engine> Sending<'_, '_, E> {
             // What was read meanwhile took time.
             now_ns = self.now_ns();
             self.issue(now_ns);
-            if self.sender.engine.in_flight() == 0 && self.waiting.len() == 0 && upcoming.is_none() {
+            if self.sender.engine.in_flight() == 0 && self.waiting.len() == 0 && upcoming.is_none()
+            {
                 break Ended::Ios;
             }
             self.wait(now_ns, upcoming.map(|due| due.due_ns));
@@ -201,7 +228,11 @@ impl<E: Engine> Sending<'_, '_, E> {
             }
         };
         self.sent.never_back = self.drain(now_ns);
-        self.sent.ended = if self.sent.never_back > 0 { Ended::Stuck } else { ended };
+        self.sent.ended = if self.sent.never_back > 0 {
+            Ended::Stuck
+        } else {
+            ended
+        };
         self.sent.elapsed = Duration::from_nanos(self.luck.last_completion_ns);
         Ok(self.sent)
     }
@@ -219,16 +250,34 @@ impl<E: Engine> Sending<'_, '_, E> {
     fn issue(&mut self, now_ns: u64) {
         let sender = &mut *self.sender;
         while let Some(&slot) = sender.free.last() {
-            let Some(Due { step, due_ns }) = self.waiting.next() else { break };
+            let Some(Due { step, due_ns }) = self.waiting.next() else {
+                break;
+            };
             sender.free.pop();
-            let Step { action, start, len_bytes, .. } = step;
-            let io = Io { is_read: action == Action::Read, start, len_bytes };
+            let Step {
+                action,
+                start,
+                len_bytes,
+                ..
+            } = step;
+            let io = Io {
+                is_read: action == Action::Read,
+                start,
+                len_bytes,
+            };
             let is_timed = sender.speed != Speed::Max;
             let due_ns = if is_timed { due_ns } else { now_ns };
             if is_timed {
                 self.sent.lateness.record(now_ns.saturating_sub(due_ns));
             }
-            sender.flights[slot as usize] = Some((step, Flight { io, due_ns, issued_ns: now_ns }));
+            sender.flights[slot as usize] = Some((
+                step,
+                Flight {
+                    io,
+                    due_ns,
+                    issued_ns: now_ns,
+                },
+            ));
             match action {
                 Action::Read => sender.engine.queue_read(slot, start, len_bytes),
                 Action::Write => sender.engine.queue_write_of_noise(slot, start, len_bytes),
@@ -241,7 +290,9 @@ impl<E: Engine> Sending<'_, '_, E> {
     /// Hands over what is queued, and waits for completions, the next due time, or long enough.
     fn wait(&mut self, now_ns: u64, next_due_ns: Option<u64>) {
         let has_room = self.waiting.len() < WAITING_MAX;
-        let until_due_ns = next_due_ns.filter(|_| has_room).map(|due_ns| due_ns.saturating_sub(now_ns));
+        let until_due_ns = next_due_ns
+            .filter(|_| has_room)
+            .map(|due_ns| due_ns.saturating_sub(now_ns));
         let look_up_ns = LOOK_UP.as_nanos() as u64;
         let wait = Duration::from_nanos(until_due_ns.unwrap_or(look_up_ns).min(look_up_ns));
         let engine = &mut self.sender.engine;
@@ -255,17 +306,33 @@ impl<E: Engine> Sending<'_, '_, E> {
     }
 
     fn reap(&mut self, now_ns: u64) {
-        let Sending { sender, waiting, luck, sent, tracer, .. } = self;
-        let Sender { engine, flights, free, speed, .. } = &mut **sender;
+        let Sending {
+            sender,
+            waiting,
+            luck,
+            sent,
+            tracer,
+            ..
+        } = self;
+        let Sender {
+            engine,
+            flights,
+            free,
+            speed,
+            ..
+        } = &mut **sender;
         let is_paced = *speed != Speed::Max;
         engine.reap(|completion| {
-            let Some((step, flight)) = flights[completion.slot as usize].take() else { return };
+            let Some((step, flight)) = flights[completion.slot as usize].take() else {
+                return;
+            };
             free.push(completion.slot);
             waiting.ended(&step);
             let is_good = match step.action {
                 Action::Flush => count_flush(sent, flight, completion, now_ns, luck),
                 Action::Read | Action::Write => {
-                    let is_good = count(&mut sent.tally, flight, completion, now_ns, is_paced, luck);
+                    let is_good =
+                        count(&mut sent.tally, flight, completion, now_ns, is_paced, luck);
                     if is_good {
                         sent.course.record(flight.due_ns, flight.issued_ns, now_ns);
                     }

@@ -111,12 +111,24 @@ impl<'s> Steps<'s> {
         is_written: bool,
     ) -> Steps<'s> {
         let (batch, counts) = (Batch::default(), Counts::default());
-        Steps { source, target, remap, is_written, len_bytes_max: LEN_BYTES_MAX, batch, row: 0, counts }
+        Steps {
+            source,
+            target,
+            remap,
+            is_written,
+            len_bytes_max: LEN_BYTES_MAX,
+            batch,
+            row: 0,
+            counts,
+        }
     }
 
     /// Takes none that is longer: there is no memory for it.
     pub fn up_to(self, len_bytes_max: u32) -> Steps<'s> {
-        Steps { len_bytes_max, ..self }
+        Steps {
+            len_bytes_max,
+            ..self
+        }
     }
 
     pub fn counts(&self) -> Counts {
@@ -143,15 +155,28 @@ impl<'s> Steps<'s> {
 
     fn step(&mut self, event: &Event) -> Result<Option<Step>, ReplayError> {
         self.counts.events += 1;
-        let Some(action) = self.action(event) else { return Ok(None) };
+        let Some(action) = self.action(event) else {
+            return Ok(None);
+        };
         let (start, len_bytes) = match action {
             Action::Flush => (0, 0),
             Action::Read | Action::Write => self.place(event)?,
         };
         let is_timed = event.time_ns != UNKNOWN_NS;
-        let end_ns = event.device_ns.filter(|_| is_timed).map(|ns| event.time_ns.saturating_add(ns));
+        let end_ns = event
+            .device_ns
+            .filter(|_| is_timed)
+            .map(|ns| event.time_ns.saturating_add(ns));
         let (number, time_ns, pid) = (self.counts.events, event.time_ns, event.pid);
-        Ok(Some(Step { number, time_ns, end_ns, action, start, len_bytes, pid }))
+        Ok(Some(Step {
+            number,
+            time_ns,
+            end_ns,
+            action,
+            start,
+            len_bytes,
+            pid,
+        }))
     }
 
     /// What is done for an event; `None` where it is left out.
@@ -178,18 +203,27 @@ impl<'s> Steps<'s> {
 
     fn place(&mut self, event: &Event) -> Result<(u64, u32), ReplayError> {
         let (number, start, len_bytes) = (self.counts.events, event.start_bytes, event.len_bytes);
-        let fitting = u32::try_from(len_bytes).ok().filter(|&len| len <= self.len_bytes_max);
+        let fitting = u32::try_from(len_bytes)
+            .ok()
+            .filter(|&len| len <= self.len_bytes_max);
         let len_bytes_max = self.len_bytes_max;
-        let len = fitting.ok_or(ReplayError::TooLong { number, len_bytes, len_bytes_max })?;
-        let (target, size_bytes) = (self.target, self.target.size_bytes());
-        let placed = self.remap.place(start, len, size_bytes).ok_or_else(|| ReplayError::NoRoom {
-            target: target.name().to_owned(),
-            size_bytes,
+        let len = fitting.ok_or(ReplayError::TooLong {
             number,
-            start,
             len_bytes,
-            modulus_bytes: self.remap.modulus_bytes(),
+            len_bytes_max,
         })?;
+        let (target, size_bytes) = (self.target, self.target.size_bytes());
+        let placed =
+            self.remap
+                .place(start, len, size_bytes)
+                .ok_or_else(|| ReplayError::NoRoom {
+                    target: target.name().to_owned(),
+                    size_bytes,
+                    number,
+                    start,
+                    len_bytes,
+                    modulus_bytes: self.remap.modulus_bytes(),
+                })?;
         let block_bytes = target.block_bytes();
         let is_whole = |bytes: u64| bytes.is_multiple_of(u64::from(block_bytes));
         if !is_whole(placed.start) || !is_whole(len_bytes) {

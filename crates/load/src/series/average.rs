@@ -15,7 +15,14 @@ pub struct Average {
 
 impl Average {
     /// Adds what jobs did in an interval of the run.
-    pub fn add(&mut self, number: u32, jobs: &[Tally], length: Duration, planned: Duration, is_warmup: bool) {
+    pub fn add(
+        &mut self,
+        number: u32,
+        jobs: &[Tally],
+        length: Duration,
+        planned: Duration,
+        is_warmup: bool,
+    ) {
         // A cold start is no part of a rate: without a warm-up the first interval is one.
         if is_warmup || number < 2 {
             return;
@@ -27,7 +34,8 @@ impl Average {
         // What is left over at the end is too short for a rate of its own.
         if length * 2 >= planned {
             let ios = self.tally.ios() - before;
-            self.rates.push(ios as f64 / length.as_secs_f64().max(f64::MIN_POSITIVE));
+            self.rates
+                .push(ios as f64 / length.as_secs_f64().max(f64::MIN_POSITIVE));
         }
     }
 
@@ -74,8 +82,14 @@ mod tests {
             average.add(number, &[tally(ios)], second, second, false);
         }
         average.add(4, &[tally(1)], Duration::from_millis(10), second, false);
-        assert_eq!((average.span(), average.rates()), (Some((2, 4)), &[10.0, 20.0][..]));
-        assert_eq!((average.tally().ios(), average.time()), (31, Duration::from_millis(2_010)));
+        assert_eq!(
+            (average.span(), average.rates()),
+            (Some((2, 4)), &[10.0, 20.0][..])
+        );
+        assert_eq!(
+            (average.tally().ios(), average.time()),
+            (31, Duration::from_millis(2_010))
+        );
 
         let mut warm = Average::default();
         for number in 1..=4 {

@@ -58,7 +58,11 @@ impl Gather {
         let mut all = Vec::new();
         for &threads in &self.threads {
             for is_random in [true, false] {
-                let each = self.records.iter().map(|&records| Combination { threads, is_random, records });
+                let each = self.records.iter().map(|&records| Combination {
+                    threads,
+                    is_random,
+                    records,
+                });
                 all.extend(each);
             }
         }
@@ -68,19 +72,32 @@ impl Gather {
     /// Runs for all combinations, on one target.
     #[must_use]
     pub fn series(&self, target: &Path) -> Series {
-        let runs = self.combinations().into_iter().map(|combination| self.run(combination, target));
-        Series { runs: runs.collect(), notes: Vec::new() }
+        let runs = self
+            .combinations()
+            .into_iter()
+            .map(|combination| self.run(combination, target));
+        Series {
+            runs: runs.collect(),
+            notes: Vec::new(),
+        }
     }
 
     fn run(&self, combination: Combination, target: &Path) -> Run {
-        let Combination { threads, is_random, records } = combination;
+        let Combination {
+            threads,
+            is_random,
+            records,
+        } = combination;
         let order = if is_random { "random" } else { "sequential" };
         let bytes = self.record_bytes * u64::from(records);
         let part = Part {
             workload: order.to_owned(),
             storage: target.display().to_string(),
             path: PathBuf::from(target),
-            place: Place { file: "--study gather".into(), line: 0 },
+            place: Place {
+                file: "--study gather".into(),
+                line: 0,
+            },
             streams: 1,
             depth: threads,
             lengths: vec![(bytes, 1.0)],
@@ -97,7 +114,10 @@ impl Gather {
         };
         Run {
             name: order.to_owned(),
-            overrides: vec![("threads", threads.to_string()), ("records", records.to_string())],
+            overrides: vec![
+                ("threads", threads.to_string()),
+                ("records", records.to_string()),
+            ],
             parts: vec![part],
             rate: Rate::Max,
             arrivals: None,
@@ -113,16 +133,31 @@ impl Gather {
     /// What the rates of the runs, in their order, say. Runs that were not made have no rate.
     #[must_use]
     pub fn gains(&self, ios_per_second: &[f64]) -> Vec<Gain> {
-        let measured: Vec<(Combination, f64)> =
-            self.combinations().into_iter().zip(ios_per_second.iter().copied()).collect();
+        let measured: Vec<(Combination, f64)> = self
+            .combinations()
+            .into_iter()
+            .zip(ios_per_second.iter().copied())
+            .collect();
         let base = |threads: u32| {
-            let single = Combination { threads, is_random: true, records: 1 };
-            measured.iter().find(|(other, rate)| *other == single && *rate > 0.0).map(|(_, rate)| *rate)
+            let single = Combination {
+                threads,
+                is_random: true,
+                records: 1,
+            };
+            measured
+                .iter()
+                .find(|(other, rate)| *other == single && *rate > 0.0)
+                .map(|(_, rate)| *rate)
         };
         let gain = |&(combination, rate): &(Combination, f64)| {
             let records_per_second = rate * f64::from(combination.records);
             let gain = base(combination.threads).map(|base| records_per_second / base);
-            Gain { combination, ios_per_second: rate, records_per_second, gain }
+            Gain {
+                combination,
+                ios_per_second: rate,
+                records_per_second,
+                gain,
+            }
         };
         measured.iter().map(gain).collect()
     }
@@ -150,16 +185,37 @@ mod tests {
         let gains = study().gains(&[80.0, 70.0, 409.0, 218.0]);
         let seen: Vec<(bool, u32, f64)> = gains
             .iter()
-            .map(|gain| (gain.combination.is_random, gain.combination.records, gain.records_per_second))
+            .map(|gain| {
+                (
+                    gain.combination.is_random,
+                    gain.combination.records,
+                    gain.records_per_second,
+                )
+            })
             .collect();
-        assert_eq!(seen, [(true, 1, 80.0), (true, 16, 1_120.0), (false, 1, 409.0), (false, 16, 3_488.0)]);
+        assert_eq!(
+            seen,
+            [
+                (true, 1, 80.0),
+                (true, 16, 1_120.0),
+                (false, 1, 409.0),
+                (false, 16, 3_488.0)
+            ]
+        );
         assert_eq!(gains[3].gain, Some(43.6));
-        assert_eq!(study().gains(&[0.0, 70.0])[1].gain, None, "nothing to compare with");
+        assert_eq!(
+            study().gains(&[0.0, 70.0])[1].gain,
+            None,
+            "nothing to compare with"
+        );
     }
 
     #[test]
     fn runs_are_in_the_order_of_the_combinations() {
-        let study = Gather { threads: vec![1, 4], ..study() };
+        let study = Gather {
+            threads: vec![1, 4],
+            ..study()
+        };
         let series = study.series(Path::new("/dev/x"));
         assert_eq!(series.runs.len(), 8);
         for (run, combination) in series.runs.iter().zip(study.combinations()) {

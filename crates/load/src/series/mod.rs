@@ -136,7 +136,11 @@ impl Part {
     /// The longest I/O.
     #[must_use]
     pub fn length_max(&self) -> u64 {
-        self.lengths.iter().map(|(bytes, _)| *bytes).max().unwrap_or(0)
+        self.lengths
+            .iter()
+            .map(|(bytes, _)| *bytes)
+            .max()
+            .unwrap_or(0)
     }
 }
 
@@ -155,7 +159,12 @@ pub struct Area {
 
 impl Default for Area {
     fn default() -> Area {
-        Area { size: None, from: Edge::Bytes(0), to: Edge::Percent(100.0), spares_first: false }
+        Area {
+            size: None,
+            from: Edge::Bytes(0),
+            to: Edge::Percent(100.0),
+            spares_first: false,
+        }
     }
 }
 
@@ -167,7 +176,11 @@ impl Area {
         let used = self.size.map_or(target_bytes, |size| size.of(target_bytes));
         let whole = |bytes: u64| bytes - bytes % unit.max(1);
         let from = whole(self.from.of(used));
-        let from = if self.spares_first && from == 0 { unit } else { from };
+        let from = if self.spares_first && from == 0 {
+            unit
+        } else {
+            from
+        };
         (from, whole(self.to.of(used)))
     }
 }
@@ -210,10 +223,17 @@ mod tests {
     /// Rounding as Vdbench documents it for its curves.
     #[test]
     fn percentages_of_a_rate_are_rounded_up() {
-        for (percent, max, expected) in
-            [(50.0, 2_345.0, 1_200.0), (10.0, 20_050.5, 2_100.0), (70.0, 1_234.9, 870.0), (10.0, 99.0, 10.0)]
-        {
-            assert_eq!(Rate::PercentOfMax(percent).limit(Some(max)), Some(expected), "{percent} % of {max}");
+        for (percent, max, expected) in [
+            (50.0, 2_345.0, 1_200.0),
+            (10.0, 20_050.5, 2_100.0),
+            (70.0, 1_234.9, 870.0),
+            (10.0, 99.0, 10.0),
+        ] {
+            assert_eq!(
+                Rate::PercentOfMax(percent).limit(Some(max)),
+                Some(expected),
+                "{percent} % of {max}"
+            );
         }
         assert_eq!(Rate::Max.limit(Some(5.0)), None);
         assert_eq!(Rate::PerSecond(7.5).limit(None), Some(7.5));
@@ -221,19 +241,33 @@ mod tests {
 
     #[test]
     fn areas_are_whole_multiples_of_the_longest_io() {
-        let all = Area { spares_first: true, ..Area::default() };
+        let all = Area {
+            spares_first: true,
+            ..Area::default()
+        };
         assert_eq!(all.on(1 << 20, 4096), (4096, 1 << 20));
         assert_eq!(all.on((1 << 20) + 100, 4096), (4096, 1 << 20));
-        let part = Area { from: Edge::Percent(10.0), to: Edge::Percent(20.0), ..Area::default() };
+        let part = Area {
+            from: Edge::Percent(10.0),
+            to: Edge::Percent(20.0),
+            ..Area::default()
+        };
         assert_eq!(part.on(1 << 20, 4096), (102_400, 208_896));
-        let sized = Area { size: Some(Edge::Bytes(65_536)), from: Edge::Bytes(8_192), ..Area::default() };
+        let sized = Area {
+            size: Some(Edge::Bytes(65_536)),
+            from: Edge::Bytes(8_192),
+            ..Area::default()
+        };
         assert_eq!(sized.on(1 << 20, 4096), (8_192, 65_536));
         assert_eq!(
             sized.on(10_000, 4096),
             (8_192, 65_536),
             "the target is too small, and the engine says so"
         );
-        let late = Area { from: Edge::Bytes(8_192), ..Area::default() };
+        let late = Area {
+            from: Edge::Bytes(8_192),
+            ..Area::default()
+        };
         assert_eq!(late.on(10_000, 4096), (8_192, 8_192), "nothing is left");
     }
 }

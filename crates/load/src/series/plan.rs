@@ -29,9 +29,15 @@ pub fn plan<'a>(
     for part in &run.parts {
         let place = || part.place.clone();
         let open = targets.get(&part.path);
-        let not_open = || SeriesError::NotOpen { place: place(), path: part.path.clone() };
+        let not_open = || SeriesError::NotOpen {
+            place: place(),
+            path: part.path.clone(),
+        };
         let (target, may_write) = open.ok_or_else(not_open)?;
-        let unfit = |source| SeriesError::Workload { place: place(), source };
+        let unfit = |source| SeriesError::Workload {
+            place: place(),
+            source,
+        };
         let workload = workload(part, target).map_err(unfit)?;
         // What the engine would refuse only when the turn of the run has come.
         Layout::new(&workload, target, &mut Random::new(seed, 0)).map_err(unfit)?;
@@ -57,17 +63,30 @@ fn jobs_of<'a>(
     limit: Option<f64>,
 ) -> Vec<Job<'a>> {
     let is_apart = run.is_one_pass || !matches!(workload.starts, Starts::Random(_));
-    let (jobs, threads) = if is_apart { (part.streams, 1) } else { (1, part.streams) };
+    let (jobs, threads) = if is_apart {
+        (part.streams, 1)
+    } else {
+        (1, part.streams)
+    };
     let pace = limit.map_or(Pace::Max, |limit| {
         let per_second = limit * part.share / f64::from(jobs);
         match run.arrivals {
-            Some(arrivals) => Pace::Open { per_second, arrivals },
+            Some(arrivals) => Pace::Open {
+                per_second,
+                arrivals,
+            },
             None => Pace::Closed { per_second },
         }
     });
     let ios_max = run.is_one_pass.then(|| ios_of_one_pass(part, workload));
-    let job =
-        Job { may_write, threads, depth: part.depth, pace, ios_max, ..Job::new(target, workload.clone()) };
+    let job = Job {
+        may_write,
+        threads,
+        depth: part.depth,
+        pace,
+        ios_max,
+        ..Job::new(target, workload.clone())
+    };
     vec![job; jobs as usize]
 }
 
@@ -83,15 +102,22 @@ fn workload(part: &Part, target: &Target) -> Result<Workload, WorkloadError> {
         });
     }
     let weighted = part.lengths.iter().map(|(bytes, weight)| {
-        (u32::try_from(*bytes).unwrap_or(u32::MAX), (weight * WEIGHT).round().max(1.0) as u32)
+        (
+            u32::try_from(*bytes).unwrap_or(u32::MAX),
+            (weight * WEIGHT).round().max(1.0) as u32,
+        )
     });
-    let spread = part.zipf.map_or(Spread::Uniform, |theta| Spread::Zipf { theta });
+    let spread = part
+        .zipf
+        .map_or(Spread::Uniform, |theta| Spread::Zipf { theta });
     Ok(Workload {
         read_percent: part.read_percent,
         lengths: Lengths::new(weighted.collect())?,
         starts: match (part.stride, part.random_percent) {
             (Some(stride_bytes), _) => Starts::Strided { stride_bytes },
-            (None, 0) => Starts::Sequential { from_anywhere: part.from_anywhere },
+            (None, 0) => Starts::Sequential {
+                from_anywhere: part.from_anywhere,
+            },
             (None, 100) => Starts::Random(spread),
             (None, percent) => Starts::Seeks { percent, spread },
         },
@@ -110,6 +136,10 @@ fn workload(part: &Part, target: &Target) -> Result<Workload, WorkloadError> {
 fn ios_of_one_pass(part: &Part, workload: &Workload) -> u64 {
     let (from, to) = workload.range.unwrap_or_default();
     let weights: f64 = part.lengths.iter().map(|(_, weight)| weight).sum();
-    let mean = part.lengths.iter().map(|(bytes, weight)| *bytes as f64 * weight / weights).sum::<f64>();
+    let mean = part
+        .lengths
+        .iter()
+        .map(|(bytes, weight)| *bytes as f64 * weight / weights)
+        .sum::<f64>();
     (((to.0 - from.0).saturating_sub(part.offset) as f64 / mean) as u64).max(1)
 }

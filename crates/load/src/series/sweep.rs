@@ -71,10 +71,15 @@ pub struct Penalty {
 #[must_use]
 pub fn offsets(series: &Series) -> Option<Sweep> {
     let first = bare(series.runs.first()?)?;
-    let all_alike = series.runs.iter().all(|run| bare(run).as_ref() == Some(&first));
+    let all_alike = series
+        .runs
+        .iter()
+        .all(|run| bare(run).as_ref() == Some(&first));
     let offsets: Vec<u64> = series.runs.iter().map(|run| run.parts[0].offset).collect();
     let differ = offsets.iter().any(|offset| *offset != offsets[0]);
-    let [(length, _)] = first.lengths[..] else { return None };
+    let [(length, _)] = first.lengths[..] else {
+        return None;
+    };
     let unit = first.stride.or(first.align).unwrap_or(length);
     (all_alike && differ).then_some(Sweep { offsets, unit })
 }
@@ -82,10 +87,19 @@ pub fn offsets(series: &Series) -> Option<Sweep> {
 /// The only part of a run without a limit, and without what a sweep varies.
 fn bare(run: &Run) -> Option<Part> {
     let [part] = &run.parts[..] else { return None };
-    let place = crate::job_file::Place { file: "".into(), line: 0 };
+    let place = crate::job_file::Place {
+        file: "".into(),
+        line: 0,
+    };
     let names = (String::new(), String::new());
     let is_free = run.rate == Rate::Max && !run.is_one_pass;
-    is_free.then(|| Part { offset: 0, place, storage: names.0, workload: names.1, ..part.clone() })
+    is_free.then(|| Part {
+        offset: 0,
+        place,
+        storage: names.0,
+        workload: names.1,
+        ..part.clone()
+    })
 }
 
 /// Judges what was measured; `unit` is what starts are multiples of.
@@ -105,18 +119,28 @@ fn weigh(runs: &[OffsetRun], unit: u64) -> Result<Verdict, String> {
     for run in runs {
         let middle = median(&run.rates);
         if !(middle > 0.0 && middle.is_finite()) {
-            return Err(format!("no rate at offset {}: too few intervals, or no I/O in them", run.offset));
+            return Err(format!(
+                "no rate at offset {}: too few intervals, or no I/O in them",
+                run.offset
+            ));
         }
         sorted.push((middle, run));
     }
     sorted.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let [fastest, .., slowest] = sorted[..] else { return Err("one run is no sweep".to_owned()) };
+    let [fastest, .., slowest] = sorted[..] else {
+        return Err("one run is no sweep".to_owned());
+    };
     let widest = ratio_of_means(&slowest.1.rates, &fastest.1.rates, Level::P99);
     if let Some(ratio) = widest.ok().filter(|ratio| ratio.high < 1.0 + MARGIN) {
         return Ok(Verdict::NoDifference { ratio });
     }
-    let gaps = sorted.windows(2).map(|pair| pair[0].0 / pair[1].0).enumerate();
-    let widest = gaps.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(at, _)| at);
+    let gaps = sorted
+        .windows(2)
+        .map(|pair| pair[0].0 / pair[1].0)
+        .enumerate();
+    let widest = gaps
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+        .map_or(0, |(at, _)| at);
     let (hits, misses) = sorted.split_at(widest + 1);
     let penalty = penalty(hits, misses)?;
     grid(hits, misses, unit, penalty)
@@ -145,8 +169,12 @@ fn penalty(hits: &[Weighed<'_>], misses: &[Weighed<'_>]) -> Result<Penalty, Stri
             (gap - 1.0) * 100.0
         ));
     }
-    let rates =
-        |group: &[Weighed<'_>]| group.iter().flat_map(|(_, run)| run.rates.clone()).collect::<Vec<f64>>();
+    let rates = |group: &[Weighed<'_>]| {
+        group
+            .iter()
+            .flat_map(|(_, run)| run.rates.clone())
+            .collect::<Vec<f64>>()
+    };
     let ratio = ratio_of_means(&rates(misses), &rates(hits), Level::P99);
     let ratio = ratio.map_err(|error| format!("{error}: measure longer"))?;
     if ratio.low <= 1.0 + MARGIN {
@@ -172,11 +200,18 @@ fn grid(
     };
     let offset = hits[0].1.offset;
     let finer = (2..=unit / SECTOR).map(|sectors| sectors * SECTOR);
-    let fitting: Vec<u64> = finer.filter(|size| unit.is_multiple_of(*size) && on(*size, offset)).collect();
+    let fitting: Vec<u64> = finer
+        .filter(|size| unit.is_multiple_of(*size) && on(*size, offset))
+        .collect();
     match fitting[..] {
         [granularity, ..] => {
             let granularity_max = fitting[fitting.len() - 1];
-            Ok(Verdict::Grid { granularity, granularity_max, offset: offset % granularity_max, penalty })
+            Ok(Verdict::Grid {
+                granularity,
+                granularity_max,
+                offset: offset % granularity_max,
+                penalty,
+            })
         }
         [] => {
             let mut fast: Vec<u64> = hits.iter().map(|(_, run)| run.offset).collect();
@@ -196,8 +231,18 @@ mod tests {
 
     /// Runs whose rates lie around a mean by up to a thousandth, always the same.
     fn runs(means: &[(u64, f64)]) -> Vec<OffsetRun> {
-        let rates = |mean: f64| (0..10).map(|at| mean * (1.0 + f64::from(at % 3 - 1) / 1_000.0)).collect();
-        means.iter().map(|&(offset, mean)| OffsetRun { offset, rates: rates(mean) }).collect()
+        let rates = |mean: f64| {
+            (0..10)
+                .map(|at| mean * (1.0 + f64::from(at % 3 - 1) / 1_000.0))
+                .collect()
+        };
+        means
+            .iter()
+            .map(|&(offset, mean)| OffsetRun {
+                offset,
+                rates: rates(mean),
+            })
+            .collect()
     }
 
     #[track_caller]
@@ -224,31 +269,58 @@ mod tests {
     #[test]
     fn the_published_sweep_is_aligned() {
         let verdict = judge(&runs(&PUBLISHED), 4096);
-        let Verdict::Grid { granularity, granularity_max, offset, penalty } = verdict else {
+        let Verdict::Grid {
+            granularity,
+            granularity_max,
+            offset,
+            penalty,
+        } = verdict
+        else {
             panic!("{verdict:?}")
         };
         assert_eq!((granularity, granularity_max, offset), (4096, 4096, 0));
         let means = (19223.0 + 20050.5) / 2.0 / (25341.0 / 7.0);
         assert!((penalty.ratio.estimate - means).abs() < 1e-3, "{penalty:?}");
-        assert!(penalty.ratio.low > 5.0 && penalty.ratio.high < 6.0, "{penalty:?}");
+        assert!(
+            penalty.ratio.low > 5.0 && penalty.ratio.high < 6.0,
+            "{penalty:?}"
+        );
     }
 
     #[test]
     fn the_fast_offset_is_that_of_the_grid() {
         for fast in (0..4096).step_by(512) {
-            let means: Vec<(u64, f64)> =
-                (0..8).map(|at| (at * 512, if at * 512 == fast { 1_100.0 } else { 1_000.0 })).collect();
+            let means: Vec<(u64, f64)> = (0..8)
+                .map(|at| (at * 512, if at * 512 == fast { 1_100.0 } else { 1_000.0 }))
+                .collect();
             let verdict = judge(&runs(&means), 4096);
-            let Verdict::Grid { granularity: 4096, granularity_max: 4096, offset, penalty } = verdict else {
+            let Verdict::Grid {
+                granularity: 4096,
+                granularity_max: 4096,
+                offset,
+                penalty,
+            } = verdict
+            else {
                 panic!("{fast}: {verdict:?}")
             };
             assert_eq!(offset, fast);
             assert!(penalty.ratio.holds(1.1), "{penalty:?}");
         }
-        let finer = [(0, 900.0), (512, 500.0), (1024, 901.0), (1536, 500.0), (2048, 900.0)];
+        let finer = [
+            (0, 900.0),
+            (512, 500.0),
+            (1024, 901.0),
+            (1536, 500.0),
+            (2048, 900.0),
+        ];
         assert!(matches!(
             judge(&runs(&finer), 4096),
-            Verdict::Grid { granularity: 1024, granularity_max: 1024, offset: 0, .. }
+            Verdict::Grid {
+                granularity: 1024,
+                granularity_max: 1024,
+                offset: 0,
+                ..
+            }
         ));
     }
 
@@ -257,7 +329,15 @@ mod tests {
         let two = [(0, 500.0), (512, 1_000.0)];
         let verdict = judge(&runs(&two), 4096);
         assert!(
-            matches!(verdict, Verdict::Grid { granularity: 1024, granularity_max: 4096, offset: 512, .. }),
+            matches!(
+                verdict,
+                Verdict::Grid {
+                    granularity: 1024,
+                    granularity_max: 4096,
+                    offset: 512,
+                    ..
+                }
+            ),
             "{verdict:?}"
         );
     }
@@ -278,11 +358,19 @@ mod tests {
             "within what would be a group",
         );
         inconclusive(
-            &[(0, 2_000.0), (512, 1_000.0), (1024, 1_000.0), (4096, 1_000.0)],
+            &[
+                (0, 2_000.0),
+                (512, 1_000.0),
+                (1024, 1_000.0),
+                (4096, 1_000.0),
+            ],
             "are not those of any grid",
         );
         inconclusive(&[(0, 2_000.0), (512, 0.0)], "no rate at offset 512");
-        inconclusive(&[(0, 1_030.5), (512, 1_000.0), (1024, 1_000.5)], "could be as little as");
+        inconclusive(
+            &[(0, 1_030.5), (512, 1_000.0), (1024, 1_000.5)],
+            "could be as little as",
+        );
         inconclusive(&[(0, 1_000.0)], "one run is no sweep");
     }
 
@@ -300,9 +388,18 @@ mod tests {
             (3072, [2010.0, 2040.0, 1990.0, 2000.0, 2020.0]),
             (3584, [0.0, 1118.5, 1110.5, 1000.0, 2113.9]),
         ];
-        let runs = measured.map(|(offset, rates)| OffsetRun { offset, rates: rates.to_vec() });
+        let runs = measured.map(|(offset, rates)| OffsetRun {
+            offset,
+            rates: rates.to_vec(),
+        });
         let verdict = judge(&runs, 4096);
-        let Verdict::Grid { granularity: 4096, offset: 3072, penalty, .. } = verdict else {
+        let Verdict::Grid {
+            granularity: 4096,
+            offset: 3072,
+            penalty,
+            ..
+        } = verdict
+        else {
             panic!("{verdict:?}")
         };
         assert!(penalty.ratio.holds(2.0), "{penalty:?}");

@@ -59,7 +59,11 @@ impl Targets {
                     (other.place, other.is_written) = (place, is_written);
                 }
                 Some(_) => {}
-                None => needed.push(Needed { path: part.path.clone(), place, is_written }),
+                None => needed.push(Needed {
+                    path: part.path.clone(),
+                    place,
+                    is_written,
+                }),
             }
         }
         needed
@@ -73,7 +77,9 @@ impl Targets {
     /// A target, and the permission to write to it.
     #[must_use]
     pub fn get(&self, path: &Path) -> Option<(&Target, Option<&MayWrite>)> {
-        self.0.get(path).map(|(target, may_write)| (target, may_write.as_ref()))
+        self.0
+            .get(path)
+            .map(|(target, may_write)| (target, may_write.as_ref()))
     }
 
     /// All of them.

@@ -1,8 +1,12 @@
 //! Definitions from parameters, one after the other.
 
-use super::definition::{COUNT_MAX, Definitions, Loop, RunDefinition, Storage, THREADS_MAX, Workload};
+use super::definition::{
+    COUNT_MAX, Definitions, Loop, RunDefinition, Storage, THREADS_MAX, Workload,
+};
 use super::keyword::{Known, Seen, find};
-use super::reading::{arrivals, check_open_flags, count, curve, lengths, order, range, rate, stride, varied};
+use super::reading::{
+    arrivals, check_open_flags, count, curve, lengths, order, range, rate, stride, varied,
+};
 use super::table::{FILE_SYSTEMS, GENERAL, General, HOST, Host, RD, Rd, SD, Sd, WD, Wd};
 use super::text::Parameter;
 use crate::job_file::{JobFileError, Place, listed};
@@ -32,7 +36,10 @@ struct Builder {
 
 /// Makes definitions of parameters.
 pub(super) fn read(parameters: &[Parameter]) -> Result<Definitions, JobFileError> {
-    let mut builder = Builder { owner: "the general part".to_owned(), ..Builder::default() };
+    let mut builder = Builder {
+        owner: "the general part".to_owned(),
+        ..Builder::default()
+    };
     let mut section = Section::General;
     for parameter in parameters {
         match opened(section, parameter)? {
@@ -87,15 +94,37 @@ impl Builder {
             Section::Hosts => self.hosts.push(name),
             _ if self.is_default => {}
             Section::Storages => {
-                self.all.storages.push(Storage { name, place, ..self.storage_default.clone() });
+                self.all.storages.push(Storage {
+                    name,
+                    place,
+                    ..self.storage_default.clone()
+                });
             }
             Section::Workloads => {
-                must_be_new("wd", &name, &place, self.all.workloads.iter().map(|wd| (&*wd.name, &wd.place)))?;
-                self.all.workloads.push(Workload { name, place, ..self.all.workload_default.clone() });
+                must_be_new(
+                    "wd",
+                    &name,
+                    &place,
+                    self.all.workloads.iter().map(|wd| (&*wd.name, &wd.place)),
+                )?;
+                self.all.workloads.push(Workload {
+                    name,
+                    place,
+                    ..self.all.workload_default.clone()
+                });
             }
             Section::General | Section::Runs => {
-                must_be_new("rd", &name, &place, self.all.runs.iter().map(|rd| (&*rd.name, &rd.place)))?;
-                self.all.runs.push(RunDefinition { name, place, ..self.run_default.clone() });
+                must_be_new(
+                    "rd",
+                    &name,
+                    &place,
+                    self.all.runs.iter().map(|rd| (&*rd.name, &rd.place)),
+                )?;
+                self.all.runs.push(RunDefinition {
+                    name,
+                    place,
+                    ..self.run_default.clone()
+                });
             }
         }
         Ok(())
@@ -118,7 +147,11 @@ impl Builder {
     fn take_general(&mut self, parameter: &Parameter, owner: &str) -> Result<(), JobFileError> {
         let (General::No, known) = find(GENERAL, parameter, owner)?;
         self.seen.once(&known)?;
-        if known.word()? != "no" { Err(known.wrong("no")) } else { Ok(()) }
+        if known.word()? != "no" {
+            Err(known.wrong("no"))
+        } else {
+            Ok(())
+        }
     }
 
     fn take_host(&mut self, parameter: &Parameter, owner: &str) -> Result<(), JobFileError> {
@@ -131,8 +164,10 @@ impl Builder {
             Host::System => Ok(()),
             Host::Processes => {
                 known.whole(1, THREADS_MAX)?;
-                let note =
-                    format!("{}: jvms= has no meaning here, one process sends all I/O", parameter.place);
+                let note = format!(
+                    "{}: jvms= has no meaning here, one process sends all I/O",
+                    parameter.place
+                );
                 self.all.notes.push(note);
                 Ok(())
             }
@@ -141,9 +176,12 @@ impl Builder {
 
     /// Hosts are this one by any of its names.
     fn check_hosts(&self, known: &Known<'_>) -> Result<(), JobFileError> {
-        let own = |name: &String| ["*", "localhost"].contains(&name.as_str()) || self.hosts.contains(name);
+        let own = |name: &String| {
+            ["*", "localhost"].contains(&name.as_str()) || self.hosts.contains(name)
+        };
         let all = known.words()?.iter().all(own);
-        all.then_some(()).ok_or_else(|| known.wrong("localhost: I/O are of this host"))
+        all.then_some(())
+            .ok_or_else(|| known.wrong("localhost: I/O are of this host"))
     }
 
     fn take_storage(&mut self, parameter: &Parameter, owner: &str) -> Result<(), JobFileError> {
@@ -153,11 +191,17 @@ impl Builder {
             return self.check_hosts(&known);
         }
         let is_default = self.is_default;
-        let open = if is_default { Some(&mut self.storage_default) } else { self.all.storages.last_mut() };
+        let open = if is_default {
+            Some(&mut self.storage_default)
+        } else {
+            self.all.storages.last_mut()
+        };
         let Some(sd) = open else { return Ok(()) };
         match key {
             Sd::Host => {}
-            Sd::Lun if is_default => return Err(known.wrong("no lun= of a default: each sd has its own")),
+            Sd::Lun if is_default => {
+                return Err(known.wrong("no lun= of a default: each sd has its own"));
+            }
             Sd::Lun => {
                 sd.lun = Some(known.word()?.to_owned());
                 sd.place = parameter.place.clone();
@@ -206,7 +250,11 @@ impl Builder {
     fn take_run(&mut self, parameter: &Parameter, owner: &str) -> Result<(), JobFileError> {
         let (key, known) = find(RD, parameter, owner)?;
         self.seen.once(&known)?;
-        let open = if self.is_default { Some(&mut self.run_default) } else { self.all.runs.last_mut() };
+        let open = if self.is_default {
+            Some(&mut self.run_default)
+        } else {
+            self.all.runs.last_mut()
+        };
         let Some(rd) = open else { return Ok(()) };
         match key {
             Rd::Workloads => rd.workloads = known.words()?,
@@ -253,13 +301,22 @@ fn check_times(rd: &RunDefinition) -> Result<(), JobFileError> {
         found: found.to_string(),
         expected,
     };
-    let RunDefinition { elapsed, interval, warmup, .. } = *rd;
+    let RunDefinition {
+        elapsed,
+        interval,
+        warmup,
+        ..
+    } = *rd;
     if elapsed / interval < 2 || !elapsed.is_multiple_of(interval) {
         let expected = format!("a multiple of interval={interval}, and at least twice that");
         return Err(wrong("elapsed", elapsed, expected));
     }
     if !warmup.is_multiple_of(interval) {
-        return Err(wrong("warmup", warmup, format!("a multiple of interval={interval}")));
+        return Err(wrong(
+            "warmup",
+            warmup,
+            format!("a multiple of interval={interval}"),
+        ));
     }
     Ok(())
 }
@@ -280,7 +337,12 @@ fn counted(storages: Vec<Storage>) -> Result<Vec<Storage>, JobFileError> {
             None => all.push(sd),
             Some((start, many)) => all.extend((start..start + many).map(|number| {
                 let (name, lun) = (numbered(&sd.name, number), Some(numbered(&lun, number)));
-                Storage { name, lun, count: None, ..sd.clone() }
+                Storage {
+                    name,
+                    lun,
+                    count: None,
+                    ..sd.clone()
+                }
             })),
         }
         if all.len() > COUNT_MAX as usize {
@@ -293,12 +355,21 @@ fn counted(storages: Vec<Storage>) -> Result<Vec<Storage>, JobFileError> {
         }
     }
     for (at, sd) in all.iter().enumerate() {
-        must_be_new("sd", &sd.name, &sd.place, all[..at].iter().map(|other| (&*other.name, &other.place)))?;
+        must_be_new(
+            "sd",
+            &sd.name,
+            &sd.place,
+            all[..at].iter().map(|other| (&*other.name, &other.place)),
+        )?;
     }
     Ok(all)
 }
 
 /// A name with a number in place of its `*`, or behind it.
 fn numbered(name: &str, number: u64) -> String {
-    if name.contains('*') { name.replace('*', &number.to_string()) } else { format!("{name}{number}") }
+    if name.contains('*') {
+        name.replace('*', &number.to_string())
+    } else {
+        format!("{name}{number}")
+    }
 }

@@ -93,7 +93,10 @@ pub(super) enum RateAsked {
 }
 
 /// `iorate=max` as a number, within a list.
-pub(super) const MAX: Number = Number { value: f64::INFINITY, is_percent: false };
+pub(super) const MAX: Number = Number {
+    value: f64::INFINITY,
+    is_percent: false,
+};
 
 /// What a run is repeated over.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,7 +119,10 @@ pub(super) enum Varied {
 }
 
 fn nowhere() -> Place {
-    Place { file: "".into(), line: 0 }
+    Place {
+        file: "".into(),
+        line: 0,
+    }
 }
 
 impl Default for Storage {

@@ -33,20 +33,50 @@ pub(super) fn find<'a, K: Copy>(
 ) -> Result<(K, Known<'a>), JobFileError> {
     let place = || parameter.place.clone();
     let found = || format!("{}=", parameter.keyword);
-    match table.iter().find(|(word, _)| word.starts_with(&parameter.keyword)) {
-        Some((word, Meaning::Taken(key))) => Ok((*key, Known { word, owner, parameter })),
+    match table
+        .iter()
+        .find(|(word, _)| word.starts_with(&parameter.keyword))
+    {
+        Some((word, Meaning::Taken(key))) => Ok((
+            *key,
+            Known {
+                word,
+                owner,
+                parameter,
+            },
+        )),
         Some((word, Meaning::Refused(why))) => {
-            let found = if *word == parameter.keyword { found() } else { format!("{word}= ({})", found()) };
-            Err(JobFileError::Refused { place: place(), found, owner: owner.to_owned(), why })
+            let found = if *word == parameter.keyword {
+                found()
+            } else {
+                format!("{word}= ({})", found())
+            };
+            Err(JobFileError::Refused {
+                place: place(),
+                found,
+                owner: owner.to_owned(),
+                why,
+            })
         }
         None => {
-            let taken = table.iter().filter(|(_, meaning)| matches!(meaning, Meaning::Taken(_)));
+            let taken = table
+                .iter()
+                .filter(|(_, meaning)| matches!(meaning, Meaning::Taken(_)));
             let expected = listed(taken.map(|(word, _)| *word));
             let (place, found) = (place(), found());
             let order = "; definitions stand in the order hd, sd, wd, rd";
             let is_definition = ["hd", "sd", "wd", "lun"].contains(&parameter.keyword.as_str());
-            let expected = if is_definition { expected + order } else { expected };
-            Err(JobFileError::UnknownParameter { place, found, owner: owner.to_owned(), expected })
+            let expected = if is_definition {
+                expected + order
+            } else {
+                expected
+            };
+            Err(JobFileError::UnknownParameter {
+                place,
+                found,
+                owner: owner.to_owned(),
+                expected,
+            })
         }
     }
 }
@@ -68,11 +98,17 @@ impl Known<'_> {
     }
 
     pub fn words(&self) -> Result<Vec<String>, JobFileError> {
-        self.parameter.value.words().map_err(|expected| self.wrong(expected))
+        self.parameter
+            .value
+            .words()
+            .map_err(|expected| self.wrong(expected))
     }
 
     pub fn numbers(&self, unit: Unit) -> Result<Vec<Number>, JobFileError> {
-        self.parameter.value.numbers(unit).map_err(|expected| self.wrong(expected))
+        self.parameter
+            .value
+            .numbers(unit)
+            .map_err(|expected| self.wrong(expected))
     }
 
     /// A whole number within bounds.
@@ -101,7 +137,9 @@ impl Known<'_> {
         let number = self.parameter.value.number(Unit::Time);
         let seconds = number.and_then(|number| whole(number, min, YEAR));
         seconds.ok_or_else(|| {
-            self.wrong(format!("whole seconds of at least {min}, or minutes and hours as in 5m and 1h"))
+            self.wrong(format!(
+                "whole seconds of at least {min}, or minutes and hours as in 5m and 1h"
+            ))
         })
     }
 }
@@ -110,7 +148,9 @@ impl Known<'_> {
 pub(super) fn whole(number: Number, min: u64, max: u64) -> Option<u64> {
     let Number { value, is_percent } = number;
     let is_whole = !is_percent && value.fract() == 0.0 && (0.0..9.1e15).contains(&value);
-    is_whole.then_some(value as u64).filter(|value| (min..=max).contains(value))
+    is_whole
+        .then_some(value as u64)
+        .filter(|value| (min..=max).contains(value))
 }
 
 /// Which parameters a definition has had.
@@ -123,7 +163,11 @@ impl Seen {
         let place = known.parameter.place.clone();
         if let Some((_, first)) = self.0.iter().find(|(word, _)| *word == known.word) {
             let what = format!("{}= of {}", known.word, known.owner);
-            return Err(JobFileError::Twice { place, what, first: *first });
+            return Err(JobFileError::Twice {
+                place,
+                what,
+                first: *first,
+            });
         }
         self.0.push((known.word, place.line));
         Ok(())

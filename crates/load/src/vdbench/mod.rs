@@ -28,11 +28,21 @@ use crate::series::Series;
 pub fn read(path: &Path, substitutions: &[(String, String)]) -> Result<Series, JobFileError> {
     let text = read_text(path)?;
     let mut include = |name: &str| {
-        let beside = path.parent().map(|folder| folder.join(name)).filter(|file| file.exists());
-        let other = beside.filter(|_| !name.contains('/')).unwrap_or_else(|| name.into());
+        let beside = path
+            .parent()
+            .map(|folder| folder.join(name))
+            .filter(|file| file.exists());
+        let other = beside
+            .filter(|_| !name.contains('/'))
+            .unwrap_or_else(|| name.into());
         read_text(&other).map(|text| (other.display().to_string(), text))
     };
-    parse(&path.display().to_string(), &text, substitutions, &mut include)
+    parse(
+        &path.display().to_string(),
+        &text,
+        substitutions,
+        &mut include,
+    )
 }
 
 /// The same of a text. `include` gives name and text of a file that the text includes.

@@ -32,7 +32,10 @@ pub(super) fn resolve(all: Definitions) -> Result<Series, JobFileError> {
             }
         }
     }
-    Ok(Series { runs, notes: all.notes })
+    Ok(Series {
+        runs,
+        notes: all.notes,
+    })
 }
 
 /// A workload with the storages that a run gives it.
@@ -49,16 +52,31 @@ fn pairs_of<'a>(rd: &RunDefinition, all: &'a Definitions) -> Result<Vec<Pair<'a>
         workloads.push(&all.workload_default);
     }
     for name in &rd.workloads {
-        let matching: Vec<&Workload> = all.workloads.iter().filter(|wd| is_meant(name, &wd.name)).collect();
+        let matching: Vec<&Workload> = all
+            .workloads
+            .iter()
+            .filter(|wd| is_meant(name, &wd.name))
+            .collect();
         if matching.is_empty() {
-            return Err(no_such(rd, "wd", name, all.workloads.iter().map(|wd| &*wd.name)));
+            return Err(no_such(
+                rd,
+                "wd",
+                name,
+                all.workloads.iter().map(|wd| &*wd.name),
+            ));
         }
         workloads.extend(matching);
     }
     let skews = skews(rd, &workloads)?;
     let pairs = workloads.into_iter().zip(skews);
     pairs
-        .map(|(workload, skew)| Ok(Pair { workload, storages: storages_of(rd, workload, all)?, skew }))
+        .map(|(workload, skew)| {
+            Ok(Pair {
+                workload,
+                storages: storages_of(rd, workload, all)?,
+                skew,
+            })
+        })
         .collect()
 }
 
@@ -79,14 +97,27 @@ fn storages_of<'a>(
     }
     let mut storages: Vec<&Storage> = Vec::new();
     for name in names {
-        let matching: Vec<&Storage> = all.storages.iter().filter(|sd| is_meant(name, &sd.name)).collect();
+        let matching: Vec<&Storage> = all
+            .storages
+            .iter()
+            .filter(|sd| is_meant(name, &sd.name))
+            .collect();
         if matching.is_empty() {
-            return Err(no_such(rd, "sd", name, all.storages.iter().map(|sd| &*sd.name)));
+            return Err(no_such(
+                rd,
+                "sd",
+                name,
+                all.storages.iter().map(|sd| &*sd.name),
+            ));
         }
         for sd in matching {
             if storages.iter().any(|other| other.name == sd.name) {
                 let what = format!("sd={} for wd={} in rd={}", sd.name, wd.name, rd.name);
-                return Err(JobFileError::Twice { place: rd.place.clone(), what, first: rd.place.line });
+                return Err(JobFileError::Twice {
+                    place: rd.place.clone(),
+                    what,
+                    first: rd.place.line,
+                });
             }
             storages.push(sd);
         }
@@ -108,30 +139,45 @@ fn no_such<'a>(
     name: &str,
     known: impl Iterator<Item = &'a str>,
 ) -> JobFileError {
-    JobFileError::NoSuch { place: rd.place.clone(), kind, name: name.to_owned(), known: listed(known) }
+    JobFileError::NoSuch {
+        place: rd.place.clone(),
+        kind,
+        name: name.to_owned(),
+        known: listed(known),
+    }
 }
 
 /// Percent of the rate for each workload: as given, and the rest in even parts.
 fn skews(rd: &RunDefinition, workloads: &[&Workload]) -> Result<Vec<f64>, JobFileError> {
-    let given: Vec<f64> = workloads.iter().filter_map(|wd| wd.skew).map(f64::from).collect();
+    let given: Vec<f64> = workloads
+        .iter()
+        .filter_map(|wd| wd.skew)
+        .map(f64::from)
+        .collect();
     let others = workloads.len() - given.len();
     let left = 100.0 - given.iter().sum::<f64>();
     let wrong = |expected: &str| JobFileError::Value {
         place: rd.place.clone(),
         parameter: format!("skew of the workloads of rd={}", rd.name),
-        found: given.iter().map(f64::to_string).collect::<Vec<_>>().join(", "),
+        found: given
+            .iter()
+            .map(f64::to_string)
+            .collect::<Vec<_>>()
+            .join(", "),
         expected: expected.to_owned(),
     };
     if left < 0.0 || (others == 0 && left != 0.0) {
         return Err(wrong("percentages that add up to 100"));
     }
-    let has_rate =
-        matches!(&rd.rate, Some(RateAsked::Each(rates)) if rates.iter().all(|rate| rate.value.is_finite()));
+    let has_rate = matches!(&rd.rate, Some(RateAsked::Each(rates)) if rates.iter().all(|rate| rate.value.is_finite()));
     if !given.is_empty() && !has_rate {
         return Err(wrong("none without a rate to share out: iorate=NUMBER"));
     }
     let even = left / others.max(1) as f64;
-    Ok(workloads.iter().map(|wd| wd.skew.map_or(even, f64::from)).collect())
+    Ok(workloads
+        .iter()
+        .map(|wd| wd.skew.map_or(even, f64::from))
+        .collect())
 }
 
 /// Values of each list for one run, outermost first.
@@ -143,12 +189,24 @@ fn repetitions(rd: &RunDefinition) -> Result<Vec<Repetition>, JobFileError> {
     let mut loops = rd.loops.clone();
     match &rd.rate {
         Some(RateAsked::Each(rates)) => {
-            let signed = |rate: &super::value::Number| if rate.is_percent { -rate.value } else { rate.value };
+            let signed = |rate: &super::value::Number| {
+                if rate.is_percent {
+                    -rate.value
+                } else {
+                    rate.value
+                }
+            };
             loops.retain(|other| other.what != Varied::Rate);
-            loops.push(Loop { what: Varied::Rate, values: rates.iter().map(signed).collect() });
+            loops.push(Loop {
+                what: Varied::Rate,
+                values: rates.iter().map(signed).collect(),
+            });
         }
         Some(RateAsked::Max) if !has_rates(&loops) => {
-            loops.push(Loop { what: Varied::Rate, values: vec![f64::INFINITY] });
+            loops.push(Loop {
+                what: Varied::Rate,
+                values: vec![f64::INFINITY],
+            });
         }
         Some(RateAsked::Curve) => {
             loops.retain(|other| other.what != Varied::Rate);
@@ -168,7 +226,9 @@ fn repetitions(rd: &RunDefinition) -> Result<Vec<Repetition>, JobFileError> {
         }
         _ => {}
     }
-    let runs = loops.iter().try_fold(1_usize, |runs, list| runs.checked_mul(list.values.len()));
+    let runs = loops
+        .iter()
+        .try_fold(1_usize, |runs, list| runs.checked_mul(list.values.len()));
     if runs.is_none_or(|runs| runs > RUNS_MAX) {
         return Err(JobFileError::Shape {
             place: rd.place.clone(),
@@ -179,7 +239,10 @@ fn repetitions(rd: &RunDefinition) -> Result<Vec<Repetition>, JobFileError> {
     let mut all: Vec<Repetition> = vec![Vec::new()];
     for Loop { what, values } in &loops {
         let longer = |before: &Repetition| {
-            values.iter().map(|value| [&before[..], &[(*what, *value)]].concat()).collect::<Vec<_>>()
+            values
+                .iter()
+                .map(|value| [&before[..], &[(*what, *value)]].concat())
+                .collect::<Vec<_>>()
         };
         all = all.iter().flat_map(longer).collect();
     }
@@ -190,7 +253,11 @@ fn has_rates(loops: &[Loop]) -> bool {
     loops.iter().any(|list| list.what == Varied::Rate)
 }
 
-fn run_of(rd: &RunDefinition, pairs: &[Pair<'_>], repetition: &Repetition) -> Result<Run, JobFileError> {
+fn run_of(
+    rd: &RunDefinition,
+    pairs: &[Pair<'_>],
+    repetition: &Repetition,
+) -> Result<Run, JobFileError> {
     let mut rate = Rate::Max;
     let mut overrides = Vec::new();
     for (what, value) in repetition {
@@ -208,8 +275,17 @@ fn run_of(rd: &RunDefinition, pairs: &[Pair<'_>], repetition: &Repetition) -> Re
     for pair in pairs {
         let share = pair.skew / 100.0 / pair.storages.len() as f64;
         for sd in &pair.storages {
-            let users = pairs.iter().filter(|other| other.storages.iter().any(|same| same.name == sd.name));
-            parts.push(part_of(rd, pair.workload, sd, share, repetition, users.count() as u32)?);
+            let users = pairs
+                .iter()
+                .filter(|other| other.storages.iter().any(|same| same.name == sd.name));
+            parts.push(part_of(
+                rd,
+                pair.workload,
+                sd,
+                share,
+                repetition,
+                users.count() as u32,
+            )?);
         }
     }
     let [elapsed, interval, warmup, pause] = rd.times();
@@ -230,7 +306,9 @@ fn run_of(rd: &RunDefinition, pairs: &[Pair<'_>], repetition: &Repetition) -> Re
 
 /// The order of a workload in a run: a list of the run goes before what the workload says.
 fn order(wd: &Workload, repetition: &Repetition) -> Order {
-    let listed = repetition.iter().find(|(what, _)| *what == Varied::RandomPercent);
+    let listed = repetition
+        .iter()
+        .find(|(what, _)| *what == Varied::RandomPercent);
     listed.map_or(wd.order, |(_, percent)| Order::Random(*percent as u8))
 }
 
@@ -242,7 +320,9 @@ fn ends_at_end(
     repetition: &Repetition,
 ) -> Result<bool, JobFileError> {
     let is_to_end = |pair: &&Pair<'_>| order(pair.workload, repetition) == Order::ToEnd;
-    let Some(Pair { workload: wd, .. }) = pairs.iter().find(is_to_end) else { return Ok(false) };
+    let Some(Pair { workload: wd, .. }) = pairs.iter().find(is_to_end) else {
+        return Ok(false);
+    };
     let has_list = |what: Varied| repetition.iter().any(|(other, _)| *other == what);
     let has_hits = wd.read_hits > 0 || wd.write_hits > 0;
     let expected = if !pairs.iter().all(|pair| is_to_end(&pair)) {
@@ -303,12 +383,20 @@ fn part_of(
     repetition: &Repetition,
     users: u32,
 ) -> Result<Part, JobFileError> {
-    let varied = |what: Varied| repetition.iter().find(|(other, _)| *other == what).map(|(_, value)| *value);
+    let varied = |what: Varied| {
+        repetition
+            .iter()
+            .find(|(other, _)| *other == what)
+            .map(|(_, value)| *value)
+    };
     let percent = |what: Varied, own: u8| varied(what).map_or(own, |value| value as u8);
-    let lengths =
-        varied(Varied::Length).map_or_else(|| wd.lengths.clone(), |bytes| vec![(bytes as u64, 1.0)]);
+    let lengths = varied(Varied::Length)
+        .map_or_else(|| wd.lengths.clone(), |bytes| vec![(bytes as u64, 1.0)]);
     let threads = varied(Varied::Threads).map_or(sd.threads, |threads| threads as u32);
-    let (from, to) = wd.range.or(sd.range).unwrap_or((Edge::Bytes(0), Edge::Percent(100.0)));
+    let (from, to) = wd
+        .range
+        .or(sd.range)
+        .unwrap_or((Edge::Bytes(0), Edge::Percent(100.0)));
     let order = order(wd, repetition);
     let read_hits = percent(Varied::ReadHits, wd.read_hits);
     let write_hits = percent(Varied::WriteHits, wd.write_hits);
@@ -322,11 +410,20 @@ fn part_of(
         // Threads are of a storage: its workloads share them.
         depth: (threads / users.max(1)).clamp(1, THREADS_MAX as u32),
         read_percent: percent(Varied::ReadPercent, wd.read_percent),
-        random_percent: if let Order::Random(percent) = order { percent } else { 0 },
+        random_percent: if let Order::Random(percent) = order {
+            percent
+        } else {
+            0
+        },
         from_anywhere: order == Order::FromAnywhere,
         zipf: None,
         stride: stride(rd, wd, order, &lengths)?,
-        area: Area { size: sd.size.map(Edge::Bytes), from, to, spares_first: lun.starts_with("/dev/") },
+        area: Area {
+            size: sd.size.map(Edge::Bytes),
+            from,
+            to,
+            spares_first: lun.starts_with("/dev/"),
+        },
         path: PathBuf::from(lun),
         lengths,
         offset: sd.offset,

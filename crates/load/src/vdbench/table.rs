@@ -6,7 +6,8 @@ use super::keyword::Table;
 
 const OTHER_TOOLS: &str = "is about data that Vdbench writes and checks";
 const COMMANDS: &str = "runs a command";
-pub(super) const FILE_SYSTEMS: &str = "is about trees of files, not about a device or file as a whole";
+pub(super) const FILE_SYSTEMS: &str =
+    "is about trees of files, not about a device or file as a whole";
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum General {
@@ -15,12 +16,18 @@ pub(super) enum General {
 }
 
 pub(super) const GENERAL: Table<General> = &[
-    ("abort_failed_skew", Refused("ends a run that shares its rate out wrongly")),
+    (
+        "abort_failed_skew",
+        Refused("ends a run that shares its rate out wrongly"),
+    ),
     ("aux", Refused(COMMANDS)),
     ("compratio", Refused(OTHER_TOOLS)),
     ("concatenatesds", Refused("joins storages to one")),
     ("create_anchors", Refused(FILE_SYSTEMS)),
-    ("data_errors", Refused("ends a run after errors, which are counted here")),
+    (
+        "data_errors",
+        Refused("ends a run after errors, which are counted here"),
+    ),
     ("dedupratio", Refused(OTHER_TOOLS)),
     ("dedupunit", Refused(OTHER_TOOLS)),
     ("dedupsets", Refused(OTHER_TOOLS)),
@@ -29,12 +36,18 @@ pub(super) const GENERAL: Table<General> = &[
     ("force_error_after", Refused("makes errors on purpose")),
     ("formatsds", Refused("writes whole storages")),
     ("formatxfersize", Refused("writes whole storages")),
-    ("histogram", Refused("chooses how latencies are counted, which is fixed here")),
+    (
+        "histogram",
+        Refused("chooses how latencies are counted, which is fixed here"),
+    ),
     ("ios_per_jvm", Refused("is about Java")),
     ("journal", Refused(OTHER_TOOLS)),
     ("loop", Refused("repeats everything: run the command again")),
     ("messagescan", Taken(General::No)),
-    ("misc", Refused("is a collection of switches within Vdbench")),
+    (
+        "misc",
+        Refused("is a collection of switches within Vdbench"),
+    ),
     ("monitor", Refused("ends a run by a file that appears")),
     ("patterns", Refused(OTHER_TOOLS)),
     ("port", Refused("is about several hosts")),
@@ -129,15 +142,24 @@ pub(super) const WD: Table<Wd> = &[
     ("seekpct", Taken(Wd::Order)),
     ("stride", Taken(Wd::Stride)),
     ("priority", Refused("lets one workload wait for another")),
-    ("iorate", Refused("sets a rate for one workload of several: give it to rd, with skew")),
+    (
+        "iorate",
+        Refused("sets a rate for one workload of several: give it to rd, with skew"),
+    ),
     ("rhpct", Taken(Wd::ReadHits)),
     ("whpct", Taken(Wd::WriteHits)),
     ("host", Taken(Wd::Host)),
     ("hd", Taken(Wd::Host)),
     ("openflags", Taken(Wd::OpenFlags)),
     ("user", Refused("loads a class of Java")),
-    ("threads", Refused("is for storages that were joined: give it to sd or rd")),
-    ("streams", Refused("divides a storage among sequential streams")),
+    (
+        "threads",
+        Refused("is for storages that were joined: give it to sd or rd"),
+    ),
+    (
+        "streams",
+        Refused("divides a storage among sequential streams"),
+    ),
 ];
 
 #[derive(Clone, Copy, Debug)]

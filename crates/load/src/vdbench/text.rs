@@ -59,7 +59,8 @@ pub(super) fn parameters(
     for line in lines_of(name, text, substitutions)? {
         match line.text.strip_prefix("include=") {
             Some(other) => {
-                let (other, text) = include(other.trim()).map_err(|error| at(&line.place, error))?;
+                let (other, text) =
+                    include(other.trim()).map_err(|error| at(&line.place, error))?;
                 for inner in lines_of(&other, &text, substitutions)? {
                     if inner.text.starts_with("include=") {
                         return Err(JobFileError::Shape {
@@ -97,15 +98,22 @@ pub(super) fn parameters(
 /// An error of an included file that has no place yet gets that of the line that names it.
 fn at(place: &Place, error: JobFileError) -> JobFileError {
     match error {
-        JobFileError::Unreadable { path, source } => {
-            JobFileError::Unreadable { path: format!("{place}: include={path}"), source }
-        }
-        JobFileError::TooLong { path } => JobFileError::TooLong { path: format!("{place}: include={path}") },
+        JobFileError::Unreadable { path, source } => JobFileError::Unreadable {
+            path: format!("{place}: include={path}"),
+            source,
+        },
+        JobFileError::TooLong { path } => JobFileError::TooLong {
+            path: format!("{place}: include={path}"),
+        },
         other => other,
     }
 }
 
-fn lines_of(name: &str, text: &str, substitutions: &[(String, String)]) -> Result<Vec<Line>, JobFileError> {
+fn lines_of(
+    name: &str,
+    text: &str,
+    substitutions: &[(String, String)],
+) -> Result<Vec<Line>, JobFileError> {
     let file: Arc<str> = Arc::from(name);
     let mut lines = Vec::new();
     for (at, line) in text.lines().enumerate() {
@@ -116,7 +124,10 @@ fn lines_of(name: &str, text: &str, substitutions: &[(String, String)]) -> Resul
         if line.is_empty() || line.starts_with(['/', '#', '*']) {
             continue;
         }
-        let place = Place { file: Arc::clone(&file), line: at + 1 };
+        let place = Place {
+            file: Arc::clone(&file),
+            line: at + 1,
+        };
         let text = substituted(line, substitutions, &place)?;
         lines.push(Line { place, text });
     }
@@ -137,10 +148,13 @@ fn substituted(
             line = line.replace(&format!("{mark}{name}"), value);
         }
     }
-    let Some(missing) = ["=$", "=!"].iter().find_map(|mark| line.find(mark)) else { return Ok(line) };
+    let Some(missing) = ["=$", "=!"].iter().find_map(|mark| line.find(mark)) else {
+        return Ok(line);
+    };
     let name = &line[missing + 1..];
-    let end =
-        name[1..].find(|sign: char| !sign.is_alphanumeric() && sign != '_').map_or(name.len(), |end| end + 1);
+    let end = name[1..]
+        .find(|sign: char| !sign.is_alphanumeric() && sign != '_')
+        .map_or(name.len(), |end| end + 1);
     Err(JobFileError::Shape {
         place: place.clone(),
         found: format!("`{}` without a value", &name[..end]),
@@ -170,14 +184,20 @@ fn with_places(line: &Line) -> Result<Vec<(Letter, Place)>, JobFileError> {
 }
 
 /// Splits at commas outside of parentheses.
-fn split(letters: &[(Letter, Place)], place: &Place, into: &mut Vec<Parameter>) -> Result<(), JobFileError> {
+fn split(
+    letters: &[(Letter, Place)],
+    place: &Place,
+    into: &mut Vec<Parameter>,
+) -> Result<(), JobFileError> {
     let mut depth = 0_usize;
     let mut begin = 0;
     for (at, (letter, place)) in letters.iter().enumerate() {
         if letter.is('(') {
             depth += 1;
         } else if letter.is(')') {
-            depth = depth.checked_sub(1).ok_or_else(|| unmatched(place, "`)` without a `(` before it"))?;
+            depth = depth
+                .checked_sub(1)
+                .ok_or_else(|| unmatched(place, "`)` without a `(` before it"))?;
         } else if letter.is(',') && depth == 0 {
             into.push(parameter(&letters[begin..at], place)?);
             begin = at + 1;
@@ -210,7 +230,11 @@ fn parameter(letters: &[(Letter, Place)], place: &Place) -> Result<Parameter, Jo
             true => "nothing between two commas".to_owned(),
             false => format!("`{}`", plain(&letters)),
         };
-        return Err(JobFileError::Shape { place, found, expected: "a parameter: KEYWORD=VALUE" });
+        return Err(JobFileError::Shape {
+            place,
+            found,
+            expected: "a parameter: KEYWORD=VALUE",
+        });
     };
     let keyword = plain(&letters[..equals]).to_lowercase();
     if keyword.chars().count() < 2 {
@@ -221,7 +245,11 @@ fn parameter(letters: &[(Letter, Place)], place: &Place) -> Result<Parameter, Jo
         });
     }
     let value = Value::read(&letters[equals + 1..], &place)?;
-    Ok(Parameter { place, keyword, value })
+    Ok(Parameter {
+        place,
+        keyword,
+        value,
+    })
 }
 
 #[cfg(test)]
@@ -241,14 +269,24 @@ mod tests {
         };
         let read = parameters("p", text, &substitutions, &mut include);
         let shown = |parameter: Parameter| {
-            format!("{} {}={}", parameter.place, parameter.keyword, parameter.value.shown())
+            format!(
+                "{} {}={}",
+                parameter.place,
+                parameter.keyword,
+                parameter.value.shown()
+            )
         };
-        read.map(|all| all.into_iter().map(shown).collect()).map_err(|error| error.to_string())
+        read.map(|all| all.into_iter().map(shown).collect())
+            .map_err(|error| error.to_string())
     }
 
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
-        assert_eq!(read(text, &[]), Ok(expected.iter().map(|&word| word.to_owned()).collect()), "{text:?}");
+        assert_eq!(
+            read(text, &[]),
+            Ok(expected.iter().map(|&word| word.to_owned()).collect()),
+            "{text:?}"
+        );
     }
 
     #[track_caller]
@@ -258,7 +296,10 @@ mod tests {
 
     #[test]
     fn lines_say_something_or_nothing() {
-        check("* a\n# b\n/ c\n\n  sd=one,th=3\n", &["p:5 sd=one", "p:5 th=3"]);
+        check(
+            "* a\n# b\n/ c\n\n  sd=one,th=3\n",
+            &["p:5 sd=one", "p:5 th=3"],
+        );
         check("sd=one\neof\nsd=two", &["p:1 sd=one"]);
         check("sd=one\n  eofnever\nsd=two", &["p:1 sd=one"]);
         check("SD=One", &["p:1 sd=One"]);
@@ -272,7 +313,10 @@ mod tests {
 
     #[test]
     fn a_comma_at_the_end_goes_on() {
-        check("sd=one,\n* comment\n\nth=3,\nof=512", &["p:1 sd=one", "p:4 th=3", "p:5 of=512"]);
+        check(
+            "sd=one,\n* comment\n\nth=3,\nof=512",
+            &["p:1 sd=one", "p:4 th=3", "p:5 of=512"],
+        );
         check("sd=one,", &["p:1 sd=one"]);
     }
 
@@ -280,12 +324,18 @@ mod tests {
     fn quotes_protect_signs() {
         check("sd=\"a b,c=d-e\",th=1", &["p:1 sd=a b,c=d-e", "p:1 th=1"]);
         check("sd=(\"a-1\",b)", &["p:1 sd=(a-1,b)"]);
-        refuses("sd=\"a", "p:1: found a quotation mark without its second, expected both in one line");
+        refuses(
+            "sd=\"a",
+            "p:1: found a quotation mark without its second, expected both in one line",
+        );
     }
 
     #[test]
     fn includes_are_one_level_deep() {
-        check("sd=a\ninclude=other\nwd=b", &["p:1 sd=a", "other:1 wd=inner", "p:3 wd=b"]);
+        check(
+            "sd=a\ninclude=other\nwd=b",
+            &["p:1 sd=a", "other:1 wd=inner", "p:3 wd=b"],
+        );
         refuses(
             "include=nested",
             "nested:2: found `include=other` in an included file, expected includes in the first file alone",
@@ -295,7 +345,10 @@ mod tests {
 
     #[test]
     fn names_are_substituted() {
-        let all = read("sd=a,lun=$disk,th=!t\nsd=b,lun=$disk2", &[("disk", "X"), ("disk2", "Y"), ("t", "4")]);
+        let all = read(
+            "sd=a,lun=$disk,th=!t\nsd=b,lun=$disk2",
+            &[("disk", "X"), ("disk2", "Y"), ("t", "4")],
+        );
         let expected = ["p:1 sd=a", "p:1 lun=X", "p:1 th=4", "p:2 sd=b", "p:2 lun=Y"];
         assert_eq!(all, Ok(expected.map(str::to_owned).to_vec()));
         refuses(
@@ -307,11 +360,26 @@ mod tests {
 
     #[test]
     fn shapes_that_are_no_parameters() {
-        refuses("sd=a,,th=1", "p:1: found nothing between two commas, expected a parameter: KEYWORD=VALUE");
-        refuses("sd=a,\nthreads", "p:2: found `threads`, expected a parameter: KEYWORD=VALUE");
-        refuses("sd=a,\nt=3", "p:2: found keyword `t`, expected at least its first 2 letters");
+        refuses(
+            "sd=a,,th=1",
+            "p:1: found nothing between two commas, expected a parameter: KEYWORD=VALUE",
+        );
+        refuses(
+            "sd=a,\nthreads",
+            "p:2: found `threads`, expected a parameter: KEYWORD=VALUE",
+        );
+        refuses(
+            "sd=a,\nt=3",
+            "p:2: found keyword `t`, expected at least its first 2 letters",
+        );
         let pairs = "expected parentheses in pairs, as in forthreads=(1,2,4)";
-        refuses("rd=a,forth=(1,2", &format!("p:1: found `(` without its `)`, {pairs}"));
-        refuses("rd=a,forth=1)", &format!("p:1: found `)` without a `(` before it, {pairs}"));
+        refuses(
+            "rd=a,forth=(1,2",
+            &format!("p:1: found `(` without its `)`, {pairs}"),
+        );
+        refuses(
+            "rd=a,forth=1)",
+            &format!("p:1: found `)` without a `(` before it, {pairs}"),
+        );
     }
 }

@@ -43,10 +43,15 @@ impl Value {
     /// Reads what follows the `=`.
     pub fn read(letters: &[Letter], place: &Place) -> Result<Value, JobFileError> {
         let sign_at = |at: usize, sign: char| {
-            letters.get(at).is_some_and(|letter| letter.sign == sign && !letter.is_quoted)
+            letters
+                .get(at)
+                .is_some_and(|letter| letter.sign == sign && !letter.is_quoted)
         };
         if !sign_at(0, '(') {
-            return Ok(Value { items: vec![Item::One(plain(letters))], is_list: false });
+            return Ok(Value {
+                items: vec![Item::One(plain(letters))],
+                is_list: false,
+            });
         }
         let inside = letters.get(1..letters.len() - 1).unwrap_or_default();
         let is_sign = |letter: &Letter| !letter.is_quoted && matches!(letter.sign, '(' | ')');
@@ -57,8 +62,14 @@ impl Value {
                 expected: "a word, or one list in parentheses: (1,2,4)",
             });
         }
-        let items = inside.split(|letter| letter.sign == ',' && !letter.is_quoted).map(item).collect();
-        Ok(Value { items, is_list: true })
+        let items = inside
+            .split(|letter| letter.sign == ',' && !letter.is_quoted)
+            .map(item)
+            .collect();
+        Ok(Value {
+            items,
+            is_list: true,
+        })
     }
 
     /// As it was written, for messages.
@@ -68,7 +79,11 @@ impl Value {
             Item::Range(from, to) => format!("{from}-{to}"),
         };
         let items: Vec<String> = self.items.iter().map(shown).collect();
-        if self.is_list { format!("({})", items.join(",")) } else { items.concat() }
+        if self.is_list {
+            format!("({})", items.join(","))
+        } else {
+            items.concat()
+        }
     }
 
     /// The one word, outside of parentheses or alone within them.
@@ -115,7 +130,11 @@ impl Value {
             Unit::Binary => "numbers, as in 4096, 4k or (1-64,d)".to_owned(),
             Unit::Time => "a time: seconds, or minutes and hours as in 5m and 1h".to_owned(),
         };
-        let read = |word: &str| meaning(word).or_else(|| number(word, unit)).ok_or_else(expected);
+        let read = |word: &str| {
+            meaning(word)
+                .or_else(|| number(word, unit))
+                .ok_or_else(expected)
+        };
         let mut numbers = Vec::new();
         let mut items = self.items.iter();
         while let Some(item) = items.next() {
@@ -123,7 +142,9 @@ impl Value {
                 Item::One(word) => numbers.push(read(word)?),
                 Item::Range(from, to) => {
                     let step = "a step behind a range: (1-10,1), or (1-64,d) to double";
-                    let Some(Item::One(by)) = items.next() else { return Err(step.to_owned()) };
+                    let Some(Item::One(by)) = items.next() else {
+                        return Err(step.to_owned());
+                    };
                     let (from, to) = (read(from)?, read(to)?);
                     let by = match by.as_str() {
                         "d" => None,
@@ -141,7 +162,9 @@ impl Value {
 }
 
 fn item(letters: &[Letter]) -> Item {
-    let dash = letters.iter().position(|letter| letter.sign == '-' && !letter.is_quoted);
+    let dash = letters
+        .iter()
+        .position(|letter| letter.sign == '-' && !letter.is_quoted);
     match dash {
         Some(at) if at > 0 && at + 1 < letters.len() => {
             Item::Range(plain(&letters[..at]), plain(&letters[at + 1..]))
@@ -153,7 +176,9 @@ fn item(letters: &[Letter]) -> Item {
 /// A number of 0 or more; `None` for every other word. What Java reads as a number besides (`1e3`, `7d`, `NaN`) nobody writes.
 fn number(word: &str, unit: Unit) -> Option<Number> {
     let word = word.to_ascii_lowercase();
-    let digits_end = word.find(|sign: char| !sign.is_ascii_digit() && sign != '.').unwrap_or(word.len());
+    let digits_end = word
+        .find(|sign: char| !sign.is_ascii_digit() && sign != '.')
+        .unwrap_or(word.len());
     let (digits, tail) = word.split_at(digits_end);
     if !digits.starts_with(|sign: char| sign.is_ascii_digit()) {
         return None;
@@ -171,11 +196,19 @@ fn number(word: &str, unit: Unit) -> Option<Number> {
     };
     let value = value * factor;
     // Beyond 2^53 a sum of such numbers is no longer exact, and no device is as large.
-    (value <= 9e15).then_some(Number { value, is_percent: tail == "%" })
+    (value <= 9e15).then_some(Number {
+        value,
+        is_percent: tail == "%",
+    })
 }
 
 /// From a number to another, by a step or by doubling; downwards by halving alone, as in Vdbench.
-fn spread_numbers(from: Number, to: Number, by: Option<f64>, into: &mut Vec<Number>) -> Result<(), String> {
+fn spread_numbers(
+    from: Number,
+    to: Number,
+    by: Option<f64>,
+    into: &mut Vec<Number>,
+) -> Result<(), String> {
     let (mut value, last) = (from.value, to.value);
     let is_up = value <= last;
     match by {
@@ -188,7 +221,10 @@ fn spread_numbers(from: Number, to: Number, by: Option<f64>, into: &mut Vec<Numb
         _ => {}
     }
     while (is_up && value <= last) || (!is_up && value >= last) {
-        into.push(Number { value, is_percent: to.is_percent });
+        into.push(Number {
+            value,
+            is_percent: to.is_percent,
+        });
         if into.len() > VALUES_MAX {
             return Err(format!("at most {VALUES_MAX} values"));
         }
@@ -205,12 +241,16 @@ fn spread_numbers(from: Number, to: Number, by: Option<f64>, into: &mut Vec<Numb
 fn spread_names(from: &str, to: &str, into: &mut Vec<String>) -> Result<(), String> {
     let expected = || "a range of names that end in numbers and go up, as in (sd1-sd4)".to_owned();
     let parts = |name: &str| {
-        let at = name.trim_end_matches(|sign: char| sign.is_ascii_digit()).len();
+        let at = name
+            .trim_end_matches(|sign: char| sign.is_ascii_digit())
+            .len();
         let number: u64 = name[at..].parse().ok()?;
         Some((name[..at].to_owned(), number))
     };
-    let ((prefix, first), (other, last)) =
-        (parts(from).ok_or_else(expected)?, parts(to).ok_or_else(expected)?);
+    let ((prefix, first), (other, last)) = (
+        parts(from).ok_or_else(expected)?,
+        parts(to).ok_or_else(expected)?,
+    );
     if prefix != other || first >= last {
         return Err(expected());
     }
@@ -228,13 +268,28 @@ mod tests {
     use super::*;
 
     fn value(text: &str) -> Value {
-        let letters: Vec<Letter> = text.chars().map(|sign| Letter { sign, is_quoted: false }).collect();
-        Value::read(&letters, &Place { file: "p".into(), line: 1 }).expect("a value")
+        let letters: Vec<Letter> = text
+            .chars()
+            .map(|sign| Letter {
+                sign,
+                is_quoted: false,
+            })
+            .collect();
+        Value::read(
+            &letters,
+            &Place {
+                file: "p".into(),
+                line: 1,
+            },
+        )
+        .expect("a value")
     }
 
     #[track_caller]
     fn numbers(text: &str, unit: Unit, expected: &[f64]) {
-        let found = value(text).numbers(unit).map(|all| all.iter().map(|one| one.value).collect::<Vec<_>>());
+        let found = value(text)
+            .numbers(unit)
+            .map(|all| all.iter().map(|one| one.value).collect::<Vec<_>>());
         assert_eq!(found, Ok(expected.to_vec()), "{text}");
     }
 
@@ -258,17 +313,38 @@ mod tests {
         no_numbers("-4", "numbers");
         no_numbers("", "numbers");
         no_numbers("1e3", "numbers");
-        assert!(value("5k").number(Unit::Time).is_none(), "1,024 s are nobody's wish");
-        assert_eq!(value("30%").number(Unit::Binary), Some(Number { value: 30.0, is_percent: true }));
+        assert!(
+            value("5k").number(Unit::Time).is_none(),
+            "1,024 s are nobody's wish"
+        );
+        assert_eq!(
+            value("30%").number(Unit::Binary),
+            Some(Number {
+                value: 30.0,
+                is_percent: true
+            })
+        );
     }
 
     #[test]
     fn ranges_step_double_and_halve() {
-        numbers("(1-64,d)", Unit::Binary, &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]);
-        numbers("(1-65,d)", Unit::Binary, &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]);
+        numbers(
+            "(1-64,d)",
+            Unit::Binary,
+            &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0],
+        );
+        numbers(
+            "(1-65,d)",
+            Unit::Binary,
+            &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0],
+        );
         numbers("(8k-1k,d)", Unit::Binary, &[8192.0, 4096.0, 2048.0, 1024.0]);
         numbers("(1-10,3)", Unit::Binary, &[1.0, 4.0, 7.0, 10.0]);
-        numbers("(7,10-30,10,5)", Unit::Binary, &[7.0, 10.0, 20.0, 30.0, 5.0]);
+        numbers(
+            "(7,10-30,10,5)",
+            Unit::Binary,
+            &[7.0, 10.0, 20.0, 30.0, 5.0],
+        );
         numbers("(8-16,4)", Unit::Binary, &[8.0, 12.0, 16.0]);
         no_numbers("(1-10)", "a step behind a range");
         no_numbers("(1-10,0)", "a step above 0");
@@ -280,10 +356,23 @@ mod tests {
     #[test]
     fn names_have_ranges_too() {
         let words = |text: &str| value(text).words();
-        assert_eq!(words("(sd1-sd3,x)"), Ok(["sd1", "sd2", "sd3", "x"].map(str::to_owned).to_vec()));
+        assert_eq!(
+            words("(sd1-sd3,x)"),
+            Ok(["sd1", "sd2", "sd3", "x"].map(str::to_owned).to_vec())
+        );
         assert_eq!(words("one"), Ok(vec!["one".to_owned()]));
-        assert_eq!(words("a-b"), Ok(vec!["a-b".to_owned()]), "no range outside of parentheses");
-        for bad in ["(sd1-wd3)", "(sd3-sd1)", "(sd-sd3)", "()", "(sd1-sd99999999)"] {
+        assert_eq!(
+            words("a-b"),
+            Ok(vec!["a-b".to_owned()]),
+            "no range outside of parentheses"
+        );
+        for bad in [
+            "(sd1-wd3)",
+            "(sd3-sd1)",
+            "(sd-sd3)",
+            "()",
+            "(sd1-sd99999999)",
+        ] {
             assert!(words(bad).is_err(), "{bad}");
         }
     }
@@ -291,10 +380,26 @@ mod tests {
     #[test]
     fn parentheses_are_one_level_deep() {
         for bad in ["(1,(2,3))", "(1)2", "(1,2)x"] {
-            let letters: Vec<Letter> = bad.chars().map(|sign| Letter { sign, is_quoted: false }).collect();
-            let error = Value::read(&letters, &Place { file: "p".into(), line: 7 }).expect_err(bad);
+            let letters: Vec<Letter> = bad
+                .chars()
+                .map(|sign| Letter {
+                    sign,
+                    is_quoted: false,
+                })
+                .collect();
+            let error = Value::read(
+                &letters,
+                &Place {
+                    file: "p".into(),
+                    line: 7,
+                },
+            )
+            .expect_err(bad);
             let found = error.to_string();
-            assert!(found.starts_with(&format!("p:7: found `{bad}`, expected a word")), "{found}");
+            assert!(
+                found.starts_with(&format!("p:7: found `{bad}`, expected a word")),
+                "{found}"
+            );
         }
         assert_eq!(value("(1,2-3,d)").shown(), "(1,2-3,d)");
     }

@@ -92,8 +92,11 @@ impl Reader for Array {
         let mut in_flight: Vec<f64> = Vec::new();
         for &start in starts {
             if in_flight.len() >= depth as usize {
-                let first = (0..in_flight.len()).min_by(|a, b| in_flight[*a].total_cmp(&in_flight[*b]));
-                self.clock_ns = self.clock_ns.max(in_flight.swap_remove(first.expect("one")));
+                let first =
+                    (0..in_flight.len()).min_by(|a, b| in_flight[*a].total_cmp(&in_flight[*b]));
+                self.clock_ns = self
+                    .clock_ns
+                    .max(in_flight.swap_remove(first.expect("one")));
             }
             let end_ns = self.send(self.clock_ns, start, len_bytes);
             latencies_ns.push((end_ns - self.clock_ns) as u64);

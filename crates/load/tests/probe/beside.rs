@@ -12,7 +12,11 @@ use super::settings;
 /// The same device with and without a grid, as a throttle that sets in or a cache that fills changes it.
 fn device(ratio: f64, seed: u64, noise: Noise) -> Device {
     let mut device = Device::throttled(4096, 3072, ratio, seed);
-    device.noise = Noise { spread: 0.05, outliers: 5, ..noise };
+    device.noise = Noise {
+        spread: 0.05,
+        outliers: 5,
+        ..noise
+    };
     device
 }
 
@@ -29,16 +33,31 @@ fn the_size_of_a_cache_is_found_between_two_distances() {
     for lines in [600, 1_500, 5_000] {
         let mut bracketed = 0;
         for seed in 0..20 {
-            let mut device = device(1.5, seed, Noise { cached_lines: lines, ..Noise::default() });
+            let mut device = device(
+                1.5,
+                seed,
+                Noise {
+                    cached_lines: lines,
+                    ..Noise::default()
+                },
+            );
             let (probed, against) = run(&mut device, &settings(seed));
             let cache = probed.cache.expect("a sweep");
-            assert_eq!((probed.grid.map(|grid| grid.offset_bytes), against), (Some(3072), None));
+            assert_eq!(
+                (probed.grid.map(|grid| grid.offset_bytes), against),
+                (Some(3072), None)
+            );
             let kib = |bytes: u64| bytes >> 10;
             let Some(held) = cache.held else { continue };
             // Between a read and its repetition lie the reads of the sweep itself as well.
-            let is_lost = cache.lost.is_none_or(|lost| kib(lost.bytes) / 4 + 400 > lines as u64);
+            let is_lost = cache
+                .lost
+                .is_none_or(|lost| kib(lost.bytes) / 4 + 400 > lines as u64);
             bracketed += u32::from(kib(held.bytes) / 4 < lines as u64 && is_lost);
-            assert!(cache.first_ns > 100_000 && cache.again_ns < 20_000, "{cache:?}");
+            assert!(
+                cache.first_ns > 100_000 && cache.again_ns < 20_000,
+                "{cache:?}"
+            );
             assert!(cache.fast_share < 0.2, "{cache:?}");
         }
         eprintln!("{lines} lines: {bracketed} of 20");
@@ -52,9 +71,29 @@ fn no_cache_is_seen_where_none_is() {
     let mut seen = 0;
     for (name, noise) in [
         ("even", Noise::default()),
-        ("wide", Noise { spread: 0.6, ..Noise::default() }),
-        ("outliers", Noise { spread: 0.1, outliers: 200, ..Noise::default() }),
-        ("waves", Noise { spread: 0.1, drift: 0.5, ..Noise::default() }),
+        (
+            "wide",
+            Noise {
+                spread: 0.6,
+                ..Noise::default()
+            },
+        ),
+        (
+            "outliers",
+            Noise {
+                spread: 0.1,
+                outliers: 200,
+                ..Noise::default()
+            },
+        ),
+        (
+            "waves",
+            Noise {
+                spread: 0.1,
+                drift: 0.5,
+                ..Noise::default()
+            },
+        ),
     ] {
         for seed in 0..25 {
             let mut device = Device::throttled(4096, 3072, 2.0, seed);
@@ -75,11 +114,18 @@ fn no_cache_is_seen_where_none_is() {
 fn a_cache_that_fills_hides_no_grid() {
     let mut ends = [0; 3];
     for seed in 0..8 {
-        let noise = Noise { cached_lines: 1 << 20, line_bytes: 128 << 10, ..Noise::default() };
+        let noise = Noise {
+            cached_lines: 1 << 20,
+            line_bytes: 128 << 10,
+            ..Noise::default()
+        };
         let mut device = device(1.05, seed, noise);
         device.size_bytes = 160 << 20;
-        let settings =
-            Settings { ranges: vec![(0, 160 << 20)], limit: Duration::from_secs(6), ..settings(seed) };
+        let settings = Settings {
+            ranges: vec![(0, 160 << 20)],
+            limit: Duration::from_secs(6),
+            ..settings(seed)
+        };
         let (probed, against) = run(&mut device, &settings);
         match (&probed.verdict, against) {
             (Verdict::Inconclusive(_), None) => ends[0] += 1,
@@ -99,9 +145,22 @@ fn a_throttle_that_sets_in_hides_no_grid() {
     for seed in 0..20 {
         for (ratio, at_ms) in [(1.2, 250), (1.2, 600), (1.5, 250)] {
             let throttle = Some((Duration::from_millis(at_ms), 2.5e6));
-            let mut device = device(ratio, seed, Noise { throttle, ..Noise::default() });
+            let mut device = device(
+                ratio,
+                seed,
+                Noise {
+                    throttle,
+                    ..Noise::default()
+                },
+            );
             let margin = Margin::new(0.1).expect("a share");
-            let (probed, against) = run(&mut device, &Settings { margin, ..settings(seed) });
+            let (probed, against) = run(
+                &mut device,
+                &Settings {
+                    margin,
+                    ..settings(seed)
+                },
+            );
             match (&probed.verdict, against) {
                 (Verdict::Inconclusive(_), _) => {}
                 (_, Some(Against::Slower(change))) => {
@@ -128,22 +187,39 @@ fn a_throttle_that_sets_in_hides_no_grid() {
 /// A stated cache leaves nothing to be measured of what is not twice as large, and is not looked for.
 #[test]
 fn a_stated_cache_is_taken_for_true() {
-    for (cache_bytes, is_measured) in
-        [(0, true), (512 << 20, true), ((512 << 20) + 1, false), (1 << 40, false)]
-    {
+    for (cache_bytes, is_measured) in [
+        (0, true),
+        (512 << 20, true),
+        ((512 << 20) + 1, false),
+        (1 << 40, false),
+    ] {
         let mut device = device(2.0, 1, Noise::default());
-        let stated = Settings { cache_bytes: Some(cache_bytes), ..settings(1) };
+        let stated = Settings {
+            cache_bytes: Some(cache_bytes),
+            ..settings(1)
+        };
         let (probed, _) = run(&mut device, &stated);
         assert_eq!(probed.cache, None);
-        let expected = if is_measured { Verdict::Misaligned } else { Verdict::Inconclusive(Reason::Cache) };
-        assert_eq!((probed.verdict, probed.reads > 0), (expected, is_measured), "{cache_bytes}");
+        let expected = if is_measured {
+            Verdict::Misaligned
+        } else {
+            Verdict::Inconclusive(Reason::Cache)
+        };
+        assert_eq!(
+            (probed.verdict, probed.reads > 0),
+            (expected, is_measured),
+            "{cache_bytes}"
+        );
     }
 }
 
 /// The looks at the pace and the sweep of a cache take a small part of the time of a usual verdict.
 #[test]
 fn what_is_looked_at_beside_takes_little_time() {
-    let even = Charge::Commands { more: 0.0, bytes_for_1: 1e9 };
+    let even = Charge::Commands {
+        more: 0.0,
+        bytes_for_1: 1e9,
+    };
     let mut device = Device::new(4096, 0, even, 1);
     let (probed, _) = run(&mut device, &settings(1));
     let looks = probed.course.paces().len() as f64;

@@ -92,8 +92,12 @@ impl Device {
     pub fn throttled(period: u64, offset: u64, ratio: f64, seed: u64) -> Device {
         let unit_bytes = 2.0 * period as f64 / ratio;
         let mut device = Device::new(period, offset, Charge::Cells { unit_bytes }, seed);
-        device.noise =
-            Noise { spread: 0.05, outliers: 5, burst: Duration::from_millis(100), ..Noise::default() };
+        device.noise = Noise {
+            spread: 0.05,
+            outliers: 5,
+            burst: Duration::from_millis(100),
+            ..Noise::default()
+        };
         device.pays_later = true;
         device
     }
@@ -101,17 +105,30 @@ impl Device {
     fn cost_ns(&self, start: u64, len: u64) -> f64 {
         let touched = cells(self.granularity, self.offset, start, len) as f64;
         let first = match self.charge {
-            Charge::Cells { unit_bytes } => (touched * self.granularity as f64 / unit_bytes).max(1.0),
-            Charge::Commands { more, bytes_for_1 } => 1.0 + (touched - 1.0) * more + len as f64 / bytes_for_1,
+            Charge::Cells { unit_bytes } => {
+                (touched * self.granularity as f64 / unit_bytes).max(1.0)
+            }
+            Charge::Commands { more, bytes_for_1 } => {
+                1.0 + (touched - 1.0) * more + len as f64 / bytes_for_1
+            }
         };
-        let second = self.second.map_or(0.0, |Second { granularity, offset, more }| {
-            (cells(granularity, offset, start, len) - 1) as f64 * more
-        });
+        let second = self.second.map_or(
+            0.0,
+            |Second {
+                 granularity,
+                 offset,
+                 more,
+             }| { (cells(granularity, offset, start, len) - 1) as f64 * more },
+        );
         self.base_ns * (first + second)
     }
 
     fn is_cached(&mut self, start: u64, len: u64) -> bool {
-        let Noise { cached_lines, line_bytes, .. } = self.noise;
+        let Noise {
+            cached_lines,
+            line_bytes,
+            ..
+        } = self.noise;
         if cached_lines == 0 {
             return false;
         }
@@ -132,12 +149,21 @@ impl Device {
 
     /// A throttle before it lets a read wait, whatever it costs.
     fn throttled_ns(&self, own: f64) -> f64 {
-        let throttle = self.noise.throttle.filter(|(from, _)| self.clock_ns >= from.as_nanos() as f64);
+        let throttle = self
+            .noise
+            .throttle
+            .filter(|(from, _)| self.clock_ns >= from.as_nanos() as f64);
         throttle.map_or(own, |(_, every_ns)| own.max(every_ns))
     }
 
     fn disturbed(&mut self, ns: f64) -> f64 {
-        let Noise { spread, outliers, drift, burst, .. } = self.noise;
+        let Noise {
+            spread,
+            outliers,
+            drift,
+            burst,
+            ..
+        } = self.noise;
         let wave = 1.0 + drift * (self.clock_ns / 7e8 * std::f64::consts::TAU).sin();
         let mut ns = ns * wave * (spread * self.normal()).exp();
         if self.rng.below(10_000) < outliers {
@@ -195,7 +221,11 @@ impl Reader for Device {
             if self.is_cached(start, len_bytes) {
                 own = 5_000.0;
             }
-            let ns = if self.pays_later { std::mem::replace(&mut self.owed_ns, own) } else { own };
+            let ns = if self.pays_later {
+                std::mem::replace(&mut self.owed_ns, own)
+            } else {
+                own
+            };
             let ns = self.throttled_ns(ns);
             let ns = self.disturbed(ns);
             self.clock_ns += ns;

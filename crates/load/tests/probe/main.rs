@@ -46,7 +46,10 @@ impl Rates {
             eprintln!("open: {expected:?} after {:?}", probed.spent);
         } else if probed.grid != expected {
             self.wrong += 1;
-            eprintln!("wrong: {:?} instead of {expected:?} at {ratio}", probed.grid);
+            eprintln!(
+                "wrong: {:?} instead of {expected:?} at {ratio}",
+                probed.grid
+            );
         } else if probed.penalty.is_some_and(|penalty| penalty.holds(ratio)) {
             self.covered += 1;
         }
@@ -59,7 +62,10 @@ impl Rates {
 }
 
 fn grid(granularity_bytes: u64, offset_bytes: u64) -> Option<Candidate> {
-    Some(Candidate { granularity_bytes, offset_bytes })
+    Some(Candidate {
+        granularity_bytes,
+        offset_bytes,
+    })
 }
 
 /// The device that the manual's figures are from: a throttle over cells of 4 and 8 KiB.
@@ -68,22 +74,36 @@ fn throttled_cells_are_found() {
     for (ratio, seconds_max) in [(2.0, 3.0), (1.5, 5.0), (1.25, 8.0), (1.1, 15.0)] {
         let mut rates = Rates::default();
         for seed in 0..20 {
-            for (period, offset) in
-                [(4096, 0), (4096, 3072), (4096, 512), (8192, 0), (8192, 7168), (8192, 4608)]
-            {
+            for (period, offset) in [
+                (4096, 0),
+                (4096, 3072),
+                (4096, 512),
+                (8192, 0),
+                (8192, 7168),
+                (8192, 4608),
+            ] {
                 let mut device = Device::throttled(period, offset, ratio, seed);
                 let probed = probe(&mut device, &settings(seed + 1000)).expect("no read fails");
                 rates.count(&probed, grid(period, offset), ratio);
             }
         }
         let seconds = rates.median_seconds();
-        let Rates { runs, wrong, inconclusive, covered, .. } = rates;
+        let Rates {
+            runs,
+            wrong,
+            inconclusive,
+            covered,
+            ..
+        } = rates;
         eprintln!(
             "ratio {ratio}: {runs} runs, {wrong} wrong, {inconclusive} inconclusive, {covered} covered, {seconds:.2} s"
         );
         assert_eq!(wrong, 0);
         assert!(inconclusive * 50 <= runs, "{inconclusive} of {runs}");
-        assert!(covered * 100 >= (runs - inconclusive) * 97, "{covered} of {runs}");
+        assert!(
+            covered * 100 >= (runs - inconclusive) * 97,
+            "{covered} of {runs}"
+        );
         assert!(seconds < seconds_max, "{seconds}");
     }
 }
@@ -92,20 +112,70 @@ fn throttled_cells_are_found() {
 #[test]
 fn noise_is_no_grid() {
     let noises = [
-        ("even", Noise { spread: 0.05, ..Noise::default() }),
-        ("wide", Noise { spread: 0.8, ..Noise::default() }),
-        ("outliers", Noise { spread: 0.1, outliers: 200, ..Noise::default() }),
-        ("pauses", Noise { spread: 0.1, pauses: 20, ..Noise::default() }),
-        ("waves", Noise { spread: 0.1, drift: 0.5, ..Noise::default() }),
-        ("cache", Noise { spread: 0.1, cached_lines: 20_000, ..Noise::default() }),
-        ("burst", Noise { spread: 0.1, burst: Duration::from_millis(900), ..Noise::default() }),
+        (
+            "even",
+            Noise {
+                spread: 0.05,
+                ..Noise::default()
+            },
+        ),
+        (
+            "wide",
+            Noise {
+                spread: 0.8,
+                ..Noise::default()
+            },
+        ),
+        (
+            "outliers",
+            Noise {
+                spread: 0.1,
+                outliers: 200,
+                ..Noise::default()
+            },
+        ),
+        (
+            "pauses",
+            Noise {
+                spread: 0.1,
+                pauses: 20,
+                ..Noise::default()
+            },
+        ),
+        (
+            "waves",
+            Noise {
+                spread: 0.1,
+                drift: 0.5,
+                ..Noise::default()
+            },
+        ),
+        (
+            "cache",
+            Noise {
+                spread: 0.1,
+                cached_lines: 20_000,
+                ..Noise::default()
+            },
+        ),
+        (
+            "burst",
+            Noise {
+                spread: 0.1,
+                burst: Duration::from_millis(900),
+                ..Noise::default()
+            },
+        ),
     ];
     for (name, noise) in noises {
         let mut alarms = 0;
         let mut silent = 0;
         for seed in 0..20 {
             for base_ns in [20_000.0, 400_000.0] {
-                let even = Charge::Commands { more: 0.0, bytes_for_1: 1e6 };
+                let even = Charge::Commands {
+                    more: 0.0,
+                    bytes_for_1: 1e6,
+                };
                 let mut device = Device::new(4096, 0, even, seed);
                 (device.noise, device.base_ns) = (noise, base_ns);
                 let probed = probe(&mut device, &settings(seed)).expect("no read fails");
@@ -121,17 +191,38 @@ fn noise_is_no_grid() {
 /// Stripes and segments: a crossing costs a command more, at any offset, whether a power of two or not.
 #[test]
 fn boundaries_of_stripes_are_found() {
-    let sizes =
-        [1 << 10, 2 << 10, 16 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20, 48 << 10, 192 << 10, 80 << 10];
+    let sizes = [
+        1 << 10,
+        2 << 10,
+        16 << 10,
+        32 << 10,
+        64 << 10,
+        256 << 10,
+        1 << 20,
+        48 << 10,
+        192 << 10,
+        80 << 10,
+    ];
     let mut rates = Rates::default();
     for granularity in sizes {
-        for (at, offset) in [0, 512, 7680, granularity / 2, granularity - 512].into_iter().enumerate() {
+        for (at, offset) in [0, 512, 7680, granularity / 2, granularity - 512]
+            .into_iter()
+            .enumerate()
+        {
             for seed in 0..2 {
                 let offset = offset % granularity;
-                let charge = Charge::Commands { more: 0.8, bytes_for_1: 2e6 };
+                let charge = Charge::Commands {
+                    more: 0.8,
+                    bytes_for_1: 2e6,
+                };
                 let mut device = Device::new(granularity, offset, charge, seed + 100 * at as u64);
                 device.base_ns = 80_000.0;
-                device.noise = Noise { spread: 0.15, outliers: 20, drift: 0.1, ..Noise::default() };
+                device.noise = Noise {
+                    spread: 0.15,
+                    outliers: 20,
+                    drift: 0.1,
+                    ..Noise::default()
+                };
                 let probed = probe(&mut device, &settings(seed)).expect("no read fails");
                 rates.count(&probed, grid(granularity, offset), 1.8);
             }
@@ -144,7 +235,12 @@ fn boundaries_of_stripes_are_found() {
     );
     assert_eq!(rates.wrong, 0);
     // Of 80 and 192 KiB only every fifth or third of the reads that are looked at first crosses anything.
-    assert!(rates.inconclusive * 10 <= rates.runs, "{} of {}", rates.inconclusive, rates.runs);
+    assert!(
+        rates.inconclusive * 10 <= rates.runs,
+        "{} of {}",
+        rates.inconclusive,
+        rates.runs
+    );
 }
 
 /// Members that do one part after the other: which of them reads lie on costs as much as what they cross, and must not be taken
@@ -153,14 +249,24 @@ fn boundaries_of_stripes_are_found() {
 #[test]
 fn busy_members_are_no_boundaries() {
     let mut rates = Rates::default();
-    for (chunk, members) in [(4096, 3), (8192, 3), (8192, 4), (8192, 5), (16_384, 3), (65_536, 4)] {
+    for (chunk, members) in [
+        (4096, 3),
+        (8192, 3),
+        (8192, 4),
+        (8192, 5),
+        (16_384, 3),
+        (65_536, 4),
+    ] {
         for seed in 0..12 {
             let mut array = Array::new(chunk, members, seed);
             let probed = probe(&mut array, &settings(seed)).unwrap_or_else(|never| match never {});
             rates.count(&probed, grid(chunk, 0), 1.0);
         }
     }
-    eprintln!("members: {} runs, {} wrong, {} inconclusive", rates.runs, rates.wrong, rates.inconclusive);
+    eprintln!(
+        "members: {} runs, {} wrong, {} inconclusive",
+        rates.runs, rates.wrong, rates.inconclusive
+    );
     assert_eq!(rates.wrong, 0);
     assert!(rates.inconclusive < rates.runs, "nothing was found");
 }
@@ -169,11 +275,45 @@ fn busy_members_are_no_boundaries() {
 #[test]
 fn a_grid_is_seen_through_noise() {
     let noises = [
-        ("wide", Noise { spread: 0.6, ..Noise::default() }),
-        ("outliers", Noise { spread: 0.1, outliers: 30, ..Noise::default() }),
-        ("pauses", Noise { spread: 0.1, pauses: 20, ..Noise::default() }),
-        ("waves", Noise { spread: 0.1, drift: 0.5, ..Noise::default() }),
-        ("cache", Noise { spread: 0.1, cached_lines: 20_000, ..Noise::default() }),
+        (
+            "wide",
+            Noise {
+                spread: 0.6,
+                ..Noise::default()
+            },
+        ),
+        (
+            "outliers",
+            Noise {
+                spread: 0.1,
+                outliers: 30,
+                ..Noise::default()
+            },
+        ),
+        (
+            "pauses",
+            Noise {
+                spread: 0.1,
+                pauses: 20,
+                ..Noise::default()
+            },
+        ),
+        (
+            "waves",
+            Noise {
+                spread: 0.1,
+                drift: 0.5,
+                ..Noise::default()
+            },
+        ),
+        (
+            "cache",
+            Noise {
+                spread: 0.1,
+                cached_lines: 20_000,
+                ..Noise::default()
+            },
+        ),
     ];
     for (name, noise) in noises {
         let mut rates = Rates::default();
@@ -210,11 +350,17 @@ fn failures_and_lack_of_room_are_told() {
     assert!((300..=500).contains(&broken.reads), "{broken:?}");
     assert!(broken.bytes >= 1024 * broken.reads, "{broken:?}");
     let mut device = Device::throttled(4096, 0, 2.0, 1);
-    let small = Settings { ranges: vec![(0, 512)], ..settings(1) };
+    let small = Settings {
+        ranges: vec![(0, 512)],
+        ..settings(1)
+    };
     let probed = probe(&mut device, &small).expect("no read fails");
     assert_eq!(probed.verdict, Verdict::Inconclusive(Reason::NoRoom));
     let mut device = Device::throttled(4096, 0, 1.02, 1);
-    let short = Settings { limit: Duration::from_millis(300), ..settings(1) };
+    let short = Settings {
+        limit: Duration::from_millis(300),
+        ..settings(1)
+    };
     let probed = probe(&mut device, &short).expect("no read fails");
     assert_eq!(probed.verdict, Verdict::Inconclusive(Reason::Time));
 }

@@ -23,17 +23,40 @@ struct Said {
 
 /// Probes a device that takes `fine` of its shortest time for a boundary of 4 KiB, and `more` for one of the second grid.
 fn probed(fine: f64, second: Second, seed: u64) -> Probed {
-    let mut device = Device::new(FINE, 0, Charge::Commands { more: fine, bytes_for_1: 2e6 }, seed);
+    let mut device = Device::new(
+        FINE,
+        0,
+        Charge::Commands {
+            more: fine,
+            bytes_for_1: 2e6,
+        },
+        seed,
+    );
     device.second = Some(second);
-    device.noise = Noise { spread: 0.05, outliers: 5, ..Noise::default() };
+    device.noise = Noise {
+        spread: 0.05,
+        outliers: 5,
+        ..Noise::default()
+    };
     probe(&mut device, &settings(seed + 1000)).expect("no read fails")
 }
 
 fn said(fine: f64, (granularity, offset): (u64, u64), more: f64) -> Said {
-    let second = Candidate { granularity_bytes: granularity, offset_bytes: offset };
+    let second = Candidate {
+        granularity_bytes: granularity,
+        offset_bytes: offset,
+    };
     let mut said = Said::default();
     for seed in 0..RUNS {
-        let probed = probed(fine, Second { granularity, offset, more }, seed);
+        let probed = probed(
+            fine,
+            Second {
+                granularity,
+                offset,
+                more,
+            },
+            seed,
+        );
         match probed.verdict {
             Verdict::Misaligned if probed.grid == Some(second) => said.named += 1,
             Verdict::Aligned => {
@@ -53,7 +76,12 @@ fn said(fine: f64, (granularity, offset): (u64, u64), more: f64) -> Said {
 #[test]
 fn a_coarser_grid_elsewhere_is_never_aligned() {
     for (fine, more) in [(0.1, 0.1), (0.1, 0.5), (0.8, 0.1), (0.8, 0.5), (0.8, 2.0)] {
-        for second in [(8192, 4096), (16_384, 4096), (16_384, 8192), (16_384, 12_288)] {
+        for second in [
+            (8192, 4096),
+            (16_384, 4096),
+            (16_384, 8192),
+            (16_384, 12_288),
+        ] {
             let said = said(fine, second, more);
             assert_eq!((said.aligned, said.others), (0, 0), "{second:?}");
             assert!(said.named >= RUNS - 1, "{second:?}: {said:?}");
@@ -64,11 +92,21 @@ fn a_coarser_grid_elsewhere_is_never_aligned() {
 /// A twentieth more beside 1.8 is 2.8 %: too near to the margin of 3 % for either answer.
 #[test]
 fn what_is_near_the_margin_is_open() {
-    let second = Second { granularity: 8192, offset: 4096, more: 0.05 };
+    let second = Second {
+        granularity: 8192,
+        offset: 4096,
+        more: 0.05,
+    };
     for seed in 0..RUNS {
         let probed = probed(0.8, second, seed);
         assert_eq!(probed.verdict, Verdict::Inconclusive(Reason::Coarser));
-        assert_eq!(probed.grid, Some(Candidate { granularity_bytes: FINE, offset_bytes: 0 }));
+        assert_eq!(
+            probed.grid,
+            Some(Candidate {
+                granularity_bytes: FINE,
+                offset_bytes: 0
+            })
+        );
     }
 }
 
@@ -107,15 +145,24 @@ fn a_sole_coarser_grid_is_found() {
 #[test]
 fn boundaries_within_busy_members_are_no_coarser_grid() {
     let mut noted = 0;
-    for (chunk, members, spread) in
-        [(8192, 2, 0.1), (8192, 2, 0.01), (16_384, 2, 0.02), (8192, 4, 0.05), (65_536, 2, 0.05)]
-    {
+    for (chunk, members, spread) in [
+        (8192, 2, 0.1),
+        (8192, 2, 0.01),
+        (16_384, 2, 0.02),
+        (8192, 4, 0.05),
+        (65_536, 2, 0.05),
+    ] {
         for seed in 0..RUNS {
             let mut array = Array::new(chunk, members, seed);
             (array.has_parity, array.cell_bytes, array.spread) = (false, FINE, spread);
             array.part_ns = 1e5;
             let probed = probe(&mut array, &settings(seed)).unwrap_or_else(|never| match never {});
-            assert_ne!(probed.verdict, Verdict::Misaligned, "{:?} of {chunk} by {members}", probed.grid);
+            assert_ne!(
+                probed.verdict,
+                Verdict::Misaligned,
+                "{:?} of {chunk} by {members}",
+                probed.grid
+            );
             if probed.verdict == Verdict::Aligned {
                 // What members that are busy by turns leave open is said.
                 let within = probed.coarser_within.expect("more than the margin");

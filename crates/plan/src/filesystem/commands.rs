@@ -33,7 +33,11 @@ impl Work<'_> {
     fn recreate(&self, command: String, effect: &str) -> Remedy {
         let make = Remedy::new(Harm::Recreate, "when it is made", effect);
         let make = make.step(Step::new(command, MAKES_NEW, FROM_COPY));
-        if self.block < self.request.physical { make.constraint(SHORT_BLOCK) } else { make }
+        if self.block < self.request.physical {
+            make.constraint(SHORT_BLOCK)
+        } else {
+            make
+        }
     }
 
     fn mount(&self) -> String {
@@ -54,11 +58,14 @@ impl Work<'_> {
         let Some(stripe) = self.stripe else {
             let effect = format!("files begin on blocks of {}", self.block);
             let make = self.recreate(format!("mkfs.ext4 -b {block} {device}"), &effect);
-            return vec![make.step(Step::look(format!("dumpe2fs -h {device} | grep -i 'block size'")))];
+            return vec![make.step(Step::look(format!(
+                "dumpe2fs -h {device} | grep -i 'block size'"
+            )))];
         };
         let (stride, width) = (stripe.chunk.0 / block, stripe.width.0 / block);
         let options = format!("-E stride={stride},stripe_width={width}");
-        let effect = "the allocator begins large files at stripes and spreads its bitmaps over the members";
+        let effect =
+            "the allocator begins large files at stripes and spreads its bitmaps over the members";
         let verify = Step::look(format!("dumpe2fs -h {device} | grep -i raid"));
         let tune = Remedy::new(Harm::Tune, "on the file system that is there", effect)
             .step(Step::look(format!("dumpe2fs -h {device} | grep -i raid")))
@@ -69,9 +76,12 @@ impl Work<'_> {
             ))
             .step(verify.clone())
             .constraint("for files written from now on");
-        let make = self.recreate(format!("mkfs.ext4 -b {block} {options} {device}"), effect).step(verify);
+        let make = self
+            .recreate(format!("mkfs.ext4 -b {block} {options} {device}"), effect)
+            .step(verify);
         if stride > EXT4_STRIDE_MAX {
-            let why = "a stride has 16 bits: this chunk is too large for the field, leave stride out";
+            let why =
+                "a stride has 16 bits: this chunk is too large for the field, leave stride out";
             return vec![tune.constraint(why), make.constraint(why)];
         }
         vec![tune, make]
@@ -82,7 +92,9 @@ impl Work<'_> {
         let Some(stripe) = self.stripe else {
             let sector = xfs_sector(self.request, self.block);
             let command = format!("mkfs.xfs -b size={block} -s size={sector} {device}");
-            let look = Step::look(format!("xfs_db -r -c 'sb 0' -c 'print blocksize sectsize' {device}"));
+            let look = Step::look(format!(
+                "xfs_db -r -c 'sb 0' -c 'print blocksize sectsize' {device}"
+            ));
             let effect = format!(
                 "files begin on blocks of {}, log and headers on sectors of {}",
                 self.block,
@@ -92,10 +104,18 @@ impl Work<'_> {
         };
         let (unit, count) = (stripe.chunk.0, self.request.data_members);
         // A stripe unit of the log is a multiple of the block.
-        let log = if unit > XFS_LOG_UNIT_MAX { XFS_LOG_UNIT.max(block) } else { unit };
+        let log = if unit > XFS_LOG_UNIT_MAX {
+            XFS_LOG_UNIT.max(block)
+        } else {
+            unit
+        };
         let effect = "allocation groups and large files begin on chunks";
         let size = |bytes: u64| {
-            if bytes.is_multiple_of(1024) { format!("{}k", bytes / 1024) } else { bytes.to_string() }
+            if bytes.is_multiple_of(1024) {
+                format!("{}k", bytes / 1024)
+            } else {
+                bytes.to_string()
+            }
         };
         let make = self
             .recreate(
@@ -124,7 +144,11 @@ impl Work<'_> {
             )
             .constraint("for files written from now on; allocation groups stay where they are");
         let far = "log stripe units end at 256 KiB: 32 KiB is given instead";
-        if unit > XFS_LOG_UNIT_MAX { vec![tune, make.constraint(far)] } else { vec![tune, make] }
+        if unit > XFS_LOG_UNIT_MAX {
+            vec![tune, make.constraint(far)]
+        } else {
+            vec![tune, make]
+        }
     }
 
     pub(super) fn btrfs(&self) -> Vec<Remedy> {
@@ -134,7 +158,9 @@ impl Work<'_> {
                 format!("mkfs.btrfs -s {sector} -n {node} {}", self.device),
                 "nodes of 16 KiB or more, on sectors that are physical blocks",
             )
-            .constraint("btrfs takes no hint of a stripe, and its own chunks of RAID are 64 KiB, fixed")
+            .constraint(
+                "btrfs takes no hint of a stripe, and its own chunks of RAID are 64 KiB, fixed",
+            )
             .constraint("sectors above 4 KiB need a kernel that supports them on this page size");
         let mut ways = vec![make];
         ways.extend(self.request.page.map(|_| self.in_place()));
@@ -155,7 +181,9 @@ impl Work<'_> {
             "files that are made there from then on have no checksums and are not compressed",
             format!("chattr -C {directory}"),
         ))
-        .constraint("DIRECTORY is that of the database, and empty: a file keeps what it was made with")
+        .constraint(
+            "DIRECTORY is that of the database, and empty: a file keeps what it was made with",
+        )
         .constraint("what a snapshot holds is written elsewhere once, all the same")
     }
 
@@ -168,7 +196,10 @@ impl Work<'_> {
         };
         let contiguous = (stripe.width.0 / block).max(1);
         let effect = "sequential I/O are as long as the stripe width; fragments are whole blocks, so pages stay on them";
-        let limit = format!("maxphys must be at least {}: see `plumb plan resync`", stripe.width);
+        let limit = format!(
+            "maxphys must be at least {}: see `plumb plan resync`",
+            stripe.width
+        );
         vec![
             Remedy::new(Harm::Tune, "on the file system that is there", effect)
                 .step(Step::look(format!("fstyp -v {device} | grep maxcontig")))
@@ -179,8 +210,11 @@ impl Work<'_> {
                 ))
                 .constraint(limit.clone())
                 .constraint("the fragment size is fixed once the file system is made"),
-            self.recreate(format!("newfs -b {block} -f {block} -C {contiguous} {device}"), effect)
-                .constraint(limit),
+            self.recreate(
+                format!("newfs -b {block} -f {block} -C {contiguous} {device}"),
+                effect,
+            )
+            .constraint(limit),
         ]
     }
 
@@ -209,7 +243,10 @@ impl Work<'_> {
                 "records as long as the page",
                 "a page is one record: nothing is read first",
             )
-            .step(Step::look(format!("zfs get -Hp -o value recordsize {}", self.device)))
+            .step(Step::look(format!(
+                "zfs get -Hp -o value recordsize {}",
+                self.device
+            )))
             .step(Step::new(
                 format!("zfs set recordsize={} {}", page.0, self.device),
                 "none: files that exist keep their records",
@@ -217,7 +254,11 @@ impl Work<'_> {
             ))
             .constraint("see `plumb plan record` for the files that exist");
             let is_large = page.0 > ZFS_SMALL_RECORD_MAX;
-            ways.push(if is_large { records.constraint(large) } else { records });
+            ways.push(if is_large {
+                records.constraint(large)
+            } else {
+                records
+            });
         }
         Ok(ways)
     }

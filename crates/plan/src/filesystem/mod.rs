@@ -64,7 +64,10 @@ impl Type {
         match self {
             Type::Ext4 => (1 << 10..=64 << 10, "a power of two from 1 KiB to 64 KiB"),
             Type::Xfs => (512..=64 << 10, "a power of two from 512 B to 64 KiB"),
-            Type::Btrfs => (BTRFS_SECTORS, "a power of two from 4 KiB to 64 KiB: the sector of btrfs"),
+            Type::Btrfs => (
+                BTRFS_SECTORS,
+                "a power of two from 4 KiB to 64 KiB: the sector of btrfs",
+            ),
             Type::Ufs => (4 << 10..=8 << 10, "4 KiB or 8 KiB"),
             Type::Zfs => (ZFS_RECORDS, "a power of two from 512 B to 16 MiB"),
         }
@@ -94,13 +97,19 @@ pub struct Request {
 
 /// Pools have names that begin with a letter, and none like that of a Solaris disk (zpool-create(8)).
 fn check_pool(name: &str) -> Result<(), PlanError> {
-    let is_disk = name.strip_prefix('c').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let is_disk = name
+        .strip_prefix('c')
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     if name.starts_with(|c: char| c.is_ascii_alphabetic()) && !is_disk {
         return Ok(());
     }
     let expected = "the name of a pool or of a file system in it, such as tank or tank/db: disks are named where DISK \
                     stands in the command";
-    Err(PlanError::OutOfRange { what: "the pool", found: name.to_owned(), expected })
+    Err(PlanError::OutOfRange {
+        what: "the pool",
+        found: name.to_owned(),
+        expected,
+    })
 }
 
 /// Whether a tool takes a size, and what it takes in words.
@@ -113,7 +122,11 @@ pub(crate) fn check_power(
     if size.0.is_power_of_two() && range.contains(&size.0) {
         return Ok(());
     }
-    Err(PlanError::OutOfRange { what, found: size.to_string(), expected })
+    Err(PlanError::OutOfRange {
+        what,
+        found: size.to_string(),
+        expected,
+    })
 }
 
 /// Works out the plan.
@@ -124,13 +137,24 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     let block = block(request)?;
     check_page(request)?;
     let stripe = Stripe::of(request, block)?;
-    let mut plan = Plan::new("filesystem", format!("{} on {}", request.kind.word(), request.device));
-    plan.subject = Some(Subject { device: request.device.clone(), number: None });
+    let mut plan = Plan::new(
+        "filesystem",
+        format!("{} on {}", request.kind.word(), request.device),
+    );
+    plan.subject = Some(Subject {
+        device: request.device.clone(),
+        number: None,
+    });
     block_figures(&mut plan, request, block);
     if let Some(stripe) = &stripe {
         stripe_figures(&mut plan, request, block, stripe);
     }
-    let work = Work { request, block, stripe, device: word(&request.device).into_owned() };
+    let work = Work {
+        request,
+        block,
+        stripe,
+        device: word(&request.device).into_owned(),
+    };
     plan.add(match request.kind {
         Type::Ext4 => work.ext4(),
         Type::Xfs => work.xfs(),
@@ -158,14 +182,24 @@ fn block(request: &Request) -> Result<Bytes, PlanError> {
         }
         Type::Zfs => {
             let expected = "a power of two from 512 B to 64 KiB";
-            check_power("the physical block", request.physical, (512..=64 << 10, expected))?;
+            check_power(
+                "the physical block",
+                request.physical,
+                (512..=64 << 10, expected),
+            )?;
             request.physical
         }
     };
-    let Some(block) = request.block else { return Ok(usual) };
+    let Some(block) = request.block else {
+        return Ok(usual);
+    };
     if kind == Type::Zfs {
         let expected = "none: records of ZFS are as long as the page";
-        return Err(PlanError::OutOfRange { what: "the block", found: block.to_string(), expected });
+        return Err(PlanError::OutOfRange {
+            what: "the block",
+            found: block.to_string(),
+            expected,
+        });
     }
     check_power("the block", block, kind.blocks())?;
     Ok(block)
@@ -176,7 +210,11 @@ fn check_page(request: &Request) -> Result<(), PlanError> {
         (Type::Zfs, Some(page)) => check_power("the page", page, Type::Zfs.blocks()),
         (_, Some(Bytes(0))) => {
             let expected = "at least one sector of 512 B";
-            Err(PlanError::OutOfRange { what: "the page", found: "0".to_owned(), expected })
+            Err(PlanError::OutOfRange {
+                what: "the page",
+                found: "0".to_owned(),
+                expected,
+            })
         }
         _ => Ok(()),
     }
@@ -184,7 +222,11 @@ fn check_page(request: &Request) -> Result<(), PlanError> {
 
 /// The sector of XFS: what the log and the headers are written in, and no longer than the block.
 fn xfs_sector(request: &Request, block: Bytes) -> u64 {
-    request.physical.0.clamp(*XFS_SECTORS.start(), *XFS_SECTORS.end()).min(block.0)
+    request
+        .physical
+        .0
+        .clamp(*XFS_SECTORS.start(), *XFS_SECTORS.end())
+        .min(block.0)
 }
 
 fn block_figures(plan: &mut Plan, request: &Request, block: Bytes) {
@@ -197,26 +239,61 @@ fn block_figures(plan: &mut Plan, request: &Request, block: Bytes) {
     match request.kind {
         Type::Xfs => {
             let sector = xfs_sector(request, block);
-            plan.figure("sector_bytes", sector, Unit::Bytes, "sector of the file system");
+            plan.figure(
+                "sector_bytes",
+                sector,
+                Unit::Bytes,
+                "sector of the file system",
+            );
         }
         Type::Btrfs => {
-            plan.figure("node_bytes", block.0.max(BTRFS_NODE), Unit::Bytes, "node of its trees");
+            plan.figure(
+                "node_bytes",
+                block.0.max(BTRFS_NODE),
+                Unit::Bytes,
+                "node of its trees",
+            );
         }
         Type::Ext4 | Type::Ufs | Type::Zfs => {}
     }
-    plan.figure("physical_bytes", request.physical, Unit::Bytes, "physical block of the disks");
+    plan.figure(
+        "physical_bytes",
+        request.physical,
+        Unit::Bytes,
+        "physical block of the disks",
+    );
     if let Some(page) = request.page {
         plan.figure("page_bytes", page, Unit::Bytes, "page of the database");
     }
 }
 
 fn stripe_figures(plan: &mut Plan, request: &Request, block: Bytes, stripe: &Stripe) {
-    plan.figure("chunk_bytes", stripe.chunk, Unit::Bytes, "chunk of the stripe");
-    plan.figure("data_members", request.data_members, Unit::Count, "members that hold data");
-    plan.figure("stripe_bytes", stripe.width, Unit::Bytes, "stripe width: chunk × members with data");
+    plan.figure(
+        "chunk_bytes",
+        stripe.chunk,
+        Unit::Bytes,
+        "chunk of the stripe",
+    );
+    plan.figure(
+        "data_members",
+        request.data_members,
+        Unit::Count,
+        "members that hold data",
+    );
+    plan.figure(
+        "stripe_bytes",
+        stripe.width,
+        Unit::Bytes,
+        "stripe width: chunk × members with data",
+    );
     let words = format!("blocks of {block} in a chunk");
     plan.figure("chunk_blocks", stripe.chunk.0 / block.0, Unit::Count, words);
-    plan.figure("stripe_blocks", stripe.width.0 / block.0, Unit::Count, "blocks in the stripe width");
+    plan.figure(
+        "stripe_blocks",
+        stripe.width.0 / block.0,
+        Unit::Count,
+        "blocks in the stripe width",
+    );
     plan.note(
         "optimal_io_size of a stack is no stripe width: it is joined with the hints of the members. These values \
          are from chunk and members",
@@ -253,7 +330,9 @@ struct Stripe {
 
 impl Stripe {
     fn of(request: &Request, block: Bytes) -> Result<Option<Stripe>, PlanError> {
-        let Some(chunk) = request.chunk else { return Ok(None) };
+        let Some(chunk) = request.chunk else {
+            return Ok(None);
+        };
         if request.data_members == 0 {
             let expected = "at least 1: members less those that hold parity";
             return Err(PlanError::OutOfRange {
@@ -264,10 +343,17 @@ impl Stripe {
         }
         if chunk.0 == 0 || !chunk.0.is_multiple_of(block.0) {
             let what = "the chunk";
-            return Err(PlanError::NotAMultiple { what, found: chunk, of: "the block", unit: block });
+            return Err(PlanError::NotAMultiple {
+                what,
+                found: chunk,
+                of: "the block",
+                unit: block,
+            });
         }
         let width = chunk.checked_mul(request.data_members);
-        let width = width.ok_or(PlanError::TooLarge { what: "the stripe width" })?;
+        let width = width.ok_or(PlanError::TooLarge {
+            what: "the stripe width",
+        })?;
         Ok(Some(Stripe { chunk, width }))
     }
 }

@@ -50,8 +50,14 @@ const SMALLER: &str =
 /// # Errors
 /// Why it cannot be done, in words.
 pub(super) fn smaller(request: &Request, layout: &Layout) -> Result<Vec<Step>, String> {
-    let (Some(_), Some(len)) = (request.smaller_by, layout.len) else { return Ok(Vec::new()) };
-    let node = request.label.node(&request.device, request.number).into_iter().next();
+    let (Some(_), Some(len)) = (request.smaller_by, layout.len) else {
+        return Ok(Vec::new());
+    };
+    let node = request
+        .label
+        .node(&request.device, request.number)
+        .into_iter()
+        .next();
     super::smaller::steps(request, node.as_deref(), len)
 }
 
@@ -67,9 +73,15 @@ struct Work<'a> {
 impl Work<'_> {
     fn remedy(&self, tool: &str) -> Remedy {
         let start = crate::error::position(self.layout.start);
-        let remedy = Remedy::new(Harm::Recreate, format!("with {tool}"), format!("starts at {start}"));
+        let remedy = Remedy::new(
+            Harm::Recreate,
+            format!("with {tool}"),
+            format!("starts at {start}"),
+        );
         match self.request.current {
-            Some(_) if self.request.smaller_by.is_some() => remedy.constraint(LOST).constraint(SMALLER),
+            Some(_) if self.request.smaller_by.is_some() => {
+                remedy.constraint(LOST).constraint(SMALLER)
+            }
             Some(_) => remedy.constraint(LOST),
             None => remedy,
         }
@@ -77,7 +89,9 @@ impl Work<'_> {
 
     /// What tools that number partitions by themselves cannot do.
     fn numbered(&self, remedy: Remedy) -> Remedy {
-        if self.request.current.is_none() && (!self.request.is_new_label || self.request.number != 1) {
+        if self.request.current.is_none()
+            && (!self.request.is_new_label || self.request.number != 1)
+        {
             return remedy.constraint("takes the first free number, whatever was asked for");
         }
         remedy
@@ -91,7 +105,10 @@ impl Work<'_> {
     /// would come back as a GPT.
     fn save_label(&self) -> Step {
         let none = "echo 'no label there: nothing to go back to'";
-        Step::save(format!("sfdisk -d {} > {}.sfdisk || {none}", self.device, self.file))
+        Step::save(format!(
+            "sfdisk -d {} > {}.sfdisk || {none}",
+            self.device, self.file
+        ))
     }
 
     fn label_back(&self) -> String {
@@ -133,13 +150,20 @@ impl Work<'_> {
             format!("sgdisk {place} {device}")
         };
         remedy
-            .step(Step::new(step, "a wrong disk: look at its size and serial number first", back))
+            .step(Step::new(
+                step,
+                "a wrong disk: look at its size and serial number first",
+                back,
+            ))
             .step(Step::look(format!("sgdisk -i {number} {device}")))
     }
 
     fn sfdisk(&self) -> Remedy {
         let (device, file, number) = (&self.device, &self.file, self.request.number);
-        let size = self.layout.len_lba(self.request).map_or(String::new(), |len| format!(", size={len}"));
+        let size = self
+            .layout
+            .len_lba(self.request)
+            .map_or(String::new(), |len| format!(", size={len}"));
         let place = format!("start={}{size}", self.start());
         let dump = Step::save(format!("sfdisk -d {device} > {file}.sfdisk"));
         let back = self.label_back();
@@ -148,7 +172,13 @@ impl Work<'_> {
         let remedy = if self.request.is_new_label {
             let (name, first) = match self.request.label {
                 Label::Dos => ("dos", String::new()),
-                _ => ("gpt", format!("first-lba: {}\\n", self.start().min(first_lba(self.request)))),
+                _ => (
+                    "gpt",
+                    format!(
+                        "first-lba: {}\\n",
+                        self.start().min(first_lba(self.request))
+                    ),
+                ),
             };
             remedy.step(self.save_label()).step(Step::new(
                 format!("printf 'label: {name}\\n{first}{place}\\n' | sfdisk {device}"),
@@ -158,7 +188,11 @@ impl Work<'_> {
         } else if self.request.current.is_some() {
             remedy
                 .step(dump)
-                .step(Step::new(format!("echo '{place}' | sfdisk -N {number} {device}"), risk, back))
+                .step(Step::new(
+                    format!("echo '{place}' | sfdisk -N {number} {device}"),
+                    risk,
+                    back,
+                ))
                 .constraint("-N keeps type, name and UUID")
         } else {
             remedy.step(dump).step(Step::new(
@@ -167,7 +201,9 @@ impl Work<'_> {
                 back,
             ))
         };
-        let remedy = self.numbered(remedy).step(Step::look(format!("sfdisk -d {device}")));
+        let remedy = self
+            .numbered(remedy)
+            .step(Step::look(format!("sfdisk -d {device}")));
         if self.request.label == Label::Gpt && !self.request.is_new_label {
             return remedy.constraint(
                 "the start is not below the first-lba that sfdisk -d prints: labels made by sfdisk have 2048",
@@ -178,13 +214,24 @@ impl Work<'_> {
 
     fn parted(&self) -> Remedy {
         let (device, file, number) = (&self.device, &self.file, self.request.number);
-        let last = self.layout.last_lba(self.request).map_or("100%".to_owned(), |last| format!("{last}s"));
-        let kind = if self.request.label == Label::Dos { "primary" } else { "data" };
+        let last = self
+            .layout
+            .last_lba(self.request)
+            .map_or("100%".to_owned(), |last| format!("{last}s"));
+        let kind = if self.request.label == Label::Dos {
+            "primary"
+        } else {
+            "data"
+        };
         let risk = "a wrong disk: look at its size and serial number first";
-        let mut remedy = self
-            .remedy("parted")
-            .constraint("-a none: with its own idea of alignment parted moves the start, or refuses it");
-        let name = if self.request.label == Label::Dos { "msdos" } else { "gpt" };
+        let mut remedy = self.remedy("parted").constraint(
+            "-a none: with its own idea of alignment parted moves the start, or refuses it",
+        );
+        let name = if self.request.label == Label::Dos {
+            "msdos"
+        } else {
+            "gpt"
+        };
         if self.request.is_new_label {
             remedy = remedy.step(self.save_label()).step(Step::new(
                 format!("parted -s {device} mklabel {name}"),
@@ -196,12 +243,19 @@ impl Work<'_> {
         }
         let back = self.label_back();
         if self.request.current.is_some() {
-            remedy = remedy.step(Step::new(format!("parted -s {device} rm {number}"), LOST, back.clone()));
+            remedy = remedy.step(Step::new(
+                format!("parted -s {device} rm {number}"),
+                LOST,
+                back.clone(),
+            ));
             remedy = remedy.constraint("type, name and UUID of the partition are new ones");
         }
         self.numbered(remedy)
             .step(Step::new(
-                format!("parted -s -a none {device} unit s mkpart {kind} {}s {last}", self.start()),
+                format!(
+                    "parted -s -a none {device} unit s mkpart {kind} {}s {last}",
+                    self.start()
+                ),
                 risk,
                 back,
             ))
@@ -216,11 +270,17 @@ impl Work<'_> {
         let back = format!("fmthard -s {}.vtoc {}", self.file, self.raw());
         let (label, place) = match self.request.label.cylinder_of(self.layout.start) {
             None => {
-                let size = self.layout.len_lba(self.request).map_or("$".to_owned(), |len| format!("{len}b"));
+                let size = self
+                    .layout
+                    .len_lba(self.request)
+                    .map_or("$".to_owned(), |len| format!("{len}b"));
                 ("1", format!("{}\n{size}", self.start()))
             }
             Some((cylinder, bytes)) => {
-                let size = self.layout.len.map_or("$".to_owned(), |len| format!("{}c", len.0 / bytes.0));
+                let size = self
+                    .layout
+                    .len
+                    .map_or("$".to_owned(), |len| format!("{}c", len.0 / bytes.0));
                 ("0", format!("{cylinder}\n{size}"))
             }
         };
@@ -229,10 +289,18 @@ impl Work<'_> {
         );
         let remedy = remedy
             .step(save)
-            .step(Step::new(command, "a wrong disk: format names its model when it starts", back))
+            .step(Step::new(
+                command,
+                "a wrong disk: format names its model when it starts",
+                back,
+            ))
             .step(Step::look(format!("prtvtoc {}", self.raw())))
-            .constraint("the lines below format -e answer its menus and questions, one after the other")
-            .constraint("tag usr and flag wm stand for those that the slice has: prtvtoc prints them");
+            .constraint(
+                "the lines below format -e answer its menus and questions, one after the other",
+            )
+            .constraint(
+                "tag usr and flag wm stand for those that the slice has: prtvtoc prints them",
+            );
         match self.request.label {
             Label::SolarisEfi => remedy.constraint(
                 "slice 8 (reserved, 8 MiB at the end) stays as it is; change from SMI to EFI loses all",
@@ -280,7 +348,11 @@ impl Work<'_> {
 
     /// The node through which its label is read and written.
     fn raw(&self) -> String {
-        let whole = if self.request.label == Label::SolarisEfi { "s0" } else { "s2" };
+        let whole = if self.request.label == Label::SolarisEfi {
+            "s0"
+        } else {
+            "s2"
+        };
         format!("/dev/rdsk/{}{whole}", self.disk())
     }
 }

@@ -36,17 +36,23 @@ pub enum Content {
 impl Content {
     /// Moves the data onto a partition of another disk that is aligned, while in use.
     pub(super) fn online(&self, request: &Request, layout: &Layout) -> Option<Remedy> {
-        let from = request.label.node(&request.device, request.number).into_iter().next()?;
+        let from = request
+            .label
+            .node(&request.device, request.number)
+            .into_iter()
+            .next()?;
         let from = word(&from).into_owned();
         let start = crate::error::position(layout.start);
         let new = "NEW";
-        let effect = format!("data lie on a partition that starts at {start}, and were in use all the time");
+        let effect =
+            format!("data lie on a partition that starts at {start}, and were in use all the time");
         let remedy = |title: &str| {
             Remedy::new(Harm::Online, title, effect.clone()).constraint(format!(
                 "{new} is a partition of another disk, at least as long, that starts at {start} there as well"
             ))
         };
-        let full = "the disks are busy until it is done; an interruption leaves data where they were";
+        let full =
+            "the disks are busy until it is done; an interruption leaves data where they were";
         Some(match self {
             Content::Lvm { group } => {
                 let group = word(group);
@@ -56,7 +62,11 @@ impl Content {
                         "writes a label to it",
                         format!("vgreduce {group} {new} && pvremove {new}"),
                     ))
-                    .step(Step::new(format!("pvmove {from} {new}"), full, format!("pvmove {new} {from}")))
+                    .step(Step::new(
+                        format!("pvmove {from} {new}"),
+                        full,
+                        format!("pvmove {new} {from}"),
+                    ))
                     .step(Step::new(
                         format!("vgreduce {group} {from} && pvremove {from}"),
                         "the old partition is no longer part of the group",
@@ -64,7 +74,11 @@ impl Content {
                     ))
             }
             Content::Md { array } => {
-                let path = if array.contains('/') { array.clone() } else { format!("/dev/{array}") };
+                let path = if array.contains('/') {
+                    array.clone()
+                } else {
+                    format!("/dev/{array}")
+                };
                 let array = word(&path);
                 remedy("with md, without losing redundancy")
                     .step(Step::new(
@@ -98,7 +112,11 @@ impl Content {
             return None;
         }
         let ahead = grid.granularity().0 - past;
-        let part = request.label.node(&request.device, request.number).into_iter().next()?;
+        let part = request
+            .label
+            .node(&request.device, request.number)
+            .into_iter()
+            .next()?;
         // At least the usual 1 MiB, in whole cells of the grid, and then the way to the grid.
         let alignment = align_up(1 << 20, grid.granularity().0)?;
         match self {
@@ -117,8 +135,13 @@ impl Content {
                     "all of the physical volume is lost: empty it with pvmove first",
                     "pvcreate with the values that pvs -o pv_name,pe_start printed before",
                 ))
-                .step(Step::look(format!("pvs --units s -o pv_name,pe_start {}", word(&part))))
-                .constraint("the extent size of the volume group must be a multiple of the grid as well"),
+                .step(Step::look(format!(
+                    "pvs --units s -o pv_name,pe_start {}",
+                    word(&part)
+                )))
+                .constraint(
+                    "the extent size of the volume group must be a multiple of the grid as well",
+                ),
             ),
             Content::Md { .. } | Content::Zfs { .. } | Content::SvmMirror { .. } => None,
         }

@@ -78,7 +78,11 @@ pub struct Limits {
 pub fn limits(label: &Label, sector_bytes: u64, disk: Option<Bytes>) -> Result<Limits, PlanError> {
     let entries = GPT_ENTRIES.div_ceil(sector_bytes) * sector_bytes;
     let unit = |granularity: u64, offset: u64| {
-        let grid = Grid::new(Bytes(granularity), Bytes(offset % granularity.max(1)), GridKind::Unit);
+        let grid = Grid::new(
+            Bytes(granularity),
+            Bytes(offset % granularity.max(1)),
+            GridKind::Unit,
+        );
         grid.map_err(|_| PlanError::OutOfRange {
             what: "the length of a cylinder",
             found: granularity.to_string(),
@@ -86,25 +90,50 @@ pub fn limits(label: &Label, sector_bytes: u64, disk: Option<Bytes>) -> Result<L
         })
     };
     let (first, last, end_most, grid) = match *label {
-        Label::Gpt => (2 * sector_bytes + entries, sector_bytes + entries, None, unit(sector_bytes, 0)?),
+        Label::Gpt => (
+            2 * sector_bytes + entries,
+            sector_bytes + entries,
+            None,
+            unit(sector_bytes, 0)?,
+        ),
         Label::SolarisEfi => {
             let last = sector_bytes + entries + EFI_RESERVED;
-            (2 * sector_bytes + entries, last, None, unit(sector_bytes, 0)?)
+            (
+                2 * sector_bytes + entries,
+                last,
+                None,
+                unit(sector_bytes, 0)?,
+            )
         }
         Label::Dos => {
             let end = DOS_SECTORS.checked_mul(sector_bytes);
-            (DOS_GAP_SECTORS * sector_bytes, 0, end, unit(sector_bytes, 0)?)
+            (
+                DOS_GAP_SECTORS * sector_bytes,
+                0,
+                end,
+                unit(sector_bytes, 0)?,
+            )
         }
         Label::Smi { cylinder_sectors } => {
             let cylinder = cylinder_bytes(cylinder_sectors)?;
-            (SMI_FIRST * cylinder, 0, Some(SMI_SECTORS * SECTOR), unit(cylinder, 0)?)
+            (
+                SMI_FIRST * cylinder,
+                0,
+                Some(SMI_SECTORS * SECTOR),
+                unit(cylinder, 0)?,
+            )
         }
-        Label::SmiX86 { cylinder_sectors, fdisk_start } => {
+        Label::SmiX86 {
+            cylinder_sectors,
+            fdisk_start,
+        } => {
             let cylinder = cylinder_bytes(cylinder_sectors)?;
             let first = fdisk_start.checked_add(Bytes(SMI_X86_FIRST * cylinder));
             let end = fdisk_start.checked_add(Bytes(SMI_SECTORS * SECTOR));
             let (Some(first), Some(end)) = (first, end) else {
-                return Err(PlanError::TooLarge { what: "the start of the fdisk partition" });
+                return Err(PlanError::TooLarge {
+                    what: "the start of the fdisk partition",
+                });
             };
             (first.0, 0, Some(end.0), unit(cylinder, fdisk_start.0)?)
         }
@@ -122,7 +151,12 @@ pub fn limits(label: &Label, sector_bytes: u64, disk: Option<Bytes>) -> Result<L
         }
         None => end_most,
     };
-    Ok(Limits { first: Bytes(first), end: end.map(Bytes), len_unit: grid.granularity(), grids: vec![grid] })
+    Ok(Limits {
+        first: Bytes(first),
+        end: end.map(Bytes),
+        len_unit: grid.granularity(),
+        grids: vec![grid],
+    })
 }
 
 /// Longest cylinder, so that sums cannot run over: far above 16 heads × 255 sectors × 255.
@@ -172,7 +206,10 @@ impl Label {
     pub fn cylinder_of(&self, start: Bytes) -> Option<(u64, Bytes)> {
         let (sectors, origin) = match *self {
             Label::Smi { cylinder_sectors } => (cylinder_sectors, 0),
-            Label::SmiX86 { cylinder_sectors, fdisk_start } => (cylinder_sectors, fdisk_start.0),
+            Label::SmiX86 {
+                cylinder_sectors,
+                fdisk_start,
+            } => (cylinder_sectors, fdisk_start.0),
             Label::Gpt | Label::Dos | Label::SolarisEfi => return None,
         };
         let bytes = sectors.checked_mul(SECTOR).filter(|bytes| *bytes > 0)?;
@@ -185,7 +222,10 @@ impl Label {
         match self.system() {
             System::Solaris => {
                 let disk = device.rsplit('/').next().unwrap_or(device);
-                vec![format!("/dev/dsk/{disk}s{number}"), format!("/dev/rdsk/{disk}s{number}")]
+                vec![
+                    format!("/dev/dsk/{disk}s{number}"),
+                    format!("/dev/rdsk/{disk}s{number}"),
+                ]
             }
             System::Linux if !device.starts_with("/dev/") => Vec::new(),
             // A name that ends in a digit takes a p: nvme0n1p1, loop0p1.
@@ -199,17 +239,28 @@ impl Label {
     pub(super) fn check_number(&self, number: u32) -> Result<(), PlanError> {
         let (is_good, expected) = match self {
             Label::Gpt => ((1..=128).contains(&number), "1 to 128"),
-            Label::Dos => ((1..=4).contains(&number), "1 to 4: logical partitions are not planned"),
+            Label::Dos => (
+                (1..=4).contains(&number),
+                "1 to 4: logical partitions are not planned",
+            ),
             Label::SolarisEfi => (number <= 6, "0 to 6: 7 is the whole disk and 8 is reserved"),
-            Label::Smi { .. } => (number <= 7 && number != 2, "0 to 7, but not 2, the whole disk"),
-            Label::SmiX86 { .. } => {
-                (number <= 7 && number != 2, "0 to 7, but not 2; 8 and 9 are boot and alternates")
-            }
+            Label::Smi { .. } => (
+                number <= 7 && number != 2,
+                "0 to 7, but not 2, the whole disk",
+            ),
+            Label::SmiX86 { .. } => (
+                number <= 7 && number != 2,
+                "0 to 7, but not 2; 8 and 9 are boot and alternates",
+            ),
         };
         if is_good {
             return Ok(());
         }
         let what = "the number of the partition";
-        Err(PlanError::OutOfRange { what, found: number.to_string(), expected })
+        Err(PlanError::OutOfRange {
+            what,
+            found: number.to_string(),
+            expected,
+        })
     }
 }

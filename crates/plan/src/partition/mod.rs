@@ -88,7 +88,8 @@ impl Layout {
     /// Last logical block.
     #[must_use]
     pub fn last_lba(&self, request: &Request) -> Option<u64> {
-        self.len_lba(request).map(|len| self.start_lba(request) + len - 1)
+        self.len_lba(request)
+            .map(|len| self.start_lba(request) + len - 1)
     }
 }
 
@@ -104,27 +105,50 @@ pub fn layout(request: &Request) -> Result<Layout, PlanError> {
     let start = next_boundary(&grid, first).ok_or(PlanError::TooLarge { what: "the start" })?;
     let end = [label.end, request.before].into_iter().flatten().min();
     let len = match request.size {
-        Some(size) => {
-            Some(Bytes(align_up(size.0, label.len_unit.0).ok_or(PlanError::TooLarge { what: "the size" })?))
-        }
+        Some(size) => Some(Bytes(
+            align_up(size.0, label.len_unit.0).ok_or(PlanError::TooLarge { what: "the size" })?,
+        )),
         // The farthest that addresses reach is no end to fill up to.
         None if request.disk_bytes.is_none() && request.before.is_none() => None,
-        None => end.map(|end| whole(end.0.saturating_sub(start.0), &request.grids, label.len_unit)),
+        None => end.map(|end| {
+            whole(
+                end.0.saturating_sub(start.0),
+                &request.grids,
+                label.len_unit,
+            )
+        }),
     };
     let needed = len.unwrap_or(label.len_unit).max(label.len_unit);
     if let Some(end) = end
         && start.checked_add(needed).is_none_or(|last| last > end)
     {
-        return Err(PlanError::NoRoom { from: first, start, needed, end });
+        return Err(PlanError::NoRoom {
+            from: first,
+            start,
+            needed,
+            end,
+        });
     }
-    Ok(Layout { grid, start, len, first, end })
+    Ok(Layout {
+        grid,
+        start,
+        len,
+        first,
+        end,
+    })
 }
 
 /// What is left up to the end, in whole cells where that leaves anything.
 fn whole(free: u64, grids: &[Grid], len_unit: Bytes) -> Bytes {
-    let cell = grids.iter().try_fold(len_unit.0, |cell, grid| lcm_checked(cell, grid.granularity().0));
+    let cell = grids.iter().try_fold(len_unit.0, |cell, grid| {
+        lcm_checked(cell, grid.granularity().0)
+    });
     let down = |unit: u64| align_down(free, unit).filter(|len| *len > 0);
-    Bytes(cell.and_then(down).or_else(|| down(len_unit.0)).unwrap_or(0))
+    Bytes(
+        cell.and_then(down)
+            .or_else(|| down(len_unit.0))
+            .unwrap_or(0),
+    )
 }
 
 fn check(request: &Request) -> Result<(), PlanError> {
@@ -135,17 +159,38 @@ fn check(request: &Request) -> Result<(), PlanError> {
             expected: "a whole disk: its label would be written into the partition named",
         });
     }
-    let out = |what, found: String, expected| Err(PlanError::OutOfRange { what, found, expected });
+    let out = |what, found: String, expected| {
+        Err(PlanError::OutOfRange {
+            what,
+            found,
+            expected,
+        })
+    };
     if !matches!(request.sector_bytes, 512 | 4096) {
-        return out("the logical block", request.sector_bytes.to_string(), "512 or 4096 bytes");
+        return out(
+            "the logical block",
+            request.sector_bytes.to_string(),
+            "512 or 4096 bytes",
+        );
     }
     // A label that counts in 4 KiB has no entry for a start between: the number was read in other sectors.
-    if let Some(found) = request.current.filter(|now| !now.0.is_multiple_of(request.sector_bytes)) {
+    if let Some(found) = request
+        .current
+        .filter(|now| !now.0.is_multiple_of(request.sector_bytes))
+    {
         let unit = Bytes(request.sector_bytes);
-        return Err(PlanError::NotAMultiple { what: "the current start", found, of: "logical blocks", unit });
+        return Err(PlanError::NotAMultiple {
+            what: "the current start",
+            found,
+            of: "logical blocks",
+            unit,
+        });
     }
     if request.grids.is_empty() {
-        return Err(PlanError::Missing { what: "what to align to", give: "give a grid" });
+        return Err(PlanError::Missing {
+            what: "what to align to",
+            give: "give a grid",
+        });
     }
     if request.size == Some(Bytes(0)) {
         return out("the size", "0".to_owned(), "at least one logical block");
@@ -164,16 +209,32 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     let request = &fitted(request.clone())?;
     let layout = layout(request)?;
     let mut plan = Plan::new("partition", title(request, &layout));
-    plan.subject = Some(Subject { device: request.device.clone(), number: Some(request.number) });
+    plan.subject = Some(Subject {
+        device: request.device.clone(),
+        number: Some(request.number),
+    });
     figures(&mut plan, request, &layout);
     starts(&mut plan, request, &layout);
     if request.current != Some(layout.start) {
         plan.add(commands::remedies(request, &layout));
-        plan.add(request.content.iter().filter_map(|content| content.online(request, &layout)));
-        plan.add(request.content.iter().filter_map(|content| content.begin_later(request)));
+        plan.add(
+            request
+                .content
+                .iter()
+                .filter_map(|content| content.online(request, &layout)),
+        );
+        plan.add(
+            request
+                .content
+                .iter()
+                .filter_map(|content| content.begin_later(request)),
+        );
         let system = request.label.system();
         let nodes = request.label.node(&request.device, request.number);
-        plan.nodes = request.current.filter(|_| !nodes.is_empty()).map(|_| Nodes::of(system, &nodes));
+        plan.nodes = request
+            .current
+            .filter(|_| !nodes.is_empty())
+            .map(|_| Nodes::of(system, &nodes));
     }
     notes(&mut plan, request, &layout);
     Ok(plan)
@@ -191,7 +252,9 @@ fn is_partition(device: &str) -> bool {
         letters.is_some_and(|rest| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_lowercase()))
     };
     // Behind the letter that parts the number from a disk's own there is a digit.
-    let disk = numbered.strip_suffix('p').or_else(|| numbered.strip_suffix('s'));
+    let disk = numbered
+        .strip_suffix('p')
+        .or_else(|| numbered.strip_suffix('s'));
     let is_parted = disk.is_some_and(|disk| disk.ends_with(|c: char| c.is_ascii_digit()));
     let is_solaris = name.starts_with('c') && name.contains('d');
     let parts = ["nvme", "mmcblk", "loop", "md", "nbd"];
@@ -200,48 +263,111 @@ fn is_partition(device: &str) -> bool {
 }
 
 fn title(request: &Request, layout: &Layout) -> String {
-    let what = format!("{} {} of {}", request.label.part_word(), request.number, request.device);
+    let what = format!(
+        "{} {} of {}",
+        request.label.part_word(),
+        request.number,
+        request.device
+    );
     let start = crate::error::position(layout.start);
     match request.current {
         Some(now) if now == layout.start => format!("{what} starts at {start} and is on its grid"),
         Some(now) => {
-            format!("{what} starts at {} and should start at {start}", crate::error::position(now))
+            format!(
+                "{what} starts at {} and should start at {start}",
+                crate::error::position(now)
+            )
         }
         None => format!("{what} starts at {start}"),
     }
 }
 
 fn figures(plan: &mut Plan, request: &Request, layout: &Layout) {
-    plan.figure("start_bytes", layout.start, Unit::Bytes, "first byte, from the start of the disk");
-    plan.figure("start_sectors", layout.start.0 / SECTOR, Unit::Sectors, "the same in sectors of 512 B");
+    plan.figure(
+        "start_bytes",
+        layout.start,
+        Unit::Bytes,
+        "first byte, from the start of the disk",
+    );
+    plan.figure(
+        "start_sectors",
+        layout.start.0 / SECTOR,
+        Unit::Sectors,
+        "the same in sectors of 512 B",
+    );
     if request.sector_bytes != SECTOR {
-        let words = format!("the same in logical blocks of {}, as labels count", Bytes(request.sector_bytes));
-        plan.figure("start_lba", layout.start_lba(request), Unit::LogicalBlocks, words);
+        let words = format!(
+            "the same in logical blocks of {}, as labels count",
+            Bytes(request.sector_bytes)
+        );
+        plan.figure(
+            "start_lba",
+            layout.start_lba(request),
+            Unit::LogicalBlocks,
+            words,
+        );
     }
     if let Some((cylinder, cylinder_bytes)) = request.label.cylinder_of(layout.start) {
-        let words = format!("the same in cylinders of {}", crate::error::position(cylinder_bytes));
+        let words = format!(
+            "the same in cylinders of {}",
+            crate::error::position(cylinder_bytes)
+        );
         plan.figure("start_cylinder", cylinder, Unit::Cylinders, words);
     }
     if let Some(len) = layout.len {
         plan.figure("len_bytes", len, Unit::Bytes, "length");
-        plan.figure("len_sectors", len.0 / SECTOR, Unit::Sectors, "the same in sectors of 512 B");
+        plan.figure(
+            "len_sectors",
+            len.0 / SECTOR,
+            Unit::Sectors,
+            "the same in sectors of 512 B",
+        );
     }
-    let assumed = if request.are_grids_assumed { ", assumed since none was given" } else { "" };
+    let assumed = if request.are_grids_assumed {
+        ", assumed since none was given"
+    } else {
+        ""
+    };
     for grid in &request.grids {
-        plan.figure("grid", grid.to_string(), Unit::Words, format!("grid to start on{assumed}"));
+        plan.figure(
+            "grid",
+            grid.to_string(),
+            Unit::Words,
+            format!("grid to start on{assumed}"),
+        );
     }
     if request.is_new_label {
-        plan.figure("new_label", request.label.word(), Unit::Words, "kind of the label that is made as well");
+        plan.figure(
+            "new_label",
+            request.label.word(),
+            Unit::Words,
+            "kind of the label that is made as well",
+        );
     }
-    plan.figure("first_bytes", layout.first, Unit::Bytes, "first byte that may be used");
+    plan.figure(
+        "first_bytes",
+        layout.first,
+        Unit::Bytes,
+        "first byte that may be used",
+    );
     if let Some(end) = layout.end {
-        plan.figure("end_bytes", end, Unit::Bytes, "first byte that may not be used");
+        plan.figure(
+            "end_bytes",
+            end,
+            Unit::Bytes,
+            "first byte that may not be used",
+        );
     }
     if let Some(now) = request.current {
         plan.figure("current_bytes", now, Unit::Bytes, "where it starts now");
         for grid in &request.grids {
             let words = format!("so far past the grid of {grid}");
-            plan.figure("current_past_bytes", grid.past_boundary(now), Unit::Bytes, words);
+            plan.figure(
+                "current_past_bytes",
+                grid.past_boundary(now),
+                Unit::Bytes,
+                words,
+            );
         }
     }
 }
@@ -257,14 +383,29 @@ fn starts(plan: &mut Plan, request: &Request, layout: &Layout) {
         ],
     );
     // Past an alignment offset, which all grids share, the largest power of two is the alignment.
-    let origin = request.grids.iter().map(|grid| grid.offset().0).max().unwrap_or(0);
+    let origin = request
+        .grids
+        .iter()
+        .map(|grid| grid.offset().0)
+        .max()
+        .unwrap_or(0);
     let step = layout.grid.granularity();
     let mut start = Some(layout.start);
     for _ in 0..STARTS {
-        let room = |at: Bytes| layout.end.is_none_or(|end| at.checked_add(step).is_some_and(|to| to <= end));
-        let Some(at) = start.filter(|at| *at == layout.start || room(*at)) else { break };
+        let room = |at: Bytes| {
+            layout
+                .end
+                .is_none_or(|end| at.checked_add(step).is_some_and(|to| to <= end))
+        };
+        let Some(at) = start.filter(|at| *at == layout.start || room(*at)) else {
+            break;
+        };
         let past = at.0.abs_diff(origin);
-        let aligned = if past == 0 { Value::None } else { Value::Count(1 << past.trailing_zeros()) };
+        let aligned = if past == 0 {
+            Value::None
+        } else {
+            Value::Count(1 << past.trailing_zeros())
+        };
         table.row(vec![(at.0 / SECTOR).into(), at.into(), aligned]);
         start = at.checked_add(step);
     }
@@ -285,7 +426,10 @@ fn notes(plan: &mut Plan, request: &Request, layout: &Layout) {
              512 B on every disk",
         );
     }
-    if let Some(size) = request.size.filter(|size| layout.len.is_some_and(|len| len != *size)) {
+    if let Some(size) = request
+        .size
+        .filter(|size| layout.len.is_some_and(|len| len != *size))
+    {
         plan.note(format!(
             "the size asked for, {size}, was raised to the next whole {}",
             request.label.len_word()
@@ -302,7 +446,10 @@ fn notes(plan: &mut Plan, request: &Request, layout: &Layout) {
             ));
         }
     }
-    if let Some(now) = request.current.filter(|now| *now < layout.start && request.smaller_by.is_none()) {
+    if let Some(now) = request
+        .current
+        .filter(|now| *now < layout.start && request.smaller_by.is_none())
+    {
         let by = Bytes(layout.start.0 - now.0);
         plan.note(format!(
             "the start moves up by {}: what follows must leave that much room, or the partition shrinks by it",
@@ -318,14 +465,28 @@ fn notes(plan: &mut Plan, request: &Request, layout: &Layout) {
 mod tests {
     #[test]
     fn partitions_are_no_disks() {
-        for name in
-            ["/dev/sda1", "/dev/xvdb12", "nvme0n1p2", "mmcblk0p1", "loop0p1", "c1t0d0s3", "/dev/dsk/c2d0p1"]
-        {
+        for name in [
+            "/dev/sda1",
+            "/dev/xvdb12",
+            "nvme0n1p2",
+            "mmcblk0p1",
+            "loop0p1",
+            "c1t0d0s3",
+            "/dev/dsk/c2d0p1",
+        ] {
             assert!(super::is_partition(name), "{name}");
         }
-        for name in
-            ["/dev/sda", "nvme0n1", "mmcblk0", "loop0", "c1t0d0", "md127", "/tmp/disk.img", "disk1", "sds"]
-        {
+        for name in [
+            "/dev/sda",
+            "nvme0n1",
+            "mmcblk0",
+            "loop0",
+            "c1t0d0",
+            "md127",
+            "/tmp/disk.img",
+            "disk1",
+            "sds",
+        ] {
             assert!(!super::is_partition(name), "{name}");
         }
     }

@@ -31,16 +31,31 @@ pub fn fitted(mut request: Request) -> Result<Request, PlanError> {
         Err(error) => return Err(error),
         Ok(_) => return Ok(request),
     };
-    let Some(size) = request.size.filter(|_| request.current.is_some()) else { return Err(no_room) };
-    let all = Request { size: None, ..request.clone() };
-    let len = layout(&all).ok().and_then(|layout| layout.len).ok_or(no_room.clone())?;
-    let by = size.checked_sub(len).filter(|by| *by <= SMALLER_MAX).ok_or(no_room)?;
+    let Some(size) = request.size.filter(|_| request.current.is_some()) else {
+        return Err(no_room);
+    };
+    let all = Request {
+        size: None,
+        ..request.clone()
+    };
+    let len = layout(&all)
+        .ok()
+        .and_then(|layout| layout.len)
+        .ok_or(no_room.clone())?;
+    let by = size
+        .checked_sub(len)
+        .filter(|by| *by <= SMALLER_MAX)
+        .ok_or(no_room)?;
     (request.size, request.smaller_by) = (Some(len), Some(by));
     Ok(request)
 }
 
 /// How what a partition holds is made smaller, or why it cannot be.
-pub(super) fn steps(request: &Request, node: Option<&str>, len: Bytes) -> Result<Vec<Step>, String> {
+pub(super) fn steps(
+    request: &Request,
+    node: Option<&str>,
+    len: Bytes,
+) -> Result<Vec<Step>, String> {
     let manager = request.content.as_ref().map(|content| match content {
         Content::Lvm { .. } => "LVM",
         Content::Md { .. } => "md",
@@ -48,14 +63,17 @@ pub(super) fn steps(request: &Request, node: Option<&str>, len: Bytes) -> Result
         Content::SvmMirror { .. } => "Solaris Volume Manager",
     });
     if let Some(manager) = manager {
-        return Err(format!("it is part of what {manager} manages, which is not made smaller here"));
+        return Err(format!(
+            "it is part of what {manager} manages, which is not made smaller here"
+        ));
     }
     let Some(file_system) = &request.file_system else {
         return Err("what it holds is not known".to_owned());
     };
     let Some(node) = node else {
         return Err(
-            "an image in a file has no device node to make its file system smaller by: attach it".to_owned()
+            "an image in a file has no device node to make its file system smaller by: attach it"
+                .to_owned(),
         );
     };
     let (node, sectors) = (word(node), len.0 / SECTOR);

@@ -10,7 +10,11 @@ const USUAL: u64 = 1 << 20;
 #[must_use]
 pub fn usual_grid(physical_block: Bytes, alignment_offset_bytes: i32) -> Grid {
     let offset = u64::try_from(alignment_offset_bytes).unwrap_or(0);
-    let short = if offset == 0 { 0 } else { physical_block.0.saturating_sub(offset) % USUAL };
+    let short = if offset == 0 {
+        0
+    } else {
+        physical_block.0.saturating_sub(offset) % USUAL
+    };
     Grid::new(Bytes(USUAL), Bytes((USUAL - short) % USUAL), GridKind::Unit).unwrap_or(Grid::ASSUMED)
 }
 
@@ -31,7 +35,11 @@ mod tests {
             (4_096, 512, 2_041),
         ] {
             let start = next_boundary(&usual_grid(Bytes(physical), offset), Bytes(34 * 512));
-            assert_eq!(start, Some(Bytes(sector * 512)), "{physical} from {offset} on");
+            assert_eq!(
+                start,
+                Some(Bytes(sector * 512)),
+                "{physical} from {offset} on"
+            );
         }
     }
 }

@@ -13,7 +13,11 @@ pub(super) fn remedies(request: &Request, placed: &[Placed]) -> Vec<Remedy> {
         remedies.extend(by_mirrors(request, placed));
         remedies.push(anew(request, placed));
     } else if !request.new.is_empty() {
-        let remedy = Remedy::new(Harm::Recreate, "with metainit", "the new ones are on the unit");
+        let remedy = Remedy::new(
+            Harm::Recreate,
+            "with metainit",
+            "the new ones are on the unit",
+        );
         let steps = placed.iter().filter(|one| one.offset_now.is_none());
         let steps = steps.map(|one| create(request, &one.name, &[(one.offset, one.size)]));
         remedies.push(remedy.steps(steps).constraint(EXACT));
@@ -21,26 +25,37 @@ pub(super) fn remedies(request: &Request, placed: &[Placed]) -> Vec<Remedy> {
     remedies
 }
 
-const EXACT: &str =
-    "-o and -b go in pairs, in sectors without a unit, and never together with -A; -o is where data start";
+const EXACT: &str = "-o and -b go in pairs, in sectors without a unit, and never together with -A; -o is where data start";
 
 fn create(request: &Request, name: &str, extents: &[(u64, u64)]) -> Step {
-    let places: String = extents.iter().map(|(at, size)| format!(" -o {at} -b {size}")).collect();
+    let places: String = extents
+        .iter()
+        .map(|(at, size)| format!(" -o {at} -b {size}"))
+        .collect();
     Step::new(
-        format!("metainit {} -p {}{places}", word(name), word(&request.component)),
+        format!(
+            "metainit {} -p {}{places}",
+            word(name),
+            word(&request.component)
+        ),
         "refused where extents overlap; what lay there before is not erased",
         format!("metaclear {}", word(name)),
     )
 }
 
 /// The soft partitions in the order in which their first extents lie, each with its new extents in the order of data.
-fn renewed<'a>(request: &'a Request, placed: &[Placed]) -> Vec<(&'a SoftPartition, Vec<(u64, u64)>)> {
+fn renewed<'a>(
+    request: &'a Request,
+    placed: &[Placed],
+) -> Vec<(&'a SoftPartition, Vec<(u64, u64)>)> {
     let mut parts: Vec<(&SoftPartition, Vec<(u64, u64)>)> = request
         .existing
         .iter()
         .map(|part| {
             let place = |(at, size): &(u64, u64)| {
-                let found = placed.iter().find(|one| one.name == part.name && one.offset_now == Some(*at));
+                let found = placed
+                    .iter()
+                    .find(|one| one.name == part.name && one.offset_now == Some(*at));
                 found.map_or((*at, *size), |one| (one.offset, one.size))
             };
             (part, part.extents.iter().map(place).collect())
@@ -52,19 +67,23 @@ fn renewed<'a>(request: &'a Request, placed: &[Placed]) -> Vec<(&'a SoftPartitio
 
 fn added(request: &Request, placed: &[Placed]) -> Vec<Step> {
     let new = placed.iter().filter(|one| one.offset_now.is_none());
-    new.map(|one| create(request, &one.name, &[(one.offset, one.size)])).collect()
+    new.map(|one| create(request, &one.name, &[(one.offset, one.size)]))
+        .collect()
 }
 
 fn anew(request: &Request, placed: &[Placed]) -> Remedy {
     let parts = renewed(request, placed);
-    let mut remedy =
-        Remedy::new(Harm::Recreate, "with metainit, data from copies", "all extents are on the unit")
-            .step(Step::save("metastat -p > metastat-p.before"))
-            .constraint(EXACT)
-            .constraint(
-                "all of them are cleared before the first is made: their new places overlap the old ones",
-            )
-            .constraint("unmounted, nothing open; a copy of each that was read back and compared");
+    let mut remedy = Remedy::new(
+        Harm::Recreate,
+        "with metainit, data from copies",
+        "all extents are on the unit",
+    )
+    .step(Step::save("metastat -p > metastat-p.before"))
+    .constraint(EXACT)
+    .constraint(
+        "all of them are cleared before the first is made: their new places overlap the old ones",
+    )
+    .constraint("unmounted, nothing open; a copy of each that was read back and compared");
     for (part, _) in &parts {
         let raw = format!("/dev/md/rdsk/{}", part.name);
         remedy = remedy.step(Step::save(format!(
@@ -80,11 +99,19 @@ fn anew(request: &Request, placed: &[Placed]) -> Remedy {
             was(request, part),
         ));
     }
-    remedy = remedy.steps(parts.iter().map(|(part, extents)| create(request, &part.name, extents)));
+    remedy = remedy.steps(
+        parts
+            .iter()
+            .map(|(part, extents)| create(request, &part.name, extents)),
+    );
     for (part, _) in &parts {
         let raw = format!("/dev/md/rdsk/{}", part.name);
         remedy = remedy.step(Step::new(
-            format!("dd if=/BACKUP/{}.img of={} bs=1024k", crate::shell::file_name(&part.name), word(&raw)),
+            format!(
+                "dd if=/BACKUP/{}.img of={} bs=1024k",
+                crate::shell::file_name(&part.name),
+                word(&raw)
+            ),
             "writes over what is there",
             "the copy stays until all was compared",
         ));
@@ -94,8 +121,16 @@ fn anew(request: &Request, placed: &[Placed]) -> Remedy {
 
 /// The line that makes it as it is now.
 fn was(request: &Request, part: &SoftPartition) -> String {
-    let places: String = part.extents.iter().map(|(at, size)| format!(" -o {at} -b {size}")).collect();
-    format!("metainit {} -p {}{places}", word(&part.name), word(&request.component))
+    let places: String = part
+        .extents
+        .iter()
+        .map(|(at, size)| format!(" -o {at} -b {size}"))
+        .collect();
+    format!(
+        "metainit {} -p {}{places}",
+        word(&part.name),
+        word(&request.component)
+    )
 }
 
 /// Where each soft partition is one side of a mirror, the other side keeps the data while this one is made anew.
@@ -120,15 +155,25 @@ fn by_mirrors(request: &Request, placed: &[Placed]) -> Option<Remedy> {
         remedy = remedy.step(Step::new(
             format!("metadetach {mirror} {sub} && metaclear {sub} && metaclear {name}"),
             "the mirror has one copy less until the resync is done",
-            format!("{} && metainit {sub} 1 1 {name} && metattach {mirror} {sub}", was(request, part)),
+            format!(
+                "{} && metainit {sub} 1 1 {name} && metattach {mirror} {sub}",
+                was(request, part)
+            ),
         ));
     }
-    remedy = remedy.steps(parts.iter().map(|(part, extents)| create(request, &part.name, extents)));
+    remedy = remedy.steps(
+        parts
+            .iter()
+            .map(|(part, extents)| create(request, &part.name, extents)),
+    );
     for (part, _) in &parts {
         let Some(side) = &part.mirror else { continue };
         let (mirror, sub) = (word(&side.mirror), word(&side.submirror));
         remedy = remedy.step(Step::new(
-            format!("metainit {sub} 1 1 {} && metattach {mirror} {sub}", word(&part.name)),
+            format!(
+                "metainit {sub} 1 1 {} && metattach {mirror} {sub}",
+                word(&part.name)
+            ),
             "a full resync: the disks are busy, and a failure of the other side loses data",
             format!("metadetach {mirror} {sub}"),
         ));

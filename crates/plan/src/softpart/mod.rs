@@ -86,7 +86,11 @@ pub fn place(request: &Request) -> Result<Vec<Placed>, PlanError> {
         return Ok(placed);
     }
     let closed = place_in_order(request, false)?;
-    Ok(if beyond(request, &closed).is_none() { closed } else { placed })
+    Ok(if beyond(request, &closed).is_none() {
+        closed
+    } else {
+        placed
+    })
 }
 
 /// Sectors by which the last extent ends beyond the component, if it does.
@@ -97,13 +101,23 @@ fn beyond(request: &Request, placed: &[Placed]) -> Option<u64> {
 
 /// Sectors by which a sector is beyond the component, if it is.
 fn past_end(request: &Request, end: u64) -> Option<u64> {
-    end.checked_sub(request.component_bytes?.0 / SECTOR).filter(|beyond| *beyond > 0)
+    end.checked_sub(request.component_bytes?.0 / SECTOR)
+        .filter(|beyond| *beyond > 0)
 }
 
 /// Why they do not fit into the component, if they do not: as they are, which no other place mends, or as they should be.
 fn refusal(request: &Request, placed: &[Placed]) -> Result<Option<String>, PlanError> {
-    let ends = |part: &SoftPartition| part.extents.iter().map(|(at, size)| at.saturating_add(*size)).max();
-    let ends_now = request.existing.iter().filter_map(|part| Some((ends(part)?, part.name.as_str()))).max();
+    let ends = |part: &SoftPartition| {
+        part.extents
+            .iter()
+            .map(|(at, size)| at.saturating_add(*size))
+            .max()
+    };
+    let ends_now = request
+        .existing
+        .iter()
+        .filter_map(|part| Some((ends(part)?, part.name.as_str())))
+        .max();
     if let Some((end, name)) = ends_now
         && let Some(sectors) = past_end(request, end)
     {
@@ -113,9 +127,12 @@ fn refusal(request: &Request, placed: &[Placed]) -> Result<Option<String>, PlanE
             group_digits(sectors)
         )));
     }
-    let Some(sectors) = beyond(request, placed) else { return Ok(None) };
+    let Some(sectors) = beyond(request, placed) else {
+        return Ok(None);
+    };
     let closed = beyond(request, &place_in_order(request, false)?);
-    let without_gaps = closed.filter(|closed| *closed < sectors && placed.iter().any(Placed::is_off));
+    let without_gaps =
+        closed.filter(|closed| *closed < sectors && placed.iter().any(Placed::is_off));
     let without_gaps = without_gaps.map(|left| format!(", {} without gaps", group_digits(left)));
     Ok(Some(format!(
         "the last one would end {} sectors beyond the component{}: make one of them smaller, or put one elsewhere",
@@ -129,15 +146,27 @@ fn place_in_order(request: &Request, are_gaps_kept: bool) -> Result<Vec<Placed>,
     let base = sectors("the start of the component", request.base)?;
     if unit == 0 {
         let expected = "at least one sector";
-        return Err(PlanError::OutOfRange { what: "the unit", found: "0".to_owned(), expected });
+        return Err(PlanError::OutOfRange {
+            what: "the unit",
+            found: "0".to_owned(),
+            expected,
+        });
     }
     // Offsets on the unit are those that make up for where the component starts.
-    let grid = Grid::new(Bytes(unit), Bytes((unit - base % unit) % unit), GridKind::Unit)
-        .map_err(|_| PlanError::TooLarge { what: "the unit" })?;
+    let grid = Grid::new(
+        Bytes(unit),
+        Bytes((unit - base % unit) % unit),
+        GridKind::Unit,
+    )
+    .map_err(|_| PlanError::TooLarge { what: "the unit" })?;
     let mut extents: Vec<(&str, Option<u64>, u64)> = request
         .existing
         .iter()
-        .flat_map(|part| part.extents.iter().map(|(at, size)| (part.name.as_str(), Some(*at), *size)))
+        .flat_map(|part| {
+            part.extents
+                .iter()
+                .map(|(at, size)| (part.name.as_str(), Some(*at), *size))
+        })
         .collect();
     extents.sort_by_key(|(_, at, _)| *at);
     for (name, bytes) in &request.new {
@@ -147,8 +176,11 @@ fn place_in_order(request: &Request, are_gaps_kept: bool) -> Result<Vec<Placed>,
     for (name, now, size) in extents {
         let last = placed.last().map(|last| (last.offset, last.size));
         let from = now.filter(|_| are_gaps_kept).unwrap_or(0);
-        let offset = next_offset(&grid, last, from).ok_or(PlanError::TooLarge { what: "an offset" })?;
-        offset.checked_add(size).ok_or(PlanError::TooLarge { what: "the end of a soft partition" })?;
+        let offset =
+            next_offset(&grid, last, from).ok_or(PlanError::TooLarge { what: "an offset" })?;
+        offset.checked_add(size).ok_or(PlanError::TooLarge {
+            what: "the end of a soft partition",
+        })?;
         placed.push(Placed {
             name: name.to_owned(),
             offset_now: now,
@@ -181,7 +213,12 @@ pub const fn paper_offset(last_offset: u64, last_size: u64, unit: u64) -> Option
 
 fn sectors(what: &'static str, bytes: Bytes) -> Result<u64, PlanError> {
     let whole = bytes.to_sectors_exact().map(|sectors| sectors.0);
-    whole.ok_or(PlanError::NotAMultiple { what, found: bytes, of: "sectors", unit: Bytes(SECTOR) })
+    whole.ok_or(PlanError::NotAMultiple {
+        what,
+        found: bytes,
+        of: "sectors",
+        unit: Bytes(SECTOR),
+    })
 }
 
 /// Volumes that cannot all be there: a new one by the name of an old one, extents over each other or without room for
@@ -190,26 +227,42 @@ fn sectors(what: &'static str, bytes: Bytes) -> Result<u64, PlanError> {
 /// # Errors
 /// Which.
 pub fn check(request: &Request) -> Result<(), PlanError> {
-    let out =
-        |found: String, expected| Err(PlanError::OutOfRange { what: "a soft partition", found, expected });
-    let mut names: Vec<&str> = request.existing.iter().map(|volume| volume.name.as_str()).collect();
+    let out = |found: String, expected| {
+        Err(PlanError::OutOfRange {
+            what: "a soft partition",
+            found,
+            expected,
+        })
+    };
+    let mut names: Vec<&str> = request
+        .existing
+        .iter()
+        .map(|volume| volume.name.as_str())
+        .collect();
     for (name, _) in &request.new {
         if names.contains(&name.as_str()) {
             return out(name.clone(), "a name that no other has");
         }
         names.push(name);
     }
-    let extents = request
-        .existing
-        .iter()
-        .flat_map(|volume| volume.extents.iter().map(|(offset, len)| (*offset, *len, volume.name.as_str())));
+    let extents = request.existing.iter().flat_map(|volume| {
+        volume
+            .extents
+            .iter()
+            .map(|(offset, len)| (*offset, *len, volume.name.as_str()))
+    });
     let mut extents: Vec<(u64, u64, &str)> = extents.collect();
     extents.sort_unstable();
     if let Some((0, _, name)) = extents.first() {
-        return out(format!("{name} at sector 0"), "an extent with a sector for its header in front");
+        return out(
+            format!("{name} at sector 0"),
+            "an extent with a sector for its header in front",
+        );
     }
     for pair in extents.windows(2) {
-        let [(first, len, one), (start, _, other)] = *pair else { continue };
+        let [(first, len, one), (start, _, other)] = *pair else {
+            continue;
+        };
         // The header of an extent lies in the sector in front.
         if start <= first.saturating_add(len) {
             let last = first.saturating_add(len).saturating_sub(1);
@@ -234,7 +287,10 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
     let placed = place(request)?;
     if placed.is_empty() {
         let give = "name those that exist, or the size of a new one";
-        return Err(PlanError::Missing { what: "what to place", give });
+        return Err(PlanError::Missing {
+            what: "what to place",
+            give,
+        });
     }
     let off = placed.iter().filter(|one| one.is_off()).count();
     let exist = placed.iter().filter(|one| one.offset_now.is_some()).count();
@@ -246,7 +302,10 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
         None => plan.add(metainit::remedies(request, &placed)),
     }
     if off > 0 && plan.refusal.is_none() {
-        let moved = request.existing.iter().map(|part| format!("/dev/md/rdsk/{}", part.name));
+        let moved = request
+            .existing
+            .iter()
+            .map(|part| format!("/dev/md/rdsk/{}", part.name));
         plan.nodes = Some(Nodes::of(System::Solaris, &moved.collect::<Vec<_>>()));
     }
     notes(&mut plan, request, &placed);
@@ -256,29 +315,63 @@ pub fn plan(request: &Request) -> Result<Plan, PlanError> {
 fn title(request: &Request, off: usize, exist: usize) -> String {
     let (component, unit) = (&request.component, request.unit);
     match (off, request.new.len()) {
-        (0, 0) => format!("soft partitions of {component}: {exist} of {exist} extents are on {unit}"),
+        (0, 0) => {
+            format!("soft partitions of {component}: {exist} of {exist} extents are on {unit}")
+        }
         (0, _) => format!("soft partitions of {component}: the next one on {unit}"),
-        (off, _) => format!("soft partitions of {component}: {off} of {exist} extents are off {unit}"),
+        (off, _) => {
+            format!("soft partitions of {component}: {off} of {exist} extents are off {unit}")
+        }
     }
 }
 
 fn figures(plan: &mut Plan, request: &Request, placed: &[Placed], off: usize, exist: usize) {
-    plan.figure("unit_bytes", request.unit, Unit::Bytes, "unit that extents have to be on");
-    plan.figure("unit_sectors", request.unit.0 / SECTOR, Unit::Sectors, "the same in sectors of 512 B");
+    plan.figure(
+        "unit_bytes",
+        request.unit,
+        Unit::Bytes,
+        "unit that extents have to be on",
+    );
+    plan.figure(
+        "unit_sectors",
+        request.unit.0 / SECTOR,
+        Unit::Sectors,
+        "the same in sectors of 512 B",
+    );
     if request.base.0 > 0 {
         let base = request.base.0 / SECTOR;
-        plan.figure("base_sectors", base, Unit::Sectors, "where the component itself starts");
+        plan.figure(
+            "base_sectors",
+            base,
+            Unit::Sectors,
+            "where the component itself starts",
+        );
     }
     if exist > 0 {
         plan.figure("extents", exist as u64, Unit::Count, "extents now");
-        plan.figure("extents_off", off as u64, Unit::Count, "of them off the unit");
+        plan.figure(
+            "extents_off",
+            off as u64,
+            Unit::Count,
+            "of them off the unit",
+        );
     }
     if let Some(last) = placed.last() {
         let end = last.offset + last.size;
-        plan.figure("end_sectors", end, Unit::Sectors, "end of the last one, on the component");
+        plan.figure(
+            "end_sectors",
+            end,
+            Unit::Sectors,
+            "end of the last one, on the component",
+        );
     }
     if let Some(size) = request.component_bytes {
-        plan.figure("component_sectors", size.0 / SECTOR, Unit::Sectors, "length of the component");
+        plan.figure(
+            "component_sectors",
+            size.0 / SECTOR,
+            Unit::Sectors,
+            "length of the component",
+        );
     }
 }
 
@@ -309,7 +402,10 @@ fn table(placed: &[Placed]) -> Table {
 }
 
 fn notes(plan: &mut Plan, request: &Request, placed: &[Placed]) {
-    if placed.iter().any(|one| one.paper.is_some_and(|paper| paper != one.offset)) {
+    if placed
+        .iter()
+        .any(|one| one.paper.is_some_and(|paper| paper != one.offset))
+    {
         plan.note(
             "by the paper: last offset + last size + unit, shown where it differs. It holds only where the last size \
              is a multiple of the unit, and the component starts on it; elsewhere what it gives is off the unit",

@@ -23,7 +23,10 @@ fn four_disks_for_265_writes_a_second() {
     let request = disks(Raid::Raid0);
     let found = counts(&request).expect("numbers");
     assert_eq!((found.load, found.margin), (4, 4));
-    assert_eq!((request.outcome(3).capacity, request.outcome(4).capacity), (240.0, 320.0));
+    assert_eq!(
+        (request.outcome(3).capacity, request.outcome(4).capacity),
+        (240.0, 320.0)
+    );
     assert!(request.outcome(3).utilisation > 1.0 && request.outcome(3).response_ms.is_none());
     let four = request.outcome(4);
     assert_eq!((four.utilisation * 100.0).round(), 83.0);
@@ -49,9 +52,16 @@ fn a_response_limit_takes_the_fewest_disks() {
     for limit in [13.0, 15.0, 20.0, 25.0, 50.0, 72.0, 73.0, 100.0, 1000.0] {
         let mut request = disks(Raid::Raid0);
         request.response_ms = Some(limit);
-        let found = counts(&request).expect("numbers").response.expect("asked for");
-        let in_time =
-            |disks| request.outcome(disks).response_ms.is_some_and(|response| response <= limit + 1e-6);
+        let found = counts(&request)
+            .expect("numbers")
+            .response
+            .expect("asked for");
+        let in_time = |disks| {
+            request
+                .outcome(disks)
+                .response_ms
+                .is_some_and(|response| response <= limit + 1e-6)
+        };
         let searched = (1..1000).find(|disks| in_time(*disks));
         assert_eq!(Some(found), searched, "{limit} ms");
     }
@@ -76,7 +86,10 @@ fn redundancy_costs_writes() {
     assert_eq!(of(Raid::Raid10).margin, 8);
     assert_eq!(of(Raid::Raid5).load, 14, "265 × 4 / 80 = 13.25");
     assert_eq!(of(Raid::Raid6).load, 20, "265 × 6 / 80 = 19.875");
-    assert_eq!([Raid::Raid0, Raid::Raid1, Raid::Raid5, Raid::Raid6].map(Raid::write_cost), [1, 2, 4, 6]);
+    assert_eq!(
+        [Raid::Raid0, Raid::Raid1, Raid::Raid5, Raid::Raid6].map(Raid::write_cost),
+        [1, 2, 4, 6]
+    );
 }
 
 /// Document 004: 409 a second in sequence; 70 writes of 16 records are 1,120; both, 218 of 16, are 3,488.
@@ -92,7 +105,10 @@ fn sequential_and_gathered_writes() {
         gathered_sequential: Some(218.0),
     };
     let ways = writes::ways(&request);
-    let records: Vec<f64> = ways.iter().filter_map(writes::Way::records_per_second).collect();
+    let records: Vec<f64> = ways
+        .iter()
+        .filter_map(writes::Way::records_per_second)
+        .collect();
     assert_eq!(records, [80.0, 409.0, 1_120.0, 3_488.0]);
     let disks: Vec<Option<u64>> = ways.iter().map(|way| way.disks(request.demand)).collect();
     assert_eq!(disks, [Some(4), Some(1), Some(1), Some(1)]);
@@ -109,6 +125,9 @@ fn littles_law_holds_of_the_plan() {
         let rate_of_a_disk = request.load() / count as f64;
         let in_flight = rate_of_a_disk * one.response_ms.expect("no overload") / 1000.0;
         let expected = one.utilisation / (1.0 - one.utilisation);
-        assert!((in_flight - expected).abs() < 1e-9, "{count}: {in_flight} {expected}");
+        assert!(
+            (in_flight - expected).abs() < 1e-9,
+            "{count}: {in_flight} {expected}"
+        );
     }
 }

@@ -9,7 +9,12 @@ use plumb_stack::{Builder, node::keys};
 use crate::{KIB, common};
 
 fn partition(grid: u64, after: u64) -> partition::Request {
-    common::partition("/dev/sdb", Label::Gpt, Grid::unit(Bytes(grid)).expect("a grid"), after)
+    common::partition(
+        "/dev/sdb",
+        Label::Gpt,
+        Grid::unit(Bytes(grid)).expect("a grid"),
+        after,
+    )
 }
 
 /// Document 000: 33 sectors of label, so 34 is the first; an 8 KiB access there touches 32–47 and 48–63.
@@ -39,17 +44,26 @@ fn next_starts_after_sector_34() {
 /// Document 000 tests `blkno % 8`, which is 4 KiB, where its text says 8 KiB: a start at sector 40 passes that test.
 #[test]
 fn a_test_modulo_8_is_one_of_4_kib() {
-    let past = |grid: u64| Grid::unit(Bytes(grid)).expect("a grid").past_boundary(Bytes(40 * SECTOR));
+    let past = |grid: u64| {
+        Grid::unit(Bytes(grid))
+            .expect("a grid")
+            .past_boundary(Bytes(40 * SECTOR))
+    };
     assert_eq!(40 % 8, 0);
     assert_eq!(past(4 * KIB), Bytes(0));
     assert_eq!(past(8 * KIB), Bytes(8 * SECTOR));
-    assert_eq!(layout(&partition(4 * KIB, 34)).expect("a layout").start, Bytes(40 * SECTOR));
+    assert_eq!(
+        layout(&partition(4 * KIB, 34)).expect("a layout").start,
+        Bytes(40 * SECTOR)
+    );
 }
 
 /// Document 000: 71,682 of 72,627 I/O two sectors off make a mean of 1,010.7 bytes; it prints 1,011.
 #[test]
 fn the_mean_offset_is_that_of_a_start_at_sector_34() {
-    let head = Grid::unit(Bytes(4 * KIB)).expect("a grid").past_boundary(Bytes(34 * SECTOR));
+    let head = Grid::unit(Bytes(4 * KIB))
+        .expect("a grid")
+        .past_boundary(Bytes(34 * SECTOR));
     assert_eq!(head, Bytes(1024));
     let mean = 71_682.0 * head.0 as f64 / 72_627.0;
     assert!((mean - 1_010.7).abs() < 0.05, "{mean}");
@@ -67,13 +81,26 @@ fn what_align_d_cuts_off() {
         assert_eq!(100 * odd / issued, 0);
         assert!((100.0 * odd as f64 / issued as f64 - percent).abs() < 0.005);
     }
-    assert_eq!(Grid::unit(Bytes(8 * KIB)).expect("a grid").past_boundary(Bytes(48 * SECTOR)), Bytes(0));
+    assert_eq!(
+        Grid::unit(Bytes(8 * KIB))
+            .expect("a grid")
+            .past_boundary(Bytes(48 * SECTOR)),
+        Bytes(0)
+    );
 }
 
 /// The first report of `iostat -xnzcT d 1` in document 000 with the label at sector 34, and with that at 48.
 const IOSTAT: [(&str, f64, u64); 2] = [
-    ("15639.6 42.0 124467.0 0.0 0.1 62.9 0.0 4.0 10 100 c0t6d0", 4.0, 15_682),
-    ("20233.6 56.0 161002.7 0.0 0.1 62.8 0.0 3.1 11 100 c0t6d0", 3.1, 20_290),
+    (
+        "15639.6 42.0 124467.0 0.0 0.1 62.9 0.0 4.0 10 100 c0t6d0",
+        4.0,
+        15_682,
+    ),
+    (
+        "20233.6 56.0 161002.7 0.0 0.1 62.8 0.0 3.1 11 100 c0t6d0",
+        3.1,
+        20_290,
+    ),
 ];
 
 /// Document 000: in flight = rate × time holds of both reports, as read by the reader of iostat: 62.9 at 15,682 a second
@@ -83,12 +110,21 @@ fn littles_law_holds_of_iostat() {
     for (row, service_ms, rate) in IOSTAT {
         let text = format!("r/s w/s kr/s kw/s wait actv wsvc_t asvc_t %w %b device\n{row}\n");
         let mut builder = Builder::default();
-        let input = Input { name: "iostat", text: &text };
-        assert_eq!(dump::read(&input, &mut builder).expect("iostat").tool, "iostat");
+        let input = Input {
+            name: "iostat",
+            text: &text,
+        };
+        assert_eq!(
+            dump::read(&input, &mut builder).expect("iostat").tool,
+            "iostat"
+        );
         let stack = builder.finish();
         let disk = stack.node(stack.find("c0t6d0").expect("a disk"));
         assert_eq!(disk.number(keys::IOS_PER_SECOND), Some(rate));
-        let words: Vec<f64> = row.split(' ').filter_map(|word| word.parse().ok()).collect();
+        let words: Vec<f64> = row
+            .split(' ')
+            .filter_map(|word| word.parse().ok())
+            .collect();
         let in_flight_ms = words[5] * 1000.0 / rate as f64;
         assert_eq!((in_flight_ms * 10.0).round() / 10.0, service_ms, "{row}");
     }
@@ -102,7 +138,11 @@ fn the_gain_is_27_percent() {
     assert_eq!(((1.0 - 3.3 / 3.9) * 100.0_f64).round(), 15.0);
     let in_flight = |rate: f64, ms: f64| (rate * ms / 1000.0).round();
     assert_eq!(
-        [in_flight(15_900.0, 3.9), in_flight(20_200.0, 3.3), in_flight(20_200.0, 3.1)],
+        [
+            in_flight(15_900.0, 3.9),
+            in_flight(20_200.0, 3.3),
+            in_flight(20_200.0, 3.1)
+        ],
         [62.0, 67.0, 63.0]
     );
 }
@@ -127,10 +167,21 @@ fn records_of_128_kib_under_pages_of_8_kib() {
     let large = of(128 * KIB);
     assert_eq!(large.read_amplification(), Some(16.0));
     let seen = 120.0 / 10.0;
-    assert!(large.read_amplification().is_some_and(|bound| seen <= bound));
-    assert_eq!(large.write_amplification(), Some(32.0), "16 written and 16 read first");
+    assert!(
+        large
+            .read_amplification()
+            .is_some_and(|bound| seen <= bound)
+    );
+    assert_eq!(
+        large.write_amplification(),
+        Some(32.0),
+        "16 written and 16 read first"
+    );
     let small = of(8 * KIB);
-    assert_eq!((small.read_amplification(), small.write_amplification()), (Some(1.0), Some(1.0)));
+    assert_eq!(
+        (small.read_amplification(), small.write_amplification()),
+        (Some(1.0), Some(1.0))
+    );
 }
 
 /// Document 002: fast at 0 and 4,096, slow at the seven offsets between: where 4 KiB touch one block, or two.
@@ -143,13 +194,25 @@ fn an_offset_sweep_has_a_period_of_4_kib() {
         .collect();
     assert_eq!(cells, [1, 2, 2, 2, 2, 2, 2, 2, 1]);
     // I/O a second at each offset: those that touch two blocks are 5.3 to 5.6 times slower, the others alike.
-    let rates = [19_223.0, 3_655.5, 3_634.0, 3_633.0, 3_614.5, 3_604.0, 3_602.5, 3_597.5, 20_050.5];
+    let rates = [
+        19_223.0, 3_655.5, 3_634.0, 3_633.0, 3_614.5, 3_604.0, 3_602.5, 3_597.5, 20_050.5,
+    ];
     let of = |wanted: u64| {
-        let found = rates.iter().zip(&cells).filter(move |(_, cells)| **cells == wanted);
+        let found = rates
+            .iter()
+            .zip(&cells)
+            .filter(move |(_, cells)| **cells == wanted);
         found.map(|(rate, _)| *rate).collect::<Vec<f64>>()
     };
     let (fast, slow) = (of(1), of(2));
     let (least, most) = (fast[0] / slow[0], fast[1] / slow[6]);
-    assert_eq!(((least * 10.0).round(), (most * 10.0).round()), (53.0, 56.0), "{least} {most}");
-    assert!(slow.is_sorted_by(|a, b| a > b) && fast[1] / fast[0] < 1.05, "{slow:?} {fast:?}");
+    assert_eq!(
+        ((least * 10.0).round(), (most * 10.0).round()),
+        (53.0, 56.0),
+        "{least} {most}"
+    );
+    assert!(
+        slow.is_sorted_by(|a, b| a > b) && fast[1] / fast[0] < 1.05,
+        "{slow:?} {fast:?}"
+    );
 }

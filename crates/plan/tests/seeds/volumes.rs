@@ -12,7 +12,9 @@ use crate::KIB;
 #[test]
 fn split_shares() {
     let of = |chunk: u64, base: u64, starts| {
-        share(Bytes(8 * KIB), Bytes(chunk), Bytes(base), starts).expect("a share").to_string()
+        share(Bytes(8 * KIB), Bytes(chunk), Bytes(base), starts)
+            .expect("a share")
+            .to_string()
     };
     for (chunk, one_off, any) in [(32 * KIB, "1/4", "15/64"), (1 << 20, "1/128", "15/2048")] {
         assert_eq!(of(chunk, 0, Starts::Pages), "0/1");
@@ -26,7 +28,10 @@ fn stripe(share_max: (u64, u64), segment: Option<u64>) -> stripe::Request {
         io: Bytes(8 * KIB),
         base: Bytes(0),
         starts: Starts::Pages,
-        share_max: Share { numerator: share_max.0, denominator: share_max.1 },
+        share_max: Share {
+            numerator: share_max.0,
+            denominator: share_max.1,
+        },
         chunk: None,
         segment: segment.map(Bytes),
         manager: stripe::Manager::Svm,
@@ -40,14 +45,20 @@ fn stripe(share_max: (u64, u64), segment: Option<u64>) -> stripe::Request {
 #[test]
 fn chunks_are_whole_segments() {
     assert_eq!(20 * 48 * KIB, 960 * KIB);
-    assert_eq!(chunk_for(&stripe((1, 120), Some(48 * KIB))), Some(Bytes(960 * KIB)));
+    assert_eq!(
+        chunk_for(&stripe((1, 120), Some(48 * KIB))),
+        Some(Bytes(960 * KIB))
+    );
     assert_eq!(chunk_for(&stripe((1, 128), None)), Some(Bytes(1 << 20)));
     assert_eq!(chunk_for(&stripe((1, 4), None)), Some(Bytes(32 * KIB)));
     // 1 MiB, the paper's other advice, cuts a segment of 48 KiB in two.
     let mut asked = stripe((1, 100), Some(48 * KIB));
     asked.chunk = Some(Bytes(1 << 20));
     let plan = stripe::plan(&asked).expect("a plan");
-    assert_eq!(plan.value("past_segment_bytes"), Some(&Value::Count((1 << 20) % (48 * KIB))));
+    assert_eq!(
+        plan.value("past_segment_bytes"),
+        Some(&Value::Count((1 << 20) % (48 * KIB)))
+    );
 }
 
 /// Document 003: 512 + 2,097,152 + 512 = 2,098,176.
@@ -65,11 +76,18 @@ fn the_next_soft_partition() {
     };
     let placed = place(&request).expect("places");
     assert_eq!(
-        placed.iter().map(|one| (one.offset, one.size)).collect::<Vec<_>>(),
+        placed
+            .iter()
+            .map(|one| (one.offset, one.size))
+            .collect::<Vec<_>>(),
         [(512, 2_097_152), (2_098_176, 2_097_152)]
     );
     let plan = softpart::plan(&request).expect("a plan");
-    let commands: Vec<&str> = plan.remedies[0].steps.iter().map(|step| step.command.as_str()).collect();
+    let commands: Vec<&str> = plan.remedies[0]
+        .steps
+        .iter()
+        .map(|step| step.command.as_str())
+        .collect();
     assert_eq!(commands, ["metainit d12 -p d10 -o 2098176 -b 2097152"]);
 }
 
@@ -84,7 +102,11 @@ fn the_formula_of_the_paper_fails_for_odd_sizes() {
 }
 
 fn one(name: &str, offset: u64, size: u64) -> SoftPartition {
-    SoftPartition { name: name.to_owned(), extents: vec![(offset, size)], mirror: None }
+    SoftPartition {
+        name: name.to_owned(),
+        extents: vec![(offset, size)],
+        mirror: None,
+    }
 }
 
 fn listing(unit: u64) -> softpart::Request {
@@ -93,7 +115,10 @@ fn listing(unit: u64) -> softpart::Request {
         unit: Bytes(unit),
         base: Bytes(0),
         component_bytes: None,
-        existing: LISTING.iter().map(|(name, offset, size)| one(name, *offset, *size)).collect(),
+        existing: LISTING
+            .iter()
+            .map(|(name, offset, size)| one(name, *offset, *size))
+            .collect(),
         new: Vec::new(),
     }
 }
@@ -123,8 +148,11 @@ fn the_listing_is_put_on_a_unit() {
     // By hand: 1 → 16; then 16 + 5,344 + 1 = 5,361 → 5,376 = 336 × 16.
     assert_eq!((placed[0].offset, placed[1].offset), (16, 5_376));
     // 61,464,272 = 16 × 3,841,517: d207 is the only one that happens to be on it now.
-    let on: Vec<&str> =
-        placed.iter().filter(|one| one.past_now == Some(0)).map(|one| one.name.as_str()).collect();
+    let on: Vec<&str> = placed
+        .iter()
+        .filter(|one| one.past_now == Some(0))
+        .map(|one| one.name.as_str())
+        .collect();
     assert_eq!(on, ["d207"]);
 }
 
@@ -134,16 +162,30 @@ fn resync_blocks_are_of_512_bytes() {
     assert_eq!(resync::blocks(Bytes(1 << 20)), Ok(2048));
     assert_ne!(2048 * 512 * KIB, 1 << 20);
     assert_eq!(2048 * 512 * KIB, 1 << 30);
-    assert_eq!(resync::blocks(Bytes(32 * KIB)), Ok(64), "the default of that time");
-    assert!(resync::blocks(Bytes((1 << 20) + 512)).is_err(), "2048 blocks are the most");
+    assert_eq!(
+        resync::blocks(Bytes(32 * KIB)),
+        Ok(64),
+        "the default of that time"
+    );
+    assert!(
+        resync::blocks(Bytes((1 << 20) + 512)).is_err(),
+        "2048 blocks are the most"
+    );
     let plan = resync::plan(&resync::Request {
         size: Bytes(1 << 20),
         maxphys: Some(Bytes(256 * KIB)),
         mirror: None,
     });
     let plan = plan.expect("a plan");
-    let all: String =
-        plan.remedies.iter().flat_map(|way| &way.steps).map(|s| s.command.clone() + "\n").collect();
+    let all: String = plan
+        .remedies
+        .iter()
+        .flat_map(|way| &way.steps)
+        .map(|s| s.command.clone() + "\n")
+        .collect();
     assert!(all.contains("metasync -r 2048\n"), "{all}");
-    assert!(all.contains("set maxphys=1048576"), "maxphys is 256k by default, and must be 1 MiB: {all}");
+    assert!(
+        all.contains("set maxphys=1048576"),
+        "maxphys is 256k by default, and must be 1 MiB: {all}"
+    );
 }

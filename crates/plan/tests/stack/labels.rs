@@ -12,25 +12,57 @@ use crate::{FROM, cut, disk, find, physical, sectors};
 /// A tool for labels writes every entry anew, so one that is wrong of any partition is in the way of all.
 #[test]
 fn a_label_that_has_a_problem_is_not_written() {
-    for (about, id) in
-        [("sda", ids::BROKEN_LABEL), ("sda2", ids::OVERLAPPING_PARTITIONS), ("sda2", ids::BEYOND_DEVICE)]
-    {
+    for (about, id) in [
+        ("sda", ids::BROKEN_LABEL),
+        ("sda2", ids::OVERLAPPING_PARTITIONS),
+        ("sda2", ids::BEYOND_DEVICE),
+    ] {
         let mut builder = Builder::default();
         let sda = disk(&mut builder, "sda", "gpt", physical(0), 100_000);
         let part = cut(&mut builder, "sda1", Kind::Partition, sda, 63, 1_000);
         builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
         cut(&mut builder, "sda2", Kind::Partition, sda, 2_000, 5_000);
-        cut(&mut builder, "vg0/data", Kind::LogicalVolume, part, 200, 400);
+        cut(
+            &mut builder,
+            "vg0/data",
+            Kind::LogicalVolume,
+            part,
+            200,
+            400,
+        );
         let node = Some(builder.node(about));
-        builder.problem(Problem { node, id, text: String::new(), source: FROM });
+        builder.problem(Problem {
+            node,
+            id,
+            text: String::new(),
+            source: FROM,
+        });
         let stack = builder.finish();
-        let why = PlanError::LabelProblem { disk: "sda".to_owned(), problem: id };
-        assert_eq!(of_stack::partition(&stack, find(&stack, "sda1")), Err(why.clone()), "{id} of {about}");
-        for (finding, node) in [("misaligned-partition", "vg0/data"), ("geometry-mismatch", "vg0/data")] {
-            let answer = plumb_plan::for_finding(&stack, finding, find(&stack, node), &Wishes::default());
-            assert_eq!(answer, Some(Err(why.clone())), "{finding} of {node}, {id} of {about}");
+        let why = PlanError::LabelProblem {
+            disk: "sda".to_owned(),
+            problem: id,
+        };
+        assert_eq!(
+            of_stack::partition(&stack, find(&stack, "sda1")),
+            Err(why.clone()),
+            "{id} of {about}"
+        );
+        for (finding, node) in [
+            ("misaligned-partition", "vg0/data"),
+            ("geometry-mismatch", "vg0/data"),
+        ] {
+            let answer =
+                plumb_plan::for_finding(&stack, finding, find(&stack, node), &Wishes::default());
+            assert_eq!(
+                answer,
+                Some(Err(why.clone())),
+                "{finding} of {node}, {id} of {about}"
+            );
         }
-        assert_eq!(why.to_string(), format!("mend the label of sda first ({id})"));
+        assert_eq!(
+            why.to_string(),
+            format!("mend the label of sda first ({id})")
+        );
         assert!(!why.is_usage());
     }
 }
@@ -40,7 +72,10 @@ fn a_label_that_has_a_problem_is_not_written() {
 fn slices_on_x86_count_from_their_fdisk_partition() {
     let request = partition::Request {
         device: "c1t0d0".to_owned(),
-        label: Label::SmiX86 { cylinder_sectors: 255 * 63, fdisk_start: sectors(16_065) },
+        label: Label::SmiX86 {
+            cylinder_sectors: 255 * 63,
+            fdisk_start: sectors(16_065),
+        },
         is_new_label: false,
         sector_bytes: 512,
         disk_bytes: Some(Bytes(10 << 30)),
@@ -56,12 +91,29 @@ fn slices_on_x86_count_from_their_fdisk_partition() {
         smaller_by: None,
     };
     // 16,065 is odd, so the eighth multiple of it is the first on 8 sectors: cylinder 7 of the partition.
-    assert_eq!(layout(&request).expect("a layout").start, sectors(8 * 16_065));
+    assert_eq!(
+        layout(&request).expect("a layout").start,
+        sectors(8 * 16_065)
+    );
     let plan = partition::plan(&request).expect("a plan");
-    let commands: Vec<&str> =
-        plan.remedies.iter().flat_map(|way| &way.steps).map(|s| s.command.as_str()).collect();
-    assert!(commands.iter().any(|command| command.contains("echo '0 4 00 112455 160650'")), "{commands:?}");
-    assert!(commands.iter().any(|command| command.contains("\n0\nusr\nwm\n7\n10c\n")), "{commands:?}");
+    let commands: Vec<&str> = plan
+        .remedies
+        .iter()
+        .flat_map(|way| &way.steps)
+        .map(|s| s.command.as_str())
+        .collect();
+    assert!(
+        commands
+            .iter()
+            .any(|command| command.contains("echo '0 4 00 112455 160650'")),
+        "{commands:?}"
+    );
+    assert!(
+        commands
+            .iter()
+            .any(|command| command.contains("\n0\nusr\nwm\n7\n10c\n")),
+        "{commands:?}"
+    );
     let mut first = request.clone();
     first.grids = vec![Grid::unit(Bytes(512)).expect("a grid")];
     assert_eq!(
@@ -78,19 +130,37 @@ fn an_image_in_a_file_keeps_its_name() {
     let dump = "label: gpt\nlabel-id: 5C96A4D4-29DD-4DF7-BAF1-41D6FA4D4ABF\ndevice: disk.img\nunit: sectors\n\
                 first-lba: 34\nlast-lba: 131038\nsector-size: 512\n\n\
                 disk.img1 : start=63, size=2000, type=0FC63DAF-8483-4772-8E79-3D69D8477DE4\n";
-    plumb_stack::dump::read(&plumb_stack::dump::Input { name: "dump", text: dump }, &mut builder)
-        .expect("a dump");
+    plumb_stack::dump::read(
+        &plumb_stack::dump::Input {
+            name: "dump",
+            text: dump,
+        },
+        &mut builder,
+    )
+    .expect("a dump");
     plumb_stack::dump::join(&mut builder);
     let stack = builder.finish();
     let mut request = of_stack::partition(&stack, find(&stack, "disk.img1")).expect("a request");
     assert_eq!(request.device, "disk.img");
-    request.content = Some(Content::Lvm { group: "vg0".to_owned() });
+    request.content = Some(Content::Lvm {
+        group: "vg0".to_owned(),
+    });
     request.before = None;
     let plan = partition::plan(&request).expect("a plan");
-    let commands = plan.remedies.iter().flat_map(|way| &way.steps).map(|step| step.command.as_str());
+    let commands = plan
+        .remedies
+        .iter()
+        .flat_map(|way| &way.steps)
+        .map(|step| step.command.as_str());
     let commands: Vec<&str> = commands.collect();
-    assert!(commands.contains(&"sfdisk -d disk.img > disk.img.sfdisk"), "{commands:?}");
-    assert!(commands.iter().all(|command| !command.contains("/dev/")), "{commands:?}");
+    assert!(
+        commands.contains(&"sfdisk -d disk.img > disk.img.sfdisk"),
+        "{commands:?}"
+    );
+    assert!(
+        commands.iter().all(|command| !command.contains("/dev/")),
+        "{commands:?}"
+    );
     assert_eq!(plan.nodes, None);
 }
 
@@ -106,14 +176,25 @@ fn slices_go_by_the_number_of_solaris() {
         let mut builder = Builder::default();
         let disk = disk(&mut builder, "disk.img", label, physical(0), 1_000_000);
         builder.fact(disk, keys::CYLINDER_SECTORS, "2889", &FROM);
-        let part = cut(&mut builder, "disk.img#1", Kind::Partition, disk, 2_889, 28_890);
+        let part = cut(
+            &mut builder,
+            "disk.img#1",
+            Kind::Partition,
+            disk,
+            2_889,
+            28_890,
+        );
         builder.fact(part, keys::PARTITION_NUMBER, linux.to_string(), &FROM);
         if let Some(slice) = slice {
             builder.fact(part, keys::SLICE, u32::to_string(&slice), &FROM);
         }
         let stack = builder.finish();
         let request = of_stack::partition(&stack, find(&stack, "disk.img#1"));
-        assert_eq!(request.map(|request| request.number).map_err(|_| ()), planned, "{label} {linux}");
+        assert_eq!(
+            request.map(|request| request.number).map_err(|_| ()),
+            planned,
+            "{label} {linux}"
+        );
     }
 }
 
@@ -125,7 +206,13 @@ fn labels_of_4k_are_counted_in_4k() {
         // The first kind stands.
         let sdb = builder.node("sdb");
         builder.kind(sdb, kind, &FROM);
-        let disk = disk(&mut builder, "sdb", "gpt", Grid::unit(Bytes(65_536)).expect("a grid"), 131_072);
+        let disk = disk(
+            &mut builder,
+            "sdb",
+            "gpt",
+            Grid::unit(Bytes(65_536)).expect("a grid"),
+            131_072,
+        );
         if let Some(block) = in_label {
             builder.fact(disk, keys::LABEL_BLOCK, block, &FROM);
         }
@@ -140,22 +227,38 @@ fn labels_of_4k_are_counted_in_4k() {
         of_stack::partition(&stack, find(&stack, "sdb1"))
     };
     let len = 3_994 * 8;
-    for (in_label, device) in [(Some("4096"), None), (None, Some(4096)), (Some("4096"), Some(4096))] {
-        let plan =
-            partition::plan(&request(Kind::Disk, in_label, device, len).expect("a request")).expect("a plan");
+    for (in_label, device) in [
+        (Some("4096"), None),
+        (None, Some(4096)),
+        (Some("4096"), Some(4096)),
+    ] {
+        let plan = partition::plan(&request(Kind::Disk, in_label, device, len).expect("a request"))
+            .expect("a plan");
         let steps = plan.remedies.iter().flat_map(|way| &way.steps);
         // 16 × 4 KiB are 64 KiB, and 16 + 3,994 - 1 = 4,009.
-        assert!(steps.clone().any(|step| step.command.contains(" -n 1:16:4009 ")), "{in_label:?} {device:?}");
+        assert!(
+            steps
+                .clone()
+                .any(|step| step.command.contains(" -n 1:16:4009 ")),
+            "{in_label:?} {device:?}"
+        );
     }
     assert_eq!(
-        request(Kind::Disk, None, None, len - 1).expect("a request").sector_bytes,
+        request(Kind::Disk, None, None, len - 1)
+            .expect("a request")
+            .sector_bytes,
         512,
         "not of 4 KiB"
     );
-    for (kind, in_label, device) in
-        [(Kind::File, Some("4096"), None), (Kind::Disk, Some("4096"), Some(512)), (Kind::Disk, None, None)]
-    {
-        assert!(request(kind, in_label, device, len).is_err(), "{kind:?} {in_label:?} {device:?}");
+    for (kind, in_label, device) in [
+        (Kind::File, Some("4096"), None),
+        (Kind::Disk, Some("4096"), Some(512)),
+        (Kind::Disk, None, None),
+    ] {
+        assert!(
+            request(kind, in_label, device, len).is_err(),
+            "{kind:?} {in_label:?} {device:?}"
+        );
     }
 }
 
@@ -188,8 +291,11 @@ fn nothing_reaches_into_an_extended_partition() {
         {"name": "sdb5", "type": "part", "partn": 5, "start": 20126, "size": 512000}]}]}"#;
     for text in [sfdisk, json, parted, fdisk, lsblk] {
         let mut builder = Builder::default();
-        plumb_stack::dump::read(&plumb_stack::dump::Input { name: "dump", text }, &mut builder)
-            .expect("a dump");
+        plumb_stack::dump::read(
+            &plumb_stack::dump::Input { name: "dump", text },
+            &mut builder,
+        )
+        .expect("a dump");
         plumb_stack::dump::join(&mut builder);
         let stack = builder.finish();
         let request = of_stack::partition(&stack, find(&stack, "sdb1")).expect("a request");
@@ -215,11 +321,21 @@ fn what_solaris_reserves_is_left_alone() {
              /dev/sdb{number} : start=      300002, size=       {len}, {kind}\n"
         );
         let mut builder = Builder::default();
-        plumb_stack::dump::read(&plumb_stack::dump::Input { name: "dump", text: &text }, &mut builder)
-            .expect("a dump");
+        plumb_stack::dump::read(
+            &plumb_stack::dump::Input {
+                name: "dump",
+                text: &text,
+            },
+            &mut builder,
+        )
+        .expect("a dump");
         plumb_stack::dump::join(&mut builder);
         let stack = builder.finish();
         let request = of_stack::partition(&stack, find(&stack, &format!("sdb{number}")));
-        assert_eq!(request.is_err(), is_refused, "{number} {len} {kind}: {request:?}");
+        assert_eq!(
+            request.is_err(),
+            is_refused,
+            "{number} {len} {kind}: {request:?}"
+        );
     }
 }

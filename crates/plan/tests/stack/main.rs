@@ -19,14 +19,22 @@ fn disk(builder: &mut Builder, name: &str, label: &str, physical: Grid, size: u6
     builder.kind(disk, Kind::Disk, &FROM);
     builder.size(disk, sectors(size), &FROM);
     builder.fact(disk, keys::LABEL, label, &FROM);
-    builder.grid(disk, GridFact::believed(physical, What::PhysicalBlock, FROM));
+    builder.grid(
+        disk,
+        GridFact::believed(physical, What::PhysicalBlock, FROM),
+    );
     disk
 }
 
 fn cut(builder: &mut Builder, name: &str, kind: Kind, on: NodeId, start: u64, len: u64) -> NodeId {
     let node = builder.node(name);
     builder.kind(node, kind, &FROM);
-    let part = Part { upper: Bytes(0), node: on, start: sectors(start), len: Some(sectors(len)) };
+    let part = Part {
+        upper: Bytes(0),
+        node: on,
+        start: sectors(start),
+        len: Some(sectors(len)),
+    };
     builder.place(node, Placing::Parts { parts: vec![part] }, &FROM);
     node
 }

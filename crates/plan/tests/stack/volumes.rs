@@ -15,33 +15,64 @@ use crate::{FROM, cut, disk, find, physical, sectors};
 fn soft_partitions_make_up_for_the_start_of_their_slice() {
     let mut builder = Builder::default();
     let disk = disk(&mut builder, "c3t8d0", "vtoc", physical(0), 80_000_000);
-    let slice = cut(&mut builder, "c3t8d0s0", Kind::Partition, disk, 5_778, 71_121_402);
-    for (mirror, side, name, at, len) in
-        [("d55", "d56", "d57", 1, 8_388_608), ("d70", "d71", "d72", 8_388_610, 12_582_912)]
-    {
+    let slice = cut(
+        &mut builder,
+        "c3t8d0s0",
+        Kind::Partition,
+        disk,
+        5_778,
+        71_121_402,
+    );
+    for (mirror, side, name, at, len) in [
+        ("d55", "d56", "d57", 1, 8_388_608),
+        ("d70", "d71", "d72", 8_388_610, 12_582_912),
+    ] {
         let part = cut(&mut builder, name, Kind::SoftPartition, slice, at, len);
         let side = cut(&mut builder, side, Kind::Concat, part, 0, len);
         let node = builder.node(mirror);
         builder.kind(node, Kind::Mirror, &FROM);
-        let members = vec![Member { node: side, start: Bytes(0) }];
+        let members = vec![Member {
+            node: side,
+            start: Bytes(0),
+        }];
         builder.place(node, Placing::Copies { members }, &FROM);
     }
     let stack = builder.finish();
     let request = of_stack::softpart(&stack, find(&stack, "c3t8d0s0"), None).expect("a request");
-    assert_eq!((request.unit, request.base), (Bytes(4096), sectors(5_778 % 8)));
+    assert_eq!(
+        (request.unit, request.base),
+        (Bytes(4096), sectors(5_778 % 8))
+    );
     let placed = place(&request).expect("places");
     for one in &placed {
-        assert_eq!((5_778 + one.offset) % 8, 0, "{} at {}", one.name, one.offset);
-        assert_ne!(one.past_now, Some(0), "5,778 + 1 and 5,778 + 8,388,610 are odd to 8");
+        assert_eq!(
+            (5_778 + one.offset) % 8,
+            0,
+            "{} at {}",
+            one.name,
+            one.offset
+        );
+        assert_ne!(
+            one.past_now,
+            Some(0),
+            "5,778 + 1 and 5,778 + 8,388,610 are odd to 8"
+        );
     }
     // By hand: 6 is the first offset that makes 5,778 a multiple of 8; 6 + 8,388,608 + 1 = 8,388,615 → 8,388,622.
-    assert_eq!(placed.iter().map(|one| one.offset).collect::<Vec<_>>(), [6, 8_388_622]);
+    assert_eq!(
+        placed.iter().map(|one| one.offset).collect::<Vec<_>>(),
+        [6, 8_388_622]
+    );
     assert_eq!((5_778 + 8_388_622) % 8, 0);
 
     let plan = softpart::plan(&request).expect("a plan");
     let online = &plan.remedies[0];
     assert_eq!(online.harm, Harm::Online);
-    let commands: Vec<&str> = online.steps.iter().map(|step| step.command.as_str()).collect();
+    let commands: Vec<&str> = online
+        .steps
+        .iter()
+        .map(|step| step.command.as_str())
+        .collect();
     assert_eq!(
         commands,
         [
@@ -67,13 +98,26 @@ fn soft_partitions_of_an_unknown_slice_are_not_planned() {
     let slice = builder.node("c3t8d0s0");
     builder.place(
         slice,
-        Placing::Unknown { members: Vec::new(), why: "no label was given".to_owned() },
+        Placing::Unknown {
+            members: Vec::new(),
+            why: "no label was given".to_owned(),
+        },
         &FROM,
     );
-    cut(&mut builder, "d57", Kind::SoftPartition, slice, 1, 8_388_608);
+    cut(
+        &mut builder,
+        "d57",
+        Kind::SoftPartition,
+        slice,
+        1,
+        8_388_608,
+    );
     let stack = builder.finish();
     let refused = of_stack::softpart(&stack, find(&stack, "c3t8d0s0"), None);
-    assert!(matches!(refused, Err(PlanError::Missing { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(PlanError::Missing { .. })),
+        "{refused:?}"
+    );
 }
 
 /// Gaps stay where there is room for them, and are given up before an extent would end beyond the component.
@@ -93,7 +137,11 @@ fn gaps_are_kept_as_long_as_there_is_room() {
         new: Vec::new(),
     };
     let offsets = |request: &softpart::Request| {
-        place(request).expect("places").iter().map(|one| one.offset).collect::<Vec<_>>()
+        place(request)
+            .expect("places")
+            .iter()
+            .map(|one| one.offset)
+            .collect::<Vec<_>>()
     };
     assert_eq!(offsets(&request), [8, 904]);
     request.component_bytes = Some(sectors(992));
@@ -102,31 +150,60 @@ fn gaps_are_kept_as_long_as_there_is_room() {
         [8, 96],
         "904 + 90 is more than 992, so the gap goes: 8 + 80 + 1 = 89 → 96"
     );
-    assert!(!softpart::plan(&request).expect("a plan").remedies.is_empty());
+    assert!(
+        !softpart::plan(&request)
+            .expect("a plan")
+            .remedies
+            .is_empty()
+    );
     // From 8 and 96 on, the second one would end at 194.
     request.existing[1] = one("d2", 82, 98);
     request.component_bytes = Some(sectors(180));
     let plan = softpart::plan(&request).expect("a plan");
-    assert!(plan.remedies.is_empty(), "no commands for what does not fit");
-    assert!(plan.refusal.as_ref().is_some_and(|why| why.contains("14 sectors beyond")), "{:?}", plan.refusal);
+    assert!(
+        plan.remedies.is_empty(),
+        "no commands for what does not fit"
+    );
+    assert!(
+        plan.refusal
+            .as_ref()
+            .is_some_and(|why| why.contains("14 sectors beyond")),
+        "{:?}",
+        plan.refusal
+    );
     // From 8 and 128 on it would end at 226, from 96 on at 194.
     request.existing[1] = one("d2", 121, 59 + 39);
     request.component_bytes = Some(sectors(219));
     assert_eq!(offsets(&request), [8, 96]);
     request.component_bytes = Some(sectors(180));
-    let refusal = softpart::plan(&request).expect("a plan").refusal.expect("why");
-    assert!(refusal.starts_with("d2 ends 39 sectors beyond the component already now"), "{refusal}");
+    let refusal = softpart::plan(&request)
+        .expect("a plan")
+        .refusal
+        .expect("why");
+    assert!(
+        refusal.starts_with("d2 ends 39 sectors beyond the component already now"),
+        "{refusal}"
+    );
 }
 
 #[test]
 fn a_file_system_is_told_the_true_stripe() {
     let mut builder = Builder::default();
     let members: Vec<Member> = ["sda", "sdb", "sdc"]
-        .map(|name| Member { node: disk(&mut builder, name, "gpt", physical(0), 100_000), start: Bytes(0) })
+        .map(|name| Member {
+            node: disk(&mut builder, name, "gpt", physical(0), 100_000),
+            start: Bytes(0),
+        })
         .to_vec();
     let array = builder.node("md0");
     builder.kind(array, Kind::ParityRaid, &FROM);
-    let chunks = Chunks { chunk: Bytes(64 << 10), members, parity: 1, copies: 1, layout: None };
+    let chunks = Chunks {
+        chunk: Bytes(64 << 10),
+        members,
+        parity: 1,
+        copies: 1,
+        layout: None,
+    };
     builder.place(array, Placing::Chunks(chunks), &FROM);
     // What the kernel states for three disks that state 512 KiB: the least common multiple.
     let hint = Grid::unit(Bytes(524_288)).expect("a grid");
@@ -135,16 +212,25 @@ fn a_file_system_is_told_the_true_stripe() {
     for name in ["/srv/data", "ext4 on md0"] {
         let node = builder.node(name);
         builder.kind(node, Kind::FileSystem, &FROM);
-        let part = Part { upper: Bytes(0), node: array, start: Bytes(0), len: None };
+        let part = Part {
+            upper: Bytes(0),
+            node: array,
+            start: Bytes(0),
+            len: None,
+        };
         builder.place(node, Placing::Parts { parts: vec![part] }, &FROM);
     }
     let stack = builder.finish();
     for name in ["md0", "/srv/data", "ext4 on md0"] {
-        let request =
-            of_stack::filesystem(&stack, find(&stack, name), filesystem::Type::Ext4).expect("a request");
+        let request = of_stack::filesystem(&stack, find(&stack, name), filesystem::Type::Ext4)
+            .expect("a request");
         let plan = filesystem::plan(&request).expect("a plan");
-        let commands: Vec<&str> =
-            plan.remedies.iter().flat_map(|way| &way.steps).map(|s| s.command.as_str()).collect();
+        let commands: Vec<&str> = plan
+            .remedies
+            .iter()
+            .flat_map(|way| &way.steps)
+            .map(|s| s.command.as_str())
+            .collect();
         let make = "mkfs.ext4 -b 4096 -E stride=16,stripe_width=32 /dev/md0";
         assert!(commands.contains(&make), "{name}: {commands:?}");
     }
@@ -154,7 +240,11 @@ fn a_file_system_is_told_the_true_stripe() {
 #[test]
 fn arrays_go_by_the_name_that_lasts() {
     for (aliases, host, expected) in [
-        (&["disk/by-id/md-name-h:data", "md/data"][..], None, "/dev/md/data"),
+        (
+            &["disk/by-id/md-name-h:data", "md/data"][..],
+            None,
+            "/dev/md/data",
+        ),
         (&["md/data"], Some("kvm3"), "/dev/md/data"),
         (&["disk/by-id/md-uuid-1"], None, "/dev/md127"),
     ] {
@@ -164,9 +254,18 @@ fn arrays_go_by_the_name_that_lasts() {
         builder.fact(part, keys::PARTITION_NUMBER, "1", &FROM);
         let array = builder.node("md127");
         builder.fact(array, keys::MANAGER, "md", &FROM);
-        let member = Member { node: part, start: sectors(8) };
+        let member = Member {
+            node: part,
+            start: sectors(8),
+        };
         let members = vec![member, member];
-        let chunks = Chunks { chunk: Bytes(65_536), members, parity: 0, copies: 1, layout: None };
+        let chunks = Chunks {
+            chunk: Bytes(65_536),
+            members,
+            parity: 0,
+            copies: 1,
+            layout: None,
+        };
         builder.place(array, Placing::Chunks(chunks), &FROM);
         for alias in aliases {
             assert!(builder.alias(array, alias));
@@ -179,8 +278,14 @@ fn arrays_go_by_the_name_that_lasts() {
         }
         let stack = all.finish();
         let request = of_stack::partition(&stack, find(&stack, &name("sda1"))).expect("a request");
-        assert_eq!(request.content, Some(Content::Md { array: expected.to_owned() }));
-        let ext4 = of_stack::filesystem(&stack, find(&stack, &name("md127")), filesystem::Type::Ext4);
+        assert_eq!(
+            request.content,
+            Some(Content::Md {
+                array: expected.to_owned()
+            })
+        );
+        let ext4 =
+            of_stack::filesystem(&stack, find(&stack, &name("md127")), filesystem::Type::Ext4);
         assert_eq!(ext4.expect("a request").device, expected);
     }
 }

@@ -27,7 +27,11 @@ fn run(folder: &Path, way: &Remedy) {
 }
 
 fn sh(folder: &Path, script: &str) -> String {
-    let done = Command::new("sh").args(["-c", script]).current_dir(folder).output().expect("sh runs");
+    let done = Command::new("sh")
+        .args(["-c", script])
+        .current_dir(folder)
+        .output()
+        .expect("sh runs");
     let said = String::from_utf8_lossy(&done.stderr);
     let out = String::from_utf8_lossy(&done.stdout).into_owned();
     assert!(done.status.success(), "{script}\n{out}{said}");
@@ -36,8 +40,14 @@ fn sh(folder: &Path, script: &str) -> String {
 
 /// First and last sector of partition 1, as parted reads it: `1:48s:1000s:953s:…`.
 fn parted_says(device: &str) -> (u64, u64) {
-    let out = sh(Path::new("/"), &format!("parted -sm '{device}' unit s print"));
-    let line = out.lines().find(|line| line.starts_with("1:")).expect("partition 1");
+    let out = sh(
+        Path::new("/"),
+        &format!("parted -sm '{device}' unit s print"),
+    );
+    let line = out
+        .lines()
+        .find(|line| line.starts_with("1:"))
+        .expect("partition 1");
     let sector = |field: &str| field.trim_end_matches('s').parse().expect("a sector");
     let fields: Vec<&str> = line.split(':').collect();
     (sector(fields[1]), sector(fields[2]))
@@ -47,12 +57,21 @@ fn parted_says(device: &str) -> (u64, u64) {
 fn sgdisk_says(device: &str) -> (u64, u64) {
     let out = sh(Path::new("/"), &format!("sgdisk -i 1 '{device}'"));
     let sector = |name: &str| {
-        let line = out.lines().find_map(|line| line.strip_prefix(name)).expect("a line");
-        line.split_whitespace().next().and_then(|word| word.parse().ok()).expect("a sector")
+        let line = out
+            .lines()
+            .find_map(|line| line.strip_prefix(name))
+            .expect("a line");
+        line.split_whitespace()
+            .next()
+            .and_then(|word| word.parse().ok())
+            .expect("a sector")
     };
     (sector("First sector: "), sector("Last sector: "))
 }
 
 fn way<'a>(plan: &'a plumb_plan::Plan, title: &str) -> &'a Remedy {
-    plan.remedies.iter().find(|way| way.title == title).unwrap_or_else(|| panic!("no way {title}"))
+    plan.remedies
+        .iter()
+        .find(|way| way.title == title)
+        .unwrap_or_else(|| panic!("no way {title}"))
 }

@@ -29,7 +29,10 @@ impl CpuMeter {
         let busy = all - after.idle.saturating_sub(before.idle) as f64;
         let user = after.user.saturating_sub(before.user) as f64;
         let share = |ticks: f64| (ticks / all).clamp(0.0, 1.0);
-        Some(Cpu { busy_share: share(busy), system_share: share(busy - user) })
+        Some(Cpu {
+            busy_share: share(busy),
+            system_share: share(busy - user),
+        })
     }
 }
 
@@ -40,9 +43,19 @@ fn now() -> Option<Counters> {
 /// The line of all processors: user, nice, system, idle, iowait, irq, softirq, steal; what guests used is in user already.
 fn parse(stat: &str) -> Option<Counters> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
-    let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|word| word.parse().ok()).collect();
-    let [user, nice, _, idle, iowait, ..] = ticks[..] else { return None };
-    Some(Counters { all: ticks.iter().sum(), idle: idle + iowait, user: user + nice })
+    let ticks: Vec<u64> = line
+        .split_whitespace()
+        .take(8)
+        .map_while(|word| word.parse().ok())
+        .collect();
+    let [user, nice, _, idle, iowait, ..] = ticks[..] else {
+        return None;
+    };
+    Some(Counters {
+        all: ticks.iter().sum(),
+        idle: idle + iowait,
+        user: user + nice,
+    })
 }
 
 #[cfg(test)]
@@ -52,7 +65,14 @@ mod tests {
     #[test]
     fn a_line_of_the_kernel() {
         let stat = "cpu  100 20 30 400 50 6 7 8 90 9\ncpu0 1 2 3 4 5 6 7 8 9 0\n";
-        assert_eq!(parse(stat), Some(Counters { all: 621, idle: 450, user: 120 }));
+        assert_eq!(
+            parse(stat),
+            Some(Counters {
+                all: 621,
+                idle: 450,
+                user: 120
+            })
+        );
         assert_eq!(parse("intr 5"), None);
         assert_eq!(parse("cpu  1 2"), None);
     }

@@ -3,7 +3,8 @@
 use plumb_geometry::{Nanos, plural};
 use plumb_load::series::Average;
 use plumb_load::{
-    Ended, Hits, Interval, Job, JobOutcome, Latencies, Means, Outcome, Pace, Plan, Side, Starts, Tally,
+    Ended, Hits, Interval, Job, JobOutcome, Latencies, Means, Outcome, Pace, Plan, Side, Starts,
+    Tally,
 };
 use plumb_report::bench as report;
 use plumb_report::format::{bytes, count, rate};
@@ -19,7 +20,10 @@ pub struct Course {
 impl Course {
     /// Begins with the run.
     pub fn new() -> Course {
-        Course { intervals: Vec::new(), cpu: CpuMeter::new() }
+        Course {
+            intervals: Vec::new(),
+            cpu: CpuMeter::new(),
+        }
     }
 
     /// Takes an interval in, and gives it back as it is shown.
@@ -60,7 +64,11 @@ fn shown_interval(tally: &Tally, number: u32, seconds: f64) -> report::Interval 
 
 /// Since an I/O was due, where it was due at a time; since its issue else.
 fn latency_or_response(side: &Side) -> &Latencies {
-    if side.response.count() > 0 { &side.response } else { &side.latency }
+    if side.response.count() > 0 {
+        &side.response
+    } else {
+        &side.latency
+    }
 }
 
 fn brief(latencies: &Latencies) -> Option<report::Brief> {
@@ -81,21 +89,36 @@ pub fn shown_average(average: &Average, course: &Course) -> Option<report::Avera
     let (first, last) = average.span()?;
     let tally = average.tally();
     let seconds = average.time().as_secs_f64().max(f64::MIN_POSITIVE);
-    let counted = || course.intervals.iter().filter(|interval| (first..=last).contains(&interval.number));
+    let counted = || {
+        course
+            .intervals
+            .iter()
+            .filter(|interval| (first..=last).contains(&interval.number))
+    };
     let cpu = |of: fn(report::Cpu) -> f64| {
         let told = counted().filter_map(|interval| Some((of(interval.cpu?), interval.seconds)));
-        let (sum, time) =
-            told.fold((0.0, 0.0), |(sum, time), (share, seconds)| (sum + share * seconds, time + seconds));
+        let (sum, time) = told.fold((0.0, 0.0), |(sum, time), (share, seconds)| {
+            (sum + share * seconds, time + seconds)
+        });
         (time > 0.0).then_some(sum / time)
     };
     let busy = cpu(|cpu| cpu.busy_share).zip(cpu(|cpu| cpu.system_share));
     let interval = report::Interval {
-        cpu: busy.map(|(busy_share, system_share)| report::Cpu { busy_share, system_share }),
-        at_seconds: counted().next_back().map_or(seconds, |interval| interval.at_seconds),
+        cpu: busy.map(|(busy_share, system_share)| report::Cpu {
+            busy_share,
+            system_share,
+        }),
+        at_seconds: counted()
+            .next_back()
+            .map_or(seconds, |interval| interval.at_seconds),
         ..shown_interval(tally, last, seconds)
     };
     let ios_per_second = tally.ios() as f64 / seconds;
-    Some(report::Average { first, ios_per_second, interval })
+    Some(report::Average {
+        first,
+        ios_per_second,
+        interval,
+    })
 }
 
 /// A run that has ended.
@@ -107,7 +130,11 @@ pub fn shown_run(plan: &Plan<'_>, outcome: &Outcome, course: Course) -> report::
     let mut total = measured(&all, seconds);
     total.not_issued = sum(|job| job.not_issued);
     total.never_back = sum(|job| job.never_back);
-    let targets = plan.jobs.iter().zip(&outcome.jobs).map(|(job, outcome)| target(job, outcome));
+    let targets = plan
+        .jobs
+        .iter()
+        .zip(&outcome.jobs)
+        .map(|(job, outcome)| target(job, outcome));
     report::Run {
         name: None,
         average: None,
@@ -137,18 +164,23 @@ fn target(job: &Job<'_>, outcome: &JobOutcome) -> report::Target {
 
 /// Whether neither I/O failed nor the target ended it.
 pub fn is_whole(outcome: &JobOutcome) -> bool {
-    outcome.tally.failed() == 0 && matches!(outcome.ended, Ended::Time | Ended::Ios | Ended::Stopped)
+    outcome.tally.failed() == 0
+        && matches!(outcome.ended, Ended::Time | Ended::Ios | Ended::Stopped)
 }
 
 /// How I/O were made, in words.
 pub fn engine(means: Means) -> String {
     match means {
-        Means::Ring { has_fixed_buffers: true } => "io_uring with registered buffers".to_owned(),
-        Means::Ring { has_fixed_buffers: false } => {
-            "io_uring, without registered buffers (more memory than may be locked)".to_owned()
-        }
+        Means::Ring {
+            has_fixed_buffers: true,
+        } => "io_uring with registered buffers".to_owned(),
+        Means::Ring {
+            has_fixed_buffers: false,
+        } => "io_uring, without registered buffers (more memory than may be locked)".to_owned(),
         Means::Blocking { refused: None } => "calls that wait".to_owned(),
-        Means::Blocking { refused: Some(errno) } => {
+        Means::Blocking {
+            refused: Some(errno),
+        } => {
             format!("calls that wait, as the kernel refused io_uring ({errno})")
         }
     }
@@ -170,11 +202,14 @@ pub fn ended(ended: Ended) -> String {
 pub fn measured(tally: &Tally, seconds: f64) -> report::Measured {
     let per_second = |number: f64| number / seconds.max(f64::MIN_POSITIVE);
     let in_flight_ns = tally.reads.latency.sum_ns() + tally.writes.latency.sum_ns();
-    let failures = tally.failures.iter().map(|((op, kind), ios)| report::Failures {
-        op: op.word(),
-        kind: kind.to_string(),
-        ios: *ios,
-    });
+    let failures = tally
+        .failures
+        .iter()
+        .map(|((op, kind), ios)| report::Failures {
+            op: op.word(),
+            kind: kind.to_string(),
+            ios: *ios,
+        });
     let mut both = tally.reads.clone();
     both.add(&tally.writes);
     report::Measured {
@@ -238,24 +273,35 @@ fn words(job: &Job<'_>, plan: &Plan<'_>) -> String {
     };
     let lengths: Vec<String> = match workload.lengths.weighted() {
         [(len, _)] => vec![bytes(u64::from(*len))],
-        several => {
-            several.iter().map(|(len, weight)| format!("{} ({weight})", bytes(u64::from(*len)))).collect()
-        }
+        several => several
+            .iter()
+            .map(|(len, weight)| format!("{} ({weight})", bytes(u64::from(*len))))
+            .collect(),
     };
     let place = match &workload.starts {
         Starts::Random(plumb_load::Spread::Uniform) => "random".to_owned(),
         Starts::Random(plumb_load::Spread::Zipf { theta }) => format!("random (zipf {theta})"),
-        Starts::Sequential { from_anywhere: false } => "sequential".to_owned(),
-        Starts::Sequential { from_anywhere: true } => "sequential from a random place on".to_owned(),
+        Starts::Sequential {
+            from_anywhere: false,
+        } => "sequential".to_owned(),
+        Starts::Sequential {
+            from_anywhere: true,
+        } => "sequential from a random place on".to_owned(),
         Starts::Strided { stride_bytes } => format!("every {}", bytes(*stride_bytes)),
         Starts::Seeks { percent, .. } => format!("{percent} % random, else on behind"),
     };
-    let hits = workload.hits.map_or(String::new(), |hits| hit_words(workload.read_percent, hits));
+    let hits = workload
+        .hits
+        .map_or(String::new(), |hits| hit_words(workload.read_percent, hits));
     let shift = match workload.shift_bytes {
         0 => String::new(),
         shift => format!(
             ", shifted by {} bytes",
-            if shift < 0 { format!("-{}", count(shift.unsigned_abs())) } else { count(shift.unsigned_abs()) }
+            if shift < 0 {
+                format!("-{}", count(shift.unsigned_abs()))
+            } else {
+                count(shift.unsigned_abs())
+            }
         ),
     };
     let pace = match job.pace {

@@ -19,7 +19,9 @@ pub fn unwritten(target: &Target) -> Option<String> {
     let (name, all) = (target.name(), target.size_bytes());
     let written = written_bytes(target).filter(|written| *written < all)?;
     let (written, all) = (format::bytes(written), format::bytes(all));
-    Some(format!("{name}: {written} of {all} were ever written: reads of the rest touch no medium"))
+    Some(format!(
+        "{name}: {written} of {all} were ever written: reads of the rest touch no medium"
+    ))
 }
 
 /// Bytes of a file that are no hole, and not only set aside; `None` of devices, and where its file system does not tell.
@@ -27,9 +29,19 @@ fn written_bytes(target: &Target) -> Option<u64> {
     let is_file = !target.is_block_device();
     let found = is_file.then(|| extents::of_file(target.path(), EXTENTS_MAX).ok())?;
     let found = found.filter(|found| !found.is_cut)?;
-    let written = found.extents.iter().filter(|extent| extent.flags & flag::UNWRITTEN == 0);
+    let written = found
+        .extents
+        .iter()
+        .filter(|extent| extent.flags & flag::UNWRITTEN == 0);
     let end = |extent: &plumb_sys::FileExtent| {
-        extent.logical_bytes.saturating_add(extent.len_bytes).min(target.size_bytes())
+        extent
+            .logical_bytes
+            .saturating_add(extent.len_bytes)
+            .min(target.size_bytes())
     };
-    Some(written.map(|extent| end(extent).saturating_sub(extent.logical_bytes)).sum())
+    Some(
+        written
+            .map(|extent| end(extent).saturating_sub(extent.logical_bytes))
+            .sum(),
+    )
 }

@@ -25,7 +25,11 @@ const TICK: Duration = Duration::from_millis(50);
 /// # Errors
 /// When it asks for what cannot be run, or a target cannot be loaded.
 pub fn vdbench(args: &Bench, path: &Path) -> Result<Exit, Failure> {
-    files(args, vdbench::read(path, &args.set).map_err(not_understood)?, path)
+    files(
+        args,
+        vdbench::read(path, &args.set).map_err(not_understood)?,
+        path,
+    )
 }
 
 /// Runs a job file of fio.
@@ -56,7 +60,15 @@ fn files(args: &Bench, mut series: Series, path: &Path) -> Result<Exit, Failure>
     let exit = exit(&made, sweep.as_ref());
     let (runs, mut notes) = (made.shown, series.notes);
     notes.extend(made.notes);
-    show(args, &report::Bench { runs, sweep, study: None, notes })?;
+    show(
+        args,
+        &report::Bench {
+            runs,
+            sweep,
+            study: None,
+            notes,
+        },
+    )?;
     Ok(exit)
 }
 
@@ -79,12 +91,19 @@ impl Made {
     /// Opens the targets and makes all runs; a signal ends it with what there is.
     pub fn all(args: &Bench, series: &Series, inputs: &[PathBuf]) -> Result<Made, Failure> {
         let outputs: Vec<_> = args.html.iter().map(PathBuf::as_path).collect();
-        let paths = Targets::needed(series).into_iter().map(|needed| needed.path);
+        let paths = Targets::needed(series)
+            .into_iter()
+            .map(|needed| needed.path);
         let inputs: Vec<PathBuf> = inputs.iter().cloned().chain(paths).collect();
         output::may_write(&inputs, &outputs)?;
-        let traces =
-            args.trace.as_deref().map(|path| traced::names(path, series.runs.len())).unwrap_or_default();
-        traces.iter().try_for_each(|path| output::must_be_new(path))?;
+        let traces = args
+            .trace
+            .as_deref()
+            .map(|path| traced::names(path, series.runs.len()))
+            .unwrap_or_default();
+        traces
+            .iter()
+            .try_for_each(|path| output::must_be_new(path))?;
         let targets = targets::open_series(args, series)?;
         // What does not fit is told before anything is loaded.
         for run in &series.runs {
@@ -93,7 +112,11 @@ impl Made {
         let stop = super::stop_by_signal()?;
         let mut made = Made::default();
         for target in targets.iter() {
-            made.notes.extend(medium::cached(target).into_iter().chain(medium::unwritten(target)));
+            made.notes.extend(
+                medium::cached(target)
+                    .into_iter()
+                    .chain(medium::unwritten(target)),
+            );
         }
         let mut last_max = None;
         for (at, run) in series.runs.iter().enumerate() {
@@ -101,19 +124,28 @@ impl Made {
                 let many = series.runs.len();
                 output::print(&report::run_heading(at + 1, many, &title(run), columns()))?;
             }
-            let trace = traces.get(at).map(|path| TraceFile::begin(path)).transpose()?;
+            let trace = traces
+                .get(at)
+                .map(|path| TraceFile::begin(path))
+                .transpose()?;
             let rate = made.one(args, run, &targets, run.rate.limit(last_max), trace, &stop)?;
             if run.rate == series::Rate::Max {
                 last_max = Some(rate);
             }
             if stop.load(Ordering::Relaxed) {
                 made.is_stopped = true;
-                made.notes.push(format!("ended by a signal in run {} of {}", at + 1, series.runs.len()));
+                made.notes.push(format!(
+                    "ended by a signal in run {} of {}",
+                    at + 1,
+                    series.runs.len()
+                ));
                 break;
             }
             if made.is_dead {
                 let (at, many) = (at + 1, series.runs.len());
-                made.notes.push(format!("ended in run {at} of {many}: its targets do not answer any more"));
+                made.notes.push(format!(
+                    "ended in run {at} of {many}: its targets do not answer any more"
+                ));
                 break;
             }
             pause(run.pause, &stop);
@@ -138,14 +170,25 @@ impl Made {
         let mut average = Average::default();
         let mut printed = Ok(());
         let mut tell = |interval: &plumb_load::Interval<'_>| {
-            average.add(interval.number, interval.jobs, interval.length, plan.interval, interval.is_warmup);
+            average.add(
+                interval.number,
+                interval.jobs,
+                interval.length,
+                plan.interval,
+                interval.is_warmup,
+            );
             let shown = course.take(interval);
             if !args.json && printed.is_ok() {
                 printed = output::print(&(report::interval_line(shown, columns) + "\n"));
             }
         };
         let outcome = match &mut trace {
-            Some(trace) => load(&plan, stop, &mut tell, Some(&mut |batch| trace.write(batch))),
+            Some(trace) => load(
+                &plan,
+                stop,
+                &mut tell,
+                Some(&mut |batch| trace.write(batch)),
+            ),
             None => load(&plan, stop, &mut tell, None),
         };
         printed?;
@@ -174,11 +217,16 @@ impl Made {
         if !outcome.jobs.iter().all(is_whole) {
             self.is_broken = true;
             let title = title(run);
-            self.notes
-                .push(format!("{title}: I/O failed, or a target went away: rates are those of the others"));
+            self.notes.push(format!(
+                "{title}: I/O failed, or a target went away: rates are those of the others"
+            ));
         }
-        let is_dead =
-            |ended: Ended| matches!(ended, Ended::OnlyFailures(_) | Ended::TargetGone(_) | Ended::Stuck);
+        let is_dead = |ended: Ended| {
+            matches!(
+                ended,
+                Ended::OnlyFailures(_) | Ended::TargetGone(_) | Ended::Stuck
+            )
+        };
         self.is_dead = outcome.jobs.iter().all(|job| is_dead(job.ended));
         let late: u64 = outcome.jobs.iter().map(|job| job.not_issued).sum();
         if late > 0 {
@@ -192,7 +240,10 @@ impl Made {
 
 /// Name of a run, with what sets it apart.
 fn title(run: &Run) -> String {
-    let overrides = run.overrides.iter().map(|(name, value)| format!(" {name}={value}"));
+    let overrides = run
+        .overrides
+        .iter()
+        .map(|(name, value)| format!(" {name}={value}"));
     std::iter::once(run.name.clone()).chain(overrides).collect()
 }
 
@@ -211,7 +262,14 @@ fn exit(made: &Made, sweep: Option<&report::Sweep>) -> Exit {
     let has_any = made.shown.iter().any(|run| run.total.ios > 0);
     match sweep {
         _ if !has_any => Exit::Failed,
-        Some(sweep) if sweep.grid.as_ref().is_some_and(|grid| grid.offset_bytes > 0) => Exit::Findings,
+        Some(sweep)
+            if sweep
+                .grid
+                .as_ref()
+                .is_some_and(|grid| grid.offset_bytes > 0) =>
+        {
+            Exit::Findings
+        }
         _ if made.is_broken => Exit::Unknown,
         Some(sweep) if sweep.verdict == "inconclusive" => Exit::Unknown,
         _ => Exit::Clean,

@@ -24,7 +24,9 @@ const INTERVAL: Duration = Duration::from_millis(500);
 pub fn gather(args: &Bench) -> Result<Exit, Failure> {
     let [target] = &args.targets[..] else {
         let found = args.targets.len();
-        return Err(Failure::usage(format!("--study gather: found {found} targets, expected one")));
+        return Err(Failure::usage(format!(
+            "--study gather: found {found} targets, expected one"
+        )));
     };
     // A record is no shorter than what the target takes at once.
     let block = u64::from(targets::block_bytes(target)?);
@@ -37,14 +39,29 @@ pub fn gather(args: &Bench) -> Result<Exit, Failure> {
         warmup: args.warmup.unwrap_or_default(),
         interval: args.interval.unwrap_or(INTERVAL),
     };
-    let Made { shown, mut notes, is_broken, .. } = Made::all(args, &study.series(target), &[])?;
+    let Made {
+        shown,
+        mut notes,
+        is_broken,
+        ..
+    } = Made::all(args, &study.series(target), &[])?;
     let rates: Vec<f64> = shown.iter().map(rate).collect();
     if study.record_bytes != args.record.0 {
         let found = group_digits(study.record_bytes);
-        notes.push(format!("records of {found} bytes: the target takes no less than {block} bytes at once"));
+        notes.push(format!(
+            "records of {found} bytes: the target takes no less than {block} bytes at once"
+        ));
     }
     let table = table(&study, &rates);
-    show(args, &report::Bench { runs: shown, sweep: None, study: Some(table), notes })?;
+    show(
+        args,
+        &report::Bench {
+            runs: shown,
+            sweep: None,
+            study: Some(table),
+            notes,
+        },
+    )?;
     Ok(match (is_broken, rates.iter().any(|rate| *rate > 0.0)) {
         (false, true) => Exit::Clean,
         (true, true) => Exit::Unknown,
@@ -55,14 +72,22 @@ pub fn gather(args: &Bench) -> Result<Exit, Failure> {
 fn table(study: &Gather, rates: &[f64]) -> report::Study {
     let rows = study.gains(rates).into_iter().map(|gain| report::StudyRow {
         threads: gain.combination.threads,
-        order: if gain.combination.is_random { "random" } else { "sequential" },
+        order: if gain.combination.is_random {
+            "random"
+        } else {
+            "sequential"
+        },
         records: gain.combination.records,
         ios_per_second: gain.ios_per_second,
         records_per_second: gain.records_per_second,
         gain: gain.gain,
     });
     let ops = if study.writes { "writes" } else { "reads" };
-    report::Study { record_bytes: study.record_bytes, ops, rows: rows.collect() }
+    report::Study {
+        record_bytes: study.record_bytes,
+        ops,
+        rows: rows.collect(),
+    }
 }
 
 /// Without the cold start where there is enough behind it.

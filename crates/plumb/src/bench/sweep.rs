@@ -9,9 +9,14 @@ use super::series::Made;
 pub fn judge(made: &Made, series: &Series, unit: u64) -> report::Sweep {
     let part = &series.runs[0].parts[0];
     let offsets = series.runs.iter().map(|run| run.parts[0].offset);
-    let measured = offsets.zip(&made.rates).map(|(offset, rates)| OffsetRun { offset, rates: rates.clone() });
+    let measured = offsets.zip(&made.rates).map(|(offset, rates)| OffsetRun {
+        offset,
+        rates: rates.clone(),
+    });
     let runs: Vec<OffsetRun> = measured.collect();
-    let inconclusive = |why: &str| Verdict::Inconclusive { why: why.to_owned() };
+    let inconclusive = |why: &str| Verdict::Inconclusive {
+        why: why.to_owned(),
+    };
     let verdict = match (made.is_broken, made.is_stopped) {
         (true, _) => inconclusive("I/O failed"),
         (_, true) => inconclusive("a signal ended it before all offsets were measured"),
@@ -44,7 +49,12 @@ pub fn judge(made: &Made, series: &Series, unit: u64) -> report::Sweep {
 
 fn with(verdict: Verdict, sweep: report::Sweep) -> report::Sweep {
     match verdict {
-        Verdict::Grid { granularity, granularity_max, offset, penalty } => report::Sweep {
+        Verdict::Grid {
+            granularity,
+            granularity_max,
+            offset,
+            penalty,
+        } => report::Sweep {
             verdict: "grid",
             grid: Some(report::Grid {
                 granularity_bytes: granularity,
@@ -54,16 +64,33 @@ fn with(verdict: Verdict, sweep: report::Sweep) -> report::Sweep {
             penalty: Some(ratio(penalty.ratio)),
             ..sweep
         },
-        Verdict::NoDifference { ratio: found } => {
-            report::Sweep { verdict: "no-difference", difference: Some(ratio(found)), ..sweep }
-        }
-        Verdict::Inconclusive { why } => report::Sweep { why: Some(why), ..sweep },
+        Verdict::NoDifference { ratio: found } => report::Sweep {
+            verdict: "no-difference",
+            difference: Some(ratio(found)),
+            ..sweep
+        },
+        Verdict::Inconclusive { why } => report::Sweep {
+            why: Some(why),
+            ..sweep
+        },
     }
 }
 
 /// Observations of the rate above the line come first.
 fn ratio(interval: plumb_stats::Interval<[usize; 2]>) -> report::Ratio {
     let [below, above] = interval.n;
-    let plumb_stats::Interval { estimate, low, high, level, .. } = interval;
-    report::Ratio { estimate, low, high, level: level.value(), n: [above, below] }
+    let plumb_stats::Interval {
+        estimate,
+        low,
+        high,
+        level,
+        ..
+    } = interval;
+    report::Ratio {
+        estimate,
+        low,
+        high,
+        level: level.value(),
+        n: [above, below],
+    }
 }

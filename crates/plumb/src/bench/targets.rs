@@ -44,7 +44,10 @@ pub fn open(args: &Bench, is_written: bool) -> Result<Vec<Opened>, Failure> {
     let mut opened: Vec<Opened> = Vec::new();
     for path in &args.targets {
         let one = open_one(path, &args.yes, is_written)?;
-        if let Some(twin) = opened.iter().find(|other| other.target.id() == one.target.id()) {
+        if let Some(twin) = opened
+            .iter()
+            .find(|other| other.target.id() == one.target.id())
+        {
             return Err(Failure::usage(format!(
                 "{}: found the same target as {}, expected another one",
                 path.display(),
@@ -65,7 +68,10 @@ pub fn open_one(path: &Path, yes: &[String], is_written: bool) -> Result<Opened,
         return open_to_write(path, yes, Fate::Lost, Durability::Accepted);
     }
     let target = Target::open(path).map_err(|error| Failure::of_system(&error))?;
-    Ok(Opened { target, may_write: None })
+    Ok(Opened {
+        target,
+        may_write: None,
+    })
 }
 
 /// Opens what a series loads; an error says where the series names it.
@@ -74,7 +80,12 @@ pub fn open_one(path: &Path, yes: &[String], is_written: bool) -> Result<Opened,
 /// As [`open`], and when a target is written to without `--write`.
 pub fn open_series(args: &Bench, series: &Series) -> Result<Targets, Failure> {
     let mut targets = Targets::default();
-    for Needed { path, place, is_written } in Targets::needed(series) {
+    for Needed {
+        path,
+        place,
+        is_written,
+    } in Targets::needed(series)
+    {
         let opened = match (is_written, args.write) {
             (true, false) => {
                 let shown = path.display();
@@ -85,7 +96,8 @@ pub fn open_series(args: &Bench, series: &Series) -> Result<Targets, Failure> {
             }
             _ => open_one(&path, &args.yes, is_written),
         };
-        let Opened { target, may_write } = opened.map_err(|failure| failure.at(&place.to_string()))?;
+        let Opened { target, may_write } =
+            opened.map_err(|failure| failure.at(&place.to_string()))?;
         targets.insert(path, target, may_write);
     }
     Ok(targets)
@@ -96,42 +108,64 @@ pub fn open_series(args: &Bench, series: &Series) -> Result<Targets, Failure> {
 /// # Errors
 /// When it cannot be opened.
 pub fn block_bytes(path: &Path) -> Result<u32, Failure> {
-    Target::open(path).map(|target| target.block_bytes()).map_err(|error| Failure::of_system(&error))
+    Target::open(path)
+        .map(|target| target.block_bytes())
+        .map_err(|error| Failure::of_system(&error))
 }
 
 /// Opens a target to write, as [`open_one`]; writes are done as soon as is said.
 ///
 /// # Errors
 /// As [`open_one`].
-pub fn open_to_write(path: &Path, yes: &[String], fate: Fate, done: Durability) -> Result<Opened, Failure> {
+pub fn open_to_write(
+    path: &Path,
+    yes: &[String],
+    fate: Fate,
+    done: Durability,
+) -> Result<Opened, Failure> {
     // A name that cannot be opened needs no question.
     drop(Target::open(path).map_err(|error| Failure::of_system(&error))?);
-    let last = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let last = path
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
     let given = path.display().to_string();
-    let named = yes.iter().find(|name| **name == given || last.as_ref() == Some(name));
+    let named = yes
+        .iter()
+        .find(|name| **name == given || last.as_ref() == Some(name));
     let typed = match named {
         Some(name) => name.clone(),
         None => ask(path, fate)?,
     };
-    let (target, may_write) = permit_writes_until(path, &typed, done).map_err(|error| match &error {
-        WriteRefused::OtherName { .. } => Failure::usage(error.to_string()),
-        WriteRefused::Open(error) => Failure::of_system(error),
-        _ => Failure::failed(&std::io::Error::other(error.to_string())),
-    })?;
-    Ok(Opened { target, may_write: Some(may_write) })
+    let (target, may_write) =
+        permit_writes_until(path, &typed, done).map_err(|error| match &error {
+            WriteRefused::OtherName { .. } => Failure::usage(error.to_string()),
+            WriteRefused::Open(error) => Failure::of_system(error),
+            _ => Failure::failed(&std::io::Error::other(error.to_string())),
+        })?;
+    Ok(Opened {
+        target,
+        may_write: Some(may_write),
+    })
 }
 
 /// Has the name typed, where somebody can.
 fn ask(path: &Path, fate: Fate) -> Result<String, Failure> {
     let (shown, fate) = (path.display(), fate.word());
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return Err(Failure::usage(format!("{shown}: found no --yes with its name, expected --yes {shown}"))
-            .with_help(format!("what is on it would be {fate}: --yes says that this is wanted")));
+        return Err(Failure::usage(format!(
+            "{shown}: found no --yes with its name, expected --yes {shown}"
+        ))
+        .with_help(format!(
+            "what is on it would be {fate}: --yes says that this is wanted"
+        )));
     }
     eprint!("What is on {shown} will be {fate}. Type its name to go on: ");
     // A terminal that has gone away answers nothing, which is another name.
     std::io::stderr().flush().ok();
     let mut typed = String::new();
-    std::io::stdin().lock().read_line(&mut typed).map_err(|error| Failure::failed(&error))?;
+    std::io::stdin()
+        .lock()
+        .read_line(&mut typed)
+        .map_err(|error| Failure::failed(&error))?;
     Ok(typed.trim().to_owned())
 }

@@ -51,12 +51,19 @@ impl TraceFile {
             one_layer_a_device: true,
             clock: Clock::Start,
             unix_ns_at_zero: unix.and_then(|since| i64::try_from(since.as_nanos()).ok()),
-            notes: vec!["I/O of a measurement: queue_ns counts from the moment an I/O was due".to_owned()],
+            notes: vec![
+                "I/O of a measurement: queue_ns counts from the moment an I/O was due".to_owned(),
+            ],
             ..SourceInfo::default()
         };
         let writer = GrowingWriter::create(path, &info).map_err(|error| Failure::failed(&error))?;
         let path = path.display().to_string();
-        Ok(TraceFile { writer, info, path, began: std::time::Instant::now() })
+        Ok(TraceFile {
+            writer,
+            info,
+            path,
+            began: std::time::Instant::now(),
+        })
     }
 
     /// Takes events in.
@@ -78,7 +85,10 @@ impl TraceFile {
         written.map_err(|error| Failure::failed(&error))?;
         let lost = match lost {
             0 => String::new(),
-            lost => format!(", and {} I/O are not in it: it was written too slowly", group_digits(lost)),
+            lost => format!(
+                ", and {} I/O are not in it: it was written too slowly",
+                group_digits(lost)
+            ),
         };
         Ok(format!("{}: {} I/O{lost}", self.path, group_digits(ios)))
     }
@@ -93,8 +103,14 @@ mod tests {
         let named = |path: &str, runs| names(Path::new(path), runs);
         let paths = |all: &[&str]| all.iter().map(PathBuf::from).collect::<Vec<_>>();
         assert_eq!(named("a/b.parquet", 1), paths(&["a/b.parquet"]));
-        assert_eq!(named("a/b.parquet", 2), paths(&["a/b-1.parquet", "a/b-2.parquet"]));
+        assert_eq!(
+            named("a/b.parquet", 2),
+            paths(&["a/b-1.parquet", "a/b-2.parquet"])
+        );
         assert_eq!(named("b", 2), paths(&["b-1", "b-2"]));
-        assert_eq!(named("b.c.parquet", 10)[..2], paths(&["b.c-01.parquet", "b.c-02.parquet"]));
+        assert_eq!(
+            named("b.c.parquet", 10)[..2],
+            paths(&["b.c-01.parquet", "b.c-02.parquet"])
+        );
     }
 }

@@ -11,14 +11,26 @@ use crate::cli::Beneath;
 
 /// Gives findings the commands of the way of least harm; the others are told of by `plumb plan`.
 pub fn with_commands(beneath: &Beneath, is_image: bool, stack: &Stack, diagnosis: &mut Diagnosis) {
-    let wishes = Wishes { page: beneath.page, segment: beneath.segment_bytes(), unit: None };
+    let wishes = Wishes {
+        page: beneath.page,
+        segment: beneath.segment_bytes(),
+        unit: None,
+    };
     // The commands for one soft partition lay out all of its component, so only one finding gets them.
     let mut laid_out: HashMap<NodeId, String> = HashMap::new();
     for finding in &mut diagnosis.findings {
-        let Some(node) = stack.find(&finding.target().device) else { continue };
+        let Some(node) = stack.find(&finding.target().device) else {
+            continue;
+        };
         // Inside of a virtual disk no tool works on the file.
-        if is_image && stack.under(node).into_iter().any(|below| stack.node(below).kind == Kind::ImageDisk) {
-            finding.explain("no commands for it: attach the image as a device first, and check that");
+        if is_image
+            && stack
+                .under(node)
+                .into_iter()
+                .any(|below| stack.node(below).kind == Kind::ImageDisk)
+        {
+            finding
+                .explain("no commands for it: attach the image as a device first, and check that");
             continue;
         }
         if let Some(component) = plumb_plan::component_laid_out(stack, finding.id(), node) {
@@ -29,7 +41,10 @@ pub fn with_commands(beneath: &Beneath, is_image: bool, stack: &Stack, diagnosis
                 ));
                 continue;
             }
-            laid_out.insert(component, format!("{} of {}", finding.id(), finding.target()));
+            laid_out.insert(
+                component,
+                format!("{} of {}", finding.id(), finding.target()),
+            );
         }
         match plumb_plan::for_finding(stack, finding.id(), node, &wishes) {
             Some(Ok(Answer { changes, plan })) => match (plan.remedies.first(), plan.refusal) {
@@ -39,7 +54,9 @@ pub fn with_commands(beneath: &Beneath, is_image: bool, stack: &Stack, diagnosis
                     }
                     tell(finding, way);
                     if let Some(command) = move_of(&plan.remedies) {
-                        finding.explain(format!("with its data: {command} shows a move that no crash harms"));
+                        finding.explain(format!(
+                            "with its data: {command} shows a move that no crash harms"
+                        ));
                     }
                 }
                 (None, Some(why)) => finding.explain(format!("no commands for it: {why}")),
@@ -60,8 +77,14 @@ fn whose(stack: &Stack, found: NodeId, changes: NodeId) -> Option<String> {
         (None, Some(_)) => "this host",
         (None, None) => return None,
     };
-    let what = if changes.host == *found { String::new() } else { format!(": they change {}", changes.name) };
-    Some(format!("commands are for {host}, with the names that it has for its devices{what}"))
+    let what = if changes.host == *found {
+        String::new()
+    } else {
+        format!(": they change {}", changes.name)
+    };
+    Some(format!(
+        "commands are for {host}, with the names that it has for its devices{what}"
+    ))
 }
 
 /// The command that shows how Plumb itself would move a partition with its data, where nothing has to come before.
@@ -73,18 +96,32 @@ fn move_of(ways: &[Remedy]) -> Option<&str> {
 
 /// Adds one way with all that must hold for it: a command alone would be taken at its word.
 fn tell(finding: &mut Finding, way: &Remedy) {
-    finding.explain(format!("the way of least harm is to {}: {}", way.harm.words(), way.title));
+    finding.explain(format!(
+        "the way of least harm is to {}: {}",
+        way.harm.words(),
+        way.title
+    ));
     for constraint in &way.constraints {
         finding.explain(constraint.as_str());
     }
     let data = match way.harm {
         Harm::Tune | Harm::Online => "",
-        Harm::Recreate => "data there are not taken along, so only where there are none or a copy is; ",
+        Harm::Recreate => {
+            "data there are not taken along, so only where there are none or a copy is; "
+        }
         Harm::Shift => "data are moved in place, so only with a copy; ",
     };
     for step in way.steps.iter().cloned() {
         let changes = !step.risk.starts_with("none: ");
-        let risk = if changes { format!("{data}{}", step.risk) } else { step.risk };
-        finding.add_fix(Fix { command: step.command, risk: risk.into(), undo: step.undo.into() });
+        let risk = if changes {
+            format!("{data}{}", step.risk)
+        } else {
+            step.risk
+        };
+        finding.add_fix(Fix {
+            command: step.command,
+            risk: risk.into(),
+            undo: step.undo.into(),
+        });
     }
 }

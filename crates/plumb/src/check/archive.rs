@@ -102,7 +102,10 @@ struct Packer<W: Write> {
 
 impl<W: Write> Packer<W> {
     fn new(out: W) -> io::Result<Packer<W>> {
-        let mut packer = Packer { tar: tar::Builder::new(out), known: HashSet::new() };
+        let mut packer = Packer {
+            tar: tar::Builder::new(out),
+            known: HashSet::new(),
+        };
         packer.file(Path::new(MARK), MARK_TEXT.as_bytes())?;
         Ok(packer)
     }
@@ -128,7 +131,8 @@ impl<W: Write> Packer<W> {
         if !self.known.insert(path.to_owned()) {
             return Ok(());
         }
-        self.tar.append_link(&mut Self::header(EntryType::Symlink, 0), path, target)
+        self.tar
+            .append_link(&mut Self::header(EntryType::Symlink, 0), path, target)
     }
 }
 
@@ -138,7 +142,10 @@ pub fn dumps(folder: &Path) -> Vec<PathBuf> {
     if !is_plain(folder, &dumps) {
         return Vec::new();
     }
-    let entries = fs::read_dir(dumps).into_iter().flatten().filter_map(Result::ok);
+    let entries = fs::read_dir(dumps)
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok);
     let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
     let mut files: Vec<PathBuf> = files.map(|entry| entry.path()).collect();
     files.sort();
@@ -148,7 +155,11 @@ pub fn dumps(folder: &Path) -> Vec<PathBuf> {
 /// What the host of an unpacked collection calls itself, if that is in it.
 pub fn own_name(folder: &Path) -> Option<String> {
     let path = folder.join("root").join(HOSTNAME);
-    let text = if is_plain(folder, &path) { fs::read_to_string(path).ok()? } else { return None };
+    let text = if is_plain(folder, &path) {
+        fs::read_to_string(path).ok()?
+    } else {
+        return None;
+    };
     super::hosts::plain_name(&text)
 }
 
@@ -159,10 +170,17 @@ pub fn own_name(folder: &Path) -> Option<String> {
 pub fn unpack(file: &str, bytes: &[u8], into: &Path) -> Result<Form, ArchiveError> {
     let mut at = 0;
     unpack_entries(bytes, into, &mut at).map_err(|problem| match problem {
-        Problem::Io(source) => ArchiveError::Unpack { file: file.to_owned(), entry: at, source },
-        Problem::Found(found, expected) => {
-            ArchiveError::Entry { file: file.to_owned(), entry: at, found, expected }
-        }
+        Problem::Io(source) => ArchiveError::Unpack {
+            file: file.to_owned(),
+            entry: at,
+            source,
+        },
+        Problem::Found(found, expected) => ArchiveError::Entry {
+            file: file.to_owned(),
+            entry: at,
+            found,
+            expected,
+        },
     })
 }
 
@@ -193,7 +211,10 @@ fn unpack_entries(bytes: &[u8], into: &Path, at: &mut u64) -> Result<Form, Probl
         all += entry.size();
         if *at > ENTRIES_MAX || entry.size() > FILE_BYTES_MAX || all > ALL_BYTES_MAX {
             let found = format!("{} of {} bytes", shown(&path), group_digits(entry.size()));
-            return Err(Problem::Found(found, "less than 64 MiB a file and 1 GiB in all"));
+            return Err(Problem::Found(
+                found,
+                "less than 64 MiB a file and 1 GiB in all",
+            ));
         }
         let place = into.join(&path);
         match entry.header().entry_type() {
@@ -204,7 +225,10 @@ fn unpack_entries(bytes: &[u8], into: &Path, at: &mut u64) -> Result<Form, Probl
             }
             EntryType::Directory => fs::create_dir_all(&place)?,
             EntryType::Symlink => {
-                let target = entry.link_name()?.map(|target| target.into_owned()).unwrap_or_default();
+                let target = entry
+                    .link_name()?
+                    .map(|target| target.into_owned())
+                    .unwrap_or_default();
                 links.push((place, target));
             }
             other => {
@@ -214,7 +238,10 @@ fn unpack_entries(bytes: &[u8], into: &Path, at: &mut u64) -> Result<Form, Probl
         }
     }
     if *at == 0 {
-        return Err(Problem::Found("nothing".to_owned(), "a collection of `plumb check --collect`"));
+        return Err(Problem::Found(
+            "nothing".to_owned(),
+            "a collection of `plumb check --collect`",
+        ));
     }
     // From here on nothing is written but links, and each below directories that were made above or are made here.
     for (place, target) in links {
@@ -238,7 +265,10 @@ fn mark(path: &Path, entry: &mut impl Read) -> Result<Form, Problem> {
         }
     }
     let found = format!("{} with {:?}", shown(path), String::from_utf8_lossy(&text));
-    Err(Problem::Found(found, "`plumb-collection 1` or 2, as `plumb check --collect` writes it"))
+    Err(Problem::Found(
+        found,
+        "`plumb-collection 1` or 2, as `plumb check --collect` writes it",
+    ))
 }
 
 /// A path of names alone: nothing that leads upward or to a root.
@@ -257,7 +287,12 @@ fn is_plain(into: &Path, path: &Path) -> bool {
 }
 
 fn shown(path: &Path) -> String {
-    path.display().to_string().chars().take(80).flat_map(char::escape_debug).collect()
+    path.display()
+        .to_string()
+        .chars()
+        .take(80)
+        .flat_map(char::escape_debug)
+        .collect()
 }
 
 #[cfg(test)]
@@ -278,7 +313,12 @@ mod tests {
     }
 
     /// An entry with a path that the library would refuse to write.
-    fn raw(packer: &mut Packer<Vec<u8>>, kind: EntryType, path: &str, link: &str) -> io::Result<()> {
+    fn raw(
+        packer: &mut Packer<Vec<u8>>,
+        kind: EntryType,
+        path: &str,
+        link: &str,
+    ) -> io::Result<()> {
         let mut header = Packer::<Vec<u8>>::header(kind, 0);
         header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
         header.as_old_mut().linkname[..link.len()].copy_from_slice(link.as_bytes());
@@ -291,7 +331,10 @@ mod tests {
         let (error, folder) = unpacked(&|packer| {
             packer.file(Path::new("root/sys/devices/sda/size"), b"2048\n")?;
             packer.file(Path::new("root/sys/devices/sda/size"), b"again\n")?;
-            packer.link(Path::new("root/sys/class/block/sda"), Path::new("../../devices/sda"))
+            packer.link(
+                Path::new("root/sys/class/block/sda"),
+                Path::new("../../devices/sda"),
+            )
         });
         assert_eq!(error, None);
         let size = fs::read_to_string(folder.path().join("root/sys/class/block/sda/size"));
@@ -320,7 +363,9 @@ mod tests {
         assert!(error.is_some_and(|error| error.contains("expected no link below a link")));
         for kind in [EntryType::Link, EntryType::Char, EntryType::Fifo] {
             let (error, _) = unpacked(&|packer| raw(packer, kind, "root/node", "root/x"));
-            assert!(error.is_some_and(|error| error.contains("expected a file, a directory or a link")));
+            assert!(
+                error.is_some_and(|error| error.contains("expected a file, a directory or a link"))
+            );
         }
     }
 
@@ -330,7 +375,9 @@ mod tests {
             let path = Path::new("root/zeros");
             let len = FILE_BYTES_MAX + 1;
             let mut header = Packer::<Vec<u8>>::header(EntryType::Regular, len);
-            packer.tar.append_data(&mut header, path, io::repeat(0).take(len))
+            packer
+                .tar
+                .append_data(&mut header, path, io::repeat(0).take(len))
         });
         assert!(error.is_some_and(|error| error.contains("expected less than 64 MiB a file")));
     }
@@ -338,13 +385,22 @@ mod tests {
     #[test]
     fn other_archives_and_damage() {
         let folder = plumb_testkit::temp_dir("collection");
-        let message =
-            |bytes: &[u8]| unpack("c.tar.zst", bytes, folder.path()).expect_err("no collection").to_string();
+        let message = |bytes: &[u8]| {
+            unpack("c.tar.zst", bytes, folder.path())
+                .expect_err("no collection")
+                .to_string()
+        };
         let mut other = tar::Builder::new(Vec::new());
         let mut header = Packer::<Vec<u8>>::header(EntryType::Regular, 2);
-        other.append_data(&mut header, "README", &b"hi"[..]).expect("an entry");
+        other
+            .append_data(&mut header, "README", &b"hi"[..])
+            .expect("an entry");
         let other = zstd::encode_all(&other.into_inner().expect("it")[..], LEVEL).expect("a frame");
-        assert!(message(&other).contains("entry 1: found README with \"hi\""), "{}", message(&other));
+        assert!(
+            message(&other).contains("entry 1: found README with \"hi\""),
+            "{}",
+            message(&other)
+        );
         assert!(message(&other[..other.len() / 2]).contains("cannot be unpacked"));
         let empty = zstd::encode_all(&[][..], LEVEL).expect("a frame");
         assert!(message(&empty).contains("found nothing"));

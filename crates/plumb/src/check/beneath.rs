@@ -15,9 +15,14 @@ impl Beneath {
     /// When the user's cannot be read.
     pub fn catalogue(&self) -> Result<Catalogue, Failure> {
         let built_in = Catalogue::built_in();
-        let Some(path) = &self.known else { return Ok(built_in) };
+        let Some(path) = &self.known else {
+            return Ok(built_in);
+        };
         let bytes = inputs::read(path, FILE_BYTES_MAX)?;
-        let mine = Catalogue::parse(&path.display().to_string(), &String::from_utf8_lossy(&bytes));
+        let mine = Catalogue::parse(
+            &path.display().to_string(),
+            &String::from_utf8_lossy(&bytes),
+        );
         Ok(built_in.behind(mine.map_err(|error| Failure::failed(&error))?))
     }
 
@@ -26,7 +31,11 @@ impl Beneath {
     /// # Errors
     /// When a known array is named that is none.
     pub fn give(&self, known: &Catalogue, builder: &mut Builder) -> Result<(), Failure> {
-        let picked = self.disk_type.as_deref().map(|name| known.named(name)).transpose();
+        let picked = self
+            .disk_type
+            .as_deref()
+            .map(|name| known.named(name))
+            .transpose();
         let picked = picked.map_err(|error| Failure::usage(error.to_string()))?;
         known.apply(builder, picked);
         for grid in self.grid.iter().chain(&self.segment) {

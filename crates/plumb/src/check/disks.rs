@@ -46,7 +46,9 @@ impl Open for Here {
 pub fn of_host(builder: &mut Builder, disks: &dyn Open) -> Vec<(String, io::Error)> {
     let (mut scan, mut refused) = (Scan::default(), Vec::new());
     for id in builder.ids().collect::<Vec<_>>() {
-        let Some(way) = way(builder.get(id).kind) else { continue };
+        let Some(way) = way(builder.get(id).kind) else {
+            continue;
+        };
         let name = builder.get(id).name.clone();
         match disks.open(&name) {
             Ok(disk) => {
@@ -56,7 +58,9 @@ pub fn of_host(builder: &mut Builder, disks: &dyn Open) -> Vec<(String, io::Erro
                 }
                 disks.counted(&name, &scan.take_counted());
             }
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => refused.push((name, error)),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                refused.push((name, error))
+            }
             // Nodes of devices that the kernel shows may be missing: nothing is known then that was not before.
             Err(_) => {}
         }
@@ -67,8 +71,14 @@ pub fn of_host(builder: &mut Builder, disks: &dyn Open) -> Vec<(String, io::Erro
 
 /// Notes once of which devices nothing was read.
 pub fn note(builder: &mut Builder, refused: &[(String, io::Error)]) {
-    let Some((name, error)) = refused.first() else { return };
-    let more = if refused.len() > 1 { format!(" and {} more", refused.len() - 1) } else { String::new() };
+    let Some((name, error)) = refused.first() else {
+        return;
+    };
+    let more = if refused.len() > 1 {
+        format!(" and {} more", refused.len() - 1)
+    } else {
+        String::new()
+    };
     builder.note(format!(
         "labels and superblocks of {name}{more} were not read: {error}; that takes root, or the group of disks"
     ));
@@ -88,7 +98,9 @@ pub fn image_of_guest(
     let file = disks.open(path)?;
     let id = host.file(root, builder, path);
     if builder.get(id).size.is_none() {
-        let source = Source::Kernel { path: path.to_owned() };
+        let source = Source::Kernel {
+            path: path.to_owned(),
+        };
         builder.size(id, plumb_geometry::Bytes(file.size_bytes()), &source);
     }
     let disk = image::tell_disk_of(builder, &*file, id);
@@ -107,11 +119,16 @@ pub fn of_guests(
     builder: &mut Builder,
     disks: &dyn Open,
 ) -> io::Result<()> {
-    let source = Source::Kernel { path: "/proc/PID/cmdline".to_owned() };
+    let source = Source::Kernel {
+        path: "/proc/PID/cmdline".to_owned(),
+    };
     let mut known: HashMap<String, NodeId> = HashMap::new();
     let mut shown: BTreeMap<NodeId, Vec<String>> = BTreeMap::new();
     for image in images {
-        known.insert(image.clone(), image_of_guest(image, host, root, builder, disks)?);
+        known.insert(
+            image.clone(),
+            image_of_guest(image, host, root, builder, disks)?,
+        );
     }
     for GuestDisk { path, identity } in root.guests() {
         let node = match (path.strip_prefix("/dev/"), known.get(&path)) {
@@ -120,7 +137,9 @@ pub fn of_guests(
             (None, None) => match image_of_guest(&path, host, root, builder, disks) {
                 Ok(node) => Some(node),
                 Err(error) => {
-                    builder.note(format!("{path}, the disk of a guest, was not read: {error}"));
+                    builder.note(format!(
+                        "{path}, the disk of a guest, was not read: {error}"
+                    ));
                     None
                 }
             },
@@ -143,8 +162,16 @@ pub fn of_guests(
 /// When it cannot be read.
 pub fn of_image(path: &Path, builder: &mut Builder) -> Result<NodeId, Failure> {
     // The whole path, so that no command that is printed means another file, or a device of the same name.
-    let name = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
-    let failed = |source| Failure::failed(&NoDisk { name: path.display().to_string(), source });
+    let name = std::fs::canonicalize(path)
+        .unwrap_or_else(|_| path.to_owned())
+        .display()
+        .to_string();
+    let failed = |source| {
+        Failure::failed(&NoDisk {
+            name: path.display().to_string(),
+            source,
+        })
+    };
     if path.is_dir() {
         return Err(Failure::usage(format!(
             "{} is a directory, expected a file to be read as a disk",

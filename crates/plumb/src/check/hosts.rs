@@ -55,15 +55,29 @@ pub struct Hosts {
 pub fn wanted(args: &Check, known: &Catalogue) -> Result<Vec<Wanted>, Failure> {
     let typed = args.join.iter().map(|join| {
         let place = format!("--join {}={}", join.disk, join.device);
-        Ok(Wanted { join: join.clone(), place, must_be: true })
+        Ok(Wanted {
+            join: join.clone(),
+            place,
+            must_be: true,
+        })
     });
     let noted = known.joins().iter().map(|join| {
         let side = |text: &str| match Side::parse(text) {
             Ok(side) if side.host.is_some() => Ok(side),
-            _ => Err(Failure::usage(format!("{}: found `{text}`, expected HOST:DEVICE", join.place))),
+            _ => Err(Failure::usage(format!(
+                "{}: found `{text}`, expected HOST:DEVICE",
+                join.place
+            ))),
         };
-        let sides = Join { disk: side(&join.disk)?, device: side(&join.device)? };
-        Ok(Wanted { join: sides, place: join.place.clone(), must_be: false })
+        let sides = Join {
+            disk: side(&join.disk)?,
+            device: side(&join.device)?,
+        };
+        Ok(Wanted {
+            join: sides,
+            place: join.place.clone(),
+            must_be: false,
+        })
     });
     typed.chain(noted).collect()
 }
@@ -71,13 +85,21 @@ pub fn wanted(args: &Check, known: &Catalogue) -> Result<Vec<Wanted>, Failure> {
 /// A name that tells hosts apart in `HOST:DEVICE`; `None` where nothing is left of it.
 pub fn plain_name(text: &str) -> Option<String> {
     let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    let name: String = text.trim().chars().filter(is_plain).take(NAME_MAX).collect();
+    let name: String = text
+        .trim()
+        .chars()
+        .filter(is_plain)
+        .take(NAME_MAX)
+        .collect();
     (!name.is_empty()).then_some(name)
 }
 
 /// Name of a collection's file without directory and ending.
 pub fn name_of_file(path: &Path) -> String {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = path
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
     let stem = name.split(".tar").next().unwrap_or_default();
     plain_name(stem).unwrap_or_else(|| "host".to_owned())
 }
@@ -86,10 +108,15 @@ impl Hosts {
     /// Adds a host. Where two call themselves alike, they are called as their files.
     pub fn add(&mut self, own: Option<String>, file: String, builder: Builder) {
         let name = own.unwrap_or_else(|| file.clone());
-        self.read.push(Host { name, file, builder });
+        self.read.push(Host {
+            name,
+            file,
+            builder,
+        });
         let names: Vec<String> = self.read.iter().map(|host| host.name.clone()).collect();
         let is_shared = |name: &String| {
-            names.iter().filter(|other| *other == name).count() > 1 || self.here.as_ref() == Some(name)
+            names.iter().filter(|other| *other == name).count() > 1
+                || self.here.as_ref() == Some(name)
         };
         for (at, host) in self.read.iter_mut().enumerate() {
             if is_shared(&names[at]) {
@@ -98,7 +125,10 @@ impl Hosts {
         }
         // Files of one name are in different directories.
         for at in 1..self.read.len() {
-            if self.read[..at].iter().any(|other| other.name == self.read[at].name) {
+            if self.read[..at]
+                .iter()
+                .any(|other| other.name == self.read[at].name)
+            {
                 self.read[at].name = format!("{}-{}", self.read[at].file, at + 1);
             }
         }
@@ -107,12 +137,17 @@ impl Hosts {
     fn find(&self, host: &str) -> Option<Where> {
         let named = self.read.iter().position(|known| known.name == host);
         let at = named.or_else(|| self.read.iter().position(|known| known.file == host));
-        at.map(Where::At).or_else(|| (self.here.as_deref() == Some(host)).then_some(Where::Here))
+        at.map(Where::At)
+            .or_else(|| (self.here.as_deref() == Some(host)).then_some(Where::Here))
     }
 
     /// Where disk and device are; `None` for a host that was not read.
     fn sides(&self, join: &Join) -> (Option<Where>, Option<Where>) {
-        let side = |side: &Side| side.host.as_deref().map_or(Some(Where::Here), |host| self.find(host));
+        let side = |side: &Side| {
+            side.host
+                .as_deref()
+                .map_or(Some(Where::Here), |host| self.find(host))
+        };
         // Without any host it is a disk of this one on the only other.
         let device = match (&join.disk.host, &join.device.host, self.read.len()) {
             (None, None, 1) => Some(Where::At(0)),
@@ -131,7 +166,10 @@ impl Hosts {
             }
             let sides = [(disk, &join.disk), (device, &join.device)];
             names.extend(
-                sides.into_iter().filter(|side| side.0 == Some(Where::Here)).map(|side| side.1.name.clone()),
+                sides
+                    .into_iter()
+                    .filter(|side| side.0 == Some(Where::Here))
+                    .map(|side| side.1.name.clone()),
             );
         }
         (!names.is_empty()).then_some(names)
@@ -184,7 +222,13 @@ impl Hosts {
                 Where::Here => None,
                 Where::At(at) => Some(self.read[at].name.as_str()),
             };
-            let of_here = || if at == Where::Here { known.get(&side.name).copied() } else { None };
+            let of_here = || {
+                if at == Where::Here {
+                    known.get(&side.name).copied()
+                } else {
+                    None
+                }
+            };
             // The disk in an image is what a guest has, where it is not the image itself.
             let in_image = builder.find_on(host, &format!("{}:disk", side.name));
             in_image.or_else(of_here).or_else(|| builder.find_on(host, &side.name)).ok_or_else(|| {
@@ -203,14 +247,20 @@ impl Hosts {
     fn no_host(&self, one: &Wanted, side: &Side) -> Failure {
         let host = side.host.as_deref().unwrap_or_default();
         let names: Vec<&str> = self.read.iter().map(|host| host.name.as_str()).collect();
-        Failure::usage(format!("{}: found no host {host}, expected one of {}", one.place, names.join(", ")))
+        Failure::usage(format!(
+            "{}: found no host {host}, expected one of {}",
+            one.place,
+            names.join(", ")
+        ))
     }
 }
 
 /// A join of what is only one host.
 pub fn not_two(place: &str) -> Failure {
-    Failure::usage(format!("{place}: found one host, expected a guest and its host"))
-        .with_help("give the collection of the other one with --from; `plumb check --collect` makes it")
+    Failure::usage(format!(
+        "{place}: found one host, expected a guest and its host"
+    ))
+    .with_help("give the collection of the other one with --from; `plumb check --collect` makes it")
 }
 
 #[cfg(test)]
@@ -219,13 +269,18 @@ mod tests {
 
     #[test]
     fn sides_are_taken_apart() {
-        let side =
-            |host: Option<&str>, name: &str| Side { host: host.map(str::to_owned), name: name.to_owned() };
+        let side = |host: Option<&str>, name: &str| Side {
+            host: host.map(str::to_owned),
+            name: name.to_owned(),
+        };
         for (text, expected) in [
             ("vda", side(None, "vda")),
             ("web1:vda", side(Some("web1"), "vda")),
             ("kvm3:/dev/vg/a", side(Some("kvm3"), "/dev/vg/a")),
-            ("/dev/disk/by-path/pci-0:1", side(None, "/dev/disk/by-path/pci-0:1")),
+            (
+                "/dev/disk/by-path/pci-0:1",
+                side(None, "/dev/disk/by-path/pci-0:1"),
+            ),
         ] {
             assert_eq!(Side::parse(text), Ok(expected), "{text}");
         }
@@ -236,8 +291,17 @@ mod tests {
 
     #[test]
     fn hosts_of_one_name_are_called_as_their_files() {
-        let mut hosts = Hosts { here: Some("kvm3".to_owned()), ..Hosts::default() };
-        for (own, file) in [("a", "one"), ("a", "two"), ("b", "three"), ("kvm3", "four"), ("b2", "one")] {
+        let mut hosts = Hosts {
+            here: Some("kvm3".to_owned()),
+            ..Hosts::default()
+        };
+        for (own, file) in [
+            ("a", "one"),
+            ("a", "two"),
+            ("b", "three"),
+            ("kvm3", "four"),
+            ("b2", "one"),
+        ] {
             hosts.add(Some(own.to_owned()), file.to_owned(), Builder::default());
         }
         let names: Vec<&str> = hosts.read.iter().map(|host| host.name.as_str()).collect();
@@ -250,9 +314,12 @@ mod tests {
 
     #[test]
     fn names_of_files() {
-        for (path, expected) in
-            [("/x/web1.tar.zst", "web1"), ("a b:c.tar.zst", "abc"), ("-", "-"), ("/x/…", "host")]
-        {
+        for (path, expected) in [
+            ("/x/web1.tar.zst", "web1"),
+            ("a b:c.tar.zst", "abc"),
+            ("-", "-"),
+            ("/x/…", "host"),
+        ] {
             assert_eq!(name_of_file(Path::new(path)), expected);
         }
     }

@@ -46,7 +46,8 @@ pub fn gather(args: &Check, known: &Catalogue) -> Result<Gathered, Failure> {
         let root = Root::open(directory, &Elsewhere).map_err(|error| Failure::failed(&error))?;
         let of_host = linux::collect(&root, &mut gathered.builder);
         of_host.map_err(|error| {
-            Failure::failed(&error).with_help(format!("{} must hold sys/class/block", directory.display()))
+            Failure::failed(&error)
+                .with_help(format!("{} must hold sys/class/block", directory.display()))
         })?;
         return Ok(gathered);
     }
@@ -93,14 +94,23 @@ pub fn live(
     if let Some(target) = target {
         gathered.target = target::on_host(target, &host, &root, builder)?;
     }
-    disks::of_guests(&[], &host, &root, builder, &disks::Here)
-        .map_err(|source| Failure::failed(&NoDisk { name: "the image of a guest".to_owned(), source }))?;
+    disks::of_guests(&[], &host, &root, builder, &disks::Here).map_err(|source| {
+        Failure::failed(&NoDisk {
+            name: "the image of a guest".to_owned(),
+            source,
+        })
+    })?;
     let mut nodes = HashMap::new();
     for path in paths.iter().filter(|path| path.starts_with('/')) {
         let node = if Path::new(path).is_file() {
             let image = target::whole_path(Path::new(path))?;
             let disk = disks::image_of_guest(&image, &host, &root, builder, &disks::Here);
-            Some(disk.map_err(|source| Failure::failed(&NoDisk { name: image, source }))?)
+            Some(disk.map_err(|source| {
+                Failure::failed(&NoDisk {
+                    name: image,
+                    source,
+                })
+            })?)
         } else {
             target::on_host(Path::new(path), &host, &root, builder)?
         };
@@ -115,7 +125,10 @@ impl Gathered {
     /// of their own.
     fn hosts(&mut self, args: &Check) -> Result<Hosts, Failure> {
         let here = std::fs::read_to_string(Path::new("/").join(archive::HOSTNAME)).ok();
-        let mut hosts = Hosts { here: here.as_deref().and_then(hosts::plain_name), ..Hosts::default() };
+        let mut hosts = Hosts {
+            here: here.as_deref().and_then(hosts::plain_name),
+            ..Hosts::default()
+        };
         let (mut failures, mut text) = (Vec::new(), None);
         let mut collections: HashMap<u64, &Path> = HashMap::new();
         let mut first = Builder::default();
@@ -125,13 +138,20 @@ impl Gathered {
             let done = inputs::read(path, inputs::DUMP_BYTES_MAX).and_then(|bytes| {
                 if !archive::is_archive(&bytes) {
                     text.get_or_insert(path);
-                    let builder = hosts.read.first_mut().map_or(&mut first, |host| &mut host.builder);
+                    let builder = hosts
+                        .read
+                        .first_mut()
+                        .map_or(&mut first, |host| &mut host.builder);
                     return self.text(name.clone(), &bytes, builder);
                 }
                 if let Some(known) = collections.insert(fingerprint(&bytes), path) {
                     return Err(twice(path, known));
                 }
-                let mut builder = if is_first { std::mem::take(&mut first) } else { Builder::default() };
+                let mut builder = if is_first {
+                    std::mem::take(&mut first)
+                } else {
+                    Builder::default()
+                };
                 match self.collection(&name, &bytes, &mut builder) {
                     Ok(own) => hosts.add(own, hosts::name_of_file(path), builder),
                     Err(failure) => {
@@ -152,15 +172,22 @@ impl Gathered {
             }
         }
         if failures.len() == args.from.len() {
-            return Err(Failure::first_of(failures).unwrap_or_else(|| Failure::unknown("nothing to check")));
+            return Err(
+                Failure::first_of(failures).unwrap_or_else(|| Failure::unknown("nothing to check"))
+            );
         }
         failures.iter().for_each(Failure::print);
         match text {
-            Some(path) if hosts.read.is_empty() => hosts.add(None, hosts::name_of_file(path), first),
+            Some(path) if hosts.read.is_empty() => {
+                hosts.add(None, hosts::name_of_file(path), first)
+            }
             Some(path) if hosts.read.len() > 1 => return Err(whose(path)),
             _ => {}
         }
-        hosts.read.iter_mut().for_each(|host| dump::join(&mut host.builder));
+        hosts
+            .read
+            .iter_mut()
+            .for_each(|host| dump::join(&mut host.builder));
         Ok(hosts)
     }
 
@@ -177,18 +204,27 @@ impl Gathered {
         let form = archive::unpack(name, bytes, folder.path()).map_err(|error| failed(&error))?;
         let collected = match form {
             archive::Form::Files => archive::Collected::default(),
-            archive::Form::Whole => archive::read(name, folder.path()).map_err(|error| failed(&error))?,
+            archive::Form::Whole => {
+                archive::read(name, folder.path()).map_err(|error| failed(&error))?
+            }
         };
         let root = Root::open(&folder.path().join("root"), &collected.answers);
         let root = root.map_err(|error| failed(&error))?;
         let host = linux::collect(&root, builder).map_err(|error| failed(&error))?;
-        disks::of_guests(&collected.images, &host, &root, builder, &collected.disks)
-            .map_err(|source| failed(&NoDisk { name: format!("an image in {name}"), source }))?;
+        disks::of_guests(&collected.images, &host, &root, builder, &collected.disks).map_err(
+            |source| {
+                failed(&NoDisk {
+                    name: format!("an image in {name}"),
+                    source,
+                })
+            },
+        )?;
         let refused = disks::of_host(builder, &collected.disks);
         disks::note(builder, &refused);
         if form == archive::Form::Files {
-            builder
-                .note(format!("{name} is of an older form, without labels, superblocks and places of files"));
+            builder.note(format!(
+                "{name} is of an older form, without labels, superblocks and places of files"
+            ));
         }
         self.inputs.push(Input {
             path: name.to_owned(),
@@ -245,13 +281,20 @@ fn fingerprint(bytes: &[u8]) -> u64 {
 
 /// One host is no two, however often it is named.
 fn twice(path: &Path, known: &Path) -> Failure {
-    let found = format!("{}: found the same collection as {}", path.display(), known.display());
+    let found = format!(
+        "{}: found the same collection as {}",
+        path.display(),
+        known.display()
+    );
     Failure::usage(found + ", expected each once")
 }
 
 /// The output of a tool that may be of any of several hosts.
 fn whose(path: &Path) -> Failure {
-    let found = format!("{}: found the output of a tool beside several collections", path.display());
+    let found = format!(
+        "{}: found the output of a tool beside several collections",
+        path.display()
+    );
     Failure::usage(found + ", expected collections alone")
         .with_help("of which host it is is not known: give it with that one's collection alone")
 }

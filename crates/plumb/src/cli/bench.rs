@@ -118,11 +118,21 @@ pub struct Bench {
     #[arg(long, help_heading = "Writing")]
     pub write: bool,
     /// The name of a target, typed once more, in place of the question; given for each of them
-    #[arg(long, value_name = "NAME", requires = "write", help_heading = "Writing")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "write",
+        help_heading = "Writing"
+    )]
     pub yes: Vec<String>,
 
     /// How I/O are made; io_uring gives way to calls that wait where the kernel refuses it
-    #[arg(long, value_name = "NAME", default_value = "io_uring", help_heading = "Method")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "io_uring",
+        help_heading = "Method"
+    )]
     pub engine: Engine,
     /// The same number draws the same I/O
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Method")]
@@ -139,7 +149,12 @@ pub struct Bench {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
     /// When to colour
-    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Output"
+    )]
     pub color: ColorChoice,
 }
 
@@ -195,7 +210,11 @@ const INTERVAL_MIN: Duration = Duration::from_millis(100);
 
 fn size(text: &str) -> Result<Bytes, String> {
     let size = parse_size(text).map_err(|error| whole(&error))?;
-    if size.0 > 0 { Ok(size) } else { Err(format!("found `{text}`, expected a size above 0")) }
+    if size.0 > 0 {
+        Ok(size)
+    } else {
+        Err(format!("found `{text}`, expected a size above 0"))
+    }
 }
 
 /// Longest record of a study: 4,096 of them are an I/O that the engine still takes.
@@ -219,23 +238,31 @@ fn lengths(text: &str) -> Result<Lengths, String> {
         let (size, weight) = part.split_once(':').unwrap_or((part, "1"));
         let len_bytes = parse_size(size).map_err(|error| whole(&error))?.0;
         let len_bytes = u32::try_from(len_bytes).unwrap_or(u32::MAX);
-        let weight =
-            weight.parse().map_err(|_| format!("found the weight `{weight}`, expected a whole number"))?;
+        let weight = weight
+            .parse()
+            .map_err(|_| format!("found the weight `{weight}`, expected a whole number"))?;
         Ok::<(u32, u32), String>((len_bytes, weight))
     };
-    let weighted = text.split(',').map(one).collect::<Result<Vec<_>, String>>()?;
+    let weighted = text
+        .split(',')
+        .map(one)
+        .collect::<Result<Vec<_>, String>>()?;
     Lengths::new(weighted).map_err(|error| whole(&error))
 }
 
 fn rate(text: &str) -> Result<f64, String> {
-    let rate = text.parse::<f64>().ok().filter(|rate| *rate > 0.0 && *rate <= 1e9);
+    let rate = text
+        .parse::<f64>()
+        .ok()
+        .filter(|rate| *rate > 0.0 && *rate <= 1e9);
     rate.ok_or_else(|| format!("found `{text}`, expected I/O a second, above 0"))
 }
 
 fn time_or_none(text: &str) -> Result<Duration, String> {
     let ns = parse_duration(text).and_then(|ns| u64::try_from(ns).ok());
     let expected = "expected a time (bare numbers are seconds; ms, s, m, h)";
-    ns.map(Duration::from_nanos).ok_or_else(|| format!("found `{text}`, {expected}"))
+    ns.map(Duration::from_nanos)
+        .ok_or_else(|| format!("found `{text}`, {expected}"))
 }
 
 fn time(text: &str) -> Result<Duration, String> {
@@ -248,7 +275,9 @@ fn time(text: &str) -> Result<Duration, String> {
 fn interval(text: &str) -> Result<Duration, String> {
     time_or_none(text).and_then(|time| match time >= INTERVAL_MIN {
         true => Ok(time),
-        false => Err(format!("found `{text}`, expected an interval of 100ms or more")),
+        false => Err(format!(
+            "found `{text}`, expected an interval of 100ms or more"
+        )),
     })
 }
 
@@ -270,6 +299,11 @@ mod tests {
     fn times_and_rates() {
         assert_eq!(time("1.5s"), Ok(Duration::from_millis(1500)));
         assert!(time("0").is_err() && interval("99ms").is_err() && interval("100ms").is_ok());
-        assert!(rate("0").is_err() && rate("-1").is_err() && rate("nan").is_err() && rate("0.5").is_ok());
+        assert!(
+            rate("0").is_err()
+                && rate("-1").is_err()
+                && rate("nan").is_err()
+                && rate("0.5").is_ok()
+        );
     }
 }

@@ -26,7 +26,12 @@ pub struct Check {
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Where from")]
     pub from: Vec<PathBuf>,
     /// Read TARGET, a regular file, as a disk, raw, qcow2, VHD, VHDX or VMDK, instead of following it down to its device
-    #[arg(long, requires = "target", conflicts_with = "from", help_heading = "Where from")]
+    #[arg(
+        long,
+        requires = "target",
+        conflicts_with = "from",
+        help_heading = "Where from"
+    )]
     pub image: bool,
     /// Take the sysfs and mounts below this directory for those of a host, instead of this one's; no device is opened
     #[arg(long, value_name = "DIR", conflicts_with_all = ["from", "image"], help_heading = "Where from")]
@@ -69,10 +74,20 @@ pub struct Check {
     #[arg(long, help_heading = "Output")]
     pub json: bool,
     /// Severity from which the exit status is 1
-    #[arg(long, value_name = "SEVERITY", default_value = "warning", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "SEVERITY",
+        default_value = "warning",
+        help_heading = "Output"
+    )]
     pub fail_on: FailOn,
     /// When to colour
-    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Output"
+    )]
     pub color: ColorChoice,
 }
 
@@ -104,7 +119,10 @@ impl Side {
         if name.is_empty() || host.as_ref().is_some_and(String::is_empty) {
             return Err(format!("found `{text}`, expected DEVICE or HOST:DEVICE"));
         }
-        Ok(Side { host, name: name.to_owned() })
+        Ok(Side {
+            host,
+            name: name.to_owned(),
+        })
     }
 }
 
@@ -120,8 +138,13 @@ impl std::fmt::Display for Side {
 impl Join {
     fn parse(text: &str) -> Result<Join, String> {
         let Some((disk, device)) = text.split_once('=') else {
-            return Err(format!("found `{text}`, expected DISK=DEVICE, for instance vda=kvm3:/dev/vg/web1"));
+            return Err(format!(
+                "found `{text}`, expected DISK=DEVICE, for instance vda=kvm3:/dev/vg/web1"
+            ));
         };
-        Ok(Join { disk: Side::parse(disk)?, device: Side::parse(device)? })
+        Ok(Join {
+            disk: Side::parse(disk)?,
+            device: Side::parse(device)?,
+        })
     }
 }

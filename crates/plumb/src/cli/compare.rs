@@ -40,7 +40,12 @@ pub struct Compare {
     #[arg(long, value_name = "NAME", help_heading = "What is compared")]
     pub format: Option<String>,
     /// The first report of iostat: left out where it is an average since boot, kept, or left out
-    #[arg(long, value_name = "WHAT", default_value = "auto", help_heading = "What is compared")]
+    #[arg(
+        long,
+        value_name = "WHAT",
+        default_value = "auto",
+        help_heading = "What is compared"
+    )]
     pub first: First,
     /// Changes of up to so much are none
     #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = margin, help_heading = "What is compared")]
@@ -53,7 +58,12 @@ pub struct Compare {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
     /// When to colour
-    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Output"
+    )]
     pub color: ColorChoice,
 }
 
@@ -100,9 +110,14 @@ impl Pair {
     fn parse(text: &str) -> Result<Pair, String> {
         let (before, after) = text.split_once('=').unwrap_or((text, text));
         if before.is_empty() || after.is_empty() {
-            return Err(format!("found `{text}`, expected NAME, or NAME=NAME before and after the change"));
+            return Err(format!(
+                "found `{text}`, expected NAME, or NAME=NAME before and after the change"
+            ));
         }
-        Ok(Pair { before: before.to_owned(), after: after.to_owned() })
+        Ok(Pair {
+            before: before.to_owned(),
+            after: after.to_owned(),
+        })
     }
 }
 
@@ -110,8 +125,12 @@ impl Pair {
 const MARGIN_PERCENT_MAX: f64 = 50.0;
 
 pub(super) fn margin(text: &str) -> Result<Margin, String> {
-    let number = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-    let share = number.filter(|number| *number <= MARGIN_PERCENT_MAX).map(|number| number / 100.0);
+    let number = text
+        .strip_suffix('%')
+        .and_then(|number| number.trim().parse::<f64>().ok());
+    let share = number
+        .filter(|number| *number <= MARGIN_PERCENT_MAX)
+        .map(|number| number / 100.0);
     share.and_then(|share| Margin::new(share).ok()).ok_or_else(|| {
         format!("found `{text}`, expected a share above 0% and up to {MARGIN_PERCENT_MAX}%, for instance 3%")
     })

@@ -40,10 +40,20 @@ pub struct Diagnose {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub save: Option<PathBuf>,
     /// Severity from which the exit status is 1
-    #[arg(long, value_name = "SEVERITY", default_value = "warning", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "SEVERITY",
+        default_value = "warning",
+        help_heading = "Output"
+    )]
     pub fail_on: FailOn,
     /// When to colour
-    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Output"
+    )]
     pub color: ColorChoice,
 }
 

@@ -17,7 +17,8 @@ pub fn end_with(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
     if error.use_stderr() {
         // A script reads each of them as one line.
-        let text = columns(&io::stderr()).map_or_else(|| text.clone(), |width| broken(&text, width));
+        let text =
+            columns(&io::stderr()).map_or_else(|| text.clone(), |width| broken(&text, width));
         text.lines().for_each(say);
         return Exit::Usage.into();
     }
@@ -46,7 +47,9 @@ fn words_begin(line: &str) -> usize {
     let begin = blanks(line);
     let gap = line[begin..].find("  ").map(|at| begin + at);
     let behind = gap.map(|at| at + blanks(&line[at..]));
-    behind.filter(|behind| *behind <= HEAD_WIDTH).unwrap_or(begin)
+    behind
+        .filter(|behind| *behind <= HEAD_WIDTH)
+        .unwrap_or(begin)
 }
 
 #[cfg(test)]
@@ -57,20 +60,33 @@ mod tests {
     use crate::cli::Cli;
 
     fn helps(command: &mut clap::Command, all: &mut Vec<String>) {
-        all.extend([command.render_help(), command.render_long_help()].map(|help| help.to_string()));
-        command.get_subcommands_mut().for_each(|below| helps(below, all));
+        all.extend(
+            [command.render_help(), command.render_long_help()].map(|help| help.to_string()),
+        );
+        command
+            .get_subcommands_mut()
+            .for_each(|below| helps(below, all));
     }
 
     #[test]
     fn help_keeps_within_a_terminal() {
         let mut all = Vec::new();
         helps(&mut Cli::command(), &mut all);
-        assert!(all.len() > 40 && all.iter().any(|help| help.lines().any(|line| line.len() > WIDTH)));
+        assert!(
+            all.len() > 40
+                && all
+                    .iter()
+                    .any(|help| help.lines().any(|line| line.len() > WIDTH))
+        );
         for help in all {
             let text = broken(&help, WIDTH);
             let long = text.lines().find(|line| line.chars().count() > WIDTH);
             assert_eq!(long, None, "{text}");
-            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            let words = |text: &str| {
+                text.split_whitespace()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+            };
             assert_eq!(words(&text), words(&help), "nothing is lost");
         }
     }
@@ -82,7 +98,10 @@ mod tests {
             broken(line, 40),
             "      --to <POSITION>  some words that\n                       go on\n"
         );
-        assert_eq!(broken("          one two three", 20), "          one two\n          three\n");
+        assert_eq!(
+            broken("          one two three", 20),
+            "          one two\n          three\n"
+        );
         assert_eq!(broken("one two\n\nthree", 6), "one\n  two\n\nthree\n");
     }
 }

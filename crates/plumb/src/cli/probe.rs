@@ -54,7 +54,12 @@ pub struct Probe {
     #[arg(long, help_heading = "Writing")]
     pub write: bool,
     /// The name of the target, typed once more, in place of the question
-    #[arg(long, value_name = "NAME", requires = "write", help_heading = "Writing")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "write",
+        help_heading = "Writing"
+    )]
     pub yes: Vec<String>,
 
     /// Print one JSON document instead of text
@@ -64,10 +69,20 @@ pub struct Probe {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub html: Option<PathBuf>,
     /// Severity from which the exit status is 1
-    #[arg(long, value_name = "SEVERITY", default_value = "warning", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "SEVERITY",
+        default_value = "warning",
+        help_heading = "Output"
+    )]
     pub fail_on: FailOn,
     /// When to colour
-    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Output"
+    )]
     pub color: ColorChoice,
 }
 

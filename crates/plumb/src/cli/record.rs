@@ -42,7 +42,12 @@ pub struct Record {
     pub buffer: u32,
 
     /// Layer at which disks are recorded
-    #[arg(long, value_name = "LAYER", default_value = "auto", help_heading = "Which I/O")]
+    #[arg(
+        long,
+        value_name = "LAYER",
+        default_value = "auto",
+        help_heading = "Which I/O"
+    )]
     pub layer: LayerChoice,
     /// Only these operations: read, write, discard, flush, write-zeroes, other, or their letters
     #[arg(long, value_name = "OP", value_delimiter = ',', value_parser = op, help_heading = "Which I/O")]
@@ -62,15 +67,22 @@ const FILE_BYTES_MIN: u64 = 1 << 20;
 const BUFFER_BYTES: std::ops::RangeInclusive<u64> = 4096..=1 << 30;
 
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let time = parse_duration(text).and_then(|ns| u64::try_from(ns).ok()).map(Duration::from_nanos);
-    let expected = "expected a time above 0 and up to 8760h, a year (bare numbers are seconds; ms, s, m, h)";
+    let time = parse_duration(text)
+        .and_then(|ns| u64::try_from(ns).ok())
+        .map(Duration::from_nanos);
+    let expected =
+        "expected a time above 0 and up to 8760h, a year (bare numbers are seconds; ms, s, m, h)";
     let time = time.filter(|time| !time.is_zero() && *time <= LONGEST);
     time.ok_or_else(|| format!("found `{text}`, {expected}"))
 }
 
 fn file_size(text: &str) -> Result<u64, String> {
     let size = parse_size(text).map_err(|error| whole(&error))?.0;
-    if size >= FILE_BYTES_MIN { Ok(size) } else { Err(format!("found `{text}`, expected 1m or more")) }
+    if size >= FILE_BYTES_MIN {
+        Ok(size)
+    } else {
+        Err(format!("found `{text}`, expected 1m or more"))
+    }
 }
 
 fn buffer(text: &str) -> Result<u32, String> {

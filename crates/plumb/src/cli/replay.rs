@@ -78,11 +78,21 @@ pub struct Replay {
     #[arg(long, help_heading = "Writing")]
     pub write: bool,
     /// The name of the target, typed once more, in place of the question
-    #[arg(long, value_name = "NAME", requires = "write", help_heading = "Writing")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "write",
+        help_heading = "Writing"
+    )]
     pub yes: Vec<String>,
 
     /// How I/O are made; io_uring gives way to calls that wait where the kernel refuses it
-    #[arg(long, value_name = "NAME", default_value = "io_uring", help_heading = "Method")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "io_uring",
+        help_heading = "Method"
+    )]
     pub engine: Engine,
 
     /// Write every I/O of the replay to a file, a name that is free: FILE.parquet
@@ -95,7 +105,12 @@ pub struct Replay {
     #[arg(long, help_heading = "Output")]
     pub json: bool,
     /// When to colour
-    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Output"
+    )]
     pub color: ColorChoice,
 }
 
@@ -103,21 +118,39 @@ fn speed(text: &str) -> Result<Speed, String> {
     if text == "max" {
         return Ok(Speed::Max);
     }
-    let times = text.parse::<f64>().ok().filter(|times| *times > 0.0 && *times <= 1e6);
+    let times = text
+        .parse::<f64>()
+        .ok()
+        .filter(|times| *times > 0.0 && *times <= 1e6);
     let expected = "expected max, or a number above 0 and up to 1,000,000";
-    times.map(Speed::Times).ok_or_else(|| format!("found `{text}`, {expected}"))
+    times
+        .map(Speed::Times)
+        .ok_or_else(|| format!("found `{text}`, {expected}"))
 }
 
 fn size(text: &str) -> Result<Bytes, String> {
     let size = parse_size(text).map_err(|error| whole(&error))?;
-    if size.0 > 0 { Ok(size) } else { Err(format!("found `{text}`, expected a size above 0")) }
+    if size.0 > 0 {
+        Ok(size)
+    } else {
+        Err(format!("found `{text}`, expected a size above 0"))
+    }
 }
 
 fn range_moved(text: &str) -> Result<Move, String> {
     let example = "expected OLD=NEW, for instance 63s=2048s";
-    let (old, new) = text.split_once('=').ok_or_else(|| format!("found `{text}`, {example}"))?;
-    let bytes = |text: &str| parse_size(text).map(|size| size.0).map_err(|error| whole(&error));
-    Ok(Move { old: bytes(old)?, new: bytes(new)? })
+    let (old, new) = text
+        .split_once('=')
+        .ok_or_else(|| format!("found `{text}`, {example}"))?;
+    let bytes = |text: &str| {
+        parse_size(text)
+            .map(|size| size.0)
+            .map_err(|error| whole(&error))
+    };
+    Ok(Move {
+        old: bytes(old)?,
+        new: bytes(new)?,
+    })
 }
 
 #[cfg(test)]
@@ -126,11 +159,20 @@ mod tests {
 
     #[test]
     fn speeds_and_ranges() {
-        assert_eq!((speed("max"), speed("2.5")), (Ok(Speed::Max), Ok(Speed::Times(2.5))));
+        assert_eq!(
+            (speed("max"), speed("2.5")),
+            (Ok(Speed::Max), Ok(Speed::Times(2.5)))
+        );
         for bad in ["0", "-1", "nan", "inf", "fast", ""] {
             assert!(speed(bad).is_err(), "{bad}");
         }
-        assert_eq!(range_moved("63s=1m"), Ok(Move { old: 32_256, new: 1 << 20 }));
+        assert_eq!(
+            range_moved("63s=1m"),
+            Ok(Move {
+                old: 32_256,
+                new: 1 << 20
+            })
+        );
         for bad in ["63s", "63s=", "=1m", "a=b", "1MB=2"] {
             assert!(range_moved(bad).is_err(), "{bad}");
         }

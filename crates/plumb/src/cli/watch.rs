@@ -39,7 +39,12 @@ pub struct Watch {
     pub grid: Vec<Grid>,
 
     /// Layer at which disks are watched
-    #[arg(long, value_name = "LAYER", default_value = "auto", help_heading = "Which I/O")]
+    #[arg(
+        long,
+        value_name = "LAYER",
+        default_value = "auto",
+        help_heading = "Which I/O"
+    )]
     pub layer: LayerChoice,
     /// Only these operations: read, write, discard, flush, write-zeroes, other, or their letters
     #[arg(long, value_name = "OP", value_delimiter = ',', value_parser = op, help_heading = "Which I/O")]
@@ -71,10 +76,20 @@ pub struct Watch {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub save: Option<PathBuf>,
     /// Severity from which the exit status is 1
-    #[arg(long, value_name = "SEVERITY", default_value = "warning", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "SEVERITY",
+        default_value = "warning",
+        help_heading = "Output"
+    )]
     pub fail_on: FailOn,
     /// When to colour
-    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Output"
+    )]
     pub color: ColorChoice,
 }
 
@@ -104,7 +119,9 @@ fn comm(text: &str) -> Result<String, String> {
     match text.len() {
         0 => Err("found nothing, expected a command".to_owned()),
         1..=15 => Ok(text.to_owned()),
-        long => Err(format!("found {long} bytes, and the kernel keeps 15 of a command: expected these")),
+        long => Err(format!(
+            "found {long} bytes, and the kernel keeps 15 of a command: expected these"
+        )),
     }
 }
 
@@ -120,7 +137,8 @@ impl Watch {
 pub const INTERVAL_MIN: Duration = Duration::from_millis(100);
 
 fn interval(text: &str) -> Result<Duration, String> {
-    let expected = "expected a time from 100ms to 8760h, a year (bare numbers are seconds; ms, s, m, h)";
+    let expected =
+        "expected a time from 100ms to 8760h, a year (bare numbers are seconds; ms, s, m, h)";
     let ns = parse_duration(text).and_then(|ns| u64::try_from(ns).ok());
     match ns.map(Duration::from_nanos) {
         Some(interval) if (INTERVAL_MIN..=LONGEST).contains(&interval) => Ok(interval),

@@ -28,7 +28,10 @@ impl Pair {
     /// What a reader must know of two names that nobody said belong together.
     pub fn note(&self) -> Option<String> {
         (!self.is_by_user && self.before != self.after).then(|| {
-            format!("{} and {} are compared as the only busy ones of their sides", self.before, self.after)
+            format!(
+                "{} and {} are compared as the only busy ones of their sides",
+                self.before, self.after
+            )
         })
     }
 }
@@ -53,16 +56,23 @@ pub fn of(sides: &[Side; 2], asked: &[cli::Pair]) -> Result<Pairs, Failure> {
     }
     let mut pairs = Pairs::default();
     for pair in asked {
-        for (name, side, of) in
-            [(&pair.before, &sides[0], &devices[0]), (&pair.after, &sides[1], &devices[1])]
-        {
+        for (name, side, of) in [
+            (&pair.before, &sides[0], &devices[0]),
+            (&pair.after, &sides[1], &devices[1]),
+        ] {
             if !of.contains_key(name) {
-                return Err(Failure::unknown(format!("no device `{name}` in {}", side.path()))
-                    .with_help(format!("these are: {}", listed(of))));
+                return Err(
+                    Failure::unknown(format!("no device `{name}` in {}", side.path()))
+                        .with_help(format!("these are: {}", listed(of))),
+                );
             }
         }
         let (before, after) = (pair.before.clone(), pair.after.clone());
-        pairs.pairs.push(Pair { before, after, is_by_user: true });
+        pairs.pairs.push(Pair {
+            before,
+            after,
+            is_by_user: true,
+        });
     }
     Ok(pairs)
 }
@@ -78,7 +88,13 @@ fn found(devices: &[Devices; 2], paths: [&str; 2]) -> Result<Pairs, Failure> {
             .sum();
         for (device, ios) in &devices[at] {
             let elsewhere = devices[1 - at].get(device).copied();
-            let mut leave = |why: String| pairs.left_out.push(LeftOut { side, device: device.clone(), why });
+            let mut leave = |why: String| {
+                pairs.left_out.push(LeftOut {
+                    side,
+                    device: device.clone(),
+                    why,
+                })
+            };
             if let Some(disk) = disk_of(device, &devices[at]) {
                 leave(format!("a part of {disk}"));
             } else if *ios >= SHARE_MIN * whole && *ios > 0.0 {
@@ -95,13 +111,20 @@ fn found(devices: &[Devices; 2], paths: [&str; 2]) -> Result<Pairs, Failure> {
     match (&common[..], &busy[0][..], &busy[1][..]) {
         ([], [before], [after]) => {
             let (before, after) = ((*before).to_owned(), (*after).to_owned());
-            pairs.pairs.push(Pair { before, after, is_by_user: false });
+            pairs.pairs.push(Pair {
+                before,
+                after,
+                is_by_user: false,
+            });
             return Ok(pairs);
         }
         ([], ..) => {
             let which = [0, 1].map(|at| format!("{} has {}", paths[at], listed(&devices[at])));
-            return Err(Failure::unknown(format!("no busy device is on both sides: {}", which.join("; ")))
-                .with_help("--device BEFORE=AFTER says which belong together"));
+            return Err(Failure::unknown(format!(
+                "no busy device is on both sides: {}",
+                which.join("; ")
+            ))
+            .with_help("--device BEFORE=AFTER says which belong together"));
         }
         _ => {}
     }
@@ -114,7 +137,11 @@ fn found(devices: &[Devices; 2], paths: [&str; 2]) -> Result<Pairs, Failure> {
             why: why.clone(),
         }));
     }
-    let pair = |name: &str| Pair { before: name.to_owned(), after: name.to_owned(), is_by_user: false };
+    let pair = |name: &str| Pair {
+        before: name.to_owned(),
+        after: name.to_owned(),
+        is_by_user: false,
+    };
     pairs.pairs = common.into_iter().map(pair).collect();
     Ok(pairs)
 }
@@ -139,32 +166,44 @@ mod tests {
     use super::*;
 
     fn devices(of: &[(&str, f64)]) -> Devices {
-        of.iter().map(|(name, ios)| ((*name).to_owned(), *ios)).collect()
+        of.iter()
+            .map(|(name, ios)| ((*name).to_owned(), *ios))
+            .collect()
     }
 
     /// Pairs as `before=after`, then what is left out.
     fn pairs(before: &[(&str, f64)], after: &[(&str, f64)]) -> Result<[Vec<String>; 2], Failure> {
         let pairs = found(&[devices(before), devices(after)], ["a", "b"])?;
-        let named = pairs.pairs.into_iter().map(|pair| format!("{}={}", pair.before, pair.after));
-        let left = pairs.left_out.into_iter().map(|left| format!("{} {}", left.device, left.side));
+        let named = pairs
+            .pairs
+            .into_iter()
+            .map(|pair| format!("{}={}", pair.before, pair.after));
+        let left = pairs
+            .left_out
+            .into_iter()
+            .map(|left| format!("{} {}", left.device, left.side));
         Ok([named.collect(), left.collect()])
     }
 
     #[test]
     fn devices_of_both_sides_are_paired_and_idle_ones_left_out() {
-        let [named, left] =
-            pairs(&[("c0t6d0", 15_681.0), ("c2t0d0", 1.0)], &[("c0t6d0", 20_289.0), ("sd7", 30_000.0)])
-                .expect("one in common");
+        let [named, left] = pairs(
+            &[("c0t6d0", 15_681.0), ("c2t0d0", 1.0)],
+            &[("c0t6d0", 20_289.0), ("sd7", 30_000.0)],
+        )
+        .expect("one in common");
         assert_eq!(named, ["c0t6d0=c0t6d0"]);
         assert_eq!(left, ["c2t0d0 before", "sd7 after"]);
     }
 
     #[test]
     fn the_only_busy_ones_belong_together() {
-        let [named, left] = pairs(&[("sda", 9.0)], &[("sdb", 9.0), ("sdc", 0.0)]).expect("one each");
+        let [named, left] =
+            pairs(&[("sda", 9.0)], &[("sdb", 9.0), ("sdc", 0.0)]).expect("one each");
         assert_eq!(named, ["sda=sdb"]);
         assert!(left.is_empty(), "{left:?}");
-        let error = pairs(&[("sda", 9.0)], &[("sdb", 9.0), ("sdc", 9.0)]).expect_err("which of both?");
+        let error =
+            pairs(&[("sda", 9.0)], &[("sdb", 9.0), ("sdc", 9.0)]).expect_err("which of both?");
         assert_eq!(error.exit(), crate::exit::Exit::Unknown);
     }
 

@@ -39,7 +39,10 @@ impl Side {
     /// # Errors
     /// When it cannot be read, or is nothing that can be compared.
     pub fn read(path: &Path, args: &Compare) -> Result<Side, Failure> {
-        let questions = Questions { grids: args.grids(), ..Questions::default() };
+        let questions = Questions {
+            grids: args.grids(),
+            ..Questions::default()
+        };
         let contents = match printed(path)? {
             Some(contents) => contents,
             None => Contents::Profiles(Box::new(profiles(path, args, &questions)?)),
@@ -66,7 +69,8 @@ impl Side {
     ) -> Result<(), Failure> {
         if let Contents::Profiles(collected) = &self.contents {
             let devices: BTreeSet<&str> = devices.collect();
-            let wanted = lowest(collected).filter(|profile| devices.contains(profile.device.as_str()));
+            let wanted =
+                lowest(collected).filter(|profile| devices.contains(profile.device.as_str()));
             self.percentiles = stretches::of(&self.file, &selection(args), wanted)?;
         }
         Ok(())
@@ -87,7 +91,10 @@ impl Side {
                     add(&profile.device, profile.ios() as f64);
                 }
             }
-            Contents::Bench(bench) => bench.runs.iter().for_each(|run| add(&run.device(), run.ios() as f64)),
+            Contents::Bench(bench) => bench
+                .runs
+                .iter()
+                .for_each(|run| add(&run.device(), run.ios() as f64)),
             Contents::Series(series) => {
                 for (name, row) in series.reports.iter().flat_map(|report| &report.rows) {
                     add(name, row.per_second());
@@ -109,7 +116,10 @@ impl Side {
                 let found = lowest(collected).find(|profile| profile.device == device);
                 let profile = found.expect("pairs are made of the devices of both sides");
                 let mut analysis = analyze(profile, None, &self.questions);
-                if let Some(losses) = collected.losses.get(&(profile.device.clone(), profile.layer)) {
+                if let Some(losses) = collected
+                    .losses
+                    .get(&(profile.device.clone(), profile.layer))
+                {
                     analysis.losses = losses.clone();
                 }
                 let mut observed = of_profile(profile, &analysis);
@@ -164,8 +174,10 @@ fn printed(path: &Path) -> Result<Option<Contents>, Failure> {
     let is_bench = is_bench(head);
     if !is_bench && !series::sniff(head) {
         return match is_stdin {
-            true => Err(Failure::usage("-: found neither output of iostat -x nor of plumb bench --json")
-                .with_help("give traces and profiles as files")),
+            true => Err(Failure::usage(
+                "-: found neither output of iostat -x nor of plumb bench --json",
+            )
+            .with_help("give traces and profiles as files")),
             false => Ok(None),
         };
     }
@@ -174,21 +186,34 @@ fn printed(path: &Path) -> Result<Option<Contents>, Failure> {
     if is_bench {
         return bench(&name, &bytes).map(|bench| Some(Contents::Bench(Box::new(bench))));
     }
-    series::read(&name, &bytes).map(|series| Some(Contents::Series(Box::new(series)))).map_err(failed)
+    series::read(&name, &bytes)
+        .map(|series| Some(Contents::Series(Box::new(series))))
+        .map_err(failed)
 }
 
 fn is_bench(head: &[u8]) -> bool {
-    let bare: Vec<u8> =
-        head.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).take(BENCH.len()).collect();
+    let bare: Vec<u8> = head
+        .iter()
+        .copied()
+        .filter(|byte| !byte.is_ascii_whitespace())
+        .take(BENCH.len())
+        .collect();
     bare == BENCH.as_bytes()
 }
 
 fn bench(name: &str, bytes: &[u8]) -> Result<Bench, Failure> {
-    let document: Document = serde_json::from_slice(bytes)
-        .map_err(|source| Failure::failed(&NoBench { name: name.to_owned(), source }))?;
+    let document: Document = serde_json::from_slice(bytes).map_err(|source| {
+        Failure::failed(&NoBench {
+            name: name.to_owned(),
+            source,
+        })
+    })?;
     if document.schema != BENCH_SCHEMA {
         let found = document.schema;
-        return Err(Failure::failed(&OtherSchema { name: name.to_owned(), found }));
+        return Err(Failure::failed(&OtherSchema {
+            name: name.to_owned(),
+            found,
+        }));
     }
     Ok(document.result)
 }
@@ -210,12 +235,18 @@ struct OtherSchema {
 }
 
 fn selection(args: &Compare) -> Selection {
-    Selection { layer: args.layer, format: args.format.clone(), ..Selection::default() }
+    Selection {
+        layer: args.layer,
+        format: args.format.clone(),
+        ..Selection::default()
+    }
 }
 
 fn profiles(path: &Path, args: &Compare, questions: &Questions) -> Result<Collected, Failure> {
     let selection = selection(args);
-    let settings = Settings { modulus_bytes: questions.modulus_bytes() };
+    let settings = Settings {
+        modulus_bytes: questions.modulus_bytes(),
+    };
     let mut collected = collect(&[PathBuf::from(path)], &selection, &settings);
     match Failure::first_of(std::mem::take(&mut collected.failures)) {
         Some(failure) => Err(failure),
@@ -228,7 +259,11 @@ fn profiles(path: &Path, args: &Compare, questions: &Questions) -> Result<Collec
 
 fn only_wanted(collected: &Collected, selection: &Selection) -> plumb_profile::ProfileSet {
     let mut wanted = plumb_profile::ProfileSet::default();
-    let profiles = collected.saved.profiles.iter().filter(|profile| selection.wants(profile));
+    let profiles = collected
+        .saved
+        .profiles
+        .iter()
+        .filter(|profile| selection.wants(profile));
     profiles.for_each(|profile| wanted.add(profile));
     wanted
 }

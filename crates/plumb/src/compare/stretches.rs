@@ -31,11 +31,17 @@ impl Times {
     fn add(&mut self, ns: u64) {
         // Eight binary digits, and how many follow.
         let follow = (64 - ns.leading_zeros()).saturating_sub(8);
-        *self.0.entry(follow << 8 | (ns >> follow) as u32).or_default() += 1;
+        *self
+            .0
+            .entry(follow << 8 | (ns >> follow) as u32)
+            .or_default() += 1;
     }
 
     fn merge(&mut self, others: &Times) {
-        others.0.iter().for_each(|(key, ios)| *self.0.entry(*key).or_default() += ios);
+        others
+            .0
+            .iter()
+            .for_each(|(key, ios)| *self.0.entry(*key).or_default() += ios);
     }
 
     fn ios(&self) -> u64 {
@@ -59,7 +65,10 @@ impl Times {
 
     fn stretch(&self) -> Option<Stretch> {
         let ios = self.ios();
-        (ios > 0).then(|| Stretch { ios, ns: SHARES.map(|share| self.percentile(share)) })
+        (ios > 0).then(|| Stretch {
+            ios,
+            ns: SHARES.map(|share| self.percentile(share)),
+        })
     }
 }
 
@@ -82,7 +91,12 @@ impl Course {
         let start_ns = first.checked_add_unsigned(timeline.width_ns())?;
         let len_ns = last.checked_sub(start_ns).filter(|len_ns| *len_ns > 0)?;
         let times = [(); 2].map(|()| vec![Times::default(); STRETCHES]);
-        Some(Course { start_ns, len_ns, times, ends: Default::default() })
+        Some(Course {
+            start_ns,
+            len_ns,
+            times,
+            ends: Default::default(),
+        })
     }
 
     fn add(&mut self, op: usize, time_ns: i64, ns: u64) {
@@ -98,7 +112,8 @@ impl Course {
         let both = [0, 1].map(|op| {
             let mut whole = self.ends[op].clone();
             self.times[op].iter().for_each(|times| whole.merge(times));
-            let stretches: Vec<Stretch> = self.times[op].iter().filter_map(Times::stretch).collect();
+            let stretches: Vec<Stretch> =
+                self.times[op].iter().filter_map(Times::stretch).collect();
             (whole.stretch(), stretches)
         });
         Told(both)
@@ -131,20 +146,36 @@ pub fn of<'p>(
     selection: &Selection,
     profiles: impl Iterator<Item = &'p Profile>,
 ) -> Result<BTreeMap<String, Told>, Failure> {
-    let named = |profile: &Profile| Some(((profile.device.clone(), profile.layer), Course::new(profile)?));
+    let named = |profile: &Profile| {
+        Some((
+            (profile.device.clone(), profile.layer),
+            Course::new(profile)?,
+        ))
+    };
     let mut courses: Courses = profiles.take(DEVICES_MAX).filter_map(named).collect();
     if courses.is_empty() || !(path.is_file() || path.is_dir()) {
         return Ok(BTreeMap::new());
     }
     let meter = Meter::start();
-    let columns = Columns { queue_ns: false, comm: false, ..Columns::PROFILE };
-    let options = ReadOptions { columns, progress: Some(meter.progress()), ..selection.read_options() };
+    let columns = Columns {
+        queue_ns: false,
+        comm: false,
+        ..Columns::PROFILE
+    };
+    let options = ReadOptions {
+        columns,
+        progress: Some(meter.progress()),
+        ..selection.read_options()
+    };
     for piece in open::pieces(&[PathBuf::from(path)]) {
         if !add_piece(&piece, selection, &options, &mut courses)? {
             return Ok(BTreeMap::new());
         }
     }
-    Ok(courses.into_iter().map(|((device, _), course)| (device, course.told())).collect())
+    Ok(courses
+        .into_iter()
+        .map(|((device, _), course)| (device, course.told()))
+        .collect())
 }
 
 type Courses = BTreeMap<(String, Layer), Course>;
@@ -157,7 +188,8 @@ fn add_piece(
     courses: &mut Courses,
 ) -> Result<bool, Failure> {
     let failed = |error: plumb_trace::Error| Failure::failed(&error);
-    if piece.files.is_empty() && inputs::is_profile(&mut Input::open(&piece.path).map_err(failed)?)? {
+    if piece.files.is_empty() && inputs::is_profile(&mut Input::open(&piece.path).map_err(failed)?)?
+    {
         return Ok(false);
     }
     let mut reader = open::open(piece, options).map_err(failed)?;
@@ -166,7 +198,9 @@ fn add_piece(
     loop {
         match reader.fill(&mut batch).map_err(failed)? {
             Fill::Events => {
-                filter.apply(&mut batch, reader.info()).map_err(|error| Failure::failed(&error))?;
+                filter
+                    .apply(&mut batch, reader.info())
+                    .map_err(|error| Failure::failed(&error))?;
                 add_events(&batch, courses);
             }
             Fill::End => return Ok(true),
@@ -184,11 +218,16 @@ fn add_events(batch: &Batch, courses: &mut Courses) {
             Op::Write => 1,
             _ => continue,
         };
-        let Ok(ns) = u64::try_from(batch.device_ns[row]) else { continue };
+        let Ok(ns) = u64::try_from(batch.device_ns[row]) else {
+            continue;
+        };
         let of = (batch.device[row], batch.layer[row]);
         // Neighbours are mostly of one device.
         if last.as_ref().is_none_or(|(known, _)| *known != of) {
-            let name = names.get(of.0 as usize).map(|device| device.name.clone()).unwrap_or_default();
+            let name = names
+                .get(of.0 as usize)
+                .map(|device| device.name.clone())
+                .unwrap_or_default();
             last = Some((of, (name, of.1)));
         }
         let course = last.as_ref().and_then(|(_, key)| courses.get_mut(key));
@@ -207,13 +246,24 @@ mod tests {
         let mut times = Times::default();
         (1..=100_000u64).rev().for_each(|ns| times.add(ns * 10));
         assert_eq!(times.ios(), 100_000);
-        for (share, expected) in [(0.5, 500_000.0), (0.9, 900_000.0), (0.99, 990_000.0), (0.000_01, 10.0)] {
+        for (share, expected) in [
+            (0.5, 500_000.0),
+            (0.9, 900_000.0),
+            (0.99, 990_000.0),
+            (0.000_01, 10.0),
+        ] {
             let found = times.percentile(share);
-            assert!((found / expected - 1.0).abs() < 1.0 / 128.0, "{share}: {found}, expected {expected}");
+            assert!(
+                (found / expected - 1.0).abs() < 1.0 / 128.0,
+                "{share}: {found}, expected {expected}"
+            );
         }
         let mut small = Times::default();
         [0, 7, 255].into_iter().for_each(|ns| small.add(ns));
-        assert_eq!([0.3, 0.6, 1.0].map(|share| small.percentile(share)), [0.0, 7.0, 255.0]);
+        assert_eq!(
+            [0.3, 0.6, 1.0].map(|share| small.percentile(share)),
+            [0.0, 7.0, 255.0]
+        );
         times.merge(&small);
         times.add(u64::MAX);
         assert_eq!(times.ios(), 100_004);
@@ -232,8 +282,17 @@ mod tests {
             course.add(0, time_ns, 50);
         }
         let Told([(whole, stretches), (no_writes, none)]) = course.told();
-        assert_eq!(whole.map(|whole| (whole.ios, whole.ns)), Some((8, [50.0; 3])));
-        assert_eq!(stretches.iter().map(|stretch| stretch.ios).collect::<Vec<_>>(), [2, 1, 1]);
+        assert_eq!(
+            whole.map(|whole| (whole.ios, whole.ns)),
+            Some((8, [50.0; 3]))
+        );
+        assert_eq!(
+            stretches
+                .iter()
+                .map(|stretch| stretch.ios)
+                .collect::<Vec<_>>(),
+            [2, 1, 1]
+        );
         assert_eq!((no_writes, none.len()), (None, 0));
     }
 }

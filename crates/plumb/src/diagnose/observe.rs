@@ -52,13 +52,23 @@ pub struct Seen {
 #[must_use]
 pub fn disks(stack: &Stack, wanted: Option<&HashSet<NodeId>>) -> Vec<Disk> {
     let nodes = stack.nodes().filter(|(id, node)| {
-        wanted.is_none_or(|wanted| wanted.contains(id)) && node.host.is_none() && node.kind != Kind::Partition
+        wanted.is_none_or(|wanted| wanted.contains(id))
+            && node.host.is_none()
+            && node.kind != Kind::Partition
     });
     let mut disks: Vec<Disk> = nodes
         .filter_map(|(_, node)| {
             let number = plumb_capture::disk_of(&node.name).ok()?;
-            let layer = if plumb_capture::is_bio_based(number) { Layer::Bio } else { Layer::Request };
-            Some(Disk { name: node.name.clone(), number, layer })
+            let layer = if plumb_capture::is_bio_based(number) {
+                Layer::Bio
+            } else {
+                Layer::Request
+            };
+            Some(Disk {
+                name: node.name.clone(),
+                number,
+                layer,
+            })
         })
         .collect();
     disks.sort_by(|a, b| plumb_stack::graph::natural(&a.name, &b.name));
@@ -77,9 +87,17 @@ pub fn watch(
     outputs: &[PathBuf],
 ) -> Result<Result<Seen, CaptureError>, Failure> {
     let ended = told_to_end()?;
-    let devices = if are_all { Vec::new() } else { disks.iter().map(|disk| disk.number).collect() };
+    let devices = if are_all {
+        Vec::new()
+    } else {
+        disks.iter().map(|disk| disk.number).collect()
+    };
     let names = names();
-    let options = Options { devices, modulus_bytes, ..Options::default() };
+    let options = Options {
+        devices,
+        modulus_bytes,
+        ..Options::default()
+    };
     let mut block = match Block::attach(&options) {
         Ok(block) => block,
         Err(why) => return Ok(Err(why)),
@@ -87,7 +105,10 @@ pub fn watch(
     privilege::drop_all(outputs)?;
     if std::io::stderr().is_terminal() {
         let disks = plural(disks.len() as u64, "disk");
-        eprintln!("watching {disks} for {} s, Ctrl-C ends it early", time.as_secs_f64());
+        eprintln!(
+            "watching {disks} for {} s, Ctrl-C ends it early",
+            time.as_secs_f64()
+        );
     }
     let mut whole = Whole::new(&block, &options.filter);
     let mut senders: BTreeMap<(String, u32, String), Process> = BTreeMap::new();
@@ -105,19 +126,35 @@ pub fn watch(
         rename(&mut reading, &names);
         whole.add(&reading);
         seen_again.append(&mut reading.seen_again);
-        reading.processes.into_iter().for_each(|process| add(&mut senders, process));
+        reading
+            .processes
+            .into_iter()
+            .for_each(|process| add(&mut senders, process));
     }
     let span = began.elapsed();
     whole.close(span);
     let mut profiles = whole.saved.profiles.clone();
     for disk in disks {
-        profiles.entry(&disk.name, disk.layer, || Table::new(modulus_bytes).unwrap_or_default());
+        profiles.entry(&disk.name, disk.layer, || {
+            Table::new(modulus_bytes).unwrap_or_default()
+        });
     }
     let mut processes: Vec<Process> = senders.into_values().collect();
     processes.sort_by_key(|process| std::cmp::Reverse(process.ios));
     let is_gone = |disk: &&Disk| !Path::new(CLASS).join(disk.name.replace('/', "!")).exists();
-    let gone = disks.iter().filter(is_gone).map(|disk| disk.name.clone()).collect();
-    Ok(Ok(Seen { whole, profiles, seconds: span.as_secs_f64(), processes, seen_again, gone }))
+    let gone = disks
+        .iter()
+        .filter(is_gone)
+        .map(|disk| disk.name.clone())
+        .collect();
+    Ok(Ok(Seen {
+        whole,
+        profiles,
+        seconds: span.as_secs_f64(),
+        processes,
+        seen_again,
+        gone,
+    }))
 }
 
 /// Adds what a process sent in a window to what it had sent before.
@@ -127,7 +164,10 @@ fn add(senders: &mut BTreeMap<(String, u32, String), Process>, process: Process)
         Some(mine) => {
             mine.ios += process.ios;
             mine.bytes += process.bytes;
-            mine.by_alignment.iter_mut().zip(process.by_alignment).for_each(|(mine, more)| *mine += more);
+            mine.by_alignment
+                .iter_mut()
+                .zip(process.by_alignment)
+                .for_each(|(mine, more)| *mine += more);
         }
         None => {
             senders.insert(key, process);
@@ -140,26 +180,42 @@ fn names() -> HashMap<String, String> {
     let entries = fs::read_dir(CLASS).into_iter().flatten().flatten();
     let named = entries.filter_map(|entry| {
         let number = fs::read_to_string(entry.path().join("dev")).ok()?;
-        Some((number.trim().to_owned(), entry.file_name().to_string_lossy().replace('!', "/")))
+        Some((
+            number.trim().to_owned(),
+            entry.file_name().to_string_lossy().replace('!', "/"),
+        ))
     });
     named.collect()
 }
 
 /// Gives devices that went away the names that they had.
 fn rename(reading: &mut Reading, names: &HashMap<String, String>) {
-    let name = |known: &str| names.get(known).cloned().unwrap_or_else(|| known.to_owned());
+    let name = |known: &str| {
+        names
+            .get(known)
+            .cloned()
+            .unwrap_or_else(|| known.to_owned())
+    };
     for process in &mut reading.processes {
         (process.device, process.disk) = (name(&process.device), name(&process.disk));
     }
-    reading.misses =
-        std::mem::take(&mut reading.misses).into_iter().map(|(key, misses)| (name(&key), misses)).collect();
-    if !reading.profiles.iter().any(|profile| names.contains_key(&profile.device)) {
+    reading.misses = std::mem::take(&mut reading.misses)
+        .into_iter()
+        .map(|(key, misses)| (name(&key), misses))
+        .collect();
+    if !reading
+        .profiles
+        .iter()
+        .any(|profile| names.contains_key(&profile.device))
+    {
         return;
     }
     let mut renamed = ProfileSet::default();
     for profile in reading.profiles.iter() {
-        let partitions =
-            profile.partitions.iter().map(|(key, places): (&String, &Places)| (name(key), places.clone()));
+        let partitions = profile
+            .partitions
+            .iter()
+            .map(|(key, places): (&String, &Places)| (name(key), places.clone()));
         renamed.add(&Profile {
             device: name(&profile.device),
             partitions: partitions.collect(),

@@ -32,7 +32,10 @@ pub fn io(why: &CaptureError) -> Unseen {
         CaptureError::NotPermitted => again().into_iter().collect(),
         _ => Vec::new(),
     };
-    Unseen { what: format!("the I/O: {why}"), commands }
+    Unseen {
+        what: format!("the I/O: {why}"),
+        commands,
+    }
 }
 
 /// I/O of layers of which none makes requests here.
@@ -51,8 +54,9 @@ pub fn content(
     wanted: Option<&HashSet<NodeId>>,
     unread: &[(String, std::io::Error)],
 ) -> Option<Unseen> {
-    let is_wanted =
-        |name: &str| wanted.is_none_or(|wanted| stack.find(name).is_some_and(|id| wanted.contains(&id)));
+    let is_wanted = |name: &str| {
+        wanted.is_none_or(|wanted| stack.find(name).is_some_and(|id| wanted.contains(&id)))
+    };
     let mut unread = unread.iter().filter(|(name, _)| is_wanted(name));
     let (first, error) = unread.next()?;
     let more = match unread.count() {
@@ -60,7 +64,11 @@ pub fn content(
         more => format!(" and {more} more"),
     };
     let again = again();
-    let even = if again.is_none() { ", though the user is root" } else { "" };
+    let even = if again.is_none() {
+        ", though the user is root"
+    } else {
+        ""
+    };
     Some(Unseen {
         what: format!("labels and superblocks of {first}{more}: {error}{even}"),
         commands: again.into_iter().collect(),
@@ -77,7 +85,11 @@ pub fn below(stack: &Stack, wanted: Option<&HashSet<NodeId>>) -> Option<Unseen> 
         .map(|(_, node)| node.name.as_str())
         .collect();
     let first = disks.first()?;
-    let them = if disks.len() == 1 { "a virtual disk" } else { "virtual disks" };
+    let them = if disks.len() == 1 {
+        "a virtual disk"
+    } else {
+        "virtual disks"
+    };
     Some(Unseen {
         what: format!(
             "what lies below {}, {them}: only the host of this guest can tell. Run there the first, here the second",

@@ -25,13 +25,17 @@ pub const STATE: &str = "/var/lib/plumb";
 /// # Errors
 /// When it names something else.
 pub fn is_wanted(act: &Act, subject: &Subject) -> Result<bool, Failure> {
-    let Some(yes) = &act.yes else { return Ok(false) };
+    let Some(yes) = &act.yes else {
+        return Ok(false);
+    };
     if *yes == subject.name || Path::new(yes) == subject.path {
         return Ok(true);
     }
     let name = &subject.name;
-    Err(Failure::usage(format!("--yes: found `{yes}`, expected `{name}`, which is what would be written to"))
-        .with_help("nothing was written"))
+    Err(Failure::usage(format!(
+        "--yes: found `{yes}`, expected `{name}`, which is what would be written to"
+    ))
+    .with_help("nothing was written"))
 }
 
 /// The file for an old label: the one that was asked for, or a new one named for disk and time.
@@ -47,15 +51,18 @@ pub fn save_path(save: &Save, subject: &Subject) -> PathBuf {
 /// A name that no file has: two fixes may fall into one second.
 fn free_name(within: &Path, name: &str) -> PathBuf {
     let later = (2_u64..).map(|count| format!("{name}-{count}"));
-    let mut paths =
-        std::iter::once(name.to_owned()).chain(later).map(|name| within.join(format!("{name}.plumb-label")));
+    let mut paths = std::iter::once(name.to_owned())
+        .chain(later)
+        .map(|name| within.join(format!("{name}.plumb-label")));
     let free = paths.find(|path| !path.exists());
     free.unwrap_or_else(|| within.join(name))
 }
 
 /// What a change is, in the form in which it is kept.
 fn saved(subject: &Subject, change: &Change, what: &str) -> SavedLabel {
-    let unix = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let unix = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
     SavedLabel {
         disk_bytes: subject.disk.limits().size_bytes,
         sector_bytes: subject.disk.limits().logical_block_bytes,
@@ -80,7 +87,9 @@ fn save(path: &Path, saved: &SavedLabel) -> Result<(), Failure> {
         };
         make_directory(Path::new(STATE)).map_err(|source| FixError::from(error(source)))?;
     }
-    saved.save(path).map_err(|error| FixError::from(error).into())
+    saved
+        .save(path)
+        .map_err(|error| FixError::from(error).into())
 }
 
 /// Saves the old label, then writes the change, reads it back, and lets the kernel know. Returns what has to be said of nodes.
@@ -106,11 +115,19 @@ fn must_be_as_read(subject: &Subject, change: &Change) -> Result<(), Failure> {
     subject.disk.drop_cache().map_err(of_system)?;
     let device = subject.device();
     let is_old = change.must_be_old(&mut subject.raw());
-    Ok(is_old.map_err(|source| FixError::Change { device, is_begun: false, source })?)
+    Ok(is_old.map_err(|source| FixError::Change {
+        device,
+        is_begun: false,
+        source,
+    })?)
 }
 
 fn write(subject: &Subject, change: &Change, saved: &Path) -> Result<Vec<String>, Failure> {
-    let begun = |source| FixError::Change { device: subject.device(), is_begun: true, source };
+    let begun = |source| FixError::Change {
+        device: subject.device(),
+        is_begun: true,
+        source,
+    };
     let written = || {
         let mut raw = subject.raw();
         change.apply(&mut raw).map_err(begun)?;
@@ -137,15 +154,25 @@ impl Ownership {
     /// That of a node; `None` where none is there.
     pub fn of(node: &Path) -> Option<Ownership> {
         let found = fs::metadata(node).ok()?;
-        Some(Ownership { user: found.uid(), group: found.gid(), mode: found.mode() & 0o7777 })
+        Some(Ownership {
+            user: found.uid(),
+            group: found.gid(),
+            mode: found.mode() & 0o7777,
+        })
     }
 
     /// Takes apart what `Display` has written.
     pub fn parse(text: &str) -> Option<Ownership> {
         let mut words = text.split(' ');
         let (user, group, mode) = (words.next()?.parse(), words.next()?.parse(), words.next()?);
-        let mode = u32::from_str_radix(mode, 8).ok().filter(|mode| *mode <= 0o7777);
-        Some(Ownership { user: user.ok()?, group: group.ok()?, mode: mode? })
+        let mode = u32::from_str_radix(mode, 8)
+            .ok()
+            .filter(|mode| *mode <= 0o7777);
+        Some(Ownership {
+            user: user.ok()?,
+            group: group.ok()?,
+            mode: mode?,
+        })
     }
 }
 
@@ -167,7 +194,10 @@ pub struct Owner {
 impl Owner {
     /// That of a node that is there.
     pub fn of(node: &Path) -> Owner {
-        Owner { node: node.to_owned(), before: Ownership::of(node) }
+        Owner {
+            node: node.to_owned(),
+            before: Ownership::of(node),
+        }
     }
 
     /// Gives the node what the one before had: databases open raw devices as users of their own.
@@ -175,7 +205,9 @@ impl Owner {
     /// # Errors
     /// What the system says.
     pub fn restore(&self) -> io::Result<()> {
-        let Some(before) = &self.before else { return Ok(()) };
+        let Some(before) = &self.before else {
+            return Ok(());
+        };
         chown(&self.node, Some(before.user), Some(before.group))?;
         fs::set_permissions(&self.node, fs::Permissions::from_mode(before.mode))
     }
@@ -186,13 +218,23 @@ impl Owner {
 ///
 /// # Errors
 /// When the kernel refuses.
-pub fn tell_kernel(subject: &Subject, label: Option<&Label>, owner: &Owner) -> Result<Vec<String>, Failure> {
-    let failed = |errno: io::Error| FixError::Read { device: subject.device(), source: errno };
+pub fn tell_kernel(
+    subject: &Subject,
+    label: Option<&Label>,
+    owner: &Owner,
+) -> Result<Vec<String>, Failure> {
+    let failed = |errno: io::Error| FixError::Read {
+        device: subject.device(),
+        source: errno,
+    };
     let root = Directory::root(Path::new("/")).map_err(|errno| failed(errno.into()))?;
     let known = partitions::known(&root, &subject.name).map_err(|errno| failed(errno.into()))?;
     let steps = match label {
         Some(label) => kernel_steps(&known, label),
-        None => known.iter().map(|known| KernelStep::Delete(known.number)).collect(),
+        None => known
+            .iter()
+            .map(|known| KernelStep::Delete(known.number))
+            .collect(),
     };
     let owners: Vec<Owner> = steps
         .iter()
@@ -212,21 +254,39 @@ pub fn tell_kernel(subject: &Subject, label: Option<&Label>, owner: &Owner) -> R
             Ok(()) => {}
             // Another partition that label and kernel have differently, and that somebody uses: it stays as it is.
             Err(error) if !owner.node.as_os_str().is_empty() && owner.node != node => {
-                notes.push(format!("{}: the kernel keeps it as it was: {error}", node.display()));
+                notes.push(format!(
+                    "{}: the kernel keeps it as it was: {error}",
+                    node.display()
+                ));
                 kept.push(number);
                 continue;
             }
-            Err(source) => return Err(FixError::NotTold { device: subject.device(), source }.into()),
+            Err(source) => {
+                return Err(FixError::NotTold {
+                    device: subject.device(),
+                    source,
+                }
+                .into());
+            }
         }
         if let KernelStep::Delete(_) = step {
             continue;
         }
         if !wait_for(&node) {
-            notes.push(format!("{}: no block device appeared there", node.display()));
+            notes.push(format!(
+                "{}: no block device appeared there",
+                node.display()
+            ));
         }
-        let owner = owners.iter().chain([owner]).find(|owner| owner.node == node);
+        let owner = owners
+            .iter()
+            .chain([owner])
+            .find(|owner| owner.node == node);
         if let Some(Err(error)) = owner.map(Owner::restore) {
-            notes.push(format!("{}: owner and mode are not as before: {error}", node.display()));
+            notes.push(format!(
+                "{}: owner and mode are not as before: {error}",
+                node.display()
+            ));
         }
     }
     Ok(notes)
@@ -244,19 +304,31 @@ mod tests {
     #[test]
     fn a_label_that_others_changed_meanwhile_is_left_alone() {
         let dir = plumb_testkit::temp_dir("meanwhile");
-        let (image, save) = (dir.path().join("disk.img"), dir.path().join("old.plumb-label"));
+        let (image, save) = (
+            dir.path().join("disk.img"),
+            dir.path().join("old.plumb-label"),
+        );
         fs::write(&image, vec![0; 1 << 20]).expect("room");
         let subject = Subject::open(&image, Access::Exclusive).expect("an image");
-        let write = |at| Step::Write { at: Bytes(at), old: vec![0; 512], new: vec![1; 512] };
-        let change = Change::from_steps([write(8192), Step::Flush, write(512)]).expect("places apart");
+        let write = |at| Step::Write {
+            at: Bytes(at),
+            old: vec![0; 512],
+            new: vec![1; 512],
+        };
+        let change =
+            Change::from_steps([write(8192), Step::Flush, write(512)]).expect("places apart");
         let mut changed = vec![0; 1 << 20];
         changed[700] = 9;
         fs::write(&image, &changed).expect("room");
         let refused = save_and_carry_out(&subject, &change, &save, "a test");
         let words = refused.expect_err("it is another label").words("");
-        let expected = "nothing was written: byte 700: found other bytes than those that were read before";
+        let expected =
+            "nothing was written: byte 700: found other bytes than those that were read before";
         assert_eq!(words, format!("{}: {expected}", subject.device()));
-        assert!(fs::read(&image).expect("the image") == changed, "something was written");
+        assert!(
+            fs::read(&image).expect("the image") == changed,
+            "something was written"
+        );
         assert!(!save.exists(), "a label was kept that nobody needs");
         fs::write(&image, vec![0; 1 << 20]).expect("room");
         save_and_carry_out(&subject, &change, &save, "a test").expect("it is as it was read");
@@ -266,7 +338,11 @@ mod tests {
 
     #[test]
     fn an_ownership_is_kept_as_text() {
-        let kept = Ownership { user: 12_345, group: 6, mode: 0o640 };
+        let kept = Ownership {
+            user: 12_345,
+            group: 6,
+            mode: 0o640,
+        };
         assert_eq!(kept.to_string(), "12345 6 640");
         assert_eq!(Ownership::parse("12345 6 640"), Some(kept));
         for broken in ["", "1 2", "1 2 8", "1 2 100000", "x 2 640"] {

@@ -26,23 +26,45 @@ pub fn run(args: &BackupLabel) -> Result<Exit, Failure> {
     subject.must_take_any_write()?;
     subject.must_be_unused_as_a_whole()?;
     let device = subject.device();
-    let before = subject.label()?.ok_or_else(|| FixError::NoLabel { device: device.clone() })?;
+    let before = subject.label()?.ok_or_else(|| FixError::NoLabel {
+        device: device.clone(),
+    })?;
     unfinished::must_be_none(&subject, Some(&before))?;
-    let mended = mend(&before).map_err(|source| FixError::Mend { device: device.clone(), source })?;
+    let mended = mend(&before).map_err(|source| FixError::Mend {
+        device: device.clone(),
+        source,
+    })?;
     let change = Change::of(&mended.steps, &subject.raw());
-    let change = change.map_err(|source| FixError::Change { device, is_begun: false, source })?;
+    let change = change.map_err(|source| FixError::Change {
+        device,
+        is_begun: false,
+        source,
+    })?;
     let path = save_path(&args.save, &subject);
-    let mut notes: Vec<String> = mended.stays.iter().map(|problem| format!("stays: {problem}")).collect();
+    let mut notes: Vec<String> = mended
+        .stays
+        .iter()
+        .map(|problem| format!("stays: {problem}"))
+        .collect();
     let is_done = is_wanted && !change.is_empty();
     if is_done {
         let what = "backup-label: both copies of the GPT written anew";
         notes.extend(save_and_carry_out(&subject, &change, &path, what)?);
     }
     let about = match mended.mends.as_slice() {
-        [] => vec!["both copies of the label are good and where they belong: nothing to do".to_owned()],
-        mends => mends.iter().map(|problem| format!("mends: {problem}")).collect(),
+        [] => vec![
+            "both copies of the label are good and where they belong: nothing to do".to_owned(),
+        ],
+        mends => mends
+            .iter()
+            .map(|problem| format!("mends: {problem}"))
+            .collect(),
     };
-    let after = if is_done { subject.label()? } else { subject.label_after(&change, None)? };
+    let after = if is_done {
+        subject.label()?
+    } else {
+        subject.label_after(&change, None)?
+    };
     let saved = (!change.is_empty()).then(|| path.display().to_string());
     print(&Shown {
         action: "backup-label",

@@ -23,9 +23,17 @@ use crate::{check, output, probe};
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Action {
     /// A partition goes to another start with its data.
-    Move { node: PathBuf, to: Bytes, stated: Stated },
+    Move {
+        node: PathBuf,
+        to: Bytes,
+        stated: Stated,
+    },
     /// A disk that is empty gets a label, or another start.
-    Relabel { device: PathBuf, start: Bytes, wanted: Wanted },
+    Relabel {
+        device: PathBuf,
+        start: Bytes,
+        wanted: Wanted,
+    },
     /// A file system is told of its stripe.
     Tune { device: PathBuf, tuning: Tuning },
     /// Nothing of it can be done here.
@@ -38,20 +46,33 @@ enum Action {
 /// When the file is no plan, or something that is to be done cannot be.
 pub fn run(args: &FromPlan) -> Result<Exit, Failure> {
     let plans = from_plan::plans(&args.file)?;
-    let actions: Vec<(&Value, Action)> = plans.iter().map(|plan| (plan, Action::of(plan))).collect();
+    let actions: Vec<(&Value, Action)> =
+        plans.iter().map(|plan| (plan, Action::of(plan))).collect();
     let is_meant = |action: &Action| args.yes.as_deref().is_some_and(|yes| action.is_named(yes));
-    if let Some(yes) = args.yes.as_deref().filter(|_| !actions.iter().any(|(_, action)| is_meant(action))) {
-        let names: Vec<String> = actions.iter().filter_map(|(_, action)| action.name()).collect();
+    if let Some(yes) = args
+        .yes
+        .as_deref()
+        .filter(|_| !actions.iter().any(|(_, action)| is_meant(action)))
+    {
+        let names: Vec<String> = actions
+            .iter()
+            .filter_map(|(_, action)| action.name())
+            .collect();
         let names = if names.is_empty() {
             "nothing: no plan can be carried out".to_owned()
         } else {
             names.join(" or ")
         };
-        return Err(Failure::usage(format!("--yes: found `{yes}`, expected {names}")));
+        return Err(Failure::usage(format!(
+            "--yes: found `{yes}`, expected {names}"
+        )));
     }
     let mut exit = Exit::Clean;
     for (plan, action) in actions {
-        output::print(&format!("{}\n", plan["title"].as_str().unwrap_or("a plan without a title")))?;
+        output::print(&format!(
+            "{}\n",
+            plan["title"].as_str().unwrap_or("a plan without a title")
+        ))?;
         let yes = args.yes.clone().filter(|_| is_meant(&action));
         let is_done = yes.is_some();
         let ended = action.carry_out(plan, yes, &args.journal)?;
@@ -63,7 +84,10 @@ pub fn run(args: &FromPlan) -> Result<Exit, Failure> {
             if is_done {
                 exit = graver(exit, look(what, &node)?);
             } else {
-                output::print(&format!("and afterwards: plumb {what} {}\n", node.display()))?;
+                output::print(&format!(
+                    "and afterwards: plumb {what} {}\n",
+                    node.display()
+                ))?;
             }
         }
     }
@@ -81,7 +105,10 @@ fn graver(one: Exit, other: Exit) -> Exit {
         Exit::Unknown,
         Exit::Clean,
     ];
-    ORDER.into_iter().find(|exit| [one, other].contains(exit)).unwrap_or(Exit::Clean)
+    ORDER
+        .into_iter()
+        .find(|exit| [one, other].contains(exit))
+        .unwrap_or(Exit::Clean)
 }
 
 /// What a command says of a device now.
@@ -91,7 +118,10 @@ fn look(what: &str, node: &Path) -> Result<Exit, Failure> {
     match Cli::try_parse_from(typed).map(|cli| cli.command) {
         Ok(cli::Command::Check(args)) => check::run(&args),
         Ok(cli::Command::Probe(args)) => probe::run(&args),
-        _ => Err(Failure::usage(format!("{}: found no name that can be looked at", node.display()))),
+        _ => Err(Failure::usage(format!(
+            "{}: found no name that can be looked at",
+            node.display()
+        ))),
     }
 }
 
@@ -112,7 +142,9 @@ impl Action {
 
     fn of_partition(plan: &Value, device: PathBuf) -> Action {
         let figure = |name| from_plan::figure(plan, name);
-        let number = plan["subject"]["number"].as_u64().and_then(|number| u32::try_from(number).ok());
+        let number = plan["subject"]["number"]
+            .as_u64()
+            .and_then(|number| u32::try_from(number).ok());
         let (Some(start), current) = (figure("start_bytes"), figure("current_bytes")) else {
             return Action::Print;
         };
@@ -122,20 +154,35 @@ impl Action {
             // Nodes of Solaris are of its own systems.
             (Some(current), Some(number)) if current != start && device.starts_with("/dev") => {
                 let node = node_of(&device, number);
-                Action::Move { node, to: start, stated: Stated::of(plan) }
+                Action::Move {
+                    node,
+                    to: start,
+                    stated: Stated::of(plan),
+                }
             }
             (Some(_), _) => Action::Print,
-            (None, _) => Action::Relabel { device, start, wanted: Wanted::of(plan) },
+            (None, _) => Action::Relabel {
+                device,
+                start,
+                wanted: Wanted::of(plan),
+            },
         }
     }
 
     /// The first way that harms least, where it is one that is known.
     fn of_file_system(plan: &Value, device: PathBuf) -> Action {
-        let remedies = plan["remedies"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let remedies = plan["remedies"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         let tunes = remedies.iter().filter(|remedy| remedy["harm"] == "tune");
-        let steps = tunes.filter_map(|remedy| remedy["steps"].as_array()).flatten();
+        let steps = tunes
+            .filter_map(|remedy| remedy["steps"].as_array())
+            .flatten();
         let mut known = steps.filter_map(|step| Tuning::known(step["command"].as_str()?, &device));
-        known.next().map_or(Action::Print, |tuning| Action::Tune { device, tuning })
+        known
+            .next()
+            .map_or(Action::Print, |tuning| Action::Tune { device, tuning })
     }
 
     /// What `--yes` has to be for it.
@@ -149,7 +196,8 @@ impl Action {
     }
 
     fn is_named(&self, yes: &str) -> bool {
-        self.name().is_some_and(|name| name == yes || yes.strip_prefix("/dev/") == Some(&name))
+        self.name()
+            .is_some_and(|name| name == yes || yes.strip_prefix("/dev/") == Some(&name))
     }
 
     /// What is looked at afterwards: commands, and what each is given.
@@ -162,11 +210,23 @@ impl Action {
             Action::Tune { device, .. } => (device.clone(), device.clone()),
             Action::Print => return Vec::new(),
         };
-        let looks = [Some(("check", checked)), is_probed.then_some(("probe", probed))];
-        looks.into_iter().flatten().filter(|(_, node)| node.starts_with("/dev")).collect()
+        let looks = [
+            Some(("check", checked)),
+            is_probed.then_some(("probe", probed)),
+        ];
+        looks
+            .into_iter()
+            .flatten()
+            .filter(|(_, node)| node.starts_with("/dev"))
+            .collect()
     }
 
-    fn carry_out(&self, plan: &Value, yes: Option<String>, journal: &Journal) -> Result<Exit, Failure> {
+    fn carry_out(
+        &self,
+        plan: &Value,
+        yes: Option<String>,
+        journal: &Journal,
+    ) -> Result<Exit, Failure> {
         let act = Act { yes, json: false };
         match self {
             Action::Move { node, to, stated } => {
@@ -180,7 +240,11 @@ impl Action {
                     act,
                 })
             }
-            Action::Relabel { device, start, wanted } => relabel::run(&Relabel {
+            Action::Relabel {
+                device,
+                start,
+                wanted,
+            } => relabel::run(&Relabel {
                 device: device.clone(),
                 start: Some(*start),
                 plan: None,
@@ -201,7 +265,9 @@ impl Action {
 
 /// That the partition is where the plan says, on the plan's own disk.
 fn must_be_as_stated(stated: &Stated) -> Result<(), Failure> {
-    let Some(device) = &stated.device else { return Ok(()) };
+    let Some(device) = &stated.device else {
+        return Ok(());
+    };
     let subject = Subject::open(device, Access::Read)?;
     let label = subject.label()?;
     unfinished::must_be_none(&subject, label.as_ref())?;
@@ -254,10 +320,19 @@ mod tests {
                 "remedies": [{"harm": harm, "steps": []}, {"harm": "shift", "steps": []}],
             })
         };
-        let (to, node, stated) =
-            (Bytes(1_048_576), PathBuf::from("/dev/sdb1"), Stated::of(&plan("recreate")));
-        assert_eq!((stated.number, stated.current), (Some(1), Some(Bytes(17_408))));
-        assert_eq!(Action::of(&plan("recreate")), Action::Move { node, to, stated });
+        let (to, node, stated) = (
+            Bytes(1_048_576),
+            PathBuf::from("/dev/sdb1"),
+            Stated::of(&plan("recreate")),
+        );
+        assert_eq!(
+            (stated.number, stated.current),
+            (Some(1), Some(Bytes(17_408)))
+        );
+        assert_eq!(
+            Action::of(&plan("recreate")),
+            Action::Move { node, to, stated }
+        );
         assert_eq!(Action::of(&plan("online")), Action::Print);
     }
 }

@@ -64,13 +64,23 @@ fn superblocks(disk: &dyn Disk, name: &str, places: &[Extent]) -> Vec<String> {
         let node = builder.node(&format!("byte {} of {name}", place.start().0));
         builder.kind(node, Kind::Partition, &source);
         builder.size(node, place.len(), &source);
-        scan.probe_content(&mut builder, &Window { disk, place: *place }, node);
+        scan.probe_content(
+            &mut builder,
+            &Window {
+                disk,
+                place: *place,
+            },
+            node,
+        );
     }
     scan.finish(&mut builder);
     let stack = builder.finish();
-    let holds = stack.nodes().filter(|(_, node)| matches!(node.kind, Kind::Disk | Kind::Partition));
+    let holds = stack
+        .nodes()
+        .filter(|(_, node)| matches!(node.kind, Kind::Disk | Kind::Partition));
     let holds = holds.filter_map(|(_, node)| {
-        node.word(keys::CONTENT).map(|content| format!("{} holds {content}", node.name))
+        node.word(keys::CONTENT)
+            .map(|content| format!("{} holds {content}", node.name))
     });
     holds.chain(stack.notes().iter().cloned()).collect()
 }
@@ -84,12 +94,18 @@ struct Window<'a> {
 impl Disk for Window<'_> {
     fn size_bytes(&self) -> u64 {
         let Bytes(start) = self.place.start();
-        self.place.len().0.min(self.disk.size_bytes().saturating_sub(start))
+        self.place
+            .len()
+            .0
+            .min(self.disk.size_bytes().saturating_sub(start))
     }
 
     fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
-        let end = offset_bytes.checked_add(buffer.len() as u64).filter(|end| *end <= self.size_bytes());
+        let end = offset_bytes
+            .checked_add(buffer.len() as u64)
+            .filter(|end| *end <= self.size_bytes());
         end.ok_or(io::ErrorKind::UnexpectedEof)?;
-        self.disk.read_at(self.place.start().0 + offset_bytes, buffer)
+        self.disk
+            .read_at(self.place.start().0 + offset_bytes, buffer)
     }
 }

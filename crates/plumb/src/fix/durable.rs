@@ -13,15 +13,26 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
     make_directory_with(path, |above| File::open(above)?.sync_all())
 }
 
-fn make_directory_with(path: &Path, mut sync: impl FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
-    let missing: Vec<&Path> = path.ancestors().take_while(|directory| !directory.is_dir()).collect();
+fn make_directory_with(
+    path: &Path,
+    mut sync: impl FnMut(&Path) -> io::Result<()>,
+) -> io::Result<()> {
+    let missing: Vec<&Path> = path
+        .ancestors()
+        .take_while(|directory| !directory.is_dir())
+        .collect();
     for directory in missing.into_iter().rev() {
         match std::fs::create_dir(directory) {
             // Somebody else made it just now, and may not have synced yet.
             Err(_) if directory.is_dir() => {}
             made => made?,
         }
-        sync(directory.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new(".")))?;
+        sync(
+            directory
+                .parent()
+                .filter(|above| !above.as_os_str().is_empty())
+                .unwrap_or(Path::new(".")),
+        )?;
     }
     Ok(())
 }
@@ -43,7 +54,10 @@ mod tests {
             };
             make_directory_with(path, sync).map(|()| synced.clone())
         };
-        assert_eq!(make(&two).expect("room"), [dir.path().to_owned(), one.clone()]);
+        assert_eq!(
+            make(&two).expect("room"),
+            [dir.path().to_owned(), one.clone()]
+        );
         assert!(two.is_dir());
         assert_eq!(make(&two).expect("it is there"), [] as [&Path; 0]);
         std::fs::write(two.join("file"), "").expect("room");

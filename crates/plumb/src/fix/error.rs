@@ -123,7 +123,9 @@ pub enum FixError {
         source: ChangeError,
     },
     /// The label is on the disk, and the kernel goes by another one.
-    #[error("{device}: the kernel does not take the partitions of the label that is on the disk now")]
+    #[error(
+        "{device}: the kernel does not take the partitions of the label that is on the disk now"
+    )]
     NotTold {
         /// The disk.
         device: String,

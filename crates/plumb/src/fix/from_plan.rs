@@ -76,7 +76,9 @@ impl Stated {
     /// # Errors
     /// When it is another one.
     pub fn must_be_on(&self, subject: &Subject) -> Result<(), FixError> {
-        let Some(device) = &self.device else { return Ok(()) };
+        let Some(device) = &self.device else {
+            return Ok(());
+        };
         let path = std::fs::canonicalize(by_name(device));
         let is_it = path.is_ok_and(|path| {
             let identity = |here: Here| here.identity();
@@ -87,7 +89,11 @@ impl Stated {
         });
         match is_it {
             true => Ok(()),
-            false => Err(differs(subject, subject.device(), device.display().to_string())),
+            false => Err(differs(
+                subject,
+                subject.device(),
+                device.display().to_string(),
+            )),
         }
     }
 
@@ -96,7 +102,9 @@ impl Stated {
     /// # Errors
     /// When it begins elsewhere, has another length, or is not there.
     pub fn must_be_in(&self, label: Option<&Label>, subject: &Subject) -> Result<(), FixError> {
-        let Some(current) = self.current else { return Ok(()) };
+        let Some(current) = self.current else {
+            return Ok(());
+        };
         let number = self.number.unwrap_or(1);
         let is_it = |part: &&Partition| {
             !part.is_whole_disk
@@ -104,10 +112,17 @@ impl Stated {
                 && part.id.slice.unwrap_or(part.id.number) == number
         };
         let sectors = |at: Bytes| plumb_geometry::group_digits(at.0 / plumb_geometry::SECTOR);
-        let mut parts = label.into_iter().flat_map(|label| &label.partitions).filter(is_it);
+        let mut parts = label
+            .into_iter()
+            .flat_map(|label| &label.partitions)
+            .filter(is_it);
         let begins = |at: Bytes| format!("partition {number} at sector {}", sectors(at));
         let Some(part) = parts.next() else {
-            return Err(differs(subject, format!("no partition {number}"), begins(current)));
+            return Err(differs(
+                subject,
+                format!("no partition {number}"),
+                begins(current),
+            ));
         };
         let (start, len) = (part.extent.start(), part.extent.len());
         if start != current {
@@ -125,11 +140,17 @@ impl Stated {
 }
 
 fn differs(subject: &Subject, found: impl Into<String>, expected: impl Into<String>) -> FixError {
-    FixError::OtherThanPlanned { device: subject.device(), found: found.into(), expected: expected.into() }
+    FixError::OtherThanPlanned {
+        device: subject.device(),
+        found: found.into(),
+        expected: expected.into(),
+    }
 }
 
 fn number(plan: &Value) -> Option<u32> {
-    plan["subject"]["number"].as_u64().and_then(|number| u32::try_from(number).ok())
+    plan["subject"]["number"]
+        .as_u64()
+        .and_then(|number| u32::try_from(number).ok())
 }
 
 /// The only plan for a partition in a file.
@@ -140,7 +161,10 @@ pub fn partition(path: &Path) -> Result<(Wanted, Stated), Failure> {
     let plans = plans(path)?;
     let mut of_partitions = plans.iter().filter(|plan| plan["kind"] == "partition");
     let (Some(plan), None) = (of_partitions.next(), of_partitions.next()) else {
-        let count = plans.iter().filter(|plan| plan["kind"] == "partition").count();
+        let count = plans
+            .iter()
+            .filter(|plan| plan["kind"] == "partition")
+            .count();
         return Err(wrong(
             path,
             &format!("{count} plans for partitions"),
@@ -148,11 +172,18 @@ pub fn partition(path: &Path) -> Result<(Wanted, Stated), Failure> {
         ));
     };
     if let Some(why) = plan["refusal"].as_str() {
-        return Err(Failure::unknown(format!("{}: the plan was refused: {why}", path.display())));
+        return Err(Failure::unknown(format!(
+            "{}: the plan was refused: {why}",
+            path.display()
+        )));
     }
     let wanted = Wanted::of(plan);
     if wanted.start.is_none() {
-        return Err(wrong(path, "a plan without a start", "the figure start_bytes"));
+        return Err(wrong(
+            path,
+            "a plan without a start",
+            "the figure start_bytes",
+        ));
     }
     Ok((wanted, Stated::of(plan)))
 }
@@ -173,8 +204,13 @@ fn found<'a>(plan: &'a Value, name: &str) -> Option<&'a Value> {
 /// When the file is no such document.
 pub fn plans(path: &Path) -> Result<Vec<Value>, Failure> {
     let bytes = inputs::read(path, PLAN_BYTES_MAX)?;
-    let document: Value = serde_json::from_slice(&bytes)
-        .map_err(|error| wrong(path, &format!("no JSON ({error})"), "the output of plumb plan --json"))?;
+    let document: Value = serde_json::from_slice(&bytes).map_err(|error| {
+        wrong(
+            path,
+            &format!("no JSON ({error})"),
+            "the output of plumb plan --json",
+        )
+    })?;
     if document["schema"] != SCHEMA {
         let found = document["schema"].as_str().unwrap_or("none").to_owned();
         return Err(wrong(path, &format!("the schema {found}"), SCHEMA));
@@ -186,5 +222,8 @@ pub fn plans(path: &Path) -> Result<Vec<Value>, Failure> {
 }
 
 fn wrong(path: &Path, found: &str, expected: &str) -> Failure {
-    Failure::usage(format!("{}: found {found}, expected {expected}", path.display()))
+    Failure::usage(format!(
+        "{}: found {found}, expected {expected}",
+        path.display()
+    ))
 }

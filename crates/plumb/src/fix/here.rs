@@ -27,8 +27,12 @@ impl Here {
         let mut builder = Builder::default();
         let host = linux::collect(&root, &mut builder).map_err(|error| Failure::failed(&error))?;
         let node = target::on_host(path, &host, &root, &mut builder)?;
-        let nowhere = || Failure::usage(format!("{}: found no such device or file", path.display()));
-        Ok(Here { node: node.ok_or_else(nowhere)?, stack: builder.finish() })
+        let nowhere =
+            || Failure::usage(format!("{}: found no such device or file", path.display()));
+        Ok(Here {
+            node: node.ok_or_else(nowhere)?,
+            stack: builder.finish(),
+        })
     }
 
     /// What kind of device it is.
@@ -38,7 +42,11 @@ impl Here {
 
     /// What tells it from other disks, also after it was attached anew: empty where nothing does.
     pub fn identity(&self) -> String {
-        self.stack.node(self.node).word(keys::IDENTITY).unwrap_or_default().to_owned()
+        self.stack
+            .node(self.node)
+            .word(keys::IDENTITY)
+            .unwrap_or_default()
+            .to_owned()
     }
 
     /// Everything that uses it, or a partition of it, in words.
@@ -50,18 +58,25 @@ impl Here {
 
     /// Everything that uses it as a whole, and not a partition of it.
     pub fn own_users(&self) -> Vec<String> {
-        self.stack.above(self.node).iter().filter_map(|above| self.user(self.node, *above)).collect()
+        self.stack
+            .above(self.node)
+            .iter()
+            .filter_map(|above| self.user(self.node, *above))
+            .collect()
     }
 
     /// The command that ends one of these uses; `None` where there is none that always does.
     pub fn freed_by(&self) -> Option<String> {
         let device = Path::new("/dev").join(self.stack.node(self.node).name.replace('!', "/"));
         let device = plumb_plan::shell::words([device.to_string_lossy().as_ref()]);
-        self.stack.above(self.node).iter().find_map(|above| match self.stack.node(*above).kind {
-            Kind::FileSystem => Some(format!("umount {device}")),
-            Kind::Swap => Some(format!("swapoff {device}")),
-            _ => None,
-        })
+        self.stack
+            .above(self.node)
+            .iter()
+            .find_map(|above| match self.stack.node(*above).kind {
+                Kind::FileSystem => Some(format!("umount {device}")),
+                Kind::Swap => Some(format!("swapoff {device}")),
+                _ => None,
+            })
     }
 
     /// As [`Here::users`], of another device of this host by the kernel's name.
@@ -88,7 +103,10 @@ impl Here {
         Some(match node.kind {
             Kind::Partition | Kind::SoftPartition => return None,
             Kind::FileSystem => {
-                format!("{name} is mounted at {}", node.word(keys::MOUNT).unwrap_or(&node.name))
+                format!(
+                    "{name} is mounted at {}",
+                    node.word(keys::MOUNT).unwrap_or(&node.name)
+                )
             }
             Kind::Swap => format!("{name} is used for paging"),
             kind => format!("{name} is part of the {} {}", kind.words(), node.name),
@@ -97,12 +115,18 @@ impl Here {
 
     /// Everything below it, itself first, by the kernel's names.
     fn under(&self) -> impl Iterator<Item = &plumb_stack::Node> {
-        self.stack.under(self.node).into_iter().map(|id| self.stack.node(id))
+        self.stack
+            .under(self.node)
+            .into_iter()
+            .map(|id| self.stack.node(id))
     }
 
     /// The physical disks that it lies on, through volumes, arrays and files shown as disks; none where that is lost.
     pub fn disks(&self) -> Vec<String> {
-        self.under().filter(|node| node.kind.is_leaf()).map(|node| node.name.clone()).collect()
+        self.under()
+            .filter(|node| node.kind.is_leaf())
+            .map(|node| node.name.clone())
+            .collect()
     }
 
     /// Whether a part of it is in memory: gone after a power cut.
@@ -122,23 +146,34 @@ impl Here {
 
     /// Blocks that what it lies on is known to write as a whole, in bytes of the device.
     pub fn write_units(&self) -> Vec<Grid> {
-        const WRITTEN_WHOLE: [What; 4] =
-            [What::PhysicalBlock, What::WriteAlignment, What::IndirectionUnit, What::ArrayUnit];
+        const WRITTEN_WHOLE: [What; 4] = [
+            What::PhysicalBlock,
+            What::WriteAlignment,
+            What::IndirectionUnit,
+            What::ArrayUnit,
+        ];
         let through = self.stack.grids_through(self.node).into_iter();
-        let is_written =
-            |fact: &GridFact| WRITTEN_WHOLE.contains(&fact.what) && fact.grid.kind() == GridKind::Unit;
+        let is_written = |fact: &GridFact| {
+            WRITTEN_WHOLE.contains(&fact.what) && fact.grid.kind() == GridKind::Unit
+        };
         through.filter(is_written).map(|fact| fact.grid).collect()
     }
 
     /// Physical blocks that it lies on, in bytes of the device or file system.
     pub fn physical_blocks(&self) -> Vec<Grid> {
         let through = self.stack.grids_through(self.node).into_iter();
-        through.filter(|fact| fact.what == What::PhysicalBlock).map(|fact| fact.grid).collect()
+        through
+            .filter(|fact| fact.what == What::PhysicalBlock)
+            .map(|fact| fact.grid)
+            .collect()
     }
 
     /// Grids that somebody states of what it lies on, in bytes of the device.
     pub fn grids(&self) -> Vec<Grid> {
         let through = self.stack.grids_through(self.node).into_iter();
-        through.filter(|fact| fact.what != What::Assumed).map(|fact| fact.grid).collect()
+        through
+            .filter(|fact| fact.what != What::Assumed)
+            .map(|fact| fact.grid)
+            .collect()
     }
 }

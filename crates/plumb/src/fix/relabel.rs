@@ -32,7 +32,11 @@ const IMAGE_BLOCK: u32 = 512;
 /// # Errors
 /// When the disk is not empty or in use, the label cannot have such a partition, or a write fails.
 pub fn run(args: &Relabel) -> Result<Exit, Failure> {
-    let access = if args.act.yes.is_some() { Access::Exclusive } else { Access::Read };
+    let access = if args.act.yes.is_some() {
+        Access::Exclusive
+    } else {
+        Access::Read
+    };
     let subject = Subject::open(&args.device, access)?;
     let is_wanted = is_wanted(&args.act, &subject)?;
     subject.must_take_any_write()?;
@@ -48,7 +52,12 @@ pub fn run(args: &Relabel) -> Result<Exit, Failure> {
     let mut notes = work.notes(extent);
     let is_done = is_wanted && !change.is_empty();
     if is_done {
-        notes.extend(save_and_carry_out(&subject, &change, &path, &format!("relabel: {about}"))?);
+        notes.extend(save_and_carry_out(
+            &subject,
+            &change,
+            &path,
+            &format!("relabel: {about}"),
+        )?);
     }
     let after = match is_done {
         true => subject.label()?,
@@ -57,7 +66,9 @@ pub fn run(args: &Relabel) -> Result<Exit, Failure> {
     // What nobody knows to be nothing is something to undo.
     let left = would_hide(&subject, after.as_ref(), before.as_ref());
     notes.extend(
-        left.iter().map(|what| format!("{what}: undo takes that for content, and goes back by --force only")),
+        left.iter().map(|what| {
+            format!("{what}: undo takes that for content, and goes back by --force only")
+        }),
     );
     let saved = (!change.is_empty()).then(|| path.display().to_string());
     print(&Shown {
@@ -90,12 +101,20 @@ fn must_be_empty(
 ) -> Result<(), FixError> {
     let mut places: Vec<Extent> = label.map_or_else(Vec::new, |label| {
         let has_data = |part: &&Partition| !part.is_whole_disk && part.place != Place::Extended;
-        label.partitions.iter().filter(has_data).map(|part| part.extent).collect()
+        label
+            .partitions
+            .iter()
+            .filter(has_data)
+            .map(|part| part.extent)
+            .collect()
     });
     places.push(extent);
     match contents::found(&subject.raw(), &subject.name, &places, block) {
         found if found.is_empty() => Ok(()),
-        found => Err(FixError::NotEmpty { device: subject.device(), found }),
+        found => Err(FixError::NotEmpty {
+            device: subject.device(),
+            found,
+        }),
     }
 }
 
@@ -113,18 +132,30 @@ struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    fn of(args: &'a Relabel, subject: &'a Subject, before: Option<&'a Label>) -> Result<Work<'a>, Failure> {
+    fn of(
+        args: &'a Relabel,
+        subject: &'a Subject,
+        before: Option<&'a Label>,
+    ) -> Result<Work<'a>, Failure> {
         let wanted = match &args.plan {
             Some(path) => {
                 let (wanted, stated) = from_plan::partition(path)?;
-                let stated = Stated { number: args.number.or(stated.number), ..stated };
+                let stated = Stated {
+                    number: args.number.or(stated.number),
+                    ..stated
+                };
                 stated.must_be_on(subject)?;
                 if !args.new_label && wanted.new_label.is_none() {
                     stated.must_be_in(before, subject)?;
                 }
                 wanted
             }
-            None => Wanted { start: args.start, len: args.size, number: None, new_label: None },
+            None => Wanted {
+                start: args.start,
+                len: args.size,
+                number: None,
+                new_label: None,
+            },
         };
         let label = before.filter(|_| !args.new_label && wanted.new_label.is_none());
         if let Some(problem) = label.and_then(|label| label.problems.first()) {
@@ -148,15 +179,29 @@ impl<'a> Work<'a> {
             (None, true) => asked.unwrap_or(IMAGE_BLOCK),
             (_, false) => limits.logical_block_bytes,
         };
-        let usual = usual_grid(Bytes(limits.physical_block_bytes.into()), limits.alignment_offset_bytes);
+        let usual = usual_grid(
+            Bytes(limits.physical_block_bytes.into()),
+            limits.alignment_offset_bytes,
+        );
         // Grids of layers below that never meet are told by `plumb check`; the usual one is what is left then.
         let grid = meet_all(subject.here.grids().iter().chain([&usual])).unwrap_or(usual);
         let replaces = before.is_some() && label.is_none();
-        Ok(Work { args, subject, label, replaces, wanted, grid, block })
+        Ok(Work {
+            args,
+            subject,
+            label,
+            replaces,
+            wanted,
+            grid,
+            block,
+        })
     }
 
     fn edit_error(&self) -> impl Fn(EditError) -> FixError + use<'_, 'a> {
-        |source| FixError::Edit { device: self.subject.device(), source }
+        |source| FixError::Edit {
+            device: self.subject.device(),
+            source,
+        }
     }
 
     /// The label to be written, where its partition will lie, and that in words.
@@ -170,21 +215,38 @@ impl<'a> Work<'a> {
     fn moved(&self, label: &Label) -> Result<(Detail, Extent, String), Failure> {
         let part = self.chosen(label)?;
         if label.partitions.iter().any(|inner| {
-            inner.place == Place::Slice && inner.id.within == Some(part.id.number) && part.id.within.is_none()
+            inner.place == Place::Slice
+                && inner.id.within == Some(part.id.number)
+                && part.id.within.is_none()
         }) {
-            let error = EditError::NotMovable { part: part.id, why: "holds slices" };
+            let error = EditError::NotMovable {
+                part: part.id,
+                why: "holds slices",
+            };
             return Err(self.edit_error()(error).into());
         }
         let from = label.usable.map_or(Bytes(0), |usable| usable.start());
         let start = match self.wanted.start {
             Some(start) => start,
-            None => self.aligned(from.max(self.end_before(label, part)), self.label_grid(label))?,
+            None => self.aligned(
+                from.max(self.end_before(label, part)),
+                self.label_grid(label),
+            )?,
         };
         // The end stays, as in the dialogue: what follows keeps its place.
-        let len = self.wanted.len.or_else(|| part.extent.end().checked_sub(start)).unwrap_or_default();
+        let len = self
+            .wanted
+            .len
+            .or_else(|| part.extent.end().checked_sub(start))
+            .unwrap_or_default();
         let extent = self.extent(start, len)?;
         let detail = relocated(label, part.id, extent).map_err(self.edit_error())?;
-        let words = format!("{} from {} to {}", part.id, place(part.extent), place(extent));
+        let words = format!(
+            "{} from {} to {}",
+            part.id,
+            place(part.extent),
+            place(extent)
+        );
         Ok((detail, extent, words))
     }
 
@@ -193,13 +255,21 @@ impl<'a> Work<'a> {
         let beside = label.partitions.iter().filter(|other| {
             other.id != part.id && !other.is_whole_disk && other.extent.end() <= part.extent.start()
         });
-        beside.map(|other| other.extent.end()).max().unwrap_or_default()
+        beside
+            .map(|other| other.extent.end())
+            .max()
+            .unwrap_or_default()
     }
 
     /// Cylinders, where starts are counted in them.
     fn label_grid(&self, label: &Label) -> Option<Grid> {
-        let Some(Detail::SparcVtoc(vtoc)) = &label.detail else { return None };
-        let cylinder = vtoc.geometry.cylinder_lbas().checked_mul(label.sector_bytes.into())?;
+        let Some(Detail::SparcVtoc(vtoc)) = &label.detail else {
+            return None;
+        };
+        let cylinder = vtoc
+            .geometry
+            .cylinder_lbas()
+            .checked_mul(label.sector_bytes.into())?;
         Grid::new(Bytes(cylinder), Bytes(0), plumb_geometry::GridKind::Unit).ok()
     }
 
@@ -208,8 +278,12 @@ impl<'a> Work<'a> {
         let from = from.max(Bytes(self.block.into()));
         let meeting = meet_all([&self.grid].into_iter().chain(&of_label));
         let start = meeting.ok().and_then(|grid| next_boundary(&grid, from));
-        let none =
-            || Failure::unknown(format!("no start is on the grid of {}: give one with --start", self.grid));
+        let none = || {
+            Failure::unknown(format!(
+                "no start is on the grid of {}: give one with --start",
+                self.grid
+            ))
+        };
         start.ok_or_else(none)
     }
 
@@ -252,9 +326,9 @@ impl<'a> Work<'a> {
         let disk_lbas = self.subject.disk.limits().size_bytes / u64::from(self.block);
         let kind = self.kind()?;
         let unit = match kind {
-            NewKind::SparcVtoc { heads, sectors } => {
-                u64::from(heads).saturating_mul(sectors.into()).saturating_mul(self.block.into())
-            }
+            NewKind::SparcVtoc { heads, sectors } => u64::from(heads)
+                .saturating_mul(sectors.into())
+                .saturating_mul(self.block.into()),
             _ => self.block.into(),
         };
         let (from, end) = self.range(kind, disk_lbas, unit)?;
@@ -265,32 +339,73 @@ impl<'a> Work<'a> {
         };
         let free = end.0.saturating_sub(start.0);
         // It ends on the grid as well where that leaves anything; Solaris lets the reserved slice follow at once.
-        let cell = if kind == NewKind::SolarisEfi { unit } else { self.grid.granularity().0.max(unit) };
-        let whole = |cell: u64| align_down(free, cell).filter(|len| *len > 0 && len.is_multiple_of(unit));
-        let len = self.wanted.len.unwrap_or(Bytes(whole(cell).or_else(|| whole(unit)).unwrap_or(free)));
+        let cell = if kind == NewKind::SolarisEfi {
+            unit
+        } else {
+            self.grid.granularity().0.max(unit)
+        };
+        let whole =
+            |cell: u64| align_down(free, cell).filter(|len| *len > 0 && len.is_multiple_of(unit));
+        let len = self
+            .wanted
+            .len
+            .unwrap_or(Bytes(whole(cell).or_else(|| whole(unit)).unwrap_or(free)));
         let extent = self.extent(start, len)?;
-        let number = self.args.number.or(self.wanted.number).unwrap_or(match kind {
-            NewKind::Gpt | NewKind::Mbr => 1,
-            NewKind::SolarisEfi | NewKind::SparcVtoc { .. } => 0,
-        });
-        let new = NewLabel { kind, sector_bytes: self.block, disk_lbas, number, extent, ids: ids()? };
+        let number = self
+            .args
+            .number
+            .or(self.wanted.number)
+            .unwrap_or(match kind {
+                NewKind::Gpt | NewKind::Mbr => 1,
+                NewKind::SolarisEfi | NewKind::SparcVtoc { .. } => 0,
+            });
+        let new = NewLabel {
+            kind,
+            sector_bytes: self.block,
+            disk_lbas,
+            number,
+            extent,
+            ids: ids()?,
+        };
         let detail = new.detail().map_err(self.edit_error())?;
-        let replaced = if self.replaces { ", in the place of the one that is there" } else { "" };
-        Ok((detail, extent, format!("a new label{replaced}, with {}", place(extent))))
+        let replaced = if self.replaces {
+            ", in the place of the one that is there"
+        } else {
+            ""
+        };
+        Ok((
+            detail,
+            extent,
+            format!("a new label{replaced}, with {}", place(extent)),
+        ))
     }
 
     fn kind(&self) -> Result<NewKind, Failure> {
-        Ok(match self.args.label.or(self.wanted.new_label).unwrap_or(NewLabelKind::Gpt) {
-            NewLabelKind::Gpt => NewKind::Gpt,
-            NewLabelKind::Efi => NewKind::SolarisEfi,
-            NewLabelKind::Dos => NewKind::Mbr,
-            NewLabelKind::Smi => {
-                let missing = "a new SMI label needs --geometry HEADSxSECTORS: prtvtoc prints both";
-                let (heads, sectors) = self.args.geometry.ok_or_else(|| Failure::usage(missing))?;
-                NewKind::SparcVtoc { heads, sectors }
-            }
-            NewLabelKind::SmiX86 => return Err(FixError::NotMade { device: self.subject.device() }.into()),
-        })
+        Ok(
+            match self
+                .args
+                .label
+                .or(self.wanted.new_label)
+                .unwrap_or(NewLabelKind::Gpt)
+            {
+                NewLabelKind::Gpt => NewKind::Gpt,
+                NewLabelKind::Efi => NewKind::SolarisEfi,
+                NewLabelKind::Dos => NewKind::Mbr,
+                NewLabelKind::Smi => {
+                    let missing =
+                        "a new SMI label needs --geometry HEADSxSECTORS: prtvtoc prints both";
+                    let (heads, sectors) =
+                        self.args.geometry.ok_or_else(|| Failure::usage(missing))?;
+                    NewKind::SparcVtoc { heads, sectors }
+                }
+                NewLabelKind::SmiX86 => {
+                    return Err(FixError::NotMade {
+                        device: self.subject.device(),
+                    }
+                    .into());
+                }
+            },
+        )
     }
 
     /// First byte that the one partition may have, and the first behind it that it may not.
@@ -300,16 +415,20 @@ impl<'a> Work<'a> {
             NewKind::Gpt => Planned::Gpt,
             NewKind::SolarisEfi => Planned::SolarisEfi,
             NewKind::Mbr => Planned::Dos,
-            NewKind::SparcVtoc { heads, sectors } => {
-                Planned::Smi { cylinder_sectors: u64::from(heads) * u64::from(sectors) }
-            }
+            NewKind::SparcVtoc { heads, sectors } => Planned::Smi {
+                cylinder_sectors: u64::from(heads) * u64::from(sectors),
+            },
         };
         let size = Bytes(disk_lbas * u64::from(self.block));
         let limits = limits(&planned, self.block.into(), Some(size));
         let limits = limits.map_err(|error| Failure::unknown(error.to_string()))?;
         let end = limits.end.unwrap_or(size);
         // Two alternate cylinders are kept at the end of an SMI label.
-        let kept = if matches!(kind, NewKind::SparcVtoc { .. }) { 2 * unit } else { 0 };
+        let kept = if matches!(kind, NewKind::SparcVtoc { .. }) {
+            2 * unit
+        } else {
+            0
+        };
         let whole = align_down(end.0, unit).unwrap_or(end.0);
         Ok((limits.first, Bytes(whole.saturating_sub(kept))))
     }
@@ -321,11 +440,18 @@ impl<'a> Work<'a> {
         let mut steps = encode(detail, in_use, self.label.is_none()).map_err(self.edit_error())?;
         if self.label.is_none() {
             let blank = blanked_gpt(&raw, self.block, &steps);
-            let blank = blank.map_err(|source| FixError::Read { device: device.clone(), source })?;
+            let blank = blank.map_err(|source| FixError::Read {
+                device: device.clone(),
+                source,
+            })?;
             steps.splice(0..0, blank);
         }
         let change = Change::of(&steps, &raw);
-        Ok(change.map_err(|source| FixError::Change { device, is_begun: false, source })?)
+        Ok(change.map_err(|source| FixError::Change {
+            device,
+            is_begun: false,
+            source,
+        })?)
     }
 
     fn notes(&self, extent: Extent) -> Vec<String> {
@@ -339,7 +465,8 @@ impl<'a> Work<'a> {
         }
         if self.subject.disk.limits().alignment_offset_bytes < 0 {
             notes.push(
-                "the kernel cannot tell where the first aligned byte is: it is taken for byte 0".to_owned(),
+                "the kernel cannot tell where the first aligned byte is: it is taken for byte 0"
+                    .to_owned(),
             );
         }
         notes
@@ -360,13 +487,20 @@ fn kind_of(asked: NewLabelKind) -> Kind {
 /// A run in sectors of 512 bytes, as labels print them.
 fn place(extent: Extent) -> String {
     let sectors = |bytes: Bytes| plumb_geometry::group_digits(bytes.0 / plumb_geometry::SECTOR);
-    format!("sectors {} to {}", sectors(extent.start()), sectors(Bytes(extent.end().0 - 1)))
+    format!(
+        "sectors {} to {}",
+        sectors(extent.start()),
+        sectors(Bytes(extent.end().0 - 1))
+    )
 }
 
 /// Identities that no other disk has, of version 4 (RFC 9562).
 fn ids() -> Result<NewIds, Failure> {
     const SOURCE: &str = "/dev/urandom";
-    let error = |source| FixError::Read { device: SOURCE.to_owned(), source };
+    let error = |source| FixError::Read {
+        device: SOURCE.to_owned(),
+        source,
+    };
     let mut file = std::fs::File::open(Path::new(SOURCE)).map_err(error)?;
     let mut next = || {
         let mut bytes = [0; 16];
@@ -376,7 +510,11 @@ fn ids() -> Result<NewIds, Failure> {
         bytes[8] = bytes[8] & 0x3f | 0x80;
         Ok::<Guid, FixError>(Guid(bytes))
     };
-    Ok(NewIds { disk: next()?, partition: next()?, reserved: next()? })
+    Ok(NewIds {
+        disk: next()?,
+        partition: next()?,
+        reserved: next()?,
+    })
 }
 
 #[cfg(test)]

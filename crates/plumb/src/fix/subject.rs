@@ -29,7 +29,9 @@ pub struct Subject {
 
 /// A disk that opens for writing, and fails at the first write.
 #[derive(Debug, thiserror::Error)]
-#[error("{device}: found a read-only disk, expected one that can be written to: nothing was written")]
+#[error(
+    "{device}: found a read-only disk, expected one that can be written to: nothing was written"
+)]
 pub struct ReadOnly {
     /// The disk.
     device: String,
@@ -66,12 +68,15 @@ impl Subject {
     pub fn open_unlocked(device: &Path, access: Access) -> Result<Subject, Failure> {
         let (path, here) = found(device)?;
         must_be_writable(&path, &here, access)?;
-        let disk = DirectDisk::open(&path, access).map_err(|error| match (&error, here.users()) {
-            (SysError::InUse { .. }, users) if !users.is_empty() => {
-                FixError::InUse { device: path.display().to_string(), users }.into()
-            }
-            _ => of_system(error),
-        })?;
+        let disk =
+            DirectDisk::open(&path, access).map_err(|error| match (&error, here.users()) {
+                (SysError::InUse { .. }, users) if !users.is_empty() => FixError::InUse {
+                    device: path.display().to_string(),
+                    users,
+                }
+                .into(),
+                _ => of_system(error),
+            })?;
         Ok(Subject::of(disk, path, here))
     }
 
@@ -79,7 +84,10 @@ impl Subject {
     ///
     /// # Errors
     /// As there.
-    pub fn try_open_unlocked(device: &Path, access: Access) -> Result<Result<Subject, SysError>, Failure> {
+    pub fn try_open_unlocked(
+        device: &Path,
+        access: Access,
+    ) -> Result<Result<Subject, SysError>, Failure> {
         let (path, here) = found(device)?;
         must_be_writable(&path, &here, access)?;
         Ok(DirectDisk::open(&path, access).map(|disk| Subject::of(disk, path, here)))
@@ -109,8 +117,17 @@ impl Subject {
     }
 
     fn of(disk: DirectDisk, path: PathBuf, here: Here) -> Subject {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Subject { disk, path, name, here }
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        Subject {
+            disk,
+            path,
+            name,
+            here,
+        }
     }
 
     /// Locks the node until the disk is closed: udev then looks neither at it nor at its partitions.
@@ -132,9 +149,14 @@ impl Subject {
     /// # Errors
     /// Who does.
     pub fn must_be_unused(&self) -> Result<(), FixError> {
-        let read = |errno: Errno| FixError::Read { device: self.device(), source: errno.into() };
+        let read = |errno: Errno| FixError::Read {
+            device: self.device(),
+            source: errno.into(),
+        };
         let id = self.id()?;
-        let others = Directory::root(Path::new("/")).and_then(|root| sharers(&root, id)).map_err(read)?;
+        let others = Directory::root(Path::new("/"))
+            .and_then(|root| sharers(&root, id))
+            .map_err(read)?;
         self.must_be_without(self.here.users(), others)
     }
 
@@ -146,21 +168,39 @@ impl Subject {
         self.must_be_without(self.here.own_users(), Vec::new())
     }
 
-    fn must_be_without(&self, mut users: Vec<String>, sharers: Vec<Sharer>) -> Result<(), FixError> {
-        let itself = Sharer { name: self.name.clone(), id: self.id()? };
-        let (names, ids): (Vec<_>, Vec<_>) =
-            [itself].into_iter().chain(sharers).map(|sharer| (sharer.name, sharer.id)).unzip();
+    fn must_be_without(
+        &self,
+        mut users: Vec<String>,
+        sharers: Vec<Sharer>,
+    ) -> Result<(), FixError> {
+        let itself = Sharer {
+            name: self.name.clone(),
+            id: self.id()?,
+        };
+        let (names, ids): (Vec<_>, Vec<_>) = [itself]
+            .into_iter()
+            .chain(sharers)
+            .map(|sharer| (sharer.name, sharer.id))
+            .unzip();
         let open = openers_of_any(&ids).into_iter();
-        users.extend(open.map(|(at, by)| format!("{} is open in {} ({})", names[at], by.command, by.pid)));
+        users.extend(
+            open.map(|(at, by)| format!("{} is open in {} ({})", names[at], by.command, by.pid)),
+        );
         match users.is_empty() {
             true => Ok(()),
-            false => Err(FixError::InUse { device: self.device(), users }),
+            false => Err(FixError::InUse {
+                device: self.device(),
+                users,
+            }),
         }
     }
 
     fn id(&self) -> Result<FileId, FixError> {
         let found = std::fs::metadata(&self.path);
-        let found = found.map_err(|source| FixError::Read { device: self.device(), source })?;
+        let found = found.map_err(|source| FixError::Read {
+            device: self.device(),
+            source,
+        })?;
         Ok(FileId::of(&found))
     }
 
@@ -178,7 +218,9 @@ impl Subject {
     /// When the host has to write its zones in order, from their beginning.
     pub fn must_take_any_write(&self) -> Result<(), FixError> {
         match self.here.word(keys::ZONED) {
-            Some("host-managed") => Err(FixError::Zoned { device: self.device() }),
+            Some("host-managed") => Err(FixError::Zoned {
+                device: self.device(),
+            }),
             _ => Ok(()),
         }
     }
@@ -200,14 +242,25 @@ impl Subject {
     ///
     /// # Errors
     /// As [`Subject::label`].
-    pub fn label_after(&self, change: &Change, block: Option<u32>) -> Result<Option<Label>, FixError> {
+    pub fn label_after(
+        &self,
+        change: &Change,
+        block: Option<u32>,
+    ) -> Result<Option<Label>, FixError> {
         let raw = self.raw();
         self.label_of(&Changed::new(&raw, change), block)
     }
 
-    fn label_of(&self, disk: &dyn plumb_label::Disk, block: Option<u32>) -> Result<Option<Label>, FixError> {
+    fn label_of(
+        &self,
+        disk: &dyn plumb_label::Disk,
+        block: Option<u32>,
+    ) -> Result<Option<Label>, FixError> {
         let own = (!self.disk.is_image()).then(|| self.disk.limits().logical_block_bytes);
-        read(disk, own.or(block)).map_err(|source| FixError::Label { device: self.device(), source })
+        read(disk, own.or(block)).map_err(|source| FixError::Label {
+            device: self.device(),
+            source,
+        })
     }
 }
 
@@ -222,23 +275,29 @@ pub fn by_name(device: &Path) -> PathBuf {
 /// The path of a whole disk by its node or its name in `/sys/class/block`, and what the kernel says of it.
 fn found(device: &Path) -> Result<(PathBuf, Here), Failure> {
     let nowhere = || {
-        let what =
-            format!("{}: found no such device or file, expected a disk or an image of one", device.display());
+        let what = format!(
+            "{}: found no such device or file, expected a disk or an image of one",
+            device.display()
+        );
         Failure::usage(what)
     };
     let path = std::fs::canonicalize(by_name(device)).map_err(|_| nowhere())?;
     let here = Here::of(&path)?;
     match here.kind() {
-        kind @ (Kind::Partition | Kind::SoftPartition) => {
-            Err(FixError::NotADisk { device: path.display().to_string(), found: kind.words() }.into())
+        kind @ (Kind::Partition | Kind::SoftPartition) => Err(FixError::NotADisk {
+            device: path.display().to_string(),
+            found: kind.words(),
         }
+        .into()),
         _ => Ok((path, here)),
     }
 }
 
 fn must_be_writable(path: &Path, here: &Here, access: Access) -> Result<(), ReadOnly> {
     match here.word(keys::READ_ONLY) {
-        Some(_) if access != Access::Read => Err(ReadOnly { device: path.display().to_string() }),
+        Some(_) if access != Access::Read => Err(ReadOnly {
+            device: path.display().to_string(),
+        }),
         _ => Ok(()),
     }
 }

@@ -54,7 +54,9 @@ impl Tuning {
         let is_numbers = |options: &str, names: [&str; 2]| {
             let parts: Vec<&str> = options.split(',').collect();
             let fits = |(part, name): (&&str, &str)| {
-                let number = part.strip_prefix(name).and_then(|rest| rest.strip_prefix('='));
+                let number = part
+                    .strip_prefix(name)
+                    .and_then(|rest| rest.strip_prefix('='));
                 number.is_some_and(|number| number.parse::<u64>().is_ok())
             };
             parts.len() == 2 && parts.iter().zip(names).all(fits)
@@ -63,10 +65,12 @@ impl Tuning {
         match words[..] {
             ["tune2fs", "-E", options, on] if on == device && is_plain(on) => {
                 let is_known = is_numbers(options, ["stride", "stripe_width"]);
-                is_known.then(|| Tuning::Tune2fs(words.iter().map(|word| (*word).to_owned()).collect()))
+                is_known
+                    .then(|| Tuning::Tune2fs(words.iter().map(|word| (*word).to_owned()).collect()))
             }
             ["umount", at, "&&", "mount", "-o", hint, on, again] if on == device && at == again => {
-                let is_known = is_numbers(hint, ["sunit", "swidth"]) && is_plain(on) && is_plain(at);
+                let is_known =
+                    is_numbers(hint, ["sunit", "swidth"]) && is_plain(on) && is_plain(at);
                 let (device, at, hint) = (on.to_owned(), at.to_owned(), hint.to_owned());
                 is_known.then_some(Tuning::Mount { device, at, hint })
             }
@@ -82,7 +86,11 @@ impl Tuning {
         let mount = match self {
             Tuning::Tune2fs(command) => {
                 show(command)?;
-                return if is_wanted { done(run(command)) } else { only_shown() };
+                return if is_wanted {
+                    done(run(command))
+                } else {
+                    only_shown()
+                };
             }
             Tuning::Mount { device, at, hint } => Remount::of(device, at, hint),
         };
@@ -95,7 +103,11 @@ impl Tuning {
             Ok(mount) => {
                 show(&mount.umount)?;
                 show(&mount.with_hint)?;
-                if is_wanted { done(mount.carry_out()) } else { only_shown() }
+                if is_wanted {
+                    done(mount.carry_out())
+                } else {
+                    only_shown()
+                }
             }
         }
     }
@@ -111,7 +123,9 @@ fn only_shown() -> Result<Exit, Failure> {
 }
 
 fn done(result: Result<(), NotTuned>) -> Result<Exit, Failure> {
-    result.map(|()| Exit::Clean).map_err(|error| Failure::failed(&error))
+    result
+        .map(|()| Exit::Clean)
+        .map_err(|error| Failure::failed(&error))
 }
 
 fn shell(command: &[String]) -> String {
@@ -119,10 +133,22 @@ fn shell(command: &[String]) -> String {
 }
 
 fn run(command: &[String]) -> Result<(), NotTuned> {
-    let failed = |why: String| NotTuned::Failed { command: shell(command), why };
-    let Some((program, arguments)) = command.split_first() else { return Ok(()) };
-    let ended = Command::new(program).args(arguments).status().map_err(|error| failed(error.to_string()))?;
-    if ended.success() { Ok(()) } else { Err(failed(ended.to_string())) }
+    let failed = |why: String| NotTuned::Failed {
+        command: shell(command),
+        why,
+    };
+    let Some((program, arguments)) = command.split_first() else {
+        return Ok(());
+    };
+    let ended = Command::new(program)
+        .args(arguments)
+        .status()
+        .map_err(|error| failed(error.to_string()))?;
+    if ended.success() {
+        Ok(())
+    } else {
+        Err(failed(ended.to_string()))
+    }
 }
 
 /// A file system that is unmounted and mounted again with a hint.
@@ -135,8 +161,12 @@ struct Remount {
 
 impl Remount {
     fn of(device: &str, at: &str, hint: &str) -> Result<Remount, NotTuned> {
-        let not_begun = |why: String| NotTuned::NotBegun { device: device.to_owned(), why };
-        let cannot = |what: &str, error: io::Error| not_begun(format!("{what} cannot be read: {error}"));
+        let not_begun = |why: String| NotTuned::NotBegun {
+            device: device.to_owned(),
+            why,
+        };
+        let cannot =
+            |what: &str, error: io::Error| not_begun(format!("{what} cannot be read: {error}"));
         let table = fs::read_to_string(MOUNTS).map_err(|error| cannot(MOUNTS, error))?;
         let number = number_of(device).map_err(|error| cannot("its number", error))?;
         let mut first = [0; 512];
@@ -154,7 +184,9 @@ impl Remount {
         let own: Vec<&Mount> = all.iter().filter(is_own).collect();
         match own[..] {
             [mount] if mount.at == at => Ok(Remount::again(mount, device, hint)),
-            [] => Err(not_begun(format!("found it mounted nowhere, expected it at {at}"))),
+            [] => Err(not_begun(format!(
+                "found it mounted nowhere, expected it at {at}"
+            ))),
             _ => {
                 let places: Vec<&str> = own.iter().map(|mount| mount.at.as_str()).collect();
                 Err(not_begun(format!(
@@ -168,7 +200,11 @@ impl Remount {
     /// With the options that it has: only the hint is another one.
     fn again(mount: &Mount, device: &str, hint: &str) -> Remount {
         let mut before: Vec<&str> = Vec::new();
-        for option in mount.options.split(',').chain(mount.super_options.split(',')) {
+        for option in mount
+            .options
+            .split(',')
+            .chain(mount.super_options.split(','))
+        {
             if !option.is_empty() && !before.contains(&option) {
                 before.push(option);
             }
@@ -186,15 +222,18 @@ impl Remount {
 
     fn carry_out(&self) -> Result<(), NotTuned> {
         run(&self.umount)?;
-        let Err(error) = run(&self.with_hint) else { return Ok(()) };
+        let Err(error) = run(&self.with_hint) else {
+            return Ok(());
+        };
         let now = match run(&self.as_before) {
             Ok(()) => "it is mounted as before".to_owned(),
             Err(_) => format!("it is not mounted now: {}", shell(&self.as_before)),
         };
         match error {
-            NotTuned::Failed { command, why } => {
-                Err(NotTuned::Failed { command, why: format!("{why}; {now}") })
-            }
+            NotTuned::Failed { command, why } => Err(NotTuned::Failed {
+                command,
+                why: format!("{why}; {now}"),
+            }),
             other => Err(other),
         }
     }
@@ -222,7 +261,10 @@ mod tests {
     fn only_known_commands_are_run() {
         let device = Path::new("/dev/md0");
         let known = |command: &str| Tuning::known(command, device);
-        assert!(matches!(known("tune2fs -E stride=16,stripe_width=48 /dev/md0"), Some(Tuning::Tune2fs(_))));
+        assert!(matches!(
+            known("tune2fs -E stride=16,stripe_width=48 /dev/md0"),
+            Some(Tuning::Tune2fs(_))
+        ));
         let mount = known("umount /srv && mount -o sunit=128,swidth=384 /dev/md0 /srv");
         assert!(matches!(mount, Some(Tuning::Mount { at, .. }) if at == "/srv"));
         for other in [

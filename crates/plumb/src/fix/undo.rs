@@ -19,7 +19,15 @@ use crate::failure::Failure;
 /// The command that goes back from what was saved in a file.
 pub fn command(saved: &Path, subject: &Subject) -> String {
     let (saved, device) = (saved.display().to_string(), subject.device());
-    let words = ["plumb", "fix", "undo", saved.as_str(), device.as_str(), "--yes", subject.name.as_str()];
+    let words = [
+        "plumb",
+        "fix",
+        "undo",
+        saved.as_str(),
+        device.as_str(),
+        "--yes",
+        subject.name.as_str(),
+    ];
     plumb_plan::shell::words(words)
 }
 
@@ -34,7 +42,11 @@ pub fn run(args: &Undo) -> Result<Exit, Failure> {
     let subject = open(device, args, &saved)?;
     let is_wanted = is_wanted(&args.act, &subject)?;
     must_be_that_disk(&saved, &subject)?;
-    let failed = |source| FixError::Change { device: subject.device(), is_begun: false, source };
+    let failed = |source| FixError::Change {
+        device: subject.device(),
+        is_begun: false,
+        source,
+    };
     let before = subject.label()?;
     unfinished::must_be_none(&subject, before.as_ref())?;
     let mut notes = Vec::new();
@@ -47,7 +59,11 @@ pub fn run(args: &Undo) -> Result<Exit, Failure> {
         Ok(()) => {}
     }
     // Only what is not as it was: a change that was cut off is gone back from as well.
-    let back = saved.change.back().to_new(&mut subject.raw()).map_err(failed)?;
+    let back = saved
+        .change
+        .back()
+        .to_new(&mut subject.raw())
+        .map_err(failed)?;
     let after = subject.label_after(&back, None)?;
     match parts_stay(before.as_ref(), after.as_ref()) {
         true => subject.must_be_unused_as_a_whole()?,
@@ -55,13 +71,28 @@ pub fn run(args: &Undo) -> Result<Exit, Failure> {
     }
     match would_hide(&subject, before.as_ref(), after.as_ref()) {
         found if found.is_empty() => {}
-        found if args.force => notes.extend(found.iter().map(|what| format!("{what}; --force was given"))),
-        found => return Err(FixError::WouldHide { device: subject.device(), found }.into()),
+        found if args.force => notes.extend(
+            found
+                .iter()
+                .map(|what| format!("{what}; --force was given")),
+        ),
+        found => {
+            return Err(FixError::WouldHide {
+                device: subject.device(),
+                found,
+            }
+            .into());
+        }
     }
     let path = save_path(&args.save, &subject);
     let is_done = is_wanted && !back.is_empty();
     if is_done {
-        notes.extend(save_and_carry_out(&subject, &back, &path, &format!("undo of {}", saved.what))?);
+        notes.extend(save_and_carry_out(
+            &subject,
+            &back,
+            &path,
+            &format!("undo of {}", saved.what),
+        )?);
     }
     let about = match back.is_empty() {
         true => vec!["the old label is there already: nothing to do".to_owned()],
@@ -102,28 +133,49 @@ fn open(device: &Path, args: &Undo, saved: &SavedLabel) -> Result<Subject, Failu
         _ => false,
     };
     drop(subject);
-    if stay { Subject::open_beside_partitions(device) } else { Subject::open(device, Access::Exclusive) }
+    if stay {
+        Subject::open_beside_partitions(device)
+    } else {
+        Subject::open(device, Access::Exclusive)
+    }
 }
 
 /// Whether two labels have the same partitions in the same places.
 fn parts_stay(before: Option<&Label>, after: Option<&Label>) -> bool {
     let places = |label: &Label| -> Vec<_> {
-        label.partitions.iter().map(|part| (part.id, part.place, part.extent)).collect()
+        label
+            .partitions
+            .iter()
+            .map(|part| (part.id, part.place, part.extent))
+            .collect()
     };
     matches!((before, after), (Some(before), Some(after)) if places(before) == places(after))
 }
 
 /// What is in partitions of the present label that the other one does not have in the same place.
-pub fn would_hide(subject: &Subject, present: Option<&Label>, other: Option<&Label>) -> Vec<String> {
-    let Some(present) = present else { return Vec::new() };
+pub fn would_hide(
+    subject: &Subject,
+    present: Option<&Label>,
+    other: Option<&Label>,
+) -> Vec<String> {
+    let Some(present) = present else {
+        return Vec::new();
+    };
     let has_data = |part: &&Partition| !part.is_whole_disk && part.place != Place::Extended;
     let keeps = |part: &Partition| {
-        let mut others = other.into_iter().flat_map(|label| &label.partitions).filter(has_data);
+        let mut others = other
+            .into_iter()
+            .flat_map(|label| &label.partitions)
+            .filter(has_data);
         others.any(|known| {
             known.extent.start() == part.extent.start() && known.extent.end() >= part.extent.end()
         })
     };
-    let lost = present.partitions.iter().filter(has_data).filter(|part| !keeps(part));
+    let lost = present
+        .partitions
+        .iter()
+        .filter(has_data)
+        .filter(|part| !keeps(part));
     let places: Vec<Extent> = lost.map(|part| part.extent).collect();
     if places.is_empty() {
         return Vec::new();
@@ -141,11 +193,19 @@ fn must_be_that_disk(saved: &SavedLabel, subject: &Subject) -> Result<(), FixErr
     let differs = [
         (!identity.is_empty() && !saved.identity.is_empty() && identity != saved.identity)
             .then(|| (identity.clone(), saved.identity.clone())),
-        (size < saved.change.end_bytes())
-            .then(|| (format!("{size} bytes"), format!("at least {}", saved.change.end_bytes()))),
+        (size < saved.change.end_bytes()).then(|| {
+            (
+                format!("{size} bytes"),
+                format!("at least {}", saved.change.end_bytes()),
+            )
+        }),
     ];
     match differs.into_iter().flatten().next() {
-        Some((found, expected)) => Err(FixError::OtherDisk { device: subject.device(), found, expected }),
+        Some((found, expected)) => Err(FixError::OtherDisk {
+            device: subject.device(),
+            found,
+            expected,
+        }),
         None => Ok(()),
     }
 }

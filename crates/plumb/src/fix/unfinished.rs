@@ -27,15 +27,28 @@ impl Unfinished {
 
     /// In words: what was found where, and where the journal was when the move began.
     pub fn words(&self) -> String {
-        let entry = self.entry.map(|(part, at)| format!("{part} of type moving at byte {at}"));
-        let mark = self.mark.as_ref().map(|(at, _)| format!("the mark of a move at byte {at}"));
+        let entry = self
+            .entry
+            .map(|(part, at)| format!("{part} of type moving at byte {at}"));
+        let mark = self
+            .mark
+            .as_ref()
+            .map(|(at, _)| format!("the mark of a move at byte {at}"));
         let found: Vec<String> = entry.into_iter().chain(mark).collect();
         let journal = match &self.mark {
-            Some((_, marker)) if !marker.path.is_empty() => format!("its journal is {}", marker.path),
-            Some((_, marker)) => format!("its journal is {}, of a path too long to be noted", marker.journal),
+            Some((_, marker)) if !marker.path.is_empty() => {
+                format!("its journal is {}", marker.path)
+            }
+            Some((_, marker)) => format!(
+                "its journal is {}, of a path too long to be noted",
+                marker.journal
+            ),
             None => "no mark names its journal".to_owned(),
         };
-        format!("found {}, expected no move that has not ended; {journal}", found.join(" and "))
+        format!(
+            "found {}, expected no move that has not ended; {journal}",
+            found.join(" and ")
+        )
     }
 }
 
@@ -45,7 +58,10 @@ impl Unfinished {
 /// When one has.
 pub fn must_be_none(subject: &Subject, label: Option<&Label>) -> Result<(), FixError> {
     match label.and_then(|label| Unfinished::on(subject, label)) {
-        Some(unfinished) => Err(FixError::Unfinished { device: subject.device(), unfinished }),
+        Some(unfinished) => Err(FixError::Unfinished {
+            device: subject.device(),
+            unfinished,
+        }),
         None => Ok(()),
     }
 }
@@ -57,8 +73,14 @@ pub fn must_be_none(subject: &Subject, label: Option<&Label>) -> Result<(), FixE
 pub fn must_be_none_at(subject: &Subject, place: Extent) -> Result<(), FixError> {
     match marker_at_ends(subject, [place]) {
         Some(mark) => {
-            let unfinished = Unfinished { entry: None, mark: Some(mark) };
-            Err(FixError::Unfinished { device: subject.device(), unfinished })
+            let unfinished = Unfinished {
+                entry: None,
+                mark: Some(mark),
+            };
+            Err(FixError::Unfinished {
+                device: subject.device(),
+                unfinished,
+            })
         }
         None => Ok(()),
     }

@@ -34,8 +34,12 @@ pub fn print(shown: &Shown<'_>) -> Result<(), Failure> {
     let limits = shown.subject.disk.limits();
     let view = |label: &Label| label_view(label, shown.grid);
     let writes = shown.change.writes();
-    let writes: Vec<report::Place> =
-        writes.map(|(at, _, new)| report::Place { at_bytes: at.0, len_bytes: new.len() as u64 }).collect();
+    let writes: Vec<report::Place> = writes
+        .map(|(at, _, new)| report::Place {
+            at_bytes: at.0,
+            len_bytes: new.len() as u64,
+        })
+        .collect();
     let (device, command) = (shown.subject.device(), command(&shown.subject.name));
     let is_shown = !shown.is_done && !shown.change.is_empty();
     let fixed = Fixed {
@@ -57,7 +61,8 @@ pub fn print(shown: &Shown<'_>) -> Result<(), Failure> {
         notes: &shown.notes,
     };
     let text = if shown.json {
-        report::json(env!("CARGO_PKG_VERSION"), &fixed).map_err(|error| Failure::failed(&error))? + "\n"
+        report::json(env!("CARGO_PKG_VERSION"), &fixed).map_err(|error| Failure::failed(&error))?
+            + "\n"
     } else {
         report::text(&fixed)
     };
@@ -66,7 +71,10 @@ pub fn print(shown: &Shown<'_>) -> Result<(), Failure> {
 
 /// What was typed, with what makes it act.
 fn command(name: &str) -> String {
-    let typed: Vec<String> = std::env::args().skip(1).filter(|word| word != "--json").collect();
+    let typed: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| word != "--json")
+        .collect();
     let words = typed.iter().map(String::as_str).chain(["--yes", name]);
     format!("plumb {}", plumb_plan::shell::words(words))
 }
@@ -81,7 +89,9 @@ fn label_view(label: &Label, grid: Option<Grid>) -> LabelView {
             start_bytes: part.extent.start().0,
             len_bytes: part.extent.len().0,
             kind: part.kind.name().map(str::to_owned),
-            past_grid_bytes: grid.filter(|_| has_data).map(|grid| grid.past_boundary(part.extent.start()).0),
+            past_grid_bytes: grid
+                .filter(|_| has_data)
+                .map(|grid| grid.past_boundary(part.extent.start()).0),
         }
     };
     LabelView {

@@ -33,14 +33,20 @@ pub fn read_dumps(paths: &[PathBuf]) -> Result<Dumps, Failure> {
         }
     }
     if inputs.is_empty() {
-        let Some(last) = failures.pop() else { return Err(Failure::usage("no file was named")) };
+        let Some(last) = failures.pop() else {
+            return Err(Failure::usage("no file was named"));
+        };
         failures.iter().for_each(Failure::print);
         return Err(last);
     }
     failures.iter().for_each(Failure::print);
     let is_partial = !failures.is_empty() || inputs.iter().any(|input| input.passed_over > 0);
     dump::join(&mut builder);
-    Ok(Dumps { stack: builder.finish(), inputs, is_partial })
+    Ok(Dumps {
+        stack: builder.finish(),
+        inputs,
+        is_partial,
+    })
 }
 
 fn read_dump(path: &Path, builder: &mut Builder) -> Result<Input, Failure> {

@@ -13,38 +13,64 @@ pub const CACHE_SPEED: &str = "not backed by media: cache speed";
 
 /// What is known of a cache, found or stated.
 pub fn cache(probed: Option<&Probed>, stated_bytes: Option<u64>) -> Option<report::Cache> {
-    let found = probed.and_then(|probed| probed.cache).map(|found| report::FoundCache {
-        first_ns: found.first_ns,
-        again_ns: found.again_ns,
-        held: found.held.map(reach),
-        lost: found.lost.map(reach),
-        fast_share: found.fast_share,
-    });
-    (found.is_some() || stated_bytes.is_some()).then_some(report::Cache { stated_bytes, found })
+    let found = probed
+        .and_then(|probed| probed.cache)
+        .map(|found| report::FoundCache {
+            first_ns: found.first_ns,
+            again_ns: found.again_ns,
+            held: found.held.map(reach),
+            lost: found.lost.map(reach),
+            fast_share: found.fast_share,
+        });
+    (found.is_some() || stated_bytes.is_some()).then_some(report::Cache {
+        stated_bytes,
+        found,
+    })
 }
 
 fn reach(reach: Reach) -> report::Reach {
-    report::Reach { reads: reach.reads, bytes: reach.bytes }
+    report::Reach {
+        reads: reach.reads,
+        bytes: reach.bytes,
+    }
 }
 
 /// The pace, look by look.
 pub fn pace(probed: Option<&Probed>) -> Vec<report::Pace> {
     let paces = probed.map_or(&[][..], |probed| probed.course.paces());
-    paces.iter().map(|pace| report::Pace { at_seconds: pace.at.as_secs_f64(), ns: pace.ns }).collect()
+    paces
+        .iter()
+        .map(|pace| report::Pace {
+            at_seconds: pace.at.as_secs_f64(),
+            ns: pace.ns,
+        })
+        .collect()
 }
 
 /// The moment from which on it was another.
 pub fn drift(probed: Option<&Probed>) -> Option<report::Drift> {
     let change = probed.and_then(|probed| probed.course.change())?;
-    let Change { at, before_ns, after_ns } = change;
-    Some(report::Drift { at_seconds: at.as_secs_f64(), before_ns, after_ns, factor: change.factor() })
+    let Change {
+        at,
+        before_ns,
+        after_ns,
+    } = change;
+    Some(report::Drift {
+        at_seconds: at.as_secs_f64(),
+        before_ns,
+        after_ns,
+        factor: change.factor(),
+    })
 }
 
 /// Why a verdict is not believed.
 pub fn words(against: Against) -> String {
     let ns = |ns: f64| format::ns(ns as u64);
     match against {
-        Against::ServerSpeed { first_ns, answer_ns } => format!(
+        Against::ServerSpeed {
+            first_ns,
+            answer_ns,
+        } => format!(
             "{CACHE_SPEED}: a read takes {}, and its server answers in {} without reading",
             format::ns(first_ns),
             format::ns(answer_ns)
@@ -55,14 +81,22 @@ pub fn words(against: Against) -> String {
             format::percent(share),
             format::ns(again_ns)
         ),
-        Against::Faster(Change { at, before_ns, after_ns }) => format!(
+        Against::Faster(Change {
+            at,
+            before_ns,
+            after_ns,
+        }) => format!(
             "{CACHE_SPEED}: from {:.1} s on a read took {} instead of {}, and repetitions are no faster: it is smaller than \
              its cache, which has filled, or another load ended",
             at.as_secs_f64(),
             ns(after_ns),
             ns(before_ns)
         ),
-        Against::Slower(Change { at, before_ns, after_ns }) => format!(
+        Against::Slower(Change {
+            at,
+            before_ns,
+            after_ns,
+        }) => format!(
             "throttled: from {:.1} s on a read took {} instead of {}, and what slows reads may hide a penalty",
             at.as_secs_f64(),
             ns(after_ns),

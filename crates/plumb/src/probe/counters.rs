@@ -27,16 +27,28 @@ impl Counters {
     /// Of a block device, of a partition's whole disk, of the device that a file lies on; `None` where nothing counts.
     pub fn of(target: &Target) -> Option<Counters> {
         // What passes the page cache is not what reaches a device.
-        let found = fs::metadata(target.path()).ok().filter(|_| target.is_direct())?;
-        let place = place_of(if target.is_block_device() { found.rdev() } else { found.dev() })?;
+        let found = fs::metadata(target.path())
+            .ok()
+            .filter(|_| target.is_direct())?;
+        let place = place_of(if target.is_block_device() {
+            found.rdev()
+        } else {
+            found.dev()
+        })?;
         let is_partition = place.join("partition").exists();
-        let place = if is_partition { place.join("..") } else { place };
+        let place = if is_partition {
+            place.join("..")
+        } else {
+            place
+        };
         Counters::parsed(&fs::read_to_string(place.join("stat")).ok()?)
     }
 
     /// Fields 1, 3, 5 and 7 of `stat` (Documentation/block/stat.rst).
     fn parsed(stat: &str) -> Option<Counters> {
-        let mut fields = stat.split_ascii_whitespace().map(|field| field.parse::<u64>().ok());
+        let mut fields = stat
+            .split_ascii_whitespace()
+            .map(|field| field.parse::<u64>().ok());
         let mut next = |skipped| fields.nth(skipped)?;
         let (reads, read_sectors) = (next(0)?, next(1)?);
         let (writes, written_sectors) = (next(1)?, next(1)?);
@@ -51,7 +63,8 @@ impl Counters {
 
     /// What others did since, beside the probe's own I/O.
     pub fn others(self, before: Counters, own: Counters) -> Others {
-        let since = |after: u64, before: u64, own: u64| after.saturating_sub(before).saturating_sub(own);
+        let since =
+            |after: u64, before: u64, own: u64| after.saturating_sub(before).saturating_sub(own);
         let read_bytes = since(self.read_bytes, before.read_bytes, own.read_bytes);
         let written_bytes = since(self.written_bytes, before.written_bytes, own.written_bytes);
         // The kernel splits what is long, and adds flushes: more requests without more bytes are the probe's own.
@@ -59,8 +72,17 @@ impl Counters {
         let writes = since(self.writes, before.writes, own.writes).min(written_bytes / SECTOR);
         let share = |others: u64, own: u64| others as f64 / (others + own).max(1) as f64;
         let by_count = share(reads + writes, own.reads + own.writes);
-        let share = by_count.max(share(read_bytes + written_bytes, own.read_bytes + own.written_bytes));
-        Others { reads, read_bytes, writes, written_bytes, share }
+        let share = by_count.max(share(
+            read_bytes + written_bytes,
+            own.read_bytes + own.written_bytes,
+        ));
+        Others {
+            reads,
+            read_bytes,
+            writes,
+            written_bytes,
+            share,
+        }
     }
 }
 
@@ -72,7 +94,10 @@ pub fn is_buffered_loop(target: &Target) -> bool {
 
 /// Where the kernel tells of a device.
 pub fn sysfs(target: &Target) -> Option<PathBuf> {
-    let number = fs::metadata(target.path()).ok().filter(|_| target.is_block_device())?.rdev();
+    let number = fs::metadata(target.path())
+        .ok()
+        .filter(|_| target.is_block_device())?
+        .rdev();
     place_of(number)
 }
 
@@ -90,11 +115,14 @@ mod tests {
 
     #[test]
     fn fields_are_those_of_the_kernel() {
-        let stat =
-            "    1200      30   96000     812      77       4     616      52        0      400      864";
+        let stat = "    1200      30   96000     812      77       4     616      52        0      400      864";
         let after = Counters::parsed(stat).expect("fields");
-        let expected =
-            Counters { reads: 1200, read_bytes: 96_000 * 512, writes: 77, written_bytes: 616 * 512 };
+        let expected = Counters {
+            reads: 1200,
+            read_bytes: 96_000 * 512,
+            writes: 77,
+            written_bytes: 616 * 512,
+        };
         assert_eq!(after, expected);
         assert_eq!(Counters::parsed("12 3 4 5 6"), None);
         assert_eq!(Counters::parsed(&"99999999999999999999 ".repeat(8)), None);
@@ -102,17 +130,39 @@ mod tests {
 
     #[test]
     fn what_is_not_the_probes_is_others() {
-        let counters =
-            |reads, read_bytes, writes, written_bytes| Counters { reads, read_bytes, writes, written_bytes };
+        let counters = |reads, read_bytes, writes, written_bytes| Counters {
+            reads,
+            read_bytes,
+            writes,
+            written_bytes,
+        };
         let before = counters(200, 1 << 20, 70, 1 << 20);
         let others = |after: Counters| after.others(before, counters(1_000, 4 << 20, 0, 0));
         // As many bytes as the probe has read, in requests that the kernel has split.
         let split = others(counters(2_200, 5 << 20, 70, 1 << 20));
-        assert_eq!(split, Others { reads: 0, read_bytes: 0, writes: 0, written_bytes: 0, share: 0.0 });
+        assert_eq!(
+            split,
+            Others {
+                reads: 0,
+                read_bytes: 0,
+                writes: 0,
+                written_bytes: 0,
+                share: 0.0
+            }
+        );
         // By count a fifth, by bytes half.
         let much = others(counters(1_400, 8 << 20, 120, 2 << 20));
         let (reads, read_bytes, writes, written_bytes) = (200, 3 << 20, 50, 1 << 20);
-        assert_eq!(much, Others { reads, read_bytes, writes, written_bytes, share: 0.5 });
+        assert_eq!(
+            much,
+            Others {
+                reads,
+                read_bytes,
+                writes,
+                written_bytes,
+                share: 0.5
+            }
+        );
         // Short ones: by count half.
         let short = others(counters(2_200, (5 << 20) + 512_000, 70, 1 << 20));
         assert_eq!((short.reads, short.share), (1_000, 0.5));

@@ -8,32 +8,68 @@ use plumb_stack::Kind;
 
 /// The defect, where the grid lies at an offset.
 pub fn finding(shown: &report::Probed<'_>, layer: Kind) -> Option<Finding> {
-    let grid = shown.grid.filter(|_| shown.verdict == report::Verdict::Misaligned)?;
-    let of = Of { device: shown.target.to_owned(), part: None, layer: TargetLayer::Stack(layer) };
-    let (granularity, offset) = (format::bytes(grid.granularity_bytes), format::bytes(grid.offset_bytes));
+    let grid = shown
+        .grid
+        .filter(|_| shown.verdict == report::Verdict::Misaligned)?;
+    let of = Of {
+        device: shown.target.to_owned(),
+        part: None,
+        layer: TargetLayer::Stack(layer),
+    };
+    let (granularity, offset) = (
+        format::bytes(grid.granularity_bytes),
+        format::bytes(grid.offset_bytes),
+    );
     let summary = format!(
         "blocks of {granularity} begin {offset} past its beginning: what starts on multiples of {granularity} misses all of them"
     );
     let source = format!("{} {}", format::count(shown.measured()), shown.op.all());
-    let evidence =
-        |name, value: u64| Evidence { name, value: value as f64, unit: "bytes", source: source.clone() };
-    let begin = Evidence { ..evidence("offset", grid.offset_bytes) };
-    let mut finding =
-        Finding::new(MISALIGNED_TARGET, Severity::Warning, &of, Confidence::High, summary, begin)
-            .with_evidence(evidence("granularity", grid.granularity_bytes));
+    let evidence = |name, value: u64| Evidence {
+        name,
+        value: value as f64,
+        unit: "bytes",
+        source: source.clone(),
+    };
+    let begin = Evidence {
+        ..evidence("offset", grid.offset_bytes)
+    };
+    let mut finding = Finding::new(
+        MISALIGNED_TARGET,
+        Severity::Warning,
+        &of,
+        Confidence::High,
+        summary,
+        begin,
+    )
+    .with_evidence(evidence("granularity", grid.granularity_bytes));
     if let Some(penalty) = shown.penalty {
-        for (name, value) in
-            [("penalty", penalty.ratio), ("penalty_low", penalty.low), ("penalty_high", penalty.high)]
-        {
-            finding = finding.with_evidence(Evidence { name, value, unit: "ratio", source: source.clone() });
+        for (name, value) in [
+            ("penalty", penalty.ratio),
+            ("penalty_low", penalty.low),
+            ("penalty_high", penalty.high),
+        ] {
+            finding = finding.with_evidence(Evidence {
+                name,
+                value,
+                unit: "ratio",
+                source: source.clone(),
+            });
         }
         let unit = match shown.op {
             report::Op::Read => "times the time of a read on the grid",
             report::Op::Write => "times the time of a write on the grid",
         };
-        finding = finding.with_cost(Some(Cost { value: penalty.ratio, unit, basis: Basis::Measured }));
+        finding = finding.with_cost(Some(Cost {
+            value: penalty.ratio,
+            unit,
+            basis: Basis::Measured,
+        }));
     }
     let command = format!("plumb check {}", shown.target);
     let risk = "none: reads only; it shows which layer begins off, and plans where it should";
-    Some(finding.with_fix(Fix { command, risk: risk.into(), undo: "".into() }))
+    Some(finding.with_fix(Fix {
+        command,
+        risk: risk.into(),
+        undo: "".into(),
+    }))
 }

@@ -30,9 +30,18 @@ pub struct Stated {
 pub fn of(path: &Path, given: &[Grid]) -> (Vec<Stated>, Kind) {
     let mut stated: Vec<Stated> = Vec::new();
     for grid in given {
-        let grid = Candidate { granularity_bytes: grid.granularity().0, offset_bytes: grid.offset().0 };
+        let grid = Candidate {
+            granularity_bytes: grid.granularity().0,
+            offset_bytes: grid.offset().0,
+        };
         let (layer, source) = (path.display().to_string(), Source::User.to_string());
-        stated.push(Stated { what: What::ArrayUnit, layer, source, grid, doubt: None });
+        stated.push(Stated {
+            what: What::ArrayUnit,
+            layer,
+            source,
+            grid,
+            doubt: None,
+        });
     }
     let mut gathered = Gathered::default();
     // What the stack is helps to read the result; a host that does not tell is no reason not to measure.
@@ -60,7 +69,9 @@ fn below(stack: &Stack, id: plumb_stack::NodeId) -> Vec<Stated> {
         let is_own = landing.on == id || stack.node(id).kind == Kind::Partition;
         let is_asked = |fact: &&GridFact| is_measured(fact.what) && (is_own || fact.is_believed());
         for fact in node.grids.iter().filter(is_asked) {
-            let Phase::Past(past) = landing.phase(&fact.grid) else { continue };
+            let Phase::Past(past) = landing.phase(&fact.grid) else {
+                continue;
+            };
             let granularity_bytes = fact.granularity().0;
             let offset_bytes = (granularity_bytes - past.0) % granularity_bytes;
             let doubt = match &fact.belief {
@@ -71,7 +82,10 @@ fn below(stack: &Stack, id: plumb_stack::NodeId) -> Vec<Stated> {
                 what: fact.what,
                 layer: node.name.clone(),
                 source: fact.source.to_string(),
-                grid: Candidate { granularity_bytes, offset_bytes },
+                grid: Candidate {
+                    granularity_bytes,
+                    offset_bytes,
+                },
                 doubt,
             });
         }
@@ -122,16 +136,29 @@ impl Stated {
     fn without_penalty(&self, probed: Option<&Probed>, op: Op) -> (HintOutcome, String) {
         let granularity = self.grid.granularity_bytes;
         let searched = probed.map_or(&[][..], |probed| &probed.searched);
-        let smallest = searched.iter().map(|one| one.granularity_bytes).min().unwrap_or(0);
+        let smallest = searched
+            .iter()
+            .map(|one| one.granularity_bytes)
+            .min()
+            .unwrap_or(0);
         if granularity < smallest / 4 {
-            return (HintOutcome::Open, format!("smaller than any {} that can cross it", op.one()));
+            return (
+                HintOutcome::Open,
+                format!("smaller than any {} that can cross it", op.one()),
+            );
         }
         let flat = searched.iter().take_while(|one| one.flat_within.is_some());
-        if flat.map(|one| one.granularity_bytes).max().is_none_or(|most| granularity > most) {
+        if flat
+            .map(|one| one.granularity_bytes)
+            .max()
+            .is_none_or(|most| granularity > most)
+        {
             return (HintOutcome::Open, "not decided in the time".to_owned());
         }
-        let is_of_both =
-            matches!(self.what, What::PhysicalBlock | What::Chunk | What::IoBoundary | What::ArrayUnit);
+        let is_of_both = matches!(
+            self.what,
+            What::PhysicalBlock | What::Chunk | What::IoBoundary | What::ArrayUnit
+        );
         let none = format!("no {} pays for crossing it", op.one());
         match op {
             Op::Read if is_of_both => (HintOutcome::Refuted, format!("{none}; writes may")),
@@ -147,19 +174,27 @@ fn against(what: What, stated: Candidate, seen: Candidate, op: Op) -> (HintOutco
         true => (stated, seen),
         false => (seen, stated),
     };
-    let is_within = large.granularity_bytes.is_multiple_of(small.granularity_bytes)
+    let is_within = large
+        .granularity_bytes
+        .is_multiple_of(small.granularity_bytes)
         && large.offset_bytes % small.granularity_bytes == small.offset_bytes;
     let (bytes, ios) = (plumb_report::format::bytes, op.all());
     if stated == seen {
         (HintOutcome::Confirmed, format!("that is what {ios} show"))
     } else if stated.granularity_bytes == seen.granularity_bytes {
-        (HintOutcome::Refuted, format!("{ios} show the offset {}", bytes(seen.offset_bytes)))
+        (
+            HintOutcome::Refuted,
+            format!("{ios} show the offset {}", bytes(seen.offset_bytes)),
+        )
     } else if is_within && stated.granularity_bytes > seen.granularity_bytes {
         match what {
             // Nothing within a block can be missed.
             What::PhysicalBlock => (
                 HintOutcome::Refuted,
-                format!("{ios} show smaller blocks, of {}", bytes(seen.granularity_bytes)),
+                format!(
+                    "{ios} show smaller blocks, of {}",
+                    bytes(seen.granularity_bytes)
+                ),
             ),
             _ => (
                 HintOutcome::Open,
@@ -167,9 +202,15 @@ fn against(what: What, stated: Candidate, seen: Candidate, op: Op) -> (HintOutco
             ),
         }
     } else if is_within {
-        (HintOutcome::Refuted, format!("{ios} show blocks of {}", bytes(seen.granularity_bytes)))
+        (
+            HintOutcome::Refuted,
+            format!("{ios} show blocks of {}", bytes(seen.granularity_bytes)),
+        )
     } else {
-        (HintOutcome::Refuted, format!("does not lie on the grid that {ios} show"))
+        (
+            HintOutcome::Refuted,
+            format!("does not lie on the grid that {ios} show"),
+        )
     }
 }
 
@@ -180,16 +221,29 @@ mod tests {
     use super::*;
 
     fn grid(granularity_bytes: u64, offset_bytes: u64) -> Candidate {
-        Candidate { granularity_bytes, offset_bytes }
+        Candidate {
+            granularity_bytes,
+            offset_bytes,
+        }
     }
 
     #[test]
     fn statements_are_held_against_what_was_seen() {
         use HintOutcome::{Confirmed, Open, Refuted};
         for (what, stated, seen, outcome) in [
-            (What::MinimumIo, grid(4096, 3072), grid(4096, 3072), Confirmed),
+            (
+                What::MinimumIo,
+                grid(4096, 3072),
+                grid(4096, 3072),
+                Confirmed,
+            ),
             (What::PhysicalBlock, grid(4096, 0), grid(4096, 0), Confirmed),
-            (What::PhysicalBlock, grid(4096, 0), grid(4096, 3072), Refuted),
+            (
+                What::PhysicalBlock,
+                grid(4096, 0),
+                grid(4096, 3072),
+                Refuted,
+            ),
             (What::PhysicalBlock, grid(512, 0), grid(4096, 3072), Refuted),
             (What::MinimumIo, grid(512, 0), grid(4096, 0), Refuted),
             (What::PhysicalBlock, grid(8192, 0), grid(4096, 0), Refuted),
@@ -198,7 +252,11 @@ mod tests {
             (What::OptimalIo, grid(65_536, 0), grid(4096, 3072), Refuted),
             (What::Chunk, grid(8192, 0), grid(3 * 4096, 0), Refuted),
         ] {
-            assert_eq!(against(what, stated, seen, Op::Read).0, outcome, "{what:?} {stated:?} {seen:?}");
+            assert_eq!(
+                against(what, stated, seen, Op::Read).0,
+                outcome,
+                "{what:?} {stated:?} {seen:?}"
+            );
         }
     }
 
@@ -238,7 +296,13 @@ mod tests {
             (What::PhysicalBlock, grid(512, 0), Open),
         ] {
             let (layer, source) = ("loop0".to_owned(), "a test".to_owned());
-            let stated = Stated { what, layer, source, grid: stated, doubt: None };
+            let stated = Stated {
+                what,
+                layer,
+                source,
+                grid: stated,
+                doubt: None,
+            };
             let hint = stated.judged(Some(&probed), Verdict::NoPenalty, Op::Read);
             assert_eq!(hint.outcome, outcome, "{what:?} {}", hint.why);
             let hint = stated.judged(None, Verdict::Inconclusive, Op::Read);

@@ -18,15 +18,23 @@ const SIZE_BYTES_MIN: u64 = 1 << 20;
 /// # Errors
 /// When it is too short or not within the target, or a grid is none of its logical blocks.
 pub fn must_be_measurable(args: &Probe, target: &Target) -> Result<(), Failure> {
-    let (name, size_bytes, least) = (target.name(), target.size_bytes(), format::bytes(SIZE_BYTES_MIN));
+    let (name, size_bytes, least) = (
+        target.name(),
+        target.size_bytes(),
+        format::bytes(SIZE_BYTES_MIN),
+    );
     if size_bytes < SIZE_BYTES_MIN {
         let found = format::bytes(size_bytes);
-        return Err(Failure::usage(format!("{name}: found {found}, expected {least} or more to measure")));
+        return Err(Failure::usage(format!(
+            "{name}: found {found}, expected {least} or more to measure"
+        )));
     }
     let (start, end) = part(args, target);
     if end > size_bytes {
         let (found, size) = (format::bytes(end), format::bytes(size_bytes));
-        let what = format!("--range: found an end at {found}, expected at most {size}, the size of {name}");
+        let what = format!(
+            "--range: found an end at {found}, expected at most {size}, the size of {name}"
+        );
         return Err(Failure::usage(what));
     }
     if end - start < SIZE_BYTES_MIN {
@@ -34,14 +42,22 @@ pub fn must_be_measurable(args: &Probe, target: &Target) -> Result<(), Failure> 
         let what = format!("--range: found {found} of {name}, expected {least} or more to measure");
         return Err(Failure::usage(what));
     }
-    args.grid.iter().try_for_each(|grid| must_be_of_blocks(grid, target))
+    args.grid
+        .iter()
+        .try_for_each(|grid| must_be_of_blocks(grid, target))
 }
 
 /// Nothing shorter than a logical block can be read, nor from within one.
 fn must_be_of_blocks(grid: &Grid, target: &Target) -> Result<(), Failure> {
     let block = u64::from(target.block_bytes().max(512));
-    let numbers = [("a granularity", grid.granularity().0), ("an offset", grid.offset().0)];
-    let Some((what, bytes)) = numbers.into_iter().find(|(_, bytes)| !bytes.is_multiple_of(block)) else {
+    let numbers = [
+        ("a granularity", grid.granularity().0),
+        ("an offset", grid.offset().0),
+    ];
+    let Some((what, bytes)) = numbers
+        .into_iter()
+        .find(|(_, bytes)| !bytes.is_multiple_of(block))
+    else {
         return Ok(());
     };
     let (found, block, name) = (format::count(bytes), format::count(block), target.name());
@@ -52,7 +68,8 @@ fn must_be_of_blocks(grid: &Grid, target: &Target) -> Result<(), Failure> {
 
 /// What is meant of the target.
 fn part(args: &Probe, target: &Target) -> (u64, u64) {
-    args.range.map_or((0, target.size_bytes()), |(start, end)| (start.0, end.0))
+    args.range
+        .map_or((0, target.size_bytes()), |(start, end)| (start.0, end.0))
 }
 
 /// The parts that are worth reading, and what a reader must know of them.
@@ -68,7 +85,9 @@ pub fn readable(args: &Probe, target: &Target, notes: &mut Vec<String>) -> Vec<(
     if written < end - start {
         let (written, all) = (format::bytes(written), format::bytes(end - start));
         notes.push(match target.is_block_device() {
-            true => format!("the disk maps {written} of {all} (GET LBA STATUS): nothing else was measured"),
+            true => format!(
+                "the disk maps {written} of {all} (GET LBA STATUS): nothing else was measured"
+            ),
             false => format!("{written} of {all} were ever written: nothing else was measured"),
         });
     }
@@ -76,7 +95,11 @@ pub fn readable(args: &Probe, target: &Target, notes: &mut Vec<String>) -> Vec<(
 }
 
 /// Only the parts with data, where there are enough of them.
-pub fn with_data(survey: &Survey, ranges: Vec<(u64, u64)>, notes: &mut Vec<String>) -> Vec<(u64, u64)> {
+pub fn with_data(
+    survey: &Survey,
+    ranges: Vec<(u64, u64)>,
+    notes: &mut Vec<String>,
+) -> Vec<(u64, u64)> {
     let data = survey.data_bytes();
     let all: u64 = ranges.iter().map(|(start, end)| end - start).sum();
     if survey.zeros == 0 || survey.zeros == survey.places || data < DATA_BYTES_MIN || data == all {
@@ -106,7 +129,9 @@ pub fn depth_in(
     let depth = write_back::depth_within(room, args.depth);
     if depth < args.depth {
         let (room, depth) = (format::bytes(room), plural(depth.into(), "write"));
-        notes.push(format!("in {room} only {depth} can be in flight that lie far from each other"));
+        notes.push(format!(
+            "in {room} only {depth} can be in flight that lie far from each other"
+        ));
     }
     depth
 }

@@ -18,8 +18,15 @@ impl Run {
         let probed = match &self.outcome {
             Ok(probed) => probed,
             Err(broken) => {
-                let gone = if self.is_gone { "; the device is gone" } else { "" };
-                return (report::Verdict::Inconclusive, Some(format!("{}{gone}", broken.error)));
+                let gone = if self.is_gone {
+                    "; the device is gone"
+                } else {
+                    ""
+                };
+                return (
+                    report::Verdict::Inconclusive,
+                    Some(format!("{}{gone}", broken.error)),
+                );
             }
         };
         let verdict = match probed.verdict {
@@ -27,11 +34,17 @@ impl Run {
             Verdict::Aligned => report::Verdict::Aligned,
             Verdict::NoPenalty => report::Verdict::NoPenalty,
             Verdict::Inconclusive(reason) => {
-                return (report::Verdict::Inconclusive, Some(self.reason(reason, probed)));
+                return (
+                    report::Verdict::Inconclusive,
+                    Some(self.reason(reason, probed)),
+                );
             }
         };
         let doubt = match self.writing {
-            None => self.doubt_of_reads(probed).filter(|doubt| doubt.stands(probed)).map(words::doubt),
+            None => self
+                .doubt_of_reads(probed)
+                .filter(|doubt| doubt.stands(probed))
+                .map(words::doubt),
             Some(_) => self.doubt_of_writes(probed).map(writes::doubt_words),
         };
         let why = doubt.map(|doubt| format!("{NOT_BACKED}: {doubt}"));
@@ -44,7 +57,14 @@ impl Run {
     fn against(&self, probed: &Probed) -> Option<Against> {
         let others_share = self.others.map(|others| others.share);
         let (first_ns, answer_ns) = (self.survey.first_ns, self.answer_ns);
-        load_beside::against(probed, Beside { first_ns, answer_ns, others_share })
+        load_beside::against(
+            probed,
+            Beside {
+                first_ns,
+                answer_ns,
+                others_share,
+            },
+        )
     }
 
     fn doubt_of_reads(&self, probed: &Probed) -> Option<Doubt> {
@@ -59,7 +79,10 @@ impl Run {
     fn is_memory(&self, probed: &Probed) -> bool {
         match self.writing {
             None => {
-                matches!(self.doubt_of_reads(probed), Some(Doubt::Memory { .. } | Doubt::Cached { .. }))
+                matches!(
+                    self.doubt_of_reads(probed),
+                    Some(Doubt::Memory { .. } | Doubt::Cached { .. })
+                )
             }
             Some(_) => self.doubt_of_writes(probed).is_some(),
         }
@@ -76,10 +99,16 @@ impl Run {
         let beside = doubt.map_or(String::new(), |doubt| format!("; {doubt}"));
         match reason {
             // More of it would only show more of what answers in the medium's place.
-            Reason::Time if self.is_memory(probed) => format!("time was over before a verdict{beside}"),
+            Reason::Time if self.is_memory(probed) => {
+                format!("time was over before a verdict{beside}")
+            }
             Reason::Time => format!("time was over before a verdict: --limit gives more{beside}"),
-            Reason::NoRoom if self.writing.is_some() && self.survey.places > 0 && probed.space_bytes == 0 => {
-                let zeros = words::doubt(Doubt::Zeros { places: self.survey.places });
+            Reason::NoRoom
+                if self.writing.is_some() && self.survey.places > 0 && probed.space_bytes == 0 =>
+            {
+                let zeros = words::doubt(Doubt::Zeros {
+                    places: self.survey.places,
+                });
                 format!("{NOT_BACKED}: {zeros}, and nothing is written there")
             }
             Reason::NoRoom if probed.space_bytes == 0 && self.is_device => {
@@ -89,7 +118,10 @@ impl Run {
                 format!("{NOT_BACKED}: no part of it was ever written")
             }
             Reason::NoRoom => {
-                format!("{} are too few to measure in{beside}", format::bytes(probed.space_bytes))
+                format!(
+                    "{} are too few to measure in{beside}",
+                    format::bytes(probed.space_bytes)
+                )
             }
             Reason::Coarser => {
                 let open = probed.grid.map_or_else(String::new, words::coarser_open);

@@ -12,7 +12,9 @@ pub fn means(means: Means) -> String {
     match means {
         Means::Ring { .. } => "by io_uring".to_owned(),
         Means::Blocking { refused: None } => "by calls that wait".to_owned(),
-        Means::Blocking { refused: Some(why) } => format!("by calls that wait: io_uring is refused ({why})"),
+        Means::Blocking { refused: Some(why) } => {
+            format!("by calls that wait: io_uring is refused ({why})")
+        }
     }
 }
 
@@ -29,7 +31,9 @@ pub fn notes(probed: &Probed, op: report::Op) -> Vec<String> {
     if probed.bytes > probed.space_bytes {
         notes.push(match op {
             report::Op::Read => "more was read than there is: caches may have answered".to_owned(),
-            report::Op::Write => "more was written than there is: places came more than once".to_owned(),
+            report::Op::Write => {
+                "more was written than there is: places came more than once".to_owned()
+            }
         });
     }
     notes
@@ -64,7 +68,10 @@ pub fn through_cache(target: &Target, op: report::Op) -> String {
 pub fn doubt(doubt: Doubt) -> String {
     match doubt {
         Doubt::Zeros { places } => {
-            format!("all of {} read as zeros, as what was never written does", plural(places, "place"))
+            format!(
+                "all of {} read as zeros, as what was never written does",
+                plural(places, "place")
+            )
         }
         Doubt::Memory { ns } => format!("a read takes {}, as from memory", format::ns(ns)),
         Doubt::Cached { first_ns, again_ns } => format!(
@@ -78,10 +85,21 @@ pub fn doubt(doubt: Doubt) -> String {
 /// How a range comes to be backed by media.
 pub fn scratch(target: &Target, op: report::Op) -> Vec<String> {
     let (name, mib) = (target.name(), (target.size_bytes() >> 20).clamp(1, 1024));
-    let direct = if target.is_direct() { " oflag=direct" } else { "" };
-    let write = if op == report::Op::Write { " --write" } else { "" };
+    let direct = if target.is_direct() {
+        " oflag=direct"
+    } else {
+        ""
+    };
+    let write = if op == report::Op::Write {
+        " --write"
+    } else {
+        ""
+    };
     vec![
-        format!("# overwrites the first {} MiB: only where nothing is kept", format::count(mib)),
+        format!(
+            "# overwrites the first {} MiB: only where nothing is kept",
+            format::count(mib)
+        ),
         format!("dd if=/dev/urandom of={name} bs=1M count={mib}{direct} conv=notrunc,fsync"),
         format!("plumb probe {name}{write} --range 0-{mib}m"),
     ]
@@ -93,7 +111,10 @@ mod tests {
 
     #[test]
     fn what_is_open_beyond_a_grid_is_named() {
-        let grid = Candidate { granularity_bytes: 4096, offset_bytes: 0 };
+        let grid = Candidate {
+            granularity_bytes: 4096,
+            offset_bytes: 0,
+        };
         assert_eq!(
             coarser_open(grid),
             "a coarser grid is not excluded: 4 KiB at 0 was seen, 8 KiB or 16 KiB off 0 is open"

@@ -38,17 +38,29 @@ enum WriteCache {
 /// # Errors
 /// When it cannot be opened, is in use, or another name was typed.
 pub fn open(args: &Probe) -> Result<(Target, Writing), Failure> {
-    let cache = Target::open(&args.target).map_or(WriteCache::Unknown, |target| WriteCache::of(&target));
+    let cache =
+        Target::open(&args.target).map_or(WriteCache::Unknown, |target| WriteCache::of(&target));
     let durability = cache.durability();
-    let Opened { target, may_write } = open_to_write(&args.target, &args.yes, Fate::WrittenBack, durability)?;
+    let Opened { target, may_write } =
+        open_to_write(&args.target, &args.yes, Fate::WrittenBack, durability)?;
     let Some(may_write) = may_write else {
-        return Err(Failure::usage(format!("{}: may not be written to", target.name())));
+        return Err(Failure::usage(format!(
+            "{}: may not be written to",
+            target.name()
+        )));
     };
     let done = match durability {
         Durability::Accepted => report::Durability::Accepted,
         Durability::Medium => report::Durability::Medium,
     };
-    Ok((target, Writing { may_write, done, note: cache.note() }))
+    Ok((
+        target,
+        Writing {
+            may_write,
+            done,
+            note: cache.note(),
+        },
+    ))
 }
 
 impl WriteCache {
@@ -60,11 +72,14 @@ impl WriteCache {
     fn told(place: &Path) -> WriteCache {
         let read = |name: &str| {
             let own = fs::read_to_string(place.join("queue").join(name));
-            own.or_else(|_| fs::read_to_string(place.join("../queue").join(name))).unwrap_or_default()
+            own.or_else(|_| fs::read_to_string(place.join("../queue").join(name)))
+                .unwrap_or_default()
         };
         match read("write_cache").trim() {
             "write through" => WriteCache::None,
-            "write back" => WriteCache::Volatile { has_fua: read("fua").trim() == "1" },
+            "write back" => WriteCache::Volatile {
+                has_fua: read("fua").trim() == "1",
+            },
             _ => WriteCache::Unknown,
         }
     }
@@ -104,7 +119,8 @@ pub fn doubt_words(doubt: WriteDoubt) -> String {
     match doubt {
         WriteDoubt::Memory { ns } => format!("a write takes {}, as to memory", format::ns(ns)),
         WriteDoubt::PageCache => {
-            "writes go through a page cache of this host, which writes whole pages by itself".to_owned()
+            "writes go through a page cache of this host, which writes whole pages by itself"
+                .to_owned()
         }
     }
 }
@@ -125,15 +141,25 @@ mod tests {
             ("write back", "1", volatile(true), Durability::Medium),
             ("write back", "0", volatile(false), Durability::Medium),
             ("write through", "0", WriteCache::None, Durability::Accepted),
-            ("something else", "0", WriteCache::Unknown, Durability::Medium),
+            (
+                "something else",
+                "0",
+                WriteCache::Unknown,
+                Durability::Medium,
+            ),
         ] {
-            let told =
-                |name: &str, text: &str| fs::write(queue.join(name), format!("{text}\n")).expect("a file");
+            let told = |name: &str, text: &str| {
+                fs::write(queue.join(name), format!("{text}\n")).expect("a file")
+            };
             told("write_cache", cache);
             told("fua", fua);
             for place in ["sdx", "sdx/sdx1"] {
                 let found = WriteCache::told(&folder.path().join(place));
-                assert_eq!((found, found.durability()), (expected, durability), "{place}: {cache}");
+                assert_eq!(
+                    (found, found.durability()),
+                    (expected, durability),
+                    "{place}: {cache}"
+                );
             }
         }
     }

@@ -85,7 +85,12 @@ impl Files {
     ///
     /// # Errors
     /// When it cannot be written; the file can be read up to where it could.
-    pub fn write(&mut self, batch: &Batch, info: &SourceInfo, now: Duration) -> Result<(), Failure> {
+    pub fn write(
+        &mut self,
+        batch: &Batch,
+        info: &SourceInfo,
+        now: Duration,
+    ) -> Result<(), Failure> {
         let told = self.since_begun(info);
         let Some(writer) = &mut self.writer else {
             self.refused += batch.len() as u64;
@@ -93,7 +98,10 @@ impl Files {
         };
         let written = writer.write(batch, &told, now.saturating_sub(self.began));
         written.map_err(|error| self.failed(&error))?;
-        if self.max_bytes.is_some_and(|max| self.bytes() + MARGIN_BYTES > max) {
+        if self
+            .max_bytes
+            .is_some_and(|max| self.bytes() + MARGIN_BYTES > max)
+        {
             self.end(info, now)?;
             if self.keep.is_some() {
                 self.next(info, now)?;
@@ -109,14 +117,21 @@ impl Files {
     /// As [`Files::write`].
     pub fn end(&mut self, info: &SourceInfo, now: Duration) -> Result<(), Failure> {
         let told = self.since_begun(info);
-        let Some(writer) = self.writer.take() else { return Ok(()) };
+        let Some(writer) = self.writer.take() else {
+            return Ok(());
+        };
         let (ios, committed) = (writer.events(), writer.committed_events());
         let path = self.path().display().to_string();
         let bytes = writer
             .finish(&told, now.saturating_sub(self.began))
             .map_err(|error| unwritten(&error, &path, committed))?;
         self.kept.push_back(self.done.len());
-        self.done.push(File { path, ios, bytes, deleted: false });
+        self.done.push(File {
+            path,
+            ios,
+            bytes,
+            deleted: false,
+        });
         Ok(())
     }
 
@@ -125,7 +140,8 @@ impl Files {
         self.before = info.clone();
         self.began = now;
         let told = self.since_begun(info);
-        let writer = GrowingWriter::create(&self.path(), &told).map_err(|error| Failure::failed(&error))?;
+        let writer =
+            GrowingWriter::create(&self.path(), &told).map_err(|error| Failure::failed(&error))?;
         self.writer = Some(writer);
         Ok(())
     }
@@ -134,10 +150,13 @@ impl Files {
     fn delete(&mut self) -> Result<(), Failure> {
         let keep = self.keep.map_or(usize::MAX, |keep| keep as usize);
         while self.kept.len() + 1 > keep {
-            let Some(oldest) = self.kept.pop_front() else { return Ok(()) };
+            let Some(oldest) = self.kept.pop_front() else {
+                return Ok(());
+            };
             let file = &mut self.done[oldest];
-            std::fs::remove_file(&file.path)
-                .map_err(|error| Failure::failed(&error).with_help(format!("deleting {}", file.path)))?;
+            std::fs::remove_file(&file.path).map_err(|error| {
+                Failure::failed(&error).with_help(format!("deleting {}", file.path))
+            })?;
             file.deleted = true;
             eprintln!("{}: deleted, {keep} files are kept", file.path);
         }
@@ -145,7 +164,11 @@ impl Files {
     }
 
     fn path(&self) -> PathBuf {
-        if self.keep.is_some() { numbered(&self.output, self.number) } else { self.output.clone() }
+        if self.keep.is_some() {
+            numbered(&self.output, self.number)
+        } else {
+            self.output.clone()
+        }
     }
 
     fn since_begun(&self, info: &SourceInfo) -> SourceInfo {
@@ -153,12 +176,17 @@ impl Files {
         let (counts, before) = (&mut told.counts, &self.before.counts);
         counts.lost -= before.lost.min(counts.lost);
         counts.unmatched_issues -= before.unmatched_issues.min(counts.unmatched_issues);
-        counts.unmatched_completions -= before.unmatched_completions.min(counts.unmatched_completions);
+        counts.unmatched_completions -= before
+            .unmatched_completions
+            .min(counts.unmatched_completions);
         told
     }
 
     fn failed(&self, error: &plumb_trace::Error) -> Failure {
-        let committed = self.writer.as_ref().map_or(0, GrowingWriter::committed_events);
+        let committed = self
+            .writer
+            .as_ref()
+            .map_or(0, GrowingWriter::committed_events);
         unwritten(error, &self.path().display().to_string(), committed)
     }
 }
@@ -174,33 +202,57 @@ fn unwritten(error: &plumb_trace::Error, path: &str, committed: u64) -> Failure 
 /// When one is taken, or there is no directory for it.
 pub fn may_begin(args: &Record) -> Result<(), Failure> {
     let Some(name) = args.output.file_name().filter(|name| *name != "-") else {
-        return Err(Failure::usage(format!("{}: expected the name of a file", args.output.display()))
-            .with_help("a recording grows in its file: give --output FILE.parquet"));
+        return Err(Failure::usage(format!(
+            "{}: expected the name of a file",
+            args.output.display()
+        ))
+        .with_help("a recording grows in its file: give --output FILE.parquet"));
     };
-    let directory = args.output.parent().filter(|directory| !directory.as_os_str().is_empty());
+    let directory = args
+        .output
+        .parent()
+        .filter(|directory| !directory.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
     if !directory.is_dir() {
-        let found = format!("{}: found no such directory to record to", directory.display());
+        let found = format!(
+            "{}: found no such directory to record to",
+            directory.display()
+        );
         return Err(Failure::usage(found));
     }
     if args.files.is_none() {
         return output::must_be_new(&args.output);
     }
-    let stem = Path::new(name).file_stem().unwrap_or(name).to_string_lossy().into_owned();
+    let stem = Path::new(name)
+        .file_stem()
+        .unwrap_or(name)
+        .to_string_lossy()
+        .into_owned();
     let is_ours = |name: &str| {
-        let number = name.strip_prefix(&*stem).and_then(|rest| rest.strip_prefix('-'));
-        number.is_some_and(|rest| rest.len() >= 4 && rest.as_bytes()[..4].iter().all(u8::is_ascii_digit))
+        let number = name
+            .strip_prefix(&*stem)
+            .and_then(|rest| rest.strip_prefix('-'));
+        number.is_some_and(|rest| {
+            rest.len() >= 4 && rest.as_bytes()[..4].iter().all(u8::is_ascii_digit)
+        })
     };
     let entries = std::fs::read_dir(directory).map_err(|error| Failure::failed(&error))?;
-    let taken = entries.flatten().find(|entry| is_ours(&entry.file_name().to_string_lossy()));
+    let taken = entries
+        .flatten()
+        .find(|entry| is_ours(&entry.file_name().to_string_lossy()));
     taken.map_or(Ok(()), |entry| output::must_be_new(&entry.path()))
 }
 
 /// `trace.parquet` to `trace-0001.parquet`.
 fn numbered(path: &Path, number: u32) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let extension = path.extension().map(|extension| format!(".{}", extension.to_string_lossy()));
-    path.with_file_name(format!("{stem}-{number:04}{}", extension.unwrap_or_default()))
+    let extension = path
+        .extension()
+        .map(|extension| format!(".{}", extension.to_string_lossy()));
+    path.with_file_name(format!(
+        "{stem}-{number:04}{}",
+        extension.unwrap_or_default()
+    ))
 }
 
 #[cfg(test)]
@@ -209,7 +261,13 @@ mod tests {
 
     #[test]
     fn numbers_stand_before_the_ending() {
-        assert_eq!(numbered(Path::new("a/trace.parquet"), 1), Path::new("a/trace-0001.parquet"));
-        assert_eq!(numbered(Path::new("trace"), 12_345), Path::new("trace-12345"));
+        assert_eq!(
+            numbered(Path::new("a/trace.parquet"), 1),
+            Path::new("a/trace-0001.parquet")
+        );
+        assert_eq!(
+            numbered(Path::new("trace"), 12_345),
+            Path::new("trace-12345")
+        );
     }
 }

@@ -8,10 +8,19 @@ use plumb_trace::Layer;
 pub(super) fn of_disk(tally: &Tally) -> impl Iterator<Item = String> + use<> {
     let told = [
         (tally.lost, "I/O lost: the buffer was full"),
-        (tally.requeues, "issues of an I/O that had been issued before, recorded once"),
+        (
+            tally.requeues,
+            "issues of an I/O that had been issued before, recorded once",
+        ),
         (tally.partial_completions, "completions of a part of an I/O"),
-        (tally.unmatched_issues, "I/O whose completion was not seen, so without latency"),
-        (tally.unknown_senders, "I/O of which nobody knows who sent them"),
+        (
+            tally.unmatched_issues,
+            "I/O whose completion was not seen, so without latency",
+        ),
+        (
+            tally.unknown_senders,
+            "I/O of which nobody knows who sent them",
+        ),
     ];
     let device = tally.device.clone();
     let told = told.into_iter().filter(|(count, _)| *count > 0);
@@ -20,14 +29,21 @@ pub(super) fn of_disk(tally: &Tally) -> impl Iterator<Item = String> + use<> {
 
 /// Disks that handed I/O on to others that are recorded as well.
 pub(super) fn seen_again(tallies: &[Tally]) -> impl Iterator<Item = String> {
-    let is_recorded = |name: &String| tallies.iter().any(|tally| tally.device == *name && tally.sent > 0);
-    let by_bios = tallies.iter().filter(|tally| tally.sent > 0 && tally.layer == Layer::Bio);
+    let is_recorded = |name: &String| {
+        tallies
+            .iter()
+            .any(|tally| tally.device == *name && tally.sent > 0)
+    };
+    let by_bios = tallies
+        .iter()
+        .filter(|tally| tally.sent > 0 && tally.layer == Layer::Bio);
     by_bios.filter_map(move |Tally { device, .. }| {
         let mut below = plumb_capture::names_below(device);
         below.retain(is_recorded);
         let on = below.join(", ");
-        let words =
-            format!("I/O of {device} are handed on to {on}, and recorded there again: never add them up");
+        let words = format!(
+            "I/O of {device} are handed on to {on}, and recorded there again: never add them up"
+        );
         (!below.is_empty()).then_some(words)
     })
 }
@@ -50,9 +66,15 @@ mod tests {
             unknown_senders: 0,
         };
         assert_eq!(of_disk(&well).count(), 0);
-        let unseen = Tally { unmatched_issues: 1234, ..well.clone() };
+        let unseen = Tally {
+            unmatched_issues: 1234,
+            ..well.clone()
+        };
         let told: Vec<String> = of_disk(&unseen).collect();
-        assert_eq!(told, ["loop0: 1,234 I/O whose completion was not seen, so without latency"]);
+        assert_eq!(
+            told,
+            ["loop0: 1,234 I/O whose completion was not seen, so without latency"]
+        );
         let all = Tally {
             lost: 1,
             requeues: 2,

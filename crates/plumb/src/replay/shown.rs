@@ -58,7 +58,10 @@ fn course(course: &Course, is_timed: bool) -> report::Course {
             late_mean_ns: mean(window.late_ns_sum).filter(|_| is_timed),
         }
     });
-    report::Course { window_seconds: course.window().as_secs_f64(), windows: windows.collect() }
+    report::Course {
+        window_seconds: course.window().as_secs_f64(),
+        windows: windows.collect(),
+    }
 }
 
 fn counts(counts: Counts) -> report::Counts {
@@ -104,7 +107,8 @@ pub fn notes_of_replay(replayed: &Replayed, order: Order) -> Vec<String> {
 }
 
 fn unforced(ios: u64) -> Option<String> {
-    let words = "writes asked for a flush before them or for the medium (FUA), and were sent without";
+    let words =
+        "writes asked for a flush before them or for the medium (FUA), and were sent without";
     (ios > 0).then(|| format!("{} {words}", group_digits(ios)))
 }
 
@@ -114,7 +118,10 @@ pub fn comparison(compared: &Compared, margin: Margin) -> report::Comparison {
         Verdict::Better => ("better", None),
         Verdict::Worse => ("worse", None),
         Verdict::NoDifference => ("no difference", None),
-        Verdict::Inconclusive(doubt) => ("inconclusive", Some(doubt_words(doubt, compared.pairs.len()))),
+        Verdict::Inconclusive(doubt) => (
+            "inconclusive",
+            Some(doubt_words(doubt, compared.pairs.len())),
+        ),
     };
     let [today, planned] = &compared.sides;
     let pairs = compared.pairs.iter().map(|pair| report::Pair {
@@ -151,14 +158,30 @@ fn mean(compared: &Compared, of: fn(&Pair) -> f64) -> f64 {
 fn doubt_words(doubt: Doubt, pairs: usize) -> String {
     match doubt {
         Doubt::Failures => "some I/O failed".to_owned(),
-        Doubt::TooFew => format!("found {pairs} pairs, expected 12 or more: a longer trace has them"),
-        Doubt::Wide => "the interval holds both a difference and none: --pairs asks for more".to_owned(),
+        Doubt::TooFew => {
+            format!("found {pairs} pairs, expected 12 or more: a longer trace has them")
+        }
+        Doubt::Wide => {
+            "the interval holds both a difference and none: --pairs asks for more".to_owned()
+        }
     }
 }
 
 fn ratio(interval: &Interval) -> report::Ratio {
-    let Interval { estimate, low, high, level, n } = *interval;
-    report::Ratio { estimate, low, high, level: level.value(), rounds: n as u64 }
+    let Interval {
+        estimate,
+        low,
+        high,
+        level,
+        n,
+    } = *interval;
+    report::Ratio {
+        estimate,
+        low,
+        high,
+        level: level.value(),
+        rounds: n as u64,
+    }
 }
 
 fn side(side: &Side) -> report::Side {

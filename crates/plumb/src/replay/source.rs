@@ -32,8 +32,17 @@ impl<'a> TraceSource<'a> {
     /// # Errors
     /// When it cannot be read, or not twice.
     pub fn open(args: &'a Replay) -> Result<TraceSource<'a>, Failure> {
-        let columns = Columns { queue_ns: false, comm: false, cgroup: false, file: false, ..Columns::ALL };
-        let options = ReadOptions { columns, ..args.select.read_options() };
+        let columns = Columns {
+            queue_ns: false,
+            comm: false,
+            cgroup: false,
+            file: false,
+            ..Columns::ALL
+        };
+        let options = ReadOptions {
+            columns,
+            ..args.select.read_options()
+        };
         let piece = one_piece(&args.trace_in)?;
         let reader = open::open(&piece, &options).map_err(|error| Failure::failed(&error))?;
         Ok(TraceSource {
@@ -67,23 +76,37 @@ impl<'a> TraceSource<'a> {
         if let Some(failure) = args.select.missing_partition(&self.filter, path) {
             return Err(failure);
         }
-        if let Some(failure) = Failure::first_of(args.select.missing_devices(&self.filter.devices)) {
+        if let Some(failure) = Failure::first_of(args.select.missing_devices(&self.filter.devices))
+        {
             return Err(failure);
         }
         let mut names = self.devices.iter();
         match (names.next(), names.next()) {
             (Some(name), None) => Ok(name.clone()),
-            (None, _) => Err(Failure::unknown(format!("{path}: found no I/O of those that were asked for"))),
+            (None, _) => Err(Failure::unknown(format!(
+                "{path}: found no I/O of those that were asked for"
+            ))),
             (Some(_), Some(_)) => Err(self.several(path)),
         }
     }
 
     fn several(&self, path: &str) -> Failure {
         let found = plural(self.devices.len() as u64, "device");
-        let listed: Vec<&str> = self.devices.iter().take(DEVICES_LISTED).map(String::as_str).collect();
-        let more = if self.devices.len() > DEVICES_LISTED { ", …" } else { "" };
-        Failure::usage(format!("{path}: found I/O of {found}, expected one: name it with --device"))
-            .with_help(format!("these are: {}{more}", listed.join(", ")))
+        let listed: Vec<&str> = self
+            .devices
+            .iter()
+            .take(DEVICES_LISTED)
+            .map(String::as_str)
+            .collect();
+        let more = if self.devices.len() > DEVICES_LISTED {
+            ", …"
+        } else {
+            ""
+        };
+        Failure::usage(format!(
+            "{path}: found I/O of {found}, expected one: name it with --device"
+        ))
+        .with_help(format!("these are: {}{more}", listed.join(", ")))
     }
 
     fn note_devices(&mut self, batch: &Batch) {
@@ -127,15 +150,21 @@ impl EventSource for TraceSource<'_> {
 
 fn one_piece(path: &Path) -> Result<Piece, Failure> {
     if path == Path::new("-") {
-        return Err(Failure::usage("-: found standard input, expected a file: the trace is read twice")
-            .with_help("`plumb convert - FILE.parquet` keeps what comes in"));
+        return Err(Failure::usage(
+            "-: found standard input, expected a file: the trace is read twice",
+        )
+        .with_help("`plumb convert - FILE.parquet` keeps what comes in"));
     }
     let mut pieces = open::pieces(std::slice::from_ref(&path.to_owned()));
     match (pieces.pop(), pieces.is_empty()) {
         (Some(piece), true) => Ok(piece),
-        (None, _) => Err(Failure::unknown(format!("{} holds no trace", path.display()))),
-        (Some(_), false) => {
-            Err(Failure::usage(format!("{} holds several recordings: name one", path.display())))
-        }
+        (None, _) => Err(Failure::unknown(format!(
+            "{} holds no trace",
+            path.display()
+        ))),
+        (Some(_), false) => Err(Failure::usage(format!(
+            "{} holds several recordings: name one",
+            path.display()
+        ))),
     }
 }

@@ -40,7 +40,10 @@ impl App {
     /// From here on everything counts. With `sync` what is in the cache is written first.
     pub(super) fn attach(disks: &[u32], sync: bool) -> Result<App, CaptureError> {
         let vfs = Vfs::attach(None)?;
-        let disks = disks.iter().map(|disk| plumb_capture::name_of(*disk).name).collect();
+        let disks = disks
+            .iter()
+            .map(|disk| plumb_capture::name_of(*disk).name)
+            .collect();
         let mut app = App {
             vfs,
             mounted: Mounted::default(),
@@ -60,8 +63,15 @@ impl App {
 
     /// How it sees what is asked.
     pub(super) fn how(&self) -> String {
-        let uring = if self.vfs.sees_uring() { " and io_uring" } else { "" };
-        format!("vfs layer by {}: system calls{uring}", self.vfs.attached().words())
+        let uring = if self.vfs.sees_uring() {
+            " and io_uring"
+        } else {
+            ""
+        };
+        format!(
+            "vfs layer by {}: system calls{uring}",
+            self.vfs.attached().words()
+        )
     }
 
     /// Writes out what the cache holds of the file systems on the disks that are watched.
@@ -103,7 +113,8 @@ impl App {
             }
             let process = self.process(asker, reading);
             let sum = self.processes.entry((asker.pid, asker.file_system));
-            sum.and_modify(|sum| merge_process(sum, &process)).or_insert_with(|| process.clone());
+            sum.and_modify(|sum| merge_process(sum, &process))
+                .or_insert_with(|| process.clone());
             processes.push(process);
         }
         for (file_system, sum) in &mut sums {
@@ -112,17 +123,30 @@ impl App {
             self.add_devices(*file_system, sum, reading);
         }
         for (file_system, sum) in &sums {
-            self.file_systems.entry(*file_system).or_default().merge(sum);
+            self.file_systems
+                .entry(*file_system)
+                .or_default()
+                .merge(sum);
         }
-        let names: BTreeSet<String> =
-            sums.keys().map(|file_system| self.mounted.name(*file_system)).collect();
+        let names: BTreeSet<String> = sums
+            .keys()
+            .map(|file_system| self.mounted.name(*file_system))
+            .collect();
         let mut profiles = ProfileSet::default();
-        for profile in asked.profiles.iter().filter(|profile| names.contains(&profile.device)) {
+        for profile in asked
+            .profiles
+            .iter()
+            .filter(|profile| names.contains(&profile.device))
+        {
             profiles.add(profile);
         }
         // The cache is in every single interval.
         let file_systems = self.shown(&sums, false);
-        self.last = text::App { file_systems, processes, of_unlisted_process: asked.of_unlisted_process };
+        self.last = text::App {
+            file_systems,
+            processes,
+            of_unlisted_process: asked.of_unlisted_process,
+        };
         profiles
     }
 
@@ -135,7 +159,11 @@ impl App {
         sum.devices = self.mounted.devices(file_system);
         sum.device_unknown = if sum.devices.is_empty() {
             Some("its device is not known".to_owned())
-        } else if let Some(device) = sum.devices.iter().find(|device| !is_on(device, &self.disks)) {
+        } else if let Some(device) = sum
+            .devices
+            .iter()
+            .find(|device| !is_on(device, &self.disks))
+        {
             Some(format!("{device} is not watched"))
         } else {
             self.mounted.shared(file_system, &sum.devices)
@@ -148,8 +176,10 @@ impl App {
     }
 
     fn process(&mut self, asker: &Asker, reading: &Reading) -> AskedBy {
-        let devices =
-            asker.file_system.map(|file_system| self.mounted.devices(file_system)).unwrap_or_default();
+        let devices = asker
+            .file_system
+            .map(|file_system| self.mounted.devices(file_system))
+            .unwrap_or_default();
         let sent = reading
             .processes
             .iter()
@@ -158,22 +188,34 @@ impl App {
         AskedBy {
             comm: asker.comm.clone(),
             pid: asker.pid,
-            file_system: asker.file_system.map(|file_system| self.mounted.name(file_system)),
+            file_system: asker
+                .file_system
+                .map(|file_system| self.mounted.name(file_system)),
             reads: process_flow(asker, Kind::Read, Kind::DirectRead),
             writes: process_flow(asker, Kind::Write, Kind::DirectWrite),
             failed: asker.failed,
             device_bytes: (!devices.is_empty()).then_some(sent),
             ways: asker.ways.iter().map(|way| way.words()).collect(),
-            unknown_ways: asker.ways.iter().filter(|way| !way.is_counted()).map(|way| way.words()).collect(),
+            unknown_ways: asker
+                .ways
+                .iter()
+                .filter(|way| !way.is_counted())
+                .map(|way| way.words())
+                .collect(),
         }
     }
 
     /// What was asked over the whole time.
     pub(super) fn whole(&self) -> text::App {
         let mut processes: Vec<AskedBy> = self.processes.values().cloned().collect();
-        processes.sort_by_key(|by| std::cmp::Reverse(by.reads.counted_bytes + by.writes.counted_bytes));
+        processes
+            .sort_by_key(|by| std::cmp::Reverse(by.reads.counted_bytes + by.writes.counted_bytes));
         let file_systems = self.shown(&self.file_systems, true);
-        text::App { file_systems, processes, of_unlisted_process: self.of_unlisted_process }
+        text::App {
+            file_systems,
+            processes,
+            of_unlisted_process: self.of_unlisted_process,
+        }
     }
 
     /// Whether all that was written in the whole time is at the device. What is mounted elsewhere, and the cache of a
@@ -185,7 +227,10 @@ impl App {
     fn shown(&self, sums: &BTreeMap<FileSystem, Sum>, is_whole_time: bool) -> Vec<AskedOf> {
         let used = sums.iter().filter(|(_, sum)| !sum.is_idle());
         let of = |(file_system, sum): (&FileSystem, &Sum)| {
-            sum.shown(self.mounted.name(*file_system), is_whole_time && self.is_synced(*file_system))
+            sum.shown(
+                self.mounted.name(*file_system),
+                is_whole_time && self.is_synced(*file_system),
+            )
         };
         let mut shown: Vec<AskedOf> = used.map(of).collect();
         shown.sort_by_key(|of| std::cmp::Reverse(of.reads.counted_bytes + of.writes.counted_bytes));
@@ -197,10 +242,17 @@ impl App {
         let mut diagnosis = Diagnosis::default();
         for (file_system, sum) in self.file_systems.iter().filter(|(_, sum)| !sum.is_idle()) {
             let name = self.mounted.name(*file_system);
-            let Some(profile) = profiles.find(&name, Layer::Vfs) else { continue };
+            let Some(profile) = profiles.find(&name, Layer::Vfs) else {
+                continue;
+            };
             let analysis = analyze(profile, None, questions);
             let throughput = sum.throughput(self.is_synced(*file_system));
-            diagnosis.absorb(diagnose_throughput(profile, &analysis, questions, &throughput));
+            diagnosis.absorb(diagnose_throughput(
+                profile,
+                &analysis,
+                questions,
+                &throughput,
+            ));
         }
         diagnosis
     }
@@ -208,15 +260,21 @@ impl App {
 
 /// Bytes of a disk or partition.
 fn bytes_of(profiles: &ProfileSet, device: &str, op: Op) -> u64 {
-    let at_requests = profiles.iter().filter(|profile| profile.layer == Layer::Request);
-    at_requests.map(|profile| bytes_in(profile, device, op)).sum()
+    let at_requests = profiles
+        .iter()
+        .filter(|profile| profile.layer == Layer::Request);
+    at_requests
+        .map(|profile| bytes_in(profile, device, op))
+        .sum()
 }
 
 fn bytes_in(profile: &Profile, device: &str, op: Op) -> u64 {
     if profile.device == device {
         return profile.op(op).bytes;
     }
-    let Some(part) = profile.partitions.get(device) else { return 0 };
+    let Some(part) = profile.partitions.get(device) else {
+        return 0;
+    };
     let unit = part.table.unit_bytes();
     let of_op = part.table.iter().filter(|(key, _)| key.op() == op);
     of_op.map(|(key, row)| key.length() * unit * row.ios).sum()
@@ -224,52 +282,90 @@ fn bytes_in(profile: &Profile, device: &str, op: Op) -> u64 {
 
 fn both(calls: &[Calls; 4], kinds: [Kind; 2]) -> Calls {
     let mut sum = Calls::default();
-    kinds.into_iter().for_each(|kind| sum += calls[kind as usize]);
+    kinds
+        .into_iter()
+        .for_each(|kind| sum += calls[kind as usize]);
     sum
 }
 
 fn process_flow(asker: &Asker, cached: Kind, direct: Kind) -> ProcessFlow {
-    let Calls { calls, asked_bytes, moved_bytes } = both(&asker.calls, [cached, direct]);
+    let Calls {
+        calls,
+        asked_bytes,
+        moved_bytes,
+    } = both(&asker.calls, [cached, direct]);
     let direct_bytes = asker.of(direct).asked_bytes;
     let is_all = asker.ways.iter().all(|way| way.is_counted());
     let all_bytes = is_all.then_some(asked_bytes);
-    ProcessFlow { calls, asked_bytes: all_bytes, counted_bytes: asked_bytes, moved_bytes, direct_bytes }
+    ProcessFlow {
+        calls,
+        asked_bytes: all_bytes,
+        counted_bytes: asked_bytes,
+        moved_bytes,
+        direct_bytes,
+    }
 }
 
 fn merge_process(sum: &mut AskedBy, other: &AskedBy) {
-    for (sum, other) in [(&mut sum.reads, &other.reads), (&mut sum.writes, &other.writes)] {
+    for (sum, other) in [
+        (&mut sum.reads, &other.reads),
+        (&mut sum.writes, &other.writes),
+    ] {
         sum.calls += other.calls;
         // What was not known once is missing in the sum.
-        sum.asked_bytes = sum.asked_bytes.zip(other.asked_bytes).map(|(one, other)| one + other);
+        sum.asked_bytes = sum
+            .asked_bytes
+            .zip(other.asked_bytes)
+            .map(|(one, other)| one + other);
         sum.counted_bytes += other.counted_bytes;
         sum.moved_bytes += other.moved_bytes;
         sum.direct_bytes += other.direct_bytes;
     }
     sum.failed += other.failed;
-    sum.device_bytes = sum.device_bytes.zip(other.device_bytes).map(|(one, other)| one + other);
+    sum.device_bytes = sum
+        .device_bytes
+        .zip(other.device_bytes)
+        .map(|(one, other)| one + other);
     // A file may be mapped no more.
     add_new(&mut sum.ways, &other.ways);
     add_new(&mut sum.unknown_ways, &other.unknown_ways);
 }
 
 fn add_new(ways: &mut Vec<&'static str>, others: &[&'static str]) {
-    let new: Vec<&str> = others.iter().copied().filter(|way| !ways.contains(way)).collect();
+    let new: Vec<&str> = others
+        .iter()
+        .copied()
+        .filter(|way| !ways.contains(way))
+        .collect();
     ways.extend(new);
 }
 
 impl Sum {
     fn add(&mut self, asker: &Asker) {
-        self.calls.iter_mut().zip(asker.calls).for_each(|(sum, calls)| *sum += calls);
-        self.unknown_ways.extend(asker.ways.iter().filter(|way| !way.is_counted()));
+        self.calls
+            .iter_mut()
+            .zip(asker.calls)
+            .for_each(|(sum, calls)| *sum += calls);
+        self.unknown_ways
+            .extend(asker.ways.iter().filter(|way| !way.is_counted()));
     }
 
     fn merge(&mut self, other: &Sum) {
         self.devices.clone_from(&other.devices);
-        self.calls.iter_mut().zip(other.calls).for_each(|(sum, calls)| *sum += calls);
-        self.device_bytes.iter_mut().zip(other.device_bytes).for_each(|(sum, bytes)| *sum += bytes);
+        self.calls
+            .iter_mut()
+            .zip(other.calls)
+            .for_each(|(sum, calls)| *sum += calls);
+        self.device_bytes
+            .iter_mut()
+            .zip(other.device_bytes)
+            .for_each(|(sum, bytes)| *sum += bytes);
         self.unknown_ways.extend(&other.unknown_ways);
         // What was not known once is missing in the sum.
-        self.device_unknown = self.device_unknown.take().or_else(|| other.device_unknown.clone());
+        self.device_unknown = self
+            .device_unknown
+            .take()
+            .or_else(|| other.device_unknown.clone());
     }
 
     fn is_idle(&self) -> bool {
@@ -280,12 +376,21 @@ impl Sum {
         let flow = |cached: Kind, direct: Kind, device_bytes: u64| {
             let all = both(&self.calls, [cached, direct]);
             let direct_bytes = self.calls[direct as usize].asked_bytes;
-            Flow { calls: all.calls, asked_bytes: all.asked_bytes, direct_bytes, device_bytes }
+            Flow {
+                calls: all.calls,
+                asked_bytes: all.asked_bytes,
+                direct_bytes,
+                device_bytes,
+            }
         };
         Throughput {
             reads: flow(Kind::Read, Kind::DirectRead, self.device_bytes[0]),
             writes: flow(Kind::Write, Kind::DirectWrite, self.device_bytes[1]),
-            uncounted: self.unknown_ways.iter().map(|way| way.words().to_owned()).collect(),
+            uncounted: self
+                .unknown_ways
+                .iter()
+                .map(|way| way.words().to_owned())
+                .collect(),
             device_unknown: self.device_unknown.clone(),
             is_synced,
         }
@@ -299,14 +404,23 @@ impl Sum {
             counted_bytes: flow.asked_bytes,
             moved_bytes: both(&self.calls, moved).moved_bytes,
             direct_bytes: flow.direct_bytes,
-            device_bytes: throughput.device_unknown.is_none().then_some(flow.device_bytes),
+            device_bytes: throughput
+                .device_unknown
+                .is_none()
+                .then_some(flow.device_bytes),
             amplification,
-            ratio_with_cache: flow.ratio().filter(|_| throughput.is_whole() && amplification.is_none()),
+            ratio_with_cache: flow
+                .ratio()
+                .filter(|_| throughput.is_whole() && amplification.is_none()),
         };
         AskedOf {
             name,
             devices: self.devices.clone(),
-            reads: shown(&throughput.reads, [Kind::Read, Kind::DirectRead], throughput.read_amplification()),
+            reads: shown(
+                &throughput.reads,
+                [Kind::Read, Kind::DirectRead],
+                throughput.read_amplification(),
+            ),
             writes: shown(
                 &throughput.writes,
                 [Kind::Write, Kind::DirectWrite],

@@ -24,16 +24,26 @@ impl Mounted {
         let text = fs::read("/proc/self/mountinfo").unwrap_or_default();
         self.mounts = mounts(&String::from_utf8_lossy(&text));
         let numbers: BTreeSet<u32> = self.mounts.iter().map(number).collect();
-        self.devices.retain(|file_system, _| file_system.is_node || numbers.contains(&file_system.dev));
+        self.devices
+            .retain(|file_system, _| file_system.is_node || numbers.contains(&file_system.dev));
         for dev in numbers {
-            self.devices(FileSystem { dev, is_node: false });
+            self.devices(FileSystem {
+                dev,
+                is_node: false,
+            });
         }
     }
 
     /// Where it is mounted as a whole, else in part; the name of the device of one that is mounted nowhere here.
     pub(super) fn name(&self, file_system: FileSystem) -> String {
-        let of_it = || self.mounts.iter().filter(|mount| number(mount) == file_system.dev);
-        let mount = of_it().find(|mount| mount.root == "/").or_else(|| of_it().next());
+        let of_it = || {
+            self.mounts
+                .iter()
+                .filter(|mount| number(mount) == file_system.dev)
+        };
+        let mount = of_it()
+            .find(|mount| mount.root == "/")
+            .or_else(|| of_it().next());
         match mount {
             Some(mount) if !file_system.is_node => mount.at.clone(),
             _ => name_of(file_system.dev).name,
@@ -41,7 +51,11 @@ impl Mounted {
     }
 
     pub(super) fn is_mounted(&self, file_system: FileSystem) -> bool {
-        !file_system.is_node && self.mounts.iter().any(|mount| number(mount) == file_system.dev)
+        !file_system.is_node
+            && self
+                .mounts
+                .iter()
+                .any(|mount| number(mount) == file_system.dev)
     }
 
     /// Disks and partitions that make requests for it; none where they are not known.
@@ -69,38 +83,61 @@ impl Mounted {
         let known = self.devices.iter().filter(|(file_system, devices)| {
             !file_system.is_node && !devices.is_empty() && self.is_known(**file_system, disks)
         });
-        known.map(|(file_system, _)| self.name(*file_system)).collect()
+        known
+            .map(|(file_system, _)| self.name(*file_system))
+            .collect()
     }
 
     fn directly_below(&self, file_system: FileSystem) -> Vec<String> {
         let name = name_of(file_system.dev).name;
-        if Path::new("/sys/class/block").join(name.replace('/', "!")).exists() {
+        if Path::new("/sys/class/block")
+            .join(name.replace('/', "!"))
+            .exists()
+        {
             return vec![name];
         }
-        let mount = self.mounts.iter().find(|mount| number(mount) == file_system.dev);
+        let mount = self
+            .mounts
+            .iter()
+            .find(|mount| number(mount) == file_system.dev);
         mount.map_or_else(Vec::new, of_btrfs)
     }
 
     /// Who moves bytes by it; those of a file system and those who use its device past it are not the same.
     fn user(&self, file_system: FileSystem) -> String {
         let name = self.name(file_system);
-        if file_system.is_node { format!("those who use /dev/{name} itself") } else { name }
+        if file_system.is_node {
+            format!("those who use /dev/{name} itself")
+        } else {
+            name
+        }
     }
 
     /// Why what these devices move is not all for this file system; `None` when it is.
     pub(super) fn shared(&self, file_system: FileSystem, devices: &[String]) -> Option<String> {
-        let others = self.devices.iter().filter(|(other, _)| **other != file_system);
+        let others = self
+            .devices
+            .iter()
+            .filter(|(other, _)| **other != file_system);
         for (other, used) in others {
-            if let Some(device) = devices.iter().find(|device| used.iter().any(|used| overlap(device, used)))
+            if let Some(device) = devices
+                .iter()
+                .find(|device| used.iter().any(|used| overlap(device, used)))
             {
-                return Some(format!("{device} moves bytes for {} as well", self.user(*other)));
+                return Some(format!(
+                    "{device} moves bytes for {} as well",
+                    self.user(*other)
+                ));
             }
         }
         let held = |device: &&String| {
             fs::read_dir(Path::new("/sys/class/block").join(device).join("holders"))
                 .is_ok_and(|holders| holders.count() > 1)
         };
-        devices.iter().find(held).map(|device| format!("{device} moves bytes for several volumes"))
+        devices
+            .iter()
+            .find(held)
+            .map(|device| format!("{device} moves bytes for several volumes"))
     }
 }
 
@@ -116,7 +153,8 @@ fn number(mount: &Mount) -> u32 {
 
 /// Whether one is the other, or a partition of it.
 fn overlap(one: &str, other: &str) -> bool {
-    let holds = |disk: &str, part: &str| Path::new("/sys/class/block").join(disk).join(part).exists();
+    let holds =
+        |disk: &str, part: &str| Path::new("/sys/class/block").join(disk).join(part).exists();
     one == other || holds(one, other) || holds(other, one)
 }
 
@@ -125,7 +163,9 @@ fn collect(device: &str, found: &mut BTreeSet<String>, depth: usize) {
     if !is_bio_based(disk) {
         found.insert(device.to_owned());
     } else if depth > 0 {
-        let slaves = Path::new("/sys/class/block").join(name_of(disk).name).join("slaves");
+        let slaves = Path::new("/sys/class/block")
+            .join(name_of(disk).name)
+            .join("slaves");
         for slave in fs::read_dir(slaves).into_iter().flatten().flatten() {
             collect(&slave.file_name().to_string_lossy(), found, depth - 1);
         }
@@ -134,19 +174,31 @@ fn collect(device: &str, found: &mut BTreeSet<String>, depth: usize) {
 
 /// All devices of the btrfs that is mounted by one of them.
 fn of_btrfs(mount: &Mount) -> Vec<String> {
-    let Some(source) = fs::canonicalize(&mount.source).ok().filter(|_| mount.kind == "btrfs") else {
+    let Some(source) = fs::canonicalize(&mount.source)
+        .ok()
+        .filter(|_| mount.kind == "btrfs")
+    else {
         return Vec::new();
     };
-    let Some(name) = source.file_name().map(|name| name.to_string_lossy().into_owned()) else {
+    let Some(name) = source
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+    else {
         return Vec::new();
     };
     let names = |directory: &Path| -> Vec<String> {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+        entries
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect()
     };
     let all = Path::new("/sys/fs/btrfs");
-    let mut lists = names(all).into_iter().map(|uuid| names(&all.join(uuid).join("devices")));
-    lists.find(|list| list.contains(&name)).unwrap_or_else(|| vec![name])
+    let mut lists = names(all)
+        .into_iter()
+        .map(|uuid| names(&all.join(uuid).join("devices")));
+    lists
+        .find(|list| list.contains(&name))
+        .unwrap_or_else(|| vec![name])
 }
 
 #[cfg(test)]
@@ -156,15 +208,24 @@ mod tests {
     /// The device of a file system that is used by its node as well: each says who the other is.
     #[test]
     fn a_device_is_not_shared_with_itself() {
-        let [mounted, node] = [false, true].map(|is_node| FileSystem { dev: 7 << 20 | 999, is_node });
+        let [mounted, node] = [false, true].map(|is_node| FileSystem {
+            dev: 7 << 20 | 999,
+            is_node,
+        });
         let text = "36 25 7:999 / /srv/a rw,relatime shared:1 - ext4 /dev/loop999 rw\n";
         let devices = vec!["loop999".to_owned()];
         let all = BTreeMap::from([(mounted, devices.clone()), (node, devices.clone())]);
-        let known = Mounted { mounts: mounts(text), devices: all };
+        let known = Mounted {
+            mounts: mounts(text),
+            devices: all,
+        };
         let told = known.shared(node, &devices).expect("a reason");
         assert_eq!(told, "loop999 moves bytes for /srv/a as well");
         let told = known.shared(mounted, &devices).expect("a reason");
         // No such device is there, so that it goes by its number.
-        assert_eq!(told, "loop999 moves bytes for those who use /dev/7:999 itself as well");
+        assert_eq!(
+            told,
+            "loop999 moves bytes for those who use /dev/7:999 itself as well"
+        );
     }
 }

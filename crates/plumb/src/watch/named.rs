@@ -25,7 +25,11 @@ pub(crate) fn disk_at(name: &str, layers: Layers, command: &str) -> Result<u32, 
 /// Says so where a partition was named: I/O are watched by disk, and told apart by partition.
 fn tell_of_disk(name: &str, dev: u32) {
     let base = name.strip_prefix("/dev/").unwrap_or(name);
-    if Path::new("/sys/class/block").join(base).join("partition").exists() {
+    if Path::new("/sys/class/block")
+        .join(base)
+        .join("partition")
+        .exists()
+    {
         let disk = plumb_capture::name_of(dev).name;
         failure::tell(
             "plumb: ",
@@ -36,17 +40,25 @@ fn tell_of_disk(name: &str, dev: u32) {
 
 /// Says which of these are no process now: nothing they send would ever be seen.
 pub(crate) fn tell_of_processes(pids: &[u32]) {
-    for words in pids.iter().filter_map(|pid| why_no_process(Path::new("/proc"), *pid)) {
+    for words in pids
+        .iter()
+        .filter_map(|pid| why_no_process(Path::new("/proc"), *pid))
+    {
         failure::tell("plumb: ", &words);
     }
 }
 
 fn why_no_process(proc: &Path, pid: u32) -> Option<String> {
     let Ok(status) = fs::read_to_string(proc.join(pid.to_string()).join("status")) else {
-        return Some(format!("--pid {pid}: found no such process now, so that nothing may be seen"));
+        return Some(format!(
+            "--pid {pid}: found no such process now, so that nothing may be seen"
+        ));
     };
     // The kernel shows threads by their numbers as well, and I/O are counted by process.
-    let process = status.lines().find_map(|line| line.strip_prefix("Tgid:")).map(str::trim)?;
+    let process = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Tgid:"))
+        .map(str::trim)?;
     (process != pid.to_string())
         .then(|| format!("--pid {pid}: found a thread, expected its process: --pid {process}"))
 }
@@ -58,13 +70,19 @@ mod tests {
     #[test]
     fn a_process_a_thread_and_none() {
         let folder = tempfile::tempdir().expect("a directory");
-        for (pid, status) in [(41, "Name:\tdd\nTgid:\t41\nNgid:\t0\n"), (42, "Name:\tdd\nTgid:\t41\n")] {
+        for (pid, status) in [
+            (41, "Name:\tdd\nTgid:\t41\nNgid:\t0\n"),
+            (42, "Name:\tdd\nTgid:\t41\n"),
+        ] {
             fs::create_dir(folder.path().join(pid.to_string())).expect("a directory");
             fs::write(folder.path().join(pid.to_string()).join("status"), status).expect("a file");
         }
         let why = |pid| why_no_process(folder.path(), pid);
         assert_eq!(why(41), None);
-        assert_eq!(why(42).as_deref(), Some("--pid 42: found a thread, expected its process: --pid 41"));
+        assert_eq!(
+            why(42).as_deref(),
+            Some("--pid 42: found a thread, expected its process: --pid 41")
+        );
         assert!(why(43).is_some_and(|words| words.starts_with("--pid 43: found no such process")));
     }
 }

@@ -24,21 +24,35 @@ fn of_disks(reading: &Reading) -> Vec<String> {
     for (device, misses) in &reading.misses {
         let told = [
             (misses.requeues, "I/O issued more than once, counted once"),
-            (misses.partial_completions, "completions of a part of an I/O"),
-            (misses.unmatched_issues, "I/O whose completion was not seen, so without latency"),
-            (misses.unplaced, "some I/O are in no figure: too many different ones"),
+            (
+                misses.partial_completions,
+                "completions of a part of an I/O",
+            ),
+            (
+                misses.unmatched_issues,
+                "I/O whose completion was not seen, so without latency",
+            ),
+            (
+                misses.unplaced,
+                "some I/O are in no figure: too many different ones",
+            ),
         ];
         for (count, words) in told.iter().filter(|(count, _)| *count > 0) {
-            all.entry(words).or_default().push(format!("{device} {}", group_digits(*count)));
+            all.entry(words)
+                .or_default()
+                .push(format!("{device} {}", group_digits(*count)));
         }
         if misses.splits > 0 {
             splits.push(format!("{device} {}", group_digits(misses.splits)));
         }
     }
-    let mut notes: Vec<String> =
-        all.into_iter().map(|(words, devices)| format!("{words}: {}", devices.join(", "))).collect();
+    let mut notes: Vec<String> = all
+        .into_iter()
+        .map(|(words, devices)| format!("{words}: {}", devices.join(", ")))
+        .collect();
     if !splits.is_empty() {
-        let what = "times that an I/O was cut in two, too long for the disk or across a boundary of it";
+        let what =
+            "times that an I/O was cut in two, too long for the disk or across a boundary of it";
         notes.push(format!("{what}: {}", splits.join(", ")));
     }
     notes
@@ -50,9 +64,18 @@ fn of_all(reading: &Reading, filter: &Filter) -> impl Iterator<Item = String> {
         false => "I/O of which nobody knows who sent them",
     };
     let of_all = [
-        (reading.unlisted, "I/O of devices for which there was no room, in no figure"),
-        (reading.lost, "events lost by the kernel's buffer: their I/O are in no figure, or without latency"),
-        (reading.of_unlisted_process, "bios of processes for which there was no room, counted for none"),
+        (
+            reading.unlisted,
+            "I/O of devices for which there was no room, in no figure",
+        ),
+        (
+            reading.lost,
+            "events lost by the kernel's buffer: their I/O are in no figure, or without latency",
+        ),
+        (
+            reading.of_unlisted_process,
+            "bios of processes for which there was no room, counted for none",
+        ),
         (reading.of_unknown_sender, of_unknown_sender),
     ];
     let of_all = of_all.into_iter().filter(|(count, _)| *count > 0);

@@ -18,7 +18,16 @@ mod tests;
 const HISTORY: usize = 240;
 
 /// Grids that a key steps through, beside those of the command line.
-const GRIDS: [u64; 8] = [512, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 128 << 10, 1 << 20];
+const GRIDS: [u64; 8] = [
+    512,
+    4 << 10,
+    8 << 10,
+    16 << 10,
+    32 << 10,
+    64 << 10,
+    128 << 10,
+    1 << 20,
+];
 
 /// By what devices are ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +45,13 @@ pub enum Sort {
 }
 
 impl Sort {
-    const ALL: [Sort; 5] = [Sort::Misfit, Sort::Ios, Sort::Bytes, Sort::Latency, Sort::Name];
+    const ALL: [Sort; 5] = [
+        Sort::Misfit,
+        Sort::Ios,
+        Sort::Bytes,
+        Sort::Latency,
+        Sort::Name,
+    ];
 
     fn word(self) -> &'static str {
         match self {
@@ -141,9 +156,17 @@ impl Screen {
     pub fn new(watched: Watched, given: &[Grid], colored: bool) -> Screen {
         let whole = |granularity| Grid::new(Bytes(granularity), Bytes(0), GridKind::Unit).ok();
         let mut grids = given.to_vec();
-        grids.extend(GRIDS.into_iter().filter_map(whole).filter(|grid| !given.contains(grid)));
-        let grid =
-            if given.is_empty() { grids.iter().position(|grid| *grid == Grid::ASSUMED) } else { Some(0) };
+        grids.extend(
+            GRIDS
+                .into_iter()
+                .filter_map(whole)
+                .filter(|grid| !given.contains(grid)),
+        );
+        let grid = if given.is_empty() {
+            grids.iter().position(|grid| *grid == Grid::ASSUMED)
+        } else {
+            Some(0)
+        };
         Screen {
             watched,
             grids,
@@ -247,15 +270,29 @@ impl Screen {
     }
 
     fn questions(&self) -> Questions {
-        let grids = if self.assumed { Vec::new() } else { vec![self.grids[self.grid]] };
-        Questions { grids, ..Questions::default() }
+        let grids = if self.assumed {
+            Vec::new()
+        } else {
+            vec![self.grids[self.grid]]
+        };
+        Questions {
+            grids,
+            ..Questions::default()
+        }
     }
 
     fn rank(&mut self) {
         let questions = self.questions();
         let Some(seen) = &self.seen else { return };
-        let wanted = seen.reading.profiles.iter().filter(|profile| profile.device.contains(&self.filter));
-        self.ranked = wanted.filter(|one| one.ios() > 0).map(|one| analyze(one, None, &questions)).collect();
+        let wanted = seen
+            .reading
+            .profiles
+            .iter()
+            .filter(|profile| profile.device.contains(&self.filter));
+        self.ranked = wanted
+            .filter(|one| one.ios() > 0)
+            .map(|one| analyze(one, None, &questions))
+            .collect();
         let sort = self.sort;
         self.ranked.sort_by(|a, b| {
             let by = match sort {
@@ -273,8 +310,12 @@ impl Screen {
 
 /// Share of the I/O that start off the grid; 0 where that is unknown, which is shown as such.
 fn misfit(analysis: &Analysis) -> f64 {
-    let tally = analysis.device().and_then(|place| place.grids.first()?.all.as_ref().ok());
-    tally.map_or(0.0, |tally| tally.misaligned as f64 / tally.ios.max(1) as f64)
+    let tally = analysis
+        .device()
+        .and_then(|place| place.grids.first()?.all.as_ref().ok());
+    tally.map_or(0.0, |tally| {
+        tally.misaligned as f64 / tally.ios.max(1) as f64
+    })
 }
 
 /// The operation with the most I/O.
@@ -283,5 +324,7 @@ fn busiest(analysis: &Analysis) -> Option<&OpSummary> {
 }
 
 fn median(analysis: &Analysis) -> u64 {
-    busiest(analysis).and_then(|op| op.device.as_ref()).map_or(0, |quantiles| quantiles.p50_ns)
+    busiest(analysis)
+        .and_then(|op| op.device.as_ref())
+        .map_or(0, |quantiles| quantiles.p50_ns)
 }

@@ -93,8 +93,17 @@ fn show(
             if let Some(filter) = whole.filter.words() {
                 notes.insert(0, format!("filtered: only {filter}"));
             }
-            let asked = whole.app.as_ref().map(|app| text::asked(&app.last, Color::Never));
-            screen.see(Seen { time, seconds, reading, notes, asked });
+            let asked = whole
+                .app
+                .as_ref()
+                .map(|app| text::asked(&app.last, Color::Never));
+            screen.see(Seen {
+                time,
+                seconds,
+                reading,
+                notes,
+                asked,
+            });
             if is_over || args.count == Some(number) {
                 return Ok(());
             }
@@ -121,7 +130,9 @@ fn events() -> Receiver<Event> {
 /// Saves the profile of the time so far, and says where. Without a name that was given, it takes one that is free, and keeps
 /// to it.
 fn save(saved_as: &mut Option<PathBuf>, whole: &Whole) -> String {
-    let path = saved_as.get_or_insert_with(|| free_name(Path::new("."))).clone();
+    let path = saved_as
+        .get_or_insert_with(|| free_name(Path::new(".")))
+        .clone();
     match whole.save(&path) {
         Ok(()) => format!("saved {}: plumb analyze reads it", path.display()),
         Err(failure) => format!("not saved: {}", failure.words("")),
@@ -132,12 +143,23 @@ fn save(saved_as: &mut Option<PathBuf>, whole: &Whole) -> String {
 fn free_name(directory: &Path) -> PathBuf {
     let further = (2..).map(|number| format!("watch-{number}.profile"));
     let names = std::iter::once("watch.profile".to_owned()).chain(further);
-    let mut free = names.map(PathBuf::from).filter(|name| directory.join(name).symlink_metadata().is_err());
-    free.next().unwrap_or_else(|| PathBuf::from("watch.profile"))
+    let mut free = names
+        .map(PathBuf::from)
+        .filter(|name| directory.join(name).symlink_metadata().is_err());
+    free.next()
+        .unwrap_or_else(|| PathBuf::from("watch.profile"))
 }
 
 fn key_of(event: &Event) -> Option<Key> {
-    let Event::Key(KeyEvent { code, modifiers, kind, .. }) = event else { return None };
+    let Event::Key(KeyEvent {
+        code,
+        modifiers,
+        kind,
+        ..
+    }) = event
+    else {
+        return None;
+    };
     if *kind == KeyEventKind::Release {
         return None;
     }

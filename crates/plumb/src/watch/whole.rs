@@ -34,9 +34,19 @@ impl Whole {
     pub(crate) fn new(block: &Block, filter: &Filter) -> Whole {
         let layers: Vec<&str> = block.layers().into_iter().map(Layer::word).collect();
         let many = if layers.len() > 1 { "layers" } else { "layer" };
-        let how = format!("{} {many} by {}", layers.join(" and "), block.attached().words());
+        let how = format!(
+            "{} {many} by {}",
+            layers.join(" and "),
+            block.attached().words()
+        );
         let (saved, missed) = (Saved::default(), Reading::default());
-        Whole { saved, how, filter: filter.clone(), missed, app: None }
+        Whole {
+            saved,
+            how,
+            filter: filter.clone(),
+            missed,
+            app: None,
+        }
     }
 
     /// Before the last reading the cache is written out, where it was at the beginning.
@@ -59,8 +69,15 @@ impl Whole {
 
     /// Notes where the profiles are from, and what a reader must know of them.
     pub(crate) fn close(&mut self, span: Duration) {
-        let filter = self.filter.words().map_or(String::new(), |words| format!(", only {words}"));
-        let source = format!("this host: {}, {:.1} s{filter}", self.how, span.as_secs_f64());
+        let filter = self
+            .filter
+            .words()
+            .map_or(String::new(), |words| format!(", only {words}"));
+        let source = format!(
+            "this host: {}, {:.1} s{filter}",
+            self.how,
+            span.as_secs_f64()
+        );
         self.saved.sources.insert(source);
         self.saved.notes.extend(notes(&self.missed, &self.filter));
     }
@@ -68,7 +85,11 @@ impl Whole {
     /// Whether some I/O are in no figure.
     pub(crate) fn is_partial(&self) -> bool {
         self.missed.unlisted + self.missed.lost > 0
-            || self.missed.misses.values().any(|misses| misses.unplaced > 0)
+            || self
+                .missed
+                .misses
+                .values()
+                .any(|misses| misses.unplaced > 0)
     }
 
     /// Saves the profiles.
@@ -85,8 +106,10 @@ impl Whole {
         // Places in files are judged when the profile is analyzed.
         let is_shown = |profile: &&Profile| profile.ios() > 0 && profile.layer != Layer::Vfs;
         let profiles: Vec<&Profile> = self.saved.profiles.iter().filter(is_shown).collect();
-        let analyses: Vec<Analysis> =
-            profiles.iter().map(|profile| analyze(profile, None, questions)).collect();
+        let analyses: Vec<Analysis> = profiles
+            .iter()
+            .map(|profile| analyze(profile, None, questions))
+            .collect();
         let mut diagnosis = Diagnosis::default();
         for (profile, analysis) in profiles.iter().zip(&analyses) {
             diagnosis.absorb(diagnose(profile, analysis, questions));
@@ -94,13 +117,21 @@ impl Whole {
         if let Some(app) = &self.app {
             diagnosis.absorb(app.diagnose(&self.saved.profiles, questions));
         }
-        Judged { profiles, analyses, diagnosis }
+        Judged {
+            profiles,
+            analyses,
+            diagnosis,
+        }
     }
 
     /// What a reader of single intervals has no other way to know.
     pub(super) fn told(&self, questions: &Questions, span: Duration) -> WholeTime {
         let app = self.app.as_ref().map(App::whole);
-        WholeTime { seconds: span.as_secs_f64(), diagnosis: self.judge(questions).diagnosis, app }
+        WholeTime {
+            seconds: span.as_secs_f64(),
+            diagnosis: self.judge(questions).diagnosis,
+            app,
+        }
     }
 
     /// The totals, and how the command ends.
@@ -115,21 +146,38 @@ impl Whole {
     ) -> Result<Exit, Failure> {
         self.close(span);
         if let Some(app) = &self.app {
-            self.saved.sources.insert(format!("this host: {}", app.how()));
+            self.saved
+                .sources
+                .insert(format!("this host: {}", app.how()));
         }
         let judged = self.judge(questions);
-        let printed = if args.json { Ok(()) } else { self.print(&judged, args) };
+        let printed = if args.json {
+            Ok(())
+        } else {
+            self.print(&judged, args)
+        };
         if let Some(path) = &args.save {
             self.save(path)?;
         }
         printed?;
-        let Judged { profiles, diagnosis, .. } = &judged;
-        let found = diagnosis.worst().is_some_and(|worst| args.fail_on.covers(worst));
-        Ok(match (found, profiles.is_empty() || self.is_partial() || !diagnosis.unknown.is_empty()) {
-            (true, _) => Exit::Findings,
-            (false, true) => Exit::Unknown,
-            (false, false) => Exit::Clean,
-        })
+        let Judged {
+            profiles,
+            diagnosis,
+            ..
+        } = &judged;
+        let found = diagnosis
+            .worst()
+            .is_some_and(|worst| args.fail_on.covers(worst));
+        Ok(
+            match (
+                found,
+                profiles.is_empty() || self.is_partial() || !diagnosis.unknown.is_empty(),
+            ) {
+                (true, _) => Exit::Findings,
+                (false, true) => Exit::Unknown,
+                (false, false) => Exit::Clean,
+            },
+        )
     }
 
     fn print(&self, judged: &Judged<'_>, args: &Watch) -> Result<(), Failure> {
@@ -142,11 +190,16 @@ impl Whole {
             command: std::env::args().collect::<Vec<_>>().join(" "),
             sources: &sources,
             notes: &notes,
-            sections: sections.map(|(profile, analysis)| Section { profile, analysis }).collect(),
+            sections: sections
+                .map(|(profile, analysis)| Section { profile, analysis })
+                .collect(),
             diagnosis: &judged.diagnosis,
         };
         let color = output::color(args.color);
-        let asked = self.app.as_ref().map(|app| text::asked(&app.whole(), color));
+        let asked = self
+            .app
+            .as_ref()
+            .map(|app| text::asked(&app.whole(), color));
         output::print(&(text::text(&report, color) + &asked.unwrap_or_default()))
     }
 }

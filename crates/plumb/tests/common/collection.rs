@@ -24,7 +24,8 @@ pub fn pack(to: &Path, form: &str, root: &Path, entries: &[(&str, &str)]) {
         let mut header = tar::Header::new_gnu();
         header.set_size(text.len() as u64);
         header.set_mode(0o644);
-        tar.append_data(&mut header, name, text.as_bytes()).expect("an entry");
+        tar.append_data(&mut header, name, text.as_bytes())
+            .expect("an entry");
     };
     add(&mut tar, "plumb-collection", form);
     tar.append_dir_all("root", root).expect("the files");
@@ -72,7 +73,12 @@ impl Lab {
             sectors - 34,
             1 << 20
         );
-        self.pack(&host, name, FORM, &[NO_ANSWERS, NO_DEVICES, ("dumps/sfdisk", &label)])
+        self.pack(
+            &host,
+            name,
+            FORM,
+            &[NO_ANSWERS, NO_DEVICES, ("dumps/sfdisk", &label)],
+        )
     }
 
     /// A host with the volume `vg/guest1`, a mebibyte into a physical volume that begins there.
@@ -80,21 +86,40 @@ impl Lab {
         let mut host = self.host(name);
         host.disk(&FakeDisk::named("sda"));
         host.partition("sda", 1, pv_start, 1 << 30);
-        host.mapped("dm-0", "vg-guest1", "LVM-u3BhU2dfVh6tcXcPyO9ZKfpBmVyCGRnH", sectors, &["sda1"]);
-        self.pack(&host, name, FORM, &[(NO_ANSWERS.0, &table(&host, sectors)), NO_DEVICES])
+        host.mapped(
+            "dm-0",
+            "vg-guest1",
+            "LVM-u3BhU2dfVh6tcXcPyO9ZKfpBmVyCGRnH",
+            sectors,
+            &["sda1"],
+        );
+        self.pack(
+            &host,
+            name,
+            FORM,
+            &[(NO_ANSWERS.0, &table(&host, sectors)), NO_DEVICES],
+        )
     }
 
     /// A host that gives a guest a partition of its disk, which begins there.
     pub fn kvm_of_partition(&self, name: &str, sectors: u64, start: u64) -> PathBuf {
         let mut host = self.host(name);
-        host.disk(&FakeDisk { sectors: 4 * sectors, ..FakeDisk::named("sdb") });
+        host.disk(&FakeDisk {
+            sectors: 4 * sectors,
+            ..FakeDisk::named("sdb")
+        });
         host.partition("sdb", 1, start, sectors);
         let label = format!(
             "label: gpt\ndevice: /dev/sdb\nunit: sectors\nfirst-lba: 34\nlast-lba: {}\nsector-size: 512\n\n\
              /dev/sdb1 : start= {start}, size= {sectors}\n",
             4 * sectors - 34
         );
-        self.pack(&host, name, FORM, &[NO_ANSWERS, NO_DEVICES, ("dumps/sfdisk", &label)])
+        self.pack(
+            &host,
+            name,
+            FORM,
+            &[NO_ANSWERS, NO_DEVICES, ("dumps/sfdisk", &label)],
+        )
     }
 
     /// A guest with a file system on a whole disk.
@@ -115,26 +140,58 @@ impl Lab {
     pub fn shown_by_lio(&self, sectors: u64, (identity, seen): (&str, u64)) -> [PathBuf; 2] {
         let mut guest = self.host("web1");
         let vendor = "LIO-ORG".to_owned();
-        guest.disk(&FakeDisk { sectors: seen, vendor, model: "g1".to_owned(), ..FakeDisk::named("sdc") });
+        guest.disk(&FakeDisk {
+            sectors: seen,
+            vendor,
+            model: "g1".to_owned(),
+            ..FakeDisk::named("sdc")
+        });
         guest.attribute("sdc", "device/wwid", identity);
         guest.partition("sdc", 1, 2048, 1 << 20);
         let mut host = self.host("kvm3");
         host.disk(&FakeDisk::named("sda"));
         host.partition("sda", 1, 2049, 1 << 30);
-        host.mapped("dm-0", "vg-guest1", "LVM-u3BhU2dfVh6tcXcPyO9ZKfpBmVyCGRnH", sectors, &["sda1"]);
-        let (major, minor) =
-            host.number("dm-0").split_once(':').map(|(a, b)| (a.to_owned(), b.to_owned())).expect("two");
+        host.mapped(
+            "dm-0",
+            "vg-guest1",
+            "LVM-u3BhU2dfVh6tcXcPyO9ZKfpBmVyCGRnH",
+            sectors,
+            &["sda1"],
+        );
+        let (major, minor) = host
+            .number("dm-0")
+            .split_once(':')
+            .map(|(a, b)| (a.to_owned(), b.to_owned()))
+            .expect("two");
         let info = format!(
             "iBlock device: dm-0  UDEV PATH: /dev/vg/guest1  readonly: 0\n  Major: {major} Minor: {minor}  CLAIMED: IBLOCK"
         );
-        host.backstore("iblock_0/guest1", &info, 512, "6f1d1c0e-92a5-4f7c-b6a0-0e1f0a5b2c3d");
-        host.lun("iscsi/iqn.2026-11.org.example:kvm3/tpgt_1", 0, "iblock_0/guest1");
+        host.backstore(
+            "iblock_0/guest1",
+            &info,
+            512,
+            "6f1d1c0e-92a5-4f7c-b6a0-0e1f0a5b2c3d",
+        );
+        host.lun(
+            "iscsi/iqn.2026-11.org.example:kvm3/tpgt_1",
+            0,
+            "iblock_0/guest1",
+        );
         let entries = [(NO_ANSWERS.0, table(&host, sectors))];
         let entries = [(entries[0].0, entries[0].1.as_str()), NO_DEVICES];
-        [self.pack(&guest, "web1", FORM, &[NO_ANSWERS, NO_DEVICES]), self.pack(&host, "kvm3", FORM, &entries)]
+        [
+            self.pack(&guest, "web1", FORM, &[NO_ANSWERS, NO_DEVICES]),
+            self.pack(&host, "kvm3", FORM, &entries),
+        ]
     }
 
-    pub fn pack(&self, host: &FakeHost, name: &str, form: &str, entries: &[(&str, &str)]) -> PathBuf {
+    pub fn pack(
+        &self,
+        host: &FakeHost,
+        name: &str,
+        form: &str,
+        entries: &[(&str, &str)],
+    ) -> PathBuf {
         let path = self.path(&format!("{name}.tar.zst"));
         pack(&path, form, host.root(), entries);
         path

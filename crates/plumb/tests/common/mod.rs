@@ -34,7 +34,8 @@ impl Ran {
 
     /// The JSON document on standard output.
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|why| panic!("{why}: {}\n{}", self.out, self.err))
+        serde_json::from_str(&self.out)
+            .unwrap_or_else(|why| panic!("{why}: {}\n{}", self.out, self.err))
     }
 
     /// The same text with every run of white space made one space: sentences are found whatever the line breaks.
@@ -44,7 +45,11 @@ impl Ran {
 
     #[track_caller]
     pub fn says(&self, words: &str) -> &Ran {
-        assert!(self.flat().contains(words), "no `{words}` in:\n{}", self.out);
+        assert!(
+            self.flat().contains(words),
+            "no `{words}` in:\n{}",
+            self.out
+        );
         self
     }
 
@@ -79,7 +84,11 @@ pub fn plumb<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Ran {
 
 /// `plumb analyze FILE` and flags, parted by spaces.
 pub fn analyze(file: &Path, flags: &str) -> Ran {
-    ran(command().arg("analyze").arg(file).args(flags.split_whitespace()).stdin(Stdio::null()))
+    ran(command()
+        .arg("analyze")
+        .arg(file)
+        .args(flags.split_whitespace())
+        .stdin(Stdio::null()))
 }
 
 /// The same with bytes on standard input.
@@ -103,25 +112,34 @@ pub fn analyze_input(bytes: &[u8], flags: &str) -> Ran {
 
 /// A real trace.
 pub fn real(name: &str) -> PathBuf {
-    plumb_testkit::real_traces().expect("asked for before").join(name)
+    plumb_testkit::real_traces()
+        .expect("asked for before")
+        .join(name)
 }
 
 /// A layer of a checked stack, by any of its names.
 #[track_caller]
 pub fn node<'a>(document: &'a Value, name: &str) -> &'a Value {
     let name = name.trim_start_matches("/dev/");
-    let nodes = document["result"]["stack"]["nodes"].as_array().expect("nodes");
+    let nodes = document["result"]["stack"]["nodes"]
+        .as_array()
+        .expect("nodes");
     let is_it = |node: &&Value| {
         let aliases = node["aliases"].as_array().expect("aliases");
         node["name"] == name || aliases.iter().any(|alias| alias == name)
     };
-    nodes.iter().find(is_it).unwrap_or_else(|| panic!("no {name} in {document:#}"))
+    nodes
+        .iter()
+        .find(is_it)
+        .unwrap_or_else(|| panic!("no {name} in {document:#}"))
 }
 
 /// The fields of each line of `rows.tsv`, which a script that builds stacks in a guest leaves behind.
 pub fn rows_of_guest(directory: &Path) -> Vec<Vec<String>> {
     let text = std::fs::read_to_string(directory.join("rows.tsv")).expect("the rows");
-    text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+    text.lines()
+        .map(|line| line.split('\t').map(str::to_owned).collect())
+        .collect()
 }
 
 /// A directory for a test, with files in it.
@@ -149,7 +167,10 @@ pub fn msr(ios: impl IntoIterator<Item = (char, u64, u64)>) -> String {
     for (at, (op, start, len)) in ios.into_iter().enumerate() {
         let op = if op == 'W' { "Write" } else { "Read" };
         let time = 128_166_372_003_061_629 + at * 10_000;
-        lines.push_str(&format!("{time},host,0,{op},{start},{len},{}\n", 1000 + at % 7));
+        lines.push_str(&format!(
+            "{time},host,0,{op},{start},{len},{}\n",
+            1000 + at % 7
+        ));
     }
     lines
 }
@@ -157,5 +178,7 @@ pub fn msr(ios: impl IntoIterator<Item = (char, u64, u64)>) -> String {
 /// Random multiples of 64 KiB, and so many bytes more.
 pub fn pages(count: u64, past: u64, len: u64) -> Vec<(char, u64, u64)> {
     let mut random = plumb_testkit::Rng::new(count + past);
-    (0..count).map(|_| ('R', random.below(1 << 24) * 65_536 + past, len)).collect()
+    (0..count)
+        .map(|_| ('R', random.below(1 << 24) * 65_536 + past, len))
+        .collect()
 }

@@ -21,14 +21,22 @@ pub fn probe(target: &Path, flags: &str) -> Probed {
 /// The same with what it prints.
 pub fn probe_text(target: &Path, flags: &str) -> Ran {
     super::plumb(
-        ["probe".as_ref(), target.as_os_str()].into_iter().chain(flags.split_whitespace().map(str::as_ref)),
+        ["probe".as_ref(), target.as_os_str()]
+            .into_iter()
+            .chain(flags.split_whitespace().map(str::as_ref)),
     )
 }
 
 /// Probes until one is decided, three times at most: a machine that is busy with other tests may leave it open.
 pub fn probe_until_decided(target: &Path, flags: &str) -> Probed {
     let first = probe(target, flags);
-    (1..3).fold(first, |probed, _| if probed.is_open() { probe(target, flags) } else { probed })
+    (1..3).fold(first, |probed, _| {
+        if probed.is_open() {
+            probe(target, flags)
+        } else {
+            probed
+        }
+    })
 }
 
 /// Whether the time was too short on a machine that was busy: no test can tell then what a probe comes to, and this one is
@@ -47,7 +55,11 @@ macro_rules! skip_if_left_open_on_a_busy {
 impl Probed {
     pub fn of(ran: &Ran) -> Self {
         let document = ran.json();
-        Self { code: ran.code, result: document["result"].clone(), document }
+        Self {
+            code: ran.code,
+            result: document["result"].clone(),
+            document,
+        }
     }
 
     pub fn verdict(&self) -> &str {
@@ -57,7 +69,9 @@ impl Probed {
     /// Granularity and offset.
     pub fn grid(&self) -> Option<(u64, u64)> {
         let grid = &self.result["grid"];
-        grid["granularity_bytes"].as_u64().zip(grid["offset_bytes"].as_u64())
+        grid["granularity_bytes"]
+            .as_u64()
+            .zip(grid["offset_bytes"].as_u64())
     }
 
     /// No verdict, said as such. A grid may be known then of which it is open whether a coarser one lies elsewhere.
@@ -72,7 +86,11 @@ impl Probed {
 
     /// What is known of a grid, as far as it is decided.
     pub fn is_right(&self, granularity: u64, offset: u64) -> bool {
-        let expected = if offset == 0 { ("aligned", 0) } else { ("misaligned", 1) };
+        let expected = if offset == 0 {
+            ("aligned", 0)
+        } else {
+            ("misaligned", 1)
+        };
         (self.verdict(), self.code) == expected && self.grid() == Some((granularity, offset))
     }
 

@@ -48,7 +48,11 @@ impl Recording {
 
     /// Waits for the end.
     pub fn output(mut self) -> Output {
-        self.child.take().expect("it runs").wait_with_output().expect("an end")
+        self.child
+            .take()
+            .expect("it runs")
+            .wait_with_output()
+            .expect("an end")
     }
 
     /// Ends it as Ctrl-C does; what it says.
@@ -59,7 +63,12 @@ impl Recording {
 
     pub fn ends(self, status: i32) -> Value {
         let output = self.output();
-        assert_eq!(output.status.code(), Some(status), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(
+            output.status.code(),
+            Some(status),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         let document: Value = serde_json::from_slice(&output.stdout).expect("a document");
         document["result"].clone()
     }
@@ -76,7 +85,9 @@ impl Drop for Recording {
 }
 
 pub fn number(value: &Value) -> u64 {
-    value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
+    value
+        .as_u64()
+        .unwrap_or_else(|| panic!("{value} is no count"))
 }
 
 /// Layer, operation, start and length.
@@ -107,32 +118,53 @@ impl Read {
 
     /// Events of a command: others may look at any disk, as scans for labels do.
     pub fn of(&self, comm: &str) -> Vec<&Event> {
-        self.events.iter().filter(|event| self.names.word_of(event.comm) == Some(comm)).collect()
+        self.events
+            .iter()
+            .filter(|event| self.names.word_of(event.comm) == Some(comm))
+            .collect()
     }
 }
 
 /// All that a reader takes by default.
 pub fn read(path: &Path) -> Read {
-    let mut reader = open(&pieces(&[path.to_owned()])[0], &ReadOptions::default()).expect("a readable file");
-    let (mut batch, mut events, mut names) = (Batch::default(), Vec::new(), std::sync::Arc::default());
+    let mut reader =
+        open(&pieces(&[path.to_owned()])[0], &ReadOptions::default()).expect("a readable file");
+    let (mut batch, mut events, mut names) =
+        (Batch::default(), Vec::new(), std::sync::Arc::default());
     while reader.fill(&mut batch).expect("readable rows") == Fill::Events {
         events.extend(batch.events());
         names = batch.names.clone();
     }
-    Read { events, names, info: reader.info().clone() }
+    Read {
+        events,
+        names,
+        info: reader.info().clone(),
+    }
 }
 
 /// `dd` past the cache: its process, and what it did.
 pub fn dd(node: &Path, op: Op, block: u64, count: u64, at: u64) -> u32 {
     let (node, at) = (node.display(), at.to_string());
     let mut command = Command::new("dd");
-    command.args([format!("bs={block}"), format!("count={count}"), "status=none".to_owned()]);
+    command.args([
+        format!("bs={block}"),
+        format!("count={count}"),
+        "status=none".to_owned(),
+    ]);
     match op {
         Op::Write => command
-            .args([format!("of={node}"), format!("seek={at}"), "if=/dev/zero".to_owned()])
+            .args([
+                format!("of={node}"),
+                format!("seek={at}"),
+                "if=/dev/zero".to_owned(),
+            ])
             .args(["oflag=direct,seek_bytes", "conv=notrunc"]),
         _ => command
-            .args([format!("if={node}"), format!("skip={at}"), "of=/dev/null".to_owned()])
+            .args([
+                format!("if={node}"),
+                format!("skip={at}"),
+                "of=/dev/null".to_owned(),
+            ])
             .arg("iflag=direct,skip_bytes"),
     };
     let mut child = command.spawn().expect("dd");
@@ -153,11 +185,21 @@ pub fn fio(device: &Path, rw: &str, ios: u64) -> u64 {
             "--norandommap",
         ])
         .arg("--output-format=json")
-        .args([format!("--rw={rw}"), format!("--filename={}", device.display())])
+        .args([
+            format!("--rw={rw}"),
+            format!("--filename={}", device.display()),
+        ])
         .arg(format!("--io_size={}", ios * 4096))
         .output()
         .expect("fio");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let document: Value = serde_json::from_slice(&output.stdout).expect("its report");
-    ["read", "write"].iter().map(|op| number(&document["jobs"][0][op]["total_ios"])).sum()
+    ["read", "write"]
+        .iter()
+        .map(|op| number(&document["jobs"][0][op]["total_ios"]))
+        .sum()
 }

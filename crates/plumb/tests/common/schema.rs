@@ -16,9 +16,12 @@ pub struct Schema {
 impl Schema {
     /// By the name of a command.
     pub fn of(command: &str) -> Schema {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schema/{command}.json"));
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schema/{command}.json"));
         let text = std::fs::read_to_string(path).expect("a readable schema");
-        Schema { root: serde_json::from_str(&text).expect("a schema in JSON") }
+        Schema {
+            root: serde_json::from_str(&text).expect("a schema in JSON"),
+        }
     }
 
     /// Everything in `document` that the schema does not allow.
@@ -32,16 +35,24 @@ impl Schema {
         let schema = match schema {
             Value::Bool(true) => return,
             Value::Bool(false) => return faults.push(format!("{at}: nothing is allowed here")),
-            schema => schema.as_object().expect("a schema is an object or a truth value"),
+            schema => schema
+                .as_object()
+                .expect("a schema is an object or a truth value"),
         };
         for (keyword, wanted) in schema {
             let fits = match keyword.as_str() {
                 "type" => one_or_many(wanted).any(|name| has_type(value, name)),
                 "enum" => list(wanted).contains(value),
                 "const" => wanted == value,
-                "minimum" => value.as_f64().is_none_or(|number| number >= wanted.as_f64().expect("a number")),
-                "minItems" => value.as_array().is_none_or(|items| items.len() >= size(wanted)),
-                "maxItems" => value.as_array().is_none_or(|items| items.len() <= size(wanted)),
+                "minimum" => value
+                    .as_f64()
+                    .is_none_or(|number| number >= wanted.as_f64().expect("a number")),
+                "minItems" => value
+                    .as_array()
+                    .is_none_or(|items| items.len() >= size(wanted)),
+                "maxItems" => value
+                    .as_array()
+                    .is_none_or(|items| items.len() <= size(wanted)),
                 "$ref" => {
                     self.check_reference(wanted.as_str().expect("a reference"), value, at, faults);
                     true
@@ -53,13 +64,20 @@ impl Schema {
                 }),
                 "required" => {
                     let lacks = |name: &&Value| value.get(name.as_str().expect("a name")).is_none();
-                    let missing = list(wanted).iter().filter(lacks).filter(|_| value.is_object());
-                    faults.extend(missing.map(|name| format!("{at}: {name} is required and missing")));
+                    let missing = list(wanted)
+                        .iter()
+                        .filter(lacks)
+                        .filter(|_| value.is_object());
+                    faults.extend(
+                        missing.map(|name| format!("{at}: {name} is required and missing")),
+                    );
                     true
                 }
                 "properties" | "additionalProperties" | "items" | "prefixItems" => true,
                 word if WORDS.contains(&word) => true,
-                other => panic!("the schema uses `{other}`, which this test does not know: teach it"),
+                other => {
+                    panic!("the schema uses `{other}`, which this test does not know: teach it")
+                }
             };
             if !fits {
                 let shown: String = value.to_string().chars().take(80).collect();
@@ -70,11 +88,19 @@ impl Schema {
     }
 
     /// Members of objects and elements of arrays.
-    fn check_members(&self, schema: &Map<String, Value>, value: &Value, at: &str, faults: &mut Vec<String>) {
+    fn check_members(
+        &self,
+        schema: &Map<String, Value>,
+        value: &Value,
+        at: &str,
+        faults: &mut Vec<String>,
+    ) {
         if let Some(members) = value.as_object() {
             let named = schema.get("properties").and_then(Value::as_object);
             for (name, member) in members {
-                let rule = named.and_then(|named| named.get(name)).or(schema.get("additionalProperties"));
+                let rule = named
+                    .and_then(|named| named.get(name))
+                    .or(schema.get("additionalProperties"));
                 if let Some(rule) = rule {
                     self.check(rule, member, &format!("{at}/{name}"), faults);
                 }
@@ -96,7 +122,10 @@ impl Schema {
         if let Some(command) = file.strip_suffix(".json") {
             return Schema::of(command).check_reference(&format!("#{pointer}"), value, at, faults);
         }
-        let definition = self.root.pointer(pointer).unwrap_or_else(|| panic!("the schema lacks {pointer}"));
+        let definition = self
+            .root
+            .pointer(pointer)
+            .unwrap_or_else(|| panic!("the schema lacks {pointer}"));
         self.check(definition, value, at, faults);
     }
 }
@@ -111,8 +140,12 @@ fn size(value: &Value) -> usize {
 }
 
 fn one_or_many(value: &Value) -> impl Iterator<Item = &str> {
-    let many = value.as_array().map(Vec::as_slice).unwrap_or(std::slice::from_ref(value));
-    many.iter().map(|name| name.as_str().expect("name of a type"))
+    let many = value
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or(std::slice::from_ref(value));
+    many.iter()
+        .map(|name| name.as_str().expect("name of a type"))
 }
 
 fn has_type(value: &Value, name: &str) -> bool {

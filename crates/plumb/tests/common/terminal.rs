@@ -12,7 +12,9 @@ pub struct Terminal {
 
 impl Terminal {
     pub fn open(name: &str, width: u16, height: u16, environment: &str) -> Terminal {
-        let terminal = Terminal { server: format!("plumb-{name}-{}", std::process::id()) };
+        let terminal = Terminal {
+            server: format!("plumb-{name}-{}", std::process::id()),
+        };
         let size = [width, height].map(|cells| cells.to_string());
         terminal.tmux(&[
             "new-session",
@@ -28,7 +30,9 @@ impl Terminal {
     }
 
     pub fn tmux(&self, args: &[&str]) -> String {
-        run(Command::new("tmux").args(["-L", &self.server, "-f", "/dev/null"]).args(args))
+        run(Command::new("tmux")
+            .args(["-L", &self.server, "-f", "/dev/null"])
+            .args(args))
     }
 
     pub fn press(&self, keys: &[&str]) {
@@ -53,7 +57,10 @@ impl Terminal {
             if holds(&screen) {
                 return screen;
             }
-            assert!(began.elapsed() < Duration::from_secs(60), "never saw {what}:\n{screen}");
+            assert!(
+                began.elapsed() < Duration::from_secs(60),
+                "never saw {what}:\n{screen}"
+            );
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -62,14 +69,22 @@ impl Terminal {
     pub fn is_restored(&self) {
         self.shows("status ");
         self.press(&["echo $((40+2))now", "Enter"]);
-        self.until("the shell", |screen| screen.contains("echo $((40+2))now") && screen.contains("\n42now"));
-        assert_eq!(self.tmux(&["display", "-p", "#{alternate_on} #{cursor_flag}"]).trim(), "0 1");
+        self.until("the shell", |screen| {
+            screen.contains("echo $((40+2))now") && screen.contains("\n42now")
+        });
+        assert_eq!(
+            self.tmux(&["display", "-p", "#{alternate_on} #{cursor_flag}"])
+                .trim(),
+            "0 1"
+        );
     }
 }
 
 impl Drop for Terminal {
     fn drop(&mut self) {
         // It has gone where the shell has.
-        let _ = Command::new("tmux").args(["-L", &self.server, "kill-server"]).output();
+        let _ = Command::new("tmux")
+            .args(["-L", &self.server, "kill-server"])
+            .output();
     }
 }

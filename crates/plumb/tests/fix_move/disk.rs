@@ -102,13 +102,18 @@ impl Disk {
         let behind = start.max(places[1]) * 512 + mib * MIB;
         let around = [front, behind..behind + MIB].map(|range| {
             let bytes = noise((range.end - range.start) as usize, range.end);
-            disk.image_file().write_all_at(&bytes, range.start).expect("room");
+            disk.image_file()
+                .write_all_at(&bytes, range.start)
+                .expect("room");
             (range.start, bytes)
         });
         disk.format.make(&disk.node(1));
         disk.fill();
         disk.fill_with(files);
-        disk.kept = Some(Kept { sums: disk.sums_at(start), around: around.into() });
+        disk.kept = Some(Kept {
+            sums: disk.sums_at(start),
+            around: around.into(),
+        });
         disk
     }
 
@@ -118,13 +123,24 @@ impl Disk {
         let len = mib * MIB / 512;
         let neighbour = start + len + 4 * MIB / 512 + 1;
         let size = (neighbour + 8 * MIB / 512) * 512;
-        fs::File::create(&image).and_then(|file| file.set_len(size)).expect("room");
+        fs::File::create(&image)
+            .and_then(|file| file.set_len(size))
+            .expect("room");
         let one = format!("-n1:{start}:{}", start + len - 1);
         let two = format!("-n2:{neighbour}:{}", neighbour + 2 * MIB / 512);
-        run(Command::new("sgdisk").args(["-a1", &one, &two, "-c1:data"]).arg(&image));
+        run(Command::new("sgdisk")
+            .args(["-a1", &one, &two, "-c1:data"])
+            .arg(&image));
         let device = LoopDevice::attach(&image, options);
         assert_eq!(device.add_partitions(), 2);
-        let disk = Disk { device, dir, format, len_mib: mib, files: BTreeMap::new(), kept: None };
+        let disk = Disk {
+            device,
+            dir,
+            format,
+            len_mib: mib,
+            files: BTreeMap::new(),
+            kept: None,
+        };
         fs::write(disk.node(2), noise(2 * MIB as usize, 7)).expect("room");
         disk
     }
@@ -137,7 +153,9 @@ impl Disk {
             for (sector, bytes) in (number * MIB / 512..).zip(piece.chunks_mut(512)) {
                 bytes[..8].copy_from_slice(&sector.to_le_bytes());
             }
-            image.write_all_at(&piece, start * 512 + number * MIB).expect("room");
+            image
+                .write_all_at(&piece, start * 512 + number * MIB)
+                .expect("room");
         }
     }
 
@@ -145,7 +163,9 @@ impl Disk {
         let image = self.image_file();
         let mut piece = vec![0; MIB as usize];
         let sum = |number| {
-            image.read_exact_at(&mut piece, start * 512 + number * MIB).expect("the partition");
+            image
+                .read_exact_at(&mut piece, start * 512 + number * MIB)
+                .expect("the partition");
             if self.format == Format::Ntfs {
                 // Boot sector and its copy say where the partition begins.
                 let ends = [(0, 0), (self.len_mib - 1, MIB as usize - 512)];
@@ -177,7 +197,11 @@ impl Disk {
             } else {
                 let from = self.dir.path().join(&name);
                 fs::write(&from, &bytes).expect("room");
-                run(Command::new("ntfscp").arg("-q").arg(self.node(1)).arg(&from).arg(&name));
+                run(Command::new("ntfscp")
+                    .arg("-q")
+                    .arg(self.node(1))
+                    .arg(&from)
+                    .arg(&name));
                 fs::remove_file(&from).expect("the file");
             }
             self.files.insert(name, bytes);
@@ -189,7 +213,11 @@ impl Disk {
     }
 
     fn image_file(&self) -> fs::File {
-        fs::File::options().read(true).write(true).open(self.image()).expect("the image")
+        fs::File::options()
+            .read(true)
+            .write(true)
+            .open(self.image())
+            .expect("the image")
     }
 
     pub fn node(&self, number: u32) -> PathBuf {
@@ -218,7 +246,11 @@ impl Disk {
 
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-        command.args(["fix", "move"]).arg(self.node(1)).arg("--journal").arg(self.journal());
+        command
+            .args(["fix", "move"])
+            .arg(self.node(1))
+            .arg("--journal")
+            .arg(self.journal());
         // The loop device and the journal are on one disk of the machine.
         command.arg("--journal-same-disk").args(args);
         command
@@ -229,20 +261,34 @@ impl Disk {
     }
 
     pub fn moved(&self, args: &[&str]) -> Output {
-        self.command(args).args(["--yes", &self.name()]).output().expect("plumb runs")
+        self.command(args)
+            .args(["--yes", &self.name()])
+            .output()
+            .expect("plumb runs")
     }
 
     pub fn go(&self, what: &str) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-        command.args(["fix", what]).arg(self.journal()).output().expect("plumb runs")
+        command
+            .args(["fix", what])
+            .arg(self.journal())
+            .output()
+            .expect("plumb runs")
     }
 
     /// Starts a move, and waits until the partition is taken away: from then on it may write.
     pub fn begun(&self, to: u64) -> Child {
         let mut command = self.command(&["--to", &format!("{to}s"), "--yes", &self.name()]);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("plumb starts");
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("plumb starts");
         while self.node(1).exists() {
-            assert!(child.try_wait().expect("a child").is_none(), "it ended before it began");
+            assert!(
+                child.try_wait().expect("a child").is_none(),
+                "it ended before it began"
+            );
             std::thread::sleep(Duration::from_millis(1));
         }
         child
@@ -252,7 +298,11 @@ impl Disk {
     pub fn sectors_written(&self) -> u64 {
         let told = fs::read_to_string(format!("/sys/class/block/{}/stat", self.device.name()));
         let fields = told.expect("statistics");
-        fields.split_whitespace().nth(6).and_then(|field| field.parse().ok()).expect("sectors written")
+        fields
+            .split_whitespace()
+            .nth(6)
+            .and_then(|field| field.parse().ok())
+            .expect("sectors written")
     }
 
     /// The whole of it is right: at that start, by its own tools, file by file, and the neighbour as well.
@@ -262,35 +312,63 @@ impl Disk {
         self.format.check(&self.node(1));
         self.assert_files_right();
         let neighbour = fs::read(self.node(2)).expect("the neighbour");
-        assert!(neighbour[..2 * MIB as usize] == noise(2 * MIB as usize, 7), "the neighbour");
+        assert!(
+            neighbour[..2 * MIB as usize] == noise(2 * MIB as usize, 7),
+            "the neighbour"
+        );
         let verified = run(Command::new("sgdisk").arg("-v").arg(self.device.path()));
         assert!(verified.contains("No problems found"), "{verified}");
     }
 
     fn assert_bytes_right(&self, start: u64) {
-        let Some(Kept { sums, around }) = &self.kept else { return };
+        let Some(Kept { sums, around }) = &self.kept else {
+            return;
+        };
         let found = self.sums_at(start);
-        let wrong: Vec<usize> = (0..sums.len()).filter(|at| found[*at] != sums[*at]).collect();
-        assert!(wrong.is_empty(), "{:?}: these MiB are not what they were: {wrong:?}", self.format);
+        let wrong: Vec<usize> = (0..sums.len())
+            .filter(|at| found[*at] != sums[*at])
+            .collect();
+        assert!(
+            wrong.is_empty(),
+            "{:?}: these MiB are not what they were: {wrong:?}",
+            self.format
+        );
         for (at, bytes) in around {
             let mut found = vec![0; bytes.len()];
-            self.image_file().read_exact_at(&mut found, *at).expect("the image");
-            assert!(found == *bytes, "{:?}: what is around it, from byte {at} on", self.format);
+            self.image_file()
+                .read_exact_at(&mut found, *at)
+                .expect("the image");
+            assert!(
+                found == *bytes,
+                "{:?}: what is around it, from byte {at} on",
+                self.format
+            );
         }
     }
 
     fn assert_files_right(&self) {
         if self.format == Format::Ntfs {
             for (name, bytes) in &self.files {
-                let read = Command::new("ntfscat").arg("-q").arg(self.node(1)).arg(name).output();
+                let read = Command::new("ntfscat")
+                    .arg("-q")
+                    .arg(self.node(1))
+                    .arg(name)
+                    .output();
                 assert!(read.expect("ntfscat runs").stdout == *bytes, "{name}");
             }
             return;
         }
-        let options = if self.kept.is_some() { self.format.read_only() } else { "defaults" };
+        let options = if self.kept.is_some() {
+            self.format.read_only()
+        } else {
+            "defaults"
+        };
         let mounted = Mounted::mount_with(options, &self.node(1), &self.at());
         for (name, bytes) in &self.files {
-            assert!(fs::read(self.at().join(name)).expect("a file") == *bytes, "{name}");
+            assert!(
+                fs::read(self.at().join(name)).expect("a file") == *bytes,
+                "{name}"
+            );
         }
         drop(mounted);
     }
@@ -303,7 +381,11 @@ impl Disk {
 }
 
 pub fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
 }
 
 #[track_caller]

@@ -44,7 +44,10 @@ impl Whole {
         let verifying = last.elapsed();
         assert!(child.wait().expect("a child").success());
         disk.assert_right(to);
-        Whole { sectors_written, verifying }
+        Whole {
+            sectors_written,
+            verifying,
+        }
     }
 
     /// Five of eight anywhere between the first and the last write, one at either end of these, one while all is read again.
@@ -59,7 +62,10 @@ impl Whole {
             7 => (all, self.verifying.mul_f64(share)),
             _ => (1 + within(all as f64), Duration::ZERO),
         };
-        Moment { sectors_written, later }
+        Moment {
+            sectors_written,
+            later,
+        }
     }
 }
 
@@ -91,8 +97,13 @@ fn cut(disk: &Disk, from: u64, to: u64, at: &Moment) -> Cut {
     }
     let stands = disk.go("status");
     let words = said(&stands);
-    if ["never begun", "no good record"].iter().any(|what| words.contains(what)) {
-        run(Command::new("partx").args(["--add", "--nr", "1"]).arg(disk.device.path()));
+    if ["never begun", "no good record"]
+        .iter()
+        .any(|what| words.contains(what))
+    {
+        run(Command::new("partx")
+            .args(["--add", "--nr", "1"])
+            .arg(disk.device.path()));
         disk.assert_right(from);
         fs::remove_file(disk.journal()).expect("a journal of no use");
         return Cut::NotBegun;
@@ -104,9 +115,16 @@ fn cut(disk: &Disk, from: u64, to: u64, at: &Moment) -> Cut {
         return Cut::Complete;
     }
     assert_eq!(stands.status.code(), Some(6), "{words}");
-    let stage = words.lines().find(|line| line.starts_with("incomplete")).unwrap_or_default().to_owned();
+    let stage = words
+        .lines()
+        .find(|line| line.starts_with("incomplete"))
+        .unwrap_or_default()
+        .to_owned();
     // Not once its last signature has begun to come back.
-    Cut::Between { stage, may_go_back: words.contains("fix rollback") }
+    Cut::Between {
+        stage,
+        may_go_back: words.contains("fix rollback"),
+    }
 }
 
 /// Kills so many moves between two places, and goes on or back.
@@ -143,15 +161,29 @@ fn survives(disk: &Disk, places: [u64; 2], kills: u32) {
         at = if is_moved { 1 - at } else { at };
     }
     let seconds = began.elapsed().as_secs_f64() / f64::from(killed.max(1));
-    println!("{:?}: {killed} killed while they moved, {seconds:.1} s each: {counts:#?}", disk.format);
-    assert_eq!(killed, kills, "{:?}: too few were killed while they moved", disk.format);
+    println!(
+        "{:?}: {killed} killed while they moved, {seconds:.1} s each: {counts:#?}",
+        disk.format
+    );
+    assert_eq!(
+        killed, kills,
+        "{:?}: too few were killed while they moved",
+        disk.format
+    );
 }
 
 /// The same on 2 GiB, two hundred times or as often as PLUMB_MOVE_KILLS says.
 fn survives_often(format: Format, places: [u64; 2]) {
     let words = std::env::var("PLUMB_MOVE_KILLS");
-    let kills = words.map_or(SOAK_KILLS, |words| words.parse().expect("PLUMB_MOVE_KILLS: a number"));
-    let disk = Disk::full(format, places, SOAK_MIB, &[(7, 64 * MIB as usize), (8, 32 * MIB as usize)]);
+    let kills = words.map_or(SOAK_KILLS, |words| {
+        words.parse().expect("PLUMB_MOVE_KILLS: a number")
+    });
+    let disk = Disk::full(
+        format,
+        places,
+        SOAK_MIB,
+        &[(7, 64 * MIB as usize), (8, 32 * MIB as usize)],
+    );
     survives(&disk, places, kills);
 }
 

@@ -18,7 +18,10 @@ use disk::{Disk, Format, MIB, assert_done, said};
 /// What blkid finds at a byte of the disk.
 fn found_at(disk: &Disk, sector: u64) -> String {
     let offset = (sector * 512).to_string();
-    let probed = Command::new("blkid").args(["-p", "-O", &offset]).arg(disk.device.path()).output();
+    let probed = Command::new("blkid")
+        .args(["-p", "-O", &offset])
+        .arg(disk.device.path())
+        .output();
     String::from_utf8_lossy(&probed.expect("blkid runs").stdout).into_owned()
 }
 
@@ -30,27 +33,42 @@ fn file_systems_come_along() {
         let info = disk.info();
         for number in [1, 2] {
             // Closing writes it back, but for who looks at it at that moment.
-            fs::File::open(disk.node(number)).and_then(|node| node.sync_all()).expect("a disk");
+            fs::File::open(disk.node(number))
+                .and_then(|node| node.sync_all())
+                .expect("a disk");
         }
         let image = fs::read(disk.image()).expect("the image");
         let shown = disk.command(&["--aligned"]).output().expect("plumb runs");
         assert_done(&shown);
-        assert!(fs::read(disk.image()).expect("the image") == image, "only shown");
+        assert!(
+            fs::read(disk.image()).expect("the image") == image,
+            "only shown"
+        );
         assert!(!disk.journal().exists());
-        let words = said(&shown).split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains("once to the journal; --to 4096s, farther away, is faster"), "{words}");
+        let words = said(&shown)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        assert!(
+            words.contains("once to the journal; --to 4096s, farther away, is faster"),
+            "{words}"
+        );
         assert_done(&disk.moved(&["--aligned", "--scan"]));
         disk.assert_right(2_048);
         assert_eq!(disk.info(), info, "type, identity and name stay");
         assert!(!disk.journal().exists(), "the move has ended");
         assert_eq!(found_at(&disk, start), "", "nothing is left where it was");
-        let checked =
-            Command::new(env!("CARGO_BIN_EXE_plumb")).args(["check", "--json"]).arg(disk.node(1)).output();
+        let checked = Command::new(env!("CARGO_BIN_EXE_plumb"))
+            .args(["check", "--json"])
+            .arg(disk.node(1))
+            .output();
         let document: serde_json::Value =
             serde_json::from_slice(&checked.expect("plumb runs").stdout).expect("a document");
         let findings = document["findings"].as_array().expect("findings");
         // Those on the queues of what lies below are the machine's.
-        let own = findings.iter().find(|one| one["target"]["device"] == disk.name());
+        let own = findings
+            .iter()
+            .find(|one| one["target"]["device"] == disk.name());
         assert_eq!(own, None, "{findings:?}");
         // And back to the left, by a shift that no window of its own length has room for.
         assert_done(&disk.moved(&["--to", "2040s"]));
@@ -80,13 +98,19 @@ fn a_signal_stops_it_at_a_safe_point() {
     let disk = Disk::new(Format::Ext4, 34, 256, &[]);
     let mut child = disk.begun(2_048);
     while !said(&disk.go("status")).contains("copying") {
-        assert!(child.try_wait().expect("a child").is_none(), "it ended before it was seen to copy");
+        assert!(
+            child.try_wait().expect("a child").is_none(),
+            "it ended before it was seen to copy"
+        );
     }
     run(Command::new("kill").args(["-INT", &child.id().to_string()]));
     let output = child.wait_with_output().expect("an end");
     assert_eq!(output.status.code(), Some(6), "{}", said(&output));
     let words = said(&output);
-    assert!(words.contains(&format!("plumb fix resume {}", disk.journal().display())), "{words}");
+    assert!(
+        words.contains(&format!("plumb fix resume {}", disk.journal().display())),
+        "{words}"
+    );
     assert_eq!(found_at(&disk, 34), "", "nothing can be mounted meanwhile");
     let resumed = Command::new(env!("CARGO_BIN_EXE_plumb"))
         .args(["fix", "resume"])
@@ -110,30 +134,55 @@ fn what_cannot_be_moved_is_refused() {
     };
     let mounted = disk.mount();
     refused(&disk, &["--to", "2048s"], 5, "is mounted at");
-    refused(&disk, &["--to", "2048s"], 5, &format!("umount {}", disk.node(1).display()));
+    refused(
+        &disk,
+        &["--to", "2048s"],
+        5,
+        &format!("umount {}", disk.node(1).display()),
+    );
     drop(mounted);
     refused(&disk, &["--to", "2048"], 2, "without a unit");
     refused(&disk, &[], 2, "--to");
-    refused(&disk, &["--to", "34s"], 0, "begins at sector 34 already: nothing to do");
+    refused(
+        &disk,
+        &["--to", "34s"],
+        0,
+        "begins at sector 34 already: nothing to do",
+    );
     refused(&disk, &["--to", "30000s"], 5, "partition 2 begins at");
     refused(&disk, &["--to", "1s"], 5, "expected it within");
     let elsewhere = |journal: &str, args: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
         let name = disk.name();
-        command.args(["fix", "move"]).arg(disk.node(1)).args(["--to", "2048s", "--yes", &name]);
-        let done = command.args(["--journal", journal]).args(args).output().expect("plumb runs");
+        command
+            .args(["fix", "move"])
+            .arg(disk.node(1))
+            .args(["--to", "2048s", "--yes", &name]);
+        let done = command
+            .args(["--journal", journal])
+            .args(args)
+            .output()
+            .expect("plumb runs");
         assert_eq!(done.status.code(), Some(5), "{journal}: {}", said(&done));
         said(&done)
     };
     assert!(
-        elsewhere(disk.journal().to_str().expect("text"), &[]).contains("one broken disk would take both")
+        elsewhere(disk.journal().to_str().expect("text"), &[])
+            .contains("one broken disk would take both")
     );
-    assert!(elsewhere("/dev/shm/plumb-journal", &["--journal-same-disk"]).contains("no place for a journal"));
+    assert!(
+        elsewhere("/dev/shm/plumb-journal", &["--journal-same-disk"])
+            .contains("no place for a journal")
+    );
     fs::write(disk.journal(), "mine").expect("room");
     refused(&disk, &["--to", "2048s"], 5, "a file of that name");
     assert_eq!(fs::read(disk.journal()).expect("it"), b"mine");
     // O_EXCL: alone.
-    let held = fs::File::options().read(true).custom_flags(0o200).open(disk.node(1)).expect("nobody has it");
+    let held = fs::File::options()
+        .read(true)
+        .custom_flags(0o200)
+        .open(disk.node(1))
+        .expect("nobody has it");
     fs::remove_file(disk.journal()).expect("it");
     refused(&disk, &["--to", "2048s"], 5, "in use");
     drop(held);
@@ -153,7 +202,9 @@ fn what_cannot_be_moved_is_refused() {
 fn a_neighbour_may_be_in_use() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
     let disk = Disk::new(Format::Ext4, 34, 24, &[]);
-    run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(disk.node(2)));
+    run(Command::new("mkfs.ext4")
+        .args(["-q", "-F"])
+        .arg(disk.node(2)));
     let at = disk.dir.path().join("neighbour");
     fs::create_dir(&at).expect("room");
     let mounted = Mounted::mount(&disk.node(2), &at);
@@ -171,10 +222,17 @@ fn a_neighbour_may_be_in_use() {
 fn a_plan_is_carried_out() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"), Tool("dumpe2fs"));
     let disk = Disk::new(Format::Ext4, 34, 24, &[]);
-    let (device, node) = (disk.device.path().display().to_string(), disk.node(1).display().to_string());
+    let (device, node) = (
+        disk.device.path().display().to_string(),
+        disk.node(1).display().to_string(),
+    );
     let file = disk.dir.path().join("plan.json");
     let planned = |args: &[&str]| {
-        let plan = Command::new(env!("CARGO_BIN_EXE_plumb")).arg("plan").args(args).arg("--json").output();
+        let plan = Command::new(env!("CARGO_BIN_EXE_plumb"))
+            .arg("plan")
+            .args(args)
+            .arg("--json")
+            .output();
         fs::write(&file, plan.expect("plumb runs").stdout).expect("room");
     };
     let fix = |args: &[&str]| {
@@ -189,31 +247,85 @@ fn a_plan_is_carried_out() {
     };
     // One that was made for another partition, or before this one was moved.
     for (current, size, found) in [
-        ("63s", "24m", "found partition 1 at sector 34, expected partition 1 at sector 63"),
-        ("34s", "20m", "found partition 1 of 49,152 sectors, expected partition 1 of 40,960 sectors"),
+        (
+            "63s",
+            "24m",
+            "found partition 1 at sector 34, expected partition 1 at sector 63",
+        ),
+        (
+            "34s",
+            "20m",
+            "found partition 1 of 49,152 sectors, expected partition 1 of 40,960 sectors",
+        ),
     ] {
-        planned(&["partition", &device, "--current", current, "--size", size, "--grid", "64k"]);
+        planned(&[
+            "partition",
+            &device,
+            "--current",
+            current,
+            "--size",
+            size,
+            "--grid",
+            "64k",
+        ]);
         let refused = fix(&["--yes", &disk.name()]);
         assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
         assert!(said(&refused).contains(found), "{}", said(&refused));
         assert!(disk.start() == Some(34) && !disk.journal().exists());
     }
-    planned(&["partition", &device, "--current", "34s", "--size", "24m", "--grid", "64k"]);
+    planned(&[
+        "partition",
+        &device,
+        "--current",
+        "34s",
+        "--size",
+        "24m",
+        "--grid",
+        "64k",
+    ]);
     let shown = fix(&[]);
     assert_done(&shown);
-    assert!(said(&shown).contains("nothing was written"), "{}", said(&shown));
+    assert!(
+        said(&shown).contains("nothing was written"),
+        "{}",
+        said(&shown)
+    );
     assert_eq!(disk.start(), Some(34));
     let other = fix(&["--yes", "sda1"]);
     assert_eq!(other.status.code(), Some(2), "{}", said(&other));
     let done = fix(&["--yes", &disk.name()]);
-    assert!(said(&done).contains(", and verified in "), "{}", said(&done));
+    assert!(
+        said(&done).contains(", and verified in "),
+        "{}",
+        said(&done)
+    );
     disk.assert_right(128);
-    planned(&["filesystem", &node, "--type", "ext4", "--chunk", "64k", "--members", "3", "--block", "1k"]);
+    planned(&[
+        "filesystem",
+        &node,
+        "--type",
+        "ext4",
+        "--chunk",
+        "64k",
+        "--members",
+        "3",
+        "--block",
+        "1k",
+    ]);
     let shown = fix(&[]);
-    assert!(said(&shown).contains("tune2fs -E stride=64,stripe_width=192"), "{}", said(&shown));
+    assert!(
+        said(&shown).contains("tune2fs -E stride=64,stripe_width=192"),
+        "{}",
+        said(&shown)
+    );
     fix(&["--yes", &disk.name()]);
     let told = run(Command::new("dumpe2fs").arg("-h").arg(disk.node(1)));
-    let says = |name: &str| told.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+    let says = |name: &str| {
+        told.lines()
+            .find(|line| line.starts_with(name))
+            .unwrap_or_default()
+            .to_owned()
+    };
     assert!(says("RAID stride").ends_with(" 64"), "{told}");
     assert!(says("RAID stripe width").ends_with(" 192"), "{told}");
 }
@@ -223,32 +335,72 @@ fn a_plan_is_carried_out() {
 fn xfs_is_told_by_a_mount() {
     require!(Loop, Tool("mkfs.xfs"), Tool("findmnt"));
     let dir = plumb_testkit::temp_dir("fix-xfs");
-    let (image, at, file) =
-        (dir.path().join("disk.img"), dir.path().join("at"), dir.path().join("plan.json"));
-    fs::File::create(&image).and_then(|image| image.set_len(640 * MIB)).expect("room");
+    let (image, at, file) = (
+        dir.path().join("disk.img"),
+        dir.path().join("at"),
+        dir.path().join("plan.json"),
+    );
+    fs::File::create(&image)
+        .and_then(|image| image.set_len(640 * MIB))
+        .expect("room");
     fs::create_dir(&at).expect("room");
     let device = LoopDevice::attach(&image, &[]);
     let _unmounted = Unmount(at.clone());
     let node = device.path().display().to_string();
     let place = at.display().to_string();
-    let plumb =
-        |args: &[&str]| Command::new(env!("CARGO_BIN_EXE_plumb")).args(args).output().expect("plumb runs");
-    let fix = |args: &[&str]| plumb(&[&["fix", "plan", file.to_str().expect("text")], args].concat());
-    let stripe = ["--type", "xfs", "--chunk", "64k", "--members", "3", "--mount", &place, "--json"];
-    fs::write(&file, plumb(&[&["plan", "filesystem", &node], &stripe[..]].concat()).stdout).expect("room");
-    let options = |at: &Path| run(Command::new("findmnt").args(["-n", "-o", "OPTIONS"]).arg(at));
+    let plumb = |args: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_plumb"))
+            .args(args)
+            .output()
+            .expect("plumb runs")
+    };
+    let fix =
+        |args: &[&str]| plumb(&[&["fix", "plan", file.to_str().expect("text")], args].concat());
+    let stripe = [
+        "--type",
+        "xfs",
+        "--chunk",
+        "64k",
+        "--members",
+        "3",
+        "--mount",
+        &place,
+        "--json",
+    ];
+    fs::write(
+        &file,
+        plumb(&[&["plan", "filesystem", &node], &stripe[..]].concat()).stdout,
+    )
+    .expect("room");
+    let options = |at: &Path| {
+        run(Command::new("findmnt")
+            .args(["-n", "-o", "OPTIONS"])
+            .arg(at))
+    };
     let mount = || {
-        run(Command::new("mount").args(["-o", "noatime,nosuid"]).arg(device.path()).arg(&at));
+        run(Command::new("mount")
+            .args(["-o", "noatime,nosuid"])
+            .arg(device.path())
+            .arg(&at));
         options(&at)
     };
-    let made = |args: &[&str]| run(Command::new("mkfs.xfs").args(["-q", "-f"]).args(args).arg(device.path()));
+    let made = |args: &[&str]| {
+        run(Command::new("mkfs.xfs")
+            .args(["-q", "-f"])
+            .args(args)
+            .arg(device.path()))
+    };
 
     made(&["-d", "agcount=4"]);
     let before = mount();
     for (args, code) in [(&[][..], 3), (&["--yes", &device.name()], 5)] {
         let refused = fix(args);
         assert_eq!(refused.status.code(), Some(code), "{}", said(&refused));
-        assert!(said(&refused).contains("it was made without any"), "{}", said(&refused));
+        assert!(
+            said(&refused).contains("it was made without any"),
+            "{}",
+            said(&refused)
+        );
         assert_eq!(options(&at), before, "nothing was unmounted");
     }
     run(Command::new("umount").arg(&at));
@@ -258,16 +410,29 @@ fn xfs_is_told_by_a_mount() {
     assert!(before.contains("sunit=128,swidth=256"), "{before}");
     // A chunk that does not fit its allocation groups is refused by the kernel.
     let plan = fs::read_to_string(&file).expect("the plan");
-    fs::write(&file, plan.replace("sunit=128,swidth=384", "sunit=120,swidth=360")).expect("room");
+    fs::write(
+        &file,
+        plan.replace("sunit=128,swidth=384", "sunit=120,swidth=360"),
+    )
+    .expect("room");
     let refused = fix(&["--yes", &device.name()]);
     assert_eq!(refused.status.code(), Some(5), "{}", said(&refused));
-    assert!(said(&refused).contains("it is mounted as before"), "{}", said(&refused));
+    assert!(
+        said(&refused).contains("it is mounted as before"),
+        "{}",
+        said(&refused)
+    );
     assert_eq!(options(&at), before);
     fs::write(&file, &plan).expect("room");
     assert_done(&fix(&[]));
     assert_eq!(options(&at), before, "only shown");
     let done = fix(&["--yes", &device.name()]);
-    assert_eq!(options(&at), before.replace("swidth=256", "swidth=384"), "{}", said(&done));
+    assert_eq!(
+        options(&at),
+        before.replace("swidth=256", "swidth=384"),
+        "{}",
+        said(&done)
+    );
 }
 
 /// What is mounted there when a test ends, well or not, is unmounted.

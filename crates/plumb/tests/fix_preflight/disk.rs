@@ -22,7 +22,11 @@ pub struct Disk {
 impl Disk {
     /// Partitions of a GPT, by their first and last sectors.
     pub fn gpt(parts: &[(u64, u64)]) -> Disk {
-        let last = parts.iter().map(|(_, last)| *last).max().expect("a partition");
+        let last = parts
+            .iter()
+            .map(|(_, last)| *last)
+            .max()
+            .expect("a partition");
         let dir = Disk::image((last + 16_384) * SECTOR);
         let mut sgdisk = Command::new("sgdisk");
         sgdisk.arg("-a1");
@@ -37,9 +41,19 @@ impl Disk {
     pub fn sfdisk(sectors: u64, script: &str) -> Disk {
         let dir = Disk::image(sectors * SECTOR);
         let mut command = Command::new("sfdisk");
-        command.args(["--quiet", "--no-reread", "--no-tell-kernel"]).arg(dir.path().join("disk.img"));
-        let mut child = command.stdin(Stdio::piped()).spawn().expect("sfdisk starts");
-        child.stdin.take().expect("its input").write_all(script.as_bytes()).expect("it reads");
+        command
+            .args(["--quiet", "--no-reread", "--no-tell-kernel"])
+            .arg(dir.path().join("disk.img"));
+        let mut child = command
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("sfdisk starts");
+        child
+            .stdin
+            .take()
+            .expect("its input")
+            .write_all(script.as_bytes())
+            .expect("it reads");
         assert!(child.wait().expect("it ends").success(), "{script}");
         Disk::attached(dir)
     }
@@ -71,7 +85,11 @@ impl Disk {
 
     pub fn image_file(&self) -> fs::File {
         let path = self.dir.path().join("disk.img");
-        fs::File::options().read(true).write(true).open(path).expect("the image")
+        fs::File::options()
+            .read(true)
+            .write(true)
+            .open(path)
+            .expect("the image")
     }
 
     pub fn journal(&self) -> PathBuf {
@@ -99,17 +117,30 @@ impl Disk {
     /// Fills a partition with noise, which it returns.
     pub fn fill(&self, number: u32) -> Vec<u8> {
         let path = format!("/sys/class/block/{}/size", self.name(number));
-        let sectors: u64 = fs::read_to_string(path).expect("a size").trim().parse().expect("a number");
+        let sectors: u64 = fs::read_to_string(path)
+            .expect("a size")
+            .trim()
+            .parse()
+            .expect("a number");
         let data = noise((sectors * SECTOR) as usize, u64::from(number) + 100);
-        let file = fs::File::options().write(true).open(self.node(number)).expect("the node");
-        file.write_all_at(&data, 0).and_then(|()| file.sync_all()).expect("room");
+        let file = fs::File::options()
+            .write(true)
+            .open(self.node(number))
+            .expect("the node");
+        file.write_all_at(&data, 0)
+            .and_then(|()| file.sync_all())
+            .expect("room");
         data
     }
 
     /// `plumb fix move` of a partition, with the journal beside the image: all is on one disk of the machine.
     pub fn command(&self, number: u32, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-        command.args(["fix", "move"]).arg(self.node(number)).arg("--journal").arg(self.journal());
+        command
+            .args(["fix", "move"])
+            .arg(self.node(number))
+            .arg("--journal")
+            .arg(self.journal());
         command.arg("--journal-same-disk").args(args);
         command
     }
@@ -122,12 +153,19 @@ impl Disk {
     pub fn begun(&self, number: u32, to: u64) -> Child {
         let (to, name) = (format!("{to}s"), self.name(number));
         let mut command = self.command(number, &["--to", &to, "--yes", &name]);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("plumb starts");
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("plumb starts");
         let until = Instant::now() + Duration::from_secs(60);
         while self.node(number).exists() {
             assert!(Instant::now() < until, "it does not begin");
             if child.try_wait().expect("a child").is_some() {
-                panic!("it ended before it was seen: {}", said(&child.wait_with_output().expect("an end")));
+                panic!(
+                    "it ended before it was seen: {}",
+                    said(&child.wait_with_output().expect("an end"))
+                );
             }
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -150,7 +188,10 @@ impl Disk {
                 return output;
             }
             assert_done(&output);
-            assert_done(&self.fix_move(number, &["--to", &format!("{from}s"), "--yes", &self.name(number)]));
+            assert_done(&self.fix_move(
+                number,
+                &["--to", &format!("{from}s"), "--yes", &self.name(number)],
+            ));
         }
         panic!("every move ended before it was seen to copy");
     }
@@ -180,11 +221,19 @@ pub fn disk_bytes(disk: &Disk) -> Vec<u8> {
 
 /// `plumb fix WHAT ON`.
 pub fn fix(what: &str, on: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_plumb")).args(["fix", what]).arg(on).output().expect("plumb runs")
+    Command::new(env!("CARGO_BIN_EXE_plumb"))
+        .args(["fix", what])
+        .arg(on)
+        .output()
+        .expect("plumb runs")
 }
 
 pub fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
 }
 
 #[track_caller]
@@ -197,6 +246,10 @@ pub fn assert_done(output: &Output) {
 pub fn assert_refused(output: &Output, code: i32, words: &[&str]) {
     assert_eq!(output.status.code(), Some(code), "{}", said(output));
     for word in words {
-        assert!(said(output).contains(word), "no `{word}` in: {}", said(output));
+        assert!(
+            said(output).contains(word),
+            "no `{word}` in: {}",
+            said(output)
+        );
     }
 }

@@ -28,7 +28,10 @@ fn nodes_are_whose_they_were() {
     let identity = || run(Command::new("sgdisk").arg("-i1").arg(disk.device.path()));
     let kept = |text: String| {
         let is_kept = |line: &&str| line.contains("GUID") || line.contains("name");
-        text.lines().filter(is_kept).map(str::to_owned).collect::<Vec<_>>()
+        text.lines()
+            .filter(is_kept)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
     };
     let given = |uid: u32, gid: u32, mode: u32| {
         chown(&node, Some(uid), Some(gid)).expect("root");
@@ -56,7 +59,9 @@ fn a_second_one_does_no_harm() {
     let data = disk.fill(1);
     disk.stopped(1, TO);
     // After a restart the kernel has found the entry over both places.
-    run(Command::new("partx").args(["--add", "--nr", "1"]).arg(disk.device.path()));
+    run(Command::new("partx")
+        .args(["--add", "--nr", "1"])
+        .arg(disk.device.path()));
     // What goes on holds the disk; the second one is refused, whatever it wants.
     let first = Command::new(env!("CARGO_BIN_EXE_plumb"))
         .args(["fix", "resume"])
@@ -68,8 +73,18 @@ fn a_second_one_does_no_harm() {
     let second = disk.go("resume");
     let first = first.wait_with_output().expect("an end");
     let codes = [first.status.code(), second.status.code()];
-    assert!(codes.contains(&Some(0)), "{}{}", said(&first), said(&second));
-    assert!(disk.bytes_of(1) == data, "{}{}", said(&first), said(&second));
+    assert!(
+        codes.contains(&Some(0)),
+        "{}{}",
+        said(&first),
+        said(&second)
+    );
+    assert!(
+        disk.bytes_of(1) == data,
+        "{}{}",
+        said(&first),
+        said(&second)
+    );
     assert_eq!(disk.start(1), Some(TO));
     for what in ["resume", "rollback"] {
         assert_refused(&disk.go(what), 2, &["found no such file or device"]);
@@ -89,10 +104,16 @@ fn what_has_ended_is_not_gone_back_with() {
     assert_done(&disk.go("resume"));
     let refused = fix("rollback", &kept);
     assert_refused(&refused, 5, &["ended already", "at its new place"]);
-    assert_eq!(disk.start(1), Some(TO), "it is finished, and stays with the kernel");
+    assert_eq!(
+        disk.start(1),
+        Some(TO),
+        "it is finished, and stays with the kernel"
+    );
     assert!(disk.bytes_of(1) == data);
     // Going on tells the kernel what it did not hear of.
-    run(Command::new("partx").args(["--delete", "--nr", "1"]).arg(disk.device.path()));
+    run(Command::new("partx")
+        .args(["--delete", "--nr", "1"])
+        .arg(disk.device.path()));
     assert_done(&fix("resume", &kept));
     assert!(disk.start(1) == Some(TO) && disk.bytes_of(1) == data && !kept.exists());
 }
@@ -106,7 +127,9 @@ fn what_has_come_back_does_not_go_back() {
         let disk = Disk::gpt(&[PART]);
         disk.fill(1);
         if has_signature {
-            run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(disk.node(1)));
+            run(Command::new("mkfs.ext4")
+                .args(["-q", "-F"])
+                .arg(disk.node(1)));
         }
         let data = disk.bytes_of(1);
         disk.stopped(1, TO);
@@ -115,22 +138,47 @@ fn what_has_come_back_does_not_go_back() {
         assert_done(&disk.go("resume"));
         // The record of its end is in the last block that is not empty.
         let blocks = fs::read(&kept).expect("the journal");
-        let last = blocks.chunks(4096).rposition(|block| block.iter().any(|byte| *byte != 0));
-        let file = fs::File::options().write(true).open(&kept).expect("the journal");
-        file.write_all_at(&[0; 4096], last.expect("records") as u64 * 4096).expect("room");
+        let last = blocks
+            .chunks(4096)
+            .rposition(|block| block.iter().any(|byte| *byte != 0));
+        let file = fs::File::options()
+            .write(true)
+            .open(&kept)
+            .expect("the journal");
+        file.write_all_at(&[0; 4096], last.expect("records") as u64 * 4096)
+            .expect("room");
         let stands = fix("status", &kept);
-        assert_refused(&stands, 6, &["incomplete: writing label and signatures", "fix resume"]);
+        assert_refused(
+            &stands,
+            6,
+            &["incomplete: writing label and signatures", "fix resume"],
+        );
         assert!(!said(&stands).contains("fix rollback"), "{}", said(&stands));
         // Somebody uses it, behind all that tells what it is.
-        let node = fs::File::options().write(true).open(disk.node(1)).expect("the node");
-        node.write_all_at(&[1; 4096], 8 << 20).and_then(|()| node.sync_all()).expect("room");
+        let node = fs::File::options()
+            .write(true)
+            .open(disk.node(1))
+            .expect("the node");
+        node.write_all_at(&[1; 4096], 8 << 20)
+            .and_then(|()| node.sync_all())
+            .expect("room");
         drop(node);
-        assert_refused(&fix("rollback", &kept), 6, &["does not go back any more", "fix resume"]);
+        assert_refused(
+            &fix("rollback", &kept),
+            6,
+            &["does not go back any more", "fix resume"],
+        );
         assert_done(&fix("resume", &kept));
         let now = disk.bytes_of(1);
         assert!(disk.start(1) == Some(TO) && !kept.exists());
-        assert!(now[8 << 20..][..4096] == [1; 4096], "what was written since is kept");
-        assert!(now[..8 << 20] == data[..8 << 20] && now[(8 << 20) + 4096..] == data[(8 << 20) + 4096..]);
+        assert!(
+            now[8 << 20..][..4096] == [1; 4096],
+            "what was written since is kept"
+        );
+        assert!(
+            now[..8 << 20] == data[..8 << 20]
+                && now[(8 << 20) + 4096..] == data[(8 << 20) + 4096..]
+        );
     }
 }
 
@@ -144,7 +192,9 @@ fn what_is_not_begun_leaves_the_partition() {
         chown(&node, Some(12_345), None).expect("root");
         // By less than a MiB: a journal of more than all data, whose zeros take their time.
         let mut command = disk.command(1, &["--to", "1024s", "--yes", &disk.name(1)]);
-        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        command
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped());
         let mut child = command.spawn().expect("plumb starts");
         while !disk.journal().exists() && child.try_wait().expect("a child").is_none() {}
         disk.image_file().set_len(0).expect("the image");
@@ -153,7 +203,15 @@ fn what_is_not_begun_leaves_the_partition() {
             // It was faster: the move has begun.
             continue;
         }
-        assert_refused(&output, 5, &[&disk.name(1), "nothing was written", "of the disk cannot be read"]);
+        assert_refused(
+            &output,
+            5,
+            &[
+                &disk.name(1),
+                "nothing was written",
+                "of the disk cannot be read",
+            ],
+        );
         assert_eq!(disk.start(1), Some(34), "{}", said(&output));
         assert_eq!(fs::metadata(&node).expect("the node").uid(), 12_345);
         return;
@@ -167,7 +225,9 @@ fn directions_may_change() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
     let disk = Disk::gpt(&[PART]);
     disk.fill(1);
-    run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(disk.node(1)));
+    run(Command::new("mkfs.ext4")
+        .args(["-q", "-F"])
+        .arg(disk.node(1)));
     let data = disk.bytes_of(1);
     let words = said(&disk.stopped(1, TO));
     let resume = format!("plumb fix resume {}", disk.journal().display());
@@ -187,7 +247,9 @@ fn directions_may_change() {
 fn a_disk_that_was_changed_meanwhile() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
     let disk = Disk::gpt(&[PART]);
-    run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(disk.node(1)));
+    run(Command::new("mkfs.ext4")
+        .args(["-q", "-F"])
+        .arg(disk.node(1)));
     let data = disk.bytes_of(1);
     let saved = disk.dir().join("label");
     let image = disk.dir().join("disk.img");
@@ -195,7 +257,11 @@ fn a_disk_that_was_changed_meanwhile() {
     disk.stopped(1, TO);
     // Somebody puts the old label back: what is copied from here on would be found by nobody.
     run(Command::new("sgdisk").arg("-l").arg(&saved).arg(&image));
-    assert_refused(&disk.go("resume"), 6, &["somebody else has written it", "plumb fix rollback"]);
+    assert_refused(
+        &disk.go("resume"),
+        6,
+        &["somebody else has written it", "plumb fix rollback"],
+    );
     assert_done(&disk.go("rollback"));
     assert!(disk.bytes_of(1) == data);
     assert_eq!(disk.start(1), Some(34));
@@ -204,15 +270,24 @@ fn a_disk_that_was_changed_meanwhile() {
     let file = disk.image_file();
     let len = file.metadata().expect("the image").len();
     file.set_len(len + (1 << 20)).expect("room");
-    run(Command::new("losetup").arg("--set-capacity").arg(disk.device.path()));
+    run(Command::new("losetup")
+        .arg("--set-capacity")
+        .arg(disk.device.path()));
     let device = disk.device.path().display().to_string();
     for what in ["resume", "rollback"] {
-        let words =
-            [&device, "size of the disk: found", "as when the move began", "--disk DEVICE", "old size"];
+        let words = [
+            &device,
+            "size of the disk: found",
+            "as when the move began",
+            "--disk DEVICE",
+            "old size",
+        ];
         assert_refused(&disk.go(what), 6, &words);
     }
     file.set_len(len).expect("room");
-    run(Command::new("losetup").arg("--set-capacity").arg(disk.device.path()));
+    run(Command::new("losetup")
+        .arg("--set-capacity")
+        .arg(disk.device.path()));
     assert_done(&disk.go("resume"));
     assert!(disk.bytes_of(1) == data);
     assert_eq!(fix("status", disk.device.path()).status.code(), Some(2));
@@ -235,11 +310,22 @@ fn a_neighbour_that_was_resized_meanwhile() {
     resize(5_000);
     let changed = disk_bytes(&disk);
     let device = disk.device.path().display().to_string();
-    let found = "partition 2: found sectors 140,000 to 144,999, expected sectors 140,000 to 150,000";
+    let found =
+        "partition 2: found sectors 140,000 to 144,999, expected sectors 140,000 to 150,000";
     for what in ["resume", "rollback"] {
         let refused = disk.go(what);
-        assert_refused(&refused, 6, &["neither resume nor rollback", "then go on: plumb fix resume"]);
-        let words = said(&refused).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_refused(
+            &refused,
+            6,
+            &[
+                "neither resume nor rollback",
+                "then go on: plumb fix resume",
+            ],
+        );
+        let words = said(&refused)
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         assert!(words.contains(found), "{device}: {words}");
     }
     assert!(disk_bytes(&disk) == changed, "nothing was written");
@@ -259,13 +345,22 @@ fn what_a_partition_holds() {
         document["result"].get("holds").cloned()
     };
     let shown = disk.fix_move(1, &["--to", "4096s", "--json"]);
-    assert_eq!(holds(&shown), Some(serde_json::json!(["fat"])), "{}", said(&shown));
+    assert_eq!(
+        holds(&shown),
+        Some(serde_json::json!(["fat"])),
+        "{}",
+        said(&shown)
+    );
     let placed = disk.fix_move(1, &["--to", "34s", "--json"]);
     assert_done(&placed);
     assert_eq!(holds(&placed), None, "{}", said(&placed));
     disk.stopped(1, TO);
     let mut status = Command::new(env!("CARGO_BIN_EXE_plumb"));
-    let status = status.args(["fix", "status", "--json"]).arg(disk.journal()).output().expect("plumb runs");
+    let status = status
+        .args(["fix", "status", "--json"])
+        .arg(disk.journal())
+        .output()
+        .expect("plumb runs");
     assert_eq!(status.status.code(), Some(6));
     assert_eq!(holds(&status), None, "{}", said(&status));
     assert_done(&disk.go("rollback"));
@@ -283,7 +378,11 @@ fn signals_may_come_twice() {
         run(Command::new("kill").args([signal, &child.id().to_string()]));
         let output = stop(child);
         assert!(began.elapsed() < Duration::from_secs(30));
-        assert!(said(&output).contains("plumb fix resume"), "{}", said(&output));
+        assert!(
+            said(&output).contains("plumb fix resume"),
+            "{}",
+            said(&output)
+        );
         assert_done(&disk.go("rollback"));
         assert!(disk.bytes_of(1) == data, "{signal}");
     }
@@ -297,21 +396,34 @@ fn the_disk_is_locked_throughout() {
     let data = disk.fill(1);
     let is_locked = || {
         let mut udev = Command::new("flock");
-        let asked = udev.args(["--shared", "--nonblock"]).arg(disk.device.path()).arg("true").status();
+        let asked = udev
+            .args(["--shared", "--nonblock"])
+            .arg(disk.device.path())
+            .arg("true")
+            .status();
         !asked.expect("flock runs").success()
     };
     assert!(!is_locked());
     let (name, mut locked) = (disk.name(1), 0);
-    let mut child = disk.command(1, &["--to", "4096s", "--yes", &name]).spawn().expect("plumb starts");
+    let mut child = disk
+        .command(1, &["--to", "4096s", "--yes", &name])
+        .spawn()
+        .expect("plumb starts");
     while child.try_wait().expect("a child").is_none() {
         let is_away = || !disk.node(1).exists();
         if is_away() {
             let held = is_locked();
             // It may have come back in between.
-            assert!(held || !is_away(), "nobody locks the disk while its partition is away");
+            assert!(
+                held || !is_away(),
+                "nobody locks the disk while its partition is away"
+            );
             locked += u32::from(held);
         }
     }
-    assert!(child.wait().expect("an end").success() && locked > 0, "{locked}");
+    assert!(
+        child.wait().expect("an end").success() && locked > 0,
+        "{locked}"
+    );
     assert!(!is_locked() && disk.bytes_of(1) == data);
 }

@@ -13,7 +13,11 @@ use crate::disk::{Disk, assert_done, assert_refused, disk_bytes, fix, said};
 
 fn with_journal(disk: &Disk, journal: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-    command.args(["fix", "move"]).arg(disk.node(1)).args(["--to", "2048s", "--journal"]).arg(journal);
+    command
+        .args(["fix", "move"])
+        .arg(disk.node(1))
+        .args(["--to", "2048s", "--journal"])
+        .arg(journal);
     command.args(args).output().expect("plumb runs")
 }
 
@@ -29,7 +33,11 @@ fn places_in_memory() {
     };
     let refused = |journal: &Path| {
         // That it may be on the same disk does not make memory a disk.
-        let refused = with_journal(&disk, journal, &["--journal-same-disk", "--yes", &disk.name(1)]);
+        let refused = with_journal(
+            &disk,
+            journal,
+            &["--journal-same-disk", "--yes", &disk.name(1)],
+        );
         assert_refused(&refused, 5, &["no place for a journal"]);
         assert!(!journal.exists());
         said(&refused)
@@ -38,22 +46,36 @@ fn places_in_memory() {
     let _tmpfs = Mounted::tmpfs(64 << 20, &tmpfs);
     refused(&tmpfs.join("journal"));
     let ramfs = at("ramfs");
-    run(Command::new("mount").args(["-t", "ramfs", "ramfs"]).arg(&ramfs));
+    run(Command::new("mount")
+        .args(["-t", "ramfs", "ramfs"])
+        .arg(&ramfs));
     let words = refused(&ramfs.join("journal"));
     run(Command::new("umount").arg(&ramfs));
     assert!(words.contains("without a block device"), "{words}");
     let (upper, work, merged) = (tmpfs.join("upper"), tmpfs.join("work"), at("merged"));
-    fs::create_dir(&upper).and_then(|()| fs::create_dir(&work)).expect("room");
-    let options =
-        format!("lowerdir={},upperdir={},workdir={}", disk.dir().display(), upper.display(), work.display());
-    run(Command::new("mount").args(["-t", "overlay", "overlay", "-o", &options]).arg(&merged));
+    fs::create_dir(&upper)
+        .and_then(|()| fs::create_dir(&work))
+        .expect("room");
+    let options = format!(
+        "lowerdir={},upperdir={},workdir={}",
+        disk.dir().display(),
+        upper.display(),
+        work.display()
+    );
+    run(Command::new("mount")
+        .args(["-t", "overlay", "overlay", "-o", &options])
+        .arg(&merged));
     refused(&merged.join("journal"));
     run(Command::new("umount").arg(&merged));
     // A file in memory shown as a disk.
     let file = tmpfs.join("file");
-    fs::File::create(&file).and_then(|file| file.set_len(32 << 20)).expect("room");
+    fs::File::create(&file)
+        .and_then(|file| file.set_len(32 << 20))
+        .expect("room");
     let over = LoopDevice::attach(&file, &[]);
-    run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(over.path()));
+    run(Command::new("mkfs.ext4")
+        .args(["-q", "-F"])
+        .arg(over.path()));
     let looped = at("looped");
     let mounted = Mounted::mount(over.path(), &looped);
     let words = refused(&looped.join("journal"));
@@ -65,13 +87,22 @@ fn places_in_memory() {
 fn compressed_memory_is_memory() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
     let Some(zram) = Zram::new(32 << 20) else {
-        return plumb_testkit::require::record_skip(plumb_testkit::test_name!(), "the kernel has no zram");
+        return plumb_testkit::require::record_skip(
+            plumb_testkit::test_name!(),
+            "the kernel has no zram",
+        );
     };
     let disk = Disk::gpt(&[(34, 20_000)]);
-    run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(zram.path()));
+    run(Command::new("mkfs.ext4")
+        .args(["-q", "-F"])
+        .arg(zram.path()));
     let mounted = Mounted::mount(zram.path(), &disk.at());
     let refused = with_journal(&disk, &disk.at().join("journal"), &["--yes", &disk.name(1)]);
-    assert_refused(&refused, 5, &["it would be in memory, and lost with the power"]);
+    assert_refused(
+        &refused,
+        5,
+        &["it would be in memory, and lost with the power"],
+    );
     drop(mounted);
 }
 
@@ -80,32 +111,66 @@ fn places_on_disks() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
     let disk = Disk::gpt(&[(34, 60_000), (70_000, 130_000)]);
     // A sibling of the same disk, through a loop device and the file system that its file lies on.
-    run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(disk.node(2)));
+    run(Command::new("mkfs.ext4")
+        .args(["-q", "-F"])
+        .arg(disk.node(2)));
     let mounted = Mounted::mount(&disk.node(2), &disk.at());
     let journal = disk.at().join("journal");
     let refused = with_journal(&disk, &journal, &["--yes", &disk.name(1)]);
-    assert_refused(&refused, 5, &["one broken disk would take both", "--journal-same-disk"]);
+    assert_refused(
+        &refused,
+        5,
+        &["one broken disk would take both", "--journal-same-disk"],
+    );
     drop(mounted);
     // On what is moved: then it is mounted.
-    run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(disk.node(1)));
+    run(Command::new("mkfs.ext4")
+        .args(["-q", "-F"])
+        .arg(disk.node(1)));
     let mounted = Mounted::mount(&disk.node(1), &disk.at());
-    assert_refused(&with_journal(&disk, &journal, &["--journal-same-disk"]), 5, &["is mounted at"]);
+    assert_refused(
+        &with_journal(&disk, &journal, &["--journal-same-disk"]),
+        5,
+        &["is mounted at"],
+    );
     drop(mounted);
     let nowhere = disk.dir().join("nowhere/journal");
-    assert_refused(&with_journal(&disk, &nowhere, &[]), 5, &["make the directory first"]);
+    assert_refused(
+        &with_journal(&disk, &nowhere, &[]),
+        5,
+        &["make the directory first"],
+    );
     fs::write(disk.journal(), "mine").expect("room");
-    assert_refused(&with_journal(&disk, &disk.journal(), &[]), 5, &["found a file of that name"]);
+    assert_refused(
+        &with_journal(&disk, &disk.journal(), &[]),
+        5,
+        &["found a file of that name"],
+    );
     fs::remove_file(disk.journal()).expect("it");
     std::os::unix::fs::symlink("nowhere", disk.journal()).expect("room");
-    assert_refused(&with_journal(&disk, &disk.journal(), &[]), 5, &["found a file of that name"]);
+    assert_refused(
+        &with_journal(&disk, &disk.journal(), &[]),
+        5,
+        &["found a file of that name"],
+    );
     assert!(!disk.dir().join("nowhere").exists());
     fs::remove_file(disk.journal()).expect("it");
     // Where there is no room for it nothing is begun.
     let small = Disk::gpt(&[(40, 8_191)]);
-    run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(small.node(1)));
+    run(Command::new("mkfs.ext4")
+        .args(["-q", "-F"])
+        .arg(small.node(1)));
     let mounted = Mounted::mount(&small.node(1), &disk.at());
-    let full = with_journal(&disk, &journal, &["--journal-same-disk", "--yes", &disk.name(1)]);
-    assert_refused(&full, 5, &["no place for a journal", "No space left", ": it takes "]);
+    let full = with_journal(
+        &disk,
+        &journal,
+        &["--journal-same-disk", "--yes", &disk.name(1)],
+    );
+    assert_refused(
+        &full,
+        5,
+        &["no place for a journal", "No space left", ": it takes "],
+    );
     assert!(!journal.exists() && disk.node(1).exists());
     drop(mounted);
 }
@@ -115,8 +180,9 @@ fn physical_block_bytes(directory: &Path) -> Option<u64> {
     let device = fs::metadata(directory).ok()?.dev();
     let device = format!("/sys/dev/block/{}:{}", (device >> 8) & 0xfff, device & 0xff);
     let queues = [format!("{device}/queue"), format!("{device}/../queue")];
-    let stated =
-        queues.iter().find_map(|queue| fs::read_to_string(format!("{queue}/physical_block_size")).ok());
+    let stated = queues
+        .iter()
+        .find_map(|queue| fs::read_to_string(format!("{queue}/physical_block_size")).ok());
     stated?.trim().parse().ok()
 }
 
@@ -130,11 +196,18 @@ fn places_off_the_blocks_of_their_disk() {
         let why = "no disk with physical blocks of 4 KiB below the test's directory";
         return plumb_testkit::require::record_skip(plumb_testkit::test_name!(), why);
     }
-    run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(off.node(1)));
+    run(Command::new("mkfs.ext4")
+        .args(["-q", "-F"])
+        .arg(off.node(1)));
     let mounted = Mounted::mount(&off.node(1), &disk.at());
     let journal = disk.at().join("journal");
-    let refused = with_journal(&disk, &journal, &["--journal-same-disk", "--yes", &disk.name(1)]);
-    let words = ["found physical blocks of 4 KiB that begin 3 KiB into its file system, expected 0 B"];
+    let refused = with_journal(
+        &disk,
+        &journal,
+        &["--journal-same-disk", "--yes", &disk.name(1)],
+    );
+    let words =
+        ["found physical blocks of 4 KiB that begin 3 KiB into its file system, expected 0 B"];
     assert_refused(&refused, 5, &words);
     assert!(!journal.exists() && disk.node(1).exists());
     drop(mounted);
@@ -146,11 +219,26 @@ fn journals_that_are_not_what_they_were() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
     let disk = Disk::gpt(&[(34, 131_105)]);
     let data = disk.fill(1);
-    run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(disk.node(1)));
-    let data = if disk.bytes_of(1) == data { panic!("no file system was made") } else { disk.bytes_of(1) };
+    run(Command::new("mkfs.ext4")
+        .args(["-q", "-F"])
+        .arg(disk.node(1)));
+    let data = if disk.bytes_of(1) == data {
+        panic!("no file system was made")
+    } else {
+        disk.bytes_of(1)
+    };
     disk.stopped(1, 4_096);
-    for on in [disk.device.path().to_owned(), disk.node(1), disk.name(1).into(), disk.journal()] {
-        assert_refused(&fix("status", &on), 6, &["plumb fix resume", &disk.journal().display().to_string()]);
+    for on in [
+        disk.device.path().to_owned(),
+        disk.node(1),
+        disk.name(1).into(),
+        disk.journal(),
+    ] {
+        assert_refused(
+            &fix("status", &on),
+            6,
+            &["plumb fix resume", &disk.journal().display().to_string()],
+        );
     }
     let before = disk_bytes(&disk);
     let (journal, aside) = (disk.journal(), disk.dir().join("aside"));
@@ -161,7 +249,11 @@ fn journals_that_are_not_what_they_were() {
         assert_refused(
             &lost,
             5,
-            &["waits for the journal", "No such file", "mount the file system that it is on"],
+            &[
+                "waits for the journal",
+                "No such file",
+                "mount the file system that it is on",
+            ],
         );
         assert_refused(
             &fix(what, &journal),
@@ -171,31 +263,48 @@ fn journals_that_are_not_what_they_were() {
     }
     // Another move's in its place: of another disk.
     let other = Disk::gpt(&[(34, 131_105)]);
-    run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(other.node(1)));
+    run(Command::new("mkfs.ext4")
+        .args(["-q", "-F"])
+        .arg(other.node(1)));
     other.stopped(1, 4_096);
     fs::copy(other.journal(), &journal).expect("room");
-    assert_refused(&fix("resume", disk.device.path()), 5, &["waits for the journal", "found the journal"]);
+    assert_refused(
+        &fix("resume", disk.device.path()),
+        5,
+        &["waits for the journal", "found the journal"],
+    );
     let named = Command::new(env!("CARGO_BIN_EXE_plumb"))
         .args(["fix", "resume"])
         .arg(&journal)
         .arg("--disk")
         .arg(disk.device.path())
         .output();
-    assert_refused(&named.expect("plumb runs"), 5, &["the move was begun on another disk"]);
+    assert_refused(
+        &named.expect("plumb runs"),
+        5,
+        &["the move was begun on another disk"],
+    );
     fs::remove_file(&journal).expect("it");
     // Damaged: a bit in the plan, and one in the middle of the log.
     let whole = fs::read(&aside).expect("the journal");
-    let records: Vec<usize> =
-        (0..whole.len()).step_by(4_096).filter(|at| whole[*at..].starts_with(b"PLUMBJRN")).collect();
-    for (at, words) in
-        [(100, "no good record at byte 0"), (records[records.len() / 2] + 70, "a later one is")]
-    {
+    let records: Vec<usize> = (0..whole.len())
+        .step_by(4_096)
+        .filter(|at| whole[*at..].starts_with(b"PLUMBJRN"))
+        .collect();
+    for (at, words) in [
+        (100, "no good record at byte 0"),
+        (records[records.len() / 2] + 70, "a later one is"),
+    ] {
         let mut spoiled = whole.clone();
         spoiled[at] ^= 0x10;
         fs::write(&journal, &spoiled).expect("room");
         for what in ["status", "resume", "rollback"] {
             let damaged = fix(what, &journal);
-            assert!(matches!(damaged.status.code(), Some(5 | 6)), "{}", said(&damaged));
+            assert!(
+                matches!(damaged.status.code(), Some(5 | 6)),
+                "{}",
+                said(&damaged)
+            );
             assert!(said(&damaged).contains(words), "{at}: {}", said(&damaged));
         }
     }
@@ -206,7 +315,11 @@ fn journals_that_are_not_what_they_were() {
     fs::rename(&aside, &journal).expect("it");
     assert_done(&fix("resume", disk.device.path()));
     assert!(disk.bytes_of(1) == data);
-    assert_refused(&fix("resume", disk.device.path()), 2, &["no journal and no mark of a move"]);
+    assert_refused(
+        &fix("resume", disk.device.path()),
+        2,
+        &["no journal and no mark of a move"],
+    );
     assert_done(&fix("rollback", other.device.path()));
 }
 
@@ -215,13 +328,27 @@ fn journals_that_are_not_what_they_were() {
 fn a_journal_that_was_not_written_yet() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
     let disk = Disk::gpt(&[(34, 131_105)]);
-    fs::File::create(disk.journal()).and_then(|file| file.set_len(1 << 20)).expect("room");
+    fs::File::create(disk.journal())
+        .and_then(|file| file.set_len(1 << 20))
+        .expect("room");
     let remove = "remove the file if plumb fix status DISK finds no mark";
     for what in ["status", "resume", "rollback"] {
-        assert_refused(&disk.go(what), 5, &["zeros at its start", "that move never began", remove]);
+        assert_refused(
+            &disk.go(what),
+            5,
+            &["zeros at its start", "that move never began", remove],
+        );
     }
     let again = disk.fix_move(1, &["--to", "2048s"]);
-    assert_refused(&again, 5, &["found a file of that name", "whose move never began", remove]);
+    assert_refused(
+        &again,
+        5,
+        &[
+            "found a file of that name",
+            "whose move never began",
+            remove,
+        ],
+    );
     fs::write(disk.journal(), b"a letter").expect("room");
     let other = disk.fix_move(1, &["--to", "2048s"]);
     assert_refused(&other, 5, &["found a file of that name"]);
@@ -229,12 +356,18 @@ fn a_journal_that_was_not_written_yet() {
     assert_refused(&disk.go("status"), 5, &["no journal of a move"]);
     // What a disk waits for was a journal once.
     fs::remove_file(disk.journal()).expect("a file");
-    run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(disk.node(1)));
+    run(Command::new("mkfs.ext4")
+        .args(["-q", "-F"])
+        .arg(disk.node(1)));
     disk.stopped(1, 4_096);
     let kept = fs::read(disk.journal()).expect("a journal");
     fs::write(disk.journal(), vec![0; kept.len()]).expect("room");
     let refused = fix("status", disk.device.path());
-    assert_refused(&refused, 5, &["waits for the journal", "found zeros at its start"]);
+    assert_refused(
+        &refused,
+        5,
+        &["waits for the journal", "found zeros at its start"],
+    );
     fs::write(disk.journal(), kept).expect("room");
     assert_done(&disk.go("rollback"));
 }

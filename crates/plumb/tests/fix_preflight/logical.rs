@@ -21,21 +21,39 @@ const SCRIPT: &str = "label: dos
 fn rows(disk: &Disk) -> Vec<(String, u64, u64)> {
     let printed = run(Command::new("sfdisk").arg("--json").arg(disk.device.path()));
     let table: Value = serde_json::from_str(&printed).expect("JSON of sfdisk");
-    let parts = table["partitiontable"]["partitions"].as_array().expect("partitions");
+    let parts = table["partitiontable"]["partitions"]
+        .as_array()
+        .expect("partitions");
     let number = |part: &Value, key: &str| part[key].as_u64().expect("a number");
     let name = |part: &Value| {
-        part["node"].as_str().expect("a node").rsplit('p').next().expect("a number").to_owned()
+        part["node"]
+            .as_str()
+            .expect("a node")
+            .rsplit('p')
+            .next()
+            .expect("a number")
+            .to_owned()
     };
-    parts.iter().map(|part| (name(part), number(part, "start"), number(part, "size"))).collect()
+    parts
+        .iter()
+        .map(|part| (name(part), number(part, "start"), number(part, "size")))
+        .collect()
 }
 
 /// The same by parted, which follows the chain by itself.
 fn rows_of_parted(disk: &Disk) -> Vec<(String, u64, u64)> {
-    let printed =
-        run(Command::new("parted").args(["-s", "-m"]).arg(disk.device.path()).args(["unit", "s", "print"]));
+    let printed = run(Command::new("parted")
+        .args(["-s", "-m"])
+        .arg(disk.device.path())
+        .args(["unit", "s", "print"]));
     let number = |text: &str| text.trim_end_matches('s').parse().expect("a number");
-    let lines = printed.lines().skip(2).map(|line| line.split(':').collect::<Vec<_>>());
-    lines.map(|words| (words[0].to_owned(), number(words[1]), number(words[3]))).collect()
+    let lines = printed
+        .lines()
+        .skip(2)
+        .map(|line| line.split(':').collect::<Vec<_>>());
+    lines
+        .map(|words| (words[0].to_owned(), number(words[1]), number(words[3])))
+        .collect()
 }
 
 #[test]
@@ -46,13 +64,22 @@ fn the_chain_stays_whole() {
     assert_eq!(expected.len(), 5, "{expected:?}");
     let data: Vec<Vec<u8>> = [1, 5, 6, 7].map(|number| disk.fill(number)).into();
     for (number, to) in [(6, 32_768), (5, 8_192), (7, 61_440), (6, 30_784)] {
-        assert_done(&disk.fix_move(number, &["--to", &format!("{to}s"), "--yes", &disk.name(number)]));
-        let row = expected.iter_mut().find(|row| row.0 == number.to_string()).expect("it");
+        assert_done(&disk.fix_move(
+            number,
+            &["--to", &format!("{to}s"), "--yes", &disk.name(number)],
+        ));
+        let row = expected
+            .iter_mut()
+            .find(|row| row.0 == number.to_string())
+            .expect("it");
         row.1 = to;
         assert_eq!(rows(&disk), expected, "{number} to {to}");
         assert_eq!(rows_of_parted(&disk), expected, "{number} to {to}");
         assert_eq!(disk.start(number), Some(to));
-        let verified = run(Command::new("sfdisk").arg("--verify").arg(disk.device.path()).env("LC_ALL", "C"));
+        let verified = run(Command::new("sfdisk")
+            .arg("--verify")
+            .arg(disk.device.path())
+            .env("LC_ALL", "C"));
         assert!(verified.contains("No errors detected"), "{verified}");
         for (number, data) in [1, 5, 6, 7].iter().zip(&data) {
             assert!(disk.bytes_of(*number) == *data, "{number}");
@@ -61,7 +88,10 @@ fn the_chain_stays_whole() {
     // Stopped in the middle and gone back from.
     stop(disk.begun(5, 12_288));
     assert_done(&disk.go("rollback"));
-    assert_eq!((rows(&disk), rows_of_parted(&disk)), (expected.clone(), expected.clone()));
+    assert_eq!(
+        (rows(&disk), rows_of_parted(&disk)),
+        (expected.clone(), expected.clone())
+    );
     for (number, data) in [1, 5, 6, 7].iter().zip(&data) {
         assert!(disk.bytes_of(*number) == *data, "{number}");
     }
@@ -74,8 +104,14 @@ fn the_sector_right_behind_the_first_link() {
     let disk = Disk::sfdisk(120_000, SCRIPT);
     let size = std::fs::read_to_string(format!("/sys/class/block/{}/size", disk.name(2)));
     assert_eq!(size.expect("the extended one").trim(), "2");
-    let words = ["partition 5 would begin at byte 2097664", "expected byte 2098176"];
-    for args in [&["--to", "4097s"][..], &["--to", "4097s", "--yes", &disk.name(5)]] {
+    let words = [
+        "partition 5 would begin at byte 2097664",
+        "expected byte 2098176",
+    ];
+    for args in [
+        &["--to", "4097s"][..],
+        &["--to", "4097s", "--yes", &disk.name(5)],
+    ] {
         assert_refused(&disk.fix_move(5, args), 5, &words);
     }
     assert!(disk.start(5) == Some(4_159) && !disk.journal().exists());
@@ -94,7 +130,11 @@ fn chains_that_cannot_be_kept() {
     let disk = Disk::sfdisk(120_000, SCRIPT);
     let link = "a link of the chain of logical partitions";
     let cases: [(u32, &str, &[&str]); 5] = [
-        (2, "8192s", &["holds the chain of logical partitions", "one by one"]),
+        (
+            2,
+            "8192s",
+            &["holds the chain of logical partitions", "one by one"],
+        ),
         // Its end would lie on the next link, at 30,782.
         (5, "14783s", &[link]),
         // Its own link is at 30,782; before it lies what belongs to the one before.
@@ -104,8 +144,16 @@ fn chains_that_cannot_be_kept() {
         (7, "90000s", &["partition 7"]),
     ];
     for (number, to, words) in cases {
-        assert_refused(&disk.fix_move(number, &["--to", to, "--yes", &disk.name(number)]), 5, words);
+        assert_refused(
+            &disk.fix_move(number, &["--to", to, "--yes", &disk.name(number)]),
+            5,
+            words,
+        );
     }
     // One before an extended partition does not move into it.
-    assert_refused(&disk.fix_move(1, &["--to", "4000s"]), 5, &["partition 2 begins at"]);
+    assert_refused(
+        &disk.fix_move(1, &["--to", "4000s"]),
+        5,
+        &["partition 2 begins at"],
+    );
 }

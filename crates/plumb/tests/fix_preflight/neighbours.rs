@@ -25,11 +25,16 @@ fn make_ext4(node: &Path) {
 fn a_neighbour_in_the_same_block_must_not_be_in_use() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"), Tool("swapon"));
     // To the right the block before it is shared, to the left the one behind: no other block of a neighbour is written.
-    for (moved, neighbour, used, to) in
-        [((51_204, 90_111), BEFORE, 1, "53248s"), ((51_208, 90_114), BEHIND, 3, "51200s")]
-    {
+    for (moved, neighbour, used, to) in [
+        ((51_204, 90_111), BEFORE, 1, "53248s"),
+        ((51_208, 90_114), BEHIND, 3, "51200s"),
+    ] {
         let before = if used == 1 { BEFORE } else { (34, 51_199) };
-        let behind = if used == 3 { neighbour } else { (98_304, 141_315) };
+        let behind = if used == 3 {
+            neighbour
+        } else {
+            (98_304, 141_315)
+        };
         let disk = Disk::gpt(&[before, moved, behind]);
         make_ext4(&disk.node(used));
         let words = format!("{} has bytes in a block", disk.name(used));
@@ -39,11 +44,18 @@ fn a_neighbour_in_the_same_block_must_not_be_in_use() {
             let refused = disk.fix_move(2, args);
             assert_refused(&refused, 5, &[&words, &said_mounted]);
         }
-        assert!(disk.node(2).exists() && !disk.journal().exists(), "nothing was begun");
+        assert!(
+            disk.node(2).exists() && !disk.journal().exists(),
+            "nothing was begun"
+        );
         drop(mounted);
         // A database on a raw device mounts nothing.
         let open = fs::File::open(disk.node(used)).expect("root");
-        assert_refused(&disk.fix_move(2, &["--to", to]), 5, &[&words, "is open in "]);
+        assert_refused(
+            &disk.fix_move(2, &["--to", to]),
+            5,
+            &[&words, "is open in "],
+        );
         drop(open);
         run(Command::new("mkswap").arg("-q").arg(disk.node(used)));
         run(Command::new("swapon").arg(disk.node(used)));
@@ -91,16 +103,27 @@ fn a_neighbour_is_kept_from_use_meanwhile() {
     let child = disk.begun(2, 53_264);
     let elsewhere = disk.dir().join("elsewhere");
     fs::create_dir(&elsewhere).expect("room");
-    let tried = Command::new("mount").arg(disk.node(1)).arg(&elsewhere).output().expect("mount runs");
+    let tried = Command::new("mount")
+        .arg(disk.node(1))
+        .arg(&elsewhere)
+        .output()
+        .expect("mount runs");
     if tried.status.success() {
         run(Command::new("umount").arg(&elsewhere));
     }
-    assert!(!tried.status.success(), "the neighbour was mounted during the move");
+    assert!(
+        !tried.status.success(),
+        "the neighbour was mounted during the move"
+    );
     stop(child);
     drop(sibling);
     let mounted = Mounted::mount(&disk.node(1), &disk.at());
     for what in ["resume", "rollback"] {
-        assert_refused(&disk.go(what), 5, &["has bytes in a block", "is mounted at"]);
+        assert_refused(
+            &disk.go(what),
+            5,
+            &["has bytes in a block", "is mounted at"],
+        );
     }
     drop(mounted);
     assert_done(&disk.go("resume"));

@@ -17,19 +17,30 @@ const TO: u64 = 4_096;
 
 fn on_disk(what: &str, journal: &Path, disk: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
-    command.args(["fix", what]).arg(journal).arg("--disk").arg(disk).output().expect("plumb runs")
+    command
+        .args(["fix", what])
+        .arg(journal)
+        .arg("--disk")
+        .arg(disk)
+        .output()
+        .expect("plumb runs")
 }
 
 fn put(disk: &Disk, bytes: &[u8]) {
     let image = disk.image_file();
-    image.write_all_at(bytes, 0).and_then(|()| image.sync_all()).expect("room");
+    image
+        .write_all_at(bytes, 0)
+        .and_then(|()| image.sync_all())
+        .expect("room");
 }
 
 /// A disk with a file system, which is what markers take the place of.
 fn formatted() -> (Disk, Vec<u8>) {
     let disk = Disk::gpt(&[PART]);
     disk.fill(1);
-    run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(disk.node(1)));
+    run(Command::new("mkfs.ext4")
+        .args(["-q", "-F"])
+        .arg(disk.node(1)));
     let data = disk.bytes_of(1);
     (disk, data)
 }
@@ -49,14 +60,37 @@ fn names_that_were_swapped() {
     for what in ["resume", "rollback"] {
         let refused = was.go(what);
         let device = was.device.path().display().to_string();
-        assert_refused(&refused, 5, &[&device, "found no label, expected a mark of the journal", "--disk"]);
-        assert_refused(&on_disk(what, &journal, was.device.path()), 5, &["found no label"]);
-        assert_refused(&fix(what, was.device.path()), 2, &["no journal and no mark of a move"]);
+        assert_refused(
+            &refused,
+            5,
+            &[
+                &device,
+                "found no label, expected a mark of the journal",
+                "--disk",
+            ],
+        );
+        assert_refused(
+            &on_disk(what, &journal, was.device.path()),
+            5,
+            &["found no label"],
+        );
+        assert_refused(
+            &fix(what, was.device.path()),
+            2,
+            &["no journal and no mark of a move"],
+        );
     }
-    assert!(disk_bytes(&was) == stranger && disk_bytes(&is) == stopped, "nothing was written");
+    assert!(
+        disk_bytes(&was) == stranger && disk_bytes(&is) == stopped,
+        "nothing was written"
+    );
     // What goes on says so, and the disk that is named is the one that is written.
     let words = said(&fix("status", is.device.path()));
-    let again = format!("plumb fix resume {} --disk {}", journal.display(), is.device.path().display());
+    let again = format!(
+        "plumb fix resume {} --disk {}",
+        journal.display(),
+        is.device.path().display()
+    );
     assert!(words.contains(&again), "{words}");
     assert_done(&fix("resume", &is.node(1)));
     assert!(disk_bytes(&was) == stranger, "the other one is as it was");
@@ -75,8 +109,16 @@ fn a_copy_is_another_disk() {
     disk.stopped(1, TO);
     for what in ["resume", "rollback"] {
         let refused = on_disk(what, &disk.journal(), copy.device.path());
-        assert_refused(&refused, 5, &["found the label ", "expected a mark of the journal"]);
-        assert_refused(&fix(what, copy.device.path()), 2, &["no journal and no mark of a move"]);
+        assert_refused(
+            &refused,
+            5,
+            &["found the label ", "expected a mark of the journal"],
+        );
+        assert_refused(
+            &fix(what, copy.device.path()),
+            2,
+            &["no journal and no mark of a move"],
+        );
     }
     assert!(disk_bytes(&copy) == before, "nothing was written");
     assert_done(&disk.go("rollback"));
@@ -94,7 +136,11 @@ fn a_node_without_a_disk() {
     drop(unbound);
     for what in ["resume", "rollback"] {
         let refused = on_disk(what, &disk.journal(), &node);
-        assert!(!refused.status.success() && said(&refused).contains("--disk DEVICE"), "{}", said(&refused));
+        assert!(
+            !refused.status.success() && said(&refused).contains("--disk DEVICE"),
+            "{}",
+            said(&refused)
+        );
     }
     assert_done(&disk.go("rollback"));
     assert!(disk.bytes_of(1) == data);
@@ -106,11 +152,22 @@ fn a_name_that_is_gone() {
     require!(Loop, Tool("sgdisk"), Tool("mkfs.ext4"));
     let (disk, data) = formatted();
     disk.stopped(1, TO);
-    let (node, away) = (disk.device.path(), disk.device.path().with_extension("away"));
+    let (node, away) = (
+        disk.device.path(),
+        disk.device.path().with_extension("away"),
+    );
     fs::rename(node, &away).expect("root");
     let refused = disk.go("resume");
     fs::rename(&away, node).expect("root");
-    assert_refused(&refused, 2, &[&node.display().to_string(), "found no such device", "--disk DEVICE"]);
+    assert_refused(
+        &refused,
+        2,
+        &[
+            &node.display().to_string(),
+            "found no such device",
+            "--disk DEVICE",
+        ],
+    );
     assert_done(&on_disk("resume", &disk.journal(), node));
     assert!(disk.bytes_of(1) == data);
 }

@@ -29,7 +29,15 @@ impl Boot {
     /// Starts it with disks, as SCSI targets from 0 on, and waits until it takes commands.
     pub fn start(&self, disks: &[&LoggedDisk]) -> Guest {
         let mut command = Command::new(self.0.path().join("run"));
-        command.args(["-nodefaults", "-m", "1024", "-smp", "1", "-device", "virtio-scsi-pci,id=scsi"]);
+        command.args([
+            "-nodefaults",
+            "-m",
+            "1024",
+            "-smp",
+            "1",
+            "-device",
+            "virtio-scsi-pci,id=scsi",
+        ]);
         for (target, disk) in disks.iter().enumerate() {
             command.args(["-blockdev", &disk.node(target)]);
             command.args(["-device", &disk.device(target)]);
@@ -52,7 +60,13 @@ impl Boot {
                 }
             }
         });
-        let mut guest = Guest { child, input, lines, said: Vec::new(), begun_at: 0 };
+        let mut guest = Guest {
+            child,
+            input,
+            lines,
+            said: Vec::new(),
+            begun_at: 0,
+        };
         guest.until("ready");
         guest
     }
@@ -69,9 +83,18 @@ impl LoggedDisk {
     /// In a directory of its own, in which the image may be already.
     pub fn new(dir: PathBuf, size_bytes: u64) -> LoggedDisk {
         fs::create_dir_all(&dir).expect("room");
-        let disk = LoggedDisk { dir, is_direct: false };
-        let image = File::options().create(true).truncate(false).write(true).open(disk.image());
-        image.and_then(|image| image.set_len(size_bytes)).expect("room");
+        let disk = LoggedDisk {
+            dir,
+            is_direct: false,
+        };
+        let image = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(disk.image());
+        image
+            .and_then(|image| image.set_len(size_bytes))
+            .expect("room");
         File::create(disk.log_path()).expect("room");
         disk
     }
@@ -136,13 +159,17 @@ impl Guest {
     pub fn until(&mut self, last: &str) -> Vec<String> {
         let (began, mut found) = (Instant::now(), Vec::new());
         loop {
-            let line = self.lines.recv_timeout(PATIENCE.saturating_sub(began.elapsed()));
+            let line = self
+                .lines
+                .recv_timeout(PATIENCE.saturating_sub(began.elapsed()));
             let line = match line {
                 Ok(line) => line,
                 Err(why) => panic!("waited for `{last}`: {why}:\n{}", self.said.join("\n")),
             };
             self.said.push(line.clone());
-            let Some(words) = line.strip_prefix("GUEST: ") else { continue };
+            let Some(words) = line.strip_prefix("GUEST: ") else {
+                continue;
+            };
             assert!(!words.starts_with("failed"), "{}", self.said_and_more());
             if words == last {
                 return found;
@@ -164,7 +191,11 @@ impl Guest {
     pub fn has_said(&mut self, words: &str) -> bool {
         self.said.extend(self.lines.try_iter());
         let mut since = self.said[self.begun_at..].iter();
-        assert!(!since.clone().any(|line| line.starts_with("GUEST: failed")), "{}", self.said());
+        assert!(
+            !since.clone().any(|line| line.starts_with("GUEST: failed")),
+            "{}",
+            self.said()
+        );
         since.any(|line| line.strip_prefix("GUEST: ") == Some(words))
     }
 

@@ -37,7 +37,11 @@ struct Before {
 
 impl Before {
     fn new(from: u64, to: u64) -> Before {
-        let before = Before { dir: plumb_testkit::temp_dir("move-cut"), from, to };
+        let before = Before {
+            dir: plumb_testkit::temp_dir("move-cut"),
+            from,
+            to,
+        };
         let files = before.dir.path().join("files");
         fs::create_dir(&files).expect("room");
         let mut rng = Rng::new(from);
@@ -45,19 +49,34 @@ impl Before {
             let noise: Vec<u8> = (0..len).map(|_| rng.next_u64() as u8).collect();
             fs::write(files.join(format!("file{at}")), noise).expect("room");
         }
-        let (partition, disk, journal) =
-            (before.file("partition"), before.file("disk"), before.file("journal"));
-        for (path, len) in [(&partition, LEN), (&disk, DISK_BYTES), (&journal, JOURNAL_DISK_BYTES)] {
-            File::create(path).and_then(|file| file.set_len(len)).expect("room");
+        let (partition, disk, journal) = (
+            before.file("partition"),
+            before.file("disk"),
+            before.file("journal"),
+        );
+        for (path, len) in [
+            (&partition, LEN),
+            (&disk, DISK_BYTES),
+            (&journal, JOURNAL_DISK_BYTES),
+        ] {
+            File::create(path)
+                .and_then(|file| file.set_len(len))
+                .expect("room");
         }
-        run(Command::new("mkfs.ext4").args(["-q", "-F", "-d"]).arg(&files).arg(&partition));
+        run(Command::new("mkfs.ext4")
+            .args(["-q", "-F", "-d"])
+            .arg(&files)
+            .arg(&partition));
         run(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(&journal));
-        let sectors = |start: u64, len: u64| format!("{}:{}", start / SECTOR, (start + len) / SECTOR - 1);
+        let sectors =
+            |start: u64, len: u64| format!("{}:{}", start / SECTOR, (start + len) / SECTOR - 1);
         let one = format!("-n1:{}", sectors(from, LEN));
         let two = format!("-n2:{}", sectors(NEIGHBOUR, NEIGHBOUR_LEN));
         run(Command::new("sgdisk").args(["-a1", &one, &two]).arg(&disk));
         let image = File::options().write(true).open(&disk).expect("the disk");
-        image.write_all_at(&fs::read(&partition).expect("it"), from).expect("room");
+        image
+            .write_all_at(&fs::read(&partition).expect("it"), from)
+            .expect("room");
         let noise: Vec<u8> = (0..NEIGHBOUR_LEN).map(|_| rng.next_u64() as u8).collect();
         image.write_all_at(&noise, NEIGHBOUR).expect("room");
         before
@@ -68,7 +87,10 @@ impl Before {
     }
 
     fn copy(&self, name: &str, to: &Path) {
-        run(Command::new("cp").arg("--sparse=always").arg(self.file(name)).arg(to));
+        run(Command::new("cp")
+            .arg("--sparse=always")
+            .arg(self.file(name))
+            .arg(to));
     }
 }
 
@@ -83,9 +105,18 @@ impl When {
     /// Two in four in the data, one while label and signatures come back, one while they are hidden.
     fn draw(number: u64, rng: &mut Rng) -> When {
         match number % 4 {
-            1 => When { bytes: LEN, writes: 1 + rng.below(20) },
-            3 => When { bytes: 0, writes: 1 + rng.below(12) },
-            _ => When { bytes: rng.below(LEN), writes: 1 },
+            1 => When {
+                bytes: LEN,
+                writes: 1 + rng.below(20),
+            },
+            3 => When {
+                bytes: 0,
+                writes: 1 + rng.below(12),
+            },
+            _ => When {
+                bytes: rng.below(LEN),
+                writes: 1,
+            },
         }
     }
 
@@ -116,7 +147,10 @@ fn kill(boot: &Boot, before: &Before, when: When, is_direct: bool) -> Killed {
         disk.is_direct = is_direct;
         disk
     };
-    let (data, journal) = (disk("disk", DISK_BYTES), disk("journal", JOURNAL_DISK_BYTES));
+    let (data, journal) = (
+        disk("disk", DISK_BYTES),
+        disk("journal", JOURNAL_DISK_BYTES),
+    );
     let mut guest: Guest = boot.start(&[&data, &journal]);
     guest.begin(&format!("cut {}", before.to / SECTOR));
     guest.until("begun");
@@ -133,7 +167,11 @@ fn kill(boot: &Boot, before: &Before, when: When, is_direct: bool) -> Killed {
     }
     guest.kill();
     let of = |disk: &LoggedDisk| disk.log().expect("a log");
-    Killed { data: of(&data), journal: of(&journal), is_over }
+    Killed {
+        data: of(&data),
+        journal: of(&journal),
+        is_over,
+    }
 }
 
 /// One of the ways in which a power cut can have left both disks, and what came of it.
@@ -152,8 +190,13 @@ impl<'a> Left<'a> {
         let mut image = |name: &str, log: &WriteLog, tear: Tear| {
             let path = dir.path().join(name);
             before.copy(name, &path);
-            let file = File::options().read(true).write(true).open(&path).expect("the copy");
-            log.cut(log.entries().len(), tear, rng, &file).expect("room")
+            let file = File::options()
+                .read(true)
+                .write(true)
+                .open(&path)
+                .expect("the copy");
+            log.cut(log.entries().len(), tear, rng, &file)
+                .expect("room")
         };
         let data = image("disk", &killed.data, Tear::Blocks(PHYSICAL_BLOCK));
         // What of a file system keeps no copy may not become garbage: that no journal of ours could mend.
@@ -163,12 +206,23 @@ impl<'a> Left<'a> {
         fs::create_dir(&at).expect("room");
         let journal_device = LoopDevice::attach(&dir.path().join("journal"), &[]);
         let mounted = Mounted::mount(journal_device.path(), &at);
-        (Left { before, mounted, device, _journal_device: journal_device, dir }, [data, journal])
+        (
+            Left {
+                before,
+                mounted,
+                device,
+                _journal_device: journal_device,
+                dir,
+            },
+            [data, journal],
+        )
     }
 
     fn fix(&self, what: &str) -> Output {
         let mut command = crate::common::command();
-        command.args(["fix", what]).arg(self.dir.path().join("at/journal"));
+        command
+            .args(["fix", what])
+            .arg(self.dir.path().join("at/journal"));
         if what != "status" {
             command.arg("--disk").arg(self.device.path());
         }
@@ -181,7 +235,10 @@ impl<'a> Left<'a> {
             return ("no journal", self.start());
         }
         let said = said(&self.fix("status"));
-        if ["never begun", "no good record"].iter().any(|words| said.contains(words)) {
+        if ["never begun", "no good record"]
+            .iter()
+            .any(|words| said.contains(words))
+        {
             return ("not begun", self.before.from);
         }
         let (what, is_complete) = match said.contains("the move is complete") {
@@ -189,9 +246,18 @@ impl<'a> Left<'a> {
             false => (what, false),
         };
         // Once the last signature has begun to come back it does not go back any more.
-        let what = if said.contains("fix rollback") { what } else { "resume" };
+        let what = if said.contains("fix rollback") {
+            what
+        } else {
+            "resume"
+        };
         let gone = self.fix(what);
-        assert_eq!(gone.status.code(), Some(0), "{what}: {said}\n{}", self::said(&gone));
+        assert_eq!(
+            gone.status.code(),
+            Some(0),
+            "{what}: {said}\n{}",
+            self::said(&gone)
+        );
         match what {
             _ if is_complete => ("complete", self.before.to),
             "resume" => ("resumed", self.before.to),
@@ -202,36 +268,65 @@ impl<'a> Left<'a> {
     /// First byte of partition 1 by its label.
     fn start(&self) -> u64 {
         let info = run(Command::new("sgdisk").arg("-i1").arg(self.device.path()));
-        let line = info.lines().find_map(|line| line.strip_prefix("First sector: ")).expect("a partition");
-        line.split(' ').next().expect("a number").parse::<u64>().expect("a number") * SECTOR
+        let line = info
+            .lines()
+            .find_map(|line| line.strip_prefix("First sector: "))
+            .expect("a partition");
+        line.split(' ')
+            .next()
+            .expect("a number")
+            .parse::<u64>()
+            .expect("a number")
+            * SECTOR
     }
 
     /// Every byte of the partition, its neighbour and the label.
     fn assert_right(self, at: u64, why: &str) {
-        let Left { before, dir, device, mounted, _journal_device } = self;
+        let Left {
+            before,
+            dir,
+            device,
+            mounted,
+            _journal_device,
+        } = self;
         let verified = run(Command::new("sgdisk").arg("-v").arg(device.path()));
         assert!(verified.contains("No problems found"), "{why}: {verified}");
         let other = before.from + before.to - at;
-        let found = Command::new("blkid").args(["-p", "-O", &other.to_string()]).arg(device.path()).output();
+        let found = Command::new("blkid")
+            .args(["-p", "-O", &other.to_string()])
+            .arg(device.path())
+            .output();
         let found = String::from_utf8_lossy(&found.expect("blkid runs").stdout).into_owned();
         assert_eq!(found, "", "{why}: nothing is left at the other place");
         drop((mounted, device));
-        let (is, was) =
-            (fs::read(dir.path().join("disk")).expect("it"), fs::read(before.file("disk")).expect("it"));
+        let (is, was) = (
+            fs::read(dir.path().join("disk")).expect("it"),
+            fs::read(before.file("disk")).expect("it"),
+        );
         let same = |start: u64, len: u64, old: u64| {
             is[start as usize..(start + len) as usize] == was[old as usize..(old + len) as usize]
         };
         assert!(same(at, LEN, before.from), "{why}: the partition's bytes");
-        assert!(same(NEIGHBOUR, DISK_BYTES - LABEL - NEIGHBOUR, NEIGHBOUR), "{why}: its neighbour's");
+        assert!(
+            same(NEIGHBOUR, DISK_BYTES - LABEL - NEIGHBOUR, NEIGHBOUR),
+            "{why}: its neighbour's"
+        );
         if at == before.from {
             let end = DISK_BYTES - LABEL;
-            assert!(same(0, LABEL, 0) && same(end, LABEL, end), "{why}: the label");
+            assert!(
+                same(0, LABEL, 0) && same(end, LABEL, end),
+                "{why}: the label"
+            );
         }
     }
 }
 
 fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
 }
 
 /// Kills so many machines, and makes of each so many pairs of disks.
@@ -254,7 +349,10 @@ fn survives(kills: u64, draws: u64, seed: u64) {
             let (what, at) = left.go(if draw % 2 == 0 { "resume" } else { "rollback" });
             let why = format!("{number}.{draw}, {when:?}: {survived:?}: {what}");
             println!("{why}");
-            lost += survived.iter().map(|disk| disk.lost + disk.torn).sum::<usize>();
+            lost += survived
+                .iter()
+                .map(|disk| disk.lost + disk.torn)
+                .sum::<usize>();
             states += 1;
             left.assert_right(at, &why);
         }
@@ -262,14 +360,24 @@ fn survives(kills: u64, draws: u64, seed: u64) {
     println!(
         "{killed_under_way} machines killed while they moved, {states} pairs of disks, {lost} writes lost or torn"
     );
-    assert_eq!(killed_under_way, kills, "too few were killed while they moved");
+    assert_eq!(
+        killed_under_way, kills,
+        "too few were killed while they moved"
+    );
     assert!(lost > 0, "nothing was lost: that would have shown nothing");
 }
 
 /// Half a minute.
 #[test]
 fn a_killed_machine_loses_nothing() {
-    require!(Qemu, Loop, Tool("apt-get"), Tool("sgdisk"), Tool("mkfs.ext4"), Tool("blkid"));
+    require!(
+        Qemu,
+        Loop,
+        Tool("apt-get"),
+        Tool("sgdisk"),
+        Tool("mkfs.ext4"),
+        Tool("blkid")
+    );
     survives(2, 6, 1);
 }
 
@@ -277,8 +385,20 @@ fn a_killed_machine_loses_nothing() {
 #[test]
 #[ignore = "long: make soak"]
 fn many_killed_machines_lose_nothing() {
-    require!(Qemu, Loop, Tool("apt-get"), Tool("sgdisk"), Tool("mkfs.ext4"), Tool("blkid"));
-    let kills = std::env::var("PLUMB_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(50);
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock");
+    require!(
+        Qemu,
+        Loop,
+        Tool("apt-get"),
+        Tool("sgdisk"),
+        Tool("mkfs.ext4"),
+        Tool("blkid")
+    );
+    let kills = std::env::var("PLUMB_KILLS")
+        .ok()
+        .and_then(|kills| kills.parse().ok())
+        .unwrap_or(50);
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .expect("a clock");
     survives(kills, 8, now.as_secs());
 }

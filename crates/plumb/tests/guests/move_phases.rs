@@ -91,12 +91,29 @@ impl Case {
         let (name, kind, ..) = CASES[target];
         let log = disk.log().expect("a log");
         let made = log.entries().len();
-        let open = |path| File::options().create(true).truncate(false).read(true).write(true).open(path);
+        let open = |path| {
+            File::options()
+                .create(true)
+                .truncate(false)
+                .read(true)
+                .write(true)
+                .open(path)
+        };
         let base = open(disk.image().with_file_name("base")).expect("room");
         base.set_len(DISK_SECTORS * SECTOR).expect("room");
         log.replay(0..made, &base).expect("room");
         let image = open(disk.image()).expect("the image");
-        Case { name, kind, disk, log, base, image, made, moved: made..made, phases: Vec::new() }
+        Case {
+            name,
+            kind,
+            disk,
+            log,
+            base,
+            image,
+            made,
+            moved: made..made,
+            phases: Vec::new(),
+        }
     }
 
     fn is_about_to_move(&mut self) {
@@ -112,7 +129,10 @@ impl Case {
 
     /// What is written at once, between two flushes, with nothing of the journal.
     fn find_phases(&self, all_windows: bool) -> Vec<Phase> {
-        let mut phases = vec![Phase { end: self.moved.start, wrote: Wrote::Nothing }];
+        let mut phases = vec![Phase {
+            end: self.moved.start,
+            wrote: Wrote::Nothing,
+        }];
         let mut group: Vec<usize> = Vec::new();
         let mut windows: Vec<Vec<usize>> = Vec::new();
         for index in self.moved.clone() {
@@ -122,20 +142,36 @@ impl Case {
                 if wrote == Wrote::Data {
                     windows.push(group.clone());
                 }
-                phases.push(Phase { end: index + 1, wrote });
+                phases.push(Phase {
+                    end: index + 1,
+                    wrote,
+                });
                 group.clear();
             }
             if entry.len_bytes > 0 && !is_journal(&entry) {
                 group.push(index);
             }
         }
-        assert!(windows.len() >= 4, "{}: {} windows", self.name, windows.len());
+        assert!(
+            windows.len() >= 4,
+            "{}: {} windows",
+            self.name,
+            windows.len()
+        );
         let middle = &windows[windows.len() / 2];
-        let half = Phase { end: middle[middle.len() / 2], wrote: Wrote::Data };
-        let ends: Vec<usize> =
-            phases.iter().filter(|phase| phase.wrote == Wrote::Data).map(|phase| phase.end).collect();
+        let half = Phase {
+            end: middle[middle.len() / 2],
+            wrote: Wrote::Data,
+        };
+        let ends: Vec<usize> = phases
+            .iter()
+            .filter(|phase| phase.wrote == Wrote::Data)
+            .map(|phase| phase.end)
+            .collect();
         let chosen = [ends[0], ends[windows.len() / 2], ends[windows.len() - 1]];
-        phases.retain(|phase| all_windows || phase.wrote != Wrote::Data || chosen.contains(&phase.end));
+        phases.retain(|phase| {
+            all_windows || phase.wrote != Wrote::Data || chosen.contains(&phase.end)
+        });
         phases.push(half);
         phases.sort_by_key(|phase| phase.end);
         phases
@@ -155,9 +191,14 @@ impl Case {
         }
         let has_marker = |entry: &Entry| {
             let data = self.log.data(entry).expect("the log");
-            data.chunks(SECTOR as usize).any(|sector| sector.starts_with(MARKER))
+            data.chunks(SECTOR as usize)
+                .any(|sector| sector.starts_with(MARKER))
         };
-        if entries.clone().any(has_marker) { Wrote::Marker } else { Wrote::Back }
+        if entries.clone().any(has_marker) {
+            Wrote::Marker
+        } else {
+            Wrote::Back
+        }
     }
 
     /// Puts the disk to a moment of its move, whatever was written to it since.
@@ -180,8 +221,15 @@ impl Case {
     /// nothing may come up.
     fn hidden(&self) -> RangeInclusive<usize> {
         let is = |wrote: Wrote| move |phase: &Phase| phase.wrote == wrote;
-        self.phases.iter().position(is(Wrote::Marker)).expect("markers")
-            ..=self.phases.iter().rposition(is(Wrote::Label)).expect("labels")
+        self.phases
+            .iter()
+            .position(is(Wrote::Marker))
+            .expect("markers")
+            ..=self
+                .phases
+                .iter()
+                .rposition(is(Wrote::Label))
+                .expect("labels")
     }
 
     /// Whether this may have come up at a phase: all or nothing.
@@ -200,7 +248,11 @@ impl Case {
     }
 
     fn middle(&self) -> usize {
-        let windows: Vec<&Phase> = self.phases.iter().filter(|phase| phase.wrote == Wrote::Data).collect();
+        let windows: Vec<&Phase> = self
+            .phases
+            .iter()
+            .filter(|phase| phase.wrote == Wrote::Data)
+            .collect();
         windows[windows.len() / 2].end
     }
 }
@@ -215,7 +267,10 @@ type Up = BTreeMap<String, Vec<String>>;
 fn look(guest: &mut Guest) -> Up {
     let mut up = Up::new();
     for words in guest.tell("look") {
-        let Some((name, what)) = words.strip_prefix("up ").and_then(|rest| rest.split_once(' ')) else {
+        let Some((name, what)) = words
+            .strip_prefix("up ")
+            .and_then(|rest| rest.split_once(' '))
+        else {
             panic!("{words}");
         };
         up.entry(name.to_owned()).or_default().push(what.to_owned());
@@ -225,7 +280,13 @@ fn look(guest: &mut Guest) -> Up {
 
 fn assert_all_up(up: &Up, when: &str) {
     let expected = CASES.iter().map(|(name, kind, ..)| {
-        ((*name).to_owned(), whole(kind).iter().map(|what| (*what).to_owned()).collect::<Vec<_>>())
+        (
+            (*name).to_owned(),
+            whole(kind)
+                .iter()
+                .map(|what| (*what).to_owned())
+                .collect::<Vec<_>>(),
+        )
     });
     assert_eq!(*up, expected.collect::<Up>(), "{when}");
 }
@@ -233,20 +294,26 @@ fn assert_all_up(up: &Up, when: &str) {
 fn hidden_at_every_phase(all_windows: bool) {
     let boot = Boot::new();
     let room = plumb_testkit::temp_dir("move-phases");
-    let disk =
-        |(name, ..): &(&str, _, _, _, _)| LoggedDisk::new(room.path().join(name), DISK_SECTORS * SECTOR);
+    let disk = |(name, ..): &(&str, _, _, _, _)| {
+        LoggedDisk::new(room.path().join(name), DISK_SECTORS * SECTOR)
+    };
     let disks: Vec<LoggedDisk> = CASES.iter().map(disk).collect();
     let mut guest = boot.start(&disks.iter().collect::<Vec<_>>());
     for (target, (name, kind, from, to, len)) in CASES.iter().enumerate() {
         guest.tell(&format!("case {name} {kind} {target} {from} {to} {len}"));
     }
     guest.tell("make");
-    let mut cases: Vec<Case> =
-        disks.into_iter().enumerate().map(|(target, disk)| Case::new(target, disk)).collect();
+    let mut cases: Vec<Case> = disks
+        .into_iter()
+        .enumerate()
+        .map(|(target, disk)| Case::new(target, disk))
+        .collect();
     assert_all_up(&look(&mut guest), "before the moves");
     cases.iter_mut().for_each(Case::is_about_to_move);
     guest.tell("move");
-    cases.iter_mut().for_each(|case| case.has_moved(all_windows));
+    cases
+        .iter_mut()
+        .for_each(|case| case.has_moved(all_windows));
     at_every_phase(&mut guest, &mut cases);
     assert_all_up(&look(&mut guest), "after the moves");
     a_type_alone_hides_nothing(&mut guest, &mut cases);
@@ -257,19 +324,32 @@ fn hidden_at_every_phase(all_windows: bool) {
 
 fn at_every_phase(guest: &mut Guest, cases: &mut [Case]) {
     let mut found: BTreeMap<&str, Vec<Vec<String>>> = BTreeMap::new();
-    for round in 0..cases.iter().map(|case| case.phases.len()).max().unwrap_or(0) {
+    for round in 0..cases
+        .iter()
+        .map(|case| case.phases.len())
+        .max()
+        .unwrap_or(0)
+    {
         for case in &mut *cases {
             case.put_to(case.phases[round.min(case.phases.len() - 1)].end);
         }
         let mut up = look(guest);
         for case in cases.iter().filter(|case| round < case.phases.len()) {
-            found.entry(case.name).or_default().push(up.remove(case.name).unwrap_or_default());
+            found
+                .entry(case.name)
+                .or_default()
+                .push(up.remove(case.name).unwrap_or_default());
         }
     }
     let mut wrong = Vec::new();
     for case in &*cases {
         let phases = case.phases.iter().zip(&found[case.name]);
-        println!("{}: {} phases, hidden {:?}", case.name, case.phases.len(), case.hidden());
+        println!(
+            "{}: {} phases, hidden {:?}",
+            case.name,
+            case.phases.len(),
+            case.hidden()
+        );
         for (at, (phase, up)) in phases.enumerate() {
             println!("  {at} {:?}: {up:?}", phase.wrote);
             if !case.may_show(at, up) {
@@ -284,12 +364,17 @@ fn at_every_phase(guest: &mut Guest, cases: &mut [Case]) {
 fn a_type_alone_hides_nothing(guest: &mut Guest, cases: &mut [Case]) {
     for case in &mut *cases {
         case.put_to(case.moved.start);
-        run(Command::new("sgdisk").arg(format!("-t1:{MOVING_TYPE}")).arg(case.disk.image()));
+        run(Command::new("sgdisk")
+            .arg(format!("-t1:{MOVING_TYPE}"))
+            .arg(case.disk.image()));
     }
     assert_all_up(&look(guest), "with the type changed");
     for case in cases {
         case.restore(0, LABEL_SECTORS * SECTOR);
-        case.restore((DISK_SECTORS - LABEL_SECTORS) * SECTOR, LABEL_SECTORS * SECTOR);
+        case.restore(
+            (DISK_SECTORS - LABEL_SECTORS) * SECTOR,
+            LABEL_SECTORS * SECTOR,
+        );
     }
 }
 
@@ -300,9 +385,9 @@ fn goes(guest: &mut Guest, cases: &mut [Case], what: &str) {
     }
     assert_eq!(look(guest), Up::new(), "before {what}");
     let gone = guest.tell(&format!("go {what}"));
-    let expected = CASES
-        .iter()
-        .map(|(name, _, from, to, _)| format!("gone {name} {}", if what == "resume" { to } else { from }));
+    let expected = CASES.iter().map(|(name, _, from, to, _)| {
+        format!("gone {name} {}", if what == "resume" { to } else { from })
+    });
     assert_eq!(gone, expected.collect::<Vec<_>>());
     assert_all_up(&look(guest), what);
 }

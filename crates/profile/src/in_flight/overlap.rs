@@ -101,7 +101,9 @@ impl Overlap {
             return;
         }
         let ends = &mut self.ends_ns;
-        let many = self.many.get_or_insert_with(|| Many::of(std::mem::take(ends)));
+        let many = self
+            .many
+            .get_or_insert_with(|| Many::of(std::mem::take(ends)));
         self.most = self.most.max(many.go(given, &mut self.many_ns));
         if many.open <= LEVELS / 2 {
             self.ends_ns = self.many.take().map(Many::ends_ns).unwrap_or_default();
@@ -110,7 +112,10 @@ impl Overlap {
 
     /// When the last of those that are open ends.
     pub(super) fn last_end_ns(&self) -> Option<i64> {
-        let many = self.many.iter().flat_map(|many| many.changes.iter().map(|Reverse(change)| change.0));
+        let many = self
+            .many
+            .iter()
+            .flat_map(|many| many.changes.iter().map(|Reverse(change)| change.0));
         many.chain(self.ends_ns.first().copied()).max()
     }
 
@@ -143,7 +148,9 @@ impl Overlap {
             let at = group * GROUP;
             let levels = levels.get_mut(at..)?.first_chunk_mut()?;
             let passed = match given.replaced_ns {
-                Some(replaced_ns) => pass(given, levels, &mut ends_ns, |step| Some(replaced_ns[step])),
+                Some(replaced_ns) => {
+                    pass(given, levels, &mut ends_ns, |step| Some(replaced_ns[step]))
+                }
                 None => pass(given, levels, &mut ends_ns, |_| None),
             };
             ahead_ns[at..at + GROUP].copy_from_slice(&passed.ahead_ns);
@@ -172,21 +179,38 @@ impl Intervals<'_> {
     /// Writes the ends that are open where each lane begins into its levels, and those that are at the end, the latest
     /// first, into the room. Tells how many were open at most; nothing when these are more than there are levels.
     #[inline(always)]
-    fn open_by_lane(&self, ends_ns: &[i64], levels: &mut [Lane; LEVELS], room: &mut Room) -> Option<usize> {
-        let Room { open_ns, beyond_ns, replaced_ns } = room;
+    fn open_by_lane(
+        &self,
+        ends_ns: &[i64],
+        levels: &mut [Lane; LEVELS],
+        room: &mut Room,
+    ) -> Option<usize> {
+        let Room {
+            open_ns,
+            beyond_ns,
+            replaced_ns,
+        } = room;
         open_ns.clear();
         open_ns.extend_from_slice(ends_ns);
         list_later(self.last_ns(), self.ends_ns, beyond_ns);
         replaced_ns.clear();
-        self.replaced_ns.into_iter().for_each(|column| list_later(self.last_ns(), column, replaced_ns));
+        self.replaced_ns
+            .into_iter()
+            .for_each(|column| list_later(self.last_ns(), column, replaced_ns));
         let mut deepest = 0;
         for (lane, now_ns) in self.last_ns().into_iter().enumerate() {
             deepest = deepest.max(open_ns.len());
-            open_ns.iter().zip(&mut *levels).for_each(|(&end_ns, level)| level[lane] = end_ns);
+            open_ns
+                .iter()
+                .zip(&mut *levels)
+                .for_each(|(&end_ns, level)| level[lane] = end_ns);
             open_ns.retain(|&end_ns| end_ns > now_ns);
             open_ns.extend(of_lane(beyond_ns, lane));
             for end_ns in of_lane(replaced_ns, lane) {
-                open_ns.iter().position(|&open_ns| open_ns == end_ns).map(|at| open_ns.swap_remove(at));
+                open_ns
+                    .iter()
+                    .position(|&open_ns| open_ns == end_ns)
+                    .map(|at| open_ns.swap_remove(at));
             }
             open_ns.sort_unstable_by_key(|&end_ns| Reverse(end_ns));
             if open_ns.len() > LEVELS {
@@ -204,14 +228,20 @@ fn list_later(last_ns: Lane, column: &Column, later: &mut Vec<(usize, i64)>) {
     for times_ns in column {
         if (0..LANES).fold(false, |any, lane| any | (times_ns[lane] > last_ns[lane])) {
             let lanes = times_ns.iter().zip(&last_ns).enumerate();
-            later
-                .extend(lanes.filter(|(_, (time, last))| time > last).map(|(lane, (&time, _))| (lane, time)));
+            later.extend(
+                lanes
+                    .filter(|(_, (time, last))| time > last)
+                    .map(|(lane, (&time, _))| (lane, time)),
+            );
         }
     }
 }
 
 fn of_lane(times_ns: &[(usize, i64)], lane: usize) -> impl Iterator<Item = i64> {
-    times_ns.iter().filter(move |time| time.0 == lane).map(|time| time.1)
+    times_ns
+        .iter()
+        .filter(move |time| time.0 == lane)
+        .map(|time| time.1)
 }
 
 /// What came of a group of levels.
@@ -237,21 +267,35 @@ fn pass(
     replaced_ns: impl Fn(usize) -> Option<Lane>,
 ) -> Passed {
     let last_ns = given.last_ns();
-    let mut now_ns = each(|lane| if lane == 0 { given.from_ns } else { last_ns[lane - 1] });
+    let mut now_ns = each(|lane| {
+        if lane == 0 {
+            given.from_ns
+        } else {
+            last_ns[lane - 1]
+        }
+    });
     let (mut ahead_ns, mut most, mut rest) = ([[0i64; LANES]; GROUP], [0; LANES], [0; LANES]);
     for step in 0..given.rows.min(STEPS) {
-        let (time_ns, mut end_ns, replaced_ns) = (given.times_ns[step], ends_ns[step], replaced_ns(step));
+        let (time_ns, mut end_ns, replaced_ns) =
+            (given.times_ns[step], ends_ns[step], replaced_ns(step));
         let (begins_ns, mut ahead) = (given.begins_ns[step], [0; LANES]);
         for level in 0..GROUP {
             let level_ns = levels[level];
             let reached_ns = earlier(later(level_ns, now_ns), time_ns);
-            ahead_ns[level] =
-                each(|lane| ahead_ns[level][lane].wrapping_add(reached_ns[lane].wrapping_sub(now_ns[lane])));
+            ahead_ns[level] = each(|lane| {
+                ahead_ns[level][lane].wrapping_add(reached_ns[lane].wrapping_sub(now_ns[lane]))
+            });
             ahead = each(|lane| ahead[lane] + i64::from(level_ns[lane] > begins_ns[lane]));
             levels[level] = later(level_ns, end_ns);
             end_ns = earlier(level_ns, end_ns);
             if let Some(replaced_ns) = replaced_ns {
-                end_ns = each(|lane| if end_ns[lane] == replaced_ns[lane] { NEVER } else { end_ns[lane] });
+                end_ns = each(|lane| {
+                    if end_ns[lane] == replaced_ns[lane] {
+                        NEVER
+                    } else {
+                        end_ns[lane]
+                    }
+                });
             }
         }
         most = later(most, ahead);
@@ -260,8 +304,14 @@ fn pass(
         now_ns = time_ns;
     }
     Passed {
-        ahead_ns: ahead_ns.map(|lanes| lanes.iter().fold(0, |sum: u64, &ns| sum.wrapping_add(ns as u64))),
-        most: most.iter().fold(0, |most, &lane| most.max(lane.unsigned_abs())),
+        ahead_ns: ahead_ns.map(|lanes| {
+            lanes
+                .iter()
+                .fold(0, |sum: u64, &ns| sum.wrapping_add(ns as u64))
+        }),
+        most: most
+            .iter()
+            .fold(0, |most, &lane| most.max(lane.unsigned_abs())),
         has_rest: rest != [0; LANES],
     }
 }
@@ -292,7 +342,13 @@ struct Many {
 impl Many {
     fn of(ends_ns: Vec<i64>) -> Many {
         let open = ends_ns.len();
-        Many { open, changes: ends_ns.into_iter().map(|end_ns| Reverse((end_ns, false))).collect() }
+        Many {
+            open,
+            changes: ends_ns
+                .into_iter()
+                .map(|end_ns| Reverse((end_ns, false)))
+                .collect(),
+        }
     }
 
     /// Goes on from the beginning of one interval to that of the next; tells how many were open at most before one
@@ -312,7 +368,9 @@ impl Many {
             }
             self.spend(&mut now_ns, time_ns, spent_ns);
             let end_ns = given.ends_ns[step][lane];
-            let replaced_ns = given.replaced_ns.map_or(NEVER, |replaced_ns| replaced_ns[step][lane]);
+            let replaced_ns = given
+                .replaced_ns
+                .map_or(NEVER, |replaced_ns| replaced_ns[step][lane]);
             if end_ns == replaced_ns {
                 continue;
             }

@@ -27,7 +27,10 @@ impl Threads {
 
     /// How many threads have I/O in flight.
     pub(super) fn busy(&self, now_ns: i64) -> u64 {
-        self.places.iter().filter(|&&(_, last_ns)| last_ns > now_ns).count() as u64
+        self.places
+            .iter()
+            .filter(|&&(_, last_ns)| last_ns > now_ns)
+            .count() as u64
     }
 
     #[inline(always)]

@@ -74,7 +74,10 @@ impl Processes {
     pub(super) fn put_into(&mut self, top: &mut Top) {
         let numbered = self.numbered.iter_mut().map(std::mem::take).enumerate();
         let numbered = numbered.map(|(number, share)| (number as u32, share));
-        for (number, share) in numbered.chain(self.named.drain()).filter(|(_, share)| share.ios > 0) {
+        for (number, share) in numbered
+            .chain(self.named.drain())
+            .filter(|(_, share)| share.ios > 0)
+        {
             if let Some(name) = self.names.word_of(number) {
                 top.add(name, share);
             }

@@ -27,9 +27,17 @@ const SEEK_BUCKETS: usize = 65;
 
 impl Default for Seeks {
     fn default() -> Seeks {
-        let room =
-            Room { from_bytes: [0; BLOCK_EVENTS], seeks: [0; BLOCK_EVENTS], buckets: [0; BLOCK_EVENTS] };
-        Seeks { counts: Box::new([0; 256]), end_bytes: 0, is_known: false, room: Box::new(room) }
+        let room = Room {
+            from_bytes: [0; BLOCK_EVENTS],
+            seeks: [0; BLOCK_EVENTS],
+            buckets: [0; BLOCK_EVENTS],
+        };
+        Seeks {
+            counts: Box::new([0; 256]),
+            end_bytes: 0,
+            is_known: false,
+            room: Box::new(room),
+        }
     }
 }
 
@@ -37,7 +45,11 @@ impl Seeks {
     /// Counts the way to each I/O of a block.
     #[inline(always)]
     pub(super) fn add_block(&mut self, ios: &Ios<'_>, ends_bytes: &[u64; BLOCK_EVENTS]) {
-        let Room { from_bytes, seeks, buckets } = &mut *self.room;
+        let Room {
+            from_bytes,
+            seeks,
+            buckets,
+        } = &mut *self.room;
         let (mut last, mut is_known) = (self.end_bytes, self.is_known);
         let given = ios.len_bytes.iter().zip(ends_bytes);
         for ((from, seeks), (&len, &end)) in from_bytes.iter_mut().zip(&mut *seeks).zip(given) {

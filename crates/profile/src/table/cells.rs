@@ -21,7 +21,14 @@ pub(super) struct Cell {
 
 impl Cell {
     const fn new(key: Key) -> Cell {
-        Cell { key, ios: 0, timed: 0, regions: 0, ns_sum: 0, ns_squared_sum: 0 }
+        Cell {
+            key,
+            ios: 0,
+            timed: 0,
+            regions: 0,
+            ns_sum: 0,
+            ns_squared_sum: 0,
+        }
     }
 
     /// Counts one I/O, and its latency where it is known.
@@ -140,7 +147,9 @@ impl Cells {
     /// Whether a row is that of a key.
     #[inline(always)]
     pub(super) fn has(&self, number: u16, key: Key) -> bool {
-        self.cells.get(usize::from(number)).is_some_and(|cell| cell.key == key)
+        self.cells
+            .get(usize::from(number))
+            .is_some_and(|cell| cell.key == key)
     }
 
     /// The number of the row of a key, new or known.
@@ -182,7 +191,10 @@ impl Cells {
 
     /// Puts a row into the index.
     fn enter(&mut self, row: usize) -> u16 {
-        debug_assert!(row <= usize::from(u16::MAX), "a table is lowered soon after it has a row too many");
+        debug_assert!(
+            row <= usize::from(u16::MAX),
+            "a table is lowered soon after it has a row too many"
+        );
         let number = row as u16;
         let hash = hash(self.cells[row].key);
         let mut at = self.group(hash);
@@ -240,11 +252,18 @@ mod tests {
 
     #[test]
     fn a_byte_alike_is_never_missed() {
-        for (tags, wanted) in [(0x8001_00ff_7f80_0102u64, 0xff), (0x0101_0101_0101_0101, 1), (0xff00, 0xff)] {
+        for (tags, wanted) in [
+            (0x8001_00ff_7f80_0102u64, 0xff),
+            (0x0101_0101_0101_0101, 1),
+            (0xff00, 0xff),
+        ] {
             let alike = zero_bytes(tags ^ (wanted * EACH));
             for place in 0..GROUP {
                 let is_alike = tags >> (8 * place) & 0xff == wanted;
-                assert!(!is_alike || alike >> (8 * place) & 0x80 != 0, "{tags:x} {wanted:x} {place}");
+                assert!(
+                    !is_alike || alike >> (8 * place) & 0x80 != 0,
+                    "{tags:x} {wanted:x} {place}"
+                );
             }
         }
     }

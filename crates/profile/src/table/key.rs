@@ -73,14 +73,22 @@ impl Key {
     #[must_use]
     pub fn length(self) -> u64 {
         let field = self.0 & LENGTH_FIELD;
-        if self.is_rounded() { 1u64.checked_shl(field as u32).unwrap_or(u64::MAX) } else { field }
+        if self.is_rounded() {
+            1u64.checked_shl(field as u32).unwrap_or(u64::MAX)
+        } else {
+            field
+        }
     }
 
     /// The least length that it may stand for, in units: a power of two is not rounded to another one.
     #[must_use]
     pub fn length_min(self) -> u64 {
         let field = self.0 & LENGTH_FIELD;
-        if self.is_rounded() { (1u64 << (field.clamp(1, 63) - 1)).saturating_add(1) } else { field }
+        if self.is_rounded() {
+            (1u64 << (field.clamp(1, 63) - 1)).saturating_add(1)
+        } else {
+            field
+        }
     }
 
     pub(super) fn is_valid(self, modulus: u64, unit_shift: u32, lengths_rounded: bool) -> bool {
@@ -109,8 +117,11 @@ impl Key {
     /// The same I/O counted in bytes instead of units of 2^`unit_shift` bytes.
     pub(super) fn in_bytes(self, unit_shift: u32) -> Key {
         let field = self.0 & LENGTH_FIELD;
-        let field =
-            if self.is_rounded() { (field + u64::from(unit_shift)).min(63) } else { field << unit_shift };
+        let field = if self.is_rounded() {
+            (field + u64::from(unit_shift)).min(63)
+        } else {
+            field << unit_shift
+        };
         let same = self.0 & !(0xff_ffff << 35) & !LENGTH_FIELD;
         Key(same | self.residue() << unit_shift << 35 | field)
     }
@@ -128,11 +139,22 @@ mod tests {
 
     #[test]
     fn a_length_is_rounded_at_once_or_later() {
-        for length in (0..300).chain([LENGTH_BYTES_MAX / 2, LENGTH_BYTES_MAX / 2 + 1, LENGTH_BYTES_MAX]) {
+        for length in (0..300).chain([
+            LENGTH_BYTES_MAX / 2,
+            LENGTH_BYTES_MAX / 2 + 1,
+            LENGTH_BYTES_MAX,
+        ]) {
             let later = Key::new(Op::Write, true, 5, length, 0).with_rounded_length();
             let key = Key::rounded(Op::Write, true, 5, length);
             assert_eq!(key, later, "{length}");
-            assert_eq!(key.length(), if length == 0 { 0 } else { length.next_power_of_two() });
+            assert_eq!(
+                key.length(),
+                if length == 0 {
+                    0
+                } else {
+                    length.next_power_of_two()
+                }
+            );
         }
     }
 }

@@ -19,9 +19,23 @@ impl Step {
     #[inline(always)]
     pub(super) fn key(self, op: Op, continues: bool, start_bytes: u64, len_bytes: u64) -> Key {
         let start = start_bytes >> self.unit_shift;
-        let residue = if self.mask != 0 { start & self.mask } else { start % self.modulus };
-        let key = Key::new(op, continues, residue, len_bytes >> self.unit_shift, self.unit_shift);
-        if self.lengths_rounded { key.with_rounded_length() } else { key }
+        let residue = if self.mask != 0 {
+            start & self.mask
+        } else {
+            start % self.modulus
+        };
+        let key = Key::new(
+            op,
+            continues,
+            residue,
+            len_bytes >> self.unit_shift,
+            self.unit_shift,
+        );
+        if self.lengths_rounded {
+            key.with_rounded_length()
+        } else {
+            key
+        }
     }
 
     /// The keys of a block of I/O, of whose lengths all bits together are given: without a branch, and several at a
@@ -34,7 +48,13 @@ impl Step {
         continues: &[bool],
         keys: &mut [Key; BLOCK_EVENTS],
     ) {
-        let columns = ios.op.iter().zip(ios.start_bytes).zip(ios.len_bytes).zip(continues).zip(keys);
+        let columns = ios
+            .op
+            .iter()
+            .zip(ios.start_bytes)
+            .zip(ios.len_bytes)
+            .zip(continues)
+            .zip(keys);
         let is_plain = self.mask != 0 && Key::keeps(lengths);
         let (shift, mask) = (self.unit_shift, self.mask);
         if is_plain && self.lengths_rounded {

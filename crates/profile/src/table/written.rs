@@ -42,7 +42,10 @@ impl<'de> Deserialize<'de> for Table {
         let written = Written::deserialize(deserializer)?;
         let fault = serde::de::Error::custom;
         if written.unit != 1 && written.unit != 512 {
-            return Err(fault(format!("unit of a residue table: found {}, expected 1 or 512", written.unit)));
+            return Err(fault(format!(
+                "unit of a residue table: found {}, expected 1 or 512",
+                written.unit
+            )));
         }
         let most = MODULUS_BYTES_MAX / written.unit;
         let moduli = 1..=most;
@@ -62,7 +65,9 @@ impl<'de> Deserialize<'de> for Table {
             )));
         }
         if !written.rows.is_sorted_by(|(one, _), (next, _)| one < next) {
-            return Err(fault("rows of a residue table: found them out of order".to_owned()));
+            return Err(fault(
+                "rows of a residue table: found them out of order".to_owned(),
+            ));
         }
         let mut table = Table {
             unit: written.unit,
@@ -75,9 +80,12 @@ impl<'de> Deserialize<'de> for Table {
             cells: Cells::default(),
         };
         for (key, row) in written.rows {
-            if !key.is_valid(table.modulus, table.unit_shift(), table.lengths_rounded) || row.timed > row.ios
+            if !key.is_valid(table.modulus, table.unit_shift(), table.lengths_rounded)
+                || row.timed > row.ios
             {
-                return Err(fault("row of a residue table: found a key or count out of range".to_owned()));
+                return Err(fault(
+                    "row of a residue table: found a key or count out of range".to_owned(),
+                ));
             }
             table.cells.at(key).absorb(&row);
         }

@@ -12,7 +12,13 @@ use plumb_trace::{Clock, Event, Fill, Layer, Names, Op, ReadOptions};
 use crate::support::{Recording, collector, only};
 
 fn pages(page_bytes: u64, sector: u64, seed: u64) -> Oltp {
-    Oltp { seed, events: 3_000, partition_start_sectors: sector, page_bytes, ..Oltp::default() }
+    Oltp {
+        seed,
+        events: 3_000,
+        partition_start_sectors: sector,
+        page_bytes,
+        ..Oltp::default()
+    }
 }
 
 #[test]
@@ -24,8 +30,16 @@ fn a_planted_phase_is_found_at_every_sector_and_granularity() {
             let Verdict::One { phase } = &found.verdict else {
                 panic!("{page_bytes} at sector {sector}: {:?}", found.verdict);
             };
-            assert_eq!(phase.granularity_bytes, Bytes(page_bytes), "sector {sector}");
-            assert_eq!(phase.offset_bytes, Bytes(sector * 512 % page_bytes), "{page_bytes}");
+            assert_eq!(
+                phase.granularity_bytes,
+                Bytes(page_bytes),
+                "sector {sector}"
+            );
+            assert_eq!(
+                phase.offset_bytes,
+                Bytes(sector * 512 % page_bytes),
+                "{page_bytes}"
+            );
             assert_eq!((phase.heads, phase.ios), (load.heads(), load.events));
             assert_eq!((found.heads, found.ios), (load.heads(), load.events));
         }
@@ -34,8 +48,11 @@ fn a_planted_phase_is_found_at_every_sector_and_granularity() {
 
 /// Two loads on one device, one event of each by turns.
 fn side_by_side(left: &Oltp, right: &Oltp) -> Recording {
-    let events: Vec<SynthEvent> =
-        left.iter().zip(right.iter()).flat_map(|(left, right)| [left, right]).collect();
+    let events: Vec<SynthEvent> = left
+        .iter()
+        .zip(right.iter())
+        .flat_map(|(left, right)| [left, right])
+        .collect();
     let mut recording = Recording::of(events.into_iter());
     recording.events.sort_by_key(|event| event.time_ns);
     recording
@@ -59,7 +76,10 @@ fn two_phases_are_two_answers() {
             offsets.sort_unstable();
             expected.sort_unstable();
             assert_eq!(offsets, expected, "{page_bytes}");
-            assert_eq!(phases.map(|phase| phase.granularity_bytes.0), [page_bytes; 2]);
+            assert_eq!(
+                phases.map(|phase| phase.granularity_bytes.0),
+                [page_bytes; 2]
+            );
             assert_eq!(phases.iter().map(|phase| phase.ios).sum::<u64>(), 6_000);
         }
     }
@@ -72,7 +92,12 @@ fn reads(starts: impl Iterator<Item = u64>, size_bytes: Option<u64>) -> Places {
     let events = starts
         .enumerate()
         .map(|(at, start)| Event::new(at as i64, device, Layer::Bio, Op::Read, start, 4096));
-    Recording { events: events.collect(), names: Arc::new(names) }.profile().places
+    Recording {
+        events: events.collect(),
+        names: Arc::new(names),
+    }
+    .profile()
+    .places
 }
 
 fn why(places: &Places) -> String {
@@ -97,8 +122,13 @@ fn random_pages_have_no_second_phase() {
         let mut rng = Rng::new(seed);
         let places = reads((0..2_000).map(|_| rng.below(1 << 28) * 4096 + 512), None);
         let verdict = infer(&places).verdict;
-        let Verdict::One { phase } = verdict else { panic!("{verdict:?}") };
-        assert_eq!((phase.granularity_bytes, phase.offset_bytes), (Bytes(4096), Bytes(512)));
+        let Verdict::One { phase } = verdict else {
+            panic!("{verdict:?}")
+        };
+        assert_eq!(
+            (phase.granularity_bytes, phase.offset_bytes),
+            (Bytes(4096), Bytes(512))
+        );
     }
 }
 
@@ -109,25 +139,39 @@ fn too_little_decides_nothing() {
         (0..count).map(move |_| rng.below(1 << 28) * 4096)
     };
     assert!(why(&reads(aligned(199), None)).contains("199 stream heads"));
-    assert!(matches!(infer(&reads(aligned(200), None)).verdict, Verdict::One { .. }));
+    assert!(matches!(
+        infer(&reads(aligned(200), None)).verdict,
+        Verdict::One { .. }
+    ));
     // Seven of the 64ths of a device of 64 GiB, and eight.
     let mut rng = Rng::new(8);
     let mut within = |parts: u64| {
-        let starts: Vec<u64> = (0..2_000).map(|n| ((n % parts) << 30) + rng.below(1 << 18) * 4096).collect();
+        let starts: Vec<u64> = (0..2_000)
+            .map(|n| ((n % parts) << 30) + rng.below(1 << 18) * 4096)
+            .collect();
         reads(starts.into_iter(), Some(64 << 30))
     };
     assert!(why(&within(7)).contains("7 of 64 parts"));
     assert!(matches!(infer(&within(8)).verdict, Verdict::One { .. }));
     // One start has 15 % of the heads.
     let mut rng = Rng::new(9);
-    let hot = (0..2_000).map(|_| if rng.percent(15) { 4096 << 20 } else { rng.below(1 << 28) * 4096 });
+    let hot = (0..2_000).map(|_| {
+        if rng.percent(15) {
+            4096 << 20
+        } else {
+            rng.below(1 << 28) * 4096
+        }
+    });
     assert!(why(&reads(hot, None)).contains("single start"));
     assert!(why(&Places::default()).contains("0 stream heads"));
 }
 
 fn real_guest() -> Option<Profile> {
     let path = plumb_testkit::real_traces()?.join("vscsi/cloudPhysicsIO.vscsi");
-    let options = ReadOptions { format: Some("vscsi".to_owned()), ..ReadOptions::default() };
+    let options = ReadOptions {
+        format: Some("vscsi".to_owned()),
+        ..ReadOptions::default()
+    };
     let piece = plumb_trace::open::pieces(&[path]).remove(0);
     let mut reader = plumb_trace::open::open(&piece, &options).expect("a readable trace");
     let mut collector = collector(1 << 20);
@@ -146,17 +190,30 @@ fn a_real_misaligned_guest() {
     let profile = real_guest().expect("the folder is there");
     let found = infer(&profile.places);
     assert_eq!((found.ios, found.heads), (113_872, 43_102));
-    let Verdict::One { phase } = found.verdict else { panic!("{:?}", found.verdict) };
-    assert_eq!((phase.granularity_bytes, phase.offset_bytes), (Bytes(4096), Bytes(3584)));
+    let Verdict::One { phase } = found.verdict else {
+        panic!("{:?}", found.verdict)
+    };
+    assert_eq!(
+        (phase.granularity_bytes, phase.offset_bytes),
+        (Bytes(4096), Bytes(3584))
+    );
     assert_eq!((phase.heads, phase.ios), (41_891, 90_572));
     let step = &found.steps[3];
-    assert_eq!((step.granularity_bytes, step.offset_bytes, step.heads), (Bytes(8192), Bytes(7680), 29_362));
+    assert_eq!(
+        (step.granularity_bytes, step.offset_bytes, step.heads),
+        (Bytes(8192), Bytes(7680), 29_362)
+    );
     assert_eq!(step.second_heads, 12_529);
-    let moved =
-        what_if::shifted(&profile.places.table, &Grid::ASSUMED, 512, Select::DATA).expect("an answer");
+    let moved = what_if::shifted(&profile.places.table, &Grid::ASSUMED, 512, Select::DATA)
+        .expect("an answer");
     assert_eq!((moved.ios, moved.misaligned), (113_872, 23_300));
     // A shift by the granularity is none, one back undoes one forth.
-    for (by, misaligned) in [(0, 112_830), (4096, 112_830), (-3584, 23_300), (-3584 - 8192, 23_300)] {
+    for (by, misaligned) in [
+        (0, 112_830),
+        (4096, 112_830),
+        (-3584, 23_300),
+        (-3584 - 8192, 23_300),
+    ] {
         let moved = what_if::shifted(&profile.places.table, &Grid::ASSUMED, by, Select::DATA);
         assert_eq!(moved.expect("an answer").misaligned, misaligned, "{by}");
     }

@@ -12,16 +12,28 @@ use crate::support::Recording;
 
 /// (difference, low, high, compared, unfitting, strata)
 fn difference(table: &Table) -> (f64, f64, f64, u64, u64, u64) {
-    match table.latency_by_fit(&Grid::ASSUMED).expect("4 KiB divides the modulus") {
-        LatencyByFit::Difference { difference_ns, low_ns, high_ns, compared, unfitting, strata, .. } => {
-            (difference_ns, low_ns, high_ns, compared, unfitting, strata)
-        }
+    match table
+        .latency_by_fit(&Grid::ASSUMED)
+        .expect("4 KiB divides the modulus")
+    {
+        LatencyByFit::Difference {
+            difference_ns,
+            low_ns,
+            high_ns,
+            compared,
+            unfitting,
+            strata,
+            ..
+        } => (difference_ns, low_ns, high_ns, compared, unfitting, strata),
         LatencyByFit::NotComparable { why } => panic!("not comparable: {why}"),
     }
 }
 
 fn why_not(table: &Table) -> String {
-    match table.latency_by_fit(&Grid::ASSUMED).expect("4 KiB divides the modulus") {
+    match table
+        .latency_by_fit(&Grid::ASSUMED)
+        .expect("4 KiB divides the modulus")
+    {
         LatencyByFit::NotComparable { why } => why,
         found => panic!("compared although it cannot be: {found:?}"),
     }
@@ -42,7 +54,8 @@ fn a_planted_penalty_lies_within_the_interval() {
     for penalty_ns in [0, 50_000, 2_000_000] {
         let mut within = 0;
         for seed in 0..20 {
-            let (found, low, high, compared, unfitting, strata) = difference(&planted(penalty_ns, seed));
+            let (found, low, high, compared, unfitting, strata) =
+                difference(&planted(penalty_ns, seed));
             assert_eq!((compared, unfitting, strata), (1_000, 1_000, 1));
             assert!(low < found && found < high);
             // Latencies spread over some 100 µs, so the mean of a thousand is known to some µs.
@@ -73,11 +86,17 @@ fn the_mix_is_that_of_the_unfitting() {
     add(&mut table, 100, 0, 4096, 1_000);
     add(&mut table, 900, 3, 4096, 1_100);
     let (found, low, high, compared, unfitting, strata) = difference(&table);
-    assert!((found - (100.0 * 500.0 + 900.0 * 100.0) / 1000.0).abs() < 1e-6, "{found}");
+    assert!(
+        (found - (100.0 * 500.0 + 900.0 * 100.0) / 1000.0).abs() < 1e-6,
+        "{found}"
+    );
     assert_eq!((compared, unfitting, strata), (1_000, 1_000, 2));
     // Variance of a mean of n such values: 100 / (n − 1); the strata weigh 0.1 and 0.9.
     let variance = 0.01 * (100.0 / 899.0 + 100.0 / 99.0) + 0.81 * (100.0 / 99.0 + 100.0 / 899.0);
-    assert!((high - found - 1.96 * f64::sqrt(variance)).abs() < 1e-6, "{low} {found} {high}");
+    assert!(
+        (high - found - 1.96 * f64::sqrt(variance)).abs() < 1e-6,
+        "{low} {found} {high}"
+    );
     assert!((found - low - (high - found)).abs() < 1e-6);
 }
 
@@ -105,7 +124,11 @@ fn strata_and_coverage_have_their_least() {
 #[test]
 fn like_is_compared_with_like_only() {
     // The same but for operation, length or stream bit: nothing is comparable.
-    for (op, len, continues) in [(Op::Write, 4096, false), (Op::Read, 8192, false), (Op::Read, 4096, true)] {
+    for (op, len, continues) in [
+        (Op::Write, 4096, false),
+        (Op::Read, 8192, false),
+        (Op::Read, 4096, true),
+    ] {
         let mut table = Table::default();
         add(&mut table, 100, 0, 4096, 1_000);
         (0..100).for_each(|n| table.add(op, n * 4096 + 512, len, continues, Some(2_000)));
@@ -121,9 +144,19 @@ fn rounded_lengths_are_not_comparable() {
     for _ in 0..60_000 {
         let (page, sectors) = (rng.below(256), rng.between(1025, 2047));
         // The longer the slower, and what is off the grid is longer, but not slower for its length.
-        let sectors = if rng.percent(50) { sectors } else { sectors / 2 + 1024 };
+        let sectors = if rng.percent(50) {
+            sectors
+        } else {
+            sectors / 2 + 1024
+        };
         let start = page * 4096 + if sectors > 1536 { 512 } else { 0 };
-        table.add(Op::Read, start, sectors * 512, false, Some(sectors as i64 * 1_000));
+        table.add(
+            Op::Read,
+            start,
+            sectors * 512,
+            false,
+            Some(sectors as i64 * 1_000),
+        );
     }
     assert!(table.are_lengths_rounded());
     assert!(why_not(&table).contains("have like ones"));
@@ -132,7 +165,12 @@ fn rounded_lengths_are_not_comparable() {
 /// A source that gives counts and sums alone does not tell how far its latencies spread.
 #[test]
 fn no_interval_without_squares() {
-    let row = Row { ios: 100, timed: 100, ns_sum: 100_000, ..Row::default() };
+    let row = Row {
+        ios: 100,
+        timed: 100,
+        ns_sum: 100_000,
+        ..Row::default()
+    };
     let mut table = Table::default();
     table.add_row(Op::Read, 0, 4096, false, &row);
     table.add_row(Op::Read, 512, 4096, false, &row);
@@ -144,7 +182,10 @@ fn no_interval_without_squares() {
     other.merge(&table);
     assert!(why_not(&other).contains("spread"));
     // With squares, rows that were summed up elsewhere do.
-    let row = Row { ns_squared_sum: 100 * 1_000_100, ..row };
+    let row = Row {
+        ns_squared_sum: 100 * 1_000_100,
+        ..row
+    };
     let mut table = Table::default();
     table.add_row(Op::Read, 0, 4096, false, &row);
     table.add_row(Op::Read, 512, 4096, false, &row);
@@ -155,5 +196,8 @@ fn no_interval_without_squares() {
 fn other_grids_are_compared_as_well() {
     let table = planted(1_000_000, 1);
     let grid = Grid::unit(Bytes(65_536)).expect("a grid");
-    assert_eq!(table.latency_by_fit(&grid), table.latency_by_fit(&Grid::ASSUMED));
+    assert_eq!(
+        table.latency_by_fit(&grid),
+        table.latency_by_fit(&Grid::ASSUMED)
+    );
 }

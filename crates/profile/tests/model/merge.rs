@@ -19,14 +19,21 @@ fn random_ios(count: usize, unit: u64, starts: u64, lengths: u64, rng: &mut Rng)
         .map(|_| {
             let op = Op::ALL[rng.below(6) as usize];
             let ns = rng.percent(50).then(|| rng.next_u64() as i64);
-            (op, rng.below(starts) * unit, rng.below(lengths) * unit, rng.percent(50), ns)
+            (
+                op,
+                rng.below(starts) * unit,
+                rng.below(lengths) * unit,
+                rng.percent(50),
+                ns,
+            )
         })
         .collect()
 }
 
 fn table_of(modulus: u64, ios: &[Io]) -> Table {
     let mut table = Table::new(modulus).expect("a modulus");
-    ios.iter().for_each(|&(op, start, len, continues, ns)| table.add(op, start, len, continues, ns));
+    ios.iter()
+        .for_each(|&(op, start, len, continues, ns)| table.add(op, start, len, continues, ns));
     table
 }
 
@@ -47,7 +54,10 @@ fn check_tables(modulus: u64, ios: &[Io], rng: &mut Rng) -> Table {
             rest = &rest[at..];
         }
         let merged = merge_anyhow(tables, rng, |into, table| into.merge(&table));
-        assert!(table_bytes(&merged) == bytes, "merged in another order, the table is another");
+        assert!(
+            table_bytes(&merged) == bytes,
+            "merged in another order, the table is another"
+        );
     }
     whole
 }
@@ -71,9 +81,21 @@ fn tables_that_overflow_merge_in_any_order() {
         let ios = random_ios(30_000, unit, starts, lengths, &mut rng);
         let table = check_tables(modulus, &ios, &mut rng);
         assert!(table.len() <= ROWS_MAX);
-        assert_eq!(table.are_lengths_rounded(), rounded, "{modulus} {unit} {starts} {lengths}");
-        assert_eq!(table.modulus_bytes(), left, "{modulus} {unit} {starts} {lengths}");
-        assert_eq!(table.iter().map(|(_, row)| row.ios).sum::<u64>(), 30_000, "nothing is dropped");
+        assert_eq!(
+            table.are_lengths_rounded(),
+            rounded,
+            "{modulus} {unit} {starts} {lengths}"
+        );
+        assert_eq!(
+            table.modulus_bytes(),
+            left,
+            "{modulus} {unit} {starts} {lengths}"
+        );
+        assert_eq!(
+            table.iter().map(|(_, row)| row.ios).sum::<u64>(),
+            30_000,
+            "nothing is dropped"
+        );
     }
 }
 
@@ -99,7 +121,10 @@ fn very_long_lengths_merge_in_any_order() {
     let table = check_tables(1 << 20, &ios, &mut rng);
     assert_eq!(table.unit_bytes(), 1);
     let whole_sectors = check_tables(1 << 20, &ios[..20_000], &mut rng);
-    assert_eq!(whole_sectors.are_lengths_rounded(), table.are_lengths_rounded());
+    assert_eq!(
+        whole_sectors.are_lengths_rounded(),
+        table.are_lengths_rounded()
+    );
 }
 
 #[test]
@@ -107,7 +132,11 @@ fn tables_of_different_moduli_meet_at_their_common_divisor() {
     let mut rng = Rng::announced("tables_of_different_moduli", 14);
     let ios = random_ios(900, 512, 1 << 20, 60, &mut rng);
     let tables = || {
-        [1 << 20, 48 << 10, 80 << 10].iter().zip(ios.chunks(300)).map(|(&m, ios)| table_of(m, ios)).collect()
+        [1 << 20, 48 << 10, 80 << 10]
+            .iter()
+            .zip(ios.chunks(300))
+            .map(|(&m, ios)| table_of(m, ios))
+            .collect()
     };
     let merged: Table = merge_anyhow(tables(), &mut rng, |into, table| into.merge(&table));
     for _ in 0..6 {
@@ -118,8 +147,10 @@ fn tables_of_different_moduli_meet_at_their_common_divisor() {
     assert_eq!(merged.modulus_bytes(), 16 << 10);
     let direct = table_of(16 << 10, &ios);
     let rows = |table: &Table| {
-        let mut rows: Vec<_> =
-            table.iter().map(|(key, row)| (key, row.ios, row.ns_sum, row.regions)).collect();
+        let mut rows: Vec<_> = table
+            .iter()
+            .map(|(key, row)| (key, row.ios, row.ns_sum, row.regions))
+            .collect();
         rows.sort_unstable_by_key(|row| row.0);
         rows
     };
@@ -130,22 +161,42 @@ fn tables_of_different_moduli_meet_at_their_common_divisor() {
 fn regions_fold_to_the_coarser_of_two_tables() {
     let start = |region: u64| region << 20;
     let mut near = Table::default();
-    [0, 1, 5, 63].iter().for_each(|&region| near.add(Op::Read, start(region), 512, false, None));
+    [0, 1, 5, 63]
+        .iter()
+        .for_each(|&region| near.add(Op::Read, start(region), 512, false, None));
     assert_eq!(near.region_shift(), 20);
-    assert_eq!(near.iter().map(|(_, row)| row.regions).sum::<u64>(), 1 | 1 << 1 | 1 << 5 | 1 << 63);
+    assert_eq!(
+        near.iter().map(|(_, row)| row.regions).sum::<u64>(),
+        1 | 1 << 1 | 1 << 5 | 1 << 63
+    );
     let mut far = Table::default();
     far.add(Op::Read, start(64 * 4), 512, false, None);
     near.merge(&far);
     // 257 regions of 1 MiB need regions of 8 MiB.
     assert_eq!(near.region_shift(), 23);
-    let regions = near.iter().fold(0, |regions, (_, row)| regions | row.regions);
+    let regions = near
+        .iter()
+        .fold(0, |regions, (_, row)| regions | row.regions);
     assert_eq!(regions, 1 | 1 << 7 | 1 << 32);
     near.set_region_shift(23 + 9);
-    assert_eq!(near.iter().fold(0, |regions, (_, row)| regions | row.regions), 1);
+    assert_eq!(
+        near.iter()
+            .fold(0, |regions, (_, row)| regions | row.regions),
+        1
+    );
 }
 
 fn name(n: u64) -> String {
-    let stems = ["kworker/", "jbd2-", "ééééx", "ééééy", "цццццц", "w", "", "app:"];
+    let stems = [
+        "kworker/",
+        "jbd2-",
+        "ééééx",
+        "ééééy",
+        "цццццц",
+        "w",
+        "",
+        "app:",
+    ];
     format!("{}{n}", stems[(n % stems.len() as u64) as usize])
 }
 
@@ -153,13 +204,29 @@ fn name(n: u64) -> String {
 fn long_lists_of_processes_merge_in_any_order() {
     for names in [100u64, 1_024, 1_025, 5_000, 200_000] {
         let mut rng = Rng::announced("long_lists", names);
-        let spread = |n: u64| if names < 10_000 { name(n) } else { format!("{}{n}", unusual(n)) };
+        let spread = |n: u64| {
+            if names < 10_000 {
+                name(n)
+            } else {
+                format!("{}{n}", unusual(n))
+            }
+        };
         let top_of = |numbers: &mut dyn Iterator<Item = u64>| {
             let mut top = Top::default();
-            numbers.for_each(|n| top.add(&spread(n), Share { ios: n, bytes: 512 * n }));
+            numbers.for_each(|n| {
+                top.add(
+                    &spread(n),
+                    Share {
+                        ios: n,
+                        bytes: 512 * n,
+                    },
+                )
+            });
             top
         };
-        let tops: Vec<Top> = (0..5).map(|part| top_of(&mut (0..names).filter(|n| n % 5 == part))).collect();
+        let tops: Vec<Top> = (0..5)
+            .map(|part| top_of(&mut (0..names).filter(|n| n % 5 == part)))
+            .collect();
         let merge = |rng: &mut Rng| merge_anyhow(tops.clone(), rng, |into, top| into.merge(&top));
         let one = merge(&mut rng);
         (0..5).for_each(|_| assert_eq!(merge(&mut rng), one));
@@ -168,16 +235,25 @@ fn long_lists_of_processes_merge_in_any_order() {
         let all = one.most(usize::MAX);
         assert!(all.len() <= NAMES_MAX);
         assert_eq!(one.is_shortened(), names > 1_024);
-        assert_eq!(all.iter().map(|(_, share)| share.ios).sum::<u64>(), names * (names - 1) / 2);
+        assert_eq!(
+            all.iter().map(|(_, share)| share.ios).sum::<u64>(),
+            names * (names - 1) / 2
+        );
     }
 }
 
 /// Four letters of which there are many, most of them not ASCII, then one that is.
 fn unusual(n: u64) -> String {
     let letter = |n: u64| char::from_u32(0x400 + (n % 200) as u32).unwrap_or('x');
-    [letter(n), letter(n / 7), letter(n / 11), letter(n / 13), (b'a' + (n % 26) as u8) as char]
-        .iter()
-        .collect()
+    [
+        letter(n),
+        letter(n / 7),
+        letter(n / 11),
+        letter(n / 13),
+        (b'a' + (n % 26) as u8) as char,
+    ]
+    .iter()
+    .collect()
 }
 
 /// Profiles of several devices and layers, with everything in them.
@@ -186,7 +262,10 @@ fn profiles(parts: u64, seed: u64) -> Vec<ProfileSet> {
         .map(|part| {
             let mut recording = random(Spread::SMALL, seed ^ part);
             let later = ((part * 7) as i64 * 1_000_000_000) << (3 * part);
-            recording.events.iter_mut().for_each(|event| event.time_ns += later);
+            recording
+                .events
+                .iter_mut()
+                .for_each(|event| event.time_ns += later);
             recording.profiles(100)
         })
         .collect()
@@ -210,20 +289,40 @@ proptest! {
 
 #[test]
 fn busy_profiles_that_overflow_merge_in_any_order() {
-    let spread = Spread { events: 60_000, devices: 1, unit: 512, starts: 1 << 22, lengths: 300 };
+    let spread = Spread {
+        events: 60_000,
+        devices: 1,
+        unit: 512,
+        starts: 1 << 22,
+        lengths: 300,
+    };
     let mut recording = random(spread, 8);
-    recording.events.iter_mut().for_each(|event| event.layer = plumb_trace::Layer::Bio);
+    recording
+        .events
+        .iter_mut()
+        .for_each(|event| event.layer = plumb_trace::Layer::Bio);
     let sets: Vec<ProfileSet> = recording
         .events
         .chunks(12_000)
-        .map(|events| Recording { events: events.to_vec(), names: recording.names.clone() }.profiles(4096))
+        .map(|events| {
+            Recording {
+                events: events.to_vec(),
+                names: recording.names.clone(),
+            }
+            .profiles(4096)
+        })
         .collect();
     assert!(
-        sets.iter().flat_map(ProfileSet::iter).all(|profile| !profile.places.table.are_lengths_rounded())
+        sets.iter()
+            .flat_map(ProfileSet::iter)
+            .all(|profile| !profile.places.table.are_lengths_rounded())
     );
     let mut rng = Rng::new(1);
     let one = merge_anyhow(sets.clone(), &mut rng, |into, set| into.merge(&set));
-    assert!(one.iter().all(|profile| profile.places.table.are_lengths_rounded()));
+    assert!(
+        one.iter()
+            .all(|profile| profile.places.table.are_lengths_rounded())
+    );
     for _ in 0..4 {
         let again = merge_anyhow(sets.clone(), &mut rng, |into, set| into.merge(&set));
         assert_eq!(bytes_of(&again), bytes_of(&one));
@@ -232,22 +331,40 @@ fn busy_profiles_that_overflow_merge_in_any_order() {
 
 #[test]
 fn clocks_that_differ_give_up_the_course_over_time() {
-    let sets: Vec<ProfileSet> =
-        [plumb_trace::Clock::Unix, plumb_trace::Clock::Boot, plumb_trace::Clock::Unix]
-            .into_iter()
-            .map(|clock| {
-                let recording = random(Spread { devices: 1, ..Spread::SMALL }, 5);
-                let mut collector = crate::support::collector(1 << 20);
-                collector.set_clock(clock);
-                recording.batches(100).for_each(|batch| collector.fold(&batch));
-                collector.finish(&plumb_trace::SourceInfo::default())
-            })
-            .collect();
+    let sets: Vec<ProfileSet> = [
+        plumb_trace::Clock::Unix,
+        plumb_trace::Clock::Boot,
+        plumb_trace::Clock::Unix,
+    ]
+    .into_iter()
+    .map(|clock| {
+        let recording = random(
+            Spread {
+                devices: 1,
+                ..Spread::SMALL
+            },
+            5,
+        );
+        let mut collector = crate::support::collector(1 << 20);
+        collector.set_clock(clock);
+        recording
+            .batches(100)
+            .for_each(|batch| collector.fold(&batch));
+        collector.finish(&plumb_trace::SourceInfo::default())
+    })
+    .collect();
     let mut rng = Rng::new(1);
     let one = merge_anyhow(sets.clone(), &mut rng, |into, set| into.merge(&set));
     for profile in one.iter() {
         assert_eq!(profile.time_base, TimeBase::Mixed);
-        assert_eq!((profile.first_ns, profile.last_ns, profile.timeline.iter().count()), (None, None, 0));
+        assert_eq!(
+            (
+                profile.first_ns,
+                profile.last_ns,
+                profile.timeline.iter().count()
+            ),
+            (None, None, 0)
+        );
     }
     for _ in 0..6 {
         let again = merge_anyhow(sets.clone(), &mut rng, |into, set| into.merge(&set));
@@ -257,27 +374,43 @@ fn clocks_that_differ_give_up_the_course_over_time() {
 
 #[test]
 fn sums_that_run_over_stay_at_their_end() {
-    let row =
-        Row { ios: u64::MAX, timed: u64::MAX, ns_sum: u128::MAX, ns_squared_sum: u128::MAX, regions: 1 };
+    let row = Row {
+        ios: u64::MAX,
+        timed: u64::MAX,
+        ns_sum: u128::MAX,
+        ns_squared_sum: u128::MAX,
+        regions: 1,
+    };
     let mut table = Table::default();
     (0..3).for_each(|_| table.add_row(Op::Read, 0, 4096, false, &row));
     (0..3).for_each(|_| table.add_row(Op::Read, 512, 4096, true, &row));
     let other = table.clone();
     table.merge(&other);
     assert_eq!(table.iter().map(|(_, row)| row.ios).max(), Some(u64::MAX));
-    let tally = table.fit(&plumb_geometry::Grid::ASSUMED, plumb_profile::Select::DATA).expect("an answer");
+    let tally = table
+        .fit(&plumb_geometry::Grid::ASSUMED, plumb_profile::Select::DATA)
+        .expect("an answer");
     assert_eq!(tally.ios, u64::MAX);
     let mut profile = plumb_profile::Profile::new("sda", plumb_trace::Layer::Bio, Table::default());
     (0..3).for_each(|_| profile.add_residue(Op::Read, 0, u64::MAX, false, &row));
     let same = profile.clone();
     profile.merge(&same);
-    assert_eq!((profile.ios(), profile.placed_ios(), profile.bytes()), (u64::MAX, u64::MAX, u64::MAX));
+    assert_eq!(
+        (profile.ios(), profile.placed_ios(), profile.bytes()),
+        (u64::MAX, u64::MAX, u64::MAX)
+    );
 }
 
 /// Ten times the events of one profile are ten profiles merged, where nothing depends on order.
 #[test]
 fn merging_a_profile_with_itself_doubles_it() {
-    let recording = random(Spread { devices: 1, ..Spread::SMALL }, 9);
+    let recording = random(
+        Spread {
+            devices: 1,
+            ..Spread::SMALL
+        },
+        9,
+    );
     let set = recording.profiles(100);
     let mut twice = set.clone();
     twice.merge(&set);
@@ -285,9 +418,15 @@ fn merging_a_profile_with_itself_doubles_it() {
         assert_eq!(two.ios(), 2 * one.ios());
         assert_eq!(two.bytes(), 2 * one.bytes());
         assert_eq!(two.pieces, 2);
-        assert_eq!(two.ordered.interarrival_ns.total(), 2 * one.ordered.interarrival_ns.total());
+        assert_eq!(
+            two.ordered.interarrival_ns.total(),
+            2 * one.ordered.interarrival_ns.total()
+        );
         assert_eq!(two.last_ns, one.last_ns);
     }
     let events: &[Event] = &recording.events;
-    assert_eq!(twice.iter().map(|profile| profile.ios()).sum::<u64>(), 2 * events.len() as u64);
+    assert_eq!(
+        twice.iter().map(|profile| profile.ios()).sum::<u64>(),
+        2 * events.len() as u64
+    );
 }

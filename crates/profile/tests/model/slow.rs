@@ -29,14 +29,22 @@ pub fn streams(events: &[Event]) -> Vec<(bool, u64)> {
         }
         let goes_on = |last: &Last| last.op == event.op && last.end == event.start_bytes;
         let continues = last.iter().any(goes_on);
-        let before = last.iter_mut().rev().find(|last| goes_on(last) && !last.continued);
+        let before = last
+            .iter_mut()
+            .rev()
+            .find(|last| goes_on(last) && !last.continued);
         let chain = before.map_or(1, |before| {
             before.continued = true;
             before.chain + 1
         });
         found.push((continues, chain));
         let end = event.start_bytes + event.len_bytes;
-        last.push_back(Last { op: event.op, end, chain, continued: false });
+        last.push_back(Last {
+            op: event.op,
+            end,
+            chain,
+            continued: false,
+        });
         if last.len() > 256 {
             last.pop_front();
         }
@@ -46,7 +54,11 @@ pub fn streams(events: &[Event]) -> Vec<(bool, u64)> {
 
 /// The events of one device with the stream bit of each.
 pub fn with_stream_bit(events: &[Event]) -> Vec<(Event, bool)> {
-    events.iter().copied().zip(streams(events).into_iter().map(|(continues, _)| continues)).collect()
+    events
+        .iter()
+        .copied()
+        .zip(streams(events).into_iter().map(|(continues, _)| continues))
+        .collect()
 }
 
 fn latency(ns: i64) -> usize {
@@ -55,7 +67,10 @@ fn latency(ns: i64) -> usize {
 
 /// Streams, runs, seeks, times between issues.
 fn ordered(events: &[Event]) -> Ordered {
-    let mut ordered = Ordered { in_flight: in_flight(events), ..Ordered::default() };
+    let mut ordered = Ordered {
+        in_flight: in_flight(events),
+        ..Ordered::default()
+    };
     for (continues, chain) in streams(events) {
         ordered.continuing += u64::from(continues);
         // The third I/O makes the two before it part of a run.
@@ -82,7 +97,9 @@ fn ordered(events: &[Event]) -> Ordered {
         }
     }
     for pair in events.windows(2) {
-        ordered.interarrival_ns.add(latency(pair[1].time_ns - pair[0].time_ns), 1);
+        ordered
+            .interarrival_ns
+            .add(latency(pair[1].time_ns - pair[0].time_ns), 1);
     }
     ordered
 }
@@ -91,26 +108,48 @@ fn ordered(events: &[Event]) -> Ordered {
 fn in_flight(events: &[Event]) -> InFlight {
     let flights: Vec<(i64, i64, Option<i32>)> = events
         .iter()
-        .filter_map(|event| Some((event.time_ns, event.time_ns + event.device_ns?.max(0), event.pid)))
+        .filter_map(|event| {
+            Some((
+                event.time_ns,
+                event.time_ns + event.device_ns?.max(0),
+                event.pid,
+            ))
+        })
         .collect();
     let mut sums = InFlight::default();
-    let instants: BTreeSet<i64> = flights.iter().flat_map(|flight| [flight.0, flight.1]).collect();
+    let instants: BTreeSet<i64> = flights
+        .iter()
+        .flat_map(|flight| [flight.0, flight.1])
+        .collect();
     let instants: Vec<i64> = instants.into_iter().collect();
-    let threads_known_from = flights.iter().filter(|flight| flight.2.is_some()).map(|flight| flight.0).min();
+    let threads_known_from = flights
+        .iter()
+        .filter(|flight| flight.2.is_some())
+        .map(|flight| flight.0)
+        .min();
     for pair in instants.windows(2) {
-        let now = || flights.iter().filter(|flight| flight.0 <= pair[0] && pair[0] < flight.1);
+        let now = || {
+            flights
+                .iter()
+                .filter(|flight| flight.0 <= pair[0] && pair[0] < flight.1)
+        };
         let ns = (pair[1] - pair[0]) as u64;
-        sums.depth_ns.add(log_linear_index(now().count() as u64), ns);
+        sums.depth_ns
+            .add(log_linear_index(now().count() as u64), ns);
         let threads: BTreeSet<i32> = now().filter_map(|flight| flight.2).collect();
         if threads_known_from.is_some_and(|known| pair[0] >= known) {
-            sums.threads_ns.add(log_linear_index(threads.len() as u64), ns);
+            sums.threads_ns
+                .add(log_linear_index(threads.len() as u64), ns);
         }
     }
     for (at, issued) in flights.iter().enumerate() {
         // What completes at the instant of an issue has left before it; the issue itself counts.
         let others = || flights[..at].iter().filter(|flight| issued.0 < flight.1);
         sums.depth_max = sums.depth_max.max(others().count() as u64 + 1);
-        let threads: BTreeSet<i32> = others().filter_map(|flight| flight.2).chain(issued.2).collect();
+        let threads: BTreeSet<i32> = others()
+            .filter_map(|flight| flight.2)
+            .chain(issued.2)
+            .collect();
         if issued.2.is_some() {
             sums.threads_max = sums.threads_max.max(threads.len() as u64);
         }
@@ -118,18 +157,33 @@ fn in_flight(events: &[Event]) -> InFlight {
     sums
 }
 
-fn places(events: &[(Event, bool)], empty: &Places, range: std::ops::Range<u64>, flushes: bool) -> Places {
+fn places(
+    events: &[(Event, bool)],
+    empty: &Places,
+    range: std::ops::Range<u64>,
+    flushes: bool,
+) -> Places {
     let mut places = empty.clone();
     for (event, continues) in events {
-        let here =
-            range.contains(&event.start_bytes) && event.len_bytes > 0 || flushes && event.len_bytes == 0;
+        let here = range.contains(&event.start_bytes) && event.len_bytes > 0
+            || flushes && event.len_bytes == 0;
         if !here {
             continue;
         }
-        places.table.add(event.op, event.start_bytes, event.len_bytes, *continues, event.device_ns);
+        places.table.add(
+            event.op,
+            event.start_bytes,
+            event.len_bytes,
+            *continues,
+            event.device_ns,
+        );
         match event.op {
-            Op::Read if event.len_bytes > 0 && !continues => places.read_heads.add(event.start_bytes),
-            Op::Write if event.len_bytes > 0 && !continues => places.write_heads.add(event.start_bytes),
+            Op::Read if event.len_bytes > 0 && !continues => {
+                places.read_heads.add(event.start_bytes)
+            }
+            Op::Write if event.len_bytes > 0 && !continues => {
+                places.write_heads.add(event.start_bytes)
+            }
             _ => {}
         }
     }
@@ -148,36 +202,73 @@ pub fn check(profile: &Profile, events: &[Event], names: &Names) {
     let shift = profile.places.table.region_shift();
     let expected = places(&placed, &empty(0, shift), 0..u64::MAX, true);
     assert_eq!(profile.places, expected);
-    let mut firsts: Vec<u64> = profile.partitions.values().map(|places| places.first_byte).collect();
+    let mut firsts: Vec<u64> = profile
+        .partitions
+        .values()
+        .map(|places| places.first_byte)
+        .collect();
     firsts.sort_unstable();
     for part in profile.partitions.values() {
-        let next = firsts.iter().copied().find(|first| *first > part.first_byte).unwrap_or(u64::MAX);
+        let next = firsts
+            .iter()
+            .copied()
+            .find(|first| *first > part.first_byte)
+            .unwrap_or(u64::MAX);
         let empty = empty(part.first_byte, part.table.region_shift());
         assert_eq!(*part, places(&placed, &empty, part.first_byte..next, false));
     }
     for op in Op::ALL {
         check_op(profile, op, events);
     }
-    assert_eq!(profile.first_ns, events.iter().map(|event| event.time_ns).min());
-    assert_eq!(profile.last_ns, events.iter().map(|event| event.time_ns).max());
+    assert_eq!(
+        profile.first_ns,
+        events.iter().map(|event| event.time_ns).min()
+    );
+    assert_eq!(
+        profile.last_ns,
+        events.iter().map(|event| event.time_ns).max()
+    );
     assert_eq!(profile.pieces, 1);
     check_processes(profile, events, names);
 }
 
 fn check_op(profile: &Profile, op: Op, events: &[Event]) {
-    let (mut sizes, mut device_ns, mut queue_ns) = (Counts::default(), Counts::default(), Counts::default());
+    let (mut sizes, mut device_ns, mut queue_ns) =
+        (Counts::default(), Counts::default(), Counts::default());
     let mine: Vec<&Event> = events.iter().filter(|event| event.op == op).collect();
     for event in &mine {
         sizes.add(power_index(event.len_bytes), 1);
-        event.device_ns.iter().for_each(|&ns| device_ns.add(latency(ns), 1));
-        event.queue_ns.iter().for_each(|&ns| queue_ns.add(latency(ns), 1));
+        event
+            .device_ns
+            .iter()
+            .for_each(|&ns| device_ns.add(latency(ns), 1));
+        event
+            .queue_ns
+            .iter()
+            .for_each(|&ns| queue_ns.add(latency(ns), 1));
     }
     let totals = profile.op(op);
     assert_eq!(totals.ios, mine.len() as u64);
-    assert_eq!(totals.bytes, mine.iter().map(|event| event.len_bytes).sum::<u64>());
-    assert_eq!(totals.failed, mine.iter().filter(|event| event.flags & flags::FAILED != 0).count() as u64);
-    assert_eq!(totals.timed, mine.iter().filter(|event| event.device_ns.is_some()).count() as u64);
-    assert_eq!((&totals.sizes, &totals.device_ns, &totals.queue_ns), (&sizes, &device_ns, &queue_ns));
+    assert_eq!(
+        totals.bytes,
+        mine.iter().map(|event| event.len_bytes).sum::<u64>()
+    );
+    assert_eq!(
+        totals.failed,
+        mine.iter()
+            .filter(|event| event.flags & flags::FAILED != 0)
+            .count() as u64
+    );
+    assert_eq!(
+        totals.timed,
+        mine.iter()
+            .filter(|event| event.device_ns.is_some())
+            .count() as u64
+    );
+    assert_eq!(
+        (&totals.sizes, &totals.device_ns, &totals.queue_ns),
+        (&sizes, &device_ns, &queue_ns)
+    );
 }
 
 fn check_processes(profile: &Profile, events: &[Event], names: &Names) {

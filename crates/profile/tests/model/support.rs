@@ -22,16 +22,24 @@ impl Recording {
     pub fn of(ios: impl Iterator<Item = SynthEvent>) -> Recording {
         let mut names = Names::default();
         let events = ios.map(|io| event_of(&io, &mut names)).collect();
-        Recording { events, names: Arc::new(names) }
+        Recording {
+            events,
+            names: Arc::new(names),
+        }
     }
 
     /// Batches of at most `size` events.
     pub fn batches(&self, size: usize) -> impl Iterator<Item = Batch> + '_ {
-        self.events.chunks(size.max(1)).map(|events| self.batch(events))
+        self.events
+            .chunks(size.max(1))
+            .map(|events| self.batch(events))
     }
 
     pub fn batch(&self, events: &[Event]) -> Batch {
-        let mut batch = Batch { names: self.names.clone(), ..Batch::default() };
+        let mut batch = Batch {
+            names: self.names.clone(),
+            ..Batch::default()
+        };
         events.iter().for_each(|event| batch.push(event));
         batch
     }
@@ -68,12 +76,23 @@ fn event_of(io: &SynthEvent, names: &mut Names) -> Event {
         SynthOp::Flush => Op::Flush,
     };
     let name = device_name(io.device);
-    let device = names.find_device(&name).unwrap_or_else(|| names.device(&name));
-    let mut event = Event::new(io.time_ns, device, Layer::Request, op, io.start_bytes, io.len_bytes);
+    let device = names
+        .find_device(&name)
+        .unwrap_or_else(|| names.device(&name));
+    let mut event = Event::new(
+        io.time_ns,
+        device,
+        Layer::Request,
+        op,
+        io.start_bytes,
+        io.len_bytes,
+    );
     event.device_ns = io.device_ns;
     event.queue_ns = io.queue_ns;
     event.pid = i32::try_from(io.pid).ok();
-    event.comm = names.find_word(io.comm).unwrap_or_else(|| names.word(io.comm));
+    event.comm = names
+        .find_word(io.comm)
+        .unwrap_or_else(|| names.word(io.comm));
     event
 }
 
@@ -91,7 +110,13 @@ pub struct Spread {
 }
 
 impl Spread {
-    pub const SMALL: Spread = Spread { events: 300, devices: 3, unit: 512, starts: 5_000, lengths: 40 };
+    pub const SMALL: Spread = Spread {
+        events: 300,
+        devices: 3,
+        unit: 512,
+        starts: 5_000,
+        lengths: 40,
+    };
 }
 
 /// Random events in time order with everything in them that an event can have or lack. A third of them start
@@ -125,26 +150,52 @@ pub fn random(spread: Spread, seed: u64) -> Recording {
         } else {
             rng.below(spread.starts) * spread.unit
         };
-        let len = if op == Op::Flush { 0 } else { rng.below(spread.lengths) * spread.unit };
-        let layer = if rng.percent(90) { Layer::Request } else { Layer::Bio };
-        let mut event = Event::new(time_ns, rng.below(spread.devices) as u32, layer, op, start, len);
+        let len = if op == Op::Flush {
+            0
+        } else {
+            rng.below(spread.lengths) * spread.unit
+        };
+        let layer = if rng.percent(90) {
+            Layer::Request
+        } else {
+            Layer::Bio
+        };
+        let mut event = Event::new(
+            time_ns,
+            rng.below(spread.devices) as u32,
+            layer,
+            op,
+            start,
+            len,
+        );
         event.flags = rng.below(64) as i32;
         event.device_ns = rng.percent(80).then(|| rng.below(200_000) as i64);
         event.queue_ns = rng.percent(50).then(|| rng.below(5_000) as i64);
         event.pid = rng.percent(80).then(|| rng.below(6) as i32);
-        event.comm = if rng.percent(60) { comms[rng.below(5) as usize] } else { 0 };
+        event.comm = if rng.percent(60) {
+            comms[rng.below(5) as usize]
+        } else {
+            0
+        };
         ends.push(start + len);
         if ends.len() > 40 {
             ends.remove(0);
         }
         events.push(event);
     }
-    Recording { events, names: Arc::new(names) }
+    Recording {
+        events,
+        names: Arc::new(names),
+    }
 }
 
 /// The encoded form, which is equal when everything is.
 pub fn bytes_of(set: &ProfileSet) -> Vec<u8> {
-    encode(&Saved { profiles: set.clone(), ..Saved::default() }).expect("room to encode")
+    encode(&Saved {
+        profiles: set.clone(),
+        ..Saved::default()
+    })
+    .expect("room to encode")
 }
 
 /// The encoded form of one table.
@@ -156,7 +207,10 @@ pub fn table_bytes(table: &Table) -> Vec<u8> {
 
 /// So many random cases; a failure prints the case it came down to.
 pub fn cases(cases: u32) -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases) }
+    ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::with_cases(cases)
+    }
 }
 
 /// Merges all items into one in a random order and grouping.

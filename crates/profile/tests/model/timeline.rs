@@ -44,7 +44,9 @@ struct Slow {
 fn slow(ios: &[Seen], width_ns: i64, region_shift: u32) -> BTreeMap<i64, Slow> {
     let mut windows: BTreeMap<i64, Slow> = BTreeMap::new();
     for io in ios {
-        let window = windows.entry(io.time_ns.div_euclid(width_ns) * width_ns).or_default();
+        let window = windows
+            .entry(io.time_ns.div_euclid(width_ns) * width_ns)
+            .or_default();
         match io.op {
             Op::Read => window.bytes.0 += io.len_bytes,
             Op::Write => window.bytes.1 += io.len_bytes,
@@ -53,8 +55,14 @@ fn slow(ios: &[Seen], width_ns: i64, region_shift: u32) -> BTreeMap<i64, Slow> {
                 continue;
             }
         }
-        *window.sizes.entry((io.op, power_index(io.len_bytes))).or_default() += 1;
-        *window.regions.entry((io.start_bytes >> region_shift) as usize).or_default() += 1;
+        *window
+            .sizes
+            .entry((io.op, power_index(io.len_bytes)))
+            .or_default() += 1;
+        *window
+            .regions
+            .entry((io.start_bytes >> region_shift) as usize)
+            .or_default() += 1;
         if let Some(ns) = io.device_ns {
             let (timed, sum, max) = window.latency;
             window.latency = (timed + 1, sum + ns as u64, max.max(ns as u64));
@@ -65,8 +73,14 @@ fn slow(ios: &[Seen], width_ns: i64, region_shift: u32) -> BTreeMap<i64, Slow> {
 
 fn shown(timeline: &Timeline) -> BTreeMap<i64, Slow> {
     let windows = timeline.iter().map(|(start_ns, window)| {
-        let reads = window.read_sizes.iter().map(|(size, ios)| ((Op::Read, size), ios));
-        let writes = window.write_sizes.iter().map(|(size, ios)| ((Op::Write, size), ios));
+        let reads = window
+            .read_sizes
+            .iter()
+            .map(|(size, ios)| ((Op::Read, size), ios));
+        let writes = window
+            .write_sizes
+            .iter()
+            .map(|(size, ios)| ((Op::Write, size), ios));
         let slow = Slow {
             sizes: reads.chain(writes).collect(),
             bytes: (window.read_bytes, window.write_bytes),
@@ -114,30 +128,68 @@ proptest! {
 }
 
 fn seen(event: &Event) -> Seen {
-    let Event { time_ns, op, start_bytes, len_bytes, device_ns, .. } = *event;
-    Seen { time_ns, op, start_bytes, len_bytes, device_ns }
+    let Event {
+        time_ns,
+        op,
+        start_bytes,
+        len_bytes,
+        device_ns,
+        ..
+    } = *event;
+    Seen {
+        time_ns,
+        op,
+        start_bytes,
+        len_bytes,
+        device_ns,
+    }
 }
 
 /// The width is the least power of two, from a millisecond on, at which all windows fit.
 #[test]
 fn windows_are_no_wider_than_they_must_be() {
-    let at = |time_ns| Seen { time_ns, op: Op::Flush, start_bytes: 0, len_bytes: 0, device_ns: None };
-    for (last, width) in [(0, 20), (511 << 20, 20), (512 << 20, 21), ((1024 << 20) - 1, 21), (1024 << 20, 22)]
-    {
-        assert_eq!(timeline_of(&[at(0), at(last)]).width_ns(), 1 << width, "{last} ns");
+    let at = |time_ns| Seen {
+        time_ns,
+        op: Op::Flush,
+        start_bytes: 0,
+        len_bytes: 0,
+        device_ns: None,
+    };
+    for (last, width) in [
+        (0, 20),
+        (511 << 20, 20),
+        (512 << 20, 21),
+        ((1024 << 20) - 1, 21),
+        (1024 << 20, 22),
+    ] {
+        assert_eq!(
+            timeline_of(&[at(0), at(last)]).width_ns(),
+            1 << width,
+            "{last} ns"
+        );
     }
     // Nor does a collector, which looks ahead in a batch, make them so.
     for (last, width) in [(511 << 20, 20), (512 << 20, 21)] {
         let mut names = plumb_trace::Names::default();
         let device = names.device("sda");
         let event = |time_ns| Event::new(time_ns, device, Layer::Bio, Op::Read, 0, 512);
-        let recording = Recording { events: vec![event(0), event(last)], names: names.into() };
+        let recording = Recording {
+            events: vec![event(0), event(last)],
+            names: names.into(),
+        };
         for size in [1, 2] {
             let profiles = recording.profiles(size);
-            assert_eq!(only(&profiles).timeline.width_ns(), 1 << width, "{last} ns in batches of {size}");
+            assert_eq!(
+                only(&profiles).timeline.width_ns(),
+                1 << width,
+                "{last} ns in batches of {size}"
+            );
         }
     }
     // Windows lie at multiples of their width, so that a start elsewhere may take one more.
-    assert_eq!(timeline_of(&[at(-1), at((511 << 20) - 1)]).width_ns(), 1 << 20);
+    assert_eq!(
+        timeline_of(&[at(-1), at((511 << 20) - 1)]).width_ns(),
+        1 << 20
+    );
     assert_eq!(timeline_of(&[at(-1), at(511 << 20)]).width_ns(), 1 << 21);
 }

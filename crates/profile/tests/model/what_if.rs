@@ -18,15 +18,24 @@ fn chunk(bytes: u64, offset: u64) -> Grid {
 
 fn table_of(ios: &[(Op, u64, u64)], modulus: u64) -> Table {
     let mut table = Table::new(modulus).expect("a modulus");
-    ios.iter().for_each(|&(op, start, len)| table.add(op, start, len, false, None));
+    ios.iter()
+        .for_each(|&(op, start, len)| table.add(op, start, len, false, None));
     table
 }
 
 fn random_ios(unit: u64, seed: u64) -> Vec<(Op, u64, u64)> {
     let mut rng = Rng::new(seed);
     let io = |rng: &mut Rng| {
-        let len = if rng.percent(10) { rng.below(1 << 22) } else { rng.below(1 << 16) };
-        (Op::ALL[rng.below(3) as usize], (1 << 30) + rng.below(1 << 24) / unit * unit, len / unit * unit)
+        let len = if rng.percent(10) {
+            rng.below(1 << 22)
+        } else {
+            rng.below(1 << 16)
+        };
+        (
+            Op::ALL[rng.below(3) as usize],
+            (1 << 30) + rng.below(1 << 24) / unit * unit,
+            len / unit * unit,
+        )
     };
     (0..150).map(|_| io(&mut rng)).collect()
 }
@@ -34,7 +43,10 @@ fn random_ios(unit: u64, seed: u64) -> Vec<(Op, u64, u64)> {
 /// Member loads, sector by sector.
 fn loads_by_sectors(ios: &[(Op, u64, u64)], chunk: &Grid, members: u64) -> Vec<MemberLoad> {
     let mut loads = vec![MemberLoad::default(); members as usize];
-    for &(_, start, len) in ios.iter().filter(|(op, _, len)| *op != Op::Discard && *len > 0) {
+    for &(_, start, len) in ios
+        .iter()
+        .filter(|(op, _, len)| *op != Op::Discard && *len > 0)
+    {
         let chunk_of = |byte: u64| (byte - chunk.offset().0) / chunk.granularity().0;
         loads[(chunk_of(start) % members) as usize].ios += 1;
         let mut last = None;
@@ -94,10 +106,15 @@ proptest! {
 /// The arithmetic of the stripe seed: a page of 8 KiB at any sector of a chunk of 32 KiB.
 #[test]
 fn eight_kib_on_a_chunk_of_thirty_two() {
-    let ios: Vec<_> = (0..64).map(|sector| (Op::Read, sector * 512, 8192)).collect();
+    let ios: Vec<_> = (0..64)
+        .map(|sector| (Op::Read, sector * 512, 8192))
+        .collect();
     let found = striped(&table_of(&ios, 1 << 20), &chunk(32 << 10, 0), None).expect("divides");
     let (length, share) = found.expected_of_commonest.expect("a length");
-    assert_eq!((length, share.numerator, share.denominator), (Bytes(8192), 15, 64));
+    assert_eq!(
+        (length, share.numerator, share.denominator),
+        (Bytes(8192), 15, 64)
+    );
     assert_eq!((found.tally.split, found.tally.ios), (15, 64));
     assert!((found.expected_split_share - 15.0 / 64.0).abs() < 1e-12);
     assert_eq!((found.members, found.members_unknown), (None, None));
@@ -105,25 +122,47 @@ fn eight_kib_on_a_chunk_of_thirty_two() {
 
 #[test]
 fn planted_splits_and_member_skew_are_counted() {
-    let load = PlantedMisfits::standard(MisfitKind::SplitChunk { chunk_bytes: 65_536 }, 3);
+    let load = PlantedMisfits::standard(
+        MisfitKind::SplitChunk {
+            chunk_bytes: 65_536,
+        },
+        3,
+    );
     let table = Recording::of(load.iter()).profile().places.table;
     let found = striped(&table, &chunk(65_536, 0), None).expect("divides");
     assert_eq!((found.tally.ios, found.tally.split), (100_000, 1_000));
-    let kind = MisfitKind::MemberSkew { chunk_bytes: 65_536, members: 4 };
-    let load = PlantedMisfits { misfits: 20_000, ..PlantedMisfits::standard(kind, 3) };
+    let kind = MisfitKind::MemberSkew {
+        chunk_bytes: 65_536,
+        members: 4,
+    };
+    let load = PlantedMisfits {
+        misfits: 20_000,
+        ..PlantedMisfits::standard(kind, 3)
+    };
     let table = Recording::of(load.iter()).profile().places.table;
     let found = striped(&table, &chunk(65_536, 0), Some(4)).expect("divides");
-    let pieces: Vec<u64> = found.members.expect("asked for").iter().map(|load| load.pieces).collect();
+    let pieces: Vec<u64> = found
+        .members
+        .expect("asked for")
+        .iter()
+        .map(|load| load.pieces)
+        .collect();
     assert_eq!(pieces[0], load.matching());
     assert_eq!(pieces.iter().sum::<u64>(), 100_000);
-    assert!(pieces[1..].iter().all(|&pieces| pieces == 20_000), "{pieces:?}");
+    assert!(
+        pieces[1..].iter().all(|&pieces| pieces == 20_000),
+        "{pieces:?}"
+    );
 }
 
 #[test]
 fn what_the_table_cannot_tell_of_a_stripe() {
     let table = table_of(&[(Op::Read, 0, 4096)], 1 << 20);
     let found = striped(&table, &chunk(65_536, 0), Some(3)).expect("the chunk divides");
-    let why = Unknown::Modulus { granularity: Bytes(3 * 65_536), modulus: Bytes(1 << 20) };
+    let why = Unknown::Modulus {
+        granularity: Bytes(3 * 65_536),
+        modulus: Bytes(1 << 20),
+    };
     assert_eq!((found.members, found.members_unknown), (None, Some(why)));
     let found = striped(&table, &chunk(65_536, 0), Some(u32::MAX)).expect("the chunk divides");
     assert!(found.members.is_none() && found.members_unknown.is_some());
@@ -136,14 +175,26 @@ fn records_are_decided_at_the_top_layer() {
     let table = table_of(&[(Op::Read, 8192, 8192), (Op::Read, 8192, 8192)], 1 << 20);
     let record = Grid::unit(Bytes(128 << 10)).expect("a grid");
     for layer in [Layer::Bio, Layer::Request] {
-        assert_eq!(recorded(&table, layer, &record), Err(Refusal::LayerAbove { layer }));
+        assert_eq!(
+            recorded(&table, layer, &record),
+            Err(Refusal::LayerAbove { layer })
+        );
     }
     let found = recorded(&table, Layer::Vfs, &record).expect("vfs is the top");
-    assert_eq!((found.class, found.writes), (Class::ChangesTheRequests, None));
+    assert_eq!(
+        (found.class, found.writes),
+        (Class::ChangesTheRequests, None)
+    );
     let reads = found.reads.expect("there are reads");
-    assert_eq!((reads.ios, reads.bytes, reads.touched_bytes), (2, 16 << 10, 256 << 10));
+    assert_eq!(
+        (reads.ios, reads.bytes, reads.touched_bytes),
+        (2, 16 << 10, 256 << 10)
+    );
     let odd = Grid::unit(Bytes(96 << 10)).expect("a grid");
-    assert!(matches!(recorded(&table, Layer::Vfs, &odd), Err(Refusal::Unknown(Unknown::Modulus { .. }))));
+    assert!(matches!(
+        recorded(&table, Layer::Vfs, &odd),
+        Err(Refusal::Unknown(Unknown::Modulus { .. }))
+    ));
 }
 
 /// Nothing overflows when grids and shifts are as large as numbers go.

@@ -97,7 +97,9 @@ impl<'a> Input<'a> {
     pub(super) fn numbers(&mut self) -> Option<Vec<u64>> {
         let len = usize::try_from(self.number()?).ok()?.checked_mul(8)?;
         let bytes = self.take(len)?.chunks_exact(8);
-        bytes.map(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?))).collect()
+        bytes
+            .map(|bytes| Some(u64::from_le_bytes(bytes.try_into().ok()?)))
+            .collect()
     }
 
     fn text(&mut self) -> Option<String> {
@@ -105,12 +107,20 @@ impl<'a> Input<'a> {
     }
 
     fn list<T>(&mut self, mut one: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
-        let len = usize::try_from(self.number()?).ok().filter(|len| *len <= LIST_MAX)?;
+        let len = usize::try_from(self.number()?)
+            .ok()
+            .filter(|len| *len <= LIST_MAX)?;
         (0..len).map(|_| one(self)).collect()
     }
 
     fn changes(&mut self) -> Option<Vec<Change>> {
-        self.list(|input| Some(Change { at: input.number()?, old: input.bytes()?, new: input.bytes()? }))
+        self.list(|input| {
+            Some(Change {
+                at: input.number()?,
+                old: input.bytes()?,
+                new: input.bytes()?,
+            })
+        })
     }
 
     fn ranges(&mut self) -> Option<Vec<Range<u64>>> {
@@ -123,7 +133,10 @@ impl<'a> Input<'a> {
         let logical_block_bytes = u32::try_from(self.number()?).ok()?;
         let physical_block_bytes = u32::try_from(self.number()?).ok()?;
         let (from, to, len) = (self.number()?, self.number()?, self.number()?);
-        let unit = Unit { bytes: self.number()?, offset: self.number()? };
+        let unit = Unit {
+            bytes: self.number()?,
+            offset: self.number()?,
+        };
         let copying = match (self.number()?, self.number()?) {
             (0, bytes) => Copying::Windows(bytes),
             (1, bytes) => Copying::Batches(bytes),

@@ -35,7 +35,9 @@ pub enum JournalError {
     )]
     None,
     /// There is a journal, and the move never began: the disk was not written to.
-    #[error("the move was never begun, and nothing was written to the disk: the journal can be removed")]
+    #[error(
+        "the move was never begun, and nothing was written to the disk: the journal can be removed"
+    )]
     NotBegun,
     /// The file ends before its plan says that it does.
     #[error(
@@ -48,7 +50,9 @@ pub enum JournalError {
         found: u64,
     },
     /// A record is broken, and what comes after it is not.
-    #[error("journal: record {number} at byte {at}: {found}, expected {expected}; nothing was changed")]
+    #[error(
+        "journal: record {number} at byte {at}: {found}, expected {expected}; nothing was changed"
+    )]
     Damaged {
         /// Its number, counted from 0.
         number: u64,

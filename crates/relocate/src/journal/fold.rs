@@ -65,10 +65,14 @@ impl State {
             (Record::Saved { signature, bytes }, None) => self.save(signature, bytes),
             (Record::Turn(turn), _) => self.turn(turn, mutations),
             (Record::Image { step, at, image }, Some(script)) => {
-                if step != self.end_of_unproven() || step >= script.len() || self.pending.is_some() {
+                if step != self.end_of_unproven() || step >= script.len() || self.pending.is_some()
+                {
                     return Err("an image of the next step");
                 }
-                if at.checked_add(image.len_bytes()).is_none_or(|end| end > self.plan.disk_bytes) {
+                if at
+                    .checked_add(image.len_bytes())
+                    .is_none_or(|end| end > self.plan.disk_bytes)
+                {
                     return Err("an image within the disk");
                 }
                 (self.next, self.unproven) = (step, None);
@@ -76,7 +80,14 @@ impl State {
                 Ok(())
             }
             (Record::Written { step, moved }, Some(_)) => self.written(step, moved),
-            (Record::Windows { step, is_saved, sums }, Some(_)) => self.windows(step, is_saved, sums),
+            (
+                Record::Windows {
+                    step,
+                    is_saved,
+                    sums,
+                },
+                Some(_),
+            ) => self.windows(step, is_saved, sums),
             (Record::End(ending), Some(_)) => {
                 self.ending = Some(ending);
                 Ok(())
@@ -129,10 +140,14 @@ impl State {
     }
 
     fn windows(&mut self, step: u64, is_saved: bool, sums: Vec<u64>) -> Result<(), Expected> {
-        let Some(script) = &self.script else { return Err("a turn to move before it") };
+        let Some(script) = &self.script else {
+            return Err("a turn to move before it");
+        };
         let count = sums.len() as u64;
         let is_window = |step: u64| script.straight_at(step).is_some();
-        let fits = self.reaches(step) && (1..=self.plan.at_once).contains(&count) && self.pending.is_none();
+        let fits = self.reaches(step)
+            && (1..=self.plan.at_once).contains(&count)
+            && self.pending.is_none();
         if !fits || !is_window(step) || !is_window(step + count - 1) {
             return Err("the windows that come next");
         }
@@ -143,8 +158,12 @@ impl State {
 
     /// Keeps the sums of what windows of the move wrote, from that step on; there are none behind it.
     pub(crate) fn note_moved(&mut self, step: u64, sums: &[u64]) -> Result<(), Expected> {
-        let Some(script) = self.script.as_ref().filter(|script| !script.is_back()) else { return Ok(()) };
-        let Some(window) = script.window_at(step) else { return Ok(()) };
+        let Some(script) = self.script.as_ref().filter(|script| !script.is_back()) else {
+            return Ok(());
+        };
+        let Some(window) = script.window_at(step) else {
+            return Ok(());
+        };
         let window = usize::try_from(window).map_err(|_| "a window of this plan")?;
         self.moved.truncate(window);
         if self.moved.len() != window {
@@ -156,14 +175,21 @@ impl State {
 
     /// The first step that cannot have been written.
     fn end_of_unproven(&self) -> u64 {
-        self.next + self.unproven.as_ref().map_or(0, |unproven| unproven.sums.len() as u64)
+        self.next
+            + self
+                .unproven
+                .as_ref()
+                .map_or(0, |unproven| unproven.sums.len() as u64)
     }
 
     /// Whether the steps before this one can be those that were written: some of the windows that were noted, or all of
     /// them where the journal has them.
     fn reaches(&self, step: u64) -> bool {
         let end = self.end_of_unproven();
-        let is_saved = self.unproven.as_ref().is_some_and(|unproven| unproven.is_saved);
+        let is_saved = self
+            .unproven
+            .as_ref()
+            .is_some_and(|unproven| unproven.is_saved);
         step == end || (!is_saved && (self.next..end).contains(&step))
     }
 }

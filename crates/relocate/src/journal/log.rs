@@ -37,9 +37,15 @@ pub(crate) struct Journal<J> {
 }
 
 /// Whole blocks, in memory where direct I/O wants them.
-fn read<J: JournalStore>(store: &mut J, at: u64, len: usize) -> Result<AlignedBuffer, JournalError> {
+fn read<J: JournalStore>(
+    store: &mut J,
+    at: u64,
+    len: usize,
+) -> Result<AlignedBuffer, JournalError> {
     let mut buffer = AlignedBuffer::new(len);
-    store.read_at(at, &mut buffer).map_err(|source| JournalError::Read { at, source })?;
+    store
+        .read_at(at, &mut buffer)
+        .map_err(|source| JournalError::Read { at, source })?;
     Ok(buffer)
 }
 
@@ -48,9 +54,11 @@ fn places(plan: &Plan, begin_bytes: u64, block_bytes: u64) -> (u64, u64) {
     let slot_at = begin_bytes.next_multiple_of(block_bytes);
     let slot_bytes = match plan.copying {
         Copying::Windows(_) if plan.at_once == 1 => 0,
-        Copying::Windows(bytes) | Copying::Batches(bytes) => {
-            plan.at_once.saturating_mul(bytes).div_ceil(block_bytes).saturating_mul(block_bytes)
-        }
+        Copying::Windows(bytes) | Copying::Batches(bytes) => plan
+            .at_once
+            .saturating_mul(bytes)
+            .div_ceil(block_bytes)
+            .saturating_mul(block_bytes),
     };
     (slot_at, slot_bytes)
 }
@@ -60,9 +68,10 @@ fn places(plan: &Plan, begin_bytes: u64, block_bytes: u64) -> (u64, u64) {
 #[must_use]
 pub fn lengths(begin: &[u8], block_bytes: u32) -> Option<(u64, u64)> {
     match Record::decode(1, begin)? {
-        Record::Begin(plan) if plan.check().is_ok() => {
-            Some((places(&plan, 0, block_bytes.into()).1, needed_bytes(&plan, block_bytes.into())))
-        }
+        Record::Begin(plan) if plan.check().is_ok() => Some((
+            places(&plan, 0, block_bytes.into()).1,
+            needed_bytes(&plan, block_bytes.into()),
+        )),
         _ => None,
     }
 }
@@ -77,10 +86,17 @@ pub(crate) fn needed_bytes(plan: &Plan, block_bytes: u64) -> u64 {
     let begin = record_bytes(&Record::Begin(Box::new(plan.clone())), block_bytes);
     let (slot_at, slot_bytes) = places(plan, begin, block_bytes);
     let blocks_of = |bytes: u64| bytes.div_ceil(block_bytes) + 1;
-    let saved: u64 = plan.signatures.iter().map(|range| blocks_of(range.end - range.start)).sum();
+    let saved: u64 = plan
+        .signatures
+        .iter()
+        .map(|range| blocks_of(range.end - range.start))
+        .sum();
     let moving = Script::forward(plan, Mutations::default());
     let back = Script::rollback(plan, moving.len(), Mutations::default());
-    let steps = [moving, back].iter().map(|script| script.journal_blocks(plan, block_bytes)).sum::<u64>();
+    let steps = [moving, back]
+        .iter()
+        .map(|script| script.journal_blocks(plan, block_bytes))
+        .sum::<u64>();
     let blocks = saved.saturating_add(steps).saturating_add(SLACK_BLOCKS);
     (slot_at + slot_bytes).saturating_add(blocks.saturating_mul(block_bytes))
 }
@@ -114,7 +130,10 @@ impl<J: JournalStore> Journal<J> {
         (journal.slot_at, journal.slot_bytes) = places(plan, journal.at, block_bytes.into());
         journal.at = journal.slot_at + journal.slot_bytes;
         for (signature, bytes) in (0..).zip(saved) {
-            journal.append_durable(&Record::Saved { signature, bytes: bytes.clone() })?;
+            journal.append_durable(&Record::Saved {
+                signature,
+                bytes: bytes.clone(),
+            })?;
         }
         journal.append_durable(&Record::Turn(Turn::Move))?;
         Ok(journal)
@@ -122,7 +141,9 @@ impl<J: JournalStore> Journal<J> {
 
     /// Reads a journal and folds all of it. What it says is durable when it returns.
     pub(crate) fn open(mut store: J, mutations: Mutations) -> Result<(Self, State), JournalError> {
-        store.sync().map_err(|source| JournalError::Sync { source })?;
+        store
+            .sync()
+            .map_err(|source| JournalError::Sync { source })?;
         let (journal, state) = Self::look(store, mutations)?;
         Ok((journal, state))
     }
@@ -151,22 +172,28 @@ impl<J: JournalStore> Journal<J> {
             return Err(JournalError::None);
         }
         // In a file that was cut the log seems to end before it does.
-        let (needed, found) = (needed_bytes(&plan, header.block_bytes.into()), journal.store.len_bytes());
+        let (needed, found) = (
+            needed_bytes(&plan, header.block_bytes.into()),
+            journal.store.len_bytes(),
+        );
         if found < needed {
             return Err(JournalError::Cut { needed, found });
         }
         journal.pass(&header);
-        (journal.slot_at, journal.slot_bytes) = places(&plan, journal.at, header.block_bytes.into());
+        (journal.slot_at, journal.slot_bytes) =
+            places(&plan, journal.at, header.block_bytes.into());
         journal.at = journal.slot_at.saturating_add(journal.slot_bytes);
         let mut state = State::new(*plan);
         while let Some((header, record)) = journal.next_record()? {
             let (number, at) = (header.number, journal.at);
-            state.fold(record, mutations).map_err(|expected| JournalError::Damaged {
-                number,
-                at,
-                found: "another record",
-                expected,
-            })?;
+            state
+                .fold(record, mutations)
+                .map_err(|expected| JournalError::Damaged {
+                    number,
+                    at,
+                    found: "another record",
+                    expected,
+                })?;
             journal.pass(&header);
         }
         Ok((journal, state))
@@ -174,8 +201,9 @@ impl<J: JournalStore> Journal<J> {
 
     fn pass(&mut self, header: &Header) {
         let len = header.len_bytes().unwrap_or(u64::MAX);
-        self.at =
-            self.at.saturating_add(len.div_ceil(u64::from(self.block_bytes)) * u64::from(self.block_bytes));
+        self.at = self.at.saturating_add(
+            len.div_ceil(u64::from(self.block_bytes)) * u64::from(self.block_bytes),
+        );
         self.number += 1;
         self.before = header.sum;
     }
@@ -190,7 +218,11 @@ impl<J: JournalStore> Journal<J> {
         {
             let follows = header.before == self.before && header.block_bytes == self.block_bytes;
             let expected = "one that follows the record before it";
-            return if follows { Ok(found) } else { Err(self.damaged(expected)) };
+            return if follows {
+                Ok(found)
+            } else {
+                Err(self.damaged(expected))
+            };
         }
         self.look_behind()?;
         Ok(None)
@@ -211,13 +243,19 @@ impl<J: JournalStore> Journal<J> {
         while at < end {
             let len = (end - at).min(LOOK_AT_ONCE_BYTES.next_multiple_of(block));
             let blocks = read(&mut self.store, at, len as usize)?;
-            for (start, head) in (at..).step_by(block as usize).zip(blocks.chunks(block as usize)) {
+            for (start, head) in (at..)
+                .step_by(block as usize)
+                .zip(blocks.chunks(block as usize))
+            {
                 if head.starts_with(MAGIC) && self.is_later(start)? {
                     return Err(self.damaged(LATER));
                 }
             }
             // A block at once takes far less time than byte by byte up to the first that differs.
-            if blocks.chunks(block as usize).all(|bytes| bytes.iter().fold(0, |all, byte| all | byte) == 0) {
+            if blocks
+                .chunks(block as usize)
+                .all(|bytes| bytes.iter().fold(0, |all, byte| all | byte) == 0)
+            {
                 break;
             }
             at += len;
@@ -230,19 +268,29 @@ impl<J: JournalStore> Journal<J> {
             return Ok(None);
         }
         let head = read(&mut self.store, self.at, BLOCK_BYTES_MIN as usize)?;
-        let header = Header::decode(&head).filter(|header| header.is_possible() && header.journal == self.id);
+        let header = Header::decode(&head)
+            .filter(|header| header.is_possible() && header.journal == self.id);
         let len = header.and_then(|header| header.len_bytes());
-        Ok(len.map(|len| self.at.saturating_add(len.next_multiple_of(self.block_bytes.into()))))
+        Ok(len.map(|len| {
+            self.at
+                .saturating_add(len.next_multiple_of(self.block_bytes.into()))
+        }))
     }
 
     /// Whether a good record of this journal begins there, with a number that is still to come.
     fn is_later(&mut self, at: u64) -> Result<bool, JournalError> {
         let record = self.read_record(at)?;
-        Ok(record.is_some_and(|(header, _)| header.journal == self.id && header.number > self.number))
+        Ok(record
+            .is_some_and(|(header, _)| header.journal == self.id && header.number > self.number))
     }
 
     fn damaged(&self, expected: &'static str) -> JournalError {
-        JournalError::Damaged { number: self.number, at: self.at, found: "a broken one", expected }
+        JournalError::Damaged {
+            number: self.number,
+            at: self.at,
+            found: "a broken one",
+            expected,
+        }
     }
 
     /// The record that begins at `at`, whatever its number, if it is whole.
@@ -255,9 +303,15 @@ impl<J: JournalStore> Journal<J> {
         if !head.starts_with(MAGIC) {
             return Ok(None);
         }
-        let Some(header) = Header::decode(&head).filter(Header::is_possible) else { return Ok(None) };
-        let len = header.len_bytes().and_then(|len| len.checked_next_multiple_of(header.block_bytes.into()));
-        let Some(blocks) = len.filter(|len| *len <= end - at) else { return Ok(None) };
+        let Some(header) = Header::decode(&head).filter(Header::is_possible) else {
+            return Ok(None);
+        };
+        let len = header
+            .len_bytes()
+            .and_then(|len| len.checked_next_multiple_of(header.block_bytes.into()));
+        let Some(blocks) = len.filter(|len| *len <= end - at) else {
+            return Ok(None);
+        };
         let bytes = read(&mut self.store, at, blocks as usize)?;
         let len = HEADER_BYTES + header.payload_bytes as usize;
         Ok(header.record(&bytes[..len]).map(|record| (header, record)))
@@ -265,7 +319,8 @@ impl<J: JournalStore> Journal<J> {
 
     /// Writes a record behind the last one. It is not durable before [`sync`](Self::sync).
     pub(crate) fn append(&mut self, record: &Record) -> Result<(), JournalError> {
-        let (bytes, sum) = Header::encode(self.id, self.number, self.before, self.block_bytes, record);
+        let (bytes, sum) =
+            Header::encode(self.id, self.number, self.before, self.block_bytes, record);
         let (at, found) = (self.at, self.store.len_bytes());
         let needed = at.saturating_add(bytes.len() as u64);
         if needed > found {
@@ -280,16 +335,21 @@ impl<J: JournalStore> Journal<J> {
 
     /// Whole blocks, filled up with zeros.
     fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), JournalError> {
-        let mut buffer = AlignedBuffer::new(bytes.len().next_multiple_of(self.block_bytes as usize));
+        let mut buffer =
+            AlignedBuffer::new(bytes.len().next_multiple_of(self.block_bytes as usize));
         buffer[..bytes.len()].copy_from_slice(bytes);
-        self.store.write_at(at, &buffer).map_err(|source| JournalError::Write { at, source })
+        self.store
+            .write_at(at, &buffer)
+            .map_err(|source| JournalError::Write { at, source })
     }
 
     pub(crate) fn sync(&mut self) -> Result<(), JournalError> {
         if self.mutations.has(Mutation::NoJournalFlush) {
             return Ok(());
         }
-        self.store.sync().map_err(|source| JournalError::Sync { source })
+        self.store
+            .sync()
+            .map_err(|source| JournalError::Sync { source })
     }
 
     pub(crate) fn append_durable(&mut self, record: &Record) -> Result<(), JournalError> {
@@ -301,10 +361,15 @@ impl<J: JournalStore> Journal<J> {
     pub(crate) fn fill_slot(&mut self, bytes: &[u8]) -> Result<(), JournalError> {
         let (at, len) = (self.slot_at, bytes.len() as u64);
         if len > self.slot_bytes {
-            return Err(JournalError::Full { needed: len, found: self.slot_bytes });
+            return Err(JournalError::Full {
+                needed: len,
+                found: self.slot_bytes,
+            });
         }
         if len.is_multiple_of(self.block_bytes.into()) {
-            self.store.write_at(at, bytes).map_err(|source| JournalError::Write { at, source })?;
+            self.store
+                .write_at(at, bytes)
+                .map_err(|source| JournalError::Write { at, source })?;
         } else {
             self.write(at, bytes)?;
         }
@@ -313,9 +378,15 @@ impl<J: JournalStore> Journal<J> {
 
     /// The first `len` bytes of the slot.
     pub(crate) fn slot(&mut self, len: u64) -> Result<AlignedBuffer, JournalError> {
-        let len = usize::try_from(len).ok().filter(|len| *len as u64 <= self.slot_bytes);
+        let len = usize::try_from(len)
+            .ok()
+            .filter(|len| *len as u64 <= self.slot_bytes);
         let len = len.ok_or_else(|| self.spoiled_slot())?;
-        let mut bytes = read(&mut self.store, self.slot_at, len.next_multiple_of(self.block_bytes as usize))?;
+        let mut bytes = read(
+            &mut self.store,
+            self.slot_at,
+            len.next_multiple_of(self.block_bytes as usize),
+        )?;
         bytes.resize(len);
         Ok(bytes)
     }
@@ -340,7 +411,11 @@ impl<J: JournalStore> Journal<J> {
             }
             Image::Slot { len, sum: expected } => {
                 let bytes = self.slot(*len)?;
-                if sum(&[&bytes]) == *expected { Ok(bytes) } else { Err(self.spoiled_slot()) }
+                if sum(&[&bytes]) == *expected {
+                    Ok(bytes)
+                } else {
+                    Err(self.spoiled_slot())
+                }
             }
         }
     }

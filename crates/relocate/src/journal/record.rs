@@ -64,7 +64,11 @@ pub(crate) enum Record {
     /// An image that was written; `moved` is the sum of what of it belongs to the partition.
     Written { step: u64, moved: u64 },
     /// Windows that are about to be written, one a step, each with the sum of its data.
-    Windows { step: u64, is_saved: bool, sums: Vec<u64> },
+    Windows {
+        step: u64,
+        is_saved: bool,
+        sums: Vec<u64>,
+    },
     /// Nothing comes after it.
     End(Ending),
 }
@@ -107,12 +111,22 @@ impl Record {
                         out.number(0);
                         out.bytes(bytes);
                     }
-                    Image::Slot { len, sum } => [1, *len, *sum].into_iter().for_each(|n| out.number(n)),
+                    Image::Slot { len, sum } => {
+                        [1, *len, *sum].into_iter().for_each(|n| out.number(n))
+                    }
                 }
             }
-            Self::Written { step, moved } => [*step, *moved].into_iter().for_each(|n| out.number(n)),
-            Self::Windows { step, is_saved, sums } => {
-                [*step, u64::from(*is_saved)].into_iter().for_each(|n| out.number(n));
+            Self::Written { step, moved } => {
+                [*step, *moved].into_iter().for_each(|n| out.number(n))
+            }
+            Self::Windows {
+                step,
+                is_saved,
+                sums,
+            } => {
+                [*step, u64::from(*is_saved)]
+                    .into_iter()
+                    .for_each(|n| out.number(n));
                 out.numbers(sums);
             }
             Self::End(ending) => out.number(u64::from(*ending == Ending::RolledBack)),
@@ -124,7 +138,10 @@ impl Record {
         let mut input = Input(payload);
         let record = match kind {
             1 => Self::Begin(Box::new(input.plan()?)),
-            2 => Self::Saved { signature: input.number()?, bytes: input.bytes()? },
+            2 => Self::Saved {
+                signature: input.number()?,
+                bytes: input.bytes()?,
+            },
             3 => Self::Turn(match (input.number()?, input.number()?) {
                 (0, 0) => Turn::Move,
                 (1, 0) => Turn::Resume,
@@ -135,12 +152,18 @@ impl Record {
                 let (step, at) = (input.number()?, input.number()?);
                 let image = match input.number()? {
                     0 => Image::Inline(input.bytes()?),
-                    1 => Image::Slot { len: input.number()?, sum: input.number()? },
+                    1 => Image::Slot {
+                        len: input.number()?,
+                        sum: input.number()?,
+                    },
                     _ => return None,
                 };
                 Self::Image { step, at, image }
             }
-            5 => Self::Written { step: input.number()?, moved: input.number()? },
+            5 => Self::Written {
+                step: input.number()?,
+                moved: input.number()?,
+            },
             6 => Self::End(match input.number()? {
                 0 => Ending::Moved,
                 1 => Ending::RolledBack,
@@ -153,7 +176,11 @@ impl Record {
                     1 => true,
                     _ => return None,
                 };
-                Self::Windows { step, is_saved, sums: input.numbers()? }
+                Self::Windows {
+                    step,
+                    is_saved,
+                    sums: input.numbers()?,
+                }
             }
             _ => return None,
         };
@@ -185,7 +212,9 @@ impl Header {
         record: &Record,
     ) -> (Vec<u8>, u64) {
         let payload = record.payload();
-        let mut out = Output(Vec::with_capacity(HEADER_BYTES + payload.len() + block_bytes as usize));
+        let mut out = Output(Vec::with_capacity(
+            HEADER_BYTES + payload.len() + block_bytes as usize,
+        ));
         out.0.extend_from_slice(MAGIC);
         out.0.extend_from_slice(&journal.0);
         out.number(number);
@@ -196,7 +225,8 @@ impl Header {
         let sum = sum(&[&out.0, &payload]);
         out.number(sum);
         out.0.extend_from_slice(&payload);
-        out.0.resize(out.0.len().next_multiple_of(block_bytes as usize), 0);
+        out.0
+            .resize(out.0.len().next_multiple_of(block_bytes as usize), 0);
         (out.0, sum)
     }
 
@@ -231,7 +261,8 @@ impl Header {
 
     /// Whether a journal can have such blocks, and a record such a length.
     pub(crate) fn is_possible(&self) -> bool {
-        let is_block = self.block_bytes.is_multiple_of(4096) && (4096..=1 << 20).contains(&self.block_bytes);
+        let is_block =
+            self.block_bytes.is_multiple_of(4096) && (4096..=1 << 20).contains(&self.block_bytes);
         is_block && self.payload_bytes <= RECORD_BYTES_MAX
     }
 

@@ -28,7 +28,12 @@ impl Sums {
     pub(crate) fn new(lens: Vec<usize>) -> Self {
         let mut lens = lens.into_iter();
         let lacks = lens.next().unwrap_or(0);
-        Self { lens, lacks, hasher: XxHash64::with_seed(0), sums: Vec::new() }
+        Self {
+            lens,
+            lacks,
+            hasher: XxHash64::with_seed(0),
+            sums: Vec::new(),
+        }
     }
 
     /// The bytes that follow those that were given before. What lies behind the last piece is not looked at.

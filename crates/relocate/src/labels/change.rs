@@ -88,7 +88,11 @@ impl Change {
                     let read = disk.read_at(at.0, &mut old);
                     read.map_err(|source| ChangeError::Read { at: *at, source })?;
                     if old != *bytes {
-                        change.push(Step::Write { at: *at, old, new: bytes.clone() });
+                        change.push(Step::Write {
+                            at: *at,
+                            old,
+                            new: bytes.clone(),
+                        });
                     }
                 }
             }
@@ -119,9 +123,14 @@ impl Change {
                 continue;
             };
             let mut old = vec![0; new.len()];
-            disk.read_at(at.0, &mut old).map_err(|source| ChangeError::Read { at: *at, source })?;
+            disk.read_at(at.0, &mut old)
+                .map_err(|source| ChangeError::Read { at: *at, source })?;
             if old != *new {
-                change.push(Step::Write { at: *at, old, new: new.clone() });
+                change.push(Step::Write {
+                    at: *at,
+                    old,
+                    new: new.clone(),
+                });
             }
         }
         change.trimmed()
@@ -130,7 +139,10 @@ impl Change {
     /// First byte behind all places; 0 where there are none.
     #[must_use]
     pub fn end_bytes(&self) -> u64 {
-        self.writes().map(|(at, _, new)| at.0.saturating_add(new.len() as u64)).max().unwrap_or(0)
+        self.writes()
+            .map(|(at, _, new)| at.0.saturating_add(new.len() as u64))
+            .max()
+            .unwrap_or(0)
     }
 
     /// The steps.
@@ -159,9 +171,15 @@ impl Change {
     pub fn back(&self) -> Change {
         let turned = self.steps.iter().rev().map(|step| match step {
             Step::Flush => Step::Flush,
-            Step::Write { at, old, new } => Step::Write { at: *at, old: new.clone(), new: old.clone() },
+            Step::Write { at, old, new } => Step::Write {
+                at: *at,
+                old: new.clone(),
+                new: old.clone(),
+            },
         });
-        Change { steps: turned.collect() }
+        Change {
+            steps: turned.collect(),
+        }
     }
 
     /// Writes, with the flushes between and one at the end.
@@ -171,7 +189,9 @@ impl Change {
     pub fn apply(&self, disk: &mut dyn Disk) -> Result<(), ChangeError> {
         for step in &self.steps {
             match step {
-                Step::Flush => disk.flush().map_err(|source| ChangeError::Flush { source })?,
+                Step::Flush => disk
+                    .flush()
+                    .map_err(|source| ChangeError::Flush { source })?,
                 Step::Write { at, new, .. } => {
                     let written = disk.write_at(at.0, new);
                     written.map_err(|source| ChangeError::Write { at: *at, source })?;
@@ -186,7 +206,9 @@ impl Change {
     /// # Errors
     /// [`ChangeError::Differs`] when one does not: the disk was changed since.
     pub fn must_be_old(&self, disk: &mut dyn Disk) -> Result<(), ChangeError> {
-        self.compare(disk, "those that were read before", |found, old, _| first_differing(found, old))
+        self.compare(disk, "those that were read before", |found, old, _| {
+            first_differing(found, old)
+        })
     }
 
     /// Whether every place holds its new bytes.
@@ -194,7 +216,9 @@ impl Change {
     /// # Errors
     /// [`ChangeError::Differs`] when one does not: the disk lost or damaged a write.
     pub fn must_be_new(&self, disk: &mut dyn Disk) -> Result<(), ChangeError> {
-        self.compare(disk, "those that were written", |found, _, new| first_differing(found, new))
+        self.compare(disk, "those that were written", |found, _, new| {
+            first_differing(found, new)
+        })
     }
 
     /// Whether every sector holds its old or its new bytes, so that nobody else has written there: true of a change that
@@ -222,9 +246,13 @@ impl Change {
     ) -> Result<(), ChangeError> {
         for (at, old, new) in self.writes() {
             let mut found = vec![0; new.len()];
-            disk.read_at(at.0, &mut found).map_err(|source| ChangeError::Read { at, source })?;
+            disk.read_at(at.0, &mut found)
+                .map_err(|source| ChangeError::Read { at, source })?;
             if let Some(byte) = differs(&found, old, new) {
-                return Err(ChangeError::Differs { at: Bytes(at.0 + byte as u64), expected });
+                return Err(ChangeError::Differs {
+                    at: Bytes(at.0 + byte as u64),
+                    expected,
+                });
             }
         }
         Ok(())
@@ -241,11 +269,15 @@ impl Change {
         if self.steps.last() == Some(&Step::Flush) {
             self.steps.pop();
         }
-        let mut places: Vec<(u64, u64)> =
-            self.writes().map(|(at, _, new)| (at.0, at.0.saturating_add(new.len() as u64))).collect();
+        let mut places: Vec<(u64, u64)> = self
+            .writes()
+            .map(|(at, _, new)| (at.0, at.0.saturating_add(new.len() as u64)))
+            .collect();
         places.sort_unstable();
         match places.windows(2).find(|pair| pair[1].0 < pair[0].1) {
-            Some(pair) => Err(ChangeError::Overlap { at: Bytes(pair[1].0) }),
+            Some(pair) => Err(ChangeError::Overlap {
+                at: Bytes(pair[1].0),
+            }),
             None => Ok(self),
         }
     }
@@ -287,7 +319,10 @@ impl plumb_label::Disk for Changed<'_> {
 }
 
 fn first_differing(found: &[u8], expected: &[u8]) -> Option<usize> {
-    found.iter().zip(expected).position(|(one, other)| one != other)
+    found
+        .iter()
+        .zip(expected)
+        .position(|(one, other)| one != other)
 }
 
 #[cfg(test)]
@@ -305,7 +340,11 @@ mod tests {
 
     impl Recording {
         fn new(len: usize) -> Recording {
-            Recording { bytes: vec![0; len], log: RefCell::default(), writes_left: usize::MAX }
+            Recording {
+                bytes: vec![0; len],
+                log: RefCell::default(),
+                writes_left: usize::MAX,
+            }
         }
     }
 
@@ -328,7 +367,10 @@ mod tests {
         }
 
         fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
-            self.writes_left = self.writes_left.checked_sub(1).ok_or(io::ErrorKind::Other)?;
+            self.writes_left = self
+                .writes_left
+                .checked_sub(1)
+                .ok_or(io::ErrorKind::Other)?;
             self.log.borrow_mut().push(format!("write {at}"));
             self.bytes[at as usize..at as usize + bytes.len()].copy_from_slice(bytes);
             Ok(())
@@ -341,23 +383,40 @@ mod tests {
     }
 
     fn write(at: u64, byte: u8) -> label::Step {
-        label::Step::Write { at: Bytes(at), bytes: vec![byte; 512] }
+        label::Step::Write {
+            at: Bytes(at),
+            bytes: vec![byte; 512],
+        }
     }
 
     #[test]
     fn the_order_is_kept_and_turned_round() {
         let mut disk = Recording::new(4096);
-        let steps = [write(2048, 1), write(512, 2), label::Step::Flush, write(0, 3)];
+        let steps = [
+            write(2048, 1),
+            write(512, 2),
+            label::Step::Flush,
+            write(0, 3),
+        ];
         let change = Change::of(&steps, &disk.bytes).expect("places apart");
         change.must_be_old(&mut disk).expect("nothing was written");
         change.apply(&mut disk).expect("a good disk");
         let expected = ["write 2048", "write 512", "flush", "write 0", "flush"];
         assert_eq!(*disk.log.borrow(), expected);
         change.must_be_new(&mut disk).expect("all was written");
-        assert!(matches!(change.must_be_old(&mut disk), Err(ChangeError::Differs { at: Bytes(2048), .. })));
+        assert!(matches!(
+            change.must_be_old(&mut disk),
+            Err(ChangeError::Differs {
+                at: Bytes(2048),
+                ..
+            })
+        ));
         disk.log.borrow_mut().clear();
         change.back().apply(&mut disk).expect("a good disk");
-        assert_eq!(*disk.log.borrow(), ["write 0", "flush", "write 512", "write 2048", "flush"]);
+        assert_eq!(
+            *disk.log.borrow(),
+            ["write 0", "flush", "write 512", "write 2048", "flush"]
+        );
         assert_eq!(disk.bytes, vec![0; 4096]);
     }
 
@@ -366,7 +425,12 @@ mod tests {
         let disk = vec![7u8; 2048];
         let steps = [write(0, 7), label::Step::Flush, write(512, 7)];
         assert!(Change::of(&steps, &disk).expect("readable").is_empty());
-        let steps = [write(0, 7), label::Step::Flush, write(512, 8), label::Step::Flush];
+        let steps = [
+            write(0, 7),
+            label::Step::Flush,
+            write(512, 8),
+            label::Step::Flush,
+        ];
         let change = Change::of(&steps, &disk).expect("readable");
         assert_eq!(change.steps().len(), 1, "{change:?}");
     }
@@ -374,11 +438,24 @@ mod tests {
     #[test]
     fn a_change_that_was_cut_off_can_be_gone_back() {
         for writes in 0..3 {
-            let mut disk = Recording { writes_left: writes, ..Recording::new(4096) };
-            let steps = [write(2048, 1), label::Step::Flush, write(512, 2), write(0, 3)];
+            let mut disk = Recording {
+                writes_left: writes,
+                ..Recording::new(4096)
+            };
+            let steps = [
+                write(2048, 1),
+                label::Step::Flush,
+                write(512, 2),
+                write(0, 3),
+            ];
             let change = Change::of(&steps, &disk.bytes).expect("places apart");
-            assert!(matches!(change.apply(&mut disk), Err(ChangeError::Write { .. })));
-            change.must_be_either(&mut disk).expect("each place is as before or after");
+            assert!(matches!(
+                change.apply(&mut disk),
+                Err(ChangeError::Write { .. })
+            ));
+            change
+                .must_be_either(&mut disk)
+                .expect("each place is as before or after");
             disk.writes_left = usize::MAX;
             change.back().apply(&mut disk).expect("a good disk again");
             assert_eq!(disk.bytes, vec![0; 4096], "after {writes}");
@@ -392,13 +469,19 @@ mod tests {
         change.apply(&mut disk).expect("a good disk");
         disk.bytes[700] = 9;
         let found = change.must_be_either(&mut disk);
-        assert!(matches!(found, Err(ChangeError::Differs { at: Bytes(700), .. })), "{found:?}");
+        assert!(
+            matches!(found, Err(ChangeError::Differs { at: Bytes(700), .. })),
+            "{found:?}"
+        );
     }
 
     #[test]
     fn two_writes_to_one_place_are_refused() {
         let disk = vec![0u8; 2048];
         let found = Change::of(&[write(0, 1), write(256, 2)], &disk);
-        assert!(matches!(found, Err(ChangeError::Overlap { at: Bytes(256) })), "{found:?}");
+        assert!(
+            matches!(found, Err(ChangeError::Overlap { at: Bytes(256) })),
+            "{found:?}"
+        );
     }
 }

@@ -7,7 +7,9 @@ use plumb_geometry::{Bytes, Extent, SECTOR};
 use plumb_label::mbr::MbrEntry;
 use plumb_label::vtoc::Slice;
 use plumb_label::write::Step;
-use plumb_label::{Detail, Disk, EncodeError, Gpt, Label, Mbr, PartId, Partition, Place, Role, SparcVtoc};
+use plumb_label::{
+    Detail, Disk, EncodeError, Gpt, Label, Mbr, PartId, Partition, Place, Role, SparcVtoc,
+};
 
 /// Why a label cannot have a partition there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,7 +38,9 @@ pub enum EditError {
         part: PartId,
     },
     /// A place that is no whole number of what the label counts in.
-    #[error("{what} of {part}: found {found}, expected a multiple of {unit}, the {of} of the label")]
+    #[error(
+        "{what} of {part}: found {found}, expected a multiple of {unit}, the {of} of the label"
+    )]
     NotAMultiple {
         /// Which partition.
         part: PartId,
@@ -115,11 +119,17 @@ pub fn relocated(label: &Label, part: PartId, to: Extent) -> Result<Detail, Edit
     let known = known.ok_or(EditError::NoSuchPartition { part })?;
     must_be_movable(known)?;
     must_be_free(label, known, to)?;
-    let edit = Edit { part, to, sector_bytes: label.sector_bytes.into() };
+    let edit = Edit {
+        part,
+        to,
+        sector_bytes: label.sector_bytes.into(),
+    };
     match &mut detail {
         Detail::Gpt(gpt) => edit.gpt(gpt)?,
         Detail::Mbr(_, vtocs) if known.place == Place::Slice => {
-            let vtoc = vtocs.iter_mut().find(|vtoc| Some(vtoc.partition) == part.within);
+            let vtoc = vtocs
+                .iter_mut()
+                .find(|vtoc| Some(vtoc.partition) == part.within);
             let vtoc = vtoc.ok_or(EditError::NoSuchPartition { part })?;
             let (origin, lbas) = (vtoc.partition_lba, vtoc.partition_lbas);
             edit.within(origin, origin.saturating_add(lbas))?;
@@ -138,16 +148,24 @@ pub fn relocated(label: &Label, part: PartId, to: Extent) -> Result<Detail, Edit
 
 pub(super) fn slice_of(slices: &mut [Slice], part: PartId) -> Result<&mut Slice, EditError> {
     let index = part.slice.and_then(|slice| usize::try_from(slice).ok());
-    index.and_then(|index| slices.get_mut(index)).ok_or(EditError::NoSuchPartition { part })
+    index
+        .and_then(|index| slices.get_mut(index))
+        .ok_or(EditError::NoSuchPartition { part })
 }
 
 fn must_be_movable(known: &Partition) -> Result<(), EditError> {
     let part = known.id;
     if known.is_whole_disk {
-        return Err(EditError::NotMovable { part, why: "stands for the whole disk" });
+        return Err(EditError::NotMovable {
+            part,
+            why: "stands for the whole disk",
+        });
     }
     if known.place == Place::Extended {
-        return Err(EditError::NotMovable { part, why: "holds the logical partitions" });
+        return Err(EditError::NotMovable {
+            part,
+            why: "holds the logical partitions",
+        });
     }
     Ok(())
 }
@@ -157,13 +175,28 @@ fn must_be_free(label: &Label, known: &Partition, to: Extent) -> Result<(), Edit
     let beside = |other: &&Partition| {
         let is_on_disk = |part: &Partition| matches!(part.place, Place::Disk | Place::Extended);
         let is_level = other.place == known.place || is_on_disk(other) && is_on_disk(known);
-        is_level && other.id != known.id && other.id.within == known.id.within && !other.is_whole_disk
+        is_level
+            && other.id != known.id
+            && other.id.within == known.id.within
+            && !other.is_whole_disk
     };
-    let taken = |other: String, lies: Extent| EditError::Taken { part: known.id, found: to, other, lies };
-    if let Some(other) = label.partitions.iter().filter(beside).find(|other| overlap(other.extent, to)) {
+    let taken = |other: String, lies: Extent| EditError::Taken {
+        part: known.id,
+        found: to,
+        other,
+        lies,
+    };
+    if let Some(other) = label
+        .partitions
+        .iter()
+        .filter(beside)
+        .find(|other| overlap(other.extent, to))
+    {
         return Err(taken(other.id.to_string(), other.extent));
     }
-    let Some(Detail::Mbr(mbr, _)) = &label.detail else { return Ok(()) };
+    let Some(Detail::Mbr(mbr, _)) = &label.detail else {
+        return Ok(());
+    };
     let sector = u64::from(label.sector_bytes);
     let links = mbr
         .ebrs
@@ -173,16 +206,29 @@ fn must_be_free(label: &Label, known: &Partition, to: Extent) -> Result<(), Edit
         return Ok(());
     }
     if let Some(link) = { links }.find(|link| overlap(*link, to)) {
-        return Err(taken("a link of the chain of logical partitions".to_owned(), link));
+        return Err(taken(
+            "a link of the chain of logical partitions".to_owned(),
+            link,
+        ));
     }
-    let mut extended = label.partitions.iter().filter(|part| part.place == Place::Extended);
-    let is_inside = |part: &&Partition| part.extent.start() <= to.start() && to.start() < part.extent.end();
+    let mut extended = label
+        .partitions
+        .iter()
+        .filter(|part| part.place == Place::Extended);
+    let is_inside =
+        |part: &&Partition| part.extent.start() <= to.start() && to.start() < part.extent.end();
     let shown = extended_shown_bytes(label.sector_bytes);
-    let first = extended.find(is_inside).map(|part| Bytes(part.extent.start().0.saturating_add(shown)));
+    let first = extended
+        .find(is_inside)
+        .map(|part| Bytes(part.extent.start().0.saturating_add(shown)));
     match first {
         // Where one begins already the kernel has found it by reading the table, which it does not hold against it.
         Some(first) if to.start() < first && to.start() != known.extent.start() => {
-            Err(EditError::BehindLink { part: known.id, found: to.start(), first })
+            Err(EditError::BehindLink {
+                part: known.id,
+                found: to.start(),
+                first,
+            })
         }
         _ => Ok(()),
     }
@@ -223,7 +269,13 @@ impl Edit {
         for (what, found) in [("start", self.to.start()), ("length", self.to.len())] {
             if !found.0.is_multiple_of(unit.0) {
                 let (part, of) = (self.part, "logical block");
-                return Err(EditError::NotAMultiple { part, what, found, unit, of });
+                return Err(EditError::NotAMultiple {
+                    part,
+                    what,
+                    found,
+                    unit,
+                    of,
+                });
             }
         }
         Ok(())
@@ -236,7 +288,12 @@ impl Edit {
         if self.to.start() >= bytes(from) && self.to.end() <= bytes(to) {
             return Ok(());
         }
-        Err(EditError::Outside { part: self.part, found: self.to, from: bytes(from), to: bytes(to) })
+        Err(EditError::Outside {
+            part: self.part,
+            found: self.to,
+            from: bytes(from),
+            to: bytes(to),
+        })
     }
 
     fn on_cylinder(&self, origin: u64, cylinder_lbas: u64) -> Result<(), EditError> {
@@ -245,17 +302,30 @@ impl Edit {
         }
         let unit = Bytes(cylinder_lbas.saturating_mul(self.sector_bytes));
         let (part, found, of) = (self.part, self.to.start(), "cylinder");
-        Err(EditError::NotAMultiple { part, what: "start", found, unit, of })
+        Err(EditError::NotAMultiple {
+            part,
+            what: "start",
+            found,
+            unit,
+            of,
+        })
     }
 
     fn narrow(&self, what: &'static str, found: u64) -> Result<u32, EditError> {
-        let error = EditError::TooLarge { part: self.part, what, found, most: u32::MAX.into() };
+        let error = EditError::TooLarge {
+            part: self.part,
+            what,
+            found,
+            most: u32::MAX.into(),
+        };
         u32::try_from(found).map_err(|_| error)
     }
 
     pub(super) fn gpt(&self, gpt: &mut Gpt) -> Result<(), EditError> {
         self.within(gpt.first_usable_lba, gpt.last_usable_lba.saturating_add(1))?;
-        let index = usize::try_from(self.part.number).ok().and_then(|number| number.checked_sub(1));
+        let index = usize::try_from(self.part.number)
+            .ok()
+            .and_then(|number| number.checked_sub(1));
         let entry = index.and_then(|index| gpt.entries.get_mut(index));
         let entry = entry.ok_or(EditError::NoSuchPartition { part: self.part })?;
         (entry.first_lba, entry.last_lba) = (self.first(), self.first() + self.lbas() - 1);
@@ -264,7 +334,9 @@ impl Edit {
 
     pub(super) fn primary(&self, mbr: &mut Mbr) -> Result<(), EditError> {
         self.within(1, mbr.disk_lbas)?;
-        let index = usize::try_from(self.part.number).ok().and_then(|number| number.checked_sub(1));
+        let index = usize::try_from(self.part.number)
+            .ok()
+            .and_then(|number| number.checked_sub(1));
         let entry = index.and_then(|index| mbr.first.entries.get_mut(index));
         let entry = entry.ok_or(EditError::NoSuchPartition { part: self.part })?;
         self.mbr_entry(entry, 0)
@@ -272,13 +344,18 @@ impl Edit {
 
     /// The link stays where it is; only where its partition begins behind it changes.
     fn logical(&self, mbr: &mut Mbr) -> Result<(), EditError> {
-        let index = usize::try_from(self.part.number).ok().and_then(|number| number.checked_sub(5));
+        let index = usize::try_from(self.part.number)
+            .ok()
+            .and_then(|number| number.checked_sub(5));
         let links: Vec<(u64, usize)> = mbr.ebrs.iter().map(|ebr| (ebr.lba, ebr.extended)).collect();
         let containers = mbr.first.entries;
         let found = index.and_then(|index| mbr.logical_mut(index));
         let (at, entry) = found.ok_or(EditError::NoSuchPartition { part: self.part })?;
         let (base, container) = (links[at].0, containers[links[at].1]);
-        self.within(base + 1, u64::from(container.first) + u64::from(container.count))?;
+        self.within(
+            base + 1,
+            u64::from(container.first) + u64::from(container.count),
+        )?;
         self.mbr_entry(entry, base)
     }
 
@@ -293,7 +370,10 @@ impl Edit {
 
     pub(super) fn sparc(&self, vtoc: &mut SparcVtoc) -> Result<(), EditError> {
         let cylinder = vtoc.geometry.cylinder_lbas();
-        self.within(0, vtoc.geometry.data_lbas().unwrap_or(0).min(vtoc.disk_lbas))?;
+        self.within(
+            0,
+            vtoc.geometry.data_lbas().unwrap_or(0).min(vtoc.disk_lbas),
+        )?;
         self.on_cylinder(0, cylinder)?;
         let start = self.narrow("start", self.first().checked_div(cylinder).unwrap_or(0))?;
         let count = self.narrow("length", self.lbas())?;
@@ -307,12 +387,20 @@ impl Edit {
 fn chs(lba: u64) -> [u8; 3] {
     const HEADS: u64 = 255;
     const SECTORS: u64 = 63;
-    let (cylinder, head, sector) = (lba / (HEADS * SECTORS), lba / SECTORS % HEADS, lba % SECTORS + 1);
+    let (cylinder, head, sector) = (
+        lba / (HEADS * SECTORS),
+        lba / SECTORS % HEADS,
+        lba % SECTORS + 1,
+    );
     if cylinder > 1_023 {
         return [0xfe, 0xff, 0xff];
     }
     // Two high bits of the cylinder stand above the sector.
-    [head as u8, (sector | (cylinder >> 2 & 0xc0)) as u8, cylinder as u8]
+    [
+        head as u8,
+        (sector | (cylinder >> 2 & 0xc0)) as u8,
+        cylinder as u8,
+    ]
 }
 
 /// The steps that write a label; for a new one the sector before a GPT as well.
@@ -340,7 +428,11 @@ pub fn encode(detail: &Detail, in_use: Role, is_new: bool) -> Result<Vec<Step>, 
 ///
 /// # Errors
 /// When the disk cannot be read where a header may stand.
-pub fn blanked_gpt(disk: &dyn Disk, sector_bytes: u32, steps: &[Step]) -> std::io::Result<Vec<Step>> {
+pub fn blanked_gpt(
+    disk: &dyn Disk,
+    sector_bytes: u32,
+    steps: &[Step],
+) -> std::io::Result<Vec<Step>> {
     let last = (disk.size_bytes() / u64::from(sector_bytes)).saturating_sub(1);
     let mut blank = Vec::new();
     for lba in [last, 1] {
@@ -354,7 +446,13 @@ pub fn blanked_gpt(disk: &dyn Disk, sector_bytes: u32, steps: &[Step]) -> std::i
             Step::Flush => false,
         };
         if sector.starts_with(b"EFI PART") && !steps.iter().any(is_written) {
-            blank.extend([Step::Write { at: Bytes(at), bytes: vec![0; sector.len()] }, Step::Flush]);
+            blank.extend([
+                Step::Write {
+                    at: Bytes(at),
+                    bytes: vec![0; sector.len()],
+                },
+                Step::Flush,
+            ]);
         }
     }
     Ok(blank)

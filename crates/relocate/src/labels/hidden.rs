@@ -38,7 +38,9 @@ pub enum LabelMoveError {
         lies: Extent,
     },
     /// A slice has no type of its own that others would heed.
-    #[error("{part} is a slice of a Solaris VTOC: its type would stop nobody from using it during the move")]
+    #[error(
+        "{part} is a slice of a Solaris VTOC: its type would stop nobody from using it during the move"
+    )]
     Slice {
         /// Which one.
         part: PartId,
@@ -66,7 +68,10 @@ pub fn label_move(
             most: u64::MAX - len.0,
         })
     };
-    let union = place(from.min(to), Bytes(from.0.abs_diff(to.0).saturating_add(len.0)))?;
+    let union = place(
+        from.min(to),
+        Bytes(from.0.abs_diff(to.0).saturating_add(len.0)),
+    )?;
     let finished = relocated(label, part, place(to, len)?)?;
     let mut hidden = relocated(label, part, union).map_err(|error| match error {
         EditError::Taken { other, lies, .. } => LabelMoveError::Between { part, other, lies },
@@ -76,10 +81,16 @@ pub fn label_move(
     let in_use = label.in_use().unwrap_or(Role::Primary);
     let hide = Change::of(&encode(&hidden, in_use, false)?, disk)?;
     // Solaris's labels within a partition are data, and go with it.
-    let finish = Change::of(&outside(&encode(&finished, in_use, false)?, union), &Changed::new(disk, &hide))?;
+    let finish = Change::of(
+        &outside(&encode(&finished, in_use, false)?, union),
+        &Changed::new(disk, &hide),
+    )?;
     let hide = Change::of(&outside(&encode(&hidden, in_use, false)?, union), disk)?;
     let block = label.sector_bytes as usize;
-    Ok(LabelMove { hide: changes(&hide, block), finish: changes(&finish, block) })
+    Ok(LabelMove {
+        hide: changes(&hide, block),
+        finish: changes(&finish, block),
+    })
 }
 
 /// Without what a label has among the data of the partition itself.
@@ -100,11 +111,17 @@ fn outside(steps: &[label::Step], union: Extent) -> Vec<label::Step> {
 fn changes(change: &Change, block: usize) -> Vec<moving::Change> {
     let narrowed = |moving::Change { at, old, new }: moving::Change| {
         let pairs = old.chunks(block).zip(new.chunks(block)).enumerate();
-        let mut differing = pairs.filter(|(_, (old, new))| old != new).map(|(index, _)| index * block);
+        let mut differing = pairs
+            .filter(|(_, (old, new))| old != new)
+            .map(|(index, _)| index * block);
         let first = differing.next()?;
         let range = first..(differing.next_back().unwrap_or(first) + block).min(new.len());
         let at = at + first as u64;
-        Some(moving::Change { at, old: old[range.clone()].to_vec(), new: new[range].to_vec() })
+        Some(moving::Change {
+            at,
+            old: old[range.clone()].to_vec(),
+            new: new[range].to_vec(),
+        })
     };
     joined(change).into_iter().filter_map(narrowed).collect()
 }
@@ -118,15 +135,26 @@ fn joined(change: &Change) -> Vec<moving::Change> {
             may_join = false;
             continue;
         };
-        let one = moving::Change { at: at.0, old: old.clone(), new: new.clone() };
+        let one = moving::Change {
+            at: at.0,
+            old: old.clone(),
+            new: new.clone(),
+        };
         match joined.last_mut().filter(|_| may_join) {
             Some(last) if last.range().end == one.at => {
                 last.old.extend(one.old);
                 last.new.extend(one.new);
             }
             Some(last) if one.range().end == last.at => {
-                let (old, new) = ([one.old, last.old.clone()].concat(), [one.new, last.new.clone()].concat());
-                *last = moving::Change { at: one.at, old, new };
+                let (old, new) = (
+                    [one.old, last.old.clone()].concat(),
+                    [one.new, last.new.clone()].concat(),
+                );
+                *last = moving::Change {
+                    at: one.at,
+                    old,
+                    new,
+                };
             }
             _ => joined.push(one),
         }
@@ -140,13 +168,19 @@ fn take_type(detail: &mut Detail, part: PartId, place: Place) -> Result<(), Labe
     let number = usize::try_from(part.number).unwrap_or(usize::MAX);
     match detail {
         Detail::Gpt(gpt) => {
-            let entry = number.checked_sub(1).and_then(|index| gpt.entries.get_mut(index)).ok_or(missing)?;
+            let entry = number
+                .checked_sub(1)
+                .and_then(|index| gpt.entries.get_mut(index))
+                .ok_or(missing)?;
             entry.kind = gpt::types::MOVING;
         }
         Detail::Mbr(mbr, _) if place == Place::Disk => {
             let entries = &mut mbr.first.entries;
-            number.checked_sub(1).and_then(|index| entries.get_mut(index)).ok_or(missing)?.kind =
-                mbr::types::MOVING;
+            number
+                .checked_sub(1)
+                .and_then(|index| entries.get_mut(index))
+                .ok_or(missing)?
+                .kind = mbr::types::MOVING;
         }
         Detail::Mbr(mbr, _) if place == Place::Logical => {
             let index = number.checked_sub(5).ok_or(missing)?;
@@ -174,11 +208,20 @@ mod tests {
         let mut gpt = Gpt::new(512, 8_192, Guid::from_u128(1)).expect("room");
         for (at, (first, last)) in parts.iter().enumerate() {
             let (kind, uuid) = (types::LINUX, Guid::from_u128(at as u128 + 2));
-            gpt.entries[at] =
-                Entry { kind, uuid, first_lba: *first, last_lba: *last, ..gpt.entries[at].clone() };
+            gpt.entries[at] = Entry {
+                kind,
+                uuid,
+                first_lba: *first,
+                last_lba: *last,
+                ..gpt.entries[at].clone()
+            };
         }
         let mut image = vec![0; 8_192 * 512];
-        apply(&gpt.encode_with_mbr(Role::Primary).expect("a label"), &mut image).expect("room");
+        apply(
+            &gpt.encode_with_mbr(Role::Primary).expect("a label"),
+            &mut image,
+        )
+        .expect("room");
         image
     }
 
@@ -203,20 +246,33 @@ mod tests {
             let part = before.partitions[0].id;
             let moved = label_move(&before, part, Bytes(to * SECTOR), &image).expect("room");
             // The backup first, each its table and its header at once.
-            let sectors: Vec<_> = moved.hide.iter().map(|change| in_sectors(change.range())).collect();
+            let sectors: Vec<_> = moved
+                .hide
+                .iter()
+                .map(|change| in_sectors(change.range()))
+                .collect();
             assert_eq!(sectors, [8_191 - 32..8_192, 1..3]);
             applied(&mut image, &moved.hide);
             let hidden = label_of(&image);
             let extent = hidden.partitions[0].extent;
-            assert_eq!((extent.start().0 / SECTOR, extent.end().0 / SECTOR - 1), union);
+            assert_eq!(
+                (extent.start().0 / SECTOR, extent.end().0 / SECTOR - 1),
+                union
+            );
             assert!(hidden.partitions[0].kind.is_moving());
             assert_eq!(hidden.partitions[0].uuid, before.partitions[0].uuid);
-            assert_eq!((&hidden.partitions[1], &hidden.problems), (&before.partitions[1], &before.problems));
+            assert_eq!(
+                (&hidden.partitions[1], &hidden.problems),
+                (&before.partitions[1], &before.problems)
+            );
             applied(&mut image, &moved.finish);
             let after = label_of(&image);
             assert_eq!(after.problems, []);
             assert_eq!(after.partitions[0].extent.start().0, to * SECTOR);
-            assert_eq!(after.partitions[0].extent.len(), before.partitions[0].extent.len());
+            assert_eq!(
+                after.partitions[0].extent.len(),
+                before.partitions[0].extent.len()
+            );
             assert_eq!(after.partitions[0].kind, before.partitions[0].kind);
             assert_eq!(after.partitions[1], before.partitions[1]);
         }
@@ -227,13 +283,27 @@ mod tests {
     fn only_blocks_that_change_are_written() {
         let image = disk(&[(34, 1_033), (2_049, 2_500)]);
         let before = label_of(&image);
-        let moved =
-            label_move(&before, before.partitions[1].id, Bytes(2_304 * SECTOR), &image).expect("room");
+        let moved = label_move(
+            &before,
+            before.partitions[1].id,
+            Bytes(2_304 * SECTOR),
+            &image,
+        )
+        .expect("room");
         for changes in [&moved.hide, &moved.finish] {
-            let sectors: Vec<_> = changes.iter().map(|change| in_sectors(change.range())).collect();
+            let sectors: Vec<_> = changes
+                .iter()
+                .map(|change| in_sectors(change.range()))
+                .collect();
             assert_eq!(sectors, [8_191 - 32..8_192, 1..3]);
         }
-        assert!(moved.hide.iter().chain(&moved.finish).all(|change| change.old != change.new));
+        assert!(
+            moved
+                .hide
+                .iter()
+                .chain(&moved.finish)
+                .all(|change| change.old != change.new)
+        );
     }
 
     /// A rollback undoes the changes in the order in which they were made, however many of them were.
@@ -243,18 +313,36 @@ mod tests {
         for entry in [0, 127] {
             let mut gpt = Gpt::new(512, 8_192, Guid::from_u128(1)).expect("room");
             let (kind, uuid) = (types::LINUX, Guid::from_u128(2));
-            gpt.entries[entry] =
-                Entry { kind, uuid, first_lba: 34, last_lba: 3_033, ..gpt.entries[entry].clone() };
+            gpt.entries[entry] = Entry {
+                kind,
+                uuid,
+                first_lba: 34,
+                last_lba: 3_033,
+                ..gpt.entries[entry].clone()
+            };
             let mut image = vec![0; 8_192 * 512];
-            apply(&gpt.encode_with_mbr(Role::Primary).expect("a label"), &mut image).expect("room");
+            apply(
+                &gpt.encode_with_mbr(Role::Primary).expect("a label"),
+                &mut image,
+            )
+            .expect("room");
             let before = label_of(&image);
-            let moved =
-                label_move(&before, before.partitions[0].id, Bytes(2_048 * SECTOR), &image).expect("room");
+            let moved = label_move(
+                &before,
+                before.partitions[0].id,
+                Bytes(2_048 * SECTOR),
+                &image,
+            )
+            .expect("room");
             for changes in [&moved.hide, &moved.finish] {
                 for done in 0..=changes.len() {
                     let mut image = image.clone();
-                    let steps = changes[..done].iter().map(|change| (change.at, &change.new));
-                    let back = changes[..done].iter().map(|change| (change.at, &change.old));
+                    let steps = changes[..done]
+                        .iter()
+                        .map(|change| (change.at, &change.new));
+                    let back = changes[..done]
+                        .iter()
+                        .map(|change| (change.at, &change.old));
                     for (at, bytes) in steps.chain(back) {
                         image[at as usize..][..bytes.len()].copy_from_slice(bytes);
                         let label = label_of(&image);
@@ -279,7 +367,14 @@ mod tests {
     fn what_lies_between_is_in_the_way() {
         let image = disk(&[(34, 1_033), (2_000, 2_500)]);
         let before = label_of(&image);
-        let to = |lba: u64| label_move(&before, before.partitions[0].id, Bytes(lba * SECTOR), &image);
+        let to = |lba: u64| {
+            label_move(
+                &before,
+                before.partitions[0].id,
+                Bytes(lba * SECTOR),
+                &image,
+            )
+        };
         let found = to(4_000);
         assert!(
             matches!(&found, Err(LabelMoveError::Between { other, .. }) if other == "partition 2"),
@@ -287,8 +382,13 @@ mod tests {
         );
         // What is told is what was asked for.
         let found = to(1_500);
-        let Err(LabelMoveError::Edit(EditError::Taken { found, .. })) = found else { panic!("{found:?}") };
-        assert_eq!((found.start(), found.len()), (Bytes(1_500 * SECTOR), Bytes(1_000 * SECTOR)));
+        let Err(LabelMoveError::Edit(EditError::Taken { found, .. })) = found else {
+            panic!("{found:?}")
+        };
+        assert_eq!(
+            (found.start(), found.len()),
+            (Bytes(1_500 * SECTOR), Bytes(1_000 * SECTOR))
+        );
     }
 
     /// The place is free, so that nothing but the type stands against it.
@@ -309,21 +409,43 @@ mod tests {
 
     /// Slice 0 from sector 1,024 on, in cylinders of 256 sectors.
     fn sparc_disk() -> Vec<u8> {
-        let kind = NewKind::SparcVtoc { heads: 4, sectors: 64 };
+        let kind = NewKind::SparcVtoc {
+            heads: 4,
+            sectors: 64,
+        };
         let id = Guid::from_u128(1);
-        let ids = NewIds { disk: id, partition: id, reserved: id };
+        let ids = NewIds {
+            disk: id,
+            partition: id,
+            reserved: id,
+        };
         let extent = Extent::new(Bytes(1_024 * SECTOR), Bytes(1_024 * SECTOR)).expect("small");
-        let new = NewLabel { kind, sector_bytes: 512, disk_lbas: 8_192, number: 0, extent, ids };
+        let new = NewLabel {
+            kind,
+            sector_bytes: 512,
+            disk_lbas: 8_192,
+            number: 0,
+            extent,
+            ids,
+        };
         let mut image = vec![0; 8_192 * 512];
-        apply(&encode(&new.detail().expect("room"), Role::Primary, true).expect("a label"), &mut image)
-            .expect("room");
+        apply(
+            &encode(&new.detail().expect("room"), Role::Primary, true).expect("a label"),
+            &mut image,
+        )
+        .expect("room");
         image
     }
 
     /// The same in a partition of an MBR, from sector 512 on.
     fn x86_disk() -> Vec<u8> {
         let mut mbr = Mbr::new(512, 8_192).expect("a sector size");
-        mbr.first.entries[0] = MbrEntry { kind: 0xbf, first: 512, count: 7_680, ..MbrEntry::default() };
+        mbr.first.entries[0] = MbrEntry {
+            kind: 0xbf,
+            first: 512,
+            count: 7_680,
+            ..MbrEntry::default()
+        };
         let cylinders = 30;
         let geometry = Geometry {
             cylinders_physical: cylinders,
@@ -333,7 +455,12 @@ mod tests {
             sectors: 64,
         };
         let mut vtoc = X86Vtoc::new(512, 1, 512, 7_680, geometry).expect("fits");
-        vtoc.slices[0] = Slice { tag: tags::USR, flag: 0, start: 512, count: 1_024 };
+        vtoc.slices[0] = Slice {
+            tag: tags::USR,
+            flag: 0,
+            start: 512,
+            count: 1_024,
+        };
         let mut image = vec![0; 8_192 * 512];
         apply(&mbr.encode().expect("fits"), &mut image).expect("room");
         apply(&vtoc.encode(Role::Primary).expect("fits"), &mut image).expect("room");

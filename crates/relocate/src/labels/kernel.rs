@@ -30,15 +30,23 @@ pub enum KernelStep {
 pub fn kernel_steps(known: &[KernelPartition], label: &Label) -> Vec<KernelStep> {
     let wanted: Vec<KernelPartition> = label.partitions.iter().filter_map(of_label).collect();
     let is_extended = |number: u32| {
-        label.partitions.iter().any(|part| part.place == Place::Extended && part.id.number == number)
+        label
+            .partitions
+            .iter()
+            .any(|part| part.place == Place::Extended && part.id.number == number)
     };
     let is_ours = |known: &&KernelPartition| {
         let may_be_slice = label.kind == Kind::X86Vtoc && known.number > PRIMARY_MAX;
         !is_extended(known.number) && !may_be_slice
     };
-    let gone = known.iter().filter(is_ours).filter(|known| !wanted.contains(known));
+    let gone = known
+        .iter()
+        .filter(is_ours)
+        .filter(|known| !wanted.contains(known));
     let new = wanted.iter().filter(|wanted| !known.contains(wanted));
-    gone.map(|gone| KernelStep::Delete(gone.number)).chain(new.map(|new| KernelStep::Add(*new))).collect()
+    gone.map(|gone| KernelStep::Delete(gone.number))
+        .chain(new.map(|new| KernelStep::Add(*new)))
+        .collect()
 }
 
 fn of_label(part: &Partition) -> Option<KernelPartition> {
@@ -64,7 +72,11 @@ pub fn tell(disk: &DirectDisk, steps: &[KernelStep]) -> Result<(), SysError> {
 #[must_use]
 pub fn node_of(disk: &Path, number: u32) -> PathBuf {
     let name = disk.file_name().unwrap_or_default().to_string_lossy();
-    let between = if name.ends_with(|last: char| last.is_ascii_digit()) { "p" } else { "" };
+    let between = if name.ends_with(|last: char| last.is_ascii_digit()) {
+        "p"
+    } else {
+        ""
+    };
     disk.with_file_name(format!("{name}{between}{number}"))
 }
 
@@ -115,23 +127,42 @@ mod tests {
     }
 
     fn known(number: u32, start_bytes: u64, len_bytes: u64) -> KernelPartition {
-        KernelPartition { number, start_bytes, len_bytes }
+        KernelPartition {
+            number,
+            start_bytes,
+            len_bytes,
+        }
     }
 
     #[test]
     fn only_what_differs_is_told() {
         use KernelStep::{Add, Delete};
-        let at = |start| label(&[(1, start, 4096, Place::Disk), (2, 65_536, 4096, Place::Disk)]);
+        let at = |start| {
+            label(&[
+                (1, start, 4096, Place::Disk),
+                (2, 65_536, 4096, Place::Disk),
+            ])
+        };
         let both = [known(1, 17_408, 4096), known(2, 65_536, 4096)];
         assert_eq!(kernel_steps(&both, &at(17_408)), []);
-        assert_eq!(kernel_steps(&both, &at(20_480)), [Delete(1), Add(known(1, 20_480, 4096))]);
-        assert_eq!(kernel_steps(&[], &at(20_480)).len(), 2, "a kernel that read no label");
+        assert_eq!(
+            kernel_steps(&both, &at(20_480)),
+            [Delete(1), Add(known(1, 20_480, 4096))]
+        );
+        assert_eq!(
+            kernel_steps(&[], &at(20_480)).len(),
+            2,
+            "a kernel that read no label"
+        );
         assert_eq!(kernel_steps(&both, &label(&[])), [Delete(1), Delete(2)]);
     }
 
     #[test]
     fn containers_are_left_alone() {
-        let parts = [(1, 1_048_576, 8_388_608, Place::Extended), (5, 2_097_152, 4096, Place::Logical)];
+        let parts = [
+            (1, 1_048_576, 8_388_608, Place::Extended),
+            (5, 2_097_152, 4096, Place::Logical),
+        ];
         // As Linux shows an extended partition: two sectors long.
         let shown = [known(1, 1_048_576, 1024), known(5, 2_097_152, 4096)];
         assert_eq!(kernel_steps(&shown, &label(&parts)), []);

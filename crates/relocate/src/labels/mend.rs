@@ -23,13 +23,17 @@ pub struct Mended {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MendError {
     /// Only a GPT has two copies that hold each other's place.
-    #[error("found a label of kind {found}, expected a GPT: other labels have no second copy to mend from")]
+    #[error(
+        "found a label of kind {found}, expected a GPT: other labels have no second copy to mend from"
+    )]
     NotGpt {
         /// What there is.
         found: plumb_label::Kind,
     },
     /// Both copies are broken.
-    #[error("no copy of the label can be used: a saved label, or a search for file systems, is what is left")]
+    #[error(
+        "no copy of the label can be used: a saved label, or a search for file systems, is what is left"
+    )]
     NoGoodCopy,
     /// The label counts in other blocks than the disk.
     #[error(
@@ -51,7 +55,9 @@ pub enum MendError {
 pub fn mend(label: &Label) -> Result<Mended, MendError> {
     let is_size = |problem: &&Problem| matches!(problem, Problem::SectorSizeMismatch { .. });
     if let Some(problem) = label.problems.iter().find(is_size) {
-        return Err(MendError::SectorSize { problem: problem.clone() });
+        return Err(MendError::SectorSize {
+            problem: problem.clone(),
+        });
     }
     if label.problems.contains(&Problem::NoGoodCopy) {
         return Err(MendError::NoGoodCopy);
@@ -59,19 +65,34 @@ pub fn mend(label: &Label) -> Result<Mended, MendError> {
     let (Some(Detail::Gpt(gpt)), Some(in_use)) = (&label.detail, label.in_use()) else {
         return Err(MendError::NotGpt { found: label.kind });
     };
-    let (mends, stays): (Vec<Problem>, Vec<Problem>) = label.problems.iter().cloned().partition(is_of_copies);
+    let (mends, stays): (Vec<Problem>, Vec<Problem>) =
+        label.problems.iter().cloned().partition(is_of_copies);
     let mut gpt = (**gpt).clone();
     if mends.is_empty() {
-        return Ok(Mended { gpt, steps: Vec::new(), mends, stays });
+        return Ok(Mended {
+            gpt,
+            steps: Vec::new(),
+            mends,
+            stays,
+        });
     }
     let has_no_mbr = mends.contains(&Problem::NoProtectiveMbr);
     if has_no_mbr {
-        gpt.mbr = Some(with_protective(gpt.mbr.take(), gpt.sector_bytes, gpt.disk_lbas));
+        gpt.mbr = Some(with_protective(
+            gpt.mbr.take(),
+            gpt.sector_bytes,
+            gpt.disk_lbas,
+        ));
     }
     gpt.move_backup_to_end()?;
     // The protective entry covers the disk, which may have grown; its sector is written where it differs.
     let steps = gpt.encode_with_mbr(in_use)?;
-    Ok(Mended { gpt, steps, mends, stays })
+    Ok(Mended {
+        gpt,
+        steps,
+        mends,
+        stays,
+    })
 }
 
 /// Problems that go away when both copies are written where they belong.
@@ -79,8 +100,10 @@ pub fn mend(label: &Label) -> Result<Mended, MendError> {
 pub fn is_of_copies(problem: &Problem) -> bool {
     matches!(
         problem,
-        Problem::BrokenCopy { role: Role::Primary | Role::Backup, .. }
-            | Problem::StrandedBackup { .. }
+        Problem::BrokenCopy {
+            role: Role::Primary | Role::Backup,
+            ..
+        } | Problem::StrandedBackup { .. }
             | Problem::LegacyBackup { .. }
             | Problem::BackupElsewhere { .. }
             | Problem::CopiesDiffer { .. }
@@ -94,9 +117,15 @@ fn with_protective(found: Option<MbrSector>, sector_bytes: u32, disk_lbas: u64) 
     let protective = MbrSector::protective(sector_bytes, disk_lbas);
     match found {
         Some(found)
-            if found.entries.iter().all(|entry| !entry.is_used() || entry.kind == types::PROTECTIVE) =>
+            if found
+                .entries
+                .iter()
+                .all(|entry| !entry.is_used() || entry.kind == types::PROTECTIVE) =>
         {
-            MbrSector { entries: protective.entries, ..found }
+            MbrSector {
+                entries: protective.entries,
+                ..found
+            }
         }
         _ => protective,
     }

@@ -72,9 +72,15 @@ impl NewLabel {
             NewKind::Gpt | NewKind::Mbr => PartId::partition(self.number),
             NewKind::SolarisEfi | NewKind::SparcVtoc { .. } => PartId::slice(self.number, None),
         };
-        let edit = Edit { part, to: self.extent, sector_bytes: self.sector_bytes.into() };
+        let edit = Edit {
+            part,
+            to: self.extent,
+            sector_bytes: self.sector_bytes.into(),
+        };
         match self.kind {
-            NewKind::Gpt | NewKind::SolarisEfi => self.gpt(&edit).map(|gpt| Detail::Gpt(Box::new(gpt))),
+            NewKind::Gpt | NewKind::SolarisEfi => {
+                self.gpt(&edit).map(|gpt| Detail::Gpt(Box::new(gpt)))
+            }
             NewKind::Mbr => {
                 let mut mbr = Mbr::new(self.sector_bytes, self.disk_lbas)?;
                 let [a, b, c, d, ..] = self.ids.disk.0;
@@ -86,8 +92,11 @@ impl NewLabel {
                 Ok(Detail::Mbr(Box::new(mbr), Vec::new()))
             }
             NewKind::SparcVtoc { heads, sectors } => {
-                let mut vtoc =
-                    SparcVtoc::new(self.sector_bytes, self.disk_lbas, self.geometry(heads, sectors))?;
+                let mut vtoc = SparcVtoc::new(
+                    self.sector_bytes,
+                    self.disk_lbas,
+                    self.geometry(heads, sectors),
+                )?;
                 vtoc.backup_lbas = vtoc.geometry.backup_lbas();
                 edit.sparc(&mut vtoc)?;
                 slice_of(&mut vtoc.slices, part)?.tag = tags::USR;
@@ -102,23 +111,45 @@ impl NewLabel {
         if is_solaris {
             let lbas = SOLARIS_RESERVED / u64::from(self.sector_bytes);
             let last_lba = gpt.last_usable_lba;
-            let first_lba = (last_lba + 1).saturating_sub(lbas).max(gpt.first_usable_lba);
+            let first_lba = (last_lba + 1)
+                .saturating_sub(lbas)
+                .max(gpt.first_usable_lba);
             let reserved = entry(&gpt, gpt_types::SOLARIS_RESERVED, self.ids.reserved);
-            gpt.entries[SOLARIS_RESERVED_INDEX] = Entry { first_lba, last_lba, ..reserved };
+            gpt.entries[SOLARIS_RESERVED_INDEX] = Entry {
+                first_lba,
+                last_lba,
+                ..reserved
+            };
             edit.within(gpt.first_usable_lba, first_lba)?;
         }
         edit.gpt(&mut gpt)?;
         let index = edit.part.number as usize - 1;
-        let kind = if is_solaris { gpt_types::SOLARIS_USR } else { gpt_types::LINUX };
-        let Entry { first_lba, last_lba, .. } = gpt.entries[index];
-        gpt.entries[index] = Entry { first_lba, last_lba, ..entry(&gpt, kind, self.ids.partition) };
+        let kind = if is_solaris {
+            gpt_types::SOLARIS_USR
+        } else {
+            gpt_types::LINUX
+        };
+        let Entry {
+            first_lba,
+            last_lba,
+            ..
+        } = gpt.entries[index];
+        gpt.entries[index] = Entry {
+            first_lba,
+            last_lba,
+            ..entry(&gpt, kind, self.ids.partition)
+        };
         Ok(gpt)
     }
 
     /// Cylinders as many as the disk has whole ones, the last two of them alternates.
     fn geometry(&self, heads: u32, sectors: u32) -> Geometry {
         let cylinder = u64::from(heads) * u64::from(sectors);
-        let whole = self.disk_lbas.checked_div(cylinder).unwrap_or(0).min(u16::MAX.into()) as u32;
+        let whole = self
+            .disk_lbas
+            .checked_div(cylinder)
+            .unwrap_or(0)
+            .min(u16::MAX.into()) as u32;
         Geometry {
             cylinders_physical: whole,
             cylinders: whole.saturating_sub(ALTERNATES.into()),
@@ -130,5 +161,9 @@ impl NewLabel {
 }
 
 fn entry(gpt: &Gpt, kind: Guid, uuid: Guid) -> Entry {
-    Entry { kind, uuid, ..Entry::unused(gpt.entry_bytes) }
+    Entry {
+        kind,
+        uuid,
+        ..Entry::unused(gpt.entry_bytes)
+    }
 }

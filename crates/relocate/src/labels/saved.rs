@@ -135,10 +135,17 @@ impl SavedLabel {
         if !bytes.starts_with(&MAGIC) {
             return Err(SavedLabelError::NotOne { path });
         }
-        let mut fields = Fields { path: path.clone(), bytes, at: MAGIC.len() };
+        let mut fields = Fields {
+            path: path.clone(),
+            bytes,
+            at: MAGIC.len(),
+        };
         let version = u16::from_le_bytes(fields.array()?);
         if version != VERSION {
-            return Err(SavedLabelError::Version { path, found: version });
+            return Err(SavedLabelError::Version {
+                path,
+                found: version,
+            });
         }
         fields.must_have_its_checksum()?;
         let _reserved: [u8; 2] = fields.array()?;
@@ -154,8 +161,17 @@ impl SavedLabel {
         if !fields.bytes[fields.at..].is_empty() {
             return Err(fields.damaged("bytes after the last step", "the checksum there"));
         }
-        let change = Change::from_steps(steps).map_err(|source| SavedLabelError::Steps { path, source })?;
-        Ok(SavedLabel { disk_bytes, sector_bytes, unix_s, device, identity, what, change })
+        let change =
+            Change::from_steps(steps).map_err(|source| SavedLabelError::Steps { path, source })?;
+        Ok(SavedLabel {
+            disk_bytes,
+            sector_bytes,
+            unix_s,
+            device,
+            identity,
+            what,
+            change,
+        })
     }
 
     /// Writes a new file, and returns when it and its name are on the medium.
@@ -163,13 +179,25 @@ impl SavedLabel {
     /// # Errors
     /// When there is a file of that name, or the system refuses.
     pub fn save(&self, path: &Path) -> Result<(), SavedLabelError> {
-        let error =
-            |source| SavedLabelError::Io { path: path.display().to_string(), what: "written", source };
+        let error = |source| SavedLabelError::Io {
+            path: path.display().to_string(),
+            what: "written",
+            source,
+        };
         let mut options = OpenOptions::new();
         // A label holds names and identities of disks: for root alone.
-        let mut file = options.write(true).create_new(true).mode(0o600).open(path).map_err(error)?;
-        file.write_all(&self.encode()).and_then(|()| file.sync_all()).map_err(error)?;
-        let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+        let mut file = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(error)?;
+        file.write_all(&self.encode())
+            .and_then(|()| file.sync_all())
+            .map_err(error)?;
+        let directory = path
+            .parent()
+            .filter(|directory| !directory.as_os_str().is_empty());
         let directory = File::open(directory.unwrap_or(Path::new("."))).map_err(error)?;
         directory.sync_all().map_err(error)
     }
@@ -180,7 +208,11 @@ impl SavedLabel {
     /// When it cannot be read, or is no saved label.
     pub fn load(path: &Path) -> Result<SavedLabel, SavedLabelError> {
         let name = path.display().to_string();
-        let error = |source| SavedLabelError::Io { path: name.clone(), what: "read", source };
+        let error = |source| SavedLabelError::Io {
+            path: name.clone(),
+            what: "read",
+            source,
+        };
         let mut bytes = Vec::new();
         let file = File::open(path).map_err(error)?;
         file.take(FILE_MAX).read_to_end(&mut bytes).map_err(error)?;
@@ -206,12 +238,22 @@ struct Fields<'a> {
 
 impl Fields<'_> {
     fn damaged(&self, found: impl Into<String>, expected: &'static str) -> SavedLabelError {
-        SavedLabelError::Damaged { path: self.path.clone(), at: self.at, found: found.into(), expected }
+        SavedLabelError::Damaged {
+            path: self.path.clone(),
+            at: self.at,
+            found: found.into(),
+            expected,
+        }
     }
 
     fn take(&mut self, len: usize) -> Result<&[u8], SavedLabelError> {
-        let end = self.at.checked_add(len).filter(|end| *end <= self.bytes.len());
-        let Some(end) = end else { return Err(self.damaged("its end", "more bytes")) };
+        let end = self
+            .at
+            .checked_add(len)
+            .filter(|end| *end <= self.bytes.len());
+        let Some(end) = end else {
+            return Err(self.damaged("its end", "more bytes"));
+        };
         let start = std::mem::replace(&mut self.at, end);
         Ok(&self.bytes[start..end])
     }
@@ -238,18 +280,26 @@ impl Fields<'_> {
         let len = u32::from_le_bytes(self.array()?) as usize;
         let old = self.take(len)?.to_vec();
         let new = self.take(len)?.to_vec();
-        Ok(Step::Write { at: Bytes(at), old, new })
+        Ok(Step::Write {
+            at: Bytes(at),
+            old,
+            new,
+        })
     }
 
     /// Holds the last four bytes against all before, and takes them off.
     fn must_have_its_checksum(&mut self) -> Result<(), SavedLabelError> {
-        let Some((body, sum)) = self.bytes.split_last_chunk::<4>().filter(|(body, _)| body.len() >= self.at)
+        let Some((body, sum)) = self
+            .bytes
+            .split_last_chunk::<4>()
+            .filter(|(body, _)| body.len() >= self.at)
         else {
             return Err(self.damaged("its end", "a checksum"));
         };
         let (found, expected) = (u32::from_le_bytes(*sum), crc32fast::hash(body));
         if found != expected {
-            let found = format!("the checksum {found:#010x}, and {expected:#010x} over the bytes before");
+            let found =
+                format!("the checksum {found:#010x}, and {expected:#010x} over the bytes before");
             self.at = body.len();
             return Err(self.damaged(found, "both to be the same"));
         }
@@ -263,8 +313,11 @@ mod tests {
     use super::*;
 
     fn saved() -> SavedLabel {
-        let write =
-            |at, old: u8, new: u8| Step::Write { at: Bytes(at), old: vec![old; 512], new: vec![new; 512] };
+        let write = |at, old: u8, new: u8| Step::Write {
+            at: Bytes(at),
+            old: vec![old; 512],
+            new: vec![new; 512],
+        };
         let steps = [write(1_048_064, 0, 1), Step::Flush, write(512, 2, 3)];
         SavedLabel {
             disk_bytes: 1 << 20,
@@ -283,7 +336,10 @@ mod tests {
         let path = directory.path().join("a.plumb-label");
         saved().save(&path).expect("a new file");
         assert_eq!(SavedLabel::load(&path).expect("the file"), saved());
-        assert!(matches!(saved().save(&path), Err(SavedLabelError::Io { .. })), "never over another one");
+        assert!(
+            matches!(saved().save(&path), Err(SavedLabelError::Io { .. })),
+            "never over another one"
+        );
         assert_eq!(SavedLabel::load(&path).expect("the file"), saved());
     }
 
@@ -302,7 +358,10 @@ mod tests {
     fn damage_is_never_used() {
         let bytes = saved().encode();
         for len in 0..bytes.len() {
-            assert!(SavedLabel::decode("cut", &bytes[..len]).is_err(), "{len} bytes");
+            assert!(
+                SavedLabel::decode("cut", &bytes[..len]).is_err(),
+                "{len} bytes"
+            );
         }
         for at in 0..bytes.len() {
             let mut broken = bytes.clone();

@@ -41,7 +41,10 @@ pub(super) struct Due {
 
 /// From the first byte to the last of ranges that lie side by side.
 fn cover<'a>(ranges: impl Iterator<Item = &'a Range<u64>>) -> Range<u64> {
-    ranges.cloned().reduce(|all, range| all.start.min(range.start)..all.end.max(range.end)).unwrap_or(0..0)
+    ranges
+        .cloned()
+        .reduce(|all, range| all.start.min(range.start)..all.end.max(range.end))
+        .unwrap_or(0..0)
 }
 
 /// Where in memory of data that begin at `base` a range of the disk lies.
@@ -56,22 +59,37 @@ impl Reading {
         let blocks = cover(group.iter().map(|window| &window.blocks));
         let start = (moved.start - blocks.start) as usize;
         let straight = group.iter().filter(|window| !window.is_journalled);
-        let mut summed: Vec<usize> =
-            straight.map(|window| (window.moved.end - window.moved.start) as usize).collect();
+        let mut summed: Vec<usize> = straight
+            .map(|window| (window.moved.end - window.moved.start) as usize)
+            .collect();
         let places = || group.iter().map(|window| window.moved.start);
         let is_ascending = places().is_sorted();
         if !is_ascending {
             summed.reverse();
         }
         let at = windows.source_of(&moved).start;
-        Self { at, len: (moved.end - moved.start) as usize, blocks, start, summed, is_ascending }
+        Self {
+            at,
+            len: (moved.end - moved.start) as usize,
+            blocks,
+            start,
+            summed,
+            is_ascending,
+        }
     }
 
     /// What was written to windows.
     pub(super) fn to_verify(group: &[Window]) -> Self {
         let moved = cover(group.iter().map(|window| &window.moved));
         let len = (moved.end - moved.start) as usize;
-        Self { at: moved.start, len, blocks: moved, start: 0, summed: Vec::new(), is_ascending: true }
+        Self {
+            at: moved.start,
+            len,
+            blocks: moved,
+            start: 0,
+            summed: Vec::new(),
+            is_ascending: true,
+        }
     }
 
     /// Where the first byte of the memory is written to, or was.
@@ -104,20 +122,33 @@ impl Ahead {
     fn new(reading: Reading, mut bytes: AlignedBuffer) -> Self {
         bytes.resize((reading.blocks.end - reading.blocks.start) as usize);
         let sums = Sums::new(reading.summed.clone());
-        Self { reading, bytes, done: 0, sums, summed: 0 }
+        Self {
+            reading,
+            bytes,
+            done: 0,
+            sums,
+            summed: 0,
+        }
     }
 
     /// One of so many parts that are left. Of what is before it the sums have to be taken.
     fn part(&mut self, parts_left: usize) -> Option<Part<'_>> {
         let left = self.reading.len - self.done;
-        let len = left.div_ceil(parts_left.max(1)).next_multiple_of(PART_GRAIN).min(left);
+        let len = left
+            .div_ceil(parts_left.max(1))
+            .next_multiple_of(PART_GRAIN)
+            .min(left);
         if len == 0 {
             return None;
         }
         let at = self.reading.at + self.done as u64;
         let (before, behind) = self.bytes[self.reading.start..].split_at_mut(self.done);
-        let part =
-            Part { at, memory: &mut behind[..len], before: &before[self.summed..], sums: &mut self.sums };
+        let part = Part {
+            at,
+            memory: &mut behind[..len],
+            before: &before[self.summed..],
+            sums: &mut self.sums,
+        };
         (self.summed, self.done) = (self.done, self.done + len);
         Some(part)
     }
@@ -130,7 +161,10 @@ impl Ahead {
         if !self.reading.is_ascending {
             sums.reverse();
         }
-        Due { bytes: self.bytes, sums }
+        Due {
+            bytes: self.bytes,
+            sums,
+        }
     }
 }
 
@@ -141,7 +175,13 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             Some(ahead) if ahead.reading == *reading => ahead,
             _ => Ahead::new(reading.clone(), std::mem::take(&mut self.spare)),
         };
-        if let Some(Part { at, memory, before, sums }) = due.part(1) {
+        if let Some(Part {
+            at,
+            memory,
+            before,
+            sums,
+        }) = due.part(1)
+        {
             sums.add(before);
             read_into(&mut self.disk, at, memory)?;
         }
@@ -160,8 +200,12 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         parts_left: usize,
         work: impl FnOnce(&mut D, &mut Journal<J>) -> T,
     ) -> T {
-        let Some(Part { at, memory, before, sums }) =
-            self.ahead.as_mut().and_then(|ahead| ahead.part(parts_left))
+        let Some(Part {
+            at,
+            memory,
+            before,
+            sums,
+        }) = self.ahead.as_mut().and_then(|ahead| ahead.part(parts_left))
         else {
             return work(&mut self.disk, &mut self.journal);
         };

@@ -31,7 +31,8 @@ pub(super) fn put<D: Disk>(disk: &mut D, at: u64, bytes: &[u8]) -> Result<Durati
 
 fn write<D: Disk>(disk: &mut D, at: u64, bytes: &[u8]) -> Result<(), MoveError> {
     let len = bytes.len() as u64;
-    disk.write_at(at, bytes).map_err(|source| MoveError::Write { at, len, source })
+    disk.write_at(at, bytes)
+        .map_err(|source| MoveError::Write { at, len, source })
 }
 
 /// Windows that are read at once, with their data.
@@ -56,7 +57,10 @@ impl Group {
         let step = most as usize;
         let cut = |window: &Window| {
             let Range { start, end } = window.blocks;
-            let piece = move |at| Piece { blocks: at..end.min(at + most), ends_window: at + most >= end };
+            let piece = move |at| Piece {
+                blocks: at..end.min(at + most),
+                ends_window: at + most >= end,
+            };
             (start..end).step_by(step).map(piece)
         };
         self.windows.iter().flat_map(cut).collect()
@@ -70,7 +74,11 @@ impl Group {
         is_saved: bool,
         is_late: bool,
     ) -> Result<(), JournalError> {
-        journal.append(&Record::Windows { step, is_saved, sums: self.sums.clone() })?;
+        journal.append(&Record::Windows {
+            step,
+            is_saved,
+            sums: self.sums.clone(),
+        })?;
         if is_late { Ok(()) } else { journal.sync() }
     }
 }
@@ -79,14 +87,24 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// Copies the window of that number and those that are read with it.
     pub(super) fn copy(&mut self, index: u64) -> Result<(), MoveError> {
         let windows = self.script.windows().read_with(index);
-        let Some(is_journalled) = windows.first().map(|first| first.is_journalled) else { return Ok(()) };
+        let Some(is_journalled) = windows.first().map(|first| first.is_journalled) else {
+            return Ok(());
+        };
         let reading = Reading::to_copy(self.script.windows(), &windows);
         let Due { bytes: data, sums } = self.data_of(&reading)?;
-        let next = self.script.windows().read_with(index + windows.len() as u64);
+        let next = self
+            .script
+            .windows()
+            .read_with(index + windows.len() as u64);
         if !next.is_empty() {
             self.read_ahead(Reading::to_copy(self.script.windows(), &next));
         }
-        let group = Group { windows, base: reading.base(), data, sums };
+        let group = Group {
+            windows,
+            base: reading.base(),
+            data,
+            sums,
+        };
         let spare = match (is_journalled, group.windows.len() > 1 && self.pace.saves()) {
             (true, _) => self.image_of(group)?,
             (false, true) => self.saved(group)?,
@@ -101,7 +119,11 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         let Window { blocks, moved, .. } = group.windows[0].clone();
         for side in [blocks.start..moved.start, moved.end..blocks.end] {
             if !side.is_empty() {
-                read_into(&mut self.disk, side.start, &mut group.data[within(blocks.start, &side)])?;
+                read_into(
+                    &mut self.disk,
+                    side.start,
+                    &mut group.data[within(blocks.start, &side)],
+                )?;
             }
         }
         let (step, at, data) = (self.state.next, blocks.start, &group.data);
@@ -109,7 +131,10 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         self.meanwhile(2, |_, journal| {
             let image = if is_in_slot {
                 journal.fill_slot(data)?;
-                Image::Slot { len: data.len() as u64, sum: sum(&[data]) }
+                Image::Slot {
+                    len: data.len() as u64,
+                    sum: sum(&[data]),
+                }
             } else {
                 Image::Inline(data.to_vec())
             };
@@ -126,7 +151,10 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         let has_late_sums = self.mutations.has(Mutation::LateSums);
         let unit = self.state.plan.unit;
         let pieces = group.pieces(unit.floor_len(RUN_BYTES as u64).max(unit.bytes));
-        let run_pieces = pieces.len().div_ceil(group.data.len().div_ceil(RUN_BYTES).max(1)).max(1);
+        let run_pieces = pieces
+            .len()
+            .div_ceil(group.data.len().div_ceil(RUN_BYTES).max(1))
+            .max(1);
         let runs = pieces.len().div_ceil(run_pieces);
         let mut flushing = Duration::ZERO;
         for (index, run) in pieces.chunks(run_pieces).enumerate() {
@@ -143,7 +171,11 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
                 })
             })?;
         }
-        let writing = self.disk.now().duration_since(began).saturating_sub(flushing);
+        let writing = self
+            .disk
+            .now()
+            .duration_since(began)
+            .saturating_sub(flushing);
         self.pace.took_straight(count as u32, writing, flushing);
         self.passed(&group.sums);
         Ok(group.data)
@@ -161,7 +193,10 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             true => put(disk, group.base, &group.data).map(|_| ()),
             false => write(disk, group.base, &group.data),
         })?;
-        self.pace.took_saved(group.sums.len() as u32, self.disk.now().duration_since(began));
+        self.pace.took_saved(
+            group.sums.len() as u32,
+            self.disk.now().duration_since(began),
+        );
         self.passed(&group.sums);
         Ok(group.data)
     }
@@ -171,13 +206,16 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     pub(super) fn settle_windows(&mut self, unproven: &Unproven) -> Result<(), MoveError> {
         let first = self.state.next;
         let steps = first..first + unproven.sums.len() as u64;
-        let windows: Vec<Window> = steps.filter_map(|step| self.script.straight_at(step)).collect();
+        let windows: Vec<Window> = steps
+            .filter_map(|step| self.script.straight_at(step))
+            .collect();
         let reading = Reading::to_verify(&windows);
         for (window, expected) in windows.iter().zip(&unproven.sums) {
             let mut found = std::mem::take(&mut self.spare);
             found.resize((window.moved.end - window.moved.start) as usize);
             read_into(&mut self.disk, window.moved.start, &mut found)?;
-            let has_arrived = sum(&[&found]) == *expected || self.mutations.has(Mutation::NoSumCheck);
+            let has_arrived =
+                sum(&[&found]) == *expected || self.mutations.has(Mutation::NoSumCheck);
             self.spare = found;
             if !has_arrived {
                 break;
@@ -188,11 +226,16 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         if have_all || !unproven.is_saved {
             return Ok(());
         }
-        let data =
-            self.journal.slot(windows.iter().map(|window| window.moved.end - window.moved.start).sum())?;
+        let data = self.journal.slot(
+            windows
+                .iter()
+                .map(|window| window.moved.end - window.moved.start)
+                .sum(),
+        )?;
         let base = reading.base();
-        let is_whole =
-            |(window, expected): (&Window, &u64)| sum(&[&data[within(base, &window.blocks)]]) == *expected;
+        let is_whole = |(window, expected): (&Window, &u64)| {
+            sum(&[&data[within(base, &window.blocks)]]) == *expected
+        };
         if !windows.iter().zip(&unproven.sums).all(is_whole) {
             return Err(self.journal.spoiled_slot().into());
         }

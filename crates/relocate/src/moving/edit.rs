@@ -46,12 +46,14 @@ fn shifted(range: &Range<u64>, by: u64) -> Range<u64> {
 pub(crate) fn range(plan: &Plan, action: &Action) -> Option<Range<u64>> {
     match action {
         Action::Label { which, index, .. } => change(plan, *which, *index).map(Change::range),
-        Action::Hide { signature, place } | Action::Reveal { signature, place } => {
-            plan.signatures.get(*signature).map(|range| shifted(range, start(plan, *place)))
-        }
-        Action::FixUp { index, .. } => {
-            plan.fix_ups.get(*index).map(|fix_up| shifted(&fix_up.range(), plan.to))
-        }
+        Action::Hide { signature, place } | Action::Reveal { signature, place } => plan
+            .signatures
+            .get(*signature)
+            .map(|range| shifted(range, start(plan, *place))),
+        Action::FixUp { index, .. } => plan
+            .fix_ups
+            .get(*index)
+            .map(|fix_up| shifted(&fix_up.range(), plan.to)),
         Action::Wipe(range) | Action::Mark(range) => Some(range.clone()),
         Action::Window(_) => None,
     }
@@ -60,14 +62,23 @@ pub(crate) fn range(plan: &Plan, action: &Action) -> Option<Range<u64>> {
 /// What a step changes; `None` for a window.
 pub(crate) fn of(plan: &Plan, saved: &[Vec<u8>], action: &Action) -> Option<Edit> {
     let range = range(plan, action)?;
-    let edit = |bytes| Edit { at: range.start, bytes, before: None };
+    let edit = |bytes| Edit {
+        at: range.start,
+        bytes,
+        before: None,
+    };
     Some(match action {
-        Action::Label { which, index, undo } => turned(range.start, change(plan, *which, *index)?, *undo),
+        Action::Label { which, index, undo } => {
+            turned(range.start, change(plan, *which, *index)?, *undo)
+        }
         Action::FixUp { index, undo } => turned(range.start, plan.fix_ups.get(*index)?, *undo),
         Action::Hide { signature, place } => {
             // Where it is neither this nor a marker, somebody has used the partition since.
             let before = revealed(plan, saved, *signature, *place);
-            Edit { before, ..edit(marker::fill(plan, range.end - range.start)) }
+            Edit {
+                before,
+                ..edit(marker::fill(plan, range.end - range.start))
+            }
         }
         Action::Reveal { signature, place } => edit(revealed(plan, saved, *signature, *place)?),
         Action::Mark(_) => edit(marker::fill(plan, range.end - range.start)),
@@ -77,17 +88,39 @@ pub(crate) fn of(plan: &Plan, saved: &[Vec<u8>], action: &Action) -> Option<Edit
 }
 
 fn turned(at: u64, change: &Change, undo: bool) -> Edit {
-    let (bytes, before) = if undo { (&change.old, &change.new) } else { (&change.new, &change.old) };
-    Edit { at, bytes: bytes.clone(), before: Some(before.clone()) }
+    let (bytes, before) = if undo {
+        (&change.old, &change.new)
+    } else {
+        (&change.new, &change.old)
+    };
+    Edit {
+        at,
+        bytes: bytes.clone(),
+        before: Some(before.clone()),
+    }
 }
 
 /// What a signature is at one of the two places.
-pub(crate) fn revealed(plan: &Plan, saved: &[Vec<u8>], signature: usize, place: Place) -> Option<Vec<u8>> {
-    let (range, mut bytes) = (plan.signatures.get(signature)?, saved.get(signature)?.clone());
+pub(crate) fn revealed(
+    plan: &Plan,
+    saved: &[Vec<u8>],
+    signature: usize,
+    place: Place,
+) -> Option<Vec<u8>> {
+    let (range, mut bytes) = (
+        plan.signatures.get(signature)?,
+        saved.get(signature)?.clone(),
+    );
     if place == Place::New {
-        for fix_up in plan.fix_ups.iter().filter(|fix_up| meet(range, &fix_up.range())) {
+        for fix_up in plan
+            .fix_ups
+            .iter()
+            .filter(|fix_up| meet(range, &fix_up.range()))
+        {
             let at = usize::try_from(fix_up.at.checked_sub(range.start)?).ok()?;
-            bytes.get_mut(at..at + fix_up.new.len())?.copy_from_slice(&fix_up.new);
+            bytes
+                .get_mut(at..at + fix_up.new.len())?
+                .copy_from_slice(&fix_up.new);
         }
     }
     Some(bytes)

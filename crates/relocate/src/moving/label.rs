@@ -19,11 +19,17 @@ impl Course<'_> {
     fn after(&self, done: usize, range: &Range<u64>) -> Vec<u8> {
         let mut bytes = vec![0; (range.end - range.start) as usize];
         let (done, others) = self.changes.split_at(done);
-        let put = others.iter().rev().map(|change| (change.range(), &change.old));
+        let put = others
+            .iter()
+            .rev()
+            .map(|change| (change.range(), &change.old));
         for (their, image) in put.chain(done.iter().map(|change| (change.range(), &change.new))) {
             let (start, end) = (range.start.max(their.start), range.end.min(their.end));
             if start < end {
-                let (here, there) = ((start - range.start) as usize, (start - their.start) as usize);
+                let (here, there) = (
+                    (start - range.start) as usize,
+                    (start - their.start) as usize,
+                );
                 let len = (end - start) as usize;
                 bytes[here..here + len].copy_from_slice(&image[there..there + len]);
             }
@@ -34,7 +40,12 @@ impl Course<'_> {
 
 /// Of how many of the label's changes, those that hide and then those that finish, the disk can show the outcome. On the way
 /// back the label may be the one that was before, with which it ends.
-fn changes_done(plan: &Plan, script: &Script, next: u64, turns_back: bool) -> RangeInclusive<usize> {
+fn changes_done(
+    plan: &Plan,
+    script: &Script,
+    next: u64,
+    turns_back: bool,
+) -> RangeInclusive<usize> {
     let (hide, all) = (plan.hide.len(), plan.hide.len() + plan.finish.len());
     if script.is_back() {
         // It begins with the changes that had finished the move, if there were any.
@@ -52,16 +63,29 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         if self.mutations.has(Mutation::LabelFirst) {
             return Ok(());
         }
-        let Self { disk, state, script, .. } = self;
+        let Self {
+            disk,
+            state,
+            script,
+            ..
+        } = self;
         let plan = &state.plan;
         let done = changes_done(plan, script, state.next, turns_back);
-        let course = Course { changes: plan.hide.iter().chain(&plan.finish).collect() };
-        let torn = state.pending.as_ref().map_or(0..0, |image| image.at..image.at + image.image.len_bytes());
+        let course = Course {
+            changes: plan.hide.iter().chain(&plan.finish).collect(),
+        };
+        let torn = state
+            .pending
+            .as_ref()
+            .map_or(0..0, |image| image.at..image.at + image.image.len_bytes());
         let block = u64::from(plan.logical_block_bytes);
         for change in &course.changes {
             let Range { start, end } = change.range();
             let found = read(disk, start, change.new.len(), plan)?;
-            for (at, found) in (start..end).step_by(block as usize).zip(found.chunks(block as usize)) {
+            for (at, found) in (start..end)
+                .step_by(block as usize)
+                .zip(found.chunks(block as usize))
+            {
                 let range = at..at + found.len() as u64;
                 let is_its = || done.clone().any(|done| course.after(done, &range) == found);
                 if !meet(&torn, &range) && !is_its() {

@@ -24,7 +24,8 @@ use plumb_sys::AlignedBuffer;
 
 pub use self::error::MoveError;
 pub use self::plan::{
-    Change, Copying, JournalId, Plan, PlanError, UNIT_BYTES_MIN, WINDOW_BYTES_MAX, WINDOWS_FROM_BYTES,
+    Change, Copying, JournalId, Plan, PlanError, UNIT_BYTES_MIN, WINDOW_BYTES_MAX,
+    WINDOWS_FROM_BYTES,
 };
 pub use self::script::Stage;
 pub use self::status::{Status, status};
@@ -115,7 +116,11 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         let saved = saved.collect::<Result<Vec<_>, _>>()?;
         let journal = Journal::begin(store, &plan, &saved, mutations)?;
         let script = Script::forward(&plan, mutations);
-        let state = State { saved, script: Some(script.clone()), ..State::new(plan) };
+        let state = State {
+            saved,
+            script: Some(script.clone()),
+            ..State::new(plan)
+        };
         Ok(Self::new(disk, journal, state, script, mutations))
     }
 
@@ -123,17 +128,26 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         Self::reopen(store, disk, mutations, false)
     }
 
-    fn reopen(store: J, disk: D, mutations: Mutations, turns_back: bool) -> Result<Self, MoveError> {
+    fn reopen(
+        store: J,
+        disk: D,
+        mutations: Mutations,
+        turns_back: bool,
+    ) -> Result<Self, MoveError> {
         let (journal, state) = Journal::open(store, mutations)?;
         if let Some(ending) = state.ending {
             return Err(MoveError::Ended { ending });
         }
-        let Some(script) = state.script.clone() else { return Err(JournalError::NotBegun.into()) };
+        let Some(script) = state.script.clone() else {
+            return Err(JournalError::NotBegun.into());
+        };
         state.plan.check_against(&disk)?;
         let mut this = Self::new(disk, journal, state, script, mutations);
         this.must_be_its_label(turns_back)?;
         // After a kill, data may still be in the disk's cache: they must not be taken for durable when they are read.
-        this.disk.flush().map_err(|source| MoveError::Flush { source })?;
+        this.disk
+            .flush()
+            .map_err(|source| MoveError::Flush { source })?;
         if !mutations.has(Mutation::NoDirection) {
             this.journal.append_durable(&Record::Turn(Turn::Resume))?;
         }
@@ -141,7 +155,11 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         Ok(this)
     }
 
-    pub(crate) fn rollback_with(store: J, disk: D, mutations: Mutations) -> Result<Self, MoveError> {
+    pub(crate) fn rollback_with(
+        store: J,
+        disk: D,
+        mutations: Mutations,
+    ) -> Result<Self, MoveError> {
         let mut this = Self::reopen(store, disk, mutations, true)?;
         if this.script.is_back() {
             return Ok(this);
@@ -150,7 +168,8 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         let script = Script::rollback(&this.state.plan, from, mutations);
         this.must_be_unused(&script)?;
         if !mutations.has(Mutation::NoDirection) {
-            this.journal.append_durable(&Record::Turn(Turn::Rollback { from }))?;
+            this.journal
+                .append_durable(&Record::Turn(Turn::Rollback { from }))?;
         }
         this.state.turn_back(from, mutations);
         this.ahead = None;
@@ -161,7 +180,10 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     /// The way back begins with what had come back at the new place: all of it has to be as the move left it.
     fn must_be_unused(&mut self, back: &Script) -> Result<(), MoveError> {
         let Self { disk, state, .. } = self;
-        let data = back.head().iter().filter(|action| !matches!(action, Action::Label { .. }));
+        let data = back
+            .head()
+            .iter()
+            .filter(|action| !matches!(action, Action::Label { .. }));
         for edit in data.filter_map(|action| edit::of(&state.plan, &state.saved, action)) {
             if !edit.fits(&read(disk, edit.at, edit.bytes.len(), &state.plan)?) {
                 return Err(MoveError::Used { at: edit.at });
@@ -170,7 +192,13 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         Ok(())
     }
 
-    fn new(disk: D, journal: Journal<J>, state: State, script: Script, mutations: Mutations) -> Self {
+    fn new(
+        disk: D,
+        journal: Journal<J>,
+        state: State,
+        script: Script,
+        mutations: Mutations,
+    ) -> Self {
         Self {
             disk,
             journal,
@@ -217,11 +245,25 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         };
         if self.has_to_verify() {
             let (bytes, bytes_total) = self.script.windows().bytes_after(self.verified);
-            return Progress { stage: Stage::Verifying, bytes, bytes_total, ..progress };
+            return Progress {
+                stage: Stage::Verifying,
+                bytes,
+                bytes_total,
+                ..progress
+            };
         }
         let (bytes, bytes_total) = self.script.bytes_at(self.state.next);
-        let stage = if self.state.ending.is_some() { Stage::Done } else { progress.stage };
-        Progress { stage, bytes, bytes_total, ..progress }
+        let stage = if self.state.ending.is_some() {
+            Stage::Done
+        } else {
+            progress.stage
+        };
+        Progress {
+            stage,
+            bytes,
+            bytes_total,
+            ..progress
+        }
     }
 
     /// What was copied is read again while all of it is hidden: who stops then, and goes another way later, meets what was
@@ -259,7 +301,11 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             self.perform(&action)?;
             return Ok(None);
         }
-        let ending = if self.script.is_back() { Ending::RolledBack } else { Ending::Moved };
+        let ending = if self.script.is_back() {
+            Ending::RolledBack
+        } else {
+            Ending::Moved
+        };
         self.journal.append_durable(&Record::End(ending))?;
         self.state.ending = Some(ending);
         Ok(Some(ending))
@@ -287,7 +333,12 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
 }
 
 /// Bytes of the disk that need not begin or end on blocks.
-pub(crate) fn read<D: Disk>(disk: &mut D, at: u64, len: usize, plan: &Plan) -> Result<Vec<u8>, MoveError> {
+pub(crate) fn read<D: Disk>(
+    disk: &mut D,
+    at: u64,
+    len: usize,
+    plan: &Plan,
+) -> Result<Vec<u8>, MoveError> {
     let logical = u64::from(plan.logical_block_bytes);
     let start = at - at % logical;
     let end = (at + len as u64).next_multiple_of(logical);
@@ -298,7 +349,12 @@ pub(crate) fn read<D: Disk>(disk: &mut D, at: u64, len: usize, plan: &Plan) -> R
 }
 
 /// Whole logical blocks of the disk.
-pub(crate) fn read_into<D: Disk>(disk: &mut D, at: u64, buffer: &mut [u8]) -> Result<(), MoveError> {
+pub(crate) fn read_into<D: Disk>(
+    disk: &mut D,
+    at: u64,
+    buffer: &mut [u8],
+) -> Result<(), MoveError> {
     let len = buffer.len() as u64;
-    disk.read_at(at, buffer).map_err(|source| MoveError::Read { at, len, source })
+    disk.read_at(at, buffer)
+        .map_err(|source| MoveError::Read { at, len, source })
 }

@@ -24,7 +24,9 @@ struct Straight {
 impl Pace {
     /// Whether the next group goes through the journal.
     pub(super) fn saves(&self) -> bool {
-        let Some(straight) = self.straight else { return false };
+        let Some(straight) = self.straight else {
+            return false;
+        };
         let Some(saved) = self.saved else {
             // To write everything twice takes about as long again as writing does.
             return straight.flushing > straight.writing;
@@ -36,7 +38,10 @@ impl Pace {
     /// A group of so many windows went straight.
     pub(super) fn took_straight(&mut self, windows: u32, writing: Duration, flushing: Duration) {
         self.since = if self.is_saving() { 0 } else { self.since + 1 };
-        self.straight = Some(Straight { writing: writing / windows, flushing: flushing / windows });
+        self.straight = Some(Straight {
+            writing: writing / windows,
+            flushing: flushing / windows,
+        });
     }
 
     /// A group of so many windows went through the journal.
@@ -85,6 +90,9 @@ mod tests {
         // It gets another cache: the next look shows it.
         let found = ways(100, &mut pace, MS, MS / 10);
         let saved = found.iter().filter(|saves| **saves).count();
-        assert!(found[40..60].iter().all(|saves| !saves) && (30..36).contains(&saved), "{found:?}");
+        assert!(
+            found[40..60].iter().all(|saves| !saves) && (30..36).contains(&saved),
+            "{found:?}"
+        );
     }
 }

@@ -114,7 +114,11 @@ fn demand(holds: bool, field: &'static str, found: u64, expected: &str) -> Resul
     if holds {
         return Ok(());
     }
-    Err(PlanError { field, found, expected: expected.to_owned() })
+    Err(PlanError {
+        field,
+        found,
+        expected: expected.to_owned(),
+    })
 }
 
 impl Plan {
@@ -142,7 +146,9 @@ impl Plan {
         match copying {
             Copying::Windows(bytes) => {
                 let bytes = bytes.max(1);
-                (len / bytes / GROUPS_MIN).min(WINDOW_BYTES_MAX / bytes).max(1)
+                (len / bytes / GROUPS_MIN)
+                    .min(WINDOW_BYTES_MAX / bytes)
+                    .max(1)
             }
             Copying::Batches(_) => 1,
         }
@@ -174,10 +180,16 @@ impl Plan {
         let union = self.union();
         let labels = self.hide.iter().chain(&self.finish).map(Change::range);
         let mut found: Vec<Range<u64>> = Vec::new();
-        for own in [self.old_place(), self.new_place()].into_iter().chain(labels) {
+        for own in [self.old_place(), self.new_place()]
+            .into_iter()
+            .chain(labels)
+        {
             let cover = self.unit.cover(&own, self.disk_bytes);
             for side in [cover.start..own.start, own.end..cover.end] {
-                let outside = [side.start..side.end.min(union.start), side.start.max(union.end)..side.end];
+                let outside = [
+                    side.start..side.end.min(union.start),
+                    side.start.max(union.end)..side.end,
+                ];
                 for range in outside {
                     if !range.is_empty() && !found.contains(&range) {
                         found.push(range);
@@ -208,39 +220,93 @@ impl Plan {
     }
 
     fn check_disk(&self) -> Result<(), PlanError> {
-        let (logical, physical) = (u64::from(self.logical_block_bytes), u64::from(self.physical_block_bytes));
+        let (logical, physical) = (
+            u64::from(self.logical_block_bytes),
+            u64::from(self.physical_block_bytes),
+        );
         let is_block = logical.is_power_of_two() && (512..=65_536).contains(&logical);
-        demand(is_block, "logical block", logical, "a power of two from 512 to 65536")?;
+        demand(
+            is_block,
+            "logical block",
+            logical,
+            "a power of two from 512 to 65536",
+        )?;
         let is_multiple =
             physical >= logical && physical.is_multiple_of(logical) && physical <= PART_BYTES_MAX;
-        demand(is_multiple, "physical block", physical, "a multiple of the logical block")?;
+        demand(
+            is_multiple,
+            "physical block",
+            physical,
+            "a multiple of the logical block",
+        )?;
         let fits = self.disk_bytes.is_multiple_of(logical) && self.disk_bytes < 1 << 62;
-        demand(fits, "size of the disk", self.disk_bytes, "whole logical blocks")?;
+        demand(
+            fits,
+            "size of the disk",
+            self.disk_bytes,
+            "whole logical blocks",
+        )?;
         let unit = self.unit.bytes;
-        let is_unit = (UNIT_BYTES_MIN..=PART_BYTES_MAX).contains(&unit) && unit.is_multiple_of(physical);
-        demand(is_unit, "unit", unit, "whole physical blocks, 4 KiB to 8 MiB")?;
+        let is_unit =
+            (UNIT_BYTES_MIN..=PART_BYTES_MAX).contains(&unit) && unit.is_multiple_of(physical);
+        demand(
+            is_unit,
+            "unit",
+            unit,
+            "whole physical blocks, 4 KiB to 8 MiB",
+        )?;
         let is_offset = self.unit.offset < unit && self.unit.offset.is_multiple_of(logical);
-        demand(is_offset, "offset of the unit", self.unit.offset, "whole logical blocks, less than the unit")
+        demand(
+            is_offset,
+            "offset of the unit",
+            self.unit.offset,
+            "whole logical blocks, less than the unit",
+        )
     }
 
     fn check_places(&self) -> Result<(), PlanError> {
         let logical = u64::from(self.logical_block_bytes);
         let expected = "whole logical blocks on the disk";
         for (field, start) in [("start", self.from), ("new start", self.to)] {
-            let end = start.checked_add(self.len).filter(|end| *end <= self.disk_bytes);
-            demand(start.is_multiple_of(logical) && end.is_some(), field, start, expected)?;
+            let end = start
+                .checked_add(self.len)
+                .filter(|end| *end <= self.disk_bytes);
+            demand(
+                start.is_multiple_of(logical) && end.is_some(),
+                field,
+                start,
+                expected,
+            )?;
         }
-        demand(self.len > 0 && self.len.is_multiple_of(logical), "length", self.len, expected)?;
-        demand(self.from != self.to, "new start", self.to, "another place than the old one")
+        demand(
+            self.len > 0 && self.len.is_multiple_of(logical),
+            "length",
+            self.len,
+            expected,
+        )?;
+        demand(
+            self.from != self.to,
+            "new start",
+            self.to,
+            "another place than the old one",
+        )
     }
 
     fn check_copying(&self) -> Result<(), PlanError> {
         let (Copying::Windows(bytes) | Copying::Batches(bytes)) = self.copying;
-        let is_window = bytes > 0 && bytes.is_multiple_of(self.unit.bytes) && bytes <= WINDOW_BYTES_MAX;
+        let is_window =
+            bytes > 0 && bytes.is_multiple_of(self.unit.bytes) && bytes <= WINDOW_BYTES_MAX;
         demand(is_window, "window", bytes, "whole units, at most 64 MiB")?;
         let at_once = self.at_once;
-        let fits = at_once.checked_mul(bytes).is_some_and(|bytes| bytes > 0 && bytes <= WINDOW_BYTES_MAX);
-        demand(fits, "windows at once", at_once, "1 or more, together no more than 64 MiB")?;
+        let fits = at_once
+            .checked_mul(bytes)
+            .is_some_and(|bytes| bytes > 0 && bytes <= WINDOW_BYTES_MAX);
+        demand(
+            fits,
+            "windows at once",
+            at_once,
+            "1 or more, together no more than 64 MiB",
+        )?;
         if let Copying::Batches(_) = self.copying {
             demand(at_once == 1, "windows at once", at_once, "1 with batches")?;
         } else {
@@ -260,52 +326,130 @@ impl Plan {
         for change in self.hide.iter().chain(&self.finish) {
             self.check_change("label", change, self.disk_bytes)?;
             let range = change.range();
-            let lies_outside = [self.old_place(), self.new_place()].iter().all(|place| !meet(place, &range));
-            demand(lies_outside, "label", change.at, "bytes outside of what is moved")?;
+            let lies_outside = [self.old_place(), self.new_place()]
+                .iter()
+                .all(|place| !meet(place, &range));
+            demand(
+                lies_outside,
+                "label",
+                change.at,
+                "bytes outside of what is moved",
+            )?;
         }
-        let bytes: u64 = self.hide.iter().chain(&self.finish).map(|change| change.new.len() as u64).sum();
-        demand(bytes <= PART_BYTES_MAX, "changes of the label", bytes, "no more than 8 MiB")?;
+        let bytes: u64 = self
+            .hide
+            .iter()
+            .chain(&self.finish)
+            .map(|change| change.new.len() as u64)
+            .sum();
+        demand(
+            bytes <= PART_BYTES_MAX,
+            "changes of the label",
+            bytes,
+            "no more than 8 MiB",
+        )?;
         let few = self.hide.len().max(self.finish.len());
-        demand(few <= LIST_MAX, "changes of the label", few as u64, "no more than 4096")
+        demand(
+            few <= LIST_MAX,
+            "changes of the label",
+            few as u64,
+            "no more than 4096",
+        )
     }
 
     fn check_content(&self) -> Result<(), PlanError> {
         let logical = u64::from(self.logical_block_bytes);
-        let few = self.signatures.len().max(self.strays.len()).max(self.fix_ups.len());
-        demand(few <= LIST_MAX, "signatures", few as u64, "no more than 4096")?;
+        let few = self
+            .signatures
+            .len()
+            .max(self.strays.len())
+            .max(self.fix_ups.len());
+        demand(
+            few <= LIST_MAX,
+            "signatures",
+            few as u64,
+            "no more than 4096",
+        )?;
         let union = self.union();
         let signatures = self.signatures.iter().map(|range| (range, 0..self.len));
-        for (range, within) in signatures.chain(self.strays.iter().map(|range| (range, union.clone()))) {
+        for (range, within) in
+            signatures.chain(self.strays.iter().map(|range| (range, union.clone())))
+        {
             let is_whole = range.start.is_multiple_of(logical) && range.end.is_multiple_of(logical);
             let lies_within =
                 range.start < range.end && within.start <= range.start && range.end <= within.end;
-            demand(is_whole && lies_within, "signature", range.start, "whole logical blocks in place")?;
+            demand(
+                is_whole && lies_within,
+                "signature",
+                range.start,
+                "whole logical blocks in place",
+            )?;
         }
         let is_free = |range: &Range<u64>| !meet(range, &self.old_place());
         for range in &self.strays {
-            demand(is_free(range), "signature", range.start, "a stray one, outside of the partition")?;
+            demand(
+                is_free(range),
+                "signature",
+                range.start,
+                "a stray one, outside of the partition",
+            )?;
         }
         for (index, range) in self.signatures.iter().enumerate() {
-            let is_apart = self.signatures[..index].iter().all(|before| !meet(before, range));
-            demand(is_apart, "signature", range.start, "a place that no other has")?;
+            let is_apart = self.signatures[..index]
+                .iter()
+                .all(|before| !meet(before, range));
+            demand(
+                is_apart,
+                "signature",
+                range.start,
+                "a place that no other has",
+            )?;
         }
-        let bytes: u64 = self.fix_ups.iter().map(|fix_up| fix_up.new.len() as u64).sum();
-        demand(bytes <= PART_BYTES_MAX, "fix-ups", bytes, "no more than 8 MiB")?;
+        let bytes: u64 = self
+            .fix_ups
+            .iter()
+            .map(|fix_up| fix_up.new.len() as u64)
+            .sum();
+        demand(
+            bytes <= PART_BYTES_MAX,
+            "fix-ups",
+            bytes,
+            "no more than 8 MiB",
+        )?;
         for fix_up in &self.fix_ups {
             self.check_change("fix-up", fix_up, self.len)?;
             let range = fix_up.range();
             let is_clear = self.signatures.iter().all(|signature| {
-                !meet(signature, &range) || (signature.start <= range.start && range.end <= signature.end)
+                !meet(signature, &range)
+                    || (signature.start <= range.start && range.end <= signature.end)
             });
-            demand(is_clear, "fix-up", fix_up.at, "a place within one signature, or outside of all")?;
+            demand(
+                is_clear,
+                "fix-up",
+                fix_up.at,
+                "a place within one signature, or outside of all",
+            )?;
         }
         Ok(())
     }
 
-    fn check_change(&self, field: &'static str, change: &Change, end: u64) -> Result<(), PlanError> {
+    fn check_change(
+        &self,
+        field: &'static str,
+        change: &Change,
+        end: u64,
+    ) -> Result<(), PlanError> {
         let len = change.new.len();
-        demand(len > 0 && change.old.len() == len, field, len as u64, "as many new bytes as old ones")?;
-        let last = change.at.checked_add(len as u64).filter(|last| *last <= end);
+        demand(
+            len > 0 && change.old.len() == len,
+            field,
+            len as u64,
+            "as many new bytes as old ones",
+        )?;
+        let last = change
+            .at
+            .checked_add(len as u64)
+            .filter(|last| *last <= end);
         demand(last.is_some(), field, change.at, "a place within")
     }
 
@@ -314,10 +458,19 @@ impl Plan {
     pub(crate) fn check_against<D: Disk>(&self, disk: &D) -> Result<(), PlanError> {
         let pairs = [
             ("size of the disk", disk.len_bytes(), self.disk_bytes),
-            ("logical block", disk.logical_block_bytes().into(), self.logical_block_bytes.into()),
+            (
+                "logical block",
+                disk.logical_block_bytes().into(),
+                self.logical_block_bytes.into(),
+            ),
         ];
         pairs.into_iter().try_for_each(|(field, found, planned)| {
-            demand(found == planned, field, found, &format!("{planned}, as planned"))
+            demand(
+                found == planned,
+                field,
+                found,
+                &format!("{planned}, as planned"),
+            )
         })?;
         let (physical, unit) = (u64::from(disk.physical_block_bytes()), self.unit.bytes);
         let is_part = physical > 0 && unit.is_multiple_of(physical);
@@ -352,7 +505,10 @@ pub(crate) mod tests {
             from,
             to,
             len,
-            unit: Unit { bytes: 4096, offset: 0 },
+            unit: Unit {
+                bytes: 4096,
+                offset: 0,
+            },
             copying: Copying::Batches(8192),
             at_once: 1,
             hide: Vec::new(),
@@ -377,10 +533,22 @@ pub(crate) mod tests {
             ("window", |plan| plan.copying = Copying::Windows(8192)),
             ("windows at once", |plan| plan.at_once = 0),
             ("windows at once", |plan| plan.at_once = 2),
-            ("label", |plan| plan.hide = vec![Change { at: 64 * 512, old: vec![0], new: vec![1] }]),
+            ("label", |plan| {
+                plan.hide = vec![Change {
+                    at: 64 * 512,
+                    old: vec![0],
+                    new: vec![1],
+                }]
+            }),
             ("signature", |plan| plan.signatures = vec![0..512, 0..1024]),
             ("signature", |plan| plan.strays.push(34 * 512..35 * 512)),
-            ("fix-up", |plan| plan.fix_ups = vec![Change { at: 0, old: vec![0; 2], new: vec![0] }]),
+            ("fix-up", |plan| {
+                plan.fix_ups = vec![Change {
+                    at: 0,
+                    old: vec![0; 2],
+                    new: vec![0],
+                }]
+            }),
         ];
         for (field, spoil) in spoiled {
             let mut plan = plan(34 * 512, 40 * 512, 100 * 512);
@@ -392,19 +560,38 @@ pub(crate) mod tests {
 
     #[test]
     fn short_shifts_go_through_the_journal() {
-        let unit = Unit { bytes: 4096, offset: 0 };
+        let unit = Unit {
+            bytes: 4096,
+            offset: 0,
+        };
         assert_eq!(Plan::usual_copying(512, unit), Copying::Batches(64 << 20));
-        assert_eq!(Plan::usual_copying(2014 * 512, unit), Copying::Batches(64 << 20));
-        assert_eq!(Plan::usual_copying((1 << 20) + 512, unit), Copying::Windows(1 << 20));
-        assert_eq!(Plan::usual_copying(1 << 40, unit), Copying::Windows(64 << 20));
+        assert_eq!(
+            Plan::usual_copying(2014 * 512, unit),
+            Copying::Batches(64 << 20)
+        );
+        assert_eq!(
+            Plan::usual_copying((1 << 20) + 512, unit),
+            Copying::Windows(1 << 20)
+        );
+        assert_eq!(
+            Plan::usual_copying(1 << 40, unit),
+            Copying::Windows(64 << 20)
+        );
     }
 
     /// The journal of a terabyte that moves by 1 MiB, and of one that moves farther.
     #[test]
     fn journals_stay_short() {
         let mib = 1_u64 << 20;
-        for (shift, most) in [(mib, 200 * mib), (16 * mib, 200 * mib), (64 * mib, 140 * mib)] {
-            let mut plan = Plan { disk_bytes: 2 << 40, ..plan(mib, mib + shift, 1 << 40) };
+        for (shift, most) in [
+            (mib, 200 * mib),
+            (16 * mib, 200 * mib),
+            (64 * mib, 140 * mib),
+        ] {
+            let mut plan = Plan {
+                disk_bytes: 2 << 40,
+                ..plan(mib, mib + shift, 1 << 40)
+            };
             plan.copying = Plan::usual_copying(shift, plan.unit);
             plan.at_once = Plan::usual_at_once(plan.copying, plan.len);
             plan.check().expect("a good plan");
@@ -417,11 +604,20 @@ pub(crate) mod tests {
     fn neighbours_in_the_same_block_are_named() {
         let near = plan(34 * 512, 64 * 512, 100 * 512);
         // 34 and 134 are no boundaries of 8 sectors; 64 and 164 end on one and on half of one; 134 lies within both.
-        assert_eq!(near.bystanders(), [32 * 512..34 * 512, 164 * 512..168 * 512]);
+        assert_eq!(
+            near.bystanders(),
+            [32 * 512..34 * 512, 164 * 512..168 * 512]
+        );
         // The label ends within the block that the next partition begins in.
         let (old, new) = (vec![0; 33 * 512], vec![1; 33 * 512]);
         let hide = vec![Change { at: 512, old, new }];
-        let label = Plan { hide, ..plan(2048 * 512, 2304 * 512, 100 * 512) };
-        assert_eq!(label.bystanders(), [2404 * 512..2408 * 512, 0..512, 34 * 512..40 * 512]);
+        let label = Plan {
+            hide,
+            ..plan(2048 * 512, 2304 * 512, 100 * 512)
+        };
+        assert_eq!(
+            label.bystanders(),
+            [2404 * 512..2408 * 512, 0..512, 34 * 512..40 * 512]
+        );
     }
 }

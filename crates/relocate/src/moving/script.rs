@@ -29,7 +29,11 @@ pub(crate) enum LabelChange {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
     /// One change of the label, or its undoing.
-    Label { which: LabelChange, index: usize, undo: bool },
+    Label {
+        which: LabelChange,
+        index: usize,
+        undo: bool,
+    },
     /// A signature is overwritten by markers.
     Hide { signature: usize, place: Place },
     /// A signature comes back, fixed up for its place.
@@ -82,16 +86,23 @@ fn hidden(plan: &Plan, place: Place) -> impl Iterator<Item = Action> + use<> {
 
 /// The one that decides comes last.
 fn revealed(plan: &Plan, place: Place) -> impl Iterator<Item = Action> + use<> {
-    (0..plan.signatures.len()).rev().map(move |signature| Action::Reveal { signature, place })
+    (0..plan.signatures.len())
+        .rev()
+        .map(move |signature| Action::Reveal { signature, place })
 }
 
 /// Fix-ups that no signature contains: those come with it.
 fn fix_ups(plan: &Plan, undo: bool) -> impl Iterator<Item = Action> + '_ {
     let is_apart = |index: &usize| {
         let range = plan.fix_ups[*index].range();
-        !plan.signatures.iter().any(|signature| meet(signature, &range))
+        !plan
+            .signatures
+            .iter()
+            .any(|signature| meet(signature, &range))
     };
-    (0..plan.fix_ups.len()).filter(is_apart).map(move |index| Action::FixUp { index, undo })
+    (0..plan.fix_ups.len())
+        .filter(is_apart)
+        .map(move |index| Action::FixUp { index, undo })
 }
 
 /// Whoever looks where the entry over both places begins finds the journal.
@@ -111,7 +122,10 @@ fn wiped<'a>(
     plan.signatures.iter().map(at_left).flat_map(|range| {
         let before = range.start..range.end.min(kept.start).max(range.start);
         let after = range.start.max(kept.end).min(range.end)..range.end;
-        [before, after].into_iter().filter(|part| !part.is_empty()).map(Action::Wipe)
+        [before, after]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .map(Action::Wipe)
     })
 }
 
@@ -126,12 +140,22 @@ impl Script {
         head.extend(mark(plan).map(Action::Mark));
         let label: Vec<Action> = labels(plan, LabelChange::Finish, false).collect();
         let mut tail = Vec::new();
-        if mutations.has(Mutation::LabelFirst) { &mut head } else { &mut tail }.extend(label);
+        if mutations.has(Mutation::LabelFirst) {
+            &mut head
+        } else {
+            &mut tail
+        }
+        .extend(label);
         tail.extend(fix_ups(plan, false));
         tail.extend(wiped(plan, &plan.old_place(), &plan.new_place()));
         // From the last of them on the partition can be used: nothing may be left to do.
         tail.extend(revealed(plan, Place::New));
-        Self { is_back: false, head, windows: Windows::forward(plan, mutations), tail }
+        Self {
+            is_back: false,
+            head,
+            windows: Windows::forward(plan, mutations),
+            tail,
+        }
     }
 
     /// The way back after `done` steps of the move.
@@ -149,16 +173,25 @@ impl Script {
         let windows = Windows::back(plan, begun.min(forward.windows.count()), mutations);
         let windows = if was_copying { windows } else { windows.none() };
         // What was not reached is left alone: it is as it was, or somebody else has written it, and the move stopped.
-        let labels_hidden = usize::try_from(done).unwrap_or(usize::MAX).min(plan.hide.len());
+        let labels_hidden = usize::try_from(done)
+            .unwrap_or(usize::MAX)
+            .min(plan.hide.len());
         let hidden = usize::try_from(done).unwrap_or(usize::MAX) - labels_hidden;
-        let mut tail: Vec<Action> = labels(plan, LabelChange::Hide, true).take(labels_hidden).collect();
+        let mut tail: Vec<Action> = labels(plan, LabelChange::Hide, true)
+            .take(labels_hidden)
+            .collect();
         let count = plan.signatures.len();
         tail.extend(revealed(plan, Place::Old).skip(count.saturating_sub(hidden)));
         if was_copying {
             tail.extend(wiped(plan, &plan.new_place(), &plan.old_place()));
             tail.extend(mark(plan).map(Action::Wipe));
         }
-        Self { is_back: true, head, windows, tail }
+        Self {
+            is_back: true,
+            head,
+            windows,
+            tail,
+        }
     }
 
     pub(crate) fn is_back(&self) -> bool {
@@ -184,8 +217,11 @@ impl Script {
             return Some(Action::Window(window));
         }
         let head = self.head.len() as u64;
-        let (list, index) =
-            if step < head { (&self.head, step) } else { (&self.tail, step - head - self.windows.count()) };
+        let (list, index) = if step < head {
+            (&self.head, step)
+        } else {
+            (&self.tail, step - head - self.windows.count())
+        };
         list.get(usize::try_from(index).ok()?).cloned()
     }
 
@@ -195,7 +231,11 @@ impl Script {
         let head = (step as usize).min(self.head.len());
         let tail = step.saturating_sub(self.head.len() as u64 + self.windows.count());
         let tail = (tail as usize).min(self.tail.len());
-        self.head[..head].iter().chain(&self.tail[..tail]).filter(is_label).count()
+        self.head[..head]
+            .iter()
+            .chain(&self.tail[..tail])
+            .filter(is_label)
+            .count()
     }
 
     /// Whether a step comes before the windows.
@@ -210,12 +250,15 @@ impl Script {
 
     /// Number of the window that a step writes.
     pub(crate) fn window_at(&self, step: u64) -> Option<u64> {
-        step.checked_sub(self.head.len() as u64).filter(|window| *window < self.windows.count())
+        step.checked_sub(self.head.len() as u64)
+            .filter(|window| *window < self.windows.count())
     }
 
     /// The window that a step copies straight.
     pub(crate) fn straight_at(&self, step: u64) -> Option<Window> {
-        self.windows.get(self.window_at(step)?).filter(|window| !window.is_journalled)
+        self.windows
+            .get(self.window_at(step)?)
+            .filter(|window| !window.is_journalled)
     }
 
     pub(crate) fn stage(&self, step: u64) -> Stage {
@@ -229,18 +272,21 @@ impl Script {
 
     /// Bytes at their place when `next` is the next step, and all that have to come there.
     pub(crate) fn bytes_at(&self, next: u64) -> (u64, u64) {
-        self.windows.bytes_after(next.saturating_sub(self.head.len() as u64))
+        self.windows
+            .bytes_after(next.saturating_sub(self.head.len() as u64))
     }
 
     /// Blocks of the journal that all steps take.
     pub(crate) fn journal_blocks(&self, plan: &Plan, block_bytes: u64) -> u64 {
         let edits = self.head.iter().chain(&self.tail);
         let blocks = edits.map(|action| {
-            let range =
-                edit::range(plan, action).map_or(0..0, |range| plan.unit.cover(&range, plan.disk_bytes));
+            let range = edit::range(plan, action)
+                .map_or(0..0, |range| plan.unit.cover(&range, plan.disk_bytes));
             // The image with its header, and the record that it was written.
             (range.end - range.start).div_ceil(block_bytes) + 2
         });
-        blocks.sum::<u64>().saturating_add(self.windows.journal_blocks(block_bytes))
+        blocks
+            .sum::<u64>()
+            .saturating_add(self.windows.journal_blocks(block_bytes))
     }
 }

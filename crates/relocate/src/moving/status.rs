@@ -26,14 +26,21 @@ pub struct Status {
 /// A file that is no journal, is damaged, or of a move that never began.
 pub fn status<J: JournalStore>(store: J) -> Result<Status, MoveError> {
     let (_, state) = Journal::look(store, Mutations::default())?;
-    let Some(script) = &state.script else { return Err(JournalError::NotBegun.into()) };
+    let Some(script) = &state.script else {
+        return Err(JournalError::NotBegun.into());
+    };
     let (bytes, bytes_total) = script.bytes_at(state.next);
     let stage = match state.ending {
         Some(_) => Stage::Done,
         None if !script.is_back() && script.is_behind_windows(state.next) => Stage::Verifying,
         None => script.stage(state.next),
     };
-    let progress = Progress { is_back: script.is_back(), stage, bytes, bytes_total };
+    let progress = Progress {
+        is_back: script.is_back(),
+        stage,
+        bytes,
+        bytes_total,
+    };
     let begun = state.next + u64::from(state.pending.is_some());
     let may_be_in_use = !script.is_back()
         && match state.plan.signatures.is_empty() {
@@ -42,5 +49,10 @@ pub fn status<J: JournalStore>(store: J) -> Result<Status, MoveError> {
             // The signature that decides is revealed last.
             false => begun >= script.len(),
         };
-    Ok(Status { progress, may_be_in_use, ending: state.ending, plan: state.plan })
+    Ok(Status {
+        progress,
+        may_be_in_use,
+        ending: state.ending,
+        plan: state.plan,
+    })
 }

@@ -17,13 +17,18 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             self.read_ahead(Reading::to_verify(&next));
         }
         let base = reading.base();
-        let sums = usize::try_from(index).ok().and_then(|first| self.state.moved.get(first..first + count));
+        let sums = usize::try_from(index)
+            .ok()
+            .and_then(|first| self.state.moved.get(first..first + count));
         let sums = sums.unwrap_or_default().to_vec();
         self.meanwhile(1, |_, _| {
             for (index, window) in windows.iter().enumerate() {
                 let bytes = &found[within(base, &window.moved)];
                 if sums.get(index) != Some(&sum(&[bytes])) {
-                    return Err(MoveError::NotAsWritten { at: window.moved.start, len: bytes.len() as u64 });
+                    return Err(MoveError::NotAsWritten {
+                        at: window.moved.start,
+                        len: bytes.len() as u64,
+                    });
                 }
             }
             Ok(())

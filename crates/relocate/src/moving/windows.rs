@@ -45,7 +45,8 @@ impl Windows {
         if let Copying::Windows(_) = copying
             && mutations.has(Mutation::LongWindow)
         {
-            copying = Copying::Windows(plan.unit.floor_len(plan.shift_bytes()) + 2 * plan.unit.bytes);
+            copying =
+                Copying::Windows(plan.unit.floor_len(plan.shift_bytes()) + 2 * plan.unit.bytes);
         }
         Self {
             to: plan.new_place(),
@@ -55,7 +56,11 @@ impl Windows {
             disk_bytes: plan.disk_bytes,
             copying,
             // Windows that lie on their own source would be spared by the journal.
-            at_once: if mutations.has(Mutation::LongWindow) { 1 } else { plan.at_once },
+            at_once: if mutations.has(Mutation::LongWindow) {
+                1
+            } else {
+                plan.at_once
+            },
             has_edges: !mutations.has(Mutation::NoEdges),
         }
     }
@@ -76,15 +81,27 @@ impl Windows {
             Some(window) => window.blocks.start.max(old.start)..old.end,
         };
         // What lies beyond the source was written for nothing that has to be put back.
-        let to = if to.is_empty() { old.start..old.start } else { to };
+        let to = if to.is_empty() {
+            old.start..old.start
+        } else {
+            to
+        };
         let from = to.start + plan.to - plan.from;
         let is_ascending = forward.is_ascending == mutations.has(Mutation::WrongEnd);
-        Self { to, from, is_ascending, ..forward }
+        Self {
+            to,
+            from,
+            is_ascending,
+            ..forward
+        }
     }
 
     /// Nothing to be written.
     pub(crate) fn none(self) -> Self {
-        Self { to: self.to.start..self.to.start, ..self }
+        Self {
+            to: self.to.start..self.to.start,
+            ..self
+        }
     }
 
     /// How many there are.
@@ -101,15 +118,27 @@ impl Windows {
     fn parts(&self) -> (Range<u64>, Range<u64>, Range<u64>) {
         let cover = self.unit.cover(&self.to, self.disk_bytes);
         if let Copying::Batches(_) = self.copying {
-            return (cover.start..cover.start, cover.clone(), cover.end..cover.end);
+            return (
+                cover.start..cover.start,
+                cover.clone(),
+                cover.end..cover.end,
+            );
         }
         let ends = self.to.end == cover.end;
-        let middle_end = if ends { cover.end } else { self.unit.floor(self.to.end) };
+        let middle_end = if ends {
+            cover.end
+        } else {
+            self.unit.floor(self.to.end)
+        };
         let middle_start = self.unit.ceil(self.to.start);
         if middle_start > middle_end {
             return (cover.clone(), cover.end..cover.end, cover.end..cover.end);
         }
-        (cover.start..middle_start, middle_start..middle_end, middle_end..cover.end)
+        (
+            cover.start..middle_start,
+            middle_start..middle_end,
+            middle_end..cover.end,
+        )
     }
 
     fn window_bytes(&self) -> u64 {
@@ -119,14 +148,19 @@ impl Windows {
 
     fn pieces(&self, middle: &Range<u64>) -> u64 {
         let len = middle.end - middle.start;
-        if len == 0 { 0 } else { (len + self.missing(middle)).div_ceil(self.window_bytes()) }
+        if len == 0 {
+            0
+        } else {
+            (len + self.missing(middle)).div_ceil(self.window_bytes())
+        }
     }
 
     /// Number `index`, and where it is copied straight those behind it that are read with it: they lie side by side.
     pub(crate) fn read_with(&self, index: u64) -> Vec<Window> {
         let mut found: Vec<Window> = self.get(index).into_iter().collect();
         if found.iter().all(|first| !first.is_journalled) {
-            let behind = (index + 1..index.saturating_add(self.at_once)).map_while(|index| self.get(index));
+            let behind =
+                (index + 1..index.saturating_add(self.at_once)).map_while(|index| self.get(index));
             found.extend(behind.take_while(|window| !window.is_journalled));
         }
         found
@@ -152,7 +186,11 @@ impl Windows {
             return None;
         }
         let (head, middle, tail) = self.parts();
-        let (first, last) = if self.is_ascending { (head, tail) } else { (tail, head) };
+        let (first, last) = if self.is_ascending {
+            (head, tail)
+        } else {
+            (tail, head)
+        };
         let Some(piece) = index.checked_sub(u64::from(!first.is_empty())) else {
             return Some(self.edge(first));
         };
@@ -168,15 +206,27 @@ impl Windows {
             middle.end - far..middle.end - near
         };
         let is_journalled = matches!(self.copying, Copying::Batches(_));
-        Some(Window { moved: self.moved_of(&blocks), blocks, is_journalled })
+        Some(Window {
+            moved: self.moved_of(&blocks),
+            blocks,
+            is_journalled,
+        })
     }
 
     fn edge(&self, blocks: Range<u64>) -> Window {
         let moved = self.moved_of(&blocks);
         if self.has_edges {
-            return Window { blocks, moved, is_journalled: true };
+            return Window {
+                blocks,
+                moved,
+                is_journalled: true,
+            };
         }
-        Window { blocks: moved.clone(), moved, is_journalled: false }
+        Window {
+            blocks: moved.clone(),
+            moved,
+            is_journalled: false,
+        }
     }
 
     fn moved_of(&self, blocks: &Range<u64>) -> Range<u64> {
@@ -192,7 +242,9 @@ impl Windows {
     /// Bytes that are at their place after `count` windows, and all that have to come there.
     pub(crate) fn bytes_after(&self, count: u64) -> (u64, u64) {
         let total = self.to.end - self.to.start;
-        let last = count.checked_sub(1).and_then(|last| self.get(last.min(self.count().saturating_sub(1))));
+        let last = count
+            .checked_sub(1)
+            .and_then(|last| self.get(last.min(self.count().saturating_sub(1))));
         let done = match last {
             None => 0,
             Some(window) if self.is_ascending => window.moved.end - self.to.start,
@@ -204,8 +256,10 @@ impl Windows {
     /// Blocks of the journal that all windows take.
     pub(crate) fn journal_blocks(&self, block_bytes: u64) -> u64 {
         let (head, middle, tail) = self.parts();
-        let edges =
-            [head, tail].iter().map(|edge| (edge.end - edge.start).div_ceil(block_bytes) + 1).sum::<u64>();
+        let edges = [head, tail]
+            .iter()
+            .map(|edge| (edge.end - edge.start).div_ceil(block_bytes) + 1)
+            .sum::<u64>();
         let pieces = self.pieces(&middle);
         let records = match self.copying {
             // The sums of those that are read at once, behind at most 96 bytes of others.
@@ -225,13 +279,21 @@ mod tests {
     use super::*;
 
     fn all(windows: &Windows) -> Vec<Window> {
-        (0..windows.count()).map(|index| windows.get(index).expect("below the count")).collect()
+        (0..windows.count())
+            .map(|index| windows.get(index).expect("below the count"))
+            .collect()
     }
 
     /// What the crash safety rests on, for every pair of places in a small range: held against each unit by itself.
     #[test]
     fn windows_spare_their_source_and_those_to_come() {
-        let (sector, unit) = (512, Unit { bytes: 4096, offset: 0 });
+        let (sector, unit) = (
+            512,
+            Unit {
+                bytes: 4096,
+                offset: 0,
+            },
+        );
         for offset in [0, 3584] {
             let unit = Unit { offset, ..unit };
             for from in (0..40).step_by(3) {
@@ -258,11 +320,20 @@ mod tests {
             let source = windows.source_of(&window.moved);
             let torn = unit.cover(&window.moved, u64::MAX >> 2);
             moved += window.moved.end - window.moved.start;
-            assert!(window.is_journalled || torn == window.moved, "{windows:?} {window:?}");
+            assert!(
+                window.is_journalled || torn == window.moved,
+                "{windows:?} {window:?}"
+            );
             let spares = |range: &Range<u64>| torn.end <= range.start || range.end <= torn.start;
-            assert!(window.is_journalled || spares(&source), "{windows:?} {window:?}");
+            assert!(
+                window.is_journalled || spares(&source),
+                "{windows:?} {window:?}"
+            );
             for later in &list[index + 1..] {
-                assert!(spares(&windows.source_of(&later.moved)), "{windows:?} {window:?} {later:?}");
+                assert!(
+                    spares(&windows.source_of(&later.moved)),
+                    "{windows:?} {window:?} {later:?}"
+                );
             }
         }
         assert_eq!(moved, windows.to.end - windows.to.start, "{windows:?}");
@@ -278,8 +349,14 @@ mod tests {
             let touch = |pair: &[Window]| {
                 pair[0].moved.end == pair[1].moved.start || pair[1].moved.end == pair[0].moved.start
             };
-            assert!(group.len() as u64 <= windows.at_once && group.windows(2).all(touch), "{windows:?}");
-            assert!(group.len() == 1 || group.iter().all(|window| !window.is_journalled), "{windows:?}");
+            assert!(
+                group.len() as u64 <= windows.at_once && group.windows(2).all(touch),
+                "{windows:?}"
+            );
+            assert!(
+                group.len() == 1 || group.iter().all(|window| !window.is_journalled),
+                "{windows:?}"
+            );
             index += group.len();
         }
         assert_eq!(windows.read_with(index as u64), []);
@@ -298,15 +375,23 @@ mod tests {
             for done in 0..=forward.count() {
                 let back = Windows::back(&plan, done, Mutations::default());
                 check_order(&back, plan.unit);
-                let written: Vec<Window> =
-                    all(&forward).into_iter().take(usize::try_from(done).unwrap()).collect();
+                let written: Vec<Window> = all(&forward)
+                    .into_iter()
+                    .take(usize::try_from(done).unwrap())
+                    .collect();
                 for byte in plan.old_place().step_by(512) {
                     let is_lost = written.iter().any(|window| window.blocks.contains(&byte));
                     let comes_back = back.to.contains(&byte);
-                    assert!(comes_back || !is_lost, "{from} {to} {done}: {byte} stays lost");
+                    assert!(
+                        comes_back || !is_lost,
+                        "{from} {to} {done}: {byte} stays lost"
+                    );
                     let copy = byte + plan.to - plan.from;
                     let is_copied = written.iter().any(|window| window.moved.contains(&copy));
-                    assert!(is_copied || !comes_back, "{from} {to} {done}: {byte} was never copied");
+                    assert!(
+                        is_copied || !comes_back,
+                        "{from} {to} {done}: {byte} was never copied"
+                    );
                 }
             }
         }

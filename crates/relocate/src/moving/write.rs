@@ -36,8 +36,13 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
             return Err(MoveError::Changed { at: edit.at });
         }
         found.copy_from_slice(&edit.bytes);
-        let (step, at, image) = (self.state.next, blocks.start, Image::Inline(buffer.to_vec()));
-        self.journal.append_durable(&Record::Image { step, at, image })?;
+        let (step, at, image) = (
+            self.state.next,
+            blocks.start,
+            Image::Inline(buffer.to_vec()),
+        );
+        self.journal
+            .append_durable(&Record::Image { step, at, image })?;
         self.write_image(at, &buffer)
     }
 
@@ -48,12 +53,19 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
         if self.script.window_at(step).is_none() {
             self.must_have_arrived(at, bytes)?;
         }
-        let window = self.script.window_at(step).and_then(|index| self.script.windows().get(index));
+        let window = self
+            .script
+            .window_at(step)
+            .and_then(|index| self.script.windows().get(index));
         let moved = window.map_or(0, |window| {
-            let (start, end) = ((window.moved.start - at) as usize, (window.moved.end - at) as usize);
+            let (start, end) = (
+                (window.moved.start - at) as usize,
+                (window.moved.end - at) as usize,
+            );
             bytes.get(start..end).map_or(0, |moved| sum(&[moved]))
         });
-        self.journal.append_durable(&Record::Written { step, moved })?;
+        self.journal
+            .append_durable(&Record::Written { step, moved })?;
         self.passed(&[moved]);
         Ok(())
     }
@@ -62,7 +74,14 @@ impl<D: Disk, J: JournalStore> Move<D, J> {
     fn must_have_arrived(&mut self, at: u64, bytes: &[u8]) -> Result<(), MoveError> {
         let mut found = AlignedBuffer::new(bytes.len());
         read_into(&mut self.disk, at, &mut found)?;
-        if *found == *bytes { Ok(()) } else { Err(MoveError::NotAsWritten { at, len: bytes.len() as u64 }) }
+        if *found == *bytes {
+            Ok(())
+        } else {
+            Err(MoveError::NotAsWritten {
+                at,
+                len: bytes.len() as u64,
+            })
+        }
     }
 
     /// So many steps are done; of windows these are the sums of their data.

@@ -63,10 +63,26 @@ pub(super) const KNOWN: &[(&str, At, &[u8])] = &[
     ("md", End(4 * KIB, 8 * KIB), b"\xfc\x4e\x2b\xa9"),
     ("md 0.90", End(64 * KIB, 64 * KIB), b"\xfc\x4e\x2b\xa9"),
     ("md 0.90", End(64 * KIB, 64 * KIB), b"\xa9\x2b\x4e\xfc"),
-    ("bcache", Start(4 * KIB + 24), b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca"),
-    ("bcachefs", Start(4 * KIB + 24), b"\xc6\x85\x73\xf6\x66\xce\x90\xa9"),
-    ("bcachefs", Start(2 * MIB + 24), b"\xc6\x85\x73\xf6\x66\xce\x90\xa9"),
-    ("bcachefs", End(512, MIB - 24), b"\xc6\x85\x73\xf6\x66\xce\x90\xa9"),
+    (
+        "bcache",
+        Start(4 * KIB + 24),
+        b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca",
+    ),
+    (
+        "bcachefs",
+        Start(4 * KIB + 24),
+        b"\xc6\x85\x73\xf6\x66\xce\x90\xa9",
+    ),
+    (
+        "bcachefs",
+        Start(2 * MIB + 24),
+        b"\xc6\x85\x73\xf6\x66\xce\x90\xa9",
+    ),
+    (
+        "bcachefs",
+        End(512, MIB - 24),
+        b"\xc6\x85\x73\xf6\x66\xce\x90\xa9",
+    ),
     ("DRBD", End(4 * KIB, 4 * KIB - 60), b"\x83\x74\x02\x6b"),
     ("DRBD", End(4 * KIB, 4 * KIB - 60), b"\x83\x74\x02\x6c"),
     ("DRBD", End(4 * KIB, 4 * KIB - 60), b"\x83\x74\x02\x6d"),
@@ -77,17 +93,33 @@ pub(super) const KNOWN: &[(&str, At, &[u8])] = &[
     ("Stratis", Start(9 * 512 + 4), b"!Stra0tis\x86\xff\x02^Arh"),
     ("ceph", Start(0), b"bluestore block device"),
     ("Intel RAID", End(512, 1024), b"Intel Raid ISM Cfg Sig. "),
-    ("Intel RAID", End(4 * KIB, 8 * KIB), b"Intel Raid ISM Cfg Sig. "),
+    (
+        "Intel RAID",
+        End(4 * KIB, 8 * KIB),
+        b"Intel Raid ISM Cfg Sig. ",
+    ),
     ("DDF", End(512, 512), b"\xde\x11\xde\x11"),
     ("DDF", End(512, 257 * 512), b"\xde\x11\xde\x11"),
     ("LSI RAID", End(512, 512), b"$XIDE$"),
     ("JMicron RAID", End(512, 512), b"JM"),
     ("VIA RAID", End(512, 512), b"\x55\xaa"),
-    ("Silicon Image RAID", End(512, 512 - 96), b"\x00\x00\x00\x2f"),
+    (
+        "Silicon Image RAID",
+        End(512, 512 - 96),
+        b"\x00\x00\x00\x2f",
+    ),
     ("Adaptec RAID", End(512, 512), b"\x37\xfc\x4d\x1e"),
     ("NVIDIA RAID", End(512, 1024), b"NVIDIA  "),
-    ("HighPoint RAID", End(512, 11 * 512 - 32), b"\xf3\x16\x78\x5a"),
-    ("HighPoint RAID", End(512, 11 * 512 - 32), b"\xfd\x16\x78\x5a"),
+    (
+        "HighPoint RAID",
+        End(512, 11 * 512 - 32),
+        b"\xf3\x16\x78\x5a",
+    ),
+    (
+        "HighPoint RAID",
+        End(512, 11 * 512 - 32),
+        b"\xfd\x16\x78\x5a",
+    ),
     ("HighPoint RAID", Start(4640), b"\xf0\x16\x78\x5a"),
     ("HighPoint RAID", Start(4640), b"\xfd\x16\x78\x5a"),
     ("apfs", Start(32), b"NXSB"),
@@ -155,21 +187,34 @@ pub(super) const KNOWN: &[(&str, At, &[u8])] = &[
 ];
 
 /// Bytes of swap space and of an image of hibernation, at the end of its first page.
-pub(super) const SWAP: [&[u8]; 6] =
-    [b"SWAP-SPACE", b"SWAPSPACE2", b"S1SUSPEND", b"S2SUSPEND", b"ULSUSPEND", b"LINHIB0001"];
+pub(super) const SWAP: [&[u8]; 6] = [
+    b"SWAP-SPACE",
+    b"SWAPSPACE2",
+    b"S1SUSPEND",
+    b"S2SUSPEND",
+    b"ULSUSPEND",
+    b"LINHIB0001",
+];
 /// Sizes of a page.
 pub(super) const PAGES: [u64; 5] = [4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB, 64 * KIB];
 
 /// Magic numbers of UFS, in the byte order of either kind of machine, and where superblocks can lie.
-pub(super) const UFS: [u32; 6] =
-    [0x0001_1954, 0x1954_0119, 0x0019_5612, 0x0009_5014, 0x0061_2195, 0x0523_1994];
+pub(super) const UFS: [u32; 6] = [
+    0x0001_1954,
+    0x1954_0119,
+    0x0019_5612,
+    0x0009_5014,
+    0x0061_2195,
+    0x0523_1994,
+];
 pub(super) const UFS_AT: [u64; 4] = [0, 8 * KIB, 64 * KIB, 256 * KIB];
 pub(super) const UFS_MAGIC: u64 = 1372;
 
 /// Where Promise's RAID notes itself, in sectors from the end.
 pub(super) const PROMISE: &[u8] = b"Promise Technology, Inc.";
-pub(super) const PROMISE_SECTORS: [u64; 13] =
-    [63, 255, 256, 16, 399, 591, 675, 735, 911, 974, 991, 951, 3087];
+pub(super) const PROMISE_SECTORS: [u64; 13] = [
+    63, 255, 256, 16, 399, 591, 675, 735, 911, 974, 991, 951, 3087,
+];
 
 /// ZFS: four labels, each with a list of names and values, and a ring of superblocks behind it.
 pub(super) const ZFS_LABEL: u64 = 256 * KIB;

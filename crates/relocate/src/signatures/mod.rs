@@ -37,18 +37,27 @@ pub struct Survey {
 ///
 /// # Errors
 /// What the system says when the disk cannot be read.
-pub fn survey(disk: &dyn Disk, old: &Range<u64>, new: &Range<u64>, block: u32) -> io::Result<Survey> {
+pub fn survey(
+    disk: &dyn Disk,
+    old: &Range<u64>,
+    new: &Range<u64>,
+    block: u32,
+) -> io::Result<Survey> {
     let block = u64::from(block);
     let union = old.start.min(new.start)..old.end.max(new.end);
     let own = find(disk, old, block)?;
     let mut names: Vec<&'static str> = own.iter().map(|signature| signature.name).collect();
     names.dedup();
-    let mut signatures: Vec<Range<u64>> = own.into_iter().map(|signature| signature.range).collect();
+    let mut signatures: Vec<Range<u64>> =
+        own.into_iter().map(|signature| signature.range).collect();
     let mut strays = Vec::new();
     for signature in find(disk, &union, block)? {
         let range = union.start + signature.range.start..union.start + signature.range.end;
         // What lies on an end of the partition is of both.
-        for part in [range.start..range.end.min(old.start), range.start.max(old.end)..range.end] {
+        for part in [
+            range.start..range.end.min(old.start),
+            range.start.max(old.end)..range.end,
+        ] {
             if !part.is_empty() {
                 strays.push(part);
             }
@@ -64,7 +73,11 @@ pub fn survey(disk: &dyn Disk, old: &Range<u64>, new: &Range<u64>, block: u32) -
     if !first_tells && signatures[0] == (0..block) {
         signatures.rotate_left(1);
     }
-    Ok(Survey { signatures, strays: joined(strays), names })
+    Ok(Survey {
+        signatures,
+        strays: joined(strays),
+        names,
+    })
 }
 
 /// In their order, those that meet or touch as one.
@@ -85,7 +98,12 @@ fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
 /// # Errors
 /// What the system says when the disk cannot be read.
 pub fn find(disk: &dyn Disk, place: &Range<u64>, block: u64) -> io::Result<Vec<Signature>> {
-    let mut search = Search { disk, place, block, found: Vec::new() };
+    let mut search = Search {
+        disk,
+        place,
+        block,
+        found: Vec::new(),
+    };
     for (name, at, magic) in known::KNOWN {
         let start = match at {
             At::Start(start) => Some(*start),
@@ -140,7 +158,10 @@ impl Search<'_> {
     fn add(&mut self, name: &'static str, range: Range<u64>) {
         let start = range.start - range.start % self.block;
         let end = range.end.next_multiple_of(self.block).min(self.len());
-        self.found.push(Signature { name, range: start..end });
+        self.found.push(Signature {
+            name,
+            range: start..end,
+        });
     }
 
     fn swap(&mut self) -> io::Result<()> {
@@ -165,7 +186,11 @@ impl Search<'_> {
 
     fn promise(&mut self) -> io::Result<()> {
         for sectors in known::PROMISE_SECTORS {
-            self.look("Promise RAID", self.before_end(512, sectors * 512), known::PROMISE)?;
+            self.look(
+                "Promise RAID",
+                self.before_end(512, sectors * 512),
+                known::PROMISE,
+            )?;
         }
         Ok(())
     }
@@ -184,11 +209,16 @@ impl Search<'_> {
 
     fn is_zfs(&self, label: u64) -> io::Result<bool> {
         let list = self.read(label + known::ZFS_LIST, 4096)?;
-        if list.windows(known::ZFS_NAME.len()).any(|window| window == known::ZFS_NAME) {
+        if list
+            .windows(known::ZFS_NAME.len())
+            .any(|window| window == known::ZFS_NAME)
+        {
             return Ok(true);
         }
         let ring = self.read(label + known::ZFS_RING, known::ZFS_RING as usize)?;
-        Ok(ring.chunks(1024).any(|slot| known::ZFS_MAGIC.iter().any(|magic| slot.starts_with(magic))))
+        Ok(ring
+            .chunks(1024)
+            .any(|slot| known::ZFS_MAGIC.iter().any(|magic| slot.starts_with(magic))))
     }
 }
 
@@ -208,18 +238,37 @@ mod tests {
     fn copies_are_found_and_named_in_whole_blocks() {
         let mib = 1 << 20;
         let end = 16 * mib - 65_536;
-        let image =
-            image(16 * mib, &[(1080, b"\x53\xef"), (end, b"\xfc\x4e\x2b\xa9"), (16_384, b"SKUL\xba\xbe")]);
+        let image = image(
+            16 * mib,
+            &[
+                (1080, b"\x53\xef"),
+                (end, b"\xfc\x4e\x2b\xa9"),
+                (16_384, b"SKUL\xba\xbe"),
+            ],
+        );
         let found = find(&image, &(0..16 << 20), 4096).expect("memory");
-        let found: Vec<_> = found.iter().map(|s| (s.name, s.range.start, s.range.end)).collect();
+        let found: Vec<_> = found
+            .iter()
+            .map(|s| (s.name, s.range.start, s.range.end))
+            .collect();
         let end = end as u64;
-        assert_eq!(found, [("ext", 0, 4096), ("LUKS", 16_384, 20_480), ("md 0.90", end, end + 4096)]);
+        assert_eq!(
+            found,
+            [
+                ("ext", 0, 4096),
+                ("LUKS", 16_384, 20_480),
+                ("md 0.90", end, end + 4096)
+            ]
+        );
     }
 
     #[test]
     fn an_empty_device_has_none_and_a_short_one_is_no_error() {
         for len in [0, 1, 512, 4096, 1 << 20] {
-            assert_eq!(find(&vec![0; len], &(0..len as u64), 512).expect("memory"), []);
+            assert_eq!(
+                find(&vec![0; len], &(0..len as u64), 512).expect("memory"),
+                []
+            );
         }
     }
 
@@ -234,7 +283,11 @@ mod tests {
         ] {
             let image = image(1 << 20, &[(at, magic)]);
             let survey = survey(&image, &(0..512 << 10), &(4096..516 << 10), 512).expect("memory");
-            let found: Vec<_> = survey.signatures.iter().map(|range| (range.start, range.end)).collect();
+            let found: Vec<_> = survey
+                .signatures
+                .iter()
+                .map(|range| (range.start, range.end))
+                .collect();
             assert_eq!(found, expected);
         }
     }
@@ -242,7 +295,10 @@ mod tests {
     /// An old file system in the free space before a partition, where an entry over both places would begin.
     #[test]
     fn what_the_union_would_show_is_found() {
-        let image = image(1 << 20, &[(40 * 512 + 1080, b"\x53\xef"), (80 * 512, b"XFSB")]);
+        let image = image(
+            1 << 20,
+            &[(40 * 512 + 1080, b"\x53\xef"), (80 * 512, b"XFSB")],
+        );
         let (old, new) = (80 * 512..400 * 512, 40 * 512..360 * 512);
         let survey = survey(&image, &old, &new, 512).expect("memory");
         assert_eq!(survey.names, ["xfs"]);

@@ -25,11 +25,31 @@ pub(crate) struct Blocks {
     pub(crate) offset: u64,
 }
 
-pub(crate) const NATIVE_512: Blocks = Blocks { logical: 512, physical: 512, offset: 0 };
-pub(crate) const NATIVE_4096: Blocks = Blocks { logical: 4096, physical: 4096, offset: 0 };
-pub(crate) const EMULATED: Blocks = Blocks { logical: 512, physical: 4096, offset: 0 };
-pub(crate) const EMULATED_16K: Blocks = Blocks { logical: 512, physical: 16_384, offset: 0 };
-pub(crate) const EMULATED_OFFSET: Blocks = Blocks { logical: 512, physical: 4096, offset: 3584 };
+pub(crate) const NATIVE_512: Blocks = Blocks {
+    logical: 512,
+    physical: 512,
+    offset: 0,
+};
+pub(crate) const NATIVE_4096: Blocks = Blocks {
+    logical: 4096,
+    physical: 4096,
+    offset: 0,
+};
+pub(crate) const EMULATED: Blocks = Blocks {
+    logical: 512,
+    physical: 4096,
+    offset: 0,
+};
+pub(crate) const EMULATED_16K: Blocks = Blocks {
+    logical: 512,
+    physical: 16_384,
+    offset: 0,
+};
+pub(crate) const EMULATED_OFFSET: Blocks = Blocks {
+    logical: 512,
+    physical: 4096,
+    offset: 3584,
+};
 
 /// One move, in sectors; windows in units.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +75,10 @@ impl Case {
     }
 
     fn unit(&self) -> Unit {
-        Unit { bytes: u64::from(self.blocks.physical).max(4096), offset: self.blocks.offset }
+        Unit {
+            bytes: u64::from(self.blocks.physical).max(4096),
+            offset: self.blocks.offset,
+        }
     }
 
     /// What a signature takes at the least.
@@ -115,7 +138,11 @@ impl Case {
         }
         let change = |at: u64| {
             let old = before.partition[at as usize..at as usize + 4].to_vec();
-            Change { at, new: old.iter().map(|byte| !byte).collect(), old }
+            Change {
+                at,
+                new: old.iter().map(|byte| !byte).collect(),
+                old,
+            }
         };
         places.into_iter().map(change).collect()
     }
@@ -138,7 +165,10 @@ pub(crate) struct Before {
 }
 
 fn noise(rng: &mut Rng, len: u64) -> Vec<u8> {
-    (0..len.div_ceil(8)).flat_map(|_| rng.next_u64().to_le_bytes()).take(len as usize).collect()
+    (0..len.div_ceil(8))
+        .flat_map(|_| rng.next_u64().to_le_bytes())
+        .take(len as usize)
+        .collect()
 }
 
 impl Before {
@@ -147,7 +177,13 @@ impl Before {
         let mut label = || [noise(rng, len), noise(rng, len)];
         let (old, moving, finished) = (label(), label(), label());
         let partition = noise(rng, case.len * SECTOR);
-        Self { partition, label: old, moving, finished, places: case.label_places() }
+        Self {
+            partition,
+            label: old,
+            moving,
+            finished,
+            places: case.label_places(),
+        }
     }
 
     fn changes(&self, old: &[Vec<u8>; 2], new: &[Vec<u8>; 2]) -> Vec<Change> {
@@ -210,7 +246,14 @@ impl Setting {
             fails: None,
             clock: Clock::new(case.flushes),
         };
-        Self { plan, world: Rc::new(RefCell::new(world)), before, fixed, apart, neighbours }
+        Self {
+            plan,
+            world: Rc::new(RefCell::new(world)),
+            before,
+            fixed,
+            apart,
+            neighbours,
+        }
     }
 
     /// What a signature is at the new place.
@@ -239,7 +282,10 @@ impl Setting {
         };
         for range in &self.plan.signatures {
             let bytes = left + range.start..left + range.end;
-            for at in bytes.step_by(SECTOR as usize).filter(|at| !kept.contains(at)) {
+            for at in bytes
+                .step_by(SECTOR as usize)
+                .filter(|at| !kept.contains(at))
+            {
                 self.expect("stale signature", at, &[0; SECTOR as usize])?;
             }
         }
@@ -262,7 +308,14 @@ impl Setting {
             world.disk.read(at + start as u64, &mut found[..len]);
             let wanted = &expected[start..start + len];
             if found[..len] != *wanted {
-                return Some(start + found.iter().zip(wanted).position(|(a, b)| a != b).unwrap_or(0));
+                return Some(
+                    start
+                        + found
+                            .iter()
+                            .zip(wanted)
+                            .position(|(a, b)| a != b)
+                            .unwrap_or(0),
+                );
             }
             start += len;
         }
@@ -281,27 +334,38 @@ impl Setting {
     /// What may never be seen, however the power is cut: a partition that can be found, by a signature or by its
     /// label, with data of which some are not there.
     pub(crate) fn check_hidden(&self) -> Result<(), String> {
-        let places = [("old", self.plan.from, &self.before.partition), ("new", self.plan.to, &self.fixed)];
+        let places = [
+            ("old", self.plan.from, &self.before.partition),
+            ("new", self.plan.to, &self.fixed),
+        ];
         for (name, start, partition) in places {
             for range in &self.plan.signatures {
                 let signature = &partition[range.start as usize..range.end as usize];
-                if self.first_difference(start + range.start, signature).is_none() {
+                if self
+                    .first_difference(start + range.start, signature)
+                    .is_none()
+                {
                     self.check_apart(start, partition).map_err(|byte| {
                         format!("the {name} place shows its signature, and byte {byte} is wrong")
                     })?;
                 }
             }
         }
-        let labels =
-            [(&self.before.label, self.plan.from, "old"), (&self.before.finished, self.plan.to, "new")];
+        let labels = [
+            (&self.before.label, self.plan.from, "old"),
+            (&self.before.finished, self.plan.to, "new"),
+        ];
         for (label, start, name) in labels {
             let shown = |index: usize| {
-                self.first_difference(self.before.places[index].start, &label[index]).is_none()
+                self.first_difference(self.before.places[index].start, &label[index])
+                    .is_none()
             };
             // Either copy can be the one that is read.
             if shown(0) || shown(1) {
                 self.check_apart(start, &self.before.partition)
-                    .map_err(|byte| format!("the label shows the {name} place, and byte {byte} is wrong"))?;
+                    .map_err(|byte| {
+                        format!("the label shows the {name} place, and byte {byte} is wrong")
+                    })?;
             }
         }
         Ok(())
@@ -321,12 +385,25 @@ impl Setting {
 /// In the partition, at either place, and whole sectors.
 fn apart(plan: &Plan) -> Vec<Range<u64>> {
     let mut blocks = Vec::new();
-    let labels = plan.hide.iter().map(|change| change.at..change.at + change.new.len() as u64);
+    let labels = plan
+        .hide
+        .iter()
+        .map(|change| change.at..change.at + change.new.len() as u64);
     let strays = plan.strays.iter().cloned();
     for start in [plan.from, plan.to] {
-        let signatures = plan.signatures.iter().map(|range| start + range.start..start + range.end);
-        let fix_ups = plan.fix_ups.iter().map(|change| start + change.at..start + change.at + 4);
-        for range in signatures.chain(fix_ups).chain(labels.clone()).chain(strays.clone()) {
+        let signatures = plan
+            .signatures
+            .iter()
+            .map(|range| start + range.start..start + range.end);
+        let fix_ups = plan
+            .fix_ups
+            .iter()
+            .map(|change| start + change.at..start + change.at + 4);
+        for range in signatures
+            .chain(fix_ups)
+            .chain(labels.clone())
+            .chain(strays.clone())
+        {
             blocks.push(plan.unit.cover(&range, plan.disk_bytes));
         }
     }

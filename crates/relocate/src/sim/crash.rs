@@ -57,10 +57,18 @@ impl Cache {
         for (index, (which, at, bytes)) in self.writes.iter().enumerate() {
             let offset = if *which == Which::Disk { offset } else { 0 };
             let end = at + bytes.len() as u64;
-            let mut start = if *at < offset { 0 } else { at - (at - offset) % block };
+            let mut start = if *at < offset {
+                0
+            } else {
+                at - (at - offset) % block
+            };
             while start < end {
                 found.entry((*which, start)).or_default().push(index);
-                start = if start < offset { offset } else { start + block };
+                start = if start < offset {
+                    offset
+                } else {
+                    start + block
+                };
             }
         }
         let unit = |((which, start), writes)| {
@@ -68,8 +76,17 @@ impl Cache {
                 Which::Disk => (offset, world.disk_bytes),
                 Which::Journal => (0, world.journal_bytes),
             };
-            let next = if start < offset { offset } else { start + block };
-            Unit { which, start, len: next.min(end) - start, writes }
+            let next = if start < offset {
+                offset
+            } else {
+                start + block
+            };
+            Unit {
+                which,
+                start,
+                len: next.min(end) - start,
+                writes,
+            }
         };
         found.into_iter().map(unit).collect()
     }
@@ -108,7 +125,10 @@ impl Cache {
 /// Every sector of the unit, those included that nobody wrote.
 fn tear(seed: u64, old: &[u8], new: &mut [u8]) {
     let mut rng = Rng::new(seed);
-    for (new, old) in new.chunks_mut(SECTOR as usize).zip(old.chunks(SECTOR as usize)) {
+    for (new, old) in new
+        .chunks_mut(SECTOR as usize)
+        .zip(old.chunks(SECTOR as usize))
+    {
         match rng.below(3) {
             0 => new.copy_from_slice(old),
             1 => {}
@@ -148,7 +168,12 @@ pub(crate) fn fates(units: &[Unit], effort: Effort, rng: &mut Rng) -> Vec<Vec<Fa
         false
     } else {
         found.push(vec![Fate::Lost; units.len()]);
-        found.push(units.iter().map(|unit| Fate::Kept(unit.writes.len())).collect());
+        found.push(
+            units
+                .iter()
+                .map(|unit| Fate::Kept(unit.writes.len()))
+                .collect(),
+        );
         true
     };
     for round in 0..effort.random {

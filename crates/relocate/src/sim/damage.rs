@@ -24,7 +24,10 @@ const CASE: Case = Case {
 const BLOCK: u64 = 4096;
 
 fn both(setting: &Setting) -> (SimDisk, SimStore) {
-    (SimDisk(setting.world.clone()), SimStore(setting.world.clone()))
+    (
+        SimDisk(setting.world.clone()),
+        SimStore(setting.world.clone()),
+    )
 }
 
 /// A move that was stopped before its step number `steps`.
@@ -77,13 +80,20 @@ fn a_broken_record_is_not_taken_for_the_end() {
             match Move::resume(store.clone(), disk.clone()) {
                 Err(MoveError::Journal(JournalError::None)) => assert_eq!(number, 0),
                 Err(MoveError::Journal(JournalError::Damaged { number: told, .. })) => {
-                    assert!(number != last && told == number as u64, "{number} told as {told}");
+                    assert!(
+                        number != last && told == number as u64,
+                        "{number} told as {told}"
+                    );
                 }
                 Ok(_) => assert_eq!(number, last),
                 Err(other) => panic!("record {number}: {other}"),
             }
             if number != last {
-                assert_eq!(setting.world.borrow().disk.mark(), before, "the disk was written");
+                assert_eq!(
+                    setting.world.borrow().disk.mark(),
+                    before,
+                    "the disk was written"
+                );
             }
             setting.world.borrow_mut().disk.back_to(before);
             setting.world.borrow_mut().journal.back_to(journal);
@@ -105,7 +115,9 @@ fn random_journals_end_no_program() {
             let record = records[rng.below(records.len() as u64) as usize];
             let (bytes, len) = (rng.next_u64().to_le_bytes(), rng.between(1, 8) as usize);
             let at = rng.below(200) as usize;
-            spoil(&setting, record, |block| block[at..at + len].copy_from_slice(&bytes[..len]));
+            spoil(&setting, record, |block| {
+                block[at..at + len].copy_from_slice(&bytes[..len])
+            });
         }
         let _ = status(store.clone());
         let _ = Move::resume(store.clone(), disk.clone());
@@ -118,8 +130,13 @@ fn another_disk_is_refused() {
     let setting = stopped(8);
     let (disk, store) = both(&setting);
     setting.world.borrow_mut().disk_bytes += 4096;
-    let error = Move::resume(store.clone(), disk.clone()).err().expect("another disk");
-    assert!(matches!(&error, MoveError::Plan(error) if error.field == "size of the disk"), "{error}");
+    let error = Move::resume(store.clone(), disk.clone())
+        .err()
+        .expect("another disk");
+    assert!(
+        matches!(&error, MoveError::Plan(error) if error.field == "size of the disk"),
+        "{error}"
+    );
     setting.world.borrow_mut().disk_bytes -= 4096;
     assert!(Move::resume(store, disk).is_ok());
 }
@@ -130,8 +147,13 @@ fn a_short_file_is_refused() {
     let setting = Setting::new(&CASE, 7);
     let (disk, store) = both(&setting);
     setting.world.borrow_mut().journal_bytes -= 1;
-    let error = Move::start(setting.plan.clone(), disk, store).err().expect("too short");
-    assert!(matches!(error, MoveError::Journal(JournalError::Full { .. })), "{error}");
+    let error = Move::start(setting.plan.clone(), disk, store)
+        .err()
+        .expect("too short");
+    assert!(
+        matches!(error, MoveError::Journal(JournalError::Full { .. })),
+        "{error}"
+    );
     setting.check_ending(None).expect("untouched");
 }
 
@@ -143,7 +165,11 @@ fn a_move_can_be_stopped_anywhere_and_often() {
         let mut ending = None;
         for round in 0.. {
             let (disk, store) = both(&setting);
-            let begin = if turns_back && round > 14 { Move::rollback } else { Move::resume };
+            let begin = if turns_back && round > 14 {
+                Move::rollback
+            } else {
+                Move::resume
+            };
             let mut moving = begin(store, disk).expect("it goes on");
             let stopped = moving.run(|_| ControlFlow::Break(())).expect("no failure");
             assert_eq!(stopped, None);
@@ -161,7 +187,11 @@ fn a_move_can_be_stopped_anywhere_and_often() {
             }
         }
         setting.check_ending(ending).expect("right");
-        let expected = if turns_back { Ending::RolledBack } else { Ending::Moved };
+        let expected = if turns_back {
+            Ending::RolledBack
+        } else {
+            Ending::Moved
+        };
         assert_eq!(ending, Some(expected));
         let (disk, store) = both(&setting);
         let told = status(store.clone()).expect("a journal");
@@ -181,10 +211,16 @@ fn what_somebody_else_writes_is_kept() {
     disk.write_at(at, &[0x77; 512]).expect("within");
     let mut moving = Move::resume(store.clone(), disk.clone()).expect("a journal");
     let error = moving.step().expect_err("somebody wrote");
-    assert!(matches!(error, MoveError::Changed { at: told } if told == at), "{error}");
+    assert!(
+        matches!(error, MoveError::Changed { at: told } if told == at),
+        "{error}"
+    );
     assert!(matches!(moving.step(), Err(MoveError::Stopped)));
     let mut back = Move::rollback(store, disk.clone()).expect("a journal");
-    assert_eq!(back.run(|_| ControlFlow::Continue(())).expect("no failure"), Some(Ending::RolledBack));
+    assert_eq!(
+        back.run(|_| ControlFlow::Continue(())).expect("no failure"),
+        Some(Ending::RolledBack)
+    );
     let mut found = [0; 512];
     disk.read_at(at, &mut found).expect("within");
     assert_eq!(found, [0x77; 512]);
@@ -197,22 +233,35 @@ fn another_label_stops_the_move() {
     let (mut disk, store) = both(&setting);
     let at = setting.plan.hide[0].at;
     disk.write_at(at, &[0x77; 512]).expect("within");
-    let error = Move::start(setting.plan.clone(), disk, store).err().expect("another label");
-    assert!(matches!(error, MoveError::Changed { at: told } if told == at), "{error}");
+    let error = Move::start(setting.plan.clone(), disk, store)
+        .err()
+        .expect("another label");
+    assert!(
+        matches!(error, MoveError::Changed { at: told } if told == at),
+        "{error}"
+    );
 
     let setting = stopped(8);
     let (mut disk, store) = both(&setting);
     let at = setting.plan.finish[1].at;
     disk.write_at(at, &[0x77; 512]).expect("within");
     let error = Move::resume(store, disk).err().expect("another label");
-    assert!(matches!(error, MoveError::Changed { at: told } if told == at), "{error}");
+    assert!(
+        matches!(error, MoveError::Changed { at: told } if told == at),
+        "{error}"
+    );
 
     let setting = stopped(8);
     let (mut disk, store) = both(&setting);
     let mut moving = Move::resume(store, disk.clone()).expect("a journal");
     disk.write_at(at, &[0x77; 512]).expect("within");
-    let error = moving.run(|_| ControlFlow::Continue(())).expect_err("another label");
-    assert!(matches!(error, MoveError::Changed { at: told } if told == at), "{error}");
+    let error = moving
+        .run(|_| ControlFlow::Continue(()))
+        .expect_err("another label");
+    assert!(
+        matches!(error, MoveError::Changed { at: told } if told == at),
+        "{error}"
+    );
 }
 
 /// Cut off at every read, write and flush of a move and of its rollback, with an image of which nobody knows whether it was
@@ -221,7 +270,10 @@ fn another_label_stops_the_move() {
 #[test]
 fn another_label_stops_what_is_pending() {
     let (mut refused, mut pending) = (0, 0);
-    let ways = [Move::resume as fn(SimStore, SimDisk) -> Result<_, MoveError>, Move::rollback];
+    let ways = [
+        Move::resume as fn(SimStore, SimDisk) -> Result<_, MoveError>,
+        Move::rollback,
+    ];
     for (steps, begin) in [0, 12].into_iter().zip(ways) {
         for fails in 0.. {
             let setting = stopped(steps);
@@ -238,16 +290,30 @@ fn another_label_stops_what_is_pending() {
             if state.ending.is_some() {
                 continue;
             }
-            let torn = state.pending.map_or(0..0, |image| image.at..image.at + image.image.len_bytes());
-            let blocks = setting.plan.hide.iter().flat_map(|change| change.range().step_by(512));
+            let torn = state
+                .pending
+                .map_or(0..0, |image| image.at..image.at + image.image.len_bytes());
+            let blocks = setting
+                .plan
+                .hide
+                .iter()
+                .flat_map(|change| change.range().step_by(512));
             for at in blocks.filter(|at| !torn.contains(at)) {
                 let mark = setting.world.borrow().mark();
                 disk.write_at(at, &[0x77; 512]).expect("within");
                 let before = setting.world.borrow().mark();
                 for begin in ways {
-                    let error = begin(store.clone(), disk.clone()).err().expect("another label");
-                    assert!(matches!(error, MoveError::Changed { at: told } if told == at), "{at}: {error}");
-                    assert!(setting.world.borrow().mark() == before, "something was written");
+                    let error = begin(store.clone(), disk.clone())
+                        .err()
+                        .expect("another label");
+                    assert!(
+                        matches!(error, MoveError::Changed { at: told } if told == at),
+                        "{at}: {error}"
+                    );
+                    assert!(
+                        setting.world.borrow().mark() == before,
+                        "something was written"
+                    );
                 }
                 setting.world.borrow_mut().back_to(mark);
                 refused += 1;
@@ -255,7 +321,10 @@ fn another_label_stops_what_is_pending() {
             }
         }
     }
-    assert!(refused > 500 && pending > 100, "{refused} times, {pending} of them with an image");
+    assert!(
+        refused > 500 && pending > 100,
+        "{refused} times, {pending} of them with an image"
+    );
 }
 
 /// A partition that has come back can be mounted and written before the journal has its end. A rollback would put its first
@@ -278,11 +347,22 @@ fn a_partition_that_was_used_since_does_not_go_back() {
             disk.write_at(at + 512, &[0x77; 512]).expect("within");
             disk.write_at(at, &[0x77; 512]).expect("within");
             let before = setting.world.borrow().disk.mark();
-            let error = Move::rollback(store.clone(), disk.clone()).err().expect("newer data");
-            assert!(matches!(error, MoveError::Used { at: told } if told == at), "{error}");
-            assert_eq!(setting.world.borrow().disk.mark(), before, "something was written");
+            let error = Move::rollback(store.clone(), disk.clone())
+                .err()
+                .expect("newer data");
+            assert!(
+                matches!(error, MoveError::Used { at: told } if told == at),
+                "{error}"
+            );
+            assert_eq!(
+                setting.world.borrow().disk.mark(),
+                before,
+                "something was written"
+            );
             let mut forward = Move::resume(store.clone(), disk.clone()).expect("a journal");
-            let ended = forward.run(|_| ControlFlow::Continue(())).expect("no failure");
+            let ended = forward
+                .run(|_| ControlFlow::Continue(()))
+                .expect("no failure");
             assert_eq!(ended, Some(Ending::Moved));
             for at in [at, at + 512] {
                 disk.read_at(at, &mut found).expect("within");
@@ -306,14 +386,23 @@ fn the_old_label_stops_a_resume_and_no_rollback() {
     for change in &setting.plan.hide {
         disk.write_at(change.at, &change.old).expect("within");
     }
-    let error = Move::resume(store.clone(), disk.clone()).err().expect("the old label");
-    assert!(matches!(error, MoveError::Changed { at } if at == setting.plan.hide[0].at), "{error}");
+    let error = Move::resume(store.clone(), disk.clone())
+        .err()
+        .expect("the old label");
+    assert!(
+        matches!(error, MoveError::Changed { at } if at == setting.plan.hide[0].at),
+        "{error}"
+    );
     let mut back = Move::rollback(store, disk).expect("a journal");
-    assert_eq!(back.run(|_| ControlFlow::Continue(())).expect("no failure"), Some(Ending::RolledBack));
+    assert_eq!(
+        back.run(|_| ControlFlow::Continue(())).expect("no failure"),
+        Some(Ending::RolledBack)
+    );
 
     let setting = stopped(8);
     let (mut disk, store) = both(&setting);
-    disk.write_at(setting.plan.hide[0].at, &[0x77; 512]).expect("within");
+    disk.write_at(setting.plan.hide[0].at, &[0x77; 512])
+        .expect("within");
     let error = Move::rollback(store, disk).err().expect("another label");
     assert!(matches!(error, MoveError::Changed { .. }), "{error}");
 }
@@ -334,7 +423,11 @@ fn a_byte_that_changed_is_found_again() {
     disk.read_at(at, &mut sector).expect("within");
     sector[3] ^= 1;
     disk.write_at(at, &sector).expect("within");
-    let error = moving.run(|_| ControlFlow::Continue(())).expect_err("a changed byte");
-    let MoveError::NotAsWritten { at: told, len } = error else { panic!("{error}") };
+    let error = moving
+        .run(|_| ControlFlow::Continue(()))
+        .expect_err("a changed byte");
+    let MoveError::NotAsWritten { at: told, len } = error else {
+        panic!("{error}")
+    };
     assert!((told..told + len).contains(&at), "{told} {len}");
 }

@@ -26,7 +26,9 @@ impl Hasher for Plain {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+        bytes
+            .iter()
+            .for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
     }
 
     fn write_u64(&mut self, value: u64) {
@@ -144,7 +146,10 @@ impl<'a> Trial<'a> {
 
     /// Adds its states to those of others, as they come.
     pub(crate) fn counted(self, count: &'a AtomicU64) -> Self {
-        Self { count: Some(count), ..self }
+        Self {
+            count: Some(count),
+            ..self
+        }
     }
 
     fn disk(&self) -> SimDisk {
@@ -159,11 +164,18 @@ impl<'a> Trial<'a> {
     pub(crate) fn run(mut self) -> Result<Tally, String> {
         let start = self.setting.world.borrow().mark();
         self.setting.world.borrow_mut().events = Some(Vec::new());
-        self.whole_move().map_err(|error| format!("without a crash: {error}"))?;
+        self.whole_move()
+            .map_err(|error| format!("without a crash: {error}"))?;
         self.setting
             .check_ending(Some(Ending::Moved))
             .map_err(|error| format!("without a crash: {error}"))?;
-        let events = self.setting.world.borrow_mut().events.take().unwrap_or_default();
+        let events = self
+            .setting
+            .world
+            .borrow_mut()
+            .events
+            .take()
+            .unwrap_or_default();
         self.setting.world.borrow_mut().back_to(start);
         self.tally.points = events.len() as u64;
         self.crash_everywhere(&events, self.depth.levels, 0)?;
@@ -184,7 +196,10 @@ impl<'a> Trial<'a> {
         let start = world.borrow().mark();
         let is_nested = levels < self.depth.levels;
         let effort = match is_nested {
-            true => Effort { every_subset_to: 0, random: 1 },
+            true => Effort {
+                every_subset_to: 0,
+                random: 1,
+            },
             false => self.depth.effort,
         };
         let mut cache = Cache::default();
@@ -200,7 +215,10 @@ impl<'a> Trial<'a> {
                     count.fetch_add(1, Ordering::Relaxed);
                 }
                 self.tally.nested += u64::from(is_nested);
-                self.tally.torn += fates.iter().filter(|fate| matches!(fate, Fate::Torn(_))).count() as u64;
+                self.tally.torn += fates
+                    .iter()
+                    .filter(|fate| matches!(fate, Fate::Torn(_)))
+                    .count() as u64;
                 let mark = world.borrow().mark();
                 cache.cut(&units, &fates, &mut world.borrow_mut());
                 let result = self.after_crash(levels, hash);
@@ -230,7 +248,11 @@ impl<'a> Trial<'a> {
     }
 
     fn recover(&mut self, is_back: bool) -> Result<(), String> {
-        let begin = if is_back { Move::rollback_with } else { Move::resume_with };
+        let begin = if is_back {
+            Move::rollback_with
+        } else {
+            Move::resume_with
+        };
         let ending = match begin(self.store(), self.disk(), self.mutations) {
             Ok(mut moving) => {
                 let ending = loop {
@@ -251,7 +273,9 @@ impl<'a> Trial<'a> {
             Some(Ending::Moved) => self.tally.resumed += 1,
             Some(Ending::RolledBack) => self.tally.rolled_back += 1,
         }
-        self.setting.check_ending(ending).map_err(|error| format!("after {ending:?}: {error}"))
+        self.setting
+            .check_ending(ending)
+            .map_err(|error| format!("after {ending:?}: {error}"))
     }
 
     /// Lets one read, write or flush after the other fail, and recovers from each: at once, and after a power cut on top.
@@ -277,11 +301,13 @@ impl<'a> Trial<'a> {
             }
             for is_back in [false, true] {
                 let mark = world.borrow().mark();
-                self.recover(is_back).map_err(|error| format!("failure {asked}: {error}"))?;
+                self.recover(is_back)
+                    .map_err(|error| format!("failure {asked}: {error}"))?;
                 world.borrow_mut().back_to(mark);
             }
             world.borrow_mut().back_to(start);
-            self.cut_at_end(&events).map_err(|error| format!("failure {asked} and a crash: {error}"))?;
+            self.cut_at_end(&events)
+                .map_err(|error| format!("failure {asked} and a crash: {error}"))?;
             world.borrow_mut().back_to(start);
         }
         Ok(0)
@@ -290,9 +316,14 @@ impl<'a> Trial<'a> {
     fn cut_at_end(&mut self, events: &[Event]) -> Result<(), String> {
         let world = self.setting.world.clone();
         let mut cache = Cache::default();
-        events.iter().for_each(|event| cache.take(event, &mut world.borrow_mut()));
+        events
+            .iter()
+            .for_each(|event| cache.take(event, &mut world.borrow_mut()));
         let units = cache.units(&world.borrow());
-        let effort = Effort { every_subset_to: 3, random: 4 };
+        let effort = Effort {
+            every_subset_to: 3,
+            random: 4,
+        };
         for fates in fates(&units, effort, &mut self.rng) {
             for is_back in [false, true] {
                 let mark = world.borrow().mark();

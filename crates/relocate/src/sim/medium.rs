@@ -21,7 +21,10 @@ pub(crate) struct Medium {
 impl Medium {
     pub(crate) fn new(len: u64) -> Self {
         let pages = usize::try_from(len).expect("fits").div_ceil(PAGE);
-        Self { pages: (0..pages).map(|_| None).collect(), ..Self::default() }
+        Self {
+            pages: (0..pages).map(|_| None).collect(),
+            ..Self::default()
+        }
     }
 
     pub(crate) fn read(&self, at: u64, buffer: &mut [u8]) {
@@ -86,8 +89,14 @@ pub(crate) enum Which {
 /// What was asked of one of them.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
-    Write { which: Which, at: u64, bytes: Rc<[u8]> },
-    Flush { which: Which },
+    Write {
+        which: Which,
+        at: u64,
+        bytes: Rc<[u8]>,
+    },
+    Flush {
+        which: Which,
+    },
 }
 
 /// What a flush of the disk costs, by the world's clock.
@@ -126,7 +135,11 @@ pub(crate) struct Clock {
 
 impl Clock {
     pub(crate) fn new(flushes: Flushes) -> Self {
-        Self { now: Instant::now(), flushes, count: 0 }
+        Self {
+            now: Instant::now(),
+            flushes,
+            count: 0,
+        }
     }
 
     /// A byte takes a nanosecond.
@@ -141,7 +154,11 @@ impl Clock {
             Flushes::Dear => true,
             Flushes::Changing => self.count % 8 < 5,
         };
-        self.now += if is_dear { Duration::from_millis(1) } else { Duration::ZERO };
+        self.now += if is_dear {
+            Duration::from_millis(1)
+        } else {
+            Duration::ZERO
+        };
     }
 }
 
@@ -176,7 +193,11 @@ impl World {
         };
         let is_whole = at.is_multiple_of(block) && (len as u64).is_multiple_of(block);
         let is_within = at.checked_add(len as u64).is_some_and(|last| last <= end);
-        if is_whole && is_within { Ok(()) } else { Err(io::ErrorKind::InvalidInput.into()) }
+        if is_whole && is_within {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::InvalidInput.into())
+        }
     }
 
     fn read(&mut self, which: Which, at: u64, buffer: &mut [u8]) -> io::Result<()> {
@@ -198,7 +219,11 @@ impl World {
         };
         self.medium(which).write(at, &bytes[..len]);
         if let Some(events) = &mut self.events {
-            events.push(Event::Write { which, at, bytes: bytes[..len].into() });
+            events.push(Event::Write {
+                which,
+                at,
+                bytes: bytes[..len].into(),
+            });
         }
         asked
     }

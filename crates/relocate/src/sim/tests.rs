@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use plumb_geometry::group_digits;
 
-use super::case::{Blocks, Case, EMULATED, EMULATED_16K, EMULATED_OFFSET, NATIVE_512, NATIVE_4096, Setting};
+use super::case::{
+    Blocks, Case, EMULATED, EMULATED_16K, EMULATED_OFFSET, NATIVE_512, NATIVE_4096, Setting,
+};
 use super::crash::Effort;
 use super::explore::{Depth, Tally, Trial};
 use super::medium::{Flushes, SimDisk, SimStore};
@@ -82,10 +84,23 @@ fn cases(sizes: usize) -> Vec<Case> {
             // Other sizes of windows for each pair of places.
             for units in UNITS.iter().cycle().skip(index).take(sizes) {
                 // A label as long as that of a GPT ends within the block in which sector 34 lies.
-                let label = if *units == 1 && blocks.logical == 512 { 33 } else { 8 };
+                let label = if *units == 1 && blocks.logical == 512 {
+                    33
+                } else {
+                    8
+                };
                 let (at_once, flushes) = GROUPS[found.len() % GROUPS.len()];
                 let (from, to, len, units) = (*from, *to, *len, *units);
-                found.push(Case { blocks, from, to, len, units, at_once, flushes, label });
+                found.push(Case {
+                    blocks,
+                    from,
+                    to,
+                    len,
+                    units,
+                    at_once,
+                    flushes,
+                    label,
+                });
             }
         }
     };
@@ -109,36 +124,59 @@ impl Share {
 
     fn parse(words: &str) -> Option<Self> {
         let (number, of) = words.split_once('/')?;
-        let share = Self { number: number.parse().ok()?, of: of.parse().ok()? };
+        let share = Self {
+            number: number.parse().ok()?,
+            of: of.parse().ok()?,
+        };
         (1..=share.of).contains(&share.number).then_some(share)
     }
 
     /// What the environment asks for.
     fn asked() -> Self {
-        let Ok(words) = std::env::var("PLUMB_TORTURE_SHARE") else { return Self::ALL };
-        Self::parse(&words)
-            .unwrap_or_else(|| panic!("PLUMB_TORTURE_SHARE: found {words}, expected 1/4 or the like"))
+        let Ok(words) = std::env::var("PLUMB_TORTURE_SHARE") else {
+            return Self::ALL;
+        };
+        Self::parse(&words).unwrap_or_else(|| {
+            panic!("PLUMB_TORTURE_SHARE: found {words}, expected 1/4 or the like")
+        })
     }
 
     fn of<T>(self, all: Vec<T>) -> Vec<T> {
         let is_mine = |index: &u64| index % self.of == self.number - 1;
-        (0..).zip(all).filter(|(index, _)| is_mine(index)).map(|(_, one)| one).collect()
+        (0..)
+            .zip(all)
+            .filter(|(index, _)| is_mine(index))
+            .map(|(_, one)| one)
+            .collect()
     }
 }
 
 /// Tries cases on two threads, and says how far it is. `before` are states of earlier rounds.
 fn explore(cases: &[Case], depth: Depth, seed: u64, before: u64) -> Tally {
-    let (next, total, began) = (AtomicUsize::new(0), Mutex::new(Tally::default()), Instant::now());
+    let (next, total, began) = (
+        AtomicUsize::new(0),
+        Mutex::new(Tally::default()),
+        Instant::now(),
+    );
     let (states, mut lines) = (AtomicU64::new(before), 0);
     let tell = |tally: &Tally| {
-        let (states, seconds) = (group_digits(states.load(Ordering::Relaxed)), began.elapsed().as_secs());
-        say(&format!("{states} states, {} of {} moves, {seconds} s", tally.moves, cases.len()));
+        let (states, seconds) = (
+            group_digits(states.load(Ordering::Relaxed)),
+            began.elapsed().as_secs(),
+        );
+        say(&format!(
+            "{states} states, {} of {} moves, {seconds} s",
+            tally.moves,
+            cases.len()
+        ));
     };
     std::thread::scope(|scope| {
         let tries = || {
             while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let trial = Trial::new(case, seed, depth, Mutations::default()).counted(&states);
-                let tally = trial.run().unwrap_or_else(|error| panic!("seed {seed}, {case:?}: {error}"));
+                let tally = trial
+                    .run()
+                    .unwrap_or_else(|error| panic!("seed {seed}, {case:?}: {error}"));
                 let mut total = total.lock().expect("no panic");
                 total.add(&tally);
                 total.moves += 1;
@@ -166,8 +204,20 @@ fn say(what: &str) {
 
 #[test]
 fn every_crash_point() {
-    let effort = Effort { every_subset_to: 10, random: 60 };
-    let tally = explore(&cases(1), Depth { effort, nested_each: 80, levels: 2 }, SEED, 0);
+    let effort = Effort {
+        every_subset_to: 10,
+        random: 60,
+    };
+    let tally = explore(
+        &cases(1),
+        Depth {
+            effort,
+            nested_each: 80,
+            levels: 2,
+        },
+        SEED,
+        0,
+    );
     assert!(tally.states >= STATES_MIN, "{tally:?}");
     assert!(
         tally.resumed > 0 && tally.rolled_back > 0 && tally.not_begun > 0 && tally.nested > 0,
@@ -179,15 +229,29 @@ fn every_crash_point() {
 #[test]
 #[ignore = "hours: run by make torture"]
 fn every_crash_point_a_hundred_times() {
-    let effort = Effort { every_subset_to: 10, random: 150 };
+    let effort = Effort {
+        every_subset_to: 10,
+        random: 150,
+    };
     let share = Share::asked();
     let (cases, states_min) = (share.of(cases(2)), TORTURE_STATES_MIN / share.of);
     let mut total = Tally::default();
     for round in 0.. {
         // The subsets that are tried all are the same in every round, and count once.
-        let every_subset_to = if round == 0 { effort.every_subset_to } else { 0 };
-        let effort = Effort { every_subset_to, ..effort };
-        let depth = Depth { effort, nested_each: 40, levels: 3 };
+        let every_subset_to = if round == 0 {
+            effort.every_subset_to
+        } else {
+            0
+        };
+        let effort = Effort {
+            every_subset_to,
+            ..effort
+        };
+        let depth = Depth {
+            effort,
+            nested_each: 40,
+            levels: 3,
+        };
         total.add(&explore(&cases, depth, SEED + 1 + round, total.states));
         if total.states >= states_min {
             break;
@@ -198,7 +262,10 @@ fn every_crash_point_a_hundred_times() {
 
 #[test]
 fn shares_are_all_cases_once() {
-    assert_eq!([Share::parse("0/4"), Share::parse("5/4"), Share::parse("4")], [None; 3]);
+    assert_eq!(
+        [Share::parse("0/4"), Share::parse("5/4"), Share::parse("4")],
+        [None; 3]
+    );
     let mut found: Vec<u32> = ["1/4", "2/4", "3/4", "4/4"]
         .into_iter()
         .flat_map(|words| Share::parse(words).expect("a share").of((0..10).collect()))
@@ -209,13 +276,24 @@ fn shares_are_all_cases_once() {
 
 #[test]
 fn every_failure_of_disk_and_journal() {
-    let depth = Depth { effort: Effort { every_subset_to: 3, random: 4 }, nested_each: 1, levels: 1 };
+    let depth = Depth {
+        effort: Effort {
+            every_subset_to: 3,
+            random: 4,
+        },
+        nested_each: 1,
+        levels: 1,
+    };
     let mut failures = 0;
     for case in cases(1).iter().step_by(2) {
         let trial = Trial::new(case, SEED, depth, Mutations::default());
-        failures += trial.fail_everywhere().unwrap_or_else(|error| panic!("{case:?}: {error}"));
+        failures += trial
+            .fail_everywhere()
+            .unwrap_or_else(|error| panic!("{case:?}: {error}"));
     }
-    say(&format!("recovered from {failures} failures of a read, write or flush"));
+    say(&format!(
+        "recovered from {failures} failures of a read, write or flush"
+    ));
     assert!(failures > 1000, "{failures}");
 }
 
@@ -225,7 +303,10 @@ fn stopped(case: &Case, steps: u64) -> Option<Setting> {
 }
 
 fn stopped_in(setting: Setting, steps: u64) -> Option<Setting> {
-    let (disk, store) = (SimDisk(setting.world.clone()), SimStore(setting.world.clone()));
+    let (disk, store) = (
+        SimDisk(setting.world.clone()),
+        SimStore(setting.world.clone()),
+    );
     let mut moving = Move::start(setting.plan.clone(), disk, store).expect("a move that can begin");
     for _ in 0..steps {
         if moving.step().expect("nothing fails").is_some() {
@@ -236,7 +317,10 @@ fn stopped_in(setting: Setting, steps: u64) -> Option<Setting> {
 }
 
 type Begin = fn(SimStore, SimDisk) -> Result<Move<SimDisk, SimStore>, MoveError>;
-const BEGINS: [(Begin, Ending); 2] = [(Move::resume, Ending::Moved), (Move::rollback, Ending::RolledBack)];
+const BEGINS: [(Begin, Ending); 2] = [
+    (Move::resume, Ending::Moved),
+    (Move::rollback, Ending::RolledBack),
+];
 
 /// From then on somebody may have used it there, and a rollback would take that from him.
 #[test]
@@ -253,7 +337,12 @@ fn what_has_come_back_is_told() {
             };
             for setting in (0..).map_while(|steps| stopped_in(setting(), steps)) {
                 let status = status(SimStore(setting.world.clone())).expect("a journal");
-                assert_eq!(status.may_be_in_use, setting.has_come_back(), "{case:?}: {:?}", status.progress);
+                assert_eq!(
+                    status.may_be_in_use,
+                    setting.has_come_back(),
+                    "{case:?}: {:?}",
+                    status.progress
+                );
                 told += u64::from(status.may_be_in_use);
             }
         }
@@ -266,7 +355,11 @@ fn what_has_come_back_is_told() {
 #[test]
 fn physical_blocks_that_are_stated_otherwise_later() {
     let cases = cases(1);
-    let case_of = |blocks: Blocks| cases.iter().find(|case| case.blocks == blocks && case.len > 60);
+    let case_of = |blocks: Blocks| {
+        cases
+            .iter()
+            .find(|case| case.blocks == blocks && case.len > 60)
+    };
     let (mut ended, mut refused) = (0, 0);
     for (blocks, later) in [
         (EMULATED, 512),
@@ -280,7 +373,10 @@ fn physical_blocks_that_are_stated_otherwise_later() {
         for (begin, ending) in BEGINS {
             for setting in (0..).map_while(|steps| stopped(case, steps)) {
                 setting.world.borrow_mut().physical = later;
-                let (disk, store) = (SimDisk(setting.world.clone()), SimStore(setting.world.clone()));
+                let (disk, store) = (
+                    SimDisk(setting.world.clone()),
+                    SimStore(setting.world.clone()),
+                );
                 let mut moving = match begin(store, disk) {
                     Err(MoveError::Plan(error)) if later > blocks.physical.max(4096) => {
                         assert_eq!(error.field, "physical block");
@@ -297,17 +393,30 @@ fn physical_blocks_that_are_stated_otherwise_later() {
             }
         }
     }
-    assert!(ended > 100 && refused > 50, "{ended} ended, {refused} refused");
+    assert!(
+        ended > 100 && refused > 50,
+        "{ended} ended, {refused} refused"
+    );
 }
 
 /// The first case in which a mistake is found, and how. Where neighbours share blocks all of them can show.
 fn found_by(mutation: Mutation) -> Option<String> {
-    let depth = Depth { effort: Effort { every_subset_to: 4, random: 12 }, nested_each: 16, levels: 2 };
+    let depth = Depth {
+        effort: Effort {
+            every_subset_to: 4,
+            random: 12,
+        },
+        nested_each: 16,
+        levels: 2,
+    };
     let mutations = Mutations { on: Some(mutation) };
-    cases(1).iter().filter(|case| case.blocks == EMULATED).find_map(|case| {
-        let error = Trial::new(case, SEED, depth, mutations).run().err()?;
-        Some(format!("{mutation:?}: {case:?}: {error}"))
-    })
+    cases(1)
+        .iter()
+        .filter(|case| case.blocks == EMULATED)
+        .find_map(|case| {
+            let error = Trial::new(case, SEED, depth, mutations).run().err()?;
+            Some(format!("{mutation:?}: {case:?}: {error}"))
+        })
 }
 
 macro_rules! finds {

@@ -37,10 +37,16 @@ pub struct StudyRow {
 /// The table as text.
 pub(super) fn draw(page: &mut Page, study: &Study) {
     page.gap();
-    page.heading(&format!("records of {}: {}", bytes(study.record_bytes), study.ops));
+    page.heading(&format!(
+        "records of {}: {}",
+        bytes(study.record_bytes),
+        study.ops
+    ));
     page.line("threads  order       records an I/O    I/O a second    records a second     gain");
     for row in &study.rows {
-        let gain = row.gain.map_or_else(|| "-".to_owned(), |gain| format!("{}x", digits(gain)));
+        let gain = row
+            .gain
+            .map_or_else(|| "-".to_owned(), |gain| format!("{}x", digits(gain)));
         page.line(format!(
             "{:>7}  {:<10} {:>15} {:>15} {:>19} {gain:>8}",
             count(u64::from(row.threads)),
@@ -61,7 +67,8 @@ pub(super) fn draw(page: &mut Page, study: &Study) {
 pub fn words(study: &Study) -> Vec<String> {
     let best = |is_meant: &dyn Fn(&StudyRow) -> bool| {
         let rows = study.rows.iter().filter(|row| is_meant(row));
-        rows.filter_map(|row| Some((row.gain?, row))).max_by(|a, b| a.0.total_cmp(&b.0))
+        rows.filter_map(|row| Some((row.gain?, row)))
+            .max_by(|a, b| a.0.total_cmp(&b.0))
     };
     let told = |what: &str, found: Option<(f64, &StudyRow)>| {
         found.map(|(gain, row)| {
@@ -75,9 +82,18 @@ pub fn words(study: &Study) -> Vec<String> {
         })
     };
     let mut words: Vec<String> = [
-        told("In sequence, one record at a time", best(&|row| row.order == "sequential" && row.records == 1)),
-        told("Gathered, at random", best(&|row| row.order == "random" && row.records > 1)),
-        told("Gathered and in sequence", best(&|row| row.order == "sequential" && row.records > 1)),
+        told(
+            "In sequence, one record at a time",
+            best(&|row| row.order == "sequential" && row.records == 1),
+        ),
+        told(
+            "Gathered, at random",
+            best(&|row| row.order == "random" && row.records > 1),
+        ),
+        told(
+            "Gathered and in sequence",
+            best(&|row| row.order == "sequential" && row.records > 1),
+        ),
     ]
     .into_iter()
     .flatten()

@@ -75,10 +75,23 @@ pub(super) fn draw(page: &mut Page, sweep: &Sweep) {
     page.gap();
     page.heading(&format!("offsets on {}", tame(&sweep.target)));
     page.line("      offset     i/o rate");
-    let highest = sweep.offsets.iter().map(|at| at.ios_per_second).fold(1.0, f64::max);
-    for Offset { offset_bytes, ios_per_second, .. } in &sweep.offsets {
+    let highest = sweep
+        .offsets
+        .iter()
+        .map(|at| at.ios_per_second)
+        .fold(1.0, f64::max);
+    for Offset {
+        offset_bytes,
+        ios_per_second,
+        ..
+    } in &sweep.offsets
+    {
         let bar = "█".repeat((ios_per_second / highest * BAR).round() as usize);
-        page.line(format!("{:>12} {:>12}  {bar}", count(*offset_bytes), digits(*ios_per_second)));
+        page.line(format!(
+            "{:>12} {:>12}  {bar}",
+            count(*offset_bytes),
+            digits(*ios_per_second)
+        ));
     }
     page.gap();
     for paragraph in words(sweep) {
@@ -89,7 +102,9 @@ pub(super) fn draw(page: &mut Page, sweep: &Sweep) {
 /// The verdict in sentences.
 #[must_use]
 pub fn words(sweep: &Sweep) -> Vec<String> {
-    let Sweep { ops, unit_bytes, .. } = sweep;
+    let Sweep {
+        ops, unit_bytes, ..
+    } = sweep;
     let len = bytes(sweep.len_bytes);
     let mut words = Vec::new();
     if let (Some(grid), Some(penalty)) = (&sweep.grid, &sweep.penalty) {
@@ -127,10 +142,18 @@ pub fn words(sweep: &Sweep) -> Vec<String> {
 }
 
 fn grid_words(grid: &Grid, len: &str, ops: &str, penalty: &Ratio) -> String {
-    let Grid { granularity_bytes, granularity_bytes_max, offset_bytes } = *grid;
+    let Grid {
+        granularity_bytes,
+        granularity_bytes_max,
+        offset_bytes,
+    } = *grid;
     let size = match granularity_bytes == granularity_bytes_max {
         true => bytes(granularity_bytes),
-        false => format!("{} to {}", bytes(granularity_bytes), bytes(granularity_bytes_max)),
+        false => format!(
+            "{} to {}",
+            bytes(granularity_bytes),
+            bytes(granularity_bytes_max)
+        ),
     };
     format!(
         "verdict: the grid of {size} lies at offset {} bytes: {len} {ops} on it are {} those off it.",

@@ -20,7 +20,11 @@ impl Columns {
     #[must_use]
     pub fn within(width: Option<usize>) -> Columns {
         let needed = WIDTHS.iter().sum::<usize>() + WIDTHS.len() - 1;
-        if width.is_none_or(|width| width >= needed) { Columns::All } else { Columns::Fewer }
+        if width.is_none_or(|width| width >= needed) {
+            Columns::All
+        } else {
+            Columns::Fewer
+        }
     }
 
     const fn places(self) -> &'static [usize] {
@@ -39,10 +43,13 @@ pub fn heading(columns: Columns) -> String {
 
 const HEADING: [[&str; 13]; 2] = [
     [
-        "interval", "i/o", "MB/sec", "bytes", "read", "resp", "read", "write", "resp", "resp", "queue",
-        "cpu%", "cpu%",
+        "interval", "i/o", "MB/sec", "bytes", "read", "resp", "read", "write", "resp", "resp",
+        "queue", "cpu%", "cpu%",
     ],
-    ["", "rate", "1024**2", "i/o", "pct", "time", "resp", "resp", "max", "stddev", "depth", "sys+u", "sys"],
+    [
+        "", "rate", "1024**2", "i/o", "pct", "time", "resp", "resp", "max", "stddev", "depth",
+        "sys+u", "sys",
+    ],
 ];
 
 /// Width of each column.
@@ -50,13 +57,22 @@ const WIDTHS: [usize; 13] = [8, 9, 8, 7, 5, 7, 7, 7, 9, 7, 6, 5, 5];
 
 fn row(words: &[impl AsRef<str>; 13], columns: Columns) -> String {
     let cell = |&at: &usize| format!("{:>width$}", words[at].as_ref(), width = WIDTHS[at]);
-    columns.places().iter().map(cell).collect::<Vec<_>>().join(" ")
+    columns
+        .places()
+        .iter()
+        .map(cell)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The line of an interval.
 #[must_use]
 pub fn interval_line(interval: &Interval, columns: Columns) -> String {
-    let name = if interval.is_warmup { format!("w{}", interval.number) } else { interval.number.to_string() };
+    let name = if interval.is_warmup {
+        format!("w{}", interval.number)
+    } else {
+        interval.number.to_string()
+    };
     row(&cells(&name, interval), columns)
 }
 
@@ -83,16 +99,26 @@ fn cells(name: &str, interval: &Interval) -> [String; 13] {
     let seconds = interval.seconds.max(f64::MIN_POSITIVE);
     let ms = |ns: f64| format!("{:.3}", ns / 1e6);
     let mean = |time: Option<Brief>| time.map_or_else(|| "-".to_owned(), |time| ms(time.mean_ns));
-    let max = interval.time.map_or_else(|| "-".to_owned(), |time| ms(time.ns_max as f64));
-    let deviation = interval.time.map_or_else(|| "-".to_owned(), |time| ms(time.deviation_ns));
-    let cpu =
-        |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}", share * 100.0));
+    let max = interval
+        .time
+        .map_or_else(|| "-".to_owned(), |time| ms(time.ns_max as f64));
+    let deviation = interval
+        .time
+        .map_or_else(|| "-".to_owned(), |time| ms(time.deviation_ns));
+    let cpu = |share: Option<f64>| {
+        share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}", share * 100.0))
+    };
     let bytes = interval.bytes.checked_div(interval.ios).unwrap_or(0);
-    let read = interval.read_share.map_or_else(|| "-".to_owned(), |share| format!("{:.0}", share * 100.0));
+    let read = interval
+        .read_share
+        .map_or_else(|| "-".to_owned(), |share| format!("{:.0}", share * 100.0));
     [
         name.to_owned(),
         format!("{:.1}", interval.ios as f64 / seconds),
-        format!("{:.2}", interval.bytes as f64 / seconds / f64::from(1 << 20)),
+        format!(
+            "{:.2}",
+            interval.bytes as f64 / seconds / f64::from(1 << 20)
+        ),
         bytes.to_string(),
         read,
         mean(interval.time),
@@ -109,7 +135,10 @@ fn cells(name: &str, interval: &Interval) -> [String; 13] {
 /// The summary behind the intervals.
 #[must_use]
 pub fn summary(bench: &Bench, color: Color) -> String {
-    let mut page = Page { text: String::new(), color };
+    let mut page = Page {
+        text: String::new(),
+        color,
+    };
     match &bench.runs[..] {
         // Lines of intervals were printed before.
         [run] => {
@@ -120,8 +149,14 @@ pub fn summary(bench: &Bench, color: Color) -> String {
         _ if bench.study.is_some() => {}
         runs => averages(&mut page, runs),
     }
-    bench.sweep.iter().for_each(|found| sweep::draw(&mut page, found));
-    bench.study.iter().for_each(|found| study::draw(&mut page, found));
+    bench
+        .sweep
+        .iter()
+        .for_each(|found| sweep::draw(&mut page, found));
+    bench
+        .study
+        .iter()
+        .for_each(|found| study::draw(&mut page, found));
     if !bench.notes.is_empty() {
         page.gap();
     }
@@ -140,10 +175,16 @@ const NAME_MAX: usize = 20;
 
 /// The averages of several runs, one below the other.
 fn averages(page: &mut Page, runs: &[Run]) {
-    let names: Vec<String> =
-        runs.iter().map(|run| tame(run.name.as_deref().unwrap_or_default()).into_owned()).collect();
-    let width =
-        names.iter().map(|name| name.chars().count()).filter(|width| *width <= NAME_MAX).max().unwrap_or(0);
+    let names: Vec<String> = runs
+        .iter()
+        .map(|run| tame(run.name.as_deref().unwrap_or_default()).into_owned())
+        .collect();
+    let width = names
+        .iter()
+        .map(|name| name.chars().count())
+        .filter(|width| *width <= NAME_MAX)
+        .max()
+        .unwrap_or(0);
     page.line("");
     for words in HEADING {
         page.line(format!("{:width$}{}", "", of_average(&words)));
@@ -163,8 +204,13 @@ fn averages(page: &mut Page, runs: &[Run]) {
 }
 
 fn of_average(words: &[impl AsRef<str>; 13]) -> String {
-    let cell =
-        |at: usize| format!(" {:>width$}", words[at].as_ref(), width = WIDTHS[at] + usize::from(at == 0));
+    let cell = |at: usize| {
+        format!(
+            " {:>width$}",
+            words[at].as_ref(),
+            width = WIDTHS[at] + usize::from(at == 0)
+        )
+    };
     OF_AVERAGE.map(cell).concat()
 }
 
@@ -190,17 +236,36 @@ fn run_summary(page: &mut Page, run: &Run) {
 
 fn target_summary(page: &mut Page, target: &Target) {
     let Target { measured, .. } = target;
-    let seconds =
-        if measured.ios_per_second > 0.0 { measured.ios as f64 / measured.ios_per_second } else { 0.0 };
-    page.wrapped("", "  ", &format!("{}: {}", tame(&target.target), rates(measured, seconds)));
+    let seconds = if measured.ios_per_second > 0.0 {
+        measured.ios as f64 / measured.ios_per_second
+    } else {
+        0.0
+    };
+    page.wrapped(
+        "",
+        "  ",
+        &format!("{}: {}", tame(&target.target), rates(measured, seconds)),
+    );
     times(page, measured);
-    page.wrapped("  ", "    ", &format!("by {}; ended {}", target.engine, target.ended));
+    page.wrapped(
+        "  ",
+        "    ",
+        &format!("by {}; ended {}", target.engine, target.ended),
+    );
     for failures in &measured.failures {
-        let words = format!("{} {}s failed: {}", count(failures.ios), failures.op, failures.kind);
+        let words = format!(
+            "{} {}s failed: {}",
+            count(failures.ios),
+            failures.op,
+            failures.kind
+        );
         page.wrapped("  ", "    ", &words);
     }
     let missed = [
-        (measured.not_issued, "I/O were due before the end, and not issued any more"),
+        (
+            measured.not_issued,
+            "I/O were due before the end, and not issued any more",
+        ),
         (measured.never_back, "I/O never came back"),
     ];
     for (ios, words) in missed.into_iter().filter(|(ios, _)| *ios > 0) {
@@ -220,7 +285,10 @@ pub(crate) fn rates(measured: &Measured, seconds: f64) -> String {
 
 pub(crate) fn times(page: &mut Page, measured: &Measured) {
     let directions = [("reads", &measured.reads), ("writes", &measured.writes)];
-    let made: Vec<(&str, &Side)> = directions.into_iter().filter(|(_, side)| side.ios > 0).collect();
+    let made: Vec<(&str, &Side)> = directions
+        .into_iter()
+        .filter(|(_, side)| side.ios > 0)
+        .collect();
     if made.is_empty() {
         return;
     }
@@ -281,21 +349,38 @@ mod tests {
             write_time: None,
             read_share: Some(0.7),
             in_flight_mean: 1.5,
-            cpu: Some(Cpu { busy_share: 0.125, system_share: 0.05 }),
+            cpu: Some(Cpu {
+                busy_share: 0.125,
+                system_share: 0.05,
+            }),
         };
         for (columns, expected) in [
-            (Columns::All, "w3 1000.0 7.81 8192 70 1.500 1.000 - 12.346 0.250 1.5 12.5 5.0"),
-            (Columns::Fewer, "w3 1000.0 7.81 70 1.500 12.346 0.250 1.5 12.5 5.0"),
+            (
+                Columns::All,
+                "w3 1000.0 7.81 8192 70 1.500 1.000 - 12.346 0.250 1.5 12.5 5.0",
+            ),
+            (
+                Columns::Fewer,
+                "w3 1000.0 7.81 70 1.500 12.346 0.250 1.5 12.5 5.0",
+            ),
         ] {
             let line = interval_line(&interval, columns);
-            assert_eq!(line.split_whitespace().collect::<Vec<_>>().join(" "), expected);
+            assert_eq!(
+                line.split_whitespace().collect::<Vec<_>>().join(" "),
+                expected
+            );
             // Each column ends where its heading does.
             let heads = heading(columns);
-            assert!(heads.lines().all(|head| head.len() == line.len()), "{heads}{line}");
+            assert!(
+                heads.lines().all(|head| head.len() == line.len()),
+                "{heads}{line}"
+            );
             let heads = heads.lines().nth(1).expect("two lines");
             for (word, head) in [("1000.0", "rate"), ("12.346", "max"), ("12.5", "sys+u")] {
-                let ends =
-                    (line.find(word).map(|at| at + word.len()), heads.find(head).map(|at| at + head.len()));
+                let ends = (
+                    line.find(word).map(|at| at + word.len()),
+                    heads.find(head).map(|at| at + head.len()),
+                );
                 assert_eq!(ends.0, ends.1, "{heads}\n{line}");
             }
         }

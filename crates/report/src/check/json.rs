@@ -66,28 +66,39 @@ pub fn json(check: &Check<'_>) -> Result<String, serde_json::Error> {
 /// The result of the document.
 pub(crate) fn result<'a>(check: &Check<'a>) -> CheckResult<'a> {
     let stack = check.stack;
-    let nodes = stack.nodes().filter(|(id, _)| check.wants(*id)).map(|(id, node)| {
-        let stand = check.survey.stand(id);
-        NodeOut {
-            id,
-            name: &node.name,
-            aliases: &node.aliases,
-            host: node.host.as_deref(),
-            kind: node.kind,
-            size_bytes: node.size,
-            placing: &node.placing,
-            placed_by: node.placed_by.as_ref(),
-            grids: stack.grids(id),
-            facts: &node.facts,
-            opaque: node.opaque.as_deref(),
-            overall: stand.map(|stand| stand.overall),
-            verdicts: stand.map_or(&[], |stand| &stand.on),
-            lost: stand.map_or(&[], |stand| &stand.lost),
-        }
-    });
-    let host = stack.host().into_iter().flat_map(|host| &host.facts).map(|(key, fact)| (*key, fact));
+    let nodes = stack
+        .nodes()
+        .filter(|(id, _)| check.wants(*id))
+        .map(|(id, node)| {
+            let stand = check.survey.stand(id);
+            NodeOut {
+                id,
+                name: &node.name,
+                aliases: &node.aliases,
+                host: node.host.as_deref(),
+                kind: node.kind,
+                size_bytes: node.size,
+                placing: &node.placing,
+                placed_by: node.placed_by.as_ref(),
+                grids: stack.grids(id),
+                facts: &node.facts,
+                opaque: node.opaque.as_deref(),
+                overall: stand.map(|stand| stand.overall),
+                verdicts: stand.map_or(&[], |stand| &stand.on),
+                lost: stand.map_or(&[], |stand| &stand.lost),
+            }
+        });
+    let host = stack
+        .host()
+        .into_iter()
+        .flat_map(|host| &host.facts)
+        .map(|(key, fact)| (*key, fact));
     CheckResult {
-        stack: StackOut { nodes: nodes.collect(), host: host.collect(), problems: stack.problems() },
+        stack: StackOut {
+            nodes: nodes.collect(),
+            host: host.collect(),
+            problems: stack.problems(),
+        },
         summary: check.survey.tallies(stack, |id| check.wants(id)),
         unknown: &check.diagnosis.unknown,
         silent: &check.diagnosis.silent,

@@ -69,7 +69,10 @@ impl Check<'_> {
 /// The report as text, for 80 columns.
 #[must_use]
 pub fn text(check: &Check<'_>, color: Color) -> String {
-    let mut page = Page { text: String::new(), color };
+    let mut page = Page {
+        text: String::new(),
+        color,
+    };
     page.line(headline(check));
     findings(&mut page, &check.diagnosis.findings);
     unknown(&mut page, check);
@@ -87,8 +90,16 @@ pub(crate) fn headline(check: &Check<'_>) -> String {
     let layers = nodes().count() - leaves;
     let some = |number: usize, noun: &str| plural(number as u64, noun);
     let number = check.diagnosis.findings.len();
-    let found = if number == 0 { "no finding".to_owned() } else { some(number, "finding") };
-    format!("{found} in {} and {} above", some(leaves, "device"), some(layers, "layer"))
+    let found = if number == 0 {
+        "no finding".to_owned()
+    } else {
+        some(number, "finding")
+    };
+    format!(
+        "{found} in {} and {} above",
+        some(leaves, "device"),
+        some(layers, "layer")
+    )
 }
 
 /// Findings of one kind and severity one after the other: the first in full, the others by name.
@@ -99,15 +110,30 @@ pub(crate) fn findings(page: &mut Page, findings: &[Finding]) {
         if !shown.insert(kind(finding)) {
             continue;
         }
-        let alike: Vec<&Finding> = findings.iter().filter(|other| kind(other) == kind(finding)).collect();
-        let full = if alike.len() > FINDINGS_IN_FULL + 1 { FINDINGS_IN_FULL } else { alike.len() };
-        alike[..full].iter().for_each(|finding| finding_lines(page, finding));
+        let alike: Vec<&Finding> = findings
+            .iter()
+            .filter(|other| kind(other) == kind(finding))
+            .collect();
+        let full = if alike.len() > FINDINGS_IN_FULL + 1 {
+            FINDINGS_IN_FULL
+        } else {
+            alike.len()
+        };
+        alike[..full]
+            .iter()
+            .for_each(|finding| finding_lines(page, finding));
         if full < alike.len() {
-            let others = alike[full..].iter().map(|other| other.target().device.as_str());
+            let others = alike[full..]
+                .iter()
+                .map(|other| other.target().device.as_str());
             let others = listed(others.collect());
             page.gap();
             let many = count((alike.len() - full) as u64);
-            page.wrapped("  ", "  ", &format!("{many} more of {}: {others}", finding.id()));
+            page.wrapped(
+                "  ",
+                "  ",
+                &format!("{many} more of {}: {others}", finding.id()),
+            );
         }
     }
 }
@@ -132,9 +158,21 @@ pub(crate) fn unknown(page: &mut Page, check: &Check<'_>) {
     }
     for (first, devices) in gathered {
         let several = devices.len() > 1;
-        let why = if several { without_names(check.stack, &first.why) } else { first.why.clone() };
-        let devices = if devices == [HOST] { "the host".to_owned() } else { listed(devices) };
-        page.wrapped("  ", "    ", &format!("{}: {devices}: {}", first.rule, plain(&why)));
+        let why = if several {
+            without_names(check.stack, &first.why)
+        } else {
+            first.why.clone()
+        };
+        let devices = if devices == [HOST] {
+            "the host".to_owned()
+        } else {
+            listed(devices)
+        };
+        page.wrapped(
+            "  ",
+            "    ",
+            &format!("{}: {devices}: {}", first.rule, plain(&why)),
+        );
     }
 }
 
@@ -142,8 +180,13 @@ pub(crate) fn unknown(page: &mut Page, check: &Check<'_>) {
 fn without_names(stack: &Stack, why: &str) -> String {
     let is_name = |word: &str| stack.find(word).is_some();
     let bare = |part: &str| {
-        let words =
-            part.split(' ').map(|word| if is_name(word.trim_matches(',')) { "its device" } else { word });
+        let words = part.split(' ').map(|word| {
+            if is_name(word.trim_matches(',')) {
+                "its device"
+            } else {
+                word
+            }
+        });
         words.collect::<Vec<_>>().join(" ")
     };
     let mut parts: Vec<String> = why.split("; ").map(bare).collect();
@@ -166,9 +209,14 @@ pub(crate) fn summary(page: &mut Page, check: &Check<'_>) {
             (tally.aligned, "aligned on every grid that is known"),
         ];
         let parts = parts.iter().filter(|(number, _)| *number > 0);
-        let parts: Vec<String> =
-            parts.map(|(number, words)| format!("{} of {of} {words}", count(*number))).collect();
-        page.wrapped("  ", "    ", &format!("{}: {}", kind.words(), parts.join(", ")));
+        let parts: Vec<String> = parts
+            .map(|(number, words)| format!("{} of {of} {words}", count(*number)))
+            .collect();
+        page.wrapped(
+            "  ",
+            "    ",
+            &format!("{}: {}", kind.words(), parts.join(", ")),
+        );
     }
 }
 
@@ -177,8 +225,15 @@ pub(crate) fn doubts(page: &mut Page, check: &Check<'_>) {
     let mut gathered: Vec<(String, Vec<&str>)> = Vec::new();
     for (id, node) in check.stack.nodes().filter(|(id, _)| check.wants(*id)) {
         for fact in check.stack.grids(id) {
-            let plumb_stack::Belief::Doubted { why } = &fact.belief else { continue };
-            let what = format!("{} of {} ({})", fact.what.words(), fact.granularity(), fact.source.word());
+            let plumb_stack::Belief::Doubted { why } = &fact.belief else {
+                continue;
+            };
+            let what = format!(
+                "{} of {} ({})",
+                fact.what.words(),
+                fact.granularity(),
+                fact.source.word()
+            );
             let words = format!("{what}: {}", why.replace(&node.name, "it"));
             match gathered.iter_mut().find(|(known, _)| *known == words) {
                 Some((_, devices)) => devices.push(&node.name),
@@ -191,7 +246,11 @@ pub(crate) fn doubts(page: &mut Page, check: &Check<'_>) {
     }
     page.heading("Stated and not believed");
     for (words, devices) in gathered {
-        page.wrapped("  ", "    ", &format!("{}: {}", listed(devices), plain(&words)));
+        page.wrapped(
+            "  ",
+            "    ",
+            &format!("{}: {}", listed(devices), plain(&words)),
+        );
     }
 }
 
@@ -205,13 +264,19 @@ pub(crate) fn sources(page: &mut Page, check: &Check<'_>) {
             (Some(error), _) => format!("not read: {error}"),
             (None, tool) => {
                 let tool = tool.as_deref().unwrap_or("unknown");
-                let verified =
-                    if input.verified { "" } else { ", reader unverified on output of the real tool" };
+                let verified = if input.verified {
+                    ""
+                } else {
+                    ", reader unverified on output of the real tool"
+                };
                 let over = match input.passed_over {
                     0 => String::new(),
                     over => format!(", {} passed over", count(over)),
                 };
-                format!("{tool}{verified}; {} understood{over}", plural(input.understood, "record"))
+                format!(
+                    "{tool}{verified}; {} understood{over}",
+                    plural(input.understood, "record")
+                )
             }
         };
         page.wrapped("  ", "    ", &plain(&format!("{}: {what}", input.path)));

@@ -36,13 +36,21 @@ struct Drawn {
 
 /// Heading and tree.
 pub fn lines(page: &mut Page, check: &Check<'_>) {
-    let roots: Vec<NodeId> = check.stack.roots().into_iter().filter(|id| check.wants(*id)).collect();
+    let roots: Vec<NodeId> = check
+        .stack
+        .roots()
+        .into_iter()
+        .filter(|id| check.wants(*id))
+        .collect();
     if roots.is_empty() {
         return;
     }
     page.heading("Stack, from the devices up");
     let mut seen = HashSet::new();
-    let roots: Vec<Drawn> = roots.into_iter().map(|id| drawn(check, id, None, &mut seen, 0)).collect();
+    let roots: Vec<Drawn> = roots
+        .into_iter()
+        .map(|id| drawn(check, id, None, &mut seen, 0))
+        .collect();
     for (tree, others) in summed_up(&roots) {
         draw(page, check, tree, "", "");
         if !others.is_empty() {
@@ -59,40 +67,74 @@ fn drawn(
     depth: usize,
 ) -> Drawn {
     let is_repeat = !seen.insert(id);
-    let mut above: Vec<NodeId> =
-        check.stack.above(id).iter().copied().filter(|id| check.wants(*id)).collect();
+    let mut above: Vec<NodeId> = check
+        .stack
+        .above(id)
+        .iter()
+        .copied()
+        .filter(|id| check.wants(*id))
+        .collect();
     above.sort_by(|a, b| {
         let start = |one: &NodeId| start_on(check.stack.node(*one), id).map(|(start, _)| start);
         let names = (&check.stack.node(*a).name, &check.stack.node(*b).name);
-        start(a).cmp(&start(b)).then_with(|| natural(names.0, names.1))
+        start(a)
+            .cmp(&start(b))
+            .then_with(|| natural(names.0, names.1))
     });
     let is_cut = depth + 1 >= DEPTH_MAX;
     let cut = if is_cut && !is_repeat { above.len() } else { 0 };
     if is_repeat || is_cut {
         above.clear();
     }
-    let above: Vec<Drawn> =
-        above.into_iter().map(|upper| drawn(check, upper, Some(id), seen, depth + 1)).collect();
+    let above: Vec<Drawn> = above
+        .into_iter()
+        .map(|upper| drawn(check, upper, Some(id), seen, depth + 1))
+        .collect();
     let alike = likeness(check, id, is_repeat, &above);
-    Drawn { id, below, is_repeat, above, cut, alike }
+    Drawn {
+        id,
+        below,
+        is_repeat,
+        above,
+        cut,
+        alike,
+    }
 }
 
 /// A number for everything of a node that makes it worth a look of its own.
 fn likeness(check: &Check<'_>, id: NodeId, is_repeat: bool, above: &[Drawn]) -> u64 {
     let node = check.stack.node(id);
     let mut hasher = DefaultHasher::new();
-    (node.kind, node.size, is_repeat, node.word(keys::MODEL), node.word(keys::CONTENT)).hash(&mut hasher);
+    (
+        node.kind,
+        node.size,
+        is_repeat,
+        node.word(keys::MODEL),
+        node.word(keys::CONTENT),
+    )
+        .hash(&mut hasher);
     for fact in check.stack.grids(id) {
         (fact.what, fact.grid, fact.is_believed()).hash(&mut hasher);
     }
     if let Some(stand) = check.survey.stand(id) {
         for (on, nodes) in gathered(stand) {
             let verdict = std::mem::discriminant(&on.verdict);
-            (verdict, by(&on.verdict), on.fact.what, on.fact.grid, nodes.len()).hash(&mut hasher);
+            (
+                verdict,
+                by(&on.verdict),
+                on.fact.what,
+                on.fact.grid,
+                nodes.len(),
+            )
+                .hash(&mut hasher);
         }
         stand.lost.len().hash(&mut hasher);
     }
-    above.iter().map(|one| one.alike).collect::<Vec<_>>().hash(&mut hasher);
+    above
+        .iter()
+        .map(|one| one.alike)
+        .collect::<Vec<_>>()
+        .hash(&mut hasher);
     hasher.finish()
 }
 
@@ -144,10 +186,22 @@ fn draw(page: &mut Page, check: &Check<'_>, tree: &Drawn, first: &str, rest: &st
     for (at, (one, others)) in groups.iter().enumerate() {
         let is_last = at + 1 == groups.len() && tree.cut == 0;
         let (corner, side) = branch(is_last && others.is_empty());
-        draw(page, check, one, &format!("{rest}{corner}"), &format!("{rest}{side}"));
+        draw(
+            page,
+            check,
+            one,
+            &format!("{rest}{corner}"),
+            &format!("{rest}{side}"),
+        );
         if !others.is_empty() {
             let (corner, side) = branch(is_last);
-            more(page, check, others, &format!("{rest}{corner}"), &format!("{rest}{side}"));
+            more(
+                page,
+                check,
+                others,
+                &format!("{rest}{corner}"),
+                &format!("{rest}{side}"),
+            );
         }
     }
     if tree.cut > 0 {
@@ -158,7 +212,10 @@ fn draw(page: &mut Page, check: &Check<'_>, tree: &Drawn, first: &str, rest: &st
 
 /// The verdict of a layer that stands just as the layer does that it is drawn on.
 fn stands_as_below(check: &Check<'_>, tree: &Drawn) -> Option<Overall> {
-    let (mine, below) = (check.survey.stand(tree.id)?, check.survey.stand(tree.below?)?);
+    let (mine, below) = (
+        check.survey.stand(tree.id)?,
+        check.survey.stand(tree.below?)?,
+    );
     (!tree.is_repeat && is_same(mine, below)).then_some(mine.overall)
 }
 
@@ -171,12 +228,23 @@ fn overall_word(page: &Page, overall: Overall) -> String {
 }
 
 fn branch(is_last: bool) -> (&'static str, &'static str) {
-    if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") }
+    if is_last {
+        ("└─ ", "   ")
+    } else {
+        ("├─ ", "│  ")
+    }
 }
 
 fn more(page: &mut Page, check: &Check<'_>, others: &[&Drawn], first: &str, rest: &str) {
-    let names = others.iter().map(|one| check.stack.node(one.id).name.as_str()).collect();
-    let words = format!("{} more like it: {}", count(others.len() as u64), listed(names));
+    let names = others
+        .iter()
+        .map(|one| check.stack.node(one.id).name.as_str())
+        .collect();
+    let words = format!(
+        "{} more like it: {}",
+        count(others.len() as u64),
+        listed(names)
+    );
     page.wrapped(first, &format!("{rest}  "), &words);
 }
 
@@ -191,10 +259,16 @@ fn node_words(check: &Check<'_>, tree: &Drawn) -> String {
     if let Placing::Chunks(chunks) = &node.placing {
         words.push(chunks_words(chunks));
     }
-    words.extend(tree.below.and_then(|below| start_on(node, below)).map(|(start, runs)| match runs {
-        1 => format!("at {}", place(start)),
-        runs => format!("in {} runs, the first at {}", count(runs as u64), place(start)),
-    }));
+    words.extend(tree.below.and_then(|below| start_on(node, below)).map(
+        |(start, runs)| match runs {
+            1 => format!("at {}", place(start)),
+            runs => format!(
+                "in {} runs, the first at {}",
+                count(runs as u64),
+                place(start)
+            ),
+        },
+    ));
     if tree.is_repeat {
         words.push("drawn above".to_owned());
     }
@@ -206,15 +280,23 @@ fn node_words(check: &Check<'_>, tree: &Drawn) -> String {
 /// Where a disk comes from, or by what a target shows an export, and as what.
 fn origin(node: &Node) -> Option<String> {
     let transport = node.word(keys::TRANSPORT).map(plain)?;
-    let unit = node.word(keys::UNIT_NUMBER).map(|unit| format!("unit {} ", plain(unit))).unwrap_or_default();
-    let target = node.word(keys::TARGET).map(|target| format!("{unit}of {} ", plain(target)));
+    let unit = node
+        .word(keys::UNIT_NUMBER)
+        .map(|unit| format!("unit {} ", plain(unit)))
+        .unwrap_or_default();
+    let target = node
+        .word(keys::TARGET)
+        .map(|target| format!("{unit}of {} ", plain(target)));
     Some(format!("{}over {transport}", target.unwrap_or_default()))
 }
 
 fn chunks_words(chunks: &Chunks) -> String {
     let over = chunks.members.len();
-    let parity =
-        if chunks.parity > 0 { format!(", {} of them parity", chunks.parity) } else { String::new() };
+    let parity = if chunks.parity > 0 {
+        format!(", {} of them parity", chunks.parity)
+    } else {
+        String::new()
+    };
     format!("chunks of {} over {over}{parity}", bytes(chunks.chunk.0))
 }
 
@@ -238,8 +320,10 @@ fn start_on(node: &Node, below: NodeId) -> Option<(Bytes, usize)> {
 
 /// Whether a grid is worth a word in the tree: it decides, or I/O are cut at it, and it is more than a sector.
 fn is_shown(fact: &GridFact) -> bool {
-    let is_cut =
-        matches!(fact.what, What::IoBoundary | What::ParityStripe | What::Record | What::VolumeExtent);
+    let is_cut = matches!(
+        fact.what,
+        What::IoBoundary | What::ParityStripe | What::Record | What::VolumeExtent
+    );
     (fact.what.decides() || is_cut) && fact.granularity().0 > SECTOR
 }
 
@@ -248,20 +332,31 @@ fn notes(page: &Page, check: &Check<'_>, id: NodeId, is_as_below: bool) -> Vec<S
     let stack = check.stack;
     let mut notes = Vec::new();
     let own = stack.grids(id);
-    let shown = own.iter().filter(|fact| fact.is_believed() && is_shown(fact));
+    let shown = own
+        .iter()
+        .filter(|fact| fact.is_believed() && is_shown(fact));
     let mut grids: Vec<String> = shown
         .map(|fact| {
             let offset = match fact.grid.offset() {
                 Bytes(0) => String::new(),
                 offset => format!(" at offset {}", place(offset)),
             };
-            format!("{} {}{offset} ({})", fact.granularity(), fact.what.words(), fact.source.word())
+            format!(
+                "{} {}{offset} ({})",
+                fact.granularity(),
+                fact.what.words(),
+                fact.source.word()
+            )
         })
         .collect();
     if stack.is_leaf(id) {
-        let assumed = stack.deciding_grids(id).into_iter().find(|fact| fact.what == What::Assumed);
+        let assumed = stack
+            .deciding_grids(id)
+            .into_iter()
+            .find(|fact| fact.what == What::Assumed);
         grids.extend(
-            assumed.map(|fact| format!("{} assumed, since none larger is known", fact.granularity())),
+            assumed
+                .map(|fact| format!("{} assumed, since none larger is known", fact.granularity())),
         );
     }
     if !grids.is_empty() {
@@ -272,8 +367,12 @@ fn notes(page: &Page, check: &Check<'_>, id: NodeId, is_as_below: bool) -> Vec<S
     let Some(stand) = stand else { return notes };
     let verdicts = gathered(stand);
     // Of what is unknown nobody can say that it does.
-    let is_right =
-        |above: &NodeId| check.survey.stand(*above).is_some_and(|it| it.overall == Overall::Aligned);
+    let is_right = |above: &NodeId| {
+        check
+            .survey
+            .stand(*above)
+            .is_some_and(|it| it.overall == Overall::Aligned)
+    };
     let mends = stack.above(id).iter().any(is_right);
     for (at, (on, nodes)) in verdicts.iter().take(VERDICTS_MAX).enumerate() {
         let mut words = verdict(page, stack, on, nodes);
@@ -283,12 +382,23 @@ fn notes(page: &Page, check: &Check<'_>, id: NodeId, is_as_below: bool) -> Vec<S
         notes.push(words);
     }
     if verdicts.len() > VERDICTS_MAX {
-        notes.push(format!("and {} more, see --json", count((verdicts.len() - VERDICTS_MAX) as u64)));
+        notes.push(format!(
+            "and {} more, see --json",
+            count((verdicts.len() - VERDICTS_MAX) as u64)
+        ));
     }
     for lost in stand.lost.iter().take(VERDICTS_MAX) {
         let whose = &stack.node(lost.node).name;
-        let below = if lost.node == id { String::new() } else { format!("below {}: ", name(whose)) };
-        notes.push(format!("{}: {below}{}", page.painted("36", "unknown"), plain(&lost.why)));
+        let below = if lost.node == id {
+            String::new()
+        } else {
+            format!("below {}: ", name(whose))
+        };
+        notes.push(format!(
+            "{}: {below}{}",
+            page.painted("36", "unknown"),
+            plain(&lost.why)
+        ));
     }
     notes
 }

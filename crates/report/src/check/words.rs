@@ -14,7 +14,15 @@ const NAME_MAX: usize = 40;
 
 /// Text without what a terminal would obey; it may be from anywhere.
 pub fn plain(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
+    text.chars()
+        .map(|letter| {
+            if letter.is_control() {
+                '\u{fffd}'
+            } else {
+                letter
+            }
+        })
+        .collect()
 }
 
 /// A name, cut where it would fill a line.
@@ -31,7 +39,11 @@ pub fn listed(names: Vec<&str>) -> String {
     let shown: Vec<String> = names.iter().take(NAMES_MAX).map(|one| name(one)).collect();
     match names.len().saturating_sub(shown.len()) {
         0 => shown.join(", "),
-        more => format!("{} and {} more", shown.join(", "), crate::format::count(more as u64)),
+        more => format!(
+            "{} and {} more",
+            shown.join(", "),
+            crate::format::count(more as u64)
+        ),
     }
 }
 
@@ -65,14 +77,20 @@ pub fn gathered(stand: &Stand) -> Vec<(&On, Vec<NodeId>)> {
 /// Whether two nodes stand alike, whatever the layers that they stand on.
 pub fn is_same(one: &Stand, other: &Stand) -> bool {
     let (mine, its) = (gathered(one), gathered(other));
-    let all = || mine.iter().zip(&its).all(|((one, _), (other, _))| is_alike(one, other));
+    let all = || {
+        mine.iter()
+            .zip(&its)
+            .all(|((one, _), (other, _))| is_alike(one, other))
+    };
     one.lost.is_empty() && other.lost.is_empty() && mine.len() == its.len() && all()
 }
 
 fn is_alike(one: &On, other: &On) -> bool {
     let same_verdict = match (&one.verdict, &other.verdict) {
         // The reasons differ in the name of the device alone.
-        (Verdict::Unknown { .. }, Verdict::Unknown { .. }) if one.fact.what == What::Assumed => true,
+        (Verdict::Unknown { .. }, Verdict::Unknown { .. }) if one.fact.what == What::Assumed => {
+            true
+        }
         (one, other) => one == other,
     };
     same_verdict
@@ -82,7 +100,12 @@ fn is_alike(one: &On, other: &On) -> bool {
 
 /// A verdict in a sentence, its first word painted.
 pub fn verdict(page: &Page, stack: &Stack, on: &On, nodes: &[NodeId]) -> String {
-    let names = listed(nodes.iter().map(|id| stack.node(*id).name.as_str()).collect());
+    let names = listed(
+        nodes
+            .iter()
+            .map(|id| stack.node(*id).name.as_str())
+            .collect(),
+    );
     let grid = if on.fact.what == What::Assumed {
         format!("{}, assumed for {names}", on.fact.granularity())
     } else {
@@ -91,12 +114,19 @@ pub fn verdict(page: &Page, stack: &Stack, on: &On, nodes: &[NodeId]) -> String 
             offset => format!(" at offset {}", place(offset)),
         };
         let (granularity, what) = (on.fact.granularity(), on.fact.what.words());
-        format!("the {granularity} {what}{offset} of {names} ({})", on.fact.source.word())
+        format!(
+            "the {granularity} {what}{offset} of {names} ({})",
+            on.fact.source.word()
+        )
     };
     match &on.verdict {
         Verdict::Aligned => format!("{} to {grid}", page.painted("32", "aligned")),
         Verdict::Misaligned { by } => {
-            format!("{} by {} of {grid}", page.painted("31", "misaligned"), place(*by))
+            format!(
+                "{} by {} of {grid}",
+                page.painted("31", "misaligned"),
+                place(*by)
+            )
         }
         Verdict::Varies { step } => format!(
             "{} in part: chunks are no multiple of {grid}, so the place in it moves by {} from one to the next",
@@ -105,7 +135,10 @@ pub fn verdict(page: &Page, stack: &Stack, on: &On, nodes: &[NodeId]) -> String 
         ),
         Verdict::Unknown { .. } if on.fact.what == What::Assumed => {
             let unknown = page.painted("36", "unknown");
-            format!("{unknown} beyond {}: nothing more is known of {names}", on.fact.granularity())
+            format!(
+                "{unknown} beyond {}: nothing more is known of {names}",
+                on.fact.granularity()
+            )
         }
         Verdict::Unknown { why } => format!("{}: {}", page.painted("36", "unknown"), plain(why)),
     }

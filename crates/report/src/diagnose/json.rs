@@ -44,7 +44,12 @@ pub fn json(diagnose: &Diagnose<'_>) -> Result<String, serde_json::Error> {
         result: DiagnoseResult {
             check: result(&diagnose.check),
             watched,
-            profiles: diagnose.io.sections.iter().map(|section| section.analysis).collect(),
+            profiles: diagnose
+                .io
+                .sections
+                .iter()
+                .map(|section| section.analysis)
+                .collect(),
             unseen: diagnose.unseen,
         },
     };

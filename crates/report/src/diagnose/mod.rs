@@ -81,21 +81,42 @@ impl Diagnose<'_> {
         let mut all: Vec<Alike<'_>> = Vec::new();
         for finding in &self.check.diagnosis.findings {
             let device = finding.target().device.as_str();
-            match all.iter_mut().find(|one| (one.id, one.severity) == (finding.id(), finding.severity())) {
+            match all
+                .iter_mut()
+                .find(|one| (one.id, one.severity) == (finding.id(), finding.severity()))
+            {
                 Some(one) if one.devices.contains(&device) => {}
                 Some(one) => one.devices.push(device),
                 None => {
                     let (id, severity) = (finding.id(), finding.severity());
-                    all.push(Alike { id, severity, devices: vec![device], of: 0 });
+                    all.push(Alike {
+                        id,
+                        severity,
+                        devices: vec![device],
+                        of: 0,
+                    });
                 }
             }
         }
         for one in &mut all {
-            let found: Vec<NodeId> =
-                one.devices.iter().filter_map(|name| self.check.stack.find(name)).collect();
-            let kinds: BTreeSet<Kind> = found.iter().map(|id| self.check.stack.node(*id).kind).collect();
-            let nodes = self.check.stack.nodes().filter(|(id, _)| self.check.wants(*id));
-            one.of = nodes.filter(|(_, node)| kinds.contains(&node.kind)).count().max(one.devices.len());
+            let found: Vec<NodeId> = one
+                .devices
+                .iter()
+                .filter_map(|name| self.check.stack.find(name))
+                .collect();
+            let kinds: BTreeSet<Kind> = found
+                .iter()
+                .map(|id| self.check.stack.node(*id).kind)
+                .collect();
+            let nodes = self
+                .check
+                .stack
+                .nodes()
+                .filter(|(id, _)| self.check.wants(*id));
+            one.of = nodes
+                .filter(|(_, node)| kinds.contains(&node.kind))
+                .count()
+                .max(one.devices.len());
         }
         all
     }
@@ -103,17 +124,29 @@ impl Diagnose<'_> {
     /// Whether anything was seen on two devices of which one stands on the other.
     fn is_layered(&self) -> bool {
         let find = |analysis: &Analysis| self.check.stack.find(&analysis.target.device);
-        let seen: Vec<NodeId> =
-            self.io.sections.iter().filter_map(|section| find(section.analysis)).collect();
-        seen.iter()
-            .any(|id| self.check.stack.under(*id).iter().any(|below| below != id && seen.contains(below)))
+        let seen: Vec<NodeId> = self
+            .io
+            .sections
+            .iter()
+            .filter_map(|section| find(section.analysis))
+            .collect();
+        seen.iter().any(|id| {
+            self.check
+                .stack
+                .under(*id)
+                .iter()
+                .any(|below| below != id && seen.contains(below))
+        })
     }
 }
 
 /// The report as text, for 80 columns.
 #[must_use]
 pub fn text(diagnose: &Diagnose<'_>, color: Color) -> String {
-    let mut page = Page { text: String::new(), color };
+    let mut page = Page {
+        text: String::new(),
+        color,
+    };
     page.wrapped("", "  ", &diagnose.headline());
     summary(&mut page, diagnose);
     check::findings(&mut page, &diagnose.check.diagnosis.findings);
@@ -137,7 +170,11 @@ fn summary(page: &mut Page, diagnose: &Diagnose<'_>) {
     for one in &alike {
         let severity = page.severity(one.severity);
         let blanks = " ".repeat(Severity::Critical.word().len() - one.severity.word().len());
-        let of = format!("{} of {}", count(one.devices.len() as u64), count(one.of as u64));
+        let of = format!(
+            "{} of {}",
+            count(one.devices.len() as u64),
+            count(one.of as u64)
+        );
         page.wrapped(
             &format!("  {severity}{blanks} "),
             "           ",
@@ -148,13 +185,20 @@ fn summary(page: &mut Page, diagnose: &Diagnose<'_>) {
 
 /// What was seen of each disk and partition, a line each.
 fn seen(page: &mut Page, diagnose: &Diagnose<'_>) {
-    let Some(watched) = &diagnose.watched else { return };
+    let Some(watched) = &diagnose.watched else {
+        return;
+    };
     page.heading(&format!("I/O seen in {:.1} s", watched.seconds));
     if diagnose.io.sections.is_empty() {
         page.line("  none");
         return;
     }
-    line(page, "  ", "device", &["I/O", "bytes", "off the grid", "median", "99 %"].map(str::to_owned));
+    line(
+        page,
+        "  ",
+        "device",
+        &["I/O", "bytes", "off the grid", "median", "99 %"].map(str::to_owned),
+    );
     for section in &diagnose.io.sections {
         device_lines(page, section.analysis);
     }
@@ -166,25 +210,38 @@ fn seen(page: &mut Page, diagnose: &Diagnose<'_>) {
         );
     }
     if !watched.too_few.is_empty() {
-        page.wrapped("  ", "  ", &format!("Too few I/O to judge: {}.", listed(watched.too_few.clone())));
+        page.wrapped(
+            "  ",
+            "  ",
+            &format!("Too few I/O to judge: {}.", listed(watched.too_few.clone())),
+        );
     }
     senders(page, &watched.senders);
 }
 
 fn device_lines(page: &mut Page, analysis: &Analysis) {
-    let busiest = analysis.ops.iter().filter(|op| matches!(op.op, "read" | "write")).max_by_key(|op| op.ios);
+    let busiest = analysis
+        .ops
+        .iter()
+        .filter(|op| matches!(op.op, "read" | "write"))
+        .max_by_key(|op| op.ios);
     let times = busiest.and_then(|op: &OpSummary| op.device.as_ref());
     let time = |value: Option<u64>| value.map_or_else(|| "unknown".to_owned(), ns);
     let row = [
         count(analysis.ios),
         bytes(analysis.bytes),
-        analysis.device().and_then(|place| place.grids.first()).map_or_else(String::new, off),
+        analysis
+            .device()
+            .and_then(|place| place.grids.first())
+            .map_or_else(String::new, off),
         time(times.map(|times| times.p50_ns)),
         time(times.map(|times| times.p99_ns)),
     ];
     line(page, "  ", &analysis.target.device, &row);
     for place in analysis.places.iter().skip(1) {
-        let Some(Ok(tally)) = place.grids.first().map(|fit| &fit.all) else { continue };
+        let Some(Ok(tally)) = place.grids.first().map(|fit| &fit.all) else {
+            continue;
+        };
         let moved = u64::try_from(tally.bytes).unwrap_or(u64::MAX);
         let row = [
             count(tally.ios),
@@ -193,13 +250,20 @@ fn device_lines(page: &mut Page, analysis: &Analysis) {
             String::new(),
             String::new(),
         ];
-        line(page, "    ", place.name.as_deref().unwrap_or_default(), &row);
+        line(
+            page,
+            "    ",
+            place.name.as_deref().unwrap_or_default(),
+            &row,
+        );
     }
 }
 
 fn line(page: &mut Page, indent: &str, name: &str, [ios, moved, off, median, most]: &[String; 5]) {
     let name = format!("{indent}{}", tame(name));
-    page.line(format!("{name:<14} {ios:>10} {moved:>9} {off:>OFF$} {median:>8} {most:>8}"));
+    page.line(format!(
+        "{name:<14} {ios:>10} {moved:>9} {off:>OFF$} {median:>8} {most:>8}"
+    ));
 }
 
 /// Columns for how many of how many are off.
@@ -212,7 +276,11 @@ fn off(fit: &GridFit) -> String {
             let share = percent(tally.misaligned as f64 / tally.ios.max(1) as f64);
             let of = format!("{} of {}", count(tally.misaligned), count(tally.ios));
             let with_share = format!("{of} ({share})");
-            if with_share.chars().count() > OFF { of } else { with_share }
+            if with_share.chars().count() > OFF {
+                of
+            } else {
+                with_share
+            }
         }
         Err(_) => "unknown".to_owned(),
     }
@@ -228,8 +296,10 @@ fn senders(page: &mut Page, senders: &[Sender<'_>]) {
     }
     let mut names: Vec<((&str, &str), u64)> = by_name.into_iter().collect();
     names.sort_by_key(|(name, ios)| (std::cmp::Reverse(*ios), *name));
-    let shown =
-        names.iter().take(SENDERS).map(|((device, comm), ios)| format!("{comm} {} to {device}", count(*ios)));
+    let shown = names
+        .iter()
+        .take(SENDERS)
+        .map(|((device, comm), ios)| format!("{comm} {} to {device}", count(*ios)));
     let shown: Vec<String> = shown.collect();
     if shown.is_empty() {
         return;
@@ -238,7 +308,11 @@ fn senders(page: &mut Page, senders: &[Sender<'_>]) {
         0 => String::new(),
         more => format!(", and {} more", count(more as u64)),
     };
-    page.wrapped("  ", "    ", &format!("Sent by {}{more}.", shown.join(", ")));
+    page.wrapped(
+        "  ",
+        "    ",
+        &format!("Sent by {}{more}.", shown.join(", ")),
+    );
 }
 
 /// What could not be seen, and what would see it.
@@ -250,7 +324,10 @@ fn unseen(page: &mut Page, unseen: &[Unseen]) {
     for (at, one) in unseen.iter().enumerate() {
         page.wrapped("  ", "    ", &one.what);
         // One command may do for several in a row.
-        if unseen.get(at + 1).is_some_and(|next| next.commands == one.commands) {
+        if unseen
+            .get(at + 1)
+            .is_some_and(|next| next.commands == one.commands)
+        {
             continue;
         }
         for command in &one.commands {

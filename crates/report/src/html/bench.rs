@@ -24,7 +24,9 @@ pub fn benched(bench: &Bench) -> String {
         }
         if !bench.notes.is_empty() {
             m.leaf("h3", &[], "Notes");
-            m.el("ul", &[], |m| bench.notes.iter().for_each(|note| m.leaf("li", &[], note)));
+            m.el("ul", &[], |m| {
+                bench.notes.iter().for_each(|note| m.leaf("li", &[], note))
+            });
         }
     })
 }
@@ -36,10 +38,16 @@ fn draw_run(m: &mut Markup, run: &Run) {
     m.leaf("p", &[("class", "verdict")], &run.workload);
     rates(m, run);
     times(m, run);
-    course(m, "I/O a second over time", "I/O a second", run, |interval| {
-        Some(interval.ios as f64 / interval.seconds.max(f64::MIN_POSITIVE))
+    course(
+        m,
+        "I/O a second over time",
+        "I/O a second",
+        run,
+        |interval| Some(interval.ios as f64 / interval.seconds.max(f64::MIN_POSITIVE)),
+    );
+    course(m, "Mean time over time", "ms", run, |interval| {
+        interval.time.map(|time| time.mean_ns / 1e6)
     });
-    course(m, "Mean time over time", "ms", run, |interval| interval.time.map(|time| time.mean_ns / 1e6));
     spread(m, &run.total);
 }
 
@@ -56,66 +64,121 @@ fn rates(m: &mut Markup, run: &Run) {
             ended.to_owned(),
         ]
     };
-    let mut rows: Vec<Vec<String>> =
-        run.targets.iter().map(|target| row(&target.target, &target.measured, &target.ended)).collect();
+    let mut rows: Vec<Vec<String>> = run
+        .targets
+        .iter()
+        .map(|target| row(&target.target, &target.measured, &target.ended))
+        .collect();
     if rows.len() > 1 {
         rows.push(row("all", &run.total, ""));
     }
-    let columns = ["<target", "I/O", "rate", "throughput", "in flight", "failed", "<ended"];
+    let columns = [
+        "<target",
+        "I/O",
+        "rate",
+        "throughput",
+        "in flight",
+        "failed",
+        "<ended",
+    ];
     table(m, "", &columns, &rows);
 }
 
 fn times(m: &mut Markup, run: &Run) {
-    let targets = run.targets.iter().map(|target| (target.target.as_str(), &target.measured));
+    let targets = run
+        .targets
+        .iter()
+        .map(|target| (target.target.as_str(), &target.measured));
     let all = (run.targets.len() > 1).then_some(("all", &run.total));
-    let rows: Vec<Vec<String>> =
-        targets.chain(all).flat_map(|(name, measured)| times_rows(name, measured)).collect();
+    let rows: Vec<Vec<String>> = targets
+        .chain(all)
+        .flat_map(|(name, measured)| times_rows(name, measured))
+        .collect();
     times_table(m, "<target", &rows);
 }
 
 /// A table of times; the first column has this name.
 pub fn times_table(m: &mut Markup, first: &str, rows: &[Vec<String>]) {
-    let columns = [first, "<I/O", "<time", "mean", "p50", "p90", "p99", "p99.9", "max"];
+    let columns = [
+        first, "<I/O", "<time", "mean", "p50", "p90", "p99", "p99.9", "max",
+    ];
     table(m, "", &columns, rows);
 }
 
 /// The rows of what was measured: both directions, and both ways to count.
-pub fn times_rows<'a>(name: &'a str, measured: &'a Measured) -> impl Iterator<Item = Vec<String>> + 'a {
-    [("reads", &measured.reads), ("writes", &measured.writes)].into_iter().flat_map(
-        move |(direction, side)| {
-            let both = [("due to complete", &side.response), ("issue to complete", &side.latency)];
+pub fn times_rows<'a>(
+    name: &'a str,
+    measured: &'a Measured,
+) -> impl Iterator<Item = Vec<String>> + 'a {
+    [("reads", &measured.reads), ("writes", &measured.writes)]
+        .into_iter()
+        .flat_map(move |(direction, side)| {
+            let both = [
+                ("due to complete", &side.response),
+                ("issue to complete", &side.latency),
+            ];
             both.into_iter().filter_map(move |(what, times)| {
-                times.as_ref().map(|times| times_row(name, direction, what, times))
+                times
+                    .as_ref()
+                    .map(|times| times_row(name, direction, what, times))
             })
-        },
-    )
+        })
 }
 
 /// A row of times.
 pub fn times_row(name: &str, direction: &str, what: &str, times: &Times) -> Vec<String> {
     let shown = |value: i64| ns(value.unsigned_abs());
-    let mut row = vec![name.to_owned(), direction.to_owned(), what.to_owned(), ns(times.mean_ns as u64)];
-    row.extend([times.ns_p50, times.ns_p90, times.ns_p99, times.ns_p99_9, times.ns_max].map(shown));
+    let mut row = vec![
+        name.to_owned(),
+        direction.to_owned(),
+        what.to_owned(),
+        ns(times.mean_ns as u64),
+    ];
+    row.extend(
+        [
+            times.ns_p50,
+            times.ns_p90,
+            times.ns_p99,
+            times.ns_p99_9,
+            times.ns_max,
+        ]
+        .map(shown),
+    );
     row
 }
 
 /// A step line of something of each interval.
-fn course(m: &mut Markup, title: &str, unit: &str, run: &Run, what: impl Fn(&Interval) -> Option<f64>) {
-    let stretch = |interval: &Interval| (interval.at_seconds - interval.seconds, interval.at_seconds);
+fn course(
+    m: &mut Markup,
+    title: &str,
+    unit: &str,
+    run: &Run,
+    what: impl Fn(&Interval) -> Option<f64>,
+) {
+    let stretch =
+        |interval: &Interval| (interval.at_seconds - interval.seconds, interval.at_seconds);
     let stretches: Vec<(f64, f64)> = run.intervals.iter().map(stretch).collect();
-    let line = Line { class: "lr", name: "", values: run.intervals.iter().map(what).collect() };
+    let line = Line {
+        class: "lr",
+        name: "",
+        values: run.intervals.iter().map(what).collect(),
+    };
     let how = "the warm-up included; one step is an interval";
     over_time::draw(m, (title, how, unit), &stretches, &[line]);
 }
 
 /// The share of I/O that took no longer, by direction.
 pub fn spread(m: &mut Markup, total: &Measured) {
-    let sides: Vec<(&str, &'static str, &Side, &Times)> =
-        [("reads", "lr", &total.reads), ("writes", "lw", &total.writes)]
-            .into_iter()
-            .filter_map(|(name, class, side)| Some((name, class, side, side.waited()?)))
-            .collect();
-    let bounds = sides.iter().flat_map(|(.., times)| times.buckets.iter().map(|&(upper_ns, _)| upper_ns));
+    let sides: Vec<(&str, &'static str, &Side, &Times)> = [
+        ("reads", "lr", &total.reads),
+        ("writes", "lw", &total.writes),
+    ]
+    .into_iter()
+    .filter_map(|(name, class, side)| Some((name, class, side, side.waited()?)))
+    .collect();
+    let bounds = sides
+        .iter()
+        .flat_map(|(.., times)| times.buckets.iter().map(|&(upper_ns, _)| upper_ns));
     let (low, high) = bounds.fold((u64::MAX, 1), |(low, high), ns| (low.min(ns), high.max(ns)));
     if sides.is_empty() {
         return;
@@ -124,12 +187,21 @@ pub fn spread(m: &mut Markup, total: &Measured) {
     let how = "share of the I/O that took no longer; where I/O were due at times, since then";
     figure(m, "Time, cumulative", how, |m| {
         svg::picture(m, plot, "Cumulative share of I/O by time", |m| {
-            let y = Linear { domain: (0.0, 1.0), range: (plot.bottom(), plot.top) };
+            let y = Linear {
+                domain: (0.0, 1.0),
+                range: (plot.bottom(), plot.top),
+            };
             let marks = [0.0, 0.25, 0.5, 0.75, 1.0];
-            let ticks = marks.map(|mark| Tick { at: y.at(mark), label: format!("{:.0} %", mark * 100.0) });
+            let ticks = marks.map(|mark| Tick {
+                at: y.at(mark),
+                label: format!("{:.0} %", mark * 100.0),
+            });
             svg::y_axis(m, plot, &ticks, "share of I/O");
             let domain = (low.max(1) as f64 / 1.1, high as f64 * 1.1);
-            let x = Log { domain, range: (plot.left, plot.right()) };
+            let x = Log {
+                domain,
+                range: (plot.left, plot.right()),
+            };
             svg::x_axis(m, plot, &x.time_ticks(300.0), "time of an I/O");
             for (_, class, side, times) in &sides {
                 let mut before = x.at(domain.0);

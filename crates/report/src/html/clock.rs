@@ -47,7 +47,11 @@ fn date(day: i128) -> (i128, i128, i128) {
     let month = (5 * in_year + 2) / 153;
     let calendar_month = if month < 10 { month + 3 } else { month - 9 };
     let calendar_year = year + era * 400 + i128::from(calendar_month <= 2);
-    (calendar_year, calendar_month, in_year - (153 * month + 2) / 5 + 1)
+    (
+        calendar_year,
+        calendar_month,
+        in_year - (153 * month + 2) / 5 + 1,
+    )
 }
 
 /// `2014-01-31`.
@@ -87,9 +91,14 @@ pub fn to_the_millisecond(ns: i128) -> String {
 pub fn marks(from_ns: i128, to_ns: i128) -> (Vec<(i128, String)>, String) {
     let span = (to_ns - from_ns).max(1);
     let fits = |step: &i128| span / step < MARKS_MAX;
-    let step = STEPS.into_iter().find(fits).unwrap_or(7 * DAY * (span / (7 * DAY * MARKS_MAX) + 1));
+    let step = STEPS
+        .into_iter()
+        .find(fits)
+        .unwrap_or(7 * DAY * (span / (7 * DAY * MARKS_MAX) + 1));
     let first = from_ns.div_euclid(step) * step;
-    let times = (0..=MARKS_MAX + 1).map(|n| first + n * step).filter(|ns| (from_ns..=to_ns).contains(ns));
+    let times = (0..=MARKS_MAX + 1)
+        .map(|n| first + n * step)
+        .filter(|ns| (from_ns..=to_ns).contains(ns));
     let words = |ns: i128| {
         if step >= DAY || (ns.rem_euclid(DAY) == 0 && step >= 60 * NS) {
             day_words(ns)
@@ -122,8 +131,13 @@ mod tests {
     #[test]
     fn marks_are_round_and_few() {
         let start = 1_391_162_403 * NS;
-        let words =
-            |span| marks(start, start + span).0.into_iter().map(|(_, words)| words).collect::<Vec<_>>();
+        let words = |span| {
+            marks(start, start + span)
+                .0
+                .into_iter()
+                .map(|(_, words)| words)
+                .collect::<Vec<_>>()
+        };
         assert_eq!(words(8 * NS)[..2], ["10:00:03", "10:00:04"]);
         assert_eq!(words(4 * NS)[..2], ["00:03.000", "00:03.500"]);
         assert_eq!(words(2 * 3_600 * NS)[..2], ["10:15", "10:30"]);

@@ -21,12 +21,19 @@ pub struct Column<'a> {
 impl Column<'_> {
     /// Something of its windows, added up.
     pub fn sum(&self, what: impl Fn(&Window) -> u64) -> u64 {
-        self.windows.iter().map(|window| what(window)).fold(0, u64::saturating_add)
+        self.windows
+            .iter()
+            .map(|window| what(window))
+            .fold(0, u64::saturating_add)
     }
 
     /// The largest of something.
     pub fn max(&self, what: impl Fn(&Window) -> u64) -> u64 {
-        self.windows.iter().map(|window| what(window)).max().unwrap_or(0)
+        self.windows
+            .iter()
+            .map(|window| what(window))
+            .max()
+            .unwrap_or(0)
     }
 
     /// Something a second.
@@ -44,7 +51,9 @@ impl Column<'_> {
 pub fn why_none(profile: &Profile) -> Option<&'static str> {
     let has_course = profile.timeline.iter().next().is_some();
     (!has_course).then_some(match profile.time_base {
-        TimeBase::Mixed => "recordings of different clocks were put together, so there is no common time",
+        TimeBase::Mixed => {
+            "recordings of different clocks were put together, so there is no common time"
+        }
         _ => "the source hands over sums without the time of each I/O",
     })
 }
@@ -69,8 +78,9 @@ impl<'a> Course<'a> {
         let together = windows.div_ceil(most.max(1));
         let first_ns = profile.first_ns.unwrap_or(start);
         let since = |ns: i128| (ns - i128::from(first_ns)) as f64 / 1e9;
-        let edge =
-            |window: u64| since(i128::from(start) + i128::from(window.min(windows)) * i128::from(width));
+        let edge = |window: u64| {
+            since(i128::from(start) + i128::from(window.min(windows)) * i128::from(width))
+        };
         let mut columns: Vec<Column<'_>> = (0..windows.div_ceil(together))
             .map(|at| Column {
                 from: edge(at * together),
@@ -80,27 +90,44 @@ impl<'a> Course<'a> {
             .collect();
         for (at, window) in timeline.iter() {
             let column = at.abs_diff(start) / width / together;
-            if let Some(column) = usize::try_from(column).ok().and_then(|at| columns.get_mut(at)) {
+            if let Some(column) = usize::try_from(column)
+                .ok()
+                .and_then(|at| columns.get_mut(at))
+            {
                 column.windows.push(window);
             }
         }
         let width_ns = width.saturating_mul(together);
-        Some(Course { columns, width_ns, base: profile.time_base, first_ns })
+        Some(Course {
+            columns,
+            width_ns,
+            base: profile.time_base,
+            first_ns,
+        })
     }
 
     /// Scale of the time axis.
     pub fn scale(&self, plot: Plot) -> Linear {
-        Linear { domain: self.domain(), range: (plot.left, plot.right()) }
+        Linear {
+            domain: self.domain(),
+            range: (plot.left, plot.right()),
+        }
     }
 
     fn domain(&self) -> (f64, f64) {
-        let edge = |column: Option<&Column<'_>>, take: fn(&Column<'_>) -> f64| column.map_or(0.0, take);
-        (edge(self.columns.first(), |column| column.from), edge(self.columns.last(), |column| column.to))
+        let edge =
+            |column: Option<&Column<'_>>, take: fn(&Column<'_>) -> f64| column.map_or(0.0, take);
+        (
+            edge(self.columns.first(), |column| column.from),
+            edge(self.columns.last(), |column| column.to),
+        )
     }
 
     /// Where a column begins; the end for those behind the last.
     pub fn edge(&self, column: usize) -> f64 {
-        self.columns.get(column).map_or(self.domain().1, |column| column.from)
+        self.columns
+            .get(column)
+            .map_or(self.domain().1, |column| column.from)
     }
 
     /// Ticks of the time axis and its title.
@@ -111,7 +138,13 @@ impl<'a> Course<'a> {
             let ns = |seconds: f64| i128::from(self.first_ns) + (seconds * 1e9) as i128;
             let (marks, title) = clock::marks(ns(from), ns(to));
             let at = |ns: i128| scale.at((ns - i128::from(self.first_ns)) as f64 / 1e9);
-            return (marks.into_iter().map(|(ns, label)| Tick { at: at(ns), label }).collect(), title);
+            return (
+                marks
+                    .into_iter()
+                    .map(|(ns, label)| Tick { at: at(ns), label })
+                    .collect(),
+                title,
+            );
         }
         // Time units of sixty and of twenty-four have round steps from one whole unit on only.
         let units = [
@@ -121,13 +154,21 @@ impl<'a> Course<'a> {
             (1.0, 2.0, "seconds"),
             (1e-3, 2.0, "ms"),
         ];
-        let found = units.into_iter().find(|(unit, least, _)| to - from >= least * unit);
+        let found = units
+            .into_iter()
+            .find(|(unit, least, _)| to - from >= least * unit);
         let (unit, _, name) = found.unwrap_or((1e-6, 0.0, "µs"));
         let step = round_step((to - from) / unit, 5.0);
         let marks = (0..64).map(|n| f64::from(n) * step);
         let shown = marks.filter(|mark| (from..=to).contains(&(mark * unit)));
-        let tick = |mark: f64| Tick { at: scale.at(mark * unit), label: tick_label(mark, step) };
-        (shown.map(tick).collect(), format!("{name} since the first I/O"))
+        let tick = |mark: f64| Tick {
+            at: scale.at(mark * unit),
+            label: tick_label(mark, step),
+        };
+        (
+            shown.map(tick).collect(),
+            format!("{name} since the first I/O"),
+        )
     }
 
     /// When a column is, for hints.

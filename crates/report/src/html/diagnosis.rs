@@ -36,10 +36,24 @@ pub fn diagnosed(diagnose: &Diagnose<'_>) -> String {
 /// What was found on how many of how many.
 fn alike(m: &mut Markup, diagnose: &Diagnose<'_>) {
     let rows = diagnose.alike().into_iter().map(|one| {
-        let of = format!("{} of {}", count(one.devices.len() as u64), count(one.of as u64));
-        vec![one.severity.word().to_owned(), one.id.to_owned(), of, listed(one.devices)]
+        let of = format!(
+            "{} of {}",
+            count(one.devices.len() as u64),
+            count(one.of as u64)
+        );
+        vec![
+            one.severity.word().to_owned(),
+            one.id.to_owned(),
+            of,
+            listed(one.devices),
+        ]
     });
-    table(m, "", &["<severity", "<finding", "on", "<which"], &rows.collect::<Vec<_>>());
+    table(
+        m,
+        "",
+        &["<severity", "<finding", "on", "<which"],
+        &rows.collect::<Vec<_>>(),
+    );
 }
 
 fn unseen(m: &mut Markup, unseen: &[Unseen]) {
@@ -61,11 +75,16 @@ fn unseen(m: &mut Markup, unseen: &[Unseen]) {
 
 /// The tree as the terminal has it, its verdicts in colour.
 fn tree(m: &mut Markup, diagnose: &Diagnose<'_>) {
-    let mut page = Page { text: String::new(), color: Color::Always };
+    let mut page = Page {
+        text: String::new(),
+        color: Color::Always,
+    };
     tree_lines(&mut page, &diagnose.check);
     let mut lines = page.text.splitn(3, '\n');
     let (heading, _, tree) = (lines.next(), lines.next(), lines.next().unwrap_or_default());
-    let Some(heading) = heading.filter(|_| !tree.is_empty()) else { return };
+    let Some(heading) = heading.filter(|_| !tree.is_empty()) else {
+        return;
+    };
     m.leaf("h2", &[("id", "stack")], heading);
     m.el("pre", &[("class", "tree")], |m| painted(m, tree));
 }
@@ -85,7 +104,9 @@ fn painted(m: &mut Markup, text: &str) {
     while let Some(at) = rest.find('\x1b') {
         m.text(&rest[..at]);
         rest = &rest[at..];
-        let class = COLORS.iter().find_map(|(code, class)| Some((rest.strip_prefix(code)?, *class)));
+        let class = COLORS
+            .iter()
+            .find_map(|(code, class)| Some((rest.strip_prefix(code)?, *class)));
         let (inside, class) = class.unwrap_or((&rest[1..], ""));
         let (word, after) = inside.split_once(PLAIN).unwrap_or((inside, ""));
         m.leaf("b", &[("class", class)], word);
@@ -97,8 +118,16 @@ fn painted(m: &mut Markup, text: &str) {
 fn notes(m: &mut Markup, diagnose: &Diagnose<'_>) {
     m.leaf("h2", &[], "Sources");
     m.el("ul", &[], |m| {
-        diagnose.io.sources.iter().for_each(|source| m.leaf("li", &[], source));
-        diagnose.io.notes.iter().for_each(|note| m.leaf("li", &[], note));
+        diagnose
+            .io
+            .sources
+            .iter()
+            .for_each(|source| m.leaf("li", &[], source));
+        diagnose
+            .io
+            .notes
+            .iter()
+            .for_each(|note| m.leaf("li", &[], note));
     });
 }
 
@@ -110,6 +139,9 @@ mod tests {
     fn colours_become_classes_and_names_stay_text() {
         let mut m = Markup::default();
         painted(&mut m, "a <b> \x1b[1;31mmisaligned\x1b[0m by 1");
-        assert_eq!(m.into_string(), "a &lt;b&gt; <b class=\"word-critical\">misaligned</b> by 1");
+        assert_eq!(
+            m.into_string(),
+            "a &lt;b&gt; <b class=\"word-critical\">misaligned</b> by 1"
+        );
     }
 }

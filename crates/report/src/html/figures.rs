@@ -36,32 +36,60 @@ fn figure(m: &mut Markup, name: &str, value: &str, more: &str) {
 }
 
 fn amounts(m: &mut Markup, analysis: &Analysis) {
-    let ops: Vec<String> =
-        analysis.ops.iter().map(|op| format!("{} {}", format::count(op.ios), op.op)).collect();
+    let ops: Vec<String> = analysis
+        .ops
+        .iter()
+        .map(|op| format!("{} {}", format::count(op.ios), op.op))
+        .collect();
     figure(m, "I/O", &format::count(analysis.ios), &ops.join(", "));
-    let moved = analysis.ops.iter().filter(|op| matches!(op.op, "read" | "write"));
-    let moved: Vec<String> = moved.map(|op| format!("{} {}", format::bytes(op.bytes), op.op)).collect();
-    figure(m, "Bytes", &format::bytes(analysis.bytes), &moved.join(", "));
+    let moved = analysis
+        .ops
+        .iter()
+        .filter(|op| matches!(op.op, "read" | "write"));
+    let moved: Vec<String> = moved
+        .map(|op| format!("{} {}", format::bytes(op.bytes), op.op))
+        .collect();
+    figure(
+        m,
+        "Bytes",
+        &format::bytes(analysis.bytes),
+        &moved.join(", "),
+    );
     if let Some(mean) = analysis.len_bytes_mean() {
         figure(m, "Mean length", &format::bytes(mean.0), "reads and writes");
     }
     let failed: u64 = analysis.ops.iter().map(|op| op.failed).sum();
     if failed > 0 {
-        figure(m, "Failed", &format::count(failed), "completed with an error");
+        figure(
+            m,
+            "Failed",
+            &format::count(failed),
+            "completed with an error",
+        );
     }
 }
 
 fn times(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
     let pieces = plural(analysis.pieces, "recording");
     match analysis.span_ns {
-        Some(span) => figure(m, "Time observed", &format::ns(span), &format!("first to last I/O, {pieces}")),
+        Some(span) => figure(
+            m,
+            "Time observed",
+            &format::ns(span),
+            &format!("first to last I/O, {pieces}"),
+        ),
         None => figure(m, "Time observed", "not known", &pieces),
     }
     if let Some(rate) = analysis.ios_per_second {
         figure(m, "I/O rate", &format::rate(rate), "mean over that time");
     }
     if let (TimeBase::Unix, Some(first)) = (profile.time_base, profile.first_ns) {
-        figure(m, "First I/O", &clock::to_the_second(i128::from(first)), "UTC");
+        figure(
+            m,
+            "First I/O",
+            &clock::to_the_second(i128::from(first)),
+            "UTC",
+        );
     }
     let timed = match analysis.timed {
         0 => "none".to_owned(),
@@ -81,18 +109,37 @@ fn shape(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
     } else if analysis.ios > 0 {
         let heads = analysis.device().map_or(0, |device| device.inference.heads);
         let runs = plural(analysis.runs, "run");
-        let in_runs =
-            format!("{} I/O in {runs}; {}", format::count(analysis.run_ios), plural(heads, "stream head"));
-        figure(m, "Continue a stream", &share_of(analysis.continuing, analysis.ios), &in_runs);
+        let in_runs = format!(
+            "{} I/O in {runs}; {}",
+            format::count(analysis.run_ios),
+            plural(heads, "stream head")
+        );
+        figure(
+            m,
+            "Continue a stream",
+            &share_of(analysis.continuing, analysis.ios),
+            &in_runs,
+        );
     }
     match &analysis.in_flight {
         Some(flight) => {
             let threads = flight.threads_mean.zip(flight.threads_max).map_or_else(
                 || "threads not known".to_owned(),
-                |(mean, most)| format!("threads {}, at most {}", format::digits(mean), format::count(most)),
+                |(mean, most)| {
+                    format!(
+                        "threads {}, at most {}",
+                        format::digits(mean),
+                        format::count(most)
+                    )
+                },
             );
             let most = format!("at most {}; {threads}", format::count(flight.depth_max));
-            figure(m, "In flight, mean", &format::digits(flight.depth_mean), &most);
+            figure(
+                m,
+                "In flight, mean",
+                &format::digits(flight.depth_mean),
+                &most,
+            );
         }
         None => figure(m, "In flight", "not known", "takes latencies"),
     }
@@ -100,8 +147,17 @@ fn shape(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
         Some(size) => figure(m, "Device size", &format::bytes(size), "as the source says"),
         None => figure(m, "Device size", "not known", "the source does not say"),
     }
-    let rounded = if analysis.lengths_rounded { "some lengths rounded up" } else { "lengths exact" };
-    figure(m, "Residues kept modulo", &format::bytes(analysis.modulus_bytes), rounded);
+    let rounded = if analysis.lengths_rounded {
+        "some lengths rounded up"
+    } else {
+        "lengths exact"
+    };
+    figure(
+        m,
+        "Residues kept modulo",
+        &format::bytes(analysis.modulus_bytes),
+        rounded,
+    );
 }
 
 /// What should be in the figures and is not.
@@ -112,9 +168,15 @@ fn missing(m: &mut Markup, profile: &Profile) {
         (losses.damaged, "damaged lines or records passed over"),
         (losses.unmatched_issues, "issues without a completion"),
         (losses.unmatched_completions, "completions without an issue"),
-        (losses.late_completions, "completions too late to be counted"),
+        (
+            losses.late_completions,
+            "completions too late to be counted",
+        ),
         (losses.out_of_order, "events out of time order"),
-        (losses.missing_files, "files of the recording that were not there"),
+        (
+            losses.missing_files,
+            "files of the recording that were not there",
+        ),
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)

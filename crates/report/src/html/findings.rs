@@ -14,14 +14,20 @@ pub fn draw(m: &mut Markup, report: &Report<'_>) {
     let diagnosis = report.diagnosis;
     m.leaf("h2", &[("id", "findings")], "Findings");
     if diagnosis.findings.is_empty() {
-        m.leaf("p", &[], "None. What could not be judged is below; it counts as unknown, not as clean.");
+        m.leaf(
+            "p",
+            &[],
+            "None. What could not be judged is below; it counts as unknown, not as clean.",
+        );
     }
     for (number, finding) in diagnosis.findings.iter().enumerate() {
         one(m, report, number, finding);
     }
     if !diagnosis.unknown.is_empty() {
         m.leaf("h2", &[("id", "unknown")], "Not judged");
-        m.class("div", "scroll", |m| m.el("table", &[], |m| unjudged(m, report, &diagnosis.unknown)));
+        m.class("div", "scroll", |m| {
+            m.el("table", &[], |m| unjudged(m, report, &diagnosis.unknown))
+        });
     }
     if !diagnosis.silent.is_empty() {
         let words = format!("Looked and found nothing: {}.", diagnosis.silent.join(", "));
@@ -33,7 +39,13 @@ pub fn draw(m: &mut Markup, report: &Report<'_>) {
 #[must_use]
 pub fn verdict(report: &Report<'_>) -> String {
     let diagnosis = report.diagnosis;
-    let of = |severity| diagnosis.findings.iter().filter(|finding| finding.severity() == severity).count();
+    let of = |severity| {
+        diagnosis
+            .findings
+            .iter()
+            .filter(|finding| finding.severity() == severity)
+            .count()
+    };
     let noun = |severity: Severity| match severity {
         Severity::Critical => "critical finding",
         other => other.word(),
@@ -51,7 +63,10 @@ pub fn verdict(report: &Report<'_>) -> String {
         (false, _) => format!("{}{open}", counts.join(", ")),
         (true, false) => format!("No finding{open}: unknown, not clean"),
         (true, true) if diagnosis.silent.is_empty() => "Nothing was judged: unknown".to_owned(),
-        (true, true) => format!("No finding; {} looked", plural(diagnosis.silent.len() as u64, "rule")),
+        (true, true) => format!(
+            "No finding; {} looked",
+            plural(diagnosis.silent.len() as u64, "rule")
+        ),
     }
 }
 
@@ -63,9 +78,16 @@ pub fn anchor(number: usize) -> String {
 
 /// Name of the thing, linked to its section where the page has one.
 fn target(m: &mut Markup, report: &Report<'_>, target: &Target) {
-    let section = report.sections.iter().position(|section| section.is_of(target));
+    let section = report
+        .sections
+        .iter()
+        .position(|section| section.is_of(target));
     match section {
-        Some(at) => m.leaf("a", &[("href", &format!("#{}", super::section_anchor(at)))], &target.to_string()),
+        Some(at) => m.leaf(
+            "a",
+            &[("href", &format!("#{}", super::section_anchor(at)))],
+            &target.to_string(),
+        ),
         None => m.text(&target.to_string()),
     }
 }
@@ -73,30 +95,47 @@ fn target(m: &mut Markup, report: &Report<'_>, target: &Target) {
 fn one(m: &mut Markup, report: &Report<'_>, number: usize, finding: &Finding) {
     let word = finding.severity().word();
     m.raw("\n");
-    m.el("article", &[("id", &anchor(number)), ("class", &format!("finding {word}"))], |m| {
-        m.el("h3", &[], |m| {
-            m.leaf("span", &[("class", &format!("word {word}"))], word);
-            m.text(finding.id());
-        });
-        m.el("p", &[], |m| {
-            m.leaf("b", &[], &super::capitalized(finding.summary()));
-            m.text(" on ");
-            target(m, report, finding.target());
-            m.text(".");
-        });
-        for sentence in finding.explanation() {
-            m.leaf("p", &[], &as_sentence(sentence));
-        }
-        let cost = finding.cost().map_or_else(|| "not known".to_owned(), cost_words);
-        m.leaf("p", &[], &format!("Cost: {cost}. Confidence: {}.", finding.confidence().word()));
-        evidence(m, finding.evidence());
-        steps(m, finding.fix());
-    });
+    m.el(
+        "article",
+        &[
+            ("id", &anchor(number)),
+            ("class", &format!("finding {word}")),
+        ],
+        |m| {
+            m.el("h3", &[], |m| {
+                m.leaf("span", &[("class", &format!("word {word}"))], word);
+                m.text(finding.id());
+            });
+            m.el("p", &[], |m| {
+                m.leaf("b", &[], &super::capitalized(finding.summary()));
+                m.text(" on ");
+                target(m, report, finding.target());
+                m.text(".");
+            });
+            for sentence in finding.explanation() {
+                m.leaf("p", &[], &as_sentence(sentence));
+            }
+            let cost = finding
+                .cost()
+                .map_or_else(|| "not known".to_owned(), cost_words);
+            m.leaf(
+                "p",
+                &[],
+                &format!("Cost: {cost}. Confidence: {}.", finding.confidence().word()),
+            );
+            evidence(m, finding.evidence());
+            steps(m, finding.fix());
+        },
+    );
 }
 
 /// A first letter as at the beginning of a sentence, and a full stop.
 fn as_sentence(words: &str) -> String {
-    let stop = if words.ends_with(['.', '?', '!']) { "" } else { "." };
+    let stop = if words.ends_with(['.', '?', '!']) {
+        ""
+    } else {
+        "."
+    };
     format!("{}{stop}", super::capitalized(words))
 }
 
@@ -111,12 +150,15 @@ fn cost_words(cost: &Cost) -> String {
 /// The numbers; where they were counted is said once when it is one place.
 fn evidence(m: &mut Markup, evidence: &[Evidence]) {
     let words = |evidence: &Evidence| vec![name_words(evidence.name), value_words(evidence)];
-    let first = evidence.first().map_or("", |evidence| evidence.source.as_str());
+    let first = evidence
+        .first()
+        .map_or("", |evidence| evidence.source.as_str());
     if evidence.iter().all(|evidence| evidence.source == first) {
         let rows: Vec<Vec<String>> = evidence.iter().map(words).collect();
         return table(m, &format!("Evidence, {first}"), &["<what", "value"], &rows);
     }
-    let with_source = |evidence: &Evidence| [words(evidence), vec![evidence.source.clone()]].concat();
+    let with_source =
+        |evidence: &Evidence| [words(evidence), vec![evidence.source.clone()]].concat();
     let rows: Vec<Vec<String>> = evidence.iter().map(with_source).collect();
     table(m, "Evidence", &["<what", "value", "<where"], &rows);
 }
@@ -133,8 +175,12 @@ const NAMES: [(&str, &str); 6] = [
 
 fn name_words(name: &str) -> String {
     let known = NAMES.iter().find(|(key, _)| *key == name);
-    let plain =
-        || name.split('_').map(|word| if word == "ios" { "I/O" } else { word }).collect::<Vec<_>>().join(" ");
+    let plain = || {
+        name.split('_')
+            .map(|word| if word == "ios" { "I/O" } else { word })
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     known.map_or_else(plain, |(_, words)| (*words).to_owned())
 }
 
@@ -152,7 +198,11 @@ fn value_words(evidence: &Evidence) -> String {
             format!("1 {}", unit.strip_suffix('s').unwrap_or(unit))
         }
         unit if whole && value.fract() == 0.0 => {
-            format!("{} {}", format::count(value as u64), unit.replace("ios", "I/O"))
+            format!(
+                "{} {}",
+                format::count(value as u64),
+                unit.replace("ios", "I/O")
+            )
         }
         unit if whole => format!("{} {}", format::digits(value), unit.replace("ios", "I/O")),
         unit => format!("{value} {unit}"),
@@ -203,20 +253,34 @@ fn unjudged(m: &mut Markup, report: &Report<'_>, unknown: &[Unjudged]) {
 /// Links from a section back to its findings.
 pub fn links(m: &mut Markup, report: &Report<'_>, section: &Section<'_>) {
     let numbered = report.diagnosis.findings.iter().enumerate();
-    let mine: Vec<(usize, &Finding)> =
-        numbered.filter(|(_, finding)| section.is_of(finding.target())).collect();
-    let open = report.diagnosis.unknown.iter().filter(|question| section.is_of(&question.target)).count();
+    let mine: Vec<(usize, &Finding)> = numbered
+        .filter(|(_, finding)| section.is_of(finding.target()))
+        .collect();
+    let open = report
+        .diagnosis
+        .unknown
+        .iter()
+        .filter(|question| section.is_of(&question.target))
+        .count();
     m.class("p", "links", |m| {
         for (number, finding) in &mine {
             let word = finding.severity().word();
             m.leaf("span", &[("class", &format!("word {word}"))], word);
-            m.leaf("a", &[("href", &format!("#{}", anchor(*number)))], finding.id());
+            m.leaf(
+                "a",
+                &[("href", &format!("#{}", anchor(*number)))],
+                finding.id(),
+            );
         }
         if mine.is_empty() {
             m.text("No finding. ");
         }
         if open > 0 {
-            m.leaf("a", &[("href", "#unknown")], &format!("{} not judged", plural(open as u64, "question")));
+            m.leaf(
+                "a",
+                &[("href", "#unknown")],
+                &format!("{} not judged", plural(open as u64, "question")),
+            );
         }
     });
 }

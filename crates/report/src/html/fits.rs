@@ -14,7 +14,11 @@ use crate::format;
 pub fn draw(m: &mut Markup, analysis: &Analysis) {
     let mut rows = Vec::new();
     let mut said = Vec::new();
-    for place in analysis.places.iter().filter(|place| !is_whole(place, analysis)) {
+    for place in analysis
+        .places
+        .iter()
+        .filter(|place| !is_whole(place, analysis))
+    {
         let name = place.name.as_deref().unwrap_or("device");
         for fit in &place.grids {
             let grid = format!("{} ({})", fit.grid, fit.source.word());
@@ -51,7 +55,8 @@ pub fn draw(m: &mut Markup, analysis: &Analysis) {
         "amplification at most",
     ];
     table(m, "Fit on the grids", &columns, &rows);
-    said.iter().for_each(|words| m.leaf("p", &[("class", "dim")], words));
+    said.iter()
+        .for_each(|words| m.leaf("p", &[("class", "dim")], words));
 }
 
 /// A line of sums; the shares of lengths are of the I/O whose length is known.
@@ -77,17 +82,24 @@ pub fn row(names: [&str; 3], tally: &FitTally, amplification: Option<f64>) -> Ve
 
 fn latency(fit: &GridFit) -> Option<String> {
     match fit.latency.as_ref()? {
-        LatencyByFit::NotComparable { why } => Some(format!("latency by fit is not comparable: {why}.")),
-        LatencyByFit::Difference { difference_ns, low_ns, high_ns, compared, unfitting, .. } => {
-            Some(format!(
-                "unfitting I/O differ by {:+.1} µs (95 % interval {:+.1} to {:+.1} µs) from fitting ones of the same operation, \
-             length and stream bit; {} of {} compared. A difference, not a cost.",
-                difference_ns / 1e3,
-                low_ns / 1e3,
-                high_ns / 1e3,
-                format::count(*compared),
-                format::count(*unfitting)
-            ))
+        LatencyByFit::NotComparable { why } => {
+            Some(format!("latency by fit is not comparable: {why}."))
         }
+        LatencyByFit::Difference {
+            difference_ns,
+            low_ns,
+            high_ns,
+            compared,
+            unfitting,
+            ..
+        } => Some(format!(
+            "unfitting I/O differ by {:+.1} µs (95 % interval {:+.1} to {:+.1} µs) from fitting ones of the same operation, \
+             length and stream bit; {} of {} compared. A difference, not a cost.",
+            difference_ns / 1e3,
+            low_ns / 1e3,
+            high_ns / 1e3,
+            format::count(*compared),
+            format::count(*unfitting)
+        )),
     }
 }

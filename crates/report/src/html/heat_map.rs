@@ -18,9 +18,17 @@ const FILLS: [&str; 7] = ["h0", "h1", "h2", "h3", "h4", "h5", "h6"];
 
 /// Draws it, where the profile has a course.
 pub fn draw(m: &mut Markup, profile: &Profile) {
-    let Some(course) = Course::of(profile, COLUMNS_MAX) else { return };
+    let Some(course) = Course::of(profile, COLUMNS_MAX) else {
+        return;
+    };
     let cells = cells(&course);
-    let Some(most) = cells.iter().flatten().copied().max().filter(|most| *most > 0) else {
+    let Some(most) = cells
+        .iter()
+        .flatten()
+        .copied()
+        .max()
+        .filter(|most| *most > 0)
+    else {
         return not_known(m, TITLE, "no read or write was seen");
     };
     let region = 2f64.powi(profile.timeline.region_shift() as i32);
@@ -32,11 +40,20 @@ pub fn draw(m: &mut Markup, profile: &Profile) {
     );
     let bounds = bounds(most);
     figure(m, TITLE, &how, |m| {
-        let plot = Plot { height: 256.0, ..Plot::WIDE };
+        let plot = Plot {
+            height: 256.0,
+            ..Plot::WIDE
+        };
         svg::picture(m, plot, "I/O by offset on the device and time", |m| {
             picture(m, &course, &cells, (rows, region), &bounds, plot);
         });
-        legend(m, bounds.windows(2).zip(FILLS).map(|(bound, fill)| (fill, span(bound[0], bound[1] - 1))));
+        legend(
+            m,
+            bounds
+                .windows(2)
+                .zip(FILLS)
+                .map(|(bound, fill)| (fill, span(bound[0], bound[1] - 1))),
+        );
     });
 }
 
@@ -50,23 +67,34 @@ fn span(from: u64, to: u64) -> String {
 /// I/O by column and region; at most 64 regions.
 fn cells(course: &Course<'_>) -> Vec<Vec<u64>> {
     let of = |column: &super::course::Column<'_>| {
-        (0..64).map(|region| column.sum(|window| window.regions.get(region))).collect()
+        (0..64)
+            .map(|region| column.sum(|window| window.regions.get(region)))
+            .collect()
     };
     course.columns.iter().map(of).collect()
 }
 
 /// How many regions the picture is high: the device, where its size is known, else up to the last I/O.
 fn rows(profile: &Profile, cells: &[Vec<u64>], region: f64) -> usize {
-    let touched = cells.iter().filter_map(|column| column.iter().rposition(|ios| *ios > 0));
+    let touched = cells
+        .iter()
+        .filter_map(|column| column.iter().rposition(|ios| *ios > 0));
     let touched = touched.max().map_or(1, |last| last + 1);
-    let size = profile.size_bytes.map_or(0, |bytes| (bytes as f64 / region).ceil() as usize);
+    let size = profile
+        .size_bytes
+        .map_or(0, |bytes| (bytes as f64 / region).ceil() as usize);
     touched.max(size.min(64))
 }
 
 /// Lower ends of the classes, growing by one factor, and one above the last.
 fn bounds(most: u64) -> Vec<u64> {
     let mut bounds: Vec<u64> = (0..FILLS.len())
-        .map(|step| (most as f64).powf(step as f64 / FILLS.len() as f64).ceil().max(1.0) as u64)
+        .map(|step| {
+            (most as f64)
+                .powf(step as f64 / FILLS.len() as f64)
+                .ceil()
+                .max(1.0) as u64
+        })
         .collect();
     bounds.push(most.saturating_add(1));
     bounds.dedup();
@@ -81,25 +109,49 @@ fn picture(
     bounds: &[u64],
     plot: Plot,
 ) {
-    let y = Linear { domain: (0.0, rows as f64 * region), range: (plot.bottom(), plot.top) };
+    let y = Linear {
+        domain: (0.0, rows as f64 * region),
+        range: (plot.bottom(), plot.top),
+    };
     let x = course.scale(plot);
-    let ticks = byte_ticks(y.domain.1).into_iter().map(|(bytes, label)| Tick { at: y.at(bytes), label });
+    let ticks = byte_ticks(y.domain.1)
+        .into_iter()
+        .map(|(bytes, label)| Tick {
+            at: y.at(bytes),
+            label,
+        });
     svg::y_axis(m, plot, &ticks.collect::<Vec<_>>(), "offset on the device");
     let (marks, title) = course.axis(plot);
     svg::x_axis(m, plot, &marks, &title);
     let (width, height) = (x.at(course.edge(1)) - plot.left, plot.height / rows as f64);
-    let place = format!("translate({} {})scale({width:.4} {:.4})", plot.left, plot.bottom(), -height);
-    m.el("g", &[("transform", &place), ("shape-rendering", "crispEdges")], |m| {
-        for (class, fill) in bounds.windows(2).zip(FILLS) {
-            let d = rectangles(cells, rows, class[0]..class[1], (plot.right() - plot.left) / width);
-            if !d.is_empty() {
-                svg::path(m, fill, &d);
+    let place = format!(
+        "translate({} {})scale({width:.4} {:.4})",
+        plot.left,
+        plot.bottom(),
+        -height
+    );
+    m.el(
+        "g",
+        &[("transform", &place), ("shape-rendering", "crispEdges")],
+        |m| {
+            for (class, fill) in bounds.windows(2).zip(FILLS) {
+                let d = rectangles(
+                    cells,
+                    rows,
+                    class[0]..class[1],
+                    (plot.right() - plot.left) / width,
+                );
+                if !d.is_empty() {
+                    svg::path(m, fill, &d);
+                }
             }
-        }
-    });
+        },
+    );
     for (column, ios) in course.columns.iter().zip(cells) {
         let busiest = ios.iter().enumerate().max_by_key(|(_, ios)| **ios);
-        let Some((row, most)) = busiest.filter(|(_, ios)| **ios > 0) else { continue };
+        let Some((row, most)) = busiest.filter(|(_, ios)| **ios > 0) else {
+            continue;
+        };
         let words = format!(
             "{}\n{} I/O, most ({}) from {} on",
             course.when(column),
@@ -117,7 +169,10 @@ fn rectangles(cells: &[Vec<u64>], rows: usize, class: std::ops::Range<u64>, righ
     let mut d = String::new();
     for row in 0..rows {
         let inside = |column: usize| {
-            cells.get(column).and_then(|ios| ios.get(row)).is_some_and(|ios| class.contains(ios))
+            cells
+                .get(column)
+                .and_then(|ios| ios.get(row))
+                .is_some_and(|ios| class.contains(ios))
         };
         let mut column = 0;
         while column < cells.len() {

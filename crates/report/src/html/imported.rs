@@ -25,23 +25,50 @@ pub fn draw(m: &mut Markup, profile: &Profile) {
             m.el("div", &[], |m| one(m, histogram));
         }
     });
-    if let Some(left) = imported.histograms.len().checked_sub(SHOWN_MAX).filter(|left| *left > 0) {
-        m.leaf("p", &[("class", "dim")], &format!("Not shown: {}.", plural(left as u64, "more histogram")));
+    if let Some(left) = imported
+        .histograms
+        .len()
+        .checked_sub(SHOWN_MAX)
+        .filter(|left| *left > 0)
+    {
+        m.leaf(
+            "p",
+            &[("class", "dim")],
+            &format!("Not shown: {}.", plural(left as u64, "more histogram")),
+        );
     }
 }
 
 fn one(m: &mut Markup, histogram: &ForeignHistogram) {
-    let whole = histogram.buckets.iter().fold(0, |sum: u64, (.., ios)| sum.saturating_add(*ios));
+    let whole = histogram
+        .buckets
+        .iter()
+        .fold(0, |sum: u64, (.., ios)| sum.saturating_add(*ios));
     let end = |value: Option<i64>| or_dash(value, |value| quantity(histogram.measured, value));
     let buckets = histogram.buckets.iter().filter(|(.., ios)| *ios > 0);
-    let rows =
-        buckets.map(|&(low, high, ios)| vec![end(low), end(high), format::count(ios), share_of(ios, whole)]);
+    let rows = buckets.map(|&(low, high, ios)| {
+        vec![
+            end(low),
+            end(high),
+            format::count(ios),
+            share_of(ios, whole),
+        ]
+    });
     let op = histogram.op.map_or("all I/O", |op| op.word());
     let caption = format!("{}, {op}", name(histogram.measured));
-    table(m, &caption, &["from", "to", "I/O", "share"], &rows.collect::<Vec<_>>());
+    table(
+        m,
+        &caption,
+        &["from", "to", "I/O", "share"],
+        &rows.collect::<Vec<_>>(),
+    );
     if let Some((min, max, mean)) = histogram.min_max_mean {
         let [min, max, mean] = [min, max, mean].map(|value| quantity(histogram.measured, value));
-        m.leaf("p", &[("class", "dim small")], &format!("Least {min}, most {max}, mean {mean}."));
+        m.leaf(
+            "p",
+            &[("class", "dim small")],
+            &format!("Least {min}, most {max}, mean {mean}."),
+        );
     }
 }
 
@@ -87,7 +114,14 @@ fn totals(m: &mut Markup, totals: &[Totals]) {
             format::bytes(totals.len_unit_bytes),
         ]
     });
-    let columns =
-        ["observed", "I/O", "start off the unit", "unit", "mean offset", "length no multiple", "of"];
+    let columns = [
+        "observed",
+        "I/O",
+        "start off the unit",
+        "unit",
+        "mean offset",
+        "length no multiple",
+        "of",
+    ];
     table(m, "Totals", &columns, &rows.collect::<Vec<_>>());
 }

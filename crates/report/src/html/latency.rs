@@ -14,8 +14,11 @@ use super::svg::{self, Plot};
 use crate::format;
 
 /// Operations with a colour of their own: (operation, fill, line). The others are in the table only.
-const DRAWN: [(Op, &str, &str); 3] =
-    [(Op::Read, "fr", "lr"), (Op::Write, "fw", "lw"), (Op::Flush, "fo", "lo")];
+const DRAWN: [(Op, &str, &str); 3] = [
+    (Op::Read, "fr", "lr"),
+    (Op::Write, "fw", "lw"),
+    (Op::Flush, "fo", "lo"),
+];
 
 /// Latencies of one operation.
 struct Series<'a> {
@@ -38,7 +41,13 @@ pub fn draw(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
         .into_iter()
         .map(|(op, fill, line)| {
             let counts = &profile.op(op).device_ns;
-            Series { op, fill, line, counts, timed: counts.total() }
+            Series {
+                op,
+                fill,
+                line,
+                counts,
+                timed: counts.total(),
+            }
         })
         .filter(|series| series.timed > 0)
         .collect();
@@ -47,10 +56,17 @@ pub fn draw(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
                    the notes on the inputs say which";
         return not_known(m, "Latency", why);
     }
-    let buckets = series.iter().flat_map(|series| series.counts.iter().map(|(index, _)| index));
-    let (low, high) = buckets.fold((usize::MAX, 0), |(low, high), index| (low.min(index), high.max(index)));
+    let buckets = series
+        .iter()
+        .flat_map(|series| series.counts.iter().map(|(index, _)| index));
+    let (low, high) = buckets.fold((usize::MAX, 0), |(low, high), index| {
+        (low.min(index), high.max(index))
+    });
     let octaves = (octave(low), octave(high));
-    let x = Log { domain: (octave_ns(octaves.0), octave_ns(octaves.1 + 1)), range: (0.0, 1.0) };
+    let x = Log {
+        domain: (octave_ns(octaves.0), octave_ns(octaves.1 + 1)),
+        range: (0.0, 1.0),
+    };
     m.class("div", "pair", |m| {
         histogram(m, &series, octaves, x);
         cumulative(m, &series, x);
@@ -70,14 +86,23 @@ fn octave_ns(octave: u32) -> f64 {
 
 fn histogram(m: &mut Markup, series: &[Series<'_>], octaves: (u32, u32), x: Log) {
     let plot = Plot::HALF;
-    let x = Log { range: (plot.left, plot.right()), ..x };
+    let x = Log {
+        range: (plot.left, plot.right()),
+        ..x
+    };
     let how = "issue to completion; share of the operation's timed I/O in each power of two";
     figure(m, "Latency", how, |m| {
         svg::picture(m, plot, "Histogram of latency by operation", |m| {
-            let shares: Vec<Vec<f64>> = series.iter().map(|series| by_octave(series, octaves)).collect();
+            let shares: Vec<Vec<f64>> = series
+                .iter()
+                .map(|series| by_octave(series, octaves))
+                .collect();
             let drawn = series.len();
             let highest = shares.iter().flatten().copied().fold(0.0, f64::max);
-            let y = Linear { domain: (0.0, (highest * 1.06).min(1.0)), range: (plot.bottom(), plot.top) };
+            let y = Linear {
+                domain: (0.0, (highest * 1.06).min(1.0)),
+                range: (plot.bottom(), plot.top),
+            };
             percent_axis(m, plot, y, "share of timed I/O");
             for (at, (series, shares)) in series.iter().zip(&shares).enumerate() {
                 let columns = (octaves.0..=octaves.1).zip(shares).map(|(octave, share)| {
@@ -102,7 +127,9 @@ fn by_octave(series: &Series<'_>, (first, last): (u32, u32)) -> Vec<f64> {
             *sum += weight;
         }
     }
-    ios.into_iter().map(|ios| ios as f64 / series.timed as f64).collect()
+    ios.into_iter()
+        .map(|ios| ios as f64 / series.timed as f64)
+        .collect()
 }
 
 fn hints(
@@ -116,7 +143,11 @@ fn hints(
         let (from, to) = (octave_ns(octave), octave_ns(octave + 1));
         let mut words = format!("{} to {}", format::ns(from as u64), format::ns(to as u64));
         for (series, shares) in series.iter().zip(shares) {
-            words.push_str(&format!("\n{} {}", series.op.word(), format::percent(shares[at])));
+            words.push_str(&format!(
+                "\n{} {}",
+                series.op.word(),
+                format::percent(shares[at])
+            ));
         }
         svg::hint(m, (x.at(from), x.at(to)), (plot.top, plot.bottom()), &words);
     }
@@ -127,54 +158,100 @@ fn percent_axis(m: &mut Markup, plot: Plot, y: Linear, title: &str) {
     let top = y.domain.1 * 100.0;
     let step = round_step(top, 4.0);
     let ticks = multiples(step, top).into_iter();
-    let ticks =
-        ticks.map(|mark| Tick { at: y.at(mark / 100.0), label: format!("{} %", tick_label(mark, step)) });
+    let ticks = ticks.map(|mark| Tick {
+        at: y.at(mark / 100.0),
+        label: format!("{} %", tick_label(mark, step)),
+    });
     svg::y_axis(m, plot, &ticks.collect::<Vec<_>>(), title);
 }
 
 fn cumulative(m: &mut Markup, series: &[Series<'_>], x: Log) {
     let plot = Plot::HALF;
-    let x = Log { range: (plot.left, plot.right()), ..x };
+    let x = Log {
+        range: (plot.left, plot.right()),
+        ..x
+    };
     let how = "issue to completion; share of the operation's timed I/O that took no longer";
     figure(m, "Latency, cumulative", how, |m| {
-        svg::picture(m, plot, "Cumulative share of I/O by latency and operation", |m| {
-            let y = Linear { domain: (0.0, 1.0), range: (plot.bottom(), plot.top) };
-            percent_axis(m, plot, y, "share of timed I/O");
-            for series in series {
-                let (mut seen, mut d) = (0, format!("M{} {}", svg::num(plot.left), svg::num(plot.bottom())));
-                for (index, weight) in series.counts.iter() {
-                    seen += weight;
-                    let (low, high) = log_linear_bounds(index);
-                    let [from, to] = [low as f64, high as f64 + 1.0].map(|ns| svg::num(x.at(ns)));
-                    let share = svg::num(y.at(seen as f64 / series.timed as f64));
-                    d.push_str(&format!("H{from}L{to} {share}"));
+        svg::picture(
+            m,
+            plot,
+            "Cumulative share of I/O by latency and operation",
+            |m| {
+                let y = Linear {
+                    domain: (0.0, 1.0),
+                    range: (plot.bottom(), plot.top),
+                };
+                percent_axis(m, plot, y, "share of timed I/O");
+                for series in series {
+                    let (mut seen, mut d) = (
+                        0,
+                        format!("M{} {}", svg::num(plot.left), svg::num(plot.bottom())),
+                    );
+                    for (index, weight) in series.counts.iter() {
+                        seen += weight;
+                        let (low, high) = log_linear_bounds(index);
+                        let [from, to] =
+                            [low as f64, high as f64 + 1.0].map(|ns| svg::num(x.at(ns)));
+                        let share = svg::num(y.at(seen as f64 / series.timed as f64));
+                        d.push_str(&format!("H{from}L{to} {share}"));
+                    }
+                    d.push_str(&format!("H{}", svg::num(plot.right())));
+                    svg::path(m, series.line, &d);
                 }
-                d.push_str(&format!("H{}", svg::num(plot.right())));
-                svg::path(m, series.line, &d);
-            }
-            svg::x_axis(m, plot, &x.time_ticks(300.0), "latency");
-        });
+                svg::x_axis(m, plot, &x.time_ticks(300.0), "latency");
+            },
+        );
         legend(m, series.iter().map(|series| (series.line, series.name())));
     });
 }
 
 fn quantiles(m: &mut Markup, analysis: &Analysis) {
     let row = |op: &str, interval: &str, found: &Quantiles| {
-        let times = [found.p50_ns, found.p90_ns, found.p99_ns, found.p999_ns, found.max_ns];
-        let words = [op.to_owned(), interval.to_owned(), format::count(found.timed)];
-        words.into_iter().chain(times.map(format::ns)).collect::<Vec<_>>()
+        let times = [
+            found.p50_ns,
+            found.p90_ns,
+            found.p99_ns,
+            found.p999_ns,
+            found.max_ns,
+        ];
+        let words = [
+            op.to_owned(),
+            interval.to_owned(),
+            format::count(found.timed),
+        ];
+        words
+            .into_iter()
+            .chain(times.map(format::ns))
+            .collect::<Vec<_>>()
     };
     let rows: Vec<Vec<String>> = analysis
         .ops
         .iter()
         .flat_map(|op| {
-            let device = op.device.as_ref().map(|found| row(op.op, "issue to completion", found));
-            let queue = op.queue.as_ref().map(|found| row(op.op, "insert to issue", found));
+            let device = op
+                .device
+                .as_ref()
+                .map(|found| row(op.op, "issue to completion", found));
+            let queue = op
+                .queue
+                .as_ref()
+                .map(|found| row(op.op, "insert to issue", found));
             device.into_iter().chain(queue)
         })
         .collect();
-    let columns = ["<operation", "<interval", "timed I/O", "50 %", "90 %", "99 %", "99.9 %", "longest"];
-    let caption = format!("No longer than (upper end of the bucket, at most 1/{SUB_BUCKETS} above)");
+    let columns = [
+        "<operation",
+        "<interval",
+        "timed I/O",
+        "50 %",
+        "90 %",
+        "99 %",
+        "99.9 %",
+        "longest",
+    ];
+    let caption =
+        format!("No longer than (upper end of the bucket, at most 1/{SUB_BUCKETS} above)");
     table(m, &caption, &columns, &rows);
 }
 
@@ -197,7 +274,9 @@ impl Point {
 
 fn over_time(m: &mut Markup, profile: &Profile) {
     let title = "Latency over time";
-    let Some(course) = Course::of(profile, 512) else { return };
+    let Some(course) = Course::of(profile, 512) else {
+        return;
+    };
     let plot = Plot::WIDE;
     let how = format!(
         "issue to completion, reads and writes together; mean and longest of each {}; gaps where nothing was timed",
@@ -207,11 +286,16 @@ fn over_time(m: &mut Markup, profile: &Profile) {
     let (low, high) = points
         .iter()
         .filter_map(|point| point.mean.zip(point.longest))
-        .fold((f64::MAX, 0f64), |(low, high), (mean, longest)| (low.min(mean), high.max(longest)));
+        .fold((f64::MAX, 0f64), |(low, high), (mean, longest)| {
+            (low.min(mean), high.max(longest))
+        });
     if high <= 0.0 {
         return not_known(m, title, "no read or write was timed");
     }
-    let y = Log { domain: (low / 1.5, high * 1.5), range: (plot.bottom(), plot.top) };
+    let y = Log {
+        domain: (low / 1.5, high * 1.5),
+        range: (plot.bottom(), plot.top),
+    };
     figure(m, title, &how, |m| {
         svg::picture(m, plot, "Mean and longest latency over time", |m| {
             svg::y_axis(m, plot, &y.time_ticks(3_000.0), "latency");
@@ -234,10 +318,17 @@ fn over_time(m: &mut Markup, profile: &Profile) {
 }
 
 fn time_hints(m: &mut Markup, profile: &Profile, x: Linear, plot: Plot) {
-    let Some(course) = Course::of(profile, 128) else { return };
+    let Some(course) = Course::of(profile, 128) else {
+        return;
+    };
     for column in &course.columns {
-        let (timed, sum) = (column.sum(|window| window.timed), column.sum(|window| window.ns_sum));
-        let Some(mean) = sum.checked_div(timed) else { continue };
+        let (timed, sum) = (
+            column.sum(|window| window.timed),
+            column.sum(|window| window.ns_sum),
+        );
+        let Some(mean) = sum.checked_div(timed) else {
+            continue;
+        };
         let words = format!(
             "{}\n{} timed\nmean {}\nlongest {}",
             course.when(column),

@@ -13,7 +13,9 @@ pub fn phases_of(inference: &Inference) -> impl Iterator<Item = (Bytes, Bytes)> 
         Verdict::Two { phases } => phases,
         Verdict::NoGrid | Verdict::NotEnoughData { .. } => &[],
     };
-    phases.iter().map(|phase| (phase.granularity_bytes, phase.offset_bytes))
+    phases
+        .iter()
+        .map(|phase| (phase.granularity_bytes, phase.offset_bytes))
 }
 
 /// Boundaries of one grid, or of several that have the same, and what they are.
@@ -27,9 +29,21 @@ impl Marks {
     /// `assumed and inferred grid: boundary at sector 7`.
     #[must_use]
     pub fn words(&self) -> String {
-        let places: Vec<String> = self.offsets.iter().map(|offset| position(*offset)).collect();
-        let noun = if places.len() == 1 { "boundary" } else { "boundaries" };
-        format!("{} grid: {noun} at {}", self.sources.join(" and "), places.join(", "))
+        let places: Vec<String> = self
+            .offsets
+            .iter()
+            .map(|offset| position(*offset))
+            .collect();
+        let noun = if places.len() == 1 {
+            "boundary"
+        } else {
+            "boundaries"
+        };
+        format!(
+            "{} grid: {noun} at {}",
+            self.sources.join(" and "),
+            places.join(", ")
+        )
     }
 }
 
@@ -37,7 +51,10 @@ impl Marks {
 /// granularity.
 #[must_use]
 pub fn marks(place: &PlaceAnalysis, granularity: Bytes) -> Vec<Marks> {
-    let judged = place.grids.iter().map(|fit| (fit.grid.granularity(), fit.grid.offset(), fit.source.word()));
+    let judged = place
+        .grids
+        .iter()
+        .map(|fit| (fit.grid.granularity(), fit.grid.offset(), fit.source.word()));
     let found = phases_of(&place.inference).map(|(of, offset)| (of, offset, "inferred"));
     let mut marks: Vec<Marks> = Vec::new();
     for (of, offset, source) in judged.chain(found) {
@@ -46,7 +63,10 @@ pub fn marks(place: &PlaceAnalysis, granularity: Bytes) -> Vec<Marks> {
             _ if offsets.is_empty() => {}
             Some(kept) if kept.sources.contains(&source) => {}
             Some(kept) => kept.sources.push(source),
-            None => marks.push(Marks { offsets, sources: vec![source] }),
+            None => marks.push(Marks {
+                offsets,
+                sources: vec![source],
+            }),
         }
     }
     marks
@@ -64,7 +84,9 @@ fn boundaries(of: Bytes, offset: Bytes, whole: Bytes) -> Vec<Bytes> {
     if !whole.0.is_multiple_of(of.0) || whole.0 / of.0 > 4 {
         return vec![];
     }
-    (0..whole.0 / of.0).map(|at| Bytes(at * of.0 + offset.0 % of.0)).collect()
+    (0..whole.0 / of.0)
+        .map(|at| Bytes(at * of.0 + offset.0 % of.0))
+        .collect()
 }
 
 /// `sector 7`, or bytes where it is no whole number of sectors.
@@ -90,7 +112,11 @@ mod tests {
             (12288, 4608, 4096, vec![512]),
         ] {
             let found = boundaries(Bytes(of), Bytes(offset), Bytes(whole));
-            assert_eq!(found.iter().map(|at| at.0).collect::<Vec<_>>(), expected, "{of}@{offset} in {whole}");
+            assert_eq!(
+                found.iter().map(|at| at.0).collect::<Vec<_>>(),
+                expected,
+                "{of}@{offset} in {whole}"
+            );
         }
     }
 }

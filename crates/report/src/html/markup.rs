@@ -31,7 +31,12 @@ impl Markup {
     }
 
     /// An element with what `inside` writes.
-    pub fn el(&mut self, tag: &'static str, attributes: Attributes<'_>, inside: impl FnOnce(&mut Markup)) {
+    pub fn el(
+        &mut self,
+        tag: &'static str,
+        attributes: Attributes<'_>,
+        inside: impl FnOnce(&mut Markup),
+    ) {
         self.open(tag, attributes);
         self.out.push('>');
         if VOID.contains(&tag) {
@@ -97,7 +102,11 @@ mod tests {
     #[test]
     fn names_stay_text() {
         let mut m = Markup::default();
-        m.leaf("td", &[("title", "a\"b")], "<script>alert('x') & \u{202e}\u{1b}[31m</script>");
+        m.leaf(
+            "td",
+            &[("title", "a\"b")],
+            "<script>alert('x') & \u{202e}\u{1b}[31m</script>",
+        );
         assert_eq!(
             m.into_string(),
             "<td title=\"a&quot;b\">&lt;script&gt;alert(&#39;x&#39;) &amp; \u{fffd}\u{fffd}[31m&lt;/script&gt;</td>"

@@ -75,16 +75,29 @@ fn head(m: &mut Markup, report: &Report<'_>) {
     m.leaf("p", &[("class", "verdict")], &findings::verdict(report));
     let sources: Vec<&str> = report.sources.iter().map(String::as_str).collect();
     if !sources.is_empty() {
-        m.leaf("p", &[("class", "dim")], &format!("From {}", sources.join(", ")));
+        m.leaf(
+            "p",
+            &[("class", "dim")],
+            &format!("From {}", sources.join(", ")),
+        );
     }
     if !report.notes.is_empty() {
         m.leaf("h3", &[], "On the inputs");
-        m.el("ul", &[], |m| report.notes.iter().for_each(|note| m.leaf("li", &[], note)));
+        m.el("ul", &[], |m| {
+            report.notes.iter().for_each(|note| m.leaf("li", &[], note))
+        });
     }
 }
 
 fn overview(m: &mut Markup, report: &Report<'_>) {
-    m.leaf("h3", &[], &format!("{} devices and layers", format::count(report.sections.len() as u64)));
+    m.leaf(
+        "h3",
+        &[],
+        &format!(
+            "{} devices and layers",
+            format::count(report.sections.len() as u64)
+        ),
+    );
     m.class("div", "scroll", |m| {
         m.el("table", &[], |m| {
             m.el("thead", &[], |m| {
@@ -105,11 +118,25 @@ fn overview(m: &mut Markup, report: &Report<'_>) {
 
 fn overview_row(m: &mut Markup, report: &Report<'_>, at: usize, section: &Section<'_>) {
     let analysis = section.analysis;
-    let found = report.diagnosis.findings.iter().filter(|finding| section.is_of(finding.target())).count();
-    let open = report.diagnosis.unknown.iter().filter(|question| section.is_of(&question.target)).count();
+    let found = report
+        .diagnosis
+        .findings
+        .iter()
+        .filter(|finding| section.is_of(finding.target()))
+        .count();
+    let open = report
+        .diagnosis
+        .unknown
+        .iter()
+        .filter(|question| section.is_of(&question.target))
+        .count();
     m.el("tr", &[], |m| {
         m.el("td", &[], |m| {
-            m.leaf("a", &[("href", &format!("#{}", section_anchor(at)))], &analysis.target.to_string());
+            m.leaf(
+                "a",
+                &[("href", &format!("#{}", section_anchor(at)))],
+                &analysis.target.to_string(),
+            );
         });
         m.leaf("td", &[], &format::count(analysis.ios));
         m.leaf("td", &[], &format::bytes(analysis.bytes));
@@ -121,7 +148,11 @@ fn overview_row(m: &mut Markup, report: &Report<'_>, at: usize, section: &Sectio
 /// Those with findings first, then those with the most I/O.
 fn pictured(report: &Report<'_>) -> Vec<usize> {
     let has_finding = |section: &Section<'_>| {
-        report.diagnosis.findings.iter().any(|finding| section.is_of(finding.target()))
+        report
+            .diagnosis
+            .findings
+            .iter()
+            .any(|finding| section.is_of(finding.target()))
     };
     let mut order: Vec<usize> = (0..report.sections.len()).collect();
     order.sort_by_key(|&at| {
@@ -132,7 +163,13 @@ fn pictured(report: &Report<'_>) -> Vec<usize> {
     order
 }
 
-fn draw_section(m: &mut Markup, report: &Report<'_>, at: usize, section: &Section<'_>, pictured: bool) {
+fn draw_section(
+    m: &mut Markup,
+    report: &Report<'_>,
+    at: usize,
+    section: &Section<'_>,
+    pictured: bool,
+) {
     let Section { profile, analysis } = section;
     m.raw("\n");
     m.el("section", &[("id", &section_anchor(at))], |m| {

@@ -14,7 +14,11 @@ pub fn draw(m: &mut Markup, analysis: &Analysis) {
     for place in &analysis.places {
         match &place.name {
             Some(name) if super::phases::is_whole(place, analysis) => {
-                m.leaf("p", &[("class", "dim")], &format!("The offsets of {name} are those of the device."));
+                m.leaf(
+                    "p",
+                    &[("class", "dim")],
+                    &format!("The offsets of {name} are those of the device."),
+                );
             }
             _ if !place.inference.steps.is_empty() => one(m, place),
             _ => {}
@@ -31,7 +35,8 @@ fn one(m: &mut Markup, place: &PlaceAnalysis) {
             share_of(step.heads, inference.heads),
             share_of(step.ios, inference.ios),
             share_of(step.chance_heads, inference.heads),
-            step.second_offset_bytes.map_or_else(|| NONE.to_owned(), position),
+            step.second_offset_bytes
+                .map_or_else(|| NONE.to_owned(), position),
             share_of(step.second_heads, inference.heads),
         ]
     });
@@ -44,18 +49,25 @@ fn one(m: &mut Markup, place: &PlaceAnalysis) {
         "second best",
         "of stream heads",
     ];
-    let name = place
-        .name
-        .as_ref()
-        .map_or_else(|| "device".to_owned(), |name| format!("{name}, in the address space of the device"));
-    table(m, &format!("Offset of the I/O, {name}"), &columns, &rows.collect::<Vec<_>>());
+    let name = place.name.as_ref().map_or_else(
+        || "device".to_owned(),
+        |name| format!("{name}, in the address space of the device"),
+    );
+    table(
+        m,
+        &format!("Offset of the I/O, {name}"),
+        &columns,
+        &rows.collect::<Vec<_>>(),
+    );
     m.leaf("p", &[], &verdict(&inference.verdict));
 }
 
 fn verdict(verdict: &Verdict) -> String {
     match verdict {
         Verdict::One { phase } => format!("One grid: {}.", words(phase)),
-        Verdict::Two { phases: [first, second] } => {
+        Verdict::Two {
+            phases: [first, second],
+        } => {
             format!("Two grids: {}; and {}.", words(first), words(second))
         }
         Verdict::NoGrid => "No one or two offsets hold most stream heads, on any grid.".to_owned(),
@@ -64,7 +76,11 @@ fn verdict(verdict: &Verdict) -> String {
 }
 
 fn words(phase: &Phase) -> String {
-    format!("{} at {}", phase.granularity_bytes, position(phase.offset_bytes))
+    format!(
+        "{} at {}",
+        phase.granularity_bytes,
+        position(phase.offset_bytes)
+    )
 }
 
 /// `0`, or an offset in bytes and sectors.

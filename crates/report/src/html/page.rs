@@ -11,7 +11,14 @@ pub fn document(title: &str, body: impl FnOnce(&mut Markup)) -> String {
     m.el("html", &[("lang", "en")], |m| {
         m.el("head", &[], |m| {
             m.el("meta", &[("charset", "utf-8")], |_| {});
-            m.el("meta", &[("name", "viewport"), ("content", "width=device-width, initial-scale=1")], |_| {});
+            m.el(
+                "meta",
+                &[
+                    ("name", "viewport"),
+                    ("content", "width=device-width, initial-scale=1"),
+                ],
+                |_| {},
+            );
             m.leaf("title", &[], title);
             m.el("style", &[], |m| m.raw(include_str!("style.css")));
         });
@@ -36,7 +43,13 @@ pub fn figure(m: &mut Markup, title: &str, how: &str, picture: impl FnOnce(&mut 
 
 /// What stands in the place of a picture that cannot be drawn.
 pub fn not_known(m: &mut Markup, title: &str, why: &str) {
-    figure(m, title, "", |m| m.leaf("div", &[("class", "unknown-box")], &format!("Not known: {why}.")));
+    figure(m, title, "", |m| {
+        m.leaf(
+            "div",
+            &[("class", "unknown-box")],
+            &format!("Not known: {why}."),
+        )
+    });
 }
 
 /// Names of the fills and lines of a picture: (class, words).
@@ -44,13 +57,20 @@ pub fn legend<'a>(m: &mut Markup, entries: impl IntoIterator<Item = (&'a str, St
     m.class("ul", "legend", |m| {
         for (class, words) in entries {
             m.el("li", &[], |m| {
-                m.el("svg", &[("viewBox", "0 0 12 12"), ("aria-hidden", "true")], |m| {
-                    if class.starts_with('l') || class == "chance" || class == "mark" {
-                        m.shape("path", &[("class", class), ("d", "M0 6H12")]);
-                    } else {
-                        m.shape("rect", &[("class", class), ("width", "12"), ("height", "12")]);
-                    }
-                });
+                m.el(
+                    "svg",
+                    &[("viewBox", "0 0 12 12"), ("aria-hidden", "true")],
+                    |m| {
+                        if class.starts_with('l') || class == "chance" || class == "mark" {
+                            m.shape("path", &[("class", class), ("d", "M0 6H12")]);
+                        } else {
+                            m.shape(
+                                "rect",
+                                &[("class", class), ("width", "12"), ("height", "12")],
+                            );
+                        }
+                    },
+                );
                 m.text(&words);
             });
         }
@@ -67,7 +87,11 @@ pub fn table(m: &mut Markup, caption: &str, columns: &[&str], rows: &[Vec<String
         m.el("table", &[], |m| {
             if !caption.is_empty() {
                 // A caption longer than its table would wrap within the width of that.
-                let class = if caption.chars().count() <= 72 { "short" } else { "" };
+                let class = if caption.chars().count() <= 72 {
+                    "short"
+                } else {
+                    ""
+                };
                 m.leaf("caption", &[("class", class)], caption);
             }
             m.el("thead", &[], |m| {
@@ -80,7 +104,9 @@ pub fn table(m: &mut Markup, caption: &str, columns: &[&str], rows: &[Vec<String
             m.el("tbody", &[], |m| {
                 for row in rows {
                     m.el("tr", &[], |m| {
-                        row.iter().zip(columns).for_each(|(words, name)| cell(m, "td", name, words))
+                        row.iter()
+                            .zip(columns)
+                            .for_each(|(words, name)| cell(m, "td", name, words))
                     });
                 }
             });
@@ -89,7 +115,11 @@ pub fn table(m: &mut Markup, caption: &str, columns: &[&str], rows: &[Vec<String
 }
 
 fn cell(m: &mut Markup, tag: &'static str, column: &str, words: &str) {
-    let attributes: &[_] = if column.starts_with('<') { &[("class", "text")] } else { &[] };
+    let attributes: &[_] = if column.starts_with('<') {
+        &[("class", "text")]
+    } else {
+        &[]
+    };
     m.leaf(tag, attributes, words);
 }
 
@@ -105,5 +135,9 @@ pub fn or_dash<T>(value: Option<T>, words: impl FnOnce(T) -> String) -> String {
 /// `n of m` as a share; a dash of nothing.
 #[must_use]
 pub fn share_of(part: u64, whole: u64) -> String {
-    if whole == 0 { NONE.to_owned() } else { crate::format::percent(part as f64 / whole as f64) }
+    if whole == 0 {
+        NONE.to_owned()
+    } else {
+        crate::format::percent(part as f64 / whole as f64)
+    }
 }

@@ -41,8 +41,9 @@ pub fn draw(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
         };
         match (places, &place.name) {
             (Some(_), Some(name)) if is_whole(place, analysis) => {
-                let words =
-                    format!("All reads and writes are in {name}: its starts are those of the device.");
+                let words = format!(
+                    "All reads and writes are in {name}: its starts are those of the device."
+                );
                 m.leaf("p", &[("class", "dim")], &words);
             }
             (Some(places), _) if drawn < PLACES_MAX => {
@@ -53,8 +54,9 @@ pub fn draw(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
         }
     }
     if analysis.places.len() > PLACES_MAX {
-        let words =
-            format!("Pictures of {PLACES_MAX} places at most; the tables of offsets have all of them.");
+        let words = format!(
+            "Pictures of {PLACES_MAX} places at most; the tables of offsets have all of them."
+        );
         m.leaf("p", &[("class", "dim small")], &words);
     }
 }
@@ -62,11 +64,17 @@ pub fn draw(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
 /// Whether a partition has all the I/O of its device.
 #[must_use]
 pub fn is_whole(place: &PlaceAnalysis, analysis: &Analysis) -> bool {
-    place.name.is_some() && analysis.device().is_some_and(|device| device.inference == place.inference)
+    place.name.is_some()
+        && analysis
+            .device()
+            .is_some_and(|device| device.inference == place.inference)
 }
 
 fn draw_place(m: &mut Markup, places: &Places, place: &PlaceAnalysis) {
-    let name = place.name.as_ref().map_or_else(String::new, |name| format!(", {name}"));
+    let name = place
+        .name
+        .as_ref()
+        .map_or_else(String::new, |name| format!(", {name}"));
     m.class("div", "pair", |m| {
         for granularity in granularities(place) {
             let title = format!("Starts within {granularity}{name}");
@@ -86,7 +94,11 @@ fn granularities(place: &PlaceAnalysis) -> Vec<Bytes> {
     let mut drawn = vec![USUAL];
     for granularity in asked.chain(inferred) {
         let within_usual = USUAL.0.is_multiple_of(granularity.0);
-        if !drawn.contains(&granularity) && !within_usual && granularity.0 > SECTOR && drawn.len() < 4 {
+        if !drawn.contains(&granularity)
+            && !within_usual
+            && granularity.0 > SECTOR
+            && drawn.len() < 4
+        {
             drawn.push(granularity);
         }
     }
@@ -95,7 +107,12 @@ fn granularities(place: &PlaceAnalysis) -> Vec<Bytes> {
 
 impl Phases {
     fn of(places: &Places, place: &PlaceAnalysis, granularity: Bytes) -> Result<Phases, String> {
-        let starts = |select| places.table.starts_within(granularity, select).map_err(|why| why.to_string());
+        let starts = |select| {
+            places
+                .table
+                .starts_within(granularity, select)
+                .map_err(|why| why.to_string())
+        };
         let (all, heads) = (starts(Select::DATA)?, starts(Select::HEADS)?);
         if all.is_empty() {
             return Err("the source does not tell where reads and writes start".to_owned());
@@ -110,7 +127,11 @@ impl Phases {
                 }
             }
         }
-        let step = place.inference.steps.iter().find(|step| step.granularity_bytes == granularity);
+        let step = place
+            .inference
+            .steps
+            .iter()
+            .find(|step| step.granularity_bytes == granularity);
         Ok(Phases {
             granularity,
             bar_bytes,
@@ -118,12 +139,18 @@ impl Phases {
             bars,
             marks: marks(place, granularity),
             // One bar has one offset only while a bar is a sector.
-            chance_heads: step.filter(|_| bar_bytes == SECTOR).map(|step| step.chance_heads),
+            chance_heads: step
+                .filter(|_| bar_bytes == SECTOR)
+                .map(|step| step.chance_heads),
         })
     }
 
     fn draw(&self, m: &mut Markup, title: &str) {
-        let bar = if self.bar_bytes == SECTOR { "sector".to_owned() } else { format::bytes(self.bar_bytes) };
+        let bar = if self.bar_bytes == SECTOR {
+            "sector".to_owned()
+        } else {
+            format::bytes(self.bar_bytes)
+        };
         let how = format!(
             "share of starts by {bar} of {}, {} I/O and {}",
             self.granularity,
@@ -131,12 +158,21 @@ impl Phases {
             plural(self.whole[1], "stream head")
         );
         figure(m, title, &how, |m| {
-            svg::picture(m, Plot::HALF, "Share of starts by place within the grid", |m| {
-                self.picture(m, Plot::HALF)
-            });
-            let mut entries = vec![("fo", "all I/O".to_owned()), ("fd", "stream heads".to_owned())];
+            svg::picture(
+                m,
+                Plot::HALF,
+                "Share of starts by place within the grid",
+                |m| self.picture(m, Plot::HALF),
+            );
+            let mut entries = vec![
+                ("fo", "all I/O".to_owned()),
+                ("fd", "stream heads".to_owned()),
+            ];
             if self.chance_heads.is_some() {
-                entries.push(("chance", "heads in the fullest sector by chance, 99 of 100 cases".to_owned()));
+                entries.push((
+                    "chance",
+                    "heads in the fullest sector by chance, 99 of 100 cases".to_owned(),
+                ));
             }
             entries.extend(self.marks.iter().map(|marks| ("mark", marks.words())));
             legend(m, entries);
@@ -148,10 +184,16 @@ impl Phases {
     }
 
     fn picture(&self, m: &mut Markup, plot: Plot) {
-        let highest =
-            self.bars.iter().flat_map(|bar| [self.share(0, bar), self.share(1, bar)]).fold(0.0, f64::max);
+        let highest = self
+            .bars
+            .iter()
+            .flat_map(|bar| [self.share(0, bar), self.share(1, bar)])
+            .fold(0.0, f64::max);
         let top = (highest * 1.06).min(1.0);
-        let y = Linear { domain: (0.0, top), range: (plot.bottom(), plot.top) };
+        let y = Linear {
+            domain: (0.0, top),
+            range: (plot.bottom(), plot.top),
+        };
         let step = round_step(top * 100.0, 4.0);
         let ticks = multiples(step, top * 100.0).into_iter();
         let ticks = ticks.map(|mark| Tick {
@@ -164,7 +206,11 @@ impl Phases {
         for (side, class) in ["fo", "fd"].into_iter().enumerate() {
             let from = 0.1 + 0.4 * side as f64;
             let columns = self.bars.iter().enumerate().map(|(at, bar)| {
-                (place(at) + slot * from, place(at) + slot * (from + 0.4), y.at(self.share(side, bar)))
+                (
+                    place(at) + slot * from,
+                    place(at) + slot * (from + 0.4),
+                    y.at(self.share(side, bar)),
+                )
             });
             svg::path(m, class, &svg::bars(columns, plot.bottom()));
         }
@@ -178,7 +224,12 @@ impl Phases {
         self.draw_marks(m, plot, slot);
         for (at, bar) in self.bars.iter().enumerate() {
             let words = self.words(at, bar);
-            svg::hint(m, (place(at), place(at) + slot), (plot.top, plot.bottom()), &words);
+            svg::hint(
+                m,
+                (place(at), place(at) + slot),
+                (plot.top, plot.bottom()),
+                &words,
+            );
         }
     }
 
@@ -189,7 +240,10 @@ impl Phases {
         let every = (self.bars.len() as u64).div_ceil(most).next_power_of_two();
         let ticks = (0..self.bars.len() as u64)
             .step_by(every as usize)
-            .map(|at| Tick { at: plot.left + slot * (at as f64 + 0.5), label: format::count(at * per_bar) });
+            .map(|at| Tick {
+                at: plot.left + slot * (at as f64 + 0.5),
+                label: format::count(at * per_bar),
+            });
         let title = format!("start in sectors of 512 B, within {}", self.granularity);
         svg::x_axis(m, plot, &ticks.collect::<Vec<_>>(), &title);
     }
@@ -199,8 +253,13 @@ impl Phases {
         for offset in self.marks.iter().flat_map(|marks| &marks.offsets) {
             let x = plot.left + slot * ((offset.0 / self.bar_bytes) as f64 + 0.5);
             svg::line(m, "mark", (x, plot.top - 8.0), (x, plot.bottom()));
-            let [left, right, tip, top] = [x - 5.0, x + 5.0, plot.top - 4.0, plot.top - 12.0].map(svg::num);
-            svg::path(m, "tip", &format!("M{left} {top}H{right}L{} {tip}Z", svg::num(x)));
+            let [left, right, tip, top] =
+                [x - 5.0, x + 5.0, plot.top - 4.0, plot.top - 12.0].map(svg::num);
+            svg::path(
+                m,
+                "tip",
+                &format!("M{left} {top}H{right}L{} {tip}Z", svg::num(x)),
+            );
         }
     }
 

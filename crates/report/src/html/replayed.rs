@@ -8,7 +8,9 @@ use super::page::{document, table};
 use super::replayed_pairs as pairs;
 use crate::bench::{Measured, Times, rates};
 use crate::format::{count, ns};
-use crate::replay::{Comparison, Counts, Course, Replay, Replayed, gain_words, head, verdict_words};
+use crate::replay::{
+    Comparison, Counts, Course, Replay, Replayed, gain_words, head, verdict_words,
+};
 
 /// The page.
 #[must_use]
@@ -24,18 +26,24 @@ pub fn replayed(replay: &Replay<'_>, version: &str) -> String {
         }
         if !replay.notes.is_empty() {
             m.leaf("h3", &[], "Notes");
-            m.el("ul", &[], |m| replay.notes.iter().for_each(|note| m.leaf("li", &[], note)));
+            m.el("ul", &[], |m| {
+                replay.notes.iter().for_each(|note| m.leaf("li", &[], note))
+            });
         }
         m.leaf("p", &[("class", "dim")], &format!("plumb {version}"));
     })
 }
 
 fn sent(m: &mut Markup, replay: &Replay<'_>, replayed: &Replayed) {
-    m.leaf("p", &[("class", "verdict")], &rates(&replayed.measured, replayed.seconds));
+    m.leaf(
+        "p",
+        &[("class", "verdict")],
+        &rates(&replayed.measured, replayed.seconds),
+    );
     m.leaf("p", &[], &head(replay));
-    let recorded = replayed
-        .trace_seconds
-        .map_or(String::new(), |seconds| format!("recorded in {}; ", ns((seconds * 1e9) as u64)));
+    let recorded = replayed.trace_seconds.map_or(String::new(), |seconds| {
+        format!("recorded in {}; ", ns((seconds * 1e9) as u64))
+    });
     let in_flight = count(u64::from(replayed.in_flight_max));
     let Replayed { engine, ended, .. } = replayed;
     m.leaf(
@@ -46,7 +54,9 @@ fn sent(m: &mut Markup, replay: &Replay<'_>, replayed: &Replayed) {
     became(m, &[("I/O", &replayed.counts)]);
     let mut rows: Vec<Vec<String>> = times_rows(&replay.target, &replayed.measured).collect();
     let flushes = replayed.flushes.as_ref();
-    rows.extend(flushes.map(|times| times_row(&replay.target, "flushes", "issue to complete", times)));
+    rows.extend(
+        flushes.map(|times| times_row(&replay.target, "flushes", "issue to complete", times)),
+    );
     rows.extend(behind(&replay.target, replayed.lateness.as_ref()));
     times_table(m, "<target", &rows);
     failures(m, &[("", &replayed.measured)]);
@@ -61,27 +71,59 @@ fn behind(name: &str, lateness: Option<&Times>) -> Option<Vec<String>> {
 /// Mean times and what of them is lateness share an axis; the longest would dwarf both.
 fn over_the_course(m: &mut Markup, course: &Course) {
     let width = course.window_seconds;
-    let stretches: Vec<(f64, f64)> =
-        (0..course.windows.len()).map(|at| (at as f64 * width, (at + 1) as f64 * width)).collect();
+    let stretches: Vec<(f64, f64)> = (0..course.windows.len())
+        .map(|at| (at as f64 * width, (at + 1) as f64 * width))
+        .collect();
     let ms = |ns: f64| ns / 1e6;
-    let mean: Vec<Option<f64>> =
-        course.windows.iter().map(|window| window.response_mean_ns.map(ms)).collect();
-    let late: Vec<Option<f64>> = course.windows.iter().map(|window| window.late_mean_ns.map(ms)).collect();
-    let longest = course.windows.iter().map(|window| window.response_ns_max.map(|ns| ms(ns as f64)));
+    let mean: Vec<Option<f64>> = course
+        .windows
+        .iter()
+        .map(|window| window.response_mean_ns.map(ms))
+        .collect();
+    let late: Vec<Option<f64>> = course
+        .windows
+        .iter()
+        .map(|window| window.late_mean_ns.map(ms))
+        .collect();
+    let longest = course
+        .windows
+        .iter()
+        .map(|window| window.response_ns_max.map(|ns| ms(ns as f64)));
     let is_timed = late.iter().any(Option::is_some);
-    let (from, by) = if is_timed { ("due", "due") } else { ("issue", "issued") };
+    let (from, by) = if is_timed {
+        ("due", "due")
+    } else {
+        ("issue", "issued")
+    };
     let mut lines = Vec::new();
     if is_timed {
-        lines.push(Line { class: "h1", name: "of that behind schedule: due to issue", values: late });
+        lines.push(Line {
+            class: "h1",
+            name: "of that behind schedule: due to issue",
+            values: late,
+        });
     }
-    lines.push(Line { class: "lr", name: "due to complete", values: mean });
+    lines.push(Line {
+        class: "lr",
+        name: "due to complete",
+        values: mean,
+    });
     let how = format!(
         "from {from} to complete, of the I/O that were {by} in each step of {}",
         ns((width * 1e9) as u64)
     );
     over_time::draw(m, ("Mean time over time", &how, "ms"), &stretches, &lines);
-    let longest = Line { class: "lr", name: "", values: longest.collect() };
-    over_time::draw(m, ("Longest time over time", &how, "ms"), &stretches, &[longest]);
+    let longest = Line {
+        class: "lr",
+        name: "",
+        values: longest.collect(),
+    };
+    over_time::draw(
+        m,
+        ("Longest time over time", &how, "ms"),
+        &stretches,
+        &[longest],
+    );
 }
 
 fn compared(m: &mut Markup, replay: &Replay<'_>, comparison: &Comparison) {
@@ -90,7 +132,13 @@ fn compared(m: &mut Markup, replay: &Replay<'_>, comparison: &Comparison) {
         m.leaf("p", &[], &words);
     }
     m.leaf("p", &[], &head(replay));
-    let Comparison { engine, ended, seconds, slice_events, .. } = comparison;
+    let Comparison {
+        engine,
+        ended,
+        seconds,
+        slice_events,
+        ..
+    } = comparison;
     let slices = format!("slices of {} events", count(*slice_events));
     m.leaf(
         "p",
@@ -98,7 +146,10 @@ fn compared(m: &mut Markup, replay: &Replay<'_>, comparison: &Comparison) {
         &format!("{slices}, {seconds:.1} s in all, sent by {engine}; ended {ended}"),
     );
     pairs::draw(m, comparison);
-    let sides = [("today", &comparison.today), ("planned", &comparison.planned)];
+    let sides = [
+        ("today", &comparison.today),
+        ("planned", &comparison.planned),
+    ];
     became(m, &sides.map(|(name, side)| (name, &side.counts)));
     let mut rows = Vec::new();
     for (name, side) in sides {
@@ -117,11 +168,27 @@ fn became(m: &mut Markup, sides: &[(&str, &Counts)]) {
         (|counts| counts.writes_as_reads, "writes", "sent as reads"),
         (|counts| counts.writes, "writes", "sent"),
         (|counts| counts.flushes, "flushes", "sent"),
-        (|counts| counts.flushes_left_out, "flushes", "not sent: nothing was written"),
+        (
+            |counts| counts.flushes_left_out,
+            "flushes",
+            "not sent: nothing was written",
+        ),
         (|counts| counts.discards, "discards", "not sent: never are"),
-        (|counts| counts.zeroes, "requests to write zeroes", "not sent: never are"),
-        (|counts| counts.others, "others, and I/O without a length", "not sent"),
-        (|counts| counts.folded, "of those sent", "folded to fit the target: moved by whole moduli"),
+        (
+            |counts| counts.zeroes,
+            "requests to write zeroes",
+            "not sent: never are",
+        ),
+        (
+            |counts| counts.others,
+            "others, and I/O without a length",
+            "not sent",
+        ),
+        (
+            |counts| counts.folded,
+            "of those sent",
+            "folded to fit the target: moved by whole moduli",
+        ),
         (
             |counts| counts.unforced,
             "of those sent",
@@ -131,11 +198,16 @@ fn became(m: &mut Markup, sides: &[(&str, &Counts)]) {
     let is_shown = |(of, ..): &&Row| sides.iter().any(|(_, counts)| of(counts) > 0);
     let rows = ROWS.iter().filter(is_shown).map(|(of, what, words)| {
         let counts = sides.iter().map(|(_, counts)| count(of(counts)));
-        std::iter::once((*what).to_owned()).chain(counts).chain([(*words).to_owned()]).collect()
+        std::iter::once((*what).to_owned())
+            .chain(counts)
+            .chain([(*words).to_owned()])
+            .collect()
     });
     let names = sides.iter().map(|(name, _)| *name);
-    let columns: Vec<&str> =
-        std::iter::once("<in the trace").chain(names).chain(["<what became of it"]).collect();
+    let columns: Vec<&str> = std::iter::once("<in the trace")
+        .chain(names)
+        .chain(["<what became of it"])
+        .collect();
     table(m, "", &columns, &rows.collect::<Vec<Vec<String>>>());
 }
 
@@ -144,10 +216,16 @@ fn failures(m: &mut Markup, sides: &[(&str, &Measured)]) {
     for (name, measured) in sides {
         for failures in &measured.failures {
             let what = format!("{}s failed: {}", failures.op, failures.kind);
-            rows.push(vec![format!("{name} {what}").trim().to_owned(), count(failures.ios)]);
+            rows.push(vec![
+                format!("{name} {what}").trim().to_owned(),
+                count(failures.ios),
+            ]);
         }
         if measured.never_back > 0 {
-            rows.push(vec![format!("{name} never came back").trim().to_owned(), count(measured.never_back)]);
+            rows.push(vec![
+                format!("{name} never came back").trim().to_owned(),
+                count(measured.never_back),
+            ]);
         }
     }
     table(m, "", &["<failures", "I/O"], &rows);

@@ -25,7 +25,11 @@ impl Linear {
     #[must_use]
     pub fn at(&self, value: f64) -> f64 {
         let span = self.domain.1 - self.domain.0;
-        let part = if span > 0.0 { ((value - self.domain.0) / span).clamp(0.0, 1.0) } else { 0.0 };
+        let part = if span > 0.0 {
+            ((value - self.domain.0) / span).clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
         self.range.0 + part * (self.range.1 - self.range.0)
     }
 }
@@ -44,7 +48,11 @@ impl Log {
     #[must_use]
     pub fn at(&self, value: f64) -> f64 {
         let log = |value: f64| value.max(f64::MIN_POSITIVE).ln();
-        Linear { domain: (log(self.domain.0), log(self.domain.1)), range: self.range }.at(log(value))
+        Linear {
+            domain: (log(self.domain.0), log(self.domain.1)),
+            range: self.range,
+        }
+        .at(log(value))
     }
 
     /// Ticks at 1, 2 and 5 times each power of ten, in ns. Over a ratio of
@@ -58,11 +66,20 @@ impl Log {
             for (factor, named) in [(1, true), (2, few), (5, few)] {
                 let value = decade.saturating_mul(factor);
                 if (self.domain.0..=self.domain.1).contains(&(value as f64)) {
-                    let label = if named { round_time(value) } else { String::new() };
-                    ticks.push(Tick { at: self.at(value as f64), label });
+                    let label = if named {
+                        round_time(value)
+                    } else {
+                        String::new()
+                    };
+                    ticks.push(Tick {
+                        at: self.at(value as f64),
+                        label,
+                    });
                 }
             }
-            let Some(next) = decade.checked_mul(10) else { break };
+            let Some(next) = decade.checked_mul(10) else {
+                break;
+            };
             decade = next;
         }
         ticks
@@ -88,7 +105,9 @@ pub fn round_step(span: f64, marks: f64) -> f64 {
         return 1.0;
     }
     let decade = 10f64.powf(wanted.log10().floor());
-    let factor = [5.0, 2.0, 1.0].into_iter().find(|factor| factor * decade <= wanted * 1.000_001);
+    let factor = [5.0, 2.0, 1.0]
+        .into_iter()
+        .find(|factor| factor * decade <= wanted * 1.000_001);
     factor.unwrap_or(1.0) * decade
 }
 
@@ -106,23 +125,41 @@ pub fn tick_label(value: f64, step: f64) -> String {
         return format::count(value.round() as u64);
     }
     let decimals = (-step.log10() - 1e-9).ceil().clamp(1.0, 9.0) as usize;
-    if value == 0.0 { "0".to_owned() } else { format!("{value:.decimals$}") }
+    if value == 0.0 {
+        "0".to_owned()
+    } else {
+        format!("{value:.decimals$}")
+    }
 }
 
 /// Binary unit in which values up to `max` are readable: (bytes, name).
 #[must_use]
 pub fn binary_unit(max: f64) -> (f64, &'static str) {
     let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
-    let found = units.into_iter().map(|(power, name)| ((1u64 << power) as f64, name));
-    found.into_iter().find(|(size, _)| max >= *size).unwrap_or((1.0, "B"))
+    let found = units
+        .into_iter()
+        .map(|(power, name)| ((1u64 << power) as f64, name));
+    found
+        .into_iter()
+        .find(|(size, _)| max >= *size)
+        .unwrap_or((1.0, "B"))
 }
 
 /// Multiples of a power of two, 4 to 8 of them, up to `max` bytes: (value, label).
 #[must_use]
 pub fn byte_ticks(max: f64) -> Vec<(f64, String)> {
     let step = 2f64.powf((max / 4.0).max(1.0).log2().floor());
-    let label = |value: f64| if value == 0.0 { "0".to_owned() } else { format::bytes(value as u64) };
-    multiples(step, max).into_iter().map(|value| (value, label(value))).collect()
+    let label = |value: f64| {
+        if value == 0.0 {
+            "0".to_owned()
+        } else {
+            format::bytes(value as u64)
+        }
+    };
+    multiples(step, max)
+        .into_iter()
+        .map(|value| (value, label(value)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -131,11 +168,18 @@ mod tests {
 
     #[test]
     fn steps_are_round_and_enough() {
-        for (span, marks, step) in
-            [(100.0, 5.0, 20.0), (99.0, 5.0, 10.0), (7.0, 4.0, 1.0), (0.3, 3.0, 0.1), (1.0, 4.0, 0.2)]
-        {
+        for (span, marks, step) in [
+            (100.0, 5.0, 20.0),
+            (99.0, 5.0, 10.0),
+            (7.0, 4.0, 1.0),
+            (0.3, 3.0, 0.1),
+            (1.0, 4.0, 0.2),
+        ] {
             let found = round_step(span, marks);
-            assert!((found / step - 1.0).abs() < 1e-9, "{span} by {marks}: {found}");
+            assert!(
+                (found / step - 1.0).abs() < 1e-9,
+                "{span} by {marks}: {found}"
+            );
         }
         for hostile in [0.0, f64::NAN, f64::INFINITY, -1.0] {
             assert_eq!(round_step(hostile, 4.0), 1.0);
@@ -145,16 +189,22 @@ mod tests {
 
     #[test]
     fn labels_have_the_digits_of_their_step() {
-        for (value, step, shown) in
-            [(1_500.0, 500.0, "1,500"), (0.4, 0.2, "0.4"), (0.25, 0.05, "0.25"), (0.0, 0.1, "0")]
-        {
+        for (value, step, shown) in [
+            (1_500.0, 500.0, "1,500"),
+            (0.4, 0.2, "0.4"),
+            (0.25, 0.05, "0.25"),
+            (0.0, 0.1, "0"),
+        ] {
             assert_eq!(tick_label(value, step), shown);
         }
     }
 
     #[test]
     fn decades_of_time() {
-        let log = Log { domain: (100.0, 2e6), range: (0.0, 100.0) };
+        let log = Log {
+            domain: (100.0, 2e6),
+            range: (0.0, 100.0),
+        };
         let named: Vec<String> = log
             .time_ticks(300.0)
             .into_iter()
@@ -168,8 +218,10 @@ mod tests {
 
     #[test]
     fn bytes_step_by_powers_of_two() {
-        let labels: Vec<String> =
-            byte_ticks((5u64 << 30) as f64).into_iter().map(|(_, label)| label).collect();
+        let labels: Vec<String> = byte_ticks((5u64 << 30) as f64)
+            .into_iter()
+            .map(|(_, label)| label)
+            .collect();
         assert_eq!(labels, ["0", "1 GiB", "2 GiB", "3 GiB", "4 GiB", "5 GiB"]);
     }
 }

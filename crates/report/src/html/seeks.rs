@@ -25,7 +25,11 @@ pub fn draw(m: &mut Markup, profile: &Profile) {
     let seeks = &profile.ordered.seeks;
     let whole = seeks.none + seeks.forward.total() + seeks.backward.total();
     if whole == 0 {
-        return not_known(m, TITLE, "the source does not tell the order of the I/O, or there was only one");
+        return not_known(
+            m,
+            TITLE,
+            "the source does not tell the order of the I/O, or there was only one",
+        );
     }
     let bins = bins(profile);
     let how = format!(
@@ -34,7 +38,9 @@ pub fn draw(m: &mut Markup, profile: &Profile) {
     );
     figure(m, TITLE, &how, |m| {
         let label = "Share of seeks by distance, backward left, forward right";
-        svg::picture(m, Plot::WIDE, label, |m| picture(m, &bins, whole, Plot::WIDE));
+        svg::picture(m, Plot::WIDE, label, |m| {
+            picture(m, &bins, whole, Plot::WIDE)
+        });
     });
 }
 
@@ -46,17 +52,24 @@ fn bins(profile: &Profile) -> Vec<Bin> {
         .into_iter()
         .flat_map(|counts| [ends(counts).0, ends(counts).1])
         .flatten()
-        .fold((9, 12), |(low, high), (power, _)| (low.min(power), high.max(power)));
+        .fold((9, 12), |(low, high), (power, _)| {
+            (low.min(power), high.max(power))
+        });
     let bin = |counts: &Counts, power: usize, direction: &str| {
         let bytes = 1u64.checked_shl(power as u32).unwrap_or(u64::MAX);
         Bin {
             ios: counts.get(power),
-            words: format!("{direction} up to {}, more than half of it", format::bytes(bytes)),
+            words: format!(
+                "{direction} up to {}, more than half of it",
+                format::bytes(bytes)
+            ),
             label: (power.is_multiple_of(5) && power > 9).then(|| format::bytes(bytes)),
         }
     };
-    let mut bins: Vec<Bin> =
-        (low..=high).rev().map(|power| bin(&seeks.backward, power, "backward")).collect();
+    let mut bins: Vec<Bin> = (low..=high)
+        .rev()
+        .map(|power| bin(&seeks.backward, power, "backward"))
+        .collect();
     bins.push(Bin {
         ios: seeks.none,
         words: "no distance: it starts where the last one ended".to_owned(),
@@ -69,24 +82,52 @@ fn bins(profile: &Profile) -> Vec<Bin> {
 fn picture(m: &mut Markup, bins: &[Bin], whole: u64, plot: Plot) {
     let share = |bin: &Bin| bin.ios as f64 / whole as f64;
     let top = (bins.iter().map(share).fold(0.0, f64::max) * 1.06).min(1.0);
-    let y = Linear { domain: (0.0, top), range: (plot.bottom(), plot.top) };
+    let y = Linear {
+        domain: (0.0, top),
+        range: (plot.bottom(), plot.top),
+    };
     let step = round_step(top * 100.0, 4.0);
     let ticks = multiples(step, top * 100.0).into_iter();
-    let ticks =
-        ticks.map(|mark| Tick { at: y.at(mark / 100.0), label: format!("{} %", tick_label(mark, step)) });
+    let ticks = ticks.map(|mark| Tick {
+        at: y.at(mark / 100.0),
+        label: format!("{} %", tick_label(mark, step)),
+    });
     svg::y_axis(m, plot, &ticks.collect::<Vec<_>>(), "share of seeks");
     let slot = plot.width / bins.len() as f64;
     let left = |at: usize| plot.left + slot * at as f64;
     let columns = bins.iter().enumerate();
-    let columns = columns.map(|(at, bin)| (left(at) + slot * 0.1, left(at) + slot * 0.9, y.at(share(bin))));
+    let columns = columns.map(|(at, bin)| {
+        (
+            left(at) + slot * 0.1,
+            left(at) + slot * 0.9,
+            y.at(share(bin)),
+        )
+    });
     svg::path(m, "fo", &svg::bars(columns, plot.bottom()));
-    let labels = bins
-        .iter()
-        .enumerate()
-        .filter_map(|(at, bin)| Some(Tick { at: left(at) + slot / 2.0, label: bin.label.clone()? }));
-    svg::x_axis(m, plot, &labels.collect::<Vec<_>>(), "← backward · distance · forward →");
+    let labels = bins.iter().enumerate().filter_map(|(at, bin)| {
+        Some(Tick {
+            at: left(at) + slot / 2.0,
+            label: bin.label.clone()?,
+        })
+    });
+    svg::x_axis(
+        m,
+        plot,
+        &labels.collect::<Vec<_>>(),
+        "← backward · distance · forward →",
+    );
     for (at, bin) in bins.iter().enumerate() {
-        let words = format!("{}\n{} ({})", bin.words, format::count(bin.ios), share_of(bin.ios, whole));
-        svg::hint(m, (left(at), left(at) + slot), (plot.top, plot.bottom()), &words);
+        let words = format!(
+            "{}\n{} ({})",
+            bin.words,
+            format::count(bin.ios),
+            share_of(bin.ios, whole)
+        );
+        svg::hint(
+            m,
+            (left(at), left(at) + slot),
+            (plot.top, plot.bottom()),
+            &words,
+        );
     }
 }

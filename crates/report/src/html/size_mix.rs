@@ -32,22 +32,42 @@ type ByClass = [u64; CLASSES.len()];
 
 /// Draws it, where the profile has a course.
 pub fn draw(m: &mut Markup, profile: &Profile) {
-    let Some(course) = Course::of(profile, 512) else { return };
-    let plot = Plot { top: 26.0, height: 270.0, ..Plot::WIDE };
+    let Some(course) = Course::of(profile, 512) else {
+        return;
+    };
+    let plot = Plot {
+        top: 26.0,
+        height: 270.0,
+        ..Plot::WIDE
+    };
     let how = format!(
         "I/O a second by length, reads up, writes down; classes hold lengths above the first figure up to the second; \
          one column is {}",
         format::ns(course.width_ns)
     );
     figure(m, TITLE, &how, |m| {
-        svg::picture(m, plot, "Rate of reads and writes by size class over time", |m| {
-            picture(m, profile, &course, plot);
-        });
+        svg::picture(
+            m,
+            plot,
+            "Rate of reads and writes by size class over time",
+            |m| {
+                picture(m, profile, &course, plot);
+            },
+        );
         let present = |class: usize| {
-            course.columns.iter().any(|column| by_class(column).iter().any(|classes| classes[class] > 0))
+            course
+                .columns
+                .iter()
+                .any(|column| by_class(column).iter().any(|classes| classes[class] > 0))
         };
-        let shown = CLASSES.iter().enumerate().filter(|(class, _)| present(*class));
-        legend(m, shown.map(|(_, (_, fill, words))| (*fill, (*words).to_owned())));
+        let shown = CLASSES
+            .iter()
+            .enumerate()
+            .filter(|(class, _)| present(*class));
+        legend(
+            m,
+            shown.map(|(_, (_, fill, words))| (*fill, (*words).to_owned())),
+        );
     });
 }
 
@@ -70,7 +90,9 @@ fn picture(m: &mut Markup, profile: &Profile, course: &Course<'_>, plot: Plot) {
     let classes: Vec<[ByClass; 2]> = course.columns.iter().map(by_class).collect();
     let highest = |side: usize| {
         let rates = course.columns.iter().zip(&classes);
-        rates.map(|(column, both)| rate(column, both[side].iter().sum())).fold(0.0, f64::max)
+        rates
+            .map(|(column, both)| rate(column, both[side].iter().sum()))
+            .fold(0.0, f64::max)
     };
     let highest = [highest(0), highest(1)];
     let both = (highest[0] + highest[1]).max(f64::MIN_POSITIVE);
@@ -79,8 +101,14 @@ fn picture(m: &mut Markup, profile: &Profile, course: &Course<'_>, plot: Plot) {
     let middle = plot.top + up;
     let unit = (highest[0] / up).max(highest[1] / (plot.height - up)) * 1.04;
     let side = [
-        Linear { domain: (0.0, up * unit), range: (middle, plot.top) },
-        Linear { domain: (0.0, (plot.height - up) * unit), range: (middle, plot.bottom()) },
+        Linear {
+            domain: (0.0, up * unit),
+            range: (middle, plot.top),
+        },
+        Linear {
+            domain: (0.0, (plot.height - up) * unit),
+            range: (middle, plot.bottom()),
+        },
     ];
     axes(m, course, plot, side, highest);
     let x = course.scale(plot);
@@ -92,7 +120,12 @@ fn picture(m: &mut Markup, profile: &Profile, course: &Course<'_>, plot: Plot) {
     svg::label(m, "title", (plot.left, plot.bottom() + 38.0), "↓ writes");
     if let Some(coarse) = Course::of(profile, 128) {
         for column in &coarse.columns {
-            svg::hint(m, column.place(x), (plot.top, plot.bottom()), &hint(&coarse, column));
+            svg::hint(
+                m,
+                column.place(x),
+                (plot.top, plot.bottom()),
+                &hint(&coarse, column),
+            );
         }
     }
 }
@@ -107,7 +140,10 @@ fn axes(m: &mut Markup, course: &Course<'_>, plot: Plot, side: [Linear; 2], high
     for (scale, at) in side.iter().zip(0..) {
         // Zero is marked once, by the reads.
         let marks = multiples(step, highest[at]).into_iter().skip(at);
-        ticks.extend(marks.map(|mark| Tick { at: scale.at(mark), label: tick_label(mark, step) }));
+        ticks.extend(marks.map(|mark| Tick {
+            at: scale.at(mark),
+            label: tick_label(mark, step),
+        }));
     }
     svg::y_axis(m, plot, &ticks, "I/O a second");
     let (marks, title) = course.axis(plot);
@@ -115,12 +151,23 @@ fn axes(m: &mut Markup, course: &Course<'_>, plot: Plot, side: [Linear; 2], high
 }
 
 /// All classes of one side, each reaching from the middle line over the smaller ones, the largest drawn first.
-fn stack(m: &mut Markup, course: &Course<'_>, classes: &[[ByClass; 2]], side: usize, x: Linear, y: Linear) {
+fn stack(
+    m: &mut Markup,
+    course: &Course<'_>,
+    classes: &[[ByClass; 2]],
+    side: usize,
+    x: Linear,
+    y: Linear,
+) {
     for (class, (_, fill, _)) in CLASSES.iter().enumerate().rev() {
         let columns = course.columns.iter().zip(classes).map(|(column, both)| {
             let (left, right) = column.place(x);
             let upto = both[side][..=class].iter().sum();
-            (left, right, (both[side][class] > 0).then(|| y.at(rate(column, upto))))
+            (
+                left,
+                right,
+                (both[side][class] > 0).then(|| y.at(rate(column, upto))),
+            )
         });
         let d = svg::area(&columns.collect::<Vec<_>>(), y.range.0);
         if !d.is_empty() {
@@ -138,7 +185,10 @@ fn stack(m: &mut Markup, course: &Course<'_>, classes: &[[ByClass; 2]], side: us
 fn hint(course: &Course<'_>, column: &Column<'_>) -> String {
     let mut words = course.when(column);
     for (name, classes) in ["reads", "writes"].iter().zip(by_class(column)) {
-        words.push_str(&format!("\n{name} {}", format::rate(rate(column, classes.iter().sum()))));
+        words.push_str(&format!(
+            "\n{name} {}",
+            format::rate(rate(column, classes.iter().sum()))
+        ));
         for (ios, (_, _, class)) in classes.iter().zip(&CLASSES).filter(|(ios, _)| **ios > 0) {
             words.push_str(&format!("\n  {class}: {}", format::count(*ios)));
         }

@@ -21,9 +21,19 @@ pub struct Plot {
 
 impl Plot {
     /// Across the page, over time.
-    pub const WIDE: Plot = Plot { left: 84.0, top: 12.0, width: 882.0, height: 230.0 };
+    pub const WIDE: Plot = Plot {
+        left: 84.0,
+        top: 12.0,
+        width: 882.0,
+        height: 230.0,
+    };
     /// Half of it.
-    pub const HALF: Plot = Plot { left: 58.0, top: 26.0, width: 408.0, height: 216.0 };
+    pub const HALF: Plot = Plot {
+        left: 58.0,
+        top: 26.0,
+        width: 408.0,
+        height: 216.0,
+    };
 
     /// Right edge.
     #[must_use]
@@ -45,24 +55,49 @@ pub fn num(value: f64) -> String {
         return "0".to_owned();
     }
     let rounded = (value * 10.0).round() / 10.0;
-    if rounded == rounded.trunc() { format!("{}", rounded as i64) } else { format!("{rounded:.1}") }
+    if rounded == rounded.trunc() {
+        format!("{}", rounded as i64)
+    } else {
+        format!("{rounded:.1}")
+    }
 }
 
 /// A picture with room for axes around the plot. `label` says what it shows to those who cannot see it.
 pub fn picture(m: &mut Markup, plot: Plot, label: &str, draw: impl FnOnce(&mut Markup)) {
-    let view = format!("0 0 {} {}", num(plot.right() + 14.0), num(plot.bottom() + 46.0));
-    m.el("svg", &[("viewBox", &view), ("role", "img"), ("aria-label", label)], draw);
+    let view = format!(
+        "0 0 {} {}",
+        num(plot.right() + 14.0),
+        num(plot.bottom() + 46.0)
+    );
+    m.el(
+        "svg",
+        &[("viewBox", &view), ("role", "img"), ("aria-label", label)],
+        draw,
+    );
 }
 
 /// Text at a place.
 pub fn label(m: &mut Markup, class: &str, (x, y): (f64, f64), words: &str) {
-    m.leaf("text", &[("class", class), ("x", &num(x)), ("y", &num(y))], words);
+    m.leaf(
+        "text",
+        &[("class", class), ("x", &num(x)), ("y", &num(y))],
+        words,
+    );
 }
 
 /// A straight line.
 pub fn line(m: &mut Markup, class: &str, from: (f64, f64), to: (f64, f64)) {
     let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(num);
-    m.shape("line", &[("class", class), ("x1", &x1), ("y1", &y1), ("x2", &x2), ("y2", &y2)]);
+    m.shape(
+        "line",
+        &[
+            ("class", class),
+            ("x1", &x1),
+            ("y1", &y1),
+            ("x2", &x2),
+            ("y2", &y2),
+        ],
+    );
 }
 
 /// A broken line that also shows on bars: over a wider one in the colour of the ground.
@@ -87,7 +122,12 @@ pub fn x_axis(m: &mut Markup, plot: Plot, ticks: &[Tick], title: &str) {
             label(m, "mid", (tick.at, y + 18.0), &tick.label);
         }
     }
-    label(m, "mid title", (plot.left + plot.width / 2.0, y + 38.0), title);
+    label(
+        m,
+        "mid title",
+        (plot.left + plot.width / 2.0, y + 38.0),
+        title,
+    );
 }
 
 /// The axis left of the plot, with lines across it.
@@ -98,14 +138,29 @@ pub fn y_axis(m: &mut Markup, plot: Plot, ticks: &[Tick], title: &str) {
     }
     let (x, y) = (13.0, plot.top + plot.height / 2.0);
     let turn = format!("rotate(-90 {} {})", num(x), num(y));
-    m.leaf("text", &[("class", "mid title"), ("x", &num(x)), ("y", &num(y)), ("transform", &turn)], title);
+    m.leaf(
+        "text",
+        &[
+            ("class", "mid title"),
+            ("x", &num(x)),
+            ("y", &num(y)),
+            ("transform", &turn),
+        ],
+        title,
+    );
 }
 
 /// A strip that shows words when pointed at.
 pub fn hint(m: &mut Markup, (left, right): (f64, f64), (top, bottom): (f64, f64), words: &str) {
     let [x, y] = [left, top].map(num);
     let [width, height] = [(right - left).max(0.5), (bottom - top).max(0.0)].map(num);
-    let place = [("class", "hint"), ("x", &*x), ("y", &*y), ("width", &*width), ("height", &*height)];
+    let place = [
+        ("class", "hint"),
+        ("x", &*x),
+        ("y", &*y),
+        ("width", &*width),
+        ("height", &*height),
+    ];
     m.el("rect", &place, |m| m.leaf("title", &[], words));
 }
 
@@ -114,7 +169,9 @@ pub fn hint(m: &mut Markup, (left, right): (f64, f64), (top, bottom): (f64, f64)
 pub fn area(columns: &[(f64, f64, Option<f64>)], base: f64) -> String {
     let mut d = String::new();
     let base = num(base);
-    for run in runs(columns, |column| column.2.is_none_or(|height| num(height) == base)) {
+    for run in runs(columns, |column| {
+        column.2.is_none_or(|height| num(height) == base)
+    }) {
         let mut pen = base.clone();
         for (at, &(left, right, height)) in run.iter().enumerate() {
             if at == 0 {
@@ -173,7 +230,15 @@ pub fn bars(columns: impl IntoIterator<Item = (f64, f64, f64)>, base: f64) -> St
     let mut d = String::new();
     for (left, right, end) in columns {
         if num(end) != num(base) {
-            let _ = write!(d, "M{} {}V{}H{}V{}Z", num(left), num(base), num(end), num(right), num(base));
+            let _ = write!(
+                d,
+                "M{} {}V{}H{}V{}Z",
+                num(left),
+                num(base),
+                num(end),
+                num(right),
+                num(base)
+            );
         }
     }
     d
@@ -185,27 +250,45 @@ mod tests {
 
     #[test]
     fn coordinates_are_short() {
-        for (value, shown) in
-            [(1.0, "1"), (0.04, "0"), (12.34, "12.3"), (-0.04, "0"), (-1.26, "-1.3"), (f64::NAN, "0")]
-        {
+        for (value, shown) in [
+            (1.0, "1"),
+            (0.04, "0"),
+            (12.34, "12.3"),
+            (-0.04, "0"),
+            (-1.26, "-1.3"),
+            (f64::NAN, "0"),
+        ] {
             assert_eq!(num(value), shown);
         }
     }
 
     #[test]
     fn an_area_leaves_out_what_is_empty() {
-        let columns = [(0.0, 1.0, Some(5.0)), (1.0, 2.0, Some(9.0)), (2.0, 3.0, Some(4.0)), (3.0, 4.0, None)];
+        let columns = [
+            (0.0, 1.0, Some(5.0)),
+            (1.0, 2.0, Some(9.0)),
+            (2.0, 3.0, Some(4.0)),
+            (3.0, 4.0, None),
+        ];
         assert_eq!(area(&columns, 9.0), "M0 9V5H1V9ZM2 9V4H3V9Z");
     }
 
     #[test]
     fn a_line_has_gaps() {
-        let columns = [(0.0, 1.0, Some(5.0)), (1.0, 2.0, Some(5.0)), (2.0, 3.0, None), (3.0, 4.0, Some(1.0))];
+        let columns = [
+            (0.0, 1.0, Some(5.0)),
+            (1.0, 2.0, Some(5.0)),
+            (2.0, 3.0, None),
+            (3.0, 4.0, Some(1.0)),
+        ];
         assert_eq!(steps(&columns), "M0 5H1H2M3 1H4");
     }
 
     #[test]
     fn bars_of_no_height_are_not_drawn() {
-        assert_eq!(bars([(0.0, 2.0, 4.0), (3.0, 5.0, 10.0)], 10.0), "M0 10V4H2V10Z");
+        assert_eq!(
+            bars([(0.0, 2.0, 4.0), (3.0, 5.0, 10.0)], 10.0),
+            "M0 10V4H2V10Z"
+        );
     }
 }

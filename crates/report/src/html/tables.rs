@@ -21,27 +21,45 @@ pub fn draw(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
 }
 
 fn sizes(m: &mut Markup, analysis: &Analysis) {
-    let moved: Vec<&OpSummary> =
-        analysis.ops.iter().filter(|op| op.sizes.iter().any(|(size, _)| *size > 1)).collect();
-    let mut classes: Vec<u64> =
-        moved.iter().flat_map(|op| op.sizes.iter().map(|(size, _)| *size)).filter(|size| *size > 1).collect();
+    let moved: Vec<&OpSummary> = analysis
+        .ops
+        .iter()
+        .filter(|op| op.sizes.iter().any(|(size, _)| *size > 1))
+        .collect();
+    let mut classes: Vec<u64> = moved
+        .iter()
+        .flat_map(|op| op.sizes.iter().map(|(size, _)| *size))
+        .filter(|size| *size > 1)
+        .collect();
     classes.sort_unstable();
     classes.dedup();
-    let names: Vec<String> =
-        moved.iter().flat_map(|op| [op.op.to_owned(), format!("share of {}", op.op)]).collect();
+    let names: Vec<String> = moved
+        .iter()
+        .flat_map(|op| [op.op.to_owned(), format!("share of {}", op.op)])
+        .collect();
     let mut columns = vec!["length up to"];
     columns.extend(names.iter().map(String::as_str));
     let of = |op: &OpSummary, class: u64| {
-        op.sizes.iter().find(|(size, _)| *size == class).map_or(0, |(_, ios)| *ios)
+        op.sizes
+            .iter()
+            .find(|(size, _)| *size == class)
+            .map_or(0, |(_, ios)| *ios)
     };
     let rows = classes.iter().map(|class| {
         let cells = moved.iter().flat_map(|op| match of(op, *class) {
             0 => [NONE.to_owned(), NONE.to_owned()],
             ios => [format::count(ios), share_of(ios, op.ios)],
         });
-        std::iter::once(format::bytes(*class)).chain(cells).collect()
+        std::iter::once(format::bytes(*class))
+            .chain(cells)
+            .collect()
     });
-    table(m, "Sizes, by power of two", &columns, &rows.collect::<Vec<_>>());
+    table(
+        m,
+        "Sizes, by power of two",
+        &columns,
+        &rows.collect::<Vec<_>>(),
+    );
 }
 
 fn lengths(m: &mut Markup, analysis: &Analysis) {
@@ -53,7 +71,12 @@ fn lengths(m: &mut Markup, analysis: &Analysis) {
         };
         vec![words, format::count(ios), share_of(ios, whole)]
     });
-    table(m, "Commonest lengths", &["<length", "I/O", "of reads and writes"], &rows.collect::<Vec<_>>());
+    table(
+        m,
+        "Commonest lengths",
+        &["<length", "I/O", "of reads and writes"],
+        &rows.collect::<Vec<_>>(),
+    );
 }
 
 /// A length to the byte.
@@ -63,31 +86,63 @@ fn exact(length: u64) -> String {
 
 fn random(m: &mut Markup, profile: &Profile, analysis: &Analysis) {
     if let Some(why) = analysis.streams_unknown(profile) {
-        m.leaf("p", &[("class", "dim")], &format!("Random by request size: unknown: {why}."));
+        m.leaf(
+            "p",
+            &[("class", "dim")],
+            &format!("Random by request size: unknown: {why}."),
+        );
         return;
     }
-    let rows = analysis.random_by_size.iter().filter(|row| row.ios > 0).map(|row| {
-        let size = match row.len_bytes_min {
-            0 => "all".to_owned(),
-            least => format!("from {}", format::bytes(least)),
-        };
-        vec![size, format::count(row.ios), format::count(row.heads), share_of(row.heads, row.ios)]
-    });
+    let rows = analysis
+        .random_by_size
+        .iter()
+        .filter(|row| row.ios > 0)
+        .map(|row| {
+            let size = match row.len_bytes_min {
+                0 => "all".to_owned(),
+                least => format!("from {}", format::bytes(least)),
+            };
+            vec![
+                size,
+                format::count(row.ios),
+                format::count(row.heads),
+                share_of(row.heads, row.ios),
+            ]
+        });
     let columns = ["<length", "I/O", "stream heads", "random"];
-    table(m, "Random by request size", &columns, &rows.collect::<Vec<_>>());
+    table(
+        m,
+        "Random by request size",
+        &columns,
+        &rows.collect::<Vec<_>>(),
+    );
 }
 
 fn processes(m: &mut Markup, analysis: &Analysis) {
     let rows = analysis.processes.iter().map(|(name, ios, bytes)| {
         let name = if name.is_empty() { "all others" } else { name };
-        vec![name.to_owned(), format::count(*ios), share_of(*ios, analysis.ios), format::bytes(*bytes)]
+        vec![
+            name.to_owned(),
+            format::count(*ios),
+            share_of(*ios, analysis.ios),
+            format::bytes(*bytes),
+        ]
     });
     let caption = match analysis.processes_shortened {
         true => "Processes with the most I/O (names shortened: upper bounds)",
         false => "Processes with the most I/O",
     };
-    table(m, caption, &["<process", "I/O", "of all", "bytes"], &rows.collect::<Vec<_>>());
+    table(
+        m,
+        caption,
+        &["<process", "I/O", "of all", "bytes"],
+        &rows.collect::<Vec<_>>(),
+    );
     if analysis.processes.is_empty() && analysis.ios > 0 {
-        m.leaf("p", &[("class", "dim")], "Processes: not known, the source does not name them.");
+        m.leaf(
+            "p",
+            &[("class", "dim")],
+            "Processes: not known, the source does not name them.",
+        );
     }
 }

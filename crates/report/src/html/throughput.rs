@@ -13,12 +13,22 @@ const TITLE: &str = "Throughput over time";
 
 /// Draws it, where the profile has a course.
 pub fn draw(m: &mut Markup, profile: &Profile) {
-    let Some(course) = Course::of(profile, 512) else { return };
-    let how = format!("bytes read and written a second; one step is {}", format::ns(course.width_ns));
+    let Some(course) = Course::of(profile, 512) else {
+        return;
+    };
+    let how = format!(
+        "bytes read and written a second; one step is {}",
+        format::ns(course.width_ns)
+    );
     figure(m, TITLE, &how, |m| {
-        svg::picture(m, Plot::WIDE, "Bytes read and written a second over time", |m| {
-            picture(m, profile, &course, Plot::WIDE);
-        });
+        svg::picture(
+            m,
+            Plot::WIDE,
+            "Bytes read and written a second over time",
+            |m| {
+                picture(m, profile, &course, Plot::WIDE);
+            },
+        );
         legend(m, [("lr", "reads".to_owned()), ("lw", "writes".to_owned())]);
     });
 }
@@ -27,15 +37,31 @@ fn picture(m: &mut Markup, profile: &Profile, course: &Course<'_>, plot: Plot) {
     let rates: Vec<[f64; 2]> = course
         .columns
         .iter()
-        .map(|column| [column.rate(|window| window.read_bytes), column.rate(|window| window.write_bytes)])
+        .map(|column| {
+            [
+                column.rate(|window| window.read_bytes),
+                column.rate(|window| window.write_bytes),
+            ]
+        })
         .collect();
     let highest = rates.iter().flatten().copied().fold(0.0, f64::max);
     let (unit, name) = binary_unit(highest);
-    let y = Linear { domain: (0.0, highest * 1.05), range: (plot.bottom(), plot.top) };
+    let y = Linear {
+        domain: (0.0, highest * 1.05),
+        range: (plot.bottom(), plot.top),
+    };
     let step = round_step(highest / unit, 4.0);
     let ticks = multiples(step, highest * 1.05 / unit);
-    let ticks = ticks.into_iter().map(|mark| Tick { at: y.at(mark * unit), label: tick_label(mark, step) });
-    svg::y_axis(m, plot, &ticks.collect::<Vec<_>>(), &format!("{name} a second"));
+    let ticks = ticks.into_iter().map(|mark| Tick {
+        at: y.at(mark * unit),
+        label: tick_label(mark, step),
+    });
+    svg::y_axis(
+        m,
+        plot,
+        &ticks.collect::<Vec<_>>(),
+        &format!("{name} a second"),
+    );
     let (marks, title) = course.axis(plot);
     svg::x_axis(m, plot, &marks, &title);
     let x = course.scale(plot);
@@ -46,7 +72,9 @@ fn picture(m: &mut Markup, profile: &Profile, course: &Course<'_>, plot: Plot) {
         });
         svg::path(m, class, &svg::steps(&columns.collect::<Vec<_>>()));
     }
-    let Some(coarse) = Course::of(profile, 128) else { return };
+    let Some(coarse) = Course::of(profile, 128) else {
+        return;
+    };
     for column in &coarse.columns {
         let shown = |rate: f64| format!("{}/s", format::bytes(rate as u64));
         let words = format!(

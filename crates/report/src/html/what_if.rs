@@ -12,7 +12,11 @@ use crate::format;
 
 /// Draws the answers, if anything was asked.
 pub fn draw(m: &mut Markup, analysis: &Analysis) {
-    let WhatIf { shifted, striped, recorded } = &analysis.what_if;
+    let WhatIf {
+        shifted,
+        striped,
+        recorded,
+    } = &analysis.what_if;
     if shifted.is_empty() && striped.is_none() && recorded.is_none() {
         return;
     }
@@ -73,7 +77,9 @@ pub fn draw(m: &mut Markup, analysis: &Analysis) {
     for (what, class) in classes {
         m.leaf("p", &[("class", "dim")], &class_words(&what, class));
     }
-    refused.iter().for_each(|words| m.leaf("p", &[], &format!("{words}.")));
+    refused
+        .iter()
+        .for_each(|words| m.leaf("p", &[], &format!("{words}.")));
     if let Some(Ok(striped)) = striped {
         members(m, striped);
     }
@@ -86,8 +92,9 @@ fn class_words(what: &str, class: Class) -> String {
 fn record_rows(recorded: &Recorded) -> Vec<Vec<String>> {
     let grid = format!("records of {}", recorded.record_bytes);
     let sides = [("read", &recorded.reads), ("write", &recorded.writes)];
-    let rows =
-        sides.iter().filter_map(|(op, tally)| Some(fits::row(["record", &grid, op], tally.as_ref()?, None)));
+    let rows = sides
+        .iter()
+        .filter_map(|(op, tally)| Some(fits::row(["record", &grid, op], tally.as_ref()?, None)));
     rows.collect()
 }
 
@@ -98,16 +105,22 @@ fn members(m: &mut Markup, striped: &Striped) {
     );
     if let Some((length, share)) = &striped.expected_of_commonest {
         let share = share.numerator as f64 / share.denominator.max(1) as f64;
-        words.push_str(&format!("; of the commonest length, {length}: {}", format::percent(share)));
+        words.push_str(&format!(
+            "; of the commonest length, {length}: {}",
+            format::percent(share)
+        ));
     }
     m.leaf("p", &[], &format!("{words}."));
     if let Some(why) = &striped.members_unknown {
         m.leaf("p", &[], &format!("Load by member: not known: {why}."));
     }
-    let Some(loads) = &striped.members else { return };
+    let Some(loads) = &striped.members else {
+        return;
+    };
     let whole: u64 = loads.iter().map(|load| load.ios).sum();
     let rows = loads.iter().enumerate().map(|(member, load)| {
-        let bytes = u64::try_from(load.bytes).map_or_else(|_| load.bytes.to_string(), format::bytes);
+        let bytes =
+            u64::try_from(load.bytes).map_or_else(|_| load.bytes.to_string(), format::bytes);
         vec![
             format!("{member}"),
             format::count(load.ios),
@@ -116,6 +129,17 @@ fn members(m: &mut Markup, striped: &Striped) {
             bytes,
         ]
     });
-    let columns = ["<member", "I/O that start on it", "share", "pieces", "bytes"];
-    table(m, "Load by member of the stripe", &columns, &rows.collect::<Vec<_>>());
+    let columns = [
+        "<member",
+        "I/O that start on it",
+        "share",
+        "pieces",
+        "bytes",
+    ];
+    table(
+        m,
+        "Load by member of the stripe",
+        &columns,
+        &rows.collect::<Vec<_>>(),
+    );
 }

@@ -10,13 +10,19 @@ use crate::text::{Color, Page, finding_lines};
 /// The same for a person.
 #[must_use]
 pub fn text(probed: &Probed<'_>, findings: &[Finding], color: Color) -> String {
-    let mut page = Page { text: String::new(), color };
+    let mut page = Page {
+        text: String::new(),
+        color,
+    };
     let head = headline(probed);
     page.wrapped("", "  ", &painted(&page, probed.verdict, &head));
     if let Some(reason) = &probed.reason {
         page.wrapped("  ", "  ", reason);
     }
-    probed.commands.iter().for_each(|command| page.line(format!("    {command}")));
+    probed
+        .commands
+        .iter()
+        .for_each(|command| page.line(format!("    {command}")));
     for finding in findings {
         page.gap();
         finding_lines(&mut page, finding);
@@ -43,7 +49,8 @@ fn painted(page: &Page, verdict: Verdict, head: &str) -> String {
         Verdict::Aligned | Verdict::NoPenalty => "32",
         Verdict::Inconclusive => "36",
     };
-    head.strip_prefix(word).map_or_else(|| head.to_owned(), |rest| page.painted(code, word) + rest)
+    head.strip_prefix(word)
+        .map_or_else(|| head.to_owned(), |rest| page.painted(code, word) + rest)
 }
 
 /// Columns of the longest bar.
@@ -55,12 +62,22 @@ fn bars(page: &mut Page, probed: &Probed<'_>) {
         return;
     }
     let len = probed.penalty.map_or(0, |penalty| penalty.len_bytes);
-    page.heading(&format!("{} of {} by where they start, time of each", probed.op.first(), bytes(len)));
+    page.heading(&format!(
+        "{} of {} by where they start, time of each",
+        probed.op.first(),
+        bytes(len)
+    ));
     for bar in probed.sweep {
         let full = "█".repeat(((bar.ns / most) * BAR as f64).round().max(1.0) as usize);
-        let here = probed.grid.filter(|grid| grid.offset_bytes == bar.offset_bytes);
+        let here = probed
+            .grid
+            .filter(|grid| grid.offset_bytes == bar.offset_bytes);
         let mark = here.map_or("", |_| "  on the grid");
-        page.line(format!("  {:>9}  {full} {}{mark}", bytes(bar.offset_bytes), ns(bar.ns as u64)));
+        page.line(format!(
+            "  {:>9}  {full} {}{mark}",
+            bytes(bar.offset_bytes),
+            ns(bar.ns as u64)
+        ));
     }
 }
 
@@ -70,10 +87,19 @@ fn hints(page: &mut Page, probed: &Probed<'_>) {
     }
     page.heading("What is stated");
     for hint in probed.hints {
-        let Hint { what, layer, why, .. } = hint;
+        let Hint {
+            what, layer, why, ..
+        } = hint;
         let source = source_words(hint);
-        let words = format!("{what} of {layer}, {} ({source}): {why}", grid_words(hint.grid));
-        page.wrapped(&format!("  {:<10} ", hint.outcome.word()), &" ".repeat(13), &words);
+        let words = format!(
+            "{what} of {layer}, {} ({source}): {why}",
+            grid_words(hint.grid)
+        );
+        page.wrapped(
+            &format!("  {:<10} ", hint.outcome.word()),
+            &" ".repeat(13),
+            &words,
+        );
     }
 }
 
@@ -84,6 +110,10 @@ fn searched(page: &mut Page, probed: &Probed<'_>) {
     }
     page.heading("What was looked for");
     for one in shown {
-        page.told(12, &bytes(one.granularity_bytes), &searched_words(one, probed.op));
+        page.told(
+            12,
+            &bytes(one.granularity_bytes),
+            &searched_words(one, probed.op),
+        );
     }
 }

@@ -12,15 +12,23 @@ pub(crate) fn headline(probed: &Probed<'_>) -> String {
     let (word, ios) = (probed.verdict.word(), probed.op.all());
     match (probed.verdict, probed.grid) {
         (Verdict::Misaligned | Verdict::Aligned, Some(grid)) => {
-            format!("{word} for {ios}: the grid of {target} is {}", grid_words(grid))
+            format!(
+                "{word} for {ios}: the grid of {target} is {}",
+                grid_words(grid)
+            )
         }
         (Verdict::NoPenalty, _) => {
             let margin = percent(probed.margin_percent / 100.0);
-            let most = probed.searched.iter().take_while(|one| one.flat_within.is_some());
+            let most = probed
+                .searched
+                .iter()
+                .take_while(|one| one.flat_within.is_some());
             let most = most
                 .map(|one| one.granularity_bytes)
                 .max()
-                .map_or(String::new(), |granularity| format!(" on grids of up to {}", bytes(granularity)));
+                .map_or(String::new(), |granularity| {
+                    format!(" on grids of up to {}", bytes(granularity))
+                });
             format!("{word} for {ios}: no start of {target} costs {margin} more{most}")
         }
         _ => format!("{word} for {ios} of {target}"),
@@ -57,15 +65,29 @@ pub(crate) fn figures(probed: &Probed<'_>) -> Vec<(&'static str, String)> {
     let mut figures = Vec::new();
     if let Some(penalty) = probed.penalty {
         let (words, len) = (ratio_words(penalty), bytes(penalty.len_bytes));
-        figures.push(("penalty", format!("a {one} of {len} off the grid takes {words}")));
+        figures.push((
+            "penalty",
+            format!("a {one} of {len} off the grid takes {words}"),
+        ));
     }
     if let Some(crossing) = probed.crossing {
         let (words, len) = (ratio_words(crossing), bytes(crossing.len_bytes));
-        figures.push(("crossing", format!("a {one} of {len} across a boundary {words}")));
+        figures.push((
+            "crossing",
+            format!("a {one} of {len} across a boundary {words}"),
+        ));
     }
-    let Probed { seconds, bytes: moved, means, .. } = *probed;
+    let Probed {
+        seconds,
+        bytes: moved,
+        means,
+        ..
+    } = *probed;
     let made = plural(probed.measured(), one);
-    figures.push(("time", format!("{seconds:.1} s, {made}, {}, {means}", bytes(moved))));
+    figures.push((
+        "time",
+        format!("{seconds:.1} s, {made}, {}, {means}", bytes(moved)),
+    ));
     figures.extend(probed.cache.map(|cache| ("cache", cache_words(cache))));
     figures.extend(probed.drift.map(|drift| ("drift", drift_words(drift))));
     let much = probed.others.filter(|others| others.share >= OTHERS);
@@ -86,10 +108,16 @@ fn cache_words(cache: Cache) -> String {
     match (found.held.map(ago), lost) {
         (Some(held), lost) => {
             let but = lost.map_or(String::new(), |lost| format!(", but not {lost}"));
-            format!("what was read {held} is read again in {again}{but}; a first read takes {first}")
+            format!(
+                "what was read {held} is read again in {again}{but}; a first read takes {first}"
+            )
         }
-        (None, Some(_)) if found.first_ns.abs_diff(found.again_ns) > found.first_ns.min(found.again_ns) => {
-            format!("not decided: the pace went up and down; medians are {again} again and {first} first")
+        (None, Some(_))
+            if found.first_ns.abs_diff(found.again_ns) > found.first_ns.min(found.again_ns) =>
+        {
+            format!(
+                "not decided: the pace went up and down; medians are {again} again and {first} first"
+            )
         }
         (None, Some(lost)) => {
             format!(
@@ -101,8 +129,16 @@ fn cache_words(cache: Cache) -> String {
 }
 
 fn drift_words(drift: Drift) -> String {
-    let times = if drift.factor < 1.0 { 1.0 / drift.factor } else { drift.factor };
-    let word = if drift.factor < 1.0 { "faster" } else { "slower" };
+    let times = if drift.factor < 1.0 {
+        1.0 / drift.factor
+    } else {
+        drift.factor
+    };
+    let word = if drift.factor < 1.0 {
+        "faster"
+    } else {
+        "slower"
+    };
     format!(
         "from {:.1} s on short I/O were {times:.2} times {word}: {} instead of {}; what is compared lies close together in \
          time",
@@ -125,13 +161,19 @@ fn others_words(others: Others) -> String {
 
 /// Who said so, and why that was doubted.
 pub(crate) fn source_words(hint: &Hint) -> String {
-    let doubt = hint.doubt.as_ref().map_or(String::new(), |why| format!("; doubted: {why}"));
+    let doubt = hint
+        .doubt
+        .as_ref()
+        .map_or(String::new(), |why| format!("; doubted: {why}"));
     format!("{}{doubt}", hint.source)
 }
 
 /// What was looked for; where a grid was found only what was shown to be flat.
 pub(crate) fn shown<'a>(probed: &'a Probed<'_>) -> impl Iterator<Item = &'a Searched> {
-    probed.searched.iter().filter(|one| probed.grid.is_none() || one.flat_within.is_some())
+    probed
+        .searched
+        .iter()
+        .filter(|one| probed.grid.is_none() || one.flat_within.is_some())
 }
 
 /// `reads of 1 KiB: no start costs 1.2 % more than another`.

@@ -107,7 +107,11 @@ pub(super) fn lines(page: &mut Page, app: &App) {
     processes(page, &app.processes);
     if app.of_unlisted_process > 0 {
         let calls = count(app.of_unlisted_process);
-        page.wrapped("  note: ", "    ", &format!("{calls} calls of processes for which there was no room"));
+        page.wrapped(
+            "  note: ",
+            "    ",
+            &format!("{calls} calls of processes for which there was no room"),
+        );
     }
 }
 
@@ -123,9 +127,16 @@ fn file_systems(page: &mut Page, all: &[AskedOf]) {
             known(of.writes.device_bytes),
         ));
         let flows = [("read", &of.reads), ("written", &of.writes)];
-        let times: Vec<String> = flows.into_iter().filter_map(|(word, flow)| times(word, flow)).collect();
+        let times: Vec<String> = flows
+            .into_iter()
+            .filter_map(|(word, flow)| times(word, flow))
+            .collect();
         if !times.is_empty() {
-            page.wrapped("    ", "    ", &format!("at the device for each byte asked: {}", times.join(", ")));
+            page.wrapped(
+                "    ",
+                "    ",
+                &format!("at the device for each byte asked: {}", times.join(", ")),
+            );
         }
         if !of.unknown_ways.is_empty() {
             let asked = count(of.reads.counted_bytes + of.writes.counted_bytes);
@@ -169,7 +180,10 @@ fn processes(page: &mut Page, all: &[AskedBy]) {
             known(by.writes.asked_bytes),
             known(by.device_bytes)
         ));
-        let of = by.file_system.as_deref().map_or("an unknown file system".into(), tame);
+        let of = by
+            .file_system
+            .as_deref()
+            .map_or("an unknown file system".into(), tame);
         let ways = match by.unknown_ways.is_empty() {
             true => String::new(),
             false => format!("; not counted: {}", by.unknown_ways.join(", ")),
@@ -213,10 +227,21 @@ mod tests {
             ways: vec!["calls", "mapped files"],
             unknown_ways: vec!["mapped files"],
         };
-        let app = App { file_systems: vec![of], processes: vec![by], of_unlisted_process: 1009 };
-        let mut page = Page { text: String::new(), color: Color::Never };
+        let app = App {
+            file_systems: vec![of],
+            processes: vec![by],
+            of_unlisted_process: 1009,
+        };
+        let mut page = Page {
+            text: String::new(),
+            color: Color::Never,
+        };
         lines(&mut page, &app);
-        assert!(page.text.lines().all(|line| line.chars().count() <= WIDTH), "{}", page.text);
+        assert!(
+            page.text.lines().all(|line| line.chars().count() <= WIDTH),
+            "{}",
+            page.text
+        );
         assert!(!page.text.contains('\u{1b}'), "{}", page.text);
         page.text
     }
@@ -235,13 +260,20 @@ mod tests {
         of.reads.amplification = Some(2.0);
         of.writes.ratio_with_cache = Some(8.0);
         let whole = shown(of.clone());
-        assert!(whole.contains("read 2.00, written 8.00 (with the cache)"), "{whole}");
+        assert!(
+            whole.contains("read 2.00, written 8.00 (with the cache)"),
+            "{whole}"
+        );
         of.unknown_ways = vec!["mapped files".to_owned(), "io_submit".to_owned()];
         (of.reads.amplification, of.writes.ratio_with_cache) = (None, None);
         (of.reads.asked_bytes, of.writes.asked_bytes) = (None, None);
-        (of.reads.device_bytes, of.device_unknown) = (None, Some("its device is not known".to_owned()));
+        (of.reads.device_bytes, of.device_unknown) =
+            (None, Some("its device is not known".to_owned()));
         let part = shown(of);
-        assert!(part.contains("not counted: mapped files, io_submit; what is counted"), "{part}");
+        assert!(
+            part.contains("not counted: mapped files, io_submit; what is counted"),
+            "{part}"
+        );
         // Both sides of reads, bytes written, and all three of the process; only the writes at the device are known.
         assert_eq!(part.matches("unknown").count(), 6, "{part}");
         assert!(part.contains("1,009 calls of processes"), "{part}");

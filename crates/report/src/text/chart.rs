@@ -16,17 +16,32 @@ pub(super) fn bars(page: &mut Page, rows: &[(String, u64)]) {
     if total == 0 {
         return;
     }
-    let label = rows.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0).max(9);
-    let longest = rows.iter().map(|(_, ios)| count(*ios).len()).max().unwrap_or(0).max("count".len());
+    let label = rows
+        .iter()
+        .map(|(label, _)| label.chars().count())
+        .max()
+        .unwrap_or(0)
+        .max(9);
+    let longest = rows
+        .iter()
+        .map(|(_, ios)| count(*ios).len())
+        .max()
+        .unwrap_or(0)
+        .max("count".len());
     // Long labels and counts make the bars shorter rather than the lines longer.
-    let bar = BAR.min(WIDTH.saturating_sub(4 + label + 2 + 1 + longest)).max(BAR_MIN);
+    let bar = BAR
+        .min(WIDTH.saturating_sub(4 + label + 2 + 1 + longest))
+        .max(BAR_MIN);
     let dashes = "-".repeat((bar - TITLE.len()) / 2);
     let title = format!("{dashes}{TITLE}{dashes}");
     page.line(format!("    {:>label$}  {title:<bar$} count", "value"));
     for (name, ios) in rows {
         let columns = (u128::from(*ios) * bar as u128 + total / 2) / total;
         let filled = "@".repeat(columns as usize);
-        page.line(format!("    {name:>label$} |{filled:<bar$} {}", count(*ios)));
+        page.line(format!(
+            "    {name:>label$} |{filled:<bar$} {}",
+            count(*ios)
+        ));
     }
 }
 
@@ -36,8 +51,14 @@ mod tests {
     use crate::text::Color;
 
     fn drawn(rows: &[(&str, u64)]) -> String {
-        let rows: Vec<(String, u64)> = rows.iter().map(|(label, ios)| ((*label).to_owned(), *ios)).collect();
-        let mut page = Page { text: String::new(), color: Color::Never };
+        let rows: Vec<(String, u64)> = rows
+            .iter()
+            .map(|(label, ios)| ((*label).to_owned(), *ios))
+            .collect();
+        let mut page = Page {
+            text: String::new(),
+            color: Color::Never,
+        };
         bars(&mut page, &rows);
         page.text
     }
@@ -62,9 +83,16 @@ mod tests {
     fn long_labels_and_counts_shorten_the_bars() {
         let label = "to 1,152,921,504,606";
         let chart = drawn(&[(label, u64::MAX), ("to -5", u64::MAX)]);
-        assert!(chart.lines().all(|line| line.chars().count() <= WIDTH), "{chart}");
+        assert!(
+            chart.lines().all(|line| line.chars().count() <= WIDTH),
+            "{chart}"
+        );
         assert!(chart.contains("| @") || chart.contains("|@"), "{chart}");
-        let bars: Vec<usize> = chart.lines().skip(1).map(|line| line.matches('@').count()).collect();
+        let bars: Vec<usize> = chart
+            .lines()
+            .skip(1)
+            .map(|line| line.matches('@').count())
+            .collect();
         assert_eq!(bars.len(), 2);
     }
 }

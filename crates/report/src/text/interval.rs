@@ -87,7 +87,10 @@ const SPAN: &str = "up to the last issue";
 /// The interval as text.
 #[must_use]
 pub fn interval(interval: &Interval<'_>, color: Color) -> String {
-    let mut page = Page { text: String::new(), color };
+    let mut page = Page {
+        text: String::new(),
+        color,
+    };
     page.heading(&interval.heading);
     if let Some(filter) = interval.filter {
         page.wrapped("  filtered: ", "    ", &format!("only {filter}"));
@@ -122,7 +125,10 @@ pub fn interval(interval: &Interval<'_>, color: Color) -> String {
 /// What was asked over the whole time.
 #[must_use]
 pub fn asked(app: &App, color: Color) -> String {
-    let mut page = Page { text: String::new(), color };
+    let mut page = Page {
+        text: String::new(),
+        color,
+    };
     page.heading("Asked of file systems");
     super::app::lines(&mut page, app);
     page.gap();
@@ -136,9 +142,20 @@ fn senders(page: &mut Page, senders: &[Sender<'_>]) {
     page.gap();
     page.line("  Process               PID  device            I/O     bytes misaligned threads");
     for sender in senders.iter().take(SENDERS) {
-        let Sender { device, comm, pid, ios, bytes: moved, misaligned, threads, .. } = sender;
-        let misaligned =
-            misaligned.map_or_else(|| "unknown".to_owned(), |off| percent(off as f64 / (*ios).max(1) as f64));
+        let Sender {
+            device,
+            comm,
+            pid,
+            ios,
+            bytes: moved,
+            misaligned,
+            threads,
+            ..
+        } = sender;
+        let misaligned = misaligned.map_or_else(
+            || "unknown".to_owned(),
+            |off| percent(off as f64 / (*ios).max(1) as f64),
+        );
         page.line(format!(
             "  {:<16} {pid:>8}  {:<10} {:>10} {:>9} {misaligned:>10} {:>7}",
             comm,
@@ -153,7 +170,11 @@ fn senders(page: &mut Page, senders: &[Sender<'_>]) {
         // What a disk handed on is in the figures of those below.
         let counted = others.iter().filter(|sender| !sender.is_seen_again);
         let ios: u64 = counted.map(|sender| sender.ios).sum();
-        page.line(format!("  {} {:>30} I/O", plural(others.len() as u64, "other"), count(ios)));
+        page.line(format!(
+            "  {} {:>30} I/O",
+            plural(others.len() as u64, "other"),
+            count(ios)
+        ));
     }
 }
 
@@ -163,7 +184,16 @@ mod tests {
 
     fn sender(device: &str, is_seen_again: bool) -> Sender<'_> {
         let (comm, pid, ios, bytes) = ("dd", 4711, 1000, 4_096_000);
-        Sender { device, comm, pid, ios, bytes, threads: 1, misaligned: Some(0), is_seen_again }
+        Sender {
+            device,
+            comm,
+            pid,
+            ios,
+            bytes,
+            threads: 1,
+            misaligned: Some(0),
+            is_seen_again,
+        }
     }
 
     /// Of processes that are not listed only the I/O of disks at the bottom are added up.
@@ -177,15 +207,27 @@ mod tests {
             devices: &[],
             senders: &senders,
             apart: &[],
-            seen_again: &[SeenAgain { device: "md0", on: &on }],
+            seen_again: &[SeenAgain {
+                device: "md0",
+                on: &on,
+            }],
             filter: Some("process 4711"),
             notes: &[],
             app: None,
         };
         let text = super::interval(&interval, Color::Never);
-        let others = text.lines().find(|line| line.contains("others")).expect("those that are not listed");
-        assert_eq!(others.split_whitespace().collect::<Vec<_>>(), ["4", "others", "3,000", "I/O"]);
+        let others = text
+            .lines()
+            .find(|line| line.contains("others"))
+            .expect("those that are not listed");
+        assert_eq!(
+            others.split_whitespace().collect::<Vec<_>>(),
+            ["4", "others", "3,000", "I/O"]
+        );
         assert!(text.contains("filtered: only process 4711"), "{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
     }
 }

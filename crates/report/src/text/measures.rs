@@ -11,8 +11,17 @@ use crate::format::{bytes, count, ns, percent, rate};
 /// What was seen, in a few lines; `span` says from when to when.
 pub(super) fn totals(page: &mut Page, analysis: &Analysis, span: &str) {
     for op in &analysis.ops {
-        let failed = if op.failed > 0 { format!(", {} failed", count(op.failed)) } else { String::new() };
-        page.line(format!("  {:>14} {:<12} {:>10}{failed}", count(op.ios), op_words(op), bytes(op.bytes)));
+        let failed = if op.failed > 0 {
+            format!(", {} failed", count(op.failed))
+        } else {
+            String::new()
+        };
+        page.line(format!(
+            "  {:>14} {:<12} {:>10}{failed}",
+            count(op.ios),
+            op_words(op),
+            bytes(op.bytes)
+        ));
     }
     if let (Some(span_ns), Some(per_second)) = (analysis.span_ns, analysis.ios_per_second) {
         page.told(16, &ns(span_ns), &format!("{span}: {}", rate(per_second)));
@@ -48,22 +57,38 @@ fn op_words(op: &OpSummary) -> String {
 
 /// Lengths by power of two, and the commonest exact ones.
 pub(super) fn sizes(page: &mut Page, analysis: &Analysis) {
-    for op in analysis.ops.iter().filter(|op| matches!(op.op, "read" | "write")) {
+    for op in analysis
+        .ops
+        .iter()
+        .filter(|op| matches!(op.op, "read" | "write"))
+    {
         page.gap();
         page.line(format!("  Length of {}, up to", op_words(op)));
-        let rows: Vec<(String, u64)> = op.sizes.iter().map(|(top, ios)| (bytes(*top), *ios)).collect();
+        let rows: Vec<(String, u64)> = op
+            .sizes
+            .iter()
+            .map(|(top, ios)| (bytes(*top), *ios))
+            .collect();
         chart::bars(page, &rows);
     }
     if !analysis.lengths.is_empty() {
         page.gap();
-        let all: u64 =
-            analysis.ops.iter().filter(|op| matches!(op.op, "read" | "write")).map(|op| op.ios).sum();
+        let all: u64 = analysis
+            .ops
+            .iter()
+            .filter(|op| matches!(op.op, "read" | "write"))
+            .map(|op| op.ios)
+            .sum();
         let listed: Vec<String> = analysis
             .lengths
             .iter()
             .take(6)
             .map(|(bytes, rounded, ios)| {
-                format!("{} {}", length(*bytes, *rounded), percent(*ios as f64 / all.max(1) as f64))
+                format!(
+                    "{} {}",
+                    length(*bytes, *rounded),
+                    percent(*ios as f64 / all.max(1) as f64)
+                )
             })
             .collect();
         page.wrapped("  Commonest lengths: ", "    ", &listed.join(", "));
@@ -72,7 +97,9 @@ pub(super) fn sizes(page: &mut Page, analysis: &Analysis) {
 
 /// Sequential against random.
 pub(super) fn order(page: &mut Page, analysis: &Analysis, profile: &Profile) {
-    let Some(all) = analysis.random_by_size.first().filter(|row| row.ios > 0) else { return };
+    let Some(all) = analysis.random_by_size.first().filter(|row| row.ios > 0) else {
+        return;
+    };
     page.gap();
     if let Some(why) = analysis.streams_unknown(profile) {
         page.wrapped("  Sequential and random: unknown: ", "    ", &why);
@@ -80,14 +107,33 @@ pub(super) fn order(page: &mut Page, analysis: &Analysis, profile: &Profile) {
     }
     page.line("  Sequential and random, by stream");
     let share = percent(analysis.continuing as f64 / analysis.ios.max(1) as f64);
-    page.told(16, &count(analysis.continuing), &format!("I/O continue a stream ({share})"));
+    page.told(
+        16,
+        &count(analysis.continuing),
+        &format!("I/O continue a stream ({share})"),
+    );
     let runs = plural(analysis.runs, "run");
-    page.told(16, &count(analysis.run_ios), &format!("I/O in {runs} of 3 or more"));
+    page.told(
+        16,
+        &count(analysis.run_ios),
+        &format!("I/O in {runs} of 3 or more"),
+    );
     page.line("    requests of at least        I/O     random");
     for row in &analysis.random_by_size {
-        let least = if row.len_bytes_min == 0 { "any size".to_owned() } else { bytes(row.len_bytes_min) };
-        let share = if row.ios > 0 { percent(row.heads as f64 / row.ios as f64) } else { "-".to_owned() };
-        page.line(format!("    {least:>20} {:>10} {share:>10}", count(row.ios)));
+        let least = if row.len_bytes_min == 0 {
+            "any size".to_owned()
+        } else {
+            bytes(row.len_bytes_min)
+        };
+        let share = if row.ios > 0 {
+            percent(row.heads as f64 / row.ios as f64)
+        } else {
+            "-".to_owned()
+        };
+        page.line(format!(
+            "    {least:>20} {:>10} {share:>10}",
+            count(row.ios)
+        ));
     }
     debug_assert!(all.len_bytes_min == 0, "the first threshold is none");
 }
@@ -130,8 +176,10 @@ pub(super) fn latency(page: &mut Page, analysis: &Analysis) {
         );
         page.wrapped("    ", "      ", &words);
         if let (Some(mean), Some(max)) = (flight.threads_mean, flight.threads_max) {
-            let words =
-                format!("threads with I/O in flight: {mean:.2} on average while any, {} at most", count(max));
+            let words = format!(
+                "threads with I/O in flight: {mean:.2} on average while any, {} at most",
+                count(max)
+            );
             page.wrapped("    ", "      ", &words);
         }
     }
@@ -178,7 +226,11 @@ fn by_fit(page: &mut Page, analysis: &Analysis) {
             Some(LatencyByFit::NotComparable { why }) => format!("not comparable: {why}"),
             None => continue,
         };
-        page.wrapped(&format!("    by fit on {}: ", fit.grid.granularity()), "      ", &words);
+        page.wrapped(
+            &format!("    by fit on {}: ", fit.grid.granularity()),
+            "      ",
+            &words,
+        );
     }
 }
 
@@ -188,16 +240,28 @@ pub(super) fn processes(page: &mut Page, analysis: &Analysis) {
         return;
     }
     page.gap();
-    let bound = if analysis.processes_shortened { " (names shortened: at most)" } else { "" };
+    let bound = if analysis.processes_shortened {
+        " (names shortened: at most)"
+    } else {
+        ""
+    };
     page.line(format!("  Processes with the most I/O{bound}"));
     for (name, ios, moved) in analysis.processes.iter().take(6) {
-        page.line(format!("    {name:<20} {:>12} I/O {:>10}", count(*ios), bytes(*moved)));
+        page.line(format!(
+            "    {name:<20} {:>12} I/O {:>10}",
+            count(*ios),
+            bytes(*moved)
+        ));
     }
 }
 
 /// Whether the source hands over a histogram of latencies ready-made.
 pub(super) fn is_latency_imported(profile: &Profile) -> bool {
-    profile.imported.histograms.iter().any(|histogram| histogram.measured == Measured::DeviceNs)
+    profile
+        .imported
+        .histograms
+        .iter()
+        .any(|histogram| histogram.measured == Measured::DeviceNs)
 }
 
 /// Histograms that came ready-made.
@@ -205,7 +269,10 @@ pub(super) fn imported(page: &mut Page, profile: &Profile) {
     for totals in &profile.imported.totals {
         page.gap();
         page.told(14, &count(totals.ios), "I/O issued");
-        let words = format!("I/O misaligned, mean offset {}", super::mean_offset(totals.mean_offset_bytes));
+        let words = format!(
+            "I/O misaligned, mean offset {}",
+            super::mean_offset(totals.mean_offset_bytes)
+        );
         page.told(14, &count(totals.misaligned_ios), &words);
         let words = format!("I/O no multiple of {} long", bytes(totals.len_unit_bytes));
         page.told(14, &count(totals.odd_length_ios), &words);
@@ -213,7 +280,10 @@ pub(super) fn imported(page: &mut Page, profile: &Profile) {
     for histogram in &profile.imported.histograms {
         page.gap();
         let op = histogram.op.map_or("all operations", plumb_trace::Op::word);
-        page.line(format!("  {} ({op}), as the source counted", measured_words(histogram.measured)));
+        page.line(format!(
+            "  {} ({op}), as the source counted",
+            measured_words(histogram.measured)
+        ));
         let rows: Vec<(String, u64)> = histogram
             .buckets
             .iter()
@@ -240,7 +310,11 @@ fn bucket(histogram: &ForeignHistogram, low: Option<i64>, high: Option<i64>) -> 
         Measured::LenBytes | Measured::ResidueBytes => bytes(value.unsigned_abs()),
         Measured::DeviceNs | Measured::InterarrivalNs => ns(value.unsigned_abs()),
         Measured::SeekBytes | Measured::Depth => {
-            format!("{}{}", if value < 0 { "-" } else { "" }, count(value.unsigned_abs()))
+            format!(
+                "{}{}",
+                if value < 0 { "-" } else { "" },
+                count(value.unsigned_abs())
+            )
         }
     };
     match (low, high) {

@@ -94,7 +94,13 @@ impl Page {
 }
 
 /// Sequences that a report itself writes.
-const COLORS: [&str; 5] = ["\x1b[0m", "\x1b[1;31m", "\x1b[1;32m", "\x1b[1;33m", "\x1b[1;36m"];
+const COLORS: [&str; 5] = [
+    "\x1b[0m",
+    "\x1b[1;31m",
+    "\x1b[1;32m",
+    "\x1b[1;33m",
+    "\x1b[1;36m",
+];
 
 /// A line without what a terminal would obey, but for colours: names in it are from anywhere.
 #[must_use]
@@ -106,7 +112,15 @@ pub fn tame(text: &str) -> Cow<'_, str> {
         !letter.is_control() || COLORS.iter().any(|color| text[at..].starts_with(color))
     };
     let letters = text.char_indices();
-    letters.map(|(at, letter)| if is_harmless(at, letter) { letter } else { '\u{fffd}' }).collect()
+    letters
+        .map(|(at, letter)| {
+            if is_harmless(at, letter) {
+                letter
+            } else {
+                '\u{fffd}'
+            }
+        })
+        .collect()
 }
 
 /// Columns that a line takes on a terminal: escape sequences of colour take none.
@@ -124,8 +138,10 @@ fn columns(line: &str) -> usize {
 }
 
 /// What stands behind a number without a line between them.
-const UNITS: [&str; 15] =
-    ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "%", "ns", "µs", "ms", "s", "I/O", "sector", "sectors"];
+const UNITS: [&str; 15] = [
+    "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "%", "ns", "µs", "ms", "s", "I/O", "sector",
+    "sectors",
+];
 
 /// The words of a text, a number together with the unit behind it.
 fn unbreakable(text: &str) -> Vec<String> {
@@ -148,7 +164,10 @@ mod tests {
     use super::*;
 
     fn page() -> Page {
-        Page { text: String::new(), color: Color::Never }
+        Page {
+            text: String::new(),
+            color: Color::Never,
+        }
     }
 
     fn wrapped(first: &str, rest: &str, words: &str) -> String {
@@ -176,7 +195,11 @@ mod tests {
             unbreakable("at 4 KiB, 7 of 8: 3 %; 12 I/O"),
             ["at", "4 KiB,", "7", "of", "8:", "3 %;", "12 I/O"]
         );
-        assert_eq!(wrapped("  note: ", "    ", ""), "  note:\n", "nothing to say leaves no blanks");
+        assert_eq!(
+            wrapped("  note: ", "    ", ""),
+            "  note:\n",
+            "nothing to say leaves no blanks"
+        );
     }
 
     #[test]
@@ -200,9 +223,15 @@ mod tests {
 
     #[test]
     fn colour_takes_no_columns() {
-        let colored = Page { text: String::new(), color: Color::Always };
+        let colored = Page {
+            text: String::new(),
+            color: Color::Always,
+        };
         let word = colored.severity(Severity::Warning);
-        assert_eq!((word.as_str(), columns(&word)), ("\x1b[1;33mWARNING\x1b[0m", 7));
+        assert_eq!(
+            (word.as_str(), columns(&word)),
+            ("\x1b[1;33mWARNING\x1b[0m", 7)
+        );
         assert_eq!(columns("4 KiB ≤ µs"), 10);
     }
 
@@ -212,18 +241,26 @@ mod tests {
             tame("sd\x1b[2Ja\x07 \x1b[1;31mred\x1b[0m"),
             "sd\u{fffd}[2Ja\u{fffd} \x1b[1;31mred\x1b[0m"
         );
-        assert_eq!(wrapped("", "", "a\x1b]0;title\x07b"), "a\u{fffd}]0;title\u{fffd}b\n");
+        assert_eq!(
+            wrapped("", "", "a\x1b]0;title\x07b"),
+            "a\u{fffd}]0;title\u{fffd}b\n"
+        );
         let mut page = page();
         page.heading("sd\x1b[2J");
         page.line("sd\ra\nb\x07");
-        assert_eq!(page.text, "sd\u{fffd}[2J\n──────\nsd\u{fffd}a\u{fffd}b\u{fffd}\n");
+        assert_eq!(
+            page.text,
+            "sd\u{fffd}[2J\n──────\nsd\u{fffd}a\u{fffd}b\u{fffd}\n"
+        );
     }
 
     #[test]
     fn a_heading_keeps_within_the_columns() {
         let mut page = page();
         page.heading(&"word ".repeat(30));
-        assert!(page.text.lines().count() == 3 && page.text.lines().all(|line| columns(line) <= WIDTH));
+        assert!(
+            page.text.lines().count() == 3 && page.text.lines().all(|line| columns(line) <= WIDTH)
+        );
     }
 
     #[test]

@@ -24,7 +24,11 @@ pub(super) fn lines(page: &mut Page, analysis: &Analysis) {
 
 fn heading(page: &mut Page, words: &str, class: Class) {
     page.gap();
-    page.wrapped("  What if: ", "    ", &format!("{words} ({})", class.words()));
+    page.wrapped(
+        "  What if: ",
+        "    ",
+        &format!("{words} ({})", class.words()),
+    );
 }
 
 fn refusal(page: &mut Page, words: &str, why: &str) {
@@ -34,7 +38,10 @@ fn refusal(page: &mut Page, words: &str, why: &str) {
 
 fn shift_lines(page: &mut Page, shifted: &Shifted) {
     let sectors = shifted.by_bytes as f64 / 512.0;
-    let words = format!("every start moved by {sectors:+} sectors, on {}", shifted.grid);
+    let words = format!(
+        "every start moved by {sectors:+} sectors, on {}",
+        shifted.grid
+    );
     heading(page, &words, shifted.class);
     match &shifted.tally {
         Ok(tally) => {
@@ -48,7 +55,11 @@ fn shift_lines(page: &mut Page, shifted: &Shifted) {
 
 fn stripe_lines(page: &mut Page, striped: &Striped) {
     let tally = &striped.tally;
-    heading(page, &format!("chunks of {}", striped.chunk_bytes), striped.class);
+    heading(
+        page,
+        &format!("chunks of {}", striped.chunk_bytes),
+        striped.class,
+    );
     let known = tally.known_length().max(1) as f64;
     let words = format!(
         "I/O touch more chunks than they need ({}; by chance {})",
@@ -56,7 +67,10 @@ fn stripe_lines(page: &mut Page, striped: &Striped) {
         percent(striped.expected_split_share)
     );
     page.told(14, &count(tally.split), &words);
-    let words = format!("I/O touch more than one chunk ({})", percent(tally.crossing as f64 / known));
+    let words = format!(
+        "I/O touch more than one chunk ({})",
+        percent(tally.crossing as f64 / known)
+    );
     page.told(14, &count(tally.crossing), &words);
     if tally.unknown_length > 0 {
         page.told(14, &count(tally.unknown_length), super::UNKNOWN_LENGTH);
@@ -66,15 +80,24 @@ fn stripe_lines(page: &mut Page, striped: &Striped) {
     }
     for (member, load) in striped.members.iter().flatten().enumerate() {
         let moved = u64::try_from(load.bytes).unwrap_or(u64::MAX);
-        page.line(format!("    member {member:<3} {:>12} pieces {:>10}", count(load.pieces), bytes(moved)));
+        page.line(format!(
+            "    member {member:<3} {:>12} pieces {:>10}",
+            count(load.pieces),
+            bytes(moved)
+        ));
     }
 }
 
 fn record_lines(page: &mut Page, recorded: &Recorded) {
-    heading(page, &format!("records of {}", recorded.record_bytes), recorded.class);
+    heading(
+        page,
+        &format!("records of {}", recorded.record_bytes),
+        recorded.class,
+    );
     for (word, tally) in [("reads", &recorded.reads), ("writes", &recorded.writes)] {
         let Some(tally) = tally else { continue };
-        let moved = (tally.touched_bytes + tally.read_first_bytes) as f64 / tally.bytes.max(1) as f64;
+        let moved =
+            (tally.touched_bytes + tally.read_first_bytes) as f64 / tally.bytes.max(1) as f64;
         let words = format!(
             "of {} {word} cover a record in part; {moved:.2} bytes moved per byte, at most",
             count(tally.known_length())

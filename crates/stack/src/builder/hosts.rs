@@ -60,7 +60,9 @@ pub enum JoinError {
         below: String,
     },
     /// A host does not run on itself.
-    #[error("{disk} and {below}: found devices of one host, expected one of a guest and one of its host")]
+    #[error(
+        "{disk} and {below}: found devices of one host, expected one of a guest and one of its host"
+    )]
     OneHost {
         /// The disk of the guest.
         disk: String,
@@ -84,21 +86,31 @@ impl Builder {
             let placing = moved(node.placing, &ids);
             let aliases = node.aliases.iter().map(|alias| name_of(alias)).collect();
             let (name, host) = (name_of(&node.name), Some(host.to_owned()));
-            self.nodes.push(Node { name, aliases, host, placing, ..node });
+            self.nodes.push(Node {
+                name,
+                aliases,
+                host,
+                placing,
+                ..node
+            });
         }
         let names = other.names.into_iter().filter(|(name, _)| name != HOST);
-        self.names.extend(names.map(|(name, id)| (name_of(&name), ids[id.at()])));
-        self.with_label.extend(other.with_label.iter().map(|id| ids[id.at()]));
-        self.overlaps.extend(other.overlaps.into_iter().map(|overlap| Overlap {
-            one: ids[overlap.one.at()],
-            other: ids[overlap.other.at()],
-            ..overlap
-        }));
-        self.problems.extend(other.problems.into_iter().map(|problem| Problem {
-            node: problem.node.map(|id| ids[id.at()]),
-            text: format!("{host}: {}", problem.text),
-            ..problem
-        }));
+        self.names
+            .extend(names.map(|(name, id)| (name_of(&name), ids[id.at()])));
+        self.with_label
+            .extend(other.with_label.iter().map(|id| ids[id.at()]));
+        self.overlaps
+            .extend(other.overlaps.into_iter().map(|overlap| Overlap {
+                one: ids[overlap.one.at()],
+                other: ids[overlap.other.at()],
+                ..overlap
+            }));
+        self.problems
+            .extend(other.problems.into_iter().map(|problem| Problem {
+                node: problem.node.map(|id| ids[id.at()]),
+                text: format!("{host}: {}", problem.text),
+                ..problem
+            }));
         for note in other.notes {
             self.note(format!("{host}: {note}"));
         }
@@ -109,7 +121,10 @@ impl Builder {
     pub fn find_on(&self, host: Option<&str>, name: &str) -> Option<NodeId> {
         match host {
             None => self.find(name),
-            Some(host) => self.names.get(&format!("{host}:{}", device_name(name))).copied(),
+            Some(host) => self
+                .names
+                .get(&format!("{host}:{}", device_name(name)))
+                .copied(),
         }
     }
 
@@ -122,30 +137,58 @@ impl Builder {
         let (upper, lower) = (self.get(disk), self.get(below));
         let (name, lower_name) = (upper.name.clone(), lower.name.clone());
         if upper.host == lower.host {
-            return Err(JoinError::OneHost { disk: name, below: lower_name });
+            return Err(JoinError::OneHost {
+                disk: name,
+                below: lower_name,
+            });
         }
         if upper.is_joined {
             let known = upper.placing.below().first().copied();
             if known == Some(below) {
                 return Ok(());
             }
-            let known = known.map(|known| self.get(known).name.clone()).unwrap_or_default();
-            return Err(JoinError::Joined { disk: name, known, below: lower_name });
+            let known = known
+                .map(|known| self.get(known).name.clone())
+                .unwrap_or_default();
+            return Err(JoinError::Joined {
+                disk: name,
+                known,
+                below: lower_name,
+            });
         }
         if self.stands_on(below, disk) {
-            return Err(JoinError::Cycle { disk: name, below: lower_name });
+            return Err(JoinError::Cycle {
+                disk: name,
+                below: lower_name,
+            });
         }
-        let is_disk = matches!(upper.kind, Kind::Disk | Kind::VirtualDisk | Kind::Path | Kind::Unknown);
+        let is_disk = matches!(
+            upper.kind,
+            Kind::Disk | Kind::VirtualDisk | Kind::Path | Kind::Unknown
+        );
         if !is_disk || upper.placing != Placing::Leaf {
-            return Err(JoinError::NotADisk { disk: name, found: upper.kind.words() });
+            return Err(JoinError::NotADisk {
+                disk: name,
+                found: upper.kind.words(),
+            });
         }
         let size = match (upper.size, lower.size) {
             (Some(found), Some(expected)) if found != expected => {
-                return Err(JoinError::Size { disk: name, found, below: lower_name, expected });
+                return Err(JoinError::Size {
+                    disk: name,
+                    found,
+                    below: lower_name,
+                    expected,
+                });
             }
             (found, expected) => found.or(expected),
         };
-        let part = Part { upper: Bytes(0), node: below, start: Bytes(0), len: size };
+        let part = Part {
+            upper: Bytes(0),
+            node: below,
+            start: Bytes(0),
+            len: size,
+        };
         let node = &mut self.nodes[disk.at()];
         node.placing = Placing::Parts { parts: vec![part] };
         node.placed_by = Some(source.clone());
@@ -159,7 +202,8 @@ impl Builder {
             fact.what.decides() && fact.is_believed() && !is_given
         });
         for fact in stated {
-            let why = format!("stated by a virtual disk, and {lower_name}, which it is made of, decides");
+            let why =
+                format!("stated by a virtual disk, and {lower_name}, which it is made of, decides");
             fact.belief = Belief::Doubted { why };
         }
         Ok(())
@@ -174,7 +218,13 @@ impl Builder {
             if id == lower {
                 return true;
             }
-            next.extend(self.get(id).placing.below().into_iter().filter(|below| seen.insert(*below)));
+            next.extend(
+                self.get(id)
+                    .placing
+                    .below()
+                    .into_iter()
+                    .filter(|below| seen.insert(*below)),
+            );
         }
         false
     }
@@ -186,7 +236,10 @@ fn moved(mut placing: Placing, ids: &[NodeId]) -> Placing {
     match &mut placing {
         Placing::Leaf => {}
         Placing::Parts { parts } => parts.iter_mut().for_each(|part| new(&mut part.node)),
-        Placing::Chunks(chunks) => chunks.members.iter_mut().for_each(|member| new(&mut member.node)),
+        Placing::Chunks(chunks) => chunks
+            .members
+            .iter_mut()
+            .for_each(|member| new(&mut member.node)),
         Placing::Copies { members } => members.iter_mut().for_each(|member| new(&mut member.node)),
         Placing::Blocks { member, .. } => new(&mut member.node),
         Placing::Unknown { members, .. } => members.iter_mut().for_each(new),

@@ -22,12 +22,18 @@ impl Builder {
         let mut seen: BTreeMap<String, Vec<NodeId>> = BTreeMap::new();
         for id in self.ids() {
             let node = self.get(id);
-            let shown_as = if node.kind == Kind::Export { keys::IDENTITY } else { keys::EXPORTED_AS };
+            let shown_as = if node.kind == Kind::Export {
+                keys::IDENTITY
+            } else {
+                keys::EXPORTED_AS
+            };
             for identity in node.word(shown_as).unwrap_or_default().split(' ') {
                 shown.entry(identity.to_owned()).or_default().push(id);
             }
             let is_disk = matches!(node.kind, Kind::Disk | Kind::VirtualDisk | Kind::Path);
-            if let Some(identity) = node.word(keys::IDENTITY).filter(|_| is_disk && !node.is_joined)
+            if let Some(identity) = node
+                .word(keys::IDENTITY)
+                .filter(|_| is_disk && !node.is_joined)
                 && node.placing == Placing::Leaf
             {
                 seen.entry(identity.to_owned()).or_default().push(id);
@@ -35,10 +41,12 @@ impl Builder {
         }
         for (identity, disks) in seen {
             match shown.get(&identity).map(Vec::as_slice) {
-                Some([device]) => disks.iter().for_each(|disk| self.join_shown(*disk, *device, &identity)),
-                Some(_) => {
-                    self.note(format!("several devices are shown as {identity}: none was joined by it"))
-                }
+                Some([device]) => disks
+                    .iter()
+                    .for_each(|disk| self.join_shown(*disk, *device, &identity)),
+                Some(_) => self.note(format!(
+                    "several devices are shown as {identity}: none was joined by it"
+                )),
                 None => self.propose(&disks, &identity),
             }
         }
@@ -49,12 +57,15 @@ impl Builder {
         if self.get(disk).host == self.get(device).host {
             return;
         }
-        let source = Source::Identity { id: identity.to_owned() };
+        let source = Source::Identity {
+            id: identity.to_owned(),
+        };
         let names = (self.get(disk).name.clone(), self.get(device).name.clone());
         match self.join(disk, device, &source) {
-            Ok(()) => {
-                self.note(format!("{} lies on {}, which is shown to it as {identity}", names.0, names.1))
-            }
+            Ok(()) => self.note(format!(
+                "{} lies on {}, which is shown to it as {identity}",
+                names.0, names.1
+            )),
             Err(why) => self.note(format!(
                 "{} has the identity {identity} that {} is shown under, and was not joined: {why}",
                 names.0, names.1
@@ -67,7 +78,10 @@ impl Builder {
             return;
         }
         let first = self.get(disks[0]);
-        let other = disks[1..].iter().map(|id| self.get(*id)).find(|node| node.host != first.host);
+        let other = disks[1..]
+            .iter()
+            .map(|id| self.get(*id))
+            .find(|node| node.host != first.host);
         if let Some(other) = other {
             let (a, b) = (&first.name, &other.name);
             self.note(format!(

@@ -195,7 +195,10 @@ pub enum TableError {
 /// When a number or a parameter that says where bytes lie is missing or out of range.
 pub fn parse_line(text: &str) -> Result<Line, TableError> {
     let mut words = Words::new("table", text);
-    let (start, len) = (words.sectors("the first sector")?, words.sectors("the length")?);
+    let (start, len) = (
+        words.sectors("the first sector")?,
+        words.sectors("the length")?,
+    );
     let kind = words.word("the name of a target")?;
     parse(start, len, kind, words.rest())
 }
@@ -206,10 +209,19 @@ pub fn parse_line(text: &str) -> Result<Line, TableError> {
 /// As [`parse_line`].
 pub fn parse(start: Sectors, len: Sectors, kind: &str, params: &str) -> Result<Line, TableError> {
     let mut words = Words::new(kind, params);
-    if start.0.checked_add(len.0).and_then(|end| Sectors(end).to_bytes()).is_none() {
+    if start
+        .0
+        .checked_add(len.0)
+        .and_then(|end| Sectors(end).to_bytes())
+        .is_none()
+    {
         return Err(words.found(&len.0.to_string(), "an end below 2^55 sectors"));
     }
-    Ok(Line { start, len, target: target(kind, &mut words)? })
+    Ok(Line {
+        start,
+        len,
+        target: target(kind, &mut words)?,
+    })
 }
 
 fn target(kind: &str, words: &mut Words<'_>) -> Result<Target, TableError> {
@@ -229,7 +241,10 @@ fn target(kind: &str, words: &mut Words<'_>) -> Result<Target, TableError> {
         "thin" => {
             let pool = words.device("the pool")?;
             words.word("the number of the volume")?;
-            Target::Thin { pool, origin: words.next().filter(|word| *word != "-").map(str::to_owned) }
+            Target::Thin {
+                pool,
+                origin: words.next().filter(|word| *word != "-").map(str::to_owned),
+            }
         }
         "cache" => {
             words.device("the metadata device")?;
@@ -250,7 +265,11 @@ fn target(kind: &str, words: &mut Words<'_>) -> Result<Target, TableError> {
         "snapshot" | "snapshot-merge" => {
             let (origin, store) = (words.device("the origin")?, words.device("the store")?);
             words.word("whether it persists")?;
-            Target::Snapshot { origin, store, chunk: words.some_sectors("the chunk")? }
+            Target::Snapshot {
+                origin,
+                store,
+                chunk: words.some_sectors("the chunk")?,
+            }
         }
         "snapshot-origin" => Target::SnapshotOrigin(words.device("the origin")?),
         "integrity" => integrity(words)?,
@@ -258,17 +277,25 @@ fn target(kind: &str, words: &mut Words<'_>) -> Result<Target, TableError> {
             words.word("the version")?;
             let data = words.device("the data device")?;
             words.device("the hash device")?;
-            Target::Verity { data, block_bytes: words.number("the data block")? }
+            Target::Verity {
+                data,
+                block_bytes: words.number("the data block")?,
+            }
         }
         "error" | "zero" => Target::Nothing,
-        _ => Target::Other { kind: kind.to_owned(), devices: words.device_numbers() },
+        _ => Target::Other {
+            kind: kind.to_owned(),
+            devices: words.device_numbers(),
+        },
     })
 }
 
 fn striped(words: &mut Words<'_>) -> Result<Target, TableError> {
     let count = words.count("the number of stripes")?;
     let chunk = words.some_sectors("the chunk")?;
-    let members = (0..count).map(|_| words.at()).collect::<Result<Vec<At>, TableError>>()?;
+    let members = (0..count)
+        .map(|_| words.at())
+        .collect::<Result<Vec<At>, TableError>>()?;
     Ok(Target::Striped { chunk, members })
 }
 
@@ -278,11 +305,17 @@ fn crypt(words: &mut Words<'_>) -> Result<Target, TableError> {
         words.word(expected)?;
     }
     let data = words.at()?;
-    Ok(Target::Crypt { data, sector_bytes: words.option("sector_size:").unwrap_or(512) })
+    Ok(Target::Crypt {
+        data,
+        sector_bytes: words.option("sector_size:").unwrap_or(512),
+    })
 }
 
 /// `DEVICE RESERVED TAG MODE COUNT OPTION…`.
 fn integrity(words: &mut Words<'_>) -> Result<Target, TableError> {
     let device = words.device("the device")?;
-    Ok(Target::Integrity { device, block_bytes: words.option("block_size:").unwrap_or(512) })
+    Ok(Target::Integrity {
+        device,
+        block_bytes: words.option("block_size:").unwrap_or(512),
+    })
 }

@@ -47,10 +47,26 @@ pub fn place(
     resolve: &mut dyn FnMut(&mut Builder, &str) -> NodeId,
     source: &Source,
 ) {
-    let is_thin = |table: &&Mapped| matches!(table.lines[..], [Line { target: Target::Thin { .. }, .. }]);
-    let mut placer = Placer { builder, resolve, source };
+    let is_thin = |table: &&Mapped| {
+        matches!(
+            table.lines[..],
+            [Line {
+                target: Target::Thin { .. },
+                ..
+            }]
+        )
+    };
+    let mut placer = Placer {
+        builder,
+        resolve,
+        source,
+    };
     // Thin volumes last: their block is a fact of the pool.
-    for table in tables.iter().filter(|table| !is_thin(table)).chain(tables.iter().filter(is_thin)) {
+    for table in tables
+        .iter()
+        .filter(|table| !is_thin(table))
+        .chain(tables.iter().filter(is_thin))
+    {
         placer.table(table);
     }
 }
@@ -67,11 +83,22 @@ fn bytes(sectors: Sectors) -> Bytes {
 
 impl Placer<'_> {
     fn table(&mut self, table: &Mapped) {
-        let manager = if table.uuid.starts_with("LVM-") { "lvm" } else { "dm" };
-        self.builder.fact(table.node, keys::MANAGER, manager, self.source);
-        let runs = table.lines.iter().all(|line| matches!(line.target, Target::Linear(_) | Target::Nothing));
+        let manager = if table.uuid.starts_with("LVM-") {
+            "lvm"
+        } else {
+            "dm"
+        };
+        self.builder
+            .fact(table.node, keys::MANAGER, manager, self.source);
+        let runs = table
+            .lines
+            .iter()
+            .all(|line| matches!(line.target, Target::Linear(_) | Target::Nothing));
         let placing = match &table.lines[..] {
-            [] => Placing::Unknown { members: Vec::new(), why: "no table is loaded".to_owned() },
+            [] => Placing::Unknown {
+                members: Vec::new(),
+                why: "no table is loaded".to_owned(),
+            },
             [line] if !runs => self.one(table.node, line),
             lines => {
                 let parts: Vec<Part> = lines
@@ -79,9 +106,12 @@ impl Placer<'_> {
                     .enumerate()
                     .filter_map(|(number, line)| self.part(table.node, number, line))
                     .collect();
-                self.builder.kind(table.node, kind_of_runs(table, &parts), self.source);
+                self.builder
+                    .kind(table.node, kind_of_runs(table, &parts), self.source);
                 if parts.is_empty() {
-                    return self.builder.opaque(table.node, "its table leads nowhere: error or zero");
+                    return self
+                        .builder
+                        .opaque(table.node, "its table leads nowhere: error or zero");
                 }
                 Placing::Parts { parts }
             }
@@ -102,7 +132,12 @@ impl Placer<'_> {
                 (piece, Bytes(0))
             }
         };
-        Some(Part { upper: bytes(line.start), node: below, start, len: Some(bytes(line.len)) })
+        Some(Part {
+            upper: bytes(line.start),
+            node: below,
+            start,
+            len: Some(bytes(line.len)),
+        })
     }
 
     /// How a line that is a layer of its own places its bytes, counted from the first of the line.
@@ -112,40 +147,77 @@ impl Placer<'_> {
             Target::Nothing => Placing::Leaf,
             Target::Striped { chunk, members } => {
                 self.kind(node, Kind::Stripe);
-                let members = members.iter().map(|at| self.member(&at.device, at.start)).collect();
-                Placing::Chunks(Chunks { chunk: bytes(*chunk), members, parity: 0, copies: 1, layout: None })
+                let members = members
+                    .iter()
+                    .map(|at| self.member(&at.device, at.start))
+                    .collect();
+                Placing::Chunks(Chunks {
+                    chunk: bytes(*chunk),
+                    members,
+                    parity: 0,
+                    copies: 1,
+                    layout: None,
+                })
             }
             Target::Crypt { data, sector_bytes } => {
                 self.kind(node, Kind::Crypt);
-                self.grid(node, Bytes(*sector_bytes), GridKind::Unit, What::CryptSector);
+                self.grid(
+                    node,
+                    Bytes(*sector_bytes),
+                    GridKind::Unit,
+                    What::CryptSector,
+                );
                 self.run(data, line.len)
             }
-            Target::Raid { level, shape, chunk, data_offset, members } => {
-                self.raid(node, level, *shape, *chunk, *data_offset, members)
-            }
+            Target::Raid {
+                level,
+                shape,
+                chunk,
+                data_offset,
+                members,
+            } => self.raid(node, level, *shape, *chunk, *data_offset, members),
             Target::Mirror { members } => {
                 self.kind(node, Kind::Mirror);
-                let members = members.iter().map(|at| self.member(&at.device, at.start)).collect();
+                let members = members
+                    .iter()
+                    .map(|at| self.member(&at.device, at.start))
+                    .collect();
                 Placing::Copies { members }
             }
             Target::Multipath { paths } => self.multipath(node, paths),
-            Target::ThinPool { metadata: _, data, block } => {
+            Target::ThinPool {
+                metadata: _,
+                data,
+                block,
+            } => {
                 self.kind(node, Kind::ThinPool);
                 self.grid(node, bytes(*block), GridKind::Boundary, What::Cluster);
                 self.whole(data, line.len)
             }
             Target::Thin { pool, origin } => self.thin(node, pool, origin.as_deref()),
-            Target::Cache { cache, origin, block } => {
+            Target::Cache {
+                cache,
+                origin,
+                block,
+            } => {
                 self.kind(node, Kind::Cache);
                 self.grid(node, bytes(*block), GridKind::Boundary, What::Cluster);
                 self.beside(node, origin, ":cache", cache, bytes(*block))
             }
-            Target::WriteCache { cache: _, origin, block_bytes } => {
+            Target::WriteCache {
+                cache: _,
+                origin,
+                block_bytes,
+            } => {
                 self.kind(node, Kind::Cache);
                 self.grid(node, Bytes(*block_bytes), GridKind::Boundary, What::Cluster);
                 self.whole(origin, line.len)
             }
-            Target::Snapshot { origin, store, chunk } => {
+            Target::Snapshot {
+                origin,
+                store,
+                chunk,
+            } => {
                 self.kind(node, Kind::LogicalVolume);
                 self.beside(node, origin, ":store", store, bytes(*chunk))
             }
@@ -155,7 +227,10 @@ impl Placer<'_> {
             }
             Target::Integrity { device, .. } => {
                 self.kind(node, Kind::LogicalVolume);
-                self.unknown(std::slice::from_ref(device), "dm-integrity lays checksums between the data")
+                self.unknown(
+                    std::slice::from_ref(device),
+                    "dm-integrity lays checksums between the data",
+                )
             }
             Target::Other { kind, devices } => {
                 self.unknown(devices, &format!("the target {kind} is not known"))
@@ -178,27 +253,56 @@ impl Placer<'_> {
             .enumerate()
             .map(|(slot, member)| match member {
                 Some(device) => self.member(device, data_offset),
-                None => Member { node: missing(self.builder, node, slot), start: Bytes(0) },
+                None => Member {
+                    node: missing(self.builder, node, slot),
+                    start: Bytes(0),
+                },
             })
             .collect();
         if level == "raid1" {
             self.kind(node, Kind::Mirror);
             return Placing::Copies { members };
         }
-        self.kind(node, if shape.parity > 0 { Kind::ParityRaid } else { Kind::Stripe });
+        self.kind(
+            node,
+            if shape.parity > 0 {
+                Kind::ParityRaid
+            } else {
+                Kind::Stripe
+            },
+        );
         if chunk == Sectors(0) {
             let members = members.iter().map(|member| member.node).collect();
-            return Placing::Unknown { members, why: "the table states no chunk".to_owned() };
+            return Placing::Unknown {
+                members,
+                why: "the table states no chunk".to_owned(),
+            };
         }
-        let Shape { parity, copies, layout } = shape;
-        Placing::Chunks(Chunks { chunk: bytes(chunk), members, parity, copies, layout })
+        let Shape {
+            parity,
+            copies,
+            layout,
+        } = shape;
+        Placing::Chunks(Chunks {
+            chunk: bytes(chunk),
+            members,
+            parity,
+            copies,
+            layout,
+        })
     }
 
     fn multipath(&mut self, node: NodeId, paths: &[String]) -> Placing {
         self.kind(node, Kind::Multipath);
-        let members: Vec<Member> = paths.iter().map(|path| self.member(path, Sectors(0))).collect();
+        let members: Vec<Member> = paths
+            .iter()
+            .map(|path| self.member(path, Sectors(0)))
+            .collect();
         for member in &members {
-            if matches!(self.builder.get(member.node).kind, Kind::Unknown | Kind::Disk) {
+            if matches!(
+                self.builder.get(member.node).kind,
+                Kind::Unknown | Kind::Disk
+            ) {
                 self.kind(member.node, Kind::Path);
             }
         }
@@ -208,17 +312,40 @@ impl Placer<'_> {
     fn thin(&mut self, node: NodeId, pool: &str, origin: Option<&str>) -> Placing {
         self.kind(node, Kind::ThinVolume);
         let pool = self.device(pool);
-        let block = self.builder.get(pool).grids.iter().find(|fact| fact.what == What::Cluster);
+        let block = self
+            .builder
+            .get(pool)
+            .grids
+            .iter()
+            .find(|fact| fact.what == What::Cluster);
         match block.map(GridFact::granularity) {
-            Some(block) if origin.is_none() => {
-                Placing::Blocks { block, member: Member { node: pool, start: Bytes(0) } }
-            }
+            Some(block) if origin.is_none() => Placing::Blocks {
+                block,
+                member: Member {
+                    node: pool,
+                    start: Bytes(0),
+                },
+            },
             Some(block) => {
                 let origin = self.member(origin.unwrap_or_default(), Sectors(0));
                 let piece = self.piece(node, ":blocks");
-                let blocks = Placing::Blocks { block, member: Member { node: pool, start: Bytes(0) } };
+                let blocks = Placing::Blocks {
+                    block,
+                    member: Member {
+                        node: pool,
+                        start: Bytes(0),
+                    },
+                };
                 self.builder.place(piece, blocks, self.source);
-                Placing::Copies { members: vec![origin, Member { node: piece, start: Bytes(0) }] }
+                Placing::Copies {
+                    members: vec![
+                        origin,
+                        Member {
+                            node: piece,
+                            start: Bytes(0),
+                        },
+                    ],
+                }
             }
             None => Placing::Unknown {
                 members: vec![pool],
@@ -228,28 +355,58 @@ impl Placer<'_> {
     }
 
     /// A byte lies at its own place on `device`, or in a block somewhere on `store`, or both.
-    fn beside(&mut self, node: NodeId, device: &str, suffix: &str, store: &str, block: Bytes) -> Placing {
+    fn beside(
+        &mut self,
+        node: NodeId,
+        device: &str,
+        suffix: &str,
+        store: &str,
+        block: Bytes,
+    ) -> Placing {
         let piece = self.piece(node, suffix);
         let member = self.member(store, Sectors(0));
-        self.builder.place(piece, Placing::Blocks { block, member }, self.source);
+        self.builder
+            .place(piece, Placing::Blocks { block, member }, self.source);
         let whole = self.member(device, Sectors(0));
-        Placing::Copies { members: vec![whole, Member { node: piece, start: Bytes(0) }] }
+        Placing::Copies {
+            members: vec![
+                whole,
+                Member {
+                    node: piece,
+                    start: Bytes(0),
+                },
+            ],
+        }
     }
 
     fn unknown(&mut self, devices: &[String], why: &str) -> Placing {
         let members = devices.iter().map(|device| self.device(device)).collect();
-        Placing::Unknown { members, why: why.to_owned() }
+        Placing::Unknown {
+            members,
+            why: why.to_owned(),
+        }
     }
 
     fn run(&mut self, at: &At, len: Sectors) -> Placing {
         let node = self.device(&at.device);
         Placing::Parts {
-            parts: vec![Part { upper: Bytes(0), node, start: bytes(at.start), len: Some(bytes(len)) }],
+            parts: vec![Part {
+                upper: Bytes(0),
+                node,
+                start: bytes(at.start),
+                len: Some(bytes(len)),
+            }],
         }
     }
 
     fn whole(&mut self, device: &str, len: Sectors) -> Placing {
-        self.run(&At { device: device.to_owned(), start: Sectors(0) }, len)
+        self.run(
+            &At {
+                device: device.to_owned(),
+                start: Sectors(0),
+            },
+            len,
+        )
     }
 
     fn piece(&mut self, node: NodeId, suffix: &str) -> NodeId {
@@ -262,7 +419,10 @@ impl Placer<'_> {
     }
 
     fn member(&mut self, name: &str, start: Sectors) -> Member {
-        Member { node: self.device(name), start: bytes(start) }
+        Member {
+            node: self.device(name),
+            start: bytes(start),
+        }
     }
 
     fn kind(&mut self, node: NodeId, kind: Kind) {
@@ -273,7 +433,8 @@ impl Placer<'_> {
         if let Ok(grid) = Grid::new(granularity, Bytes(0), kind)
             && granularity.0.is_multiple_of(SECTOR)
         {
-            self.builder.grid(node, GridFact::believed(grid, what, self.source.clone()));
+            self.builder
+                .grid(node, GridFact::believed(grid, what, self.source.clone()));
         }
     }
 }
@@ -282,7 +443,10 @@ impl Placer<'_> {
 pub(crate) fn missing(builder: &mut Builder, array: NodeId, slot: usize) -> NodeId {
     let name = format!("{}:missing-{slot}", builder.get(array).name);
     let node = builder.node(&name);
-    builder.opaque(node, format!("member {slot} of {} is missing", builder.get(array).name));
+    builder.opaque(
+        node,
+        format!("member {slot} of {} is missing", builder.get(array).name),
+    );
     node
 }
 
@@ -292,7 +456,9 @@ fn kind_of_runs(table: &Mapped, parts: &[Part]) -> Kind {
         return Kind::Partition;
     }
     match parts {
-        [first, rest @ ..] if rest.iter().any(|part| part.node != first.node) && table.uuid.is_empty() => {
+        [first, rest @ ..]
+            if rest.iter().any(|part| part.node != first.node) && table.uuid.is_empty() =>
+        {
             Kind::Concat
         }
         _ => Kind::LogicalVolume,

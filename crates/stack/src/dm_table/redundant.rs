@@ -27,7 +27,9 @@ pub(super) fn raid(words: &mut Words<'_>) -> Result<Target, TableError> {
         left -= 1;
         match name {
             "data_offset" => data_offset = words.sectors("the data offset")?,
-            "raid10_copies" => shape.copies = words.number("the number of copies")?.clamp(1, 64) as u32,
+            "raid10_copies" => {
+                shape.copies = words.number("the number of copies")?.clamp(1, 64) as u32
+            }
             _ => words.skip(1, "a parameter")?,
         }
     }
@@ -38,7 +40,13 @@ pub(super) fn raid(words: &mut Words<'_>) -> Result<Target, TableError> {
         let data = words.word("a member")?;
         members.push((data != "-").then(|| data.to_owned()));
     }
-    Ok(Target::Raid { level: level.to_owned(), shape, chunk, data_offset, members })
+    Ok(Target::Raid {
+        level: level.to_owned(),
+        shape,
+        chunk,
+        data_offset,
+        members,
+    })
 }
 
 /// What a level means, by the names of dm-raid. RAID 6 has layouts of its own there (`zr`, `nr`, `nc`, and forms for the
@@ -60,7 +68,11 @@ pub(crate) fn shape(level: &str) -> Option<Shape> {
         "raid6" => (2, 1),
         _ => return None,
     };
-    Some(Shape { parity, copies, layout })
+    Some(Shape {
+        parity,
+        copies,
+        layout,
+    })
 }
 
 /// `LOG COUNT ARGUMENT… COUNT DEVICE START …`.
@@ -69,7 +81,9 @@ pub(super) fn mirror(words: &mut Words<'_>) -> Result<Target, TableError> {
     let arguments = words.count("the number of arguments of the log")?;
     words.skip(arguments, "an argument of the log")?;
     let count = words.count("the number of copies")?;
-    let members = (0..count).map(|_| words.at()).collect::<Result<Vec<At>, TableError>>()?;
+    let members = (0..count)
+        .map(|_| words.at())
+        .collect::<Result<Vec<At>, TableError>>()?;
     Ok(Target::Mirror { members })
 }
 

@@ -15,7 +15,10 @@ pub(super) struct Words<'a> {
 
 impl<'a> Words<'a> {
     pub(super) fn new(kind: &'a str, text: &'a str) -> Words<'a> {
-        Words { kind, left: text.trim() }
+        Words {
+            kind,
+            left: text.trim(),
+        }
     }
 
     pub(super) fn rest(&self) -> &'a str {
@@ -23,18 +26,28 @@ impl<'a> Words<'a> {
     }
 
     pub(super) fn next(&mut self) -> Option<&'a str> {
-        let end = self.left.find(char::is_whitespace).unwrap_or(self.left.len());
+        let end = self
+            .left
+            .find(char::is_whitespace)
+            .unwrap_or(self.left.len());
         let (word, left) = self.left.split_at(end);
         self.left = left.trim_start();
         (!word.is_empty()).then_some(word)
     }
 
     pub(super) fn word(&mut self, expected: &'static str) -> Result<&'a str, TableError> {
-        self.next().ok_or_else(|| TableError::Ends { kind: self.kind.to_owned(), expected })
+        self.next().ok_or_else(|| TableError::Ends {
+            kind: self.kind.to_owned(),
+            expected,
+        })
     }
 
     pub(super) fn found(&self, found: &str, expected: &'static str) -> TableError {
-        TableError::Found { kind: self.kind.to_owned(), found: found.to_owned(), expected }
+        TableError::Found {
+            kind: self.kind.to_owned(),
+            found: found.to_owned(),
+            expected,
+        }
     }
 
     pub(super) fn number(&mut self, expected: &'static str) -> Result<u64, TableError> {
@@ -62,7 +75,9 @@ impl<'a> Words<'a> {
     /// How many follow; no more than there are bytes left, so that a lie allocates nothing.
     pub(super) fn count(&mut self, expected: &'static str) -> Result<usize, TableError> {
         let count = self.number(expected)?;
-        let fits = usize::try_from(count).ok().filter(|count| *count <= self.left.len().min(COUNT_MAX));
+        let fits = usize::try_from(count)
+            .ok()
+            .filter(|count| *count <= self.left.len().min(COUNT_MAX));
         fits.ok_or_else(|| self.found(&count.to_string(), expected))
     }
 
@@ -78,7 +93,10 @@ impl<'a> Words<'a> {
     }
 
     pub(super) fn at(&mut self) -> Result<At, TableError> {
-        Ok(At { device: self.device("a device")?, start: self.sectors("its first sector")? })
+        Ok(At {
+            device: self.device("a device")?,
+            start: self.sectors("its first sector")?,
+        })
     }
 
     /// The number behind the option of this name, wherever it stands.
@@ -92,7 +110,11 @@ impl<'a> Words<'a> {
     /// What looks like `253:4`, each once.
     pub(super) fn device_numbers(&self) -> Vec<DeviceName> {
         let mut found: Vec<DeviceName> = Vec::new();
-        for word in self.left.split_whitespace().filter(|word| super::place::number_of(word).is_some()) {
+        for word in self
+            .left
+            .split_whitespace()
+            .filter(|word| super::place::number_of(word).is_some())
+        {
             if !found.iter().any(|known| known == word) {
                 found.push(word.to_owned());
             }

@@ -54,15 +54,30 @@ pub(super) fn reports<'a, C: Copy>(
                 let row = row(text, columns);
                 count(&mut taken, row.is_some());
                 let Some((device, seen)) = row else { continue };
-                let sums = devices.entry(device).or_insert(Sums { line, ..Sums::default() });
-                let sums = if reports == 1 { &mut sums.first } else { &mut sums.others };
-                sums.iter_mut().zip(seen).for_each(|(sum, seen)| *sum += seen);
+                let sums = devices.entry(device).or_insert(Sums {
+                    line,
+                    ..Sums::default()
+                });
+                let sums = if reports == 1 {
+                    &mut sums.first
+                } else {
+                    &mut sums.others
+                };
+                sums.iter_mut()
+                    .zip(seen)
+                    .for_each(|(sum, seen)| *sum += seen);
             }
         }
     }
     let rates = devices.into_iter().map(|(device, sums)| {
-        let mean = sums.others.map(|sum| sum / reports.saturating_sub(1).max(1) as f64);
-        Rates { device, line: sums.line, per_second: if reports > 1 { mean } else { sums.first } }
+        let mean = sums
+            .others
+            .map(|sum| sum / reports.saturating_sub(1).max(1) as f64);
+        Rates {
+            device,
+            line: sums.line,
+            per_second: if reports > 1 { mean } else { sums.first },
+        }
     });
     (taken, rates.collect())
 }

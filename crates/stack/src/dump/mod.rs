@@ -27,7 +27,11 @@ impl Input<'_> {
     /// The source of something seen in a line, counted from 1; 0 where lines mean nothing.
     #[must_use]
     pub fn source(&self, tool: &'static str, line: usize) -> Source {
-        Source::Dump { tool, file: self.name.to_owned(), line: line as u64 }
+        Source::Dump {
+            tool,
+            file: self.name.to_owned(),
+            line: line as u64,
+        }
     }
 }
 
@@ -124,10 +128,13 @@ const FOUND_MAX: usize = 60;
 pub fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Read, DumpError> {
     let sure = formats().map(|format| ((format.sniff)(input), format));
     // The first of equals: formats stand from the narrow to the wide.
-    let best = sure.fold(None, |best: Option<(Sniff, &Format)>, (sniff, format)| match best {
-        Some((known, _)) if known >= sniff => best,
-        _ => Some((sniff, format)),
-    });
+    let best = sure.fold(
+        None,
+        |best: Option<(Sniff, &Format)>, (sniff, format)| match best {
+            Some((known, _)) if known >= sniff => best,
+            _ => Some((sniff, format)),
+        },
+    );
     match best {
         Some((Sniff::Yes | Sniff::Maybe, format)) => {
             let taken = (format.read)(input, builder)?;
@@ -139,8 +146,13 @@ pub fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Read, DumpError>
             })
         }
         _ => match input.text.lines().find(|line| !line.trim().is_empty()) {
-            Some(line) => Err(DumpError::Unknown { file: input.name.to_owned(), found: shown(line) }),
-            None => Err(DumpError::Empty { file: input.name.to_owned() }),
+            Some(line) => Err(DumpError::Unknown {
+                file: input.name.to_owned(),
+                found: shown(line),
+            }),
+            None => Err(DumpError::Empty {
+                file: input.name.to_owned(),
+            }),
         },
     }
 }
@@ -151,8 +163,16 @@ pub fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Read, DumpError>
 /// As [`read`].
 pub fn read_bytes(name: &str, bytes: &[u8], builder: &mut Builder) -> Result<Read, DumpError> {
     if linux::identify(name, bytes, builder) {
-        let taken = Taken { understood: 1, passed_over: 0 };
-        return Ok(Read { file: name.to_owned(), tool: "nvme id-ns -b", is_verified: true, taken });
+        let taken = Taken {
+            understood: 1,
+            passed_over: 0,
+        };
+        return Ok(Read {
+            file: name.to_owned(),
+            tool: "nvme id-ns -b",
+            is_verified: true,
+            taken,
+        });
     }
     let text = String::from_utf8_lossy(bytes);
     read(&Input { name, text: &text }, builder)
@@ -166,6 +186,11 @@ pub fn join(builder: &mut Builder) {
 
 /// A word as an error repeats it: short, and without what a terminal would obey.
 pub(crate) fn shown(found: &str) -> String {
-    let plain: String = found.trim().chars().take(FOUND_MAX).flat_map(char::escape_debug).collect();
+    let plain: String = found
+        .trim()
+        .chars()
+        .take(FOUND_MAX)
+        .flat_map(char::escape_debug)
+        .collect();
     format!("\"{plain}\"")
 }

@@ -82,7 +82,9 @@ pub struct Answers {
 impl Answers {
     /// NVMe namespaces that answered, by name.
     pub fn identified(&self) -> impl Iterator<Item = (&str, &Identified)> {
-        self.identified.iter().map(|(name, pages)| (name.as_str(), pages))
+        self.identified
+            .iter()
+            .map(|(name, pages)| (name.as_str(), pages))
     }
 
     /// Adds what a namespace answered.
@@ -93,7 +95,10 @@ impl Answers {
     /// Files of which it is known where they lie.
     #[must_use]
     pub fn files(&self) -> usize {
-        self.extents.values().filter(|said| matches!(said, Said::Answer(_))).count()
+        self.extents
+            .values()
+            .filter(|said| matches!(said, Said::Answer(_)))
+            .count()
     }
 }
 
@@ -119,7 +124,10 @@ impl Kernel for Answers {
     }
 
     fn identify(&self, device: &str) -> Result<Identified, NoAnswer> {
-        match (self.identified.get(device), self.identify_refused.get(device)) {
+        match (
+            self.identified.get(device),
+            self.identify_refused.get(device),
+        ) {
             (Some(pages), _) => Ok(pages.clone()),
             (None, Some(refusal)) => Err(refusal.clone().into()),
             (None, None) => Err(NoAnswer::Elsewhere),
@@ -140,7 +148,13 @@ impl Kernel for Answers {
     fn extents(&self, path: &str, count_max: usize) -> Result<FileExtents, NoAnswer> {
         again(self.extents.get(path), |found| FileExtents {
             size_bytes: found.size_bytes,
-            extents: found.extents.iter().take(count_max).copied().map(extent).collect(),
+            extents: found
+                .extents
+                .iter()
+                .take(count_max)
+                .copied()
+                .map(extent)
+                .collect(),
             is_cut: found.is_cut || found.extents.len() > count_max,
         })
     }
@@ -151,11 +165,21 @@ impl Kernel for Answers {
 }
 
 fn target((start_sectors, len_sectors, kind, params): TargetLine) -> Target {
-    Target { start_sectors, len_sectors, kind, params }
+    Target {
+        start_sectors,
+        len_sectors,
+        kind,
+        params,
+    }
 }
 
 fn extent((logical_bytes, physical_bytes, len_bytes, flags): ExtentLine) -> FileExtent {
-    FileExtent { logical_bytes, physical_bytes, len_bytes, flags }
+    FileExtent {
+        logical_bytes,
+        physical_bytes,
+        len_bytes,
+        flags,
+    }
 }
 
 /// Asks another kernel and notes what it answered.
@@ -168,13 +192,18 @@ impl<'k> Recorder<'k> {
     /// Stands before this kernel.
     #[must_use]
     pub fn new(kernel: &'k dyn Kernel) -> Recorder<'k> {
-        Recorder { kernel, answers: Mutex::default() }
+        Recorder {
+            kernel,
+            answers: Mutex::default(),
+        }
     }
 
     /// All answers so far.
     #[must_use]
     pub fn into_answers(self) -> Answers {
-        self.answers.into_inner().unwrap_or_else(PoisonError::into_inner)
+        self.answers
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note(&self, add: impl FnOnce(&mut Answers)) {
@@ -193,7 +222,10 @@ fn written<T, U>(answer: &Result<T, NoAnswer>, form: impl Fn(&T) -> U) -> Option
 fn refusal(error: &NoAnswer) -> Option<Refusal> {
     match error {
         NoAnswer::Elsewhere => None,
-        other => Some(Refusal { text: other.to_string(), capability: other.capability().map(str::to_owned) }),
+        other => Some(Refusal {
+            text: other.to_string(),
+            capability: other.capability().map(str::to_owned),
+        }),
     }
 }
 
@@ -217,7 +249,11 @@ impl Kernel for Recorder<'_> {
             uuid: mapped.uuid.clone(),
             targets: mapped.targets.iter().map(target_line).collect(),
         });
-        self.note(|answers| answers.tables.extend(said.map(|said| (number(major, minor), said))));
+        self.note(|answers| {
+            answers
+                .tables
+                .extend(said.map(|said| (number(major, minor), said)))
+        });
         answer
     }
 
@@ -226,7 +262,9 @@ impl Kernel for Recorder<'_> {
         self.note(|answers| match &answer {
             Ok(pages) => answers.add_identified(device, pages.clone()),
             Err(error) => {
-                answers.identify_refused.extend(refusal(error).map(|refusal| (device.to_owned(), refusal)));
+                answers
+                    .identify_refused
+                    .extend(refusal(error).map(|refusal| (device.to_owned(), refusal)));
             }
         });
         answer
@@ -242,7 +280,11 @@ impl Kernel for Recorder<'_> {
             optimal_io_bytes: limits.optimal_io_bytes,
             alignment_offset_bytes: limits.alignment_offset_bytes,
         });
-        self.note(|answers| answers.limits.extend(said.map(|said| (device.to_owned(), said))));
+        self.note(|answers| {
+            answers
+                .limits
+                .extend(said.map(|said| (device.to_owned(), said)))
+        });
         answer
     }
 
@@ -253,7 +295,11 @@ impl Kernel for Recorder<'_> {
             is_cut: found.is_cut,
             extents: found.extents.iter().map(extent_line).collect(),
         });
-        self.note(|answers| answers.extents.extend(said.map(|said| (path.to_owned(), said))));
+        self.note(|answers| {
+            answers
+                .extents
+                .extend(said.map(|said| (path.to_owned(), said)))
+        });
         answer
     }
 
@@ -265,9 +311,19 @@ impl Kernel for Recorder<'_> {
 }
 
 fn target_line(target: &Target) -> TargetLine {
-    (target.start_sectors, target.len_sectors, target.kind.clone(), target.params.clone())
+    (
+        target.start_sectors,
+        target.len_sectors,
+        target.kind.clone(),
+        target.params.clone(),
+    )
 }
 
 fn extent_line(extent: &FileExtent) -> ExtentLine {
-    (extent.logical_bytes, extent.physical_bytes, extent.len_bytes, extent.flags)
+    (
+        extent.logical_bytes,
+        extent.physical_bytes,
+        extent.len_bytes,
+        extent.flags,
+    )
 }

@@ -59,7 +59,10 @@ impl Family {
             ("fd", Family::Removable),
             ("nvme", Family::Nvme),
         ];
-        let found = PREFIXES.iter().find(|(prefix, _)| name.starts_with(prefix)).map(|(_, family)| *family);
+        let found = PREFIXES
+            .iter()
+            .find(|(prefix, _)| name.starts_with(prefix))
+            .map(|(_, family)| *family);
         match found {
             Some(Family::Nvme) if head_of_path(name).is_some() => Family::NvmePath,
             family => family.unwrap_or(Family::Disk),
@@ -68,7 +71,10 @@ impl Family {
 
     /// Whether it stands on other block devices of this host, so that its limits are derived.
     pub(crate) fn is_stacked(self) -> bool {
-        matches!(self, Family::Mapped | Family::Md | Family::Bcache | Family::Drbd)
+        matches!(
+            self,
+            Family::Mapped | Family::Md | Family::Bcache | Family::Drbd
+        )
     }
 }
 
@@ -78,7 +84,10 @@ pub(super) fn head_of_path(name: &str) -> Option<String> {
     let (subsystem, rest) = rest.split_once('c')?;
     let (controller, namespace) = rest.split_once('n')?;
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    [subsystem, controller, namespace].into_iter().all(digits).then(|| format!("nvme{subsystem}n{namespace}"))
+    [subsystem, controller, namespace]
+        .into_iter()
+        .all(digits)
+        .then(|| format!("nvme{subsystem}n{namespace}"))
 }
 
 /// What a device is made of, by its driver.
@@ -154,12 +163,21 @@ pub(super) fn read_all(root: &Root<'_>, mut names: Vec<String>) -> Read {
         vec![read_some(root, &names)]
     } else {
         std::thread::scope(|scope| {
-            let tasks: Vec<_> =
-                names.chunks(share).map(|names| scope.spawn(move || read_some(root, names))).collect();
-            tasks.into_iter().filter_map(|task| task.join().ok()).collect()
+            let tasks: Vec<_> = names
+                .chunks(share)
+                .map(|names| scope.spawn(move || read_some(root, names)))
+                .collect();
+            tasks
+                .into_iter()
+                .filter_map(|task| task.join().ok())
+                .collect()
         })
     };
-    let mut read = Read { devices: Vec::new(), notes: Vec::new(), work: Work::default() };
+    let mut read = Read {
+        devices: Vec::new(),
+        notes: Vec::new(),
+        work: Work::default(),
+    };
     for (devices, reader) in pieces {
         read.devices.extend(devices);
         read.work.files += reader.files;
@@ -171,7 +189,10 @@ pub(super) fn read_all(root: &Root<'_>, mut names: Vec<String>) -> Read {
 
 fn read_some(root: &Root<'_>, names: &[String]) -> (Vec<Device>, Reader) {
     let mut reader = Reader::new();
-    let devices = names.iter().filter_map(|name| read(root, &mut reader, name)).collect();
+    let devices = names
+        .iter()
+        .filter_map(|name| read(root, &mut reader, name))
+        .collect();
     (devices, reader)
 }
 
@@ -197,7 +218,9 @@ fn read(root: &Root<'_>, reader: &mut Reader, name: &str) -> Option<Device> {
     let mut device = Device {
         name: name.to_owned(),
         family,
-        number: reader.text(&dir, "dev").and_then(crate::dm_table::number_of),
+        number: reader
+            .text(&dir, "dev")
+            .and_then(crate::dm_table::number_of),
         size_sectors,
         is_read_only: reader.text(&dir, "ro") == Some("1"),
         alignment_offset: reader.number(&dir, "alignment_offset", name),
@@ -211,31 +234,52 @@ fn read(root: &Root<'_>, reader: &mut Reader, name: &str) -> Option<Device> {
         serial: None,
         below: Below::Nothing,
     };
-    if let Some(number) = reader.text(&dir, "partition").map(|number| number.parse().ok()) {
+    if let Some(number) = reader
+        .text(&dir, "partition")
+        .map(|number| number.parse().ok())
+    {
         let parent = parent_of(root, name);
         let start_sectors = reader.number(&dir, "start", name)?;
-        device.below = Below::Partition { parent, number, start_sectors };
+        device.below = Below::Partition {
+            parent,
+            number,
+            start_sectors,
+        };
         return Some(device);
     }
     device.discard_alignment = reader.number(&dir, "discard_alignment", name);
-    device.queue = reader.child(&dir, "queue").map(|queue| limits::read(reader, &queue, name));
+    device.queue = reader
+        .child(&dir, "queue")
+        .map(|queue| limits::read(reader, &queue, name));
     device.below = below(reader, &dir, &device);
     if matches!(family, Family::Disk | Family::Nvme | Family::NvmePath) {
         describe(root, reader, &dir, &path, &mut device);
     }
     if family == Family::Virtual {
         device.serial = reader.word(&dir, "serial");
-        let machine = device.serial.as_ref().and_then(|_| root.directory.read_below(MACHINE, 64).ok());
+        let machine = device
+            .serial
+            .as_ref()
+            .and_then(|_| root.directory.read_below(MACHINE, 64).ok());
         let machine = machine.map(|uuid| String::from_utf8_lossy(&uuid).into_owned());
-        device.identity = machine.zip(device.serial.as_ref()).map(|(uuid, serial)| of_virtio(&uuid, serial));
+        device.identity = machine
+            .zip(device.serial.as_ref())
+            .map(|(uuid, serial)| of_virtio(&uuid, serial));
     }
     Some(device)
 }
 
 /// A partition's directory lies in that of its disk: `…/block/sda/sda1`. Where the tree holds no links, its name tells.
 fn parent_of(root: &Root<'_>, name: &str) -> String {
-    let link = root.directory.link(&format!("{CLASS}/{name}")).unwrap_or_default();
-    if let Some(parent) = link.rsplit('/').nth(1).filter(|parent| name.starts_with(parent)) {
+    let link = root
+        .directory
+        .link(&format!("{CLASS}/{name}"))
+        .unwrap_or_default();
+    if let Some(parent) = link
+        .rsplit('/')
+        .nth(1)
+        .filter(|parent| name.starts_with(parent))
+    {
         return parent.to_owned();
     }
     let disk = name.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -252,34 +296,61 @@ fn below(reader: &mut Reader, dir: &Directory, device: &Device) -> Below {
             let mapped = reader.child(dir, "dm");
             let mut word = |name| mapped.as_ref().and_then(|mapped| reader.word(mapped, name));
             let (name, uuid) = (word("name"), word("uuid").unwrap_or_default());
-            Below::Mapped { name, uuid, slaves: reader.names(dir, "slaves") }
+            Below::Mapped {
+                name,
+                uuid,
+                slaves: reader.names(dir, "slaves"),
+            }
         }
         Family::Md => match reader.child(dir, "md") {
             Some(array) => Below::Md(Box::new(md::read(reader, &array, dir, name))),
-            None => Below::Other { slaves: reader.names(dir, "slaves") },
+            None => Below::Other {
+                slaves: reader.names(dir, "slaves"),
+            },
         },
         Family::Loop => {
-            let Some(attached) = reader.child(dir, "loop") else { return Below::Nothing };
-            let Some(file) = reader.word(&attached, "backing_file") else { return Below::Nothing };
+            let Some(attached) = reader.child(dir, "loop") else {
+                return Below::Nothing;
+            };
+            let Some(file) = reader.word(&attached, "backing_file") else {
+                return Below::Nothing;
+            };
             let offset_bytes = reader.number(&attached, "offset", name).unwrap_or(0);
-            Below::Loop { file, offset_bytes, is_direct: reader.text(&attached, "dio") == Some("1") }
+            Below::Loop {
+                file,
+                offset_bytes,
+                is_direct: reader.text(&attached, "dio") == Some("1"),
+            }
         }
         Family::Bcache => {
             let link = dir.link("bcache").unwrap_or_default();
             let backing = link.rsplit('/').nth(1).map(str::to_owned);
-            Below::Bcache { backing, slaves: reader.names(dir, "slaves") }
+            Below::Bcache {
+                backing,
+                slaves: reader.names(dir, "slaves"),
+            }
         }
         // SCSI disks are many, and stand on nothing.
         Family::Disk if name.starts_with("sd") => Below::Nothing,
-        Family::Disk | Family::Drbd => Below::Other { slaves: reader.names(dir, "slaves") },
+        Family::Disk | Family::Drbd => Below::Other {
+            slaves: reader.names(dir, "slaves"),
+        },
         _ => Below::Nothing,
     }
 }
 
 /// Model and identity of a drive, in the directory of its transport, and where it comes from.
-fn describe(root: &Root<'_>, reader: &mut Reader, dir: &Directory, path: &str, device: &mut Device) {
+fn describe(
+    root: &Root<'_>,
+    reader: &mut Reader,
+    dir: &Directory,
+    path: &str,
+    device: &mut Device,
+) {
     reader.directories += 1;
-    let Ok(transport) = root.directory.below(&format!("{path}/device")) else { return };
+    let Ok(transport) = root.directory.below(&format!("{path}/device")) else {
+        return;
+    };
     device.model = reader.word(&transport, "model");
     if device.family == Family::Disk {
         device.vendor = reader.word(&transport, "vendor");
@@ -287,7 +358,10 @@ fn describe(root: &Root<'_>, reader: &mut Reader, dir: &Directory, path: &str, d
     } else {
         device.identity = reader.word(dir, "wwid");
     }
-    let link = root.directory.link(&format!("{CLASS}/{}", device.name)).unwrap_or_default();
+    let link = root
+        .directory
+        .link(&format!("{CLASS}/{}", device.name))
+        .unwrap_or_default();
     device.address = fabric::address_of(&link).map(str::to_owned);
     device.fabric = fabric::read(root, reader, &link, (dir, &transport));
 }

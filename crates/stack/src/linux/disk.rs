@@ -41,7 +41,11 @@ pub(super) fn tell(builder: &mut Builder, node: NodeId, device: &Device) {
     // A namespace that was joined of paths before is no leaf.
     if builder.get(node).kind != Kind::Multipath {
         let is_remote = device.fabric.as_ref().is_some_and(Fabric::is_software);
-        let kind = if is_remote { Kind::VirtualDisk } else { kind_of(device.family, &model) };
+        let kind = if is_remote {
+            Kind::VirtualDisk
+        } else {
+            kind_of(device.family, &model)
+        };
         builder.kind(node, kind, &source);
     }
     if let Some(fabric) = &device.fabric {

@@ -63,8 +63,10 @@ pub(super) fn address_of(link: &str) -> Option<&str> {
     let mut steps = link.rsplit('/').skip(1);
     let is_block = steps.next()? == "block";
     let address = steps.next().filter(|_| is_block)?;
-    let is_address =
-        address.split(':').count() == 4 && address.bytes().all(|byte| byte == b':' || byte.is_ascii_digit());
+    let is_address = address.split(':').count() == 4
+        && address
+            .bytes()
+            .all(|byte| byte == b':' || byte.is_ascii_digit());
     is_address.then_some(address)
 }
 
@@ -80,16 +82,31 @@ pub(super) fn read(
         return Some(of_nvme(reader, own, transport));
     }
     let address = address_of(link)?;
-    let step = |prefix: &str| link.split('/').find(|step| step.starts_with(prefix) && *step != prefix);
+    let step = |prefix: &str| {
+        link.split('/')
+            .find(|step| step.starts_with(prefix) && *step != prefix)
+    };
     let unit = address.rsplit(':').next().and_then(|lun| lun.parse().ok());
     let mut fabric = if let Some(session) = step("session") {
         of_session(root, reader, session)
     } else if step("tcm_loop_adapter_").is_some() {
-        Fabric { transport: "loopback".to_owned(), ..Fabric::default() }
+        Fabric {
+            transport: "loopback".to_owned(),
+            ..Fabric::default()
+        }
     } else {
         let port = step("rport-")?;
-        let target = attribute(root, reader, &format!("sys/class/fc_remote_ports/{port}"), "port_name");
-        Fabric { transport: FIBRE_CHANNEL.to_owned(), target, ..Fabric::default() }
+        let target = attribute(
+            root,
+            reader,
+            &format!("sys/class/fc_remote_ports/{port}"),
+            "port_name",
+        );
+        Fabric {
+            transport: FIBRE_CHANNEL.to_owned(),
+            target,
+            ..Fabric::default()
+        }
     };
     fabric.unit = unit;
     fabric.serial = serial(reader, transport);
@@ -98,7 +115,9 @@ pub(super) fn read(
 
 fn of_nvme(reader: &mut Reader, own: &Directory, controller: &Directory) -> Fabric {
     Fabric {
-        transport: reader.word(controller, "transport").unwrap_or_else(|| "fabrics".to_owned()),
+        transport: reader
+            .word(controller, "transport")
+            .unwrap_or_else(|| "fabrics".to_owned()),
         is_nvme: true,
         target: reader.word(controller, "subsysnqn"),
         portal: reader.word(controller, "address"),
@@ -111,7 +130,12 @@ fn of_nvme(reader: &mut Reader, own: &Directory, controller: &Directory) -> Fabr
 
 /// The target of an iSCSI session, and the portal of its first connection.
 fn of_session(root: &Root<'_>, reader: &mut Reader, session: &str) -> Fabric {
-    let target = attribute(root, reader, &format!("sys/class/iscsi_session/{session}"), "targetname");
+    let target = attribute(
+        root,
+        reader,
+        &format!("sys/class/iscsi_session/{session}"),
+        "targetname",
+    );
     let number = session.trim_start_matches("session");
     let connection = format!("sys/class/iscsi_connection/connection{number}:0");
     let address = attribute(root, reader, &connection, "persistent_address");
@@ -120,7 +144,12 @@ fn of_session(root: &Root<'_>, reader: &mut Reader, session: &str) -> Fabric {
         Some(port) => format!("{address}:{port}"),
         None => address,
     });
-    Fabric { transport: "iscsi".to_owned(), target, portal, ..Fabric::default() }
+    Fabric {
+        transport: "iscsi".to_owned(),
+        target,
+        portal,
+        ..Fabric::default()
+    }
 }
 
 fn attribute(root: &Root<'_>, reader: &mut Reader, directory: &str, name: &str) -> Option<String> {
@@ -134,9 +163,13 @@ fn serial(reader: &mut Reader, transport: &Directory) -> Option<String> {
     reader.files += 1;
     let mut buffer = [0; 260];
     let page = transport.read("vpd_pg80", &mut buffer).ok()?;
-    let &[_, 0x80, high, low, ref text @ ..] = page else { return None };
+    let &[_, 0x80, high, low, ref text @ ..] = page else {
+        return None;
+    };
     let len = usize::from(u16::from_be_bytes([high, low])).min(text.len());
-    let text = std::str::from_utf8(&text[..len]).ok()?.trim_matches(['\0', ' ']);
+    let text = std::str::from_utf8(&text[..len])
+        .ok()?
+        .trim_matches(['\0', ' ']);
     (!text.is_empty()).then(|| text.to_owned())
 }
 
@@ -147,7 +180,10 @@ mod tests {
     #[test]
     fn addresses_are_those_of_scsi_disks() {
         for (link, expected) in [
-            ("../../devices/platform/host2/session1/target2:0:0/2:0:0:7/block/sdb", Some("2:0:0:7")),
+            (
+                "../../devices/platform/host2/session1/target2:0:0/2:0:0:7/block/sdb",
+                Some("2:0:0:7"),
+            ),
             ("../../devices/pci0000:00/nvme/nvme0/nvme0n1", None),
             ("../../devices/virtual/block/loop0", None),
             ("../../devices/a/1:2:3:x/block/sda", None),

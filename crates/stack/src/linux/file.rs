@@ -17,14 +17,18 @@ const EXTENTS_MAX: usize = 4096;
 const DELETED: &str = " (deleted)";
 
 /// File systems on one device whose extents are places on it.
-const PLAIN: [&str; 12] =
-    ["ext2", "ext3", "ext4", "xfs", "f2fs", "vfat", "exfat", "ntfs3", "jfs", "nilfs2", "gfs2", "ocfs2"];
+const PLAIN: [&str; 12] = [
+    "ext2", "ext3", "ext4", "xfs", "f2fs", "vfat", "exfat", "ntfs3", "jfs", "nilfs2", "gfs2",
+    "ocfs2",
+];
 
 impl Host {
     /// The node of a file, by its absolute path on the host, with symbolic links resolved. What cannot be told of its place
     /// is said there.
     pub fn file(&self, root: &Root<'_>, builder: &mut Builder, path: &str) -> NodeId {
-        let source = Source::Kernel { path: format!("extents of {path}") };
+        let source = Source::Kernel {
+            path: format!("extents of {path}"),
+        };
         let node = builder.node(path);
         if builder.get(node).kind != Kind::Unknown {
             return node;
@@ -56,12 +60,22 @@ impl Host {
             return Err((Vec::new(), "no file system is known to hold it".to_owned()));
         };
         let Some(file_system) = self.file_system(builder, mount) else {
-            return Err((Vec::new(), format!("{} does not lie on a block device of this host", mount.kind)));
+            return Err((
+                Vec::new(),
+                format!("{} does not lie on a block device of this host", mount.kind),
+            ));
         };
         if !PLAIN.contains(&mount.kind.as_str()) {
-            return Err((vec![file_system], format!("{} places the bytes of files itself", mount.kind)));
+            return Err((
+                vec![file_system],
+                format!("{} places the bytes of files itself", mount.kind),
+            ));
         }
-        if mount.super_options.split(',').any(|option| option.starts_with("rtdev=")) {
+        if mount
+            .super_options
+            .split(',')
+            .any(|option| option.starts_with("rtdev="))
+        {
             return Err((
                 vec![file_system],
                 "it may lie on the realtime device of its file system".to_owned(),
@@ -69,9 +83,10 @@ impl Host {
         }
         match root.kernel.extents(path, EXTENTS_MAX) {
             Ok(found) => Ok((file_system, found)),
-            Err(NoAnswer::Elsewhere) => {
-                Err((vec![file_system], "only the host itself can tell where it lies".to_owned()))
-            }
+            Err(NoAnswer::Elsewhere) => Err((
+                vec![file_system],
+                "only the host itself can tell where it lies".to_owned(),
+            )),
             Err(error) => Err((vec![file_system], error.to_string())),
         }
     }
@@ -89,31 +104,60 @@ impl Host {
         let same = |other: &&Mount| self.device_of(builder, other) == Some(device);
         let mounts = self.mounts.iter().filter(same);
         let known = mounts.filter_map(|other| builder.find(&other.at));
-        known.into_iter().find(|node| builder.get(*node).kind == Kind::FileSystem)
+        known
+            .into_iter()
+            .find(|node| builder.get(*node).kind == Kind::FileSystem)
     }
 
     /// Puts loop devices on their files.
     pub(super) fn place_loops(&self, root: &Root<'_>, builder: &mut Builder, devices: &[Device]) {
         for device in devices {
-            let Below::Loop { file, offset_bytes, is_direct } = &device.below else { continue };
+            let Below::Loop {
+                file,
+                offset_bytes,
+                is_direct,
+            } = &device.below
+            else {
+                continue;
+            };
             let node = self.device(builder, &device.name);
             let source = sysfs(&format!("{}/loop", device.name));
-            builder.fact(node, keys::DIRECT_IO, if *is_direct { "1" } else { "0" }, &source);
+            builder.fact(
+                node,
+                keys::DIRECT_IO,
+                if *is_direct { "1" } else { "0" },
+                &source,
+            );
             if let Some(name) = file.strip_suffix(DELETED) {
                 builder.opaque(node, format!("its file {name} was deleted"));
                 continue;
             }
-            let known = if file.starts_with("/dev/") { builder.find(file) } else { None };
+            let known = if file.starts_with("/dev/") {
+                builder.find(file)
+            } else {
+                None
+            };
             let below = known.unwrap_or_else(|| self.file(root, builder, file));
             let len = builder.get(node).size;
-            let part = Part { upper: Bytes(0), node: below, start: Bytes(*offset_bytes), len };
+            let part = Part {
+                upper: Bytes(0),
+                node: below,
+                start: Bytes(*offset_bytes),
+                len,
+            };
             builder.place(node, Placing::Parts { parts: vec![part] }, &source);
         }
     }
 }
 
 /// Extents as runs on the file system; neighbours are joined.
-fn place(builder: &mut Builder, node: NodeId, file_system: NodeId, found: &FileExtents, source: &Source) {
+fn place(
+    builder: &mut Builder,
+    node: NodeId,
+    file_system: NodeId,
+    found: &FileExtents,
+    source: &Source,
+) {
     let mut parts: Vec<Part> = Vec::new();
     let mut unplaced = 0;
     for extent in &found.extents {
@@ -121,11 +165,15 @@ fn place(builder: &mut Builder, node: NodeId, file_system: NodeId, found: &FileE
             unplaced += 1;
             continue;
         }
-        let (upper, start, len) = (extent.logical_bytes, extent.physical_bytes, extent.len_bytes);
+        let (upper, start, len) = (
+            extent.logical_bytes,
+            extent.physical_bytes,
+            extent.len_bytes,
+        );
         let joined = parts.last_mut().and_then(|last| {
             let before = last.len?.0;
-            let follows =
-                last.upper.0.checked_add(before)? == upper && last.start.0.checked_add(before)? == start;
+            let follows = last.upper.0.checked_add(before)? == upper
+                && last.start.0.checked_add(before)? == start;
             let len = before.checked_add(len)?;
             follows.then(|| last.len = Some(Bytes(len)))
         });
@@ -140,15 +188,26 @@ fn place(builder: &mut Builder, node: NodeId, file_system: NodeId, found: &FileE
     }
     let name = builder.get(node).name.clone();
     if found.is_cut {
-        builder.note(format!("{name} has more than {EXTENTS_MAX} extents: the others were not looked at"));
+        builder.note(format!(
+            "{name} has more than {EXTENTS_MAX} extents: the others were not looked at"
+        ));
     }
     if unplaced > 0 {
         let extents = plural(unplaced, "extent");
-        builder.note(format!("{name}: {extents} without a place of its own: not written yet, or encoded"));
+        builder.note(format!(
+            "{name}: {extents} without a place of its own: not written yet, or encoded"
+        ));
     }
     if parts.is_empty() {
         let why = "no byte of it has a place on the device yet".to_owned();
-        builder.place(node, Placing::Unknown { members: vec![file_system], why }, source);
+        builder.place(
+            node,
+            Placing::Unknown {
+                members: vec![file_system],
+                why,
+            },
+            source,
+        );
     } else {
         builder.place(node, Placing::Parts { parts }, source);
     }

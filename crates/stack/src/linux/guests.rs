@@ -36,8 +36,14 @@ pub(super) fn of_virtio(machine: &str, serial: &str) -> String {
 /// Disks of all guests that run here and whose command line can be read.
 pub(super) fn running() -> Vec<GuestDisk> {
     let mut disks = Vec::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok) {
-        let Ok(line) = fs::read(entry.path().join("cmdline")) else { continue };
+    for entry in fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok)
+    {
+        let Ok(line) = fs::read(entry.path().join("cmdline")) else {
+            continue;
+        };
         let line = String::from_utf8_lossy(&line[..line.len().min(LINE_MAX)]).into_owned();
         let args: Vec<&str> = line.split('\0').collect();
         let program = args[0].rsplit('/').next().unwrap_or_default();
@@ -47,7 +53,10 @@ pub(super) fn running() -> Vec<GuestDisk> {
     }
     for disk in &mut disks {
         // Nodes of devices are links to the one that the kernel knows.
-        if let Some(whole) = fs::canonicalize(&disk.path).ok().and_then(|it| it.to_str().map(str::to_owned)) {
+        if let Some(whole) = fs::canonicalize(&disk.path)
+            .ok()
+            .and_then(|it| it.to_str().map(str::to_owned))
+        {
             disk.path = whole;
         }
     }
@@ -61,13 +70,20 @@ pub(super) fn running() -> Vec<GuestDisk> {
 type Options = Map<String, Value>;
 
 fn of_command_line(args: &[&str]) -> Vec<GuestDisk> {
-    let pairs = || args.windows(2).map(|pair| (pair[0].trim_start_matches('-'), pair[1]));
-    let machine = pairs().find(|(name, _)| *name == "uuid").map(|(_, uuid)| uuid);
+    let pairs = || {
+        args.windows(2)
+            .map(|pair| (pair[0].trim_start_matches('-'), pair[1]))
+    };
+    let machine = pairs()
+        .find(|(name, _)| *name == "uuid")
+        .map(|(_, uuid)| uuid);
     let mut nodes: HashMap<String, Options> = HashMap::new();
     let mut devices = Vec::new();
     for (name, text) in pairs() {
         let found = options(text, if name == "device" { "driver" } else { "file" });
-        let id = word(&found, "node-name").or_else(|| word(&found, "id")).map(str::to_owned);
+        let id = word(&found, "node-name")
+            .or_else(|| word(&found, "id"))
+            .map(str::to_owned);
         match (name, id) {
             ("device", _) => devices.push(found),
             ("drive" | "blockdev", Some(id)) => drop(nodes.insert(id, found)),
@@ -91,16 +107,24 @@ fn options(text: &str, first: &str) -> Options {
         return object;
     }
     let text = text.replace(",,", "\0");
-    let words = text.split(',').enumerate().map(|(at, word)| match word.split_once('=') {
-        Some((name, value)) => (name, value),
-        None if at == 0 => (first, word),
-        None => (word, "on"),
-    });
-    words.map(|(name, value)| (name.to_owned(), Value::String(value.replace('\0', ",")))).collect()
+    let words = text
+        .split(',')
+        .enumerate()
+        .map(|(at, word)| match word.split_once('=') {
+            Some((name, value)) => (name, value),
+            None if at == 0 => (first, word),
+            None => (word, "on"),
+        });
+    words
+        .map(|(name, value)| (name.to_owned(), Value::String(value.replace('\0', ","))))
+        .collect()
 }
 
 fn word<'a>(options: &'a Options, name: &str) -> Option<&'a str> {
-    options.get(name)?.as_str().filter(|value| !value.is_empty())
+    options
+        .get(name)?
+        .as_str()
+        .filter(|value| !value.is_empty())
 }
 
 /// The file or device below a node.
@@ -135,7 +159,12 @@ fn identity(device: &Options, machine: Option<&str>) -> Option<String> {
     hexadecimal("wwn")
         .map(|wwn| format!("naa.{wwn}"))
         .or_else(|| hexadecimal("eui64").map(|eui| format!("eui.{eui}")))
-        .or_else(|| Some(of_virtio(machine?, word(device, "serial").filter(|_| is_virtio)?)))
+        .or_else(|| {
+            Some(of_virtio(
+                machine?,
+                word(device, "serial").filter(|_| is_virtio)?,
+            ))
+        })
 }
 
 #[cfg(test)]
@@ -147,7 +176,10 @@ mod tests {
     /// A line, and path and identity of the disks in it.
     fn check(line: &[&str], expected: &[(&str, &str)]) {
         let found = of_command_line(line);
-        let found: Vec<_> = found.iter().map(|disk| (disk.path.as_str(), disk.identity.as_str())).collect();
+        let found: Vec<_> = found
+            .iter()
+            .map(|disk| (disk.path.as_str(), disk.identity.as_str()))
+            .collect();
         assert_eq!(found, expected, "{line:?}");
     }
 
@@ -155,15 +187,31 @@ mod tests {
     fn lines_as_people_write_them() {
         let identity = format!("smbios.{MACHINE}.root");
         let drive = "file=/srv/a,,b.img,if=none,id=d0,format=raw";
-        let line = ["qemu-system-x86_64", "-uuid", MACHINE, "-drive", drive, "-device"];
+        let line = [
+            "qemu-system-x86_64",
+            "-uuid",
+            MACHINE,
+            "-drive",
+            drive,
+            "-device",
+        ];
         let with = |device| [&line[..], &[device]].concat();
-        check(&with("virtio-blk-pci,drive=d0,serial=root"), &[("/srv/a,b.img", &identity)]);
-        check(&with("scsi-hd,drive=d0,wwn=0x5000C500A1B2C3D4"), &[("/srv/a,b.img", "naa.5000c500a1b2c3d4")]);
+        check(
+            &with("virtio-blk-pci,drive=d0,serial=root"),
+            &[("/srv/a,b.img", &identity)],
+        );
+        check(
+            &with("scsi-hd,drive=d0,wwn=0x5000C500A1B2C3D4"),
+            &[("/srv/a,b.img", "naa.5000c500a1b2c3d4")],
+        );
         check(&with("scsi-hd,drive=d0,serial=root"), &[]);
         check(&with("virtio-blk-pci,drive=d0"), &[]);
         check(&with("virtio-blk-pci,drive=none,serial=root"), &[]);
         let short = "file=/dev/vg/a,if=virtio,serial=root";
-        check(&["kvm", "-drive", short, "-uuid", MACHINE], &[("/dev/vg/a", &identity)]);
+        check(
+            &["kvm", "-drive", short, "-uuid", MACHINE],
+            &[("/dev/vg/a", &identity)],
+        );
         check(&["kvm", "-drive", short], &[]);
         check(&["kvm", "-drive"], &[]);
     }
@@ -188,12 +236,26 @@ mod tests {
         ];
         let identity = format!("smbios.{MACHINE}.WEB1ROOT");
         let image = "/var/lib/libvirt/images/web1.qcow2";
-        check(&line, &[(image, &identity), ("/dev/vg/b", "naa.5000c50015ea71ad")]);
+        check(
+            &line,
+            &[(image, &identity), ("/dev/vg/b", "naa.5000c50015ea71ad")],
+        );
     }
 
     #[test]
     fn nodes_that_go_round_end() {
         let device = "virtio-blk-pci,drive=a,serial=x";
-        check(&["kvm", "-uuid", MACHINE, "-blockdev", "node-name=a,file=a", "-device", device], &[]);
+        check(
+            &[
+                "kvm",
+                "-uuid",
+                MACHINE,
+                "-blockdev",
+                "node-name=a,file=a",
+                "-device",
+                device,
+            ],
+            &[],
+        );
     }
 }

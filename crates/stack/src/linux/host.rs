@@ -32,7 +32,12 @@ pub struct Host {
 
 impl Host {
     pub(super) fn new(work: Work) -> Host {
-        Host { by_name: HashMap::new(), by_number: HashMap::new(), mounts: Vec::new(), work }
+        Host {
+            by_name: HashMap::new(),
+            by_number: HashMap::new(),
+            mounts: Vec::new(),
+            work,
+        }
     }
 
     /// What reading sysfs cost.
@@ -49,15 +54,26 @@ impl Host {
 
     /// The node of a device by the kernel's name, with `!` or `/`.
     pub(super) fn device(&self, builder: &mut Builder, name: &str) -> NodeId {
-        self.by_name.get(name).copied().unwrap_or_else(|| builder.node(&name.replace('!', "/")))
+        self.by_name
+            .get(name)
+            .copied()
+            .unwrap_or_else(|| builder.node(&name.replace('!', "/")))
     }
 
     /// Makes the node of a device. A mapped one is called as in `/dev/mapper`, or `vg/lv`; the kernel's name is another.
     pub(super) fn name(&mut self, builder: &mut Builder, device: &Device) {
         let kernels = device.name.replace('!', "/");
         let node = match &device.below {
-            Below::Mapped { name: Some(name), uuid, .. } => {
-                let volume = if uuid.starts_with("LVM-") { lvm_name(name) } else { None };
+            Below::Mapped {
+                name: Some(name),
+                uuid,
+                ..
+            } => {
+                let volume = if uuid.starts_with("LVM-") {
+                    lvm_name(name)
+                } else {
+                    None
+                };
                 let node = builder.node(volume.as_deref().unwrap_or(name));
                 builder.alias(node, name);
                 builder.alias(node, &format!("mapper/{name}"));
@@ -88,14 +104,23 @@ impl Host {
             builder.fact(node, keys::ALIGNMENT_OFFSET, offset.to_string(), &source);
         }
         match &device.below {
-            Below::Partition { parent, number, start_sectors } => {
+            Below::Partition {
+                parent,
+                number,
+                start_sectors,
+            } => {
                 builder.kind(node, Kind::Partition, &source);
                 if let Some(number) = number {
                     builder.fact(node, keys::PARTITION_NUMBER, number.to_string(), &source);
                 }
                 let disk = self.device(builder, parent);
                 let start = Bytes(start_sectors.saturating_mul(SECTOR));
-                let part = Part { upper: Bytes(0), node: disk, start, len: Some(size) };
+                let part = Part {
+                    upper: Bytes(0),
+                    node: disk,
+                    start,
+                    len: Some(size),
+                };
                 builder.place(node, Placing::Parts { parts: vec![part] }, &source);
                 return;
             }
@@ -106,7 +131,10 @@ impl Host {
                 self.tell_bcache(builder, node, device, backing.as_deref(), slaves);
             }
             Below::Other { slaves } if !slaves.is_empty() => {
-                let members = slaves.iter().map(|slave| self.device(builder, slave)).collect();
+                let members = slaves
+                    .iter()
+                    .map(|slave| self.device(builder, slave))
+                    .collect();
                 let why = format!("how {} uses the devices below it is not known", device.name);
                 builder.place(node, Placing::Unknown { members, why }, &source);
             }
@@ -137,15 +165,22 @@ impl Host {
     /// own below `/dev`, and are asked through the namespace that joins them.
     fn tell_nvme(&self, root: &Root<'_>, builder: &mut Builder, node: NodeId, device: &Device) {
         let joined = head_of_path(&device.name);
-        if device.family != Family::Nvme && joined.is_none() || builder.get(node).kind == Kind::Multipath {
+        if device.family != Family::Nvme && joined.is_none()
+            || builder.get(node).kind == Kind::Multipath
+        {
             return;
         }
-        match root.kernel.identify(joined.as_ref().unwrap_or(&device.name)) {
+        match root
+            .kernel
+            .identify(joined.as_ref().unwrap_or(&device.name))
+        {
             Ok(answer) => nvme::tell(builder, node, &answer),
             Err(NoAnswer::Elsewhere) => {}
             Err(why) => builder.note(match why.capability() {
                 Some(capability) => {
-                    format!("NVMe Identify needs {capability}: NPWG and NPWA are not known; run as root")
+                    format!(
+                        "NVMe Identify needs {capability}: NPWG and NPWA are not known; run as root"
+                    )
                 }
                 None => format!("NVMe Identify was not read: {why}"),
             }),
@@ -166,13 +201,23 @@ impl Host {
         builder.fact(node, keys::MANAGER, "bcache", &source);
         let backing = backing.map(|name| self.device(builder, name));
         let size = Bytes(device.size_sectors.saturating_mul(SECTOR));
-        let head = backing.and_then(|node| builder.get(node).size).and_then(|whole| whole.checked_sub(size));
+        let head = backing
+            .and_then(|node| builder.get(node).size)
+            .and_then(|whole| whole.checked_sub(size));
         let placing = match (backing, head) {
-            (Some(node), Some(start)) => {
-                Placing::Parts { parts: vec![Part { upper: Bytes(0), node, start, len: Some(size) }] }
-            }
+            (Some(node), Some(start)) => Placing::Parts {
+                parts: vec![Part {
+                    upper: Bytes(0),
+                    node,
+                    start,
+                    len: Some(size),
+                }],
+            },
             _ => Placing::Unknown {
-                members: slaves.iter().map(|slave| self.device(builder, slave)).collect(),
+                members: slaves
+                    .iter()
+                    .map(|slave| self.device(builder, slave))
+                    .collect(),
                 why: "the backing device is not known".to_owned(),
             },
         };
@@ -181,7 +226,9 @@ impl Host {
 
     /// An NVMe namespace that controllers share stands on one hidden device for each. By name they come before it.
     fn join_path(&self, builder: &mut Builder, path: NodeId, device: &Device) {
-        let Some(head) = head_of_path(&device.name).and_then(|head| self.by_name.get(&head).copied()) else {
+        let Some(head) =
+            head_of_path(&device.name).and_then(|head| self.by_name.get(&head).copied())
+        else {
             return;
         };
         let source = sysfs(&device.name);
@@ -193,7 +240,10 @@ impl Host {
             Placing::Copies { members } => members.clone(),
             _ => Vec::new(),
         };
-        members.push(Member { node: path, start: Bytes(0) });
+        members.push(Member {
+            node: path,
+            start: Bytes(0),
+        });
         builder.replace(head, Placing::Copies { members }, &source);
     }
 }

@@ -108,7 +108,10 @@ impl Kernel for Live {
     fn identify(&self, device: &str) -> Result<Identified, NoAnswer> {
         let device = BlockDevice::open(&node_of(device))?;
         let namespace = identify(&device, Identify::Namespace)?;
-        Ok(Identified { namespace, controller: identify(&device, Identify::Controller).ok() })
+        Ok(Identified {
+            namespace,
+            controller: identify(&device, Identify::Controller).ok(),
+        })
     }
 
     fn limits(&self, device: &str) -> Result<Limits, NoAnswer> {

@@ -44,7 +44,9 @@ pub(super) struct Queue {
 impl Queue {
     /// Logical and physical block, where both are stated.
     pub(super) fn blocks(&self) -> Option<(u64, u64)> {
-        self.logical.filter(|logical| *logical > 0).zip(self.physical)
+        self.logical
+            .filter(|logical| *logical > 0)
+            .zip(self.physical)
     }
 }
 
@@ -89,7 +91,9 @@ pub(super) fn read(reader: &mut Reader, queue: &Directory, device: &str) -> Queu
 
 /// `mq-deadline` of `none [mq-deadline] kyber`.
 fn chosen(list: &str) -> String {
-    let inside = list.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    let inside = list
+        .split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'));
     inside.map_or(list, |(chosen, _)| chosen).to_owned()
 }
 
@@ -127,7 +131,13 @@ pub fn implausible_optimal(optimal: Bytes, physical: Bytes, minimum: Bytes) -> O
 
 /// Tells a device's limits: grids and settings.
 pub(super) fn tell(builder: &mut Builder, node: NodeId, device: &Device, queue: &Queue) {
-    Telling { builder, node, device, queue }.all();
+    Telling {
+        builder,
+        node,
+        device,
+        queue,
+    }
+    .all();
 }
 
 /// The kernel writes -1 for an offset where devices below contradict each other.
@@ -145,25 +155,63 @@ struct Telling<'a> {
 impl Telling<'_> {
     fn all(&mut self) {
         let queue = self.queue;
-        self.grid("logical_block_size", queue.logical, 0, GridKind::Unit, What::LogicalBlock, None);
+        self.grid(
+            "logical_block_size",
+            queue.logical,
+            0,
+            GridKind::Unit,
+            What::LogicalBlock,
+            None,
+        );
         self.physical();
         let derived = self.derived();
-        self.grid("minimum_io_size", queue.minimum_io, 0, GridKind::Unit, What::MinimumIo, derived.clone());
+        self.grid(
+            "minimum_io_size",
+            queue.minimum_io,
+            0,
+            GridKind::Unit,
+            What::MinimumIo,
+            derived.clone(),
+        );
         let optimal = stated_optimal(queue.optimal_io, queue.logical);
         let doubt = derived.clone().or_else(|| {
             let [optimal, physical, minimum] =
                 [optimal, queue.physical, queue.minimum_io].map(|bytes| Bytes(bytes.unwrap_or(0)));
             implausible_optimal(optimal, physical, minimum)
         });
-        self.grid("optimal_io_size", optimal, 0, GridKind::Unit, What::OptimalIo, doubt);
+        self.grid(
+            "optimal_io_size",
+            optimal,
+            0,
+            GridKind::Unit,
+            What::OptimalIo,
+            doubt,
+        );
         self.chunk(derived.clone());
         if queue.discard_max.unwrap_or(0) > 0 {
-            let (unit, offset) = (queue.discard_granularity, self.device.discard_alignment.unwrap_or(0));
+            let (unit, offset) = (
+                queue.discard_granularity,
+                self.device.discard_alignment.unwrap_or(0),
+            );
             let what = What::DiscardUnit;
-            self.grid("discard_granularity", unit, offset, GridKind::Unit, what, derived.clone());
+            self.grid(
+                "discard_granularity",
+                unit,
+                offset,
+                GridKind::Unit,
+                what,
+                derived.clone(),
+            );
         }
         let atomic = queue.atomic_write_max;
-        self.grid("atomic_write_unit_max_bytes", atomic, 0, GridKind::Unit, What::AtomicWrite, derived);
+        self.grid(
+            "atomic_write_unit_max_bytes",
+            atomic,
+            0,
+            GridKind::Unit,
+            What::AtomicWrite,
+            derived,
+        );
         self.settings();
     }
 
@@ -183,13 +231,31 @@ impl Telling<'_> {
             (None, _) => None,
         };
         let unit = self.queue.physical;
-        self.grid("physical_block_size", unit, offset, GridKind::Unit, What::PhysicalBlock, doubt);
+        self.grid(
+            "physical_block_size",
+            unit,
+            offset,
+            GridKind::Unit,
+            What::PhysicalBlock,
+            doubt,
+        );
     }
 
     fn chunk(&mut self, doubt: Option<String>) {
-        let chunk = self.queue.chunk_sectors.and_then(|sectors| sectors.checked_mul(SECTOR));
-        let is_zoned = self.queue.zoned.as_deref().is_some_and(|zoned| zoned != "none");
-        let what = if is_zoned { What::Zone } else { What::IoBoundary };
+        let chunk = self
+            .queue
+            .chunk_sectors
+            .and_then(|sectors| sectors.checked_mul(SECTOR));
+        let is_zoned = self
+            .queue
+            .zoned
+            .as_deref()
+            .is_some_and(|zoned| zoned != "none");
+        let what = if is_zoned {
+            What::Zone
+        } else {
+            What::IoBoundary
+        };
         self.grid("chunk_sectors", chunk, 0, GridKind::Boundary, what, doubt);
     }
 
@@ -202,10 +268,14 @@ impl Telling<'_> {
         what: What,
         doubt: Option<String>,
     ) {
-        let Some(granularity) = granularity.filter(|it| *it > 0) else { return };
+        let Some(granularity) = granularity.filter(|it| *it > 0) else {
+            return;
+        };
         let doubt = doubt.or_else(|| gave_up(offset));
         let offset = u64::try_from(offset).unwrap_or(0) % granularity;
-        let Ok(grid) = Grid::new(Bytes(granularity), Bytes(offset), kind) else { return };
+        let Ok(grid) = Grid::new(Bytes(granularity), Bytes(offset), kind) else {
+            return;
+        };
         let source = self.source(file);
         let fact = match doubt {
             Some(why) => GridFact::doubted(grid, what, source, why),
@@ -216,13 +286,24 @@ impl Telling<'_> {
 
     fn settings(&mut self) {
         let queue = self.queue;
-        let bytes = |kb: Option<u64>| kb.and_then(|kb| kb.checked_mul(1024)).map(|bytes| bytes.to_string());
+        let bytes = |kb: Option<u64>| {
+            kb.and_then(|kb| kb.checked_mul(1024))
+                .map(|bytes| bytes.to_string())
+        };
         let text = |number: Option<u64>| number.map(|number| number.to_string());
         let zoned = queue.zoned.clone().filter(|zoned| zoned != "none");
         for (key, file, value) in [
             (keys::MAX_REQUEST, "max_sectors_kb", bytes(queue.max_kb)),
-            (keys::MAX_REQUEST_HARDWARE, "max_hw_sectors_kb", bytes(queue.max_hardware_kb)),
-            (keys::READ_AHEAD, "read_ahead_kb", bytes(queue.read_ahead_kb)),
+            (
+                keys::MAX_REQUEST_HARDWARE,
+                "max_hw_sectors_kb",
+                bytes(queue.max_hardware_kb),
+            ),
+            (
+                keys::READ_AHEAD,
+                "read_ahead_kb",
+                bytes(queue.read_ahead_kb),
+            ),
             (keys::SCHEDULER, "scheduler", queue.scheduler.clone()),
             (keys::QUEUE_DEPTH, "nr_requests", text(queue.depth)),
             (keys::ROTATIONAL, "rotational", text(queue.rotational)),
@@ -236,7 +317,12 @@ impl Telling<'_> {
         }
         if let Some(alignment) = self.device.discard_alignment.filter(|it| *it != 0) {
             let source = sysfs(&format!("{}/discard_alignment", self.device.name));
-            self.builder.fact(self.node, keys::DISCARD_ALIGNMENT, alignment.to_string(), &source);
+            self.builder.fact(
+                self.node,
+                keys::DISCARD_ALIGNMENT,
+                alignment.to_string(),
+                &source,
+            );
         }
     }
 
@@ -251,9 +337,11 @@ mod tests {
 
     #[test]
     fn the_scheduler_in_brackets_is_the_one() {
-        for (list, expected) in
-            [("none [mq-deadline] kyber", "mq-deadline"), ("[none]", "none"), ("noop", "noop")]
-        {
+        for (list, expected) in [
+            ("none [mq-deadline] kyber", "mq-deadline"),
+            ("[none]", "none"),
+            ("noop", "noop"),
+        ] {
             assert_eq!(chosen(list), expected);
         }
     }
@@ -265,11 +353,20 @@ mod tests {
             implausible_optimal(Bytes(optimal), Bytes(physical), Bytes(minimum)).is_none()
         };
         assert!(!believed(33_553_920, 512, 512), "65535 sectors");
-        assert!(!believed(65_535 * 4096, 4096, 4096), "the same in blocks of 4 KiB");
+        assert!(
+            !believed(65_535 * 4096, 4096, 4096),
+            "the same in blocks of 4 KiB"
+        );
         assert!(!believed(32 << 20, 4096, 4096), "beyond 16 MiB");
-        assert!(!believed(8192, 16 << 10, 16 << 10), "less than a physical block");
+        assert!(
+            !believed(8192, 16 << 10, 16 << 10),
+            "less than a physical block"
+        );
         assert!(!believed(6144, 4096, 512), "no multiple of the block");
-        assert!(!believed(96 << 10, 512, 64 << 10), "no multiple of the minimum");
+        assert!(
+            !believed(96 << 10, 512, 64 << 10),
+            "no multiple of the minimum"
+        );
         assert!(!believed(127 * 512, 512, 512), "odd");
         assert!(believed(16 << 20, 4096, 4096) && believed(192 << 10, 4096, 64 << 10));
         assert!(believed(4096, 4096, 4096), "a block of memory");

@@ -14,7 +14,9 @@ use crate::node::{Kind, Placing, keys};
 pub(super) fn place_all(root: &Root<'_>, host: &Host, builder: &mut Builder, devices: &[Device]) {
     let mut tables = Vec::new();
     for device in devices {
-        let Below::Mapped { uuid, slaves, .. } = &device.below else { continue };
+        let Below::Mapped { uuid, slaves, .. } = &device.below else {
+            continue;
+        };
         let node = host.device(builder, &device.name);
         let answer = match device.number {
             Some((major, minor)) => root.kernel.table(major, minor),
@@ -23,7 +25,11 @@ pub(super) fn place_all(root: &Root<'_>, host: &Host, builder: &mut Builder, dev
         match answer {
             Ok(answer) => {
                 let lines = lines(builder, node, &answer);
-                tables.push(Mapped { node, uuid: uuid.clone(), lines });
+                tables.push(Mapped {
+                    node,
+                    uuid: uuid.clone(),
+                    lines,
+                });
             }
             Err(error) => without_table(host, builder, node, uuid, slaves, &why(&error)),
         }
@@ -42,7 +48,10 @@ fn lines(builder: &mut Builder, node: NodeId, answer: &Answer) -> Vec<Line> {
         let (start, len) = (Sectors(target.start_sectors), Sectors(target.len_sectors));
         match dm_table::parse(start, len, &target.kind, &target.params) {
             Ok(line) => lines.push(line),
-            Err(why) => builder.note(format!("a line of the table of {}: {why}", builder.get(node).name)),
+            Err(why) => builder.note(format!(
+                "a line of the table of {}: {why}",
+                builder.get(node).name
+            )),
         }
     }
     lines
@@ -57,7 +66,14 @@ fn why(error: &NoAnswer) -> String {
 }
 
 /// What sysfs alone tells: the owner, by the uuid, and the devices below.
-fn without_table(host: &Host, builder: &mut Builder, node: NodeId, uuid: &str, slaves: &[String], why: &str) {
+fn without_table(
+    host: &Host,
+    builder: &mut Builder,
+    node: NodeId,
+    uuid: &str,
+    slaves: &[String],
+    why: &str,
+) {
     let source = sysfs(&format!("{}/slaves", builder.get(node).name));
     let (kind, manager) = match uuid.split('-').next() {
         Some("LVM") => (Kind::LogicalVolume, "lvm"),
@@ -68,10 +84,20 @@ fn without_table(host: &Host, builder: &mut Builder, node: NodeId, uuid: &str, s
     };
     builder.kind(node, kind, &source);
     builder.fact(node, keys::MANAGER, manager, &source);
-    let members: Vec<NodeId> = slaves.iter().map(|slave| host.device(builder, slave)).collect();
+    let members: Vec<NodeId> = slaves
+        .iter()
+        .map(|slave| host.device(builder, slave))
+        .collect();
     if members.is_empty() {
         builder.opaque(node, why);
     } else {
-        builder.place(node, Placing::Unknown { members, why: why.to_owned() }, &source);
+        builder.place(
+            node,
+            Placing::Unknown {
+                members,
+                why: why.to_owned(),
+            },
+            &source,
+        );
     }
 }

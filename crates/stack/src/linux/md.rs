@@ -53,22 +53,36 @@ pub(super) fn read(reader: &mut Reader, array: &Directory, device: &Directory, n
         layout: reader.number(array, "layout", name),
         chunk_bytes: reader.number(array, "chunk_size", name).unwrap_or(0),
         // While a reshape is under way the old number follows in brackets: `4 (3)`.
-        disks: reader.text(array, "raid_disks").and_then(first_number).unwrap_or(0),
+        disks: reader
+            .text(array, "raid_disks")
+            .and_then(first_number)
+            .unwrap_or(0),
         metadata: reader.word(array, "metadata_version"),
         state: reader.word(array, "array_state"),
-        reshaping: reader.word(array, "reshape_position").filter(|position| position != "none"),
+        reshaping: reader
+            .word(array, "reshape_position")
+            .filter(|position| position != "none"),
         members: Vec::new(),
         slaves: Vec::new(),
     };
     let mut entries = array.names().unwrap_or_default();
     entries.sort_unstable();
     for entry in entries {
-        let Some(member) = entry.strip_prefix("dev-") else { continue };
-        let Some(dir) = reader.child(array, &entry) else { continue };
+        let Some(member) = entry.strip_prefix("dev-") else {
+            continue;
+        };
+        let Some(dir) = reader.child(array, &entry) else {
+            continue;
+        };
         let slot = reader.text(&dir, "slot").and_then(|slot| slot.parse().ok());
         let offset_sectors = reader.number(&dir, "offset", name);
         let size_kb = reader.number(&dir, "size", name);
-        md.members.push(MdMember { name: member.to_owned(), slot, offset_sectors, size_kb });
+        md.members.push(MdMember {
+            name: member.to_owned(),
+            slot,
+            offset_sectors,
+            size_kb,
+        });
     }
     if md.members.is_empty() {
         md.slaves = reader.names(device, "slaves");
@@ -98,14 +112,18 @@ pub(super) fn tell(host: &Host, builder: &mut Builder, node: NodeId, name: &str,
     if let Some((kind, _)) = kind_of(level_of(level)) {
         builder.kind(node, kind, &source);
     }
-    let placing = match members(host, builder, node, md).and_then(|members| placing(level, md, members)) {
-        Ok(placing) => placing,
-        Err(why) => {
-            let known = md.members.iter().map(|member| &member.name);
-            let members = known.chain(&md.slaves).map(|member| host.device(builder, member)).collect();
-            Placing::Unknown { members, why }
-        }
-    };
+    let placing =
+        match members(host, builder, node, md).and_then(|members| placing(level, md, members)) {
+            Ok(placing) => placing,
+            Err(why) => {
+                let known = md.members.iter().map(|member| &member.name);
+                let members = known
+                    .chain(&md.slaves)
+                    .map(|member| host.device(builder, member))
+                    .collect();
+                Placing::Unknown { members, why }
+            }
+        };
     builder.place(node, placing, &source);
 }
 
@@ -123,7 +141,9 @@ fn members(
         ));
     }
     if let Some(position) = &md.reshaping {
-        return Err(format!("the array is being reshaped, and is at sector {position}"));
+        return Err(format!(
+            "the array is being reshaped, and is at sector {position}"
+        ));
     }
     if md.disks > MEMBERS_MAX {
         return Err(format!("the array claims {} members", md.disks));
@@ -133,15 +153,29 @@ fn members(
         let found = md.members.iter().find(|member| member.slot == Some(slot));
         members.push(match found {
             Some(member) => {
-                let start = member.offset_sectors.and_then(|sectors| sectors.checked_mul(SECTOR));
-                let start =
-                    start.ok_or_else(|| format!("where data begin on {} is not stated", member.name))?;
-                (Member { node: host.device(builder, &member.name), start: Bytes(start) }, member.size_kb)
+                let start = member
+                    .offset_sectors
+                    .and_then(|sectors| sectors.checked_mul(SECTOR));
+                let start = start
+                    .ok_or_else(|| format!("where data begin on {} is not stated", member.name))?;
+                (
+                    Member {
+                        node: host.device(builder, &member.name),
+                        start: Bytes(start),
+                    },
+                    member.size_kb,
+                )
             }
             None => {
                 let text = format!("{} runs without its member {slot}", builder.get(node).name);
                 builder.note(text);
-                (Member { node: missing(builder, node, slot as usize), start: Bytes(0) }, None)
+                (
+                    Member {
+                        node: missing(builder, node, slot as usize),
+                        start: Bytes(0),
+                    },
+                    None,
+                )
             }
         });
     }
@@ -156,7 +190,13 @@ fn placing(level: &str, md: &Md, members: Vec<(Member, Option<u64>)>) -> Result<
         chunk: Some(Bytes(md.chunk_bytes)).filter(|chunk| chunk.0 > 0),
         layout: number.and_then(layout_of),
         copies: copies_of(number.unwrap_or(NEAR_2)),
-        members: members.into_iter().map(|(member, kb)| (member, kb.and_then(bytes))).collect(),
+        members: members
+            .into_iter()
+            .map(|(member, kb)| (member, kb.and_then(bytes)))
+            .collect(),
     };
-    array.place("the array states no chunk", "the size of a member is not stated")
+    array.place(
+        "the array states no chunk",
+        "the size of a member is not stated",
+    )
 }

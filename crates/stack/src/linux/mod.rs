@@ -62,7 +62,9 @@ pub enum LinuxError {
         why: String,
     },
     /// There is no list of block devices.
-    #[error("/sys/class/block cannot be read ({why}): is sysfs mounted, or missing in the collected files")]
+    #[error(
+        "/sys/class/block cannot be read ({why}): is sysfs mounted, or missing in the collected files"
+    )]
     NoDevices {
         /// What the kernel said.
         why: String,
@@ -75,8 +77,10 @@ impl<'k> Root<'k> {
     /// # Errors
     /// When it is no directory, or is closed.
     pub fn open(path: &Path, kernel: &'k dyn Kernel) -> Result<Root<'k>, LinuxError> {
-        let directory = Directory::root(path)
-            .map_err(|why| LinuxError::Root { root: path.display().to_string(), why: why.to_string() })?;
+        let directory = Directory::root(path).map_err(|why| LinuxError::Root {
+            root: path.display().to_string(),
+            why: why.to_string(),
+        })?;
         Ok(Root { directory, kernel })
     }
 
@@ -94,7 +98,9 @@ impl<'k> Root<'k> {
 pub fn collect(root: &Root<'_>, builder: &mut Builder) -> Result<Host, LinuxError> {
     let class = root.directory.below(device::CLASS);
     let names = class.and_then(|class| class.names());
-    let names = names.map_err(|why| LinuxError::NoDevices { why: why.to_string() })?;
+    let names = names.map_err(|why| LinuxError::NoDevices {
+        why: why.to_string(),
+    })?;
     let read = device::read_all(root, names);
     let mut host = Host::new(read.work);
     let system = builder.host();
@@ -117,7 +123,10 @@ pub fn collect(root: &Root<'_>, builder: &mut Builder) -> Result<Host, LinuxErro
 
 /// The source of a file of sysfs, by its path below `/sys/class/block`.
 fn sysfs(path: &str) -> Source {
-    let path =
-        if path.is_empty() { "/sys/class/block".to_owned() } else { format!("/sys/class/block/{path}") };
+    let path = if path.is_empty() {
+        "/sys/class/block".to_owned()
+    } else {
+        format!("/sys/class/block/{path}")
+    };
     Source::Kernel { path }
 }

@@ -62,10 +62,17 @@ pub(crate) fn unescape(text: &str) -> String {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {
-        let digits =
-            after.first_chunk::<3>().filter(|digits| digits.iter().all(|d| (b'0'..=b'7').contains(d)));
-        let value = digits.map(|d| d.iter().fold(0u32, |sum, digit| sum * 8 + u32::from(digit - b'0')));
-        match value.and_then(|value| u8::try_from(value).ok()).filter(|_| *first == b'\\') {
+        let digits = after
+            .first_chunk::<3>()
+            .filter(|digits| digits.iter().all(|d| (b'0'..=b'7').contains(d)));
+        let value = digits.map(|d| {
+            d.iter()
+                .fold(0u32, |sum, digit| sum * 8 + u32::from(digit - b'0'))
+        });
+        match value
+            .and_then(|value| u8::try_from(value).ok())
+            .filter(|_| *first == b'\\')
+        {
             Some(byte) => {
                 plain.push(byte);
                 rest = &after[3..];
@@ -80,19 +87,26 @@ pub(crate) fn unescape(text: &str) -> String {
 }
 
 fn source() -> Source {
-    Source::Kernel { path: MOUNTINFO.to_owned() }
+    Source::Kernel {
+        path: MOUNTINFO.to_owned(),
+    }
 }
 
 impl Host {
     /// Makes a node of each file system on a known device, and of each swap.
     pub(super) fn read_mounts(&mut self, root: &Root<'_>, builder: &mut Builder) {
         let read = |path: &str| {
-            let text = root.directory.read_below(path, TABLE_MAX).unwrap_or_default();
+            let text = root
+                .directory
+                .read_below(path, TABLE_MAX)
+                .unwrap_or_default();
             String::from_utf8_lossy(&text).into_owned()
         };
         let table = read(MOUNTINFO);
         if table.is_empty() {
-            builder.note(format!("{MOUNTINFO} cannot be read: nothing is known of file systems"));
+            builder.note(format!(
+                "{MOUNTINFO} cannot be read: nothing is known of file systems"
+            ));
         }
         self.mounts = mounts(&table);
         // The whole of a file system first: its other mounts are views of it.
@@ -115,29 +129,52 @@ impl Host {
     pub(super) fn device_of(&self, builder: &Builder, mount: &Mount) -> Option<NodeId> {
         self.by_number(mount.number).or_else(|| {
             let is_device = mount.kind == "btrfs" && mount.source.starts_with("/dev/");
-            if is_device { builder.find(&mount.source) } else { None }
+            if is_device {
+                builder.find(&mount.source)
+            } else {
+                None
+            }
         })
     }
 
     /// The mount that holds a path: the longest, and of equals the last, which covers the others.
     pub(super) fn mount_of(&self, path: &str) -> Option<&Mount> {
         let holds = |at: &str| {
-            at == "/" || path.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            at == "/"
+                || path
+                    .strip_prefix(at)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        self.mounts.iter().filter(|mount| holds(&mount.at)).max_by_key(|mount| mount.at.len())
+        self.mounts
+            .iter()
+            .filter(|mount| holds(&mount.at))
+            .max_by_key(|mount| mount.at.len())
     }
 
     fn tell_swap(&self, root: &Root<'_>, builder: &mut Builder, line: &str) {
         let mut words = line.split_whitespace();
-        let (Some(path), Some(kind)) = (words.next().map(unescape), words.next()) else { return };
-        let source = Source::Kernel { path: SWAPS.to_owned() };
-        let below = if kind == "file" { self.file(root, builder, &path) } else { builder.node(&path) };
+        let (Some(path), Some(kind)) = (words.next().map(unescape), words.next()) else {
+            return;
+        };
+        let source = Source::Kernel {
+            path: SWAPS.to_owned(),
+        };
+        let below = if kind == "file" {
+            self.file(root, builder, &path)
+        } else {
+            builder.node(&path)
+        };
         builder.fact(below, keys::CONTENT, "swap", &source);
         let name = format!("swap on {}", builder.get(below).name);
         let swap = builder.node(&name);
         builder.kind(swap, Kind::Swap, &source);
         let len = builder.get(below).size;
-        let part = Part { upper: Bytes(0), node: below, start: Bytes(0), len };
+        let part = Part {
+            upper: Bytes(0),
+            node: below,
+            start: Bytes(0),
+            len,
+        };
         builder.place(swap, Placing::Parts { parts: vec![part] }, &source);
     }
 }
@@ -159,10 +196,20 @@ fn tell(root: &Root<'_>, host: &Host, builder: &mut Builder, mount: &Mount, devi
     }
     let placing = if mount.kind == "btrfs" {
         let members = btrfs_devices(root, host, builder, device);
-        Placing::Unknown { members, why: "btrfs places its chunks itself".to_owned() }
+        Placing::Unknown {
+            members,
+            why: "btrfs places its chunks itself".to_owned(),
+        }
     } else {
         let len = builder.get(device).size;
-        Placing::Parts { parts: vec![Part { upper: Bytes(0), node: device, start: Bytes(0), len }] }
+        Placing::Parts {
+            parts: vec![Part {
+                upper: Bytes(0),
+                node: device,
+                start: Bytes(0),
+                len,
+            }],
+        }
     };
     builder.place(node, placing, &source);
 }
@@ -179,21 +226,38 @@ pub(crate) fn tell_xfs_stripe(builder: &mut Builder, node: NodeId, options: &str
 /// `sunit` and `swidth` of XFS, which the kernel shows in sectors of 512 bytes (xfs(5)).
 fn xfs_stripe(options: &str) -> Option<(Bytes, Bytes)> {
     let of = |name: &str| {
-        let value = options.split(',').find_map(|option| option.strip_prefix(name)?.strip_prefix('='))?;
+        let value = options
+            .split(',')
+            .find_map(|option| option.strip_prefix(name)?.strip_prefix('='))?;
         value.parse::<u64>().ok()?.checked_mul(SECTOR).map(Bytes)
     };
     Some((of("sunit")?, of("swidth")?))
 }
 
 /// All devices of the btrfs that has this one: `/sys/fs/btrfs/UUID/devices`.
-fn btrfs_devices(root: &Root<'_>, host: &Host, builder: &mut Builder, device: NodeId) -> Vec<NodeId> {
+fn btrfs_devices(
+    root: &Root<'_>,
+    host: &Host,
+    builder: &mut Builder,
+    device: NodeId,
+) -> Vec<NodeId> {
     const LIST: &str = "sys/fs/btrfs";
-    let list = root.directory.below(LIST).and_then(|list| list.names()).unwrap_or_default();
+    let list = root
+        .directory
+        .below(LIST)
+        .and_then(|list| list.names())
+        .unwrap_or_default();
     for uuid in list {
-        let devices = root.directory.below(&format!("{LIST}/{uuid}/devices")).and_then(|list| list.names());
+        let devices = root
+            .directory
+            .below(&format!("{LIST}/{uuid}/devices"))
+            .and_then(|list| list.names());
         let mut names = devices.unwrap_or_default();
         names.sort_unstable();
-        let nodes: Vec<NodeId> = names.iter().map(|name| host.device(builder, name)).collect();
+        let nodes: Vec<NodeId> = names
+            .iter()
+            .map(|name| host.device(builder, name))
+            .collect();
         if nodes.contains(&device) {
             return nodes;
         }
@@ -214,13 +278,24 @@ mod tests {
             (mount.number, mount.root.as_str(), mount.at.as_str()),
             ((98, 0), "/mnt1", "/mnt/parent one")
         );
-        assert_eq!((mount.kind.as_str(), mount.source.as_str()), ("ext3", "/dev/root"));
+        assert_eq!(
+            (mount.kind.as_str(), mount.source.as_str()),
+            ("ext3", "/dev/root")
+        );
         assert_eq!(
             (mount.options.as_str(), mount.super_options.as_str()),
             ("rw,noatime", "rw,errors=continue")
         );
-        assert_eq!(parse("1 2 0:5 / /proc rw - proc proc").map(|it| it.super_options), Some(String::new()));
-        for broken in ["", " - ", "1 2 x / / rw - ext4 /dev/sda", "1 2 8:1 / / rw ext4 /dev/sda rw"] {
+        assert_eq!(
+            parse("1 2 0:5 / /proc rw - proc proc").map(|it| it.super_options),
+            Some(String::new())
+        );
+        for broken in [
+            "",
+            " - ",
+            "1 2 x / / rw - ext4 /dev/sda",
+            "1 2 8:1 / / rw ext4 /dev/sda rw",
+        ] {
             assert_eq!(parse(broken), None, "{broken}");
         }
     }
@@ -229,17 +304,26 @@ mod tests {
     fn the_stripe_of_a_mounted_xfs() {
         let shown = "rw,attr2,inode64,logbufs=8,logbsize=32k,sunit=128,swidth=384,noquota";
         assert_eq!(xfs_stripe(shown), Some((Bytes(64 << 10), Bytes(192 << 10))));
-        for none in ["", "rw,noquota", "sunit=128", "sunit=x,swidth=1", "sunit=1,swidth=18446744073709551615"]
-        {
+        for none in [
+            "",
+            "rw,noquota",
+            "sunit=128",
+            "sunit=x,swidth=1",
+            "sunit=1,swidth=18446744073709551615",
+        ] {
             assert_eq!(xfs_stripe(none), None, "{none}");
         }
     }
 
     #[test]
     fn escapes_are_undone() {
-        for (text, expected) in
-            [("a\\040b", "a b"), ("\\134", "\\"), ("\\08x", "\\08x"), ("\\777", "\\777"), ("\\04", "\\04")]
-        {
+        for (text, expected) in [
+            ("a\\040b", "a b"),
+            ("\\134", "\\"),
+            ("\\08x", "\\08x"),
+            ("\\777", "\\777"),
+            ("\\04", "\\04"),
+        ] {
             assert_eq!(unescape(text), expected);
         }
     }

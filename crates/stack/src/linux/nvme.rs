@@ -61,11 +61,16 @@ impl Fields<'_> {
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |field| u16::from_le_bytes(*field))
+    bytes
+        .get(at..)
+        .and_then(|rest| rest.first_chunk())
+        .map_or(0, |field| u16::from_le_bytes(*field))
 }
 
 fn format(namespace: &[u8], index: usize) -> Option<Format> {
-    let field: &[u8; 4] = namespace.get(namespace::LBAF + 4 * index..)?.first_chunk()?;
+    let field: &[u8; 4] = namespace
+        .get(namespace::LBAF + 4 * index..)?
+        .first_chunk()?;
     // Blocks of 512 bytes to 64 KiB; 0 marks a format that is not there.
     (9..=16).contains(&field[2]).then(|| Format {
         lba_bytes: 1 << field[2],
@@ -80,14 +85,23 @@ pub(crate) fn tell(builder: &mut Builder, node: NodeId, answer: &Identified) {
     let flbas = bytes[namespace::FLBAS];
     let current = usize::from(flbas & 0xf) | usize::from(flbas >> 5 & 3) << 4;
     let Some(Format { lba_bytes, .. }) = format(bytes, current) else {
-        return builder
-            .note(format!("{}: Identify Namespace names no format in use", builder.get(node).name));
+        return builder.note(format!(
+            "{}: Identify Namespace names no format in use",
+            builder.get(node).name
+        ));
     };
-    let fields = Fields { namespace: bytes, lba_bytes };
+    let fields = Fields {
+        namespace: bytes,
+        lba_bytes,
+    };
     tell_formats(builder, node, bytes, current);
     let mut grid = |granularity: u64, kind, what, field: &str, doubt: Option<&str>| {
-        let Ok(grid) = Grid::new(Bytes(granularity), Bytes(0), kind) else { return };
-        let source = Source::Drive { field: field.to_owned() };
+        let Ok(grid) = Grid::new(Bytes(granularity), Bytes(0), kind) else {
+            return;
+        };
+        let source = Source::Drive {
+            field: field.to_owned(),
+        };
         builder.grid(
             node,
             match doubt {
@@ -98,19 +112,63 @@ pub(crate) fn tell(builder: &mut Builder, node: NodeId, answer: &Identified) {
     };
     let features = bytes[namespace::NSFEAT];
     if features & OPTIMAL_PERFORMANCE != 0 {
-        grid(fields.blocks(namespace::NPWG), GridKind::Unit, What::IndirectionUnit, "NPWG", None);
-        grid(fields.blocks(namespace::NPWA), GridKind::Unit, What::WriteAlignment, "NPWA", None);
-        grid(fields.blocks(namespace::NPDG), GridKind::Unit, What::DiscardUnit, "NPDG", None);
-        grid(fields.blocks(namespace::NPDA), GridKind::Unit, What::DiscardUnit, "NPDA", None);
+        grid(
+            fields.blocks(namespace::NPWG),
+            GridKind::Unit,
+            What::IndirectionUnit,
+            "NPWG",
+            None,
+        );
+        grid(
+            fields.blocks(namespace::NPWA),
+            GridKind::Unit,
+            What::WriteAlignment,
+            "NPWA",
+            None,
+        );
+        grid(
+            fields.blocks(namespace::NPDG),
+            GridKind::Unit,
+            What::DiscardUnit,
+            "NPDG",
+            None,
+        );
+        grid(
+            fields.blocks(namespace::NPDA),
+            GridKind::Unit,
+            What::DiscardUnit,
+            "NPDA",
+            None,
+        );
         if fields.u16(namespace::NOWS) > 0 {
-            let why = Some("NOWS is a size that suits the drive, and not the unit in which it maps flash");
-            grid(fields.blocks(namespace::NOWS), GridKind::Unit, What::IndirectionUnit, "NOWS", why);
+            let why = Some(
+                "NOWS is a size that suits the drive, and not the unit in which it maps flash",
+            );
+            grid(
+                fields.blocks(namespace::NOWS),
+                GridKind::Unit,
+                What::IndirectionUnit,
+                "NOWS",
+                why,
+            );
         }
     }
     let boundary = fields.u16(namespace::NOIOB) * lba_bytes;
-    grid(boundary, GridKind::Boundary, What::IoBoundary, "NOIOB", None);
+    grid(
+        boundary,
+        GridKind::Boundary,
+        What::IoBoundary,
+        "NOIOB",
+        None,
+    );
     if features & ATOMIC_OF_NAMESPACE != 0 {
-        grid(fields.blocks(namespace::NAWUPF), GridKind::Unit, What::AtomicWrite, "NAWUPF", None);
+        grid(
+            fields.blocks(namespace::NAWUPF),
+            GridKind::Unit,
+            What::AtomicWrite,
+            "NAWUPF",
+            None,
+        );
     } else if let Some(controller) = &answer.controller {
         let unit = (u64::from(u16_at(&controller[..], AWUPF)) + 1) * lba_bytes;
         grid(unit, GridKind::Unit, What::AtomicWrite, "AWUPF", None);
@@ -122,12 +180,27 @@ fn tell_formats(builder: &mut Builder, node: NodeId, bytes: &[u8], current: usiz
     let count = usize::from(bytes[namespace::NLBAF]).min(63) + 1;
     let mut shown = Vec::new();
     for index in 0..count {
-        let Some(Format { lba_bytes, metadata_bytes, performance }) = format(bytes, index) else { continue };
-        let metadata = if metadata_bytes > 0 { format!("+{metadata_bytes}") } else { String::new() };
+        let Some(Format {
+            lba_bytes,
+            metadata_bytes,
+            performance,
+        }) = format(bytes, index)
+        else {
+            continue;
+        };
+        let metadata = if metadata_bytes > 0 {
+            format!("+{metadata_bytes}")
+        } else {
+            String::new()
+        };
         let used = if index == current { " (in use)" } else { "" };
-        shown.push(format!("{lba_bytes}{metadata} performance {performance}{used}"));
+        shown.push(format!(
+            "{lba_bytes}{metadata} performance {performance}{used}"
+        ));
     }
-    let source = Source::Drive { field: "LBAF".to_owned() };
+    let source = Source::Drive {
+        field: "LBAF".to_owned(),
+    };
     builder.fact(node, keys::LBA_FORMATS, shown.join(", "), &source);
 }
 
@@ -142,7 +215,10 @@ mod tests {
         tell(
             &mut builder,
             node,
-            &Identified { namespace: Box::new(namespace), controller: Some(Box::new(controller)) },
+            &Identified {
+                namespace: Box::new(namespace),
+                controller: Some(Box::new(controller)),
+            },
         );
         builder.finish()
     }
@@ -169,7 +245,10 @@ mod tests {
 
     fn grids(stack: &Stack) -> Vec<(What, u64, bool)> {
         let node = stack.node(stack.find("nvme0n1").expect("it"));
-        node.grids.iter().map(|fact| (fact.what, fact.granularity().0, fact.is_believed())).collect()
+        node.grids
+            .iter()
+            .map(|fact| (fact.what, fact.granularity().0, fact.is_believed()))
+            .collect()
     }
 
     #[test]
@@ -198,10 +277,16 @@ mod tests {
         let mut bytes = namespace();
         bytes[24] = 0;
         bytes[46] = 0;
-        assert_eq!(grids(&stack_of(bytes, [0; 4096])), [(What::AtomicWrite, 4096, true)]);
+        assert_eq!(
+            grids(&stack_of(bytes, [0; 4096])),
+            [(What::AtomicWrite, 4096, true)]
+        );
         bytes[24] = 0x02;
         bytes[36] = 1; // NAWUPF: 2 blocks
-        assert_eq!(grids(&stack_of(bytes, [0; 4096])), [(What::AtomicWrite, 8192, true)]);
+        assert_eq!(
+            grids(&stack_of(bytes, [0; 4096])),
+            [(What::AtomicWrite, 8192, true)]
+        );
     }
 
     #[test]

@@ -19,7 +19,13 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn new() -> Reader {
-        Reader { buffer: Box::new([0; PAGE]), files: 0, directories: 0, notes: Vec::new(), left_out: 0 }
+        Reader {
+            buffer: Box::new([0; PAGE]),
+            files: 0,
+            directories: 0,
+            notes: Vec::new(),
+            left_out: 0,
+        }
     }
 
     pub(super) fn note(&mut self, note: String) {
@@ -33,7 +39,10 @@ impl Reader {
     /// The notes, the last of which counts those that are not among them.
     pub(super) fn into_notes(mut self) -> Vec<String> {
         if self.left_out > 0 {
-            self.notes.push(format!("{} of sysfs without sense", plural(self.left_out, "more file")));
+            self.notes.push(format!(
+                "{} of sysfs without sense",
+                plural(self.left_out, "more file")
+            ));
         }
         self.notes
     }
@@ -74,7 +83,10 @@ impl Reader {
 
     /// Names of what is in a directory, in order; none where it is missing.
     pub(super) fn names(&mut self, dir: &Directory, name: &str) -> Vec<String> {
-        let mut names = self.child(dir, name).and_then(|dir| dir.names().ok()).unwrap_or_default();
+        let mut names = self
+            .child(dir, name)
+            .and_then(|dir| dir.names().ok())
+            .unwrap_or_default();
         names.sort_unstable();
         names
     }

@@ -121,7 +121,10 @@ impl Block {
     /// Text up to the first NUL; what is no UTF-8 becomes U+FFFD.
     pub(crate) fn text(&self, at: usize, len: usize) -> String {
         let bytes = self.run(at, len);
-        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+        let end = bytes
+            .iter()
+            .position(|&byte| byte == 0)
+            .unwrap_or(bytes.len());
         String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
     }
 
@@ -185,7 +188,10 @@ mod tests {
     #[test]
     fn fields_beyond_the_end_are_zero() {
         let block = Block(vec![1, 2, 3]);
-        assert_eq!((block.le16(1), block.le32(1), block.be32(9)), (0x0302, 0x0302, 0));
+        assert_eq!(
+            (block.le16(1), block.le32(1), block.be32(9)),
+            (0x0302, 0x0302, 0)
+        );
         assert!(!block.has(2, &[3, 0]));
     }
 }

@@ -9,8 +9,9 @@ use super::content::{Content, Layer};
 use crate::node::keys;
 
 const AT: u64 = 4096;
-const MAGIC: [u8; 16] =
-    [0xc6, 0x85, 0x73, 0xf6, 0x4e, 0x1a, 0x45, 0xca, 0x82, 0x65, 0xf5, 0x7f, 0x48, 0xba, 0x6d, 0x81];
+const MAGIC: [u8; 16] = [
+    0xc6, 0x85, 0x73, 0xf6, 0x4e, 0x1a, 0x45, 0xca, 0x82, 0x65, 0xf5, 0x7f, 0x48, 0xba, 0x6d, 0x81,
+];
 /// Where data of the first version of backing devices begin, which does not say.
 const START_FIRST_SECTORS: u64 = 16;
 
@@ -29,7 +30,11 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
         Some(start) => Layer::Cached { start },
         None => Layer::Nothing,
     };
-    let name = if start.is_some() { "bcache" } else { "bcache cache" };
+    let name = if start.is_some() {
+        "bcache"
+    } else {
+        "bcache cache"
+    };
     let block_bytes = u64::from(block.le16(192)) * SECTOR;
     Some(if start.is_some() {
         Content::new(name, layer)

@@ -22,9 +22,14 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
     if !block.has(0x40, b"_BHRfS_M") {
         return None;
     }
-    let layer = Layer::Btrfs { uuid: block.field(0x20), devices: block.le64(0x88) };
+    let layer = Layer::Btrfs {
+        uuid: block.field(0x20),
+        devices: block.le64(0x88),
+    };
     if let Some(mismatch) = mismatch {
-        return Some(Content::new("btrfs", layer).broken("superblock of btrfs at byte 65,536", &mismatch));
+        return Some(
+            Content::new("btrfs", layer).broken("superblock of btrfs at byte 65,536", &mismatch),
+        );
     }
     let (sector, node) = (u64::from(block.le32(0x90)), u64::from(block.le32(0x94)));
     if block.le64(0x30) != AT || !sector.is_power_of_two() || !node.is_power_of_two() {
@@ -41,7 +46,10 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
 
 /// SHA-256 and BLAKE2b are not verified. Others are told in the order of their bytes, as `btrfs` prints them.
 fn verify(block: &Block) -> Option<Mismatch> {
-    let checked = block.bytes().get(CHECKED_FROM..).filter(|_| block.has(0x40, b"_BHRfS_M"))?;
+    let checked = block
+        .bytes()
+        .get(CHECKED_FROM..)
+        .filter(|_| block.has(0x40, b"_BHRfS_M"))?;
     match block.le16(0xc4) {
         TYPE_CRC32C => Mismatch::of(block.be32(0), checksum::crc32c([checked]).swap_bytes()),
         TYPE_XXHASH64 => Mismatch::of(block.be64(0), XxHash64::oneshot(0, checked).swap_bytes()),

@@ -18,12 +18,18 @@ impl Mismatch {
     /// `None` when the two are the same.
     pub(super) fn of<T: PartialEq + std::fmt::LowerHex>(found: T, expected: T) -> Option<Mismatch> {
         let digits = |sum: &T| format!("{sum:#0width$x}", width = 2 + 2 * size_of::<T>());
-        (found != expected).then(|| Mismatch { found: digits(&found), expected: digits(&expected) })
+        (found != expected).then(|| Mismatch {
+            found: digits(&found),
+            expected: digits(&expected),
+        })
     }
 
     /// As the problem of what is read nevertheless.
     pub(super) fn problem(&self, what: &str) -> (&'static str, String) {
-        let text = format!("{what}: found checksum {}, expected {}", self.found, self.expected);
+        let text = format!(
+            "{what}: found checksum {}, expected {}",
+            self.found, self.expected
+        );
         (ids::BROKEN_SUPERBLOCK, text)
     }
 }
@@ -32,7 +38,8 @@ impl Content {
     /// What is left of a superblock whose checksum does not fit: that there is one. None of its numbers is believed.
     pub(super) fn broken(mut self, place: &str, mismatch: &Mismatch) -> Content {
         let (id, text) = mismatch.problem(place);
-        self.problems.push((id, format!("{text}; nothing else of it is believed")));
+        self.problems
+            .push((id, format!("{text}; nothing else of it is believed")));
         self
     }
 }
@@ -77,7 +84,9 @@ const fn table() -> [u32; 256] {
 /// CRC-32C of these runs, one behind the other.
 pub(super) fn crc32c<const N: usize>(runs: [&[u8]; N]) -> u32 {
     let bytes = runs.into_iter().flatten();
-    !bytes.fold(!0, |sum, byte| (sum >> 8) ^ CRC_32C[usize::from(sum as u8 ^ byte)])
+    !bytes.fold(!0, |sum, byte| {
+        (sum >> 8) ^ CRC_32C[usize::from(sum as u8 ^ byte)]
+    })
 }
 
 #[cfg(test)]

@@ -17,7 +17,12 @@ pub(crate) struct Cell {
 
 impl Cell {
     pub(crate) const fn unit(len: u64, what: What) -> Cell {
-        Cell { len, offset: 0, what, kind: GridKind::Unit }
+        Cell {
+            len,
+            offset: 0,
+            what,
+            kind: GridKind::Unit,
+        }
     }
 }
 

@@ -24,7 +24,8 @@ const INCOMPAT_JOURNAL_DEVICE: u32 = 0x8;
 const INCOMPAT_64BIT: u32 = 0x80;
 /// Extents, 64 bit, multiple mount protection, flexible groups, inodes with attributes, metadata checksum seed, large
 /// directories, inline data, encryption: none of them before ext4.
-const INCOMPAT_EXT4: u32 = 0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x2000 | 0x4000 | 0x8000 | 0x1_0000;
+const INCOMPAT_EXT4: u32 =
+    0x40 | 0x80 | 0x100 | 0x200 | 0x400 | 0x2000 | 0x4000 | 0x8000 | 0x1_0000;
 /// Huge files, checksums of groups, many links, extra inode size, clusters, checksums of metadata.
 const RO_COMPAT_EXT4: u32 = 0x8 | 0x10 | 0x20 | 0x40 | 0x200 | 0x400;
 
@@ -52,23 +53,32 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
     }
     let log = block.le32(0x18);
     let impossible = |what: String| {
-        let text = format!("superblock of {name} at byte 1,024: {what}; nothing else of it is believed");
+        let text =
+            format!("superblock of {name} at byte 1,024: {what}; nothing else of it is believed");
         let mut content = Content::new(name, Layer::FileSystem);
         content.problems.push((ids::BROKEN_SUPERBLOCK, text));
         content
     };
     if log > LOG_BLOCK_MAX {
-        let what = format!("found blocks of 2^{} bytes, expected 2^10 to 2^16", u64::from(log) + 10);
+        let what = format!(
+            "found blocks of 2^{} bytes, expected 2^10 to 2^16",
+            u64::from(log) + 10
+        );
         return is_likely(&block).then(|| impossible(what));
     }
     if incompat & INCOMPAT_JOURNAL_DEVICE != 0 {
         return Some(Content::new("jbd", Layer::Nothing));
     }
     let bytes = 1024_u64 << log;
-    let high = if incompat & INCOMPAT_64BIT != 0 { u64::from(block.le32(0x150)) << 32 } else { 0 };
+    let high = if incompat & INCOMPAT_64BIT != 0 {
+        u64::from(block.le32(0x150)) << 32
+    } else {
+        0
+    };
     let blocks = high | u64::from(block.le32(0x4));
     if blocks == 0 {
-        return is_likely(&block).then(|| impossible("found 0 blocks, expected one at least".to_owned()));
+        return is_likely(&block)
+            .then(|| impossible("found 0 blocks, expected one at least".to_owned()));
     }
     let content = Content::new(name, Layer::FileSystem)
         .sized(blocks.checked_mul(bytes))
@@ -87,7 +97,8 @@ fn is_likely(block: &Block) -> bool {
 
 /// CRC-32C from all ones, not inverted at its end.
 fn verify(block: &Block) -> Option<Mismatch> {
-    let has_one = block.le32(0x64) & RO_COMPAT_CHECKSUMS != 0 && block.byte(0x175) == CHECKSUM_CRC32C;
+    let has_one =
+        block.le32(0x64) & RO_COMPAT_CHECKSUMS != 0 && block.byte(0x175) == CHECKSUM_CRC32C;
     let expected = has_one.then(|| !checksum::crc32c([block.run(0, CHECKSUM_AT)]))?;
     Mismatch::of(block.le32(CHECKSUM_AT), expected)
 }

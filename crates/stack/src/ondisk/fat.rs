@@ -44,7 +44,10 @@ fn content(
         .fact(keys::FS_DATA_START, data_start)
         .cell(cell);
     // 0 is what most tools note that do not know.
-    if let Some(hidden) = hidden_sectors.checked_mul(sector).filter(|hidden| *hidden > 0) {
+    if let Some(hidden) = hidden_sectors
+        .checked_mul(sector)
+        .filter(|hidden| *hidden > 0)
+    {
         content = content.fact(keys::HIDDEN_BYTES, hidden);
         content.hidden = Some(hidden);
     }
@@ -62,7 +65,13 @@ fn exfat(block: &Block) -> Option<Content> {
     }
     let sector = 1_u64 << sector_log;
     let data_start = u64::from(block.le32(88)) * sector;
-    let content = content("exfat", sector, block.le64(64), sector << cluster_log, data_start)?;
+    let content = content(
+        "exfat",
+        sector,
+        block.le64(64),
+        sector << cluster_log,
+        data_start,
+    )?;
     Some(content.sized(block.le64(72).checked_mul(sector)))
 }
 
@@ -72,9 +81,13 @@ fn ntfs(block: &Block) -> Option<Content> {
     let sectors = match block.byte(0x0d) {
         0 => return None,
         count @ 1..=128 => u64::from(count),
-        power => 1_u64.checked_shl(256 - u32::from(power)).filter(|sectors| *sectors <= 4096)?,
+        power => 1_u64
+            .checked_shl(256 - u32::from(power))
+            .filter(|sectors| *sectors <= 4096)?,
     };
-    let cluster = sector.checked_mul(sectors).filter(|cluster| cluster.is_power_of_two())?;
+    let cluster = sector
+        .checked_mul(sectors)
+        .filter(|cluster| cluster.is_power_of_two())?;
     let content = content("ntfs", sector, block.le32(0x1c).into(), cluster, 0)?;
     // One sector more holds the copy of the boot sector.
     Some(content.sized(block.le64(0x28).checked_add(1)?.checked_mul(sector)))
@@ -87,7 +100,13 @@ fn fat(block: &Block) -> Option<Content> {
     if !is_sound || !matches!(block.byte(0x15), 0xf0 | 0xf8..=0xff) {
         return None;
     }
-    let wide = |short: u16, long: u32| if short > 0 { u64::from(short) } else { u64::from(long) };
+    let wide = |short: u16, long: u32| {
+        if short > 0 {
+            u64::from(short)
+        } else {
+            u64::from(long)
+        }
+    };
     let table = wide(block.le16(0x16), block.le32(0x24));
     let total = wide(block.le16(0x13), block.le32(0x20));
     let root = (u64::from(block.le16(0x11)) * 32).div_ceil(sector);
@@ -96,7 +115,13 @@ fn fat(block: &Block) -> Option<Content> {
         return None;
     }
     let cluster = sector * u64::from(per_cluster);
-    let mut content = content("vfat", sector, block.le32(0x1c).into(), cluster, data * sector)?;
+    let mut content = content(
+        "vfat",
+        sector,
+        block.le32(0x1c).into(),
+        cluster,
+        data * sector,
+    )?;
     content.format = match (total - data) / u64::from(per_cluster) {
         _ if block.le16(0x16) == 0 => "FAT32",
         0..4085 => "FAT12",

@@ -32,7 +32,12 @@ pub(crate) enum Naming {
 }
 
 /// Makes a node of each partition; those that hold others are no pieces. `None` where there is no label.
-pub(crate) fn tell(builder: &mut Builder, disk: &dyn Disk, id: NodeId, naming: Naming) -> Option<Vec<Piece>> {
+pub(crate) fn tell(
+    builder: &mut Builder,
+    disk: &dyn Disk,
+    id: NodeId,
+    naming: Naming,
+) -> Option<Vec<Piece>> {
     let name = builder.get(id).name.clone();
     let label = match plumb_label::read(disk, sector_bytes(builder, id)) {
         Ok(found) => found?,
@@ -41,9 +46,16 @@ pub(crate) fn tell(builder: &mut Builder, disk: &dyn Disk, id: NodeId, naming: N
             return None;
         }
     };
-    let source = Source::OnDisk { format: label.kind.to_string() };
+    let source = Source::OnDisk {
+        format: label.kind.to_string(),
+    };
     builder.fact(id, keys::LABEL, word(label.kind), &source);
-    builder.fact(id, keys::LABEL_BLOCK, label.sector_bytes.to_string(), &source);
+    builder.fact(
+        id,
+        keys::LABEL_BLOCK,
+        label.sector_bytes.to_string(),
+        &source,
+    );
     if let Some(plumb_label::Detail::SparcVtoc(vtoc)) = &label.detail {
         let sectors = u64::from(vtoc.geometry.heads) * u64::from(vtoc.geometry.sectors);
         builder.fact(id, keys::CYLINDER_SECTORS, sectors.to_string(), &source);
@@ -57,18 +69,39 @@ pub(crate) fn tell(builder: &mut Builder, disk: &dyn Disk, id: NodeId, naming: N
     for (node, partition) in &nodes {
         tell_partition(builder, id, *node, partition, &source);
     }
-    for (node, partition) in nodes.iter().filter(|(_, partition)| partition.kind.is_moving()) {
+    for (node, partition) in nodes
+        .iter()
+        .filter(|(_, partition)| partition.kind.is_moving())
+    {
         let text = format!("{name}: the move of {} has not ended", partition.id);
         let id = ids::UNFINISHED_MOVE;
-        builder.problem(Problem { node: Some(*node), id, text, source: source.clone() });
+        builder.problem(Problem {
+            node: Some(*node),
+            id,
+            text,
+            source: source.clone(),
+        });
     }
     for problem in &label.problems {
         let about = part(problem).and_then(|part| nodes.iter().find(|(_, known)| known.id == part));
-        tell_problem(builder, about.map_or(id, |(node, _)| *node), &name, problem, &source);
+        tell_problem(
+            builder,
+            about.map_or(id, |(node, _)| *node),
+            &name,
+            problem,
+            &source,
+        );
     }
-    let node = |part: &PartId| nodes.iter().find(|(_, known)| known.id == *part).map(|(node, _)| *node);
+    let node = |part: &PartId| {
+        nodes
+            .iter()
+            .find(|(_, known)| known.id == *part)
+            .map(|(node, _)| *node)
+    };
     let overlaps = label.problems.iter().filter_map(|problem| match problem {
-        Found::Overlap { first, second } => Some((node(first)?, node(second)?, problem.to_string())),
+        Found::Overlap { first, second } => {
+            Some((node(first)?, node(second)?, problem.to_string()))
+        }
         _ => None,
     });
     builder.label_judged(id, overlaps);
@@ -78,8 +111,10 @@ pub(crate) fn tell(builder: &mut Builder, disk: &dyn Disk, id: NodeId, naming: N
             || partition.is_whole_disk
             || partition.place == Place::Disk && label.partitions.iter().any(is_parent)
     };
-    let pieces =
-        nodes.iter().filter(|(_, partition)| !holds_others(partition)).map(|(node, partition)| Piece {
+    let pieces = nodes
+        .iter()
+        .filter(|(_, partition)| !holds_others(partition))
+        .map(|(node, partition)| Piece {
             node: *node,
             start: partition.extent.start().0,
             len: partition.extent.len().0,
@@ -115,12 +150,19 @@ struct Names {
 impl Names {
     fn of(label: &Label, naming: Naming) -> Names {
         let is_slice = |partition: &&Partition| partition.place == Place::Slice;
-        let next = label.partitions.iter().filter(|one| one.place == Place::Logical).map(|one| one.id.number);
+        let next = label
+            .partitions
+            .iter()
+            .filter(|one| one.place == Place::Logical)
+            .map(|one| one.id.number);
         let first = next.max().unwrap_or(4) + 1;
         let slices = label.partitions.iter().filter(is_slice);
         Names {
             naming,
-            slices: slices.zip(first..).map(|(partition, number)| (partition.id, number)).collect(),
+            slices: slices
+                .zip(first..)
+                .map(|(partition, number)| (partition.id, number))
+                .collect(),
         }
     }
 
@@ -133,7 +175,10 @@ impl Names {
     fn node(&self, disk: &str, partition: &Partition) -> String {
         let number = self.number(partition);
         if self.naming == Naming::Image {
-            return format!("{}#{number}", disk.strip_suffix(DISK_OF_IMAGE).unwrap_or(disk));
+            return format!(
+                "{}#{number}",
+                disk.strip_suffix(DISK_OF_IMAGE).unwrap_or(disk)
+            );
         }
         match (is_solaris(disk), partition.id.slice, partition.id.within) {
             (true, Some(slice), _) => format!("{disk}s{slice}"),
@@ -148,23 +193,41 @@ impl Names {
 /// `c1t0d0`, `c0d0`, `c0t5000C500A1B2C3D4d0`.
 fn is_solaris(disk: &str) -> bool {
     let mut parts = disk.splitn(2, 'd');
-    let (Some(path), Some(unit)) = (parts.next(), parts.next()) else { return false };
+    let (Some(path), Some(unit)) = (parts.next(), parts.next()) else {
+        return false;
+    };
     let mut path = path.strip_prefix('c').unwrap_or_default().splitn(2, 't');
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
-    let is_target = |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let is_number =
+        |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
+    let is_target =
+        |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_hexdigit());
     path.next().is_some_and(is_number) && path.next().is_none_or(is_target) && is_number(unit)
 }
 
-fn tell_partition(builder: &mut Builder, disk: NodeId, node: NodeId, partition: &Partition, source: &Source) {
+fn tell_partition(
+    builder: &mut Builder,
+    disk: NodeId,
+    node: NodeId,
+    partition: &Partition,
+    source: &Source,
+) {
     builder.kind(node, Kind::Partition, source);
-    builder.fact(node, keys::PARTITION_NUMBER, partition.id.number.to_string(), source);
+    builder.fact(
+        node,
+        keys::PARTITION_NUMBER,
+        partition.id.number.to_string(),
+        source,
+    );
     if let Some(slice) = partition.id.slice {
         builder.fact(node, keys::SLICE, slice.to_string(), source);
     }
     let (start, len) = (partition.extent.start(), partition.extent.len());
     // The kernel shows two sectors of a partition that holds others, and cuts off what is beyond the disk.
     let is_known = builder.get(node).placing != Placing::Leaf;
-    let is_cut = builder.get(disk).size.is_some_and(|size| partition.extent.end() > size);
+    let is_cut = builder
+        .get(disk)
+        .size
+        .is_some_and(|size| partition.extent.end() > size);
     if is_known && (partition.place == Place::Extended || is_cut) {
         return;
     }
@@ -206,9 +269,17 @@ fn id(problem: &Found) -> Option<&'static str> {
     })
 }
 
-fn tell_problem(builder: &mut Builder, about: NodeId, disk: &str, problem: &Found, source: &Source) {
+fn tell_problem(
+    builder: &mut Builder,
+    about: NodeId,
+    disk: &str,
+    problem: &Found,
+    source: &Source,
+) {
     let text = format!("{disk}: {problem}");
-    let Some(id) = id(problem) else { return builder.note(text) };
+    let Some(id) = id(problem) else {
+        return builder.note(text);
+    };
     // The builder itself tells of a run that ends beyond what it lies on.
     let is_told_by_builder = matches!(problem, Found::BeyondEnd { .. })
         && matches!(&builder.get(about).placing, Placing::Parts { parts } if parts.iter().any(|part| {
@@ -216,7 +287,12 @@ fn tell_problem(builder: &mut Builder, about: NodeId, disk: &str, problem: &Foun
             builder.get(part.node).size.is_some_and(|size: Bytes| end.is_none_or(|end| end > size))
         }));
     if !is_told_by_builder {
-        builder.problem(Problem { node: Some(about), id, text, source: source.clone() });
+        builder.problem(Problem {
+            node: Some(about),
+            id,
+            text,
+            source: source.clone(),
+        });
     }
 }
 

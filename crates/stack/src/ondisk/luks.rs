@@ -13,8 +13,9 @@ use crate::grid::What;
 const MAGIC: &[u8] = b"LUKS\xba\xbe";
 /// The second header lies behind the first; these are the sizes that one can have.
 const MAGIC_SECOND: &[u8] = b"SKUL\xba\xbe";
-const SECONDS: [u64; 9] =
-    [0x4000, 0x8000, 0x1_0000, 0x2_0000, 0x4_0000, 0x8_0000, 0x10_0000, 0x20_0000, 0x40_0000];
+const SECONDS: [u64; 9] = [
+    0x4000, 0x8000, 0x1_0000, 0x2_0000, 0x4_0000, 0x8_0000, 0x10_0000, 0x20_0000, 0x40_0000,
+];
 /// Bytes of the binary header; text follows.
 const BINARY_BYTES: u64 = 4096;
 
@@ -30,14 +31,22 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
 
 /// Data that begin behind the end are nowhere. A copy of a header ends where they would begin, and lacks nothing.
 fn within(mut content: Content, len: u64) -> Content {
-    let Layer::Crypt { start: Ok(start) } = content.layer else { return content };
+    let Layer::Crypt { start: Ok(start) } = content.layer else {
+        return content;
+    };
     if start > len {
-        let text =
-            format!("data of {} begin at {}, and there are {}", content.format, Bytes(start), Bytes(len));
+        let text = format!(
+            "data of {} begin at {}, and there are {}",
+            content.format,
+            Bytes(start),
+            Bytes(len)
+        );
         content.problems.push((ids::BEYOND_DEVICE, text));
     }
     if start >= len {
-        content.layer = Layer::Crypt { start: Err("its data begin beyond the end".to_owned()) };
+        content.layer = Layer::Crypt {
+            start: Err("its data begin beyond the end".to_owned()),
+        };
     }
     content
 }
@@ -48,7 +57,11 @@ fn version_1(payload_sectors: u64) -> Content {
         sectors => Ok(sectors * SECTOR),
     };
     let content = Content::new("crypto_LUKS", Layer::Crypt { start });
-    Content { format: "LUKS 1".to_owned(), ..content }.cell(Cell::unit(SECTOR, What::CryptSector))
+    Content {
+        format: "LUKS 1".to_owned(),
+        ..content
+    }
+    .cell(Cell::unit(SECTOR, What::CryptSector))
 }
 
 fn version_2(area: &Area<'_>) -> Content {
@@ -87,7 +100,10 @@ struct Segment {
 
 fn content(found: Result<Segment, String>) -> Content {
     let (start, cell) = match found {
-        Ok(found) => (Ok(found.start), Some(Cell::unit(found.sector_bytes, What::CryptSector))),
+        Ok(found) => (
+            Ok(found.start),
+            Some(Cell::unit(found.sector_bytes, What::CryptSector)),
+        ),
         Err(why) => (Err(why), None),
     };
     let mut content = Content::new("crypto_LUKS", Layer::Crypt { start });
@@ -101,28 +117,49 @@ fn header(area: &Area<'_>, at: u64) -> Result<Value, String> {
     let binary = area.read(at, 512).ok_or("the header is cut off")?;
     let len = binary.be64(8);
     if !SECONDS.contains(&len) {
-        return Err(format!("found a header of {len} bytes, expected one of 16 KiB to 4 MiB"));
+        return Err(format!(
+            "found a header of {len} bytes, expected one of 16 KiB to 4 MiB"
+        ));
     }
-    let text = at.checked_add(BINARY_BYTES).and_then(|at| area.read(at, (len - BINARY_BYTES) as usize));
+    let text = at
+        .checked_add(BINARY_BYTES)
+        .and_then(|at| area.read(at, (len - BINARY_BYTES) as usize));
     let text = text.ok_or("the header is cut off")?;
-    let end = text.bytes().iter().position(|&byte| byte == 0).unwrap_or(text.bytes().len());
-    serde_json::from_slice(&text.bytes()[..end]).map_err(|error| format!("the header's text: {error}"))
+    let end = text
+        .bytes()
+        .iter()
+        .position(|&byte| byte == 0)
+        .unwrap_or(text.bytes().len());
+    serde_json::from_slice(&text.bytes()[..end])
+        .map_err(|error| format!("the header's text: {error}"))
 }
 
 /// A volume that is being encrypted anew has several segments.
 fn segment(header: &Value) -> Result<Segment, String> {
-    let segments = header["segments"].as_object().ok_or("the header names no segments")?;
+    let segments = header["segments"]
+        .as_object()
+        .ok_or("the header names no segments")?;
     let [segment] = segments.values().collect::<Vec<_>>()[..] else {
-        return Err(format!("found {} segments, expected one: it is being encrypted anew", segments.len()));
+        return Err(format!(
+            "found {} segments, expected one: it is being encrypted anew",
+            segments.len()
+        ));
     };
     if segment["type"] != "crypt" {
         return Err("its data are not encrypted in place".to_owned());
     }
-    let start = segment["offset"].as_str().and_then(|start| start.parse().ok());
-    let sector_bytes = segment["sector_size"].as_u64().filter(|bytes| *bytes >= SECTOR);
+    let start = segment["offset"]
+        .as_str()
+        .and_then(|start| start.parse().ok());
+    let sector_bytes = segment["sector_size"]
+        .as_u64()
+        .filter(|bytes| *bytes >= SECTOR);
     match (start, sector_bytes) {
         (Some(0), _) => Err("its header is not on the device of its data".to_owned()),
-        (Some(start), Some(sector_bytes)) => Ok(Segment { start, sector_bytes }),
+        (Some(start), Some(sector_bytes)) => Ok(Segment {
+            start,
+            sector_bytes,
+        }),
         _ => Err("the header does not tell where data begin".to_owned()),
     }
 }

@@ -62,9 +62,13 @@ impl Superblock {
 }
 
 pub(super) fn read(area: &Area<'_>) -> Option<Content> {
-    let last_1_0 = (area.len() / SECTOR).checked_sub(16).map(|sector| (sector & !7) * SECTOR);
+    let last_1_0 = (area.len() / SECTOR)
+        .checked_sub(16)
+        .map(|sector| (sector & !7) * SECTOR);
     let places = [(Some(4096), "1.2"), (Some(0), "1.1"), (last_1_0, "1.0")];
-    let found = places.into_iter().find_map(|(at, version)| version_1(area, at?, version));
+    let found = places
+        .into_iter()
+        .find_map(|(at, version)| version_1(area, at?, version));
     let found = found.or_else(|| version_0(area))?;
     let (superblock, problems) = found;
     let mut content = Content::new("md member", Layer::Nothing)
@@ -88,7 +92,11 @@ fn version_1(area: &Area<'_>, at: u64, version: &'static str) -> Option<Found> {
     }
     let bytes = |sectors: u64| sectors.checked_mul(SECTOR);
     let number = block.le32(160) as usize;
-    let role = if number < roles { block.le16(ROLES_AT + 2 * number) } else { u16::MAX };
+    let role = if number < roles {
+        block.le16(ROLES_AT + 2 * number)
+    } else {
+        u16::MAX
+    };
     let disks = block.le32(92);
     let superblock = Superblock {
         version,
@@ -110,14 +118,23 @@ fn version_1(area: &Area<'_>, at: u64, version: &'static str) -> Option<Found> {
 }
 
 fn problems(expected: u32, found: u32) -> Vec<(&'static str, String)> {
-    Mismatch::of(found, expected).map(|mismatch| mismatch.problem("md superblock")).into_iter().collect()
+    Mismatch::of(found, expected)
+        .map(|mismatch| mismatch.problem("md superblock"))
+        .into_iter()
+        .collect()
 }
 
 /// The sum of all words but the checksum's own, the carry added in again.
 fn checksum_1(block: &Block, roles: usize) -> u32 {
     let len = ROLES_AT + 2 * roles;
-    let words = (0..len / 4).filter(|word| *word != 216 / 4).map(|word| u64::from(block.le32(4 * word)));
-    let rest = if len % 4 == 2 { u64::from(block.le16(len - 2)) } else { 0 };
+    let words = (0..len / 4)
+        .filter(|word| *word != 216 / 4)
+        .map(|word| u64::from(block.le32(4 * word)));
+    let rest = if len % 4 == 2 {
+        u64::from(block.le16(len - 2))
+    } else {
+        0
+    };
     fold(words.sum::<u64>() + rest)
 }
 
@@ -130,7 +147,13 @@ fn version_0(area: &Area<'_>) -> Option<Found> {
     let at = (area.len() & !(OLD_RESERVED - 1)).checked_sub(OLD_RESERVED)?;
     let block = area.read(at, LEN)?;
     let is_little = block.le32(0) == MAGIC;
-    let word = |at: usize| if is_little { block.le32(4 * at) } else { block.be32(4 * at) };
+    let word = |at: usize| {
+        if is_little {
+            block.le32(4 * at)
+        } else {
+            block.be32(4 * at)
+        }
+    };
     let disks = word(10);
     if word(0) != MAGIC || (word(1), word(2)) != (0, 90) || disks > DISKS_MAX_OLD {
         return None;
@@ -139,7 +162,11 @@ fn version_0(area: &Area<'_>) -> Option<Found> {
     for (place, at) in [5, 13, 14, 15].into_iter().enumerate() {
         uuid[4 * place..][..4].copy_from_slice(&word(at).to_be_bytes());
     }
-    let events = if is_little { (word(40), word(39)) } else { (word(39), word(40)) };
+    let events = if is_little {
+        (word(40), word(39))
+    } else {
+        (word(39), word(40))
+    };
     let superblock = Superblock {
         version: "0.90",
         uuid,
@@ -152,12 +179,19 @@ fn version_0(area: &Area<'_>) -> Option<Found> {
         // The descriptor of the member itself: number, major, minor, place.
         role: Some(word(992 + 3)).filter(|role| *role < disks),
         data_start: 0,
-        data_len: if word(8) > 0 { u64::from(word(8)) * 1024 } else { at },
+        data_len: if word(8) > 0 {
+            u64::from(word(8)) * 1024
+        } else {
+            at
+        },
         events: u64::from(events.0) << 32 | u64::from(events.1),
         // Version 0.91 is one that is being reshaped, and is not read.
         is_reshaping: false,
     };
-    let sum: u64 = (0..LEN / 4).filter(|at| *at != 38).map(|at| u64::from(word(at))).sum();
+    let sum: u64 = (0..LEN / 4)
+        .filter(|at| *at != 38)
+        .map(|at| u64::from(word(at)))
+        .sum();
     Some((superblock, problems(fold(sum), word(38))))
 }
 

@@ -86,7 +86,16 @@ impl Scan {
     /// it is not the same as nothing there.
     pub fn probe(&mut self, builder: &mut Builder, disk: &dyn Disk, id: NodeId) {
         let is_file = builder.get(id).kind == Kind::File;
-        self.probe_named(builder, disk, id, if is_file { Naming::Image } else { Naming::Device });
+        self.probe_named(
+            builder,
+            disk,
+            id,
+            if is_file {
+                Naming::Image
+            } else {
+                Naming::Device
+            },
+        );
     }
 
     /// The bytes of the device looked at last that something was made of, as starts and lengths: what readers asked for
@@ -97,7 +106,9 @@ impl Scan {
 
     fn probe_named(&mut self, builder: &mut Builder, disk: &dyn Disk, id: NodeId, naming: Naming) {
         self.counted.clear();
-        let source = Source::OnDisk { format: "size".to_owned() };
+        let source = Source::OnDisk {
+            format: "size".to_owned(),
+        };
         if builder.get(id).size.is_none() {
             builder.size(id, Bytes(disk.size_bytes()), &source);
         }
@@ -119,7 +130,9 @@ impl Scan {
     /// Looks for a superblock alone: on a partition, a volume or an array that is a device itself.
     pub fn probe_content(&mut self, builder: &mut Builder, device: &dyn Disk, id: NodeId) {
         let start = match &builder.get(id).placing {
-            Placing::Parts { parts } if builder.get(id).kind == Kind::Partition && parts.len() == 1 => {
+            Placing::Parts { parts }
+                if builder.get(id).kind == Kind::Partition && parts.len() == 1 =>
+            {
                 Some(parts[0].start.0)
             }
             _ => None,
@@ -128,7 +141,13 @@ impl Scan {
         self.probe_area(builder, &Area::whole(device), id, start);
     }
 
-    fn probe_area(&mut self, builder: &mut Builder, area: &Area<'_>, id: NodeId, start: Option<u64>) {
+    fn probe_area(
+        &mut self,
+        builder: &mut Builder,
+        area: &Area<'_>,
+        id: NodeId,
+        start: Option<u64>,
+    ) {
         let mut counted = Vec::new();
         let mut found = READERS.iter().filter_map(|read| {
             let found = read(area);
@@ -138,8 +157,18 @@ impl Scan {
         });
         let first = found.next();
         // The members of an array show what is in it, and that is no remains.
-        let is_array = matches!(&first, Some(Content { layer: Layer::Array(_), .. }));
-        let rest: Vec<&str> = if is_array { Vec::new() } else { found.map(|content| content.name).collect() };
+        let is_array = matches!(
+            &first,
+            Some(Content {
+                layer: Layer::Array(_),
+                ..
+            })
+        );
+        let rest: Vec<&str> = if is_array {
+            Vec::new()
+        } else {
+            found.map(|content| content.name).collect()
+        };
         self.counted.extend(counted);
         let name = builder.get(id).name.clone();
         if let Some(failure) = area.failure() {
@@ -147,18 +176,24 @@ impl Scan {
         }
         let Some(content) = first else { return };
         for other in rest.into_iter().filter(|other| *other != content.name) {
-            builder.note(format!("{name} holds {} and remains of {other}", content.name));
+            builder.note(format!(
+                "{name} holds {} and remains of {other}",
+                content.name
+            ));
         }
         tell_problems(builder, area, id, start, &content);
         self.tell(builder, id, content);
     }
 
     fn tell(&mut self, builder: &mut Builder, id: NodeId, mut content: Content) {
-        let source = Source::OnDisk { format: content.format.clone() };
+        let source = Source::OnDisk {
+            format: content.format.clone(),
+        };
         builder.fact(id, keys::CONTENT, content.name, &source);
         let name = builder.get(id).name.clone();
         let len = builder.get(id).size;
-        let run = |start: u64| nodes::run(id, start, len.and_then(|len| len.checked_sub(Bytes(start))));
+        let run =
+            |start: u64| nodes::run(id, start, len.and_then(|len| len.checked_sub(Bytes(start))));
         match std::mem::replace(&mut content.layer, Layer::Nothing) {
             Layer::Nothing => tell_facts(builder, id, &content, &source),
             Layer::FileSystem => {
@@ -174,19 +209,43 @@ impl Scan {
                 tell_facts(builder, node, &content, &source);
             }
             Layer::Swap => {
-                let node = above(builder, id, Kind::Swap, &format!("swap on {name}"), run(0), &source);
+                let node = above(
+                    builder,
+                    id,
+                    Kind::Swap,
+                    &format!("swap on {name}"),
+                    run(0),
+                    &source,
+                );
                 tell_facts(builder, node, &content, &source);
             }
             Layer::Crypt { start } => {
                 let placing = match start {
                     Ok(start) => run(start),
-                    Err(why) => Placing::Unknown { members: vec![id], why },
+                    Err(why) => Placing::Unknown {
+                        members: vec![id],
+                        why,
+                    },
                 };
-                let node = above(builder, id, Kind::Crypt, &format!("LUKS on {name}"), placing, &source);
+                let node = above(
+                    builder,
+                    id,
+                    Kind::Crypt,
+                    &format!("LUKS on {name}"),
+                    placing,
+                    &source,
+                );
                 tell_facts(builder, node, &content, &source);
             }
             Layer::Cached { start } => {
-                let node = above(builder, id, Kind::Cache, &format!("bcache on {name}"), run(start), &source);
+                let node = above(
+                    builder,
+                    id,
+                    Kind::Cache,
+                    &format!("bcache on {name}"),
+                    run(start),
+                    &source,
+                );
                 tell_facts(builder, node, &content, &source);
             }
             Layer::Btrfs { uuid, devices } => {
@@ -200,12 +259,18 @@ impl Scan {
             }
             Layer::Array(superblock) => {
                 tell_facts(builder, id, &content, &source);
-                let array = self.arrays.entry(superblock.uuid).or_insert_with(md::array::Array::new);
+                let array = self
+                    .arrays
+                    .entry(superblock.uuid)
+                    .or_insert_with(md::array::Array::new);
                 array.add(id, *superblock);
             }
             Layer::Zfs(config) => {
                 tell_facts(builder, id, &content, &source);
-                self.pools.entry(config.pool_guid).or_default().add(id, *config);
+                self.pools
+                    .entry(config.pool_guid)
+                    .or_default()
+                    .add(id, *config);
             }
         }
     }
@@ -229,26 +294,44 @@ impl Btrfs {
     /// A superblock that is broken answers only where no other one does.
     fn add(&mut self, devices: u64, content: Content) {
         let is_better = content.problems.is_empty() || self.found.is_none();
-        self.devices = if content.problems.is_empty() { devices } else { self.devices };
+        self.devices = if content.problems.is_empty() {
+            devices
+        } else {
+            self.devices
+        };
         if is_better {
             self.found = Some(content);
         }
     }
 
     fn tell(self, builder: &mut Builder) {
-        let (Some(content), Some(first)) = (self.found, self.seen.first().copied()) else { return };
-        let source = Source::OnDisk { format: "btrfs".to_owned() };
+        let (Some(content), Some(first)) = (self.found, self.seen.first().copied()) else {
+            return;
+        };
+        let source = Source::OnDisk {
+            format: "btrfs".to_owned(),
+        };
         let missing = self.devices.saturating_sub(self.seen.len() as u64);
         let name = format!("btrfs on {}", builder.get(first).name);
         if missing > 0 {
-            builder.note(format!("{name}: not seen: {missing} of its {}", plural(self.devices, "device")));
+            builder.note(format!(
+                "{name}: not seen: {missing} of its {}",
+                plural(self.devices, "device")
+            ));
         }
         let known = nodes::above_with(builder, &self.seen, |node| node.kind == Kind::FileSystem);
         let node = known.unwrap_or_else(|| builder.node(&name));
         builder.kind(node, Kind::FileSystem, &source);
         builder.fact(node, keys::CONTENT, "btrfs", &source);
         let why = "btrfs places its chunks itself".to_owned();
-        builder.place(node, Placing::Unknown { members: self.seen, why }, &source);
+        builder.place(
+            node,
+            Placing::Unknown {
+                members: self.seen,
+                why,
+            },
+            &source,
+        );
         tell_facts(builder, node, &content, &source);
     }
 }
@@ -288,12 +371,25 @@ fn tell_facts(builder: &mut Builder, id: NodeId, content: &Content, source: &Sou
     }
 }
 
-fn tell_problems(builder: &mut Builder, area: &Area<'_>, id: NodeId, start: Option<u64>, content: &Content) {
+fn tell_problems(
+    builder: &mut Builder,
+    area: &Area<'_>,
+    id: NodeId,
+    start: Option<u64>,
+    content: &Content,
+) {
     let name = builder.get(id).name.clone();
-    let source = Source::OnDisk { format: content.format.clone() };
+    let source = Source::OnDisk {
+        format: content.format.clone(),
+    };
     let mut tell = |problem: &'static str, text: String| {
         let text = format!("{name}: {text}");
-        builder.problem(Problem { node: Some(id), id: problem, text, source: source.clone() });
+        builder.problem(Problem {
+            node: Some(id),
+            id: problem,
+            text,
+            source: source.clone(),
+        });
     };
     if let Some(size) = content.size.filter(|size| *size > area.len()) {
         let text = format!(

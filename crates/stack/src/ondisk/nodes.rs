@@ -22,7 +22,14 @@ pub(crate) fn above_with(
 
 /// All of a layer in one run.
 pub(crate) fn run(node: NodeId, start: u64, len: Option<Bytes>) -> Placing {
-    Placing::Parts { parts: vec![Part { upper: Bytes(0), node, start: Bytes(start), len }] }
+    Placing::Parts {
+        parts: vec![Part {
+            upper: Bytes(0),
+            node,
+            start: Bytes(start),
+            len,
+        }],
+    }
 }
 
 /// Notes a cell as grid of a node; one without length is none.

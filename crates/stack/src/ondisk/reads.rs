@@ -13,7 +13,10 @@ pub(super) struct Noted<'a> {
 
 impl<'a> Noted<'a> {
     pub(super) fn new(disk: &'a dyn Disk) -> Self {
-        Self { disk, reads: RefCell::default() }
+        Self {
+            disk,
+            reads: RefCell::default(),
+        }
     }
 
     /// Starts and lengths of the reads that succeeded.
@@ -29,7 +32,9 @@ impl Disk for Noted<'_> {
 
     fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.disk.read_at(offset_bytes, buffer)?;
-        self.reads.borrow_mut().push((offset_bytes, buffer.len() as u64));
+        self.reads
+            .borrow_mut()
+            .push((offset_bytes, buffer.len() as u64));
         Ok(())
     }
 }

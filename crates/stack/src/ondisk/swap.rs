@@ -20,7 +20,8 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
 }
 
 fn is_marked(area: &Area<'_>, page: u64) -> bool {
-    area.read(page - 10, 10).is_some_and(|mark| mark.has(0, b"SWAPSPACE2"))
+    area.read(page - 10, 10)
+        .is_some_and(|mark| mark.has(0, b"SWAPSPACE2"))
 }
 
 /// Version 1, then the number of the last page, in the order of bytes of the machine.

@@ -47,12 +47,19 @@ fn has_checksum(block: &Block) -> bool {
 fn checked_bytes(block: &Block) -> usize {
     let sector = block.be16(102);
     let is_valid = SECTOR_BYTES.contains(&sector) && sector.is_power_of_two();
-    if has_checksum(block) && is_valid { usize::from(sector) } else { 512 }
+    if has_checksum(block) && is_valid {
+        usize::from(sector)
+    } else {
+        512
+    }
 }
 
 /// The one field that is little-endian, and zero while it is computed.
 fn verify(block: &Block) -> Option<Mismatch> {
-    let after = block.bytes().get(CHECKSUM_AT + 4..).filter(|_| has_checksum(block))?;
+    let after = block
+        .bytes()
+        .get(CHECKSUM_AT + 4..)
+        .filter(|_| has_checksum(block))?;
     let expected = checksum::crc32c([block.run(0, CHECKSUM_AT), &[0; 4], after]);
     // In the order of its bytes, as `xfs_db` prints it.
     Mismatch::of(block.be32(CHECKSUM_AT), expected.swap_bytes())

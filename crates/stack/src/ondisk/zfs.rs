@@ -55,7 +55,9 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
 /// The two at the end, which outlive much that comes after ZFS: only where nothing else is found.
 pub(super) fn read_end(area: &Area<'_>) -> Option<Content> {
     let end = area.len() & !(LABEL - 1);
-    [2, 1].into_iter().find_map(|back| label(area, end.checked_sub(back * LABEL)?))
+    [2, 1]
+        .into_iter()
+        .find_map(|back| label(area, end.checked_sub(back * LABEL)?))
 }
 
 fn label(area: &Area<'_>, at: u64) -> Option<Content> {
@@ -68,7 +70,10 @@ fn label(area: &Area<'_>, at: u64) -> Option<Content> {
     }
     let block = area.read(at, LIST_LEN)?;
     let mut config = Config::default();
-    let mut reader = Reader { block: &block, at: 4 };
+    let mut reader = Reader {
+        block: &block,
+        at: 4,
+    };
     reader.list(&mut config, Of::Label, 0)?;
     if config.pool.is_empty() || config.top.kind.is_empty() || config.state == STATE_DESTROYED {
         return None;
@@ -113,7 +118,10 @@ impl Reader<'_> {
     /// Its length, then its bytes up to a multiple of four.
     fn text(&mut self) -> Option<String> {
         let len = self.word()? as usize;
-        let end = self.at.checked_add(len.checked_next_multiple_of(4)?).filter(|end| *end <= LIST_LEN)?;
+        let end = self
+            .at
+            .checked_add(len.checked_next_multiple_of(4)?)
+            .filter(|end| *end <= LIST_LEN)?;
         let text = self.block.text(self.at, len);
         self.at = end;
         Some(text)
@@ -177,7 +185,9 @@ fn take_number(config: &mut Config, of: Of, name: &str, value: u64) {
         (Of::Vdev, "id") => config.top.id = value,
         (Of::Vdev, "guid") => config.top.guid = value,
         (Of::Vdev, "nparity") => config.top.parity = value,
-        (Of::Vdev, "ashift") => config.top.ashift = Some(value).filter(|ashift| ASHIFT.contains(ashift)),
+        (Of::Vdev, "ashift") => {
+            config.top.ashift = Some(value).filter(|ashift| ASHIFT.contains(ashift))
+        }
         _ => {}
     }
 }

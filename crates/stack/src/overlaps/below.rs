@@ -26,9 +26,11 @@ pub(super) fn below(
             left = rest;
             match step(&nodes[layer.at()], &bytes) {
                 Some(next) => ways.extend(next.into_iter().filter(|(_, bytes)| !bytes.is_empty())),
-                None => {
-                    below.entry(layer).or_default().push(Run { start: bytes.start, end: bytes.end, ..*run })
-                }
+                None => below.entry(layer).or_default().push(Run {
+                    start: bytes.start,
+                    end: bytes.end,
+                    ..*run
+                }),
             }
         }
     }
@@ -42,28 +44,45 @@ fn step(node: &Node, bytes: &Range<u64>) -> Option<Vec<(NodeId, Range<u64>)>> {
         _ if node.kind == Kind::SoftPartition => None,
         Placing::Parts { parts } => {
             let within = parts.iter().map(|part| {
-                let end = part.len.map_or(u64::MAX, |len| part.upper.0.saturating_add(len.0));
+                let end = part
+                    .len
+                    .map_or(u64::MAX, |len| part.upper.0.saturating_add(len.0));
                 let (from, to) = (bytes.start.max(part.upper.0), bytes.end.min(end));
                 let moved = |at: u64| (at - part.upper.0).saturating_add(part.start.0);
-                (part.node, if from < to { moved(from)..moved(to) } else { 0..0 })
+                (
+                    part.node,
+                    if from < to {
+                        moved(from)..moved(to)
+                    } else {
+                        0..0
+                    },
+                )
             });
             Some(within.collect())
         }
         Placing::Copies { members } => {
             let moved = |at: u64, start: u64| at.saturating_add(start);
             let copies = members.iter().map(|member| {
-                (member.node, moved(bytes.start, member.start.0)..moved(bytes.end, member.start.0))
+                (
+                    member.node,
+                    moved(bytes.start, member.start.0)..moved(bytes.end, member.start.0),
+                )
             });
             Some(copies.collect())
         }
-        Placing::Chunks(chunks) if chunks.copies <= 1 && chunks.chunk.0 > 0 => Some(in_chunks(chunks, bytes)),
+        Placing::Chunks(chunks) if chunks.copies <= 1 && chunks.chunk.0 > 0 => {
+            Some(in_chunks(chunks, bytes))
+        }
         _ => None,
     }
 }
 
 /// Bytes in a row lie in a row on each member as well.
 fn in_chunks(chunks: &Chunks, bytes: &Range<u64>) -> Vec<(NodeId, Range<u64>)> {
-    let (chunk, width) = (chunks.chunk.0, chunks.chunk.0.saturating_mul(chunks.data_chunks()));
+    let (chunk, width) = (
+        chunks.chunk.0,
+        chunks.chunk.0.saturating_mul(chunks.data_chunks()),
+    );
     let on_member = |number: usize| {
         if chunks.parity > 0 {
             let (first, end) = (bytes.start.div_ceil(width), bytes.end / width);

@@ -12,10 +12,28 @@ use crate::node::Member;
 
 const FROM: Source = Source::User;
 
-fn stripe(builder: &mut Builder, name: &str, members: &[NodeId], chunk: u64, parity: u32) -> NodeId {
+fn stripe(
+    builder: &mut Builder,
+    name: &str,
+    members: &[NodeId],
+    chunk: u64,
+    parity: u32,
+) -> NodeId {
     let id = builder.node(name);
-    let members = members.iter().map(|node| Member { node: *node, start: Bytes(0) }).collect();
-    let chunks = Chunks { chunk: Bytes(chunk), members, parity, copies: 1, layout: None };
+    let members = members
+        .iter()
+        .map(|node| Member {
+            node: *node,
+            start: Bytes(0),
+        })
+        .collect();
+    let chunks = Chunks {
+        chunk: Bytes(chunk),
+        members,
+        parity,
+        copies: 1,
+        layout: None,
+    };
     builder.place(id, Placing::Chunks(chunks), &FROM);
     id
 }
@@ -25,12 +43,22 @@ fn soft(builder: &mut Builder, name: &str, below: NodeId, (start, len): (u64, u6
     let id = builder.node(name);
     builder.kind(id, Kind::SoftPartition, &FROM);
     let (start, len) = (Bytes(start * SECTOR), Some(Bytes(len * SECTOR)));
-    let part = Part { upper: Bytes(0), node: below, start, len };
+    let part = Part {
+        upper: Bytes(0),
+        node: below,
+        start,
+        len,
+    };
     builder.place(id, Placing::Parts { parts: vec![part] }, &FROM);
 }
 
 fn overlaps(builder: Builder) -> Vec<String> {
-    builder.finish().problems().iter().map(|problem| problem.text.clone()).collect()
+    builder
+        .finish()
+        .problems()
+        .iter()
+        .map(|problem| problem.text.clone())
+        .collect()
 }
 
 /// A mirror of two slices, a soft partition on it, and one on a slice.
@@ -40,7 +68,12 @@ fn a_slice_is_seen_through_a_mirror() {
         let mut builder = Builder::default();
         let slices = ["s0", "s1"].map(|name| builder.node(name));
         let mirror = builder.node("d10");
-        let members = slices.map(|node| Member { node, start: Bytes(0) }).to_vec();
+        let members = slices
+            .map(|node| Member {
+                node,
+                start: Bytes(0),
+            })
+            .to_vec();
         builder.place(mirror, Placing::Copies { members }, &FROM);
         soft(&mut builder, "d11", mirror, (1000, 100));
         soft(&mut builder, "d12", slices[1], (start, 50));
@@ -62,12 +95,18 @@ fn a_soft_partition_holds_what_lies_on_it() {
     soft(&mut builder, "d11", slice, (100, 100));
     soft(&mut builder, "d12", slice, (150, 100));
     let (d11, mirror) = (builder.node("d11"), builder.node("d20"));
-    let members = vec![Member { node: d11, start: Bytes(0) }];
+    let members = vec![Member {
+        node: d11,
+        start: Bytes(0),
+    }];
     builder.place(mirror, Placing::Copies { members }, &FROM);
     soft(&mut builder, "d21", mirror, (10, 90));
     let found = overlaps(builder);
     assert_eq!(found.len(), 1, "{found:?}");
-    assert!(found[0].starts_with("d11 takes sectors 100 to 199 of s0, and d12 begins"), "{found:?}");
+    assert!(
+        found[0].starts_with("d11 takes sectors 100 to 199 of s0, and d12 begins"),
+        "{found:?}"
+    );
 }
 
 /// Neighbours on RAID 5 share the parity of a stripe, and no byte.

@@ -14,8 +14,14 @@ fn partitions_stand_on_the_grid_of_their_disk() {
     let dir = temp_dir("partitions");
     let mut fake = FakeHost::new(dir.path());
     fake.disk(&FakeDisk::named("sda"));
-    fake.disk(&FakeDisk { alignment_offset: 3584, ..FakeDisk::named("sdb") });
-    fake.disk(&FakeDisk { logical: 4096, ..FakeDisk::named("nvme0n1") });
+    fake.disk(&FakeDisk {
+        alignment_offset: 3584,
+        ..FakeDisk::named("sdb")
+    });
+    fake.disk(&FakeDisk {
+        logical: 4096,
+        ..FakeDisk::named("nvme0n1")
+    });
     let starts = [34, 63, 2047, 2048];
     for disk in ["sda", "sdb", "nvme0n1"] {
         for (number, start) in (1..).zip(starts) {
@@ -25,21 +31,37 @@ fn partitions_stand_on_the_grid_of_their_disk() {
     // The kernel's word for a partition is derived from the disk's, and must not count again.
     fake.attribute("sdb4", "alignment_offset", "3584");
     let stack = stack_of(&fake);
-    let of =
-        |disk: &str| (1..=4).map(|number| verdicts(&stack, &format!("{disk}{number}"))).collect::<Vec<_>>();
+    let of = |disk: &str| {
+        (1..=4)
+            .map(|number| verdicts(&stack, &format!("{disk}{number}")))
+            .collect::<Vec<_>>()
+    };
     let plain = [1024, 3584, 3584, 0];
     let moved = [1536, 0, 0, 512];
     let expected = |phases: [u64; 4]| {
-        let verdict = |phase| if phase == 0 { Verdict::Aligned } else { misaligned(phase) };
+        let verdict = |phase| {
+            if phase == 0 {
+                Verdict::Aligned
+            } else {
+                misaligned(phase)
+            }
+        };
         phases.map(|phase| vec![verdict(phase)]).to_vec()
     };
     assert_eq!(of("sda"), expected(plain));
     assert_eq!(of("sdb"), expected(moved));
     assert_eq!(of("nvme0n1p"), expected(plain));
     let part = node(&stack, "nvme0n1p3");
-    assert_eq!((part.kind, part.size), (Kind::Partition, Some(Bytes(SECTOR))));
+    assert_eq!(
+        (part.kind, part.size),
+        (Kind::Partition, Some(Bytes(SECTOR)))
+    );
     assert_eq!(part.number(keys::PARTITION_NUMBER), Some(3));
-    assert!(stack.problems().is_empty() && stack.notes().is_empty(), "{:?}", stack.notes());
+    assert!(
+        stack.problems().is_empty() && stack.notes().is_empty(),
+        "{:?}",
+        stack.notes()
+    );
 }
 
 #[test]
@@ -99,10 +121,20 @@ fn one_block_is_no_optimal_size() {
         let mut fake = FakeHost::new(dir.path());
         let physical = logical;
         let minimum_io = npwg.max(u64::from(logical));
-        fake.disk(&FakeDisk { optimal_io, logical, physical, minimum_io, ..FakeDisk::named("nvme0n1") });
+        fake.disk(&FakeDisk {
+            optimal_io,
+            logical,
+            physical,
+            minimum_io,
+            ..FakeDisk::named("nvme0n1")
+        });
         let stack = stack_of(&fake);
         let drive = node(&stack, "nvme0n1");
-        assert_eq!(grid(drive, What::OptimalIo), expected, "{npwg} {optimal_io} {logical}");
+        assert_eq!(
+            grid(drive, What::OptimalIo),
+            expected,
+            "{npwg} {optimal_io} {logical}"
+        );
         assert_eq!(grid(drive, What::MinimumIo), Some((minimum_io, 0, true)));
     }
 }
@@ -118,18 +150,30 @@ fn what_a_hypervisor_shows_is_no_disk() {
         ("sdb", "QEMU", "QEMU HARDDISK", Kind::VirtualDisk),
         ("sdc", "Msft", "Virtual Disk", Kind::VirtualDisk),
         ("sdd", "Google", "PersistentDisk", Kind::VirtualDisk),
-        ("nvme1n1", "", "Amazon Elastic Block Store", Kind::VirtualDisk),
+        (
+            "nvme1n1",
+            "",
+            "Amazon Elastic Block Store",
+            Kind::VirtualDisk,
+        ),
         ("nvme2n1", "", "SAMSUNG MZ7L3960", Kind::Disk),
         ("sde", "SUN", "T300", Kind::Disk),
         ("zram0", "", "", Kind::Ram),
     ];
     for (name, vendor, model, _) in kinds {
         let (vendor, model) = (vendor.to_owned(), model.to_owned());
-        fake.disk(&FakeDisk { vendor, model, ..FakeDisk::named(name) });
+        fake.disk(&FakeDisk {
+            vendor,
+            model,
+            ..FakeDisk::named(name)
+        });
     }
     let stack = stack_of(&fake);
     for (name, .., kind) in kinds {
         assert_eq!(node(&stack, name).kind, kind, "{name}");
     }
-    assert!(matches!(verdicts(&stack, "vda")[..], [Verdict::Unknown { .. }]), "below is not seen");
+    assert!(
+        matches!(verdicts(&stack, "vda")[..], [Verdict::Unknown { .. }]),
+        "below is not seen"
+    );
 }

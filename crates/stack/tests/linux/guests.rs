@@ -27,7 +27,12 @@ fn guest(fake: &mut FakeHost, disk: &FakeDisk, start: u64) {
 }
 
 fn virtual_disk(name: &str) -> FakeDisk {
-    FakeDisk { sectors: GUEST_SECTORS, vendor: String::new(), model: String::new(), ..FakeDisk::named(name) }
+    FakeDisk {
+        sectors: GUEST_SECTORS,
+        vendor: String::new(),
+        model: String::new(),
+        ..FakeDisk::named(name)
+    }
 }
 
 /// A host with a volume on a physical volume on a partition; all its disks have blocks of 4 KiB.
@@ -40,7 +45,10 @@ fn host(fake: &mut FakeHost, pv_start: u64) {
 /// The volume begins a mebibyte into the physical volume. `259:1` is the partition, `259:2` the volume.
 fn kernel() -> Scripted {
     let table: (u32, u32, &[_]) = (259, 2, &[(0, GUEST_SECTORS, "linear", "259:1 2048")]);
-    Scripted { tables: vec![table], ..Scripted::default() }
+    Scripted {
+        tables: vec![table],
+        ..Scripted::default()
+    }
 }
 
 /// Two hosts of which each has a sda, and the guest's disk on the volume.
@@ -55,15 +63,24 @@ fn joined(guest_start: u64, pv_start: u64) -> Stack {
     builder.absorb(read(&upper, &Elsewhere), "web1");
     builder.absorb(read(&lower, &kernel()), "kvm3");
     let disk = builder.find_on(Some("web1"), "/dev/vda").expect("the disk");
-    let volume = builder.find_on(Some("kvm3"), "/dev/vg/guest1").expect("the volume");
-    builder.join(disk, volume, &Source::User).expect("they are of one size");
+    let volume = builder
+        .find_on(Some("kvm3"), "/dev/vg/guest1")
+        .expect("the volume");
+    builder
+        .join(disk, volume, &Source::User)
+        .expect("they are of one size");
     builder.finish()
 }
 
 fn on_blocks(stack: &Stack, top: &str) -> Vec<(String, Verdict)> {
     let top = stack.find(top).unwrap_or_else(|| panic!("no {top}"));
-    let standings = stack.standings(top).into_iter().filter(|one| one.fact.what == What::PhysicalBlock);
-    standings.map(|one| (stack.node(one.landing.on).name.clone(), one.verdict)).collect()
+    let standings = stack
+        .standings(top)
+        .into_iter()
+        .filter(|one| one.fact.what == What::PhysicalBlock);
+    standings
+        .map(|one| (stack.node(one.landing.on).name.clone(), one.verdict))
+        .collect()
 }
 
 #[test]
@@ -77,12 +94,31 @@ fn what_is_off_on_the_host_is_off_in_the_guest() {
     ] {
         let stack = joined(guest_start, pv_start);
         let found = on_blocks(&stack, "web1:vda1");
-        assert_eq!(found, [("kvm3:sda".to_owned(), expected)], "{guest_start} on {pv_start}");
-        let (disk, part) = (stack.find("kvm3:sda").expect("it"), stack.find("web1:/dev/vda1").expect("it"));
+        assert_eq!(
+            found,
+            [("kvm3:sda".to_owned(), expected)],
+            "{guest_start} on {pv_start}"
+        );
+        let (disk, part) = (
+            stack.find("kvm3:sda").expect("it"),
+            stack.find("web1:/dev/vda1").expect("it"),
+        );
         let survey = Survey::of(&stack);
-        assert!(survey.stand(part).is_some_and(|stand| stand.lost.is_empty()));
-        let landing = stack.landings(part).all.into_iter().find(|one| one.on == disk).expect("it lies there");
-        assert_eq!(landing.shift, i128::from((guest_start + 2048 + pv_start) * SECTOR));
+        assert!(
+            survey
+                .stand(part)
+                .is_some_and(|stand| stand.lost.is_empty())
+        );
+        let landing = stack
+            .landings(part)
+            .all
+            .into_iter()
+            .find(|one| one.on == disk)
+            .expect("it lies there");
+        assert_eq!(
+            landing.shift,
+            i128::from((guest_start + 2048 + pv_start) * SECTOR)
+        );
         // The disk of the same name in the guest has nothing to do with it.
         let other = stack.find("web1:sda").expect("it");
         assert!(stack.above(other).is_empty() && stack.is_leaf(other) && other != disk);
@@ -105,7 +141,9 @@ fn without_the_host_nothing_below_is_known() {
 }
 
 fn node(builder: &Builder, host: &str, name: &str) -> NodeId {
-    builder.find_on(Some(host), name).unwrap_or_else(|| panic!("no {name} on {host}"))
+    builder
+        .find_on(Some(host), name)
+        .unwrap_or_else(|| panic!("no {name} on {host}"))
 }
 
 #[test]
@@ -113,7 +151,14 @@ fn wrong_joins_are_refused() {
     let dir = plumb_testkit::temp_dir("guests");
     let mut upper = FakeHost::new(&dir.path().join("web1"));
     guest(&mut upper, &virtual_disk("vda"), 2048);
-    guest(&mut upper, &FakeDisk { sectors: 1 << 23, ..virtual_disk("vdb") }, 2048);
+    guest(
+        &mut upper,
+        &FakeDisk {
+            sectors: 1 << 23,
+            ..virtual_disk("vdb")
+        },
+        2048,
+    );
     let mut lower = FakeHost::new(&dir.path().join("kvm3"));
     host(&mut lower, 2048);
     let mut builder = Builder::default();
@@ -121,7 +166,9 @@ fn wrong_joins_are_refused() {
     builder.absorb(read(&lower, &kernel()), "kvm3");
     let refused = |builder: &mut Builder, disk: &str, (host, below): (&str, &str)| {
         let (disk, below) = (node(builder, "web1", disk), node(builder, host, below));
-        builder.join(disk, below, &Source::User).expect_err("a wrong join")
+        builder
+            .join(disk, below, &Source::User)
+            .expect_err("a wrong join")
     };
     let volume = ("kvm3", "vg/guest1");
     let size = refused(&mut builder, "vdb", volume);
@@ -131,12 +178,28 @@ fn wrong_joins_are_refused() {
         "{size}"
     );
     let part = refused(&mut builder, "vda1", volume);
-    assert!(matches!(part, JoinError::NotADisk { found: "partition", .. }), "{part}");
+    assert!(
+        matches!(
+            part,
+            JoinError::NotADisk {
+                found: "partition",
+                ..
+            }
+        ),
+        "{part}"
+    );
     let same = refused(&mut builder, "vda", ("web1", "vdb"));
     assert!(matches!(same, JoinError::OneHost { .. }), "{same}");
-    let (disk, below) = (node(&builder, "web1", "vda"), node(&builder, "kvm3", "vg/guest1"));
+    let (disk, below) = (
+        node(&builder, "web1", "vda"),
+        node(&builder, "kvm3", "vg/guest1"),
+    );
     assert_eq!(builder.join(disk, below, &Source::User), Ok(()));
-    assert_eq!(builder.join(disk, below, &Source::User), Ok(()), "once more is no other");
+    assert_eq!(
+        builder.join(disk, below, &Source::User),
+        Ok(()),
+        "once more is no other"
+    );
     let again = refused(&mut builder, "vda", ("kvm3", "sda"));
     assert!(matches!(again, JoinError::Joined { .. }), "{again}");
 }
@@ -147,12 +210,20 @@ fn a_namespace_is_seen_by_its_nguid() {
     let dir = plumb_testkit::temp_dir("guests");
     let mut lower = FakeHost::new(dir.path());
     lower.disk(&FakeDisk::named("nvme0n1"));
-    lower.namespace("nqn.a", 1, "/dev/nvme0n1", "00000000-0000-0000-0000-000000000000");
+    lower.namespace(
+        "nqn.a",
+        1,
+        "/dev/nvme0n1",
+        "00000000-0000-0000-0000-000000000000",
+    );
     let nguid = "sys/kernel/config/nvmet/subsystems/nqn.a/namespaces/1/device_nguid";
     lower.write(nguid, "0123ABCD-0000-0000-0000-000000000007\n");
     let builder = read(&lower, &Elsewhere);
     let shown = builder.get(builder.find("nqn.a/ns1").expect("the export"));
-    assert_eq!(shown.word(keys::IDENTITY), Some("eui.0123abcd000000000000000000000007"));
+    assert_eq!(
+        shown.word(keys::IDENTITY),
+        Some("eui.0123abcd000000000000000000000007")
+    );
 }
 
 /// A LUN of both hosts, and one identity of two units: neither is joined.
@@ -162,14 +233,19 @@ fn what_is_not_certain_is_only_told() {
     let mut builder = Builder::default();
     for name in ["a", "b"] {
         let mut fake = FakeHost::new(&dir.path().join(name));
-        for (disk, identity) in
-            [("sda", "naa.5000c500a1b2c3d4"), ("sdb", "t10.QEMU    QEMU HARDDISK   drive-0")]
-        {
+        for (disk, identity) in [
+            ("sda", "naa.5000c500a1b2c3d4"),
+            ("sdb", "t10.QEMU    QEMU HARDDISK   drive-0"),
+        ] {
             fake.disk(&FakeDisk::named(disk));
             fake.attribute(disk, "device/wwid", identity);
         }
         fake.disk(&FakeDisk::named("nvme0n1"));
-        fake.attribute("nvme0n1", "wwid", "uuid.11111111-2222-3333-4444-555555555555");
+        fake.attribute(
+            "nvme0n1",
+            "wwid",
+            "uuid.11111111-2222-3333-4444-555555555555",
+        );
         fake.disk(&FakeDisk::named("sdz"));
         fake.namespace("nqn", 1, "/dev/sdz", "11111111-2222-3333-4444-555555555555");
         builder.absorb(read(&fake, &Elsewhere), name);
@@ -178,10 +254,22 @@ fn what_is_not_certain_is_only_told() {
     let stack = builder.finish();
     assert!(stack.nodes().all(|(_, node)| !node.is_joined));
     let notes = stack.notes().join("\n");
-    assert!(notes.contains("a:sda and b:sda are one disk, naa.5000c500a1b2c3d4"), "{notes}");
-    assert!(notes.contains("--join a:sda=b:sda or --join b:sda=a:sda"), "{notes}");
-    assert!(notes.contains("several devices are shown as uuid.1111"), "{notes}");
-    assert!(!notes.contains("QEMU HARDDISK"), "names that any guest has say nothing: {notes}");
+    assert!(
+        notes.contains("a:sda and b:sda are one disk, naa.5000c500a1b2c3d4"),
+        "{notes}"
+    );
+    assert!(
+        notes.contains("--join a:sda=b:sda or --join b:sda=a:sda"),
+        "{notes}"
+    );
+    assert!(
+        notes.contains("several devices are shown as uuid.1111"),
+        "{notes}"
+    );
+    assert!(
+        !notes.contains("QEMU HARDDISK"),
+        "names that any guest has say nothing: {notes}"
+    );
 }
 
 #[test]
@@ -189,7 +277,11 @@ fn what_a_virtual_disk_states_gives_way() {
     let stack = joined(2048, 2048);
     let disk = stack.node(stack.find("web1:vda").expect("it"));
     assert_eq!(disk.kind, Kind::VirtualDisk);
-    let stated = disk.grids.iter().find(|fact| fact.what == What::PhysicalBlock).expect("it states one");
+    let stated = disk
+        .grids
+        .iter()
+        .find(|fact| fact.what == What::PhysicalBlock)
+        .expect("it states one");
     assert!(!stated.is_believed());
 }
 

@@ -8,7 +8,9 @@ mod targets;
 mod trees;
 
 use plumb_geometry::Bytes;
-use plumb_stack::linux::{self, Answers, Elsewhere, Host, Identified, Kernel, NoAnswer, Recorder, Root};
+use plumb_stack::linux::{
+    self, Answers, Elsewhere, Host, Identified, Kernel, NoAnswer, Recorder, Root,
+};
 use plumb_stack::{Builder, Node, Stack, Verdict, What};
 use plumb_sys::{FileExtent, FileExtents, Limits, Mapped, SysError, Target};
 use plumb_testkit::fake_sysfs::FakeHost;
@@ -35,7 +37,10 @@ fn collect_with(fake: &FakeHost, kernel: &dyn Kernel) -> (Stack, Host) {
 }
 
 fn said(stack: &Stack) -> (Vec<String>, Vec<String>) {
-    (stack.nodes().map(|(_, node)| format!("{node:?}")).collect(), stack.notes().to_vec())
+    (
+        stack.nodes().map(|(_, node)| format!("{node:?}")).collect(),
+        stack.notes().to_vec(),
+    )
 }
 
 fn stack_of(fake: &FakeHost) -> Stack {
@@ -49,7 +54,9 @@ fn node<'a>(stack: &'a Stack, name: &str) -> &'a Node {
 /// On physical blocks alone.
 fn verdicts(stack: &Stack, top: &str) -> Vec<Verdict> {
     let standings = stack.standings(stack.find(top).unwrap_or_else(|| panic!("no {top}")));
-    let physical = standings.into_iter().filter(|one| one.fact.what == What::PhysicalBlock);
+    let physical = standings
+        .into_iter()
+        .filter(|one| one.fact.what == What::PhysicalBlock);
     physical.map(|one| one.verdict).collect()
 }
 
@@ -59,7 +66,11 @@ fn misaligned(by: u64) -> Verdict {
 
 fn grid(node: &Node, what: What) -> Option<(u64, u64, bool)> {
     let fact = node.grids.iter().find(|fact| fact.what == what)?;
-    Some((fact.granularity().0, fact.grid.offset().0, fact.is_believed()))
+    Some((
+        fact.granularity().0,
+        fact.grid.offset().0,
+        fact.is_believed(),
+    ))
 }
 
 /// Start, length, target and parameters of a line.
@@ -76,10 +87,18 @@ struct Scripted {
 
 impl Kernel for Scripted {
     fn table(&self, major: u32, minor: u32) -> Result<Mapped, NoAnswer> {
-        let found = self.tables.iter().find(|table| (table.0, table.1) == (major, minor));
+        let found = self
+            .tables
+            .iter()
+            .find(|table| (table.0, table.1) == (major, minor));
         let Some((.., lines)) = found else {
             let path = "/dev/mapper/control".into();
-            return Err(SysError::NotPermitted { path, asked: "it", capability: "CAP_SYS_ADMIN" }.into());
+            return Err(SysError::NotPermitted {
+                path,
+                asked: "it",
+                capability: "CAP_SYS_ADMIN",
+            }
+            .into());
         };
         let targets = lines.iter().map(|(start, len, kind, params)| Target {
             start_sectors: *start,
@@ -87,7 +106,10 @@ impl Kernel for Scripted {
             kind: (*kind).to_owned(),
             params: (*params).to_owned(),
         });
-        Ok(Mapped { targets: targets.collect(), ..Mapped::default() })
+        Ok(Mapped {
+            targets: targets.collect(),
+            ..Mapped::default()
+        })
     }
 
     fn identify(&self, device: &str) -> Result<Identified, NoAnswer> {
@@ -95,7 +117,10 @@ impl Kernel for Scripted {
         let mut namespace = Box::new([0; 4096]);
         (namespace[24], namespace[64], namespace[130]) =
             (0x10, self.granularity.ok_or(NoAnswer::Elsewhere)? - 1, 9);
-        Ok(Identified { namespace, controller: None })
+        Ok(Identified {
+            namespace,
+            controller: None,
+        })
     }
 
     fn limits(&self, _: &str) -> Result<Limits, NoAnswer> {
@@ -110,6 +135,10 @@ impl Kernel for Scripted {
     }
 
     fn extents(&self, _: &str, _: usize) -> Result<FileExtents, NoAnswer> {
-        Ok(FileExtents { size_bytes: 3 << 20, extents: self.extents.clone(), is_cut: false })
+        Ok(FileExtents {
+            size_bytes: 3 << 20,
+            extents: self.extents.clone(),
+            is_cut: false,
+        })
     }
 }

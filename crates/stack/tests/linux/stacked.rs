@@ -19,11 +19,23 @@ fn tables_are_followed_by_device_number() {
     fake.mapped("dm-0", "vg--a-data", "LVM-x", 65536, &["sda1"]); // 259:2
     fake.mapped("dm-1", "secret", "CRYPT-LUKS2-y", 4096, &["dm-0"]); // 259:3
     fake.mapped("dm-2", "vg--a-lost", "LVM-z", 8192, &["sda1"]); // 259:4
-    assert_eq!((fake.number("sda1"), fake.number("dm-1")), ("259:1".to_owned(), "259:3".to_owned()));
+    assert_eq!(
+        (fake.number("sda1"), fake.number("dm-1")),
+        ("259:1".to_owned(), "259:3".to_owned())
+    );
     let kernel = Scripted {
         tables: vec![
             (259, 2, &[(0, 65536, "linear", "259:1 2049")]),
-            (259, 3, &[(0, 4096, "crypt", "aes-xts-plain64 - 0 259:2 32768 1 sector_size:4096")]),
+            (
+                259,
+                3,
+                &[(
+                    0,
+                    4096,
+                    "crypt",
+                    "aes-xts-plain64 - 0 259:2 32768 1 sector_size:4096",
+                )],
+            ),
         ],
         ..Scripted::default()
     };
@@ -35,10 +47,17 @@ fn tables_are_followed_by_device_number() {
         assert_eq!(stack.find(alias), stack.find("vg-a/data"), "{alias}");
     }
     let secret = node(&stack, "secret");
-    assert_eq!((secret.kind, grid(secret, What::CryptSector)), (Kind::Crypt, Some((4096, 0, true))));
+    assert_eq!(
+        (secret.kind, grid(secret, What::CryptSector)),
+        (Kind::Crypt, Some((4096, 0, true)))
+    );
     let lost = stack.landings(stack.find("vg-a/lost").expect("it")).lost;
     assert_eq!(lost[0].1, "table not readable without root");
-    assert_eq!(stack.above(stack.find("sda1").expect("it")).len(), 2, "sysfs tells what it stands on");
+    assert_eq!(
+        stack.above(stack.find("sda1").expect("it")).len(),
+        2,
+        "sysfs tells what it stands on"
+    );
 }
 
 #[test]
@@ -52,8 +71,13 @@ fn file_systems_swaps_and_files_stand_on_devices() {
         fake.partition("sda", 3, 4096, 8),
     );
     fake.mount(&data, "/srv/my\\040data", "ext4", "rw,stripe=16");
-    fake.mount_line(&format!("50 1 {} /sub /bind rw - ext4 /dev/{data} rw", fake.number(&data)));
-    fake.mount_line(&format!("51 1 0:45 / /pool rw - btrfs /dev/{pool} rw,subvol=/"));
+    fake.mount_line(&format!(
+        "50 1 {} /sub /bind rw - ext4 /dev/{data} rw",
+        fake.number(&data)
+    ));
+    fake.mount_line(&format!(
+        "51 1 0:45 / /pool rw - btrfs /dev/{pool} rw,subvol=/"
+    ));
     fake.mount_line("52 1 0:46 / /tmp rw - tmpfs tmpfs rw");
     fake.swap(&format!("/dev/{swap}"), "partition");
     fake.loop_device("loop0", "/bind/disk.img", 1_048_576, 2048);
@@ -72,10 +96,19 @@ fn file_systems_swaps_and_files_stand_on_devices() {
         extent(1 << 20, 2 << 20, 1 << 19, 0x800),
         extent(2 << 20, 0, 4096, 0x2 | 0x4),
     ];
-    let (stack, _) = collect(&fake, &Scripted { extents, ..Scripted::default() });
+    let (stack, _) = collect(
+        &fake,
+        &Scripted {
+            extents,
+            ..Scripted::default()
+        },
+    );
 
     let ext4 = node(&stack, "/srv/my data");
-    assert_eq!((ext4.kind, ext4.word(keys::CONTENT)), (Kind::FileSystem, Some("ext4")));
+    assert_eq!(
+        (ext4.kind, ext4.word(keys::CONTENT)),
+        (Kind::FileSystem, Some("ext4"))
+    );
     assert_eq!(ext4.word(keys::MOUNT_OPTIONS), Some("rw,rw,stripe=16"));
     assert_eq!(verdicts(&stack, "/srv/my data"), [Verdict::Aligned]);
     assert_eq!(stack.find("/bind"), None, "a view of the same file system");
@@ -83,7 +116,11 @@ fn file_systems_swaps_and_files_stand_on_devices() {
 
     // Byte 0 of the loop device is byte 1 MiB of the file, 2 MiB of the file system, 3 MiB of the disk.
     let landings = stack.landings(stack.find("loop0").expect("it"));
-    let way: Vec<_> = landings.all.iter().map(|one| (stack.node(one.on).name.as_str(), one.shift)).collect();
+    let way: Vec<_> = landings
+        .all
+        .iter()
+        .map(|one| (stack.node(one.on).name.as_str(), one.shift))
+        .collect();
     let mib = 1 << 20;
     assert_eq!(
         way,
@@ -96,7 +133,10 @@ fn file_systems_swaps_and_files_stand_on_devices() {
         ]
     );
     assert!(
-        stack.notes().iter().any(|note| note.contains("1 extent without a place")),
+        stack
+            .notes()
+            .iter()
+            .any(|note| note.contains("1 extent without a place")),
         "{:?}",
         stack.notes()
     );
@@ -107,7 +147,10 @@ fn file_systems_swaps_and_files_stand_on_devices() {
         ("loop3", "was deleted"),
     ] {
         let lost = stack.landings(stack.find(name).expect(name)).lost;
-        assert!(lost.iter().any(|(_, why)| why.contains(expected)), "{name}: {lost:?}");
+        assert!(
+            lost.iter().any(|(_, why)| why.contains(expected)),
+            "{name}: {lost:?}"
+        );
         assert_eq!(verdicts(&stack, name), [], "nothing is said of {name}");
     }
 }
@@ -121,18 +164,42 @@ fn paths_of_nvme_and_bcache_are_joined() {
     }
     // In a guest, a shared namespace with one path.
     for name in ["nvme2n1", "nvme2c2n1"] {
-        fake.disk(&FakeDisk { model: "QEMU NVMe Ctrl".to_owned(), ..FakeDisk::named(name) });
+        fake.disk(&FakeDisk {
+            model: "QEMU NVMe Ctrl".to_owned(),
+            ..FakeDisk::named(name)
+        });
     }
-    fake.disk(&FakeDisk { sectors: 1000, ..FakeDisk::named("sda") });
-    fake.disk(&FakeDisk { sectors: 984, ..FakeDisk::named("bcache0") });
+    fake.disk(&FakeDisk {
+        sectors: 1000,
+        ..FakeDisk::named("sda")
+    });
+    fake.disk(&FakeDisk {
+        sectors: 984,
+        ..FakeDisk::named("bcache0")
+    });
     let bcache = fake.root().join("sys/devices/virtual/block/bcache0/bcache");
-    std::os::unix::fs::symlink("../../../pci0000:00/sda-host/block/sda/bcache", bcache).expect("a link");
-    let (stack, _) = collect(&fake, &Scripted { granularity: Some(32), ..Scripted::default() });
-    let unit =
-        |name: &str| grid(node(&stack, name), What::IndirectionUnit).map(|(granularity, ..)| granularity);
+    std::os::unix::fs::symlink("../../../pci0000:00/sda-host/block/sda/bcache", bcache)
+        .expect("a link");
+    let (stack, _) = collect(
+        &fake,
+        &Scripted {
+            granularity: Some(32),
+            ..Scripted::default()
+        },
+    );
+    let unit = |name: &str| {
+        grid(node(&stack, name), What::IndirectionUnit).map(|(granularity, ..)| granularity)
+    };
     let joined = ["nvme0c0n1", "nvme0c1n1", "nvme0n1", "nvme1n1"].map(unit);
-    assert_eq!(joined, [Some(16 << 10), Some(16 << 10), None, Some(16 << 10)], "a fact of leaves");
-    assert_eq!(grid(node(&stack, "nvme0n1"), What::PhysicalBlock), Some((4096, 0, false)));
+    assert_eq!(
+        joined,
+        [Some(16 << 10), Some(16 << 10), None, Some(16 << 10)],
+        "a fact of leaves"
+    );
+    assert_eq!(
+        grid(node(&stack, "nvme0n1"), What::PhysicalBlock),
+        Some((4096, 0, false))
+    );
     assert_eq!(node(&stack, "nvme0n1").kind, Kind::Multipath);
     assert_eq!(node(&stack, "nvme0c1n1").kind, Kind::Path);
     assert_eq!(
@@ -141,7 +208,9 @@ fn paths_of_nvme_and_bcache_are_joined() {
     );
     let head = stack.landings(stack.find("nvme0n1").expect("it"));
     assert_eq!(head.all.len(), 3, "itself and both paths");
-    let Placing::Parts { parts } = &node(&stack, "bcache0").placing else { panic!("no parts") };
+    let Placing::Parts { parts } = &node(&stack, "bcache0").placing else {
+        panic!("no parts")
+    };
     assert_eq!(parts[0].start, Bytes(8192), "1000 - 984 sectors");
     assert!(stack.problems().is_empty(), "{:?}", stack.problems());
 }

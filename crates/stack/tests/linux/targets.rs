@@ -31,7 +31,11 @@ fn iblock(fake: &FakeHost, name: &str, device: &str, block: u32) {
         "iBlock device: {device}  UDEV PATH: /dev/{device}  readonly: 0\n        Major: {major} Minor: {minor}  CLAIMED: IBLOCK"
     );
     fake.backstore(&format!("iblock_0/{name}"), &info, block, SERIAL);
-    fake.lun(&format!("iscsi/{IQN}/tpgt_1"), 0, &format!("iblock_0/{name}"));
+    fake.lun(
+        &format!("iscsi/{IQN}/tpgt_1"),
+        0,
+        &format!("iblock_0/{name}"),
+    );
 }
 
 fn exported(device: &str, block: u32) -> Stack {
@@ -46,9 +50,11 @@ const LUN: &str = "iqn.2026-11.org.example:disk/tpgt_1/lun_0";
 
 #[test]
 fn a_lun_lies_where_its_partition_does() {
-    for (device, verdict) in
-        [("sda1", misaligned(3584)), ("sda2", Verdict::Aligned), ("sda", Verdict::Aligned)]
-    {
+    for (device, verdict) in [
+        ("sda1", misaligned(3584)),
+        ("sda2", Verdict::Aligned),
+        ("sda", Verdict::Aligned),
+    ] {
         let stack = exported(device, 512);
         let lun = node(&stack, LUN);
         assert_eq!(lun.kind, Kind::Export);
@@ -81,8 +87,15 @@ fn blocks_are_stated_as_lio_does() {
     ] {
         let lun = exported(device, block);
         let lun = node(&lun, LUN);
-        assert_eq!(grid(lun, What::LogicalBlock), Some((u64::from(block), 0, true)));
-        assert_eq!(grid(lun, What::PhysicalBlock), Some((physical, offset, false)), "{device} {block}");
+        assert_eq!(
+            grid(lun, What::LogicalBlock),
+            Some((u64::from(block), 0, true))
+        );
+        assert_eq!(
+            grid(lun, What::PhysicalBlock),
+            Some((physical, offset, false)),
+            "{device} {block}"
+        );
         assert_eq!(grid(lun, What::OptimalIo), None, "that of the device");
     }
 }
@@ -99,21 +112,40 @@ fn a_file_is_followed_to_its_disk() {
     fake.backstore("fileio_1/file", info, 512, SERIAL);
     fake.lun("vhost/naa.5001405000000001/tpgt_1", 3, "fileio_1/file");
     // One sector into a block of the partition, which is on one itself.
-    let extent =
-        FileExtent { logical_bytes: 0, physical_bytes: 8192 + SECTOR, len_bytes: 1 << 20, ..placed() };
-    let kernel = Scripted { extents: vec![extent], ..Scripted::default() };
+    let extent = FileExtent {
+        logical_bytes: 0,
+        physical_bytes: 8192 + SECTOR,
+        len_bytes: 1 << 20,
+        ..placed()
+    };
+    let kernel = Scripted {
+        extents: vec![extent],
+        ..Scripted::default()
+    };
     let (stack, _) = collect(&fake, &kernel);
     let name = "naa.5001405000000001/tpgt_1/lun_3";
     let lun = node(&stack, name);
-    assert_eq!((lun.size, lun.word(keys::TRANSPORT)), (Some(Bytes(1 << 20)), Some("vhost")));
+    assert_eq!(
+        (lun.size, lun.word(keys::TRANSPORT)),
+        (Some(Bytes(1 << 20)), Some("vhost"))
+    );
     assert_eq!(stack.node(lun.placing.below()[0]).name, "/srv/a b.img");
     assert_eq!(verdicts(&stack, name), [misaligned(512)]);
-    assert_eq!(grid(lun, What::PhysicalBlock), Some((512, 0, false)), "none is stated");
+    assert_eq!(
+        grid(lun, What::PhysicalBlock),
+        Some((512, 0, false)),
+        "none is stated"
+    );
     assert_eq!(grid(lun, What::OptimalIo), Some((16384 * 512, 0, false)));
 }
 
 fn placed() -> FileExtent {
-    FileExtent { logical_bytes: 0, physical_bytes: 0, len_bytes: 0, flags: 0 }
+    FileExtent {
+        logical_bytes: 0,
+        physical_bytes: 0,
+        len_bytes: 0,
+        flags: 0,
+    }
 }
 
 #[test]
@@ -121,7 +153,10 @@ fn other_backstores() {
     let dir = temp_dir("backstores");
     let mut fake = FakeHost::new(dir.path());
     let place = "sys/devices/pci0000:00/ata1/host3/target3:0:1/3:0:1:2/block/sda".to_owned();
-    fake.disk(&FakeDisk { place: Some(place), ..FakeDisk::named("sda") });
+    fake.disk(&FakeDisk {
+        place: Some(place),
+        ..FakeDisk::named("sda")
+    });
     fake.attribute("sda", "../../wwid", "naa.500a");
     let passed = "SCSI Device Bus Location: Channel ID: 0 Target ID: 1 LUN: 2 Host ID: 3";
     for (number, (name, info)) in (0..).zip([
@@ -142,9 +177,20 @@ fn other_backstores() {
     fake.backstore("rd_mcp_1/unused", "", 512, "");
     let stack = stack_of(&fake);
     assert_eq!(verdicts(&stack, "pscsi_0/passed"), [Verdict::Aligned]);
-    assert_eq!(grid(node(&stack, "pscsi_0/passed"), What::PhysicalBlock), Some((4096, 0, false)));
-    assert_eq!(node(&stack, "pscsi_0/passed").word(keys::IDENTITY), Some("naa.500a"), "that of the drive");
-    assert_eq!(node(&stack, "rd_mcp_1/memory").word(keys::IDENTITY), None, "no serial number, no identity");
+    assert_eq!(
+        grid(node(&stack, "pscsi_0/passed"), What::PhysicalBlock),
+        Some((4096, 0, false))
+    );
+    assert_eq!(
+        node(&stack, "pscsi_0/passed").word(keys::IDENTITY),
+        Some("naa.500a"),
+        "that of the drive"
+    );
+    assert_eq!(
+        node(&stack, "rd_mcp_1/memory").word(keys::IDENTITY),
+        None,
+        "no serial number, no identity"
+    );
     let memory = node(&stack, "rd_mcp_1/memory");
     assert_eq!(memory.size, Some(Bytes(1 << 20)));
     assert_eq!(stack.node(memory.placing.below()[0]).kind, Kind::Ram);
@@ -153,7 +199,10 @@ fn other_backstores() {
         ("iblock_3/gone", "8:240 is not among those of this host"),
     ] {
         let opaque = node(&stack, name).opaque.as_deref();
-        assert!(opaque.is_some_and(|opaque| opaque.contains(why)), "{name}: {opaque:?}");
+        assert!(
+            opaque.is_some_and(|opaque| opaque.contains(why)),
+            "{name}: {opaque:?}"
+        );
     }
     assert_eq!(stack.find("rd_mcp_1/unused"), None, "nobody sees it");
 }
@@ -168,7 +217,10 @@ fn a_namespace_states_no_offset() {
     fake.namespace(NQN, 2, "/dev/sda2", "00000000-0000-0000-0000-000000000000");
     fake.namespace(NQN, 3, "/dev/none", UUID);
     fake.namespace(NQN, 4, "/dev/sda", UUID);
-    fake.write(&format!("sys/kernel/config/nvmet/subsystems/{NQN}/namespaces/4/enable"), "0\n");
+    fake.write(
+        &format!("sys/kernel/config/nvmet/subsystems/{NQN}/namespaces/4/enable"),
+        "0\n",
+    );
     fake.write("dev/sda1", "");
     let stack = stack_of(&fake);
     let name = |nsid: u32| format!("{NQN}/ns{nsid}");
@@ -176,12 +228,24 @@ fn a_namespace_states_no_offset() {
         let namespace = node(&stack, &name(nsid));
         assert_eq!(verdicts(&stack, &name(nsid)), [verdict]);
         assert_eq!(grid(namespace, What::LogicalBlock), Some((512, 0, true)));
-        assert_eq!(grid(namespace, What::PhysicalBlock), Some((4096, 0, false)), "NPWG, from 0 on");
+        assert_eq!(
+            grid(namespace, What::PhysicalBlock),
+            Some((4096, 0, false)),
+            "NPWG, from 0 on"
+        );
         assert_eq!(namespace.word(keys::PORTAL), Some("192.0.2.1:4420"));
     }
-    assert_eq!(node(&stack, &name(1)).word(keys::IDENTITY), Some(&*format!("uuid.{UUID}")));
+    assert_eq!(
+        node(&stack, &name(1)).word(keys::IDENTITY),
+        Some(&*format!("uuid.{UUID}"))
+    );
     assert_eq!(node(&stack, &name(2)).word(keys::IDENTITY), None);
-    assert!(node(&stack, &name(3)).opaque.as_deref().is_some_and(|why| why.contains("/dev/none")));
+    assert!(
+        node(&stack, &name(3))
+            .opaque
+            .as_deref()
+            .is_some_and(|why| why.contains("/dev/none"))
+    );
     assert_eq!(stack.find(&name(4)), None, "not enabled");
 }
 
@@ -189,12 +253,27 @@ fn a_namespace_states_no_offset() {
 fn initiator(fake: &mut FakeHost, name: &str, wwid: &str) {
     let place = format!("sys/devices/platform/host7/session4/target7:0:0/7:0:0:5/block/{name}");
     let (vendor, model) = ("LIO-ORG".to_owned(), "x".to_owned());
-    fake.disk(&FakeDisk { vendor, model, sectors: 80_000, place: Some(place), ..FakeDisk::named(name) });
+    fake.disk(&FakeDisk {
+        vendor,
+        model,
+        sectors: 80_000,
+        place: Some(place),
+        ..FakeDisk::named(name)
+    });
     fake.attribute(name, "../../wwid", wwid);
     fake.attribute(name, "../../vpd_pg80", "");
-    fake.write("sys/class/iscsi_session/session4/targetname", &format!("{IQN}\n"));
-    fake.write("sys/class/iscsi_connection/connection4:0/persistent_address", "192.0.2.7\n");
-    fake.write("sys/class/iscsi_connection/connection4:0/persistent_port", "3260\n");
+    fake.write(
+        "sys/class/iscsi_session/session4/targetname",
+        &format!("{IQN}\n"),
+    );
+    fake.write(
+        "sys/class/iscsi_connection/connection4:0/persistent_address",
+        "192.0.2.7\n",
+    );
+    fake.write(
+        "sys/class/iscsi_connection/connection4:0/persistent_port",
+        "3260\n",
+    );
 }
 
 /// Nobody sees below it, and what it is called at its target is known.
@@ -205,11 +284,17 @@ fn a_disk_of_another_host() {
     initiator(&mut fake, "sdb", NAA);
     // Page 80h: length 5, in the fourth byte.
     let page = b"\0\x80\0\x05ab-c1\0";
-    let place = fake.root().join("sys/devices/platform/host7/session4/target7:0:0/7:0:0:5/vpd_pg80");
+    let place = fake
+        .root()
+        .join("sys/devices/platform/host7/session4/target7:0:0/7:0:0:5/vpd_pg80");
     std::fs::write(place, page).expect("a page");
     fake.partition("sdb", 1, 2048, 8);
     let place = "sys/devices/virtual/nvme-fabrics/ctl/nvme1/nvme1n1".to_owned();
-    fake.disk(&FakeDisk { model: "Linux".to_owned(), place: Some(place), ..FakeDisk::named("nvme1n1") });
+    fake.disk(&FakeDisk {
+        model: "Linux".to_owned(),
+        place: Some(place),
+        ..FakeDisk::named("nvme1n1")
+    });
     for (file, text) in [
         ("../transport", "tcp"),
         ("../subsysnqn", NQN),
@@ -250,8 +335,13 @@ fn a_disk_of_another_host() {
             (keys::IDENTITY, &format!("uuid.{UUID}")),
         ],
     );
-    let [Verdict::Unknown { why }] = &verdicts(&stack, "sdb1")[..] else { panic!("below is not seen") };
-    assert!(why.contains(&format!("only its target {IQN} knows")), "{why}");
+    let [Verdict::Unknown { why }] = &verdicts(&stack, "sdb1")[..] else {
+        panic!("below is not seen")
+    };
+    assert!(
+        why.contains(&format!("only its target {IQN} knows")),
+        "{why}"
+    );
 }
 
 /// A drive or array on Fibre Channel states its own blocks, and is believed as before.
@@ -260,12 +350,21 @@ fn fibre_channel_is_no_software() {
     let dir = temp_dir("fc");
     let mut fake = FakeHost::new(dir.path());
     let place = "sys/devices/pci0000:00/host2/rport-2:0-1/target2:0:0/2:0:0:1/block/sda".to_owned();
-    fake.disk(&FakeDisk { place: Some(place), ..FakeDisk::named("sda") });
-    fake.write("sys/class/fc_remote_ports/rport-2:0-1/port_name", "0x50060e8000000001\n");
+    fake.disk(&FakeDisk {
+        place: Some(place),
+        ..FakeDisk::named("sda")
+    });
+    fake.write(
+        "sys/class/fc_remote_ports/rport-2:0-1/port_name",
+        "0x50060e8000000001\n",
+    );
     fake.partition("sda", 1, 2048, 8);
     let stack = stack_of(&fake);
     assert_eq!(node(&stack, "sda").kind, Kind::Disk);
-    assert_eq!(node(&stack, "sda").word(keys::TARGET), Some("0x50060e8000000001"));
+    assert_eq!(
+        node(&stack, "sda").word(keys::TARGET),
+        Some("0x50060e8000000001")
+    );
     assert_eq!(verdicts(&stack, "sda1"), [Verdict::Aligned]);
 }
 
@@ -282,12 +381,21 @@ fn an_initiator_stands_on_its_target() {
     fake.partition("sdb", 1, 2048, 8);
     fake.partition("sdb", 2, 2049, 8);
     let stack = stack_of(&fake);
-    assert_eq!(node(&stack, "sdb").placing.below(), [stack.find(LUN).expect("the export")]);
+    assert_eq!(
+        node(&stack, "sdb").placing.below(),
+        [stack.find(LUN).expect("the export")]
+    );
     assert_eq!(verdicts(&stack, "sdb1"), [misaligned(3584)]);
     assert_eq!(verdicts(&stack, "sdb2"), [Verdict::Aligned]);
     assert!(!stack.is_leaf(stack.find("sdb").expect("it")));
     let sdb1 = stack.find("sdb1").expect("it");
-    assert!(!stack.standings(sdb1).iter().any(|one| one.fact.what == What::Assumed), "all is known");
+    assert!(
+        !stack
+            .standings(sdb1)
+            .iter()
+            .any(|one| one.fact.what == What::Assumed),
+        "all is known"
+    );
 }
 
 /// By the address on the adapter of LIO's loopback, without any serial number.
@@ -298,20 +406,36 @@ fn an_adapter_says_which_disk_it_made() {
     drive(&mut fake, "sda");
     let number = fake.number("sda1");
     let (major, minor) = number.split_once(':').expect("a number");
-    fake.backstore("iblock_0/x", &format!("Major: {major} Minor: {minor}  CLAIMED: IBLOCK"), 512, "");
+    fake.backstore(
+        "iblock_0/x",
+        &format!("Major: {major} Minor: {minor}  CLAIMED: IBLOCK"),
+        512,
+        "",
+    );
     let group = "loopback/naa.5001405000000001/tpgt_1";
     fake.lun(group, 4, "iblock_0/x");
-    fake.write(&format!("sys/kernel/config/target/{group}/address"), "7:0:1\n");
+    fake.write(
+        &format!("sys/kernel/config/target/{group}/address"),
+        "7:0:1\n",
+    );
     for (name, lun) in [("sdb", 4), ("sdc", 5)] {
-        let place =
-            format!("sys/devices/tcm_loop_0/tcm_loop_adapter_0/host7/target7:0:1/7:0:1:{lun}/block/{name}");
+        let place = format!(
+            "sys/devices/tcm_loop_0/tcm_loop_adapter_0/host7/target7:0:1/7:0:1:{lun}/block/{name}"
+        );
         let vendor = "LIO-ORG".to_owned();
-        fake.disk(&FakeDisk { vendor, place: Some(place), ..FakeDisk::named(name) });
+        fake.disk(&FakeDisk {
+            vendor,
+            place: Some(place),
+            ..FakeDisk::named(name)
+        });
     }
     let stack = stack_of(&fake);
     assert_eq!(verdicts(&stack, "sdb"), [misaligned(3584)]);
     assert_eq!(node(&stack, "sdb").word(keys::TRANSPORT), Some("loopback"));
-    assert!(node(&stack, "sdc").placing.below().is_empty(), "another LUN");
+    assert!(
+        node(&stack, "sdc").placing.below().is_empty(),
+        "another LUN"
+    );
 }
 
 /// Paths of one namespace that this host exports to itself.
@@ -322,9 +446,15 @@ fn paths_stand_on_the_namespace_too() {
     drive(&mut fake, "sda");
     fake.namespace(NQN, 1, "/dev/sda1", UUID);
     let head = "sys/devices/virtual/nvme-subsystem/nvme-subsys1/nvme1n1".to_owned();
-    fake.disk(&FakeDisk { place: Some(head), ..FakeDisk::named("nvme1n1") });
+    fake.disk(&FakeDisk {
+        place: Some(head),
+        ..FakeDisk::named("nvme1n1")
+    });
     let path = "sys/devices/virtual/nvme-fabrics/ctl/nvme1/nvme1c1n1".to_owned();
-    fake.disk(&FakeDisk { place: Some(path), ..FakeDisk::named("nvme1c1n1") });
+    fake.disk(&FakeDisk {
+        place: Some(path),
+        ..FakeDisk::named("nvme1c1n1")
+    });
     fake.attribute("nvme1c1n1", "../transport", "tcp");
     fake.attribute("nvme1c1n1", "wwid", &format!("uuid.{UUID}"));
     fake.partition("nvme1n1", 1, 2048, 8);
@@ -345,7 +475,12 @@ fn doubtful_identities_join_nothing() {
     initiator(&mut fake, "sdb", NAA);
     let stack = stack_of(&fake);
     assert!(node(&stack, "sdb").placing.below().is_empty());
-    assert!(stack.notes().iter().any(|note| note.contains("several exports have its identity")));
+    assert!(
+        stack
+            .notes()
+            .iter()
+            .any(|note| note.contains("several exports have its identity"))
+    );
 
     let dir = temp_dir("handed-on");
     let mut fake = FakeHost::new(dir.path());
@@ -366,13 +501,23 @@ fn damaged_targets_give_notes() {
     fake.write(&format!("{core}/iblock_0/x/attrib/block_size"), "many\n");
     fake.lun(&format!("iscsi/{IQN}/tpgt_1"), 1, "iblock_9/none");
     fake.lun(&format!("iscsi/{IQN}/tpgt_1"), 2, "../../../../etc");
-    fake.write("sys/kernel/config/target/iscsi/discovery_auth/password", "secret\n");
+    fake.write(
+        "sys/kernel/config/target/iscsi/discovery_auth/password",
+        "secret\n",
+    );
     fake.write("sys/kernel/config/nvmet/subsystems/file", "");
     let stack = stack_of(&fake);
     let notes = stack.notes().join("\n");
-    for expected in ["iblock_0/x/block_size: found \"many\"", "iblock_9/none cannot be opened"] {
+    for expected in [
+        "iblock_0/x/block_size: found \"many\"",
+        "iblock_9/none cannot be opened",
+    ] {
         assert!(notes.contains(expected), "{notes}");
     }
     assert!(!notes.contains("secret"));
-    assert_eq!(grid(node(&stack, LUN), What::LogicalBlock), Some((512, 0, true)), "that of the device");
+    assert_eq!(
+        grid(node(&stack, LUN), What::LogicalBlock),
+        Some((512, 0, true)),
+        "that of the device"
+    );
 }

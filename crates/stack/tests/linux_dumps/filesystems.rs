@@ -16,7 +16,8 @@ fn of_file(name: &str, text: &str) -> Stack {
 }
 
 fn told(stack: &Stack, name: &str) -> [Option<u64>; 3] {
-    [keys::FS_BLOCK, keys::FS_STRIPE_UNIT, keys::FS_STRIPE_WIDTH].map(|key| named(stack, name).1.number(key))
+    [keys::FS_BLOCK, keys::FS_STRIPE_UNIT, keys::FS_STRIPE_WIDTH]
+        .map(|key| named(stack, name).1.number(key))
 }
 
 #[test]
@@ -27,9 +28,16 @@ fn xfs_with_a_stripe() {
     let stripe = ["-q", "-f", "-b", "size=2048", "-d", "su=64k,sw=3", "image"];
     run("mkfs.xfs", &stripe, dir.path());
     let stack = of_file("info", &run("xfs_info", &["image"], dir.path()));
-    assert_eq!(told(&stack, "image"), [Some(2048), Some(64 << 10), Some(192 << 10)]);
+    assert_eq!(
+        told(&stack, "image"),
+        [Some(2048), Some(64 << 10), Some(192 << 10)]
+    );
     // The stripe unit of the log is another thing.
-    run("mkfs.xfs", &["-q", "-f", "-d", "noalign", "-l", "su=32k", "image"], dir.path());
+    run(
+        "mkfs.xfs",
+        &["-q", "-f", "-d", "noalign", "-l", "su=32k", "image"],
+        dir.path(),
+    );
     let stack = of_file("info", &run("xfs_info", &["image"], dir.path()));
     assert_eq!(told(&stack, "image"), [Some(4096), None, None]);
 }
@@ -40,12 +48,26 @@ fn ext4_with_a_stripe() {
     require!(Tool("mke2fs"), Tool("dumpe2fs"), Tool("tune2fs"));
     let dir = temp_dir("ext4");
     image(dir.path(), "image", 64);
-    let stripe = ["-q", "-F", "-t", "ext4", "-b", "4096", "-E", "stride=16,stripe_width=48", "image"];
+    let stripe = [
+        "-q",
+        "-F",
+        "-t",
+        "ext4",
+        "-b",
+        "4096",
+        "-E",
+        "stride=16,stripe_width=48",
+        "image",
+    ];
     run("mke2fs", &stripe, dir.path());
     for (program, flag) in [("dumpe2fs", "-h"), ("tune2fs", "-l")] {
         let print = run(program, &[flag, "image"], dir.path());
         let stack = of_file("/somewhere/dumpe2fs-sdb3.txt", &print);
-        assert_eq!(told(&stack, "sdb3"), [Some(4096), Some(64 << 10), Some(192 << 10)], "{program}");
+        assert_eq!(
+            told(&stack, "sdb3"),
+            [Some(4096), Some(64 << 10), Some(192 << 10)],
+            "{program}"
+        );
         assert_eq!(named(&stack, "sdb3").1.word(keys::CONTENT), Some("ext4"));
     }
     run("mke2fs", &["-q", "-F", "-t", "ext3", "image"], dir.path());
@@ -64,8 +86,16 @@ fn a_stripe_given_at_mount() {
         format!("TARGET SOURCE    FSTYPE OPTIONS\n/data  /dev/sdb1 xfs    {options}\n"),
     ] {
         let stack = of_file("mounts", &text);
-        assert_eq!(told(&stack, "/data")[1..], [Some(64 << 10), Some(192 << 10)], "{text}");
+        assert_eq!(
+            told(&stack, "/data")[1..],
+            [Some(64 << 10), Some(192 << 10)],
+            "{text}"
+        );
     }
     let stack = of_file("mounts", &format!("/dev/sdb1 /data ext4 {options} 0 0\n"));
-    assert_eq!(told(&stack, "/data")[1..], [None, None], "they are options of XFS");
+    assert_eq!(
+        told(&stack, "/data")[1..],
+        [None, None],
+        "they are options of XFS"
+    );
 }

@@ -26,7 +26,14 @@ fn rows(out: &Path) -> Vec<Row> {
         let fields: Vec<&str> = line.split('\t').collect();
         let number = |at: usize| fields[at].parse().expect("a number");
         let (name, node) = (fields[0].to_owned(), fields[1].to_owned());
-        Row { name, node, granularity: number(2), offset: number(3), first: number(4), past: number(5) }
+        Row {
+            name,
+            node,
+            granularity: number(2),
+            offset: number(3),
+            first: number(4),
+            past: number(5),
+        }
     };
     text.lines().map(row).collect()
 }
@@ -47,15 +54,20 @@ fn stack_in(dir: &Path, node: &str) -> Stack {
     let mut builder = Builder::default();
     for print in PRINTS {
         if let Ok(bytes) = fs::read(dir.join(print)) {
-            let read =
-                dump::read_bytes(print, &bytes, &mut builder).unwrap_or_else(|why| panic!("{dir:?}: {why}"));
+            let read = dump::read_bytes(print, &bytes, &mut builder)
+                .unwrap_or_else(|why| panic!("{dir:?}: {why}"));
             assert_eq!(read.taken.passed_over, 0, "{dir:?} {print}");
         }
     }
-    let namespace = node.trim_start_matches("/dev/").split('p').next().expect("a name");
+    let namespace = node
+        .trim_start_matches("/dev/")
+        .split('p')
+        .next()
+        .expect("a name");
     for (file, tool) in [("id-ns.bin", "nvme id-ns -b"), ("id-ns.txt", "nvme id-ns")] {
         if let Ok(bytes) = fs::read(dir.join(file)) {
-            let read = dump::read_bytes(&format!("{namespace}-{file}"), &bytes, &mut builder).expect("reads");
+            let read = dump::read_bytes(&format!("{namespace}-{file}"), &bytes, &mut builder)
+                .expect("reads");
             assert_eq!(read.tool, tool);
         }
     }
@@ -89,7 +101,10 @@ fn stacks_of_known_truth() {
         }
         if row.name.contains("bogus") {
             let disk = &named(&stack, "sda").1.grids;
-            let hint = disk.iter().find(|fact| fact.what == What::OptimalIo).expect("a hint");
+            let hint = disk
+                .iter()
+                .find(|fact| fact.what == What::OptimalIo)
+                .expect("a hint");
             assert!(!hint.is_believed(), "{}", row.name);
         }
         judged += 1;
@@ -101,23 +116,31 @@ fn stacks_of_known_truth() {
 fn check_verdict(stack: &Stack, row: &Row) {
     let top = named(stack, &row.node).0;
     let landings = stack.landings(top).all;
-    let disks: Vec<_> = landings.iter().filter(|landing| stack.is_leaf(landing.on)).collect();
+    let disks: Vec<_> = landings
+        .iter()
+        .filter(|landing| stack.is_leaf(landing.on))
+        .collect();
     assert!(!disks.is_empty(), "{}", row.name);
     for landing in disks {
-        let chunk = landing.period.map_or(i128::MAX, |period| i128::from(period.0));
+        let chunk = landing
+            .period
+            .map_or(i128::MAX, |period| i128::from(period.0));
         assert_eq!(landing.shift, i128::from(row.first) % chunk, "{}", row.name);
         let past = (row.first + row.granularity - row.offset) % row.granularity;
         assert_eq!(past, row.past, "{}: the truth agrees with itself", row.name);
-        let on_it = stack
-            .standings(top)
-            .into_iter()
-            .filter(|one| one.landing.on == landing.on && one.fact.granularity().0 == row.granularity);
+        let on_it = stack.standings(top).into_iter().filter(|one| {
+            one.landing.on == landing.on && one.fact.granularity().0 == row.granularity
+        });
         let found: Vec<Verdict> = on_it.map(|one| one.verdict).collect();
         // What stands well on a grid that was only assumed, or on a virtual disk's word, is not known to stand well.
         let is_sure = |found: &Verdict| {
             *found == verdict(past) || past == 0 && matches!(found, Verdict::Unknown { .. })
         };
-        assert!(!found.is_empty() && found.iter().all(is_sure), "{}: {found:?}", row.name);
+        assert!(
+            !found.is_empty() && found.iter().all(is_sure),
+            "{}: {found:?}",
+            row.name
+        );
     }
 }
 
@@ -126,19 +149,30 @@ fn check_array(stack: &Stack, row: &Row, is_examined: bool) {
         return check_verdict(stack, row);
     }
     let lost = stack.landings(named(stack, &row.node).0).lost;
-    assert!(lost.iter().any(|(_, why)| why.contains("mdadm --examine")), "{}: {lost:?}", row.name);
+    assert!(
+        lost.iter().any(|(_, why)| why.contains("mdadm --examine")),
+        "{}: {lost:?}",
+        row.name
+    );
 }
 
 fn check_unknown(stack: &Stack, row: &Row) {
     let top = named(stack, &row.node).0;
     assert!(!stack.landings(top).lost.is_empty(), "{}", row.name);
     let verdicts = stack.standings(top).into_iter().map(|one| one.verdict);
-    assert!(verdicts.into_iter().all(|one| one != Verdict::Aligned), "{}", row.name);
+    assert!(
+        verdicts.into_iter().all(|one| one != Verdict::Aligned),
+        "{}",
+        row.name
+    );
 }
 
 /// No volume was made: its first extent is where one would begin.
 fn check_first_extent(stack: &Stack, row: &Row) {
     let (start, ..) = run_of(stack, "sda1").expect("a partition");
-    let extent = named(stack, "sda1").1.number(keys::PE_START).expect("a first extent");
+    let extent = named(stack, "sda1")
+        .1
+        .number(keys::PE_START)
+        .expect("a first extent");
     assert_eq!(start + extent, row.first, "{}", row.name);
 }

@@ -15,27 +15,48 @@ fn lsblk_against_sysfs() {
     let mut checked = 0;
     for (_, node) in stack.nodes().filter(|(_, node)| !node.name.contains('/')) {
         let number = |file: &str| -> Option<u64> {
-            let text = std::fs::read_to_string(format!("/sys/class/block/{}/{file}", node.name)).ok()?;
+            let text =
+                std::fs::read_to_string(format!("/sys/class/block/{}/{file}", node.name)).ok()?;
             text.trim().parse().ok()
         };
-        let Some(size) = number("size").filter(|_| node.size.is_some()) else { continue };
-        assert_eq!(node.size.map(|size| size.0), Some(size * 512), "{}", node.name);
+        let Some(size) = number("size").filter(|_| node.size.is_some()) else {
+            continue;
+        };
+        assert_eq!(
+            node.size.map(|size| size.0),
+            Some(size * 512),
+            "{}",
+            node.name
+        );
         if let (Kind::Partition, Some(start)) = (node.kind, number("start")) {
-            assert_eq!(run_of(&stack, &node.name).map(|run| run.0), Some(start * 512), "{}", node.name);
+            assert_eq!(
+                run_of(&stack, &node.name).map(|run| run.0),
+                Some(start * 512),
+                "{}",
+                node.name
+            );
         }
         checked += 1;
     }
     if checked == 0 {
-        plumb_testkit::require::record_skip(plumb_testkit::test_name!(), "this machine has no block device");
+        plumb_testkit::require::record_skip(
+            plumb_testkit::test_name!(),
+            "this machine has no block device",
+        );
     }
 }
 
 fn mounted(stack: &Stack) -> Vec<(String, String)> {
-    let systems = stack.nodes().filter(|(_, node)| node.kind == Kind::FileSystem);
+    let systems = stack
+        .nodes()
+        .filter(|(_, node)| node.kind == Kind::FileSystem);
     let mut found: Vec<_> = systems
         .map(|(id, node)| {
             let below = node.placing.below();
-            let device = below.first().map(|below| stack.node(*below).name.clone()).unwrap_or_default();
+            let device = below
+                .first()
+                .map(|below| stack.node(*below).name.clone())
+                .unwrap_or_default();
             (named(stack, &stack.node(id).name).1.name.clone(), device)
         })
         .collect();

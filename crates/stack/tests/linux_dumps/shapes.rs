@@ -10,16 +10,31 @@ use super::support::{named, run_of, stack_of, why};
 const LVM: &str = "pvs, vgs, lvs (JSON)";
 
 fn below(stack: &Stack, name: &str) -> Vec<String> {
-    named(stack, name).1.placing.below().iter().map(|id| stack.node(*id).name.clone()).collect()
+    named(stack, name)
+        .1
+        .placing
+        .below()
+        .iter()
+        .map(|id| stack.node(*id).name.clone())
+        .collect()
 }
 
 /// Bytes of Identify Namespace after the specification's figures: format 1 of 4,096 bytes and 8 of metadata in use, NPWG of
 /// 4 blocks, NPWA of 2, NOIOB of 32.
 fn namespace() -> Vec<u8> {
     let mut bytes = vec![0u8; 4096];
-    for (at, value) in
-        [(0, 9u8), (8, 9), (24, 0x10), (25, 1), (26, 1), (46, 32), (64, 3), (66, 1), (68, 255), (70, 255)]
-    {
+    for (at, value) in [
+        (0, 9u8),
+        (8, 9),
+        (24, 0x10),
+        (25, 1),
+        (26, 1),
+        (46, 32),
+        (64, 3),
+        (66, 1),
+        (68, 255),
+        (70, 255),
+    ] {
         bytes[at] = value;
     }
     bytes[128..136].copy_from_slice(&[0, 0, 9, 2, 8, 0, 12, 0]);
@@ -46,12 +61,19 @@ fn identify_as_text_and_as_bytes() {
         dump::read_bytes("id-ns-nvme3n1.txt", &bytes, &mut builder).expect("reads");
         let stack = builder.finish();
         let node = named(&stack, "nvme3n1").1;
-        let grid =
-            |what: What| node.grids.iter().find(|fact| fact.what == what).map(|fact| fact.granularity().0);
+        let grid = |what: What| {
+            node.grids
+                .iter()
+                .find(|fact| fact.what == what)
+                .map(|fact| fact.granularity().0)
+        };
         assert_eq!(grid(What::IndirectionUnit), Some(16 << 10));
         assert_eq!(grid(What::WriteAlignment), Some(8 << 10));
         assert_eq!(grid(What::IoBoundary), Some(128 << 10));
-        assert_eq!(node.word(keys::LBA_FORMATS), Some("512 performance 2, 4096+8 performance 0 (in use)"));
+        assert_eq!(
+            node.word(keys::LBA_FORMATS),
+            Some("512 performance 2, 4096+8 performance 0 (in use)")
+        );
     }
     // Bytes that are no namespace are text, and no tool's.
     let mut used = namespace();
@@ -67,7 +89,11 @@ fn the_namespace_is_in_the_name_of_the_file() {
     dump::read_bytes("id-ns.bin", &namespace(), &mut builder).expect("reads");
     let stack = builder.finish();
     assert_eq!(stack.nodes().count(), 0);
-    assert!(stack.notes()[0].contains("name the file after it"), "{:?}", stack.notes());
+    assert!(
+        stack.notes()[0].contains("name the file after it"),
+        "{:?}",
+        stack.notes()
+    );
 }
 
 /// After Red Hat's manual of DM Multipath, with the alias and without; the oldest form after SUSE's.
@@ -77,8 +103,10 @@ fn multipath_of_three_ages() {
                size=269G features='0' hwhandler='0' wp=rw\n|-+- policy='round-robin 0' prio=1 status=active\n\
                | `- 6:0:0:0 sdb 8:16 active ready running\n`-+- policy='round-robin 0' prio=1 status=enabled\n\
                \x20 `- 7:0:0:0 sdf 8:80 active ready running\n";
-    let unnamed =
-        new.replace("mpatha (3600d0230000000000e13955cc3757800)", "3600d0230000000000e13955cc3757800");
+    let unnamed = new.replace(
+        "mpatha (3600d0230000000000e13955cc3757800)",
+        "3600d0230000000000e13955cc3757800",
+    );
     let old = "3600d0230000000000e13955cc3757800\n[size=127 GB][features=\"0\"][hwhandler=\"1 emc\"]\n\
                \\_ round-robin 0 [active][first]\n \\_ 1:0:1:2 sdb 8:16 [ready ][active]\n\
                \\_ round-robin 0 [enabled]\n \\_ 1:0:0:2 sdf 8:80 [ready ][active]\n";
@@ -93,7 +121,10 @@ fn multipath_of_three_ages() {
             (node.kind, below(&stack, name)),
             (Kind::Multipath, vec!["sdb".to_owned(), "sdf".to_owned()])
         );
-        assert_eq!(node.word(keys::IDENTITY), Some("3600d0230000000000e13955cc3757800"));
+        assert_eq!(
+            node.word(keys::IDENTITY),
+            Some("3600d0230000000000e13955cc3757800")
+        );
         assert_eq!(named(&stack, "sdb").1.kind, Kind::Path);
         assert_eq!(stack.find(&format!("/dev/mapper/{name}")), stack.find(name));
     }
@@ -111,10 +142,19 @@ fn pools_with_paths_and_without() {
     let stack = stack_of(&[("zdb -C", zdb)]);
     assert_eq!(below(&stack, "tank"), ["tank/mirror-0", "tank/raidz-1"]);
     assert_eq!(below(&stack, "tank/mirror-0"), ["sda1", "sdb1"]);
-    let Placing::Copies { members } = &named(&stack, "tank/mirror-0").1.placing else { panic!("no copies") };
-    assert_eq!(members[0].start, Bytes(4 << 20), "behind two labels and the gap");
+    let Placing::Copies { members } = &named(&stack, "tank/mirror-0").1.placing else {
+        panic!("no copies")
+    };
+    assert_eq!(
+        members[0].start,
+        Bytes(4 << 20),
+        "behind two labels and the gap"
+    );
     let raid = named(&stack, "tank/raidz-1").1;
-    assert_eq!((raid.number(keys::ASHIFT), raid.word(keys::LEVEL)), (Some(13), Some("raidz2")));
+    assert_eq!(
+        (raid.number(keys::ASHIFT), raid.word(keys::LEVEL)),
+        (Some(13), Some("raidz2"))
+    );
     // The same by the names of whole disks: which partition, only a label tells.
     let status = "  pool: tank\n state: ONLINE\nconfig:\n\n\tNAME        STATE\n\ttank        ONLINE\n\t  mirror-0  ONLINE\n\
                   \t    sda     ONLINE\n\t    sdb     ONLINE\n\nerrors: No known data errors\n";
@@ -124,7 +164,11 @@ fn pools_with_paths_and_without() {
         format!("device: /dev/{disk}\nsector-size: 512\n/dev/{disk}1 : start= 2048, size= 99999\n")
     };
     let labels = [label("sda"), label("sdb")];
-    let stack = stack_of(&[("zpool status", status), ("sfdisk -d", &labels[0]), ("sfdisk -d", &labels[1])]);
+    let stack = stack_of(&[
+        ("zpool status", status),
+        ("sfdisk -d", &labels[0]),
+        ("sfdisk -d", &labels[1]),
+    ]);
     assert_eq!(below(&stack, "tank/mirror-0"), ["sda1", "sdb1"]);
     let shifts: Vec<i128> = stack
         .landings(named(&stack, "tank/mirror-0").0)
@@ -143,14 +187,22 @@ fn records_of_data_sets() {
     let text = "tank\trecordsize\t131072\tdefault\ntank/db\trecordsize\t16384\tlocal\n\
                 tank/vol\tvolblocksize\t8192\t-\ntank/vol\trecordsize\t-\t-\n";
     let stack = stack_of(&[("zfs get -Hp", text)]);
-    assert_eq!(named(&stack, "tank/db").1.number(keys::RECORD_SIZE), Some(16384));
-    assert_eq!(named(&stack, "tank/vol").1.number(keys::VOLUME_BLOCK), Some(8192));
+    assert_eq!(
+        named(&stack, "tank/db").1.number(keys::RECORD_SIZE),
+        Some(16384)
+    );
+    assert_eq!(
+        named(&stack, "tank/vol").1.number(keys::VOLUME_BLOCK),
+        Some(8192)
+    );
     assert_eq!(named(&stack, "tank/vol").1.number(keys::RECORD_SIZE), None);
     assert_eq!(stack.find("/dev/zvol/tank/vol"), stack.find("tank/vol"));
     assert_eq!(below(&stack, "tank/db"), ["tank"]);
     // Without -p sizes are rounded words.
     let stack = stack_of(&[("zfs get -Hp", "tank/db\trecordsize\t16K\tlocal\n")]);
-    assert!(named(&stack, "tank/db").1.grids.is_empty() && stack.notes()[0].contains("zfs get -Hp"));
+    assert!(
+        named(&stack, "tank/db").1.grids.is_empty() && stack.notes()[0].contains("zfs get -Hp")
+    );
 }
 
 /// Hidden volumes come into their own with `lvs -a`.
@@ -162,28 +214,59 @@ fn thin_and_raid_of_lvm() {
         )
     };
     let segments = [
-        segment("thin", r#""segtype":"thin", "pool_lv":"pool", "devices":"""#),
-        segment("pool", r#""segtype":"thin-pool", "chunk_size":"128S", "devices":"pool_tdata(0)""#),
+        segment(
+            "thin",
+            r#""segtype":"thin", "pool_lv":"pool", "devices":"""#,
+        ),
+        segment(
+            "pool",
+            r#""segtype":"thin-pool", "chunk_size":"128S", "devices":"pool_tdata(0)""#,
+        ),
         segment(
             "r5",
             r#""segtype":"raid5", "stripe_size":"256S", "devices":"r5_rimage_0(0),r5_rimage_1(0),r5_rimage_2(0)""#,
         ),
-        segment("r1", r#""segtype":"raid1", "stripe_size":"0S", "devices":"r1_rimage_0(0),r1_rimage_1(0)""#),
+        segment(
+            "r1",
+            r#""segtype":"raid1", "stripe_size":"0S", "devices":"r1_rimage_0(0),r1_rimage_1(0)""#,
+        ),
     ];
-    let hidden = segment("[pool_tdata]", r#""segtype":"linear", "devices":"/dev/sda(3)""#);
-    let report = |rows: &[String]| format!("{{\n\"report\": [{{\"seg\": [{}]}}]}}\n", rows.join(",\n"));
+    let hidden = segment(
+        "[pool_tdata]",
+        r#""segtype":"linear", "devices":"/dev/sda(3)""#,
+    );
+    let report =
+        |rows: &[String]| format!("{{\n\"report\": [{{\"seg\": [{}]}}]}}\n", rows.join(",\n"));
     let pv = "{\n\"report\": [{\"pv\": [{\"pv_name\":\"/dev/sda\", \"vg_name\":\"vg\", \"pe_start\":\"2048S\"}]}]}\n";
     let visible = report(&segments);
     let stack = stack_of(&[(LVM, &visible), (LVM, pv)]);
-    assert!(named(&stack, "vg/pool_tdata").1.opaque.as_deref().is_some_and(|why| why.contains("lvs -a")));
+    assert!(
+        named(&stack, "vg/pool_tdata")
+            .1
+            .opaque
+            .as_deref()
+            .is_some_and(|why| why.contains("lvs -a"))
+    );
     let all = report(&[&segments[..], &[hidden]].concat());
     let stack = stack_of(&[(LVM, &all), (LVM, pv)]);
     let start = (2048 + 3 * 8192) * 512;
-    assert_eq!(run_of(&stack, "vg/pool_tdata").map(|run| run.0), Some(start));
+    assert_eq!(
+        run_of(&stack, "vg/pool_tdata").map(|run| run.0),
+        Some(start)
+    );
     let thin = named(&stack, "vg/thin").0;
     let landing = stack.landings(thin).all.into_iter().last().expect("a disk");
-    assert_eq!((landing.shift, landing.period), (i128::from(start) % (64 << 10), Some(Bytes(64 << 10))));
-    let Placing::Chunks(Chunks { chunk, members, parity, .. }) = &named(&stack, "vg/r5").1.placing else {
+    assert_eq!(
+        (landing.shift, landing.period),
+        (i128::from(start) % (64 << 10), Some(Bytes(64 << 10)))
+    );
+    let Placing::Chunks(Chunks {
+        chunk,
+        members,
+        parity,
+        ..
+    }) = &named(&stack, "vg/r5").1.placing
+    else {
         panic!("no chunks")
     };
     assert_eq!((chunk.0, members.len(), *parity), (128 << 10, 3, 1));
@@ -193,7 +276,8 @@ fn thin_and_raid_of_lvm() {
 
 #[test]
 fn file_systems_that_place_their_blocks() {
-    let mounts = "TARGET SOURCE FSTYPE OPTIONS\n/ /dev/sda1 ext4 rw\n├─/data /dev/sda2[/sub] btrfs rw\n";
+    let mounts =
+        "TARGET SOURCE FSTYPE OPTIONS\n/ /dev/sda1 ext4 rw\n├─/data /dev/sda2[/sub] btrfs rw\n";
     let stack = stack_of(&[("findmnt", mounts)]);
     assert_eq!(why(&stack, "/data"), "btrfs places its blocks itself");
     assert_eq!(
@@ -205,7 +289,11 @@ fn file_systems_that_place_their_blocks() {
 /// The target of an iSCSI disk may state anything; a drive is believed.
 #[test]
 fn lsblk_tells_who_is_of_another_host() {
-    for (transport, kind) in [("iscsi", Kind::VirtualDisk), ("sas", Kind::Disk), ("fc", Kind::Disk)] {
+    for (transport, kind) in [
+        ("iscsi", Kind::VirtualDisk),
+        ("sas", Kind::Disk),
+        ("fc", Kind::Disk),
+    ] {
         let text = format!(
             r#"{{"blockdevices": [{{"name": "sda", "type": "disk", "model": "LUN C-Mode", "phy-sec": 4096, "tran": "{transport}"}}]}}"#
         );
@@ -224,7 +312,10 @@ fn hints_of_lsblk_are_checked() {
     for (optimal, is_believed) in [(33_553_920, false), (65_536, true), (32 << 20, false)] {
         let stack = stack_of(&[("lsblk -J", &disk(optimal))]);
         let grids = &named(&stack, "sda").1.grids;
-        let hint = grids.iter().find(|fact| fact.what == What::OptimalIo).expect("a hint");
+        let hint = grids
+            .iter()
+            .find(|fact| fact.what == What::OptimalIo)
+            .expect("a hint");
         assert_eq!(hint.is_believed(), is_believed, "{optimal}");
     }
     // Numbers are words in old versions; without START there is no place.
@@ -232,7 +323,10 @@ fn hints_of_lsblk_are_checked() {
         {"name": "sda1", "size": "1G", "type": "part", "mountpoint": "/boot"}]}]}"#;
     let stack = stack_of(&[("lsblk -J", old)]);
     assert!(why(&stack, "sda1").contains("START"));
-    assert_eq!((named(&stack, "sda").1.size, below(&stack, "/boot")), (None, vec!["sda1".to_owned()]));
+    assert_eq!(
+        (named(&stack, "sda").1.size, below(&stack, "/boot")),
+        (None, vec!["sda1".to_owned()])
+    );
 }
 
 /// `zone-sz` of a disk without zones is its `chunk_sectors`, as lsblk 2.38.1 prints it of an NVMe drive with an NOIOB.
@@ -246,6 +340,10 @@ fn a_zone_is_one_of_a_zoned_disk() {
         dump::read_bytes("lsblk.json", text.as_bytes(), &mut builder).expect("reads");
         let stack = builder.finish();
         let grids = &named(&stack, "sda").1.grids;
-        assert_eq!(grids.iter().filter(|fact| fact.what == What::Zone).count(), zones, "{zoned}");
+        assert_eq!(
+            grids.iter().filter(|fact| fact.what == What::Zone).count(),
+            zones,
+            "{zoned}"
+        );
     }
 }

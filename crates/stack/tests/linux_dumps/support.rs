@@ -30,7 +30,11 @@ pub fn run_with(program: &str, args: &[&str], dir: &Path, script: &str) -> Strin
         .spawn()
         .unwrap_or_else(|why| panic!("{program}: {why}"));
     // Gone before the tool ends where it reads nothing.
-    let _ = child.stdin.take().expect("a pipe").write_all(script.as_bytes());
+    let _ = child
+        .stdin
+        .take()
+        .expect("a pipe")
+        .write_all(script.as_bytes());
     let output = child.wait_with_output().expect("an end");
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {args:?}: {error}");
@@ -48,7 +52,14 @@ pub struct Loop(pub String);
 
 impl Loop {
     pub fn attach(dir: &Path, image: &str, sector: u64) -> Loop {
-        let args = ["-f", "--show", "-P", "--sector-size", &sector.to_string(), image];
+        let args = [
+            "-f",
+            "--show",
+            "-P",
+            "--sector-size",
+            &sector.to_string(),
+            image,
+        ];
         Loop(run("losetup", &args, dir).trim().to_owned())
     }
 }
@@ -79,9 +90,15 @@ pub fn named<'a>(stack: &'a Stack, name: &str) -> (NodeId, &'a Node) {
 /// First byte and length of a layer that lies in one piece, and on what.
 pub fn run_of(stack: &Stack, name: &str) -> Option<(u64, Option<u64>, String)> {
     let (_, node) = named(stack, name);
-    let Placing::Parts { parts } = &node.placing else { return None };
+    let Placing::Parts { parts } = &node.placing else {
+        return None;
+    };
     let [part] = &parts[..] else { return None };
-    Some((part.start.0, part.len.map(|len| len.0), stack.node(part.node).name.clone()))
+    Some((
+        part.start.0,
+        part.len.map(|len| len.0),
+        stack.node(part.node).name.clone(),
+    ))
 }
 
 /// Why a layer is not placed.
@@ -95,10 +112,19 @@ pub fn why(stack: &Stack, name: &str) -> String {
 /// How byte 0 of a layer stands on the grids of another.
 pub fn verdict_on(stack: &Stack, top: &str, on: &str) -> Vec<Verdict> {
     let (top, on) = (named(stack, top).0, named(stack, on).0);
-    stack.standings(top).into_iter().filter(|one| one.landing.on == on).map(|one| one.verdict).collect()
+    stack
+        .standings(top)
+        .into_iter()
+        .filter(|one| one.landing.on == on)
+        .map(|one| one.verdict)
+        .collect()
 }
 
 /// What a grid says of a start.
 pub fn verdict(past: u64) -> Verdict {
-    if past == 0 { Verdict::Aligned } else { Verdict::Misaligned { by: Bytes(past) } }
+    if past == 0 {
+        Verdict::Aligned
+    } else {
+        Verdict::Misaligned { by: Bytes(past) }
+    }
 }

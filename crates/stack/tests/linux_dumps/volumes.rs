@@ -27,12 +27,31 @@ impl Group {
             image(dir, name, 200);
             Loop::attach(dir, name, 512)
         });
-        let accepted = devices.each_ref().map(|device| format!("\"a|^{}$|\"", device.0)).join(",");
+        let accepted = devices
+            .each_ref()
+            .map(|device| format!("\"a|^{}$|\"", device.0))
+            .join(",");
         let config = format!("devices {{ use_devicesfile=0 filter=[{accepted},\"r|.*|\"] }}");
-        let group = Group { config, devices, name: format!("plumb{}", std::process::id()) };
-        let place = ["-q", "-ff", "-y", "--dataalignment", "512k", "--dataalignmentoffset", "512b"];
+        let group = Group {
+            config,
+            devices,
+            name: format!("plumb{}", std::process::id()),
+        };
+        let place = [
+            "-q",
+            "-ff",
+            "-y",
+            "--dataalignment",
+            "512k",
+            "--dataalignmentoffset",
+            "512b",
+        ];
         group.lvm(dir, "pvcreate", &[&place[..], &group.names()].concat());
-        group.lvm(dir, "vgcreate", &[&["-q", "-s", "4m", &group.name][..], &group.names()].concat());
+        group.lvm(
+            dir,
+            "vgcreate",
+            &[&["-q", "-s", "4m", &group.name][..], &group.names()].concat(),
+        );
         group
     }
 
@@ -52,14 +71,27 @@ impl Group {
     }
 
     fn report(&self, dir: &Path, command: &str, args: &[&str]) -> String {
-        self.lvm(dir, command, &[&["--reportformat", "json"][..], args].concat())
+        self.lvm(
+            dir,
+            command,
+            &[&["--reportformat", "json"][..], args].concat(),
+        )
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        let args =
-            ["vgremove", "-q", "-ff", "-y", "--driverloaded", "n", "--config", &self.config, &self.name];
+        let args = [
+            "vgremove",
+            "-q",
+            "-ff",
+            "-y",
+            "--driverloaded",
+            "n",
+            "--config",
+            &self.config,
+            &self.name,
+        ];
         let _ = std::process::Command::new("lvm").args(args).output();
     }
 }
@@ -70,31 +102,89 @@ fn volumes_of_lvm() {
     let dir = temp_dir("lvm");
     let group = Group::make(dir.path());
     let [one, two] = group.names();
-    let (one, two) = (one.trim_start_matches("/dev/"), two.trim_start_matches("/dev/"));
+    let (one, two) = (
+        one.trim_start_matches("/dev/"),
+        two.trim_start_matches("/dev/"),
+    );
     // Extents 0 to 7 of the second; then 0 to 3 of the first and 8 to 11 of the second; then what is left of both.
-    group.create(dir.path(), &["-l", "8", "-n", "linear", &group.name, &format!("/dev/{two}")]);
-    group.create(dir.path(), &["-l", "8", "-i", "2", "-I", "64k", "-n", "striped", &group.name]);
+    group.create(
+        dir.path(),
+        &[
+            "-l",
+            "8",
+            "-n",
+            "linear",
+            &group.name,
+            &format!("/dev/{two}"),
+        ],
+    );
+    group.create(
+        dir.path(),
+        &[
+            "-l",
+            "8",
+            "-i",
+            "2",
+            "-I",
+            "64k",
+            "-n",
+            "striped",
+            &group.name,
+        ],
+    );
     group.create(dir.path(), &["-l", "100%FREE", "-n", "rest", &group.name]);
     let exact = ["--units", "s"];
-    let physical = group.report(dir.path(), "pvs", &[&exact[..], &["-o", "+pe_start"]].concat());
+    let physical = group.report(
+        dir.path(),
+        "pvs",
+        &[&exact[..], &["-o", "+pe_start"]].concat(),
+    );
     let groups = group.report(dir.path(), "vgs", &["-o", "+vg_extent_size"]);
     let columns = "+devices,seg_start,stripe_size";
-    let segments = group.report(dir.path(), "lvs", &[&exact[..], &["--segments", "-o", columns]].concat());
+    let segments = group.report(
+        dir.path(),
+        "lvs",
+        &[&exact[..], &["--segments", "-o", columns]].concat(),
+    );
     let all = [(LVM, segments.as_str()), (LVM, &groups), (LVM, &physical)];
     let stack = stack_of(&all);
     let volume = |name: &str| format!("{}/{name}", group.name);
-    assert_eq!(run_of(&stack, &volume("linear")), Some((PE_START, Some(8 * EXTENT), two.to_owned())));
-    let Placing::Chunks(Chunks { chunk, members, parity: 0, copies: 1, .. }) =
-        &named(&stack, &volume("striped")).1.placing
+    assert_eq!(
+        run_of(&stack, &volume("linear")),
+        Some((PE_START, Some(8 * EXTENT), two.to_owned()))
+    );
+    let Placing::Chunks(Chunks {
+        chunk,
+        members,
+        parity: 0,
+        copies: 1,
+        ..
+    }) = &named(&stack, &volume("striped")).1.placing
     else {
         panic!("no stripe")
     };
-    let places: Vec<_> = members.iter().map(|it| (stack.node(it.node).name.as_str(), it.start.0)).collect();
-    assert_eq!((chunk.0, &places[..]), (64 << 10, &[(one, PE_START), (two, PE_START + 8 * EXTENT)][..]));
-    let Placing::Parts { parts } = &named(&stack, &volume("rest")).1.placing else { panic!("no parts") };
-    let places: Vec<_> =
-        parts.iter().map(|part| (stack.node(part.node).name.as_str(), part.start.0)).collect();
-    assert_eq!(places, [(one, PE_START + 4 * EXTENT), (two, PE_START + 12 * EXTENT)]);
+    let places: Vec<_> = members
+        .iter()
+        .map(|it| (stack.node(it.node).name.as_str(), it.start.0))
+        .collect();
+    assert_eq!(
+        (chunk.0, &places[..]),
+        (
+            64 << 10,
+            &[(one, PE_START), (two, PE_START + 8 * EXTENT)][..]
+        )
+    );
+    let Placing::Parts { parts } = &named(&stack, &volume("rest")).1.placing else {
+        panic!("no parts")
+    };
+    let places: Vec<_> = parts
+        .iter()
+        .map(|part| (stack.node(part.node).name.as_str(), part.start.0))
+        .collect();
+    assert_eq!(
+        places,
+        [(one, PE_START + 4 * EXTENT), (two, PE_START + 12 * EXTENT)]
+    );
     assert_eq!(parts[1].upper, parts[0].len.expect("a length"));
     assert_eq!(stack.problems().len(), 0, "{:?}", stack.problems());
     rounded_reports(&group, dir.path(), two);
@@ -102,21 +192,37 @@ fn volumes_of_lvm() {
 
 /// As people print them: `pe_start` of 2,049 sectors reads 1.00m, as 2,048 would.
 fn rounded_reports(group: &Group, dir: &Path, device: &str) {
-    let segments =
-        group.report(dir, "lvs", &["--segments", "-o", "+devices,seg_start,stripe_size,vg_extent_size"]);
+    let segments = group.report(
+        dir,
+        "lvs",
+        &[
+            "--segments",
+            "-o",
+            "+devices,seg_start,stripe_size,vg_extent_size",
+        ],
+    );
     let rounded = group.report(dir, "pvs", &["-o", "+pe_start"]);
     assert!(rounded.contains("\"1.00m\""), "{rounded}");
     let linear = format!("{}/linear", group.name);
     let stack = stack_of(&[(LVM, &segments), (LVM, &rounded)]);
     assert_eq!(
         why(&stack, &linear),
-        format!("where extents begin on /dev/{device} is not known: add `pvs -o +pe_start --units s`")
+        format!(
+            "where extents begin on /dev/{device} is not known: add `pvs -o +pe_start --units s`"
+        )
     );
-    assert!(stack.notes().iter().any(|note| note.contains("is rounded")), "{:?}", stack.notes());
+    assert!(
+        stack.notes().iter().any(|note| note.contains("is rounded")),
+        "{:?}",
+        stack.notes()
+    );
     // Everything else survives rounding.
     let exact = group.report(dir, "pvs", &["--units", "b", "-o", "+pe_start"]);
     let stack = stack_of(&[(LVM, &segments), (LVM, &exact)]);
-    assert_eq!(run_of(&stack, &linear), Some((PE_START, Some(8 * EXTENT), device.to_owned())));
+    assert_eq!(
+        run_of(&stack, &linear),
+        Some((PE_START, Some(8 * EXTENT), device.to_owned()))
+    );
 }
 
 /// A superblock of format 1.2 (`struct mdp_superblock_1` of the kernel's `md_p.h`): RAID 5 of three, chunks of 64 KiB.
@@ -146,7 +252,11 @@ fn write_superblock(file: &Path, slot: u16, data_sectors: u64) {
     // Words added up with their carries, as `calc_sb_1_csum` does; the last may be half of one.
     let sum: u64 = block[..256 + 2 * usize::from(DEVICES)]
         .chunks(4)
-        .map(|word| word.iter().rev().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte)))
+        .map(|word| {
+            word.iter()
+                .rev()
+                .fold(0u64, |sum, byte| sum << 8 | u64::from(*byte))
+        })
         .sum();
     let sum = (sum & 0xffff_ffff) as u32 + (sum >> 32) as u32;
     block[216..220].copy_from_slice(&sum.to_le_bytes());
@@ -182,7 +292,10 @@ fn superblocks_of_md() {
     // With what runs: the same array under its own name.
     let running = "Personalities : [raid5]\nmd0 : active raid5 sdc[2] sdb[1] sda[0]\n      \
                    40960 blocks super 1.2 level 5, 64k chunk, algorithm 2 [3/3] [UUU]\n\nunused devices: <none>\n";
-    let dumps = [("/proc/mdstat", running), ("mdadm --examine", print.as_str())];
+    let dumps = [
+        ("/proc/mdstat", running),
+        ("mdadm --examine", print.as_str()),
+    ];
     for dumps in [dumps, [dumps[1], dumps[0]]] {
         let stack = stack_of(&dumps);
         check_array(&stack, "md0", starts);
@@ -211,8 +324,14 @@ fn slots_of_md() {
         [("mdadm --detail", detail), ("/proc/mdstat", mdstat)],
     ] {
         let stack = stack_of(&dumps);
-        let Placing::Chunks(chunks) = &named(&stack, "md0").1.placing else { panic!("no chunks") };
-        let names: Vec<&str> = chunks.members.iter().map(|it| stack.node(it.node).name.as_str()).collect();
+        let Placing::Chunks(chunks) = &named(&stack, "md0").1.placing else {
+            panic!("no chunks")
+        };
+        let names: Vec<&str> = chunks
+            .members
+            .iter()
+            .map(|it| stack.node(it.node).name.as_str())
+            .collect();
         assert_eq!(names, ["sda", "sdd", "sdc"]);
         assert_eq!(stack.problems().len(), 0, "{:?}", stack.problems());
     }
@@ -221,17 +340,23 @@ fn slots_of_md() {
 /// Tables, LVM and lsblk of one volume, in either order: one node, one place.
 #[test]
 fn tables_name_devices_by_number() {
-    let table =
-        "vg-lv: 0 8192 linear 259:1 2048\nluks-a: 0 4096 crypt aes :64:x 0 253:0 16 1 sector_size:4096\n";
+    let table = "vg-lv: 0 8192 linear 259:1 2048\nluks-a: 0 4096 crypt aes :64:x 0 253:0 16 1 sector_size:4096\n";
     let alone = stack_of(&[("dmsetup table", table)]);
-    assert!(named(&alone, "259:1").1.opaque.as_deref().is_some_and(|why| why.contains("lsblk -J -O -b")));
+    assert!(
+        named(&alone, "259:1")
+            .1
+            .opaque
+            .as_deref()
+            .is_some_and(|why| why.contains("lsblk -J -O -b"))
+    );
     let lsblk = r#"{"blockdevices": [{"name": "nvme0n1", "type": "disk", "maj:min": "259:0", "children": [
         {"name": "nvme0n1p1", "type": "part", "maj:min": "259:1", "start": 63, "size": 1048576000, "children": [
         {"name": "vg-lv", "kname": "dm-0", "maj:min": "253:0", "type": "lvm", "children": [
         {"name": "luks-a", "kname": "dm-1", "maj:min": "253:1", "type": "crypt"}]}]}]}]}"#;
-    for dumps in
-        [[("lsblk -J", lsblk), ("dmsetup table", table)], [("dmsetup table", table), ("lsblk -J", lsblk)]]
-    {
+    for dumps in [
+        [("lsblk -J", lsblk), ("dmsetup table", table)],
+        [("dmsetup table", table), ("lsblk -J", lsblk)],
+    ] {
         let stack = stack_of(&dumps);
         let volume = named(&stack, "vg/lv").0;
         assert_eq!(stack.find("/dev/mapper/vg-lv"), Some(volume));
@@ -241,7 +366,10 @@ fn tables_name_devices_by_number() {
         );
         let landings = stack.landings(named(&stack, "luks-a").0).all;
         let disk = named(&stack, "nvme0n1").0;
-        let shift = landings.iter().find(|landing| landing.on == disk).map(|landing| landing.shift);
+        let shift = landings
+            .iter()
+            .find(|landing| landing.on == disk)
+            .map(|landing| landing.shift);
         assert_eq!(shift, Some((16 + 2048 + 63) * 512));
         assert_eq!(stack.problems().len(), 0, "{:?}", stack.problems());
     }

@@ -89,7 +89,11 @@ fn arrays_of_version_1_are_what_mdadm_examines() {
                 events: 7,
             };
             one.write(&images, &NAMES);
-            let text = run("mdadm", &["--examine", images.path("b.img").to_str().expect("text")], "");
+            let text = run(
+                "mdadm",
+                &["--examine", images.path("b.img").to_str().expect("text")],
+                "",
+            );
             let has = |wanted: &str| assert!(text.contains(wanted), "{wanted} in {text}");
             has(&format!("Version : {version}"));
             has(&format!("Raid Level : {word}"));
@@ -104,12 +108,24 @@ fn arrays_of_version_1_are_what_mdadm_examines() {
             let stack = images.stack(&["c.img", "a.img", "b.img"]);
             let array = node(&stack, "md/data");
             assert_eq!((array.kind, array.word(keys::LEVEL)), (kind, Some(word)));
-            let Placing::Chunks(chunks) = &array.placing else { panic!("{:?}", array.placing) };
-            let members: Vec<_> =
-                chunks.members.iter().map(|one| (stack.node(one.node).name.as_str(), one.start.0)).collect();
-            assert_eq!(members, NAMES.map(|name| (name, data_offset * 512)), "{version} {word}");
+            let Placing::Chunks(chunks) = &array.placing else {
+                panic!("{:?}", array.placing)
+            };
+            let members: Vec<_> = chunks
+                .members
+                .iter()
+                .map(|one| (stack.node(one.node).name.as_str(), one.start.0))
+                .collect();
+            assert_eq!(
+                members,
+                NAMES.map(|name| (name, data_offset * 512)),
+                "{version} {word}"
+            );
             assert_eq!(chunks.chunk, Bytes(64 * KIB));
-            assert_eq!(chunks.layout, (level == 5).then_some(ParityLayout::LeftSymmetric));
+            assert_eq!(
+                chunks.layout,
+                (level == 5).then_some(ParityLayout::LeftSymmetric)
+            );
             assert_eq!(problems(&stack), [""; 0]);
         }
     }
@@ -130,15 +146,26 @@ fn a_missing_member_and_a_wrong_checksum_are_told() {
     };
     one.write(&images, &["a.img", "b.img", "c.img", "d.img"]);
     let stack = images.stack(&["a.img", "c.img", "d.img"]);
-    let Placing::Chunks(chunks) = &node(&stack, "md/data").placing else { panic!("no chunks") };
-    let names: Vec<_> = chunks.members.iter().map(|one| stack.node(one.node).name.as_str()).collect();
-    assert_eq!((names, chunks.copies), (vec!["a.img", "md/data:missing-1", "c.img", "d.img"], 2));
+    let Placing::Chunks(chunks) = &node(&stack, "md/data").placing else {
+        panic!("no chunks")
+    };
+    let names: Vec<_> = chunks
+        .members
+        .iter()
+        .map(|one| stack.node(one.node).name.as_str())
+        .collect();
+    assert_eq!(
+        (names, chunks.copies),
+        (vec!["a.img", "md/data:missing-1", "c.img", "d.img"], 2)
+    );
     // A member that was left behind takes no place of one that went on.
     let stale = One { events: 3, ..one };
     images.make("old.img", SIZE);
     images.write("old.img", 4096, &stale.bytes(2));
     let stack = images.stack(&["a.img", "c.img", "old.img"]);
-    let Placing::Chunks(chunks) = &node(&stack, "md/data").placing else { panic!("no chunks") };
+    let Placing::Chunks(chunks) = &node(&stack, "md/data").placing else {
+        panic!("no chunks")
+    };
     assert_eq!(stack.node(chunks.members[2].node).name, "c.img");
     images.write("a.img", 4096 + 89, &[0]);
     assert_eq!(problems(&images.stack(&["a.img"])), ["broken-superblock"]);
@@ -159,8 +186,13 @@ fn an_array_in_two_shapes_is_not_placed() {
     }
     .write(&images, &NAMES);
     let stack = images.stack(&NAMES);
-    let Placing::Unknown { why, members } = &node(&stack, "md/data").placing else { panic!("it is placed") };
-    assert_eq!((why.as_str(), members.len()), ("the array is being reshaped", 3));
+    let Placing::Unknown { why, members } = &node(&stack, "md/data").placing else {
+        panic!("it is placed")
+    };
+    assert_eq!(
+        (why.as_str(), members.len()),
+        ("the array is being reshaped", 3)
+    );
 }
 
 /// A mirror with its superblock at the end shows the file system in it, which is not the device's own.
@@ -196,16 +228,27 @@ fn version_0_90_at_the_end_comes_first() {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     images.write("a.img", SIZE - 64 * KIB, &bytes);
     let text = run("mdadm", &["--examine", &path], "");
-    for wanted in
-        ["Version : 0.90.00", "Raid Level : raid1", "- correct", "01020304:05060708:090a0b0c:0d0e0f10"]
-    {
+    for wanted in [
+        "Version : 0.90.00",
+        "Raid Level : raid1",
+        "- correct",
+        "01020304:05060708:090a0b0c:0d0e0f10",
+    ] {
         assert!(text.contains(wanted), "{wanted} in {text}");
     }
     let stack = images.stack(&["a.img"]);
     let array = node(&stack, "md3");
-    assert_eq!(array.aliases, ["md-uuid-01020304:05060708:090a0b0c:0d0e0f10"]);
-    let Placing::Copies { members } = &array.placing else { panic!("{:?}", array.placing) };
-    assert_eq!((stack.node(members[1].node).name.as_str(), members[1].start), ("a.img", Bytes(0)));
+    assert_eq!(
+        array.aliases,
+        ["md-uuid-01020304:05060708:090a0b0c:0d0e0f10"]
+    );
+    let Placing::Copies { members } = &array.placing else {
+        panic!("{:?}", array.placing)
+    };
+    assert_eq!(
+        (stack.node(members[1].node).name.as_str(), members[1].start),
+        ("a.img", Bytes(0))
+    );
     assert_eq!(array.kind, Kind::Mirror);
     assert!(stack.find("ext4 on a.img").is_none() && stack.notes().is_empty());
 }

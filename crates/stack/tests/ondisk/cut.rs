@@ -21,21 +21,34 @@ fn text(images: &Images, name: &str) -> String {
 }
 
 fn cut(images: &Images, by: u64) {
-    let file = fs::File::options().write(true).open(images.path("disk.img")).expect("the image");
+    let file = fs::File::options()
+        .write(true)
+        .open(images.path("disk.img"))
+        .expect("the image");
     let len = file.metadata().expect("its length").len();
     file.set_len(len - by).expect("a shorter image");
 }
 
 fn len(images: &Images) -> u64 {
-    fs::metadata(images.path("disk.img")).expect("the image").len()
+    fs::metadata(images.path("disk.img"))
+        .expect("the image")
+        .len()
 }
 
 /// Creates a disk and writes to it; what was written last is the end of the file.
 fn write(images: &Images, (format, options, size): (&str, &str, u64), writes: &[&str]) {
     let path = text(images, "disk.img");
     let create = ["create", "-q", "-f", format];
-    let options = if options.is_empty() { vec![] } else { vec!["-o", options] };
-    run("qemu-img", &[&create[..], &options, &[&path, &size.to_string()]].concat(), "");
+    let options = if options.is_empty() {
+        vec![]
+    } else {
+        vec!["-o", options]
+    };
+    run(
+        "qemu-img",
+        &[&create[..], &options, &[&path, &size.to_string()]].concat(),
+        "",
+    );
     for write in writes {
         run("qemu-io", &["-f", format, "-c", write, &path], "");
     }
@@ -47,8 +60,16 @@ fn the_last_byte_of_the_last_block_counts() {
     require!(Tool("qemu-img"), Tool("qemu-io"));
     for (format, options, writes) in [
         ("qcow2", "", &["write -P 7 3M 64k"] as &[&str]),
-        ("qcow2", "cluster_size=2M", &["write -P 7 0 4k", "write -P 7 8M 2M"]),
-        ("qcow2", "extended_l2=on,cluster_size=128k", &["write -P 7 1M 128k"]),
+        (
+            "qcow2",
+            "cluster_size=2M",
+            &["write -P 7 0 4k", "write -P 7 8M 2M"],
+        ),
+        (
+            "qcow2",
+            "extended_l2=on,cluster_size=128k",
+            &["write -P 7 1M 128k"],
+        ),
         // The disk ends within its last cluster.
         ("qcow2", "", &["write -P 7 64M 512"]),
         ("vmdk", "", &["write -P 7 3M 64k"]),
@@ -56,18 +77,46 @@ fn the_last_byte_of_the_last_block_counts() {
     ] {
         let images = Images::new();
         write(&images, (format, options, 64 * MIB + 512), writes);
-        assert_eq!(problems(&stack(&images)), [""; 0], "{format} {options} {writes:?}");
+        assert_eq!(
+            problems(&stack(&images)),
+            [""; 0],
+            "{format} {options} {writes:?}"
+        );
         // Whatever the file has behind the disk's last block.
         let whole = len(&images);
-        let map = run("qemu-img", &["map", "--output=json", "-f", format, &text(&images, "disk.img")], "");
+        let map = run(
+            "qemu-img",
+            &[
+                "map",
+                "--output=json",
+                "-f",
+                format,
+                &text(&images, "disk.img"),
+            ],
+            "",
+        );
         let map: serde_json::Value = serde_json::from_str(&map).expect("JSON");
-        let ends = map.as_array().expect("runs").iter().filter(|run| run["data"] == true);
-        let end = ends.filter_map(|run| Some(run["offset"].as_u64()? + run["length"].as_u64()?)).max();
+        let ends = map
+            .as_array()
+            .expect("runs")
+            .iter()
+            .filter(|run| run["data"] == true);
+        let end = ends
+            .filter_map(|run| Some(run["offset"].as_u64()? + run["length"].as_u64()?))
+            .max();
         // Of VHDX qemu-img tells no places: its block of 1 MiB ends the file.
         cut(&images, whole - end.unwrap_or(whole).min(whole));
-        assert_eq!(problems(&stack(&images)), [""; 0], "{format} {options} {writes:?} whole");
+        assert_eq!(
+            problems(&stack(&images)),
+            [""; 0],
+            "{format} {options} {writes:?} whole"
+        );
         cut(&images, 1);
-        assert_eq!(problems(&stack(&images)), ["beyond-device"], "{format} {options} {writes:?} cut");
+        assert_eq!(
+            problems(&stack(&images)),
+            ["beyond-device"],
+            "{format} {options} {writes:?} cut"
+        );
     }
 }
 
@@ -95,7 +144,9 @@ fn compressed_clusters_are_followed_to_their_last_sector() {
     // Numbers that do not repeat, and are packed to about half: letters of a congruential generator.
     let mut state = 1_u64;
     let letters: Vec<u8> = std::iter::repeat_with(|| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         b'a' + (state >> 60) as u8
     })
     .take(2 * MIB as usize)
@@ -104,17 +155,34 @@ fn compressed_clusters_are_followed_to_their_last_sector() {
     let path = text(&images, "disk.img");
     for cluster in ["65536", "4096", "2097152"] {
         let option = format!("cluster_size={cluster}");
-        run("qemu-img", &["convert", "-q", "-c", "-f", "raw", "-O", "qcow2", "-o", &option, &raw, &path], "");
+        run(
+            "qemu-img",
+            &[
+                "convert", "-q", "-c", "-f", "raw", "-O", "qcow2", "-o", &option, &raw, &path,
+            ],
+            "",
+        );
         assert_eq!(problems(&stack(&images)), [""; 0], "{cluster}");
         for (at, by) in [(0, 0), (1024, 1024), (4096, 3072), (70_000, 65_904)] {
             cut(&images, by);
             let again = text(&images, "again.img");
             let unpack = ["convert", "-f", "qcow2", "-O", "raw", &path, &again];
-            let out = std::process::Command::new("qemu-img").args(unpack).output().expect("qemu-img");
+            let out = std::process::Command::new("qemu-img")
+                .args(unpack)
+                .output()
+                .expect("qemu-img");
             let is_whole = out.status.success() && fs::read(&again).expect("an image") == letters;
             assert_eq!(is_whole, at == 0, "{cluster} without {at} bytes");
-            let expected = if is_whole { vec![] } else { vec!["beyond-device"] };
-            assert_eq!(problems(&stack(&images)), expected, "{cluster} without {at} bytes");
+            let expected = if is_whole {
+                vec![]
+            } else {
+                vec!["beyond-device"]
+            };
+            assert_eq!(
+                problems(&stack(&images)),
+                expected,
+                "{cluster} without {at} bytes"
+            );
         }
     }
 }
@@ -124,7 +192,11 @@ fn compressed_clusters_are_followed_to_their_last_sector() {
 fn a_file_without_its_tables_is_known() {
     require!(Tool("qemu-img"));
     for (format, word, lens) in [
-        ("vhdx", "VHDX", &[200_000, 300_000, 2 * MIB, 3 * MIB] as &[u64]),
+        (
+            "vhdx",
+            "VHDX",
+            &[200_000, 300_000, 2 * MIB, 3 * MIB] as &[u64],
+        ),
         ("vmdk", "VMDK", &[1000, 20_000]),
         ("qcow2", "qcow2", &[1000, 200_000]),
     ] {
@@ -135,9 +207,16 @@ fn a_file_without_its_tables_is_known() {
             write(&images, (format, "", 64 * MIB), &["write -P 7 0 1M"]);
             cut(&images, whole - kept);
             let stack = stack(&images);
-            assert_eq!(problems(&stack), ["beyond-device"], "{format} of {kept} bytes");
+            assert_eq!(
+                problems(&stack),
+                ["beyond-device"],
+                "{format} of {kept} bytes"
+            );
             let said = &stack.problems()[0].text;
-            assert!(said.contains(word) && said.contains("end is missing"), "{said}");
+            assert!(
+                said.contains(word) && said.contains("end is missing"),
+                "{said}"
+            );
             let file = stack.node(stack.find("disk.img").expect("it"));
             assert_eq!(file.word("content"), Some(word), "{format} of {kept} bytes");
         }

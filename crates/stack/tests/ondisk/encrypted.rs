@@ -6,10 +6,20 @@ use plumb_testkit::require;
 
 use crate::tools::{Images, MIB, grid, node, printed, problems, run, run_of};
 
-const QUICK: [&str; 5] = ["luksFormat", "-q", "--pbkdf", "pbkdf2", "--pbkdf-force-iterations=1000"];
+const QUICK: [&str; 5] = [
+    "luksFormat",
+    "-q",
+    "--pbkdf",
+    "pbkdf2",
+    "--pbkdf-force-iterations=1000",
+];
 
 fn format(path: &str, options: &[&str]) {
-    run("cryptsetup", &[&QUICK, options, &[path, "-"]].concat(), "secret");
+    run(
+        "cryptsetup",
+        &[&QUICK, options, &[path, "-"]].concat(),
+        "secret",
+    );
 }
 
 #[test]
@@ -17,7 +27,10 @@ fn luks_is_what_luks_dump_prints() {
     require!(Tool("cryptsetup"));
     for (options, sector) in [
         (&["--type=luks2", "--sector-size=4096"] as &[&str], 4096),
-        (&["--type=luks2", "--sector-size=512", "--offset=40960"], 512),
+        (
+            &["--type=luks2", "--sector-size=512", "--offset=40960"],
+            512,
+        ),
         (&["--type=luks1"], 512),
         (&["--type=luks1", "--align-payload=8192"], 512),
     ] {
@@ -35,7 +48,10 @@ fn luks_is_what_luks_dump_prints() {
             run_of(&stack, "LUKS on disk.img"),
             ("disk.img".to_owned(), start, Some(64 * MIB - start))
         );
-        assert_eq!((node.kind, grid(node, What::CryptSector).granularity()), (Kind::Crypt, Bytes(sector)));
+        assert_eq!(
+            (node.kind, grid(node, What::CryptSector).granularity()),
+            (Kind::Crypt, Bytes(sector))
+        );
         assert_eq!(problems(&stack), [""; 0]);
     }
 }
@@ -51,14 +67,22 @@ fn the_second_header_answers_for_the_first() {
     assert_eq!(run_of(&stack, "LUKS on disk.img").1, 16 * MIB);
     assert_eq!(problems(&stack), ["broken-superblock"]);
     images.write("disk.img", 0x4000, &[0; 512]);
-    assert!(images.stack(&["disk.img"]).find("LUKS on disk.img").is_none());
+    assert!(
+        images
+            .stack(&["disk.img"])
+            .find("LUKS on disk.img")
+            .is_none()
+    );
 }
 
 #[test]
 fn a_header_elsewhere_leaves_the_place_unknown() {
     require!(Tool("cryptsetup"));
     let images = Images::new();
-    let (data, header) = (images.make("data.img", 64 * MIB), images.make("header.img", 16 * MIB));
+    let (data, header) = (
+        images.make("data.img", 64 * MIB),
+        images.make("header.img", 16 * MIB),
+    );
     format(&data, &["--type=luks2", "--header", &header]);
     let stack = images.stack(&["header.img"]);
     let placing = &node(&stack, "LUKS on header.img").placing;
@@ -69,20 +93,27 @@ fn a_header_elsewhere_leaves_the_place_unknown() {
 #[test]
 fn data_behind_the_end_are_told() {
     require!(Tool("cryptsetup"));
-    for (options, start) in
-        [(&["--type=luks2"] as &[&str], 16 * MIB), (&["--type=luks1", "--align-payload=4096"], 2 * MIB)]
-    {
+    for (options, start) in [
+        (&["--type=luks2"] as &[&str], 16 * MIB),
+        (&["--type=luks1", "--align-payload=4096"], 2 * MIB),
+    ] {
         let images = Images::new();
         let path = images.make("disk.img", 64 * MIB);
         format(&path, options);
         for (len, expected) in [(start - 512, &["beyond-device"] as &[&str]), (start, &[])] {
-            let file = std::fs::OpenOptions::new().write(true).open(&path).expect("the image");
+            let file = std::fs::OpenOptions::new()
+                .write(true)
+                .open(&path)
+                .expect("the image");
             file.set_len(start).expect("cut");
             file.set_len(len).expect("cut");
             let stack = images.stack(&["disk.img"]);
             assert_eq!(problems(&stack), expected, "{options:?} {len}");
             let placing = &node(&stack, "LUKS on disk.img").placing;
-            assert!(matches!(placing, Placing::Unknown { .. }), "{options:?} {len}: {placing:?}");
+            assert!(
+                matches!(placing, Placing::Unknown { .. }),
+                "{options:?} {len}: {placing:?}"
+            );
         }
     }
 }

@@ -18,21 +18,40 @@ fn ext_is_what_dumpe2fs_prints() {
     for (kind, block, extended) in made {
         let images = Images::new();
         let path = images.make("disk.img", 64 * MIB);
-        run("mkfs.ext4", &["-q", "-F", "-t", kind, "-b", block, "-E", extended, &path], "");
+        run(
+            "mkfs.ext4",
+            &["-q", "-F", "-t", kind, "-b", block, "-E", extended, &path],
+            "",
+        );
         let stack = images.stack(&["disk.img"]);
         let node = node(&stack, &format!("{kind} on disk.img"));
         let text = run("dumpe2fs", &["-h", &path], "");
         let block = printed(&text, "Block size:");
         assert_eq!(node.number(keys::FS_BLOCK), Some(block));
-        let or_none = |name: &str| if text.contains(name) { printed(&text, name) } else { 0 };
+        let or_none = |name: &str| {
+            if text.contains(name) {
+                printed(&text, name)
+            } else {
+                0
+            }
+        };
         assert_eq!(
             node.number(keys::FS_STRIPE_UNIT),
             Some(or_none("RAID stride:") * block),
             "{kind} {extended}"
         );
-        assert_eq!(node.number(keys::FS_STRIPE_WIDTH), Some(or_none("RAID stripe width:") * block));
-        assert_eq!((node.kind, grid(node, What::FileSystemBlock).granularity().0), (Kind::FileSystem, block));
-        assert_eq!(run_of(&stack, &node.name), ("disk.img".to_owned(), 0, Some(64 * MIB)));
+        assert_eq!(
+            node.number(keys::FS_STRIPE_WIDTH),
+            Some(or_none("RAID stripe width:") * block)
+        );
+        assert_eq!(
+            (node.kind, grid(node, What::FileSystemBlock).granularity().0),
+            (Kind::FileSystem, block)
+        );
+        assert_eq!(
+            run_of(&stack, &node.name),
+            ("disk.img".to_owned(), 0, Some(64 * MIB))
+        );
         assert_eq!(problems(&stack), [""; 0]);
         assert_eq!(stack.notes(), [""; 0]);
     }
@@ -54,7 +73,12 @@ fn xfs_is_what_xfs_db_prints() {
         let node = node(&stack, "xfs on disk.img");
         let text = run("xfs_db", &["-r", "-c", "sb 0", "-c", "print", &path], "");
         let block = printed(&text, "blocksize =");
-        let numbers = [keys::FS_BLOCK, keys::FS_SECTOR, keys::FS_STRIPE_UNIT, keys::FS_STRIPE_WIDTH];
+        let numbers = [
+            keys::FS_BLOCK,
+            keys::FS_SECTOR,
+            keys::FS_STRIPE_UNIT,
+            keys::FS_STRIPE_WIDTH,
+        ];
         let log = printed(&text, "logsunit =");
         assert_eq!(
             numbers.map(|key| node.number(key).expect("a number")),
@@ -65,7 +89,10 @@ fn xfs_is_what_xfs_db_prints() {
                 printed(&text, "width =") * block
             ]
         );
-        assert_eq!(node.number(keys::FS_LOG_STRIPE_UNIT), Some(if log > 1 { log } else { 0 }));
+        assert_eq!(
+            node.number(keys::FS_LOG_STRIPE_UNIT),
+            Some(if log > 1 { log } else { 0 })
+        );
         assert_eq!(problems(&stack), [""; 0]);
     }
     // What mkfs was told, in bytes: dozens of bugs have their cause in the two units.
@@ -82,22 +109,44 @@ fn xfs_is_what_xfs_db_prints() {
 fn btrfs_on_two_devices_is_one() {
     require!(Tool("mkfs.btrfs"), Tool("btrfs"));
     let images = Images::new();
-    let (one, two) = (images.make("one.img", 300 * MIB), images.make("two.img", 300 * MIB));
+    let (one, two) = (
+        images.make("one.img", 300 * MIB),
+        images.make("two.img", 300 * MIB),
+    );
     run(
         "mkfs.btrfs",
-        &["-q", "-f", "-s", "4096", "-n", "32768", "-d", "raid1", "-m", "raid1", &one, &two],
+        &[
+            "-q", "-f", "-s", "4096", "-n", "32768", "-d", "raid1", "-m", "raid1", &one, &two,
+        ],
         "",
     );
     let stack = images.stack(&["one.img", "two.img"]);
     let node = node(&stack, "btrfs on one.img");
     let text = run("btrfs", &["inspect-internal", "dump-super", &one], "");
-    assert_eq!(node.number(keys::FS_BLOCK), Some(printed(&text, "sectorsize")));
-    assert_eq!((node.number(keys::FS_NODE), printed(&text, "nodesize")), (Some(32 * KIB), 32 * KIB));
-    let Placing::Unknown { members, .. } = &node.placing else { panic!("{:?}", node.placing) };
+    assert_eq!(
+        node.number(keys::FS_BLOCK),
+        Some(printed(&text, "sectorsize"))
+    );
+    assert_eq!(
+        (node.number(keys::FS_NODE), printed(&text, "nodesize")),
+        (Some(32 * KIB), 32 * KIB)
+    );
+    let Placing::Unknown { members, .. } = &node.placing else {
+        panic!("{:?}", node.placing)
+    };
     assert_eq!(members.len(), 2);
-    assert_eq!((problems(&stack), stack.notes()), (vec![], &[] as &[String]));
+    assert_eq!(
+        (problems(&stack), stack.notes()),
+        (vec![], &[] as &[String])
+    );
     let half = images.stack(&["two.img"]);
-    assert!(half.notes().iter().any(|note| note.contains("1 of its 2 devices")), "{:?}", half.notes());
+    assert!(
+        half.notes()
+            .iter()
+            .any(|note| note.contains("1 of its 2 devices")),
+        "{:?}",
+        half.notes()
+    );
 }
 
 #[test]
@@ -109,7 +158,10 @@ fn swap_has_the_page_that_it_was_made_for() {
         run("mkswap", &["-p", &page.to_string(), &path], "");
         let stack = images.stack(&["disk.img"]);
         let node = node(&stack, "swap on disk.img");
-        assert_eq!((node.kind, node.number(keys::FS_BLOCK)), (Kind::Swap, Some(page)));
+        assert_eq!(
+            (node.kind, node.number(keys::FS_BLOCK)),
+            (Kind::Swap, Some(page))
+        );
         assert_eq!(problems(&stack), [""; 0]);
         // Half of it is gone.
         std::fs::File::options()
@@ -133,5 +185,12 @@ fn remains_are_told() {
     images.write("disk.img", 64 * KIB + 0x30, &(64 * KIB).to_le_bytes());
     images.write("disk.img", 64 * KIB + 0x90, &[0, 0x10, 0, 0, 0, 0x40, 0, 0]);
     let stack = images.stack(&["disk.img"]);
-    assert!(stack.notes().iter().any(|note| note.ends_with("remains of ext4")), "{:?}", stack.notes());
+    assert!(
+        stack
+            .notes()
+            .iter()
+            .any(|note| note.ends_with("remains of ext4")),
+        "{:?}",
+        stack.notes()
+    );
 }

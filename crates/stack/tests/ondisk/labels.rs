@@ -19,10 +19,20 @@ fn partitions_are_where_sfdisk_put_them() {
     run("sfdisk", &["-q", &path], GPT);
     let part = images.make("part.img", 8192 * 512);
     run("mkfs.ext4", &["-q", "-F", &part], "");
-    images.write("disk.img", 4096 * 512, &std::fs::read(&part).expect("an image"));
+    images.write(
+        "disk.img",
+        4096 * 512,
+        &std::fs::read(&part).expect("an image"),
+    );
     let stack = images.stack(&["disk.img"]);
-    assert_eq!(run_of(&stack, "disk.img#1"), ("disk.img".to_owned(), 34 * 512, Some(2000 * 512)));
-    assert_eq!(run_of(&stack, "disk.img#2"), ("disk.img".to_owned(), 4096 * 512, Some(8192 * 512)));
+    assert_eq!(
+        run_of(&stack, "disk.img#1"),
+        ("disk.img".to_owned(), 34 * 512, Some(2000 * 512))
+    );
+    assert_eq!(
+        run_of(&stack, "disk.img#2"),
+        ("disk.img".to_owned(), 4096 * 512, Some(8192 * 512))
+    );
     assert_eq!(node(&stack, "disk.img").word(keys::LABEL), Some("gpt"));
     assert_eq!(run_of(&stack, "ext4 on disk.img#2").0, "disk.img#2");
     assert_eq!(node(&stack, "disk.img#2").word(keys::CONTENT), Some("ext4"));
@@ -34,7 +44,8 @@ fn names_are_those_of_linux() {
     require!(Tool("sfdisk"));
     let images = Images::new();
     let path = images.make("disk.img", 64 * MIB);
-    let script = "label: dos\nstart=2048,size=2048\nstart=8192,size=40960,type=5\nstart=10240,size=2048\n";
+    let script =
+        "label: dos\nstart=2048,size=2048\nstart=8192,size=40960,type=5\nstart=10240,size=2048\n";
     run("sfdisk", &["-q", &path], script);
     for (disk, names) in [
         ("sda", ["sda1", "sda2", "sda5"]),
@@ -58,10 +69,16 @@ fn what_sysfs_told_agrees_or_not() {
     require!(Tool("sfdisk"));
     let images = Images::new();
     let path = images.make("disk.img", 64 * MIB);
-    run("sfdisk", &["-q", &path], "label: dos\nstart=2048,size=2048\nstart=8192,size=40960,type=5\n");
+    run(
+        "sfdisk",
+        &["-q", &path],
+        "label: dos\nstart=2048,size=2048\nstart=8192,size=40960,type=5\n",
+    );
     for (start, expected) in [(2048, vec![]), (63, vec!["contradiction"])] {
         let (mut builder, mut scan) = (Builder::default(), Scan::default());
-        let kernel = Source::Kernel { path: "sys/class/block".to_owned() };
+        let kernel = Source::Kernel {
+            path: "sys/class/block".to_owned(),
+        };
         let sda = builder.node("sda");
         builder.size(sda, Bytes(64 * MIB), &kernel);
         for (name, start, len) in [("sda1", start, 2048), ("sda2", 8192, 2)] {
@@ -69,7 +86,12 @@ fn what_sysfs_told_agrees_or_not() {
             builder.kind(node, Kind::Partition, &kernel);
             let (start, len) = (Bytes(start * 512), Bytes(len * 512));
             builder.size(node, len, &kernel);
-            let part = Part { upper: Bytes(0), node: sda, start, len: Some(len) };
+            let part = Part {
+                upper: Bytes(0),
+                node: sda,
+                start,
+                len: Some(len),
+            };
             builder.place(node, Placing::Parts { parts: vec![part] }, &kernel);
         }
         scan.probe(&mut builder, &images.disk("disk.img"), sda);
@@ -96,19 +118,44 @@ fn damaged_labels_are_problems_and_no_end() {
     fresh();
     images.write("disk.img", 512, &[0; 512]);
     let stack = images.stack(&["disk.img"]);
-    assert_eq!((problems(&stack), run_of(&stack, "disk.img#1").1), (vec!["broken-label"], 34 * 512));
+    assert_eq!(
+        (problems(&stack), run_of(&stack, "disk.img#1").1),
+        (vec!["broken-label"], 34 * 512)
+    );
     resize(&fresh(), 80 * MIB);
-    assert_eq!(problems(&images.stack(&["disk.img"])), ["stranded-backup-label"]);
+    assert_eq!(
+        problems(&images.stack(&["disk.img"])),
+        ["stranded-backup-label"]
+    );
     resize(&fresh(), 4 * MIB);
     let cut = images.stack(&["disk.img"]);
-    assert!(problems(&cut).contains(&"beyond-device"), "{:?}", cut.problems());
+    assert!(
+        problems(&cut).contains(&"beyond-device"),
+        "{:?}",
+        cut.problems()
+    );
     // The second partition is told once, by the builder.
-    let of_second = cut.problems().iter().filter(|problem| problem.node == cut.find("disk.img#2"));
-    assert_eq!(of_second.filter(|problem| problem.id == "beyond-device").count(), 1);
+    let of_second = cut
+        .problems()
+        .iter()
+        .filter(|problem| problem.node == cut.find("disk.img#2"));
+    assert_eq!(
+        of_second
+            .filter(|problem| problem.id == "beyond-device")
+            .count(),
+        1
+    );
     let path = images.make("disk.img", 64 * MIB);
-    run("sfdisk", &["-q", "--force", &path], "label: dos\nstart=2048,size=4096\nstart=8192,size=4096\n");
+    run(
+        "sfdisk",
+        &["-q", "--force", &path],
+        "label: dos\nstart=2048,size=4096\nstart=8192,size=4096\n",
+    );
     images.write("disk.img", 446 + 16 + 8, &4096_u32.to_le_bytes());
-    assert_eq!(problems(&images.stack(&["disk.img"])), ["overlapping-partitions"]);
+    assert_eq!(
+        problems(&images.stack(&["disk.img"])),
+        ["overlapping-partitions"]
+    );
 }
 
 /// Slices have Solaris's numbers, and other partitions have none.
@@ -117,14 +164,25 @@ fn slices_are_told_with_the_number_of_solaris() {
     require!(Tool("sfdisk"), Tool("sgdisk"));
     let images = Images::new();
     let sun = images.make("sun.img", 64 * MIB);
-    run("sfdisk", &["-q", "--force", &sun], "label: sun\nsize=10M,type=4\nsize=10M,type=8\n");
+    run(
+        "sfdisk",
+        &["-q", "--force", &sun],
+        "label: sun\nsize=10M,type=4\nsize=10M,type=8\n",
+    );
     let efi = images.make("efi.img", 64 * MIB);
-    run("sgdisk", &["-a", "1", "-n", "2:34:+10M", "-t", "2:bf01", &efi], "");
+    run(
+        "sgdisk",
+        &["-a", "1", "-n", "2:34:+10M", "-t", "2:bf01", &efi],
+        "",
+    );
     run("sfdisk", &["-q", &images.make("gpt.img", 64 * MIB)], GPT);
     let stack = images.stack(&["sun.img", "efi.img", "gpt.img"]);
-    for (name, slice) in
-        [("sun.img#1", Some(0)), ("sun.img#2", Some(1)), ("efi.img#2", Some(1)), ("gpt.img#1", None)]
-    {
+    for (name, slice) in [
+        ("sun.img#1", Some(0)),
+        ("sun.img#2", Some(1)),
+        ("efi.img#2", Some(1)),
+        ("gpt.img#1", None),
+    ] {
         assert_eq!(node(&stack, name).number(keys::SLICE), slice, "{name}");
     }
 }
@@ -145,7 +203,14 @@ fn the_block_of_a_label_is_told() {
     }
     let stack = images.stack(&["512.img", "4k.img"]);
     for (name, block) in [("512.img", 512), ("4k.img", 4096)] {
-        assert_eq!(node(&stack, name).number(keys::LABEL_BLOCK), Some(block), "{name}");
-        assert_eq!(run_of(&stack, &format!("{name}#1")), (name.to_owned(), 34 * block, Some(2000 * block)));
+        assert_eq!(
+            node(&stack, name).number(keys::LABEL_BLOCK),
+            Some(block),
+            "{name}"
+        );
+        assert_eq!(
+            run_of(&stack, &format!("{name}#1")),
+            (name.to_owned(), 34 * block, Some(2000 * block))
+        );
     }
 }

@@ -35,9 +35,17 @@ fn images(copies: &[u64]) -> Images {
 fn pools_are_put_together() {
     let stack = images(&COPIES).stack(&["e", "b", "a", "f", "c", "d"]);
     let tank = node(&stack, "tank");
-    assert_eq!((tank.kind, tank.number(keys::ASHIFT)), (Kind::Pool, Some(12)));
-    let Placing::Blocks { block, member } = tank.placing else { panic!("{:?}", tank.placing) };
-    assert_eq!((block, stack.node(member.node).name.as_str()), (Bytes(4096), "tank:mirror-0"));
+    assert_eq!(
+        (tank.kind, tank.number(keys::ASHIFT)),
+        (Kind::Pool, Some(12))
+    );
+    let Placing::Blocks { block, member } = tank.placing else {
+        panic!("{:?}", tank.placing)
+    };
+    assert_eq!(
+        (block, stack.node(member.node).name.as_str()),
+        (Bytes(4096), "tank:mirror-0")
+    );
     let members = |name: &str| match &node(&stack, name).placing {
         Placing::Copies { members } => members.clone(),
         Placing::Chunks(chunks) => {
@@ -47,23 +55,46 @@ fn pools_are_put_together() {
         other => panic!("{other:?}"),
     };
     let named = |name: &str| {
-        let of = |member: &plumb_stack::Member| (stack.node(member.node).name.clone(), member.start.0);
+        let of =
+            |member: &plumb_stack::Member| (stack.node(member.node).name.clone(), member.start.0);
         members(name).iter().map(of).collect::<Vec<_>>()
     };
-    let at_data = |names: &[&str]| names.iter().map(|name| (name.to_string(), 4 * MIB)).collect::<Vec<_>>();
+    let at_data = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| (name.to_string(), 4 * MIB))
+            .collect::<Vec<_>>()
+    };
     assert_eq!(named("tank:mirror-0"), at_data(&["a", "b"]));
     assert_eq!(named("pond:raidz1-0"), at_data(&["c", "d", "e"]));
-    assert_eq!(grid(node(&stack, "pond:raidz1-0"), What::Ashift).granularity(), Bytes(8192));
-    let Placing::Blocks { block, member } = node(&stack, "lake").placing else { panic!("no blocks") };
-    assert_eq!((block, member.start.0, stack.node(member.node).name.as_str()), (Bytes(4096), 4 * MIB, "f"));
-    assert_eq!((problems(&stack), stack.notes()), (vec![], &[] as &[String]));
+    assert_eq!(
+        grid(node(&stack, "pond:raidz1-0"), What::Ashift).granularity(),
+        Bytes(8192)
+    );
+    let Placing::Blocks { block, member } = node(&stack, "lake").placing else {
+        panic!("no blocks")
+    };
+    assert_eq!(
+        (block, member.start.0, stack.node(member.node).name.as_str()),
+        (Bytes(4096), 4 * MIB, "f")
+    );
+    assert_eq!(
+        (problems(&stack), stack.notes()),
+        (vec![], &[] as &[String])
+    );
 }
 
 #[test]
 fn a_device_that_was_not_seen_is_missing() {
     let stack = images(&COPIES).stack(&["c", "e"]);
-    let Placing::Chunks(chunks) = &node(&stack, "pond:raidz1-0").placing else { panic!("no chunks") };
-    let names: Vec<_> = chunks.members.iter().map(|member| stack.node(member.node).name.as_str()).collect();
+    let Placing::Chunks(chunks) = &node(&stack, "pond:raidz1-0").placing else {
+        panic!("no chunks")
+    };
+    let names: Vec<_> = chunks
+        .members
+        .iter()
+        .map(|member| stack.node(member.node).name.as_str())
+        .collect();
     assert_eq!(names, ["c", "pond:missing-1", "e"]);
 }
 
@@ -73,7 +104,11 @@ fn old_labels_at_the_end_give_way() {
     require!(Tool("mkfs.ext4"));
     let images = images(&COPIES[2..]);
     assert!(images.stack(&["f"]).find("lake").is_some());
-    run("mkfs.ext4", &["-q", "-F", images.path("f").to_str().expect("text")], "");
+    run(
+        "mkfs.ext4",
+        &["-q", "-F", images.path("f").to_str().expect("text")],
+        "",
+    );
     for at in &COPIES[2..] {
         images.write("f", at + 16 * KIB, LABELS[5].1);
     }

@@ -11,10 +11,15 @@ use crate::sparse::Sparse;
 
 fn seeds() -> Vec<Sparse> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/ondisk");
-    let mut files: Vec<_> =
-        fs::read_dir(folder).expect("seeds").map(|file| file.expect("a file").path()).collect();
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .expect("seeds")
+        .map(|file| file.expect("a file").path())
+        .collect();
     files.sort();
-    files.iter().map(|file| Sparse::decode(&fs::read(file).expect("a seed"))).collect()
+    files
+        .iter()
+        .map(|file| Sparse::decode(&fs::read(file).expect("a seed")))
+        .collect()
 }
 
 fn stack_of(disk: &Sparse) -> Stack {
@@ -32,7 +37,11 @@ fn seeds_are_found() {
     assert!(seeds.len() >= 15, "{} seeds", seeds.len());
     for seed in &seeds {
         let stack = stack_of(seed);
-        assert!(stack.nodes().count() > 1, "{:?}", stack.nodes().collect::<Vec<_>>());
+        assert!(
+            stack.nodes().count() > 1,
+            "{:?}",
+            stack.nodes().collect::<Vec<_>>()
+        );
         assert_eq!(stack.problems(), []);
     }
 }

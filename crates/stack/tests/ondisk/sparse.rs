@@ -32,7 +32,10 @@ impl Sparse {
             let (at, sector) = record.split_at(4);
             Some((number(at), sector.try_into().ok()?))
         });
-        Sparse { len: number(head) * SECTOR as u64, sectors: sectors.collect() }
+        Sparse {
+            len: number(head) * SECTOR as u64,
+            sectors: sectors.collect(),
+        }
     }
 
     #[allow(dead_code, reason = "only seeds are written")]
@@ -52,16 +55,22 @@ impl Disk for Sparse {
     }
 
     fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
-        let end = offset_bytes.checked_add(buffer.len() as u64).filter(|end| *end <= self.len);
+        let end = offset_bytes
+            .checked_add(buffer.len() as u64)
+            .filter(|end| *end <= self.len);
         let end = end.ok_or(io::ErrorKind::UnexpectedEof)?;
         buffer.fill(0);
         let sector = SECTOR as u64;
-        for (number, bytes) in self.sectors.range(offset_bytes / sector..end.div_ceil(sector)) {
+        for (number, bytes) in self
+            .sectors
+            .range(offset_bytes / sector..end.div_ceil(sector))
+        {
             let start = number * sector;
             let (from, to) = (start.max(offset_bytes), (start + sector).min(end));
             if from < to {
                 let found = &bytes[(from - start) as usize..(to - start) as usize];
-                buffer[(from - offset_bytes) as usize..(to - offset_bytes) as usize].copy_from_slice(found);
+                buffer[(from - offset_bytes) as usize..(to - offset_bytes) as usize]
+                    .copy_from_slice(found);
             }
         }
         Ok(())
@@ -82,7 +91,9 @@ impl Disk for Recorder<'_> {
 
     fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
         let end = offset_bytes + buffer.len() as u64;
-        self.read.borrow_mut().extend(offset_bytes / 512..end.div_ceil(512));
+        self.read
+            .borrow_mut()
+            .extend(offset_bytes / 512..end.div_ceil(512));
         self.disk.read_at(offset_bytes, buffer)
     }
 }

@@ -22,13 +22,17 @@ pub struct Images {
 
 impl Images {
     pub fn new() -> Images {
-        Images { dir: plumb_testkit::temp_dir("ondisk") }
+        Images {
+            dir: plumb_testkit::temp_dir("ondisk"),
+        }
     }
 
     /// A sparse image.
     pub fn make(&self, name: &str, size: u64) -> String {
         let path = self.path(name);
-        File::create(&path).and_then(|file| file.set_len(size)).expect("an image");
+        File::create(&path)
+            .and_then(|file| file.set_len(size))
+            .expect("an image");
         path.to_str().expect("a path of text").to_owned()
     }
 
@@ -49,7 +53,10 @@ impl Images {
             let id = builder.node(name);
             builder.kind(id, Kind::File, &Source::User);
             scan.probe(&mut builder, &disk, id);
-            let sparse = Counted { disk: &disk, runs: scan.take_counted() };
+            let sparse = Counted {
+                disk: &disk,
+                runs: scan.take_counted(),
+            };
             let id = again.node(name);
             again.kind(id, Kind::File, &Source::User);
             rescan.probe(&mut again, &sparse, id);
@@ -68,14 +75,19 @@ impl Images {
     /// One byte of an image.
     pub fn byte(&self, name: &str, at: u64) -> u8 {
         let mut byte = [0];
-        self.disk(name).read_at(at, &mut byte).expect("a byte of an image");
+        self.disk(name)
+            .read_at(at, &mut byte)
+            .expect("a byte of an image");
         byte[0]
     }
 
     /// Writes into an image.
     pub fn write(&self, name: &str, at: u64, bytes: &[u8]) {
         use std::os::unix::fs::FileExt;
-        let file = File::options().write(true).open(self.path(name)).expect("an image");
+        let file = File::options()
+            .write(true)
+            .open(self.path(name))
+            .expect("an image");
         file.write_all_at(bytes, at).expect("bytes in an image");
     }
 }
@@ -94,7 +106,11 @@ impl Disk for Counted<'_> {
     fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> std::io::Result<()> {
         self.disk.read_at(offset_bytes, buffer)?;
         for (byte, at) in buffer.iter_mut().zip(offset_bytes..) {
-            if !self.runs.iter().any(|(start, len)| (*start..start + len).contains(&at)) {
+            if !self
+                .runs
+                .iter()
+                .any(|(start, len)| (*start..start + len).contains(&at))
+            {
                 *byte = 0;
             }
         }
@@ -114,7 +130,11 @@ pub fn run(program: &str, arguments: &[&str], input: &str) -> String {
         .spawn()
         .expect("start the program");
     // A program that does not ask for input may be gone already.
-    let _ = child.stdin.take().expect("its input").write_all(input.as_bytes());
+    let _ = child
+        .stdin
+        .take()
+        .expect("its input")
+        .write_all(input.as_bytes());
     let out = child.wait_with_output().expect("wait for the program");
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(out.status.success(), "{program} {arguments:?}: {said}");
@@ -123,20 +143,38 @@ pub fn run(program: &str, arguments: &[&str], input: &str) -> String {
 
 /// The number behind a name in what a tool printed: `name: 12`, `name = 12`, `name   12 bytes`.
 pub fn printed(text: &str, name: &str) -> u64 {
-    let line = text.lines().find_map(|line| line.trim_start().strip_prefix(name));
+    let line = text
+        .lines()
+        .find_map(|line| line.trim_start().strip_prefix(name));
     let line = line.unwrap_or_else(|| panic!("no {name} in {text}"));
     let digits = line.trim_start_matches(|c: char| !c.is_ascii_digit());
-    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-    digits[..end].parse().unwrap_or_else(|_| panic!("no number in {line:?}"))
+    let end = digits
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(digits.len());
+    digits[..end]
+        .parse()
+        .unwrap_or_else(|_| panic!("no number in {line:?}"))
 }
 
 pub fn node<'a>(stack: &'a Stack, name: &str) -> &'a Node {
-    let names = || stack.nodes().map(|(_, node)| node.name.clone()).collect::<Vec<_>>();
-    stack.node(stack.find(name).unwrap_or_else(|| panic!("no {name} among {:?}", names())))
+    let names = || {
+        stack
+            .nodes()
+            .map(|(_, node)| node.name.clone())
+            .collect::<Vec<_>>()
+    };
+    stack.node(
+        stack
+            .find(name)
+            .unwrap_or_else(|| panic!("no {name} among {:?}", names())),
+    )
 }
 
 pub fn grid(node: &Node, what: What) -> &GridFact {
-    node.grids.iter().find(|fact| fact.what == what).unwrap_or_else(|| panic!("no {what:?} of {}", node.name))
+    node.grids
+        .iter()
+        .find(|fact| fact.what == what)
+        .unwrap_or_else(|| panic!("no {what:?} of {}", node.name))
 }
 
 /// Where the only run of a layer begins, and on what.
@@ -144,7 +182,11 @@ pub fn run_of(stack: &Stack, name: &str) -> (String, u64, Option<u64>) {
     match &node(stack, name).placing {
         Placing::Parts { parts } if parts.len() == 1 => {
             let part = parts[0];
-            (stack.node(part.node).name.clone(), part.start.0, part.len.map(|Bytes(len)| len))
+            (
+                stack.node(part.node).name.clone(),
+                part.start.0,
+                part.len.map(|Bytes(len)| len),
+            )
         }
         other => panic!("{name} lies in {other:?}"),
     }

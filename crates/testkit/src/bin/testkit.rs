@@ -82,7 +82,12 @@ fn run(arguments: &[String]) -> Result<(), Stop> {
     match words[..] {
         ["generate", format] => generate(format, &parsed),
         ["convert-blktrace", from, to] => {
-            let records = convert_blktrace(input(from)?, output(to)?, parsed.version()?, parsed.endian()?)?;
+            let records = convert_blktrace(
+                input(from)?,
+                output(to)?,
+                parsed.version()?,
+                parsed.endian()?,
+            )?;
             eprintln!("{records} records");
             Ok(())
         }
@@ -94,18 +99,30 @@ fn run(arguments: &[String]) -> Result<(), Stop> {
         ["nvme-target", address, name, ref fields @ ..] => nvme_target(address, name, fields),
         ["cells", cell, phase, ratio] => cells(cell, phase, ratio),
         ["list"] => {
-            println!("formats: {}\nworkloads: {}", FORMATS.join(" "), WORKLOADS.join(" "));
+            println!(
+                "formats: {}\nworkloads: {}",
+                FORMATS.join(" "),
+                WORKLOADS.join(" ")
+            );
             Ok(())
         }
-        _ => Err(Stop::Usage(format!("not understood: {}", arguments.join(" ")))),
+        _ => Err(Stop::Usage(format!(
+            "not understood: {}",
+            arguments.join(" ")
+        ))),
     }
 }
 
 fn cells(cell: &str, phase: &str, ratio: &str) -> Result<(), Stop> {
     let number = |text: &str| text.parse::<u64>().ok();
-    let ratio = ratio.parse::<f64>().ok().filter(|ratio| (1.0..=2.0).contains(ratio));
+    let ratio = ratio
+        .parse::<f64>()
+        .ok()
+        .filter(|ratio| (1.0..=2.0).contains(ratio));
     let (Some(cell), Some(phase), Some(ratio)) = (number(cell), number(phase), ratio) else {
-        return Err(Stop::Usage("cells: expected two numbers of bytes and a ratio from 1 to 2".to_owned()));
+        return Err(Stop::Usage(
+            "cells: expected two numbers of bytes and a ratio from 1 to 2".to_owned(),
+        ));
     };
     let device = Cells::of_ratio(cell, phase, ratio).up();
     println!("{}", device.path().display());
@@ -126,21 +143,32 @@ fn generate(format: &str, parsed: &Arguments) -> Result<(), Stop> {
         return Err(Stop::Usage("--misfits is more than --events".to_owned()));
     }
     let workload = parsed.text("workload", "mixed");
-    let events = by_name::events(workload, size)
-        .ok_or_else(|| Stop::Usage(format!("no workload {workload}; there are: {}", WORKLOADS.join(" "))))?;
+    let events = by_name::events(workload, size).ok_or_else(|| {
+        Stop::Usage(format!(
+            "no workload {workload}; there are: {}",
+            WORKLOADS.join(" ")
+        ))
+    })?;
     let mut sink = sink(format, parsed, size.cpus)?;
     let written = write_all(sink.as_mut(), events)?;
-    eprintln!("{} events, {} left out that the format cannot hold", written.events, written.left_out);
+    eprintln!(
+        "{} events, {} left out that the format cannot hold",
+        written.events, written.left_out
+    );
     Ok(())
 }
 
 fn nvme_target(address: &str, name: &str, fields: &[&str]) -> Result<(), Stop> {
     let mut drive = Drive::default();
     for field in fields {
-        drive.set(field).map_err(|error| Stop::Usage(error.to_string()))?;
+        drive
+            .set(field)
+            .map_err(|error| Stop::Usage(error.to_string()))?;
     }
     if name.len() > NAME_BYTES_MAX {
-        return Err(Stop::Usage(format!("{name}: a qualified name has {NAME_BYTES_MAX} bytes at most")));
+        return Err(Stop::Usage(format!(
+            "{name}: a qualified name has {NAME_BYTES_MAX} bytes at most"
+        )));
     }
     let listener = TcpListener::bind(address)?;
     println!("{name} on {}", listener.local_addr()?);
@@ -149,7 +177,10 @@ fn nvme_target(address: &str, name: &str, fields: &[&str]) -> Result<(), Stop> {
 
 fn sink(format: &str, parsed: &Arguments, cpus: u32) -> Result<Box<dyn EventSink>, Stop> {
     if !FORMATS.contains(&format) {
-        return Err(Stop::Usage(format!("no format {format}; there are: {}", FORMATS.join(" "))));
+        return Err(Stop::Usage(format!(
+            "no format {format}; there are: {}",
+            FORMATS.join(" ")
+        )));
     }
     let shapes = parsed.shapes(cpus)?;
     let (version, endian) = (parsed.version()?, parsed.endian()?);
@@ -159,7 +190,11 @@ fn sink(format: &str, parsed: &Arguments, cpus: u32) -> Result<Box<dyn EventSink
         return Ok(Box::new(Blktrace::new(files, version, endian, shapes)));
     }
     // Writers buffer by themselves, so the plain file is enough.
-    let sink: Box<dyn Write> = if out == "-" { Box::new(stdout()?) } else { Box::new(File::create(out)?) };
+    let sink: Box<dyn Write> = if out == "-" {
+        Box::new(stdout()?)
+    } else {
+        Box::new(File::create(out)?)
+    };
     by_name::writer(format, sink, shapes, version, endian)?
         .ok_or_else(|| Stop::Usage(format!("no format {format}")))
 }
@@ -179,12 +214,18 @@ fn input(name: &str) -> io::Result<Box<dyn io::Read>> {
 }
 
 fn output(name: &str) -> io::Result<Box<dyn Write>> {
-    let file = if name == "-" { stdout()? } else { File::create(name)? };
+    let file = if name == "-" {
+        stdout()?
+    } else {
+        File::create(name)?
+    };
     Ok(Box::new(BufWriter::with_capacity(1 << 18, file)))
 }
 
-const FLAGS: [&str; 10] =
-    ["events", "seed", "out", "workload", "misfits", "devices", "cpus", "version", "endian", "shapes"];
+const FLAGS: [&str; 10] = [
+    "events", "seed", "out", "workload", "misfits", "devices", "cpus", "version", "endian",
+    "shapes",
+];
 
 /// Words, and the values of flags.
 struct Arguments {
@@ -194,7 +235,10 @@ struct Arguments {
 
 impl Arguments {
     fn parse(arguments: &[String]) -> Result<Self, Stop> {
-        let mut parsed = Self { words: Vec::new(), flags: BTreeMap::new() };
+        let mut parsed = Self {
+            words: Vec::new(),
+            flags: BTreeMap::new(),
+        };
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
             let Some(flag) = argument.strip_prefix("--") else {
@@ -204,7 +248,9 @@ impl Arguments {
             if !FLAGS.contains(&flag) {
                 return Err(Stop::Usage(format!("no flag --{flag}")));
             }
-            let value = rest.next().ok_or_else(|| Stop::Usage(format!("--{flag} needs a value")))?;
+            let value = rest
+                .next()
+                .ok_or_else(|| Stop::Usage(format!("--{flag} needs a value")))?;
             parsed.flags.insert(flag.to_owned(), value.clone());
         }
         Ok(parsed)
@@ -246,15 +292,22 @@ impl Arguments {
         match self.text("endian", "little") {
             "little" => Ok(Endian::Little),
             "big" => Ok(Endian::Big),
-            other => Err(Stop::Usage(format!("--endian {other} is neither little nor big"))),
+            other => Err(Stop::Usage(format!(
+                "--endian {other} is neither little nor big"
+            ))),
         }
     }
 
     fn shapes(&self, cpus: u32) -> Result<Shapes, Stop> {
         match self.text("shapes", "plain") {
-            "plain" => Ok(Shapes { cpus, ..Shapes::default() }),
+            "plain" => Ok(Shapes {
+                cpus,
+                ..Shapes::default()
+            }),
             "all" => Ok(Shapes::all(cpus)),
-            other => Err(Stop::Usage(format!("--shapes {other} is neither plain nor all"))),
+            other => Err(Stop::Usage(format!(
+                "--shapes {other} is neither plain nor all"
+            ))),
         }
     }
 }

@@ -57,7 +57,10 @@ impl Answer {
     }
 
     pub(super) fn result(result: u64) -> Self {
-        Answer::Done { result, data: Vec::new() }
+        Answer::Done {
+            result,
+            data: Vec::new(),
+        }
     }
 
     pub(super) fn data(data: Vec<u8>) -> Self {
@@ -126,7 +129,11 @@ impl Command {
 
     /// Whether the host has data for the controller: the lowest bits of the opcode, or of FCTYPE, are 01b.
     pub(super) fn takes_data(&self) -> bool {
-        let kind = if self.opcode() == admin::FABRICS { self.fabrics_type() } else { self.opcode() };
+        let kind = if self.opcode() == admin::FABRICS {
+            self.fabrics_type()
+        } else {
+            self.opcode()
+        };
         kind & 3 == 1
     }
 
@@ -139,7 +146,11 @@ impl Command {
         status: Status,
     ) -> [u8; COMPLETION_BYTES] {
         // Bit 0 is the phase, which a network has none of; bit 15 says not to try again.
-        let status = if status.0 == 0 { 0 } else { status.0 << 1 | 1 << 15 };
+        let status = if status.0 == 0 {
+            0
+        } else {
+            status.0 << 1 | 1 << 15
+        };
         let mut entry = [0; COMPLETION_BYTES];
         entry[..8].copy_from_slice(&result.to_le_bytes());
         for (at, value) in [(8, head), (10, queue), (12, self.id()), (14, status)] {

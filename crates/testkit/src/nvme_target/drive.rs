@@ -76,7 +76,9 @@ impl Drive {
     /// # Errors
     /// When there is no such field, or it cannot have that value.
     pub fn set(&mut self, assignment: &str) -> Result<(), TargetError> {
-        let wrong = || TargetError::Field { assignment: assignment.to_owned() };
+        let wrong = || TargetError::Field {
+            assignment: assignment.to_owned(),
+        };
         let (name, value) = assignment.split_once('=').ok_or_else(wrong)?;
         let number = || value.parse::<u16>().map_err(|_| wrong());
         match name {
@@ -86,7 +88,13 @@ impl Drive {
                     return Err(wrong());
                 }
             }
-            "nsze" => self.nsze = value.parse().ok().filter(|blocks| *blocks > 0).ok_or_else(wrong)?,
+            "nsze" => {
+                self.nsze = value
+                    .parse()
+                    .ok()
+                    .filter(|blocks| *blocks > 0)
+                    .ok_or_else(wrong)?
+            }
             "optperf" => self.optperf = value == "1",
             "npwg" => self.npwg = number()?,
             "npwa" => self.npwa = number()?,
@@ -137,7 +145,12 @@ impl Drive {
             put(&mut bytes, at, &self.nsze.to_le_bytes()); // NSZE, NCAP, NUSE
         }
         let performance = if self.optperf { OPTIMAL_PERFORMANCE } else { 0 };
-        bytes[24] = performance | if self.nawupf.is_some() { ATOMIC_OF_NAMESPACE } else { 0 };
+        bytes[24] = performance
+            | if self.nawupf.is_some() {
+                ATOMIC_OF_NAMESPACE
+            } else {
+                0
+            };
         for (at, value) in [
             (36, self.nawupf.unwrap_or(0)),
             (46, self.noiob),
@@ -197,8 +210,16 @@ mod tests {
         assert_eq!(namespace[24], 0b1_0010, "NSFEAT");
         assert_eq!(namespace[36], 3, "NAWUPF");
         assert_eq!(namespace[46], 32, "NOIOB");
-        assert_eq!(namespace[64..74], [7, 0, 1, 0, 255, 0, 0, 1, 31, 0], "NPWG to NOWS");
-        assert_eq!(namespace[128..132], [0, 0, 12, 0], "LBAF 0: blocks of 2^12, no metadata");
+        assert_eq!(
+            namespace[64..74],
+            [7, 0, 1, 0, 255, 0, 0, 1, 31, 0],
+            "NPWG to NOWS"
+        );
+        assert_eq!(
+            namespace[128..132],
+            [0, 0, 12, 0],
+            "LBAF 0: blocks of 2^12, no metadata"
+        );
         let controller = drive.identify_controller(9, "nqn.2014-08.example:a");
         assert_eq!(controller[528], 5, "AWUPF");
         assert_eq!(controller[78..80], [9, 0], "CNTLID");
@@ -218,7 +239,15 @@ mod tests {
 
     #[test]
     fn fields_that_cannot_be() {
-        for wrong in ["npwg", "npwg=", "npwg=65536", "lba=520", "nsze=0", "colour=1", "model=ä"] {
+        for wrong in [
+            "npwg",
+            "npwg=",
+            "npwg=65536",
+            "lba=520",
+            "nsze=0",
+            "colour=1",
+            "model=ä",
+        ] {
             let error = Drive::default().set(wrong).expect_err(wrong).to_string();
             assert!(error.contains(wrong), "{error}");
         }

@@ -17,13 +17,18 @@ impl Namespace {
     /// All zeros.
     #[must_use]
     pub fn new(len_bytes: u64) -> Self {
-        Namespace { len_bytes, pieces: BTreeMap::new() }
+        Namespace {
+            len_bytes,
+            pieces: BTreeMap::new(),
+        }
     }
 
     /// Whether these bytes are all inside.
     #[must_use]
     pub fn has(&self, start: u64, len: u64) -> bool {
-        start.checked_add(len).is_some_and(|end| end <= self.len_bytes)
+        start
+            .checked_add(len)
+            .is_some_and(|end| end <= self.len_bytes)
     }
 
     /// What is at `start`.
@@ -42,8 +47,10 @@ impl Namespace {
     pub fn write(&mut self, start: u64, bytes: &[u8]) {
         debug_assert!(self.has(start, bytes.len() as u64));
         for (piece, within, of_all) in parts(start, bytes.len()) {
-            let kept =
-                self.pieces.entry(piece).or_insert_with(|| vec![0; PIECE_BYTES as usize].into_boxed_slice());
+            let kept = self
+                .pieces
+                .entry(piece)
+                .or_insert_with(|| vec![0; PIECE_BYTES as usize].into_boxed_slice());
             kept[within].copy_from_slice(&bytes[of_all]);
         }
     }
@@ -57,7 +64,11 @@ fn parts(start: u64, len: usize) -> impl Iterator<Item = (u64, Range<usize>, Ran
         let from = (piece * PIECE_BYTES).max(start);
         let to = ((piece + 1) * PIECE_BYTES).min(end);
         let within = (from - piece * PIECE_BYTES) as usize..(to - piece * PIECE_BYTES) as usize;
-        (piece, within, (from - start) as usize..(to - start) as usize)
+        (
+            piece,
+            within,
+            (from - start) as usize..(to - start) as usize,
+        )
     })
 }
 

@@ -99,8 +99,14 @@ pub fn read(from: &mut impl Read) -> Result<Option<FromHost>, TargetError> {
         kind::H2C_TERM_REQ => (DATA_BYTES, 128),
         _ => return Err(TargetError::Type { kind }),
     };
-    let wrong =
-        |what, found: usize, expected: usize| Err(TargetError::Header { kind, what, found, expected });
+    let wrong = |what, found: usize, expected: usize| {
+        Err(TargetError::Header {
+            kind,
+            what,
+            found,
+            expected,
+        })
+    };
     if header != usize::from(expected) {
         return wrong("HLEN", header, usize::from(expected));
     }
@@ -136,7 +142,12 @@ fn decoded(kind: u8, header: &[u8], data: Vec<u8>) -> Result<FromHost, TargetErr
         kind::H2C_DATA => {
             let stated = u32_at(header, 8) as usize;
             if stated != data.len() {
-                return Err(TargetError::Header { kind, what: "DATAL", found: stated, expected: data.len() });
+                return Err(TargetError::Header {
+                    kind,
+                    what: "DATAL",
+                    found: stated,
+                    expected: data.len(),
+                });
             }
             FromHost::Data {
                 command_id: u16_at(header, 0),
@@ -145,7 +156,9 @@ fn decoded(kind: u8, header: &[u8], data: Vec<u8>) -> Result<FromHost, TargetErr
                 data,
             }
         }
-        _ => FromHost::Terminate { status: u16_at(header, 0) },
+        _ => FromHost::Terminate {
+            status: u16_at(header, 0),
+        },
     })
 }
 
@@ -165,7 +178,12 @@ pub fn write_ic_response(to: &mut impl Write) -> io::Result<()> {
 /// # Errors
 /// When writing fails.
 pub fn write_response(to: &mut impl Write, completion: &[u8; COMPLETION_BYTES]) -> io::Result<()> {
-    to.write_all(&common(kind::CAPSULE_RESP, 0, COMMON_BYTES as u8 + COMPLETION_BYTES as u8, 0))?;
+    to.write_all(&common(
+        kind::CAPSULE_RESP,
+        0,
+        COMMON_BYTES as u8 + COMPLETION_BYTES as u8,
+        0,
+    ))?;
     to.write_all(completion)
 }
 
@@ -193,7 +211,9 @@ pub fn write_ready(to: &mut impl Write, command_id: u16, tag: u16, len: u32) -> 
 fn common(kind: u8, flags: u8, header: u8, data_len: u32) -> [u8; COMMON_BYTES] {
     let total = (u32::from(header) + data_len).to_le_bytes();
     let data_at = if data_len > 0 { header } else { 0 };
-    [kind, flags, header, data_at, total[0], total[1], total[2], total[3]]
+    [
+        kind, flags, header, data_at, total[0], total[1], total[2], total[3],
+    ]
 }
 
 /// What follows the common part in data PDUs and in R2T.
@@ -238,21 +258,49 @@ mod tests {
 
     #[test]
     fn what_a_host_sends() {
-        let request = pdu([0, 0, 128, 0, 128, 0, 0, 0], &[0, 0, 3, 2, 7, 0, 0, 0], 128, &[]);
-        let expected = FromHost::InitConnection { version: 0, data_alignment: 3, digests: 2 };
+        let request = pdu(
+            [0, 0, 128, 0, 128, 0, 0, 0],
+            &[0, 0, 3, 2, 7, 0, 0, 0],
+            128,
+            &[],
+        );
+        let expected = FromHost::InitConnection {
+            version: 0,
+            data_alignment: 3,
+            digests: 2,
+        };
         assert_eq!(one(&request).expect("a PDU"), Some(expected));
         // CapsuleCmd of 72 bytes and 4 of data: PDO 72, PLEN 76.
-        let command = pdu([4, 0, 72, 72, 76, 0, 0, 0], &[0x7f, 0x40, 0x34, 0x12], 72, b"data");
+        let command = pdu(
+            [4, 0, 72, 72, 76, 0, 0, 0],
+            &[0x7f, 0x40, 0x34, 0x12],
+            72,
+            b"data",
+        );
         let mut entry = [0; 64];
         entry[..4].copy_from_slice(&[0x7f, 0x40, 0x34, 0x12]);
-        assert_eq!(one(&command).expect("a PDU"), Some(FromHost::Command { entry, data: b"data".to_vec() }));
+        assert_eq!(
+            one(&command).expect("a PDU"),
+            Some(FromHost::Command {
+                entry,
+                data: b"data".to_vec()
+            })
+        );
         // H2CData: CCCID 5, TTAG 6, DATAO 0x1000, DATAL 3.
         let specific = [5, 0, 6, 0, 0, 0x10, 0, 0, 3, 0, 0, 0];
         let data = pdu([6, 4, 24, 24, 27, 0, 0, 0], &specific, 24, b"abc");
-        let expected = FromHost::Data { command_id: 5, tag: 6, offset: 0x1000, data: b"abc".to_vec() };
+        let expected = FromHost::Data {
+            command_id: 5,
+            tag: 6,
+            offset: 0x1000,
+            data: b"abc".to_vec(),
+        };
         assert_eq!(one(&data).expect("a PDU"), Some(expected));
         let end = pdu([2, 0, 24, 0, 32, 0, 0, 0], &[1, 0, 4, 0, 0, 0], 24, &[0; 8]);
-        assert_eq!(one(&end).expect("a PDU"), Some(FromHost::Terminate { status: 1 }));
+        assert_eq!(
+            one(&end).expect("a PDU"),
+            Some(FromHost::Terminate { status: 1 })
+        );
         assert_eq!(one(&[]).expect("the end"), None);
     }
 
@@ -263,11 +311,28 @@ mod tests {
             (pdu([4, 0, 64, 0, 64, 0, 0, 0], &[], 64, &[]), "HLEN of 64"),
             (pdu([4, 0, 72, 0, 71, 0, 0, 0], &[], 72, &[]), "PLEN of 71"),
             // 4 GiB less a byte must not be allocated.
-            (pdu([6, 0, 24, 24, 255, 255, 255, 255], &[], 24, &[]), "PLEN of 4294967295"),
-            (pdu([4, 0, 72, 76, 76, 0, 0, 0], &[], 72, &[0; 4]), "PDO of 76"),
+            (
+                pdu([6, 0, 24, 24, 255, 255, 255, 255], &[], 24, &[]),
+                "PLEN of 4294967295",
+            ),
+            (
+                pdu([4, 0, 72, 76, 76, 0, 0, 0], &[], 72, &[0; 4]),
+                "PDO of 76",
+            ),
             (pdu([4, 1, 72, 0, 72, 0, 0, 0], &[], 72, &[]), "FLAGS of 1"),
-            (pdu([6, 0, 24, 24, 28, 0, 0, 0], &[0, 0, 0, 0, 0, 0, 0, 0, 5], 24, &[0; 4]), "DATAL of 5"),
-            (pdu([4, 0, 72, 0, 72, 0, 0, 0], &[], 40, &[]), "fill whole buffer"),
+            (
+                pdu(
+                    [6, 0, 24, 24, 28, 0, 0, 0],
+                    &[0, 0, 0, 0, 0, 0, 0, 0, 5],
+                    24,
+                    &[0; 4],
+                ),
+                "DATAL of 5",
+            ),
+            (
+                pdu([4, 0, 72, 0, 72, 0, 0, 0], &[], 40, &[]),
+                "fill whole buffer",
+            ),
             (vec![4, 0, 72], "fill whole buffer"),
         ] {
             let error = read(&mut &bytes[..]).expect_err(what).to_string();
@@ -284,13 +349,27 @@ mod tests {
         };
         let response = sent(&|to| write_ic_response(to));
         // MAXH2CDATA is 64 KiB; version, alignment and digests are 0.
-        assert_eq!(response[..16], [1, 0, 128, 0, 128, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0]);
+        assert_eq!(
+            response[..16],
+            [1, 0, 128, 0, 128, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0]
+        );
         assert_eq!(response[16..], [0; 112]);
         let completion = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16];
         let response = sent(&|to| write_response(to, &completion));
-        assert_eq!((&response[..8], &response[8..]), (&[5, 0, 24, 0, 24, 0, 0, 0][..], &completion[..]));
+        assert_eq!(
+            (&response[..8], &response[8..]),
+            (&[5, 0, 24, 0, 24, 0, 0, 0][..], &completion[..])
+        );
         let data = sent(&|to| write_data(to, 0x1234, b"xyz"));
-        assert_eq!(data, pdu([7, 4, 24, 24, 27, 0, 0, 0], &[0x34, 0x12, 0, 0, 0, 0, 0, 0, 3], 24, b"xyz"));
+        assert_eq!(
+            data,
+            pdu(
+                [7, 4, 24, 24, 27, 0, 0, 0],
+                &[0x34, 0x12, 0, 0, 0, 0, 0, 0, 3],
+                24,
+                b"xyz"
+            )
+        );
         let ready = sent(&|to| write_ready(to, 2, 9, 0x2_0000));
         let specific = [2, 0, 9, 0, 0, 0, 0, 0, 0, 0, 2, 0];
         assert_eq!(ready, pdu([9, 0, 24, 0, 24, 0, 0, 0], &specific, 24, &[]));

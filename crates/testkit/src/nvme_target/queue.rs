@@ -80,19 +80,28 @@ struct Queue<'a, W: Write> {
 impl<W: Write> Queue<'_, W> {
     fn take(&mut self, pdu: FromHost) -> Result<(), TargetError> {
         match pdu {
-            FromHost::InitConnection { version: 0, data_alignment: 0, digests: 0 } if !self.is_open => {
+            FromHost::InitConnection {
+                version: 0,
+                data_alignment: 0,
+                digests: 0,
+            } if !self.is_open => {
                 self.is_open = true;
                 Ok(pdu::write_ic_response(&mut self.to)?)
             }
-            FromHost::InitConnection { .. } => {
-                Err(TargetError::Order { what: "ICReq came twice, or asks for digests or padding" })
-            }
+            FromHost::InitConnection { .. } => Err(TargetError::Order {
+                what: "ICReq came twice, or asks for digests or padding",
+            }),
             FromHost::Terminate { status } => Err(TargetError::Terminated { status }),
-            _ if !self.is_open => Err(TargetError::Order { what: "a PDU came before ICReq" }),
+            _ if !self.is_open => Err(TargetError::Order {
+                what: "a PDU came before ICReq",
+            }),
             FromHost::Command { entry, data } => self.take_command(Command::new(entry), &data),
-            FromHost::Data { command_id, tag, offset, data } => {
-                self.take_data(command_id, tag, offset as usize, &data)
-            }
+            FromHost::Data {
+                command_id,
+                tag,
+                offset,
+                data,
+            } => self.take_data(command_id, tag, offset as usize, &data),
         }
     }
 
@@ -106,23 +115,47 @@ impl<W: Write> Queue<'_, W> {
         if command.place().is_none() || len > TRANSFER_BYTES_MAX {
             return self.complete(&command, Answer::Failed(Status::INVALID_FIELD));
         }
-        let awaited = Awaited { command, data: vec![0; len as usize], received: 0 };
+        let awaited = Awaited {
+            command,
+            data: vec![0; len as usize],
+            received: 0,
+        };
         if self.awaited.insert(command.id(), awaited).is_some() {
-            return Err(TargetError::Order { what: "a command has the ID of one that waits for data" });
+            return Err(TargetError::Order {
+                what: "a command has the ID of one that waits for data",
+            });
         }
-        Ok(pdu::write_ready(&mut self.to, command.id(), command.id(), len)?)
+        Ok(pdu::write_ready(
+            &mut self.to,
+            command.id(),
+            command.id(),
+            len,
+        )?)
     }
 
-    fn take_data(&mut self, id: u16, tag: u16, offset: usize, data: &[u8]) -> Result<(), TargetError> {
-        let awaited = self.awaited.get_mut(&id).filter(|awaited| tag == id && awaited.received == offset);
+    fn take_data(
+        &mut self,
+        id: u16,
+        tag: u16,
+        offset: usize,
+        data: &[u8],
+    ) -> Result<(), TargetError> {
+        let awaited = self
+            .awaited
+            .get_mut(&id)
+            .filter(|awaited| tag == id && awaited.received == offset);
         let room = awaited.and_then(|awaited| {
-            let room = awaited.data.get_mut(offset..offset.checked_add(data.len())?)?;
+            let room = awaited
+                .data
+                .get_mut(offset..offset.checked_add(data.len())?)?;
             room.copy_from_slice(data);
             awaited.received += data.len();
             Some(awaited.received == awaited.data.len())
         });
         match room {
-            None => Err(TargetError::Order { what: "data came that nobody had asked for" }),
+            None => Err(TargetError::Order {
+                what: "data came that nobody had asked for",
+            }),
             Some(false) => Ok(()),
             Some(true) => match self.awaited.remove(&id) {
                 Some(awaited) => self.answer(&awaited.command, &awaited.data),
@@ -135,7 +168,13 @@ impl<W: Write> Queue<'_, W> {
         let answer = match (command.opcode(), self.connected) {
             (admin::FABRICS, _) => self.fabrics(command, data),
             (_, None) => Answer::Failed(Status::SEQUENCE_ERROR),
-            (_, Some(Connected { queue: 0, controller })) => self.admin(command, controller),
+            (
+                _,
+                Some(Connected {
+                    queue: 0,
+                    controller,
+                }),
+            ) => self.admin(command, controller),
             (_, Some(_)) => self.io(command, data),
         };
         self.complete(command, answer)
@@ -161,7 +200,9 @@ impl<W: Write> Queue<'_, W> {
     fn fabrics(&mut self, command: &Command, data: &[u8]) -> Answer {
         match (command.fabrics_type(), self.connected) {
             (fabrics::CONNECT, None) => self.connect(command, data),
-            (fabrics::PROPERTY_GET, Some(Connected { queue: 0, .. })) => self.property(command.dword(11)),
+            (fabrics::PROPERTY_GET, Some(Connected { queue: 0, .. })) => {
+                self.property(command.dword(11))
+            }
             (fabrics::PROPERTY_SET, Some(Connected { queue: 0, .. })) => {
                 if command.dword(11) != property::CC {
                     return Answer::Failed(Status::INVALID_FIELD);
@@ -177,8 +218,13 @@ impl<W: Write> Queue<'_, W> {
     }
 
     fn connect(&mut self, command: &Command, data: &[u8]) -> Answer {
-        let (queue, entries) = ((command.dword(10) >> 16) as u16, (command.dword(11) & 0xffff) as u16);
-        let subsystem = data.get(256..512).map(|name| name.split(|byte| *byte == 0).next().unwrap_or(name));
+        let (queue, entries) = (
+            (command.dword(10) >> 16) as u16,
+            (command.dword(11) & 0xffff) as u16,
+        );
+        let subsystem = data
+            .get(256..512)
+            .map(|name| name.split(|byte| *byte == 0).next().unwrap_or(name));
         if data.len() != CONNECT_BYTES
             || subsystem != Some(self.subsystem.name.as_bytes())
             || entries == 0
@@ -218,7 +264,9 @@ impl<W: Write> Queue<'_, W> {
         match command.opcode() {
             admin::IDENTIFY => self.identify(command, controller),
             // All logs are empty.
-            admin::GET_LOG_PAGE => Answer::data(vec![0; command.data_len().min(TRANSFER_BYTES_MAX) as usize]),
+            admin::GET_LOG_PAGE => {
+                Answer::data(vec![0; command.data_len().min(TRANSFER_BYTES_MAX) as usize])
+            }
             admin::SET_FEATURES => match command.dword(10) & 0xff {
                 // Number of Queues: as many as asked for.
                 0x07 => Answer::result(command.dword(11).into()),
@@ -239,7 +287,11 @@ impl<W: Write> Queue<'_, W> {
         match command.dword(10) & 0xff {
             0x00 | 0x03 if id != NAMESPACE_ID => Answer::Failed(Status::INVALID_NAMESPACE),
             0x00 => Answer::data(drive.identify_namespace().to_vec()),
-            0x01 => Answer::data(drive.identify_controller(controller, &self.subsystem.name).to_vec()),
+            0x01 => Answer::data(
+                drive
+                    .identify_controller(controller, &self.subsystem.name)
+                    .to_vec(),
+            ),
             // Namespaces in use, of IDs above this one.
             0x02 => {
                 let mut bytes = vec![0; IDENTIFY_BYTES];
@@ -261,8 +313,11 @@ impl<W: Write> Queue<'_, W> {
 
     /// From the name of the subsystem, and marked as made by oneself (version 8).
     fn uuid(&self) -> [u8; 16] {
-        let mut state =
-            self.subsystem.name.bytes().fold(0_u64, |state, byte| state.rotate_left(7) ^ u64::from(byte));
+        let mut state = self
+            .subsystem
+            .name
+            .bytes()
+            .fold(0_u64, |state, byte| state.rotate_left(7) ^ u64::from(byte));
         let mut uuid = [0; 16];
         for half in uuid.chunks_mut(8) {
             half.copy_from_slice(&crate::rng::split_mix(&mut state).to_le_bytes());
@@ -290,7 +345,11 @@ impl<W: Write> Queue<'_, W> {
             return Answer::Failed(Status::DATA_LENGTH_INVALID);
         }
         let start = command.two_dwords(10).checked_mul(block);
-        let mut namespace = self.subsystem.namespace.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut namespace = self
+            .subsystem
+            .namespace
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let Some(start) = start.filter(|start| namespace.has(*start, len)) else {
             return Answer::Failed(Status::LBA_OUT_OF_RANGE);
         };

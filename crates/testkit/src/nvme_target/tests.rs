@@ -37,8 +37,15 @@ fn connect_data(controller: u16, name: &str) -> [u8; 1024] {
 fn outcome(pdu: &Pdu) -> (u16, u64) {
     assert_eq!(pdu.kind, 5, "CapsuleResp");
     let status = u16::from_le_bytes([pdu.specific[14], pdu.specific[15]]);
-    assert_eq!(status >> 15 == 1, status != 0, "what failed is not to be tried again");
-    (status >> 1 & 0x7ff, u64::from_le_bytes(pdu.specific[..8].try_into().expect("eight")))
+    assert_eq!(
+        status >> 15 == 1,
+        status != 0,
+        "what failed is not to be tried again"
+    );
+    (
+        status >> 1 & 0x7ff,
+        u64::from_le_bytes(pdu.specific[..8].try_into().expect("eight")),
+    )
 }
 
 impl Host {
@@ -59,7 +66,11 @@ impl Host {
         let mut rest = vec![0; total - 8];
         self.0.read_exact(&mut rest).expect("the rest of it");
         let data = rest.split_off(usize::from(common[2]) - 8);
-        Pdu { kind: common[0], specific: rest, data }
+        Pdu {
+            kind: common[0],
+            specific: rest,
+            data,
+        }
     }
 
     fn send(&mut self, mut entry: [u8; 64], data: &[u8]) {
@@ -67,19 +78,27 @@ impl Host {
         let total = (72 + data.len()) as u32;
         let data_at = if data.is_empty() { 0 } else { 72 };
         self.0.write_all(&[4, 0, 72, data_at]).expect("a capsule");
-        self.0.write_all(&[&total.to_le_bytes()[..], &entry, data].concat()).expect("a capsule");
+        self.0
+            .write_all(&[&total.to_le_bytes()[..], &entry, data].concat())
+            .expect("a capsule");
     }
 
     /// Sends a command with data in its capsule, and tells how it ended.
     fn tell(&mut self, fields: &[(usize, &[u8])], data: &[u8]) -> (u16, u64) {
         let len = (data.len() as u32).to_le_bytes();
-        self.send(entry(&[fields, &[(32, &len[..]), (39, &[0x01])]].concat()), data);
+        self.send(
+            entry(&[fields, &[(32, &len[..]), (39, &[0x01])]].concat()),
+            data,
+        );
         outcome(&self.next())
     }
 
     /// Sends one that asks for `len` bytes; they are empty where it fails.
     fn ask(&mut self, fields: &[(usize, &[u8])], len: u32) -> (u16, Vec<u8>) {
-        self.send(entry(&[fields, &[(32, &len.to_le_bytes()[..]), (39, &[0x5a])]].concat()), &[]);
+        self.send(
+            entry(&[fields, &[(32, &len.to_le_bytes()[..]), (39, &[0x5a])]].concat()),
+            &[],
+        );
         let first = self.next();
         if first.kind != 7 {
             return (outcome(&first).0, Vec::new());
@@ -90,7 +109,10 @@ impl Host {
     /// Connect: status, and the ID of the controller.
     fn connect(&mut self, queue: u8, controller: u16, name: &str) -> (u16, u64) {
         let data = connect_data(controller, name);
-        self.tell(&[(0, &[0x7f]), (4, &[0x01]), (42, &[queue]), (44, &[31])], &data)
+        self.tell(
+            &[(0, &[0x7f]), (4, &[0x01]), (42, &[queue]), (44, &[31])],
+            &data,
+        )
     }
 
     fn property(&mut self, offset: u8) -> (u16, u64) {
@@ -102,11 +124,16 @@ impl Host {
     }
 
     fn write(&mut self, start: u8, count: u8, data: &[u8]) -> u16 {
-        self.tell(&[(0, &[1]), (4, &[1]), (40, &[start]), (48, &[count - 1])], data).0
+        self.tell(
+            &[(0, &[1]), (4, &[1]), (40, &[start]), (48, &[count - 1])],
+            data,
+        )
+        .0
     }
 
     fn read(&mut self, start: u8, count: u8) -> (u16, Vec<u8>) {
-        let fields: [(usize, &[u8]); 4] = [(0, &[2]), (4, &[1]), (40, &[start]), (48, &[count - 1])];
+        let fields: [(usize, &[u8]); 4] =
+            [(0, &[2]), (4, &[1]), (40, &[start]), (48, &[count - 1])];
         self.ask(&fields, u32::from(count) * 512)
     }
 }
@@ -127,21 +154,43 @@ fn target(fields: &[&str]) -> u16 {
 fn a_controller_is_connected_enabled_and_shut_down() {
     let port = target(&[]);
     let mut host = Host::of(port);
-    assert_eq!(host.property(0).0, 0x00c, "before Connect nothing else is right");
-    assert_eq!(host.connect(0, 0xffff, "nqn.2014-08.org.example:other").0, 0x182);
+    assert_eq!(
+        host.property(0).0,
+        0x00c,
+        "before Connect nothing else is right"
+    );
+    assert_eq!(
+        host.connect(0, 0xffff, "nqn.2014-08.org.example:other").0,
+        0x182
+    );
     let long = [(0, &[0x7f][..]), (4, &[0x01]), (44, &[128, 0])];
-    assert_eq!(host.tell(&long, &connect_data(0xffff, NAME)).0, 0x182, "129 entries are too many");
+    assert_eq!(
+        host.tell(&long, &connect_data(0xffff, NAME)).0,
+        0x182,
+        "129 entries are too many"
+    );
     assert_eq!(host.connect(0, 0xffff, NAME), (0, 1));
     assert_eq!(host.property(8), (0, 0x0001_0400), "VS 1.4");
     let (_, capabilities) = host.property(0);
-    assert_eq!((capabilities & 0xffff, capabilities >> 37 & 1), (127, 1), "MQES, the NVM command set");
+    assert_eq!(
+        (capabilities & 0xffff, capabilities >> 37 & 1),
+        (127, 1),
+        "MQES, the NVM command set"
+    );
     let mut configure = |bytes: &[u8]| {
-        let set = host.tell(&[(0, &[0x7f]), (4, &[0x00]), (44, &[0x14]), (48, bytes)], &[]);
+        let set = host.tell(
+            &[(0, &[0x7f]), (4, &[0x00]), (44, &[0x14]), (48, bytes)],
+            &[],
+        );
         assert_eq!(set.0, 0);
         host.property(0x1c).1
     };
     assert_eq!(configure(&[0x01, 0x00, 0x46, 0x00]), 1, "EN gives RDY");
-    assert_eq!(configure(&[0x01, 0x40, 0x46, 0x00]), 1 | 2 << 2, "SHN gives SHST");
+    assert_eq!(
+        configure(&[0x01, 0x40, 0x46, 0x00]),
+        1 | 2 << 2,
+        "SHN gives SHST"
+    );
     assert_eq!(configure(&[0x00]), 0);
     assert_eq!(host.property(0x20).0, 0x002, "no such property");
     // The second controller, and a queue of one that there is not.
@@ -151,11 +200,21 @@ fn a_controller_is_connected_enabled_and_shut_down() {
 
 #[test]
 fn what_it_is_told_to_be() {
-    let port = target(&["lba=4096", "nsze=16384", "optperf=1", "npwg=3", "npwa=0", "model=A model"]);
+    let port = target(&[
+        "lba=4096",
+        "nsze=16384",
+        "optperf=1",
+        "npwg=3",
+        "npwa=0",
+        "model=A model",
+    ]);
     let mut host = Host::of(port);
     host.connect(0, 0xffff, NAME);
     let (status, namespace) = host.identify(0, 1);
-    assert_eq!((status, namespace.len(), namespace[64], namespace[66]), (0, 4096, 3, 0));
+    assert_eq!(
+        (status, namespace.len(), namespace[64], namespace[66]),
+        (0, 4096, 3, 0)
+    );
     let (_, controller) = host.identify(1, 0);
     assert_eq!(&controller[24..32], b"A model ");
     assert_eq!(controller[768..768 + NAME.len()], *NAME.as_bytes());
@@ -165,10 +224,20 @@ fn what_it_is_told_to_be() {
     assert_eq!(host.identify(3, 1).1[..4], [3, 16, 0, 0], "a UUID");
     assert_eq!(host.identify(0, 2).0, 0x00b, "no second namespace");
     assert_eq!(host.identify(0x1c, 0).0, 0x002);
-    assert_eq!(host.ask(&[(0, &[0x02]), (40, &[2])], 512), (0, vec![0; 512]), "an empty log");
-    assert_eq!(host.tell(&[(0, &[0x09]), (40, &[7]), (44, &[1, 0, 1, 0])], &[]), (0, 0x0001_0001));
+    assert_eq!(
+        host.ask(&[(0, &[0x02]), (40, &[2])], 512),
+        (0, vec![0; 512]),
+        "an empty log"
+    );
+    assert_eq!(
+        host.tell(&[(0, &[0x09]), (40, &[7]), (44, &[1, 0, 1, 0])], &[]),
+        (0, 0x0001_0001)
+    );
     // As Linux sends it: an SGL of the transport, of no bytes.
-    host.send(entry(&[(0, &[0x09]), (39, &[0x5a]), (40, &[7]), (44, &[2, 0, 2, 0])]), &[]);
+    host.send(
+        entry(&[(0, &[0x09]), (39, &[0x5a]), (40, &[7]), (44, &[2, 0, 2, 0])]),
+        &[],
+    );
     assert_eq!(outcome(&host.next()), (0, 0x0002_0002));
     // Never answered: what comes next is the answer to Keep Alive.
     host.send(entry(&[(0, &[0x0c]), (2, &[7])]), &[]);
@@ -182,7 +251,10 @@ fn what_it_is_told_to_be() {
             host.next().specific[8]
         })
         .collect();
-    assert!(heads.windows(2).all(|pair| pair[1] == (pair[0] + 1) % 32), "{heads:?}");
+    assert!(
+        heads.windows(2).all(|pair| pair[1] == (pair[0] + 1) % 32),
+        "{heads:?}"
+    );
 }
 
 #[test]
@@ -194,32 +266,64 @@ fn blocks_come_back() {
     assert_eq!(host.connect(1, controller as u16, NAME).0, 0);
     assert_eq!(host.write(7, 2, &[1; 1024]), 0);
     let (status, data) = host.read(6, 4);
-    assert_eq!((status, data), (0, [[0; 512], [1; 512], [1; 512], [0; 512]].concat()));
+    assert_eq!(
+        (status, data),
+        (0, [[0; 512], [1; 512], [1; 512], [0; 512]].concat())
+    );
     // 32 KiB do not fit a capsule: they are asked for, and come in two pieces.
     let data: Vec<u8> = (0..32_768_u32).map(|at| (at / 100) as u8).collect();
     let len = 32_768_u32.to_le_bytes();
     host.send(
-        entry(&[(0, &[1]), (2, &[9]), (4, &[1]), (40, &[100]), (48, &[63]), (32, &len), (39, &[0x5a])]),
+        entry(&[
+            (0, &[1]),
+            (2, &[9]),
+            (4, &[1]),
+            (40, &[100]),
+            (48, &[63]),
+            (32, &len),
+            (39, &[0x5a]),
+        ]),
         &[],
     );
     let ready = host.next();
-    assert_eq!((ready.kind, &ready.specific[..12]), (9, &[9, 0, 9, 0, 0, 0, 0, 0, 0, 0x80, 0, 0][..]), "R2T");
+    assert_eq!(
+        (ready.kind, &ready.specific[..12]),
+        (9, &[9, 0, 9, 0, 0, 0, 0, 0, 0, 0x80, 0, 0][..]),
+        "R2T"
+    );
     for (offset, part) in [(0, &data[..20_000]), (20_000, &data[20_000..])] {
         let total = (24 + part.len() as u32).to_le_bytes();
-        let place = [u32::to_le_bytes(offset), (part.len() as u32).to_le_bytes(), [0; 4]].concat();
+        let place = [
+            u32::to_le_bytes(offset),
+            (part.len() as u32).to_le_bytes(),
+            [0; 4],
+        ]
+        .concat();
         let header = [&[6, 4, 24, 24][..], &total, &[9, 0, 9, 0], &place].concat();
-        host.0.write_all(&[&header[..], part].concat()).expect("H2CData");
+        host.0
+            .write_all(&[&header[..], part].concat())
+            .expect("H2CData");
     }
     assert_eq!(outcome(&host.next()).0, 0);
     assert_eq!(host.read(100, 64), (0, data));
     assert_eq!(host.read(255, 2).0, 0x080, "beyond the end");
     assert_eq!(host.write(0, 2, &[0; 512]), 0x00f, "too few data");
     // An SGL of 1,024 bytes, and half of them in the capsule.
-    let fields: [(usize, &[u8]); 5] = [(0, &[1]), (4, &[1]), (48, &[1]), (32, &[0, 4]), (39, &[0x01])];
+    let fields: [(usize, &[u8]); 5] = [
+        (0, &[1]),
+        (4, &[1]),
+        (48, &[1]),
+        (32, &[0, 4]),
+        (39, &[0x01]),
+    ];
     host.send(entry(&fields), &[0; 512]);
     assert_eq!(outcome(&host.next()).0, 0x00f);
     assert_eq!(host.tell(&[(0, &[0]), (4, &[1])], &[]).0, 0, "Flush");
-    assert_eq!(host.tell(&[(0, &[9]), (4, &[1])], &[]).0, 0x001, "no discards");
+    assert_eq!(
+        host.tell(&[(0, &[9]), (4, &[1])], &[]).0,
+        0x001,
+        "no discards"
+    );
     assert_eq!(host.tell(&[(0, &[0]), (4, &[2])], &[]).0, 0x00b);
 }
 
@@ -228,7 +332,9 @@ fn blocks_come_back() {
 fn the_rules_of_the_transport() {
     let port = target(&[]);
     let is_cut = |mut host: Host, bytes: &[u8]| {
-        host.0.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket");
+        host.0
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .expect("a socket");
         host.0.write_all(bytes).expect("the target listens");
         let mut rest = Vec::new();
         // A reset is an end as well; silence is none.
@@ -243,18 +349,30 @@ fn the_rules_of_the_transport() {
         (bytes[2], bytes[4], bytes[at]) = (len, len, byte);
         bytes
     };
-    assert!(is_cut(raw(), &[[4, 0, 72, 0, 72, 0, 0, 0].as_slice(), &[0; 64]].concat()), "before ICReq");
+    assert!(
+        is_cut(
+            raw(),
+            &[[4, 0, 72, 0, 72, 0, 0, 0].as_slice(), &[0; 64]].concat()
+        ),
+        "before ICReq"
+    );
     assert!(is_cut(raw(), &padded(128, 11, 3)), "digests");
     assert!(is_cut(Host::of(port), &padded(128, 8, 0)), "ICReq again");
     assert!(
-        is_cut(Host::of(port), &[&[6, 4, 24, 24, 24, 0, 0, 0][..], &[0; 16]].concat()),
+        is_cut(
+            Host::of(port),
+            &[&[6, 4, 24, 24, 24, 0, 0, 0][..], &[0; 16]].concat()
+        ),
         "data not asked for"
     );
     // A Write of 16 KiB was answered with R2T: its data must have its tag, and begin with the first byte.
     for (tag, offset) in [(9, 4), (8, 0)] {
         let mut host = Host::of(port);
         host.connect(0, 0xffff, NAME);
-        host.send(entry(&[(0, &[1]), (2, &[9]), (32, &[0, 64]), (39, &[0x5a])]), &[]);
+        host.send(
+            entry(&[(0, &[1]), (2, &[9]), (32, &[0, 64]), (39, &[0x5a])]),
+            &[],
+        );
         assert_eq!(host.next().kind, 9);
         let mut data = [0; 28];
         data[..16].copy_from_slice(&[6, 4, 24, 24, 28, 0, 0, 0, 9, 0, tag, 0, offset, 0, 0, 0]);

@@ -72,7 +72,10 @@ impl MisfitKind {
             }
             Self::LooksSequential => event.op == SynthOp::Read && len >= LARGE_BYTES / 2,
             Self::SmallRandomWrites => event.op == SynthOp::Write && len < LARGE_BYTES / 2,
-            Self::MemberSkew { chunk_bytes, members } => (start / chunk_bytes).is_multiple_of(members),
+            Self::MemberSkew {
+                chunk_bytes,
+                members,
+            } => (start / chunk_bytes).is_multiple_of(members),
             Self::RecordMismatch { record_bytes } => {
                 !start.is_multiple_of(record_bytes) || !len.is_multiple_of(record_bytes)
             }
@@ -99,13 +102,22 @@ impl PlantedMisfits {
     /// A thousand among a hundred thousand, no slower than the others.
     #[must_use]
     pub const fn standard(kind: MisfitKind, seed: u64) -> Self {
-        Self { seed, total: 100_000, misfits: 1_000, kind, penalty_ns: 0 }
+        Self {
+            seed,
+            total: 100_000,
+            misfits: 1_000,
+            kind,
+            penalty_ns: 0,
+        }
     }
 
     /// The same with nothing planted.
     #[must_use]
     pub const fn control(kind: MisfitKind, seed: u64) -> Self {
-        Self { misfits: 0, ..Self::standard(kind, seed) }
+        Self {
+            misfits: 0,
+            ..Self::standard(kind, seed)
+        }
     }
 
     /// How many events [`MisfitKind::matches`] is true for.
@@ -156,7 +168,11 @@ impl State {
         let clean_before = index - self.planted;
         // Selection without replacement: Knuth, Seminumerical Algorithms, 3.4.2, algorithm S.
         let misfit = self.rng.below(self.plan.total - index) < self.plan.misfits - self.planted;
-        let (op, start_bytes, len_bytes) = if misfit { self.misfit() } else { self.clean(clean_before) };
+        let (op, start_bytes, len_bytes) = if misfit {
+            self.misfit()
+        } else {
+            self.clean(clean_before)
+        };
         self.planted += u64::from(misfit);
         let penalty_ns = if misfit { self.plan.penalty_ns } else { 0 };
         SynthEvent {
@@ -176,20 +192,33 @@ impl State {
     fn clean(&mut self, index: u64) -> (SynthOp, u64, u64) {
         let read = SynthOp::Read;
         match self.plan.kind {
-            MisfitKind::Misaligned | MisfitKind::OddLength | MisfitKind::LooksSequential => {
-                (read, self.place(CLEAN_GRID_BYTES, 0, PAGE_BYTES), PAGE_BYTES)
+            MisfitKind::Misaligned | MisfitKind::OddLength | MisfitKind::LooksSequential => (
+                read,
+                self.place(CLEAN_GRID_BYTES, 0, PAGE_BYTES),
+                PAGE_BYTES,
+            ),
+            MisfitKind::SplitChunk { .. } => {
+                (read, self.place(PAGE_BYTES, 0, PAGE_BYTES), PAGE_BYTES)
             }
-            MisfitKind::SplitChunk { .. } => (read, self.place(PAGE_BYTES, 0, PAGE_BYTES), PAGE_BYTES),
             // Beyond what random starts are drawn from, so that the two never meet.
-            MisfitKind::SmallRandomWrites => {
-                (SynthOp::Write, 2 * SPAN_BYTES + index * SEQUENTIAL_WRITE_BYTES, SEQUENTIAL_WRITE_BYTES)
-            }
-            MisfitKind::MemberSkew { chunk_bytes, members } => {
-                (read, self.place_on_member(chunk_bytes, members, index % members), PAGE_BYTES)
-            }
-            MisfitKind::RecordMismatch { record_bytes } => {
-                (read, self.place(record_bytes, 0, record_bytes), record_bytes)
-            }
+            MisfitKind::SmallRandomWrites => (
+                SynthOp::Write,
+                2 * SPAN_BYTES + index * SEQUENTIAL_WRITE_BYTES,
+                SEQUENTIAL_WRITE_BYTES,
+            ),
+            MisfitKind::MemberSkew {
+                chunk_bytes,
+                members,
+            } => (
+                read,
+                self.place_on_member(chunk_bytes, members, index % members),
+                PAGE_BYTES,
+            ),
+            MisfitKind::RecordMismatch { record_bytes } => (
+                read,
+                self.place(record_bytes, 0, record_bytes),
+                record_bytes,
+            ),
         }
     }
 
@@ -197,29 +226,47 @@ impl State {
         let read = SynthOp::Read;
         let odd_bytes = 512 * self.rng.between(1, 7);
         match self.plan.kind {
-            MisfitKind::Misaligned => (read, self.place(CLEAN_GRID_BYTES, odd_bytes, PAGE_BYTES), PAGE_BYTES),
+            MisfitKind::Misaligned => (
+                read,
+                self.place(CLEAN_GRID_BYTES, odd_bytes, PAGE_BYTES),
+                PAGE_BYTES,
+            ),
             MisfitKind::OddLength => {
                 let len_bytes = PAGE_BYTES + odd_bytes;
                 (read, self.place(CLEAN_GRID_BYTES, 0, len_bytes), len_bytes)
             }
-            MisfitKind::SplitChunk { chunk_bytes } => {
-                (read, self.place(chunk_bytes, chunk_bytes - UNIT_BYTES, PAGE_BYTES), PAGE_BYTES)
+            MisfitKind::SplitChunk { chunk_bytes } => (
+                read,
+                self.place(chunk_bytes, chunk_bytes - UNIT_BYTES, PAGE_BYTES),
+                PAGE_BYTES,
+            ),
+            MisfitKind::LooksSequential => {
+                (read, self.place(LARGE_BYTES, 0, LARGE_BYTES), LARGE_BYTES)
             }
-            MisfitKind::LooksSequential => (read, self.place(LARGE_BYTES, 0, LARGE_BYTES), LARGE_BYTES),
-            MisfitKind::SmallRandomWrites => {
-                (SynthOp::Write, self.place(CLEAN_GRID_BYTES, 0, PAGE_BYTES), PAGE_BYTES)
+            MisfitKind::SmallRandomWrites => (
+                SynthOp::Write,
+                self.place(CLEAN_GRID_BYTES, 0, PAGE_BYTES),
+                PAGE_BYTES,
+            ),
+            MisfitKind::MemberSkew {
+                chunk_bytes,
+                members,
+            } => (
+                read,
+                self.place_on_member(chunk_bytes, members, 0),
+                PAGE_BYTES,
+            ),
+            MisfitKind::RecordMismatch { .. } => {
+                (read, self.place(PAGE_BYTES, 0, PAGE_BYTES), PAGE_BYTES)
             }
-            MisfitKind::MemberSkew { chunk_bytes, members } => {
-                (read, self.place_on_member(chunk_bytes, members, 0), PAGE_BYTES)
-            }
-            MisfitKind::RecordMismatch { .. } => (read, self.place(PAGE_BYTES, 0, PAGE_BYTES), PAGE_BYTES),
         }
     }
 
     /// A random multiple of `grid` and `offset` bytes more, that continues nothing.
     fn place(&mut self, grid: u64, offset: u64, len: u64) -> u64 {
         let rng = &mut self.rng;
-        self.recent.fresh_start(len, || rng.below(SPAN_BYTES / grid) * grid + offset)
+        self.recent
+            .fresh_start(len, || rng.below(SPAN_BYTES / grid) * grid + offset)
     }
 
     /// A random page of a random chunk of one member.

@@ -29,14 +29,21 @@ pub struct Mixed {
 impl Default for Mixed {
     /// A million events on 16 devices and 16 CPUs, at 40,000 a second.
     fn default() -> Self {
-        Self { seed: 1, events: 1_000_000, devices: 16, cpus: 16, streams: 4, mean_gap_ns: 25_000 }
+        Self {
+            seed: 1,
+            events: 1_000_000,
+            devices: 16,
+            cpus: 16,
+            streams: 4,
+            mean_gap_ns: 25_000,
+        }
     }
 }
 
 /// Lengths in sectors, one drawn from 32.
 const SIZES: [u16; 32] = [
-    8, 8, 8, 8, 8, 8, 8, 8, 8, 16, 16, 16, 16, 16, 16, 16, 32, 32, 32, 64, 64, 128, 128, 128, 256, 256, 512,
-    2048, 1, 7, 24, 33,
+    8, 8, 8, 8, 8, 8, 8, 8, 8, 16, 16, 16, 16, 16, 16, 16, 32, 32, 32, 64, 64, 128, 128, 128, 256,
+    256, 512, 2048, 1, 7, 24, 33,
 ];
 
 /// First sectors of the partitions.
@@ -109,7 +116,11 @@ impl MixedIter {
             let stream = share(bits >> 16, self.streams);
             let tail = &mut self.tails[(device * self.streams + stream) as usize];
             let start = tail.0;
-            tail.0 = if start + 4096 > DEVICE_SECTORS { 2048 } else { start + tail.1 };
+            tail.0 = if start + 4096 > DEVICE_SECTORS {
+                2048
+            } else {
+                start + tail.1
+            };
             return (stream.is_multiple_of(2), start, tail.1);
         }
         let sectors = u64::from(SIZES[(bits >> 32 & 31) as usize]);
@@ -136,10 +147,17 @@ impl Iterator for MixedIter {
             _ if read => (SynthOp::Read, sector, sectors),
             _ => (SynthOp::Write, sector, sectors),
         };
-        let base =
-            if op == SynthOp::Flush { 0 } else { PARTITION_STARTS[device as usize % PARTITION_STARTS.len()] };
+        let base = if op == SynthOp::Flush {
+            0
+        } else {
+            PARTITION_STARTS[device as usize % PARTITION_STARTS.len()]
+        };
         let who = share(bits >> 24, COMMS.len() as u32);
-        let latency = if op == SynthOp::Read { &self.reads } else { &self.writes };
+        let latency = if op == SynthOp::Read {
+            &self.reads
+        } else {
+            &self.writes
+        };
         Some(SynthEvent {
             time_ns: self.pace.next_ns(times),
             device,
@@ -167,9 +185,13 @@ mod tests {
 
     #[test]
     fn has_every_kind_on_every_device() {
-        let load = Mixed { events: 200_000, ..Mixed::default() };
+        let load = Mixed {
+            events: 200_000,
+            ..Mixed::default()
+        };
         let mut ops = BTreeMap::new();
-        let (mut devices, mut comms, mut sizes) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let (mut devices, mut comms, mut sizes) =
+            (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         let mut previous_ns = 0;
         for event in load.iter() {
             *ops.entry(event.op).or_insert(0u32) += 1;
@@ -179,7 +201,11 @@ mod tests {
             assert!(event.time_ns > previous_ns && event.insert_ns() >= 0);
             previous_ns = event.time_ns;
         }
-        assert_eq!((devices.len(), comms.len(), sizes.len()), (16, 10, 13), "{sizes:?}");
+        assert_eq!(
+            (devices.len(), comms.len(), sizes.len()),
+            (16, 10, 13),
+            "{sizes:?}"
+        );
         let percent = |op| ops[&op] / 2_000;
         assert!((50..65).contains(&percent(SynthOp::Read)), "{ops:?}");
         assert!((33..45).contains(&percent(SynthOp::Write)), "{ops:?}");
@@ -189,7 +215,10 @@ mod tests {
 
     #[test]
     fn same_seed_same_events() {
-        let load = Mixed { events: 10_000, ..Mixed::default() };
+        let load = Mixed {
+            events: 10_000,
+            ..Mixed::default()
+        };
         assert!(load.iter().eq(load.iter()));
         assert!(load.iter().ne(Mixed { seed: 2, ..load }.iter()));
     }

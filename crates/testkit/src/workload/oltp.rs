@@ -107,7 +107,11 @@ impl State {
 
     fn event(&mut self, index: u64) -> SynthEvent {
         let streaming = !self.next_in_stream.is_empty() && index % 100 < self.plan.stream_percent;
-        let (op, page) = if streaming { self.stream_page() } else { self.random_page() };
+        let (op, page) = if streaming {
+            self.stream_page()
+        } else {
+            self.random_page()
+        };
         SynthEvent {
             time_ns: self.pace.next_ns(self.rng.next_u64()),
             device: self.plan.device,
@@ -116,7 +120,11 @@ impl State {
             len_bytes: self.plan.page_bytes,
             device_ns: Some(self.latency.draw(self.rng.next_u64())),
             queue_ns: Some(self.pace.queue_ns(self.rng.next_u64())),
-            pid: if streaming { 3000 + self.turn as u32 } else { 2000 + (index % 8) as u32 },
+            pid: if streaming {
+                3000 + self.turn as u32
+            } else {
+                2000 + (index % 8) as u32
+            },
             comm: if streaming { "oracle_scan" } else { "oracle" },
             cpu: (index % 4) as u32,
         }
@@ -130,7 +138,11 @@ impl State {
     }
 
     fn random_page(&mut self) -> (SynthOp, u64) {
-        let op = if self.rng.percent(self.plan.read_percent) { SynthOp::Read } else { SynthOp::Write };
+        let op = if self.rng.percent(self.plan.read_percent) {
+            SynthOp::Read
+        } else {
+            SynthOp::Write
+        };
         let (rng, pages) = (&mut self.rng, self.plan.pages);
         (op, self.recent.fresh_start(1, || rng.below(pages)))
     }
@@ -143,7 +155,10 @@ mod tests {
 
     #[test]
     fn every_start_has_the_phase_of_the_partition() {
-        let load = Oltp { events: 10_000, ..Oltp::default() };
+        let load = Oltp {
+            events: 10_000,
+            ..Oltp::default()
+        };
         for event in load.iter() {
             assert_eq!(event.start_bytes % 8192, 63 * 512 % 8192);
             assert_eq!(event.len_bytes, 8192);
@@ -154,16 +169,32 @@ mod tests {
     fn heads_are_as_many_as_stated() {
         for streams in [0, 1, 7] {
             // A small database, so that accidental continuations would happen if they were not prevented.
-            let load = Oltp { events: 20_050, streams, pages: 4_000, ..Oltp::default() };
-            assert_eq!(heads_by_brute_force(load.iter(), 256), load.heads(), "{streams} streams");
+            let load = Oltp {
+                events: 20_050,
+                streams,
+                pages: 4_000,
+                ..Oltp::default()
+            };
+            assert_eq!(
+                heads_by_brute_force(load.iter(), 256),
+                load.heads(),
+                "{streams} streams"
+            );
         }
     }
 
     #[test]
     fn times_go_up_and_seeds_matter() {
-        let load = Oltp { events: 1000, ..Oltp::default() };
+        let load = Oltp {
+            events: 1000,
+            ..Oltp::default()
+        };
         let events: Vec<_> = load.iter().collect();
-        assert!(events.windows(2).all(|pair| pair[0].time_ns < pair[1].time_ns));
+        assert!(
+            events
+                .windows(2)
+                .all(|pair| pair[0].time_ns < pair[1].time_ns)
+        );
         assert!(events.iter().all(|e| e.insert_ns() >= 0));
         assert_eq!(events, load.iter().collect::<Vec<_>>());
         assert_ne!(events, Oltp { seed: 2, ..load }.iter().collect::<Vec<_>>());

@@ -38,7 +38,10 @@ impl LatencyTable {
 
 /// `value` · 2^(`exponent` / 65536), linear between powers of two.
 fn scale_by_power(value: u64, exponent: i64) -> i64 {
-    let (whole, part) = (exponent.div_euclid(65_536), exponent.rem_euclid(65_536) as u64);
+    let (whole, part) = (
+        exponent.div_euclid(65_536),
+        exponent.rem_euclid(65_536) as u64,
+    );
     let scaled = u128::from(value) * u128::from(65_536 + part);
     let shift = 16 - whole.clamp(-40, 16);
     (scaled >> shift) as i64
@@ -56,7 +59,11 @@ impl Pace {
     /// Gaps between 1 ns and twice `mean_gap_ns`.
     #[must_use]
     pub fn new(mean_gap_ns: u64, seed: u64) -> Self {
-        Self { now_ns: 0, mean_gap_ns, queue: LatencyTable::new(4_000, 256, MAX_QUEUE_NS / 8, seed ^ 0x51) }
+        Self {
+            now_ns: 0,
+            mean_gap_ns,
+            queue: LatencyTable::new(4_000, 256, MAX_QUEUE_NS / 8, seed ^ 0x51),
+        }
     }
 
     /// The next issue, ns: after the last, and at least the longest queue time after 0.
@@ -91,7 +98,11 @@ mod tests {
         let table = LatencyTable::new(300_000, 256, 100_000_000, 1);
         let mut ns: Vec<i64> = table.ns.to_vec();
         ns.sort_unstable();
-        assert!((270_000..330_000).contains(&ns[STEPS / 2]), "{}", ns[STEPS / 2]);
+        assert!(
+            (270_000..330_000).contains(&ns[STEPS / 2]),
+            "{}",
+            ns[STEPS / 2]
+        );
         // One standard deviation up is a doubling.
         let p84 = ns[STEPS * 84 / 100];
         assert!((540_000..660_000).contains(&p84), "{p84}");

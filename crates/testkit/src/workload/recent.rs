@@ -12,7 +12,10 @@ pub struct Recent {
 
 impl Default for Recent {
     fn default() -> Self {
-        Self { ends: [u64::MAX; REMEMBERED], next: 0 }
+        Self {
+            ends: [u64::MAX; REMEMBERED],
+            next: 0,
+        }
     }
 }
 
@@ -21,7 +24,9 @@ impl Recent {
     #[must_use]
     pub fn would_continue(&self, start: u64) -> bool {
         // Without an early exit the comparison runs many to the instruction.
-        self.ends.iter().fold(false, |found, &end| found | (end == start))
+        self.ends
+            .iter()
+            .fold(false, |found, &end| found | (end == start))
     }
 
     /// Remembers an I/O that ends at `end`.

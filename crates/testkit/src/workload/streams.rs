@@ -45,7 +45,11 @@ impl Streams {
     /// Events that continue no stream, for a detector that remembers the last `look_back` ends.
     #[must_use]
     pub fn heads(&self, look_back: u64) -> u64 {
-        if self.streams <= look_back { self.events.min(self.streams) } else { self.events }
+        if self.streams <= look_back {
+            self.events.min(self.streams)
+        } else {
+            self.events
+        }
     }
 
     /// The events; prints the seed.
@@ -58,7 +62,9 @@ impl Streams {
         let mut pace = Pace::new(200_000, plan.seed);
         let latency = LatencyTable::new(180_000, 160, 50_000_000, plan.seed);
         // Each stream has a region of its own with room before and after.
-        let firsts: Vec<u64> = (0..streams).map(|s| s * (turns + 64) + 1 + rng.below(60)).collect();
+        let firsts: Vec<u64> = (0..streams)
+            .map(|s| s * (turns + 64) + 1 + rng.below(60))
+            .collect();
         (0..plan.events).map(move |index| {
             let stream = (index % streams) as usize;
             SynthEvent {
@@ -101,8 +107,17 @@ pub(crate) mod tests {
     #[test]
     fn heads_are_as_many_as_stated() {
         for streams in [1, 8, 255, 256, 257, 1000] {
-            let load = Streams { events: 5_000, streams, phase_bytes: 512 * 7, ..Streams::default() };
-            assert_eq!(heads_by_brute_force(load.iter(), 256), load.heads(256), "{streams} streams");
+            let load = Streams {
+                events: 5_000,
+                streams,
+                phase_bytes: 512 * 7,
+                ..Streams::default()
+            };
+            assert_eq!(
+                heads_by_brute_force(load.iter(), 256),
+                load.heads(256),
+                "{streams} streams"
+            );
         }
     }
 }

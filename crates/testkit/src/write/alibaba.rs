@@ -18,7 +18,9 @@ pub struct Alibaba<W: Write> {
 impl<W: Write> Alibaba<W> {
     /// Writes to `sink`. Buffered here.
     pub fn new(sink: W) -> Self {
-        Self { lines: Lines::new(sink) }
+        Self {
+            lines: Lines::new(sink),
+        }
     }
 }
 
@@ -28,8 +30,16 @@ impl<W: Write> EventSink for Alibaba<W> {
             return Ok(false);
         }
         let l = &mut self.lines;
-        l.int(event.device).ch(',').ch(event.op.letter()).ch(',').int(event.start_bytes).ch(',');
-        l.int(event.len_bytes).ch(',').int(ORIGIN_US + event.time_ns / 1000).end()?;
+        l.int(event.device)
+            .ch(',')
+            .ch(event.op.letter())
+            .ch(',')
+            .int(event.start_bytes)
+            .ch(',');
+        l.int(event.len_bytes)
+            .ch(',')
+            .int(ORIGIN_US + event.time_ns / 1000)
+            .end()?;
         Ok(true)
     }
 
@@ -46,7 +56,10 @@ mod tests {
     #[test]
     fn bytes_and_microseconds() {
         let (text, written) = text_of(Alibaba::new, &[READ, WRITE, FLUSH]);
-        assert_eq!(text, "1,R,32256,8192,1577808002000000\n0,W,1048576,65536,1577808003000000\n");
+        assert_eq!(
+            text,
+            "1,R,32256,8192,1577808002000000\n0,W,1048576,65536,1577808003000000\n"
+        );
         assert_eq!(written.left_out, 1);
     }
 }

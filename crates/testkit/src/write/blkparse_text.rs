@@ -35,7 +35,10 @@ impl<W: Write> BlkparseText<W> {
             summary,
             printed: 0,
         };
-        Self { lifecycle: Lifecycle::new(shapes), out }
+        Self {
+            lifecycle: Lifecycle::new(shapes),
+            out,
+        }
     }
 }
 
@@ -99,9 +102,18 @@ impl<W: Write> Output<W> {
             (_, Pdu::Text(text)) => {
                 l.text(text);
             }
-            (_, Pdu::Remap { from_dev, from_sector, .. }) => {
+            (
+                _,
+                Pdu::Remap {
+                    from_dev,
+                    from_sector,
+                    ..
+                },
+            ) => {
                 let (major, minor) = numbers(from_dev);
-                l.args(format_args!("{sector} + {count} <- ({major},{minor}) {from_sector}"));
+                l.args(format_args!(
+                    "{sector} + {count} <- ({major},{minor}) {from_sector}"
+                ));
             }
             (_, Pdu::SplitAt(second)) => {
                 l.args(format_args!("{sector} / {second} [{}]", record.comm));
@@ -129,7 +141,9 @@ impl<W: Write> Output<W> {
                 .end()?;
         }
         self.lines.end()?;
-        self.lines.args(format_args!("Events (sda): {} entries", self.printed)).end()?;
+        self.lines
+            .args(format_args!("Events (sda): {} entries", self.printed))
+            .end()?;
         Ok(self.lines.text("Skips: 0 forward (0 -   0.0%)").end()?)
     }
 }
@@ -137,7 +151,8 @@ impl<W: Write> Output<W> {
 impl<W: Write> EventSink for BlkparseText<W> {
     fn event(&mut self, event: &SynthEvent) -> Result<bool, WriteError> {
         let out = &mut self.out;
-        self.lifecycle.event(event, &mut |record| out.record(&record))?;
+        self.lifecycle
+            .event(event, &mut |record| out.record(&record))?;
         Ok(true)
     }
 

@@ -166,17 +166,29 @@ pub(crate) struct Put<'a> {
 
 impl Put<'_> {
     pub fn u16(&mut self, v: u16) {
-        let bytes = if self.endian == Endian::Big { v.to_be_bytes() } else { v.to_le_bytes() };
+        let bytes = if self.endian == Endian::Big {
+            v.to_be_bytes()
+        } else {
+            v.to_le_bytes()
+        };
         self.out.extend_from_slice(&bytes);
     }
 
     pub fn u32(&mut self, v: u32) {
-        let bytes = if self.endian == Endian::Big { v.to_be_bytes() } else { v.to_le_bytes() };
+        let bytes = if self.endian == Endian::Big {
+            v.to_be_bytes()
+        } else {
+            v.to_le_bytes()
+        };
         self.out.extend_from_slice(&bytes);
     }
 
     pub fn u64(&mut self, v: u64) {
-        let bytes = if self.endian == Endian::Big { v.to_be_bytes() } else { v.to_le_bytes() };
+        let bytes = if self.endian == Endian::Big {
+            v.to_be_bytes()
+        } else {
+            v.to_le_bytes()
+        };
         self.out.extend_from_slice(&bytes);
     }
 }
@@ -210,7 +222,10 @@ impl BlkRecord {
         if version == Version::V8 {
             put.out.extend_from_slice(&[0; 12]);
         }
-        debug_assert_eq!(out.len() - header, if version == Version::V7 { 48 } else { 64 });
+        debug_assert_eq!(
+            out.len() - header,
+            if version == Version::V7 { 48 } else { 64 }
+        );
         self.encode_pdu(length_at, endian, out);
     }
 
@@ -219,7 +234,11 @@ impl BlkRecord {
         match self.pdu {
             Pdu::None => return,
             Pdu::SplitAt(sector) => out.extend_from_slice(&sector.to_be_bytes()),
-            Pdu::Remap { from_dev, to_dev, from_sector } => {
+            Pdu::Remap {
+                from_dev,
+                to_dev,
+                from_sector,
+            } => {
                 out.extend_from_slice(&from_dev.to_be_bytes());
                 out.extend_from_slice(&to_dev.to_be_bytes());
                 out.extend_from_slice(&from_sector.to_be_bytes());
@@ -238,7 +257,11 @@ impl BlkRecord {
             Pdu::Bytes(bytes) => out.extend_from_slice(&bytes),
         }
         let length = (out.len() - start) as u16;
-        let bytes = if endian == Endian::Big { length.to_be_bytes() } else { length.to_le_bytes() };
+        let bytes = if endian == Endian::Big {
+            length.to_be_bytes()
+        } else {
+            length.to_le_bytes()
+        };
         out[length_at..length_at + 2].copy_from_slice(&bytes);
     }
 }

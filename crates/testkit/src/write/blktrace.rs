@@ -40,9 +40,14 @@ impl<W: Write> Blktrace<W> {
     /// When the number of sinks is neither 1 nor `shapes.cpus`.
     #[must_use]
     pub fn new(sinks: Vec<W>, version: Version, endian: Endian, shapes: Shapes) -> Self {
-        assert!(sinks.len() == 1 || sinks.len() == shapes.cpus as usize, "one sink, or one a CPU");
-        let files =
-            sinks.into_iter().map(|sink| PerCpu { sink, buffer: Vec::with_capacity(FULL_BYTES + 256) });
+        assert!(
+            sinks.len() == 1 || sinks.len() == shapes.cpus as usize,
+            "one sink, or one a CPU"
+        );
+        let files = sinks.into_iter().map(|sink| PerCpu {
+            sink,
+            buffer: Vec::with_capacity(FULL_BYTES + 256),
+        });
         let out = Output {
             version,
             endian,
@@ -50,7 +55,10 @@ impl<W: Write> Blktrace<W> {
             sequence: vec![0; shapes.cpus as usize],
             records: 0,
         };
-        Self { lifecycle: Lifecycle::new(shapes), out }
+        Self {
+            lifecycle: Lifecycle::new(shapes),
+            out,
+        }
     }
 
     /// Records written so far, notes included.
@@ -65,7 +73,9 @@ impl<W: Write> Blktrace<W> {
 /// # Errors
 /// Of making a file.
 pub fn create_files(base: &Path, cpus: u32) -> io::Result<Vec<File>> {
-    (0..cpus).map(|cpu| File::create(file_name(base, cpu))).collect()
+    (0..cpus)
+        .map(|cpu| File::create(file_name(base, cpu)))
+        .collect()
 }
 
 /// The name of one CPU's file.
@@ -84,11 +94,19 @@ impl<W: Write> Output<W> {
             *sequence = sequence.wrapping_add(1);
             record.sequence = *sequence;
         }
-        let index = if self.files.len() == 1 { 0 } else { record.cpu as usize };
+        let index = if self.files.len() == 1 {
+            0
+        } else {
+            record.cpu as usize
+        };
         let file = &mut self.files[index];
         record.encode(self.version, self.endian, &mut file.buffer);
         self.records += 1;
-        if file.buffer.len() >= FULL_BYTES { file.drain() } else { Ok(()) }
+        if file.buffer.len() >= FULL_BYTES {
+            file.drain()
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -103,7 +121,8 @@ impl<W: Write> PerCpu<W> {
 impl<W: Write> EventSink for Blktrace<W> {
     fn event(&mut self, event: &SynthEvent) -> Result<bool, WriteError> {
         let out = &mut self.out;
-        self.lifecycle.event(event, &mut |record| out.record(record))?;
+        self.lifecycle
+            .event(event, &mut |record| out.record(record))?;
         Ok(true)
     }
 
@@ -124,7 +143,12 @@ mod tests {
     use crate::write::fixture::{FLUSH, READ, SharedBytes, WRITE};
     use crate::write::write_all;
 
-    fn files_of(version: Version, endian: Endian, shapes: Shapes, events: &[SynthEvent]) -> Vec<Vec<u8>> {
+    fn files_of(
+        version: Version,
+        endian: Endian,
+        shapes: Shapes,
+        events: &[SynthEvent],
+    ) -> Vec<Vec<u8>> {
         let sinks: Vec<SharedBytes> = (0..shapes.cpus).map(|_| SharedBytes::default()).collect();
         let mut writer = Blktrace::new(sinks.clone(), version, endian, shapes);
         write_all(&mut writer, events.iter().copied()).expect("memory");
@@ -132,7 +156,12 @@ mod tests {
     }
 
     fn quiet(cpus: u32) -> Shapes {
-        Shapes { cpus, notes: false, foreign_completion_every: 1, ..Shapes::default() }
+        Shapes {
+            cpus,
+            notes: false,
+            foreign_completion_every: 1,
+            ..Shapes::default()
+        }
     }
 
     /// READ is inserted on CPU 3 at 1,000 s + 1.999999 s; its Q comes 300 ns before.
@@ -155,8 +184,16 @@ mod tests {
         assert_eq!(q[40..44], [3, 0, 0, 0], "cpu");
         assert_eq!(q[44..48], [0; 4], "error and payload length");
         let c = &files[0];
-        assert_eq!(c[8..16], (1_002_000_000_000u64 + 87_200).to_le_bytes(), "time of completion");
-        assert_eq!(c[28..32], [8, 0, 0x81, 1], "C, of category complete, fs and read");
+        assert_eq!(
+            c[8..16],
+            (1_002_000_000_000u64 + 87_200).to_le_bytes(),
+            "time of completion"
+        );
+        assert_eq!(
+            c[28..32],
+            [8, 0, 0x81, 1],
+            "C, of category complete, fs and read"
+        );
         assert_eq!(c[32..36], [0; 4], "completed by nobody");
     }
 
@@ -171,7 +208,11 @@ mod tests {
         assert_eq!(d[16..24], [0, 0, 0, 0, 0, 0, 0, 63], "sector");
         assert_eq!(d[24..28], [0, 0, 0x20, 0], "bytes");
         assert_eq!(d[28..32], [0, 0, 0x10, 0x92], "pid comes before the action");
-        assert_eq!(d[32..40], [0, 0, 0, 0, 0x01, 0x41, 0, 7], "D, of category issue, fs and read");
+        assert_eq!(
+            d[32..40],
+            [0, 0, 0, 0, 0x01, 0x41, 0, 7],
+            "D, of category issue, fs and read"
+        );
         assert_eq!(d[40..44], [0, 0x80, 0, 0x10], "device");
         assert_eq!(d[44..48], [0, 0, 0, 3], "cpu");
         assert_eq!(d[48..64], [0; 16], "error, payload length, padding");
@@ -186,13 +227,19 @@ mod tests {
 
     #[test]
     fn notes_have_payloads_and_no_number() {
-        let shapes = Shapes { notes: true, ..quiet(1) };
+        let shapes = Shapes {
+            notes: true,
+            ..quiet(1)
+        };
         let bytes = &files_of(Version::V7, Endian::Big, shapes, &[READ])[0];
         assert_eq!(bytes[28..32], [0x04, 0, 0, 1], "timestamp");
         assert_eq!(bytes[4..8], [0; 4], "no sequence number");
         assert_eq!(bytes[46..48], [0, 8]);
         // 10.0003 ms before the zero of the workload, in the byte order of the file.
-        assert_eq!(bytes[8..16], (1_000_000_000_000u64 - 10_000_300).to_be_bytes());
+        assert_eq!(
+            bytes[8..16],
+            (1_000_000_000_000u64 - 10_000_300).to_be_bytes()
+        );
         assert_eq!(bytes[48..52], 1_590_506_585u32.to_be_bytes());
         assert_eq!(bytes[52..56], 989_999_700u32.to_be_bytes());
         let process = &bytes[56..];
@@ -203,19 +250,33 @@ mod tests {
 
     #[test]
     fn payloads_of_remap_and_split_are_big_endian_always() {
-        let shapes = Shapes { partition_start_sectors: Some(60), split_every: 1, ..quiet(1) };
+        let shapes = Shapes {
+            partition_start_sectors: Some(60),
+            split_every: 1,
+            ..quiet(1)
+        };
         let bytes = &files_of(Version::V7, Endian::Little, shapes, &[READ])[0];
         assert_eq!(bytes[28..30], [15, 0], "A");
-        assert_eq!(bytes[48..64], [0, 0x80, 0, 0x11, 0, 0x80, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 3]);
+        assert_eq!(
+            bytes[48..64],
+            [0, 0x80, 0, 0x11, 0, 0x80, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 3]
+        );
         let split = &bytes[64 + 48..];
-        assert_eq!(split[28..32], [13, 0, 1, 0], "X without a category of its own");
+        assert_eq!(
+            split[28..32],
+            [13, 0, 1, 0],
+            "X without a category of its own"
+        );
         assert_eq!(split[24..28], [0, 0x10, 0, 0], "bytes of the front half");
         assert_eq!(split[48..56], [0, 0, 0, 0, 0, 0, 0, 63 + 8]);
     }
 
     #[test]
     fn each_cpu_is_in_order_and_counts_by_one() {
-        let load = crate::workload::Mixed { events: 5_000, ..crate::workload::Mixed::default() };
+        let load = crate::workload::Mixed {
+            events: 5_000,
+            ..crate::workload::Mixed::default()
+        };
         let events: Vec<_> = load.iter().collect();
         for file in files_of(Version::V7, Endian::Little, quiet(16), &events) {
             let mut previous_ns = 0;
@@ -242,9 +303,21 @@ mod tests {
     fn disorder_is_refused() {
         let mut writer = Blktrace::new(vec![io::sink()], Version::V7, Endian::Little, quiet(1));
         let refused = write_all(&mut writer, [WRITE, READ]).expect_err("goes back in time");
-        assert!(matches!(refused, WriteError::OutOfOrder { time_ns: 2_000_000_000, .. }));
+        assert!(matches!(
+            refused,
+            WriteError::OutOfOrder {
+                time_ns: 2_000_000_000,
+                ..
+            }
+        ));
         let mut writer = Blktrace::new(vec![io::sink()], Version::V7, Endian::Little, quiet(1));
-        let long = SynthEvent { queue_ns: Some(1 << 40), ..READ };
-        assert!(matches!(write_all(&mut writer, [long]), Err(WriteError::Interval { .. })));
+        let long = SynthEvent {
+            queue_ns: Some(1 << 40),
+            ..READ
+        };
+        assert!(matches!(
+            write_all(&mut writer, [long]),
+            Err(WriteError::Interval { .. })
+        ));
     }
 }

@@ -25,7 +25,10 @@ pub struct Disksim<W: Write> {
 impl<W: Write> Disksim<W> {
     /// Writes to `sink`. Buffered here.
     pub fn new(sink: W, unit: DisksimTime) -> Self {
-        Self { lines: Lines::new(sink), unit }
+        Self {
+            lines: Lines::new(sink),
+            unit,
+        }
     }
 }
 
@@ -43,7 +46,15 @@ impl<W: Write> EventSink for Disksim<W> {
             DisksimTime::Milliseconds => l.fixed(event.time_ns, 6),
             DisksimTime::Nanoseconds => l.int(event.time_ns),
         };
-        l.ch(' ').int(event.device).ch(' ').int(start).ch(' ').int(sectors).ch(' ').int(read).end()?;
+        l.ch(' ')
+            .int(event.device)
+            .ch(' ')
+            .int(start)
+            .ch(' ')
+            .int(sectors)
+            .ch(' ')
+            .int(read)
+            .end()?;
         Ok(true)
     }
 
@@ -59,7 +70,10 @@ mod tests {
 
     #[test]
     fn both_units_of_time() {
-        let (ms, written) = text_of(|w| Disksim::new(w, DisksimTime::Milliseconds), &[READ, WRITE, FLUSH]);
+        let (ms, written) = text_of(
+            |w| Disksim::new(w, DisksimTime::Milliseconds),
+            &[READ, WRITE, FLUSH],
+        );
         assert_eq!(ms, "2000.000000 1 63 16 1\n3000.000500 0 2048 128 0\n");
         assert_eq!(written.left_out, 1);
         let (ns, _) = text_of(|w| Disksim::new(w, DisksimTime::Nanoseconds), &[READ]);

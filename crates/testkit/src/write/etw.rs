@@ -85,7 +85,11 @@ impl<W: Write> Etw<W> {
     }
 
     fn columns<T: AsRef<str>>(&mut self, columns: &[T]) -> Result<(), WriteError> {
-        let separator = if self.locale == EtwLocale::German { ';' } else { ',' };
+        let separator = if self.locale == EtwLocale::German {
+            ';'
+        } else {
+            ','
+        };
         for (index, column) in columns.iter().enumerate() {
             if index > 0 {
                 self.lines.ch(separator);
@@ -99,7 +103,11 @@ impl<W: Write> Etw<W> {
         match step {
             Step::Start(event) => {
                 let depth = self.depths.entry(event.device).or_default();
-                let row = Row { event, depth_at_start: *depth, depth_at_done: None };
+                let row = Row {
+                    event,
+                    depth_at_start: *depth,
+                    depth_at_done: None,
+                };
                 *depth += 1;
                 let number = self.first_row + self.rows.len() as u64;
                 self.rows.push_back(row);
@@ -118,7 +126,11 @@ impl<W: Write> Etw<W> {
 
     /// Writes the rows at the front that are complete.
     fn settled_rows(&mut self) -> Result<(), WriteError> {
-        while let Some((row, depth)) = self.rows.front().and_then(|row| Some((row, row.depth_at_done?))) {
+        while let Some((row, depth)) = self
+            .rows
+            .front()
+            .and_then(|row| Some((row, row.depth_at_done?)))
+        {
             let columns = self.row(row, depth);
             self.columns(&columns)?;
             self.rows.pop_front();
@@ -157,7 +169,11 @@ impl<W: Write> Etw<W> {
 
     /// `value` in units of 10^-`places`, not negative, with the separators of the locale.
     fn number(&self, value: i64, places: u32) -> String {
-        let (thousands, decimal) = if self.locale == EtwLocale::German { ('.', ',') } else { (',', '.') };
+        let (thousands, decimal) = if self.locale == EtwLocale::German {
+            ('.', ',')
+        } else {
+            (',', '.')
+        };
         let scale = 10i64.pow(places);
         let digits = (value / scale).to_string();
         let mut text = String::new();
@@ -169,9 +185,17 @@ impl<W: Write> Etw<W> {
         }
         if places > 0 {
             text.push(decimal);
-            text.push_str(&format!("{:0width$}", value % scale, width = places as usize));
+            text.push_str(&format!(
+                "{:0width$}",
+                value % scale,
+                width = places as usize
+            ));
         }
-        if self.locale == EtwLocale::English && text.contains(',') { format!("\"{text}\"") } else { text }
+        if self.locale == EtwLocale::English && text.contains(',') {
+            format!("\"{text}\"")
+        } else {
+            text
+        }
     }
 }
 
@@ -223,21 +247,32 @@ mod tests {
     fn english_numbers_in_quotes() {
         let rows = rows(EtwLocale::English, &[READ, FLUSH]);
         assert!(
-            rows[1].starts_with("Read,Normal,oracle,1.999999000,2.000087200,88.200,87.200,\"8,192\",0x0")
+            rows[1].starts_with(
+                "Read,Normal,oracle,1.999999000,2.000087200,88.200,87.200,\"8,192\",0x0"
+            )
         );
-        assert!(
-            rows[2].starts_with("Flush,Normal,dbw0,4.000000000,4.002500000,\"2,500.000\",\"2,500.000\",0,")
-        );
+        assert!(rows[2].starts_with(
+            "Flush,Normal,dbw0,4.000000000,4.002500000,\"2,500.000\",\"2,500.000\",0,"
+        ));
     }
 
     #[test]
     fn depths_count_the_others_on_the_disk() {
         // The second begins during the first and ends after it; the third is on another disk.
-        let second = SynthEvent { time_ns: READ.time_ns + 10_000, ..READ };
-        let third = SynthEvent { time_ns: READ.time_ns + 20_000, device: 0, ..READ };
+        let second = SynthEvent {
+            time_ns: READ.time_ns + 10_000,
+            ..READ
+        };
+        let third = SynthEvent {
+            time_ns: READ.time_ns + 20_000,
+            device: 0,
+            ..READ
+        };
         let rows = rows(EtwLocale::German, &[READ, second, third]);
-        let depths: Vec<Vec<&str>> =
-            rows[1..].iter().map(|r| r.split(';').skip(10).take(2).collect()).collect();
+        let depths: Vec<Vec<&str>> = rows[1..]
+            .iter()
+            .map(|r| r.split(';').skip(10).take(2).collect())
+            .collect();
         assert_eq!(depths, [["0", "1"], ["1", "0"], ["0", "0"]]);
     }
 }

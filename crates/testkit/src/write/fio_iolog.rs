@@ -40,9 +40,19 @@ impl<W: Write> FioIolog<W> {
     pub fn new(sink: W, version: IologVersion) -> Result<Self, WriteError> {
         let mut lines = Lines::new(sink);
         lines
-            .text(if version == IologVersion::V2 { "fio version 2 iolog" } else { "fio version 3 iolog" })
+            .text(if version == IologVersion::V2 {
+                "fio version 2 iolog"
+            } else {
+                "fio version 3 iolog"
+            })
             .end()?;
-        Ok(Self { lines, version, files: BTreeMap::new(), waited_us: 0, last_us: 0 })
+        Ok(Self {
+            lines,
+            version,
+            files: BTreeMap::new(),
+            waited_us: 0,
+            last_us: 0,
+        })
     }
 
     fn stamp(&mut self, now_us: i64) {
@@ -72,7 +82,12 @@ impl<W: Write> EventSink for FioIolog<W> {
         let now_us = event.time_ns / 1000;
         let name = self.file(event.device, now_us)?;
         if self.version == IologVersion::V2 && now_us - self.waited_us >= SHORTEST_WAIT_US {
-            self.lines.text(&name).text(" wait ").int(now_us - self.waited_us).text(" 0").end()?;
+            self.lines
+                .text(&name)
+                .text(" wait ")
+                .int(now_us - self.waited_us)
+                .text(" 0")
+                .end()?;
             self.waited_us = now_us;
         }
         let action = match event.op {
@@ -82,7 +97,13 @@ impl<W: Write> EventSink for FioIolog<W> {
             SynthOp::Flush => " sync ",
         };
         self.stamp(now_us);
-        self.lines.text(&name).text(action).int(event.start_bytes).ch(' ').int(length).end()?;
+        self.lines
+            .text(&name)
+            .text(action)
+            .int(event.start_bytes)
+            .ch(' ')
+            .int(length)
+            .end()?;
         self.last_us = now_us;
         Ok(true)
     }
@@ -103,7 +124,10 @@ mod tests {
 
     #[test]
     fn version_3_stamps_every_line() {
-        let (text, _) = text_of(|w| FioIolog::new(w, IologVersion::V3).expect("memory"), &[READ, FLUSH]);
+        let (text, _) = text_of(
+            |w| FioIolog::new(w, IologVersion::V3).expect("memory"),
+            &[READ, FLUSH],
+        );
         let expected = "fio version 3 iolog\n\
                         2000000 /dev/sdb add\n\
                         2000000 /dev/sdb open\n\
@@ -118,8 +142,15 @@ mod tests {
 
     #[test]
     fn version_2_waits_from_the_wait_before() {
-        let soon = SynthEvent { time_ns: READ.time_ns + 60_000, ..READ };
-        let later = SynthEvent { time_ns: READ.time_ns + 120_000, op: SynthOp::Discard, ..READ };
+        let soon = SynthEvent {
+            time_ns: READ.time_ns + 60_000,
+            ..READ
+        };
+        let later = SynthEvent {
+            time_ns: READ.time_ns + 120_000,
+            op: SynthOp::Discard,
+            ..READ
+        };
         let make = |w| FioIolog::new(w, IologVersion::V2).expect("memory");
         let (text, _) = text_of(make, &[READ, soon, later, WRITE]);
         let expected = "fio version 2 iolog\n\

@@ -42,7 +42,10 @@ impl Lifecycle {
         if made.shapes.notes {
             // The note stands this long before the workload's zero, and tells the clock of its own instant.
             let nanos = (1_000_000_000 - MAX_QUEUE_NS - QUEUE_LEAD_NS) as u32;
-            let clock = Pdu::Clock { seconds: made.shapes.wall_seconds - 1, nanos };
+            let clock = Pdu::Clock {
+                seconds: made.shapes.wall_seconds - 1,
+                nanos,
+            };
             let note = made.note(Action::NoteTimestamp, 0, 0, clock);
             made.waiting.push(i64::MIN, note);
         }
@@ -129,18 +132,28 @@ impl Lifecycle {
             note.comm = event.comm;
             self.waiting.push(queued_ns, note);
         }
-        let Some(start) = self.shapes.partition_start_sectors else { return };
+        let Some(start) = self.shapes.partition_start_sectors else {
+            return;
+        };
         if let Some(from_sector) = whole.0.checked_sub(start).filter(|_| whole.1 > 0) {
             let to_dev = linux_dev(event.device);
             let mut remap = self.record(event, Action::Remap, whole);
-            remap.pdu = Pdu::Remap { from_dev: to_dev + 1, to_dev, from_sector };
+            remap.pdu = Pdu::Remap {
+                from_dev: to_dev + 1,
+                to_dev,
+                from_sector,
+            };
             self.waiting.push(queued_ns, remap);
         }
     }
 
     /// Q, G and I; of a merged request the second bio's Q and M between.
     fn add_insert(&mut self, event: &SynthEvent, whole: Piece, merged: bool) {
-        let (front, back) = if merged { halves(whole) } else { (whole, whole) };
+        let (front, back) = if merged {
+            halves(whole)
+        } else {
+            (whole, whole)
+        };
         let insert_ns = event.insert_ns();
         self.push(insert_ns - QUEUE_LEAD_NS, event, Action::Queue, front);
         self.push(insert_ns - 200, event, Action::Get, front);
@@ -158,7 +171,9 @@ impl Lifecycle {
             self.push(event.insert_ns(), event, Action::Requeue, piece);
         }
         self.push(event.time_ns, event, Action::Issue, piece);
-        let Some(complete_ns) = event.complete_ns() else { return };
+        let Some(complete_ns) = event.complete_ns() else {
+            return;
+        };
         let mut done = self.record(event, Action::Complete, piece);
         done.pid = 0;
         if self.due(self.shapes.foreign_completion_every) {
@@ -170,7 +185,12 @@ impl Lifecycle {
     fn add_split(&mut self, event: &SynthEvent, front: Piece, back: Piece) {
         let insert_ns = event.insert_ns();
         if event.queue_ns.is_some() {
-            self.push(insert_ns - QUEUE_LEAD_NS, event, Action::Queue, (front.0, front.1 + back.1));
+            self.push(
+                insert_ns - QUEUE_LEAD_NS,
+                event,
+                Action::Queue,
+                (front.0, front.1 + back.1),
+            );
             let mut split = self.record(event, Action::Split, front);
             split.pdu = Pdu::SplitAt(back.0);
             self.waiting.push(insert_ns - 250, split);
@@ -190,8 +210,10 @@ impl Lifecycle {
     }
 
     fn record(&self, event: &SynthEvent, action: Action, (sector, bytes): Piece) -> BlkRecord {
-        let of_request =
-            matches!(action, Action::Insert | Action::Issue | Action::Complete | Action::Requeue);
+        let of_request = matches!(
+            action,
+            Action::Insert | Action::Issue | Action::Complete | Action::Requeue
+        );
         BlkRecord {
             sequence: 0,
             time_ns: 0,
@@ -240,5 +262,8 @@ fn flags(op: SynthOp) -> u64 {
 fn halves((sector, bytes): Piece) -> (Piece, Piece) {
     let front_sectors = bytes / 512 / 2;
     let front_bytes = front_sectors * 512;
-    ((sector, front_bytes), (sector + u64::from(front_sectors), bytes - front_bytes))
+    (
+        (sector, front_bytes),
+        (sector + u64::from(front_sectors), bytes - front_bytes),
+    )
 }

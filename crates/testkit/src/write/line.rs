@@ -15,7 +15,11 @@ pub struct Lines<W: Write> {
 impl<W: Write> Lines<W> {
     /// Buffers in front of `sink`.
     pub fn new(sink: W) -> Self {
-        Self { sink, buffer: Vec::with_capacity(FULL_BYTES + 4096), digits: itoa::Buffer::new() }
+        Self {
+            sink,
+            buffer: Vec::with_capacity(FULL_BYTES + 4096),
+            digits: itoa::Buffer::new(),
+        }
     }
 
     /// Text as it is.
@@ -36,7 +40,8 @@ impl<W: Write> Lines<W> {
     /// A decimal integer.
     #[inline]
     pub fn int(&mut self, value: impl itoa::Integer) -> &mut Self {
-        self.buffer.extend_from_slice(self.digits.format(value).as_bytes());
+        self.buffer
+            .extend_from_slice(self.digits.format(value).as_bytes());
         self
     }
 
@@ -77,7 +82,11 @@ impl<W: Write> Lines<W> {
     #[inline]
     pub fn end(&mut self) -> io::Result<()> {
         self.buffer.push(b'\n');
-        if self.buffer.len() >= FULL_BYTES { self.drain() } else { Ok(()) }
+        if self.buffer.len() >= FULL_BYTES {
+            self.drain()
+        } else {
+            Ok(())
+        }
     }
 
     fn drain(&mut self) -> io::Result<()> {
@@ -105,7 +114,14 @@ mod tests {
     fn numbers_keep_their_zeros() {
         let bytes = SharedBytes::default();
         let mut lines = Lines::new(bytes.clone());
-        lines.fixed(1_000_000_005, 9).ch(' ').fixed(-1_500, 3).ch(' ').fixed(7, 2).ch(' ').zero_padded(42, 5);
+        lines
+            .fixed(1_000_000_005, 9)
+            .ch(' ')
+            .fixed(-1_500, 3)
+            .ch(' ')
+            .fixed(7, 2)
+            .ch(' ')
+            .zero_padded(42, 5);
         lines.end().expect("memory");
         assert!(bytes.take().is_empty(), "held back until full");
         lines.flush().expect("memory");

@@ -33,7 +33,9 @@ pub enum WriteError {
     #[error("cannot write the trace")]
     Io(#[from] std::io::Error),
     /// Events have to come in order of issue.
-    #[error("event at {time_ns} ns comes after one at {previous_ns} ns; sort the events by time_ns")]
+    #[error(
+        "event at {time_ns} ns comes after one at {previous_ns} ns; sort the events by time_ns"
+    )]
     OutOfOrder {
         /// Issue of the event refused.
         time_ns: i64,
@@ -110,29 +112,52 @@ pub fn write_all<S: EventSink + ?Sized>(
 pub(crate) fn check_order(event: &SynthEvent, previous_ns: &mut i64) -> Result<(), WriteError> {
     let time_ns = event.time_ns;
     if time_ns < *previous_ns {
-        return Err(WriteError::OutOfOrder { time_ns, previous_ns: *previous_ns });
+        return Err(WriteError::OutOfOrder {
+            time_ns,
+            previous_ns: *previous_ns,
+        });
     }
     *previous_ns = time_ns;
     let bounded = [(event.queue_ns, MAX_QUEUE_NS), (event.device_ns, i64::MAX)];
     for (interval, limit_ns) in bounded {
         if let Some(found_ns) = interval.filter(|ns| !(0..=limit_ns).contains(ns)) {
-            return Err(WriteError::Interval { time_ns, found_ns, limit_ns });
+            return Err(WriteError::Interval {
+                time_ns,
+                found_ns,
+                limit_ns,
+            });
         }
     }
     Ok(())
 }
 
 /// `value` as u32, or the error that names `field`.
-pub(crate) fn fit_u32(event: &SynthEvent, field: &'static str, value: u64) -> Result<u32, WriteError> {
-    u32::try_from(value).map_err(|_| WriteError::DoesNotFit { time_ns: event.time_ns, field, value })
+pub(crate) fn fit_u32(
+    event: &SynthEvent,
+    field: &'static str,
+    value: u64,
+) -> Result<u32, WriteError> {
+    u32::try_from(value).map_err(|_| WriteError::DoesNotFit {
+        time_ns: event.time_ns,
+        field,
+        value,
+    })
 }
 
 /// Bytes as whole sectors, or the error that names `field`.
-pub(crate) fn whole_sectors(event: &SynthEvent, field: &'static str, bytes: u64) -> Result<u64, WriteError> {
+pub(crate) fn whole_sectors(
+    event: &SynthEvent,
+    field: &'static str,
+    bytes: u64,
+) -> Result<u64, WriteError> {
     if bytes.is_multiple_of(512) {
         Ok(bytes / 512)
     } else {
-        Err(WriteError::DoesNotFit { time_ns: event.time_ns, field, value: bytes })
+        Err(WriteError::DoesNotFit {
+            time_ns: event.time_ns,
+            field,
+            value: bytes,
+        })
     }
 }
 

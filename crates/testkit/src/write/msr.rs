@@ -21,7 +21,9 @@ pub struct Msr<W: Write> {
 impl<W: Write> Msr<W> {
     /// Writes to `sink`. Buffered here.
     pub fn new(sink: W) -> Self {
-        Self { lines: Lines::new(sink) }
+        Self {
+            lines: Lines::new(sink),
+        }
     }
 }
 
@@ -33,8 +35,17 @@ impl<W: Write> EventSink for Msr<W> {
             SynthOp::Discard | SynthOp::Flush => return Ok(false),
         };
         let l = &mut self.lines;
-        l.int(ORIGIN_FILETIME + event.time_ns / 100).ch(',').text(HOST).ch(',').int(event.device);
-        l.ch(',').text(kind).ch(',').int(event.start_bytes).ch(',').int(event.len_bytes);
+        l.int(ORIGIN_FILETIME + event.time_ns / 100)
+            .ch(',')
+            .text(HOST)
+            .ch(',')
+            .int(event.device);
+        l.ch(',')
+            .text(kind)
+            .ch(',')
+            .int(event.start_bytes)
+            .ch(',')
+            .int(event.len_bytes);
         l.ch(',').int(event.device_ns.unwrap_or(0) / 100).end()?;
         Ok(true)
     }

@@ -40,7 +40,12 @@ const ORIGIN_US: i64 = 2_199_495_000_000;
 impl<W: Write> PerfScript<W> {
     /// Writes to `sink`. Buffered here.
     pub fn new(sink: W, style: PerfStyle) -> Self {
-        Self { lines: Lines::new(sink), style, waiting: Reorder::default(), previous_ns: i64::MIN }
+        Self {
+            lines: Lines::new(sink),
+            style,
+            waiting: Reorder::default(),
+            previous_ns: i64::MIN,
+        }
     }
 
     fn line(&mut self, time_ns: i64, point: Point, event: &SynthEvent) -> Result<(), WriteError> {
@@ -56,10 +61,17 @@ impl<W: Write> PerfScript<W> {
             Point::Complete => "block_rq_complete",
         };
         if self.style.ftrace {
-            self.lines.args(format_args!("{comm:>16}-{pid:<7} [{:03}] d..1. ", event.cpu)).fixed(time_us, 6);
+            self.lines
+                .args(format_args!(
+                    "{comm:>16}-{pid:<7} [{:03}] d..1. ",
+                    event.cpu
+                ))
+                .fixed(time_us, 6);
             self.lines.text(": ");
         } else {
-            self.lines.args(format_args!("{comm:>16} {pid:5} [{:03}] ", event.cpu)).fixed(time_us, 6);
+            self.lines
+                .args(format_args!("{comm:>16} {pid:5} [{:03}] ", event.cpu))
+                .fixed(time_us, 6);
             self.lines.text(": block:");
         }
         self.lines.text(name).text(": ");
@@ -97,13 +109,16 @@ impl<W: Write> EventSink for PerfScript<W> {
     fn event(&mut self, event: &SynthEvent) -> Result<bool, WriteError> {
         check_order(event, &mut self.previous_ns)?;
         if event.queue_ns.is_some() {
-            self.waiting.push(event.insert_ns(), (Point::Insert, *event));
+            self.waiting
+                .push(event.insert_ns(), (Point::Insert, *event));
         }
         self.waiting.push(event.time_ns, (Point::Issue, *event));
         if let Some(complete_ns) = event.complete_ns() {
             self.waiting.push(complete_ns, (Point::Complete, *event));
         }
-        while let Some((time_ns, (point, event))) = self.waiting.pop_before(event.time_ns - MAX_QUEUE_NS) {
+        while let Some((time_ns, (point, event))) =
+            self.waiting.pop_before(event.time_ns - MAX_QUEUE_NS)
+        {
             self.line(time_ns, point, &event)?;
         }
         Ok(true)
@@ -124,8 +139,14 @@ mod tests {
 
     #[test]
     fn perf_lines_are_in_order_of_time() {
-        let style = PerfStyle { ftrace: false, priority: false };
-        let overlapped = SynthEvent { time_ns: READ.time_ns + 50_000, ..WRITE };
+        let style = PerfStyle {
+            ftrace: false,
+            priority: false,
+        };
+        let overlapped = SynthEvent {
+            time_ns: READ.time_ns + 50_000,
+            ..WRITE
+        };
         let (text, _) = text_of(|w| PerfScript::new(w, style), &[READ, overlapped]);
         let expected = "          oracle  4242 [003] 2199496.999999: block:block_rq_insert: 8,16 R 8192 () 63 + 16 [oracle]
           oracle  4242 [003] 2199497.000000: block:block_rq_issue: 8,16 R 8192 () 63 + 16 [oracle]
@@ -137,7 +158,10 @@ mod tests {
 
     #[test]
     fn ftrace_with_priority_and_a_flush() {
-        let style = PerfStyle { ftrace: true, priority: true };
+        let style = PerfStyle {
+            ftrace: true,
+            priority: true,
+        };
         let (text, _) = text_of(|w| PerfScript::new(w, style), &[FLUSH]);
         let expected = "            dbw0-7       [000] d..1. 2199499.000000: block_rq_issue: 8,0 FF 0 () 0 + 0 none,0,0 [dbw0]
           <idle>-0       [000] d..1. 2199499.002500: block_rq_complete: 8,0 FF () 18446744073709551615 + 0 none,0,0 [0]

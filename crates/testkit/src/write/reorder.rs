@@ -36,14 +36,20 @@ pub struct Reorder<T> {
 
 impl<T> Default for Reorder<T> {
     fn default() -> Self {
-        Self { heap: BinaryHeap::new(), arrivals: 0 }
+        Self {
+            heap: BinaryHeap::new(),
+            arrivals: 0,
+        }
     }
 }
 
 impl<T> Reorder<T> {
     /// Holds `item`, which happens at `time_ns`.
     pub fn push(&mut self, time_ns: i64, item: T) {
-        self.heap.push(Entry { key: Reverse((time_ns, self.arrivals)), item });
+        self.heap.push(Entry {
+            key: Reverse((time_ns, self.arrivals)),
+            item,
+        });
         self.arrivals += 1;
     }
 
@@ -81,7 +87,12 @@ mod tests {
     #[test]
     fn orders_by_time_then_arrival_and_holds_back_the_rest() {
         let mut queue = Reorder::default();
-        for (time_ns, name) in [(5, "late"), (3, "first of two"), (3, "second of two"), (1, "early")] {
+        for (time_ns, name) in [
+            (5, "late"),
+            (3, "first of two"),
+            (3, "second of two"),
+            (1, "early"),
+        ] {
             queue.push(time_ns, name);
         }
         let mut before_five = Vec::new();

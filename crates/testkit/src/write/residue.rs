@@ -30,15 +30,32 @@ impl<W: Write> Residue<W> {
     /// # Panics
     /// When one of them is 0.
     pub fn new(sink: W, unit_bytes: u64, modulus_units: u64) -> Self {
-        assert!(unit_bytes > 0 && modulus_units > 0, "a unit and a modulus are at least 1");
-        Self { lines: Lines::new(sink), unit_bytes, modulus_units, rows: BTreeMap::new() }
+        assert!(
+            unit_bytes > 0 && modulus_units > 0,
+            "a unit and a modulus are at least 1"
+        );
+        Self {
+            lines: Lines::new(sink),
+            unit_bytes,
+            modulus_units,
+            rows: BTreeMap::new(),
+        }
     }
 
-    fn units(&self, event: &SynthEvent, field: &'static str, bytes: u64) -> Result<u64, WriteError> {
+    fn units(
+        &self,
+        event: &SynthEvent,
+        field: &'static str,
+        bytes: u64,
+    ) -> Result<u64, WriteError> {
         if bytes.is_multiple_of(self.unit_bytes) {
             Ok(bytes / self.unit_bytes)
         } else {
-            Err(WriteError::DoesNotFit { time_ns: event.time_ns, field, value: bytes })
+            Err(WriteError::DoesNotFit {
+                time_ns: event.time_ns,
+                field,
+                value: bytes,
+            })
         }
     }
 }
@@ -47,7 +64,10 @@ impl<W: Write> EventSink for Residue<W> {
     fn event(&mut self, event: &SynthEvent) -> Result<bool, WriteError> {
         let residue = self.units(event, "start", event.start_bytes)? % self.modulus_units;
         let length = self.units(event, "length", event.len_bytes)?;
-        let row = self.rows.entry((event.device, event.op, residue, length)).or_default();
+        let row = self
+            .rows
+            .entry((event.device, event.op, residue, length))
+            .or_default();
         row.ios += 1;
         if let Some(device_ns) = event.device_ns {
             row.timed += 1;
@@ -58,10 +78,16 @@ impl<W: Write> EventSink for Residue<W> {
 
     fn finish(&mut self) -> Result<(), WriteError> {
         let l = &mut self.lines;
-        l.args(format_args!("# plumb-residue 1 unit={} modulus={}", self.unit_bytes, self.modulus_units))
-            .end()?;
+        l.args(format_args!(
+            "# plumb-residue 1 unit={} modulus={}",
+            self.unit_bytes, self.modulus_units
+        ))
+        .end()?;
         for ((device, op, residue, length), row) in &self.rows {
-            l.text(&device_name(*device)).ch(' ').ch(op.letter()).ch(' ');
+            l.text(&device_name(*device))
+                .ch(' ')
+                .ch(op.letter())
+                .ch(' ');
             l.int(*residue).ch(' ').int(*length).ch(' ').int(row.ios);
             if row.timed > 0 {
                 l.ch(' ').int(row.timed).ch(' ').int(row.device_ns);
@@ -79,7 +105,11 @@ mod tests {
 
     #[test]
     fn counts_by_device_kind_residue_and_length() {
-        let again = SynthEvent { start_bytes: READ.start_bytes + (1 << 20), device_ns: None, ..READ };
+        let again = SynthEvent {
+            start_bytes: READ.start_bytes + (1 << 20),
+            device_ns: None,
+            ..READ
+        };
         let (text, _) = text_of(|w| Residue::new(w, 512, 2048), &[READ, again, WRITE, FLUSH]);
         let expected = "# plumb-residue 1 unit=512 modulus=2048\n\
                         sda W 0 128 1\n\
@@ -90,8 +120,20 @@ mod tests {
 
     #[test]
     fn a_start_within_a_unit_is_refused() {
-        let odd = SynthEvent { start_bytes: 700, ..READ };
-        let refused = Residue::new(std::io::sink(), 512, 2048).event(&odd).expect_err("not in sectors");
-        assert!(matches!(refused, WriteError::DoesNotFit { field: "start", value: 700, .. }));
+        let odd = SynthEvent {
+            start_bytes: 700,
+            ..READ
+        };
+        let refused = Residue::new(std::io::sink(), 512, 2048)
+            .event(&odd)
+            .expect_err("not in sectors");
+        assert!(matches!(
+            refused,
+            WriteError::DoesNotFit {
+                field: "start",
+                value: 700,
+                ..
+            }
+        ));
     }
 }

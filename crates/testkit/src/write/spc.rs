@@ -15,7 +15,9 @@ pub struct Spc<W: Write> {
 impl<W: Write> Spc<W> {
     /// Writes to `sink`. Buffered here.
     pub fn new(sink: W) -> Self {
-        Self { lines: Lines::new(sink) }
+        Self {
+            lines: Lines::new(sink),
+        }
     }
 }
 
@@ -28,7 +30,13 @@ impl<W: Write> EventSink for Spc<W> {
         };
         let block = whole_sectors(event, "start", event.start_bytes)?;
         let l = &mut self.lines;
-        l.int(event.device).ch(',').int(block).ch(',').int(event.len_bytes).ch(',').ch(opcode);
+        l.int(event.device)
+            .ch(',')
+            .int(block)
+            .ch(',')
+            .int(event.len_bytes)
+            .ch(',')
+            .ch(opcode);
         l.ch(',').fixed(event.time_ns, 9).end()?;
         Ok(true)
     }
@@ -46,7 +54,10 @@ mod tests {
     #[test]
     fn block_is_in_sectors_and_size_in_bytes() {
         let (text, written) = text_of(Spc::new, &[READ, WRITE, FLUSH]);
-        assert_eq!(text, "1,63,8192,R,2.000000000\n0,2048,65536,W,3.000000500\n");
+        assert_eq!(
+            text,
+            "1,63,8192,R,2.000000000\n0,2048,65536,W,3.000000500\n"
+        );
         assert_eq!(written.left_out, 1);
     }
 }

@@ -20,7 +20,10 @@ pub struct Systor<W: Write> {
 impl<W: Write> Systor<W> {
     /// Writes to `sink`, with the line of column names first if `header`. Buffered here.
     pub fn new(sink: W, header: bool) -> Self {
-        Self { lines: Lines::new(sink), header }
+        Self {
+            lines: Lines::new(sink),
+            header,
+        }
     }
 }
 
@@ -33,12 +36,22 @@ impl<W: Write> EventSink for Systor<W> {
             (SynthOp::Write, Some(_)) => "W",
         };
         if std::mem::take(&mut self.header) {
-            self.lines.text("Timestamp,Response,IOType,LUN,Offset,Size").end()?;
+            self.lines
+                .text("Timestamp,Response,IOType,LUN,Offset,Size")
+                .end()?;
         }
         let l = &mut self.lines;
         l.fixed(ORIGIN_NS + event.time_ns / 1000 * 1000, 9).ch(',');
-        l.fixed(event.device_ns.unwrap_or(0) / 1000 * 1000, 9).ch(',').text(kind);
-        l.ch(',').int(event.device).ch(',').int(event.start_bytes).ch(',').int(event.len_bytes).end()?;
+        l.fixed(event.device_ns.unwrap_or(0) / 1000 * 1000, 9)
+            .ch(',')
+            .text(kind);
+        l.ch(',')
+            .int(event.device)
+            .ch(',')
+            .int(event.start_bytes)
+            .ch(',')
+            .int(event.len_bytes)
+            .end()?;
         Ok(true)
     }
 

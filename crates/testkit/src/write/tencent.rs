@@ -20,7 +20,9 @@ pub struct Tencent<W: Write> {
 impl<W: Write> Tencent<W> {
     /// Writes to `sink`. Buffered here.
     pub fn new(sink: W) -> Self {
-        Self { lines: Lines::new(sink) }
+        Self {
+            lines: Lines::new(sink),
+        }
     }
 }
 
@@ -34,8 +36,16 @@ impl<W: Write> EventSink for Tencent<W> {
         let start = whole_sectors(event, "start", event.start_bytes)?;
         let sectors = whole_sectors(event, "length", event.len_bytes)?;
         let l = &mut self.lines;
-        l.int(ORIGIN_S + event.time_ns / 1_000_000_000).ch(',').int(start).ch(',').int(sectors);
-        l.ch(',').int(write).ch(',').int(FIRST_VOLUME + event.device).end()?;
+        l.int(ORIGIN_S + event.time_ns / 1_000_000_000)
+            .ch(',')
+            .int(start)
+            .ch(',')
+            .int(sectors);
+        l.ch(',')
+            .int(write)
+            .ch(',')
+            .int(FIRST_VOLUME + event.device)
+            .end()?;
         Ok(true)
     }
 
@@ -52,7 +62,10 @@ mod tests {
     #[test]
     fn sectors_and_whole_seconds() {
         let (text, written) = text_of(Tencent::new, &[READ, WRITE, FLUSH]);
-        assert_eq!(text, "1538323201,63,16,0,1001\n1538323202,2048,128,1,1000\n");
+        assert_eq!(
+            text,
+            "1538323201,63,16,0,1001\n1538323202,2048,128,1,1000\n"
+        );
         assert_eq!(written.left_out, 1);
     }
 }

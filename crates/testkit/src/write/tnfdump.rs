@@ -57,14 +57,25 @@ impl<W: Write> Tnfdump<W> {
             lines.text(row).end()?;
         }
         let waiting = Reorder::default();
-        Ok(Self { lines, waiting, previous_ns: i64::MIN, first_ns: None, line_ns: 0, events: 0 })
+        Ok(Self {
+            lines,
+            waiting,
+            previous_ns: i64::MIN,
+            first_ns: None,
+            line_ns: 0,
+            events: 0,
+        })
     }
 
     fn line(&mut self, time_ns: i64, probe: &Probe) -> Result<(), WriteError> {
         let event = &probe.event;
         let elapsed_ns = time_ns - *self.first_ns.get_or_insert(time_ns);
         let delta_ns = elapsed_ns - std::mem::replace(&mut self.line_ns, elapsed_ns);
-        let (pid, name) = if probe.done { (0, "biodone") } else { (event.pid, "strategy") };
+        let (pid, name) = if probe.done {
+            (0, "biodone")
+        } else {
+            (event.pid, "strategy")
+        };
         self.lines.args(format_args!(
             "{:>16}  {:>16} {pid:5} {:5} {:>10} {:3} {name:25} device: {} block: {}",
             milliseconds(elapsed_ns),
@@ -78,9 +89,16 @@ impl<W: Write> Tnfdump<W> {
         if probe.done {
             self.lines.args(format_args!(" buf: {:#x}", probe.buf));
         } else {
-            let kind = if event.op == SynthOp::Read { B_READ } else { B_WRITE };
+            let kind = if event.op == SynthOp::Read {
+                B_READ
+            } else {
+                B_WRITE
+            };
             let flags = B_BUSY | B_PAGEIO | kind;
-            self.lines.args(format_args!(" size: {} buf: {:#x} flags: {flags}", event.len_bytes, probe.buf));
+            self.lines.args(format_args!(
+                " size: {} buf: {:#x} flags: {flags}",
+                event.len_bytes, probe.buf
+            ));
         }
         Ok(self.lines.end()?)
     }
@@ -100,9 +118,23 @@ impl<W: Write> EventSink for Tnfdump<W> {
         // Addresses come round again, as buffers do; long before that the I/O of one is done.
         let buf = FIRST_BUF + self.events % BUFS * 0x100;
         self.events += 1;
-        self.waiting.push(event.time_ns, Probe { event: *event, buf, done: false });
+        self.waiting.push(
+            event.time_ns,
+            Probe {
+                event: *event,
+                buf,
+                done: false,
+            },
+        );
         if let Some(complete_ns) = event.complete_ns() {
-            self.waiting.push(complete_ns, Probe { event: *event, buf, done: true });
+            self.waiting.push(
+                complete_ns,
+                Probe {
+                    event: *event,
+                    buf,
+                    done: true,
+                },
+            );
         }
         while let Some((time_ns, probe)) = self.waiting.pop_before(event.time_ns) {
             self.line(time_ns, &probe)?;
@@ -127,13 +159,20 @@ mod tests {
     fn pairs_share_a_buffer() {
         let (text, written) = text_of(|w| Tnfdump::new(w).expect("memory"), &[READ, WRITE, FLUSH]);
         assert_eq!(written.left_out, 1);
-        let rows: Vec<Vec<&str>> = text.lines().skip(5).map(|l| l.split_whitespace().collect()).collect();
+        let rows: Vec<Vec<&str>> = text
+            .lines()
+            .skip(5)
+            .map(|l| l.split_whitespace().collect())
+            .collect();
         let expected = [
             "0.000000 0.000000 4242 1 0xfbf6aec0 3 strategy device: 8388616 block: 63 size: 8192 buf: 0xf5afdd40 flags: 81",
             "0.087200 0.087200 0 1 0xfbf6aec0 3 biodone device: 8388616 block: 63 buf: 0xf5afdd40",
             "1000.000500 999.913300 7 1 0xfbf6aec0 0 strategy device: 8388608 block: 2048 size: 65536 buf: 0xf5afde40 flags: 273",
         ];
-        let expected: Vec<Vec<&str>> = expected.iter().map(|l| l.split_whitespace().collect()).collect();
+        let expected: Vec<Vec<&str>> = expected
+            .iter()
+            .map(|l| l.split_whitespace().collect())
+            .collect();
         assert_eq!(rows, expected);
         assert!(text.starts_with("probe    tnf_name: \"strategy\" tnf_string: \"keys io blockio;"));
     }

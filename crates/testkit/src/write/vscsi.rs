@@ -75,7 +75,12 @@ const ORIGIN_US: u64 = 5_000_000_000_000;
 impl<W: Write> Vscsi<W> {
     /// Writes to `sink`. Buffered here.
     pub fn new(sink: W, version: VscsiVersion) -> Self {
-        Self { sink, version, buffer: Vec::with_capacity(1 << 17), serial: 0x8000_0000 }
+        Self {
+            sink,
+            version,
+            buffer: Vec::with_capacity(1 << 17),
+            serial: 0x8000_0000,
+        }
     }
 
     fn drain(&mut self) -> Result<(), WriteError> {

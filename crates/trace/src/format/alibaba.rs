@@ -39,11 +39,20 @@ fn parse(line: &[u8]) -> Result<Row, LineError> {
     let mut scan = Scan::new(line, b',');
     let disk = scan.u64("a device number")?;
     let op = scan.read_or_write("R or W")?;
-    let (start, len) = (scan.u64("an offset in bytes")?, scan.u64("a length in bytes")?);
+    let (start, len) = (
+        scan.u64("an offset in bytes")?,
+        scan.u64("a length in bytes")?,
+    );
     let time_us = scan.u64("a time in µs")?;
     scan.end("five columns")?;
     let (start_bytes, len_bytes) = extent(start, len, 1, line)?;
-    Ok(Row { disk, op, start_bytes, len_bytes, time_ns: ns(time_us, 1000, line)? })
+    Ok(Row {
+        disk,
+        op,
+        start_bytes,
+        len_bytes,
+        time_ns: ns(time_us, 1000, line)?,
+    })
 }
 
 fn is_header(line: &[u8]) -> bool {
@@ -51,7 +60,9 @@ fn is_header(line: &[u8]) -> bool {
 }
 
 fn sniff(prefix: &[u8], complete: bool) -> Sniff {
-    sniff_lines(prefix, complete, |line| is_header(line) || parse(line).is_ok())
+    sniff_lines(prefix, complete, |line| {
+        is_header(line) || parse(line).is_ok()
+    })
 }
 
 fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
@@ -70,10 +81,19 @@ struct Alibaba {
 impl LineFormat for Alibaba {
     #[inline]
     fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
-        let Some(row) = row_or_header(parse(line), || is_header(line))? else { return Ok(()) };
+        let Some(row) = row_or_header(parse(line), || is_header(line))? else {
+            return Ok(());
+        };
         let device = self.devices.number(row.disk, &mut sink.names);
         let (start, len) = (row.start_bytes, row.len_bytes);
-        sink.push(&Event::new(row.time_ns, device, Layer::Request, row.op, start, len));
+        sink.push(&Event::new(
+            row.time_ns,
+            device,
+            Layer::Request,
+            row.op,
+            start,
+            len,
+        ));
         Ok(())
     }
 }
@@ -84,7 +104,9 @@ mod tests {
 
     #[test]
     fn a_row() {
-        let row = parse(b"419,W,8792731648,16384,1577808144360767").ok().unwrap();
+        let row = parse(b"419,W,8792731648,16384,1577808144360767")
+            .ok()
+            .unwrap();
         assert_eq!((row.disk, row.op), (419, Op::Write));
         assert_eq!((row.start_bytes, row.len_bytes), (8_792_731_648, 16_384));
         assert_eq!(row.time_ns, 1_577_808_144_360_767_000);

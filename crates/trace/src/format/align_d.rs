@@ -80,7 +80,13 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
         layers: vec![Layer::Request],
         clock: Clock::Start,
         latency: Latency::None("align.d does not time".to_owned()),
-        cannot_tell: vec!["offset beyond 4 KiB", "streams", "latency", "devices", "operation"],
+        cannot_tell: vec![
+            "offset beyond 4 KiB",
+            "streams",
+            "latency",
+            "devices",
+            "operation",
+        ],
         ..SourceInfo::default()
     };
     info.note("align.d tests starts against 4 KiB, although it speaks of 8 KiB, and lengths against 8 KiB");
@@ -96,7 +102,11 @@ impl LineFormat for AlignD {
             for (fact, figure) in facts {
                 self.take(fact, figure, sink)?;
             }
-            return if whole { before } else { Err(LineError::new(line, "nothing after the counts")) };
+            return if whole {
+                before
+            } else {
+                Err(LineError::new(line, "nothing after the counts"))
+            };
         }
         if is_distribution(line) {
             self.end_histogram(sink);
@@ -133,17 +143,21 @@ impl AlignD {
 
     fn take(&mut self, fact: Fact, figure: &[u8], sink: &mut Sink) -> Result<(), LineError> {
         if fact == Fact::Elapsed {
-            let (elapsed_ns, slipped) = parse_elapsed(figure)
-                .ok_or(LineError::new(figure, "seconds with nine digits after the point"))?;
+            let (elapsed_ns, slipped) = parse_elapsed(figure).ok_or(LineError::new(
+                figure,
+                "seconds with nine digits after the point",
+            ))?;
             if slipped {
-                sink.info.note("the seconds were printed with a wrong divisor and are read as a tenth");
+                sink.info
+                    .note("the seconds were printed with a wrong divisor and are read as a tenth");
             }
             self.block.elapsed_ns = elapsed_ns.filter(|_| !self.in_totals);
             return Ok(());
         }
         let misread = figure == b"O";
         if misread {
-            sink.info.note("a letter O in place of a count was read as 0");
+            sink.info
+                .note("a letter O in place of a count was read as 0");
         }
         let count = if misread { Some(0) } else { parse_ios(figure) };
         let count = count.ok_or(LineError::new(figure, "a count"))?;
@@ -161,9 +175,17 @@ impl AlignD {
     /// Takes a row of the table that is being read; says whether the line is one.
     fn row(&mut self, line: &[u8], sink: &mut Sink) -> bool {
         let mut found = words(line);
-        let (Some(first), last) = (found.next(), found.last()) else { return true };
+        let (Some(first), last) = (found.next(), found.last()) else {
+            return true;
+        };
         let value = parse_i64(first);
-        let count = last.and_then(|word| if word == b"O" { Some(0) } else { parse_ios(word) });
+        let count = last.and_then(|word| {
+            if word == b"O" {
+                Some(0)
+            } else {
+                parse_ios(word)
+            }
+        });
         let table = match self.table {
             Table::None => return false,
             Table::Lengths => &mut self.lengths,
@@ -178,7 +200,8 @@ impl AlignD {
             }
             _ if value.is_some() || first == b"|" => {
                 sink.info.tally("unreadable row");
-                sink.info.note("a row of a histogram could not be read and was passed over");
+                sink.info
+                    .note("a row of a histogram could not be read and was passed over");
                 true
             }
             _ => false,
@@ -192,7 +215,10 @@ impl AlignD {
         if rows.is_empty() {
             return;
         }
-        let grows = self.last_rows.iter().all(|(value, ios)| rows.get(value).unwrap_or(&0) >= ios);
+        let grows = self
+            .last_rows
+            .iter()
+            .all(|(value, ios)| rows.get(value).unwrap_or(&0) >= ios);
         if !grows {
             self.end_run(sink);
         }
@@ -206,8 +232,12 @@ impl AlignD {
         }
         let Some(totals) = block.totals() else {
             let issued = block.issued.unwrap_or(0);
-            let found = format!("a block of {issued} I/O with counts missing or against each other");
-            return Err(LineError { found, expected: "issued, misaligned, byte offset and odd lengths" });
+            let found =
+                format!("a block of {issued} I/O with counts missing or against each other");
+            return Err(LineError {
+                found,
+                expected: "issued, misaligned, byte offset and odd lengths",
+            });
         };
         let ios = totals.ios;
         if std::mem::take(&mut self.in_totals) && self.intervals > 0 {
@@ -231,10 +261,20 @@ impl AlignD {
         let ios = std::mem::take(&mut self.run_ios);
         self.intervals = 0;
         let lengths = std::mem::take(&mut self.lengths);
-        let exact = |(len, ios): (i64, u64)| Bucket { low: Some(len), high: Some(len), ios };
-        push(Measured::LenBytes, lengths.into_iter().map(exact).collect(), sink);
+        let exact = |(len, ios): (i64, u64)| Bucket {
+            low: Some(len),
+            high: Some(len),
+            ios,
+        };
+        push(
+            Measured::LenBytes,
+            lengths.into_iter().map(exact).collect(),
+            sink,
+        );
         let rows = std::mem::take(&mut self.last_rows);
-        let sum = rows.values().fold(0u64, |sum, ios| sum.saturating_add(*ios));
+        let sum = rows
+            .values()
+            .fold(0u64, |sum, ios| sum.saturating_add(*ios));
         // The script's counters are not atomic, so a little may be missing from them.
         if sum.abs_diff(ios) > ios / 100 {
             sink.info.note(format!(
@@ -245,16 +285,30 @@ impl AlignD {
         let sectors = |sectors: i64| Some(sectors.saturating_mul(512));
         let bucket = |(value, ios)| {
             let (low, high) = row_range(value)?;
-            Some(Bucket { low: sectors(low), high: sectors(high), ios })
+            Some(Bucket {
+                low: sectors(low),
+                high: sectors(high),
+                ios,
+            })
         };
-        push(Measured::ResidueBytes, rows.into_iter().filter_map(bucket).collect(), sink);
+        push(
+            Measured::ResidueBytes,
+            rows.into_iter().filter_map(bucket).collect(),
+            sink,
+        );
     }
 }
 
 fn push(measured: Measured, buckets: Vec<Bucket>, sink: &mut Sink) {
     if !buckets.is_empty() {
         let subject = "all disks".to_owned();
-        let histogram = Distribution { subject, measured, op: None, buckets, min_max_mean: None };
+        let histogram = Distribution {
+            subject,
+            measured,
+            op: None,
+            buckets,
+            min_max_mean: None,
+        };
         sink.extras.push_back(Fill::Distribution(histogram));
     }
 }

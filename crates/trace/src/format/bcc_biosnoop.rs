@@ -43,13 +43,17 @@ const COLUMNS: &[Column] = &[
     ("LAT(ms)", Kind::Decimal),
 ];
 
-const REQUIRED: &[&str] = &["TIME(s)", "COMM", "PID", "DISK", "T", "SECTOR", "BYTES", "LAT(ms)"];
+const REQUIRED: &[&str] = &[
+    "TIME(s)", "COMM", "PID", "DISK", "T", "SECTOR", "BYTES", "LAT(ms)",
+];
 
 /// Between the last completion of one run and the zero of the next, so that their I/O do not mingle.
 const GAP_NS: i64 = 1_000_000_000;
 
 fn sniff(prefix: &[u8], complete: bool) -> Sniff {
-    sniff_below_prose(prefix, complete, |line| Header::find(line, COLUMNS, REQUIRED).is_some())
+    sniff_below_prose(prefix, complete, |line| {
+        Header::find(line, COLUMNS, REQUIRED).is_some()
+    })
 }
 
 struct Biosnoop {
@@ -71,7 +75,11 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
         "times of issue are those of completion less a latency rounded to 10 µs: \
          I/O issued closer together may stand in another order",
     );
-    let format = Biosnoop { tables: Tables::new(COLUMNS, REQUIRED), zero_ns: 0, last_ns: 0 };
+    let format = Biosnoop {
+        tables: Tables::new(COLUMNS, REQUIRED),
+        zero_ns: 0,
+        last_ns: 0,
+    };
     Ok(Box::new(TextReader::new(input, format, info)))
 }
 
@@ -80,11 +88,15 @@ impl LineFormat for Biosnoop {
         if self.tables.header(line, &mut sink.info).is_some() {
             if self.tables.runs > 1 {
                 self.zero_ns = self.last_ns.saturating_add(GAP_NS);
-                sink.info.note("each run of the tool has a clock of its own; the runs are laid end to end");
+                sink.info.note(
+                    "each run of the tool has a clock of its own; the runs are laid end to end",
+                );
             }
             return Ok(());
         }
-        let Some(row) = self.tables.row(line, &mut sink.info)? else { return Ok(()) };
+        let Some(row) = self.tables.row(line, &mut sink.info)? else {
+            return Ok(());
+        };
         self.row(line, &row, sink)
     }
 }
@@ -96,9 +108,15 @@ impl Biosnoop {
         let device_ns = device_ns.ok_or(LineError::new(line, "a latency of 0 or more"))?;
         let queue_ns = row.decimal("QUE(ms)", 6)?;
         let too_late = LineError::new(line, "a time that fits into 63 bits of nanoseconds");
-        let done_ns = row.decimal("TIME(s)", 9)?.and_then(|ns| ns.checked_add(self.zero_ns));
-        let Some(done_ns) = done_ns.filter(|&ns| ns >= 0) else { return Err(too_late) };
-        let device = sink.names.device(&String::from_utf8_lossy(row.get("DISK").unwrap_or_default()));
+        let done_ns = row
+            .decimal("TIME(s)", 9)?
+            .and_then(|ns| ns.checked_add(self.zero_ns));
+        let Some(done_ns) = done_ns.filter(|&ns| ns >= 0) else {
+            return Err(too_late);
+        };
+        let device = sink.names.device(&String::from_utf8_lossy(
+            row.get("DISK").unwrap_or_default(),
+        ));
         let (op, flags) = parse_rwbs(row.get("T").unwrap_or_default(), len_bytes);
         // Both are not negative, so the difference fits.
         let time_ns = done_ns - device_ns;

@@ -62,11 +62,16 @@ const ACTIONS: [(&str, Action); 7] = [
 ];
 
 /// Letters that are only counted.
-const OTHERS: [&str; 13] = ["M", "G", "S", "P", "U", "UT", "X", "B", "m", "ZP", "ZU", "DRV", "ABORT"];
+const OTHERS: [&str; 13] = [
+    "M", "G", "S", "P", "U", "UT", "X", "B", "m", "ZP", "ZU", "DRV", "ABORT",
+];
 
 fn action_of(word: &[u8]) -> Option<(&'static str, Action)> {
     let others = OTHERS.into_iter().map(|letter| (letter, Action::Other));
-    ACTIONS.into_iter().chain(others).find(|(letter, _)| letter.as_bytes() == word)
+    ACTIONS
+        .into_iter()
+        .chain(others)
+        .find(|(letter, _)| letter.as_bytes() == word)
 }
 
 /// Seconds and nanoseconds as blkparse prints them, with the wrap of early events undone.
@@ -78,7 +83,11 @@ fn parse_time(text: &[u8]) -> Option<i64> {
     }
     let time_ns = seconds.checked_mul(1_000_000_000)?.checked_add(ns)?;
     let wrapped = (WRAP_SECONDS - 60..=WRAP_SECONDS).contains(&seconds);
-    Some(if wrapped { time_ns - (WRAP_SECONDS * 1_000_000_000 + WRAP_NS) } else { time_ns })
+    Some(if wrapped {
+        time_ns - (WRAP_SECONDS * 1_000_000_000 + WRAP_NS)
+    } else {
+        time_ns
+    })
 }
 
 fn is_device(word: &[u8]) -> bool {
@@ -106,7 +115,8 @@ fn parse(line: &[u8]) -> Result<Line<'_>, LineError> {
         return Err(LineError::new(word, "a process id"));
     }
     let word = next("an action letter")?;
-    let (letter, action) = action_of(word).ok_or(LineError::new(word, "an action letter of blkparse"))?;
+    let (letter, action) =
+        action_of(word).ok_or(LineError::new(word, "an action letter of blkparse"))?;
     let mut record = RawRecord {
         device,
         action,
@@ -119,11 +129,19 @@ fn parse(line: &[u8]) -> Result<Line<'_>, LineError> {
         failed: false,
     };
     if letter == "m" {
-        return Ok(Line { record, letter, remap: None });
+        return Ok(Line {
+            record,
+            letter,
+            remap: None,
+        });
     }
     record.rwbs = next("RWBS letters")?;
     let remap = parse_place(line, fields, &mut record)?;
-    Ok(Line { record, letter, remap })
+    Ok(Line {
+        record,
+        letter,
+        remap,
+    })
 }
 
 /// `SECTOR + SECTORS`, `SECTOR / SECTOR`, or neither, and what stands in brackets.
@@ -133,7 +151,9 @@ fn parse_place<'line>(
     record: &mut RawRecord<'line>,
 ) -> Result<Option<(&'line [u8], u64)>, LineError> {
     bracketed(line, record);
-    let Some(first) = fields.next() else { return Ok(None) };
+    let Some(first) = fields.next() else {
+        return Ok(None);
+    };
     let Some(sector) = parse_u64(first) else {
         // Plug and unplug have the letter N and no place; a bare flush has only the bracket. The completion
         // of a command that an application wrote itself shows the command.
@@ -162,8 +182,10 @@ fn parse_place<'line>(
     let (Some(b"<-"), Some(from), Some(source)) = (arrow, from, source) else {
         return Err(LineError::new(line, expected));
     };
-    let from =
-        from.strip_prefix(b"(").and_then(|from| from.strip_suffix(b")")).filter(|from| is_device(from));
+    let from = from
+        .strip_prefix(b"(")
+        .and_then(|from| from.strip_suffix(b")"))
+        .filter(|from| is_device(from));
     let (Some(from), Some(source)) = (from, parse_u64(source)) else {
         return Err(LineError::new(line, expected));
     };
@@ -172,7 +194,10 @@ fn parse_place<'line>(
 
 /// The command (it may hold blanks) or the error number of a completion.
 fn bracketed<'line>(line: &'line [u8], record: &mut RawRecord<'line>) {
-    let (Some(open), Some(close)) = (memchr::memchr(b'[', line), memchr::memrchr(b']', line)) else { return };
+    let (Some(open), Some(close)) = (memchr::memchr(b'[', line), memchr::memrchr(b']', line))
+    else {
+        return;
+    };
     if close < open {
         return;
     }
@@ -186,12 +211,18 @@ fn bracketed<'line>(line: &'line [u8], record: &mut RawRecord<'line>) {
 
 /// Lines that blkparse prints around the events.
 fn is_around(line: &[u8]) -> bool {
-    !line.trim_ascii_start().first().is_some_and(u8::is_ascii_digit)
-        || words(line).next().is_none_or(|word| memchr::memchr(b',', word).is_none())
+    !line
+        .trim_ascii_start()
+        .first()
+        .is_some_and(u8::is_ascii_digit)
+        || words(line)
+            .next()
+            .is_none_or(|word| memchr::memchr(b',', word).is_none())
 }
 
 fn sniff(prefix: &[u8], complete: bool) -> Sniff {
-    let mut lines = whole_lines(prefix, complete).skip_while(|line| line.starts_with(b"Input file"));
+    let mut lines =
+        whole_lines(prefix, complete).skip_while(|line| line.starts_with(b"Input file"));
     match lines.next() {
         Some(line) => {
             if parse(line).is_ok() {
@@ -211,11 +242,18 @@ struct Blkparse {
 fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
     let mut present = Present::default();
     let prefix = input.peek(SNIFF_BYTES)?;
-    for line in whole_lines(prefix, true).take(PEEK_RECORDS).filter_map(|line| parse(line).ok()) {
+    for line in whole_lines(prefix, true)
+        .take(PEEK_RECORDS)
+        .filter_map(|line| parse(line).ok())
+    {
         present.saw(line.record.action);
     }
-    let mut info =
-        SourceInfo { format: FORMAT.name, verified: true, clock: Clock::Start, ..SourceInfo::default() };
+    let mut info = SourceInfo {
+        format: FORMAT.name,
+        verified: true,
+        clock: Clock::Start,
+        ..SourceInfo::default()
+    };
     present.check(options.layer, &input.path)?;
     let events = BlockEvents::new(present, options.layer, None, &mut info);
     Ok(Box::new(TextReader::new(input, Blkparse { events }, info)))
@@ -229,7 +267,10 @@ impl LineFormat for Blkparse {
         let text = line;
         let line = parse(text)?;
         let raw = &line.record;
-        let end = raw.sector.checked_add(raw.sectors).and_then(|end| end.checked_mul(512));
+        let end = raw
+            .sector
+            .checked_add(raw.sectors)
+            .and_then(|end| end.checked_mul(512));
         if raw.sectors > 0 && end.is_none() {
             return Err(LineError::new(text, "a sector and a count below 2^55"));
         }
@@ -254,11 +295,13 @@ impl LineFormat for Blkparse {
             self.events.remap(from, sector, &record, &mut sink.names);
         }
         self.events.accept(&record, &mut sink.info);
-        self.events.drain(&mut sink.batch, 2 * BATCH_EVENTS, &mut sink.info);
+        self.events
+            .drain(&mut sink.batch, 2 * BATCH_EVENTS, &mut sink.info);
         Ok(())
     }
 
     fn end(&mut self, sink: &mut Sink) {
-        self.events.drain_rest(&mut sink.batch, usize::MAX, &mut sink.info);
+        self.events
+            .drain_rest(&mut sink.batch, usize::MAX, &mut sink.info);
     }
 }

@@ -41,7 +41,9 @@ const REQUIRED: &[&str] = &["TIME(ms)", "DISK", "COMM", "PID", "LAT(ms)"];
 const NS_PER_MS: i64 = 1_000_000;
 
 fn sniff(prefix: &[u8], complete: bool) -> Sniff {
-    sniff_below_prose(prefix, complete, |line| Header::find(line, COLUMNS, REQUIRED).is_some())
+    sniff_below_prose(prefix, complete, |line| {
+        Header::find(line, COLUMNS, REQUIRED).is_some()
+    })
 }
 
 struct Biosnoop {
@@ -56,11 +58,20 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
         verified: FORMAT.verified,
         layers: vec![Layer::Request],
         clock: Clock::Start,
-        cannot_tell: vec!["start alignment", "length", "operation", "streams", "latency by fit"],
+        cannot_tell: vec![
+            "start alignment",
+            "length",
+            "operation",
+            "streams",
+            "latency by fit",
+        ],
         ..SourceInfo::default()
     };
     info.note("latencies count from the insert of a request, so they hold its time in the queue");
-    let format = Biosnoop { tables: Tables::new(COLUMNS, REQUIRED), disks: BTreeMap::new() };
+    let format = Biosnoop {
+        tables: Tables::new(COLUMNS, REQUIRED),
+        disks: BTreeMap::new(),
+    };
     Ok(Box::new(TextReader::new(input, format, info)))
 }
 
@@ -69,18 +80,31 @@ impl LineFormat for Biosnoop {
         if self.tables.header(line, &mut sink.info).is_some() {
             return Ok(());
         }
-        let Some(row) = self.tables.row(line, &mut sink.info)? else { return Ok(()) };
+        let Some(row) = self.tables.row(line, &mut sink.info)? else {
+            return Ok(());
+        };
         let expected = "a latency in ms that fits into 63 bits of nanoseconds";
-        let low_ns = row.decimal("LAT(ms)", 6)?.filter(|&ns| ns.checked_add(NS_PER_MS).is_some());
+        let low_ns = row
+            .decimal("LAT(ms)", 6)?
+            .filter(|&ns| ns.checked_add(NS_PER_MS).is_some());
         let low_ns = low_ns.ok_or(LineError::new(line, expected))?;
         let disk = String::from_utf8_lossy(row.get("DISK").unwrap_or_default()).into_owned();
-        *self.disks.entry(disk).or_default().entry(low_ns).or_default() += 1;
+        *self
+            .disks
+            .entry(disk)
+            .or_default()
+            .entry(low_ns)
+            .or_default() += 1;
         Ok(())
     }
 
     fn end(&mut self, sink: &mut Sink) {
         for (subject, latencies) in std::mem::take(&mut self.disks) {
-            let bucket = |(low, ios)| Bucket { low: Some(low), high: Some(low + (NS_PER_MS - 1)), ios };
+            let bucket = |(low, ios)| Bucket {
+                low: Some(low),
+                high: Some(low + (NS_PER_MS - 1)),
+                ios,
+            };
             sink.extras.push_back(Fill::Distribution(Distribution {
                 subject,
                 measured: Measured::DeviceNs,

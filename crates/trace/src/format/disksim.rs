@@ -64,7 +64,10 @@ fn parse(line: &[u8]) -> Result<Row, LineError> {
         Err(_) => {
             let word = scan.word(TIME)?;
             let time_ns = parse_decimal(word, MS_SCALE).filter(|&time_ns| time_ns >= 0);
-            (time_ns.ok_or_else(|| LineError::new(word, TIME))?, Some(Unit::Ms))
+            (
+                time_ns.ok_or_else(|| LineError::new(word, TIME))?,
+                Some(Unit::Ms),
+            )
         }
     };
     let device = scan.u64("a device number")?;
@@ -76,14 +79,24 @@ fn parse(line: &[u8]) -> Result<Row, LineError> {
     };
     scan.end("five columns")?;
     let (start_bytes, len_bytes) = extent(start, len, SECTOR_BYTES, line)?;
-    Ok(Row { time_ns, unit, device, start_bytes, len_bytes, op })
+    Ok(Row {
+        time_ns,
+        unit,
+        device,
+        start_bytes,
+        len_bytes,
+        op,
+    })
 }
 
 /// Tabs separate as blanks do; they are rare enough to pay for a copy.
 fn parse_any(line: &[u8]) -> Result<Row, LineError> {
     match parse(line) {
         Err(_) if line.contains(&b'\t') => {
-            let blanks: Vec<u8> = line.iter().map(|&byte| if byte == b'\t' { b' ' } else { byte }).collect();
+            let blanks: Vec<u8> = line
+                .iter()
+                .map(|&byte| if byte == b'\t' { b' ' } else { byte })
+                .collect();
             parse(&blanks)
         }
         parsed => parsed,
@@ -130,7 +143,10 @@ impl LineFormat for DiskSim {
         match (self.unit, row.unit) {
             (None, Some(unit)) => self.decide(unit, sink),
             (Some(Unit::Ns), Some(Unit::Ms)) => {
-                return Err(LineError::new(line, "a whole number of ns, as in the lines before"));
+                return Err(LineError::new(
+                    line,
+                    "a whole number of ns, as in the lines before",
+                ));
             }
             (Some(Unit::Ms), Some(Unit::Ns)) => {
                 return Err(LineError::new(line, "decimal ms, as in the lines before"));
@@ -139,7 +155,14 @@ impl LineFormat for DiskSim {
         }
         let device = self.devices.number(row.device, &mut sink.names);
         let (start, len) = (row.start_bytes, row.len_bytes);
-        sink.push(&Event::new(row.time_ns, device, Layer::Request, row.op, start, len));
+        sink.push(&Event::new(
+            row.time_ns,
+            device,
+            Layer::Request,
+            row.op,
+            start,
+            len,
+        ));
         Ok(())
     }
 }
@@ -152,11 +175,34 @@ mod tests {
     fn rows() {
         let check = |line: &str, time_ns, unit, device, start, len, op| {
             let row = parse_any(line.as_bytes()).ok().unwrap();
-            let found = (row.time_ns, row.unit, row.device, row.start_bytes, row.len_bytes, row.op);
+            let found = (
+                row.time_ns,
+                row.unit,
+                row.device,
+                row.start_bytes,
+                row.len_bytes,
+                row.op,
+            );
             assert_eq!(found, (time_ns, unit, device, start, len, op), "{line}");
         };
-        check("11413000 0 657728 16 1", 11_413_000, Some(Unit::Ns), 0, 336_756_736, 8192, Op::Read);
-        check("  12.345678  1 8\t8 0 ", 12_345_678, Some(Unit::Ms), 1, 4096, 4096, Op::Write);
+        check(
+            "11413000 0 657728 16 1",
+            11_413_000,
+            Some(Unit::Ns),
+            0,
+            336_756_736,
+            8192,
+            Op::Read,
+        );
+        check(
+            "  12.345678  1 8\t8 0 ",
+            12_345_678,
+            Some(Unit::Ms),
+            1,
+            4096,
+            4096,
+            Op::Write,
+        );
         check("0 1 8 8 0", 0, None, 1, 4096, 4096, Op::Write);
         check("0.0 1 8 8 0", 0, Some(Unit::Ms), 1, 4096, 4096, Op::Write);
     }

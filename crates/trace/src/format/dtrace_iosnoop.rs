@@ -63,7 +63,9 @@ const COLUMNS: &[Column] = &[
 const REQUIRED: &[&str] = &["UID", "PID", "D", "BLOCK", "SIZE"];
 
 fn sniff(prefix: &[u8], complete: bool) -> Sniff {
-    sniff_below_prose(prefix, complete, |line| Header::find(line, COLUMNS, REQUIRED).is_some())
+    sniff_below_prose(prefix, complete, |line| {
+        Header::find(line, COLUMNS, REQUIRED).is_some()
+    })
 }
 
 struct Iosnoop {
@@ -78,11 +80,17 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
         format: FORMAT.name,
         verified: FORMAT.verified,
         layers: vec![Layer::Bio],
-        latency: Latency::None("iosnoop was run without -D, -A and without both -s and -t".to_owned()),
+        latency: Latency::None(
+            "iosnoop was run without -D, -A and without both -s and -t".to_owned(),
+        ),
         ..SourceInfo::default()
     };
     info.note("BLOCK may count from the start of the slice that was addressed and not from that of the disk");
-    let format = Iosnoop { tables: Tables::new(COLUMNS, REQUIRED), has_comm: true, has_path: true };
+    let format = Iosnoop {
+        tables: Tables::new(COLUMNS, REQUIRED),
+        has_comm: true,
+        has_path: true,
+    };
     Ok(Box::new(TextReader::new(input, format, info)))
 }
 
@@ -128,25 +136,48 @@ fn describe(header: &Header, info: &mut SourceInfo) {
         has_no_times(info);
     }
     if !header.has("DEVICE") && !header.has("MAJ") {
-        info.note("a run without -e or -N does not name devices: those of the host are taken for one");
+        info.note(
+            "a run without -e or -N does not name devices: those of the host are taken for one",
+        );
     }
 }
 
 /// Command and path out of what follows SIZE: a path begins with `/` or, unknown, with `<`.
 fn comm_and_path(free: &[u8]) -> (&[u8], &[u8]) {
-    let mark = memchr::memchr_iter(b' ', free).find(|&at| matches!(free.get(at + 1), Some(b'/' | b'<')));
-    let at = mark.or_else(|| memchr::memchr(b' ', free)).unwrap_or(free.len());
+    let mark =
+        memchr::memchr_iter(b' ', free).find(|&at| matches!(free.get(at + 1), Some(b'/' | b'<')));
+    let at = mark
+        .or_else(|| memchr::memchr(b' ', free))
+        .unwrap_or(free.len());
     let (comm, path) = free.split_at(at);
     let path = path.trim_ascii();
-    (comm.trim_ascii(), if path.first() == Some(&b'<') { b"" } else { path })
+    (
+        comm.trim_ascii(),
+        if path.first() == Some(&b'<') {
+            b""
+        } else {
+            path
+        },
+    )
 }
 
 impl Iosnoop {
     fn name(&self, row: &Row<'_>, event: &mut Event, sink: &mut Sink) {
         let (comm, mut path) = match (self.has_comm, self.has_path) {
             (true, true) => comm_and_path(row.free),
-            (true, false) => comm_and_path(row.free.split(|&byte| byte == b' ').next().unwrap_or_default()),
-            (false, _) => (&b""[..], row.free.split(|&byte| byte == b' ').next().unwrap_or_default()),
+            (true, false) => comm_and_path(
+                row.free
+                    .split(|&byte| byte == b' ')
+                    .next()
+                    .unwrap_or_default(),
+            ),
+            (false, _) => (
+                &b""[..],
+                row.free
+                    .split(|&byte| byte == b' ')
+                    .next()
+                    .unwrap_or_default(),
+            ),
         };
         path = row.get("PATH").unwrap_or(path);
         if path.first() == Some(&b'<') {
@@ -174,7 +205,9 @@ impl LineFormat for Iosnoop {
             (self.has_comm, self.has_path) = (header.has("COMM"), header.has("PATHNAME"));
             return Ok(());
         }
-        let Some(row) = self.tables.row(line, &mut sink.info)? else { return Ok(()) };
+        let Some(row) = self.tables.row(line, &mut sink.info)? else {
+            return Ok(());
+        };
         let (start_bytes, len_bytes) = row.extent("BLOCK", "SIZE")?;
         let (time_ns, device_ns) = times(line, &row)?;
         let letter = row.get("D").unwrap_or_default();

@@ -40,7 +40,9 @@ pub static FORMAT: Format = Format {
 
 mod columns;
 
-use columns::{Cells, DISK, Header, INIT, IO_TIME, MAX_OFFSET, MIN_OFFSET, OP, PROCESS, SERVICE, SIZE};
+use columns::{
+    Cells, DISK, Header, INIT, IO_TIME, MAX_OFFSET, MIN_OFFSET, OP, PROCESS, SERVICE, SIZE,
+};
 
 fn op_of(cell: &[u8]) -> Option<Op> {
     match cell {
@@ -59,13 +61,18 @@ fn extent_of(cells: &Cells<'_>, op: Op, locale: Locale) -> Result<(u64, u64), Li
         return Ok((0, 0));
     }
     let last = match cells.get(MAX_OFFSET) {
-        Some(cell) => Some(parse_hex(cell).ok_or_else(|| LineError::new(cell, "a hexadecimal offset"))?),
+        Some(cell) => {
+            Some(parse_hex(cell).ok_or_else(|| LineError::new(cell, "a hexadecimal offset"))?)
+        }
         None => None,
     };
     let end = first.checked_add(size);
     if end.is_none() || size > 0 && last.is_some_and(|last| last.checked_add(1) != end) {
         let found = cells.get(SIZE).unwrap_or_default();
-        return Err(LineError::new(found, "a size that leads from Min Offset to Max Offset"));
+        return Err(LineError::new(
+            found,
+            "a size that leads from Min Offset to Max Offset",
+        ));
     }
     Ok((first, size))
 }
@@ -82,13 +89,18 @@ fn times_of(
     let (Some(io_ns), Some(device_ns)) = (io_ns, service_ns) else {
         return Ok((init_ns, None, io_ns.or(service_ns)));
     };
-    let queue_ns = io_ns.checked_sub(device_ns).filter(|&queue_ns| queue_ns >= 0);
+    let queue_ns = io_ns
+        .checked_sub(device_ns)
+        .filter(|&queue_ns| queue_ns >= 0);
     let issued = queue_ns.and_then(|queue_ns| init_ns.checked_add(queue_ns));
     match issued {
         Some(time_ns) => Ok((time_ns, queue_ns, Some(device_ns))),
         None => {
             let found = cells.get(SERVICE).unwrap_or_default();
-            Err(LineError::new(found, "a Disk Service Time no longer than the IO Time"))
+            Err(LineError::new(
+                found,
+                "a Disk Service Time no longer than the IO Time",
+            ))
         }
     }
 }
@@ -125,7 +137,10 @@ struct Wpa {
 impl Wpa {
     fn begin(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
         let header = Header::of(line).ok_or_else(|| {
-            LineError::new(line, "a header with IO Type, Init Time (s), Size (B), Min Offset and Disk")
+            LineError::new(
+                line,
+                "a header with IO Type, Init Time (s), Size (B), Min Offset and Disk",
+            )
         })?;
         if header.meaning.contains(&Some(SERVICE)) && header.meaning.contains(&Some(IO_TIME)) {
             sink.info.note(
@@ -140,9 +155,16 @@ impl Wpa {
     fn process_of(&mut self, cell: &[u8], sink: &mut Sink) -> (NameId, Option<i32>) {
         if self.process.0 != cell {
             let text = String::from_utf8_lossy(cell);
-            let parts = text.strip_suffix(')').and_then(|text| text.rsplit_once(" ("));
-            let pid = parts.and_then(|(_, pid)| i32::try_from(parse_i64(pid.trim().as_bytes())?).ok());
-            let name = if pid.is_some() { parts.map_or("", |(name, _)| name) } else { &*text };
+            let parts = text
+                .strip_suffix(')')
+                .and_then(|text| text.rsplit_once(" ("));
+            let pid =
+                parts.and_then(|(_, pid)| i32::try_from(parse_i64(pid.trim().as_bytes())?).ok());
+            let name = if pid.is_some() {
+                parts.map_or("", |(name, _)| name)
+            } else {
+                &*text
+            };
             self.process = (cell.to_vec(), sink.names.word(name), pid);
         }
         (self.process.1, self.process.2)
@@ -151,7 +173,9 @@ impl Wpa {
 
 impl LineFormat for Wpa {
     fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
-        let Some(header) = &self.header else { return self.begin(line, sink) };
+        let Some(header) = &self.header else {
+            return self.begin(line, sink);
+        };
         let cells = Cells::of(line, header);
         let locale = match self.locale {
             Some(locale) => locale,
@@ -159,7 +183,8 @@ impl LineFormat for Wpa {
                 let locale = cells.needed(INIT, "a time with a fraction", Locale::learn)?;
                 let mark = char::from(locale.fraction_mark);
                 sink.info.verified &= header.separator == b';' && mark == ',';
-                sink.info.note(format!("`{mark}` was taken as the mark before fractions"));
+                sink.info
+                    .note(format!("`{mark}` was taken as the mark before fractions"));
                 *self.locale.insert(locale)
             }
         };
@@ -200,14 +225,23 @@ mod tests {
 
     #[test]
     fn two_countries_one_event() {
-        let german = "Read;a.exe (77);1,716745400;1.077,700;30,700;16.384;0x2CE9A08000;0x2CE9A0BFFF;1";
-        let english =
-            "Read,a.exe (77),1.716745400,\"1,077.700\",30.700,\"16,384\",0x2CE9A08000,0x2CE9A0BFFF,1";
+        let german =
+            "Read;a.exe (77);1,716745400;1.077,700;30,700;16.384;0x2CE9A08000;0x2CE9A0BFFF;1";
+        let english = "Read,a.exe (77),1.716745400,\"1,077.700\",30.700,\"16,384\",0x2CE9A08000,0x2CE9A0BFFF,1";
         for (header, row) in [(GERMAN, german), (ENGLISH, english)] {
             let event = read(header, row).ok().unwrap();
-            assert_eq!((event.queue_ns, event.device_ns), (Some(1_047_000), Some(30_700)));
-            assert_eq!((event.time_ns, event.pid), (1_716_745_400 + 1_047_000, Some(77)));
-            assert_eq!((event.op, event.start_bytes, event.len_bytes), (Op::Read, 0x2c_e9a0_8000, 16_384));
+            assert_eq!(
+                (event.queue_ns, event.device_ns),
+                (Some(1_047_000), Some(30_700))
+            );
+            assert_eq!(
+                (event.time_ns, event.pid),
+                (1_716_745_400 + 1_047_000, Some(77))
+            );
+            assert_eq!(
+                (event.op, event.start_bytes, event.len_bytes),
+                (Op::Read, 0x2c_e9a0_8000, 16_384)
+            );
         }
     }
 
@@ -215,8 +249,14 @@ mod tests {
     fn a_flush_has_no_place() {
         let row = "Flush;System;1,718822100;1.795,900;1.205,600;0;0xFFFFFFFFFFFFFFFF;0xFFFFFFFFFFFFFFFF;1";
         let event = read(GERMAN, row).ok().unwrap();
-        assert_eq!((event.op, event.start_bytes, event.len_bytes), (Op::Flush, 0, 0));
-        assert_eq!((event.queue_ns, event.device_ns), (Some(590_300), Some(1_205_600)));
+        assert_eq!(
+            (event.op, event.start_bytes, event.len_bytes),
+            (Op::Flush, 0, 0)
+        );
+        assert_eq!(
+            (event.queue_ns, event.device_ns),
+            (Some(590_300), Some(1_205_600))
+        );
     }
 
     #[test]

@@ -86,7 +86,8 @@ fn version_of(line: &[u8]) -> Option<Version> {
 
 #[inline]
 fn parse(version: Version, line: &[u8]) -> Result<Line<'_>, LineError> {
-    const ACTION: &str = "an action of fio: read, write, trim, sync, datasync, wait, add, open or close";
+    const ACTION: &str =
+        "an action of fio: read, write, trim, sync, datasync, wait, add, open or close";
     let mut scan = Scan::new(line, b' ');
     let time_ns = match version {
         Version::V2 => None,
@@ -97,22 +98,40 @@ fn parse(version: Version, line: &[u8]) -> Result<Line<'_>, LineError> {
     let found = ACTIONS.iter().position(|(name, _)| name.as_bytes() == word);
     let action = found.ok_or_else(|| LineError::new(word, ACTION))?;
     if action == WAIT && version == Version::V3 {
-        return Err(LineError::new(word, "an action of version 3, which has no `wait`"));
+        return Err(LineError::new(
+            word,
+            "an action of version 3, which has no `wait`",
+        ));
     }
     if action >= FIRST_FILE_ACTION {
         if word == b"add" && layer_mark(&scan).is_some() {
             scan.field();
         }
         scan.end("nothing after add, open or close")?;
-        return Ok(Line { time_ns, file, action, offset: 0, len_bytes: 0 });
+        return Ok(Line {
+            time_ns,
+            file,
+            action,
+            offset: 0,
+            len_bytes: 0,
+        });
     }
     let offset = scan.u64("an offset in bytes")?;
     let len_bytes = scan.u64("a length in bytes")?;
     scan.end("an offset and a length, and nothing more")?;
     if offset.checked_add(len_bytes).is_none() {
-        return Err(LineError::new(line, "an offset and length whose sum is below 2^64 bytes"));
+        return Err(LineError::new(
+            line,
+            "an offset and length whose sum is below 2^64 bytes",
+        ));
     }
-    Ok(Line { time_ns, file, action, offset, len_bytes })
+    Ok(Line {
+        time_ns,
+        file,
+        action,
+        offset,
+        len_bytes,
+    })
 }
 
 /// The layer that the rest of a line names.
@@ -124,11 +143,15 @@ fn layer_mark(rest: &Scan<'_>) -> Option<Layer> {
 /// The layer of a log: that of its first `add`, which stands above all I/O.
 fn layer_of(input: &mut Input) -> Result<Layer, Error> {
     let complete = input.peek(HEAD_BYTES)?.len() < HEAD_BYTES;
-    let mark = whole_lines(input.shown(), complete).take(HEAD_LINES).find_map(|line| {
-        let mut scan = Scan::new(line, b' ');
-        std::iter::from_fn(|| scan.field()).take(3).find(|word| *word == b"add")?;
-        Some(layer_mark(&scan).unwrap_or(Layer::Vfs))
-    });
+    let mark = whole_lines(input.shown(), complete)
+        .take(HEAD_LINES)
+        .find_map(|line| {
+            let mut scan = Scan::new(line, b' ');
+            std::iter::from_fn(|| scan.field())
+                .take(3)
+                .find(|word| *word == b"add")?;
+            Some(layer_mark(&scan).unwrap_or(Layer::Vfs))
+        });
     Ok(mark.unwrap_or(Layer::Vfs))
 }
 
@@ -150,7 +173,15 @@ fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Erro
         latency: Latency::None("an I/O log of fio has no completions".to_owned()),
         ..SourceInfo::default()
     };
-    open_lines(input, options, FioLog { layer, ..FioLog::default() }, info)
+    open_lines(
+        input,
+        options,
+        FioLog {
+            layer,
+            ..FioLog::default()
+        },
+        info,
+    )
 }
 
 struct FioLog {
@@ -203,7 +234,8 @@ impl FioLog {
 
     fn wait(&mut self, wait_us: u64, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
         let until = self.waited_ns.checked_add(ns(wait_us, US_NS, line)?);
-        self.waited_ns = until.ok_or_else(|| LineError::new(line, "waits of less than 2^63 ns in all"))?;
+        self.waited_ns =
+            until.ok_or_else(|| LineError::new(line, "waits of less than 2^63 ns in all"))?;
         sink.info.clock = Clock::Start;
         Ok(())
     }
@@ -212,7 +244,9 @@ impl FioLog {
 impl LineFormat for FioLog {
     #[inline]
     fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
-        let Some(version) = self.version else { return self.first_line(line, sink) };
+        let Some(version) = self.version else {
+            return self.first_line(line, sink);
+        };
         let parsed = parse(version, line)?;
         if let Some(count) = self.counts.get_mut(parsed.action) {
             *count += 1;
@@ -221,8 +255,14 @@ impl LineFormat for FioLog {
             return self.wait(parsed.offset, line, sink);
         }
         let (device, file) = self.file(parsed.file, sink);
-        let Some(&(_, Some(op))) = ACTIONS.get(parsed.action) else { return Ok(()) };
-        let (start, len) = if op == Op::Flush { (0, 0) } else { (parsed.offset, parsed.len_bytes) };
+        let Some(&(_, Some(op))) = ACTIONS.get(parsed.action) else {
+            return Ok(());
+        };
+        let (start, len) = if op == Op::Flush {
+            (0, 0)
+        } else {
+            (parsed.offset, parsed.len_bytes)
+        };
         let time_ns = parsed.time_ns.unwrap_or(self.waited_ns);
         let mut event = Event::new(time_ns, device, self.layer, op, start, len);
         if self.layer == Layer::Vfs {
@@ -240,9 +280,12 @@ impl LineFormat for FioLog {
         }
         if self.version == Some(Version::V2) {
             if self.counts[WAIT] > 0 {
-                sink.info.note("times are only those of the `wait` lines: what stands between two has one");
+                sink.info.note(
+                    "times are only those of the `wait` lines: what stands between two has one",
+                );
             } else {
-                sink.info.note("no times: version 2 of the log, without `wait` lines");
+                sink.info
+                    .note("no times: version 2 of the log, without `wait` lines");
                 sink.info.cannot_tell.extend(["times", "rates"]);
             }
         }
@@ -257,15 +300,56 @@ mod tests {
     fn lines() {
         let check = |version, line: &str, time_ns, action: &str, offset, len_bytes| {
             let parsed = parse(version, line.as_bytes()).ok().unwrap();
-            let action = ACTIONS.iter().position(|(name, _)| *name == action).unwrap();
-            assert_eq!(parsed, Line { time_ns, file: b"f.dat", action, offset, len_bytes }, "{line}");
+            let action = ACTIONS
+                .iter()
+                .position(|(name, _)| *name == action)
+                .unwrap();
+            assert_eq!(
+                parsed,
+                Line {
+                    time_ns,
+                    file: b"f.dat",
+                    action,
+                    offset,
+                    len_bytes
+                },
+                "{line}"
+            );
         };
         check(Version::V3, "18 f.dat add", Some(18_000), "add", 0, 0);
-        check(Version::V3, "18 f.dat add layer=request", Some(18_000), "add", 0, 0);
-        check(Version::V3, "424 f.dat read 3536384 50125", Some(424_000), "read", 3_536_384, 50_125);
+        check(
+            Version::V3,
+            "18 f.dat add layer=request",
+            Some(18_000),
+            "add",
+            0,
+            0,
+        );
+        check(
+            Version::V3,
+            "424 f.dat read 3536384 50125",
+            Some(424_000),
+            "read",
+            3_536_384,
+            50_125,
+        );
         check(Version::V2, "f.dat wait 120 0", None, "wait", 120, 0);
-        check(Version::V2, "f.dat trim 4096 8192", None, "trim", 4096, 8192);
-        check(Version::V2, "f.dat datasync 4096 8192", None, "datasync", 4096, 8192);
+        check(
+            Version::V2,
+            "f.dat trim 4096 8192",
+            None,
+            "trim",
+            4096,
+            8192,
+        );
+        check(
+            Version::V2,
+            "f.dat datasync 4096 8192",
+            None,
+            "datasync",
+            4096,
+            8192,
+        );
     }
 
     #[test]

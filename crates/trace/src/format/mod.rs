@@ -93,6 +93,10 @@ pub static FORMATS: &[&Format] = &[
 /// The names of all formats that are read, for messages.
 #[must_use]
 pub fn known_names() -> String {
-    let read = FORMATS.iter().filter(|format| format.name != oracle_general::FORMAT.name);
-    read.map(|format| format.name).collect::<Vec<_>>().join(", ")
+    let read = FORMATS
+        .iter()
+        .filter(|format| format.name != oracle_general::FORMAT.name);
+    read.map(|format| format.name)
+        .collect::<Vec<_>>()
+        .join(", ")
 }

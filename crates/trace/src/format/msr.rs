@@ -20,8 +20,14 @@ use crate::source::Clock;
 use crate::text::{LineError, LineFormat, Sink, open_lines, sniff_lines};
 
 /// The format's entry in the list.
-pub static FORMAT: Format =
-    Format { name: "msr", title: "MSR Cambridge CSV", verified: true, unsorted: true, sniff, open };
+pub static FORMAT: Format = Format {
+    name: "msr",
+    title: "MSR Cambridge CSV",
+    verified: true,
+    unsorted: true,
+    sniff,
+    open,
+};
 
 /// 1970-01-01 as a FILETIME. It is taken off before the scaling to ns: a FILETIME of today in ns is beyond
 /// `i64`.
@@ -45,10 +51,19 @@ fn parse(line: &[u8]) -> Result<Row<'_>, LineError> {
     let filetime = scan.u64("a FILETIME")?;
     let disk = scan.two_words("a host and a disk number")?;
     let op = scan.read_or_write("Read or Write")?;
-    let (start, len) = (scan.u64("an offset in bytes")?, scan.u64("a size in bytes")?);
-    let response = if scan.blank() { 0 } else { scan.u64("a response time in 100 ns")? };
+    let (start, len) = (
+        scan.u64("an offset in bytes")?,
+        scan.u64("a size in bytes")?,
+    );
+    let response = if scan.blank() {
+        0
+    } else {
+        scan.u64("a response time in 100 ns")?
+    };
     scan.end("seven columns")?;
-    let since_1970 = i64::try_from(filetime).ok().and_then(|filetime| filetime.checked_sub(EPOCH_FILETIME));
+    let since_1970 = i64::try_from(filetime)
+        .ok()
+        .and_then(|filetime| filetime.checked_sub(EPOCH_FILETIME));
     let time_ns = since_1970.and_then(|ticks| ticks.checked_mul(TICK_NS));
     let (start_bytes, len_bytes) = extent(start, len, 1, line)?;
     Ok(Row {
@@ -57,7 +72,11 @@ fn parse(line: &[u8]) -> Result<Row<'_>, LineError> {
         op,
         start_bytes,
         len_bytes,
-        device_ns: if response == 0 { None } else { Some(ns(response, TICK_NS, line)?) },
+        device_ns: if response == 0 {
+            None
+        } else {
+            Some(ns(response, TICK_NS, line)?)
+        },
     })
 }
 
@@ -66,7 +85,9 @@ fn is_header(line: &[u8]) -> bool {
 }
 
 fn sniff(prefix: &[u8], complete: bool) -> Sniff {
-    sniff_lines(prefix, complete, |line| is_header(line) || parse(line).is_ok())
+    sniff_lines(prefix, complete, |line| {
+        is_header(line) || parse(line).is_ok()
+    })
 }
 
 fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
@@ -81,11 +102,19 @@ struct Msr {
 impl LineFormat for Msr {
     #[inline]
     fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
-        let Some(row) = row_or_header(parse(line), || is_header(line))? else { return Ok(()) };
+        let Some(row) = row_or_header(parse(line), || is_header(line))? else {
+            return Ok(());
+        };
         let name = |disk: &[u8]| String::from_utf8_lossy(disk).replace(',', "_");
         let device = self.devices.text(row.disk, &mut sink.names, name);
-        let mut event =
-            Event::new(row.time_ns, device, Layer::Request, row.op, row.start_bytes, row.len_bytes);
+        let mut event = Event::new(
+            row.time_ns,
+            device,
+            Layer::Request,
+            row.op,
+            row.start_bytes,
+            row.len_bytes,
+        );
         event.device_ns = row.device_ns;
         sink.push(&event);
         Ok(())
@@ -98,11 +127,16 @@ mod tests {
 
     #[test]
     fn a_row() {
-        let row = parse(b"128166372003061629,hm,1,Read,383496192,32768,413").ok().unwrap();
+        let row = parse(b"128166372003061629,hm,1,Read,383496192,32768,413")
+            .ok()
+            .unwrap();
         // 2007-02-22T17:00:00.3061629Z by the calendar.
         assert_eq!(row.time_ns, 1_172_163_600_306_162_900);
         assert_eq!((row.disk, row.op), (&b"hm,1"[..], Op::Read));
-        assert_eq!((row.start_bytes, row.len_bytes, row.device_ns), (383_496_192, 32_768, Some(41_300)));
+        assert_eq!(
+            (row.start_bytes, row.len_bytes, row.device_ns),
+            (383_496_192, 32_768, Some(41_300))
+        );
     }
 
     #[test]

@@ -53,7 +53,11 @@ fn sniff(prefix: &[u8], complete: bool) -> Sniff {
         return Sniff::No;
     }
     let mut last = 0;
-    for (index, record) in prefix.chunks_exact(RECORD_BYTES).take(4 * RECORDS_SEEN).enumerate() {
+    for (index, record) in prefix
+        .chunks_exact(RECORD_BYTES)
+        .take(4 * RECORDS_SEEN)
+        .enumerate()
+    {
         match time_of(record, index) {
             Some(time) if time >= last => last = time,
             _ => return Sniff::No,
@@ -76,13 +80,20 @@ mod tests {
     use super::*;
 
     fn record(time: u32, object: u64, size: u32, next: i64) -> Vec<u8> {
-        [&time.to_le_bytes()[..], &object.to_le_bytes(), &size.to_le_bytes(), &next.to_le_bytes()].concat()
+        [
+            &time.to_le_bytes()[..],
+            &object.to_le_bytes(),
+            &size.to_le_bytes(),
+            &next.to_le_bytes(),
+        ]
+        .concat()
     }
 
     #[test]
     fn recognised_by_its_records() {
-        let good: Vec<u8> =
-            (0..40u32).flat_map(|k| record(1000 + k / 3, 77 * u64::from(k), 4096, -1)).collect();
+        let good: Vec<u8> = (0..40u32)
+            .flat_map(|k| record(1000 + k / 3, 77 * u64::from(k), 4096, -1))
+            .collect();
         assert_eq!(sniff(&good, false), Sniff::Yes);
         assert_eq!(sniff(&good[..48], true), Sniff::Yes);
         assert_eq!(sniff(&good[..48], false), Sniff::More);

@@ -11,8 +11,14 @@ use crate::parquet;
 use crate::reader::{ReadOptions, Reader, Sniff};
 
 /// The format's entry in the list. Where rows are out of order the reader sorts them itself.
-pub static FORMAT: Format =
-    Format { name: "parquet", title: "Parquet trace of plumb", verified: true, unsorted: false, sniff, open };
+pub static FORMAT: Format = Format {
+    name: "parquet",
+    title: "Parquet trace of plumb",
+    verified: true,
+    unsorted: false,
+    sniff,
+    open,
+};
 
 const MAGIC: &[u8] = b"PAR1";
 
@@ -30,6 +36,9 @@ fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Erro
     let path = input.path.clone();
     match input.plain_file.take() {
         Some(file) => parquet::open::open(file, path, FORMAT.name, options),
-        None => Err(Error::NeedsFile { path, format: FORMAT.name }),
+        None => Err(Error::NeedsFile {
+            path,
+            format: FORMAT.name,
+        }),
     }
 }

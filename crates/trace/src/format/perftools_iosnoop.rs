@@ -46,7 +46,9 @@ const COLUMNS: &[Column] = &[
 const REQUIRED: &[&str] = &["COMM", "PID", "TYPE", "DEV", "BLOCK", "BYTES", "LATms"];
 
 fn sniff(prefix: &[u8], complete: bool) -> Sniff {
-    sniff_below_prose(prefix, complete, |line| Header::find(line, COLUMNS, REQUIRED).is_some())
+    sniff_below_prose(prefix, complete, |line| {
+        Header::find(line, COLUMNS, REQUIRED).is_some()
+    })
 }
 
 struct Iosnoop {
@@ -64,7 +66,13 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
     info.note(
         "if the tool was run with -Q its latencies hold the time in the queue; the output does not tell",
     );
-    Ok(Box::new(TextReader::new(input, Iosnoop { tables: Tables::new(COLUMNS, REQUIRED) }, info)))
+    Ok(Box::new(TextReader::new(
+        input,
+        Iosnoop {
+            tables: Tables::new(COLUMNS, REQUIRED),
+        },
+        info,
+    )))
 }
 
 /// Says what the columns of a run mean for its times.
@@ -101,10 +109,14 @@ impl LineFormat for Iosnoop {
             describe(&header, &mut sink.info);
             return Ok(());
         }
-        let Some(row) = self.tables.row(line, &mut sink.info)? else { return Ok(()) };
+        let Some(row) = self.tables.row(line, &mut sink.info)? else {
+            return Ok(());
+        };
         let (start_bytes, len_bytes) = row.extent("BLOCK", "BYTES")?;
         let (time_ns, device_ns) = times(line, &row)?;
-        let device = sink.names.device(&String::from_utf8_lossy(row.get("DEV").unwrap_or_default()));
+        let device = sink
+            .names
+            .device(&String::from_utf8_lossy(row.get("DEV").unwrap_or_default()));
         let (op, flags) = parse_rwbs(row.get("TYPE").unwrap_or_default(), len_bytes);
         let mut event = Event::new(time_ns, device, Layer::Request, op, start_bytes, len_bytes);
         event.flags = flags;

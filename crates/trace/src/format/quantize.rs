@@ -45,7 +45,9 @@ fn heading(line: &[u8]) -> Option<Heading> {
     if is_distribution(line) {
         return Some(Heading::DTrace);
     }
-    words(line).eq([&b"Kbytes"[..], b":", b"count", b"distribution"]).then_some(Heading::BccKbytes)
+    words(line)
+        .eq([&b"Kbytes"[..], b":", b"count", b"distribution"])
+        .then_some(Heading::BccKbytes)
 }
 
 /// `value ---- Distribution ---- count`.
@@ -68,7 +70,9 @@ pub fn row_range(value: i64) -> Option<(i64, i64)> {
     let doubled = value.checked_mul(2);
     match value {
         0 => Some((0, 0)),
-        1.. if value.count_ones() == 1 => Some((value, doubled.map_or(i64::MAX, |doubled| doubled - 1))),
+        1.. if value.count_ones() == 1 => {
+            Some((value, doubled.map_or(i64::MAX, |doubled| doubled - 1)))
+        }
         ..0 if value.unsigned_abs().count_ones() == 1 => {
             Some((doubled.map_or(i64::MIN, |doubled| doubled + 1), value))
         }
@@ -77,12 +81,24 @@ pub fn row_range(value: i64) -> Option<(i64, i64)> {
 }
 
 fn dtrace_row(line: &[u8]) -> Result<Bucket, LineError> {
-    let bad = || LineError::new(line, "`VALUE |@@@ COUNT` with a value that is 0 or a power of two");
+    let bad = || {
+        LineError::new(
+            line,
+            "`VALUE |@@@ COUNT` with a value that is 0 or a power of two",
+        )
+    };
     let bar = memchr::memchr(b'|', line).ok_or_else(bad)?;
     let value = parse_i64(line[..bar].trim_ascii()).ok_or_else(bad)?;
     let (low, high) = row_range(value).ok_or_else(bad)?;
-    let ios = words(&line[bar + 1..]).last().and_then(parse_ios).ok_or_else(bad)?;
-    Ok(Bucket { low: Some(low), high: Some(high), ios })
+    let ios = words(&line[bar + 1..])
+        .last()
+        .and_then(parse_ios)
+        .ok_or_else(bad)?;
+    Ok(Bucket {
+        low: Some(low),
+        high: Some(high),
+        ios,
+    })
 }
 
 /// Whether a first row is one of `lquantize()`: below all, or at a number that is no power of two.
@@ -94,14 +110,24 @@ fn is_linear(line: &[u8]) -> bool {
 fn bcc_row(line: &[u8]) -> Result<Bucket, LineError> {
     let bad = || LineError::new(line, "`LOW -> HIGH : COUNT` in KiB");
     let mut found = words(line);
-    let low = found.next().and_then(parse_i64).and_then(|low| low.checked_mul(1024));
+    let low = found
+        .next()
+        .and_then(parse_i64)
+        .and_then(|low| low.checked_mul(1024));
     let arrow = found.next() == Some(b"->");
-    let high = found.next().and_then(parse_i64).and_then(|high| high.checked_add(1)?.checked_mul(1024));
+    let high = found
+        .next()
+        .and_then(parse_i64)
+        .and_then(|high| high.checked_add(1)?.checked_mul(1024));
     let colon = found.next() == Some(b":");
     let ios = found.next().and_then(parse_ios);
     match (low, high, ios) {
         (Some(low), Some(above), Some(ios)) if arrow && colon && 0 <= low && low < above => {
-            Ok(Bucket { low: Some(low), high: Some(above - 1), ios })
+            Ok(Bucket {
+                low: Some(low),
+                high: Some(above - 1),
+                ios,
+            })
         }
         _ => Err(bad()),
     }
@@ -133,7 +159,12 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
         cannot_tell: vec!["start alignment", "fit", "streams", "latency"],
         ..SourceInfo::default()
     };
-    let format = Quantize { tool: None, subject: String::new(), table: None, linear: false };
+    let format = Quantize {
+        tool: None,
+        subject: String::new(),
+        table: None,
+        linear: false,
+    };
     Ok(Box::new(TextReader::new(input, format, info)))
 }
 
@@ -154,7 +185,11 @@ impl LineFormat for Quantize {
                 if self.linear {
                     return Ok(());
                 }
-                let bucket = if *heading == Heading::DTrace { dtrace_row(line) } else { bcc_row(line) }?;
+                let bucket = if *heading == Heading::DTrace {
+                    dtrace_row(line)
+                } else {
+                    bcc_row(line)
+                }?;
                 if buckets.last().is_some_and(|last| last.high >= bucket.low) {
                     return Err(LineError::new(line, "values that rise from row to row"));
                 }
@@ -171,11 +206,15 @@ impl LineFormat for Quantize {
 
     fn end(&mut self, sink: &mut Sink) {
         let linear = std::mem::take(&mut self.linear);
-        let Some((heading, buckets)) = self.table.take() else { return };
+        let Some((heading, buckets)) = self.table.take() else {
+            return;
+        };
         let subject = std::mem::take(&mut self.subject);
         let counted = || buckets.iter().filter(|bucket| bucket.ios > 0);
         if linear {
-            sink.info.note("a histogram of lquantize() was left out: its rows do not say what they count");
+            sink.info.note(
+                "a histogram of lquantize() was left out: its rows do not say what they count",
+            );
         } else if counted().next().is_some() {
             let is_length = counted().all(|bucket| bucket.low.is_some_and(|low| LEN_BYTES.contains(&low)))
                 // A unit in brackets is another one than bytes.
@@ -202,10 +241,13 @@ impl Quantize {
             self.tool = Some((Measured::SeekBytes, 512));
         }
         let text = line.trim_ascii();
-        let text =
-            text.strip_prefix(b"Process Name = '").and_then(|name| name.strip_suffix(b"'")).unwrap_or(text);
-        let chatter =
-            [&b"#"[..], b"$", b"^C", b"Tracing", b"PID"].iter().any(|start| text.starts_with(start));
+        let text = text
+            .strip_prefix(b"Process Name = '")
+            .and_then(|name| name.strip_suffix(b"'"))
+            .unwrap_or(text);
+        let chatter = [&b"#"[..], b"$", b"^C", b"Tracing", b"PID"]
+            .iter()
+            .any(|start| text.starts_with(start));
         if !chatter {
             let text = text.strip_suffix(b"\\0").unwrap_or(text);
             let text: Vec<_> = words(text).map(String::from_utf8_lossy).collect();
@@ -213,7 +255,12 @@ impl Quantize {
         }
     }
 
-    fn meaning(&self, heading: Heading, is_length: bool, info: &mut SourceInfo) -> Option<(Measured, i64)> {
+    fn meaning(
+        &self,
+        heading: Heading,
+        is_length: bool,
+        info: &mut SourceInfo,
+    ) -> Option<(Measured, i64)> {
         if heading == Heading::BccKbytes {
             info.saw_layer(Layer::Request);
             return Some((Measured::LenBytes, 1));

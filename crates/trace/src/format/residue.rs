@@ -36,7 +36,9 @@ use crate::format::Format;
 use crate::input::{Input, SNIFF_BYTES};
 use crate::number::parse_u64;
 use crate::op::{Layer, Op, parse_rwbs};
-use crate::reader::{DEVICE_NS_SUM_MAX, Fill, IOS_MAX, ReadOptions, Reader, ResidueRow, ResidueTable, Sniff};
+use crate::reader::{
+    DEVICE_NS_SUM_MAX, Fill, IOS_MAX, ReadOptions, Reader, ResidueRow, ResidueTable, Sniff,
+};
 use crate::source::{Latency, SourceInfo};
 use crate::text::{LineError, LineFormat, Sink, TextReader, sniff_lines, whole_lines, words};
 use crate::tool::check_layer;
@@ -87,9 +89,16 @@ fn parse_head(line: &[u8]) -> Result<Head, LineError> {
             _ => return Err(bad()),
         }
     }
-    let (Some(unit_bytes), Some(modulus)) = (unit, modulus) else { return Err(bad()) };
+    let (Some(unit_bytes), Some(modulus)) = (unit, modulus) else {
+        return Err(bad());
+    };
     let modulus_bytes = unit_bytes.checked_mul(modulus).ok_or_else(bad)?;
-    Ok(Head { unit_bytes, modulus, modulus_bytes, layer })
+    Ok(Head {
+        unit_bytes,
+        modulus,
+        modulus_bytes,
+        layer,
+    })
 }
 
 /// Words that stand for `device op residue length ios [timed_ios device_ns_sum]`.
@@ -120,7 +129,14 @@ fn cells(line: &[u8]) -> Option<Cells<'_>> {
     if op.len() != 1 || next().is_some() {
         return None;
     }
-    Some(Cells { device, op, residue, length, ios, timed })
+    Some(Cells {
+        device,
+        op,
+        residue,
+        length,
+        ios,
+        timed,
+    })
 }
 
 /// `@name[device, op, residue, length]: ios`.
@@ -128,11 +144,25 @@ fn map_cells(line: &[u8]) -> Option<Cells<'_>> {
     let (open, close) = (memchr::memchr(b'[', line)?, memchr::memrchr(b']', line)?);
     let keys = line.get(open + 1..close)?;
     let ios = line.get(close + 1..)?.strip_prefix(b":")?.trim_ascii();
-    let mut keys: Vec<&[u8]> = keys.split(|&byte| byte == b',').take(6).map(<[u8]>::trim_ascii).collect();
+    let mut keys: Vec<&[u8]> = keys
+        .split(|&byte| byte == b',')
+        .take(6)
+        .map(<[u8]>::trim_ascii)
+        .collect();
     let (length, residue, op) = (keys.pop()?, keys.pop()?, keys.pop()?);
-    let device: Vec<_> = keys.iter().map(|key| String::from_utf8_lossy(key)).collect();
+    let device: Vec<_> = keys
+        .iter()
+        .map(|key| String::from_utf8_lossy(key))
+        .collect();
     let named = matches!(device.len(), 1 | 2) && device.iter().all(|key| !key.is_empty());
-    named.then(|| Cells { device: device.join(","), op, residue, length, ios, timed: None })
+    named.then(|| Cells {
+        device: device.join(","),
+        op,
+        residue,
+        length,
+        ios,
+        timed: None,
+    })
 }
 
 /// One of R W D F Z O, or the rwbs letters of a kernel, which are capitals too.
@@ -147,12 +177,17 @@ fn parse_op(word: &[u8], len_bytes: u64) -> Option<Op> {
 }
 
 fn parse_row(line: &[u8], head: Head) -> Result<ResidueRow, LineError> {
-    let cells = cells(line)
-        .ok_or(LineError::new(line, "`device op residue length ios [timed_ios device_ns_sum]`"))?;
+    let cells = cells(line).ok_or(LineError::new(
+        line,
+        "`device op residue length ios [timed_ios device_ns_sum]`",
+    ))?;
     let number = |word, expected| parse_u64(word).ok_or(LineError::new(word, expected));
     let residue = number(cells.residue, "a residue in units")?;
     if residue >= head.modulus {
-        return Err(LineError::new(cells.residue, "a residue below the modulus of the header"));
+        return Err(LineError::new(
+            cells.residue,
+            "a residue below the modulus of the header",
+        ));
     }
     let too_long = LineError::new(cells.length, "a length in units, below 2^64 bytes");
     let len_bytes = parse_u64(cells.length).and_then(|length| length.checked_mul(head.unit_bytes));
@@ -165,14 +200,23 @@ fn parse_row(line: &[u8], head: Head) -> Result<ResidueRow, LineError> {
         if timed_ios > ios {
             return Err(LineError::new(timed, "no more timed I/O than I/O"));
         }
-        let digits =
-            std::str::from_utf8(sum).ok().filter(|sum| sum.bytes().all(|byte| byte.is_ascii_digit()));
+        let digits = std::str::from_utf8(sum)
+            .ok()
+            .filter(|sum| sum.bytes().all(|byte| byte.is_ascii_digit()));
         let parsed = digits.and_then(|sum| sum.parse().ok());
         device_ns_sum = parsed.ok_or(LineError::new(sum, "a sum of nanoseconds"))?;
     }
     // Below the modulus, so the product with the unit fits as that of the modulus did.
     let residue_bytes = residue * head.unit_bytes;
-    Ok(ResidueRow { device: cells.device, op, residue_bytes, len_bytes, ios, timed_ios, device_ns_sum })
+    Ok(ResidueRow {
+        device: cells.device,
+        op,
+        residue_bytes,
+        len_bytes,
+        ios,
+        timed_ios,
+        device_ns_sum,
+    })
 }
 
 /// What bpftrace itself says before the first line of a program.
@@ -186,12 +230,19 @@ fn sniff(prefix: &[u8], complete: bool) -> Sniff {
         return Sniff::Yes;
     }
     // A table without its header is recognised too, so that the error can say what is missing.
-    let any = Head { unit_bytes: 1, modulus: u64::MAX, modulus_bytes: u64::MAX, layer: None };
+    let any = Head {
+        unit_bytes: 1,
+        modulus: u64::MAX,
+        modulus_bytes: u64::MAX,
+        layer: None,
+    };
     let is_map = first.is_some_and(|line| line.starts_with(b"@") && parse_row(line, any).is_ok());
     if is_map {
         return Sniff::Yes;
     }
-    sniff_lines(prefix, complete, |line| is_chatter(line) || parse_row(line, any).is_ok())
+    sniff_lines(prefix, complete, |line| {
+        is_chatter(line) || parse_row(line, any).is_ok()
+    })
 }
 
 struct Residue {
@@ -210,9 +261,15 @@ fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Erro
     let first = numbered.find(|(_, line)| !line.trim_ascii().is_empty() && !is_chatter(line));
     let (number, line) = first.unwrap_or((1, b""));
     let head = parse_head(line.trim_ascii_end()).map_err(|error| {
-        let damage =
-            Damage { place: Place::Line(number), found: shown(line), expected: error.expected.to_owned() };
-        Error::Malformed { path: path.clone(), damage }
+        let damage = Damage {
+            place: Place::Line(number),
+            found: shown(line),
+            expected: error.expected.to_owned(),
+        };
+        Error::Malformed {
+            path: path.clone(),
+            damage,
+        }
     })?;
     check_layer(&path, options, head.layer)?;
     let info = SourceInfo {
@@ -223,20 +280,35 @@ fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Erro
         cannot_tell: vec!["order", "streams", "seek distances", "times", "processes"],
         ..SourceInfo::default()
     };
-    let format = Residue { head, table: table(head), timed: false, ios: 0, device_ns_sum: 0 };
+    let format = Residue {
+        head,
+        table: table(head),
+        timed: false,
+        ios: 0,
+        device_ns_sum: 0,
+    };
     Ok(Box::new(TextReader::new(input, format, info)))
 }
 
 fn table(head: Head) -> ResidueTable {
-    ResidueTable { unit_bytes: head.unit_bytes, modulus_bytes: head.modulus_bytes, rows: Vec::new() }
+    ResidueTable {
+        unit_bytes: head.unit_bytes,
+        modulus_bytes: head.modulus_bytes,
+        rows: Vec::new(),
+    }
 }
 
 impl Residue {
     /// Adds a row to the sums; `None` when they would become larger than any that can be true.
     fn count(&mut self, row: &ResidueRow) -> Option<()> {
-        let ios = self.ios.checked_add(row.ios).filter(|&ios| ios <= IOS_MAX)?;
-        let sum =
-            self.device_ns_sum.checked_add(row.device_ns_sum).filter(|&sum| sum <= DEVICE_NS_SUM_MAX)?;
+        let ios = self
+            .ios
+            .checked_add(row.ios)
+            .filter(|&ios| ios <= IOS_MAX)?;
+        let sum = self
+            .device_ns_sum
+            .checked_add(row.device_ns_sum)
+            .filter(|&sum| sum <= DEVICE_NS_SUM_MAX)?;
         (self.ios, self.device_ns_sum) = (ios, sum);
         Some(())
     }
@@ -249,7 +321,9 @@ impl LineFormat for Residue {
             self.end(sink);
             self.head = head;
             self.table = table(head);
-            head.layer.into_iter().for_each(|layer| sink.info.saw_layer(layer));
+            head.layer
+                .into_iter()
+                .for_each(|layer| sink.info.saw_layer(layer));
             return Ok(());
         }
         if line.starts_with(b"#") || line.trim_ascii().is_empty() || is_chatter(line) {

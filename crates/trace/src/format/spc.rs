@@ -20,8 +20,14 @@ use crate::source::{Clock, Latency, SourceInfo};
 use crate::text::{LineError, LineFormat, Sink, open_lines, sniff_lines};
 
 /// The format's entry in the list.
-pub static FORMAT: Format =
-    Format { name: "spc", title: "SPC trace (UMass)", verified: true, unsorted: true, sniff, open };
+pub static FORMAT: Format = Format {
+    name: "spc",
+    title: "SPC trace (UMass)",
+    verified: true,
+    unsorted: true,
+    sniff,
+    open,
+};
 
 const BLOCK_BYTES: u64 = 512;
 
@@ -44,11 +50,22 @@ fn parse(line: &[u8]) -> Result<Row, LineError> {
     if time_ns < 0 {
         return Err(LineError::new(line, TIME));
     }
-    let start_bytes = block.checked_mul(BLOCK_BYTES).filter(|start| start.checked_add(len_bytes).is_some());
+    let start_bytes = block
+        .checked_mul(BLOCK_BYTES)
+        .filter(|start| start.checked_add(len_bytes).is_some());
     let Some(start_bytes) = start_bytes else {
-        return Err(LineError::new(line, "a block and size whose end is below 2^64 bytes"));
+        return Err(LineError::new(
+            line,
+            "a block and size whose end is below 2^64 bytes",
+        ));
     };
-    Ok(Row { unit, start_bytes, len_bytes, op, time_ns })
+    Ok(Row {
+        unit,
+        start_bytes,
+        len_bytes,
+        op,
+        time_ns,
+    })
 }
 
 fn sniff(prefix: &[u8], complete: bool) -> Sniff {
@@ -75,7 +92,14 @@ impl LineFormat for Spc {
         let row = parse(line)?;
         let device = self.devices.number(row.unit, &mut sink.names);
         let (start, len) = (row.start_bytes, row.len_bytes);
-        sink.push(&Event::new(row.time_ns, device, Layer::Request, row.op, start, len));
+        sink.push(&Event::new(
+            row.time_ns,
+            device,
+            Layer::Request,
+            row.op,
+            start,
+            len,
+        ));
         Ok(())
     }
 }
@@ -88,13 +112,40 @@ mod tests {
     fn rows() {
         let check = |line: &str, unit, start, len, op, time_ns| {
             let row = parse(line.as_bytes()).ok().unwrap();
-            let found = (row.unit, row.start_bytes, row.len_bytes, row.op, row.time_ns);
+            let found = (
+                row.unit,
+                row.start_bytes,
+                row.len_bytes,
+                row.op,
+                row.time_ns,
+            );
             assert_eq!(found, (unit, start, len, op, time_ns), "{line}");
         };
-        check("1,240840,32768,W,0.011565", 1, 123_310_080, 32_768, Op::Write, 11_565_000);
-        check("1, 240840, 512, r, 026.214024", 1, 123_310_080, 512, Op::Read, 26_214_024_000);
+        check(
+            "1,240840,32768,W,0.011565",
+            1,
+            123_310_080,
+            32_768,
+            Op::Write,
+            11_565_000,
+        );
+        check(
+            "1, 240840, 512, r, 026.214024",
+            1,
+            123_310_080,
+            512,
+            Op::Read,
+            26_214_024_000,
+        );
         check("0,0,0,R,7", 0, 0, 0, Op::Read, 7_000_000_000);
-        check("0,1,1000,w,0.5,free text,7", 0, 512, 1000, Op::Write, 500_000_000);
+        check(
+            "0,1,1000,w,0.5,free text,7",
+            0,
+            512,
+            1000,
+            Op::Write,
+            500_000_000,
+        );
     }
 
     #[test]

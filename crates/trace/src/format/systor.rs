@@ -19,8 +19,14 @@ use crate::source::Clock;
 use crate::text::{LineError, LineFormat, Sink, open_lines, sniff_lines};
 
 /// The format's entry in the list.
-pub static FORMAT: Format =
-    Format { name: "systor", title: "SYSTOR '17 CSV", verified: false, unsorted: true, sniff, open };
+pub static FORMAT: Format = Format {
+    name: "systor",
+    title: "SYSTOR '17 CSV",
+    verified: false,
+    unsorted: true,
+    sniff,
+    open,
+};
 
 struct Row<'line> {
     time_ns: i64,
@@ -36,16 +42,34 @@ fn parse(line: &[u8]) -> Result<Row<'_>, LineError> {
     const RESPONSE: &str = "a response time in seconds, 0 or more, or nothing";
     let mut scan = Scan::new(line, b',');
     let time_ns = scan.decimal(9, "a time in seconds")?;
-    let response_ns = if scan.blank() { None } else { Some(scan.decimal(9, RESPONSE)?) };
+    let response_ns = if scan.blank() {
+        None
+    } else {
+        Some(scan.decimal(9, RESPONSE)?)
+    };
     if response_ns.is_some_and(|ns| ns < 0) {
         return Err(LineError::new(line, RESPONSE));
     }
-    let op = if scan.blank() { None } else { Some(scan.read_or_write("R, W or nothing")?) };
+    let op = if scan.blank() {
+        None
+    } else {
+        Some(scan.read_or_write("R, W or nothing")?)
+    };
     let lun = scan.word("a LUN")?;
-    let (start, len) = (scan.u64("an offset in bytes")?, scan.u64("a size in bytes")?);
+    let (start, len) = (
+        scan.u64("an offset in bytes")?,
+        scan.u64("a size in bytes")?,
+    );
     scan.end("six columns")?;
     let (start_bytes, len_bytes) = extent(start, len, 1, line)?;
-    Ok(Row { time_ns, response_ns, op, lun, start_bytes, len_bytes })
+    Ok(Row {
+        time_ns,
+        response_ns,
+        op,
+        lun,
+        start_bytes,
+        len_bytes,
+    })
 }
 
 fn is_header(line: &[u8]) -> bool {
@@ -53,11 +77,18 @@ fn is_header(line: &[u8]) -> bool {
 }
 
 fn sniff(prefix: &[u8], complete: bool) -> Sniff {
-    sniff_lines(prefix, complete, |line| is_header(line) || parse(line).is_ok())
+    sniff_lines(prefix, complete, |line| {
+        is_header(line) || parse(line).is_ok()
+    })
 }
 
 fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
-    open_lines(input, options, Systor::default(), FORMAT.requests(Clock::Unix))
+    open_lines(
+        input,
+        options,
+        Systor::default(),
+        FORMAT.requests(Clock::Unix),
+    )
 }
 
 #[derive(Default)]
@@ -69,12 +100,21 @@ struct Systor {
 impl LineFormat for Systor {
     #[inline]
     fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
-        let Some(row) = row_or_header(parse(line), || is_header(line))? else { return Ok(()) };
+        let Some(row) = row_or_header(parse(line), || is_header(line))? else {
+            return Ok(());
+        };
         let name = |lun: &[u8]| String::from_utf8_lossy(lun).into_owned();
         let device = self.devices.text(row.lun, &mut sink.names, name);
         self.without_op += u64::from(row.op.is_none());
         let op = row.op.unwrap_or(Op::Other);
-        let mut event = Event::new(row.time_ns, device, Layer::Request, op, row.start_bytes, row.len_bytes);
+        let mut event = Event::new(
+            row.time_ns,
+            device,
+            Layer::Request,
+            op,
+            row.start_bytes,
+            row.len_bytes,
+        );
         event.device_ns = row.response_ns;
         sink.push(&event);
         Ok(())
@@ -83,7 +123,9 @@ impl LineFormat for Systor {
     fn end(&mut self, sink: &mut Sink) {
         if self.without_op > 0 {
             let count = self.without_op;
-            sink.info.note(format!("{count} I/O without a response: whether read or write is not recorded"));
+            sink.info.note(format!(
+                "{count} I/O without a response: whether read or write is not recorded"
+            ));
         }
     }
 }
@@ -94,8 +136,13 @@ mod tests {
 
     #[test]
     fn rows() {
-        let row = parse(b"1456095145.133076000,0.000806000,R,0,899056122368,131072").ok().unwrap();
-        assert_eq!((row.time_ns, row.response_ns), (1_456_095_145_133_076_000, Some(806_000)));
+        let row = parse(b"1456095145.133076000,0.000806000,R,0,899056122368,131072")
+            .ok()
+            .unwrap();
+        assert_eq!(
+            (row.time_ns, row.response_ns),
+            (1_456_095_145_133_076_000, Some(806_000))
+        );
         assert_eq!((row.op, row.lun), (Some(Op::Read), &b"0"[..]));
         assert_eq!((row.start_bytes, row.len_bytes), (899_056_122_368, 131_072));
         let row = parse(b"1456095145.133076000,,,3,512,1024").ok().unwrap();

@@ -46,7 +46,10 @@ fn parse(line: &[u8]) -> Result<Row, LineError> {
     const TYPE: &str = "0 (read) or 1 (write)";
     let mut scan = Scan::new(line, b',');
     let seconds = scan.u64("a time in seconds")?;
-    let (start, len) = (scan.u64("an offset in sectors")?, scan.u64("a size in sectors")?);
+    let (start, len) = (
+        scan.u64("an offset in sectors")?,
+        scan.u64("a size in sectors")?,
+    );
     let op = match scan.u64(TYPE)? {
         0 => Op::Read,
         1 => Op::Write,
@@ -55,7 +58,13 @@ fn parse(line: &[u8]) -> Result<Row, LineError> {
     let volume = scan.u64("a volume number")?;
     scan.end("five columns")?;
     let (start_bytes, len_bytes) = extent(start, len, SECTOR_BYTES, line)?;
-    Ok(Row { time_ns: ns(seconds, 1_000_000_000, line)?, start_bytes, len_bytes, op, volume })
+    Ok(Row {
+        time_ns: ns(seconds, 1_000_000_000, line)?,
+        start_bytes,
+        len_bytes,
+        op,
+        volume,
+    })
 }
 
 fn is_header(line: &[u8]) -> bool {
@@ -86,10 +95,19 @@ struct Tencent {
 impl LineFormat for Tencent {
     #[inline]
     fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
-        let Some(row) = row_or_header(parse(line), || is_header(line))? else { return Ok(()) };
+        let Some(row) = row_or_header(parse(line), || is_header(line))? else {
+            return Ok(());
+        };
         let device = self.devices.number(row.volume, &mut sink.names);
         let (start, len) = (row.start_bytes, row.len_bytes);
-        sink.push(&Event::new(row.time_ns, device, Layer::Request, row.op, start, len));
+        sink.push(&Event::new(
+            row.time_ns,
+            device,
+            Layer::Request,
+            row.op,
+            start,
+            len,
+        ));
         Ok(())
     }
 }
@@ -101,7 +119,10 @@ mod tests {
     #[test]
     fn a_row() {
         let row = parse(b"1538323200,12910952,128,1,1063").ok().unwrap();
-        assert_eq!((row.time_ns, row.op, row.volume), (1_538_323_200_000_000_000, Op::Write, 1063));
+        assert_eq!(
+            (row.time_ns, row.op, row.volume),
+            (1_538_323_200_000_000_000, Op::Write, 1063)
+        );
         assert_eq!((row.start_bytes, row.len_bytes), (6_610_407_424, 65_536));
     }
 

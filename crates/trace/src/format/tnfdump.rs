@@ -79,7 +79,10 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
     info.note(
         "a block may count from the start of the slice that was addressed and not from that of the disk",
     );
-    let format = Tnfdump { pending: None, pairs: Pairs::default() };
+    let format = Tnfdump {
+        pending: None,
+        pairs: Pairs::default(),
+    };
     Ok(Box::new(TextReader::new(input, format, info)))
 }
 
@@ -96,7 +99,10 @@ fn event_line(line: &[u8]) -> Option<Result<EventLine<'_>, LineError>> {
     let mut rest = line;
     let mut next = || {
         let from = rest.trim_ascii_start();
-        let end = from.iter().position(u8::is_ascii_whitespace).unwrap_or(from.len());
+        let end = from
+            .iter()
+            .position(u8::is_ascii_whitespace)
+            .unwrap_or(from.len());
         rest = &from[end..];
         &from[..end]
     };
@@ -104,17 +110,27 @@ fn event_line(line: &[u8]) -> Option<Result<EventLine<'_>, LineError>> {
     let _lwp_thread_cpu = (next(), next(), next());
     let probe = next();
     let time_ns = parse_decimal(elapsed, 6);
-    if time_ns.is_none() && parse_decimal(delta, 6).is_none() || memchr::memchr(b':', elapsed).is_some() {
+    if time_ns.is_none() && parse_decimal(delta, 6).is_none()
+        || memchr::memchr(b':', elapsed).is_some()
+    {
         return None;
     }
     let Some(time_ns) = time_ns.filter(|&ns| ns >= 0) else {
         return Some(Err(LineError::new(elapsed, "elapsed ms, 0 or more")));
     };
     if probe.is_empty() || parse_u64(pid).is_none() {
-        return Some(Err(LineError::new(line, "PID LWPID TID CPU and a probe after the times")));
+        return Some(Err(LineError::new(
+            line,
+            "PID LWPID TID CPU and a probe after the times",
+        )));
     }
     let pid = parse_u64(pid).and_then(|pid| i32::try_from(pid).ok());
-    Some(Ok(EventLine { time_ns, pid, probe, data: rest }))
+    Some(Ok(EventLine {
+        time_ns,
+        pid,
+        probe,
+        data: rest,
+    }))
 }
 
 /// The value of a name among `name: value` pairs.
@@ -123,7 +139,11 @@ fn value(data: &[u8], name: &str) -> Option<u64> {
     while let Some(word) = found.next() {
         if word.strip_suffix(b":") == Some(name.as_bytes()) {
             let word = found.next()?;
-            return if word.starts_with(b"0x") { parse_hex(word) } else { parse_u64(word) };
+            return if word.starts_with(b"0x") {
+                parse_hex(word)
+            } else {
+                parse_u64(word)
+            };
         }
     }
     None
@@ -149,12 +169,22 @@ impl LineFormat for Tnfdump {
             return Ok(());
         };
         let before = self.settle(sink);
-        let EventLine { time_ns, pid, probe, data } = event?;
+        let EventLine {
+            time_ns,
+            pid,
+            probe,
+            data,
+        } = event?;
         match PROBES.iter().find(|known| known.as_bytes() == probe) {
             Some(probe) => {
                 sink.info.tally(probe);
                 let data = data[..data.len().min(DATA_BYTES_MAX)].to_vec();
-                self.pending = Some(Pending { time_ns, pid, probe, data });
+                self.pending = Some(Pending {
+                    time_ns,
+                    pid,
+                    probe,
+                    data,
+                });
             }
             None => sink.info.tally("other probe"),
         }
@@ -172,26 +202,42 @@ impl LineFormat for Tnfdump {
 impl Tnfdump {
     /// Takes in the event whose data is now complete.
     fn settle(&mut self, sink: &mut Sink) -> Result<(), LineError> {
-        let Some(pending) = self.pending.take() else { return Ok(()) };
-        let bad = || LineError::new(&pending.data, "device, block, size and buffer as `name: value`");
+        let Some(pending) = self.pending.take() else {
+            return Ok(());
+        };
+        let bad = || {
+            LineError::new(
+                &pending.data,
+                "device, block, size and buffer as `name: value`",
+            )
+        };
         let get = |name| value(&pending.data, name);
         let device = get("device").ok_or_else(bad)?;
         match pending.probe {
             "biodone" => {
                 let (block, buf) = (get("block").ok_or_else(bad)?, get("buf").ok_or_else(bad)?);
-                self.pairs.complete(pending.time_ns, Awaited { buf, device, block }, sink);
+                self.pairs
+                    .complete(pending.time_ns, Awaited { buf, device, block }, sink);
             }
             "physio_start" => {
-                sink.info.note("raw I/O (physio) has no latency here: its start names no buffer");
+                sink.info
+                    .note("raw I/O (physio) has no latency here: its start names no buffer");
                 let (start, flags) = (get("offset").ok_or_else(bad)?, get("rw").ok_or_else(bad)?);
                 self.start(&pending, device, (start, flags), None, sink)?;
             }
             probe => {
                 let raw = probe == "aphysio_start";
-                let names = if raw { ["blkno", "rw", "bp"] } else { ["block", "flags", "buf"] };
+                let names = if raw {
+                    ["blkno", "rw", "bp"]
+                } else {
+                    ["block", "flags", "buf"]
+                };
                 let [block, flags, buf] = names.map(get);
-                let (block, flags, buf) =
-                    (block.ok_or_else(bad)?, flags.ok_or_else(bad)?, buf.ok_or_else(bad)?);
+                let (block, flags, buf) = (
+                    block.ok_or_else(bad)?,
+                    flags.ok_or_else(bad)?,
+                    buf.ok_or_else(bad)?,
+                );
                 let start = block.checked_mul(512).ok_or_else(bad)?;
                 self.start(&pending, device, (start, flags), Some((buf, block)), sink)?;
             }
@@ -211,7 +257,11 @@ impl Tnfdump {
         let bad = || LineError::new(&pending.data, "a size in bytes, with its end below 2^64");
         let len = value(&pending.data, "size").ok_or_else(bad)?;
         start.checked_add(len).ok_or_else(bad)?;
-        let op = if flags & READ_FLAG != 0 { Op::Read } else { Op::Write };
+        let op = if flags & READ_FLAG != 0 {
+            Op::Read
+        } else {
+            Op::Write
+        };
         let id = sink.names.device(&device_name(device));
         let mut event = Event::new(pending.time_ns, id, Layer::Bio, op, start, len);
         event.pid = pending.pid;

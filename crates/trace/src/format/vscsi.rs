@@ -99,7 +99,10 @@ fn version_of(prefix: &[u8]) -> Option<Version> {
     [Version::V2, Version::V1].into_iter().find(|version| {
         let bytes = version.record_bytes();
         prefix.len() >= bytes
-            && prefix.chunks_exact(bytes).take(2).all(|record| decode(*version, record).is_some())
+            && prefix
+                .chunks_exact(bytes)
+                .take(2)
+                .all(|record| decode(*version, record).is_some())
     })
 }
 
@@ -107,7 +110,11 @@ fn sniff(prefix: &[u8], complete: bool) -> Sniff {
     if prefix.len() < 80 && !complete {
         return Sniff::More;
     }
-    if version_of(prefix).is_some() { Sniff::Yes } else { Sniff::No }
+    if version_of(prefix).is_some() {
+        Sniff::Yes
+    } else {
+        Sniff::No
+    }
 }
 
 /// Operation of a SCSI command code; `Other` for those that move no blocks of a disk.
@@ -134,13 +141,21 @@ fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Erro
     let path = input.path.clone();
     let prefix = input.peek(80)?;
     let Some(version) = version_of(prefix) else {
-        let damage = Damage { place: Place::Byte(0), found: shown(prefix), expected: EXPECTED.to_owned() };
+        let damage = Damage {
+            place: Place::Byte(0),
+            found: shown(prefix),
+            expected: EXPECTED.to_owned(),
+        };
         return Err(Error::Malformed { path, damage });
     };
     if let LayerChoice::Only(asked) = options.layer
         && asked != Layer::Request
     {
-        return Err(Error::NoLayer { path, asked, present: Layer::Request.word().to_owned() });
+        return Err(Error::NoLayer {
+            path,
+            asked,
+            present: Layer::Request.word().to_owned(),
+        });
     }
     let latency = match version {
         Version::V1 => Latency::None("version 1 of vscsi records no response time".to_owned()),
@@ -157,7 +172,13 @@ fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Erro
     };
     let mut sink = Sink::new(info);
     let device = sink.names.device("0");
-    Ok(Box::new(VscsiReader { input, version, sink, device, ended: false }))
+    Ok(Box::new(VscsiReader {
+        input,
+        version,
+        sink,
+        device,
+        ended: false,
+    }))
 }
 
 impl VscsiReader {
@@ -177,10 +198,12 @@ impl VscsiReader {
                 return Ok(());
             }
             let record = &shown_bytes[..record_bytes];
-            match decode(self.version, record).ok_or_else(|| shown(record)).and_then(|command| {
-                event_of(&command, self.device)
-                    .ok_or_else(|| format!("block {} at {} µs", command.block, command.time_us))
-            }) {
+            match decode(self.version, record)
+                .ok_or_else(|| shown(record))
+                .and_then(|command| {
+                    event_of(&command, self.device)
+                        .ok_or_else(|| format!("block {} at {} µs", command.block, command.time_us))
+                }) {
                 Ok(event) => self.sink.push(&event),
                 Err(found) => self.damage(found, EXPECTED.to_owned()),
             }
@@ -192,7 +215,11 @@ impl VscsiReader {
 
     fn damage(&mut self, found: String, expected: String) {
         let place = Place::Byte(self.input.offset());
-        self.sink.info.damage(Damage { place, found, expected });
+        self.sink.info.damage(Damage {
+            place,
+            found,
+            expected,
+        });
     }
 }
 
@@ -201,7 +228,14 @@ fn event_of(command: &Command, device: u32) -> Option<Event> {
     let time_ns = i64::try_from(command.time_us).ok()?.checked_mul(1000)?;
     start.checked_add(u64::from(command.len_bytes))?;
     let op = op_of(command.code);
-    let mut event = Event::new(time_ns, device, Layer::Request, op, start, u64::from(command.len_bytes));
+    let mut event = Event::new(
+        time_ns,
+        device,
+        Layer::Request,
+        op,
+        start,
+        u64::from(command.len_bytes),
+    );
     if let Some(response_us) = command.response_us {
         event.device_ns = Some(i64::try_from(response_us).ok()?.checked_mul(1000)?);
     }

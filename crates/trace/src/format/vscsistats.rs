@@ -43,7 +43,10 @@ fn sniff(prefix: &[u8], complete: bool) -> Sniff {
 }
 
 fn is_head(prefix: &[u8]) -> bool {
-    let line = prefix.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let line = prefix
+        .split(|&byte| byte == b'\n')
+        .next()
+        .unwrap_or_default();
     Fields::new(line, b',').nth(1) == Some(b"virtual machine worldGroupID")
 }
 
@@ -56,7 +59,11 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
         cannot_tell: vec!["start alignment", "fit", "streams", "latency by fit"],
         ..SourceInfo::default()
     };
-    Ok(Box::new(TextReader::new(input, VscsiStats { current: None }, info)))
+    Ok(Box::new(TextReader::new(
+        input,
+        VscsiStats { current: None },
+        info,
+    )))
 }
 
 /// What a section counts, by the words of its name; `None` for what has no place here.
@@ -123,14 +130,27 @@ struct VscsiStats {
 }
 
 fn head(line: &[u8]) -> Result<Section, LineError> {
-    let bad =
-        || LineError::new(line, "`Histogram: WHAT,virtual machine worldGroupID,N,virtual disk handleID,N`");
+    let bad = || {
+        LineError::new(
+            line,
+            "`Histogram: WHAT,virtual machine worldGroupID,N,virtual disk handleID,N`",
+        )
+    };
     let mut fields = Fields::new(line.strip_prefix(b"Histogram: ").ok_or_else(bad)?, b',');
     let what = fields.next().ok_or_else(bad)?;
     let (_, vm, _, disk) = (fields.next(), fields.next(), fields.next(), fields.next());
     let (vm, disk) = (vm.ok_or_else(bad)?, disk.ok_or_else(bad)?);
-    let subject = format!("vm {} disk {}", String::from_utf8_lossy(vm), String::from_utf8_lossy(disk));
-    Ok(Section { measured: measured(what), subject, op: op(what), ..Section::default() })
+    let subject = format!(
+        "vm {} disk {}",
+        String::from_utf8_lossy(vm),
+        String::from_utf8_lossy(disk)
+    );
+    Ok(Section {
+        measured: measured(what),
+        subject,
+        op: op(what),
+        ..Section::default()
+    })
 }
 
 impl Section {
@@ -145,11 +165,17 @@ impl Section {
             b"count" => self.count = Some(parse_u64(value).ok_or_else(bad)?),
             b"Frequency" => {}
             _ => {
-                let row = (parse_i64(value).ok_or_else(bad)?, parse_ios(name).ok_or_else(bad)?);
+                let row = (
+                    parse_i64(value).ok_or_else(bad)?,
+                    parse_ios(name).ok_or_else(bad)?,
+                );
                 let overflowed = self.limits.windows(2).any(|pair| pair[0].0 == pair[1].0);
                 let falls = self.limits.last().is_some_and(|last| row.0 < last.0);
                 if overflowed || falls || self.limits.len() == BUCKETS_MAX {
-                    return Err(LineError::new(line, "limits that rise up to the last, which comes twice"));
+                    return Err(LineError::new(
+                        line,
+                        "limits that rise up to the last, which comes twice",
+                    ));
                 }
                 self.limits.push(row);
             }
@@ -159,7 +185,10 @@ impl Section {
 
     /// The histogram; `None` when its rows do not add up to its count or a figure overflows.
     fn finish(self, measured: Measured) -> Option<Distribution> {
-        let sum = self.limits.iter().try_fold(0u64, |sum, (_, ios)| sum.checked_add(*ios));
+        let sum = self
+            .limits
+            .iter()
+            .try_fold(0u64, |sum, (_, ios)| sum.checked_add(*ios));
         if sum.is_none() || sum != self.count {
             return None;
         }
@@ -172,24 +201,39 @@ impl Section {
                 None if signed => None,
                 None => Some(0),
             };
-            let high = if before == Some(limit) { None } else { Some(highest(measured, limit)?) };
+            let high = if before == Some(limit) {
+                None
+            } else {
+                Some(highest(measured, limit)?)
+            };
             buckets.push(Bucket { low, high, ios });
             before = Some(limit);
         }
         let min_max_mean = match self.extremes {
-            [Some(min), Some(max), Some(mean)] => {
-                Some((lowest(measured, min)?, lowest(measured, max)?, lowest(measured, mean)?))
-            }
+            [Some(min), Some(max), Some(mean)] => Some((
+                lowest(measured, min)?,
+                lowest(measured, max)?,
+                lowest(measured, mean)?,
+            )),
             _ => None,
         };
-        Some(Distribution { subject: self.subject, measured, op: self.op, buckets, min_max_mean })
+        Some(Distribution {
+            subject: self.subject,
+            measured,
+            op: self.op,
+            buckets,
+            min_max_mean,
+        })
     }
 }
 
 impl LineFormat for VscsiStats {
     fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
         if !line.starts_with(b"Histogram: ") {
-            let current = self.current.as_mut().ok_or(LineError::new(line, "a section `Histogram: …`"))?;
+            let current = self
+                .current
+                .as_mut()
+                .ok_or(LineError::new(line, "a section `Histogram: …`"))?;
             let outcome = current.take(line);
             current.broken |= outcome.is_err();
             return outcome;
@@ -202,7 +246,9 @@ impl LineFormat for VscsiStats {
     }
 
     fn end(&mut self, sink: &mut Sink) {
-        let Some(section) = self.current.take() else { return };
+        let Some(section) = self.current.take() else {
+            return;
+        };
         let Some(measured) = section.measured else {
             sink.info.note(
                 "a histogram of another measure than length, distance to the last command, latency, \
@@ -218,7 +264,10 @@ impl LineFormat for VscsiStats {
             Some(distribution) => sink.extras.push_back(Fill::Distribution(distribution)),
             None => sink.info.damage(Damage {
                 place: Place::Line(sink.info.counts.records),
-                found: format!("a histogram of {} that ends before this line", shown(subject.as_bytes())),
+                found: format!(
+                    "a histogram of {} that ends before this line",
+                    shown(subject.as_bytes())
+                ),
                 expected: "rows that add up to its count".to_owned(),
             }),
         }

@@ -25,17 +25,34 @@ use crate::source::{Clock, SourceInfo};
 use crate::text::{Fields, LineError, LineFormat, Sink, open_lines, whole_lines};
 
 /// The format's entry in the list.
-pub static FORMAT: Format =
-    Format { name: "xperf", title: "text of xperf -a dumper", verified: false, unsorted: true, sniff, open };
+pub static FORMAT: Format = Format {
+    name: "xperf",
+    title: "text of xperf -a dumper",
+    verified: false,
+    unsorted: true,
+    sniff,
+    open,
+};
 
 /// Digits of a µs down to ns.
 const US_SCALE: u32 = 3;
 
-const KINDS: [(&str, Op); 3] = [("DiskRead", Op::Read), ("DiskWrite", Op::Write), ("DiskFlush", Op::Flush)];
+const KINDS: [(&str, Op); 3] = [
+    ("DiskRead", Op::Read),
+    ("DiskWrite", Op::Write),
+    ("DiskFlush", Op::Flush),
+];
 
 /// Columns that are read, by the beginning of their names.
-const COLUMNS: [&str; 7] =
-    ["TimeStamp", "DiskNum", "ByteOffset", "IOSize", "ElapsedTime", "DiskSvcTime", "Process Name"];
+const COLUMNS: [&str; 7] = [
+    "TimeStamp",
+    "DiskNum",
+    "ByteOffset",
+    "IOSize",
+    "ElapsedTime",
+    "DiskSvcTime",
+    "Process Name",
+];
 const TIME: usize = 0;
 const DISK: usize = 1;
 const OFFSET: usize = 2;
@@ -49,7 +66,8 @@ type Places = [Option<usize>; COLUMNS.len()];
 
 fn places_of(header: &[u8]) -> Places {
     COLUMNS.map(|column| {
-        Fields::new(header, b',').position(|field| field.trim_ascii().starts_with(column.as_bytes()))
+        Fields::new(header, b',')
+            .position(|field| field.trim_ascii().starts_with(column.as_bytes()))
     })
 }
 
@@ -65,8 +83,10 @@ impl<'line> Cells<'line> {
     fn of(line: &'line [u8], places: &Places) -> Cells<'line> {
         let mut cells = [None; COLUMNS.len()];
         for (at, field) in Fields::new(line, b',').enumerate() {
-            if let Some(cell) =
-                places.iter().position(|place| *place == Some(at)).and_then(|at| cells.get_mut(at))
+            if let Some(cell) = places
+                .iter()
+                .position(|place| *place == Some(at))
+                .and_then(|at| cells.get_mut(at))
             {
                 *cell = Some(field.trim_ascii());
             }
@@ -85,21 +105,31 @@ impl<'line> Cells<'line> {
 
     /// A time in ns, where the kind of line has it.
     fn time(&self, at: usize) -> Result<Option<i64>, LineError> {
-        let Some(cell) = self.get(at) else { return Ok(None) };
+        let Some(cell) = self.get(at) else {
+            return Ok(None);
+        };
         let ns = parse_decimal(cell, US_SCALE).filter(|&ns| ns >= 0);
-        ns.map(Some).ok_or_else(|| LineError::new(cell, "a time in µs, 0 or more"))
+        ns.map(Some)
+            .ok_or_else(|| LineError::new(cell, "a time in µs, 0 or more"))
     }
 }
 
 /// Where the request goes to the disk, what it waited before and what the disk took.
 fn times_of(cells: &Cells<'_>) -> Result<(i64, Option<i64>, Option<i64>), LineError> {
-    let done_ns = cells.time(TIME)?.ok_or_else(|| LineError::new(b"", "a TimeStamp"))?;
+    let done_ns = cells
+        .time(TIME)?
+        .ok_or_else(|| LineError::new(b"", "a TimeStamp"))?;
     let (elapsed_ns, service_ns) = (cells.time(ELAPSED)?, cells.time(SERVICE)?);
     let device_ns = service_ns.or(elapsed_ns);
-    let queue_ns = elapsed_ns.zip(service_ns).map(|(elapsed, service)| elapsed - service);
+    let queue_ns = elapsed_ns
+        .zip(service_ns)
+        .map(|(elapsed, service)| elapsed - service);
     if queue_ns.is_some_and(|ns| ns < 0) {
         let found = cells.get(SERVICE).unwrap_or_default();
-        return Err(LineError::new(found, "a DiskSvcTime no longer than the ElapsedTime"));
+        return Err(LineError::new(
+            found,
+            "a DiskSvcTime no longer than the ElapsedTime",
+        ));
     }
     Ok((done_ns - device_ns.unwrap_or(0), queue_ns, device_ns))
 }
@@ -135,15 +165,25 @@ struct Xperf {
 impl Xperf {
     fn event(&mut self, kind: usize, line: &[u8], sink: &mut Sink) -> Result<(), LineError> {
         let Some(places) = self.places.get(kind).and_then(Option::as_ref) else {
-            return Err(LineError::new(line, "a BeginHeader block before it that names the columns"));
+            return Err(LineError::new(
+                line,
+                "a BeginHeader block before it that names the columns",
+            ));
         };
         let cells = Cells::of(line, places);
         let op = KINDS.get(kind).map_or(Op::Other, |(_, op)| *op);
         let (time_ns, queue_ns, device_ns) = times_of(&cells)?;
-        let (start, len) = if op == Op::Flush { (0, 0) } else { (cells.hex(OFFSET)?, cells.hex(SIZE)?) };
+        let (start, len) = if op == Op::Flush {
+            (0, 0)
+        } else {
+            (cells.hex(OFFSET)?, cells.hex(SIZE)?)
+        };
         let disk = cells.get(DISK).unwrap_or_default();
         if disk.is_empty() || start.checked_add(len).is_none() {
-            return Err(LineError::new(line, "a disk, and an offset and size whose sum is below 2^64 bytes"));
+            return Err(LineError::new(
+                line,
+                "a disk, and an offset and size whose sum is below 2^64 bytes",
+            ));
         }
         let name = |disk: &[u8]| String::from_utf8_lossy(disk).into_owned();
         let device = self.disks.text(disk, &mut sink.names, name);
@@ -151,7 +191,10 @@ impl Xperf {
         (event.queue_ns, event.device_ns) = (queue_ns, device_ns);
         if let Some(process) = cells.get(PROCESS) {
             let text = String::from_utf8_lossy(process);
-            let (name, pid) = text.trim_end_matches(')').rsplit_once('(').unwrap_or((&text, ""));
+            let (name, pid) = text
+                .trim_end_matches(')')
+                .rsplit_once('(')
+                .unwrap_or((&text, ""));
             event.comm = sink.names.word(name.trim_end());
             event.pid = parse_i64(pid.trim().as_bytes()).and_then(|pid| i32::try_from(pid).ok());
         }
@@ -197,16 +240,24 @@ mod tests {
 
     #[test]
     fn places_come_from_the_header() {
-        let new =
-            "DiskRead, 8612, a b.exe (3984), 11844, 1, 0xff, 0x018f0b8000, 0x00001000, 283, 2, 0x06, 80, 3";
-        let old =
-            "DiskRead, 8612, a b.exe (3984), 11844, 0xff, 0x018f0b8000, 0x00001000, 283, 2, 0x06, 80, 3";
+        let new = "DiskRead, 8612, a b.exe (3984), 11844, 1, 0xff, 0x018f0b8000, 0x00001000, 283, 2, 0x06, 80, 3";
+        let old = "DiskRead, 8612, a b.exe (3984), 11844, 0xff, 0x018f0b8000, 0x00001000, 283, 2, 0x06, 80, 3";
         for (header, row) in [(NEW, new), (OLD, old)] {
-            let events = read(&["BeginHeader", header, "EndHeader", "Mark, 5, x", row]).ok().unwrap();
-            let [event] = events[..] else { panic!("one event, not {}", events.len()) };
-            assert_eq!((event.start_bytes, event.len_bytes, event.op), (0x1_8f0b_8000, 4096, Op::Read));
+            let events = read(&["BeginHeader", header, "EndHeader", "Mark, 5, x", row])
+                .ok()
+                .unwrap();
+            let [event] = events[..] else {
+                panic!("one event, not {}", events.len())
+            };
+            assert_eq!(
+                (event.start_bytes, event.len_bytes, event.op),
+                (0x1_8f0b_8000, 4096, Op::Read)
+            );
             assert_eq!((event.time_ns, event.pid), (8_532_000, Some(3984)));
-            assert_eq!((event.queue_ns, event.device_ns), (Some(203_000), Some(80_000)));
+            assert_eq!(
+                (event.queue_ns, event.device_ns),
+                (Some(203_000), Some(80_000))
+            );
         }
     }
 
@@ -221,7 +272,10 @@ mod tests {
             "DiskRead, 8612",
             "DiskWrite, 8612, a (1), 1, 0xff, 0x0, 0x200, 283, 0, 0x06, 83, 3",
         ] {
-            assert!(read(&["BeginHeader", OLD, "EndHeader", row]).is_err(), "{row}");
+            assert!(
+                read(&["BeginHeader", OLD, "EndHeader", row]).is_err(),
+                "{row}"
+            );
         }
     }
 }

@@ -79,7 +79,11 @@ impl<P: DataType, T: Copy> Column<P, T> {
             left: 0,
             levels: None,
             values: Values::Keys(Keys::new(Bytes::new(), 0)?),
-            dictionary: Dictionary { values: Vec::new(), meanings: None, all_make_sense: true },
+            dictionary: Dictionary {
+                values: Vec::new(),
+                meanings: None,
+                all_make_sense: true,
+            },
             read: Vec::new(),
             known: Vec::new(),
         })
@@ -120,11 +124,15 @@ impl<P: DataType, T: Copy> Column<P, T> {
 
     fn enter_page<M: Meaning<P::T, Is = T>>(&mut self, meaning: &mut M) -> Result<()> {
         match self.pages.next_part()? {
-            None => Err(ParquetError::EOF("found the end of a column, expected more rows".to_owned())),
+            None => Err(ParquetError::EOF(
+                "found the end of a column, expected more rows".to_owned(),
+            )),
             Some(Part::Dictionary(bytes, count)) => {
                 let values = &mut self.dictionary.values;
                 values.clear();
-                let mut reader = self.pages.library_reader::<P>(bytes, count, Encoding::PLAIN);
+                let mut reader = self
+                    .pages
+                    .library_reader::<P>(bytes, count, Encoding::PLAIN);
                 reader.read_records(count, None, None, values)?;
                 let all: Vec<Option<T>> = values.iter().map(|value| meaning.of(value)).collect();
                 self.dictionary.all_make_sense = all.iter().all(Option::is_some);
@@ -133,11 +141,19 @@ impl<P: DataType, T: Copy> Column<P, T> {
                 self.dictionary.meanings = Some(Table::new(meanings, unknown));
                 Ok(())
             }
-            Some(Part::Rows(RowsPart { rows, levels, encoding, values })) => {
+            Some(Part::Rows(RowsPart {
+                rows,
+                levels,
+                encoding,
+                values,
+            })) => {
                 self.left = rows;
                 self.levels = levels;
                 #[allow(deprecated, reason = "files of the format's first version have it")]
-                let is_keys = matches!(encoding, Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY);
+                let is_keys = matches!(
+                    encoding,
+                    Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY
+                );
                 self.values = if is_keys {
                     Values::Keys(Keys::of_page(&values)?)
                 } else {
@@ -150,7 +166,9 @@ impl<P: DataType, T: Copy> Column<P, T> {
 
     /// Finds out which of the next rows have a value, and how many.
     fn read_levels(&mut self, rows: usize) -> Result<usize> {
-        let Some(levels) = &mut self.levels else { return Ok(rows) };
+        let Some(levels) = &mut self.levels else {
+            return Ok(rows);
+        };
         self.known.clear();
         levels.read(rows, &Table::new([false, true], false), &mut self.known)?;
         Ok(self.known.iter().filter(|known| **known).count())
@@ -179,22 +197,34 @@ impl<P: DataType, T: Copy> Column<P, T> {
     }
 
     fn mark_nulls<M: Meaning<P::T>>(&self, row: usize, meaning: &M, bad: &mut Bad) {
-        let Some((found, expected)) = meaning.complaint(None) else { return };
+        let Some((found, expected)) = meaning.complaint(None) else {
+            return;
+        };
         for (place, _) in self.known.iter().enumerate().filter(|(_, known)| !**known) {
             bad.mark(row + place, || found.clone(), expected);
         }
     }
 
-    fn mark_wrong<M: Meaning<P::T>>(&self, row: usize, wrong: &[(usize, P::T)], meaning: &M, bad: &mut Bad) {
+    fn mark_wrong<M: Meaning<P::T>>(
+        &self,
+        row: usize,
+        wrong: &[(usize, P::T)],
+        meaning: &M,
+        bad: &mut Bad,
+    ) {
         if wrong.is_empty() {
             return;
         }
         let known = |(place, known): (usize, &bool)| known.then_some(place);
-        let rows: Option<Vec<usize>> =
-            self.levels.is_some().then(|| self.known.iter().enumerate().filter_map(known).collect());
+        let rows: Option<Vec<usize>> = self
+            .levels
+            .is_some()
+            .then(|| self.known.iter().enumerate().filter_map(known).collect());
         for (place, value) in wrong {
             if let Some((found, expected)) = meaning.complaint(Some(value)) {
-                let place = rows.as_ref().map_or(Some(*place), |rows| rows.get(*place).copied());
+                let place = rows
+                    .as_ref()
+                    .map_or(Some(*place), |rows| rows.get(*place).copied());
                 bad.mark(row + place.unwrap_or(0), || found, expected);
             }
         }
@@ -210,7 +240,9 @@ impl<P: DataType, T: Copy> Dictionary<P, T> {
         out: &mut Vec<T>,
     ) -> Result<Vec<(usize, P::T)>> {
         let Some(meanings) = &self.meanings else {
-            return Err(ParquetError::General("found keys without a dictionary".to_owned()));
+            return Err(ParquetError::General(
+                "found keys without a dictionary".to_owned(),
+            ));
         };
         if self.all_make_sense {
             keys.read(count, meanings, out)?;
@@ -219,7 +251,10 @@ impl<P: DataType, T: Copy> Dictionary<P, T> {
         let places = Table::new(0..self.values.len(), 0);
         let mut read = Vec::new();
         keys.read(count, &places, &mut read)?;
-        let mut values: Vec<P::T> = read.into_iter().map(|place| self.values[place].clone()).collect();
+        let mut values: Vec<P::T> = read
+            .into_iter()
+            .map(|place| self.values[place].clone())
+            .collect();
         Ok(translate(&mut values, meaning, out))
     }
 }
@@ -234,8 +269,15 @@ fn translate<V: Clone, M: Meaning<V>>(
         return Vec::new();
     }
     let unknown = meaning.unknown();
-    out.extend(values.iter().map(|value| meaning.of(value).unwrap_or(unknown)));
-    let wrong = values.iter().enumerate().filter(|(_, value)| meaning.of(value).is_none());
+    out.extend(
+        values
+            .iter()
+            .map(|value| meaning.of(value).unwrap_or(unknown)),
+    );
+    let wrong = values
+        .iter()
+        .enumerate()
+        .filter(|(_, value)| meaning.of(value).is_none());
     wrong.map(|(place, value)| (place, value.clone())).collect()
 }
 
@@ -260,7 +302,12 @@ mod tests {
     #[test]
     fn values_move_to_their_rows() {
         let mut out = vec![9, 1, 2, 3];
-        space(&[false, true, false, false, true, true, false], &mut out, 1, 0);
+        space(
+            &[false, true, false, false, true, true, false],
+            &mut out,
+            1,
+            0,
+        );
         assert_eq!(out, [9, 0, 1, 0, 0, 2, 3, 0]);
     }
 }

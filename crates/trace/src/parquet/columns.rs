@@ -50,7 +50,11 @@ impl Decoder {
         group: &RowGroupMetaData,
         sources: &[Source; COLUMNS.len()],
     ) -> Result<Decoder> {
-        let inputs = Inputs { file, group, sources };
+        let inputs = Inputs {
+            file,
+            group,
+            sources,
+        };
         Ok(Decoder {
             time_ns: inputs.numbers(At::TimeNs)?,
             device: inputs.words(At::Device)?,
@@ -76,23 +80,66 @@ impl Decoder {
     /// When there are fewer, or they cannot be decoded.
     pub fn fill(&mut self, rows: usize, names: &mut Names, batch: &mut Batch) -> Result<Bad> {
         let mut bad = Bad::default();
-        let mut next = Next { rows, bad: &mut bad };
-        next.read(&mut self.time_ns, any_number(At::TimeNs, 0), &mut batch.time_ns)?;
-        let device = Word { of: |word: &str| Some(names.device(word)), unknown: u32::MAX, at: At::Device };
+        let mut next = Next {
+            rows,
+            bad: &mut bad,
+        };
+        next.read(
+            &mut self.time_ns,
+            any_number(At::TimeNs, 0),
+            &mut batch.time_ns,
+        )?;
+        let device = Word {
+            of: |word: &str| Some(names.device(word)),
+            unknown: u32::MAX,
+            at: At::Device,
+        };
         next.read(&mut self.device, device, &mut batch.device)?;
-        let layer = Word { of: Layer::from_word, unknown: Layer::Request, at: At::Layer };
+        let layer = Word {
+            of: Layer::from_word,
+            unknown: Layer::Request,
+            at: At::Layer,
+        };
         next.read(&mut self.layer, layer, &mut batch.layer)?;
-        let op = Word { of: Op::from_word, unknown: Op::Other, at: At::Op };
+        let op = Word {
+            of: Op::from_word,
+            unknown: Op::Other,
+            at: At::Op,
+        };
         next.read(&mut self.op, op, &mut batch.op)?;
         next.read(&mut self.flags, any_number(At::Flags, 0), &mut batch.flags)?;
         self.fill_extents(&mut next, batch)?;
-        next.read(&mut self.queue_ns, latency(At::QueueNs), &mut batch.queue_ns)?;
-        next.read(&mut self.device_ns, latency(At::DeviceNs), &mut batch.device_ns)?;
-        next.read(&mut self.pid, any_number(At::Pid, UNKNOWN_PID), &mut batch.pid)?;
-        let comm = Word { of: |word: &str| Some(names.word(word)), unknown: 0, at: At::Comm };
+        next.read(
+            &mut self.queue_ns,
+            latency(At::QueueNs),
+            &mut batch.queue_ns,
+        )?;
+        next.read(
+            &mut self.device_ns,
+            latency(At::DeviceNs),
+            &mut batch.device_ns,
+        )?;
+        next.read(
+            &mut self.pid,
+            any_number(At::Pid, UNKNOWN_PID),
+            &mut batch.pid,
+        )?;
+        let comm = Word {
+            of: |word: &str| Some(names.word(word)),
+            unknown: 0,
+            at: At::Comm,
+        };
         next.read(&mut self.comm, comm, &mut batch.comm)?;
-        next.read(&mut self.cgroup, any_number(At::Cgroup, UNKNOWN_NS), &mut batch.cgroup)?;
-        let file = Word { of: |word: &str| Some(names.word(word)), unknown: 0, at: At::File };
+        next.read(
+            &mut self.cgroup,
+            any_number(At::Cgroup, UNKNOWN_NS),
+            &mut batch.cgroup,
+        )?;
+        let file = Word {
+            of: |word: &str| Some(names.word(word)),
+            unknown: 0,
+            at: At::File,
+        };
         next.read(&mut self.file, file, &mut batch.file)?;
         Ok(bad)
     }
@@ -102,12 +149,23 @@ impl Decoder {
         let expected = "a sector from 0 to 2^54";
         let is_sector = |sector: i64| is_within(sector, SECTORS_BITS);
         let start = |sector: i64| sector.cast_unsigned() << 9;
-        let start = Scaled { makes_sense: is_sector, is: start, unknown: 0, at: At::Sector, expected };
+        let start = Scaled {
+            makes_sense: is_sector,
+            is: start,
+            unknown: 0,
+            at: At::Sector,
+            expected,
+        };
         next.read(&mut self.sector, start, &mut batch.start_bytes)?;
         let expected = "a length from 0 to 2^62 bytes";
         let is_len = |len: i64| is_within(len, LEN_BITS);
-        let len =
-            Scaled { makes_sense: is_len, is: i64::cast_unsigned, unknown: 0, at: At::LenBytes, expected };
+        let len = Scaled {
+            makes_sense: is_len,
+            is: i64::cast_unsigned,
+            unknown: 0,
+            at: At::LenBytes,
+            expected,
+        };
         next.read(&mut self.len_bytes, len, &mut batch.len_bytes)?;
         if matches!(self.rem_bytes, Input::One(0)) {
             return Ok(());
@@ -115,7 +173,13 @@ impl Decoder {
         let expected = "a rest from 0 to 511 bytes";
         let is_rest = |rest: i32| is_within(rest.into(), REM_BITS);
         let rest = |rest: i32| u64::from(rest.cast_unsigned());
-        let rest = Scaled { makes_sense: is_rest, is: rest, unknown: 0, at: At::RemBytes, expected };
+        let rest = Scaled {
+            makes_sense: is_rest,
+            is: rest,
+            unknown: 0,
+            at: At::RemBytes,
+            expected,
+        };
         self.rests.clear();
         next.read(&mut self.rem_bytes, rest, &mut self.rests)?;
         for (start, rest) in batch.start_bytes.iter_mut().zip(&self.rests) {
@@ -144,7 +208,13 @@ struct Inputs<'a> {
 
 impl Inputs<'_> {
     fn numbers<T: Copy>(&self, at: At) -> Result<Input<Int64Type, T>> {
-        self.input(at, |source| if let Source::Number(one) = source { Some(*one) } else { None })
+        self.input(at, |source| {
+            if let Source::Number(one) = source {
+                Some(*one)
+            } else {
+                None
+            }
+        })
     }
 
     fn numbers_32<T: Copy>(&self, at: At) -> Result<Input<Int32Type, T>> {
@@ -171,7 +241,11 @@ impl Inputs<'_> {
         let source = &self.sources[at as usize];
         if let Source::Leaf(leaf) = source {
             let rows = usize::try_from(self.group.num_rows()).unwrap_or(0);
-            return Ok(Input::File(Box::new(Column::new(self.file, self.group.column(*leaf), rows)?)));
+            return Ok(Input::File(Box::new(Column::new(
+                self.file,
+                self.group.column(*leaf),
+                rows,
+            )?)));
         }
         Ok(one(source).map_or(Input::Absent, Input::One))
     }

@@ -16,7 +16,9 @@ use std::time::Duration;
 
 use parquet::arrow::{ArrowSchemaConverter, ArrowWriter};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaDataBuilder, ParquetMetaDataWriter};
+use parquet::file::metadata::{
+    FileMetaData, KeyValue, ParquetMetaDataBuilder, ParquetMetaDataWriter,
+};
 use parquet::file::properties::WriterVersion;
 use parquet::schema::types::SchemaDescPtr;
 
@@ -82,15 +84,30 @@ impl GrowingWriter {
     pub fn create(path: &Path, info: &SourceInfo) -> Result<GrowingWriter, Error> {
         let name = path.display().to_string();
         let file = OpenOptions::new().write(true).create_new(true).open(path);
-        let file = file.map_err(|source| Error::Write { path: name.clone(), source })?;
-        let gathered = Gathered { bytes: Vec::new(), file };
-        let properties = writer_properties().into_builder().set_offset_index_disabled(true).build();
+        let file = file.map_err(|source| Error::Write {
+            path: name.clone(),
+            source,
+        })?;
+        let gathered = Gathered {
+            bytes: Vec::new(),
+            file,
+        };
+        let properties = writer_properties()
+            .into_builder()
+            .set_offset_index_disabled(true)
+            .build();
         let writer = ArrowWriter::try_new(gathered, arrow_schema(), Some(properties))
             .map_err(|error| write_error(&name, error))?;
         let schema = ArrowSchemaConverter::new().convert(&arrow_schema());
         let schema = Arc::new(schema.map_err(|error| write_error(&name, error))?);
         let (noted, committed) = (Noted::default(), Committed::default());
-        let mut growing = GrowingWriter { writer, schema, path: name, noted, committed };
+        let mut growing = GrowingWriter {
+            writer,
+            schema,
+            path: name,
+            noted,
+            committed,
+        };
         growing.commit(info, Duration::ZERO)?;
         Ok(growing)
     }
@@ -130,19 +147,37 @@ impl GrowingWriter {
     /// # Errors
     /// When the file cannot be written; it can be read up to the last footer all the same.
     pub fn commit(&mut self, info: &SourceInfo, now: Duration) -> Result<(), Error> {
-        self.writer.flush().map_err(|error| write_error(&self.path, error))?;
+        self.writer
+            .flush()
+            .map_err(|error| write_error(&self.path, error))?;
         self.commit_groups(info, now)
     }
 
     /// Brings the row groups that are whole into the file, with a footer behind them.
     fn commit_groups(&mut self, info: &SourceInfo, now: Duration) -> Result<(), Error> {
         let groups = self.writer.flushed_row_groups();
-        let events = groups.iter().map(|group| group.num_rows().unsigned_abs()).sum();
-        let committed = Committed { groups: groups.len(), events, at: now, ..self.committed };
-        let footer = self.footer(info).map_err(|error| write_error(&self.path, error))?;
-        let put = self.writer.write_all(&footer).and_then(|()| self.writer.sync());
+        let events = groups
+            .iter()
+            .map(|group| group.num_rows().unsigned_abs())
+            .sum();
+        let committed = Committed {
+            groups: groups.len(),
+            events,
+            at: now,
+            ..self.committed
+        };
+        let footer = self
+            .footer(info)
+            .map_err(|error| write_error(&self.path, error))?;
+        let put = self
+            .writer
+            .write_all(&footer)
+            .and_then(|()| self.writer.sync());
         let put = put.and_then(|()| self.put(committed, footer.len()));
-        put.map_err(|source| Error::Write { path: self.path.clone(), source })
+        put.map_err(|source| Error::Write {
+            path: self.path.clone(),
+            source,
+        })
     }
 
     /// Writes what is gathered. Where that fails the file is cut behind the last footer.
@@ -157,7 +192,11 @@ impl GrowingWriter {
         }
         let bytes = before + gathered.bytes.len() as u64;
         gathered.bytes.clear();
-        self.committed = Committed { bytes, footer_bytes, ..committed };
+        self.committed = Committed {
+            bytes,
+            footer_bytes,
+            ..committed
+        };
         Ok(())
     }
 
@@ -169,7 +208,9 @@ impl GrowingWriter {
         let version = WriterVersion::PARQUET_2_0.as_num();
         let schema = Arc::clone(&self.schema);
         let file = FileMetaData::new(version, rows, created_by, Some(pairs), schema, None);
-        let metadata = ParquetMetaDataBuilder::new(file).set_row_groups(groups).build();
+        let metadata = ParquetMetaDataBuilder::new(file)
+            .set_row_groups(groups)
+            .build();
         let mut footer = Vec::new();
         ParquetMetaDataWriter::new(&mut footer, &metadata).finish()?;
         Ok(footer)
@@ -201,7 +242,10 @@ impl GrowingWriter {
     pub fn finish(mut self, info: &SourceInfo, now: Duration) -> Result<u64, Error> {
         self.commit(info, now)?;
         let synced = self.writer.inner().file.sync_all();
-        synced.map_err(|source| Error::Write { path: self.path.clone(), source })?;
+        synced.map_err(|source| Error::Write {
+            path: self.path.clone(),
+            source,
+        })?;
         Ok(self.committed.bytes)
     }
 }

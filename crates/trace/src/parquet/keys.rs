@@ -35,7 +35,9 @@ impl<T: Copy> Table<T> {
 
     fn get(&self, key: u32) -> Result<T> {
         let place = usize::try_from(key).ok().filter(|place| *place < self.len);
-        place.and_then(|place| self.values.get(place).copied()).ok_or_else(|| self.beyond(key))
+        place
+            .and_then(|place| self.values.get(place).copied())
+            .ok_or_else(|| self.beyond(key))
     }
 
     /// Appends what keys of up to a byte stand for.
@@ -52,7 +54,10 @@ impl<T: Copy> Table<T> {
 
     #[cold]
     fn beyond(&self, key: u32) -> ParquetError {
-        ParquetError::General(format!("found key {key}, expected one below the dictionary's {}", self.len))
+        ParquetError::General(format!(
+            "found key {key}, expected one below the dictionary's {}",
+            self.len
+        ))
     }
 }
 
@@ -83,9 +88,17 @@ impl Keys {
     /// When no key has so many bits.
     pub fn new(bytes: Bytes, width: u32) -> Result<Keys> {
         if width > WIDTH_MAX {
-            return Err(ParquetError::General(format!("found keys of {width} bits, expected at most 32")));
+            return Err(ParquetError::General(format!(
+                "found keys of {width} bits, expected at most 32"
+            )));
         }
-        Ok(Keys { bytes, width, next_run: 0, run: Run::Same(0), left: 0 })
+        Ok(Keys {
+            bytes,
+            width,
+            next_run: 0,
+            run: Run::Same(0),
+            left: 0,
+        })
     }
 
     /// The keys of a data page, which begins with their width. Without values it may be empty.
@@ -101,7 +114,12 @@ impl Keys {
     ///
     /// # Errors
     /// When there are not as many, or one stands for nothing.
-    pub fn read<T: Copy>(&mut self, count: usize, table: &Table<T>, out: &mut Vec<T>) -> Result<()> {
+    pub fn read<T: Copy>(
+        &mut self,
+        count: usize,
+        table: &Table<T>,
+        out: &mut Vec<T>,
+    ) -> Result<()> {
         let mut wanted = count;
         while wanted > 0 {
             if self.left == 0 {
@@ -130,14 +148,21 @@ impl Keys {
         if header & 1 == 0 {
             let len = width.div_ceil(8);
             let mask = (1u64 << self.width) - 1;
-            self.next_run = at.checked_add(len).filter(|end| *end <= self.bytes.len()).ok_or_else(ended)?;
+            self.next_run = at
+                .checked_add(len)
+                .filter(|end| *end <= self.bytes.len())
+                .ok_or_else(ended)?;
             self.run = Run::Same((word_at(&self.bytes, at) & mask) as u32);
             self.left = count;
         } else {
-            self.next_run = at.saturating_add(count.saturating_mul(width)).min(self.bytes.len());
+            self.next_run = at
+                .saturating_add(count.saturating_mul(width))
+                .min(self.bytes.len());
             self.run = Run::Packed(at, 0);
             // The last group may be cut off behind its last key.
-            let there = ((self.next_run - at) * 8).checked_div(width).unwrap_or(usize::MAX);
+            let there = ((self.next_run - at) * 8)
+                .checked_div(width)
+                .unwrap_or(usize::MAX);
             self.left = count.saturating_mul(GROUP).min(there);
         }
         Ok(())
@@ -154,7 +179,9 @@ impl Keys {
                 return Ok(header);
             }
         }
-        Err(ParquetError::General("found a run's header of more than 5 bytes".to_owned()))
+        Err(ParquetError::General(
+            "found a run's header of more than 5 bytes".to_owned(),
+        ))
     }
 
     /// Reads at most so many keys of a packed run and tells how many.
@@ -239,7 +266,10 @@ mod tests {
     fn runs_of_one_key_are_read() {
         assert_eq!(all(&[6, 4, 4, 2], 3, 5, 5).unwrap(), [4, 4, 4, 2, 2]);
         // 200 keys take a header of two bytes, a key of nine bits takes two.
-        assert_eq!(all(&[0x90, 0x03, 0x2c, 0x01], 9, 200, 301).unwrap(), [300; 200]);
+        assert_eq!(
+            all(&[0x90, 0x03, 0x2c, 0x01], 9, 200, 301).unwrap(),
+            [300; 200]
+        );
         // No bits at all: the only key of a dictionary of one word.
         assert_eq!(all(&[3], 0, 8, 1).unwrap(), [0; 8]);
     }
@@ -256,10 +286,22 @@ mod tests {
         check(&[2, 1], 3, 2, 8, "expected more keys");
         check(&[0, 1, 0, 1], 3, 1, 8, "expected more keys");
         check(&[3, 0xff], 3, 3, 8, "expected more keys");
-        check(&[0xff, 0xff, 0xff, 0xff, 0xff, 1], 3, 1, 8, "more than 5 bytes");
+        check(
+            &[0xff, 0xff, 0xff, 0xff, 0xff, 1],
+            3,
+            1,
+            8,
+            "more than 5 bytes",
+        );
         check(&[2, 5], 3, 1, 5, "key 5");
         check(&[3, 0, 0x60, 0], 3, 8, 3, "key 6");
-        check(&[3, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], 9, 8, 256, "key 256");
+        check(
+            &[3, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+            9,
+            8,
+            256,
+            "key 256",
+        );
         check(&[2, 0], 33, 1, 1, "33 bits");
     }
 

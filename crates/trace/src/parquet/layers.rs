@@ -14,7 +14,11 @@ use crate::parquet::schema::At;
 use crate::parquet::statistics::{Source, source_by_statistics};
 
 /// The layers of all rows, highest first: by the statistics where those are plain, else by that one column.
-pub fn layers_of_rows(file: &PartFile, metadata: &ParquetMetaData, leaf: Option<usize>) -> Vec<Layer> {
+pub fn layers_of_rows(
+    file: &PartFile,
+    metadata: &ParquetMetaData,
+    leaf: Option<usize>,
+) -> Vec<Layer> {
     let Some(leaf) = leaf else { return Vec::new() };
     let mut seen = [false; Layer::ALL.len()];
     for group in metadata.row_groups() {
@@ -32,7 +36,10 @@ pub fn layers_of_rows(file: &PartFile, metadata: &ParquetMetaData, leaf: Option<
             break;
         }
     }
-    Layer::ALL.into_iter().filter(|layer| seen[*layer as usize]).collect()
+    Layer::ALL
+        .into_iter()
+        .filter(|layer| seen[*layer as usize])
+        .collect()
 }
 
 fn look_through(
@@ -43,14 +50,22 @@ fn look_through(
 ) -> Result<(), ParquetError> {
     let mut left = usize::try_from(group.num_rows()).unwrap_or(0);
     let mut column = Column::<ByteArrayType, Layer>::new(file, group.column(leaf), left)?;
-    let mut meaning = Word { of: Layer::from_word, unknown: Layer::Request, at: At::Layer };
+    let mut meaning = Word {
+        of: Layer::from_word,
+        unknown: Layer::Request,
+        at: At::Layer,
+    };
     let mut layers = Vec::new();
     while left > 0 {
         let rows = left.min(BATCH_EVENTS);
         let mut bad = Bad::default();
         layers.clear();
         column.read(rows, &mut meaning, &mut layers, &mut bad)?;
-        for (_, layer) in layers.iter().enumerate().filter(|(row, _)| !bad.is_bad(*row)) {
+        for (_, layer) in layers
+            .iter()
+            .enumerate()
+            .filter(|(row, _)| !bad.is_bad(*row))
+        {
             seen[*layer as usize] = true;
         }
         left -= rows;

@@ -106,10 +106,16 @@ where
 
 /// Whether all values make sense. Looks at each of them, which is faster than to stop at the first that does not.
 fn all<V: Copy>(values: &[V], makes_sense: impl Fn(V) -> bool) -> bool {
-    values.iter().fold(true, |all, value| all & makes_sense(*value))
+    values
+        .iter()
+        .fold(true, |all, value| all & makes_sense(*value))
 }
 
-fn complaint(at: At, value: Option<&impl Display>, expected: &'static str) -> Option<(String, &'static str)> {
+fn complaint(
+    at: At,
+    value: Option<&impl Display>,
+    expected: &'static str,
+) -> Option<(String, &'static str)> {
     let column = COLUMNS[at as usize];
     match value {
         Some(value) => Some((value.to_string(), expected)),
@@ -119,7 +125,12 @@ fn complaint(at: At, value: Option<&impl Display>, expected: &'static str) -> Op
 
 /// Any number makes sense.
 pub fn any_number<V: Copy>(at: At, unknown: V) -> Plain<impl Fn(V) -> bool, V> {
-    Plain { makes_sense: |_| true, unknown, at, expected: "a number" }
+    Plain {
+        makes_sense: |_| true,
+        unknown,
+        at,
+        expected: "a number",
+    }
 }
 
 /// A time that is never below 0, or unknown.
@@ -128,7 +139,12 @@ pub fn latency(at: At) -> Plain<impl Fn(i64) -> bool, i64> {
         At::QueueNs => "a time not below 0 in queue_ns",
         _ => "a time not below 0 in device_ns",
     };
-    Plain { makes_sense: |ns| ns >= 0, unknown: UNKNOWN_NS, at, expected }
+    Plain {
+        makes_sense: |ns| ns >= 0,
+        unknown: UNKNOWN_NS,
+        at,
+        expected,
+    }
 }
 
 /// Whether a number is not below 0 and has at most so many bits.
@@ -175,7 +191,12 @@ impl<T: Copy, F: FnMut(&str) -> Option<T>> Meaning<ByteArray> for Word<F, T> {
             _ => "text in UTF-8",
         };
         match value {
-            Some(value) => Some((String::from_utf8_lossy(value.data()).escape_debug().collect(), expected)),
+            Some(value) => Some((
+                String::from_utf8_lossy(value.data())
+                    .escape_debug()
+                    .collect(),
+                expected,
+            )),
             None => (!COLUMNS[self.at as usize].nullable).then(|| ("null".to_owned(), expected)),
         }
     }

@@ -81,11 +81,29 @@ pub fn write(info: &SourceInfo, seen: &Seen<'_>) -> Vec<KeyValue> {
     let mut pairs = vec![
         pair(SCHEMA, SCHEMA_VERSION.to_string()),
         pair(CLOCK, info.clock.word().to_owned()),
-        pair(DEVICES, json(&seen.devices.iter().map(device_entry).collect::<Vec<_>>())),
-        pair(LAYERS, json(&seen.layers.iter().map(|layer| layer.word()).collect::<Vec<_>>())),
+        pair(
+            DEVICES,
+            json(&seen.devices.iter().map(device_entry).collect::<Vec<_>>()),
+        ),
+        pair(
+            LAYERS,
+            json(
+                &seen
+                    .layers
+                    .iter()
+                    .map(|layer| layer.word())
+                    .collect::<Vec<_>>(),
+            ),
+        ),
         pair(COUNTS, json(&counts_entry(&info.counts))),
         pair(IN_ORDER, seen.in_order.to_string()),
-        pair(SOURCE, json(&SourceEntry { format: info.format.to_owned(), verified: info.verified })),
+        pair(
+            SOURCE,
+            json(&SourceEntry {
+                format: info.format.to_owned(),
+                verified: info.verified,
+            }),
+        ),
     ];
     if let Some(unix_ns) = info.unix_ns_at_zero {
         pairs.push(pair(UNIX_NS, unix_ns.to_string()));
@@ -99,7 +117,10 @@ pub fn write(info: &SourceInfo, seen: &Seen<'_>) -> Vec<KeyValue> {
     if info.completions_only {
         pairs.push(pair(COMPLETIONS_ONLY, "true".to_owned()));
     }
-    let cannot = info.cannot_tell.iter().map(|what| format!("the source cannot tell: {what}"));
+    let cannot = info
+        .cannot_tell
+        .iter()
+        .map(|what| format!("the source cannot tell: {what}"));
     let notes: Vec<String> = info.notes.iter().cloned().chain(cannot).collect();
     if !notes.is_empty() {
         pairs.push(pair(NOTES, json(&notes)));
@@ -116,8 +137,10 @@ fn json<T: Serialize>(value: &T) -> String {
 }
 
 fn device_entry(device: &Device) -> DeviceEntry {
-    let partition =
-        |(name, start): &(String, u64)| PartitionEntry { name: name.clone(), start_bytes: *start };
+    let partition = |(name, start): &(String, u64)| PartitionEntry {
+        name: name.clone(),
+        start_bytes: *start,
+    };
     DeviceEntry {
         name: device.name.clone(),
         size_bytes: device.size_bytes,
@@ -154,7 +177,12 @@ pub struct Said {
 /// Takes the metadata of a file in.
 #[must_use]
 pub fn read(pairs: &[KeyValue], info: &mut SourceInfo, names: &mut Names) -> Said {
-    let value = |key: &str| pairs.iter().find(|pair| pair.key == key).and_then(|pair| pair.value.as_deref());
+    let value = |key: &str| {
+        pairs
+            .iter()
+            .find(|pair| pair.key == key)
+            .and_then(|pair| pair.value.as_deref())
+    };
     let said = Said {
         schema: value(SCHEMA).map(str::to_owned),
         layers: value(LAYERS).and_then(|text| parse::<Vec<Layer>>(LAYERS, text, info)),
@@ -176,12 +204,15 @@ pub fn read(pairs: &[KeyValue], info: &mut SourceInfo, names: &mut Names) -> Sai
     if let Some(counts) = value(COUNTS).and_then(|text| parse(COUNTS, text, info)) {
         take_counts(&counts, &mut info.counts);
     }
-    for device in
-        value(DEVICES).and_then(|text| parse::<Vec<DeviceEntry>>(DEVICES, text, info)).unwrap_or_default()
+    for device in value(DEVICES)
+        .and_then(|text| parse::<Vec<DeviceEntry>>(DEVICES, text, info))
+        .unwrap_or_default()
     {
         take_device(device, names);
     }
-    let notes = value(NOTES).and_then(|text| parse::<Vec<String>>(NOTES, text, info)).unwrap_or_default();
+    let notes = value(NOTES)
+        .and_then(|text| parse::<Vec<String>>(NOTES, text, info))
+        .unwrap_or_default();
     for note in notes.into_iter().take(NOTES_MAX) {
         info.note(note);
     }
@@ -191,7 +222,9 @@ pub fn read(pairs: &[KeyValue], info: &mut SourceInfo, names: &mut Names) -> Sai
 fn parse<T: DeserializeOwned>(key: &str, text: &str, info: &mut SourceInfo) -> Option<T> {
     let parsed = serde_json::from_str(text);
     if parsed.is_err() {
-        info.note(format!("metadata {key} cannot be understood and is taken as absent"));
+        info.note(format!(
+            "metadata {key} cannot be understood and is taken as absent"
+        ));
     }
     parsed.ok()
 }
@@ -214,7 +247,10 @@ fn take_device(entry: DeviceEntry, names: &mut Names) {
     if let Some(device) = names.device_mut(id) {
         device.size_bytes = entry.size_bytes;
         device.logical_block_bytes = entry.logical_block_bytes;
-        device.partitions =
-            entry.partitions.into_iter().map(|partition| (partition.name, partition.start_bytes)).collect();
+        device.partitions = entry
+            .partitions
+            .into_iter()
+            .map(|partition| (partition.name, partition.start_bytes))
+            .collect();
     }
 }

@@ -41,36 +41,73 @@ pub fn open(
     format: &'static str,
     options: &ReadOptions,
 ) -> Result<Box<dyn Reader>, Error> {
-    let file = PartFile::new(file).map_err(|source| Error::Open { path: path.clone(), source })?;
+    let file = PartFile::new(file).map_err(|source| Error::Open {
+        path: path.clone(),
+        source,
+    })?;
     let (file, cut_off_bytes) = up_to_a_footer(file, &path)?;
-    let library = |source| Error::Parquet { path: path.clone(), source };
+    let library = |source| Error::Parquet {
+        path: path.clone(),
+        source,
+    };
     let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let metadata = guarded(|| ArrowReaderMetadata::load(&file, plain)).map_err(library)?;
-    let mut info = SourceInfo { path: path.clone(), format, verified: true, ..SourceInfo::default() };
+    let mut info = SourceInfo {
+        path: path.clone(),
+        format,
+        verified: true,
+        ..SourceInfo::default()
+    };
     let mut names = Names::default();
     let no_pairs: Vec<KeyValue> = Vec::new();
-    let pairs = metadata.metadata().file_metadata().key_value_metadata().unwrap_or(&no_pairs);
+    let pairs = metadata
+        .metadata()
+        .file_metadata()
+        .key_value_metadata()
+        .unwrap_or(&no_pairs);
     let said = meta::read(pairs, &mut info, &mut names);
     if cut_off_bytes > 0 {
         info.counts.skipped_bytes += cut_off_bytes;
         info.note("the recording was cut off: read up to its last whole part");
     }
     check_version(said.schema.as_deref(), &mut info)?;
-    let leaves = leaves_of(metadata.parquet_schema(), metadata.schema())
-        .map_err(|(found, expected)| Error::NoTrace { path: path.clone(), found, expected })?;
+    let leaves =
+        leaves_of(metadata.parquet_schema(), metadata.schema()).map_err(|(found, expected)| {
+            Error::NoTrace {
+                path: path.clone(),
+                found,
+                expected,
+            }
+        })?;
     let metadata = Arc::clone(metadata.metadata());
-    info.layers = said.layers.unwrap_or_else(|| layers_of_rows(&file, &metadata, leaves[At::Layer as usize]));
+    info.layers = said
+        .layers
+        .unwrap_or_else(|| layers_of_rows(&file, &metadata, leaves[At::Layer as usize]));
     let takes = layers_taken(options.layer, &info)?;
     let progress = options.progress.clone();
-    let opened = Opened { file, metadata, leaves, columns: options.columns, takes, progress };
+    let opened = Opened {
+        file,
+        metadata,
+        leaves,
+        columns: options.columns,
+        takes,
+        progress,
+    };
     let reader = ParquetReader::new(opened, names, info);
-    Ok(if said.in_order { Box::new(reader) } else { Box::new(Ordered::new(Box::new(reader))) })
+    Ok(if said.in_order {
+        Box::new(reader)
+    } else {
+        Box::new(Ordered::new(Box::new(reader)))
+    })
 }
 
 /// A Parquet file says at its end where everything is. A recording that was killed while it wrote says so before: the part
 /// up to there, and how many bytes are behind it.
 fn up_to_a_footer(file: PartFile, path: &str) -> Result<(PartFile, u64), Error> {
-    let read = |source| Error::Open { path: path.to_owned(), source };
+    let read = |source| Error::Open {
+        path: path.to_owned(),
+        source,
+    };
     let tail = file.tail(4).map_err(read)?;
     if file.len() >= FILE_BYTES_MIN && tail == MAGIC {
         return Ok((file, 0));
@@ -87,7 +124,10 @@ fn up_to_a_footer(file: PartFile, path: &str) -> Result<(PartFile, u64), Error> 
                    Parquet file can be found; record or copy it again"
                 .to_owned(),
     };
-    Err(Error::Malformed { path: path.to_owned(), damage })
+    Err(Error::Malformed {
+        path: path.to_owned(),
+        damage,
+    })
 }
 
 /// Where the last footer within the file ends; `None` when there is none near its end.
@@ -97,8 +137,8 @@ fn last_footer(file: &PartFile) -> io::Result<Option<u64>> {
     for at in memchr::memmem::rfind_iter(&tail, MAGIC).take(FOOTERS_TRIED) {
         let end = begins + (at + MAGIC.len()) as u64;
         let part = file.clone().up_to(end);
-        let is_footer =
-            end >= FILE_BYTES_MIN && guarded(|| ParquetMetaDataReader::new().parse_and_finish(&part)).is_ok();
+        let is_footer = end >= FILE_BYTES_MIN
+            && guarded(|| ParquetMetaDataReader::new().parse_and_finish(&part)).is_ok();
         if is_footer {
             return Ok(Some(end));
         }
@@ -110,7 +150,10 @@ fn check_version(schema: Option<&str>, info: &mut SourceInfo) -> Result<(), Erro
     match schema.map(str::parse::<u32>) {
         Some(Ok(1..=SCHEMA_VERSION)) => Ok(()),
         None => {
-            info.note(format!("no {} in the metadata: taken as version {SCHEMA_VERSION}", meta::SCHEMA));
+            info.note(format!(
+                "no {} in the metadata: taken as version {SCHEMA_VERSION}",
+                meta::SCHEMA
+            ));
             Ok(())
         }
         Some(_) => Err(Error::NewerSchema {
@@ -126,8 +169,17 @@ fn layers_taken(choice: LayerChoice, info: &SourceInfo) -> Result<[bool; Layer::
     if let LayerChoice::Only(asked) = choice
         && !info.layers.contains(&asked)
     {
-        let present = info.layers.iter().map(|layer| layer.word()).collect::<Vec<_>>().join(", ");
-        return Err(Error::NoLayer { path: info.path.clone(), asked, present });
+        let present = info
+            .layers
+            .iter()
+            .map(|layer| layer.word())
+            .collect::<Vec<_>>()
+            .join(", ");
+        return Err(Error::NoLayer {
+            path: info.path.clone(),
+            asked,
+            present,
+        });
     }
     // The lowest of each device is all that it has.
     let all = choice == LayerChoice::Lowest && info.one_layer_a_device;

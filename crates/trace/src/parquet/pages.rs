@@ -55,9 +55,12 @@ impl Pages {
     pub fn new(file: &PartFile, chunk: &ColumnChunkMetaData, rows: usize) -> Result<Pages> {
         let column = chunk.column_descr();
         if column.max_def_level() > 1 || column.max_rep_level() > 0 {
-            return Err(ParquetError::General("found a column within another one".to_owned()));
+            return Err(ParquetError::General(
+                "found a column within another one".to_owned(),
+            ));
         }
-        let values_only = ColumnDescriptor::new(column.self_type_ptr(), 0, 0, column.path().clone());
+        let values_only =
+            ColumnDescriptor::new(column.self_type_ptr(), 0, 0, column.path().clone());
         Ok(Pages {
             reader: SerializedPageReader::new(Arc::new(file.clone()), chunk, rows, None)?,
             has_levels: column.max_def_level() == 1,
@@ -70,9 +73,16 @@ impl Pages {
     /// # Errors
     /// When it is damaged.
     pub fn next_part(&mut self) -> Result<Option<Part>> {
-        let Some(page) = self.reader.get_next_page()? else { return Ok(None) };
+        let Some(page) = self.reader.get_next_page()? else {
+            return Ok(None);
+        };
         let part = match page {
-            Page::DictionaryPage { buf, num_values, encoding, .. } => {
+            Page::DictionaryPage {
+                buf,
+                num_values,
+                encoding,
+                ..
+            } => {
                 #[allow(deprecated, reason = "files of the format's first version have it")]
                 let is_plain = matches!(encoding, Encoding::PLAIN | Encoding::PLAIN_DICTIONARY);
                 if !is_plain || num_values as usize > buf.len() / DICTIONARY_VALUE_BYTES_MIN {
@@ -81,9 +91,20 @@ impl Pages {
                 }
                 Part::Dictionary(buf, num_values as usize)
             }
-            Page::DataPage { buf, num_values, encoding, def_level_encoding, .. } => {
+            Page::DataPage {
+                buf,
+                num_values,
+                encoding,
+                def_level_encoding,
+                ..
+            } => {
                 let (levels, values) = self.split_v1(&buf, def_level_encoding)?;
-                Part::Rows(RowsPart { rows: num_values as usize, levels, encoding, values })
+                Part::Rows(RowsPart {
+                    rows: num_values as usize,
+                    levels,
+                    encoding,
+                    values,
+                })
             }
             Page::DataPageV2 {
                 buf,
@@ -99,8 +120,15 @@ impl Pages {
                 let levels = part_of(&buf, begin, end)?;
                 let values = part_of(&buf, end, buf.len())?;
                 // Without nulls the levels say nothing.
-                let levels = (self.has_levels && num_nulls > 0).then(|| Keys::new(levels, 1)).transpose()?;
-                Part::Rows(RowsPart { rows: num_values as usize, levels, encoding, values })
+                let levels = (self.has_levels && num_nulls > 0)
+                    .then(|| Keys::new(levels, 1))
+                    .transpose()?;
+                Part::Rows(RowsPart {
+                    rows: num_values as usize,
+                    levels,
+                    encoding,
+                    values,
+                })
             }
         };
         Ok(Some(part))
@@ -114,9 +142,14 @@ impl Pages {
         if encoding != Encoding::RLE {
             return Err(ParquetError::NYI(format!("levels as {encoding}")));
         }
-        let len = page.first_chunk::<4>().map_or(usize::MAX, |len| u32::from_le_bytes(*len) as usize);
+        let len = page
+            .first_chunk::<4>()
+            .map_or(usize::MAX, |len| u32::from_le_bytes(*len) as usize);
         let end = len.saturating_add(4);
-        Ok((Some(Keys::new(part_of(page, 4, end)?, 1)?), part_of(page, end, page.len())?))
+        Ok((
+            Some(Keys::new(part_of(page, 4, end)?, 1)?),
+            part_of(page, end, page.len())?,
+        ))
     }
 
     /// The library's reader of encoded values that all are there.
@@ -135,14 +168,20 @@ impl Pages {
             rep_level_encoding: Encoding::RLE,
             statistics: None,
         };
-        Box::new(ColumnReaderImpl::new(Arc::clone(&self.values_only), Box::new(OnePage(Some(page)))))
+        Box::new(ColumnReaderImpl::new(
+            Arc::clone(&self.values_only),
+            Box::new(OnePage(Some(page))),
+        ))
     }
 }
 
 fn part_of(page: &Bytes, begin: usize, end: usize) -> Result<Bytes> {
     if begin > end || end > page.len() {
-        let found =
-            format!("found levels of {} bytes in a page of {}", end.saturating_sub(begin), page.len());
+        let found = format!(
+            "found levels of {} bytes in a page of {}",
+            end.saturating_sub(begin),
+            page.len()
+        );
         return Err(ParquetError::EOF(found));
     }
     Ok(page.slice(begin..end))
@@ -165,7 +204,9 @@ impl PageReader for OnePage {
     }
 
     fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
-        Err(ParquetError::NYI("looking ahead in a single page".to_owned()))
+        Err(ParquetError::NYI(
+            "looking ahead in a single page".to_owned(),
+        ))
     }
 
     fn skip_next_page(&mut self) -> Result<()> {

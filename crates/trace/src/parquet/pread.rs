@@ -30,13 +30,19 @@ impl PartFile {
     /// When the system does not tell the length.
     pub fn new(file: File) -> io::Result<PartFile> {
         let len_bytes = file.metadata()?.len();
-        Ok(PartFile { file: Arc::new(file), len_bytes })
+        Ok(PartFile {
+            file: Arc::new(file),
+            len_bytes,
+        })
     }
 
     /// The same file as if it ended at a byte that it has.
     #[must_use]
     pub fn up_to(self, len_bytes: u64) -> PartFile {
-        PartFile { len_bytes: len_bytes.min(self.len_bytes), ..self }
+        PartFile {
+            len_bytes: len_bytes.min(self.len_bytes),
+            ..self
+        }
     }
 
     /// The last bytes of the file, at most as many as asked for.
@@ -75,7 +81,10 @@ impl ChunkReader for PartFile {
     type T = BufReader<From>;
 
     fn get_read(&self, start: u64) -> Result<Self::T> {
-        let from = From { file: Arc::clone(&self.file), at: start };
+        let from = From {
+            file: Arc::clone(&self.file),
+            at: start,
+        };
         Ok(BufReader::with_capacity(HEADER_BYTES, from))
     }
 

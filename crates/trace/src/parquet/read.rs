@@ -62,9 +62,13 @@ struct Group {
 }
 
 /// Calls the library so that a panic in it becomes an error.
-pub(super) fn guarded<T>(call: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+pub(super) fn guarded<T>(
+    call: impl FnOnce() -> Result<T, ParquetError>,
+) -> Result<T, ParquetError> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
-        Err(ParquetError::General("found data that the Parquet library cannot cope with".to_owned()))
+        Err(ParquetError::General(
+            "found data that the Parquet library cannot cope with".to_owned(),
+        ))
     })
 }
 
@@ -96,17 +100,28 @@ impl ParquetReader {
             let rows = u64::try_from(chunks.num_rows()).unwrap_or(0);
             let sources = self.plan(index);
             let taken = match &sources[At::Layer as usize] {
-                Source::Word(word) => Layer::from_word(word).map(|layer| self.opened.takes[layer as usize]),
+                Source::Word(word) => {
+                    Layer::from_word(word).map(|layer| self.opened.takes[layer as usize])
+                }
                 _ => None,
             };
             if taken == Some(false) || rows == 0 {
                 self.count_rows(rows);
                 continue;
             }
-            match guarded(|| Decoder::new(&self.opened.file, self.opened.metadata.row_group(index), &sources))
-            {
+            match guarded(|| {
+                Decoder::new(
+                    &self.opened.file,
+                    self.opened.metadata.row_group(index),
+                    &sources,
+                )
+            }) {
                 Ok(decoder) => {
-                    self.group = Some(Group { decoder, all_taken: taken == Some(true), left: rows });
+                    self.group = Some(Group {
+                        decoder,
+                        all_taken: taken == Some(true),
+                        left: rows,
+                    });
                     return true;
                 }
                 Err(error) => self.give_up_rows(rows, error),
@@ -120,8 +135,11 @@ impl ParquetReader {
         let chunks = self.opened.metadata.row_group(index);
         let mut sources = [const { Source::Absent }; COLUMNS.len()];
         for (at, leaf) in self.opened.leaves.iter().enumerate() {
-            let Some(leaf) = leaf.filter(|_| self.is_wanted(at)) else { continue };
-            let known = source_by_statistics(chunks.column(leaf), chunks.num_rows(), COLUMNS[at].nullable);
+            let Some(leaf) = leaf.filter(|_| self.is_wanted(at)) else {
+                continue;
+            };
+            let known =
+                source_by_statistics(chunks.column(leaf), chunks.num_rows(), COLUMNS[at].nullable);
             // The time is always decoded: the footer alone might claim any number of rows.
             let known = known.filter(|_| at != At::TimeNs as usize);
             sources[at] = known.unwrap_or(Source::Leaf(leaf));
@@ -138,7 +156,9 @@ impl ParquetReader {
             (At::Cgroup, self.opened.columns.cgroup),
             (At::File, self.opened.columns.file),
         ];
-        optional.iter().all(|(column, wanted)| *column as usize != at || *wanted)
+        optional
+            .iter()
+            .all(|(column, wanted)| *column as usize != at || *wanted)
     }
 
     /// Puts the next rows of the row group into the batch, if there are any.
@@ -161,13 +181,21 @@ impl ParquetReader {
         let all_taken = group.all_taken;
         for (row, found, expected) in &bad.found {
             let place = Place::Row(self.row.saturating_add(*row as u64));
-            self.info.damage(Damage { place, found: found.clone(), expected: (*expected).to_owned() });
+            self.info.damage(Damage {
+                place,
+                found: found.clone(),
+                expected: (*expected).to_owned(),
+            });
         }
         self.count_rows(rows);
         if !bad.is_empty() {
             batch.retain(|_, row| !bad.is_bad(row));
         }
-        if !all_taken && !batch.layer.iter().fold(true, |all, &layer| all & self.opened.takes[layer as usize])
+        if !all_taken
+            && !batch
+                .layer
+                .iter()
+                .fold(true, |all, &layer| all & self.opened.takes[layer as usize])
         {
             let takes = self.opened.takes;
             batch.retain(|batch, row| takes[batch.layer[row] as usize]);
@@ -221,9 +249,10 @@ impl Reader for ParquetReader {
         while batch.is_empty() {
             if self.group.is_none() && !self.enter_group() {
                 return match self.failure.take() {
-                    Some(source) if self.info.counts.events == 0 => {
-                        Err(Error::Parquet { path: self.info.path.clone(), source })
-                    }
+                    Some(source) if self.info.counts.events == 0 => Err(Error::Parquet {
+                        path: self.info.path.clone(),
+                        source,
+                    }),
                     _ => Ok(Fill::End),
                 };
             }

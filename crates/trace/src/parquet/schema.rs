@@ -63,11 +63,21 @@ pub struct Column {
 }
 
 const fn needed(name: &'static str, kind: Kind, delta: bool) -> Column {
-    Column { name, kind, nullable: false, delta }
+    Column {
+        name,
+        kind,
+        nullable: false,
+        delta,
+    }
 }
 
 const fn optional(name: &'static str, kind: Kind, delta: bool) -> Column {
-    Column { name, kind, nullable: true, delta }
+    Column {
+        name,
+        kind,
+        nullable: true,
+        delta,
+    }
 }
 
 /// Place of a column in [`COLUMNS`].
@@ -131,16 +141,36 @@ pub fn leaves_of(
             if column.nullable {
                 continue;
             }
-            let found = types.fields().iter().take(20).map(|field| field.name().as_str()).collect::<Vec<_>>();
-            return Err((format!("columns {}", found.join(", ")), format!("a column {}", column.name)));
+            let found = types
+                .fields()
+                .iter()
+                .take(20)
+                .map(|field| field.name().as_str())
+                .collect::<Vec<_>>();
+            return Err((
+                format!("columns {}", found.join(", ")),
+                format!("a column {}", column.name),
+            ));
         };
         let found = types.field_with_name(column.name).map(Field::data_type);
-        let stored = if column.kind == Kind::Word { DataType::Utf8 } else { column.kind.data_type() };
+        let stored = if column.kind == Kind::Word {
+            DataType::Utf8
+        } else {
+            column.kind.data_type()
+        };
         match found {
             Ok(found) if *found == stored => *place = Some(leaf),
-            Ok(found) => return Err((format!("{} of type {found}", column.name), format!("{stored}"))),
+            Ok(found) => {
+                return Err((
+                    format!("{} of type {found}", column.name),
+                    format!("{stored}"),
+                ));
+            }
             Err(_) => {
-                return Err((format!("{} within another column", column.name), "a plain column".to_owned()));
+                return Err((
+                    format!("{} within another column", column.name),
+                    "a plain column".to_owned(),
+                ));
             }
         }
     }

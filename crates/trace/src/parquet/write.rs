@@ -37,7 +37,11 @@ impl ParquetWriter {
         let path = output.path();
         let writer = ArrowWriter::try_new(output, arrow_schema(), Some(writer_properties()))
             .map_err(|error| write_error(&path, error))?;
-        Ok(ParquetWriter { writer, path, noted: Noted::default() })
+        Ok(ParquetWriter {
+            writer,
+            path,
+            noted: Noted::default(),
+        })
     }
 }
 
@@ -55,9 +59,15 @@ impl TraceWriter for ParquetWriter {
         for pair in self.noted.metadata(info) {
             self.writer.append_key_value_metadata(pair);
         }
-        let output = self.writer.into_inner().map_err(|error| write_error(&self.path, error))?;
+        let output = self
+            .writer
+            .into_inner()
+            .map_err(|error| write_error(&self.path, error))?;
         output.commit()?;
-        Ok(Written { events: self.noted.events, losses: Vec::new() })
+        Ok(Written {
+            events: self.noted.events,
+            losses: Vec::new(),
+        })
     }
 }
 
@@ -107,7 +117,11 @@ impl Noted {
     /// Keeps what the names so far know of devices: a later batch may come from another source.
     fn keep_devices(&mut self) {
         for device in self.names.devices() {
-            match self.devices.iter_mut().find(|kept| kept.name == device.name) {
+            match self
+                .devices
+                .iter_mut()
+                .find(|kept| kept.name == device.name)
+            {
                 Some(kept) => kept.clone_from(device),
                 None => self.devices.push(device.clone()),
             }
@@ -117,7 +131,11 @@ impl Noted {
     /// The metadata of a file of these rows.
     pub(super) fn metadata(&mut self, info: &SourceInfo) -> Vec<KeyValue> {
         self.keep_devices();
-        let seen = Seen { devices: &self.devices, layers: &self.layers, in_order: self.in_order };
+        let seen = Seen {
+            devices: &self.devices,
+            layers: &self.layers,
+            in_order: self.in_order,
+        };
         meta::write(info, &seen)
     }
 }
@@ -130,21 +148,40 @@ pub(super) fn write_error(path: &str, error: ParquetError) -> Error {
         },
         other => std::io::Error::other(other),
     };
-    Error::Write { path: path.to_owned(), source }
+    Error::Write {
+        path: path.to_owned(),
+        source,
+    }
 }
 
 /// A batch in the form that the library writes.
 pub(super) fn record_batch(batch: &Batch) -> Result<RecordBatch, ParquetError> {
     let rows = batch.len();
-    let sectors = batch.start_bytes.iter().map(|start| (start / 512).cast_signed());
+    let sectors = batch
+        .start_bytes
+        .iter()
+        .map(|start| (start / 512).cast_signed());
     let rem_bytes = batch.start_bytes.iter().map(|start| (start % 512) as i32);
-    let lengths: Result<Vec<i64>, _> = batch.len_bytes.iter().map(|&len| i64::try_from(len)).collect();
-    let lengths = lengths.map_err(|_| ParquetError::General("found a length above 2^63 bytes".to_owned()))?;
+    let lengths: Result<Vec<i64>, _> = batch
+        .len_bytes
+        .iter()
+        .map(|&len| i64::try_from(len))
+        .collect();
+    let lengths =
+        lengths.map_err(|_| ParquetError::General("found a length above 2^63 bytes".to_owned()))?;
     let layers = words(batch.layer.iter().map(|&layer| layer as u32), |id| {
         Layer::ALL.get(id as usize).map(|layer| layer.word())
     });
-    let ops = words(batch.op.iter().map(|&op| op as u32), |id| Op::ALL.get(id as usize).map(|op| op.word()));
-    let device = |id: u32| batch.names.devices().get(id as usize).map(|device| device.name.as_str());
+    let ops = words(batch.op.iter().map(|&op| op as u32), |id| {
+        Op::ALL.get(id as usize).map(|op| op.word())
+    });
+    let device = |id: u32| {
+        batch
+            .names
+            .devices()
+            .get(id as usize)
+            .map(|device| device.name.as_str())
+    };
     let columns: Vec<ArrayRef> = vec![
         Arc::new(Int64Array::from(batch.time_ns.clone())),
         words(batch.device.iter().copied(), device),
@@ -168,14 +205,24 @@ fn known_i64(column: &[i64], rows: usize) -> ArrayRef {
     if column.is_empty() {
         return Arc::new(Int64Array::new_null(rows));
     }
-    Arc::new(column.iter().map(|&ns| (ns != UNKNOWN_NS).then_some(ns)).collect::<Int64Array>())
+    Arc::new(
+        column
+            .iter()
+            .map(|&ns| (ns != UNKNOWN_NS).then_some(ns))
+            .collect::<Int64Array>(),
+    )
 }
 
 fn known_pid(column: &[i32], rows: usize) -> ArrayRef {
     if column.is_empty() {
         return Arc::new(Int32Array::new_null(rows));
     }
-    Arc::new(column.iter().map(|&pid| (pid != UNKNOWN_PID).then_some(pid)).collect::<Int32Array>())
+    Arc::new(
+        column
+            .iter()
+            .map(|&pid| (pid != UNKNOWN_PID).then_some(pid))
+            .collect::<Int32Array>(),
+    )
 }
 
 fn name_words(column: &[u32], batch: &Batch) -> ArrayRef {
@@ -188,7 +235,10 @@ fn name_words(column: &[u32], batch: &Batch) -> ArrayRef {
 }
 
 /// A dictionary column of only the words that occur; ids without a word are null.
-fn words<'names>(ids: impl Iterator<Item = u32>, word: impl Fn(u32) -> Option<&'names str>) -> ArrayRef {
+fn words<'names>(
+    ids: impl Iterator<Item = u32>,
+    word: impl Fn(u32) -> Option<&'names str>,
+) -> ArrayRef {
     let mut places: FxHashMap<u32, Option<i32>> = FxHashMap::default();
     let mut values: Vec<&str> = Vec::new();
     let mut last: Option<(u32, Option<i32>)> = None;
@@ -207,5 +257,8 @@ fn words<'names>(ids: impl Iterator<Item = u32>, word: impl Fn(u32) -> Option<&'
         place
     };
     let keys: Int32Array = ids.map(&mut place).collect();
-    Arc::new(DictionaryArray::<Int32Type>::new(keys, Arc::new(StringArray::from(values))))
+    Arc::new(DictionaryArray::<Int32Type>::new(
+        keys,
+        Arc::new(StringArray::from(values)),
+    ))
 }

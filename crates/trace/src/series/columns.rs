@@ -44,7 +44,10 @@ pub fn words(line: &str) -> Vec<&str> {
     let line = line.trim();
     let is_csv = line.contains(',') && !line.contains([' ', '\t']);
     let split = |c: char| c.is_whitespace() || is_csv && c == ',';
-    line.split(split).filter(|word| !word.is_empty()).take(WORDS_MAX).collect()
+    line.split(split)
+        .filter(|word| !word.is_empty())
+        .take(WORDS_MAX)
+        .collect()
 }
 
 impl Columns {
@@ -57,17 +60,37 @@ impl Columns {
             return None;
         }
         if matches!(first, "Device" | "Device:") && has("%util") {
-            let columns = words.iter().map(|word| sysstat(word.trim_end_matches(':'))).collect();
-            return Some(Columns { tool: Tool::Sysstat, columns, further: 0, span: Span::Response });
+            let columns = words
+                .iter()
+                .map(|word| sysstat(word.trim_end_matches(':')))
+                .collect();
+            return Some(Columns {
+                tool: Tool::Sysstat,
+                columns,
+                further: 0,
+                span: Span::Response,
+            });
         }
         if !has("device") || !has("actv") {
             return None;
         }
-        let devices = words.iter().position(|word| matches!(*word, "tin" | "us")).unwrap_or(words.len());
+        let devices = words
+            .iter()
+            .position(|word| matches!(*word, "tin" | "us"))
+            .unwrap_or(words.len());
         let columns: Vec<Column> = words[..devices].iter().map(|word| solaris(word)).collect();
-        let span = if has("asvc_t") { Span::Device } else { Span::Response };
+        let span = if has("asvc_t") {
+            Span::Device
+        } else {
+            Span::Response
+        };
         let further = words.len() - devices;
-        columns.contains(&Column::Device).then_some(Columns { tool: Tool::Solaris, columns, further, span })
+        columns.contains(&Column::Device).then_some(Columns {
+            tool: Tool::Solaris,
+            columns,
+            further,
+            span,
+        })
     }
 
     /// The row of a line: `Ok(None)` where it is something else, as lines of processors are.
@@ -79,9 +102,16 @@ impl Columns {
         let width = self.columns.len();
         if words.len() != width && (self.further == 0 || words.len() != width + self.further) {
             let expected = format!("a device and {} numbers", width - 1);
-            return if looks_cut(&words) { Err((shown(line.trim().as_bytes()), expected)) } else { Ok(None) };
+            return if looks_cut(&words) {
+                Err((shown(line.trim().as_bytes()), expected))
+            } else {
+                Ok(None)
+            };
         }
-        let mut cells = Cells { span: Some(self.span), ..Cells::default() };
+        let mut cells = Cells {
+            span: Some(self.span),
+            ..Cells::default()
+        };
         let mut device = "";
         for (column, word) in self.columns.iter().zip(&words) {
             match column {
@@ -90,7 +120,9 @@ impl Columns {
                 column => {
                     let Some(printed) = printed(word) else {
                         return match looks_cut(&words) {
-                            true => Err((shown(word.as_bytes()), "a number of 0 or more".to_owned())),
+                            true => {
+                                Err((shown(word.as_bytes()), "a number of 0 or more".to_owned()))
+                            }
                             false => Ok(None),
                         };
                     };
@@ -126,7 +158,9 @@ fn sysstat(word: &str) -> Column {
         "await" => Column::Ms,
         "avgqu-sz" | "aqu-sz" => Column::InFlight,
         _ => {
-            let Some(letter) = word.chars().next() else { return Column::Other };
+            let Some(letter) = word.chars().next() else {
+                return Column::Other;
+            };
             let Some(op) = ['r', 'w', 'd', 'f'].iter().position(|op| *op == letter) else {
                 return Column::Other;
             };
@@ -148,16 +182,30 @@ const NUMBER_MAX: f64 = 1e15;
 /// A number of 0 or more, with the half of its last digit; some languages write a comma.
 pub fn printed(word: &str) -> Option<Printed> {
     let word = word.replace(',', ".");
-    let is_plain = word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let value = word.parse::<f64>().ok().filter(|value| is_plain && *value <= NUMBER_MAX)?;
-    let decimals = word.split_once('.').map_or(0, |(_, decimals)| decimals.len().min(12));
-    Some(Printed { value, half_step: 0.5 / 10f64.powi(decimals as i32) })
+    let is_plain = word
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let value = word
+        .parse::<f64>()
+        .ok()
+        .filter(|value| is_plain && *value <= NUMBER_MAX)?;
+    let decimals = word
+        .split_once('.')
+        .map_or(0, |(_, decimals)| decimals.len().min(12));
+    Some(Printed {
+        value,
+        half_step: 0.5 / 10f64.powi(decimals as i32),
+    })
 }
 
 /// Whether a line that is no row was meant to be one: numbers with decimals, which lines of processors between the reports
 /// do not have.
 fn looks_cut(words: &[&str]) -> bool {
-    words.iter().filter(|word| word.contains(['.', ',']) && printed(word).is_some()).count() >= 2
+    words
+        .iter()
+        .filter(|word| word.contains(['.', ',']) && printed(word).is_some())
+        .count()
+        >= 2
 }
 
 /// The numbers of a row as they come: of reads, writes, discards and flushes.
@@ -176,7 +224,9 @@ impl Cells {
     fn put(&mut self, column: Column, printed: Printed) {
         match column {
             Column::Rate(op) => self.ops[op].per_second = printed,
-            Column::Bytes(op, unit) => self.ops[op].bytes_per_second = Some(printed.value * f64::from(unit)),
+            Column::Bytes(op, unit) => {
+                self.ops[op].bytes_per_second = Some(printed.value * f64::from(unit))
+            }
             Column::OpMs(op) => self.ops[op].ms = Some(printed),
             Column::Ms => self.ms = Some(printed),
             Column::QueueMs => self.queue_ms = Some(printed),

@@ -9,7 +9,9 @@ use crate::error::{Damage, Place, shown};
 /// Whether bytes begin like it.
 pub fn sniff(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head);
-    let Some(inside) = text.trim_start().strip_prefix('{') else { return false };
+    let Some(inside) = text.trim_start().strip_prefix('{') else {
+        return false;
+    };
     inside.trim_start().starts_with("\"sysstat\"")
 }
 
@@ -27,15 +29,33 @@ pub fn read(bytes: &[u8]) -> Result<Series, Damage> {
     let hosts = hosts.ok_or_else(|| missing("/sysstat/hosts", &document))?;
     let [host] = &hosts[..] else {
         let found = format!("{} hosts", hosts.len());
-        return Err(Damage { place: Place::Line(1), found, expected: "one host".to_owned() });
+        return Err(Damage {
+            place: Place::Line(1),
+            found,
+            expected: "one host".to_owned(),
+        });
     };
     let statistics = host.get("statistics").and_then(Value::as_array);
     let statistics = statistics.ok_or_else(|| missing("statistics", host))?;
-    let mut series = Series { has_banner: true, ..Series::new(Tool::Sysstat) };
+    let mut series = Series {
+        has_banner: true,
+        ..Series::new(Tool::Sysstat)
+    };
     for report in statistics {
-        let at = report.get("timestamp").and_then(Value::as_str).map(str::to_owned);
-        let mut read = Report { at, ..Report::default() };
-        for disk in report.get("disk").and_then(Value::as_array).into_iter().flatten() {
+        let at = report
+            .get("timestamp")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        let mut read = Report {
+            at,
+            ..Report::default()
+        };
+        for disk in report
+            .get("disk")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
             match row(disk) {
                 Some(row) => read.rows.push(row),
                 None => {
@@ -51,7 +71,11 @@ pub fn read(bytes: &[u8]) -> Result<Series, Damage> {
 
 fn missing(what: &str, found: &Value) -> Damage {
     let found = shown(found.to_string().as_bytes());
-    Damage { place: Place::Line(1), found, expected: format!("a member {what}") }
+    Damage {
+        place: Place::Line(1),
+        found,
+        expected: format!("a member {what}"),
+    }
 }
 
 fn row(disk: &Value) -> Option<(String, Row)> {

@@ -137,7 +137,11 @@ impl Series {
     #[must_use]
     pub fn devices(&self) -> Vec<&str> {
         let mut seen = std::collections::HashSet::new();
-        let names = self.reports.iter().flat_map(|report| &report.rows).map(|(name, _)| name.as_str());
+        let names = self
+            .reports
+            .iter()
+            .flat_map(|report| &report.rows)
+            .map(|(name, _)| name.as_str());
         names.filter(|name| seen.insert(*name)).collect()
     }
 
@@ -145,7 +149,11 @@ impl Series {
     /// that could not be understood the report is left out.
     pub fn rows_of<'a>(&'a self, device: &'a str) -> impl Iterator<Item = Option<&'a Row>> {
         self.reports.iter().filter_map(move |report| {
-            let row = report.rows.iter().find(|(name, _)| name == device).map(|(_, row)| row);
+            let row = report
+                .rows
+                .iter()
+                .find(|(name, _)| name == device)
+                .map(|(_, row)| row);
             (row.is_some() || !report.is_damaged).then_some(row)
         })
     }
@@ -170,7 +178,9 @@ impl Row {
             return Some(ms.value);
         }
         let busy = self.data.iter().filter(|op| op.per_second.value > 0.0);
-        let sum: Option<f64> = busy.map(|op| op.ms.map(|ms| ms.value * op.per_second.value)).sum();
+        let sum: Option<f64> = busy
+            .map(|op| op.ms.map(|ms| ms.value * op.per_second.value))
+            .sum();
         sum.map(|sum| sum / ios)
     }
 
@@ -184,18 +194,26 @@ impl Row {
             Some(ms) => self.data.iter().map(|op| (op.per_second, ms)).collect(),
             None => {
                 let all = self.data.iter().chain(&self.others);
-                all.filter_map(|op| op.ms.map(|ms| (op.per_second, ms))).collect()
+                all.filter_map(|op| op.ms.map(|ms| (op.per_second, ms)))
+                    .collect()
             }
         };
         if parts.is_empty() {
             return None;
         }
-        let expected = parts.iter().map(|(rate, ms)| rate.value * ms.value / 1e3).sum();
+        let expected = parts
+            .iter()
+            .map(|(rate, ms)| rate.value * ms.value / 1e3)
+            .sum();
         let of_rounding: f64 = parts
             .iter()
             .map(|(rate, ms)| rate.value * ms.half_step / 1e3 + ms.value * rate.half_step / 1e3)
             .sum();
-        Some(LittlesLaw { printed: in_flight.value, expected, rounding: of_rounding + in_flight.half_step })
+        Some(LittlesLaw {
+            printed: in_flight.value,
+            expected,
+            rounding: of_rounding + in_flight.half_step,
+        })
     }
 }
 
@@ -237,9 +255,14 @@ pub fn sniff(head: &[u8]) -> bool {
 /// # Errors
 /// When there is no report in it.
 pub fn read(name: &str, bytes: &[u8]) -> Result<Series, Error> {
-    let malformed = |damage| Error::Malformed { path: name.to_owned(), damage };
+    let malformed = |damage| Error::Malformed {
+        path: name.to_owned(),
+        damage,
+    };
     if bytes.is_empty() {
-        return Err(Error::Empty { path: name.to_owned() });
+        return Err(Error::Empty {
+            path: name.to_owned(),
+        });
     }
     let head = &bytes[..bytes.len().min(SNIFF_BYTES)];
     let series = if json::sniff(head) {

@@ -38,7 +38,9 @@ impl SinceBoot {
     pub const fn words(self) -> &'static str {
         match self {
             SinceBoot::ByTheTool => "sysstat begins with an average since boot",
-            SinceBoot::ByItsRate => "its rate lies far from that of all others: an average since boot",
+            SinceBoot::ByItsRate => {
+                "its rate lies far from that of all others: an average since boot"
+            }
             SinceBoot::Asked => "as was asked",
         }
     }
@@ -57,13 +59,19 @@ impl Series {
             FirstReport::Auto if self.tool == Tool::Sysstat => {
                 (self.has_banner && !self.left_out_first).then_some(SinceBoot::ByTheTool)
             }
-            FirstReport::Auto => self.is_unlike_the_others(device).then_some(SinceBoot::ByItsRate),
+            FirstReport::Auto => self
+                .is_unlike_the_others(device)
+                .then_some(SinceBoot::ByItsRate),
         }
     }
 
     fn is_unlike_the_others(&self, device: &str) -> bool {
-        let mut rates = self.rows_of(device).map(|row| row.map_or(0.0, super::Row::per_second));
-        let Some(first) = rates.next() else { return false };
+        let mut rates = self
+            .rows_of(device)
+            .map(|row| row.map_or(0.0, super::Row::per_second));
+        let Some(first) = rates.next() else {
+            return false;
+        };
         let others: Vec<f64> = rates.collect();
         if others.is_empty() {
             return false;

@@ -11,8 +11,15 @@ pub fn sniff(head: &str) -> bool {
 
 /// Reads all reports.
 pub fn read(text: &str) -> Series {
-    let tool = text.lines().find_map(Columns::of_heading).map_or(Tool::Solaris, |columns| columns.tool);
-    let mut reader = Reader { series: Series::new(tool), columns: None, at: None };
+    let tool = text
+        .lines()
+        .find_map(Columns::of_heading)
+        .map_or(Tool::Solaris, |columns| columns.tool);
+    let mut reader = Reader {
+        series: Series::new(tool),
+        columns: None,
+        at: None,
+    };
     for (number, line) in (1..).zip(text.lines()) {
         reader.line(number, line);
     }
@@ -31,7 +38,11 @@ impl Reader {
         if let Some(columns) = Columns::of_heading(line) {
             self.columns = Some(columns);
             let at = self.at.take();
-            return self.series.reports.push(Report { line: number, at, ..Report::default() });
+            return self.series.reports.push(Report {
+                line: number,
+                at,
+                ..Report::default()
+            });
         }
         if let Some(at) = time(line) {
             self.at = Some(at);
@@ -54,8 +65,17 @@ impl Reader {
                 }
             }
             Err((found, expected)) => {
-                self.series.reports.iter_mut().last().into_iter().for_each(|report| report.is_damaged = true);
-                self.series.damage(Damage { place: Place::Line(number), found, expected });
+                self.series
+                    .reports
+                    .iter_mut()
+                    .last()
+                    .into_iter()
+                    .for_each(|report| report.is_damaged = true);
+                self.series.damage(Damage {
+                    place: Place::Line(number),
+                    found,
+                    expected,
+                });
             }
         }
     }
@@ -69,10 +89,12 @@ fn time(line: &str) -> Option<String> {
         let is_two = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
         parts.clone().count() == 3 && parts.all(|part| is_two(part.get(..2).unwrap_or(part)))
     };
-    let is_epoch =
-        |word: &&str| (9..=11).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit());
+    let is_epoch = |word: &&str| {
+        (9..=11).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit())
+    };
     let is_iso = |word: &&str| {
-        word.split_once('T').is_some_and(|(_, clock)| is_clock(&clock.get(..8).unwrap_or(clock)))
+        word.split_once('T')
+            .is_some_and(|(_, clock)| is_clock(&clock.get(..8).unwrap_or(clock)))
     };
     let is_time = match &words[..] {
         [one] => is_epoch(one) || is_iso(one),
@@ -83,7 +105,11 @@ fn time(line: &str) -> Option<String> {
 
 /// Whether the line is the command itself, at a prompt, with the flag of sysstat that leaves out the report since boot.
 fn has_flag_y(line: &str) -> bool {
-    let Some((_, flags)) = line.split_once("iostat ") else { return false };
-    let mut flags = flags.split_whitespace().filter_map(|word| word.strip_prefix('-'));
+    let Some((_, flags)) = line.split_once("iostat ") else {
+        return false;
+    };
+    let mut flags = flags
+        .split_whitespace()
+        .filter_map(|word| word.strip_prefix('-'));
     flags.any(|flag| !flag.starts_with('-') && flag.contains('y'))
 }

@@ -67,7 +67,10 @@ impl IologWriter {
 
     fn write_event(&mut self, event: &Event, batch: &Batch) -> io::Result<()> {
         let Some(action) = action_of(event) else {
-            self.losses.count("operations other than read, write, trim and sync are left out", 1);
+            self.losses.count(
+                "operations other than read, write, trim and sync are left out",
+                1,
+            );
             return Ok(());
         };
         if event.op == Op::WriteZeroes {
@@ -85,7 +88,11 @@ impl IologWriter {
         let (mut start, mut left) = (event.start_bytes, event.len_bytes);
         loop {
             let piece = left.min(PIECE_BYTES_MAX);
-            writeln!(self.output, "{time_us} {} {action} {start} {piece}", self.names[name])?;
+            writeln!(
+                self.output,
+                "{time_us} {} {action} {start} {piece}",
+                self.names[name]
+            )?;
             left -= piece;
             if left == 0 {
                 return Ok(());
@@ -97,11 +104,15 @@ impl IologWriter {
     fn time_us(&mut self, time_ns: i64) -> u64 {
         let first = *self.first_ns.get_or_insert(time_ns);
         let since_ns = i128::from(time_ns) - i128::from(first);
-        self.losses.count("times are cut to 1 µs", usize::from(since_ns % 1000 != 0));
+        self.losses
+            .count("times are cut to 1 µs", usize::from(since_ns % 1000 != 0));
         let time_us = since_ns.div_euclid(1000);
         // fio waits for each line's time in turn; one that lies back would be late in any case.
         let is_back = time_us < i128::from(self.last_us);
-        self.losses.count("times before that of the line above take its time", usize::from(is_back));
+        self.losses.count(
+            "times before that of the line above take its time",
+            usize::from(is_back),
+        );
         self.last_us = self.last_us.max(u64::try_from(time_us).unwrap_or(0));
         self.last_us
     }
@@ -109,25 +120,39 @@ impl IologWriter {
     /// The place of the file's name; announces it when it is new.
     fn file(&mut self, event: &Event, batch: &Batch, time_us: u64) -> io::Result<usize> {
         let is_vfs = event.layer == Layer::Vfs;
-        self.losses.count("file", usize::from(!is_vfs && event.file != 0));
+        self.losses
+            .count("file", usize::from(!is_vfs && event.file != 0));
         let file = if is_vfs { event.file } else { 0 };
         if let Some(&place) = self.files.get(&(event.device, file)) {
             return Ok(place);
         }
         let devices = batch.names.devices();
-        let device = devices.get(event.device as usize).map_or("", |device| device.name.as_str());
+        let device = devices
+            .get(event.device as usize)
+            .map_or("", |device| device.name.as_str());
         let name = self.free_name(batch.names.word_of(file).unwrap_or(device));
-        let layer = if is_vfs { String::new() } else { format!(" layer={}", event.layer.word()) };
-        writeln!(self.output, "{time_us} {name} add{layer}\n{time_us} {name} open")?;
+        let layer = if is_vfs {
+            String::new()
+        } else {
+            format!(" layer={}", event.layer.word())
+        };
+        writeln!(
+            self.output,
+            "{time_us} {name} add{layer}\n{time_us} {name} open"
+        )?;
         self.names.push(name);
-        self.files.insert((event.device, file), self.names.len() - 1);
+        self.files
+            .insert((event.device, file), self.names.len() - 1);
         Ok(self.names.len() - 1)
     }
 
     /// A name that fio can read and that no other file has.
     fn free_name(&mut self, name: &str) -> String {
         let blank = |letter: char| letter.is_whitespace() || letter.is_control();
-        let mut plain: String = name.chars().map(|letter| if blank(letter) { '_' } else { letter }).collect();
+        let mut plain: String = name
+            .chars()
+            .map(|letter| if blank(letter) { '_' } else { letter })
+            .collect();
         if plain.is_empty() {
             plain.push_str("unnamed");
         }
@@ -174,18 +199,29 @@ fn action_of(event: &Event) -> Option<&'static str> {
 impl TraceWriter for IologWriter {
     fn write(&mut self, batch: &Batch) -> Result<(), Error> {
         let outcome = self.write_batch(batch);
-        outcome.map_err(|source| Error::Write { path: self.output.path(), source })
+        outcome.map_err(|source| Error::Write {
+            path: self.output.path(),
+            source,
+        })
     }
 
     fn finish(mut self: Box<Self>, _info: &SourceInfo) -> Result<Written, Error> {
         let outcome = self.write_end();
-        outcome.map_err(|source| Error::Write { path: self.output.path(), source })?;
+        outcome.map_err(|source| Error::Write {
+            path: self.output.path(),
+            source,
+        })?;
         if self.layers.len() > 1 {
             let events = usize::try_from(self.events).unwrap_or(usize::MAX);
-            self.losses
-                .count("several layers are written as one: the same I/O stands there more than once", events);
+            self.losses.count(
+                "several layers are written as one: the same I/O stands there more than once",
+                events,
+            );
         }
         self.output.commit()?;
-        Ok(Written { events: self.events, losses: self.losses.into_list() })
+        Ok(Written {
+            events: self.events,
+            losses: self.losses.into_list(),
+        })
     }
 }

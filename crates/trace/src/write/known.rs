@@ -10,7 +10,10 @@ pub fn count_latency(batch: &Batch, losses: &mut Losses) {
 
 /// Who sent the I/O, and how.
 pub fn count_sender(batch: &Batch, losses: &mut Losses) {
-    losses.count("time before issue (queue_ns)", count(&batch.queue_ns, UNKNOWN_NS));
+    losses.count(
+        "time before issue (queue_ns)",
+        count(&batch.queue_ns, UNKNOWN_NS),
+    );
     losses.count("process (pid)", count(&batch.pid, UNKNOWN_PID));
     losses.count("command (comm)", count(&batch.comm, 0));
     losses.count("control group (cgroup)", count(&batch.cgroup, UNKNOWN_NS));

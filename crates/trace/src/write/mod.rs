@@ -96,7 +96,9 @@ impl Target {
     #[must_use]
     pub fn from_path(path: &Path) -> Option<Target> {
         let extension = path.extension()?.to_str()?;
-        Target::ALL.into_iter().find(|target| target.extension().eq_ignore_ascii_case(extension))
+        Target::ALL
+            .into_iter()
+            .find(|target| target.extension().eq_ignore_ascii_case(extension))
     }
 }
 
@@ -105,18 +107,27 @@ impl Target {
 ///
 /// # Errors
 /// When neither names a format, or the output cannot be created.
-pub fn create(path: &Path, name: Option<&str>, info: &SourceInfo) -> Result<Box<dyn TraceWriter>, Error> {
+pub fn create(
+    path: &Path,
+    name: Option<&str>,
+    info: &SourceInfo,
+) -> Result<Box<dyn TraceWriter>, Error> {
     let target = match name {
         Some(name) => Target::from_name(name),
         None => Target::from_path(path),
     };
     let known = || {
-        let each = Target::ALL.iter().map(|target| format!("{} (.{})", target.name(), target.extension()));
+        let each = Target::ALL
+            .iter()
+            .map(|target| format!("{} (.{})", target.name(), target.extension()));
         each.collect::<Vec<_>>().join(", ")
     };
     let Some(target) = target else {
         let found = name.map_or_else(|| path.display().to_string(), str::to_owned);
-        return Err(Error::NoSuchTarget { found, known: known() });
+        return Err(Error::NoSuchTarget {
+            found,
+            known: known(),
+        });
     };
     let output = Output::create(path)?;
     Ok(match target {
@@ -138,6 +149,9 @@ impl Losses {
     }
 
     fn into_list(self) -> Vec<Loss> {
-        self.0.into_iter().map(|(what, events)| Loss { what, events }).collect()
+        self.0
+            .into_iter()
+            .map(|(what, events)| Loss { what, events })
+            .collect()
     }
 }

@@ -29,8 +29,17 @@ pub struct MsrWriter {
 impl MsrWriter {
     /// Begins a file; `info` tells the time of day of time 0.
     pub fn new(output: Output, info: &SourceInfo) -> MsrWriter {
-        let unix_ns_at_zero = if info.clock == Clock::Unix { Some(0) } else { info.unix_ns_at_zero };
-        MsrWriter { output, unix_ns_at_zero, events: 0, losses: Losses::default() }
+        let unix_ns_at_zero = if info.clock == Clock::Unix {
+            Some(0)
+        } else {
+            info.unix_ns_at_zero
+        };
+        MsrWriter {
+            output,
+            unix_ns_at_zero,
+            events: 0,
+            losses: Losses::default(),
+        }
     }
 
     fn write_event(&mut self, event: &Event, batch: &Batch) -> io::Result<()> {
@@ -38,24 +47,39 @@ impl MsrWriter {
             Op::Read => "Read",
             Op::Write => "Write",
             _ => {
-                self.losses.count("operations other than read and write are left out", 1);
+                self.losses
+                    .count("operations other than read and write are left out", 1);
                 return Ok(());
             }
         };
         let Some(unix_ns) = event.time_ns.checked_add(self.unix_ns_at_zero.unwrap_or(0)) else {
-            self.losses.count("events before 1677 or after 2262 are left out", 1);
+            self.losses
+                .count("events before 1677 or after 2262 are left out", 1);
             return Ok(());
         };
         let filetime = i128::from(unix_ns.div_euclid(100)) + FILETIME_OF_1970;
         let response_ns = event.device_ns.unwrap_or(0).max(0);
-        let response = event.device_ns.map(|_| (response_ns / 100).to_string()).unwrap_or_default();
+        let response = event
+            .device_ns
+            .map(|_| (response_ns / 100).to_string())
+            .unwrap_or_default();
         let cut = unix_ns.rem_euclid(100) != 0 || response_ns % 100 != 0;
-        self.losses.count("times are cut to 100 ns", usize::from(cut));
-        let device =
-            batch.names.devices().get(event.device as usize).map_or("", |device| device.name.as_str());
+        self.losses
+            .count("times are cut to 100 ns", usize::from(cut));
+        let device = batch
+            .names
+            .devices()
+            .get(event.device as usize)
+            .map_or("", |device| device.name.as_str());
         let (host, disk) = host_and_disk(device);
-        self.losses.count("devices get a disk number 0 (NAME_0)", usize::from(disk.is_none()));
-        let host: String = host.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
+        self.losses.count(
+            "devices get a disk number 0 (NAME_0)",
+            usize::from(disk.is_none()),
+        );
+        let host: String = host
+            .chars()
+            .map(|letter| if is_plain(letter) { letter } else { '_' })
+            .collect();
         self.events += 1;
         writeln!(
             self.output,
@@ -91,7 +115,10 @@ impl TraceWriter for MsrWriter {
         known::count_context(batch, &mut self.losses);
         for event in batch.events() {
             self.write_event(&event, batch)
-                .map_err(|source| Error::Write { path: self.output.path(), source })?;
+                .map_err(|source| Error::Write {
+                    path: self.output.path(),
+                    source,
+                })?;
         }
         Ok(())
     }
@@ -99,9 +126,15 @@ impl TraceWriter for MsrWriter {
     fn finish(mut self: Box<Self>, _info: &SourceInfo) -> Result<Written, Error> {
         if self.unix_ns_at_zero.is_none() {
             let events = usize::try_from(self.events).unwrap_or(usize::MAX);
-            self.losses.count("time of day: time 0 of the trace is written as 1970-01-01", events);
+            self.losses.count(
+                "time of day: time 0 of the trace is written as 1970-01-01",
+                events,
+            );
         }
         self.output.commit()?;
-        Ok(Written { events: self.events, losses: self.losses.into_list() })
+        Ok(Written {
+            events: self.events,
+            losses: self.losses.into_list(),
+        })
     }
 }

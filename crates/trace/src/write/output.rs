@@ -55,7 +55,10 @@ impl Output {
         if path == Path::new("-") {
             return Ok(Output::direct(path, Box::new(io::stdout())));
         }
-        let open = |source| Error::Write { path: path.display().to_string(), source };
+        let open = |source| Error::Write {
+            path: path.display().to_string(),
+            source,
+        };
         let old = fs::metadata(path).ok();
         if let Some(old) = &old {
             let is_stdout = is_standard_output(old);
@@ -66,7 +69,10 @@ impl Output {
                 let kind = old.file_type();
                 let leads_nowhere = kind.is_char_device() && NOWHERE.contains(&old.rdev());
                 if !kind.is_fifo() && !leads_nowhere {
-                    return Err(Error::NoFile { path: path.display().to_string(), found: words_of(old) });
+                    return Err(Error::NoFile {
+                        path: path.display().to_string(),
+                        found: words_of(old),
+                    });
                 }
                 let file = OpenOptions::new().write(true).open(path).map_err(open)?;
                 return Ok(Output::direct(path, Box::new(file)));
@@ -75,14 +81,24 @@ impl Output {
         let target = target_of(path).map_err(open)?;
         let (temporary, file) = create_beside(&target).map_err(open)?;
         if let Some(old) = &old {
-            keep_access(&file, old).inspect_err(|_| drop(fs::remove_file(&temporary))).map_err(open)?;
+            keep_access(&file, old)
+                .inspect_err(|_| drop(fs::remove_file(&temporary)))
+                .map_err(open)?;
         }
         let writer = BufWriter::with_capacity(BUFFER_BYTES, Box::new(file) as Box<_>);
-        Ok(Output { path: target, temporary: Some(temporary), writer })
+        Ok(Output {
+            path: target,
+            temporary: Some(temporary),
+            writer,
+        })
     }
 
     fn direct(path: &Path, to: Box<dyn Sync + Send + WriteAndSync>) -> Output {
-        Output { path: path.to_owned(), temporary: None, writer: BufWriter::with_capacity(BUFFER_BYTES, to) }
+        Output {
+            path: path.to_owned(),
+            temporary: None,
+            writer: BufWriter::with_capacity(BUFFER_BYTES, to),
+        }
     }
 
     /// The path, for messages.
@@ -97,12 +113,17 @@ impl Output {
     /// When that fails; the temporary file is removed then.
     pub fn commit(mut self) -> Result<(), Error> {
         let outcome = self.put_into_place();
-        outcome.map_err(|source| Error::Write { path: self.path(), source })
+        outcome.map_err(|source| Error::Write {
+            path: self.path(),
+            source,
+        })
     }
 
     fn put_into_place(&mut self) -> io::Result<()> {
         self.writer.flush()?;
-        let Some(temporary) = &self.temporary else { return Ok(()) };
+        let Some(temporary) = &self.temporary else {
+            return Ok(());
+        };
         // Without this a crash after the rename could leave an empty file under the final name.
         self.writer.get_ref().sync()?;
         fs::rename(temporary, &self.path)?;
@@ -164,7 +185,9 @@ pub fn target_of(path: &Path) -> io::Result<PathBuf> {
             Err(_) => return Ok(target),
         }
     }
-    Err(io::Error::other("found more links in a row than can be followed"))
+    Err(io::Error::other(
+        "found more links in a row than can be followed",
+    ))
 }
 
 /// Who may read the file that is replaced may read the new one, and nobody else.
@@ -182,7 +205,11 @@ fn create_beside(path: &Path) -> io::Result<(PathBuf, File)> {
         hidden.push(name);
         hidden.push(format!(".unfinished-{}-{attempt}", std::process::id()));
         let temporary = path.with_file_name(hidden);
-        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
+        match OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&temporary)
+        {
             Ok(file) => return Ok((temporary, file)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
             Err(error) => return Err(error),

@@ -77,8 +77,16 @@ fn phase_words(context: &Context<'_>, place: &PlaceAnalysis, phase: &Phase) -> S
 
 /// `sector 7 of 8`, or bytes where it is no whole sector.
 fn position(phase: &Phase) -> String {
-    let unit = if phase.offset_bytes.0.is_multiple_of(SECTOR) { SECTOR } else { 1 };
-    format!("{} of {}", place(phase), group_digits(phase.granularity_bytes.0 / unit))
+    let unit = if phase.offset_bytes.0.is_multiple_of(SECTOR) {
+        SECTOR
+    } else {
+        1
+    };
+    format!(
+        "{} of {}",
+        place(phase),
+        group_digits(phase.granularity_bytes.0 / unit)
+    )
 }
 
 /// `sector 7`, or the byte where it is no whole sector.
@@ -92,9 +100,15 @@ fn place(phase: &Phase) -> String {
 
 /// First sectors that old tools gave the first partition, with the tool.
 const KNOWN_STARTS: [(u64, &str); 3] = [
-    (63, "a partition at sector 63, as MBR tools made it for cylinders"),
+    (
+        63,
+        "a partition at sector 63, as MBR tools made it for cylinders",
+    ),
     (34, "a partition at sector 34, right behind an EFI label"),
-    (16_065, "a partition at a cylinder boundary (16,065 sectors)"),
+    (
+        16_065,
+        "a partition at a cylinder boundary (16,065 sectors)",
+    ),
 ];
 
 /// A layout that would give this phase. Never more than consistent with it: a residue proves no cause.
@@ -104,7 +118,9 @@ pub fn consistent_with(phase: &Phase) -> Option<String> {
     if phase.offset_bytes.0 == 0 {
         return None;
     }
-    let known = KNOWN_STARTS.iter().find(|(sector, _)| sector * SECTOR % granularity == phase.offset_bytes.0);
+    let known = KNOWN_STARTS
+        .iter()
+        .find(|(sector, _)| sector * SECTOR % granularity == phase.offset_bytes.0);
     known.map(|(_, words)| format!("consistent with {words} (not proven by it)"))
 }
 
@@ -131,12 +147,25 @@ fn others(mut finding: Finding, inference: &Inference) -> Finding {
 }
 
 /// Says where a known partition begins, so that a layout off the grid is told from I/O that are off inside it.
-fn starts(context: &Context<'_>, mut finding: Finding, place: &PlaceAnalysis, grid: &Grid) -> Finding {
+fn starts(
+    context: &Context<'_>,
+    mut finding: Finding,
+    place: &PlaceAnalysis,
+    grid: &Grid,
+) -> Finding {
     let parts = context.analysis.places.iter().skip(1);
     for part in parts.filter(|part| place.name.is_none() || part.name == place.name) {
         let past = grid.past_boundary(Bytes(part.first_byte));
-        let stands = if past.0 == 0 { "on the grid".to_owned() } else { format!("{past} past the grid") };
-        let from = if past.0 == 0 { ": what is off comes from within it" } else { "" };
+        let stands = if past.0 == 0 {
+            "on the grid".to_owned()
+        } else {
+            format!("{past} past the grid")
+        };
+        let from = if past.0 == 0 {
+            ": what is off comes from within it"
+        } else {
+            ""
+        };
         finding = finding.explained(format!(
             "partition {} begins at sector {}, {stands}{from}",
             part.name.as_deref().unwrap_or_default(),
@@ -148,7 +177,10 @@ fn starts(context: &Context<'_>, mut finding: Finding, place: &PlaceAnalysis, gr
 
 /// How far past the grid a phase sits; `None` when its blocks are no whole cells, so that they sit in several ways.
 pub(super) fn past(grid: &Grid, phase: &Phase) -> Option<u64> {
-    let whole = phase.granularity_bytes.0.is_multiple_of(grid.granularity().0);
+    let whole = phase
+        .granularity_bytes
+        .0
+        .is_multiple_of(grid.granularity().0);
     whole.then(|| grid.past_boundary(phase.offset_bytes).0)
 }
 
@@ -180,8 +212,9 @@ fn advise(
     phase: &Phase,
 ) -> Finding {
     if context.profile.layer == Layer::Vfs {
-        return finding
-            .explained("these are places in files: the application or its file format decides them");
+        return finding.explained(
+            "these are places in files: the application or its file format decides them",
+        );
     }
     let grid = to_mend(fit, phase);
     let Some(by) = shift_bytes(&grid, phase) else {
@@ -192,21 +225,26 @@ fn advise(
         ));
     };
     if by == 0 {
-        return finding
-            .explained("these stand on the grid: the others are off by themselves, and no shift mends that");
+        return finding.explained(
+            "these stand on the grid: the others are off by themselves, and no shift mends that",
+        );
     }
     let after = match (i64::try_from(by), table_of(context, place)) {
         (Ok(by), Some(table)) => what_if::shifted(table, &fit.grid, by, Select::DATA).ok(),
         _ => None,
     };
-    let Some(after) = after.filter(|after| after.misaligned < tally.misaligned && by.is_multiple_of(SECTOR))
+    let Some(after) =
+        after.filter(|after| after.misaligned < tally.misaligned && by.is_multiple_of(SECTOR))
     else {
         return finding;
     };
     let sectors = by / SECTOR;
     let put = match grid == fit.grid {
         true => "put them on it".to_owned(),
-        false => format!("put blocks of {} on multiples of their own length", grid.granularity()),
+        false => format!(
+            "put blocks of {} on multiples of their own length",
+            grid.granularity()
+        ),
     };
     let finding = finding.explained(format!(
         "a layout that begins {} ({}) later would {put} and leave {} I/O off {} (exact for these requests)",
@@ -228,11 +266,20 @@ fn advise(
 fn table_of<'a>(context: &Context<'a>, place: &PlaceAnalysis) -> Option<&'a Table> {
     match &place.name {
         None => Some(&context.profile.places.table),
-        Some(name) => context.profile.partitions.get(name).map(|places| &places.table),
+        Some(name) => context
+            .profile
+            .partitions
+            .get(name)
+            .map(|places| &places.table),
     }
 }
 
-fn command(context: &Context<'_>, place: &PlaceAnalysis, fit: &GridFit, sectors: u64) -> Option<String> {
+fn command(
+    context: &Context<'_>,
+    place: &PlaceAnalysis,
+    fit: &GridFit,
+    sectors: u64,
+) -> Option<String> {
     let mut flags = format!("--shift +{sectors}s");
     if fit.source == GridSource::User {
         flags.push_str(&format!(" --grid {}", typed(&fit.grid)));
@@ -250,7 +297,11 @@ fn command(context: &Context<'_>, place: &PlaceAnalysis, fit: &GridFit, sectors:
 /// A grid as it is typed: `4k`, `8k@1024`.
 fn typed(grid: &Grid) -> String {
     let size = |Bytes(bytes): Bytes| {
-        if bytes.is_multiple_of(1024) { format!("{}k", bytes / 1024) } else { bytes.to_string() }
+        if bytes.is_multiple_of(1024) {
+            format!("{}k", bytes / 1024)
+        } else {
+            bytes.to_string()
+        }
     };
     match grid.offset() {
         Bytes(0) => size(grid.granularity()),

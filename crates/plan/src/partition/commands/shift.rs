@@ -13,12 +13,20 @@ const UNUSED: &str = "unmounted, and nothing on top: no volume, no swap, no data
 impl Work<'_> {
     /// The way that loses nothing first.
     pub(super) fn shifts(&self) -> Vec<Remedy> {
-        self.plumb_fix_move().into_iter().chain(self.sfdisk_move_data()).collect()
+        self.plumb_fix_move()
+            .into_iter()
+            .chain(self.sfdisk_move_data())
+            .collect()
     }
 
     fn way(&self, title: &str) -> Remedy {
         let start = crate::error::position(self.layout.start);
-        Remedy::new(Harm::Shift, title, format!("starts at {start}, data with it")).constraint(UNUSED)
+        Remedy::new(
+            Harm::Shift,
+            title,
+            format!("starts at {start}, data with it"),
+        )
+        .constraint(UNUSED)
     }
 
     /// What makes it as long as it can be there; no steps where it is. `None` where that cannot be done.
@@ -44,9 +52,16 @@ impl Work<'_> {
     /// Only of a partition with a node; an image in a file has none.
     fn plumb_fix_move(&self) -> Option<Remedy> {
         let request = self.request;
-        let node = request.label.node(&request.device, request.number).into_iter().next()?;
+        let node = request
+            .label
+            .node(&request.device, request.number)
+            .into_iter()
+            .next()?;
         // What is typed with --yes is the kernel's name, which a link does not show.
-        let name = match node.strip_prefix("/dev/").filter(|name| !name.contains('/')) {
+        let name = match node
+            .strip_prefix("/dev/")
+            .filter(|name| !name.contains('/'))
+        {
             Some(name) => word(name).into_owned(),
             None => format!("$(basename $(readlink -f {}))", word(&node)),
         };
@@ -73,7 +88,10 @@ impl Work<'_> {
     /// Needs the length: an entry that becomes smaller by the same command is written, and its data are left behind.
     fn sfdisk_move_data(&self) -> Option<Remedy> {
         let (device, file, number) = (&self.device, &self.file, self.request.number);
-        let len = self.layout.len_lba(self.request).filter(|_| self.request.size.is_some())?;
+        let len = self
+            .layout
+            .len_lba(self.request)
+            .filter(|_| self.request.size.is_some())?;
         Some(
             self.way("with sfdisk --move-data")
                 .step(Step::save(format!("sfdisk -d {device} > {file}.sfdisk")))

@@ -65,7 +65,10 @@ pub fn pack<W: Write>(
         }
         devices.push(device);
     }
-    packer.file(Path::new(DEVICES), &serde_json::to_vec_pretty(&Listed { devices, images })?)?;
+    packer.file(
+        Path::new(DEVICES),
+        &serde_json::to_vec_pretty(&Listed { devices, images })?,
+    )?;
     Ok((bytes_kept, devices_kept))
 }
 
@@ -83,7 +86,11 @@ pub fn read(file: &str, folder: &Path) -> Result<Collected, ArchiveError> {
         let pieces = reading.pieces(&device)?;
         disks.add(device, pieces);
     }
-    Ok(Collected { answers, disks, images: listed.images })
+    Ok(Collected {
+        answers,
+        disks,
+        images: listed.images,
+    })
 }
 
 struct Reading<'a> {
@@ -94,8 +101,13 @@ struct Reading<'a> {
 impl Reading<'_> {
     fn json<T: serde::de::DeserializeOwned>(&self, part: &str) -> Result<T, ArchiveError> {
         let bytes = self.bytes(Path::new(part))?;
-        serde_json::from_slice(&bytes)
-            .map_err(|error| self.wrong(part, error.to_string(), "what `plumb check --collect` writes"))
+        serde_json::from_slice(&bytes).map_err(|error| {
+            self.wrong(
+                part,
+                error.to_string(),
+                "what `plumb check --collect` writes",
+            )
+        })
     }
 
     /// A file of the collection itself, never through a link.
@@ -114,8 +126,9 @@ impl Reading<'_> {
             return Vec::new();
         }
         let entries = fs::read_dir(path).into_iter().flatten();
-        let mut names: Vec<String> =
-            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+        let mut names: Vec<String> = entries
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .collect();
         names.sort();
         names
     }
@@ -126,11 +139,21 @@ impl Reading<'_> {
             let pages = self.names(&folder);
             let page = |name: &str| {
                 let part = folder.join(name);
-                pages.iter().any(|known| known == name).then(|| self.page(&part)).transpose()
+                pages
+                    .iter()
+                    .any(|known| known == name)
+                    .then(|| self.page(&part))
+                    .transpose()
             };
             let controller = page("controller")?;
             if let Some(namespace) = page("namespace")? {
-                answers.add_identified(&name, Identified { namespace, controller });
+                answers.add_identified(
+                    &name,
+                    Identified {
+                        namespace,
+                        controller,
+                    },
+                );
             }
         }
         Ok(())
@@ -149,7 +172,10 @@ impl Reading<'_> {
     fn pieces(&self, device: &Device) -> Result<Pieces, ArchiveError> {
         let folder = PathBuf::from(&device.folder);
         let mut parts = folder.components();
-        if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) {
+        if !matches!(
+            (parts.next(), parts.next()),
+            (Some(Component::Normal(_)), None)
+        ) {
             let expected = "the name of a directory below sectors/";
             return Err(self.wrong(DEVICES, format!("the folder {}", shown(&folder)), expected));
         }
@@ -158,15 +184,18 @@ impl Reading<'_> {
         let mut starts = Vec::new();
         for name in self.names(&folder) {
             let expected = "a place in bytes";
-            let start: u64 =
-                name.parse().map_err(|_| self.wrong(&shown(&folder), shown(Path::new(&name)), expected))?;
+            let start: u64 = name
+                .parse()
+                .map_err(|_| self.wrong(&shown(&folder), shown(Path::new(&name)), expected))?;
             starts.push((start, folder.join(name)));
         }
         starts.sort();
         for (start, part) in starts {
             let bytes = self.bytes(&part)?;
             all += bytes.len() as u64;
-            let next = start.checked_add(bytes.len() as u64).filter(|next| *next <= device.size_bytes);
+            let next = start
+                .checked_add(bytes.len() as u64)
+                .filter(|next| *next <= device.size_bytes);
             let Some(next) = next.filter(|_| start >= end && all <= BYTES_MAX) else {
                 let found = format!("{} bytes", group_digits(bytes.len() as u64));
                 let expected = "runs apart, inside of the device, of 16 MiB together";
@@ -179,7 +208,12 @@ impl Reading<'_> {
     }
 
     fn wrong(&self, part: &str, found: String, expected: &'static str) -> ArchiveError {
-        ArchiveError::Part { file: self.file.to_owned(), part: part.to_owned(), found, expected }
+        ArchiveError::Part {
+            file: self.file.to_owned(),
+            part: part.to_owned(),
+            found,
+            expected,
+        }
     }
 }
 
@@ -194,18 +228,37 @@ mod tests {
     fn links_are_not_followed() {
         let folder = plumb_testkit::temp_dir("collected");
         let at = |part: &str| folder.path().join(part);
-        let message =
-            || read("c.tar.zst", folder.path()).err().map(|error| error.to_string()).unwrap_or_default();
+        let message = || {
+            read("c.tar.zst", folder.path())
+                .err()
+                .map(|error| error.to_string())
+                .unwrap_or_default()
+        };
         symlink("/etc/hostname", at(ANSWERS)).expect("a link");
-        assert_eq!(message(), "c.tar.zst: answers.json: found a link, expected a file");
-        fs::remove_file(at(ANSWERS)).and_then(|()| fs::write(at(ANSWERS), "{}")).expect("a file");
-        let device =
-            Device { name: "sda".into(), folder: "0-sda".into(), size_bytes: 1 << 40, ..Device::default() };
-        let listed = Listed { devices: vec![device], images: Vec::new() };
+        assert_eq!(
+            message(),
+            "c.tar.zst: answers.json: found a link, expected a file"
+        );
+        fs::remove_file(at(ANSWERS))
+            .and_then(|()| fs::write(at(ANSWERS), "{}"))
+            .expect("a file");
+        let device = Device {
+            name: "sda".into(),
+            folder: "0-sda".into(),
+            size_bytes: 1 << 40,
+            ..Device::default()
+        };
+        let listed = Listed {
+            devices: vec![device],
+            images: Vec::new(),
+        };
         fs::write(at(DEVICES), serde_json::to_vec(&listed).expect("JSON")).expect("a file");
         fs::create_dir_all(at("sectors/0-sda")).expect("a directory");
         symlink("/etc/hostname", at("sectors/0-sda/0")).expect("a link");
-        assert_eq!(message(), "c.tar.zst: sectors/0-sda/0: found a link, expected a file");
+        assert_eq!(
+            message(),
+            "c.tar.zst: sectors/0-sda/0: found a link, expected a file"
+        );
         fs::remove_dir_all(at(SECTORS)).expect("it is gone");
         symlink("/etc", at(SECTORS)).expect("a link");
         assert_eq!(message(), "", "there are no bytes then");

@@ -58,7 +58,10 @@ const BTRFS: &str = "sys/fs/btrfs";
 const TOOLS: [(&str, &[&str]); 3] = [
     ("zpool-status", &["zpool", "status"]),
     ("zdb-C", &["zdb", "-C"]),
-    ("zfs-get", &["zfs", "get", "-Hp", "recordsize,volblocksize,mountpoint"]),
+    (
+        "zfs-get",
+        &["zfs", "get", "-Hp", "recordsize,volblocksize,mountpoint"],
+    ),
 ];
 
 /// Longest time that a tool may take: one that asks a pool whose devices are gone waits for them.
@@ -103,13 +106,18 @@ pub fn collect(origin: &Origin<'_>, out: impl Write) -> io::Result<Gathered> {
     let mut frame = zstd::stream::write::Encoder::new(out, LEVEL)?;
     frame.include_checksum(true)?;
     let mut packer = Packer::new(frame)?;
-    let mut gathered = Gathered { devices: take_files(&mut packer, origin.root)?, ..Gathered::default() };
+    let mut gathered = Gathered {
+        devices: take_files(&mut packer, origin.root)?,
+        ..Gathered::default()
+    };
     let (recorder, watching) = (Recorder::new(origin.kernel), Watching::new(origin.disks));
     ask(origin, &recorder, &watching)?;
     let answers = recorder.into_answers();
-    (gathered.files, gathered.identified) = (answers.files() as u64, answers.identified().count() as u64);
+    (gathered.files, gathered.identified) =
+        (answers.files() as u64, answers.identified().count() as u64);
     let images = origin.images.to_vec();
-    (gathered.bytes, gathered.read) = collected::pack(&mut packer, &answers, watching.into_kept(), images)?;
+    (gathered.bytes, gathered.read) =
+        collected::pack(&mut packer, &answers, watching.into_kept(), images)?;
     if origin.asks_tools {
         for (name, command) in TOOLS {
             if let Some(output) = output_of(command) {
@@ -158,7 +166,11 @@ fn take_files<W: Write>(packer: &mut Packer<W>, root: &Path) -> io::Result<u64> 
 }
 
 /// Packs a link; tells where it leads, as a path below the root.
-fn take_link<W: Write>(packer: &mut Packer<W>, root: &Path, link: &Path) -> io::Result<Option<PathBuf>> {
+fn take_link<W: Write>(
+    packer: &mut Packer<W>,
+    root: &Path,
+    link: &Path,
+) -> io::Result<Option<PathBuf>> {
     let Ok(target) = fs::read_link(root.join(link)) else {
         return Ok(root.join(link).is_dir().then(|| link.to_owned()));
     };
@@ -189,7 +201,12 @@ fn take_device<W: Write>(packer: &mut Packer<W>, root: &Path, device: &Path) -> 
 }
 
 /// Packs the files of a directory and of those in it, down to a depth; links as links.
-fn take_all<W: Write>(packer: &mut Packer<W>, root: &Path, folder: &Path, depth: u32) -> io::Result<()> {
+fn take_all<W: Write>(
+    packer: &mut Packer<W>,
+    root: &Path,
+    folder: &Path,
+    depth: u32,
+) -> io::Result<()> {
     if root.join(folder).is_symlink() {
         return take_link(packer, root, folder).map(drop);
     }
@@ -208,7 +225,9 @@ fn take_all<W: Write>(packer: &mut Packer<W>, root: &Path, folder: &Path, depth:
 /// Names in a directory; none where there is no such directory.
 fn names_in(folder: &Path) -> Vec<std::ffi::OsString> {
     let entries = fs::read_dir(folder).into_iter().flatten();
-    let mut names: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.file_name())).collect();
+    let mut names: Vec<_> = entries
+        .filter_map(|entry| Some(entry.ok()?.file_name()))
+        .collect();
     names.sort();
     names
 }
@@ -237,7 +256,10 @@ fn output_of(command: &[&str]) -> Option<Vec<u8>> {
     let stdout = child.stdout.take()?;
     let reader = std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        stdout.take(super::FILE_BYTES_MAX).read_to_end(&mut bytes).map(|_| bytes)
+        stdout
+            .take(super::FILE_BYTES_MAX)
+            .read_to_end(&mut bytes)
+            .map(|_| bytes)
     });
     let start = Instant::now();
     let status = loop {
@@ -266,7 +288,13 @@ mod tests {
     /// A tree of files, without a kernel or devices.
     fn origin(root: &Path) -> Origin<'_> {
         const NONE: &Kept = &Kept::NONE;
-        Origin { root, kernel: &Elsewhere, disks: NONE, images: &[], asks_tools: false }
+        Origin {
+            root,
+            kernel: &Elsewhere,
+            disks: NONE,
+            images: &[],
+            asks_tools: false,
+        }
     }
 
     fn stack(root: &Path) -> Stack {
@@ -280,7 +308,14 @@ mod tests {
     fn layers(stack: &Stack) -> Vec<(String, &'static str, Placing, Vec<GridFact>)> {
         let nodes = stack.nodes();
         let mut layers: Vec<_> = nodes
-            .map(|(_, node)| (node.name.clone(), node.kind.words(), node.placing.clone(), node.grids.clone()))
+            .map(|(_, node)| {
+                (
+                    node.name.clone(),
+                    node.kind.words(),
+                    node.placing.clone(),
+                    node.grids.clone(),
+                )
+            })
             .collect();
         layers.sort_by(|a, b| a.0.cmp(&b.0));
         layers
@@ -293,20 +328,41 @@ mod tests {
         let (here, there) = (folder.path().join("here"), folder.path().join("there"));
         let mut host = FakeHost::new(&here);
         for name in ["sda", "sdb"] {
-            host.disk(&FakeDisk { alignment_offset: 3584, ..FakeDisk::named(name) });
+            host.disk(&FakeDisk {
+                alignment_offset: 3584,
+                ..FakeDisk::named(name)
+            });
             host.partition(name, 1, 2047, 1 << 20);
         }
-        let members = [("sda1", Some(0), 2048, 500_000), ("sdb1", Some(1), 2048, 500_000)];
-        let array =
-            FakeArray { name: "md0", level: "raid0", layout: 0, chunk: 65_536, disks: 2, members: &members };
+        let members = [
+            ("sda1", Some(0), 2048, 500_000),
+            ("sdb1", Some(1), 2048, 500_000),
+        ];
+        let array = FakeArray {
+            name: "md0",
+            level: "raid0",
+            layout: 0,
+            chunk: 65_536,
+            disks: 2,
+            members: &members,
+        };
         host.array(&array, 2_000_000);
         let mut bytes = Vec::new();
         let gathered = collect(&origin(&here), &mut bytes).expect("a collection");
-        assert_eq!(gathered, Gathered { devices: 5, ..Gathered::default() });
+        assert_eq!(
+            gathered,
+            Gathered {
+                devices: 5,
+                ..Gathered::default()
+            }
+        );
         super::super::unpack("c.tar.zst", &bytes, &there).expect("a whole collection");
         let (mine, its) = (stack(&here), stack(&there.join("root")));
         assert_eq!(layers(&mine), layers(&its));
-        assert!(its.find("md0").is_some_and(|id| matches!(its.node(id).placing, Placing::Chunks(_))));
+        assert!(
+            its.find("md0")
+                .is_some_and(|id| matches!(its.node(id).placing, Placing::Chunks(_)))
+        );
     }
 
     #[test]

@@ -61,7 +61,10 @@ struct Watched<'a> {
 
 impl<'a> Watching<'a> {
     pub fn new(disks: &'a dyn Open) -> Self {
-        Watching { disks, logs: RefCell::default() }
+        Watching {
+            disks,
+            logs: RefCell::default(),
+        }
     }
 
     /// What is to be kept of each device.
@@ -69,8 +72,19 @@ impl<'a> Watching<'a> {
         let logs = self.logs.into_inner().into_iter();
         let kept = logs.map(|log| {
             let reads = log.reads.into_inner();
-            let read = joined(reads.iter().map(|(start, bytes)| (*start, bytes.len() as u64)));
-            (Device { read, failed: log.failed.into_inner(), ..log.device }, log.kept)
+            let read = joined(
+                reads
+                    .iter()
+                    .map(|(start, bytes)| (*start, bytes.len() as u64)),
+            );
+            (
+                Device {
+                    read,
+                    failed: log.failed.into_inner(),
+                    ..log.device
+                },
+                log.kept,
+            )
         });
         kept.collect()
     }
@@ -79,7 +93,10 @@ impl<'a> Watching<'a> {
 impl Open for Watching<'_> {
     fn open(&self, name: &str) -> io::Result<Box<dyn Disk + '_>> {
         let opened = self.disks.open(name);
-        if opened.as_ref().is_err_and(|error| error.raw_os_error().is_none()) {
+        if opened
+            .as_ref()
+            .is_err_and(|error| error.raw_os_error().is_none())
+        {
             return opened;
         }
         let mut logs = self.logs.borrow_mut();
@@ -91,13 +108,22 @@ impl Open for Watching<'_> {
             refused: opened.as_ref().err().and_then(io::Error::raw_os_error),
             ..Device::default()
         };
-        logs.push(Log { device, ..Log::default() });
-        Ok(Box::new(Watched { disk: opened?, logs: &self.logs, at }))
+        logs.push(Log {
+            device,
+            ..Log::default()
+        });
+        Ok(Box::new(Watched {
+            disk: opened?,
+            logs: &self.logs,
+            at,
+        }))
     }
 
     fn counted(&self, name: &str, runs: &[(u64, u64)]) {
         let mut logs = self.logs.borrow_mut();
-        let Some(log) = logs.iter_mut().rev().find(|log| log.device.name == name) else { return };
+        let Some(log) = logs.iter_mut().rev().find(|log| log.device.name == name) else {
+            return;
+        };
         let mut room = BYTES_MAX;
         let mut reads = log.reads.borrow_mut();
         let mut has_room = |bytes: &[u8]| {
@@ -132,14 +158,19 @@ impl Disk for Watched<'_> {
 
 /// `2-vg!lv`: a number that tells devices apart, and enough of the name to know it again.
 fn folder(at: usize, name: &str) -> String {
-    let plain: Vec<char> = name.chars().map(|c| if c == '/' || c.is_control() { '!' } else { c }).collect();
+    let plain: Vec<char> = name
+        .chars()
+        .map(|c| if c == '/' || c.is_control() { '!' } else { c })
+        .collect();
     let end: String = plain[plain.len().saturating_sub(48)..].iter().collect();
     format!("{at}-{end}")
 }
 
 /// Runs in order, those that touch made one.
 fn joined(runs: impl Iterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
-    let mut runs: Vec<Range<u64>> = runs.map(|(start, len)| start..start.saturating_add(len)).collect();
+    let mut runs: Vec<Range<u64>> = runs
+        .map(|(start, len)| start..start.saturating_add(len))
+        .collect();
     runs.sort_by_key(|run| (run.start, run.end));
     let mut joined: Vec<Range<u64>> = Vec::new();
     for run in runs.into_iter().filter(|run| !run.is_empty()) {
@@ -148,13 +179,20 @@ fn joined(runs: impl Iterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
             _ => joined.push(run),
         }
     }
-    joined.into_iter().map(|run| (run.start, run.end - run.start)).collect()
+    joined
+        .into_iter()
+        .map(|run| (run.start, run.end - run.start))
+        .collect()
 }
 
 /// What was read of these runs.
 fn pieces(reads: &[(u64, Vec<u8>)], runs: &[(u64, u64)]) -> Pieces {
     let mut pieces = Pieces::new();
-    for (start, len) in joined(reads.iter().map(|(start, bytes)| (*start, bytes.len() as u64))) {
+    for (start, len) in joined(
+        reads
+            .iter()
+            .map(|(start, bytes)| (*start, bytes.len() as u64)),
+    ) {
         let whole = start..start + len;
         let mut bytes = vec![0; len as usize];
         for (at, read) in reads.iter().filter(|(at, _)| whole.contains(at)) {
@@ -181,7 +219,9 @@ pub struct Kept {
 impl Kept {
     /// No device at all.
     #[cfg(test)]
-    pub const NONE: Kept = Kept { devices: BTreeMap::new() };
+    pub const NONE: Kept = Kept {
+        devices: BTreeMap::new(),
+    };
 
     pub fn add(&mut self, device: Device, pieces: Pieces) {
         self.devices.insert(device.name.clone(), (device, pieces));
@@ -210,17 +250,28 @@ impl Disk for KeptDisk<'_> {
 
     fn read_at(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
         let len = buffer.len() as u64;
-        let end = offset_bytes.checked_add(len).filter(|end| *end <= self.device.size_bytes);
+        let end = offset_bytes
+            .checked_add(len)
+            .filter(|end| *end <= self.device.size_bytes);
         let end = end.ok_or(io::ErrorKind::UnexpectedEof)?;
-        let holds = |start: u64, len: u64| start <= offset_bytes && end <= start.saturating_add(len);
-        if !self.device.read.iter().any(|(start, len)| holds(*start, *len)) {
+        let holds =
+            |start: u64, len: u64| start <= offset_bytes && end <= start.saturating_add(len);
+        if !self
+            .device
+            .read
+            .iter()
+            .any(|(start, len)| holds(*start, *len))
+        {
             return Err(self.error(offset_bytes, end));
         }
         buffer.fill(0);
         for (start, bytes) in self.pieces.range(..end) {
             let run = (*start).max(offset_bytes)..start.saturating_add(bytes.len() as u64).min(end);
             if !run.is_empty() {
-                let (to, from) = ((run.start - offset_bytes) as usize, (run.start - start) as usize);
+                let (to, from) = (
+                    (run.start - offset_bytes) as usize,
+                    (run.start - start) as usize,
+                );
                 let len = (run.end - run.start) as usize;
                 buffer[to..to + len].copy_from_slice(&bytes[from..from + len]);
             }
@@ -233,7 +284,11 @@ impl KeptDisk<'_> {
     /// Why bytes cannot be read.
     fn error(&self, start: u64, end: u64) -> io::Error {
         let meets = |from: u64, len: u64| from < end && start < from.saturating_add(len);
-        let failed = self.device.failed.iter().find(|(from, len, _)| meets(*from, *len));
+        let failed = self
+            .device
+            .failed
+            .iter()
+            .find(|(from, len, _)| meets(*from, *len));
         match failed {
             Some((.., Some(error))) => io::Error::from_raw_os_error(*error),
             Some((.., None)) => io::ErrorKind::UnexpectedEof.into(),
@@ -285,7 +340,9 @@ mod tests {
     /// What a disk says of a run.
     fn said(disk: &dyn Disk, start: u64, len: usize) -> Result<Vec<u8>, Option<i32>> {
         let mut bytes = vec![0xee; len];
-        disk.read_at(start, &mut bytes).map(|()| bytes).map_err(|error| error.raw_os_error())
+        disk.read_at(start, &mut bytes)
+            .map(|()| bytes)
+            .map_err(|error| error.raw_os_error())
     }
 
     /// After these reads, of which something was made of these runs.
@@ -307,22 +364,38 @@ mod tests {
 
     #[test]
     fn what_counted_is_kept_and_the_rest_is_zeros() {
-        let reads = [(0, 512), (512, 512), (256, 512), (4096, 4096), (19_900, 200), (65_000, 536)];
+        let reads = [
+            (0, 512),
+            (512, 512),
+            (256, 512),
+            (4096, 4096),
+            (19_900, 200),
+            (65_000, 536),
+        ];
         let kept = kept(&reads, &[(100, 500), (4096, 100), (8000, 50_000)]);
         let disk = kept.open("sda").expect("it is kept");
         assert_eq!(disk.size_bytes(), LEN);
-        let counts =
-            |at: u64| (100..600).contains(&at) || (4096..4196).contains(&at) || (8000..58_000).contains(&at);
+        let counts = |at: u64| {
+            (100..600).contains(&at) || (4096..4196).contains(&at) || (8000..58_000).contains(&at)
+        };
         for (start, len) in reads {
             let expected = said(&Numbered, start, len).map(|bytes| {
                 let bytes = bytes.into_iter().zip(start..);
-                bytes.map(|(byte, at)| if counts(at) { byte } else { 0 }).collect::<Vec<_>>()
+                bytes
+                    .map(|(byte, at)| if counts(at) { byte } else { 0 })
+                    .collect::<Vec<_>>()
             });
             assert_eq!(said(&*disk, start, len), expected, "{len} from {start}");
         }
         assert_eq!(said(&*disk, 19_950, 100), Err(Some(EIO)));
         // Read by nobody, and beyond the end.
-        for (start, len) in [(1024, 1), (1000, 100), (10_000, 10), (LEN - 1, 2), (u64::MAX, 1)] {
+        for (start, len) in [
+            (1024, 1),
+            (1000, 100),
+            (10_000, 10),
+            (LEN - 1, 2),
+            (u64::MAX, 1),
+        ] {
             assert_eq!(said(&*disk, start, len), Err(None), "{len} from {start}");
         }
     }
@@ -332,7 +405,10 @@ mod tests {
         let kept = kept(&[], &[]);
         let error = kept.open("sdb").err().expect("it was refused");
         assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
-        assert_eq!(kept.open("sdc").err().expect("nobody asked").kind(), io::ErrorKind::NotFound);
+        assert_eq!(
+            kept.open("sdc").err().expect("nobody asked").kind(),
+            io::ErrorKind::NotFound
+        );
     }
 
     #[test]
@@ -344,6 +420,13 @@ mod tests {
         watching.counted("sda", &[crate::check::disks::ALL]);
         let (device, pieces) = watching.into_kept().remove(0);
         assert!(pieces.values().map(Vec::len).sum::<usize>() as u64 <= BYTES_MAX);
-        assert!(device.read.iter().all(|(start, len)| start + len <= BYTES_MAX), "{:?}", device.read);
+        assert!(
+            device
+                .read
+                .iter()
+                .all(|(start, len)| start + len <= BYTES_MAX),
+            "{:?}",
+            device.read
+        );
     }
 }

@@ -33,14 +33,19 @@ pub fn heads_and_sectors(text: &str) -> Result<(u32, u32), String> {
         let (heads, sectors) = (heads.parse::<u32>().ok()?, sectors.parse::<u32>().ok()?);
         Some((heads, sectors)).filter(|(heads, sectors)| *heads > 0 && *sectors > 0)
     });
-    numbers.ok_or_else(|| format!("found `{text}`, expected heads and sectors of a track, as in 27x107"))
+    numbers.ok_or_else(|| {
+        format!("found `{text}`, expected heads and sectors of a track, as in 27x107")
+    })
 }
 
 /// `1/128`, `1%` or `0.5%`, exactly.
 pub fn share(text: &str) -> Result<Share, String> {
     let wrong = || format!("found `{text}`, expected a share as in 1/128, 1% or 0.5%");
     let (numerator, denominator) = if let Some((part, all)) = text.split_once('/') {
-        (part.parse::<u64>().map_err(|_| wrong())?, all.parse::<u64>().map_err(|_| wrong())?)
+        (
+            part.parse::<u64>().map_err(|_| wrong())?,
+            all.parse::<u64>().map_err(|_| wrong())?,
+        )
     } else {
         let percent = text.strip_suffix('%').ok_or_else(wrong)?;
         let (whole, decimals) = percent.split_once('.').unwrap_or((percent, ""));
@@ -48,12 +53,20 @@ pub fn share(text: &str) -> Result<Share, String> {
             return Err(wrong());
         }
         let scale = 10_u64.pow(decimals.len() as u32);
-        (format!("{whole}{decimals}").parse::<u64>().map_err(|_| wrong())?, 100 * scale)
+        (
+            format!("{whole}{decimals}")
+                .parse::<u64>()
+                .map_err(|_| wrong())?,
+            100 * scale,
+        )
     };
     if denominator == 0 || numerator > denominator {
         return Err(wrong());
     }
-    Ok(Share { numerator, denominator })
+    Ok(Share {
+        numerator,
+        denominator,
+    })
 }
 
 /// A duration, bare in seconds.
@@ -63,7 +76,10 @@ pub fn milliseconds(text: &str) -> Result<f64, String> {
         (None, Some(number)) => (number, 1000.0),
         (None, None) => (text, 1000.0),
     };
-    let number: Option<f64> = number.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
+    let number: Option<f64> = number
+        .parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite() && *number > 0.0);
     number
         .map(|number| number * factor)
         .ok_or_else(|| format!("found `{text}`, expected a duration as in 50ms or 0.05s"))
@@ -74,33 +90,48 @@ const RATES: std::ops::RangeInclusive<f64> = 0.001..=1e12;
 
 /// So many a second, 0 included.
 pub fn rate(text: &str) -> Result<f64, String> {
-    let rate = text.parse().ok().filter(|rate: &f64| *rate == 0.0 || RATES.contains(rate));
-    rate.ok_or_else(|| format!("found `{text}`, expected a rate a second, as in 265: 0, or 0.001 and more"))
+    let rate = text
+        .parse()
+        .ok()
+        .filter(|rate: &f64| *rate == 0.0 || RATES.contains(rate));
+    rate.ok_or_else(|| {
+        format!("found `{text}`, expected a rate a second, as in 265: 0, or 0.001 and more")
+    })
 }
 
 /// So many a second.
 pub fn rate_above_0(text: &str) -> Result<f64, String> {
     let rate = text.parse().ok().filter(|rate: &f64| RATES.contains(rate));
-    rate.ok_or_else(|| format!("found `{text}`, expected a rate a second, as in 80: 0.001 and more"))
+    rate.ok_or_else(|| {
+        format!("found `{text}`, expected a rate a second, as in 80: 0.001 and more")
+    })
 }
 
 pub fn existing(text: &str) -> Result<(String, Bytes, Bytes), String> {
     let parts: Vec<&str> = text.split(':').collect();
     let [name, at, len] = parts[..] else {
-        return Err(format!("found `{text}`, expected NAME:OFFSET:LENGTH, as in d11:512s:1g"));
+        return Err(format!(
+            "found `{text}`, expected NAME:OFFSET:LENGTH, as in d11:512s:1g"
+        ));
     };
     Ok((name.to_owned(), position(at)?, size(len)?))
 }
 
 pub fn named(text: &str) -> Result<(String, Bytes), String> {
-    let (name, len) =
-        text.split_once(':').ok_or_else(|| format!("found `{text}`, expected NAME:LENGTH, as in d12:1g"))?;
+    let (name, len) = text
+        .split_once(':')
+        .ok_or_else(|| format!("found `{text}`, expected NAME:LENGTH, as in d12:1g"))?;
     Ok((name.to_owned(), size(len)?))
 }
 
 pub fn content(text: &str) -> Result<Content, String> {
-    let wrong = || format!("found `{text}`, expected lvm=GROUP, md=ARRAY, zfs=POOL or svm=MIRROR,SUBMIRROR");
-    let (kind, name) = text.split_once('=').filter(|(_, name)| !name.is_empty()).ok_or_else(wrong)?;
+    let wrong = || {
+        format!("found `{text}`, expected lvm=GROUP, md=ARRAY, zfs=POOL or svm=MIRROR,SUBMIRROR")
+    };
+    let (kind, name) = text
+        .split_once('=')
+        .filter(|(_, name)| !name.is_empty())
+        .ok_or_else(wrong)?;
     let own = name.to_owned();
     Ok(match kind {
         "lvm" => Content::Lvm { group: own },
@@ -108,7 +139,10 @@ pub fn content(text: &str) -> Result<Content, String> {
         "zfs" => Content::Zfs { pool: own },
         "svm" => {
             let (mirror, submirror) = name.split_once(',').ok_or_else(wrong)?;
-            Content::SvmMirror { mirror: mirror.to_owned(), submirror: submirror.to_owned() }
+            Content::SvmMirror {
+                mirror: mirror.to_owned(),
+                submirror: submirror.to_owned(),
+            }
         }
         _ => return Err(wrong()),
     })
@@ -122,14 +156,25 @@ mod tests {
     fn positions_carry_their_unit() {
         assert_eq!(position("34s"), Ok(Bytes(34 * 512)));
         assert_eq!(position("1m"), Ok(Bytes(1 << 20)));
-        assert!(position("34").expect_err("bare").contains("34s for sectors"));
+        assert!(
+            position("34")
+                .expect_err("bare")
+                .contains("34s for sectors")
+        );
         assert!(existing("d11:512:1g").is_err());
     }
 
     #[test]
     fn shares_are_exact() {
         let check = |text: &str, numerator, denominator| {
-            assert_eq!(share(text), Ok(Share { numerator, denominator }), "{text}");
+            assert_eq!(
+                share(text),
+                Ok(Share {
+                    numerator,
+                    denominator
+                }),
+                "{text}"
+            );
         };
         check("1/128", 1, 128);
         check("1%", 1, 100);
@@ -141,7 +186,10 @@ mod tests {
 
     #[test]
     fn rates_make_sense() {
-        assert_eq!((rate("0"), rate("265"), rate("0.5")), (Ok(0.0), Ok(265.0), Ok(0.5)));
+        assert_eq!(
+            (rate("0"), rate("265"), rate("0.5")),
+            (Ok(0.0), Ok(265.0), Ok(0.5))
+        );
         assert_eq!(rate_above_0("80"), Ok(80.0));
         for bad in ["", "-1", "1e-9", "NaN", "inf", "1e300", "80/s"] {
             assert!(rate(bad).is_err() && rate_above_0(bad).is_err(), "{bad}");
@@ -158,6 +206,10 @@ mod tests {
             (milliseconds("50ms"), milliseconds("2s"), milliseconds("2")),
             (Ok(50.0), Ok(2000.0), Ok(2000.0))
         );
-        assert!(milliseconds("0").is_err() && milliseconds("inf").is_err() && milliseconds("5m").is_err());
+        assert!(
+            milliseconds("0").is_err()
+                && milliseconds("inf").is_err()
+                && milliseconds("5m").is_err()
+        );
     }
 }

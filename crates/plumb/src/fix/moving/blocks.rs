@@ -16,20 +16,36 @@ const UNIT_BYTES_MAX: u64 = 64 << 10;
 /// Physical blocks, as the kernel states them.
 pub fn stated(limits: Limits) -> Unit {
     let bytes = u64::from(limits.physical_block_bytes).max(1);
-    Unit { bytes, offset: u64::try_from(limits.alignment_offset_bytes).unwrap_or(0) % bytes }
+    Unit {
+        bytes,
+        offset: u64::try_from(limits.alignment_offset_bytes).unwrap_or(0) % bytes,
+    }
 }
 
 /// What a move writes as a whole on a disk of such blocks: the longest unit that is known of what the disk lies on, else the
 /// blocks themselves, at least 4 KiB. Pieces of a file lie anywhere in long units: those that differ are no grid of the disk.
 pub fn written(block: Unit, known: &[Grid]) -> Unit {
-    let unit_of = |grid: &Grid| Unit { bytes: grid.granularity().0, offset: grid.offset().0 };
+    let unit_of = |grid: &Grid| Unit {
+        bytes: grid.granularity().0,
+        offset: grid.offset().0,
+    };
     let known: Vec<Unit> = known.iter().map(unit_of).collect();
-    let own = Unit { bytes: block.bytes.max(UNIT_BYTES_MIN), offset: block.offset };
+    let own = Unit {
+        bytes: block.bytes.max(UNIT_BYTES_MIN),
+        offset: block.offset,
+    };
     let is_one = |unit: &&Unit| {
-        let is_alone = known.iter().all(|other| other.bytes != unit.bytes || other.offset == unit.offset);
+        let is_alone = known
+            .iter()
+            .all(|other| other.bytes != unit.bytes || other.offset == unit.offset);
         is_alone && (own.bytes..=UNIT_BYTES_MAX).contains(&unit.bytes) && makes_up(block, **unit)
     };
-    known.iter().filter(is_one).max_by_key(|unit| unit.bytes).copied().unwrap_or(own)
+    known
+        .iter()
+        .filter(is_one)
+        .max_by_key(|unit| unit.bytes)
+        .copied()
+        .unwrap_or(own)
 }
 
 /// That no block which the disk states now reaches beyond a unit of the move: a torn write could spoil what lies there.
@@ -42,7 +58,11 @@ pub fn must_make_up(unit: Unit, subject: &Subject) -> Result<(), MoveRefused> {
         return Ok(());
     }
     let words = |unit: Unit| format!("{} at offset {}", Bytes(unit.bytes), Bytes(unit.offset));
-    Err(MoveRefused::OtherBlocks { device: subject.device(), found: words(stated), expected: words(unit) })
+    Err(MoveRefused::OtherBlocks {
+        device: subject.device(),
+        found: words(stated),
+        expected: words(unit),
+    })
 }
 
 /// Whether whole blocks of one kind make up each of the other.
@@ -59,7 +79,15 @@ mod tests {
     /// Against every block of the disk's beginning, one by one.
     #[test]
     fn no_block_reaches_over_a_boundary_of_units() {
-        let grids = [(512, 0), (4096, 0), (4096, 3584), (8192, 0), (8192, 4096), (16_384, 0), (16_384, 3584)];
+        let grids = [
+            (512, 0),
+            (4096, 0),
+            (4096, 3584),
+            (8192, 0),
+            (8192, 4096),
+            (16_384, 0),
+            (16_384, 3584),
+        ];
         let grids = grids.map(|(bytes, offset)| Unit { bytes, offset });
         let boundaries = |unit: Unit| (0..16).map(move |number| unit.offset + number * unit.bytes);
         for unit in grids.iter().filter(|unit| unit.bytes >= 4096) {
@@ -76,18 +104,35 @@ mod tests {
     #[test]
     fn the_longest_known_unit_is_written() {
         let unit = |bytes, offset| Unit { bytes, offset };
-        let grid = |bytes, offset| Grid::new(Bytes(bytes), Bytes(offset), GridKind::Unit).expect("a grid");
+        let grid =
+            |bytes, offset| Grid::new(Bytes(bytes), Bytes(offset), GridKind::Unit).expect("a grid");
         for (block, known, written_whole) in [
             (unit(512, 0), vec![], unit(4096, 0)),
             (unit(4096, 3584), vec![], unit(4096, 3584)),
             (unit(16_384, 0), vec![], unit(16_384, 0)),
             // A file of a disk whose partition is off: its blocks do not begin where the loop device does.
-            (unit(512, 0), vec![grid(512, 0), grid(4096, 1024)], unit(4096, 1024)),
+            (
+                unit(512, 0),
+                vec![grid(512, 0), grid(4096, 1024)],
+                unit(4096, 1024),
+            ),
             // NVMe drives that map flash in 16 KiB, and state blocks of 4.
-            (unit(4096, 0), vec![grid(4096, 0), grid(16_384, 0)], unit(16_384, 0)),
+            (
+                unit(4096, 0),
+                vec![grid(4096, 0), grid(16_384, 0)],
+                unit(16_384, 0),
+            ),
             // An array's unit of 48 KiB is whole blocks too; what is no such, or longer than is sensible, is left out.
-            (unit(4096, 0), vec![grid(49_152, 0), grid(16_384, 512), grid(1 << 20, 0)], unit(49_152, 0)),
-            (unit(4096, 0), vec![grid(16_384, 0), grid(16_384, 4096)], unit(4096, 0)),
+            (
+                unit(4096, 0),
+                vec![grid(49_152, 0), grid(16_384, 512), grid(1 << 20, 0)],
+                unit(49_152, 0),
+            ),
+            (
+                unit(4096, 0),
+                vec![grid(16_384, 0), grid(16_384, 4096)],
+                unit(4096, 0),
+            ),
         ] {
             assert_eq!(written(block, &known), written_whole, "{block:?} {known:?}");
         }

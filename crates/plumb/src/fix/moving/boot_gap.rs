@@ -19,7 +19,11 @@ const BOOT_CODE: usize = 440;
 
 impl Look<'_> {
     /// That no boot loader is moved, or overwritten.
-    pub(super) fn must_spare_boot_loaders(&self, part: &Partition, to: Bytes) -> Result<(), Failure> {
+    pub(super) fn must_spare_boot_loaders(
+        &self,
+        part: &Partition,
+        to: Bytes,
+    ) -> Result<(), Failure> {
         self.must_spare_grub(part, to)?;
         if matches!(self.label.detail, Some(Detail::Mbr(..))) {
             self.must_spare_gap(part, to)?;
@@ -31,15 +35,24 @@ impl Look<'_> {
     fn must_spare_grub(&self, part: &Partition, to: Bytes) -> Result<(), MoveRefused> {
         let raw = self.subject.raw();
         let (from, len) = (part.extent.start().0, part.extent.len().0);
-        let places = [(from..from + len, "in it"), (to.0..to.0 + len, "where it would lie")];
-        let sectors = self.label.partitions.iter().filter(|part| part.place != Place::Slice);
+        let places = [
+            (from..from + len, "in it"),
+            (to.0..to.0 + len, "where it would lie"),
+        ];
+        let sectors = self
+            .label
+            .partitions
+            .iter()
+            .filter(|part| part.place != Place::Slice);
         let sectors = sectors.map(|part| (part.extent.start().0, format!("of {}", part.id)));
         for (at, whose) in std::iter::once((0, "of the disk".to_owned())).chain(sectors) {
             let core = grub::core_image(&raw, at, self.label.sector_bytes)
                 .map_err(|source| self.unreadable(at, source))?;
             for piece in core {
                 let meets = |place: &Range<u64>| place.start < piece.end && piece.start < place.end;
-                let Some((_, which)) = places.iter().find(|(place, _)| meets(place)) else { continue };
+                let Some((_, which)) = places.iter().find(|(place, _)| meets(place)) else {
+                    continue;
+                };
                 return Err(self.refused(format!(
                     "GRUB's core image lies {which}, at byte {}, and the boot sector {whose} finds it there by its sector: let \
                      grub-install put it elsewhere first",
@@ -64,16 +77,31 @@ impl Look<'_> {
                 place.copy_from_slice(&fix.new);
             }
         }
-        let sectors = there.chunks(SECTOR as usize).zip(written.chunks(SECTOR as usize)).zip(0u64..);
-        let is_foreign =
-            |(there, written): (&[u8], &[u8])| there != written && there.iter().any(|byte| *byte != 0);
-        let mut foreign = sectors.filter(|(pair, _)| is_foreign(*pair)).map(|(_, index)| index);
-        let Some(first) = foreign.next() else { return Ok(()) };
+        let sectors = there
+            .chunks(SECTOR as usize)
+            .zip(written.chunks(SECTOR as usize))
+            .zip(0u64..);
+        let is_foreign = |(there, written): (&[u8], &[u8])| {
+            there != written && there.iter().any(|byte| *byte != 0)
+        };
+        let mut foreign = sectors
+            .filter(|(pair, _)| is_foreign(*pair))
+            .map(|(_, index)| index);
+        let Some(first) = foreign.next() else {
+            return Ok(());
+        };
         let last = foreign.last().unwrap_or(first);
         let (first, last) = (to.0 / SECTOR + first, to.0 / SECTOR + last);
         let (partition, device) = (self.partition.clone(), self.subject.device());
         let evidence = self.evidence(&there)?;
-        Err(MoveRefused::BootGap { partition, device, first, last, evidence }.into())
+        Err(MoveRefused::BootGap {
+            partition,
+            device,
+            first,
+            last,
+            evidence,
+        }
+        .into())
     }
 
     /// What speaks for a boot loader.

@@ -39,20 +39,26 @@ pub fn begin(prepared: Prepared, args: &Args) -> Result<Exit, Failure> {
     let journal = PathBuf::from(&prepared.plan.journal_path);
     journal_place::must_exist(&journal)?;
     // It takes its time, and the partition need not be away meanwhile.
-    let store =
-        JournalFile::create(&journal, prepared.journal_bytes, prepared.journal_block).map_err(|error| {
+    let store = JournalFile::create(&journal, prepared.journal_bytes, prepared.journal_block)
+        .map_err(|error| {
             let needed = Bytes(prepared.journal_bytes);
             let why = match error.kind() {
                 std::io::ErrorKind::StorageFull => format!("{error}: it takes {needed}"),
                 _ => error.to_string(),
             };
-            MoveRefused::Place { path: journal.display().to_string(), why }
+            MoveRefused::Place {
+                path: journal.display().to_string(),
+                why,
+            }
         })?;
     // As long as nothing was written to the disk the journal is of no use, and another one may be made.
     let unused = |_: &Failure| drop(fs::remove_file(&journal));
     let owner = Owner::of(&prepared.node);
-    let Taken { subject, locked: _locked, neighbours: _kept } =
-        take_away(&prepared, &owner).inspect_err(unused)?;
+    let Taken {
+        subject,
+        locked: _locked,
+        neighbours: _kept,
+    } = take_away(&prepared, &owner).inspect_err(unused)?;
     let partition = prepared.plan.partition.clone();
     let moving = match Move::start(prepared.plan.clone(), Raw(&subject.disk), store) {
         Ok(moving) => moving,
@@ -64,8 +70,18 @@ pub fn begin(prepared: Prepared, args: &Args) -> Result<Exit, Failure> {
         }
     };
     let view = prepared.view("move", "complete");
-    let way = Way { journal, disk: None };
-    Run { subject: &subject, way, owner, view, is_json: args.act.json }.carry_out(moving, &stop)
+    let way = Way {
+        journal,
+        disk: None,
+    };
+    Run {
+        subject: &subject,
+        way,
+        owner,
+        view,
+        is_json: args.act.json,
+    }
+    .carry_out(moving, &stop)
 }
 
 /// Goes on with a move, or goes back.
@@ -75,7 +91,11 @@ pub fn begin(prepared: Prepared, args: &Args) -> Result<Exit, Failure> {
 pub fn go_on(way: Way, args: &Resume, direction: Direction) -> Result<Exit, Failure> {
     let stop = stop_flag()?;
     let was = DiskWords::parse(&look(&way.journal)?.plan.disk);
-    let disk = args.disk.clone().or(way.disk).unwrap_or_else(|| PathBuf::from(&was.path));
+    let disk = args
+        .disk
+        .clone()
+        .or(way.disk)
+        .unwrap_or_else(|| PathBuf::from(&was.path));
     // The node of a disk that was taken away may stay.
     let is_there = || disk.exists() && Here::of(&disk).is_ok();
     let (subject, is_alone) = open(&disk, true).map_err(|failure| match is_there() {
@@ -85,24 +105,50 @@ pub fn go_on(way: Way, args: &Resume, direction: Direction) -> Result<Exit, Fail
     subject.lock()?;
     // Another process may have ended it while the lock was waited for.
     let status = look(&way.journal)?;
-    let way = Way { disk: Some(subject.path.clone()), ..way };
+    let way = Way {
+        disk: Some(subject.path.clone()),
+        ..way
+    };
     // A disk that had to be named has to be named again.
-    let way = if args.disk.is_some() { way } else { way.beside(&status) };
+    let way = if args.disk.is_some() {
+        way
+    } else {
+        way.beside(&status)
+    };
     let partition = status.plan.partition.clone();
-    let stopped =
-        |source| incomplete(MoveRefused::Move { partition: partition.clone(), source }, &way, &subject);
+    let stopped = |source| {
+        incomplete(
+            MoveRefused::Move {
+                partition: partition.clone(),
+                source,
+            },
+            &way,
+            &subject,
+        )
+    };
     if let (Direction::Back, Some(ending @ Ending::Moved)) = (direction, status.ending) {
         return Err(stopped(MoveError::Ended { ending }));
     }
     let label = subject.label().ok().flatten();
     let note = must_be_of(&status, &subject, label.as_ref(), args.disk.is_some())?;
     let owner = owner_of(&status, &was, &subject.path);
-    let word = if direction == Direction::On { "resume" } else { "rollback" };
+    let word = if direction == Direction::On {
+        "resume"
+    } else {
+        "rollback"
+    };
     let mut view = view(&status, &way, word);
     view.notes.extend(note);
     if let Some(ending) = status.ending {
         // It was cut off behind its last write: the kernel has to learn of it.
-        return Run { subject: &subject, way, owner, view, is_json: args.json }.ended(ending);
+        return Run {
+            subject: &subject,
+            way,
+            owner,
+            view,
+            is_json: args.json,
+        }
+        .ended(ending);
     }
     let changed = |error| incomplete(error, &way, &subject);
     if direction == Direction::Back && status.may_be_in_use {
@@ -112,21 +158,37 @@ pub fn go_on(way: Way, args: &Resume, direction: Direction) -> Result<Exit, Fail
     blocks::must_make_up(status.plan.unit, &subject).map_err(changed)?;
     let _kept = neighbours::keep(&status.plan, &subject, label.as_ref(), is_alone)?;
     forget(&subject, &status, label.as_ref())?;
-    let store = JournalFile::open(&way.journal)
-        .map_err(|source| MoveRefused::Journal { path: way.journal.display().to_string(), source })?;
+    let store = JournalFile::open(&way.journal).map_err(|source| MoveRefused::Journal {
+        path: way.journal.display().to_string(),
+        source,
+    })?;
     let moving = match direction {
         Direction::On => Move::resume(store, Raw(&subject.disk)),
         Direction::Back => Move::rollback(store, Raw(&subject.disk)),
     };
     let moving = moving.map_err(stopped)?;
-    Run { subject: &subject, way, owner, view, is_json: args.json }.carry_out(moving, &stop)
+    Run {
+        subject: &subject,
+        way,
+        owner,
+        view,
+        is_json: args.json,
+    }
+    .carry_out(moving, &stop)
 }
 
 /// Whose the partition's node was when the move began; its disk may be called otherwise now.
 fn owner_of(status: &Status, was: &DiskWords, disk: &Path) -> Owner {
-    let number = status.plan.partition.strip_prefix(&was.path).map(|rest| rest.trim_start_matches('p'));
+    let number = status
+        .plan
+        .partition
+        .strip_prefix(&was.path)
+        .map(|rest| rest.trim_start_matches('p'));
     match number.and_then(|number| number.parse().ok()) {
-        Some(number) => Owner { node: node_of(disk, number), before: was.ownership },
+        Some(number) => Owner {
+            node: node_of(disk, number),
+            before: was.ownership,
+        },
         None => Owner::default(),
     }
 }
@@ -158,13 +220,20 @@ fn take_away(prepared: &Prepared, owner: &Owner) -> Result<Taken, Failure> {
     // First, so that nobody comes to use one while the partition is gone.
     let neighbours = neighbours::keep(&prepared.plan, &locked, label.as_ref(), false)?;
     let partition = DirectDisk::open(&prepared.node, Access::Exclusive).map_err(of_system)?;
-    partition.flush().and_then(|()| partition.drop_cache()).map_err(of_system)?;
+    partition
+        .flush()
+        .and_then(|()| partition.drop_cache())
+        .map_err(of_system)?;
     // The kernel does not remove what is open.
     drop(partition);
     let disk = &locked.disk;
     partitions::delete(disk, disk.path(), prepared.number).map_err(of_system)?;
     match open(&prepared.disk, neighbours.is_empty()) {
-        Ok((subject, _)) => Ok(Taken { subject, locked, neighbours }),
+        Ok((subject, _)) => Ok(Taken {
+            subject,
+            locked,
+            neighbours,
+        }),
         Err(failure) => {
             put_back(disk, prepared, owner);
             Err(failure)
@@ -176,7 +245,11 @@ fn take_away(prepared: &Prepared, owner: &Owner) -> Result<Taken, Failure> {
 /// said of an error here: partx adds the partition as well. Its label may be what cannot be read.
 fn put_back(disk: &DirectDisk, prepared: &Prepared, owner: &Owner) {
     let (start_bytes, len_bytes) = (prepared.plan.from, prepared.plan.len);
-    let known = KernelPartition { number: prepared.number, start_bytes, len_bytes };
+    let known = KernelPartition {
+        number: prepared.number,
+        start_bytes,
+        len_bytes,
+    };
     if partitions::add(disk, disk.path(), known).is_ok() && wait_for(&prepared.node) {
         let _ = owner.restore();
     }
@@ -195,14 +268,23 @@ fn open(disk: &Path, may_be_alone: bool) -> Result<(Subject, bool), Failure> {
     let subject = Subject::open_unlocked(disk, Access::Write)?;
     match subject.here.own_users() {
         users if users.is_empty() => Ok((subject, false)),
-        users => Err(MoveRefused::InUse { partition: subject.device(), users }.into()),
+        users => Err(MoveRefused::InUse {
+            partition: subject.device(),
+            users,
+        }
+        .into()),
     }
 }
 
 fn stop_flag() -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        signal_hook::flag::register(signal, stop.clone()).map_err(|error| Failure::failed(&error))?;
+    for signal in [
+        signal_hook::consts::SIGINT,
+        signal_hook::consts::SIGTERM,
+        signal_hook::consts::SIGHUP,
+    ] {
+        signal_hook::flag::register(signal, stop.clone())
+            .map_err(|error| Failure::failed(&error))?;
     }
     Ok(stop)
 }
@@ -234,7 +316,8 @@ impl Verifying {
 
     fn seconds(&self) -> Option<f64> {
         let ended = self.ended.unwrap_or_else(Instant::now);
-        self.began.map(|began| ended.duration_since(began).as_secs_f64())
+        self.began
+            .map(|began| ended.duration_since(began).as_secs_f64())
     }
 }
 
@@ -264,7 +347,9 @@ impl Run<'_> {
             Ok(None) => {
                 self.view.state = "incomplete";
                 self.view.command = Some(self.way.command("resume"));
-                self.view.undo = look(&self.way.journal).ok().and_then(|status| self.way.back(&status));
+                self.view.undo = look(&self.way.journal)
+                    .ok()
+                    .and_then(|status| self.way.back(&status));
                 self.print()?;
                 Ok(Exit::Incomplete)
             }
@@ -279,20 +364,29 @@ impl Run<'_> {
 
     fn failed(&self, source: MoveError) -> Failure {
         let partition = self.view.partition.clone();
-        incomplete(MoveRefused::Move { partition, source }, &self.way, self.subject)
+        incomplete(
+            MoveRefused::Move { partition, source },
+            &self.way,
+            self.subject,
+        )
     }
 
     fn ended(mut self, ending: Ending) -> Result<Exit, Failure> {
         self.subject.disk.drop_cache().map_err(of_system)?;
         let label = self.subject.label()?;
-        self.view.notes.extend(tell_kernel(self.subject, label.as_ref(), &self.owner)?);
+        self.view
+            .notes
+            .extend(tell_kernel(self.subject, label.as_ref(), &self.owner)?);
         self.view.state = match ending {
             Ending::Moved => "complete",
             Ending::RolledBack => "rolled back",
         };
         // It ended, and what it holds are data of the partition.
         if let Err(error) = fs::remove_file(&self.way.journal) {
-            self.view.notes.push(format!("{}: can be removed ({error})", self.way.journal.display()));
+            self.view.notes.push(format!(
+                "{}: can be removed ({error})",
+                self.way.journal.display()
+            ));
         }
         (self.view.command, self.view.undo) = (None, None);
         self.print()?;
@@ -306,21 +400,27 @@ impl Run<'_> {
 
 fn incomplete(error: MoveRefused, way: &Way, subject: &Subject) -> Failure {
     match &error {
-        MoveRefused::Move { source: MoveError::Ended { .. }, .. } => error.into(),
-        MoveRefused::Move { source: MoveError::Changed { .. }, .. } => changed(&error, way, subject),
-        MoveRefused::OtherSize { .. } => {
-            Failure::incomplete(&error, way.command("resume")).with_help(format!(
+        MoveRefused::Move {
+            source: MoveError::Ended { .. },
+            ..
+        } => error.into(),
+        MoveRefused::Move {
+            source: MoveError::Changed { .. },
+            ..
+        } => changed(&error, way, subject),
+        MoveRefused::OtherSize { .. } => Failure::incomplete(&error, way.command("resume"))
+            .with_help(format!(
                 "{DISK_HELP}; the disk of the move has to have its old size again, then go on: {}",
                 way.command("resume")
-            ))
-        }
+            )),
         MoveRefused::Move { source, .. } if !matches!(source, MoveError::Used { .. }) => {
             let failure = Failure::incomplete(&error, way.command("resume"));
             // What cannot be read, or not be written right, may stay so.
             match look(&way.journal).ok().and_then(|status| way.back(&status)) {
-                Some(back) => {
-                    failure.with_help(format!("to go on: {}; to go back: {back}", way.command("resume")))
-                }
+                Some(back) => failure.with_help(format!(
+                    "to go on: {}; to go back: {back}",
+                    way.command("resume")
+                )),
                 None => failure,
             }
         }
@@ -331,12 +431,18 @@ fn incomplete(error: MoveRefused, way: &Way, subject: &Subject) -> Failure {
 /// Somebody has written what only the move may. The old label hinders no rollback; any other hinders both directions.
 fn changed(error: &MoveRefused, way: &Way, subject: &Subject) -> Failure {
     let failure = Failure::incomplete(error, way.command("rollback"));
-    let Ok(status) = look(&way.journal) else { return failure };
+    let Ok(status) = look(&way.journal) else {
+        return failure;
+    };
     if !status.progress.is_back && label_difference::is_old(&status, subject) {
         return failure;
     }
     let differences = label_difference::differences(&status, subject).join("; ");
-    let differences = if differences.is_empty() { String::new() } else { format!(" ({differences})") };
+    let differences = if differences.is_empty() {
+        String::new()
+    } else {
+        format!(" ({differences})")
+    };
     failure.with_help(format!(
         "neither resume nor rollback goes on with this table: put it back as the move left it{differences}, then go on: {}",
         way.command("resume")
@@ -360,7 +466,11 @@ pub fn view(status: &Status, way: &Way, action: &'static str) -> Moved {
     Moved {
         action,
         state,
-        name: node.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        name: node
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
         partition: plan.partition.clone(),
         disk: disk.unwrap_or_else(|| DiskWords::parse(&plan.disk).path),
         from_bytes: plan.from,

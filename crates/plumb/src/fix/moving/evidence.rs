@@ -48,7 +48,11 @@ pub fn must_be_as_long(status: &Status, subject: &Subject) -> Result<(), MoveRef
     let block = u64::from(status.plan.logical_block_bytes);
     match align_down(found, block) == Some(expected) {
         true => Ok(()),
-        false => Err(MoveRefused::OtherSize { device: subject.device(), found, expected }),
+        false => Err(MoveRefused::OtherSize {
+            device: subject.device(),
+            found,
+            expected,
+        }),
     }
 }
 
@@ -72,7 +76,11 @@ impl Seen<'_> {
                 "it is {} by now, and was {} when the move began: label and size are the move's",
                 is.identity, was.identity
             );
-            return if self.is_named && is_whole && is_shown { Ok(Some(note)) } else { Err(error) };
+            return if self.is_named && is_whole && is_shown {
+                Ok(Some(note))
+            } else {
+                Err(error)
+            };
         }
         let is_same = was.has_identity_of(is);
         let is_shown = match evidence {
@@ -94,16 +102,24 @@ impl Seen<'_> {
             (true, id) => format!("the label {id}"),
         };
         let journal = status.plan.journal.to_string();
-        Err(MoveRefused::NotShown { device: is.path.clone(), found, journal })
+        Err(MoveRefused::NotShown {
+            device: is.path.clone(),
+            found,
+            journal,
+        })
     }
 }
 
 /// Looks for it.
 fn find(status: &Status, disk: &dyn Disk) -> Option<Evidence> {
     let plan = &status.plan;
-    let signatures = plan.signatures.iter().flat_map(|range| [plan.from, plan.to].map(|at| at + range.start));
+    let signatures = plan
+        .signatures
+        .iter()
+        .flat_map(|range| [plan.from, plan.to].map(|at| at + range.start));
     let mut places = signatures.chain([plan.union().start]);
-    let is_ours = |at| matches!(Marker::at(disk, at), Ok(Some(marker)) if marker.journal == plan.journal);
+    let is_ours =
+        |at| matches!(Marker::at(disk, at), Ok(Some(marker)) if marker.journal == plan.journal);
     if places.any(is_ours) {
         return Some(Evidence::Written);
     }
@@ -113,7 +129,10 @@ fn find(status: &Status, disk: &dyn Disk) -> Option<Evidence> {
     };
     let may = Possible::by(status);
     let written = [(may.is_hidden, &plan.hide), (may.is_finished, &plan.finish)];
-    let mut written = written.into_iter().filter(|(may_be, _)| *may_be).flat_map(|(_, changes)| changes);
+    let mut written = written
+        .into_iter()
+        .filter(|(may_be, _)| *may_be)
+        .flat_map(|(_, changes)| changes);
     if written.any(|change| has(change.at, &change.new)) {
         return Some(Evidence::Written);
     }
@@ -131,17 +150,26 @@ struct Possible {
 impl Possible {
     /// As far as the journal says. A copy of the disk that was moved before has the finished one.
     fn by(status: &Status) -> Possible {
-        let (is_old, is_hidden, is_finished) =
-            match (status.ending, status.progress.is_back, status.progress.stage) {
-                (Some(Ending::Moved), ..) => (false, false, true),
-                (Some(Ending::RolledBack), ..) => (true, false, false),
-                (None, _, Stage::Copying) => (false, true, false),
-                (None, false, Stage::Hiding) | (None, true, Stage::Finishing) => (true, true, false),
-                (None, true, Stage::Verifying | Stage::Done) => (true, false, false),
-                (None, true, Stage::Hiding)
-                | (None, false, Stage::Finishing | Stage::Verifying | Stage::Done) => (false, true, true),
-            };
-        Possible { is_old, is_hidden, is_finished }
+        let (is_old, is_hidden, is_finished) = match (
+            status.ending,
+            status.progress.is_back,
+            status.progress.stage,
+        ) {
+            (Some(Ending::Moved), ..) => (false, false, true),
+            (Some(Ending::RolledBack), ..) => (true, false, false),
+            (None, _, Stage::Copying) => (false, true, false),
+            (None, false, Stage::Hiding) | (None, true, Stage::Finishing) => (true, true, false),
+            (None, true, Stage::Verifying | Stage::Done) => (true, false, false),
+            (None, true, Stage::Hiding)
+            | (None, false, Stage::Finishing | Stage::Verifying | Stage::Done) => {
+                (false, true, true)
+            }
+        };
+        Possible {
+            is_old,
+            is_hidden,
+            is_finished,
+        }
     }
 }
 
@@ -180,17 +208,38 @@ mod tests {
             from: 34 * 512,
             to: 2048 * 512,
             len: 8192,
-            unit: Unit { bytes: 4096, offset: 0 },
+            unit: Unit {
+                bytes: 4096,
+                offset: 0,
+            },
             copying: Copying::Batches(4096),
             at_once: 1,
-            hide: vec![Change { at: LABEL, old: sector(1), new: sector(2) }],
-            finish: vec![Change { at: LABEL, old: sector(2), new: sector(3) }],
+            hide: vec![Change {
+                at: LABEL,
+                old: sector(1),
+                new: sector(2),
+            }],
+            finish: vec![Change {
+                at: LABEL,
+                old: sector(2),
+                new: sector(3),
+            }],
             signatures: Vec::new(),
             strays: Vec::new(),
             fix_ups: Vec::new(),
         };
-        let progress = Progress { is_back, stage, bytes: 0, bytes_total: 8192 };
-        Status { plan, progress, may_be_in_use: false, ending }
+        let progress = Progress {
+            is_back,
+            stage,
+            bytes: 0,
+            bytes_total: 8192,
+        };
+        Status {
+            plan,
+            progress,
+            may_be_in_use: false,
+            ending,
+        }
     }
 
     fn words(path: &str, identity: &str, label: &str) -> DiskWords {
@@ -199,11 +248,21 @@ mod tests {
     }
 
     /// The disk of a label, and what is made of it.
-    fn judged(status: &Status, byte: u8, words: DiskWords, is_named: bool) -> Result<Option<String>, String> {
+    fn judged(
+        status: &Status,
+        byte: u8,
+        words: DiskWords,
+        is_named: bool,
+    ) -> Result<Option<String>, String> {
         let mut disk = vec![0; SIZE as usize];
         disk[LABEL as usize..][..512].fill(byte);
         let has_label = !words.label.is_empty();
-        let seen = Seen { words, has_label, disk: &disk, is_named };
+        let seen = Seen {
+            words,
+            has_label,
+            disk: &disk,
+            is_named,
+        };
         seen.must_be_of(status).map_err(|error| error.to_string())
     }
 
@@ -239,8 +298,14 @@ mod tests {
     fn nothing_that_contradicts_is_no_evidence() {
         let was = words("/dev/vdb", "", "guid");
         let copying = status(Stage::Copying, false, None, &was);
-        let refused = judged(&copying, 0, words("/dev/vdb", "", ""), true).expect_err("an empty disk");
-        for word in ["/dev/vdb", "found no label", "journal 0707", "nothing was written"] {
+        let refused =
+            judged(&copying, 0, words("/dev/vdb", "", ""), true).expect_err("an empty disk");
+        for word in [
+            "/dev/vdb",
+            "found no label",
+            "journal 0707",
+            "nothing was written",
+        ] {
             assert!(refused.contains(word), "{refused}");
         }
         // A copy of before: whoever names it is believed, its name is not.
@@ -257,7 +322,10 @@ mod tests {
         let was = words("/dev/sdb", "naa.5", "guid");
         for stage in [Stage::Hiding, Stage::Finishing] {
             let status = status(stage, false, None, &was);
-            assert_eq!(judged(&status, 9, words("/dev/sdc", "naa.5", ""), false), Ok(None));
+            assert_eq!(
+                judged(&status, 9, words("/dev/sdc", "naa.5", ""), false),
+                Ok(None)
+            );
             judged(&status, 0, words("/dev/sdc", "naa.5", ""), false).expect_err("wiped, not torn");
             judged(&status, 9, words("/dev/sdc", "", ""), true).expect_err("nothing shows it");
         }
@@ -269,12 +337,20 @@ mod tests {
         let was = words("/dev/sdb", "naa.5", "guid");
         let copying = status(Stage::Copying, false, None, &was);
         let boxed = words("/dev/sdc", "usb.1", "guid");
-        let note = judged(&copying, 2, boxed.clone(), true).expect("it is that disk").expect("a note");
+        let note = judged(&copying, 2, boxed.clone(), true)
+            .expect("it is that disk")
+            .expect("a note");
         assert!(note.contains("usb.1") && note.contains("naa.5"), "{note}");
         let refused = judged(&copying, 2, boxed.clone(), false).expect_err("nobody has named it");
         assert!(refused.contains("found usb.1, expected naa.5"), "{refused}");
         judged(&copying, 1, boxed.clone(), true).expect_err("not hidden");
-        judged(&status(Stage::Hiding, false, None, &was), 1, boxed.clone(), true).expect_err("a copy");
+        judged(
+            &status(Stage::Hiding, false, None, &was),
+            1,
+            boxed.clone(),
+            true,
+        )
+        .expect_err("a copy");
         judged(&copying, 2, words("/dev/sdc", "usb.1", "other"), true).expect_err("another label");
         judged(&copying, 2, words("/dev/sdc", "usb.1", ""), true).expect_err("no label");
         let mut longer = copying;

@@ -51,8 +51,17 @@ impl DiskWords {
     /// As one text: a line each.
     pub fn text(&self) -> String {
         let plain = |text: &str| text.replace(['\n', '\r'], " ");
-        let ownership = self.ownership.as_ref().map(Ownership::to_string).unwrap_or_default();
-        format!("{}\n{}\n{}\n{ownership}", plain(&self.path), plain(&self.identity), plain(&self.label))
+        let ownership = self
+            .ownership
+            .as_ref()
+            .map(Ownership::to_string)
+            .unwrap_or_default();
+        format!(
+            "{}\n{}\n{}\n{ownership}",
+            plain(&self.path),
+            plain(&self.identity),
+            plain(&self.label)
+        )
     }
 
     /// Takes the text apart.
@@ -60,7 +69,12 @@ impl DiskWords {
         let mut lines = text.lines().map(str::to_owned);
         let mut next = || lines.next().unwrap_or_default();
         let (path, identity, label) = (next(), next(), next());
-        DiskWords { path, identity, label, ownership: Ownership::parse(&next()) }
+        DiskWords {
+            path,
+            identity,
+            label,
+            ownership: Ownership::parse(&next()),
+        }
     }
 
     /// Whether both state the same identity.
@@ -79,8 +93,14 @@ impl DiskWords {
     /// # Errors
     /// What differs.
     pub fn must_be(&self, found: &DiskWords) -> Result<(), MoveRefused> {
-        let pairs = [(&found.identity, &self.identity), (&found.label, &self.label)];
-        match pairs.into_iter().find(|(is, was)| !is.is_empty() && !was.is_empty() && is != was) {
+        let pairs = [
+            (&found.identity, &self.identity),
+            (&found.label, &self.label),
+        ];
+        match pairs
+            .into_iter()
+            .find(|(is, was)| !is.is_empty() && !was.is_empty() && is != was)
+        {
             Some((is, was)) => Err(MoveRefused::OtherDisk {
                 device: found.path.clone(),
                 found: is.clone(),
@@ -98,7 +118,10 @@ impl DiskWords {
 /// When nothing leads to a journal, or what leads there is another one.
 pub fn way_to(name: &Path) -> Result<Way, Failure> {
     if std::fs::metadata(name).is_ok_and(|found| found.is_file()) {
-        return Ok(Way { journal: name.to_owned(), disk: None });
+        return Ok(Way {
+            journal: name.to_owned(),
+            disk: None,
+        });
     }
     let disk = whole_disk(&by_name(name));
     if !disk.exists() {
@@ -107,10 +130,16 @@ pub fn way_to(name: &Path) -> Result<Way, Failure> {
     }
     let subject = Subject::open(&disk, Access::Read)?;
     let label = subject.label().ok().flatten();
-    let way = |journal| Way { journal, disk: Some(subject.path.clone()) };
+    let way = |journal| Way {
+        journal,
+        disk: Some(subject.path.clone()),
+    };
     let mut known = known_journals(&subject, label.as_ref());
     if let [_, _, ..] = known[..] {
-        let names: Vec<String> = known.iter().map(|path| path.display().to_string()).collect();
+        let names: Vec<String> = known
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
         return Err(Failure::usage(format!(
             "{}: found several moves that have not ended: name the journal of one: {}",
             subject.device(),
@@ -148,7 +177,12 @@ fn named_by(marker: &Marker, subject: &Subject) -> Result<PathBuf, Failure> {
     let path = PathBuf::from(&marker.path);
     let lost = |found: String| {
         let journal = marker.journal.to_string();
-        MoveRefused::JournalLost { device: device.clone(), path: marker.path.clone(), journal, found }
+        MoveRefused::JournalLost {
+            device: device.clone(),
+            path: marker.path.clone(),
+            journal,
+            found,
+        }
     };
     if let Err(error) = std::fs::metadata(&path) {
         return Err(lost(error.to_string()).into());
@@ -178,7 +212,10 @@ fn disk_of_gone(name: &Path) -> Option<PathBuf> {
     let text = name.to_str().filter(|_| !name.exists())?;
     let bare = text.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = text[bare.len()..].parse().ok()?;
-    let disks = [bare.strip_suffix('p'), Some(bare)].into_iter().flatten().map(PathBuf::from);
+    let disks = [bare.strip_suffix('p'), Some(bare)]
+        .into_iter()
+        .flatten()
+        .map(PathBuf::from);
     { disks }.find(|disk| disk.exists() && node_of(disk, number) == name)
 }
 
@@ -188,8 +225,9 @@ fn known_journals(subject: &Subject, label: Option<&Label>) -> Vec<PathBuf> {
     let paths = entries.map(|entry| entry.path());
     let journals = paths.filter(|path| path.extension().is_some_and(|ending| ending == JOURNAL));
     let is_open = |path: &PathBuf| {
-        look(path)
-            .is_ok_and(|status| status.ending.is_none() && must_be_of(&status, subject, label, false).is_ok())
+        look(path).is_ok_and(|status| {
+            status.ending.is_none() && must_be_of(&status, subject, label, false).is_ok()
+        })
     };
     journals.filter(is_open).collect()
 }
@@ -205,14 +243,22 @@ fn marker_on(subject: &Subject, label: &Label) -> Option<Marker> {
     let moving = moving_part(label).map(|part| part.extent.start().0..part.extent.end().0);
     let inside = moving.and_then(|place| marker_in(subject, place));
     let places = label.partitions.iter().map(|part| part.extent);
-    inside.or_else(|| marker_at_ends(subject, places)).map(|(_, marker)| marker)
+    inside
+        .or_else(|| marker_at_ends(subject, places))
+        .map(|(_, marker)| marker)
 }
 
 /// The first marker at the ends of any of these places, and where it is.
-pub fn marker_at_ends(subject: &Subject, places: impl IntoIterator<Item = Extent>) -> Option<(u64, Marker)> {
+pub fn marker_at_ends(
+    subject: &Subject,
+    places: impl IntoIterator<Item = Extent>,
+) -> Option<(u64, Marker)> {
     let mut ends = places.into_iter().flat_map(|place| {
         let (start, end) = (place.start().0, place.end().0);
-        [start..end.min(start + PIECE), start.max(end.saturating_sub(PIECE))..end]
+        [
+            start..end.min(start + PIECE),
+            start.max(end.saturating_sub(PIECE))..end,
+        ]
     });
     ends.find_map(|place| marker_in(subject, place))
 }
@@ -224,7 +270,10 @@ fn marker_in(subject: &Subject, place: Range<u64>) -> Option<(u64, Marker)> {
         let piece = &mut buffer[..(place.end - at).min(PIECE) as usize];
         // A block that cannot be read has no marker, and others may.
         let is_read = plumb_label::Disk::read_at(&subject.raw(), at, piece).is_ok();
-        let mut sectors = (at..).step_by(SECTOR).zip(piece.chunks(SECTOR)).filter(|_| is_read);
+        let mut sectors = (at..)
+            .step_by(SECTOR)
+            .zip(piece.chunks(SECTOR))
+            .filter(|_| is_read);
         if let Some(found) = sectors.find_map(|(at, sector)| Some((at, Marker::decode(sector)?))) {
             return Some(found);
         }
@@ -261,8 +310,16 @@ mod tests {
         ] {
             assert_eq!(was.must_be(&found).is_ok(), is_it, "{found:?}");
         }
-        let odd = DiskWords { path: "a\nb".into(), identity: String::new(), ..was };
+        let odd = DiskWords {
+            path: "a\nb".into(),
+            identity: String::new(),
+            ..was
+        };
         assert_eq!(DiskWords::parse(&odd.text()).label, "guid");
-        assert_eq!(DiskWords::parse("/dev/sdb\nnaa.5\nguid").ownership, None, "journals of before have none");
+        assert_eq!(
+            DiskWords::parse("/dev/sdb\nnaa.5\nguid").ownership,
+            None,
+            "journals of before have none"
+        );
     }
 }

@@ -21,8 +21,16 @@ const BLOCK_MAX: Bytes = Bytes(64 << 10);
 ///
 /// # Errors
 /// Why it may not.
-pub fn check(journal: &Path, partition: &Here, name: &str, may_be_same_disk: bool) -> Result<u32, Failure> {
-    let no = |why: String| MoveRefused::Place { path: journal.display().to_string(), why };
+pub fn check(
+    journal: &Path,
+    partition: &Here,
+    name: &str,
+    may_be_same_disk: bool,
+) -> Result<u32, Failure> {
+    let no = |why: String| MoveRefused::Place {
+        path: journal.display().to_string(),
+        why,
+    };
     if journal.symlink_metadata().is_ok() {
         let failure = Failure::from(no("found a file of that name, expected none".to_owned()));
         return Err(match is_unwritten(journal) {
@@ -33,9 +41,12 @@ pub fn check(journal: &Path, partition: &Here, name: &str, may_be_same_disk: boo
         });
     }
     let directory = directory_of(journal);
-    let directory = directory
-        .canonicalize()
-        .map_err(|error| no(format!("{}: {error}; make the directory first", directory.display())))?;
+    let directory = directory.canonicalize().map_err(|error| {
+        no(format!(
+            "{}: {error}; make the directory first",
+            directory.display()
+        ))
+    })?;
     // What has no block device below is in memory, or somewhere on the net.
     let place = Here::of(&directory).map_err(|failure| no(failure.words("")))?;
     if place.is_in_memory() {
@@ -50,7 +61,8 @@ pub fn check(journal: &Path, partition: &Here, name: &str, may_be_same_disk: boo
     }
     match its.iter().find(|disk| mine.contains(disk)) {
         Some(disk) if !may_be_same_disk => {
-            let why = format!("it would be on {disk}, as what is moved: one broken disk would take both");
+            let why =
+                format!("it would be on {disk}, as what is moved: one broken disk would take both");
             let failure = Failure::from(no(why));
             Err(failure.with_help("give a --journal on another disk, or --journal-same-disk"))
         }
@@ -64,15 +76,19 @@ pub fn check(journal: &Path, partition: &Here, name: &str, may_be_same_disk: boo
 /// Whether a file begins as a journal does before its first record is written.
 pub fn is_unwritten(journal: &Path) -> bool {
     let mut start = Vec::new();
-    let read = File::open(journal)
-        .and_then(|file| file.take(JOURNAL_BLOCK_BYTES_MIN.into()).read_to_end(&mut start));
+    let read = File::open(journal).and_then(|file| {
+        file.take(JOURNAL_BLOCK_BYTES_MIN.into())
+            .read_to_end(&mut start)
+    });
     read.is_ok() && start.iter().all(|byte| *byte == 0)
 }
 
 /// Blocks in which no record shares a physical block with the one before it: whoever writes to a part of one may, where the
 /// power goes meanwhile, spoil all of it.
 fn block(physical: &[Grid]) -> Result<u32, String> {
-    let mut of_disks = physical.iter().filter(|grid| grid.granularity() <= BLOCK_MAX);
+    let mut of_disks = physical
+        .iter()
+        .filter(|grid| grid.granularity() <= BLOCK_MAX);
     of_disks.try_fold(JOURNAL_BLOCK_BYTES_MIN, |block, grid| {
         let (granularity, offset) = (grid.granularity(), grid.offset());
         if offset == Bytes(0) && granularity.0.is_power_of_two() {
@@ -92,7 +108,10 @@ fn directory_of(file: &Path) -> PathBuf {
         _ => PathBuf::from("."),
     };
     let is_there = |directory: &&Path| !directory.starts_with(STATE) || directory.exists();
-    directory.ancestors().find(is_there).map_or(directory.clone(), Path::to_owned)
+    directory
+        .ancestors()
+        .find(is_there)
+        .map_or(directory.clone(), Path::to_owned)
 }
 
 /// Makes the directory of files without a place of their own.
@@ -103,7 +122,10 @@ pub fn must_exist(journal: &Path) -> Result<(), Failure> {
     if !journal.starts_with(STATE) {
         return Ok(());
     }
-    let error = |error: io::Error| MoveRefused::Place { path: STATE.to_owned(), why: error.to_string() };
+    let error = |error: io::Error| MoveRefused::Place {
+        path: STATE.to_owned(),
+        why: error.to_string(),
+    };
     Ok(make_directory(Path::new(STATE)).map_err(error)?)
 }
 
@@ -132,7 +154,11 @@ mod tests {
             assert_eq!(block_on(grids), Ok(expected), "{grids:?}");
         }
         // A file system at sector 63 of a disk with blocks of 4 KiB.
-        for grids in [&[(4096, 512)][..], &[(512, 0), (4096, 3584)], &[(16_384, 4096)]] {
+        for grids in [
+            &[(4096, 512)][..],
+            &[(512, 0), (4096, 3584)],
+            &[(16_384, 4096)],
+        ] {
             let why = block_on(grids).expect_err("off its blocks");
             assert!(why.contains("expected 0 B"), "{why}");
         }

@@ -27,7 +27,8 @@ pub fn differences(status: &Status, subject: &Subject) -> Vec<String> {
 pub fn is_old(status: &Status, subject: &Subject) -> bool {
     status.plan.hide.iter().all(|change| {
         let mut found = vec![0; change.old.len()];
-        plumb_label::Disk::read_at(&subject.raw(), change.at, &mut found).is_ok() && found == change.old
+        plumb_label::Disk::read_at(&subject.raw(), change.at, &mut found).is_ok()
+            && found == change.old
     })
 }
 
@@ -38,7 +39,10 @@ fn left(status: &Status) -> Vec<moving::Change> {
         (false, Stage::Hiding) | (true, Stage::Verifying | Stage::Done) => plan
             .hide
             .iter()
-            .map(|change| moving::Change { new: change.old.clone(), ..change.clone() })
+            .map(|change| moving::Change {
+                new: change.old.clone(),
+                ..change.clone()
+            })
             .collect(),
         (false, Stage::Verifying | Stage::Done) => plan.finish.clone(),
         _ => plan.hide.clone(),
@@ -46,19 +50,35 @@ fn left(status: &Status) -> Vec<moving::Change> {
 }
 
 fn between(found: &Label, expected: &Label) -> Vec<String> {
-    let of =
-        |label: &Label, part: &Partition| label.partitions.iter().find(|other| other.id == part.id).cloned();
-    let known = expected.partitions.iter().map(|part| (part.id, of(found, part), Some(part.clone())));
-    let new = found.partitions.iter().filter(|part| of(expected, part).is_none());
+    let of = |label: &Label, part: &Partition| {
+        label
+            .partitions
+            .iter()
+            .find(|other| other.id == part.id)
+            .cloned()
+    };
+    let known = expected
+        .partitions
+        .iter()
+        .map(|part| (part.id, of(found, part), Some(part.clone())));
+    let new = found
+        .partitions
+        .iter()
+        .filter(|part| of(expected, part).is_none());
     let all = known.chain(new.map(|part| (part.id, Some(part.clone()), None)));
-    let differ = all.filter(|(_, found, expected)| facts(found.as_ref()) != facts(expected.as_ref()));
+    let differ =
+        all.filter(|(_, found, expected)| facts(found.as_ref()) != facts(expected.as_ref()));
     let words = |part: Option<&Partition>| part.map_or_else(|| "none".to_owned(), place);
     differ
         .map(|(id, found, expected)| match (&found, &expected) {
             (Some(one), Some(other)) if one.extent == other.extent => {
                 format!("{id}: found another type than the move left there")
             }
-            _ => format!("{id}: found {}, expected {}", words(found.as_ref()), words(expected.as_ref())),
+            _ => format!(
+                "{id}: found {}, expected {}",
+                words(found.as_ref()),
+                words(expected.as_ref())
+            ),
         })
         .collect()
 }
@@ -70,5 +90,9 @@ fn facts(part: Option<&Partition>) -> Option<(plumb_geometry::Extent, plumb_labe
 
 fn place(part: &Partition) -> String {
     let (start, end) = (part.extent.start().0 / SECTOR, part.extent.end().0 / SECTOR);
-    format!("sectors {} to {}", count(start), count(end.saturating_sub(1)))
+    format!(
+        "sectors {} to {}",
+        count(start),
+        count(end.saturating_sub(1))
+    )
 }

@@ -65,10 +65,19 @@ pub fn run(args: &Move) -> Result<Exit, Failure> {
 }
 
 fn shown(prepared: &Prepared, is_json: bool) -> Result<Exit, Failure> {
-    let typed: Vec<String> = std::env::args().skip(1).filter(|word| word != "--json").collect();
-    let words = typed.iter().map(String::as_str).chain(["--yes", &prepared.name]);
+    let typed: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| word != "--json")
+        .collect();
+    let words = typed
+        .iter()
+        .map(String::as_str)
+        .chain(["--yes", &prepared.name]);
     let command = format!("plumb {}", plumb_plan::shell::words(words));
-    let moved = Moved { command: Some(command), ..prepared.view("move", "shown") };
+    let moved = Moved {
+        command: Some(command),
+        ..prepared.view("move", "shown")
+    };
     print(&moved, is_json)?;
     Ok(Exit::Clean)
 }
@@ -98,12 +107,19 @@ pub fn tell(args: &StatusArgs) -> Result<Exit, Failure> {
     let moved = carry::view(&status, &way, "status");
     let is_complete = status.ending.is_some();
     print(&moved, args.json)?;
-    Ok(if is_complete { Exit::Clean } else { Exit::Incomplete })
+    Ok(if is_complete {
+        Exit::Clean
+    } else {
+        Exit::Incomplete
+    })
 }
 
 /// What a journal says.
 fn look(path: &Path) -> Result<Status, Failure> {
-    let read = |source| MoveRefused::Journal { path: path.display().to_string(), source };
+    let read = |source| MoveRefused::Journal {
+        path: path.display().to_string(),
+        source,
+    };
     let store = JournalFile::open_to_look(path).map_err(read)?;
     status(store).map_err(|source| {
         let path_words = path.display().to_string();
@@ -111,7 +127,11 @@ fn look(path: &Path) -> Result<Status, Failure> {
             MoveError::Journal(JournalError::None) if journal_place::is_unwritten(path) => {
                 MoveRefused::Unwritten { path: path_words }.into()
             }
-            source => MoveRefused::NoMove { path: path_words, source }.into(),
+            source => MoveRefused::NoMove {
+                path: path_words,
+                source,
+            }
+            .into(),
         }
     })
 }
@@ -129,7 +149,10 @@ impl Way {
     /// Without what the journal says as well.
     fn beside(self, status: &Status) -> Way {
         let said = identity::DiskWords::parse(&status.plan.disk).path;
-        Way { disk: self.disk.filter(|disk| *disk != Path::new(&said)), ..self }
+        Way {
+            disk: self.disk.filter(|disk| *disk != Path::new(&said)),
+            ..self
+        }
     }
 
     /// The command that goes back, where that can be.
@@ -141,8 +164,12 @@ impl Way {
     /// The command that goes on.
     fn command(&self, what: &str) -> String {
         let journal = std::path::absolute(&self.journal).unwrap_or_else(|_| self.journal.clone());
-        let mut words =
-            vec!["plumb".to_owned(), "fix".to_owned(), what.to_owned(), journal.display().to_string()];
+        let mut words = vec![
+            "plumb".to_owned(),
+            "fix".to_owned(),
+            what.to_owned(),
+            journal.display().to_string(),
+        ];
         if let Some(disk) = &self.disk {
             words.extend(["--disk".to_owned(), disk.display().to_string()]);
         }

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use plumb_label::{Label, Place};
 use plumb_relocate::labels::kernel::node_of;
 use plumb_relocate::moving::Plan;
-use plumb_sys::{Access, DirectDisk, Directory, FileId, KernelPartition, SysError, openers, partitions};
+use plumb_sys::{
+    Access, DirectDisk, Directory, FileId, KernelPartition, SysError, openers, partitions,
+};
 
 use super::error::MoveRefused;
 use crate::failure::Failure;
@@ -27,11 +29,15 @@ pub struct Neighbour {
 /// # Errors
 /// What the system says.
 pub fn known(subject: &Subject, label: Option<&Label>) -> Result<Vec<KernelPartition>, Failure> {
-    let root = Directory::root(std::path::Path::new("/")).map_err(|errno| Failure::failed(&errno))?;
-    let mut known = partitions::known(&root, &subject.name).map_err(|errno| Failure::failed(&errno))?;
+    let root =
+        Directory::root(std::path::Path::new("/")).map_err(|errno| Failure::failed(&errno))?;
+    let mut known =
+        partitions::known(&root, &subject.name).map_err(|errno| Failure::failed(&errno))?;
     let containers = label.into_iter().flat_map(|label| &label.partitions);
-    let containers: Vec<u32> =
-        containers.filter(|part| part.place == Place::Extended).map(|part| part.id.number).collect();
+    let containers: Vec<u32> = containers
+        .filter(|part| part.place == Place::Extended)
+        .map(|part| part.id.number)
+        .collect();
     known.retain(|known| !containers.contains(&known.number));
     Ok(known)
 }
@@ -45,10 +51,14 @@ pub fn within(
     subject: &Subject,
     label: Option<&Label>,
 ) -> Result<Vec<KernelPartition>, Failure> {
-    let (start, end) = (plan.from.min(plan.to), plan.from.max(plan.to).saturating_add(plan.len));
+    let (start, end) = (
+        plan.from.min(plan.to),
+        plan.from.max(plan.to).saturating_add(plan.len),
+    );
     let mut within = known(subject, label)?;
-    within
-        .retain(|known| known.start_bytes < end && start < known.start_bytes.saturating_add(known.len_bytes));
+    within.retain(|known| {
+        known.start_bytes < end && start < known.start_bytes.saturating_add(known.len_bytes)
+    });
     Ok(within)
 }
 
@@ -64,10 +74,17 @@ pub fn must_be_all(
     subject: &Subject,
     label: Option<&Label>,
 ) -> Result<(), Failure> {
-    let mut found: Vec<u32> = within(plan, subject, label)?.iter().map(|known| known.number).collect();
+    let mut found: Vec<u32> = within(plan, subject, label)?
+        .iter()
+        .map(|known| known.number)
+        .collect();
     found.retain(|known| *known != number);
-    let Some(first) = found.first() else { return Ok(()) };
-    let names = found.iter().map(|number| Neighbour::at(node_of(&subject.path, *number)).name);
+    let Some(first) = found.first() else {
+        return Ok(());
+    };
+    let names = found
+        .iter()
+        .map(|number| Neighbour::at(node_of(&subject.path, *number)).name);
     Err(MoveRefused::OnlyInKernel {
         partition: plan.partition.clone(),
         found: names.collect(),
@@ -80,20 +97,38 @@ pub fn must_be_all(
 ///
 /// # Errors
 /// What the system says.
-pub fn beside(plan: &Plan, subject: &Subject, label: Option<&Label>) -> Result<Vec<Neighbour>, Failure> {
+pub fn beside(
+    plan: &Plan,
+    subject: &Subject,
+    label: Option<&Label>,
+) -> Result<Vec<Neighbour>, Failure> {
     let bystanders = plan.bystanders();
     let has_some = |known: &&KernelPartition| {
         let end = known.start_bytes.saturating_add(known.len_bytes);
-        bystanders.iter().any(|range| range.start < end && known.start_bytes < range.end)
+        bystanders
+            .iter()
+            .any(|range| range.start < end && known.start_bytes < range.end)
     };
     let known = known(subject, label)?;
     let node = |known: &KernelPartition| node_of(&subject.path, known.number);
-    Ok(known.iter().filter(has_some).map(node).map(Neighbour::at).collect())
+    Ok(known
+        .iter()
+        .filter(has_some)
+        .map(node)
+        .map(Neighbour::at)
+        .collect())
 }
 
 impl Neighbour {
     fn at(node: PathBuf) -> Neighbour {
-        Neighbour { name: node.file_name().unwrap_or_default().to_string_lossy().into_owned(), node }
+        Neighbour {
+            name: node
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
+            node,
+        }
     }
 
     /// That nobody uses it, or has it open: a database on a raw device holds nothing that the kernel shows otherwise.
@@ -103,8 +138,11 @@ impl Neighbour {
     pub fn must_be_unused(&self, partition: &str, here: &Here) -> Result<(), MoveRefused> {
         let mut users = here.users_on(&self.name);
         let number = std::fs::metadata(&self.node).map(|found| found.rdev());
-        let open = number.into_iter().flat_map(|number| openers(FileId::Device(number)));
-        users.extend(open.map(|by| format!("{} is open in {} ({})", self.name, by.command, by.pid)));
+        let open = number
+            .into_iter()
+            .flat_map(|number| openers(FileId::Device(number)));
+        users
+            .extend(open.map(|by| format!("{} is open in {} ({})", self.name, by.command, by.pid)));
         match users.is_empty() {
             true => Ok(()),
             false => Err(self.in_use(partition, users)),
@@ -112,7 +150,11 @@ impl Neighbour {
     }
 
     fn in_use(&self, partition: &str, users: Vec<String>) -> MoveRefused {
-        MoveRefused::NeighbourInUse { partition: partition.to_owned(), neighbour: self.name.clone(), users }
+        MoveRefused::NeighbourInUse {
+            partition: partition.to_owned(),
+            neighbour: self.name.clone(),
+            users,
+        }
     }
 }
 
@@ -127,15 +169,20 @@ pub fn keep(
     is_alone: bool,
 ) -> Result<Vec<DirectDisk>, Failure> {
     let beside = beside(plan, subject, label)?;
-    beside.iter().try_for_each(|one| one.must_be_unused(&plan.partition, &subject.here))?;
+    beside
+        .iter()
+        .try_for_each(|one| one.must_be_unused(&plan.partition, &subject.here))?;
     if is_alone {
         return Ok(Vec::new());
     }
     let open = |one: &Neighbour| {
         DirectDisk::open(&one.node, Access::Exclusive).map_err(|error| match error {
-            SysError::InUse { .. } => {
-                one.in_use(&plan.partition, vec![format!("a program holds {}", one.name)]).into()
-            }
+            SysError::InUse { .. } => one
+                .in_use(
+                    &plan.partition,
+                    vec![format!("a program holds {}", one.name)],
+                )
+                .into(),
             error => of_system(error),
         })
     };

@@ -27,7 +27,8 @@ use crate::fix::subject::{Subject, by_name};
 use crate::fix::unfinished;
 
 /// Type of the partition in which GRUB keeps its core image, found by absolute sector.
-const BIOS_BOOT: plumb_label::Guid = plumb_label::Guid::from_u128(0x21686148_6449_6e6f_744e_656564454649);
+const BIOS_BOOT: plumb_label::Guid =
+    plumb_label::Guid::from_u128(0x21686148_6449_6e6f_744e_656564454649);
 /// What ends in 55 AA, and need not be more than a boot sector.
 const BOOT_SECTOR: &str = "fat or boot sector";
 /// Every block device by its name.
@@ -72,15 +73,26 @@ pub fn disk_and_number(node: &Path) -> Result<(PathBuf, u32), MoveRefused> {
         name: node.display().to_string(),
         found: found.to_owned(),
     };
-    let whole =
-        fs::canonicalize(node).map_err(|_| MoveRefused::NotThere { name: node.display().to_string() })?;
+    let whole = fs::canonicalize(node).map_err(|_| MoveRefused::NotThere {
+        name: node.display().to_string(),
+    })?;
     let name = whole.file_name().unwrap_or_default();
     let class = fs::canonicalize(Path::new(BLOCK_CLASS).join(name));
     let class = class.map_err(|_| refused("no block device"))?;
-    let number = fs::read_to_string(class.join("partition")).map_err(|_| refused("no partition"))?;
-    let number = number.trim().parse().map_err(|_| refused("a partition without a number"))?;
-    let disk = class.parent().and_then(Path::file_name).ok_or_else(|| refused("a partition of no disk"))?;
-    Ok((Path::new("/dev").join(disk.to_string_lossy().replace('!', "/")), number))
+    let number =
+        fs::read_to_string(class.join("partition")).map_err(|_| refused("no partition"))?;
+    let number = number
+        .trim()
+        .parse()
+        .map_err(|_| refused("a partition without a number"))?;
+    let disk = class
+        .parent()
+        .and_then(Path::file_name)
+        .ok_or_else(|| refused("a partition of no disk"))?;
+    Ok((
+        Path::new("/dev").join(disk.to_string_lossy().replace('!', "/")),
+        number,
+    ))
 }
 
 impl Prepared {
@@ -96,7 +108,10 @@ impl Prepared {
         let users = here.users();
         let words = node.display().to_string();
         if !users.is_empty() {
-            let failure = Failure::from(MoveRefused::InUse { partition: words, users });
+            let failure = Failure::from(MoveRefused::InUse {
+                partition: words,
+                users,
+            });
             return Err(match here.freed_by() {
                 Some(command) => failure.with_command(command),
                 None => failure,
@@ -105,27 +120,52 @@ impl Prepared {
         let subject = Subject::open(&disk, Access::Read)?;
         let users = subject.here.own_users();
         if !users.is_empty() {
-            return Err(MoveRefused::InUse { partition: words, users }.into());
+            return Err(MoveRefused::InUse {
+                partition: words,
+                users,
+            }
+            .into());
         }
         subject.must_be_writable()?;
         subject.must_take_any_write()?;
-        let label = subject.label()?.ok_or_else(|| FixError::NoLabel { device: subject.device() })?;
+        let label = subject.label()?.ok_or_else(|| FixError::NoLabel {
+            device: subject.device(),
+        })?;
         unfinished::must_be_none(&subject, Some(&label))?;
         if let Some(problem) = label.problems.first() {
-            return Err(FixError::LabelProblem { device: subject.device(), problem: problem.clone() }.into());
+            return Err(FixError::LabelProblem {
+                device: subject.device(),
+                problem: problem.clone(),
+            }
+            .into());
         }
-        let look = Look { partition: words, subject: &subject, label: &label, number };
+        let look = Look {
+            partition: words,
+            subject: &subject,
+            label: &label,
+            number,
+        };
         let part = look.part()?;
         look.must_be_movable(&part)?;
         look.must_be_known(&part)?;
-        let name = node.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = node
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let to = match look.target(&part, args)? {
             Target::Start(to) => to,
-            Target::InPlace(note) => return Ok(Asked::Nothing(Box::new(look.in_place(&part, name, note)))),
+            Target::InPlace(note) => {
+                return Ok(Asked::Nothing(Box::new(look.in_place(&part, name, note))));
+            }
         };
         look.must_spare_boot_loaders(&part, to)?;
         let id = journal_id()?;
-        let journal = args.journal.journal.clone().unwrap_or_else(|| default_journal(&name, id));
+        let journal = args
+            .journal
+            .journal
+            .clone()
+            .unwrap_or_else(|| default_journal(&name, id));
         let (plan, holds) = look.plan(&part, to, id, &journal)?;
         plan.check().map_err(|error| MoveRefused::NotBegun {
             partition: look.partition.clone(),
@@ -141,13 +181,23 @@ impl Prepared {
                 one.name
             ));
         }
-        let journal_block = journal_place::check(&journal, &here, &name, args.journal.journal_same_disk)?;
+        let journal_block =
+            journal_place::check(&journal, &here, &name, args.journal.journal_same_disk)?;
         let journal_bytes = plan.journal_bytes(journal_block);
         if args.scan {
             look.must_be_readable(&part)?;
         }
-        let prepared =
-            Prepared { node, name, disk, number, plan, journal_bytes, journal_block, holds, notes };
+        let prepared = Prepared {
+            node,
+            name,
+            disk,
+            number,
+            plan,
+            journal_bytes,
+            journal_block,
+            holds,
+            notes,
+        };
         Ok(Asked::Move(Box::new(prepared)))
     }
 
@@ -186,7 +236,11 @@ impl Prepared {
 
 fn default_journal(name: &str, id: JournalId) -> PathBuf {
     let id = id.to_string();
-    Path::new(STATE).join(format!("{}-{}.{JOURNAL}", plumb_plan::shell::file_name(name), &id[..8]))
+    Path::new(STATE).join(format!(
+        "{}-{}.{JOURNAL}",
+        plumb_plan::shell::file_name(name),
+        &id[..8]
+    ))
 }
 
 fn journal_id() -> Result<JournalId, Failure> {
@@ -207,7 +261,10 @@ pub(super) struct Look<'a> {
 
 impl Look<'_> {
     pub(super) fn refused(&self, why: impl Into<String>) -> MoveRefused {
-        MoveRefused::Refused { partition: self.partition.clone(), why: why.into() }
+        MoveRefused::Refused {
+            partition: self.partition.clone(),
+            why: why.into(),
+        }
     }
 
     /// The partition in the label.
@@ -223,11 +280,14 @@ impl Look<'_> {
         let is_it = |known: &KernelPartition| {
             (known.number, known.start_bytes, known.len_bytes) == (self.number, start, len)
         };
-        match neighbours::known(self.subject, Some(self.label))?.iter().any(is_it) {
+        match neighbours::known(self.subject, Some(self.label))?
+            .iter()
+            .any(is_it)
+        {
             true => Ok(()),
-            false => {
-                Err(self.refused("label and kernel disagree on where it lies: partx --update first").into())
-            }
+            false => Err(self
+                .refused("label and kernel disagree on where it lies: partx --update first")
+                .into()),
         }
     }
 
@@ -273,7 +333,11 @@ impl Look<'_> {
     }
 
     pub(super) fn unreadable(&self, at: u64, source: std::io::Error) -> MoveRefused {
-        MoveRefused::Unreadable { partition: self.partition.clone(), at, source }
+        MoveRefused::Unreadable {
+            partition: self.partition.clone(),
+            at,
+            source,
+        }
     }
 
     /// Every byte can be read: what cannot cannot be moved either.
@@ -301,11 +365,19 @@ impl Look<'_> {
         path: &Path,
     ) -> Result<(Plan, Vec<&'static str>), Failure> {
         let (raw, limits) = (self.subject.raw(), self.subject.disk.limits());
-        let labels = label_move(self.label, part.id, to, &raw)
-            .map_err(|source| MoveRefused::Label { partition: self.partition.clone(), source })?;
+        let labels =
+            label_move(self.label, part.id, to, &raw).map_err(|source| MoveRefused::Label {
+                partition: self.partition.clone(),
+                source,
+            })?;
         let (from, len) = (part.extent.start().0, part.extent.len().0);
-        let found = survey(&raw, &(from..from + len), &(to.0..to.0 + len), limits.logical_block_bytes)
-            .map_err(|source| self.unreadable(from, source))?;
+        let found = survey(
+            &raw,
+            &(from..from + len),
+            &(to.0..to.0 + len),
+            limits.logical_block_bytes,
+        )
+        .map_err(|source| self.unreadable(from, source))?;
         let unit = blocks::written(blocks::stated(limits), &self.subject.here.write_units());
         let block = u64::from(limits.logical_block_bytes);
         let ownership = Ownership::of(Path::new(&self.partition));
@@ -341,9 +413,22 @@ impl Look<'_> {
         Ok((plan, names))
     }
 
-    pub(super) fn fix_ups(&self, raw: &Raw<'_>, place: Extent, to: Bytes) -> Result<Vec<Change>, Failure> {
-        let found = fix_ups(raw, place, to).map_err(|source| self.unreadable(place.start().0, source))?;
-        Ok(found.into_iter().map(|fix| Change { at: fix.at.0, old: fix.old, new: fix.new }).collect())
+    pub(super) fn fix_ups(
+        &self,
+        raw: &Raw<'_>,
+        place: Extent,
+        to: Bytes,
+    ) -> Result<Vec<Change>, Failure> {
+        let found =
+            fix_ups(raw, place, to).map_err(|source| self.unreadable(place.start().0, source))?;
+        Ok(found
+            .into_iter()
+            .map(|fix| Change {
+                at: fix.at.0,
+                old: fix.old,
+                new: fix.new,
+            })
+            .collect())
     }
 
     fn notes(&self, part: &Partition, plan: &Plan) -> Vec<String> {
@@ -351,7 +436,8 @@ impl Look<'_> {
         let mut notes: Vec<String> = doubts.into_iter().map(str::to_owned).collect();
         if let Copying::Batches(_) = plan.copying {
             let farther = self.farther(part, plan.unit);
-            let farther = farther.map(|to| format!("; --to {}s, farther away, is faster", to.0 / SECTOR));
+            let farther =
+                farther.map(|to| format!("; --to {}s, farther away, is faster", to.0 / SECTOR));
             notes.push(format!(
                 "the shift is {} only: everything is written twice, once to the journal{}",
                 Bytes(plan.shift_bytes()),

@@ -34,7 +34,11 @@ impl Line {
     pub fn show(&mut self, progress: &Progress) {
         let is_measured = matches!(progress.stage, Stage::Copying | Stage::Verifying);
         let total = if is_measured { progress.bytes_total } else { 0 };
-        self.tell(stage_word(progress.stage, progress.is_back), progress.bytes, total);
+        self.tell(
+            stage_word(progress.stage, progress.is_back),
+            progress.bytes,
+            total,
+        );
     }
 
     /// Shows how far a stage is, where somebody looks; `total` is 0 where that is not measured.
@@ -48,7 +52,13 @@ impl Line {
         }
         self.next = now + SHOWN;
         let done = at.saturating_sub(self.bytes_at_begin);
-        let words = words(stage, at, total, done, now.duration_since(self.began).as_secs_f64());
+        let words = words(
+            stage,
+            at,
+            total,
+            done,
+            now.duration_since(self.began).as_secs_f64(),
+        );
         eprint!("\r{words}\x1b[K");
         // A terminal that has gone away is no reason to end.
         std::io::stderr().flush().ok();
@@ -108,9 +118,18 @@ mod tests {
     fn rate_and_time_left() {
         // 1 GiB in 8 s leaves 24 s.
         let words = |done, seconds| words("copying", 1 << 30, 4 << 30, done, seconds);
-        assert_eq!(words(1 << 30, 8.0), "copying 25 %, 1 GiB of 4 GiB, 128 MiB/s, 0:24 left");
+        assert_eq!(
+            words(1 << 30, 8.0),
+            "copying 25 %, 1 GiB of 4 GiB, 128 MiB/s, 0:24 left"
+        );
         assert_eq!(words(0, 8.0), "copying 25 %, 1 GiB of 4 GiB");
-        assert_eq!(super::words("hiding label and signatures", 0, 0, 0, 0.0), "hiding label and signatures");
-        assert_eq!((clock(59), clock(3_661)), ("0:59".to_owned(), "1:01:01".to_owned()));
+        assert_eq!(
+            super::words("hiding label and signatures", 0, 0, 0, 0.0),
+            "hiding label and signatures"
+        );
+        assert_eq!(
+            (clock(59), clock(3_661)),
+            ("0:59".to_owned(), "1:01:01".to_owned())
+        );
     }
 }

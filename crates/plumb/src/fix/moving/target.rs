@@ -27,7 +27,9 @@ impl Look<'_> {
     /// Where it is to begin.
     pub(super) fn target(&self, part: &Partition, args: &Move) -> Result<Target, Failure> {
         let (from, len) = (part.extent.start(), part.extent.len());
-        let Some(to) = args.to else { return Ok(self.aligned(part)?) };
+        let Some(to) = args.to else {
+            return Ok(self.aligned(part)?);
+        };
         if to == from {
             return Ok(Target::InPlace(None));
         }
@@ -38,17 +40,23 @@ impl Look<'_> {
             )));
         }
         let end = to.checked_add(len);
-        end.map(|_| Target::Start(to)).ok_or_else(|| Failure::usage("--to: ends beyond 64 bits"))
+        end.map(|_| Target::Start(to))
+            .ok_or_else(|| Failure::usage("--to: ends beyond 64 bits"))
     }
 
     /// The nearest aligned start for which there is room, before or behind.
     fn aligned(&self, part: &Partition) -> Result<Target, MoveRefused> {
         let (grid, from) = (self.grid(), part.extent.start());
         if grid.past_boundary(from).0 == 0 {
-            return Ok(Target::InPlace(Some(format!("it begins on the grid of {grid}"))));
+            return Ok(Target::InPlace(Some(format!(
+                "it begins on the grid of {grid}"
+            ))));
         }
         let free = self.free_around(part);
-        let start = self.with_room(part, [next_boundary(&grid, from), previous_boundary(&grid, from)]);
+        let start = self.with_room(
+            part,
+            [next_boundary(&grid, from), previous_boundary(&grid, from)],
+        );
         start.map(Target::Start).ok_or_else(|| {
             self.refused(format!(
                 "no start on the grid of {grid} has room between bytes {} and {}: make it or its neighbour smaller first",
@@ -61,15 +69,22 @@ impl Look<'_> {
     pub(super) fn farther(&self, part: &Partition, unit: Unit) -> Option<Bytes> {
         let (grid, from) = (self.grid(), part.extent.start());
         let shift = Bytes(WINDOWS_FROM_BYTES.max(2 * unit.bytes));
-        let after = from.checked_add(shift).and_then(|at| next_boundary(&grid, at));
-        let before = from.checked_sub(shift).and_then(|at| previous_boundary(&grid, at));
+        let after = from
+            .checked_add(shift)
+            .and_then(|at| next_boundary(&grid, at));
+        let before = from
+            .checked_sub(shift)
+            .and_then(|at| previous_boundary(&grid, at));
         self.with_room(part, [after, before])
     }
 
     /// The grid of starts.
     fn grid(&self) -> Grid {
         let limits = self.subject.disk.limits();
-        let usual = usual_grid(Bytes(limits.physical_block_bytes.into()), limits.alignment_offset_bytes);
+        let usual = usual_grid(
+            Bytes(limits.physical_block_bytes.into()),
+            limits.alignment_offset_bytes,
+        );
         meet_all(self.subject.here.grids().iter().chain([&usual])).unwrap_or(usual)
     }
 
@@ -77,7 +92,11 @@ impl Look<'_> {
     fn with_room(&self, part: &Partition, starts: [Option<Bytes>; 2]) -> Option<Bytes> {
         let free = self.free_around(part);
         let fits = |to: &Bytes| {
-            to.0 >= free.start && to.0.checked_add(part.extent.len().0).is_some_and(|end| end <= free.end)
+            to.0 >= free.start
+                && to
+                    .0
+                    .checked_add(part.extent.len().0)
+                    .is_some_and(|end| end <= free.end)
         };
         starts.into_iter().flatten().find(fits)
     }
@@ -86,9 +105,16 @@ impl Look<'_> {
     fn free_around(&self, part: &Partition) -> Range<u64> {
         let block = u64::from(self.label.sector_bytes);
         let size = self.subject.disk.limits().size_bytes;
-        let usable = self.label.usable.map_or(block..size, |usable| usable.start().0..usable.end().0);
+        let usable = self
+            .label
+            .usable
+            .map_or(block..size, |usable| usable.start().0..usable.end().0);
         let mut free = usable;
-        for other in self.label.partitions.iter().filter(|other| other.id != part.id && !other.is_whole_disk)
+        for other in self
+            .label
+            .partitions
+            .iter()
+            .filter(|other| other.id != part.id && !other.is_whole_disk)
         {
             let is_beside = (other.place == Place::Logical) == (part.place == Place::Logical);
             if is_beside {
@@ -103,7 +129,11 @@ impl Look<'_> {
                 free.end = free.end.min(other.extent.end().0);
             }
         }
-        if let Some(Detail::Mbr(mbr, _)) = self.label.detail.as_ref().filter(|_| part.place == Place::Logical)
+        if let Some(Detail::Mbr(mbr, _)) = self
+            .label
+            .detail
+            .as_ref()
+            .filter(|_| part.place == Place::Logical)
         {
             for ebr in &mbr.ebrs {
                 let at = ebr.lba * block;
@@ -119,5 +149,6 @@ impl Look<'_> {
 }
 
 fn previous_boundary(grid: &Grid, at: Bytes) -> Option<Bytes> {
-    at.checked_sub(grid.past_boundary(at)).filter(|start| start.0 > 0)
+    at.checked_sub(grid.past_boundary(at))
+        .filter(|start| start.0 > 0)
 }

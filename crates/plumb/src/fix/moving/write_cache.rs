@@ -7,7 +7,11 @@ use std::path::Path;
 pub fn doubts(class: &Path, disk: &str) -> Vec<&'static str> {
     let class = class.join(disk);
     let mut doubts = Vec::new();
-    let word = |path: &Path| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+    let word = |path: &Path| {
+        fs::read_to_string(path)
+            .ok()
+            .map(|text| text.trim().to_owned())
+    };
     match word(&class.join("queue/write_cache")).as_deref() {
         None => doubts.push(
             "nothing tells whether its disk has a write cache: one that does not obey flushes can lose data when the power \
@@ -20,7 +24,10 @@ pub fn doubts(class: &Path, disk: &str) -> Vec<&'static str> {
         Some(_) => {}
     }
     let path = fs::canonicalize(&class).unwrap_or_default();
-    if path.components().any(|step| step.as_os_str().to_string_lossy().starts_with("usb")) {
+    if path
+        .components()
+        .any(|step| step.as_os_str().to_string_lossy().starts_with("usb"))
+    {
         doubts.push(
             "its disk is attached by USB, where some bridges do not pass flushes on: data can be lost when the power fails",
         );
@@ -30,8 +37,12 @@ pub fn doubts(class: &Path, disk: &str) -> Vec<&'static str> {
 
 /// What the driver of SCSI and SATA disks has read from the disk itself.
 fn has_own_cache(class: &Path) -> bool {
-    let types = fs::read_dir(class.join("device/scsi_disk")).into_iter().flatten().flatten();
-    let mut texts = types.filter_map(|entry| fs::read_to_string(entry.path().join("cache_type")).ok());
+    let types = fs::read_dir(class.join("device/scsi_disk"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut texts =
+        types.filter_map(|entry| fs::read_to_string(entry.path().join("cache_type")).ok());
     texts.any(|text| text.starts_with("write back"))
 }
 
@@ -42,14 +53,50 @@ mod tests {
     #[test]
     fn flushes_that_may_not_arrive_are_told() {
         let dir = plumb_testkit::temp_dir("write-cache");
-        type Case<'a> = (&'a str, &'a str, Option<&'a str>, Option<&'a str>, &'a [&'a str]);
+        type Case<'a> = (
+            &'a str,
+            &'a str,
+            Option<&'a str>,
+            Option<&'a str>,
+            &'a [&'a str],
+        );
         let cases: [Case; 6] = [
-            ("sda", "pci/ata1/block", Some("write back"), Some("write back"), &[]),
-            ("sdb", "pci/ata1/block", Some("write through"), Some("write through"), &[]),
-            ("sdc", "pci/ata1/block", Some("write through"), Some("write back"), &["sends no flushes"]),
-            ("sdd", "pci/usb1/1-1/block", Some("write back"), None, &["USB"]),
+            (
+                "sda",
+                "pci/ata1/block",
+                Some("write back"),
+                Some("write back"),
+                &[],
+            ),
+            (
+                "sdb",
+                "pci/ata1/block",
+                Some("write through"),
+                Some("write through"),
+                &[],
+            ),
+            (
+                "sdc",
+                "pci/ata1/block",
+                Some("write through"),
+                Some("write back"),
+                &["sends no flushes"],
+            ),
+            (
+                "sdd",
+                "pci/usb1/1-1/block",
+                Some("write back"),
+                None,
+                &["USB"],
+            ),
             ("sde", "pci/block", None, None, &["nothing tells"]),
-            ("nvme0n1", "pci/nvme/block", Some("write through"), None, &[]),
+            (
+                "nvme0n1",
+                "pci/nvme/block",
+                Some("write through"),
+                None,
+                &[],
+            ),
         ];
         let class = dir.path().join("class");
         fs::create_dir(&class).expect("room");
@@ -68,7 +115,10 @@ mod tests {
             let found = doubts(&class, name);
             assert_eq!(found.len(), expected.len(), "{name}: {found:?}");
             assert!(
-                found.iter().zip(expected).all(|(found, words)| found.contains(words)),
+                found
+                    .iter()
+                    .zip(expected)
+                    .all(|(found, words)| found.contains(words)),
                 "{name}: {found:?}"
             );
         }

@@ -16,25 +16,40 @@ use crate::watch::sender;
 
 impl Screen {
     pub(super) fn draw_device(&self, frame: &mut Frame<'_>, area: Rect, analysis: &Analysis) {
-        let block = Block::new().borders(Borders::TOP).title(format!(" {} ", analysis.target));
+        let block = Block::new()
+            .borders(Borders::TOP)
+            .title(format!(" {} ", analysis.target));
         let inner = block.inner(area);
         frame.render_widget(block, area);
-        let [course, rest] = Layout::vertical([Constraint::Length(2), Constraint::Min(0)]).areas(inner);
+        let [course, rest] =
+            Layout::vertical([Constraint::Length(2), Constraint::Min(0)]).areas(inner);
         self.draw_course(frame, course, &analysis.target.device);
         let [left, right] =
-            Layout::horizontal([Constraint::Percentage(50), Constraint::Percentage(50)]).areas(rest);
+            Layout::horizontal([Constraint::Percentage(50), Constraint::Percentage(50)])
+                .areas(rest);
         frame.render_widget(Paragraph::new(self.size_lines(analysis, left)), left);
-        frame.render_widget(Paragraph::new(self.told_lines(analysis)).wrap(Wrap { trim: false }), right);
+        frame.render_widget(
+            Paragraph::new(self.told_lines(analysis)).wrap(Wrap { trim: false }),
+            right,
+        );
     }
 
     fn draw_course(&self, frame: &mut Frame<'_>, area: Rect, device: &str) {
-        let Some(past) = self.history.get(device) else { return };
-        let [name, bars] = Layout::horizontal([Constraint::Length(10), Constraint::Min(0)]).areas(area);
+        let Some(past) = self.history.get(device) else {
+            return;
+        };
+        let [name, bars] =
+            Layout::horizontal([Constraint::Length(10), Constraint::Min(0)]).areas(area);
         frame.render_widget(Paragraph::new("I/O"), name);
         let shown = past.len().saturating_sub(self.behind);
         let skipped = shown.saturating_sub(usize::from(bars.width));
         let data: Vec<u64> = past.range(skipped..shown).copied().collect();
-        frame.render_widget(Sparkline::default().data(data).style(self.paint(Color::Cyan)), bars);
+        frame.render_widget(
+            Sparkline::default()
+                .data(data)
+                .style(self.paint(Color::Cyan)),
+            bars,
+        );
     }
 
     /// Lengths: a bar of reads and one of writes for each power of two.
@@ -53,7 +68,8 @@ impl Screen {
             format!("{:<1$}", "█".repeat(long), width as usize + 1)
         };
         let mut lines = vec![
-            Line::from("lengths up to   reads, writes").style(Style::new().add_modifier(Modifier::BOLD)),
+            Line::from("lengths up to   reads, writes")
+                .style(Style::new().add_modifier(Modifier::BOLD)),
         ];
         lines.extend(sizes.into_iter().map(|(top, [reads, writes])| {
             Line::from(vec![
@@ -67,11 +83,20 @@ impl Screen {
 
     /// Latency by fit, streams, who sent it.
     fn told_lines(&self, analysis: &Analysis) -> Vec<Line<'static>> {
-        let bold = |words: &'static str| Line::from(words).style(Style::new().add_modifier(Modifier::BOLD));
+        let bold = |words: &'static str| {
+            Line::from(words).style(Style::new().add_modifier(Modifier::BOLD))
+        };
         let mut lines = vec![bold("off the grid against on it, same length")];
-        let latency = analysis.device().and_then(|place| place.grids.first()?.latency.as_ref());
+        let latency = analysis
+            .device()
+            .and_then(|place| place.grids.first()?.latency.as_ref());
         lines.push(Line::from(match latency {
-            Some(LatencyByFit::Difference { difference_ns, low_ns, high_ns, .. }) => format!(
+            Some(LatencyByFit::Difference {
+                difference_ns,
+                low_ns,
+                high_ns,
+                ..
+            }) => format!(
                 "  {:+.1} µs (95 %: {:+.1} to {:+.1})",
                 difference_ns / 1e3,
                 low_ns / 1e3,
@@ -91,14 +116,19 @@ impl Screen {
         lines.push(Line::from(runs));
         lines.push(bold("process           PID    I/O     off thr"));
         let grid = self.grids[self.grid];
-        let all =
-            self.seen.iter().flat_map(|seen| seen.reading.processes.iter().map(|one| (&seen.reading, one)));
+        let all = self.seen.iter().flat_map(|seen| {
+            seen.reading
+                .processes
+                .iter()
+                .map(|one| (&seen.reading, one))
+        });
         let of_device = all.filter(|(_, process)| process.disk == analysis.target.device);
         lines.extend(of_device.take(40).map(|(reading, process)| {
             let sent = sender(process, &reading.seen_again, &grid);
-            let off = sent
-                .misaligned
-                .map_or_else(|| "unknown".to_owned(), |off| percent(off as f64 / process.ios.max(1) as f64));
+            let off = sent.misaligned.map_or_else(
+                || "unknown".to_owned(),
+                |off| percent(off as f64 / process.ios.max(1) as f64),
+            );
             Line::from(format!(
                 "{:<13} {:>7} {:>6} {off:>7} {:>3}",
                 sent.comm,

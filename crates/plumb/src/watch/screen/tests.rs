@@ -11,7 +11,12 @@ use super::*;
 fn view(grids: &[Grid], colored: bool) -> Screen {
     let how = "request layer by typed tracepoints".to_owned();
     let filter = Some("process 4711".to_owned());
-    let watched = Watched { disks: vec!["sda".to_owned(), "sdb".to_owned()], how, filter, interval_s: 2.5 };
+    let watched = Watched {
+        disks: vec!["sda".to_owned(), "sdb".to_owned()],
+        how,
+        filter,
+        interval_s: 2.5,
+    };
     Screen::new(watched, grids, colored)
 }
 
@@ -21,7 +26,16 @@ fn seen(devices: &[(&str, &[(u64, u64)])]) -> Seen {
     for (name, starts) in devices {
         let profile = profiles.entry(name, Layer::Request, Residues::default);
         for (sector, ios) in *starts {
-            profile.add_residue(Op::Read, sector * 512, 4096, false, &Sums { ios: *ios, ..Sums::default() });
+            profile.add_residue(
+                Op::Read,
+                sector * 512,
+                4096,
+                false,
+                &Sums {
+                    ios: *ios,
+                    ..Sums::default()
+                },
+            );
         }
     }
     let process = |disk: &&str| plumb_capture::Process {
@@ -35,16 +49,33 @@ fn seen(devices: &[(&str, &[(u64, u64)])]) -> Seen {
         by_alignment: [3, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0],
     };
     let processes = devices.iter().map(|(name, _)| process(name)).collect();
-    let reading = Reading { profiles, processes, ..Reading::default() };
-    Seen { time: "noon".to_owned(), seconds: 2.0, reading, notes: Vec::new(), asked: None }
+    let reading = Reading {
+        profiles,
+        processes,
+        ..Reading::default()
+    };
+    Seen {
+        time: "noon".to_owned(),
+        seconds: 2.0,
+        reading,
+        notes: Vec::new(),
+        asked: None,
+    }
 }
 
 #[test]
 fn what_was_asked_takes_the_place_of_a_device() {
     let mut screen = view(&[], false);
     let asked = Some("  Asked of  /srv".to_owned());
-    screen.see(Seen { asked, ..seen(&[SDA]) });
-    let has_asked = |screen: &Screen| drawn(screen, 80, 24).iter().any(|line| line.contains("/srv"));
+    screen.see(Seen {
+        asked,
+        ..seen(&[SDA])
+    });
+    let has_asked = |screen: &Screen| {
+        drawn(screen, 80, 24)
+            .iter()
+            .any(|line| line.contains("/srv"))
+    };
     assert!(!has_asked(&screen) && line(&drawn(&screen, 80, 24), "q quit").contains("a asked"));
     press(&mut screen, "a");
     assert!(has_asked(&screen));
@@ -65,7 +96,10 @@ fn drawn(screen: &Screen, width: u16, height: u16) -> Vec<String> {
     terminal.draw(|frame| screen.draw(frame)).expect("room");
     let buffer = terminal.backend().buffer().clone();
     let cells: Vec<&str> = buffer.content().iter().map(|cell| cell.symbol()).collect();
-    cells.chunks(usize::from(width)).map(|line| line.concat()).collect()
+    cells
+        .chunks(usize::from(width))
+        .map(|line| line.concat())
+        .collect()
 }
 
 fn press(screen: &mut Screen, letters: &str) {
@@ -75,7 +109,10 @@ fn press(screen: &mut Screen, letters: &str) {
 }
 
 fn line<'a>(lines: &'a [String], begin: &str) -> &'a str {
-    lines.iter().find(|line| line.starts_with(begin)).unwrap_or_else(|| panic!("no {begin} in {lines:#?}"))
+    lines
+        .iter()
+        .find(|line| line.starts_with(begin))
+        .unwrap_or_else(|| panic!("no {begin} in {lines:#?}"))
 }
 
 const SDA: (&str, &[(u64, u64)]) = ("sda", &[(0, 100), (8, 100)]);
@@ -88,9 +125,15 @@ fn devices_are_ranked_by_misfit_and_the_grid_changes_at_once() {
     let lines = drawn(&screen, 80, 24);
     assert!(lines[2].starts_with("sdb"), "{lines:#?}");
     assert!(line(&lines, "sdb").contains("25.0 %"), "{lines:#?}");
-    assert!(line(&lines, "sdb").starts_with("sdb       request "), "{lines:#?}");
+    assert!(
+        line(&lines, "sdb").starts_with("sdb       request "),
+        "{lines:#?}"
+    );
     assert!(line(&lines, "sda").contains(" 0 %"), "{lines:#?}");
-    assert!(lines[0].contains("4 KiB at offset 0, assumed"), "{lines:#?}");
+    assert!(
+        lines[0].contains("4 KiB at offset 0, assumed"),
+        "{lines:#?}"
+    );
     // Of 200 I/O of sda 100 start in the middle of 8 KiB.
     assert_eq!(screen.press(Key::Letter('g')), Wish::None);
     let lines = drawn(&screen, 80, 24);
@@ -100,7 +143,10 @@ fn devices_are_ranked_by_misfit_and_the_grid_changes_at_once() {
     press(&mut screen, "ssss");
     press(&mut screen, "Gooooooo");
     let lines = drawn(&screen, 80, 24);
-    assert!(lines[2].starts_with("sda") && lines[0].contains("3,584 B"), "{lines:#?}");
+    assert!(
+        lines[2].starts_with("sda") && lines[0].contains("3,584 B"),
+        "{lines:#?}"
+    );
     assert!(line(&lines, "sdb").contains("75.0 %"), "{lines:#?}");
 }
 
@@ -113,7 +159,10 @@ fn the_detail_is_that_of_the_selected_device() {
         let lines = drawn(&screen, width, height);
         let text = lines.join("\n");
         assert!(text.contains("device sda (request layer)"), "{text}");
-        assert!(text.contains("postgres") && text.contains("4711") && text.contains("33.3 %   3"), "{text}");
+        assert!(
+            text.contains("postgres") && text.contains("4711") && text.contains("33.3 %   3"),
+            "{text}"
+        );
         assert!(text.contains("lengths up to"), "{text}");
     }
 }
@@ -142,9 +191,17 @@ fn frozen_and_filtered() {
     assert!(frozen[0].contains("FROZEN") && frozen.iter().any(|line| line.starts_with("sdb")));
     screen.press(Key::Letter('f'));
     screen.see(seen(&[SDA]));
-    assert!(!drawn(&screen, 80, 24).iter().any(|line| line.starts_with("sdb")));
+    assert!(
+        !drawn(&screen, 80, 24)
+            .iter()
+            .any(|line| line.starts_with("sdb"))
+    );
     press(&mut screen, "/sdb");
-    assert_eq!(screen.press(Key::Letter('q')), Wish::None, "a letter of the filter");
+    assert_eq!(
+        screen.press(Key::Letter('q')),
+        Wish::None,
+        "a letter of the filter"
+    );
     assert!(drawn(&screen, 80, 24).join("").contains("filter: sdbq_"));
     screen.press(Key::Escape);
     assert_eq!(screen.press(Key::Letter('q')), Wish::Quit);
@@ -155,7 +212,10 @@ fn frozen_and_filtered() {
 fn a_note_leaves_the_keys_in_sight() {
     let mut screen = view(&[], false);
     let notes = vec!["I/O issued more than once, counted once: sda".to_owned()];
-    screen.see(Seen { notes, ..seen(&[SDA]) });
+    screen.see(Seen {
+        notes,
+        ..seen(&[SDA])
+    });
     let lines = drawn(&screen, 80, 24);
     assert!(
         lines[22].starts_with("I/O issued more than once") && lines[23].starts_with("q quit"),
@@ -167,12 +227,18 @@ fn a_note_leaves_the_keys_in_sight() {
 #[test]
 fn the_head_of_a_narrow_screen() {
     let mut screen = view(&[], false);
-    screen.see(Seen { time: "2026-11-22T06:38:03Z".to_owned(), ..seen(&[SDA, SDB]) });
+    screen.see(Seen {
+        time: "2026-11-22T06:38:03Z".to_owned(),
+        ..seen(&[SDA, SDB])
+    });
     press(&mut screen, "ooo/sdb");
     screen.press(Key::Enter);
     press(&mut screen, "f");
     let head = drawn(&screen, 80, 24).remove(0);
-    assert!(head.starts_with("06:38:03Z  FROZEN  filter sdb  2.0 s  grid 4 KiB at offset 1,536 B"), "{head}");
+    assert!(
+        head.starts_with("06:38:03Z  FROZEN  filter sdb  2.0 s  grid 4 KiB at offset 1,536 B"),
+        "{head}"
+    );
     assert!(drawn(&screen, 200, 60)[0].starts_with("plumb watch  2026-11-22T06:38:03Z  FROZEN"));
 }
 
@@ -183,7 +249,12 @@ fn no_colour_where_none_is_wanted() {
         screen.see(seen(&[SDA, SDB]));
         let mut terminal = terminal(80, 24);
         terminal.draw(|frame| screen.draw(frame)).expect("room");
-        let has_colors = terminal.backend().buffer().content().iter().any(|cell| cell.fg != Color::Reset);
+        let has_colors = terminal
+            .backend()
+            .buffer()
+            .content()
+            .iter()
+            .any(|cell| cell.fg != Color::Reset);
         assert_eq!(has_colors, colored);
     }
 }
@@ -202,11 +273,17 @@ fn a_view_without_io_says_what_it_waits_for() {
     }
     screen.see(seen(&[]));
     let idle = drawn(&screen, 80, 24).join("\n");
-    assert!(idle.contains("no I/O in this interval") && idle.contains("watched: sda, sdb"), "{idle}");
+    assert!(
+        idle.contains("no I/O in this interval") && idle.contains("watched: sda, sdb"),
+        "{idle}"
+    );
     screen.see(seen(&[SDA]));
     press(&mut screen, "/xyz");
     let filtered = drawn(&screen, 80, 24).join("\n");
-    assert!(filtered.contains("has `xyz` in its name") && !filtered.contains("no I/O in this"), "{filtered}");
+    assert!(
+        filtered.contains("has `xyz` in its name") && !filtered.contains("no I/O in this"),
+        "{filtered}"
+    );
 }
 
 /// Each key of the last line is explained, on the smallest terminal that is usual.
@@ -219,15 +296,29 @@ fn the_help_tells_all_keys() {
     for open in ['?', 'h'] {
         screen.press(Key::Letter(open));
         let help = drawn(&screen, 80, 24);
-        assert!(!help.iter().any(|line| line.starts_with("sda")), "{help:#?}");
+        assert!(
+            !help.iter().any(|line| line.starts_with("sda")),
+            "{help:#?}"
+        );
         for pair in foot.split("  ").filter(|pair| !pair.is_empty()) {
             let key = pair.split(' ').next().expect("a key");
             line(&help, &format!("  {key} "));
         }
         // The last of what it has to say is in sight, and no line is cut off.
         assert!(line(&help, "  depth").contains("on average"));
-        assert!(help.iter().all(|line| line.chars().count() <= 80 && !line.ends_with(char::is_alphanumeric)));
-        screen.press(if open == '?' { Key::Escape } else { Key::Letter('h') });
-        assert!(drawn(&screen, 80, 24).iter().any(|line| line.starts_with("sda")));
+        assert!(
+            help.iter()
+                .all(|line| line.chars().count() <= 80 && !line.ends_with(char::is_alphanumeric))
+        );
+        screen.press(if open == '?' {
+            Key::Escape
+        } else {
+            Key::Letter('h')
+        });
+        assert!(
+            drawn(&screen, 80, 24)
+                .iter()
+                .any(|line| line.starts_with("sda"))
+        );
     }
 }

@@ -13,31 +13,50 @@ use crate::graph::NodeId;
 use crate::grid::Source;
 use crate::node::{Kind, keys};
 
-pub(super) static FORMAT: Format = Format { tool: "dmsetup table", is_verified: true, sniff, read };
+pub(super) static FORMAT: Format = Format {
+    tool: "dmsetup table",
+    is_verified: true,
+    sniff,
+    read,
+};
 
 /// What it prints where nothing is mapped.
 const NONE: &str = "No devices found";
 
 /// `NAME: START LEN TYPE PARAMS`; a device without a table has nothing behind its name.
 fn split(line: &str) -> Option<(&str, &str)> {
-    let (name, table) = line.split_once(": ").or_else(|| Some((line.strip_suffix(':')?, "")))?;
+    let (name, table) = line
+        .split_once(": ")
+        .or_else(|| Some((line.strip_suffix(':')?, "")))?;
     (!name.is_empty() && !name.contains(char::is_whitespace)).then_some((name, table.trim()))
 }
 
 fn is_table(line: &str) -> bool {
-    let Some((_, table)) = split(line) else { return false };
+    let Some((_, table)) = split(line) else {
+        return false;
+    };
     let mut words = table.split_whitespace();
     let is_number = |word: Option<&str>| word.is_some_and(|word| word.parse::<u64>().is_ok());
     is_number(words.next())
         && is_number(words.next())
-        && words.next().is_some_and(|kind| kind.starts_with(|c: char| c.is_ascii_lowercase()))
+        && words
+            .next()
+            .is_some_and(|kind| kind.starts_with(|c: char| c.is_ascii_lowercase()))
 }
 
 fn sniff(input: &Input<'_>) -> Sniff {
     let mut lines = lines(input).take(50).map(|(_, line)| line).peekable();
     let is_one = lines.peek().is_some() && lines.all(|line| line == NONE || split(line).is_some());
-    let has_table = input.text.lines().take(50).any(|line| line.trim() == NONE || is_table(line.trim()));
-    if is_one && has_table { Sniff::Yes } else { Sniff::No }
+    let has_table = input
+        .text
+        .lines()
+        .take(50)
+        .any(|line| line.trim() == NONE || is_table(line.trim()));
+    if is_one && has_table {
+        Sniff::Yes
+    } else {
+        Sniff::No
+    }
 }
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
@@ -53,10 +72,18 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             taken.passed_over += 1;
             continue;
         };
-        let parsed = if table.is_empty() { Ok(None) } else { dm_table::parse_line(table).map(Some) };
+        let parsed = if table.is_empty() {
+            Ok(None)
+        } else {
+            dm_table::parse_line(table).map(Some)
+        };
         count(&mut taken, parsed.is_ok());
         match parsed {
-            Ok(line) => builder.linux.tables.push(Table { name: name.to_owned(), line, source }),
+            Ok(line) => builder.linux.tables.push(Table {
+                name: name.to_owned(),
+                line,
+                source,
+            }),
             Err(why) => builder.note(format!("{source}: {why}")),
         }
     }
@@ -67,7 +94,10 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
 pub(super) fn place_all(builder: &mut Builder) {
     let tables = std::mem::take(&mut builder.linux.tables);
     // All names before any table, since tables name each other.
-    let nodes: Vec<NodeId> = tables.iter().map(|table| names::mapped(builder, &table.name, false)).collect();
+    let nodes: Vec<NodeId> = tables
+        .iter()
+        .map(|table| names::mapped(builder, &table.name, false))
+        .collect();
     let mut files: Vec<(Source, Vec<Mapped>, HashMap<NodeId, usize>)> = Vec::new();
     for (Table { line, source, .. }, node) in tables.into_iter().zip(nodes) {
         let source = whole(source);
@@ -90,7 +120,11 @@ pub(super) fn place_all(builder: &mut Builder) {
             } else {
                 ""
             };
-            file.1.push(Mapped { node, uuid: uuid.to_owned(), lines: Vec::new() });
+            file.1.push(Mapped {
+                node,
+                uuid: uuid.to_owned(),
+                lines: Vec::new(),
+            });
             file.1.len() - 1
         });
         file.1[at].lines.extend(line);
@@ -102,14 +136,20 @@ pub(super) fn place_all(builder: &mut Builder) {
 
 fn whole(source: Source) -> Source {
     match source {
-        Source::Dump { tool, file, .. } => Source::Dump { tool, file, line: 0 },
+        Source::Dump { tool, file, .. } => Source::Dump {
+            tool,
+            file,
+            line: 0,
+        },
         source => source,
     }
 }
 
 /// The node of a device below.
 fn resolve(builder: &mut Builder, name: &str) -> NodeId {
-    let Some(number) = number_of(name) else { return names::device(builder, name) };
+    let Some(number) = number_of(name) else {
+        return names::device(builder, name);
+    };
     if let Some(known) = builder.linux.numbers.get(&number) {
         return *known;
     }
@@ -117,6 +157,9 @@ fn resolve(builder: &mut Builder, name: &str) -> NodeId {
         return builder.node(&fixed);
     }
     let node = builder.node(name);
-    builder.opaque(node, format!("device {name} is named by its number alone: add `lsblk -J -O -b`"));
+    builder.opaque(
+        node,
+        format!("device {name} is named by its number alone: add `lsblk -J -O -b`"),
+    );
     node
 }

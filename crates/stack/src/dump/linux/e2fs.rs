@@ -13,7 +13,12 @@ use crate::graph::NodeId;
 use crate::grid::Source;
 use crate::node::{Kind, keys};
 
-pub(super) static FORMAT: Format = Format { tool: "dumpe2fs -h", is_verified: true, sniff, read };
+pub(super) static FORMAT: Format = Format {
+    tool: "dumpe2fs -h",
+    is_verified: true,
+    sniff,
+    read,
+};
 
 fn sniff(input: &Input<'_>) -> Sniff {
     sniff_by(input, |line| line.starts_with("Filesystem magic number:"))
@@ -63,7 +68,8 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     let mut taken = Taken::default();
     let mut found = Superblock::default();
     for (_, text) in lines(input) {
-        let Some((key, value)) = text.split_once(':').map(|(key, value)| (key, value.trim())) else {
+        let Some((key, value)) = text.split_once(':').map(|(key, value)| (key, value.trim()))
+        else {
             continue;
         };
         let number = || value.parse::<u64>().ok().filter(|number| *number > 0);
@@ -78,13 +84,21 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
         }
         taken.understood += 1;
     }
-    let taken = anything(taken, input, FORMAT.tool, "\"Filesystem magic number:\" and \"Block size:\"")?;
+    let taken = anything(
+        taken,
+        input,
+        FORMAT.tool,
+        "\"Filesystem magic number:\" and \"Block size:\"",
+    )?;
     let source = input.source(FORMAT.tool, 0);
     on_linux(builder, &source);
     let node = found.node(builder, input, &source);
     builder.fact(node, keys::CONTENT, found.kind(), &source);
-    let blocks =
-        |count: Option<u64>| count.zip(found.block).and_then(|(count, block)| block.checked_mul(count));
+    let blocks = |count: Option<u64>| {
+        count
+            .zip(found.block)
+            .and_then(|(count, block)| block.checked_mul(count))
+    };
     for (key, bytes) in [
         (keys::FS_BLOCK, found.block),
         (keys::FS_STRIPE_UNIT, blocks(found.stride)),

@@ -11,7 +11,12 @@ use crate::builder::{Builder, device_name};
 use crate::linux::Family;
 use crate::node::keys;
 
-pub(super) static FORMAT: Format = Format { tool: "fdisk -l", is_verified: true, sniff, read };
+pub(super) static FORMAT: Format = Format {
+    tool: "fdisk -l",
+    is_verified: true,
+    sniff,
+    read,
+};
 
 const CYLINDERS: &str = "the table counts in rounded cylinders: use `sfdisk -d`";
 
@@ -27,7 +32,9 @@ struct Found {
 
 fn sniff(input: &Input<'_>) -> Sniff {
     let heading = |line: &str| line.trim_start().starts_with("Device ") && line.contains(" Start ");
-    match sniff_by(input, |line| line.starts_with("Units: ") || line.starts_with("Units = ")) {
+    match sniff_by(input, |line| {
+        line.starts_with("Units: ") || line.starts_with("Units = ")
+    }) {
         Sniff::Yes => Sniff::Yes,
         _ => sniff_by(input, heading).min(sniff_by(input, |line| line.starts_with("Disk "))),
     }
@@ -54,8 +61,14 @@ impl Found {
             "Units" if value.contains("cylinders of") => self.label.unusable = Some(CYLINDERS),
             "Units" => {
                 // `sectors of 1 * 512 = 512 bytes`
-                let bytes = value.rsplit("= ").next().and_then(|rest| rest.strip_suffix(" bytes"));
-                self.label.unit = bytes.and_then(|bytes| bytes.parse().ok()).filter(|it| *it > 0).map(Bytes);
+                let bytes = value
+                    .rsplit("= ")
+                    .next()
+                    .and_then(|rest| rest.strip_suffix(" bytes"));
+                self.label.unit = bytes
+                    .and_then(|bytes| bytes.parse().ok())
+                    .filter(|it| *it > 0)
+                    .map(Bytes);
             }
             "Sector size (logical/physical)" => {
                 let sizes = pair(value);
@@ -68,7 +81,8 @@ impl Found {
                 self.limits.optimal_io = sizes.map(|(_, optimal)| optimal);
             }
             "Alignment offset" => {
-                self.limits.alignment_offset = value.strip_suffix(" bytes").and_then(|it| it.parse().ok());
+                self.limits.alignment_offset =
+                    value.strip_suffix(" bytes").and_then(|it| it.parse().ok());
             }
             "Disklabel type" | "Disk label type" => self.label.kind = Some(value.trim().to_owned()),
             "Disk model" => self.model = Some(value.trim().to_owned()),
@@ -87,13 +101,21 @@ impl Found {
                 words.remove(at);
             }
         }
-        let word = |name: &str| words.get(columns.iter().position(|column| *column == name)?).copied();
+        let word = |name: &str| {
+            words
+                .get(columns.iter().position(|column| *column == name)?)
+                .copied()
+        };
         let name = word("Device")?;
         if self.label.unusable.is_some() {
             return name.starts_with("/dev/").then(|| (name.to_owned(), 0, 1));
         }
         let (start, end): (u64, u64) = (word("Start")?.parse().ok()?, word("End")?.parse().ok()?);
-        Some((name.to_owned(), start, end.checked_sub(start)?.checked_add(1)?))
+        Some((
+            name.to_owned(),
+            start,
+            end.checked_sub(start)?.checked_add(1)?,
+        ))
     }
 
     fn finish(mut self, builder: &mut Builder) {
@@ -109,12 +131,20 @@ impl Found {
         }
         if self.label.disk.starts_with("/dev/") {
             let name = device_name(&self.label.disk).into_owned();
-            let family = if name.starts_with("mapper/") { Family::Mapped } else { Family::of(&name) };
+            let family = if name.starts_with("mapper/") {
+                Family::Mapped
+            } else {
+                Family::of(&name)
+            };
             limits::tell(builder, disk, family, &self.limits, &source);
         }
         // A table of somebody else's partitions: old sfdisk repeats that of the disk below a mapped device.
         let disk = self.label.disk.clone();
-        self.label.rows.retain(|row| row.name.as_deref().is_some_and(|name| name.starts_with(disk.as_str())));
+        self.label.rows.retain(|row| {
+            row.name
+                .as_deref()
+                .is_some_and(|name| name.starts_with(disk.as_str()))
+        });
         label::tell(builder, self.label);
     }
 }
@@ -123,7 +153,9 @@ impl Found {
 fn disk(line: &str) -> Option<(&str, Option<u64>)> {
     let (disk, sizes) = line.strip_prefix("Disk ")?.split_once(": ")?;
     let is_one = !disk.contains(' ') && disk != "model";
-    let bytes = sizes.split(", ").find_map(|size| size.strip_suffix(" bytes")?.parse().ok());
+    let bytes = sizes
+        .split(", ")
+        .find_map(|size| size.strip_suffix(" bytes")?.parse().ok());
     let is_size = bytes.is_some() || sizes.contains("cylinders");
     (is_one && is_size).then_some((disk, bytes))
 }
@@ -149,14 +181,25 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
         }
         let Some(found) = &mut found else { continue };
         if text.starts_with("Device ") {
-            found.columns = text.split_whitespace().take(16).map(str::to_owned).collect();
+            found.columns = text
+                .split_whitespace()
+                .take(16)
+                .map(str::to_owned)
+                .collect();
         } else if found.columns.is_empty() {
             count(&mut taken, found.head(text));
         } else if let Some((name, start, len)) = found.row(text) {
             taken.understood += 1;
             // An empty slot, which old versions show.
             if !text.ends_with("Empty") {
-                found.label.rows.push(Row { name: Some(name), number: None, start, len, kind: None, source });
+                found.label.rows.push(Row {
+                    name: Some(name),
+                    number: None,
+                    start,
+                    len,
+                    kind: None,
+                    source,
+                });
             }
         } else if !found.head(text) {
             taken.passed_over += 1;
@@ -165,5 +208,10 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     if let Some(found) = found {
         found.finish(builder);
     }
-    anything(taken, input, FORMAT.tool, "\"Disk …:\" and rows of partitions")
+    anything(
+        taken,
+        input,
+        FORMAT.tool,
+        "\"Disk …:\" and rows of partitions",
+    )
 }

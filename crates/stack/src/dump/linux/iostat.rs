@@ -8,7 +8,12 @@ use crate::builder::Builder;
 use crate::linux::{Family, kind_of};
 use crate::node::keys;
 
-pub(super) static FORMAT: Format = Format { tool: "iostat -x", is_verified: true, sniff, read };
+pub(super) static FORMAT: Format = Format {
+    tool: "iostat -x",
+    is_verified: true,
+    sniff,
+    read,
+};
 
 /// Where in a row the rates of reads and writes are.
 #[derive(Clone, Copy)]
@@ -24,7 +29,11 @@ fn heading(line: &str) -> Option<Columns> {
     let at = |name: &str| words.iter().position(|word| *word == name);
     matches!(words.first(), Some(&("Device" | "Device:"))).then_some(())?;
     at("%util")?;
-    Some(Columns { reads: at("r/s")?, writes: at("w/s")?, width: words.len() })
+    Some(Columns {
+        reads: at("r/s")?,
+        writes: at("w/s")?,
+        width: words.len(),
+    })
 }
 
 fn sniff(input: &Input<'_>) -> Sniff {
@@ -46,12 +55,25 @@ fn row(line: &str, columns: Columns) -> Option<(&str, [f64; 2])> {
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     let (taken, devices) = iostat::reports(input, kind, row);
-    for Rates { device, line, per_second } in devices {
+    for Rates {
+        device,
+        line,
+        per_second,
+    } in devices
+    {
         let source = input.source(FORMAT.tool, line);
         on_linux(builder, &source);
-        builder.linux.rates.push((device.to_owned(), per_second, source));
+        builder
+            .linux
+            .rates
+            .push((device.to_owned(), per_second, source));
     }
-    anything(taken, input, FORMAT.tool, "rates below \"Device … r/s … w/s …\"")
+    anything(
+        taken,
+        input,
+        FORMAT.tool,
+        "rates below \"Device … r/s … w/s …\"",
+    )
 }
 
 /// Until the next heading come rows of processors.
@@ -68,11 +90,22 @@ pub(super) fn tell_all(builder: &mut Builder) {
     for (device, [reads, writes], source) in std::mem::take(&mut builder.linux.rates) {
         let node = builder.node(&device);
         let family = Family::of(&device);
-        let is_disk = names::disk_of(&device).is_none() && !family.is_stacked() && family != Family::Loop;
+        let is_disk =
+            names::disk_of(&device).is_none() && !family.is_stacked() && family != Family::Loop;
         if is_disk && family != Family::Removable {
             builder.kind(node, kind_of(family, ""), &source);
         }
-        builder.fact(node, keys::IOS_PER_SECOND, format!("{:.2}", reads + writes), &source);
-        builder.fact(node, keys::WRITES_PER_SECOND, format!("{writes:.2}"), &source);
+        builder.fact(
+            node,
+            keys::IOS_PER_SECOND,
+            format!("{:.2}", reads + writes),
+            &source,
+        );
+        builder.fact(
+            node,
+            keys::WRITES_PER_SECOND,
+            format!("{writes:.2}"),
+            &source,
+        );
     }
 }

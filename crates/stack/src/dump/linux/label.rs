@@ -62,18 +62,32 @@ impl Row {
 impl Label {
     pub(super) fn new(disk: &str, source: Source) -> Label {
         let disk = disk.to_owned();
-        Label { disk, unit: None, unusable: None, kind: None, last: None, rows: Vec::new(), source }
+        Label {
+            disk,
+            unit: None,
+            unusable: None,
+            kind: None,
+            last: None,
+            rows: Vec::new(),
+            source,
+        }
     }
 
     fn number(&self, row: &Row) -> Option<u32> {
-        row.number.or_else(|| number_of(&self.disk, row.name.as_deref()?))
+        row.number
+            .or_else(|| number_of(&self.disk, row.name.as_deref()?))
     }
 
     /// Starts of the logical partitions of an MBR, in order.
     fn logicals(&self) -> Vec<u64> {
         let is_mbr = self.kind.as_deref() != Some("gpt");
         let is_logical = |row: &&Row| is_mbr && self.number(row).is_some_and(|number| number > 4);
-        let mut starts: Vec<u64> = self.rows.iter().filter(is_logical).map(|row| row.start).collect();
+        let mut starts: Vec<u64> = self
+            .rows
+            .iter()
+            .filter(is_logical)
+            .map(|row| row.start)
+            .collect();
         starts.sort_unstable();
         starts
     }
@@ -92,13 +106,19 @@ pub(super) fn tell(builder: &mut Builder, label: Label) {
     let disk = names::device(builder, &label.disk);
     if !label.disk.starts_with("/dev/") {
         builder.kind(disk, Kind::File, &label.source);
-        builder.opaque(disk, "an image in a file: what the file lies on is not in the dumps");
+        builder.opaque(
+            disk,
+            "an image in a file: what the file lies on is not in the dumps",
+        );
     } else {
         let name = device_name(&label.disk).into_owned();
         let family = Family::of(&name);
         if family == Family::Loop {
             builder.kind(disk, Kind::Loop, &label.source);
-        } else if !family.is_stacked() && !name.contains('/') && builder.get(disk).kind == Kind::Unknown {
+        } else if !family.is_stacked()
+            && !name.contains('/')
+            && builder.get(disk).kind == Kind::Unknown
+        {
             builder.kind(disk, kind_of(family, ""), &label.source);
         }
     }
@@ -117,17 +137,30 @@ pub(super) fn place_all(builder: &mut Builder) {
 
 fn place(builder: &mut Builder, label: &Label) {
     let disk = names::device(builder, &label.disk);
-    let stated = builder.get(disk).grids.iter().find(|fact| fact.what == What::LogicalBlock);
-    let unit = label.unit.or(stated.map(|fact| fact.granularity())).unwrap_or_else(|| {
-        if label.unusable.is_none() && !label.rows.is_empty() {
-            builder.note(format!("{}: no sector size is stated, 512 bytes are taken", label.source));
-        }
-        Bytes(SECTOR)
-    });
+    let stated = builder
+        .get(disk)
+        .grids
+        .iter()
+        .find(|fact| fact.what == What::LogicalBlock);
+    let unit = label
+        .unit
+        .or(stated.map(|fact| fact.granularity()))
+        .unwrap_or_else(|| {
+            if label.unusable.is_none() && !label.rows.is_empty() {
+                builder.note(format!(
+                    "{}: no sector size is stated, 512 bytes are taken",
+                    label.source
+                ));
+            }
+            Bytes(SECTOR)
+        });
     let logicals = label.logicals();
     for row in &label.rows {
         if label.is_extended(row, &logicals) {
-            if let Some(start) = unit.checked_mul(row.start).filter(|_| label.unusable.is_none()) {
+            if let Some(start) = unit
+                .checked_mul(row.start)
+                .filter(|_| label.unusable.is_none())
+            {
                 builder.fact(disk, keys::EXTENDED_START, start.0.to_string(), &row.source);
             }
             continue;
@@ -143,17 +176,32 @@ fn place(builder: &mut Builder, label: &Label) {
         }
         builder.kind(node, Kind::Partition, &row.source);
         if let Some(number) = row.number.or_else(|| number_of(&label.disk, &name)) {
-            builder.fact(node, keys::PARTITION_NUMBER, number.to_string(), &row.source);
+            builder.fact(
+                node,
+                keys::PARTITION_NUMBER,
+                number.to_string(),
+                &row.source,
+            );
         }
         if row.is_solaris_reserved() {
             builder.fact(node, keys::PARTITION_TAG, SOLARIS_RESERVED, &row.source);
         }
         let bytes = |count: u64| unit.checked_mul(count);
         let placing = match (label.unusable, bytes(row.start), bytes(row.len)) {
-            (Some(why), ..) => Placing::Unknown { members: vec![disk], why: why.to_owned() },
+            (Some(why), ..) => Placing::Unknown {
+                members: vec![disk],
+                why: why.to_owned(),
+            },
             (None, Some(start), Some(len)) if start.checked_add(len).is_some() => {
                 builder.size(node, len, &row.source);
-                Placing::Parts { parts: vec![Part { upper: Bytes(0), node: disk, start, len: Some(len) }] }
+                Placing::Parts {
+                    parts: vec![Part {
+                        upper: Bytes(0),
+                        node: disk,
+                        start,
+                        len: Some(len),
+                    }],
+                }
             }
             _ => Placing::Unknown {
                 members: vec![disk],
@@ -161,7 +209,10 @@ fn place(builder: &mut Builder, label: &Label) {
             },
         };
         builder.place(node, placing, &row.source);
-        let disk_end = builder.get(disk).size.map_or(u64::MAX, |size| size.0 / unit.0);
+        let disk_end = builder
+            .get(disk)
+            .size
+            .map_or(u64::MAX, |size| size.0 / unit.0);
         if let Some(problem) = beyond_last(label, row, (node, &name), disk_end) {
             builder.problem(problem);
         }
@@ -169,13 +220,20 @@ fn place(builder: &mut Builder, label: &Label) {
 }
 
 /// A partition behind the last unit of its label. The builder itself tells of one that ends beyond its disk.
-fn beyond_last(label: &Label, row: &Row, (node, name): (NodeId, &str), disk_end: u64) -> Option<Problem> {
+fn beyond_last(
+    label: &Label,
+    row: &Row,
+    (node, name): (NodeId, &str),
+    disk_end: u64,
+) -> Option<Problem> {
     let last = label.last?;
     let row_last = row.start.saturating_add(row.len).checked_sub(1)?;
     let text = || {
         let name = device_name(name);
         let (ends, last) = (group_digits(row_last), group_digits(last));
-        format!("{name} ends at sector {ends}, and the last one that the label gives to partitions is {last}")
+        format!(
+            "{name} ends at sector {ends}, and the last one that the label gives to partitions is {last}"
+        )
     };
     (row_last > last && row_last < disk_end).then(|| Problem {
         node: Some(node),
@@ -188,5 +246,9 @@ fn beyond_last(label: &Label, row: &Row, (node, name): (NodeId, &str), disk_end:
 /// The number that a partition's name ends with, behind the name of its disk.
 fn number_of(disk: &str, name: &str) -> Option<u32> {
     let rest = name.strip_prefix(disk)?;
-    rest.strip_prefix("-part").or(rest.strip_prefix('p')).unwrap_or(rest).parse().ok()
+    rest.strip_prefix("-part")
+        .or(rest.strip_prefix('p'))
+        .unwrap_or(rest)
+        .parse()
+        .ok()
 }

@@ -26,8 +26,16 @@ pub(super) struct Limits {
 }
 
 /// Tells the grids of a device that is no partition.
-pub(super) fn tell(builder: &mut Builder, node: NodeId, family: Family, limits: &Limits, source: &Source) {
-    let derived = family.is_stacked().then(|| "worked out by the kernel from the devices below".to_owned());
+pub(super) fn tell(
+    builder: &mut Builder,
+    node: NodeId,
+    family: Family,
+    limits: &Limits,
+    source: &Source,
+) {
+    let derived = family
+        .is_stacked()
+        .then(|| "worked out by the kernel from the devices below".to_owned());
     let taken_over = (family == Family::Loop)
         .then(|| "taken over from what the file lies on".to_owned())
         .or(derived.clone());
@@ -37,9 +45,13 @@ pub(super) fn tell(builder: &mut Builder, node: NodeId, family: Family, limits: 
     }
     let (physical, minimum) = (limits.physical.unwrap_or(0), limits.minimum_io.unwrap_or(0));
     let optimal_io = stated_optimal(limits.optimal_io, limits.logical);
-    let optimal = derived
-        .clone()
-        .or_else(|| implausible_optimal(Bytes(optimal_io.unwrap_or(0)), Bytes(physical), Bytes(minimum)));
+    let optimal = derived.clone().or_else(|| {
+        implausible_optimal(
+            Bytes(optimal_io.unwrap_or(0)),
+            Bytes(physical),
+            Bytes(minimum),
+        )
+    });
     let discard = limits.discard_alignment.unwrap_or(0);
     if discard != 0 {
         builder.fact(node, keys::DISCARD_ALIGNMENT, discard.to_string(), source);
@@ -49,14 +61,28 @@ pub(super) fn tell(builder: &mut Builder, node: NodeId, family: Family, limits: 
         (limits.physical, offset, What::PhysicalBlock, taken_over),
         (limits.minimum_io, 0, What::MinimumIo, derived.clone()),
         (optimal_io, 0, What::OptimalIo, optimal),
-        (limits.discard_granularity, discard, What::DiscardUnit, derived.clone()),
+        (
+            limits.discard_granularity,
+            discard,
+            What::DiscardUnit,
+            derived.clone(),
+        ),
         (limits.zone, 0, What::Zone, derived),
     ] {
-        let Some(granularity) = granularity.filter(|it| *it > 0) else { continue };
-        let doubt = doubt.or_else(|| (offset < 0).then(|| "the kernel found no offset that fits".to_owned()));
+        let Some(granularity) = granularity.filter(|it| *it > 0) else {
+            continue;
+        };
+        let doubt = doubt
+            .or_else(|| (offset < 0).then(|| "the kernel found no offset that fits".to_owned()));
         let offset = u64::try_from(offset).unwrap_or(0) % granularity;
-        let kind = if what == What::Zone { GridKind::Boundary } else { GridKind::Unit };
-        let Ok(grid) = Grid::new(Bytes(granularity), Bytes(offset), kind) else { continue };
+        let kind = if what == What::Zone {
+            GridKind::Boundary
+        } else {
+            GridKind::Unit
+        };
+        let Ok(grid) = Grid::new(Bytes(granularity), Bytes(offset), kind) else {
+            continue;
+        };
         builder.grid(
             node,
             match doubt {

@@ -19,7 +19,12 @@ use crate::grid::Source;
 use crate::linux::{Family, kind_of};
 use crate::node::{Kind, Member, Part, Placing, keys};
 
-pub(super) static FORMAT: Format = Format { tool: "lsblk -J", is_verified: true, sniff, read };
+pub(super) static FORMAT: Format = Format {
+    tool: "lsblk -J",
+    is_verified: true,
+    sniff,
+    read,
+};
 
 /// Transport of a disk of another host, of which this one sees no more than what its target states. NVMe over fabrics is
 /// `nvme` here, as drives in the host are.
@@ -27,7 +32,11 @@ const ISCSI: &str = "iscsi";
 
 fn sniff(input: &Input<'_>) -> Sniff {
     let is_json = input.text.trim_start().starts_with('{');
-    if is_json { sniff_by(input, |line| line.contains("\"blockdevices\"")) } else { Sniff::No }
+    if is_json {
+        sniff_by(input, |line| line.contains("\"blockdevices\""))
+    } else {
+        Sniff::No
+    }
 }
 
 /// The value of a text that is JSON.
@@ -36,7 +45,13 @@ pub(super) fn json(input: &Input<'_>, tool: &'static str) -> Result<Value, DumpE
         tool,
         file: input.name.to_owned(),
         line: error.line() as u64,
-        found: shown(input.text.lines().nth(error.line().saturating_sub(1)).unwrap_or("the end")),
+        found: shown(
+            input
+                .text
+                .lines()
+                .nth(error.line().saturating_sub(1))
+                .unwrap_or("the end"),
+        ),
         expected: "JSON".to_owned(),
     })
 }
@@ -59,7 +74,11 @@ fn signed(value: &Value, key: &str) -> Option<i64> {
 }
 
 fn word<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
-    value.get(key)?.as_str().map(str::trim).filter(|word| !word.is_empty())
+    value
+        .get(key)?
+        .as_str()
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
 }
 
 /// Some versions say `"1"`, some `true`.
@@ -85,7 +104,13 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     anything(taken, input, FORMAT.tool, "\"blockdevices\" with \"name\"")
 }
 
-fn walk(builder: &mut Builder, device: &Value, parent: Option<NodeId>, source: &Source, taken: &mut Taken) {
+fn walk(
+    builder: &mut Builder,
+    device: &Value,
+    parent: Option<NodeId>,
+    source: &Source,
+    taken: &mut Taken,
+) {
     if is_extended(device) || word(device, "type") == Some("rom") {
         tell_extended(builder, device, parent, source);
         taken.understood += 1;
@@ -96,7 +121,12 @@ fn walk(builder: &mut Builder, device: &Value, parent: Option<NodeId>, source: &
         return;
     };
     taken.understood += 1;
-    for child in device.get("children").and_then(Value::as_array).into_iter().flatten() {
+    for child in device
+        .get("children")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
         walk(builder, child, Some(node), source, taken);
     }
 }
@@ -120,7 +150,12 @@ fn node_of(builder: &mut Builder, device: &Value) -> Option<NodeId> {
     Some(node)
 }
 
-fn tell(builder: &mut Builder, device: &Value, parent: Option<NodeId>, source: &Source) -> Option<NodeId> {
+fn tell(
+    builder: &mut Builder,
+    device: &Value,
+    parent: Option<NodeId>,
+    source: &Source,
+) -> Option<NodeId> {
     let kind = word(device, "type").unwrap_or_default();
     let node = node_of(builder, device)?;
     let parent = parent.or_else(|| word(device, "pkname").map(|name| builder.node(name)));
@@ -133,8 +168,11 @@ fn tell(builder: &mut Builder, device: &Value, parent: Option<NodeId>, source: &
         builder.size(node, Bytes(size), source);
     }
     let name = device_name(word(device, "kname").or(word(device, "name"))?).into_owned();
-    let family =
-        if matches!(kind, "lvm" | "crypt" | "dm" | "mpath") { Family::Mapped } else { Family::of(&name) };
+    let family = if matches!(kind, "lvm" | "crypt" | "dm" | "mpath") {
+        Family::Mapped
+    } else {
+        Family::of(&name)
+    };
     let words = [word(device, "vendor"), word(device, "model")];
     let model = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
     if kind == "disk" && !model.is_empty() {
@@ -150,11 +188,19 @@ fn tell(builder: &mut Builder, device: &Value, parent: Option<NodeId>, source: &
     builder.kind(node, kind_of_node, source);
     limits::tell(builder, node, family, &limits_of(device), source);
     if kind == "loop" {
-        builder.opaque(node, "lsblk does not tell the file of a loop device: run `plumb check` on the host");
+        builder.opaque(
+            node,
+            "lsblk does not tell the file of a loop device: run `plumb check` on the host",
+        );
     }
     if let Some(lower) = parent.filter(|parent| *parent != node) {
         let why = why_unplaced(kind);
-        let stacked = Stacked { upper: node, lower, why, source: source.clone() };
+        let stacked = Stacked {
+            upper: node,
+            lower,
+            why,
+            source: source.clone(),
+        };
         builder.linux.stacked.push(stacked);
     }
     Some(node)
@@ -197,7 +243,9 @@ fn tell_facts(builder: &mut Builder, device: &Value, node: NodeId, source: &Sour
         (keys::ZONED, zoned),
         (keys::IDENTITY, word(device, "wwn")),
     ] {
-        if let Some(value) = value.filter(|_| key != keys::IDENTITY || word(device, "type") == Some("disk")) {
+        if let Some(value) =
+            value.filter(|_| key != keys::IDENTITY || word(device, "type") == Some("disk"))
+        {
             builder.fact(node, key, value, source);
         }
     }
@@ -206,18 +254,30 @@ fn tell_facts(builder: &mut Builder, device: &Value, node: NodeId, source: &Sour
         builder.fact(node, keys::LABEL, label, source);
     }
     let read_ahead = number(device, "ra").and_then(|kib| kib.checked_mul(1024));
-    for (key, value) in [(keys::QUEUE_DEPTH, number(device, "rq-size")), (keys::READ_AHEAD, read_ahead)] {
+    for (key, value) in [
+        (keys::QUEUE_DEPTH, number(device, "rq-size")),
+        (keys::READ_AHEAD, read_ahead),
+    ] {
         if let Some(value) = value.filter(|_| word(device, "type") != Some("part")) {
             builder.fact(node, key, value.to_string(), source);
         }
     }
-    for (key, value) in [(keys::ROTATIONAL, flag(device, "rota")), (keys::READ_ONLY, flag(device, "ro"))] {
+    for (key, value) in [
+        (keys::ROTATIONAL, flag(device, "rota")),
+        (keys::READ_ONLY, flag(device, "ro")),
+    ] {
         if let Some(value) = value.filter(|value| *value || key == keys::ROTATIONAL) {
             builder.fact(node, key, if value { "1" } else { "0" }, source);
         }
     }
-    let mounts = device.get("mountpoints").and_then(Value::as_array).into_iter().flatten();
-    let mounts = mounts.chain(device.get("mountpoint")).filter_map(Value::as_str);
+    let mounts = device
+        .get("mountpoints")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let mounts = mounts
+        .chain(device.get("mountpoint"))
+        .filter_map(Value::as_str);
     for at in mounts.filter(|at| !at.is_empty()) {
         let kind = content.unwrap_or_default().to_owned();
         builder.linux.mounted.push(Mounted {
@@ -255,7 +315,9 @@ fn is_extended(device: &Value) -> bool {
 
 /// Of an extended partition counts where it begins: another one may end there.
 fn tell_extended(builder: &mut Builder, device: &Value, parent: Option<NodeId>, source: &Source) {
-    let disk = word(device, "pkname").or_else(|| word(device, "name").and_then(disk_of)).map(str::to_owned);
+    let disk = word(device, "pkname")
+        .or_else(|| word(device, "name").and_then(disk_of))
+        .map(str::to_owned);
     let disk = parent.or_else(|| disk.map(|disk| builder.node(&disk)));
     let start = number(device, "start").and_then(|start| Sectors(start).to_bytes());
     if let (Some(disk), Some(start), true) = (disk, start, is_extended(device)) {
@@ -281,19 +343,31 @@ fn tell_partition(
     if let Some(in_label) = number(device, "partn").or(number_in_name) {
         builder.fact(node, keys::PARTITION_NUMBER, in_label.to_string(), source);
     }
-    let Some(disk) = disk.filter(|disk| *disk != node) else { return };
+    let Some(disk) = disk.filter(|disk| *disk != node) else {
+        return;
+    };
     let len = number(device, "size").map(Bytes);
     if let Some(len) = len {
         builder.size(node, len, source);
     }
     match number(device, "start").and_then(|start| Sectors(start).to_bytes()) {
         Some(start) => {
-            let part = Part { upper: Bytes(0), node: disk, start, len };
+            let part = Part {
+                upper: Bytes(0),
+                node: disk,
+                start,
+                len,
+            };
             builder.place(node, Placing::Parts { parts: vec![part] }, source);
         }
         None => {
             let why = "lsblk was not asked for START: use `lsblk -J -O -b`, or `dmsetup table` for mapped partitions";
-            builder.linux.stacked.push(Stacked { upper: node, lower: disk, why, source: source.clone() });
+            builder.linux.stacked.push(Stacked {
+                upper: node,
+                lower: disk,
+                why,
+                source: source.clone(),
+            });
         }
     }
 }
@@ -309,7 +383,13 @@ pub(super) fn place_rest(builder: &mut Builder) {
         });
         uppers[index].1.push(stacked.lower);
     }
-    for (Stacked { upper, why, source, .. }, mut lowers) in uppers {
+    for (
+        Stacked {
+            upper, why, source, ..
+        },
+        mut lowers,
+    ) in uppers
+    {
         if builder.get(upper).placing != Placing::Leaf {
             continue;
         }
@@ -319,10 +399,19 @@ pub(super) fn place_rest(builder: &mut Builder) {
             for path in &lowers {
                 builder.kind(*path, Kind::Path, &source);
             }
-            let members = lowers.into_iter().map(|node| Member { node, start: Bytes(0) }).collect();
+            let members = lowers
+                .into_iter()
+                .map(|node| Member {
+                    node,
+                    start: Bytes(0),
+                })
+                .collect();
             Placing::Copies { members }
         } else {
-            Placing::Unknown { members: lowers, why: why.to_owned() }
+            Placing::Unknown {
+                members: lowers,
+                why: why.to_owned(),
+            }
         };
         builder.place(upper, placing, &source);
     }

@@ -18,7 +18,12 @@ use crate::graph::NodeId;
 use crate::grid::Source;
 use crate::node::{Kind, keys};
 
-pub(super) static FORMAT: Format = Format { tool: "pvs, vgs, lvs (JSON)", is_verified: true, sniff, read };
+pub(super) static FORMAT: Format = Format {
+    tool: "pvs, vgs, lvs (JSON)",
+    is_verified: true,
+    sniff,
+    read,
+};
 
 /// Lists of a report.
 const LISTS: [&str; 5] = ["pv", "vg", "lv", "seg", "pvseg"];
@@ -57,16 +62,27 @@ pub(super) struct Segment {
 
 fn sniff(input: &Input<'_>) -> Sniff {
     let is_own = input.text.trim_start().starts_with('{');
-    if is_own { sniff_by(input, |line| line.trim_start().starts_with("\"report\"")) } else { Sniff::No }
+    if is_own {
+        sniff_by(input, |line| line.trim_start().starts_with("\"report\""))
+    } else {
+        Sniff::No
+    }
 }
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     let value = json(input, FORMAT.tool)?;
     let source = input.source(FORMAT.tool, 0);
     let mut taken = Taken::default();
-    for report in value.get("report").and_then(Value::as_array).into_iter().flatten() {
+    for report in value
+        .get("report")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
         for list in LISTS {
-            let Some(rows) = report.get(list).and_then(Value::as_array) else { continue };
+            let Some(rows) = report.get(list).and_then(Value::as_array) else {
+                continue;
+            };
             // An empty list is an answer as well.
             taken.understood += 1;
             for row in rows {
@@ -77,7 +93,12 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
         }
     }
     on_linux(builder, &source);
-    anything(taken, input, FORMAT.tool, "\"report\" with \"pv\", \"vg\", \"lv\" or \"seg\"")
+    anything(
+        taken,
+        input,
+        FORMAT.tool,
+        "\"report\" with \"pv\", \"vg\", \"lv\" or \"seg\"",
+    )
 }
 
 struct Row<'a>(&'a Value);
@@ -85,7 +106,11 @@ struct Row<'a>(&'a Value);
 impl Row<'_> {
     /// A column that has a value.
     fn word(&self, column: &str) -> Option<&str> {
-        self.0.get(column)?.as_str().map(str::trim).filter(|word| !word.is_empty())
+        self.0
+            .get(column)?
+            .as_str()
+            .map(str::trim)
+            .filter(|word| !word.is_empty())
     }
 
     fn number<N: std::str::FromStr>(&self, column: &str) -> Option<N> {
@@ -104,24 +129,39 @@ impl Row<'_> {
     }
 
     fn tell_group(&self, builder: &mut Builder) -> bool {
-        let Some(group) = self.word("vg_name") else { return false };
-        let extent =
-            self.size("vg_extent_size").and_then(|size| size.exact().or(size.multiple_of(EXTENT_STEP)));
+        let Some(group) = self.word("vg_name") else {
+            return false;
+        };
+        let extent = self
+            .size("vg_extent_size")
+            .and_then(|size| size.exact().or(size.multiple_of(EXTENT_STEP)));
         if let Some(extent) = extent.filter(|extent| extent.0 > 0) {
-            builder.linux.volumes.extents.entry(group.to_owned()).or_insert(extent);
+            builder
+                .linux
+                .volumes
+                .extents
+                .entry(group.to_owned())
+                .or_insert(extent);
         }
         true
     }
 
     fn tell_physical(&self, builder: &mut Builder, source: &Source) -> bool {
-        let Some(name) = self.word("pv_name").filter(|name| name.starts_with('/')) else { return false };
+        let Some(name) = self.word("pv_name").filter(|name| name.starts_with('/')) else {
+            return false;
+        };
         let node = names::device(builder, name);
         builder.fact(node, keys::CONTENT, "LVM2 PV", source);
         if let Some(number) = self.number("pv_major").zip(self.number("pv_minor")) {
             builder.linux.numbers.entry(number).or_insert(node);
         }
         if let Some(group) = self.word("vg_name") {
-            builder.linux.volumes.groups.entry(node).or_insert_with(|| (group.to_owned(), source.clone()));
+            builder
+                .linux
+                .volumes
+                .groups
+                .entry(node)
+                .or_insert_with(|| (group.to_owned(), source.clone()));
         }
         if let Some(size) = self.size("dev_size").and_then(Size::exact) {
             builder.size(node, size, source);
@@ -132,8 +172,10 @@ impl Row<'_> {
                     builder.fact(node, keys::PE_START, start.0.to_string(), source);
                     builder.linux.volumes.starts.entry(node).or_insert(start);
                 }
-                None => builder
-                    .note(format!("{source}: pe_start of {} is rounded: use `--units s`", device_name(name))),
+                None => builder.note(format!(
+                    "{source}: pe_start of {} is rounded: use `--units s`",
+                    device_name(name)
+                )),
             }
         }
         true
@@ -141,16 +183,24 @@ impl Row<'_> {
 
     /// The name of a volume with its group; hidden ones are printed in brackets.
     fn volume(&self) -> Option<String> {
-        let name = self.word("lv_name")?.trim_start_matches('[').trim_end_matches(']');
+        let name = self
+            .word("lv_name")?
+            .trim_start_matches('[')
+            .trim_end_matches(']');
         Some(format!("{}/{name}", self.word("vg_name")?))
     }
 
     fn tell_logical(&self, builder: &mut Builder, source: &Source) -> bool {
-        let Some(volume) = self.volume() else { return false };
+        let Some(volume) = self.volume() else {
+            return false;
+        };
         let node = names::device(builder, &volume);
         builder.kind(node, Kind::LogicalVolume, source);
         builder.fact(node, keys::MANAGER, "lvm", source);
-        if let Some((major, minor)) = self.number("lv_kernel_major").zip(self.number("lv_kernel_minor")) {
+        if let Some((major, minor)) = self
+            .number("lv_kernel_major")
+            .zip(self.number("lv_kernel_minor"))
+        {
             builder.linux.numbers.entry((major, minor)).or_insert(node);
             builder.alias(node, &format!("dm-{minor}"));
         }
@@ -158,11 +208,18 @@ impl Row<'_> {
             builder.size(node, size, source);
         }
         if let Some(segment) = self.segment(source) {
-            let start = self.size("seg_start").and_then(Size::exact).map(|start| start.0);
+            let start = self
+                .size("seg_start")
+                .and_then(Size::exact)
+                .map(|start| start.0);
             let segments = builder.linux.volumes.segments.entry(volume).or_default();
             // Without an exact start they come in order.
-            let start =
-                start.unwrap_or_else(|| segments.keys().last().map_or(0, |last| last.saturating_add(1)));
+            let start = start.unwrap_or_else(|| {
+                segments
+                    .keys()
+                    .last()
+                    .map_or(0, |last| last.saturating_add(1))
+            });
             segments.entry(start).or_insert(segment);
         }
         true
@@ -170,11 +227,22 @@ impl Row<'_> {
 
     fn segment(&self, source: &Source) -> Option<Segment> {
         let step = |size: Size| size.exact().or(size.multiple_of(STRIPE_STEP));
-        let stripe = self.size("stripe_size").or(self.size("stripesize")).and_then(step);
-        let chunk = self.size("chunk_size").or(self.size("chunksize")).and_then(step);
+        let stripe = self
+            .size("stripe_size")
+            .or(self.size("stripesize"))
+            .and_then(step);
+        let chunk = self
+            .size("chunk_size")
+            .or(self.size("chunksize"))
+            .and_then(step);
         let devices = match self.word("devices") {
             Some(devices) => devices.split(',').filter_map(in_brackets).collect(),
-            None => self.word("seg_pe_ranges").unwrap_or("").split_whitespace().filter_map(range).collect(),
+            None => self
+                .word("seg_pe_ranges")
+                .unwrap_or("")
+                .split_whitespace()
+                .filter_map(range)
+                .collect(),
         };
         Some(Segment {
             group: self.word("vg_name")?.to_owned(),
@@ -183,7 +251,9 @@ impl Row<'_> {
             len_extents: self.number("seg_size_pe"),
             stripe: stripe.filter(|stripe| stripe.0 > 0),
             chunk: chunk.filter(|chunk| chunk.0 > 0),
-            pool: self.word("pool_lv").map(|pool| pool.trim_matches(['[', ']']).to_owned()),
+            pool: self
+                .word("pool_lv")
+                .map(|pool| pool.trim_matches(['[', ']']).to_owned()),
             devices,
             source: source.clone(),
         })
@@ -193,11 +263,17 @@ impl Row<'_> {
 /// `/dev/sda(16)`.
 fn in_brackets(word: &str) -> Option<(String, u64)> {
     let (name, extent) = word.trim().strip_suffix(')')?.rsplit_once('(')?;
-    Some((name.trim_matches(['[', ']']).to_owned(), extent.parse().ok()?))
+    Some((
+        name.trim_matches(['[', ']']).to_owned(),
+        extent.parse().ok()?,
+    ))
 }
 
 /// `/dev/sda:16-31`.
 fn range(word: &str) -> Option<(String, u64)> {
     let (name, range) = word.rsplit_once(':')?;
-    Some((name.trim_matches(['[', ']']).to_owned(), range.split_once('-')?.0.parse().ok()?))
+    Some((
+        name.trim_matches(['[', ']']).to_owned(),
+        range.split_once('-')?.0.parse().ok()?,
+    ))
 }

@@ -21,29 +21,54 @@ pub(super) fn place_all(builder: &mut Builder) {
     let mut pools: Vec<(&String, &Segment)> = Vec::new();
     for (name, segments) in &volumes.segments {
         let node = names::device(builder, name);
-        let is_placed = !matches!(builder.get(node).placing, Placing::Leaf | Placing::Unknown { .. });
-        let mut placer = Placer { builder, node, starts: &volumes.starts };
+        let is_placed = !matches!(
+            builder.get(node).placing,
+            Placing::Leaf | Placing::Unknown { .. }
+        );
+        let mut placer = Placer {
+            builder,
+            node,
+            starts: &volumes.starts,
+        };
         for segment in segments.values() {
             placer.tell(segment);
         }
         if is_placed {
             continue;
         }
-        if let Some(segment) = segments.values().next().filter(|segment| segment.kind == "thin") {
+        if let Some(segment) = segments
+            .values()
+            .next()
+            .filter(|segment| segment.kind == "thin")
+        {
             // Their block is a fact of the pool.
             pools.push((name, segment));
             continue;
         }
-        placer.place(segments.values(), volumes.extents.get(group_of(name)).copied());
+        placer.place(
+            segments.values(),
+            volumes.extents.get(group_of(name)).copied(),
+        );
     }
     for (name, segment) in pools {
         place_thin(builder, name, segment);
     }
-    for segment in volumes.segments.values().flat_map(|segments| segments.values()) {
-        for (name, _) in segment.devices.iter().filter(|(name, _)| !name.starts_with('/')) {
+    for segment in volumes
+        .segments
+        .values()
+        .flat_map(|segments| segments.values())
+    {
+        for (name, _) in segment
+            .devices
+            .iter()
+            .filter(|(name, _)| !name.starts_with('/'))
+        {
             let node = names::device(builder, &format!("{}/{name}", segment.group));
             if builder.get(node).placing == Placing::Leaf {
-                builder.opaque(node, "a hidden volume, which was not printed: use `lvs -a --segments`");
+                builder.opaque(
+                    node,
+                    "a hidden volume, which was not printed: use `lvs -a --segments`",
+                );
             }
         }
     }
@@ -58,12 +83,23 @@ fn place_thin(builder: &mut Builder, name: &str, segment: &Segment) {
     builder.kind(node, Kind::ThinVolume, &segment.source);
     let Some(pool) = &segment.pool else { return };
     let pool = names::device(builder, &format!("{}/{pool}", segment.group));
-    let block = builder.get(pool).grids.iter().find(|fact| fact.what == What::Cluster);
+    let block = builder
+        .get(pool)
+        .grids
+        .iter()
+        .find(|fact| fact.what == What::Cluster);
     let placing = match block.map(GridFact::granularity) {
-        Some(block) => Placing::Blocks { block, member: Member { node: pool, start: Bytes(0) } },
+        Some(block) => Placing::Blocks {
+            block,
+            member: Member {
+                node: pool,
+                start: Bytes(0),
+            },
+        },
         None => Placing::Unknown {
             members: vec![pool],
-            why: "the block of its pool is not known: add `lvs --segments -o +chunk_size`".to_owned(),
+            why: "the block of its pool is not known: add `lvs --segments -o +chunk_size`"
+                .to_owned(),
         },
     };
     builder.place(node, placing, &segment.source);
@@ -85,7 +121,8 @@ impl Placer<'_> {
             "mirror" | "raid1" => Kind::Mirror,
             "striped" if segment.devices.len() > 1 => Kind::Stripe,
             level if level.starts_with("raid") => {
-                self.builder.fact(self.node, keys::LEVEL, level, &segment.source);
+                self.builder
+                    .fact(self.node, keys::LEVEL, level, &segment.source);
                 if shape(level).is_some_and(|shape| shape.parity > 0) {
                     Kind::ParityRaid
                 } else {
@@ -103,7 +140,11 @@ impl Placer<'_> {
         }
     }
 
-    fn place<'s>(&mut self, segments: impl ExactSizeIterator<Item = &'s Segment>, extent: Option<Bytes>) {
+    fn place<'s>(
+        &mut self,
+        segments: impl ExactSizeIterator<Item = &'s Segment>,
+        extent: Option<Bytes>,
+    ) {
         let (count, mut upper, mut parts) = (segments.len(), Bytes(0), Vec::new());
         let mut placed_by = None;
         for (number, segment) in segments.enumerate() {
@@ -133,21 +174,36 @@ impl Placer<'_> {
                     (piece, Bytes(0))
                 }
             };
-            parts.push(Part { upper, node, start, len });
+            parts.push(Part {
+                upper,
+                node,
+                start,
+                len,
+            });
             let Some(next) = len.and_then(|len| upper.checked_add(len)) else {
-                let why = "the length of a segment is rounded: use `lvs --segments --units s`".to_owned();
+                let why =
+                    "the length of a segment is rounded: use `lvs --segments --units s`".to_owned();
                 let members = self.nodes(segment);
-                return self.builder.place(self.node, Placing::Unknown { members, why }, &segment.source);
+                return self.builder.place(
+                    self.node,
+                    Placing::Unknown { members, why },
+                    &segment.source,
+                );
             };
             upper = next;
         }
         if let Some(source) = placed_by {
-            self.builder.place(self.node, Placing::Parts { parts }, &source);
+            self.builder
+                .place(self.node, Placing::Parts { parts }, &source);
         }
     }
 
     fn nodes(&mut self, segment: &Segment) -> Vec<NodeId> {
-        segment.devices.iter().map(|(name, _)| self.device(segment, name)).collect()
+        segment
+            .devices
+            .iter()
+            .map(|(name, _)| self.device(segment, name))
+            .collect()
     }
 
     /// A physical volume by its path, or a volume of the same group.
@@ -167,7 +223,8 @@ impl Placer<'_> {
                 (first, Some(extent)) => extent.checked_mul(*first).ok_or("beyond 2^64 bytes")?,
                 _ => {
                     return Err(
-                        "the extent of its group is not known: add `vgs -o +vg_extent_size`".to_owned()
+                        "the extent of its group is not known: add `vgs -o +vg_extent_size`"
+                            .to_owned(),
                     );
                 }
             };
@@ -184,7 +241,9 @@ impl Placer<'_> {
             members.push(Member { node, start });
         }
         if members.is_empty() {
-            return Err("its devices were not printed: add `lvs --segments -o +devices`".to_owned());
+            return Err(
+                "its devices were not printed: add `lvs --segments -o +devices`".to_owned(),
+            );
         }
         Ok(members)
     }
@@ -198,32 +257,58 @@ impl Placer<'_> {
         let members = self.members(segment, extent)?;
         let chunks = |shape: Shape, members| match segment.stripe {
             Some(chunk) => {
-                let Shape { parity, copies, layout } = shape;
-                Ok(Placing::Chunks(Chunks { chunk, members, parity, copies, layout }))
+                let Shape {
+                    parity,
+                    copies,
+                    layout,
+                } = shape;
+                Ok(Placing::Chunks(Chunks {
+                    chunk,
+                    members,
+                    parity,
+                    copies,
+                    layout,
+                }))
             }
-            None => Err("its stripe was not printed: add `lvs --segments -o +stripe_size`".to_owned()),
+            None => {
+                Err("its stripe was not printed: add `lvs --segments -o +stripe_size`".to_owned())
+            }
         };
         match (segment.kind.as_str(), &members[..]) {
             ("linear" | "striped" | "thin-pool", [Member { node, start }]) => {
-                let part = Part { upper: Bytes(0), node: *node, start: *start, len };
+                let part = Part {
+                    upper: Bytes(0),
+                    node: *node,
+                    start: *start,
+                    len,
+                };
                 Ok(Placing::Parts { parts: vec![part] })
             }
-            ("striped", _) => chunks(Shape { parity: 0, copies: 1, layout: None }, members),
+            ("striped", _) => chunks(
+                Shape {
+                    parity: 0,
+                    copies: 1,
+                    layout: None,
+                },
+                members,
+            ),
             ("mirror" | "raid1", _) => Ok(Placing::Copies { members }),
             (level, _) if level.starts_with("raid") => match shape(level) {
                 Some(shape) => chunks(shape, members),
                 None => Err(format!("the level {level} is not known")),
             },
-            (kind, _) => {
-                Err(format!("how segments of the type {kind} lie is not in this report: add `dmsetup table`"))
-            }
+            (kind, _) => Err(format!(
+                "how segments of the type {kind} lie is not in this report: add `dmsetup table`"
+            )),
         }
     }
 }
 
 /// The length of a segment, where rounding has left only one that is possible.
 fn length(segment: &Segment, extent: Option<Bytes>) -> Option<Bytes> {
-    let counted = extent.zip(segment.len_extents).and_then(|(extent, count)| extent.checked_mul(count));
+    let counted = extent
+        .zip(segment.len_extents)
+        .and_then(|(extent, count)| extent.checked_mul(count));
     let rounded = || extent.and_then(|extent| segment.len?.multiple_of(extent));
     counted.or_else(|| segment.len?.exact()).or_else(rounded)
 }

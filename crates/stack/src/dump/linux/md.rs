@@ -59,14 +59,23 @@ impl Layout {
         let copies = word.split(", ").filter_map(|part| {
             let (kind, count) = part.trim().split_once('=')?;
             let is_copies = matches!(kind, "near" | "far" | "offset");
-            count.parse::<u32>().ok().filter(|count| is_copies && (1..=255).contains(count))
+            count
+                .parse::<u32>()
+                .ok()
+                .filter(|count| is_copies && (1..=255).contains(count))
         });
-        Layout { parity, copies: copies.reduce(u32::saturating_mul) }
+        Layout {
+            parity,
+            copies: copies.reduce(u32::saturating_mul),
+        }
     }
 
     /// The numbers of `drivers/md/raid5.h`.
     pub(super) fn algorithm(number: u32) -> Layout {
-        Layout { parity: layout_of(number), copies: None }
+        Layout {
+            parity: layout_of(number),
+            copies: None,
+        }
     }
 }
 
@@ -119,7 +128,12 @@ pub(super) fn place_all(builder: &mut Builder) {
     let mut starts: HashMap<NodeId, &Superblock> = HashMap::new();
     let mut unnamed: HashMap<&str, Vec<&Superblock>> = HashMap::new();
     for superblock in &superblocks {
-        builder.fact(superblock.member, keys::CONTENT, "md member", &superblock.source);
+        builder.fact(
+            superblock.member,
+            keys::CONTENT,
+            "md member",
+            &superblock.source,
+        );
         starts.entry(superblock.member).or_insert(superblock);
         match (member_of.get(&superblock.member), &superblock.uuid) {
             (Some(at), _) => arrays[*at].learn(superblock),
@@ -141,13 +155,18 @@ pub(super) fn place_all(builder: &mut Builder) {
 fn assembled(builder: &mut Builder, uuid: &str, blocks: &[&Superblock]) -> Option<Array> {
     let first = blocks.first()?;
     // mdadm makes /dev/md/NAME of `host:NAME`.
-    let name =
-        first.name.as_deref().and_then(|name| name.split(':').next_back()).filter(|name| !name.is_empty());
+    let name = first
+        .name
+        .as_deref()
+        .and_then(|name| name.split(':').next_back())
+        .filter(|name| !name.is_empty());
     let node = builder.node(&format!("md/{}", name.unwrap_or(uuid)));
     let mut array = Array::new(node, first.source.clone());
     for block in blocks {
         array.learn(block);
-        array.members.extend(block.slot.map(|slot| (slot, block.member)));
+        array
+            .members
+            .extend(block.slot.map(|slot| (slot, block.member)));
     }
     Some(array)
 }
@@ -197,16 +216,19 @@ impl Array {
 
     /// Whether the superblock lies behind the data, and data therefore begin at 0.
     fn begins_at_0(&self) -> bool {
-        self.metadata
-            .as_deref()
-            .is_some_and(|version| matches!(version, "1.0" | "0.90") || version.starts_with("0.90."))
+        self.metadata.as_deref().is_some_and(|version| {
+            matches!(version, "1.0" | "0.90") || version.starts_with("0.90.")
+        })
     }
 }
 
 fn place(builder: &mut Builder, array: &Array, starts: &HashMap<NodeId, &Superblock>) {
     let (node, source) = (array.node, &array.source);
     builder.fact(node, keys::MANAGER, "md", source);
-    for (key, value) in [(keys::LEVEL, &array.level), (keys::METADATA, &array.metadata)] {
+    for (key, value) in [
+        (keys::LEVEL, &array.level),
+        (keys::METADATA, &array.metadata),
+    ] {
         if let Some(value) = value {
             builder.fact(node, key, value.as_str(), source);
         }
@@ -217,7 +239,8 @@ fn place(builder: &mut Builder, array: &Array, starts: &HashMap<NodeId, &Superbl
     for (_, member) in &array.members {
         builder.fact(*member, keys::CONTENT, "md member", source);
     }
-    let placing = members(builder, array, starts).and_then(|members| placing(array, members, starts));
+    let placing =
+        members(builder, array, starts).and_then(|members| placing(array, members, starts));
     let placing = placing.unwrap_or_else(|why| Placing::Unknown {
         members: array.members.iter().map(|(_, member)| *member).collect(),
         why,
@@ -237,7 +260,10 @@ fn members(
     if array.members.is_empty() {
         return Err("its members are not printed: it does not run".to_owned());
     }
-    let disks = array.disks.unwrap_or(array.members.len() as u32).min(MEMBERS_MAX);
+    let disks = array
+        .disks
+        .unwrap_or(array.members.len() as u32)
+        .min(MEMBERS_MAX);
     // Numbers of mdstat are no slots once a disk was replaced: then their order stands for the slots.
     let mut slots: Vec<NodeId> = Vec::new();
     let is_by_slot = array.members.iter().all(|(slot, _)| *slot < disks);
@@ -249,9 +275,17 @@ fn members(
     let by_slot: HashMap<u32, NodeId> = array.members.iter().rev().copied().collect();
     let mut members = Vec::new();
     for slot in 0..disks {
-        let known = if is_by_slot { by_slot.get(&slot) } else { slots.get(slot as usize) }.copied();
+        let known = if is_by_slot {
+            by_slot.get(&slot)
+        } else {
+            slots.get(slot as usize)
+        }
+        .copied();
         let Some(node) = known else {
-            members.push(Member { node: missing(builder, array.node, slot as usize), start: Bytes(0) });
+            members.push(Member {
+                node: missing(builder, array.node, slot as usize),
+                start: Bytes(0),
+            });
             continue;
         };
         let stated = starts.get(&node).and_then(|block| block.data);

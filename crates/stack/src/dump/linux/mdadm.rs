@@ -11,10 +11,18 @@ use crate::builder::{Builder, device_name};
 use crate::graph::NodeId;
 use crate::grid::Source;
 
-pub(super) static DETAIL: Format =
-    Format { tool: "mdadm --detail", is_verified: true, sniff: sniff_detail, read: read_detail };
-pub(super) static EXAMINE: Format =
-    Format { tool: "mdadm --examine", is_verified: true, sniff: sniff_examine, read: read_examine };
+pub(super) static DETAIL: Format = Format {
+    tool: "mdadm --detail",
+    is_verified: true,
+    sniff: sniff_detail,
+    read: read_detail,
+};
+pub(super) static EXAMINE: Format = Format {
+    tool: "mdadm --examine",
+    is_verified: true,
+    sniff: sniff_examine,
+    read: read_examine,
+};
 
 fn has_level(input: &Input<'_>) -> bool {
     sniff_by(input, |line| line.trim_start().starts_with("Raid Level :")) == Sniff::Yes
@@ -26,11 +34,19 @@ fn is_superblock(input: &Input<'_>) -> bool {
 }
 
 fn sniff_detail(input: &Input<'_>) -> Sniff {
-    if has_level(input) && !is_superblock(input) { Sniff::Yes } else { Sniff::No }
+    if has_level(input) && !is_superblock(input) {
+        Sniff::Yes
+    } else {
+        Sniff::No
+    }
 }
 
 fn sniff_examine(input: &Input<'_>) -> Sniff {
-    if is_superblock(input) && input.text.contains("Raid Devices :") { Sniff::Yes } else { Sniff::No }
+    if is_superblock(input) && input.text.contains("Raid Devices :") {
+        Sniff::Yes
+    } else {
+        Sniff::No
+    }
 }
 
 /// A path alone with a colon begins a device.
@@ -40,7 +56,8 @@ fn heading(line: &str) -> Option<&str> {
 }
 
 fn field(line: &str) -> Option<(&str, &str)> {
-    line.split_once(" : ").map(|(key, value)| (key.trim(), value.trim()))
+    line.split_once(" : ")
+        .map(|(key, value)| (key.trim(), value.trim()))
 }
 
 fn read_detail(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
@@ -63,7 +80,12 @@ fn read_detail(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpEr
         }
     }
     builder.linux.arrays.extend(array);
-    anything(taken, input, DETAIL.tool, "a device with a colon, and lines of \"KEY : VALUE\"")
+    anything(
+        taken,
+        input,
+        DETAIL.tool,
+        "a device with a colon, and lines of \"KEY : VALUE\"",
+    )
 }
 
 fn detail(builder: &mut Builder, array: &mut Array, key: &str, value: &str) {
@@ -90,11 +112,20 @@ type Row<'a> = ((u32, u32), Option<u32>, &'a str);
 /// `0  8  0  0  active sync  /dev/sda`: number, major, minor, slot or `-`, state, device.
 fn member(line: &str) -> Option<Row<'_>> {
     let mut words = line.split_whitespace();
-    words.next()?.parse::<u32>().ok().or_else(|| line.trim_start().starts_with('-').then_some(0))?;
+    words
+        .next()?
+        .parse::<u32>()
+        .ok()
+        .or_else(|| line.trim_start().starts_with('-').then_some(0))?;
     let number = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
     let slot = words.next()?;
-    let name = line.split_whitespace().next_back().filter(|name| name.starts_with('/'))?;
-    let is_data = !["spare", "faulty", "journal", "removed"].iter().any(|state| line.contains(state))
+    let name = line
+        .split_whitespace()
+        .next_back()
+        .filter(|name| name.starts_with('/'))?;
+    let is_data = !["spare", "faulty", "journal", "removed"]
+        .iter()
+        .any(|state| line.contains(state))
         || line.contains("spare rebuilding");
     Some((number, slot.parse().ok().filter(|_| is_data), name))
 }
@@ -119,7 +150,12 @@ fn read_examine(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpE
         }
     }
     builder.linux.superblocks.extend(block);
-    anything(taken, input, EXAMINE.tool, "a device with a colon, and lines of \"KEY : VALUE\"")
+    anything(
+        taken,
+        input,
+        EXAMINE.tool,
+        "a device with a colon, and lines of \"KEY : VALUE\"",
+    )
 }
 
 fn superblock(member: NodeId, source: Source) -> Superblock {
@@ -148,7 +184,12 @@ fn examined(block: &mut Superblock, key: &str, value: &str) {
     match key {
         "Version" => block.metadata = Some(value.to_owned()),
         "Array UUID" | "UUID" => block.uuid = value.split(' ').next().map(str::to_owned),
-        "Name" => block.name = value.split("  (").next().map(|name| device_name(name).into_owned()),
+        "Name" => {
+            block.name = value
+                .split("  (")
+                .next()
+                .map(|name| device_name(name).into_owned())
+        }
         "Raid Level" => block.level = Some(value.to_owned()),
         "Raid Devices" => block.disks = value.parse().ok(),
         "Layout" => block.layout = Layout::parse(value),
@@ -157,11 +198,16 @@ fn examined(block: &mut Superblock, key: &str, value: &str) {
         "New Offset" | "Reshape pos'n" | "Delta Devices" => block.moving = true,
         // `1144832 sectors (559.00 MiB 586.15 MB)`; linear arrays use all that there is.
         "Avail Dev Size" => {
-            let sectors = value.split(' ').next().and_then(|sectors| sectors.parse().ok());
+            let sectors = value
+                .split(' ')
+                .next()
+                .and_then(|sectors| sectors.parse().ok());
             block.len = sectors.and_then(|sectors| Sectors(sectors).to_bytes());
         }
         "Device Role" => {
-            block.slot = value.strip_prefix("Active device ").and_then(|slot| slot.parse().ok());
+            block.slot = value
+                .strip_prefix("Active device ")
+                .and_then(|slot| slot.parse().ok());
         }
         _ => {}
     }
@@ -171,5 +217,9 @@ fn examined(block: &mut Superblock, key: &str, value: &str) {
 fn this_slot(line: &str) -> Option<u32> {
     let rest = line.strip_prefix("this ")?;
     let mut words = rest.split_whitespace();
-    words.nth(3)?.parse().ok().filter(|_| line.contains("active"))
+    words
+        .nth(3)?
+        .parse()
+        .ok()
+        .filter(|_| line.contains("active"))
 }

@@ -10,10 +10,17 @@ use super::units;
 use crate::builder::Builder;
 use crate::node::keys;
 
-pub(super) static FORMAT: Format = Format { tool: "/proc/mdstat", is_verified: true, sniff, read };
+pub(super) static FORMAT: Format = Format {
+    tool: "/proc/mdstat",
+    is_verified: true,
+    sniff,
+    read,
+};
 
 fn sniff(input: &Input<'_>) -> Sniff {
-    sniff_by(input, |line| line.starts_with("Personalities :") || line.starts_with("unused devices:"))
+    sniff_by(input, |line| {
+        line.starts_with("Personalities :") || line.starts_with("unused devices:")
+    })
 }
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
@@ -44,12 +51,20 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
 /// `active raid5 sdc[2] sdb[1] sda[0]`, with `(auto-read-only)` and the like behind the state.
 fn head(node: crate::graph::NodeId, rest: &str, source: crate::grid::Source) -> Array {
     let mut array = Array::new(node, source);
-    for word in rest.split_whitespace().skip(1).filter(|word| !word.starts_with('(')) {
+    for word in rest
+        .split_whitespace()
+        .skip(1)
+        .filter(|word| !word.starts_with('('))
+    {
         match word.split_once('[') {
             Some((name, rest)) => {
-                let Some((number, flags)) = rest.split_once(']') else { continue };
+                let Some((number, flags)) = rest.split_once(']') else {
+                    continue;
+                };
                 // Spares, failed members, journals and replacements hold no data in a slot.
-                let is_data = !["(S)", "(F)", "(J)", "(R)"].iter().any(|flag| flags.contains(flag));
+                let is_data = !["(S)", "(F)", "(J)", "(R)"]
+                    .iter()
+                    .any(|flag| flags.contains(flag));
                 if let Some(number) = number.parse().ok().filter(|_| is_data) {
                     array.named.push((number, name.to_owned()));
                 }
@@ -65,9 +80,17 @@ fn detail(builder: &mut Builder, array: &mut Array, line: &str) {
     if line.starts_with('[') && line.contains("reshape") {
         array.moving = true;
     }
-    let words: Vec<&str> = line.split([' ', ',']).filter(|word| !word.is_empty()).take(40).collect();
-    let Some(at) = words.iter().position(|word| *word == "blocks") else { return };
-    let blocks = at.checked_sub(1).and_then(|at| words[at].parse::<u64>().ok());
+    let words: Vec<&str> = line
+        .split([' ', ','])
+        .filter(|word| !word.is_empty())
+        .take(40)
+        .collect();
+    let Some(at) = words.iter().position(|word| *word == "blocks") else {
+        return;
+    };
+    let blocks = at
+        .checked_sub(1)
+        .and_then(|at| words[at].parse::<u64>().ok());
     if let Some(size) = blocks.and_then(|blocks| Bytes(1024).checked_mul(blocks)) {
         builder.size(array.node, size, &array.source);
     }
@@ -81,7 +104,10 @@ fn detail(builder: &mut Builder, array: &mut Array, line: &str) {
                 array.layout = number.parse().map(Layout::algorithm).unwrap_or_default();
             }
             (copies, "near-copies" | "far-copies" | "offset-copies") => {
-                let copies: Option<u32> = copies.parse().ok().filter(|copies| (1..=255).contains(copies));
+                let copies: Option<u32> = copies
+                    .parse()
+                    .ok()
+                    .filter(|copies| (1..=255).contains(copies));
                 array.layout.copies = match (array.layout.copies, copies) {
                     (Some(known), Some(copies)) => Some(known.saturating_mul(copies)),
                     (known, copies) => known.or(copies),
@@ -89,7 +115,10 @@ fn detail(builder: &mut Builder, array: &mut Array, line: &str) {
             }
             _ => {}
         }
-        if let Some((disks, _)) = pair[1].strip_prefix('[').and_then(|rest| rest.split_once('/')) {
+        if let Some((disks, _)) = pair[1]
+            .strip_prefix('[')
+            .and_then(|rest| rest.split_once('/'))
+        {
             array.disks = disks.parse().ok();
         }
     }

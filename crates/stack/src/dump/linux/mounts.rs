@@ -12,12 +12,24 @@ use crate::grid::Source;
 use crate::linux::{tell_xfs_stripe, unescape};
 use crate::node::{Kind, Part, Placing, keys};
 
-pub(super) static MOUNTS: Format =
-    Format { tool: "/proc/mounts", is_verified: true, sniff: sniff_mounts, read: read_mounts };
-pub(super) static MOUNT: Format =
-    Format { tool: "mount", is_verified: true, sniff: sniff_mount, read: read_mount };
-pub(super) static FINDMNT: Format =
-    Format { tool: "findmnt", is_verified: true, sniff: sniff_findmnt, read: read_findmnt };
+pub(super) static MOUNTS: Format = Format {
+    tool: "/proc/mounts",
+    is_verified: true,
+    sniff: sniff_mounts,
+    read: read_mounts,
+};
+pub(super) static MOUNT: Format = Format {
+    tool: "mount",
+    is_verified: true,
+    sniff: sniff_mount,
+    read: read_mount,
+};
+pub(super) static FINDMNT: Format = Format {
+    tool: "findmnt",
+    is_verified: true,
+    sniff: sniff_findmnt,
+    read: read_findmnt,
+};
 
 /// A file system that is mounted, or a swap.
 #[derive(Clone, Debug)]
@@ -47,12 +59,24 @@ fn mounts_line(line: &str) -> Option<Line<'_>> {
         let (_, at, options) = (words.next()?, words.next()?, words.next()?);
         let mut rest = rest.split(' ');
         let (kind, device) = (rest.next()?, rest.next()?);
-        return Some(Line { device, at: unescape(at), kind, options });
+        return Some(Line {
+            device,
+            at: unescape(at),
+            kind,
+            options,
+        });
     }
     let words: Vec<&str> = line.split(' ').take(7).collect();
-    let &[device, at, kind, options, dump, pass] = &words[..] else { return None };
+    let &[device, at, kind, options, dump, pass] = &words[..] else {
+        return None;
+    };
     let is_one = at.starts_with('/') && [dump, pass].iter().all(|word| word.parse::<u32>().is_ok());
-    is_one.then(|| Line { device, at: unescape(at), kind, options })
+    is_one.then(|| Line {
+        device,
+        at: unescape(at),
+        kind,
+        options,
+    })
 }
 
 /// `DEVICE on DIRECTORY type TYPE (OPTIONS)`.
@@ -61,17 +85,30 @@ fn mount_line(line: &str) -> Option<Line<'_>> {
     let (head, kind) = head.rsplit_once(" type ")?;
     let (device, at) = head.split_once(" on ")?;
     let options = options.split(')').next()?;
-    at.starts_with('/').then(|| Line { device, at: at.to_owned(), kind, options })
+    at.starts_with('/').then(|| Line {
+        device,
+        at: at.to_owned(),
+        kind,
+        options,
+    })
 }
 
 /// `├─DIRECTORY  SOURCE  TYPE  OPTIONS`, without the lines of the tree.
 fn findmnt_line(line: &str) -> Option<Line<'_>> {
-    let plain = line.trim_start_matches(|c: char| !c.is_ascii() || matches!(c, ' ' | '|' | '`' | '-'));
+    let plain =
+        line.trim_start_matches(|c: char| !c.is_ascii() || matches!(c, ' ' | '|' | '`' | '-'));
     let words: Vec<&str> = plain.split_whitespace().take(5).collect();
-    let &[at, device, kind, options] = &words[..] else { return None };
+    let &[at, device, kind, options] = &words[..] else {
+        return None;
+    };
     // Part of a file system is mounted: `/dev/sda1[/dir]`.
     let device = device.split_once('[').map_or(device, |(device, _)| device);
-    at.starts_with('/').then(|| Line { device, at: at.to_owned(), kind, options })
+    at.starts_with('/').then(|| Line {
+        device,
+        at: at.to_owned(),
+        kind,
+        options,
+    })
 }
 
 fn sniff_mounts(input: &Input<'_>) -> Sniff {
@@ -87,7 +124,10 @@ fn sniff_mount(input: &Input<'_>) -> Sniff {
 }
 
 fn sniff_findmnt(input: &Input<'_>) -> Sniff {
-    let is_heading = |line: &str| line.split_whitespace().eq(["TARGET", "SOURCE", "FSTYPE", "OPTIONS"]);
+    let is_heading = |line: &str| {
+        line.split_whitespace()
+            .eq(["TARGET", "SOURCE", "FSTYPE", "OPTIONS"])
+    };
     sniff_by(input, is_heading)
 }
 
@@ -113,7 +153,9 @@ fn read_by(
     for (line, text) in lines(input).filter(|(_, text)| !text.starts_with("TARGET ")) {
         let mount = parse(text);
         count(&mut taken, mount.is_some());
-        let Some(mount) = mount.filter(|mount| mount.device.starts_with("/dev/")) else { continue };
+        let Some(mount) = mount.filter(|mount| mount.device.starts_with("/dev/")) else {
+            continue;
+        };
         let source = input.source(tool, line);
         on_linux(builder, &source);
         let device = names::device(builder, &unescape(mount.device));
@@ -131,7 +173,13 @@ fn read_by(
 /// Makes a node of each file system. Sizes of devices have to be known, so it comes late.
 pub(super) fn place_all(builder: &mut Builder) {
     for mounted in std::mem::take(&mut builder.linux.mounted) {
-        let Mounted { device, at, kind, options, source } = mounted;
+        let Mounted {
+            device,
+            at,
+            kind,
+            options,
+            source,
+        } = mounted;
         if !kind.is_empty() {
             builder.fact(device, keys::CONTENT, kind.as_str(), &source);
         }
@@ -142,28 +190,56 @@ pub(super) fn place_all(builder: &mut Builder) {
             continue;
         }
         let is_swap = at == "[SWAP]";
-        let name = if is_swap { format!("swap on {}", builder.get(device).name) } else { at.clone() };
+        let name = if is_swap {
+            format!("swap on {}", builder.get(device).name)
+        } else {
+            at.clone()
+        };
         let node = builder.node(&name);
         if node == device {
             continue;
         }
         builder.linux.told.insert(device, node);
-        builder.kind(node, if is_swap { Kind::Swap } else { Kind::FileSystem }, &source);
+        builder.kind(
+            node,
+            if is_swap {
+                Kind::Swap
+            } else {
+                Kind::FileSystem
+            },
+            &source,
+        );
         if !is_swap {
             builder.fact(node, keys::MOUNT, at.as_str(), &source);
         }
         tell_options(builder, node, &kind, options, &source);
         let placing = if matches!(kind.as_str(), "btrfs" | "bcachefs") {
-            Placing::Unknown { members: vec![device], why: format!("{kind} places its blocks itself") }
+            Placing::Unknown {
+                members: vec![device],
+                why: format!("{kind} places its blocks itself"),
+            }
         } else {
             let len = builder.get(device).size;
-            Placing::Parts { parts: vec![Part { upper: Bytes(0), node: device, start: Bytes(0), len }] }
+            Placing::Parts {
+                parts: vec![Part {
+                    upper: Bytes(0),
+                    node: device,
+                    start: Bytes(0),
+                    len,
+                }],
+            }
         };
         builder.place(node, placing, &source);
     }
 }
 
-fn tell_options(builder: &mut Builder, node: NodeId, kind: &str, options: Option<String>, source: &Source) {
+fn tell_options(
+    builder: &mut Builder,
+    node: NodeId,
+    kind: &str,
+    options: Option<String>,
+    source: &Source,
+) {
     if !kind.is_empty() {
         builder.fact(node, keys::CONTENT, kind, source);
     }

@@ -10,7 +10,12 @@ use crate::grid::Source;
 use crate::node::{Kind, Member, Placing, keys};
 use plumb_geometry::Bytes;
 
-pub(super) static FORMAT: Format = Format { tool: "multipath -ll", is_verified: false, sniff, read };
+pub(super) static FORMAT: Format = Format {
+    tool: "multipath -ll",
+    is_verified: false,
+    sniff,
+    read,
+};
 
 fn sniff(input: &Input<'_>) -> Sniff {
     sniff_by(input, |line| {
@@ -24,7 +29,10 @@ fn path(line: &str) -> Option<(&str, (u32, u32))> {
     let plain = line.trim_start_matches(|c: char| !c.is_ascii_digit());
     let mut words = plain.split_whitespace();
     let address = words.next()?;
-    let numbers = address.split(':').filter(|part| part.parse::<u64>().is_ok()).count();
+    let numbers = address
+        .split(':')
+        .filter(|part| part.parse::<u64>().is_ok())
+        .count();
     let (device, number) = (words.next()?, number_of(words.next()?)?);
     (numbers == 4).then_some((device, number))
 }
@@ -46,11 +54,19 @@ fn map(line: &str) -> Option<Map<'_>> {
     let name = words.next()?;
     let next = words.next();
     let identity = next.and_then(|word| word.strip_prefix('(')?.strip_suffix(')'));
-    let kernels = if identity.is_some() { words.next() } else { next };
+    let kernels = if identity.is_some() {
+        words.next()
+    } else {
+        next
+    };
     let kernels = kernels.filter(|word| word.starts_with("dm-"));
     // A line of its own in old versions has nothing but the identity.
     let is_one = identity.is_some() || kernels.is_some() || (next.is_none() && name.len() >= 16);
-    is_one.then(|| Map { name, identity: identity.unwrap_or(name), kernels })
+    is_one.then(|| Map {
+        name,
+        identity: identity.unwrap_or(name),
+        kernels,
+    })
 }
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
@@ -64,7 +80,10 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             let node = builder.node(device);
             builder.linux.numbers.entry(number).or_insert(node);
             builder.kind(node, Kind::Path, &source);
-            members.push(Member { node, start: Bytes(0) });
+            members.push(Member {
+                node,
+                start: Bytes(0),
+            });
         } else if let Some(map) = map(text) {
             place(builder, found.take());
             on_linux(builder, &source);

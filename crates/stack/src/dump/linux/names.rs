@@ -12,7 +12,9 @@ const LETTERED: [&str; 4] = ["sd", "vd", "xvd", "hd"];
 const NUMBERED: [&str; 8] = ["nvme", "mmcblk", "loop", "md", "nbd", "rbd", "pmem", "zd"];
 
 /// Directories of `/dev` that are no volume groups.
-const NOT_GROUPS: [&str; 8] = ["mapper", "md", "disk", "zvol", "block", "gpt", "label", "loop"];
+const NOT_GROUPS: [&str; 8] = [
+    "mapper", "md", "disk", "zvol", "block", "gpt", "label", "loop",
+];
 
 /// Notes that the host runs Linux.
 pub(super) fn on_linux(builder: &mut Builder, source: &Source) {
@@ -39,7 +41,8 @@ pub(super) fn device(builder: &mut Builder, path: &str) -> NodeId {
 
 /// The node of a mapped device by its name in `/dev/mapper`.
 pub(super) fn mapped(builder: &mut Builder, name: &str, is_volume: bool) -> NodeId {
-    let is_group = |volume: &String| !NOT_GROUPS.contains(&volume.split('/').next().unwrap_or_default());
+    let is_group =
+        |volume: &String| !NOT_GROUPS.contains(&volume.split('/').next().unwrap_or_default());
     let volume = lvm_name(name).filter(is_group);
     let in_directory = format!("mapper/{name}");
     let names = [volume.as_deref(), Some(name), Some(&in_directory)];
@@ -61,7 +64,11 @@ fn mapped_name(group: &str, volume: &str) -> String {
 
 /// The name of a partition.
 pub(super) fn partition(disk: &str, number: u32) -> String {
-    let part = if disk.ends_with(|c: char| c.is_ascii_digit()) { "p" } else { "" };
+    let part = if disk.ends_with(|c: char| c.is_ascii_digit()) {
+        "p"
+    } else {
+        ""
+    };
     format!("{disk}{part}{number}")
 }
 
@@ -71,23 +78,31 @@ pub(super) fn disk_of(name: &str) -> Option<&str> {
     if disk.len() == name.len() {
         return None;
     }
-    if let Some(whole) = disk.strip_suffix('p').filter(|whole| whole.ends_with(|c: char| c.is_ascii_digit()))
+    if let Some(whole) = disk
+        .strip_suffix('p')
+        .filter(|whole| whole.ends_with(|c: char| c.is_ascii_digit()))
     {
-        return NUMBERED.iter().any(|driver| whole.starts_with(driver)).then_some(whole);
+        return NUMBERED
+            .iter()
+            .any(|driver| whole.starts_with(driver))
+            .then_some(whole);
     }
     is_lettered(disk).then_some(disk)
 }
 
 fn is_lettered(name: &str) -> bool {
     let letters = LETTERED.iter().find_map(|driver| name.strip_prefix(driver));
-    letters.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_lowercase()))
+    letters
+        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_lowercase()))
 }
 
 fn is_numbered(name: &str) -> bool {
     let rest = NUMBERED.iter().find_map(|driver| name.strip_prefix(driver));
     let is_numbers = |rest: &str| {
         rest.starts_with(|c: char| c.is_ascii_digit())
-            && rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'n')
+            && rest
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'n')
             && rest.ends_with(|c: char| c.is_ascii_digit())
     };
     rest.is_some_and(is_numbers)
@@ -114,7 +129,11 @@ pub(super) fn of_number((major, minor): (u32, u32)) -> Option<String> {
         return None;
     }
     let disk = format!("sd{}", letters(group * 16 + minor / 16));
-    Some(if minor % 16 == 0 { disk } else { partition(&disk, minor % 16) })
+    Some(if minor % 16 == 0 {
+        disk
+    } else {
+        partition(&disk, minor % 16)
+    })
 }
 
 /// `a` to `z`, `aa`, `ab`, …
@@ -179,7 +198,10 @@ mod tests {
         ] {
             assert_eq!(disk_of(name), disk, "{name}");
             if let Some(disk) = disk {
-                let number = name[disk.len()..].trim_start_matches('p').parse().expect("a number");
+                let number = name[disk.len()..]
+                    .trim_start_matches('p')
+                    .parse()
+                    .expect("a number");
                 assert_eq!(partition(disk, number), name);
             }
         }
@@ -197,7 +219,10 @@ mod tests {
             assert_eq!(mapped(&mut builder, "my--vg-my--lv", true), nodes[0]);
         }
         let mut builder = Builder::default();
-        assert_ne!(device(&mut builder, "/dev/md/a"), device(&mut builder, "/dev/mapper/md-a"));
+        assert_ne!(
+            device(&mut builder, "/dev/md/a"),
+            device(&mut builder, "/dev/mapper/md-a")
+        );
     }
 
     /// Numbers from devices.rst: 8:0 is sda, 8:17 sdb1, 65:0 sdq, 128:0 sddy, 9:127 md127.

@@ -9,7 +9,12 @@ use super::names::{in_file_name, on_linux};
 use crate::builder::Builder;
 use crate::linux::{Identified, tell_identified};
 
-pub(super) static FORMAT: Format = Format { tool: "nvme id-ns", is_verified: true, sniff, read };
+pub(super) static FORMAT: Format = Format {
+    tool: "nvme id-ns",
+    is_verified: true,
+    sniff,
+    read,
+};
 
 /// Length of what a drive returns.
 const IDENTIFY_BYTES: usize = 4096;
@@ -34,7 +39,9 @@ const FIELDS: [(&str, usize, usize); 11] = [
 ];
 
 fn sniff(input: &Input<'_>) -> Sniff {
-    sniff_by(input, |line| line.starts_with("NVME Identify Namespace") || line.starts_with("nsfeat "))
+    sniff_by(input, |line| {
+        line.starts_with("NVME Identify Namespace") || line.starts_with("nsfeat ")
+    })
 }
 
 /// Decimal, or hexadecimal behind `0x`.
@@ -50,7 +57,9 @@ fn number(word: &str) -> Option<u64> {
 fn plain_format(key: &str, value: &str) -> Option<(usize, [u8; 4])> {
     let index = key.strip_prefix("lbaf")?.trim().parse().ok()?;
     let field = |name: &str| {
-        let word = value.split_whitespace().find_map(|word| word.strip_prefix(name))?;
+        let word = value
+            .split_whitespace()
+            .find_map(|word| word.strip_prefix(name))?;
         number(word)
     };
     bytes_of(index, field("ms:")?, field("lbads:")?, field("rp:")?)
@@ -64,13 +73,32 @@ fn long_format(key: &str, value: &str) -> Option<(usize, [u8; 4])> {
         number(rest.split_whitespace().next()?)
     };
     let data = field("Data Size:")?;
-    let exponent = if data.is_power_of_two() { data.trailing_zeros().into() } else { 0 };
-    bytes_of(index, field("Metadata Size:")?, exponent, field("Relative Performance:")?)
+    let exponent = if data.is_power_of_two() {
+        data.trailing_zeros().into()
+    } else {
+        0
+    };
+    bytes_of(
+        index,
+        field("Metadata Size:")?,
+        exponent,
+        field("Relative Performance:")?,
+    )
 }
 
-fn bytes_of(index: usize, metadata: u64, exponent: u64, performance: u64) -> Option<(usize, [u8; 4])> {
+fn bytes_of(
+    index: usize,
+    metadata: u64,
+    exponent: u64,
+    performance: u64,
+) -> Option<(usize, [u8; 4])> {
     let [low, high] = u16::try_from(metadata).ok()?.to_le_bytes();
-    let format = [low, high, u8::try_from(exponent).ok()?, u8::try_from(performance).ok()?];
+    let format = [
+        low,
+        high,
+        u8::try_from(exponent).ok()?,
+        u8::try_from(performance).ok()?,
+    ];
     (index < FORMATS_MAX).then_some((index, format))
 }
 
@@ -78,10 +106,12 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     let mut taken = Taken::default();
     let mut namespace = Box::new([0u8; IDENTIFY_BYTES]);
     for (_, text) in lines(input) {
-        let Some((key, value)) = text.split_once(':').map(|(key, value)| (key.trim(), value)) else {
+        let Some((key, value)) = text.split_once(':').map(|(key, value)| (key.trim(), value))
+        else {
             continue;
         };
-        if let Some((index, format)) = plain_format(key, value).or_else(|| long_format(key, value)) {
+        if let Some((index, format)) = plain_format(key, value).or_else(|| long_format(key, value))
+        {
             namespace[LBAF + 4 * index..][..4].copy_from_slice(&format);
             taken.understood += 1;
         } else if let Some((_, at, len)) = FIELDS.iter().find(|(name, ..)| *name == key)
@@ -91,14 +121,22 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             taken.understood += 1;
         }
     }
-    let taken = anything(taken, input, FORMAT.tool, "\"nsfeat : …\" and \"lbaf 0 : …\"")?;
+    let taken = anything(
+        taken,
+        input,
+        FORMAT.tool,
+        "\"nsfeat : …\" and \"lbaf 0 : …\"",
+    )?;
     tell(input.name, namespace, builder);
     Ok(taken)
 }
 
 /// Takes what `nvme id-ns -b` writes; `false` for what it cannot be.
 pub(crate) fn identify(name: &str, bytes: &[u8], builder: &mut Builder) -> bool {
-    let Some(namespace) = <&[u8; IDENTIFY_BYTES]>::try_from(bytes).ok().filter(|it| is_namespace(it)) else {
+    let Some(namespace) = <&[u8; IDENTIFY_BYTES]>::try_from(bytes)
+        .ok()
+        .filter(|it| is_namespace(it))
+    else {
         return false;
     };
     tell(name, Box::new(*namespace), builder);
@@ -108,7 +146,10 @@ pub(crate) fn identify(name: &str, bytes: &[u8], builder: &mut Builder) -> bool 
 /// A size, no more in use than there is, and a format in use that exists.
 fn is_namespace(bytes: &[u8; IDENTIFY_BYTES]) -> bool {
     let number = |at: usize| {
-        bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |it| u64::from_le_bytes(*it))
+        bytes
+            .get(at..)
+            .and_then(|rest| rest.first_chunk())
+            .map_or(0, |it| u64::from_le_bytes(*it))
     };
     let (size, capacity, used) = (number(0), number(8), number(16));
     let index = usize::from(bytes[26] & 0xf) | usize::from(bytes[26] >> 5 & 3) << 4;
@@ -123,6 +164,20 @@ fn tell(file: &str, namespace: Box<[u8; IDENTIFY_BYTES]>, builder: &mut Builder)
         ));
     };
     let node = builder.node(name);
-    on_linux(builder, &Input { name: file, text: "" }.source(FORMAT.tool, 0));
-    tell_identified(builder, node, &Identified { namespace, controller: None });
+    on_linux(
+        builder,
+        &Input {
+            name: file,
+            text: "",
+        }
+        .source(FORMAT.tool, 0),
+    );
+    tell_identified(
+        builder,
+        node,
+        &Identified {
+            namespace,
+            controller: None,
+        },
+    );
 }

@@ -10,9 +10,18 @@ use super::names;
 use crate::builder::{Builder, device_name};
 use crate::linux::Family;
 
-pub(super) static FORMAT: Format = Format { tool: "parted print", is_verified: true, sniff, read };
-pub(super) static MACHINE: Format =
-    Format { tool: "parted -m print", is_verified: true, sniff: sniff_machine, read: read_machine };
+pub(super) static FORMAT: Format = Format {
+    tool: "parted print",
+    is_verified: true,
+    sniff,
+    read,
+};
+pub(super) static MACHINE: Format = Format {
+    tool: "parted -m print",
+    is_verified: true,
+    sniff: sniff_machine,
+    read: read_machine,
+};
 
 const ROUNDED: &str = "parted rounded the starts: use `parted unit s print`";
 
@@ -46,11 +55,24 @@ struct Found {
 impl Found {
     fn new(disk: &str, size: &str, input: &Input<'_>, tool: &'static str, line: usize) -> Found {
         let label = Label::new(disk, input.source(tool, line));
-        Found { tool, label, size: position(size), limits: Limits::default() }
+        Found {
+            tool,
+            label,
+            size: position(size),
+            limits: Limits::default(),
+        }
     }
 
-    fn row(&mut self, number: Option<u32>, start: &str, end: &str, input: &Input<'_>, line: usize) -> bool {
-        let (Some(number), Some(start), Some(end)) = (number, position(start), position(end)) else {
+    fn row(
+        &mut self,
+        number: Option<u32>,
+        start: &str,
+        end: &str,
+        input: &Input<'_>,
+        line: usize,
+    ) -> bool {
+        let (Some(number), Some(start), Some(end)) = (number, position(start), position(end))
+        else {
             return false;
         };
         let (unit, start, end) = match (start, end) {
@@ -61,20 +83,36 @@ impl Found {
                 (None, 0, 0)
             }
         };
-        let Some(len) = end.checked_sub(start).and_then(|len| len.checked_add(1)) else { return false };
-        self.label.unit = unit.or(self.limits.logical.map(Bytes)).filter(|unit| unit.0 > 0);
+        let Some(len) = end.checked_sub(start).and_then(|len| len.checked_add(1)) else {
+            return false;
+        };
+        self.label.unit = unit
+            .or(self.limits.logical.map(Bytes))
+            .filter(|unit| unit.0 > 0);
         let source = input.source(self.tool, line);
-        self.label.rows.push(Row { name: None, number: Some(number), start, len, kind: None, source });
+        self.label.rows.push(Row {
+            name: None,
+            number: Some(number),
+            start,
+            len,
+            kind: None,
+            source,
+        });
         true
     }
 
     fn finish(self, builder: &mut Builder) {
-        let Found { label, size, limits, .. } = self;
+        let Found {
+            label,
+            size,
+            limits,
+            ..
+        } = self;
         let disk = names::device(builder, &label.disk);
         let size = match size {
-            Some(Position::Sectors(sectors)) => {
-                limits.logical.and_then(|unit| Bytes(unit).checked_mul(sectors))
-            }
+            Some(Position::Sectors(sectors)) => limits
+                .logical
+                .and_then(|unit| Bytes(unit).checked_mul(sectors)),
             Some(Position::Bytes(bytes)) => Some(Bytes(bytes)),
             _ => None,
         };
@@ -82,7 +120,13 @@ impl Found {
             builder.size(disk, size, &label.source);
         }
         if label.disk.starts_with("/dev/") {
-            limits::tell(builder, disk, Family::of(&device_name(&label.disk)), &limits, &label.source);
+            limits::tell(
+                builder,
+                disk,
+                Family::of(&device_name(&label.disk)),
+                &limits,
+                &label.source,
+            );
         }
         label::tell(builder, label);
     }
@@ -95,7 +139,9 @@ fn kind(word: &str) -> Option<String> {
 }
 
 fn sniff(input: &Input<'_>) -> Sniff {
-    sniff_by(input, |line| line.starts_with("Partition Table: ") || line == "Disk Flags:")
+    sniff_by(input, |line| {
+        line.starts_with("Partition Table: ") || line == "Disk Flags:"
+    })
 }
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
@@ -104,7 +150,10 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     let mut is_table = false;
     for (line, text) in lines(input) {
         let (key, value) = text.split_once(": ").unwrap_or((text, ""));
-        if let Some((disk, size)) = text.strip_prefix("Disk ").and_then(|rest| rest.rsplit_once(": ")) {
+        if let Some((disk, size)) = text
+            .strip_prefix("Disk ")
+            .and_then(|rest| rest.rsplit_once(": "))
+        {
             if disk == "Flags" {
                 continue;
             }
@@ -127,15 +176,25 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
                 continue;
             };
             // Lines of free space begin with a position.
-            if position(number).is_none_or(|it| it == Position::Rounded && number.parse::<u32>().is_ok()) {
-                count(&mut taken, found.row(number.parse().ok(), start, end, input, line));
+            if position(number)
+                .is_none_or(|it| it == Position::Rounded && number.parse::<u32>().is_ok())
+            {
+                count(
+                    &mut taken,
+                    found.row(number.parse().ok(), start, end, input, line),
+                );
             }
         }
     }
     if let Some(found) = found {
         found.finish(builder);
     }
-    anything(taken, input, FORMAT.tool, "\"Disk …:\" and rows of partitions")
+    anything(
+        taken,
+        input,
+        FORMAT.tool,
+        "\"Disk …:\" and rows of partitions",
+    )
 }
 
 fn is_unit(line: &str) -> bool {
@@ -162,13 +221,17 @@ fn read_machine(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpE
             (None, &[disk, size, _, logical, physical, label, ..]) => {
                 taken.understood += 1;
                 let mut new = Found::new(disk, size, input, MACHINE.tool, line);
-                (new.limits.logical, new.limits.physical) = (logical.parse().ok(), physical.parse().ok());
+                (new.limits.logical, new.limits.physical) =
+                    (logical.parse().ok(), physical.parse().ok());
                 new.label.kind = kind(label);
                 found = Some(new);
             }
             (Some(_), &[_, _, _, _, "free", ..]) => {}
             (Some(found), &[number, start, end, ..]) => {
-                count(&mut taken, found.row(number.parse().ok(), start, end, input, line));
+                count(
+                    &mut taken,
+                    found.row(number.parse().ok(), start, end, input, line),
+                );
             }
             _ => taken.passed_over += 1,
         }
@@ -176,5 +239,10 @@ fn read_machine(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpE
     if let Some(found) = found {
         found.finish(builder);
     }
-    anything(taken, input, MACHINE.tool, "\"BYT;\", a line of the disk, lines of partitions")
+    anything(
+        taken,
+        input,
+        MACHINE.tool,
+        "\"BYT;\", a line of the disk, lines of partitions",
+    )
 }

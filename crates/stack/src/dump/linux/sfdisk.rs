@@ -9,9 +9,18 @@ use super::label::{self, Label, Row};
 use super::lsblk::{json, number};
 use crate::builder::Builder;
 
-pub(super) static FORMAT: Format = Format { tool: "sfdisk -d", is_verified: true, sniff, read };
-pub(super) static JSON: Format =
-    Format { tool: "sfdisk -J", is_verified: true, sniff: sniff_json, read: read_json };
+pub(super) static FORMAT: Format = Format {
+    tool: "sfdisk -d",
+    is_verified: true,
+    sniff,
+    read,
+};
+pub(super) static JSON: Format = Format {
+    tool: "sfdisk -J",
+    is_verified: true,
+    sniff: sniff_json,
+    read: read_json,
+};
 
 /// `/dev/sda1 : start=     2048, size=  2097152, …`.
 fn row(line: &str) -> Option<(&str, u64, u64)> {
@@ -21,7 +30,12 @@ fn row(line: &str) -> Option<(&str, u64, u64)> {
 }
 
 fn field<'a>(fields: &'a str, key: &str) -> Option<&'a str> {
-    Some(fields.split(',').find_map(|field| field.trim_start().strip_prefix(key))?.trim())
+    Some(
+        fields
+            .split(',')
+            .find_map(|field| field.trim_start().strip_prefix(key))?
+            .trim(),
+    )
 }
 
 /// Only a GPT states it.
@@ -31,7 +45,9 @@ fn last_lba(key: &str, value: &str) -> Option<u64> {
 
 fn sniff(input: &Input<'_>) -> Sniff {
     let head = sniff_by(input, |line| {
-        line.starts_with("# partition table of ") || line == "unit: sectors" || line.starts_with("label-id: ")
+        line.starts_with("# partition table of ")
+            || line == "unit: sectors"
+            || line.starts_with("label-id: ")
     });
     head.max(sniff_by(input, |line| row(line).is_some()))
 }
@@ -47,11 +63,16 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     };
     for (line, text) in lines(input) {
         let source = input.source(FORMAT.tool, line);
-        let (key, value) = text.split_once(':').map_or((text, ""), |(key, value)| (key, value.trim()));
+        let (key, value) = text
+            .split_once(':')
+            .map_or((text, ""), |(key, value)| (key, value.trim()));
         let old_head = text.strip_prefix("# partition table of ");
         if let Some(disk) = old_head.or((key == "device").then_some(value)) {
             finish(builder, label.take());
-            label = Some(Label { kind: kind.take(), ..Label::new(disk, source) });
+            label = Some(Label {
+                kind: kind.take(),
+                ..Label::new(disk, source)
+            });
         } else if text.starts_with('#') {
             continue;
         } else if key == "sector-size" {
@@ -71,9 +92,19 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             // Slots of an MBR that are empty.
             if len > 0 {
                 let kind = field(text, "type=").map(str::to_owned);
-                label.rows.push(Row { name: Some(name.to_owned()), number: None, start, len, kind, source });
+                label.rows.push(Row {
+                    name: Some(name.to_owned()),
+                    number: None,
+                    start,
+                    len,
+                    kind,
+                    source,
+                });
             }
-        } else if !matches!(key, "label-id" | "unit" | "first-lba" | "last-lba" | "table-length" | "grain") {
+        } else if !matches!(
+            key,
+            "label-id" | "unit" | "first-lba" | "last-lba" | "table-length" | "grain"
+        ) {
             taken.passed_over += 1;
         }
     }
@@ -81,12 +112,21 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
         taken.understood += 1;
     }
     finish(builder, label);
-    anything(taken, input, FORMAT.tool, "\"device:\" and lines of partitions")
+    anything(
+        taken,
+        input,
+        FORMAT.tool,
+        "\"device:\" and lines of partitions",
+    )
 }
 
 fn sniff_json(input: &Input<'_>) -> Sniff {
     let is_own = input.text.trim_start().starts_with('{');
-    if is_own { sniff_by(input, |line| line.contains("\"partitiontable\"")) } else { Sniff::No }
+    if is_own {
+        sniff_by(input, |line| line.contains("\"partitiontable\""))
+    } else {
+        Sniff::No
+    }
 }
 
 fn read_json(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
@@ -98,18 +138,39 @@ fn read_json(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpErro
         taken.understood += 1;
         let mut label = Label::new(&disk, input.source(JSON.tool, 0));
         label.kind = word(table, "label");
-        label.unit = number(table, "sectorsize").filter(|size| *size > 0).map(Bytes);
+        label.unit = number(table, "sectorsize")
+            .filter(|size| *size > 0)
+            .map(Bytes);
         label.last = number(table, "lastlba");
-        for part in table.get("partitions").and_then(Value::as_array).into_iter().flatten() {
-            let row = word(part, "node").zip(number(part, "start")).zip(number(part, "size"));
+        for part in table
+            .get("partitions")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
+            let row = word(part, "node")
+                .zip(number(part, "start"))
+                .zip(number(part, "size"));
             count(&mut taken, row.is_some());
             if let Some(((name, start), len)) = row.filter(|(_, len)| *len > 0) {
                 let source = input.source(JSON.tool, 0);
                 let kind = word(part, "type");
-                label.rows.push(Row { name: Some(name), number: None, start, len, kind, source });
+                label.rows.push(Row {
+                    name: Some(name),
+                    number: None,
+                    start,
+                    len,
+                    kind,
+                    source,
+                });
             }
         }
         label::tell(builder, label);
     }
-    anything(taken, input, JSON.tool, "\"partitiontable\" with \"device\"")
+    anything(
+        taken,
+        input,
+        JSON.tool,
+        "\"partitiontable\" with \"device\"",
+    )
 }

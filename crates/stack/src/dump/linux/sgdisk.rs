@@ -10,7 +10,12 @@ use super::names;
 use crate::builder::{Builder, device_name};
 use crate::linux::Family;
 
-pub(super) static FORMAT: Format = Format { tool: "sgdisk -p", is_verified: true, sniff, read };
+pub(super) static FORMAT: Format = Format {
+    tool: "sgdisk -p",
+    is_verified: true,
+    sniff,
+    read,
+};
 
 const HEADING: &str = "Number  Start (sector)";
 
@@ -56,9 +61,14 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             finish(builder, found.take());
             is_table = false;
             taken.understood += 1;
-            let label = Label { kind: Some("gpt".to_owned()), ..Label::new(disk, source) };
+            let label = Label {
+                kind: Some("gpt".to_owned()),
+                ..Label::new(disk, source)
+            };
             found = Some((label, size, Limits::default()));
-        } else if let (Some((label, _, limits)), Some((logical, physical))) = (&mut found, sectors(text)) {
+        } else if let (Some((label, _, limits)), Some((logical, physical))) =
+            (&mut found, sectors(text))
+        {
             label.unit = Some(Bytes(logical)).filter(|logical| logical.0 > 0);
             (limits.logical, limits.physical) = (Some(logical), physical);
         } else if text.starts_with(HEADING) {
@@ -67,16 +77,30 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             let row = row(text);
             count(&mut taken, row.is_some());
             if let Some((number, start, len)) = row {
-                label.rows.push(Row { name: None, number: Some(number), start, len, kind: None, source });
+                label.rows.push(Row {
+                    name: None,
+                    number: Some(number),
+                    start,
+                    len,
+                    kind: None,
+                    source,
+                });
             }
         }
     }
     finish(builder, found);
-    anything(taken, input, FORMAT.tool, "\"Disk …: … sectors\" and rows of partitions")
+    anything(
+        taken,
+        input,
+        FORMAT.tool,
+        "\"Disk …: … sectors\" and rows of partitions",
+    )
 }
 
 fn finish(builder: &mut Builder, found: Option<(Label, u64, Limits)>) {
-    let Some((label, size, limits)) = found else { return };
+    let Some((label, size, limits)) = found else {
+        return;
+    };
     let disk = names::device(builder, &label.disk);
     if let Some(size) = label.unit.and_then(|unit| unit.checked_mul(size)) {
         builder.size(disk, size, &label.source);

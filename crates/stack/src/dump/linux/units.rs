@@ -15,7 +15,10 @@ impl Size {
     /// capital ones of 1000. Without a unit it means nothing but zero.
     pub(super) fn lvm(word: &str) -> Option<Size> {
         let word = word.trim().trim_start_matches('<');
-        let digits = word.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
+        let digits = word
+            .bytes()
+            .take_while(|byte| byte.is_ascii_digit() || *byte == b'.')
+            .count();
         let (number, unit) = word.split_at(digits);
         let value: f64 = number.parse().ok()?;
         let scale = match unit {
@@ -39,14 +42,25 @@ impl Size {
             Some(Bytes(0))
         } else {
             let is_counted = matches!(unit, "s" | "S" | "b" | "B");
-            whole.filter(|_| is_counted).and_then(|whole| Bytes(whole).checked_mul(scale))
+            whole
+                .filter(|_| is_counted)
+                .and_then(|whole| Bytes(whole).checked_mul(scale))
         };
-        let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-        let error =
-            if exact.is_some() { 0.0 } else { scale as f64 * 0.5_f64 * 0.1_f64.powi(decimals as i32) };
+        let decimals = number
+            .split_once('.')
+            .map_or(0, |(_, decimals)| decimals.len());
+        let error = if exact.is_some() {
+            0.0
+        } else {
+            scale as f64 * 0.5_f64 * 0.1_f64.powi(decimals as i32)
+        };
         // Beyond 2^63 bytes a float would not come back.
         let bytes = value * scale as f64;
-        (bytes < 9.2e18).then_some(Size { bytes, exact, error })
+        (bytes < 9.2e18).then_some(Size {
+            bytes,
+            exact,
+            error,
+        })
     }
 
     /// The size itself, where it was not rounded.
@@ -60,7 +74,8 @@ impl Size {
             return self.exact.filter(|exact| exact.0.is_multiple_of(unit.0));
         }
         let near = (self.bytes / unit.0 as f64).round() * unit.0 as f64;
-        let is_sure = self.error * 2.0 < unit.0 as f64 && (near - self.bytes).abs() <= self.error * 1.0001;
+        let is_sure =
+            self.error * 2.0 < unit.0 as f64 && (near - self.bytes).abs() <= self.error * 1.0001;
         is_sure.then_some(Bytes(near as u64))
     }
 }
@@ -76,7 +91,9 @@ pub(super) fn chunk(word: &str) -> Option<Bytes> {
         "g" => 1 << 30,
         _ => return None,
     };
-    Bytes(word[..digits].parse().ok()?).checked_mul(scale).filter(|bytes| bytes.0 > 0)
+    Bytes(word[..digits].parse().ok()?)
+        .checked_mul(scale)
+        .filter(|bytes| bytes.0 > 0)
 }
 
 #[cfg(test)]
@@ -92,7 +109,16 @@ mod tests {
         assert_eq!(exact("0 "), Some(Bytes(0)));
         // 2,049 sectors are printed so, and 2,048 as well.
         assert_eq!(exact("1.00m"), None);
-        for word in ["", "S", "1.5.2m", "2048", "-1S", "1.00x", "99999999999p", "\u{663}S"] {
+        for word in [
+            "",
+            "S",
+            "1.5.2m",
+            "2048",
+            "-1S",
+            "1.00x",
+            "99999999999p",
+            "\u{663}S",
+        ] {
             assert_eq!(exact(word), None, "{word}");
         }
     }
@@ -112,7 +138,14 @@ mod tests {
     fn chunks_of_md() {
         assert_eq!(chunk("64K"), Some(Bytes(65536)));
         assert_eq!(chunk(" 1M "), Some(Bytes(1 << 20)));
-        for word in ["", "K", "0K", "64KB", "99999999999999999999K", "18014398509481984K"] {
+        for word in [
+            "",
+            "K",
+            "0K",
+            "64KB",
+            "99999999999999999999K",
+            "18014398509481984K",
+        ] {
             assert_eq!(chunk(word), None, "{word}");
         }
     }

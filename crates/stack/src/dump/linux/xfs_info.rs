@@ -10,15 +10,24 @@ use crate::graph::NodeId;
 use crate::grid::Source;
 use crate::node::keys;
 
-pub(super) static FORMAT: Format = Format { tool: "xfs_info", is_verified: true, sniff, read };
+pub(super) static FORMAT: Format = Format {
+    tool: "xfs_info",
+    is_verified: true,
+    sniff,
+    read,
+};
 
 fn sniff(input: &Input<'_>) -> Sniff {
-    sniff_by(input, |line| line.starts_with("meta-data=") && line.contains("agcount="))
+    sniff_by(input, |line| {
+        line.starts_with("meta-data=") && line.contains("agcount=")
+    })
 }
 
 /// The number behind `key=`.
 fn value(line: &str, key: &str) -> Option<u64> {
-    let word = line.split([' ', ',']).find_map(|word| word.strip_prefix(key)?.strip_prefix('='))?;
+    let word = line
+        .split([' ', ','])
+        .find_map(|word| word.strip_prefix(key)?.strip_prefix('='))?;
     word.parse().ok()
 }
 
@@ -27,11 +36,15 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     let mut found: Option<(NodeId, Source)> = None;
     let (mut section, mut block) = ("", None);
     for (line, text) in lines(input) {
-        let Some((name, _)) = text.split_once('=') else { continue };
+        let Some((name, _)) = text.split_once('=') else {
+            continue;
+        };
         if !name.trim().is_empty() && text.starts_with(name.trim_start()) {
             section = name.trim();
         }
-        if let Some(device) = text.strip_prefix("meta-data=").and_then(|rest| rest.split_whitespace().next())
+        if let Some(device) = text
+            .strip_prefix("meta-data=")
+            .and_then(|rest| rest.split_whitespace().next())
         {
             let source = input.source(FORMAT.tool, line);
             let node = names::device(builder, device);
@@ -39,7 +52,9 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             (found, block) = (Some((node, source)), None);
             taken.understood += 1;
         }
-        let Some((node, source)) = &found else { continue };
+        let Some((node, source)) = &found else {
+            continue;
+        };
         if section != "data" {
             continue;
         }
@@ -47,9 +62,15 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             block = Some(Bytes(bytes));
             builder.fact(*node, keys::FS_BLOCK, bytes.to_string(), source);
         }
-        for (name, key) in [("sunit", keys::FS_STRIPE_UNIT), ("swidth", keys::FS_STRIPE_WIDTH)] {
+        for (name, key) in [
+            ("sunit", keys::FS_STRIPE_UNIT),
+            ("swidth", keys::FS_STRIPE_WIDTH),
+        ] {
             let blocks = value(text, name).filter(|blocks| *blocks > 0);
-            if let Some(bytes) = blocks.zip(block).and_then(|(blocks, block)| block.checked_mul(blocks)) {
+            if let Some(bytes) = blocks
+                .zip(block)
+                .and_then(|(blocks, block)| block.checked_mul(blocks))
+            {
                 builder.fact(*node, key, bytes.0.to_string(), source);
                 taken.understood += 1;
             }

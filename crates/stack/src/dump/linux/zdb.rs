@@ -7,7 +7,12 @@ use super::zfs::{self, Shape, Vdev};
 use crate::builder::Builder;
 use crate::graph::NodeId;
 
-pub(super) static FORMAT: Format = Format { tool: "zdb -C", is_verified: true, sniff, read };
+pub(super) static FORMAT: Format = Format {
+    tool: "zdb -C",
+    is_verified: true,
+    sniff,
+    read,
+};
 
 fn sniff(input: &Input<'_>) -> Sniff {
     sniff_by(input, |line| line.trim() == "vdev_tree:")
@@ -17,7 +22,11 @@ fn sniff(input: &Input<'_>) -> Sniff {
 fn field(line: &str) -> Option<(usize, &str, &str)> {
     let text = line.trim_start();
     let (key, value) = text.split_once(':')?;
-    Some((line.len() - text.len(), key.trim(), value.trim().trim_matches('\'')))
+    Some((
+        line.len() - text.len(),
+        key.trim(),
+        value.trim().trim_matches('\''),
+    ))
 }
 
 /// A vdev that is being read.
@@ -61,7 +70,13 @@ impl Pool {
             let disks = std::mem::take(&mut self.disks);
             // Holes and indirect vdevs hold nothing.
             if !matches!(node.kind.as_str(), "hole" | "indirect" | "missing") {
-                self.vdevs.push(Vdev { shape, number: node.id, ashift: node.ashift, disks, source });
+                self.vdevs.push(Vdev {
+                    shape,
+                    number: node.id,
+                    ashift: node.ashift,
+                    disks,
+                    source,
+                });
             }
         }
     }
@@ -84,15 +99,23 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     let mut taken = Taken::default();
     let mut pool: Option<Pool> = None;
     for (number, line) in input.text.lines().enumerate() {
-        let Some((indent, key, value)) = field(line) else { continue };
+        let Some((indent, key, value)) = field(line) else {
+            continue;
+        };
         if key == "name"
             && !value.is_empty()
-            && pool.as_ref().is_none_or(|pool| pool.tree.is_none_or(|at| indent <= at))
+            && pool
+                .as_ref()
+                .is_none_or(|pool| pool.tree.is_none_or(|at| indent <= at))
         {
             if let Some(done) = pool.take() {
                 done.finish(input, builder);
             }
-            pool = Some(Pool { name: value.to_owned(), line: number + 1, ..Pool::default() });
+            pool = Some(Pool {
+                name: value.to_owned(),
+                line: number + 1,
+                ..Pool::default()
+            });
             taken.understood += 1;
             continue;
         }
@@ -109,11 +132,17 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             pool.close(indent, input, builder);
             // A tree is some levels deep; what goes on is no tree.
             if pool.open.len() < 16 {
-                pool.open.push(Node { indent, line: number + 1, ..Node::default() });
+                pool.open.push(Node {
+                    indent,
+                    line: number + 1,
+                    ..Node::default()
+                });
             }
             continue;
         }
-        let Some(node) = pool.open.last_mut().filter(|node| indent > node.indent) else { continue };
+        let Some(node) = pool.open.last_mut().filter(|node| indent > node.indent) else {
+            continue;
+        };
         match key {
             "type" => node.kind = value.to_owned(),
             "id" => node.id = value.parse().unwrap_or(0),

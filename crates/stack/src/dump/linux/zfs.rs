@@ -80,7 +80,8 @@ pub(super) fn place_all(builder: &mut Builder) {
         builder.fact(node, keys::MANAGER, "zfs", &pool.source);
         let mut members = Vec::new();
         for vdev in &mut pool.vdevs {
-            let is_sure = pool.has_paths || vdev.disks.iter_mut().all(|disk| as_slice(builder, disk));
+            let is_sure =
+                pool.has_paths || vdev.disks.iter_mut().all(|disk| as_slice(builder, disk));
             members.push(tell_vdev(builder, &pool.name, vdev, is_sure));
         }
         let why = "ZFS places its blocks itself".to_owned();
@@ -94,7 +95,11 @@ fn as_slice(builder: &mut Builder, disk: &mut NodeId) -> bool {
     if is_slice(&name) {
         return true;
     }
-    let first = [names::partition(&name, 1), format!("{name}-part1"), format!("{name}s0")];
+    let first = [
+        names::partition(&name, 1),
+        format!("{name}-part1"),
+        format!("{name}s0"),
+    ];
     match first.iter().find_map(|name| builder.find(name)) {
         Some(slice) => {
             *disk = slice;
@@ -107,13 +112,17 @@ fn as_slice(builder: &mut Builder, disk: &mut NodeId) -> bool {
 /// Names of partitions, of slices, and of what has a label of its own (`gpt/disk12`).
 fn is_slice(name: &str) -> bool {
     let ends_in = |mark: &str| {
-        let before = name.trim_end_matches(|c: char| c.is_ascii_digit()).strip_suffix(mark);
+        let before = name
+            .trim_end_matches(|c: char| c.is_ascii_digit())
+            .strip_suffix(mark);
         name.ends_with(|c: char| c.is_ascii_digit())
             && before.is_some_and(|before| before.ends_with(|c: char| c.is_ascii_digit()))
     };
     names::disk_of(name).is_some()
         || name.contains('/')
-        || name.rsplit_once("-part").is_some_and(|(_, number)| number.parse::<u32>().is_ok())
+        || name
+            .rsplit_once("-part")
+            .is_some_and(|(_, number)| number.parse::<u32>().is_ok())
         || ends_in("s")
         || ends_in("p")
 }
@@ -157,7 +166,10 @@ fn tell_vdev(builder: &mut Builder, pool: &str, vdev: &Vdev, is_sure: bool) -> N
         },
     };
     if placing == Placing::Leaf {
-        builder.opaque(node, "its disks are not in the dump: use `zdb -C` or `zpool status`");
+        builder.opaque(
+            node,
+            "its disks are not in the dump: use `zdb -C` or `zpool status`",
+        );
     } else {
         builder.place(node, placing, &vdev.source);
     }
@@ -174,12 +186,17 @@ fn tell_ashift(builder: &mut Builder, node: NodeId, shift: u32, source: &Source)
 
 /// An ashift from a block size, as `zpool status` prints it.
 pub(super) fn shift_of(block: u64) -> Option<u32> {
-    block.is_power_of_two().then(|| block.trailing_zeros()).filter(|shift| (9..=ASHIFT_MAX).contains(shift))
+    block
+        .is_power_of_two()
+        .then(|| block.trailing_zeros())
+        .filter(|shift| (9..=ASHIFT_MAX).contains(shift))
 }
 
 /// An ashift that ZFS can have.
 pub(super) fn shift(word: &str) -> Option<u32> {
-    word.parse().ok().filter(|shift| (9..=ASHIFT_MAX).contains(shift))
+    word.parse()
+        .ok()
+        .filter(|shift| (9..=ASHIFT_MAX).contains(shift))
 }
 
 #[cfg(test)]
@@ -188,10 +205,27 @@ mod tests {
 
     #[test]
     fn slices_and_whole_disks() {
-        for name in ["sda1", "nvme0n1p1", "gpt/disk12", "c1t0d0s0", "ada1p3", "ata-X_1-part1", "da0s1"] {
+        for name in [
+            "sda1",
+            "nvme0n1p1",
+            "gpt/disk12",
+            "c1t0d0s0",
+            "ada1p3",
+            "ata-X_1-part1",
+            "da0s1",
+        ] {
             assert!(is_slice(name), "{name}");
         }
-        for name in ["sda", "nvme0n1", "ada1", "c1t0d0", "wwn-0x5000c500", "ata-X-part", "disks1x", "p1"] {
+        for name in [
+            "sda",
+            "nvme0n1",
+            "ada1",
+            "c1t0d0",
+            "wwn-0x5000c500",
+            "ata-X-part",
+            "disks1x",
+            "p1",
+        ] {
             assert!(!is_slice(name), "{name}");
         }
     }

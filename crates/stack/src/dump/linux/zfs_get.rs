@@ -8,7 +8,12 @@ use crate::builder::Builder;
 use crate::grid::{GridFact, What};
 use crate::node::{Kind, Placing, keys};
 
-pub(super) static FORMAT: Format = Format { tool: "zfs get -Hp", is_verified: false, sniff, read };
+pub(super) static FORMAT: Format = Format {
+    tool: "zfs get -Hp",
+    is_verified: false,
+    sniff,
+    read,
+};
 
 /// Properties that are of use here; the others are passed over without a word.
 const PROPERTIES: [&str; 3] = ["recordsize", "volblocksize", "mountpoint"];
@@ -23,8 +28,16 @@ fn row(line: &str) -> Option<[&str; 3]> {
 fn sniff(input: &Input<'_>) -> Sniff {
     let mut said = lines(input).take(300).map(|(_, line)| line).peekable();
     let has_own = said.peek().is_some()
-        && input.text.lines().take(300).any(|line| row(line).is_some_and(|row| PROPERTIES.contains(&row[1])));
-    if has_own && said.all(|line| row(line).is_some()) { Sniff::Yes } else { Sniff::No }
+        && input
+            .text
+            .lines()
+            .take(300)
+            .any(|line| row(line).is_some_and(|row| PROPERTIES.contains(&row[1])));
+    if has_own && said.all(|line| row(line).is_some()) {
+        Sniff::Yes
+    } else {
+        Sniff::No
+    }
 }
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
@@ -44,7 +57,14 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             builder.kind(node, Kind::Dataset, &source);
             builder.kind(pool, Kind::Pool, &source);
             let why = "ZFS places its blocks itself".to_owned();
-            builder.place(node, Placing::Unknown { members: vec![pool], why }, &source);
+            builder.place(
+                node,
+                Placing::Unknown {
+                    members: vec![pool],
+                    why,
+                },
+                &source,
+            );
         } else {
             // The first data set of a pool bears its name, and is one node with it.
             builder.kind(node, Kind::Pool, &source);
@@ -59,10 +79,16 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
                 continue;
             }
         };
-        let bytes = value.parse::<u64>().ok().filter(|bytes| bytes.is_power_of_two());
-        let Some(grid) = bytes.and_then(|bytes| Grid::new(Bytes(bytes), Bytes(0), GridKind::Unit).ok())
+        let bytes = value
+            .parse::<u64>()
+            .ok()
+            .filter(|bytes| bytes.is_power_of_two());
+        let Some(grid) =
+            bytes.and_then(|bytes| Grid::new(Bytes(bytes), Bytes(0), GridKind::Unit).ok())
         else {
-            builder.note(format!("{source}: found {property} {value:?}, expected bytes: use `zfs get -Hp`"));
+            builder.note(format!(
+                "{source}: found {property} {value:?}, expected bytes: use `zfs get -Hp`"
+            ));
             continue;
         };
         builder.fact(node, key, value, &source);
@@ -71,5 +97,10 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             builder.alias(node, &format!("zvol/{name}"));
         }
     }
-    anything(taken, input, FORMAT.tool, "DATASET, PROPERTY, VALUE and SOURCE, parted by tabs")
+    anything(
+        taken,
+        input,
+        FORMAT.tool,
+        "DATASET, PROPERTY, VALUE and SOURCE, parted by tabs",
+    )
 }

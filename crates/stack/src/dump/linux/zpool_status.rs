@@ -10,13 +10,22 @@ use crate::grid::{GridFact, What};
 use crate::node::Problem;
 use crate::problem_ids::ASHIFT_BELOW_BLOCK;
 
-pub(super) static FORMAT: Format = Format { tool: "zpool status", is_verified: true, sniff, read };
+pub(super) static FORMAT: Format = Format {
+    tool: "zpool status",
+    is_verified: true,
+    sniff,
+    read,
+};
 
 /// Sections of a pool that hold no data of their own vdevs.
 const SECTIONS: [&str; 5] = ["spares", "cache", "logs", "special", "dedup"];
 
 fn sniff(input: &Input<'_>) -> Sniff {
-    let has = |word: &str| sniff_by(input, |line| line.trim() == word || line.trim_start().starts_with(word));
+    let has = |word: &str| {
+        sniff_by(input, |line| {
+            line.trim() == word || line.trim_start().starts_with(word)
+        })
+    };
     has("pool: ").min(has("config:"))
 }
 
@@ -47,7 +56,10 @@ struct Pool {
 
 impl Pool {
     fn row(&mut self, line: &str, source: crate::grid::Source, builder: &mut Builder) {
-        let (depth, name) = (indent(line), line.split_whitespace().next().unwrap_or_default());
+        let (depth, name) = (
+            indent(line),
+            line.split_whitespace().next().unwrap_or_default(),
+        );
         if depth <= self.root {
             self.is_aside = SECTIONS.contains(&name);
             return;
@@ -58,10 +70,18 @@ impl Pool {
         if self.is_aside || (is_top && shape.is_some_and(|shape| shape != Shape::Disk)) {
             if !self.is_aside {
                 // The number in the name is that of zdb; a disk has none, and is counted.
-                let number = name.rsplit_once('-').and_then(|(_, number)| number.parse().ok());
+                let number = name
+                    .rsplit_once('-')
+                    .and_then(|(_, number)| number.parse().ok());
                 let number = number.unwrap_or(self.vdevs.len() as u64);
                 let shape = shape.unwrap_or(Shape::Other);
-                self.vdevs.push(Vdev { shape, number, ashift: None, disks: Vec::new(), source });
+                self.vdevs.push(Vdev {
+                    shape,
+                    number,
+                    ashift: None,
+                    disks: Vec::new(),
+                    source,
+                });
             }
             return;
         }
@@ -73,16 +93,29 @@ impl Pool {
         if is_top {
             let number = self.vdevs.len() as u64;
             let shape = Shape::Disk;
-            self.vdevs.push(Vdev { shape, number, ashift: None, disks: Vec::new(), source: source.clone() });
+            self.vdevs.push(Vdev {
+                shape,
+                number,
+                ashift: None,
+                disks: Vec::new(),
+                source: source.clone(),
+            });
         }
-        let Some(vdev) = self.vdevs.last_mut() else { return };
+        let Some(vdev) = self.vdevs.last_mut() else {
+            return;
+        };
         vdev.disks.push(disk);
-        let Some((configured, native)) = block_sizes(line) else { return };
+        let Some((configured, native)) = block_sizes(line) else {
+            return;
+        };
         vdev.ashift = vdev.ashift.or(zfs::shift_of(configured));
-        if let Some(grid) =
-            zfs::shift_of(native).and_then(|_| Grid::new(Bytes(native), Bytes(0), GridKind::Unit).ok())
+        if let Some(grid) = zfs::shift_of(native)
+            .and_then(|_| Grid::new(Bytes(native), Bytes(0), GridKind::Unit).ok())
         {
-            builder.grid(disk, GridFact::believed(grid, What::PhysicalBlock, source.clone()));
+            builder.grid(
+                disk,
+                GridFact::believed(grid, What::PhysicalBlock, source.clone()),
+            );
         }
         if configured < native {
             builder.problem(Problem {
@@ -126,7 +159,15 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
                 pool.finish(builder, input, line);
             }
         } else if text.starts_with("NAME ") || text.starts_with("NAME\t") {
-            pool = name.map(|name| (Pool { name: name.to_owned(), ..Pool::default() }, number + 1));
+            pool = name.map(|name| {
+                (
+                    Pool {
+                        name: name.to_owned(),
+                        ..Pool::default()
+                    },
+                    number + 1,
+                )
+            });
             taken.understood += 1;
         } else if let Some((pool, _)) = &mut pool {
             taken.understood += 1;
@@ -140,5 +181,10 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     if let Some((pool, line)) = pool {
         pool.finish(builder, input, line);
     }
-    anything(taken, input, FORMAT.tool, "\"pool:\" and a table below \"config:\"")
+    anything(
+        taken,
+        input,
+        FORMAT.tool,
+        "\"pool:\" and a table below \"config:\"",
+    )
 }

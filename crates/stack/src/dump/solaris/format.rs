@@ -15,7 +15,12 @@ use super::text::{anything, count, lines, on_solaris, sniff_by};
 use crate::builder::{Builder, device_name};
 use crate::node::{Kind, keys};
 
-pub(super) static FORMAT: Format = Format { tool: "format", is_verified: true, sniff, read };
+pub(super) static FORMAT: Format = Format {
+    tool: "format",
+    is_verified: true,
+    sniff,
+    read,
+};
 
 fn sniff(input: &Input<'_>) -> Sniff {
     sniff_by(input, |line| {
@@ -31,13 +36,31 @@ fn sniff(input: &Input<'_>) -> Sniff {
 /// `<SUN146G cyl 14087 alt 2 hd 24 sec 848>`, with a volume's name behind it or not.
 fn summary(line: &str) -> Option<(String, Geometry)> {
     let (_, rest) = line.split_once('<')?;
-    let words: Vec<&str> = rest.split('>').next()?.split_whitespace().take(64).collect();
-    let after =
-        |key| words.iter().rposition(|word| *word == key).and_then(|at| words.get(at + 1)?.parse().ok());
+    let words: Vec<&str> = rest
+        .split('>')
+        .next()?
+        .split_whitespace()
+        .take(64)
+        .collect();
+    let after = |key| {
+        words
+            .iter()
+            .rposition(|word| *word == key)
+            .and_then(|at| words.get(at + 1)?.parse().ok())
+    };
     let heads: Option<u64> = after("hd");
-    let model_len = words.iter().rposition(|word| *word == "cyl").unwrap_or(words.len());
+    let model_len = words
+        .iter()
+        .rposition(|word| *word == "cyl")
+        .unwrap_or(words.len());
     let cylinder_sectors = heads.and_then(|heads| heads.checked_mul(after("sec")?));
-    Some((words[..model_len].join(" "), Geometry { cylinder_sectors, cylinders: after("cyl") }))
+    Some((
+        words[..model_len].join(" "),
+        Geometry {
+            cylinder_sectors,
+            cylinders: after("cyl"),
+        },
+    ))
 }
 
 #[derive(Default)]
@@ -60,22 +83,35 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     }
     let mut last: HashMap<Option<String>, &Print> = HashMap::new();
     for print in &session.prints {
-        let known = last.get(&print.disk).is_some_and(|known| print.is_draft && !known.is_draft);
+        let known = last
+            .get(&print.disk)
+            .is_some_and(|known| print.is_draft && !known.is_draft);
         if !known {
             last.insert(print.disk.clone(), print);
         }
     }
-    for print in
-        session.prints.iter().filter(|print| last.get(&print.disk).is_some_and(|at| at.line == print.line))
-    {
-        let disk = print.disk.clone().unwrap_or_else(|| disk_of_file(input, builder));
+    for print in session.prints.iter().filter(|print| {
+        last.get(&print.disk)
+            .is_some_and(|at| at.line == print.line)
+    }) {
+        let disk = print
+            .disk
+            .clone()
+            .unwrap_or_else(|| disk_of_file(input, builder));
         print.tell(disk, input, builder);
     }
     anything(taken, input, FORMAT.tool, "disks or a table of slices")
 }
 
 impl Session {
-    fn take(&mut self, text: &str, line: usize, input: &Input<'_>, builder: &mut Builder, taken: &mut Taken) {
+    fn take(
+        &mut self,
+        text: &str,
+        line: usize,
+        input: &Input<'_>,
+        builder: &mut Builder,
+        taken: &mut Taken,
+    ) {
         if self.is_in_table {
             let columns = self.prints.last().map(|print| print.columns);
             let row = columns.and_then(|columns| row(text, columns, line));
@@ -110,8 +146,12 @@ impl Session {
     }
 
     fn known_geometry(&self) -> Geometry {
-        let of_disk =
-            self.disk.as_ref().and_then(|disk| self.geometries.get(disk)).copied().unwrap_or_default();
+        let of_disk = self
+            .disk
+            .as_ref()
+            .and_then(|disk| self.geometries.get(disk))
+            .copied()
+            .unwrap_or_default();
         Geometry {
             cylinder_sectors: self.current.cylinder_sectors.or(of_disk.cylinder_sectors),
             cylinders: self.current.cylinders.or(of_disk.cylinders),
@@ -119,7 +159,13 @@ impl Session {
     }
 
     /// Lines that list disks or choose one.
-    fn take_disk(&mut self, text: &str, line: usize, input: &Input<'_>, builder: &mut Builder) -> bool {
+    fn take_disk(
+        &mut self,
+        text: &str,
+        line: usize,
+        input: &Input<'_>,
+        builder: &mut Builder,
+    ) -> bool {
         if let Some((number, rest)) = text.split_once(". ")
             && let (Ok(number), Some(name)) = (number.parse(), rest.split_whitespace().next())
             && is_disk(&device_name(name))
@@ -139,11 +185,17 @@ impl Session {
             return true;
         }
         let chosen = if let Some(number) = text.strip_prefix("Specify disk (enter its number)") {
-            let number = number.rsplit([':', ' ']).next().and_then(|number| number.parse::<u32>().ok());
+            let number = number
+                .rsplit([':', ' '])
+                .next()
+                .and_then(|number| number.parse::<u32>().ok());
             number.and_then(|number| self.selections.get(&number).cloned())
         } else {
-            let name = text.strip_prefix("selecting ").and_then(|rest| rest.split([':', ' ']).next());
-            name.map(|name| device_name(name).into_owned()).filter(|name| is_disk(name))
+            let name = text
+                .strip_prefix("selecting ")
+                .and_then(|rest| rest.split([':', ' ']).next());
+            name.map(|name| device_name(name).into_owned())
+                .filter(|name| is_disk(name))
         };
         if chosen.is_some() {
             (self.disk, self.current) = (chosen, Geometry::default());
@@ -163,14 +215,21 @@ impl Session {
             return true;
         }
         if let Some(available) = text.strip_prefix("Total disk cylinders available:") {
-            self.current.cylinders = available.split_whitespace().next().and_then(|count| count.parse().ok());
+            self.current.cylinders = available
+                .split_whitespace()
+                .next()
+                .and_then(|count| count.parse().ok());
             return true;
         }
-        let Some((key, value)) = text.split_once('=') else { return false };
+        let Some((key, value)) = text.split_once('=') else {
+            return false;
+        };
         let number = value.trim().parse::<u64>().ok();
         match (key.trim(), number) {
             ("ascii name", _) => {
-                self.current = summary(value).map(|(_, geometry)| geometry).unwrap_or_default();
+                self.current = summary(value)
+                    .map(|(_, geometry)| geometry)
+                    .unwrap_or_default();
                 true
             }
             ("ncyl", Some(count)) => {
@@ -200,10 +259,19 @@ mod tests {
     #[test]
     fn summaries() {
         let found = summary("0. c1t0d0 <SUN146G cyl 14087 alt 2 hd 24 sec 848>  root").expect("it");
-        let geometry = Geometry { cylinder_sectors: Some(24 * 848), cylinders: Some(14_087) };
+        let geometry = Geometry {
+            cylinder_sectors: Some(24 * 848),
+            cylinders: Some(14_087),
+        };
         assert_eq!(found, ("SUN146G".to_owned(), geometry));
         let found = summary("1. c1t1d0 <HITACHI-HDS7230SASUN300G-A5A0-279.40GB>").expect("it");
-        assert_eq!(found, ("HITACHI-HDS7230SASUN300G-A5A0-279.40GB".to_owned(), Geometry::default()));
+        assert_eq!(
+            found,
+            (
+                "HITACHI-HDS7230SASUN300G-A5A0-279.40GB".to_owned(),
+                Geometry::default()
+            )
+        );
     }
 
     /// A session with two disks; the second one's label is changed and not written.
@@ -220,12 +288,24 @@ mod tests {
             Part      Tag    Flag     Cylinders        Size            Blocks\n\
             \x20 0       root    wm       8 -  107      230.08MB    (100/0/0)    471200\n\n";
         let mut builder = Builder::default();
-        let taken = read(&Input { name: "session", text }, &mut builder).expect("reads");
+        let taken = read(
+            &Input {
+                name: "session",
+                text,
+            },
+            &mut builder,
+        )
+        .expect("reads");
         assert_eq!(taken.passed_over, 0);
         let stack = builder.finish();
         let node = stack.node(stack.find("c1t1d0s0").expect("it"));
-        let crate::Placing::Parts { parts } = &node.placing else { panic!("{node:?}") };
-        assert_eq!((parts[0].start, node.size), (Bytes(3 * 4712 * 512), Some(Bytes(471_200 * 512))));
+        let crate::Placing::Parts { parts } = &node.placing else {
+            panic!("{node:?}")
+        };
+        assert_eq!(
+            (parts[0].start, node.size),
+            (Bytes(3 * 4712 * 512), Some(Bytes(471_200 * 512)))
+        );
         assert_eq!(stack.node(parts[0].node).name, "c1t1d0");
         assert!(stack.find("c1t0d0s0").is_none());
         assert_eq!(stack.problems(), []);
@@ -242,16 +322,33 @@ mod tests {
             \x20 1       swap    wu     100 -  199      230.08MB    (100/0/0)    471200\n\
             \x20 7       home    wm    7500 - 7506       16.11MB    (7/0/0)       32984\n";
         let mut builder = Builder::default();
-        read(&Input { name: "verify", text }, &mut builder).expect("reads");
+        read(
+            &Input {
+                name: "verify",
+                text,
+            },
+            &mut builder,
+        )
+        .expect("reads");
         let stack = builder.finish();
         let disk = stack.node(stack.find("c1t0d0").expect("it"));
         assert_eq!(disk.number(keys::CYLINDER_SECTORS), Some(4712));
         assert!(stack.find("c1t0d0s0").is_none());
-        assert_eq!(stack.node(stack.find("c1t0d0s1").expect("it")).size, Some(Bytes(471_200 * 512)));
+        assert_eq!(
+            stack.node(stack.find("c1t0d0s1").expect("it")).size,
+            Some(Bytes(471_200 * 512))
+        );
         // The last cylinder is 7505.
-        let texts: Vec<&str> = stack.problems().iter().map(|problem| problem.text.as_str()).collect();
+        let texts: Vec<&str> = stack
+            .problems()
+            .iter()
+            .map(|problem| problem.text.as_str())
+            .collect();
         assert_eq!(texts.len(), 2, "{texts:?}");
-        assert!(texts[0].contains("slice 0") && texts[1].contains("slice 7"), "{texts:?}");
+        assert!(
+            texts[0].contains("slice 0") && texts[1].contains("slice 7"),
+            "{texts:?}"
+        );
     }
 
     #[test]
@@ -260,8 +357,18 @@ mod tests {
             Part      Tag    Flag     First Sector          Size          Last Sector\n\
             \x20 0        usr    wm               256       1.00GB              262399\n";
         let mut builder = Builder::default();
-        read(&Input { name: "c5t0d0.txt", text }, &mut builder).expect("reads");
+        read(
+            &Input {
+                name: "c5t0d0.txt",
+                text,
+            },
+            &mut builder,
+        )
+        .expect("reads");
         let stack = builder.finish();
-        assert_eq!(stack.node(stack.find("c5t0d0s0").expect("it")).size, Some(Bytes(1 << 30)));
+        assert_eq!(
+            stack.node(stack.find("c5t0d0s0").expect("it")).size,
+            Some(Bytes(1 << 30))
+        );
     }
 }

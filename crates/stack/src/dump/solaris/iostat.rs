@@ -10,7 +10,12 @@ use super::text::{anything, on_solaris, sniff_by};
 use crate::builder::Builder;
 use crate::node::{Kind, keys};
 
-pub(super) static FORMAT: Format = Format { tool: "iostat", is_verified: true, sniff, read };
+pub(super) static FORMAT: Format = Format {
+    tool: "iostat",
+    is_verified: true,
+    sniff,
+    read,
+};
 
 /// Drivers of disks.
 const DISK_DRIVERS: [&str; 5] = ["sd", "ssd", "cmdk", "dad", "blkdev"];
@@ -26,7 +31,12 @@ struct Columns {
 
 fn words(line: &str) -> Vec<&str> {
     let split = |c: char| c.is_whitespace() || c == ',';
-    line.trim().trim_end_matches(',').split(split).filter(|word| !word.is_empty()).take(16).collect()
+    line.trim()
+        .trim_end_matches(',')
+        .split(split)
+        .filter(|word| !word.is_empty())
+        .take(16)
+        .collect()
 }
 
 /// Linux has no `actv`, which is how the two are told apart.
@@ -34,7 +44,12 @@ fn heading(line: &str) -> Option<Columns> {
     let words = words(line);
     let at = |name| words.iter().position(|word| *word == name);
     at("actv")?;
-    Some(Columns { device: at("device")?, reads: at("r/s")?, writes: at("w/s")?, width: words.len() })
+    Some(Columns {
+        device: at("device")?,
+        reads: at("r/s")?,
+        writes: at("w/s")?,
+        width: words.len(),
+    })
 }
 
 fn sniff(input: &Input<'_>) -> Sniff {
@@ -46,7 +61,12 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     for rates in devices {
         tell(&rates, input, builder);
     }
-    anything(taken, input, FORMAT.tool, "rates below \"r/s w/s … device\"")
+    anything(
+        taken,
+        input,
+        FORMAT.tool,
+        "rates below \"r/s w/s … device\"",
+    )
 }
 
 fn kind(line: &str) -> Line<Columns> {
@@ -59,15 +79,27 @@ fn kind(line: &str) -> Line<Columns> {
 
 fn row(line: &str, columns: Columns) -> Option<(&str, [f64; 2])> {
     let words = words(line);
-    let rate = |at: usize| words[at].parse::<f64>().ok().filter(|rate| rate.is_finite() && *rate >= 0.0);
+    let rate = |at: usize| {
+        words[at]
+            .parse::<f64>()
+            .ok()
+            .filter(|rate| rate.is_finite() && *rate >= 0.0)
+    };
     if words.len() != columns.width {
         return None;
     }
-    Some((words[columns.device], [rate(columns.reads)?, rate(columns.writes)?]))
+    Some((
+        words[columns.device],
+        [rate(columns.reads)?, rate(columns.writes)?],
+    ))
 }
 
 fn tell(rates: &Rates<'_>, input: &Input<'_>, builder: &mut Builder) {
-    let Rates { device, line, per_second: [reads, writes] } = *rates;
+    let Rates {
+        device,
+        line,
+        per_second: [reads, writes],
+    } = *rates;
     let source = input.source(FORMAT.tool, line);
     on_solaris(builder, &source);
     let id = match volume_name(device) {
@@ -78,11 +110,18 @@ fn tell(rates: &Rates<'_>, input: &Input<'_>, builder: &mut Builder) {
         }
         None => builder.node(device),
     };
-    let is_driver = DISK_DRIVERS.iter().any(|driver| numbered(device, driver).is_some());
+    let is_driver = DISK_DRIVERS
+        .iter()
+        .any(|driver| numbered(device, driver).is_some());
     if is_driver || is_disk(device) {
         builder.kind(id, Kind::Disk, &source);
     }
-    builder.fact(id, keys::IOS_PER_SECOND, format!("{:.0}", reads + writes), &source);
+    builder.fact(
+        id,
+        keys::IOS_PER_SECOND,
+        format!("{:.0}", reads + writes),
+        &source,
+    );
     builder.fact(id, keys::WRITES_PER_SECOND, format!("{writes:.0}"), &source);
 }
 
@@ -93,9 +132,15 @@ fn numbered<'a>(device: &'a str, driver: &str) -> Option<&'a str> {
 
 /// `md26` is `d26`, and `set/md26` is `set/d26`.
 fn volume_name(device: &str) -> Option<String> {
-    let (set, name) = device.rsplit_once('/').map_or(("", device), |(set, name)| (set, name));
+    let (set, name) = device
+        .rsplit_once('/')
+        .map_or(("", device), |(set, name)| (set, name));
     let number = numbered(name, "md")?;
-    Some(if set.is_empty() { format!("d{number}") } else { format!("{set}/d{number}") })
+    Some(if set.is_empty() {
+        format!("d{number}")
+    } else {
+        format!("{set}/d{number}")
+    })
 }
 
 #[cfg(test)]
@@ -104,8 +149,19 @@ mod tests {
 
     fn rates(text: &str, names: &[&str]) -> Vec<Option<u64>> {
         let mut builder = Builder::default();
-        read(&Input { name: "iostat", text }, &mut builder).expect("reads");
-        let rate = |name: &&str| builder.get(builder.find(name)?).number(keys::IOS_PER_SECOND);
+        read(
+            &Input {
+                name: "iostat",
+                text,
+            },
+            &mut builder,
+        )
+        .expect("reads");
+        let rate = |name: &&str| {
+            builder
+                .get(builder.find(name)?)
+                .number(keys::IOS_PER_SECOND)
+        };
         names.iter().map(rate).collect()
     }
 
@@ -114,20 +170,32 @@ mod tests {
         let head = "                    extended device statistics\n    r/s    w/s   kr/s   kw/s wait actv wsvc_t asvc_t  %w  %b device\n";
         let since_boot = "  900.0  100.0   61.7    0.0  0.0  0.0    0.2    0.7   0   1 c1t0d0\n";
         let now = "   10.0   20.5   97.6   55.1  0.0  0.0    0.0    0.0   0   0 c1t0d0\n";
-        assert_eq!(rates(&[head, since_boot].concat(), &["c1t0d0"]), [Some(1000)]);
+        assert_eq!(
+            rates(&[head, since_boot].concat(), &["c1t0d0"]),
+            [Some(1000)]
+        );
         // Two more reports: one with 30.5 a second, one without a line.
-        assert_eq!(rates(&[head, since_boot, head, now, head].concat(), &["c1t0d0"]), [Some(15)]);
+        assert_eq!(
+            rates(&[head, since_boot, head, now, head].concat(), &["c1t0d0"]),
+            [Some(15)]
+        );
     }
 
     #[test]
     fn volumes_are_found_under_both_names() {
         let text = "device    r/s    w/s   Mr/s   Mw/s wait actv  svc_t  %w  %b\nmd26   402.0  0.0  51.4  0.0 0.0 1.0 2.5 0 99\n\
                     ora/md2   402.0  0.0  51.4  0.0 0.0 1.0 2.5 0 99\nssd3,402.0,0.0,51.4,0.0,0.0,1.0,2.5,0,99,\n";
-        assert_eq!(rates(text, &["d26", "md26", "ora/d2", "ssd3"]), [Some(402); 4]);
+        assert_eq!(
+            rates(text, &["d26", "md26", "ora/d2", "ssd3"]),
+            [Some(402); 4]
+        );
     }
 
     #[test]
     fn linux_is_another() {
-        assert_eq!(heading("Device r/s w/s rkB/s wkB/s rrqm/s wrqm/s %util"), None);
+        assert_eq!(
+            heading("Device r/s w/s rkB/s wkB/s rrqm/s wrqm/s %util"),
+            None
+        );
     }
 }

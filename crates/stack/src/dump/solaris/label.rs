@@ -34,7 +34,10 @@ const TAGS: [&str; 12] = [
 
 /// The number of a tag.
 pub(super) fn tag_number(name: &str) -> Option<u32> {
-    let at = TAGS.iter().position(|tag| *tag == name).or_else(|| (name == "altsctr").then_some(9))?;
+    let at = TAGS
+        .iter()
+        .position(|tag| *tag == name)
+        .or_else(|| (name == "altsctr").then_some(9))?;
     u32::try_from(at).ok()
 }
 
@@ -72,23 +75,46 @@ impl Label {
     }
 
     /// Tells all of it.
-    pub(super) fn tell(&self, source: impl Fn(usize) -> Source, line: usize, builder: &mut Builder) {
+    pub(super) fn tell(
+        &self,
+        source: impl Fn(usize) -> Source,
+        line: usize,
+        builder: &mut Builder,
+    ) {
         let (disk, from) = (builder.node(&self.disk), source(line));
         on_solaris(builder, &from);
         builder.kind(disk, Kind::Disk, &from);
-        builder.fact(disk, keys::LABEL, if self.is_efi { "efi" } else { "vtoc" }, &from);
+        builder.fact(
+            disk,
+            keys::LABEL,
+            if self.is_efi { "efi" } else { "vtoc" },
+            &from,
+        );
         if let Ok(grid) = Grid::unit(self.sector) {
-            builder.grid(disk, GridFact::believed(grid, What::LogicalBlock, from.clone()));
+            builder.grid(
+                disk,
+                GridFact::believed(grid, What::LogicalBlock, from.clone()),
+            );
         }
-        let cylinder = self.cylinder_sectors.and_then(|sectors| self.bytes(sectors));
+        let cylinder = self
+            .cylinder_sectors
+            .and_then(|sectors| self.bytes(sectors));
         if let Some(bytes) = cylinder {
-            builder.fact(disk, keys::CYLINDER_SECTORS, (bytes.0 / SECTOR).to_string(), &from);
+            builder.fact(
+                disk,
+                keys::CYLINDER_SECTORS,
+                (bytes.0 / SECTOR).to_string(),
+                &from,
+            );
         }
         if let Some(size) = self.sectors.and_then(|sectors| self.bytes(sectors)) {
             builder.size(disk, size, &from);
         }
-        let below =
-            if self.is_in_fdisk_partition() { self.fdisk_partition(disk, &from, builder) } else { disk };
+        let below = if self.is_in_fdisk_partition() {
+            self.fdisk_partition(disk, &from, builder)
+        } else {
+            disk
+        };
         for slice in &self.slices {
             self.tell_slice(slice, below, &source(slice.line), builder);
         }
@@ -105,20 +131,40 @@ impl Label {
             "the label counts from the fdisk partition for Solaris, and not where that begins on {}",
             self.disk
         );
-        builder.place(id, Placing::Unknown { members: vec![disk], why }, source);
+        builder.place(
+            id,
+            Placing::Unknown {
+                members: vec![disk],
+                why,
+            },
+            source,
+        );
         id
     }
 
     fn tell_slice(&self, slice: &Slice, below: NodeId, source: &Source, builder: &mut Builder) {
         let id = builder.node(&format!("{}s{}", self.disk, slice.number));
         let (Some(start), Some(len)) = (self.bytes(slice.first), self.bytes(slice.count)) else {
-            let text = format!("slice {} of {} lies beyond 2^64 bytes", slice.number, self.disk);
-            builder.problem(Problem { node: Some(id), id: BROKEN_LABEL, text, source: source.clone() });
+            let text = format!(
+                "slice {} of {} lies beyond 2^64 bytes",
+                slice.number, self.disk
+            );
+            builder.problem(Problem {
+                node: Some(id),
+                id: BROKEN_LABEL,
+                text,
+                source: source.clone(),
+            });
             return;
         };
         builder.kind(id, Kind::Partition, source);
         builder.size(id, len, source);
-        let part = Part { upper: Bytes(0), node: below, start, len: Some(len) };
+        let part = Part {
+            upper: Bytes(0),
+            node: below,
+            start,
+            len: Some(len),
+        };
         builder.place(id, Placing::Parts { parts: vec![part] }, source);
         builder.fact(id, keys::PARTITION_NUMBER, slice.number.to_string(), source);
         builder.fact(id, keys::SLICE, slice.number.to_string(), source);
@@ -135,7 +181,12 @@ impl Label {
                 "slice {} of {} ends behind sector {limit}, where the label says that its disk ends",
                 slice.number, self.disk
             );
-            builder.problem(Problem { node: Some(id), id: BROKEN_LABEL, text, source: source.clone() });
+            builder.problem(Problem {
+                node: Some(id),
+                id: BROKEN_LABEL,
+                text,
+                source: source.clone(),
+            });
         }
     }
 }

@@ -28,13 +28,17 @@ type Starts<'a> = HashMap<(&'a str, &'a str), Bytes>;
 pub(super) fn place_all(builder: &mut Builder) {
     let volumes = std::mem::take(&mut builder.solaris.volumes);
     let starts = printed_starts(&volumes);
-    let (exact, vague): (Vec<&Volume>, Vec<&Volume>) = volumes.iter().partition(|volume| volume.is_exact());
+    let (exact, vague): (Vec<&Volume>, Vec<&Volume>) =
+        volumes.iter().partition(|volume| volume.is_exact());
     let mut placed = HashSet::new();
     for volume in exact {
         placed.insert(&volume.name);
         place(volume, &starts, builder);
     }
-    for volume in vague.into_iter().filter(|volume| !placed.contains(&volume.name)) {
+    for volume in vague
+        .into_iter()
+        .filter(|volume| !placed.contains(&volume.name))
+    {
         place(volume, &starts, builder);
     }
     place_slices_without_label(builder);
@@ -50,7 +54,9 @@ fn printed_starts(volumes: &[Volume]) -> Starts<'_> {
         };
         for component in components {
             if let Some(start) = component.start {
-                starts.entry((&volume.name, &component.name)).or_insert(start);
+                starts
+                    .entry((&volume.name, &component.name))
+                    .or_insert(start);
             }
         }
     }
@@ -62,11 +68,25 @@ fn place(volume: &Volume, starts: &Starts<'_>, builder: &mut Builder) {
     let placing = match &volume.shape {
         Shape::Rows(rows) => rows_placing(volume, rows, starts, builder),
         Shape::Mirror { submirrors, .. } => {
-            let members = submirrors.iter().map(|name| Member { node: builder.node(name), start: Bytes(0) });
-            Placing::Copies { members: members.collect() }
+            let members = submirrors.iter().map(|name| Member {
+                node: builder.node(name),
+                start: Bytes(0),
+            });
+            Placing::Copies {
+                members: members.collect(),
+            }
         }
-        Shape::Raid5 { columns, original, interlace, slots } => {
-            let raid5 = Raid5 { columns: &columns[..*original], interlace: *interlace, slots: *slots };
+        Shape::Raid5 {
+            columns,
+            original,
+            interlace,
+            slots,
+        } => {
+            let raid5 = Raid5 {
+                columns: &columns[..*original],
+                interlace: *interlace,
+                slots: *slots,
+            };
             if *original < columns.len() {
                 let later = columns.len() - original;
                 builder.note(format!(
@@ -80,7 +100,14 @@ fn place(volume: &Volume, starts: &Starts<'_>, builder: &mut Builder) {
         Shape::SoftAnywhere { on, align } => anywhere_placing(&volume.name, on, *align, builder),
         Shape::Logged { master } => {
             let node = builder.node(master);
-            Placing::Parts { parts: vec![Part { upper: Bytes(0), node, start: Bytes(0), len: None }] }
+            Placing::Parts {
+                parts: vec![Part {
+                    upper: Bytes(0),
+                    node,
+                    start: Bytes(0),
+                    len: None,
+                }],
+            }
         }
     };
     builder.place(id, placing, &volume.source);
@@ -89,18 +116,31 @@ fn place(volume: &Volume, starts: &Starts<'_>, builder: &mut Builder) {
 fn soft_placing(on: NodeId, extents: &[Run]) -> Placing {
     let mut upper = Some(Bytes(0));
     let parts = extents.iter().map_while(|extent| {
-        let part = Part { upper: upper?, node: on, start: extent.start, len: Some(extent.len) };
+        let part = Part {
+            upper: upper?,
+            node: on,
+            start: extent.start,
+            len: Some(extent.len),
+        };
         upper = part.upper.checked_add(extent.len);
         Some(part)
     });
-    Placing::Parts { parts: parts.collect() }
+    Placing::Parts {
+        parts: parts.collect(),
+    }
 }
 
 fn anywhere_placing(name: &str, on: &str, align: Option<Bytes>, builder: &mut Builder) -> Placing {
     let on = builder.node(on);
     match align {
         // Wherever it lies, it begins at a multiple: all that alignment needs.
-        Some(block) => Placing::Blocks { block, member: Member { node: on, start: Bytes(0) } },
+        Some(block) => Placing::Blocks {
+            block,
+            member: Member {
+                node: on,
+                start: Bytes(0),
+            },
+        },
         None => Placing::Unknown {
             members: vec![on],
             why: format!("metainit chooses where {name} lies; metastat -p {name} would show it"),
@@ -108,7 +148,12 @@ fn anywhere_placing(name: &str, on: &str, align: Option<Bytes>, builder: &mut Bu
     }
 }
 
-fn rows_placing(volume: &Volume, rows: &[Row], starts: &Starts<'_>, builder: &mut Builder) -> Placing {
+fn rows_placing(
+    volume: &Volume,
+    rows: &[Row],
+    starts: &Starts<'_>,
+    builder: &mut Builder,
+) -> Placing {
     if let [row] = rows {
         return match row_runs(volume, 0, row, starts, builder) {
             Ok(members) if members.len() == 1 => one_part(members[0], builder),
@@ -127,7 +172,14 @@ fn rows_placing(volume: &Volume, rows: &[Row], starts: &Starts<'_>, builder: &mu
             [member] => runs.push((member, len, row.components[0].name.clone())),
             _ => {
                 let (node, name) = row_node(volume, at, row, members, len, builder);
-                runs.push((Member { node, start: Bytes(0) }, len, name));
+                runs.push((
+                    Member {
+                        node,
+                        start: Bytes(0),
+                    },
+                    len,
+                    name,
+                ));
             }
         }
     }
@@ -142,16 +194,26 @@ fn row_runs(
     starts: &Starts<'_>,
     builder: &mut Builder,
 ) -> Result<Vec<Member>, Placing> {
-    let nodes: Vec<NodeId> = row.components.iter().map(|component| builder.node(&component.name)).collect();
+    let nodes: Vec<NodeId> = row
+        .components
+        .iter()
+        .map(|component| builder.node(&component.name))
+        .collect();
     let mut members = Vec::new();
     for (column, (component, node)) in row.components.iter().zip(&nodes).enumerate() {
-        let printed = component.start.or_else(|| printed(volume, component, starts));
-        let Some(start) = printed.or_else(|| first_block(*node, at == 0 && column == 0, builder)) else {
+        let printed = component
+            .start
+            .or_else(|| printed(volume, component, starts));
+        let Some(start) = printed.or_else(|| first_block(*node, at == 0 && column == 0, builder))
+        else {
             let why = format!(
                 "{} holds state database replicas, and the cylinders of its disk are not known",
                 component.name
             );
-            return Err(Placing::Unknown { members: nodes, why });
+            return Err(Placing::Unknown {
+                members: nodes,
+                why,
+            });
         };
         members.push(Member { node: *node, start });
     }
@@ -159,7 +221,9 @@ fn row_runs(
 }
 
 fn printed(volume: &Volume, component: &Component, starts: &Starts<'_>) -> Option<Bytes> {
-    starts.get(&(volume.name.as_str(), component.name.as_str())).copied()
+    starts
+        .get(&(volume.name.as_str(), component.name.as_str()))
+        .copied()
 }
 
 /// The first block that a volume uses of a component; `None` where that cannot be told.
@@ -178,12 +242,21 @@ fn first_block(component: NodeId, is_very_first: bool, builder: &Builder) -> Opt
 fn slice_begin(slice: NodeId, builder: &Builder) -> (Option<Bytes>, Option<Bytes>) {
     let node = builder.get(slice);
     let begin = match &node.placing {
-        Placing::Parts { parts } if node.kind == Kind::Partition => parts.first().map(|part| part.start),
+        Placing::Parts { parts } if node.kind == Kind::Partition => {
+            parts.first().map(|part| part.start)
+        }
         _ => None,
     };
-    let disk = disk_of(&node.name).and_then(|disk| builder.find(disk)).map(|disk| builder.get(disk));
+    let disk = disk_of(&node.name)
+        .and_then(|disk| builder.find(disk))
+        .map(|disk| builder.get(disk));
     let cylinder = disk.and_then(|disk| disk.number(keys::CYLINDER_SECTORS));
-    (begin, cylinder.and_then(|sectors| Bytes(SECTOR).checked_mul(sectors)).filter(|len| len.0 > 0))
+    (
+        begin,
+        cylinder
+            .and_then(|sectors| Bytes(SECTOR).checked_mul(sectors))
+            .filter(|len| len.0 > 0),
+    )
 }
 
 /// What is left of a component behind the start of its data.
@@ -196,20 +269,36 @@ fn row_len(row: &Row, members: &[Member], builder: &Builder) -> Option<Bytes> {
     if let [member] = members {
         return len_behind(*member, builder);
     }
-    let lens: Option<Vec<Bytes>> = members.iter().map(|member| len_behind(*member, builder)).collect();
+    let lens: Option<Vec<Bytes>> = members
+        .iter()
+        .map(|member| len_behind(*member, builder))
+        .collect();
     let shortest = align::align_down(lens?.into_iter().min()?.0, row.interlace?.0)?;
     Bytes(shortest).checked_mul(members.len() as u64)
 }
 
 fn one_part(member: Member, builder: &Builder) -> Placing {
     let len = len_behind(member, builder);
-    Placing::Parts { parts: vec![Part { upper: Bytes(0), node: member.node, start: member.start, len }] }
+    Placing::Parts {
+        parts: vec![Part {
+            upper: Bytes(0),
+            node: member.node,
+            start: member.start,
+            len,
+        }],
+    }
 }
 
 /// A stripe, or why it is none: the interlace was left out.
 fn striped(volume: &Volume, row: &Row, members: Vec<Member>, builder: &mut Builder) -> Placing {
     match row.interlace {
-        Some(chunk) => Placing::Chunks(Chunks { chunk, members, parity: 0, copies: 1, layout: None }),
+        Some(chunk) => Placing::Chunks(Chunks {
+            chunk,
+            members,
+            parity: 0,
+            copies: 1,
+            layout: None,
+        }),
         None => {
             let nodes = members.iter().map(|member| member.node).collect();
             without_interlace(volume, nodes, builder)
@@ -221,10 +310,19 @@ fn without_interlace(volume: &Volume, members: Vec<NodeId>, builder: &mut Builde
     let [old, new] = DEFAULT_INTERLACES;
     let why = format!("no interlace is given: {old} before illumos, {new} there");
     let id = builder.node(&volume.name);
-    for grid in DEFAULT_INTERLACES.into_iter().filter_map(|interlace| Grid::boundary(interlace).ok()) {
-        builder.grid(id, GridFact::doubted(grid, What::Chunk, volume.source.clone(), why.clone()));
+    for grid in DEFAULT_INTERLACES
+        .into_iter()
+        .filter_map(|interlace| Grid::boundary(interlace).ok())
+    {
+        builder.grid(
+            id,
+            GridFact::doubted(grid, What::Chunk, volume.source.clone(), why.clone()),
+        );
     }
-    builder.note(format!("{}: {why}; metastat -p {} would show it", volume.name, volume.name));
+    builder.note(format!(
+        "{}: {why}; metastat -p {} would show it",
+        volume.name, volume.name
+    ));
     Placing::Unknown { members, why }
 }
 
@@ -255,7 +353,12 @@ fn one_after_the_other(runs: &[(Member, Option<Bytes>, String)]) -> Placing {
     let mut missing = None;
     for (member, len, name) in runs {
         let Some(begin) = upper else { break };
-        parts.push(Part { upper: begin, node: member.node, start: member.start, len: *len });
+        parts.push(Part {
+            upper: begin,
+            node: member.node,
+            start: member.start,
+            len: *len,
+        });
         upper = len.and_then(|len| begin.checked_add(len));
         missing = missing.or_else(|| len.is_none().then_some(name));
     }
@@ -265,7 +368,9 @@ fn one_after_the_other(runs: &[(Member, Option<Bytes>, String)]) -> Placing {
     let missing = missing.map_or("a row", String::as_str);
     Placing::Unknown {
         members: runs.iter().map(|(member, ..)| member.node).collect(),
-        why: format!("the length of {missing} is not known, so neither is where the rows behind it begin"),
+        why: format!(
+            "the length of {missing} is not known, so neither is where the rows behind it begin"
+        ),
     }
 }
 
@@ -276,9 +381,20 @@ struct Raid5<'a> {
     slots: u64,
 }
 
-fn raid5_placing(volume: &Volume, raid5: &Raid5<'_>, starts: &Starts<'_>, builder: &mut Builder) -> Placing {
-    let nodes: Vec<NodeId> = raid5.columns.iter().map(|column| builder.node(&column.name)).collect();
-    let Some(chunk) = raid5.interlace else { return without_interlace(volume, nodes, builder) };
+fn raid5_placing(
+    volume: &Volume,
+    raid5: &Raid5<'_>,
+    starts: &Starts<'_>,
+    builder: &mut Builder,
+) -> Placing {
+    let nodes: Vec<NodeId> = raid5
+        .columns
+        .iter()
+        .map(|column| builder.node(&column.name))
+        .collect();
+    let Some(chunk) = raid5.interlace else {
+        return without_interlace(volume, nodes, builder);
+    };
     let prewrite = prewrite_len(chunk, raid5.slots);
     let (mut members, mut is_computed) = (Vec::new(), false);
     for (column, node) in raid5.columns.iter().zip(&nodes) {
@@ -286,8 +402,14 @@ fn raid5_placing(volume: &Volume, raid5: &Raid5<'_>, starts: &Starts<'_>, builde
         is_computed |= printed.is_none();
         let computed = || first_block(*node, false, builder)?.checked_add(prewrite?);
         let Some(start) = printed.or_else(computed) else {
-            let why = format!("where the data of column {} begin cannot be told", column.name);
-            return Placing::Unknown { members: nodes, why };
+            let why = format!(
+                "where the data of column {} begin cannot be told",
+                column.name
+            );
+            return Placing::Unknown {
+                members: nodes,
+                why,
+            };
         };
         members.push(Member { node: *node, start });
     }
@@ -300,7 +422,13 @@ fn raid5_placing(volume: &Volume, raid5: &Raid5<'_>, starts: &Starts<'_>, builde
             volume.name, raid5.slots
         ));
     }
-    Placing::Chunks(Chunks { chunk, members, parity: 1, copies: 1, layout: None })
+    Placing::Chunks(Chunks {
+        chunk,
+        members,
+        parity: 1,
+        copies: 1,
+        layout: None,
+    })
 }
 
 /// Length of the pre-write area: a slot holds a chunk and a block that describes it.
@@ -330,11 +458,23 @@ fn place_slices_without_label(builder: &mut Builder) {
         builder.kind(below, Kind::Disk, &source);
         builder.kind(id, Kind::Partition, &source);
         let placing = if is_whole {
-            one_part(Member { node: below, start: Bytes(0) }, builder)
+            one_part(
+                Member {
+                    node: below,
+                    start: Bytes(0),
+                },
+                builder,
+            )
         } else if builder.get(below).word(keys::LABEL).is_some() {
-            Placing::Unknown { members: vec![below], why: format!("the label of {disk} has no {name}") }
+            Placing::Unknown {
+                members: vec![below],
+                why: format!("the label of {disk} has no {name}"),
+            }
         } else {
-            Placing::Unknown { members: vec![below], why: format!("no label of {disk} was given") }
+            Placing::Unknown {
+                members: vec![below],
+                why: format!("no label of {disk} was given"),
+            }
         };
         builder.place(id, placing, &source);
     }
@@ -342,6 +482,11 @@ fn place_slices_without_label(builder: &mut Builder) {
 
 /// `d57`, with or without its set.
 fn is_volume(name: &str) -> bool {
-    let number = name.rsplit('/').next().and_then(|name| name.strip_prefix('d'));
-    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    let number = name
+        .rsplit('/')
+        .next()
+        .and_then(|name| name.strip_prefix('d'));
+    number.is_some_and(|number| {
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }

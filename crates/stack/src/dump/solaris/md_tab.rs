@@ -15,7 +15,12 @@ use super::volume::{Component, Row, Run, Shape, Volume, declare};
 use crate::builder::{Builder, device_name};
 
 /// `metastat -p` of two real hosts.
-pub(super) static FORMAT: Format = Format { tool: "metastat -p", is_verified: true, sniff, read };
+pub(super) static FORMAT: Format = Format {
+    tool: "metastat -p",
+    is_verified: true,
+    sniff,
+    read,
+};
 
 /// Slots of a pre-write area where none are named.
 pub(super) const PREWRITE_SLOTS: u64 = 10;
@@ -23,18 +28,32 @@ pub(super) const PREWRITE_SLOTS: u64 = 10;
 /// What a line says.
 pub(super) enum Statement {
     /// A volume, and its length where that is a part of it.
-    Volume { name: String, shape: Shape, size: Option<Bytes> },
+    Volume {
+        name: String,
+        shape: Shape,
+        size: Option<Bytes>,
+    },
     /// Something that holds no data.
     Other,
 }
 
 fn sniff(input: &Input<'_>) -> Sniff {
     let (mut good, mut bad) = (0, 0);
-    let beginning: String = text::beginning(input).flat_map(|line| [line, "\n"]).collect();
+    let beginning: String = text::beginning(input)
+        .flat_map(|line| [line, "\n"])
+        .collect();
     for (_, words) in statements(&beginning) {
-        if statement(&split(&words)).is_some() { good += 1 } else { bad += 1 }
+        if statement(&split(&words)).is_some() {
+            good += 1
+        } else {
+            bad += 1
+        }
     }
-    if good > 0 && good >= bad { Sniff::Yes } else { Sniff::No }
+    if good > 0 && good >= bad {
+        Sniff::Yes
+    } else {
+        Sniff::No
+    }
 }
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
@@ -45,10 +64,23 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
         if let Some(Statement::Volume { name, shape, size }) = statement {
             let source = input.source(FORMAT.tool, line);
             on_solaris(builder, &source);
-            declare(Volume { name, shape, size, source }, builder);
+            declare(
+                Volume {
+                    name,
+                    shape,
+                    size,
+                    source,
+                },
+                builder,
+            );
         }
     }
-    anything(taken, input, FORMAT.tool, "a volume as in \"d10 1 1 c0t0d0s0\"")
+    anything(
+        taken,
+        input,
+        FORMAT.tool,
+        "a volume as in \"d10 1 1 c0t0d0s0\"",
+    )
 }
 
 fn split(words: &str) -> Vec<&str> {
@@ -92,8 +124,10 @@ pub(super) fn statement(words: &[&str]) -> Option<Statement> {
     }
     let name = device_name(name).into_owned();
     let last = name.rsplit('/').next().unwrap_or_default();
-    let numbered =
-        |prefix| last.strip_prefix(prefix).is_some_and(|number: &str| number.parse::<u32>().is_ok());
+    let numbered = |prefix| {
+        last.strip_prefix(prefix)
+            .is_some_and(|number: &str| number.parse::<u32>().is_ok())
+    };
     if numbered("hsp") || numbered("mddb") {
         return Some(Statement::Other);
     }
@@ -146,7 +180,9 @@ impl<'a> Words<'a> {
     }
 
     fn components(&mut self) -> Vec<Component> {
-        std::iter::from_fn(|| self.name()).map(Component::named).collect()
+        std::iter::from_fn(|| self.name())
+            .map(Component::named)
+            .collect()
     }
 
     /// Nothing may be left.
@@ -164,8 +200,15 @@ fn rows(words: &mut Words<'_>) -> Option<Shape> {
         for _ in 0..width {
             components.push(Component::named(words.name()?));
         }
-        let interlace = if words.option("-i") { Some(interlace(words)?) } else { None };
-        rows.push(Row { components, interlace });
+        let interlace = if words.option("-i") {
+            Some(interlace(words)?)
+        } else {
+            None
+        };
+        rows.push(Row {
+            components,
+            interlace,
+        });
     }
     if words.option("-h") {
         words.next()?;
@@ -179,7 +222,11 @@ fn interlace(words: &mut Words<'_>) -> Option<Bytes> {
 }
 
 fn mirror(words: &mut Words<'_>) -> Option<Shape> {
-    let submirrors: Vec<String> = words.components().into_iter().map(|component| component.name).collect();
+    let submirrors: Vec<String> = words
+        .components()
+        .into_iter()
+        .map(|component| component.name)
+        .collect();
     let (mut read_policy, mut write_policy, mut pass) = ("round-robin", "parallel", None);
     while let Some(word) = words.next() {
         match word {
@@ -192,7 +239,12 @@ fn mirror(words: &mut Words<'_>) -> Option<Shape> {
             }
         }
     }
-    (!submirrors.is_empty()).then_some(Shape::Mirror { submirrors, read_policy, write_policy, pass })
+    (!submirrors.is_empty()).then_some(Shape::Mirror {
+        submirrors,
+        read_policy,
+        write_policy,
+        pass,
+    })
 }
 
 fn raid5(words: &mut Words<'_>) -> Option<Shape> {
@@ -204,11 +256,22 @@ fn raid5(words: &mut Words<'_>) -> Option<Shape> {
             "-i" => chunk = Some(interlace(words)?),
             "-w" => slots = words.next()?.parse().ok()?,
             "-h" => drop(words.next()?),
-            "-o" => original = words.next()?.parse().ok().filter(|count| *count <= columns.len())?,
+            "-o" => {
+                original = words
+                    .next()?
+                    .parse()
+                    .ok()
+                    .filter(|count| *count <= columns.len())?
+            }
             _ => return None,
         }
     }
-    (original >= 3).then_some(Shape::Raid5 { columns, original, interlace: chunk, slots })
+    (original >= 3).then_some(Shape::Raid5 {
+        columns,
+        original,
+        interlace: chunk,
+        slots,
+    })
 }
 
 fn soft_partition(words: &mut Words<'_>) -> Option<(Shape, Option<Bytes>)> {
@@ -222,8 +285,11 @@ fn soft_partition(words: &mut Words<'_>) -> Option<(Shape, Option<Bytes>)> {
         let extents = extents(words)?;
         return Some((Shape::Soft { on, extents }, None));
     }
-    let align =
-        if words.option("-A") { Some(text::size(words.next()?).filter(|unit| unit.0 > 0)?) } else { None };
+    let align = if words.option("-A") {
+        Some(text::size(words.next()?).filter(|unit| unit.0 > 0)?)
+    } else {
+        None
+    };
     let size = match words.next()? {
         "all" => None,
         word => Some(text::size(word)?),
@@ -275,8 +341,14 @@ mod tests {
         let (name, found) =
             shape("d10 2 2 c1t0d0s0 c2t0d0s0 -i 32b 1 /dev/dsk/c3t0d0s0 -h hsp001").expect("rows");
         let rows = vec![
-            Row { components: named(&["c1t0d0s0", "c2t0d0s0"]), interlace: Some(Bytes(16 << 10)) },
-            Row { components: named(&["c3t0d0s0"]), interlace: None },
+            Row {
+                components: named(&["c1t0d0s0", "c2t0d0s0"]),
+                interlace: Some(Bytes(16 << 10)),
+            },
+            Row {
+                components: named(&["c3t0d0s0"]),
+                interlace: None,
+            },
         ];
         assert_eq!((name.as_str(), found), ("d10", Shape::Rows(rows)));
     }
@@ -284,36 +356,70 @@ mod tests {
     #[test]
     fn mirrors() {
         let mirror = |line: &str| match shape(line).expect("a mirror").1 {
-            Shape::Mirror { submirrors, read_policy, write_policy, pass } => {
-                (submirrors.join(" "), read_policy, write_policy, pass)
-            }
+            Shape::Mirror {
+                submirrors,
+                read_policy,
+                write_policy,
+                pass,
+            } => (submirrors.join(" "), read_policy, write_policy, pass),
             other => panic!("{other:?}"),
         };
         let both = || "set/d1 set/d2".to_owned();
-        assert_eq!(mirror("set/d0 -m set/d1 set/d2 1"), (both(), "round-robin", "parallel", Some(1)));
+        assert_eq!(
+            mirror("set/d0 -m set/d1 set/d2 1"),
+            (both(), "round-robin", "parallel", Some(1))
+        );
         assert_eq!(
             mirror("set/d0 -m /dev/md/set/rdsk/d1 set/d2 -g -S 0"),
             (both(), "geometric", "serial", Some(0))
         );
-        assert_eq!(mirror("d0 -m d1 -r"), ("d1".to_owned(), "first", "parallel", None));
+        assert_eq!(
+            mirror("d0 -m d1 -r"),
+            ("d1".to_owned(), "first", "parallel", None)
+        );
     }
 
     #[test]
     fn raid_5() {
         let (_, found) =
-            shape("d45 -r c2t3d0s2 c3t0d0s2 c4t0d0s2 c5t0d0s2 -k -i 32b -w 12 -h hsp1 -o 3").expect("it");
+            shape("d45 -r c2t3d0s2 c3t0d0s2 c4t0d0s2 c5t0d0s2 -k -i 32b -w 12 -h hsp1 -o 3")
+                .expect("it");
         let columns = named(&["c2t3d0s2", "c3t0d0s2", "c4t0d0s2", "c5t0d0s2"]);
-        assert_eq!(found, Shape::Raid5 { columns, original: 3, interlace: Some(Bytes(16 << 10)), slots: 12 });
+        assert_eq!(
+            found,
+            Shape::Raid5 {
+                columns,
+                original: 3,
+                interlace: Some(Bytes(16 << 10)),
+                slots: 12
+            }
+        );
     }
 
     #[test]
     fn soft_partitions() {
-        let run = |start: u64, len: u64| Run { start: Bytes(start * 512), len: Bytes(len * 512) };
-        let (_, found) = shape("d52 -p d50 -o 20971584 -b 134217728  -o 465567904 -b 41943040 ").expect("it");
+        let run = |start: u64, len: u64| Run {
+            start: Bytes(start * 512),
+            len: Bytes(len * 512),
+        };
+        let (_, found) =
+            shape("d52 -p d50 -o 20971584 -b 134217728  -o 465567904 -b 41943040 ").expect("it");
         let extents = vec![run(20_971_584, 134_217_728), run(465_567_904, 41_943_040)];
-        assert_eq!(found, Shape::Soft { on: "d50".to_owned(), extents });
+        assert_eq!(
+            found,
+            Shape::Soft {
+                on: "d50".to_owned(),
+                extents
+            }
+        );
         let (_, found) = shape("d1 -p -e c1t1d0 2g").expect("it");
-        assert_eq!(found, Shape::SoftAnywhere { on: "c1t1d0s0".to_owned(), align: None });
+        assert_eq!(
+            found,
+            Shape::SoftAnywhere {
+                on: "c1t1d0s0".to_owned(),
+                align: None
+            }
+        );
     }
 
     #[test]
@@ -348,7 +454,12 @@ mod tests {
     #[test]
     fn lines_go_on_behind_a_backslash() {
         let text = "# a comment\nd1 2 1 a \\  \n\t1 b\n\nd2 1 1 c \\";
-        let found: Vec<_> = statements(text).map(|(line, words)| (line, split(&words).join(" "))).collect();
-        assert_eq!(found, [(2, "d1 2 1 a 1 b".to_owned()), (5, "d2 1 1 c".to_owned())]);
+        let found: Vec<_> = statements(text)
+            .map(|(line, words)| (line, split(&words).join(" ")))
+            .collect();
+        assert_eq!(
+            found,
+            [(2, "d1 2 1 a 1 b".to_owned()), (5, "d2 1 1 c".to_owned())]
+        );
     }
 }

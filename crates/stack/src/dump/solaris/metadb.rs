@@ -10,10 +10,17 @@ use super::text::{anything, blocks, count, lines, on_solaris, sniff_by};
 use crate::builder::{Builder, device_name};
 use crate::node::keys;
 
-pub(super) static FORMAT: Format = Format { tool: "metadb", is_verified: false, sniff, read };
+pub(super) static FORMAT: Format = Format {
+    tool: "metadb",
+    is_verified: false,
+    sniff,
+    read,
+};
 
 fn sniff(input: &Input<'_>) -> Sniff {
-    sniff_by(input, |line| line.contains("first blk") && line.contains("block count"))
+    sniff_by(input, |line| {
+        line.contains("first blk") && line.contains("block count")
+    })
 }
 
 fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
@@ -35,7 +42,12 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
         on_solaris(builder, &source);
         builder.fact(id, keys::REPLICAS_END, end.0.to_string(), &source);
     }
-    anything(taken, input, FORMAT.tool, "flags, first block, block count and device")
+    anything(
+        taken,
+        input,
+        FORMAT.tool,
+        "flags, first block, block count and device",
+    )
 }
 
 /// `metadb -i` explains the flags: one letter, a dash, a sentence.
@@ -68,9 +80,26 @@ mod tests {
                     \x20     M     p          unknown         unknown         /dev/dsk/c1t1d0s3\n\
                     \x20r - replica does not have device relocation information\n";
         let mut builder = Builder::default();
-        let taken = read(&Input { name: "metadb", text }, &mut builder).expect("reads");
-        assert_eq!(taken, Taken { understood: 4, passed_over: 0 });
-        let end = |name: &str| builder.find(name).and_then(|id| builder.get(id).number(keys::REPLICAS_END));
+        let taken = read(
+            &Input {
+                name: "metadb",
+                text,
+            },
+            &mut builder,
+        )
+        .expect("reads");
+        assert_eq!(
+            taken,
+            Taken {
+                understood: 4,
+                passed_over: 0
+            }
+        );
+        let end = |name: &str| {
+            builder
+                .find(name)
+                .and_then(|id| builder.get(id).number(keys::REPLICAS_END))
+        };
         assert_eq!(end("c0t0d0s7"), Some(16_400 * 512));
         assert_eq!(end("c2t3d0s1"), Some(8_208 * 512));
         assert_eq!(end("c1t1d0s3"), None);

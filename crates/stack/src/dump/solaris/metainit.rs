@@ -11,7 +11,12 @@ use super::text::{anything, beginning, count, on_solaris};
 use super::volume::{Shape, Volume, declare};
 use crate::builder::{Builder, device_name};
 
-pub(super) static FORMAT: Format = Format { tool: "metainit", is_verified: false, sniff, read };
+pub(super) static FORMAT: Format = Format {
+    tool: "metainit",
+    is_verified: false,
+    sniff,
+    read,
+};
 
 /// Words of a command that are read: far more than any shell would have taken.
 const WORDS_MAX: usize = 1 << 16;
@@ -43,7 +48,8 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     let (mut volumes, mut by_name): (Vec<Volume>, HashMap<String, usize>) = Default::default();
     for (line, text) in continued(input.text) {
         let Some(command) = command(&text) else {
-            let is_answer = text.is_empty() || text.ends_with("is setup") || text.contains(" is attached");
+            let is_answer =
+                text.is_empty() || text.ends_with("is setup") || text.contains(" is attached");
             taken.passed_over += u64::from(!is_answer);
             continue;
         };
@@ -56,14 +62,24 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
         count(&mut taken, statement.is_some());
         if let Some(Statement::Volume { name, shape, size }) = statement {
             by_name.insert(name.clone(), volumes.len());
-            volumes.push(Volume { name, shape, size, source: input.source(FORMAT.tool, line) });
+            volumes.push(Volume {
+                name,
+                shape,
+                size,
+                source: input.source(FORMAT.tool, line),
+            });
         }
     }
     for volume in volumes {
         on_solaris(builder, &volume.source);
         declare(volume, builder);
     }
-    anything(taken, input, FORMAT.tool, "a command as in \"metainit d10 1 1 c0t0d0s0\"")
+    anything(
+        taken,
+        input,
+        FORMAT.tool,
+        "a command as in \"metainit d10 1 1 c0t0d0s0\"",
+    )
 }
 
 /// The command of a line, if it is one of these two.
@@ -74,7 +90,10 @@ fn command(line: &str) -> Option<Command<'_>> {
         Some("metattach") => Some("metattach"),
         _ => None,
     };
-    let (at, name) = all.iter().enumerate().find_map(|(at, word)| Some((at, name(word)?)))?;
+    let (at, name) = all
+        .iter()
+        .enumerate()
+        .find_map(|(at, word)| Some((at, name(word)?)))?;
     if at > 0 && !all[at - 1].ends_with(['#', '$', '%', '>']) {
         return None;
     }
@@ -103,8 +122,12 @@ fn in_set(word: &str, set: Option<&str>) -> String {
 
 /// Attaches a submirror to a mirror that was made before; what else can be attached lies elsewhere than this tells.
 fn attach(words: &[&str], volumes: &mut [Volume], by_name: &HashMap<String, usize>) -> bool {
-    let &[mirror, submirror] = words else { return false };
-    let volume = by_name.get(device_name(mirror).as_ref()).and_then(|at| volumes.get_mut(*at));
+    let &[mirror, submirror] = words else {
+        return false;
+    };
+    let volume = by_name
+        .get(device_name(mirror).as_ref())
+        .and_then(|at| volumes.get_mut(*at));
     match volume.map(|volume| &mut volume.shape) {
         Some(Shape::Mirror { submirrors, .. }) => {
             submirrors.push(device_name(submirror).into_owned());
@@ -123,8 +146,14 @@ mod tests {
         for (line, expected) in [
             ("# metainit d10 1 1 c1t0d0s0", Some("d10 1 1 c1t0d0s0")),
             ("metainit -f d10 1 1 c1t0d0s0", Some("d10 1 1 c1t0d0s0")),
-            ("[root@host ~]# metainit d1 1 1 c1t0d0s0", Some("d1 1 1 c1t0d0s0")),
-            ("host# /usr/sbin/metainit -s ora d1 -p d0 1g", Some("ora/d1 -p ora/d0 1g")),
+            (
+                "[root@host ~]# metainit d1 1 1 c1t0d0s0",
+                Some("d1 1 1 c1t0d0s0"),
+            ),
+            (
+                "host# /usr/sbin/metainit -s ora d1 -p d0 1g",
+                Some("ora/d1 -p ora/d0 1g"),
+            ),
             ("d10: Concat/Stripe is setup", None),
             ("see metainit(1M)", None),
         ] {
@@ -139,10 +168,25 @@ mod tests {
         let text = "# metainit d0 -m d1\nd0: Mirror is setup\n# metattach d0 d2\nd0: submirror d2 is attached\n\
                     # metattach d9 d2\n";
         let mut builder = Builder::default();
-        let taken = read(&Input { name: "commands", text }, &mut builder).expect("reads");
-        assert_eq!(taken, Taken { understood: 2, passed_over: 1 });
+        let taken = read(
+            &Input {
+                name: "commands",
+                text,
+            },
+            &mut builder,
+        )
+        .expect("reads");
+        assert_eq!(
+            taken,
+            Taken {
+                understood: 2,
+                passed_over: 1
+            }
+        );
         crate::dump::join(&mut builder);
-        let d0 = builder.find("d0").map(|id| builder.get(id).placing.below().len());
+        let d0 = builder
+            .find("d0")
+            .map(|id| builder.get(id).placing.below().len());
         assert_eq!(d0, Some(2));
     }
 }

@@ -15,10 +15,17 @@ use super::volume::{Component, Row, Run, Shape, Volume, declare};
 use crate::builder::{Builder, device_name};
 use crate::node::{Kind, keys};
 
-pub(super) static FORMAT: Format = Format { tool: "metastat", is_verified: true, sniff, read };
+pub(super) static FORMAT: Format = Format {
+    tool: "metastat",
+    is_verified: true,
+    sniff,
+    read,
+};
 
 fn sniff(input: &Input<'_>) -> Sniff {
-    sniff_by(input, |line| heading(line.trim()).is_some_and(|heading| heading.what != What::Pool))
+    sniff_by(input, |line| {
+        heading(line.trim()).is_some_and(|heading| heading.what != What::Pool)
+    })
 }
 
 /// What a heading says is described below it.
@@ -113,11 +120,19 @@ impl Draft {
                 let original = self.original.unwrap_or(self.columns.len());
                 let slots = PREWRITE_SLOTS;
                 let (columns, interlace) = (self.columns, self.interlace);
-                (original >= 3).then_some(Shape::Raid5 { columns, original, interlace, slots })
+                (original >= 3).then_some(Shape::Raid5 {
+                    columns,
+                    original,
+                    interlace,
+                    slots,
+                })
             }
             What::Soft => {
                 let on = self.on?;
-                (!self.extents.is_empty()).then_some(Shape::Soft { on, extents: self.extents })
+                (!self.extents.is_empty()).then_some(Shape::Soft {
+                    on,
+                    extents: self.extents,
+                })
             }
             What::Logged => Some(Shape::Logged { master: self.on? }),
             What::Pool => None,
@@ -152,13 +167,23 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
 
 /// Hands a volume over; one of which something is missing was cut off.
 fn finish(draft: Option<Draft>, input: &Input<'_>, builder: &mut Builder, taken: &mut Taken) {
-    let Some(draft) = draft.filter(|draft| draft.what != What::Pool) else { return };
+    let Some(draft) = draft.filter(|draft| draft.what != What::Pool) else {
+        return;
+    };
     let source = input.source(FORMAT.tool, draft.line);
     let (name, size) = (draft.name.clone(), draft.size);
     match draft.shape() {
         Some(shape) => {
             on_solaris(builder, &source);
-            declare(Volume { name, shape, size, source }, builder);
+            declare(
+                Volume {
+                    name,
+                    shape,
+                    size,
+                    source,
+                },
+                builder,
+            );
         }
         None => taken.passed_over += 1,
     }
@@ -183,7 +208,8 @@ fn take_line(draft: &mut Draft, text: &str, builder: &mut Builder) {
         }
         What::Soft => {
             if let &[number, start, len] = words.as_slice()
-                && let (Ok(_), Some(start), Some(len)) = (number.parse::<u32>(), blocks(start), blocks(len))
+                && let (Ok(_), Some(start), Some(len)) =
+                    (number.parse::<u32>(), blocks(start), blocks(len))
             {
                 draft.extents.push(Run { start, len });
             }
@@ -194,7 +220,10 @@ fn take_line(draft: &mut Draft, text: &str, builder: &mut Builder) {
 
 fn take_value(draft: &mut Draft, key: &str, value: &str) {
     let number = value.split_whitespace().next().unwrap_or_default();
-    let is_numbered = |prefix| key.strip_prefix(prefix).is_some_and(|rest: &str| rest.parse::<u32>().is_ok());
+    let is_numbered = |prefix| {
+        key.strip_prefix(prefix)
+            .is_some_and(|rest: &str| rest.parse::<u32>().is_ok())
+    };
     match key {
         // The second size of RAID 5 is that of its columns.
         "Size" => draft.size = draft.size.or_else(|| blocks(number)),
@@ -207,10 +236,16 @@ fn take_value(draft: &mut Draft, key: &str, value: &str) {
         "Write option" if number == "serial" => draft.write_policy = "serial",
         _ if is_numbered("Submirror ") => draft.submirrors.push(device_name(number).into_owned()),
         _ if is_numbered("Stripe ") && draft.what == What::Rows => {
-            let interlace =
-                value.strip_prefix("(interlace: ").and_then(|rest| rest.split_whitespace().next());
-            let interlace = interlace.and_then(blocks).filter(|interlace| interlace.0 > 0);
-            draft.rows.push(Row { components: Vec::new(), interlace });
+            let interlace = value
+                .strip_prefix("(interlace: ")
+                .and_then(|rest| rest.split_whitespace().next());
+            let interlace = interlace
+                .and_then(blocks)
+                .filter(|interlace| interlace.0 > 0);
+            draft.rows.push(Row {
+                components: Vec::new(),
+                interlace,
+            });
         }
         _ => {}
     }
@@ -218,16 +253,27 @@ fn take_value(draft: &mut Draft, key: &str, value: &str) {
 
 /// A row of a table of components: name, start block, whether there is a replica on it.
 fn component(words: &[&str]) -> Option<Component> {
-    let [name, start, replica, ..] = words else { return None };
+    let [name, start, replica, ..] = words else {
+        return None;
+    };
     (matches!(*replica, "Yes" | "No") && name.len() <= NAME_MAX).then_some(())?;
-    Some(Component { name: device_name(name).into_owned(), start: Some(blocks(start)?) })
+    Some(Component {
+        name: device_name(name).into_owned(),
+        start: Some(blocks(start)?),
+    })
 }
 
 /// Notes a hot spare, which the last column names.
 fn note_spare(draft: &Draft, component: &str, words: &[&str], builder: &mut Builder) {
-    let spare = words.get(4..).and_then(<[_]>::last).map(|name| device_name(name));
+    let spare = words
+        .get(4..)
+        .and_then(<[_]>::last)
+        .map(|name| device_name(name));
     if let Some(spare) = spare.filter(|name| disk_of(name).is_some())
-        && builder.solaris.spares.insert(format!("{}/{component}", draft.name))
+        && builder
+            .solaris
+            .spares
+            .insert(format!("{}/{component}", draft.name))
     {
         builder.note(format!(
             "{}: hot spare {spare} stands in for {component}; places are those on {component}",
@@ -239,7 +285,9 @@ fn note_spare(draft: &Draft, component: &str, words: &[&str], builder: &mut Buil
 /// A row of the table of device identities.
 fn relocation(text: &str, line: usize, input: &Input<'_>, builder: &mut Builder) {
     let words: Vec<&str> = text.split_whitespace().take(4).collect();
-    let &[name, "Yes" | "No", identity] = words.as_slice() else { return };
+    let &[name, "Yes" | "No", identity] = words.as_slice() else {
+        return;
+    };
     if disk_of(&device_name(name)).is_none() {
         return;
     }
@@ -260,7 +308,14 @@ mod tests {
         assert_eq!(what("d10: Mirror"), Some(What::Mirror));
         assert_eq!(what("set/d20: Submirror of set/d10"), Some(What::Rows));
         assert_eq!(what("hsp001: 1 hot spare"), Some(What::Pool));
-        for other in ["State: Okay", "Device: d50", "Stripe 0:", "a b: RAID", ": RAID", "Size: 10 blocks"] {
+        for other in [
+            "State: Okay",
+            "Device: d50",
+            "Stripe 0:",
+            "a b: RAID",
+            ": RAID",
+            "Size: 10 blocks",
+        ] {
             assert_eq!(what(other), None, "{other}");
         }
     }

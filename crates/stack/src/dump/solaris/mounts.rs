@@ -9,12 +9,24 @@ use crate::builder::Builder;
 use crate::grid::Source;
 use crate::node::keys;
 
-pub(super) static VFSTAB: Format =
-    Format { tool: "vfstab", is_verified: false, sniff: sniff_vfstab, read: read_vfstab };
-pub(super) static MOUNT: Format =
-    Format { tool: "mount", is_verified: false, sniff: sniff_mount, read: read_mount };
-pub(super) static MNTTAB: Format =
-    Format { tool: "mnttab", is_verified: false, sniff: sniff_mnttab, read: read_mnttab };
+pub(super) static VFSTAB: Format = Format {
+    tool: "vfstab",
+    is_verified: false,
+    sniff: sniff_vfstab,
+    read: read_vfstab,
+};
+pub(super) static MOUNT: Format = Format {
+    tool: "mount",
+    is_verified: false,
+    sniff: sniff_mount,
+    read: read_mount,
+};
+pub(super) static MNTTAB: Format = Format {
+    tool: "mnttab",
+    is_verified: false,
+    sniff: sniff_mnttab,
+    read: read_mnttab,
+};
 
 /// A file system on a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,9 +84,15 @@ fn vfstab_line(line: &str) -> Option<Mount> {
 }
 
 fn sniff_vfstab(input: &Input<'_>) -> Sniff {
-    let mut said =
-        beginning(input).map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).peekable();
-    if said.peek().is_some() && said.all(|line| vfstab_line(line).is_some()) { Sniff::Yes } else { Sniff::No }
+    let mut said = beginning(input)
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .peekable();
+    if said.peek().is_some() && said.all(|line| vfstab_line(line).is_some()) {
+        Sniff::Yes
+    } else {
+        Sniff::No
+    }
 }
 
 fn read_vfstab(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
@@ -93,7 +111,12 @@ fn read_vfstab(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpEr
             }
         }
     }
-    anything(taken, input, VFSTAB.tool, "device, device to check, directory, type, pass, yes or no, options")
+    anything(
+        taken,
+        input,
+        VFSTAB.tool,
+        "device, device to check, directory, type, pass, yes or no, options",
+    )
 }
 
 /// `mount -p` prints lines of vfstab without anything to check or to do at boot.
@@ -108,10 +131,16 @@ fn mount_line(line: &str) -> Option<Mount> {
     let (said, _) = rest.rsplit_once(" on ")?;
     let (right, said) = said.split_once(' ')?;
     let (kind, options) = match said.strip_prefix("type ") {
-        Some(said) => said.split_once(' ').map(|(kind, options)| (Some(kind), options))?,
+        Some(said) => said
+            .split_once(' ')
+            .map(|(kind, options)| (Some(kind), options))?,
         None => (None, said),
     };
-    let (device, directory) = if kind.is_some() { (left, right) } else { (right, left) };
+    let (device, directory) = if kind.is_some() {
+        (left, right)
+    } else {
+        (right, left)
+    };
     let is_one = directory.starts_with('/') && options.contains('/') && !options.starts_with('(');
     is_one.then(|| Mount {
         device: device.to_owned(),
@@ -125,17 +154,28 @@ fn mount_line(line: &str) -> Option<Mount> {
 /// `read/write/logging` as mnttab writes it: `rw,logging`.
 fn options_of(options: &str) -> String {
     let options = options.trim();
-    let (first, rest) = match (options.strip_prefix("read/write"), options.strip_prefix("read only")) {
+    let (first, rest) = match (
+        options.strip_prefix("read/write"),
+        options.strip_prefix("read only"),
+    ) {
         (Some(rest), _) => ("rw", rest),
         (_, Some(rest)) => ("ro", rest),
         _ => ("", options),
     };
     let rest = rest.split('/').filter(|option| !option.is_empty());
-    std::iter::once(first).filter(|first| !first.is_empty()).chain(rest).collect::<Vec<_>>().join(",")
+    std::iter::once(first)
+        .filter(|first| !first.is_empty())
+        .chain(rest)
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 fn sniff_mount(input: &Input<'_>) -> Sniff {
-    if beginning(input).any(|line| mount_line(line).is_some()) { Sniff::Yes } else { Sniff::No }
+    if beginning(input).any(|line| mount_line(line).is_some()) {
+        Sniff::Yes
+    } else {
+        Sniff::No
+    }
 }
 
 fn read_mount(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
@@ -151,7 +191,8 @@ fn read_mount(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpErr
 /// Device, directory, type, options and seconds, with tabs between.
 fn mnttab_line(line: &str) -> Option<Mount> {
     let mut words = line.split('\t');
-    let (device, directory, kind, options) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    let (device, directory, kind, options) =
+        (words.next()?, words.next()?, words.next()?, words.next()?);
     words.next()?.trim().parse::<u64>().ok()?;
     let is_one = words.next().is_none() && directory.starts_with('/');
     is_one.then(|| Mount {
@@ -164,7 +205,11 @@ fn mnttab_line(line: &str) -> Option<Mount> {
 }
 
 fn sniff_mnttab(input: &Input<'_>) -> Sniff {
-    if beginning(input).any(|line| mnttab_line(line).is_some()) { Sniff::Yes } else { Sniff::No }
+    if beginning(input).any(|line| mnttab_line(line).is_some()) {
+        Sniff::Yes
+    } else {
+        Sniff::No
+    }
 }
 
 fn read_mnttab(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
@@ -206,8 +251,12 @@ mod tests {
             dump::read(&Input { name: "text", text }, &mut builder).expect("reads");
         }
         join(&mut builder);
-        let node = builder.find(device).map(|id| builder.get(id).clone()).expect("it");
-        [keys::MOUNT, keys::CONTENT, keys::MOUNT_OPTIONS].map(|key| node.word(key).map(str::to_owned))
+        let node = builder
+            .find(device)
+            .map(|id| builder.get(id).clone())
+            .expect("it");
+        [keys::MOUNT, keys::CONTENT, keys::MOUNT_OPTIONS]
+            .map(|key| node.word(key).map(str::to_owned))
     }
 
     fn some(words: [&str; 3]) -> [Option<String>; 3] {
@@ -236,19 +285,30 @@ mod tests {
 
     #[test]
     fn other_ways_to_print_it() {
-        let verbose = "/dev/dsk/c0t0d0s0 on /u type ufs read only/logging on Mon Jan  5 10:00:00 2009\n";
-        assert_eq!(facts(&[verbose], "c0t0d0s0"), some(["/u", "ufs", "ro,logging"]));
+        let verbose =
+            "/dev/dsk/c0t0d0s0 on /u type ufs read only/logging on Mon Jan  5 10:00:00 2009\n";
+        assert_eq!(
+            facts(&[verbose], "c0t0d0s0"),
+            some(["/u", "ufs", "ro,logging"])
+        );
         let table = "/dev/dsk/c0t0d0s0\t/u\tufs\trw,forcedirectio,dev=2200000\t1231149600\n";
-        assert_eq!(facts(&[table], "c0t0d0s0"), some(["/u", "ufs", "rw,forcedirectio,dev=2200000"]));
+        assert_eq!(
+            facts(&[table], "c0t0d0s0"),
+            some(["/u", "ufs", "rw,forcedirectio,dev=2200000"])
+        );
         let printed = "/dev/dsk/c0t0d0s0 - /u ufs - no rw,logging\n";
-        assert_eq!(facts(&[printed, VFSTAB], "c0t0d0s0"), some(["/u", "ufs", "rw,logging"]));
+        assert_eq!(
+            facts(&[printed, VFSTAB], "c0t0d0s0"),
+            some(["/u", "ufs", "rw,logging"])
+        );
     }
 
     #[test]
     fn lines_of_linux_are_others() {
-        for line in
-            ["/dev/sda1 on / type ext4 (rw,relatime)", "proc on /proc type proc (rw,nosuid,nodev) on x"]
-        {
+        for line in [
+            "/dev/sda1 on / type ext4 (rw,relatime)",
+            "proc on /proc type proc (rw,nosuid,nodev) on x",
+        ] {
             assert_eq!(mount_line(line), None, "{line}");
         }
         assert_eq!(mnttab_line("/dev/sda1 / ext4 rw,relatime 0 0"), None);

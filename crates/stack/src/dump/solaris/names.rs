@@ -21,7 +21,11 @@ pub(super) fn slice_name(name: &str) -> Option<SliceName<'_>> {
     let (disk, suffix) = (&name[..at], &name[at + 1..]);
     let is_number = !suffix.is_empty() && suffix.bytes().all(|byte| byte.is_ascii_digit());
     let number = suffix.parse().ok().filter(|_| is_number)?;
-    is_disk(disk).then(|| SliceName { disk, number, is_fdisk: name.as_bytes()[at] == b'p' })
+    is_disk(disk).then(|| SliceName {
+        disk,
+        number,
+        is_fdisk: name.as_bytes()[at] == b'p',
+    })
 }
 
 /// Whether a name without its directories is a disk's: controller, target unless the bus has none, and unit; or the
@@ -30,18 +34,22 @@ pub(super) fn is_disk(name: &str) -> bool {
     if name.len() > NAME_MAX {
         return false;
     }
-    let shared = name.strip_prefix("did/rdsk/").or_else(|| name.strip_prefix("did/dsk/"));
+    let shared = name
+        .strip_prefix("did/rdsk/")
+        .or_else(|| name.strip_prefix("did/dsk/"));
     match shared {
-        Some(name) => {
-            name.strip_prefix('d').is_some_and(|rest| digits(rest) == rest.len() && !rest.is_empty())
-        }
+        Some(name) => name
+            .strip_prefix('d')
+            .is_some_and(|rest| digits(rest) == rest.len() && !rest.is_empty()),
         None => disk_len(name) == Some(name.len()),
     }
 }
 
 /// The disk that a device belongs to: itself, or what it is a slice of.
 pub(super) fn disk_of(name: &str) -> Option<&str> {
-    slice_name(name).map(|slice| slice.disk).or_else(|| is_disk(name).then_some(name))
+    slice_name(name)
+        .map(|slice| slice.disk)
+        .or_else(|| is_disk(name).then_some(name))
 }
 
 /// A disk's name somewhere in the name of a file.
@@ -60,7 +68,13 @@ fn disk_len(text: &str) -> Option<usize> {
     let mut at = counted(1, digits(&text[1..]))?;
     if text[at..].starts_with('t') {
         let is_target = |byte: &u8| byte.is_ascii_digit() || (b'A'..=b'F').contains(byte);
-        at = counted(at + 1, text.as_bytes()[at + 1..].iter().take_while(|byte| is_target(byte)).count())?;
+        at = counted(
+            at + 1,
+            text.as_bytes()[at + 1..]
+                .iter()
+                .take_while(|byte| is_target(byte))
+                .count(),
+        )?;
     }
     text[at..].strip_prefix('d')?;
     counted(at + 1, digits(&text[at + 1..]))
@@ -76,14 +90,36 @@ mod tests {
 
     #[test]
     fn slices_and_disks() {
-        let slice = |disk, number| Some(SliceName { disk, number, is_fdisk: false });
+        let slice = |disk, number| {
+            Some(SliceName {
+                disk,
+                number,
+                is_fdisk: false,
+            })
+        };
         assert_eq!(slice_name("c1t0d0s3"), slice("c1t0d0", 3));
-        assert_eq!(slice_name("c2t5005076300CB0B15d0s0"), slice("c2t5005076300CB0B15d0", 0));
+        assert_eq!(
+            slice_name("c2t5005076300CB0B15d0s0"),
+            slice("c2t5005076300CB0B15d0", 0)
+        );
         assert_eq!(slice_name("c0d1s12"), slice("c0d1", 12));
-        assert_eq!(slice_name("c2t0d0p0").map(|slice| slice.is_fdisk), Some(true));
+        assert_eq!(
+            slice_name("c2t0d0p0").map(|slice| slice.is_fdisk),
+            Some(true)
+        );
         assert_eq!(slice_name("did/rdsk/d3s0"), slice("did/rdsk/d3", 0));
-        for other in ["d57", "c1t0d0", "c1t0d0s", "c1t0s0", "ct0d0s0", "hsp001", "s", "", "c1t0d0s+1", "d3s0"]
-        {
+        for other in [
+            "d57",
+            "c1t0d0",
+            "c1t0d0s",
+            "c1t0s0",
+            "ct0d0s0",
+            "hsp001",
+            "s",
+            "",
+            "c1t0d0s+1",
+            "d3s0",
+        ] {
             assert_eq!(slice_name(other), None, "{other}");
         }
         assert!(is_disk("c3t10d0") && is_disk("c0d0") && !is_disk("c3t10d0s2") && !is_disk("d3"));

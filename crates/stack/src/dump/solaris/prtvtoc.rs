@@ -13,11 +13,19 @@ use crate::builder::{Builder, device_name};
 use crate::node::Problem;
 use crate::problem_ids::BROKEN_LABEL;
 
-pub(super) static FORMAT: Format = Format { tool: "prtvtoc", is_verified: true, sniff, read };
+pub(super) static FORMAT: Format = Format {
+    tool: "prtvtoc",
+    is_verified: true,
+    sniff,
+    read,
+};
 
 fn sniff(input: &Input<'_>) -> Sniff {
     let mut rows = 0;
-    for line in beginning(input).map(str::trim).filter(|line| !line.is_empty()) {
+    for line in beginning(input)
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+    {
         if title(line).is_some() {
             return Sniff::Yes;
         }
@@ -32,8 +40,13 @@ fn sniff(input: &Input<'_>) -> Sniff {
 
 /// The device of the line that a label begins with.
 fn title(line: &str) -> Option<&str> {
-    let line = line.strip_prefix('*')?.trim().strip_suffix("partition map")?;
-    line.split_whitespace().next().filter(|device| device.len() <= NAME_MAX)
+    let line = line
+        .strip_prefix('*')?
+        .trim()
+        .strip_suffix("partition map")?;
+    line.split_whitespace()
+        .next()
+        .filter(|device| device.len() <= NAME_MAX)
 }
 
 /// A label while its lines are read.
@@ -71,12 +84,19 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
         }
     }
     finish(draft, input, builder);
-    anything(taken, input, FORMAT.tool, "a label as in \"* /dev/rdsk/c0t0d0s2 partition map\"")
+    anything(
+        taken,
+        input,
+        FORMAT.tool,
+        "a label as in \"* /dev/rdsk/c0t0d0s2 partition map\"",
+    )
 }
 
 /// `512 bytes/sector`.
 fn dimension(comment: &str, draft: &mut Draft) {
-    let Some((number, of)) = comment.trim().split_once(char::is_whitespace) else { return };
+    let Some((number, of)) = comment.trim().split_once(char::is_whitespace) else {
+        return;
+    };
     let Ok(number) = number.parse() else { return };
     let known = match of.trim() {
         "bytes/sector" => &mut draft.sector,
@@ -94,8 +114,9 @@ fn row(text: &str, line: usize) -> Option<(Slice, u64)> {
     let mut words = text.split_whitespace();
     let mut number = || words.next()?.parse::<u64>().ok();
     let (slice, tag) = (number()?, number()?);
-    let flags =
-        words.next().filter(|flags| flags.len() == 2 && flags.bytes().all(|b| b.is_ascii_hexdigit()))?;
+    let flags = words
+        .next()
+        .filter(|flags| flags.len() == 2 && flags.bytes().all(|b| b.is_ascii_hexdigit()))?;
     let mut number = || words.next()?.parse::<u64>().ok();
     let (first, sectors, last) = (number()?, number()?, number()?);
     let slice = Slice {
@@ -135,10 +156,16 @@ fn finish(draft: Draft, input: &Input<'_>, builder: &mut Builder) {
     }
     let disk = draft.disk.unwrap_or_else(|| disk_of_file(input, builder));
     if draft.sector.is_none() {
-        builder.note(format!("{}: sectors of {disk} are taken for {SECTOR} bytes", input.name));
+        builder.note(format!(
+            "{}: sectors of {disk} are taken for {SECTOR} bytes",
+            input.name
+        ));
     }
     let has_cylinders = draft.cylinders.is_some() || draft.cylinder_sectors.is_some();
-    let has_reserved = draft.slices.iter().any(|slice| slice.number == 8 && slice.tag == Some(RESERVED));
+    let has_reserved = draft
+        .slices
+        .iter()
+        .any(|slice| slice.number == 8 && slice.tag == Some(RESERVED));
     let is_efi = has_reserved || draft.sectors.is_some() && !has_cylinders;
     let label = Label {
         disk,
@@ -146,7 +173,9 @@ fn finish(draft: Draft, input: &Input<'_>, builder: &mut Builder) {
         sector: Bytes(draft.sector.filter(|sector| *sector > 0).unwrap_or(SECTOR)),
         cylinder_sectors: draft.cylinder_sectors,
         sectors: draft.sectors.filter(|_| is_efi),
-        end: draft.accessible_cylinders.and_then(|count| count.checked_mul(draft.cylinder_sectors?)),
+        end: draft
+            .accessible_cylinders
+            .and_then(|count| count.checked_mul(draft.cylinder_sectors?)),
         slices: draft.slices,
     };
     label.tell(|line| input.source(FORMAT.tool, line), draft.line, builder);
@@ -159,7 +188,10 @@ pub(super) fn disk_of_file(input: &Input<'_>, builder: &mut Builder) -> String {
         return disk.to_owned();
     }
     let stem = file.split_once('.').map_or(file, |(stem, _)| stem);
-    builder.note(format!("{}: which disk this is of is not said; it is called {stem}", input.name));
+    builder.note(format!(
+        "{}: which disk this is of is not said; it is called {stem}",
+        input.name
+    ));
     stem.to_owned()
 }
 
@@ -177,16 +209,23 @@ mod tests {
 
     fn start(stack: &crate::Stack, name: &str) -> Option<u64> {
         let node = stack.node(stack.find(name)?);
-        let crate::Placing::Parts { parts } = &node.placing else { return None };
+        let crate::Placing::Parts { parts } = &node.placing else {
+            return None;
+        };
         Some(parts[0].start.0)
     }
 
     #[test]
     fn without_headers_the_file_names_the_disk() {
-        let stack = read_text("out/c1t8d0s2.vtoc", "2 5 01 0 35368272 35368271\n3 15 01 4712 4712 9423 /x\n");
+        let stack = read_text(
+            "out/c1t8d0s2.vtoc",
+            "2 5 01 0 35368272 35368271\n3 15 01 4712 4712 9423 /x\n",
+        );
         assert_eq!(start(&stack, "c1t8d0s3"), Some(4712 * 512));
         assert_eq!(
-            stack.node(stack.find("c1t8d0s3").expect("it")).word(crate::node::keys::MOUNT),
+            stack
+                .node(stack.find("c1t8d0s3").expect("it"))
+                .word(crate::node::keys::MOUNT),
             Some("/x")
         );
     }
@@ -212,16 +251,27 @@ mod tests {
             stack.node(stack.find("c1t0d0").expect("it")).size
         };
         assert_eq!(
-            size("* 100 sectors/cylinder\n* 12 cylinders\n* 1200 sectors\n* 1000 accessible sectors\n"),
+            size(
+                "* 100 sectors/cylinder\n* 12 cylinders\n* 1200 sectors\n* 1000 accessible sectors\n"
+            ),
             None
         );
-        assert_eq!(size("* 1200 sectors\n* 1000 accessible sectors\n"), Some(Bytes(1200 * 512)));
+        assert_eq!(
+            size("* 1200 sectors\n* 1000 accessible sectors\n"),
+            Some(Bytes(1200 * 512))
+        );
     }
 
     #[test]
     fn a_vtoc_of_x86_counts_from_its_fdisk_partition() {
         let stack = read_text("c0d0s2", "0 2 00 16065 80325 96389\n8 1 01 0 16065 16064\n");
         let slice = stack.find("c0d0s0").expect("it");
-        assert!(stack.landings(slice).lost.iter().any(|(_, why)| why.contains("fdisk partition")));
+        assert!(
+            stack
+                .landings(slice)
+                .lost
+                .iter()
+                .any(|(_, why)| why.contains("fdisk partition"))
+        );
     }
 }

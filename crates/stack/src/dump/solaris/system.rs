@@ -7,13 +7,28 @@ use super::text::{anything, count, lines, on_solaris, sniff_by};
 use crate::builder::Builder;
 use crate::node::keys;
 
-pub(super) static SYSTEM: Format =
-    Format { tool: "/etc/system", is_verified: false, sniff: sniff_system, read: read_system };
-pub(super) static MD_CONF: Format =
-    Format { tool: "md.conf", is_verified: false, sniff: sniff_md_conf, read: read_md_conf };
+pub(super) static SYSTEM: Format = Format {
+    tool: "/etc/system",
+    is_verified: false,
+    sniff: sniff_system,
+    read: read_system,
+};
+pub(super) static MD_CONF: Format = Format {
+    tool: "md.conf",
+    is_verified: false,
+    sniff: sniff_md_conf,
+    read: read_md_conf,
+};
 
 /// Commands besides `set`.
-const COMMANDS: [&str; 6] = ["exclude:", "include:", "forceload:", "rootdev:", "rootfs:", "moddir:"];
+const COMMANDS: [&str; 6] = [
+    "exclude:",
+    "include:",
+    "forceload:",
+    "rootdev:",
+    "rootfs:",
+    "moddir:",
+];
 
 fn sniff_system(input: &Input<'_>) -> Sniff {
     sniff_by(input, |line| {
@@ -24,11 +39,18 @@ fn sniff_system(input: &Input<'_>) -> Sniff {
 fn read_system(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     let mut taken = Taken::default();
     // The last setting of a name is the one that holds, and the first fact is: read from the end.
-    let all: Vec<(usize, &str)> = lines(input).filter(|(_, text)| !text.starts_with(['*', '#'])).collect();
+    let all: Vec<(usize, &str)> = lines(input)
+        .filter(|(_, text)| !text.starts_with(['*', '#']))
+        .collect();
     for (line, text) in all.into_iter().rev() {
         let setting = setting(text);
-        count(&mut taken, setting.is_some() || COMMANDS.iter().any(|command| text.starts_with(command)));
-        let Some((name, value)) = setting else { continue };
+        count(
+            &mut taken,
+            setting.is_some() || COMMANDS.iter().any(|command| text.starts_with(command)),
+        );
+        let Some((name, value)) = setting else {
+            continue;
+        };
         let (source, host) = (input.source(SYSTEM.tool, line), builder.host());
         on_solaris(builder, &source);
         let (key, unit) = match name.rsplit(':').next() {
@@ -42,7 +64,12 @@ fn read_system(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpEr
             builder.fact(host, key, value.to_string(), &source);
         }
     }
-    anything(taken, input, SYSTEM.tool, "a setting as in \"set maxphys=1048576\"")
+    anything(
+        taken,
+        input,
+        SYSTEM.tool,
+        "a setting as in \"set maxphys=1048576\"",
+    )
 }
 
 /// `set [MODULE:]NAME=VALUE`; only those whose value is a number.
@@ -57,7 +84,10 @@ fn setting(line: &str) -> Option<(&str, u64)> {
 
 /// A number as C writes it: decimal, `0x` and hexadecimal, `0` and octal.
 fn number(value: &str) -> Option<u64> {
-    if let Some(hex) = value.strip_prefix("0x").or_else(|| value.strip_prefix("0X")) {
+    if let Some(hex) = value
+        .strip_prefix("0x")
+        .or_else(|| value.strip_prefix("0X"))
+    {
         return u64::from_str_radix(hex, 16).ok();
     }
     match value.strip_prefix('0') {
@@ -67,14 +97,19 @@ fn number(value: &str) -> Option<u64> {
 }
 
 fn sniff_md_conf(input: &Input<'_>) -> Sniff {
-    sniff_by(input, |line| !line.trim_start().starts_with('#') && property(line, "nmd").is_some())
+    sniff_by(input, |line| {
+        !line.trim_start().starts_with('#') && property(line, "nmd").is_some()
+    })
 }
 
 fn read_md_conf(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
     let mut taken = Taken::default();
     for (line, text) in lines(input).filter(|(_, text)| !text.starts_with('#')) {
         let known = [("nmd", keys::NMD), ("md_nsets", keys::MD_NSETS)];
-        for (value, key) in known.into_iter().filter_map(|(name, key)| Some((property(text, name)?, key))) {
+        for (value, key) in known
+            .into_iter()
+            .filter_map(|(name, key)| Some((property(text, name)?, key)))
+        {
             let (source, host) = (input.source(MD_CONF.tool, line), builder.host());
             on_solaris(builder, &source);
             builder.fact(host, key, value.to_string(), &source);
@@ -100,8 +135,21 @@ mod tests {
                     forceload: misc/md_mirror\nset segmap_percent=010\nset md_mirror:md_resync_bufsz = 2048\n\
                     set md:mirrored_root_flag=1\nset broken\n";
         let mut builder = Builder::default();
-        let taken = read_system(&Input { name: "system", text }, &mut builder).expect("reads");
-        assert_eq!(taken, Taken { understood: 7, passed_over: 1 });
+        let taken = read_system(
+            &Input {
+                name: "system",
+                text,
+            },
+            &mut builder,
+        )
+        .expect("reads");
+        assert_eq!(
+            taken,
+            Taken {
+                understood: 7,
+                passed_over: 1
+            }
+        );
         let host = builder.host();
         let value = |key| builder.get(host).number(key);
         assert_eq!(value(keys::MAXPHYS), Some(1 << 20));
@@ -114,7 +162,14 @@ mod tests {
     fn properties_of_md() {
         let text = "# the default nmd=128\nname=\"md\" parent=\"pseudo\" nmd=8192 md_nsets=4;\n";
         let mut builder = Builder::default();
-        read_md_conf(&Input { name: "md.conf", text }, &mut builder).expect("reads");
+        read_md_conf(
+            &Input {
+                name: "md.conf",
+                text,
+            },
+            &mut builder,
+        )
+        .expect("reads");
         let host = builder.host();
         assert_eq!(builder.get(host).number(keys::NMD), Some(8192));
         assert_eq!(builder.get(host).number(keys::MD_NSETS), Some(4));

@@ -24,7 +24,16 @@ pub(super) fn table(line: &str) -> Option<Columns> {
     let words: Vec<&str> = line.split_whitespace().take(9).collect();
     match words[..] {
         ["Part", "Tag", "Flag", "Cylinders", "Size", "Blocks"] => Some(Columns::Cylinders),
-        ["Part", "Tag", "Flag", "First", "Sector", "Size", "Last", "Sector"] => Some(Columns::Sectors),
+        [
+            "Part",
+            "Tag",
+            "Flag",
+            "First",
+            "Sector",
+            "Size",
+            "Last",
+            "Sector",
+        ] => Some(Columns::Sectors),
         _ => None,
     }
 }
@@ -83,7 +92,13 @@ pub(super) fn row(text: &str, columns: Columns, line: usize) -> Option<Row> {
         Columns::Cylinders => cylinders(text, rest[..].first()?)?,
         Columns::Sectors => sectors(&rest)?,
     };
-    Some(Row { number, tag, flags, place, line })
+    Some(Row {
+        number,
+        tag,
+        flags,
+        place,
+        line,
+    })
 }
 
 /// `0 - 14086   136.71GB   (14087/0/0) 286698624`; what is in parentheses are cylinders, heads and sectors.
@@ -92,24 +107,37 @@ fn cylinders(text: &str, first: &str) -> Option<Place> {
     let (chs, blocks) = counted.split_once(')')?;
     let mut chs = chs.split('/').map(str::parse::<u64>);
     let (count, heads, sectors) = (chs.next()?.ok()?, chs.next()?.ok()?, chs.next()?.ok()?);
-    let (first, blocks) = (first.trim_end_matches('-').parse().ok()?, blocks.trim().parse().ok()?);
+    let (first, blocks) = (
+        first.trim_end_matches('-').parse().ok()?,
+        blocks.trim().parse().ok()?,
+    );
     match (count, heads, sectors, blocks) {
         (0, 0, 0, 0) => Some(Place::Empty),
         // A slice of parts of cylinders would be none that a label can hold.
-        (1.., 0, 0, 1..) => Some(Place::Cylinders { first, count, blocks }),
+        (1.., 0, 0, 1..) => Some(Place::Cylinders {
+            first,
+            count,
+            blocks,
+        }),
         _ => None,
     }
 }
 
 /// `34   128.00MB   262177`.
 fn sectors(rest: &[&str]) -> Option<Place> {
-    let &[first, size, last] = rest else { return None };
+    let &[first, size, last] = rest else {
+        return None;
+    };
     let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
     if last == 0 {
         return Some(Place::Empty);
     }
     // No label has 2^64 sectors, whose number would not fit.
-    (first <= last && last < u64::MAX).then_some(Place::Sectors { first, last, size: printed_size(size)? })
+    (first <= last && last < u64::MAX).then_some(Place::Sectors {
+        first,
+        last,
+        size: printed_size(size)?,
+    })
 }
 
 /// `136.71GB` in bytes, as near as it was printed.
@@ -122,7 +150,10 @@ fn printed_size(size: &str) -> Option<f64> {
         "TB" => 40,
         _ => return None,
     };
-    size[..at].parse::<f64>().ok().map(|size| size * f64::from(power).exp2())
+    size[..at]
+        .parse::<f64>()
+        .ok()
+        .map(|size| size * f64::from(power).exp2())
 }
 
 impl Print {
@@ -139,7 +170,11 @@ impl Print {
             let place = match row.place {
                 Place::Empty => continue,
                 Place::Sectors { first, last, .. } => Some((first, last - first + 1)),
-                Place::Cylinders { first, count, blocks } => cylinder_sectors.and_then(|sectors| {
+                Place::Cylinders {
+                    first,
+                    count,
+                    blocks,
+                } => cylinder_sectors.and_then(|sectors| {
                     let is_whole = count.checked_mul(sectors) == Some(blocks);
                     is_whole.then_some((first.checked_mul(sectors)?, blocks))
                 }),
@@ -165,20 +200,39 @@ impl Print {
                 }),
             }
         }
-        let end = self.geometry.cylinders.and_then(|count| count.checked_mul(cylinder_sectors?));
-        let label =
-            Label { disk, is_efi, sector: Bytes(sector), cylinder_sectors, sectors: None, end, slices };
+        let end = self
+            .geometry
+            .cylinders
+            .and_then(|count| count.checked_mul(cylinder_sectors?));
+        let label = Label {
+            disk,
+            is_efi,
+            sector: Bytes(sector),
+            cylinder_sectors,
+            sectors: None,
+            end,
+            slices,
+        };
         label.tell(source, self.line, builder);
     }
 
     /// Sectors of a cylinder, from the summary, or from the slice of the whole disk, or from any.
     fn cylinder_sectors(&self) -> Option<u64> {
         let of_row = |row: &Row| match row.place {
-            Place::Cylinders { count, blocks, .. } if blocks.is_multiple_of(count) => Some(blocks / count),
+            Place::Cylinders { count, blocks, .. } if blocks.is_multiple_of(count) => {
+                Some(blocks / count)
+            }
             _ => None,
         };
-        let whole = self.rows.iter().find(|row| row.tag == Some(BACKUP)).and_then(of_row);
-        self.geometry.cylinder_sectors.or(whole).or_else(|| self.rows.iter().find_map(of_row))
+        let whole = self
+            .rows
+            .iter()
+            .find(|row| row.tag == Some(BACKUP))
+            .and_then(of_row);
+        self.geometry
+            .cylinder_sectors
+            .or(whole)
+            .or_else(|| self.rows.iter().find_map(of_row))
     }
 
     /// Length of a sector: the one with which the longest slice has its printed size.
@@ -187,7 +241,11 @@ impl Print {
             Place::Sectors { first, last, size } => Some((last - first + 1, size)),
             _ => None,
         };
-        let longest = self.rows.iter().filter_map(of_row).max_by_key(|(sectors, _)| *sectors);
+        let longest = self
+            .rows
+            .iter()
+            .filter_map(of_row)
+            .max_by_key(|(sectors, _)| *sectors);
         let fits = |sector: &u64| {
             longest.is_some_and(|(sectors, size)| {
                 (sectors as f64 * *sector as f64 / size - 1.0).abs() < 1.0 / SIZE_ERROR

@@ -17,12 +17,20 @@ pub(in crate::dump) fn beginning<'a>(input: &Input<'a>) -> impl Iterator<Item = 
 
 /// *Yes* where any line of the beginning is the tool's own.
 pub(in crate::dump) fn sniff_by(input: &Input<'_>, is_own: impl Fn(&str) -> bool) -> Sniff {
-    if beginning(input).any(is_own) { Sniff::Yes } else { Sniff::No }
+    if beginning(input).any(is_own) {
+        Sniff::Yes
+    } else {
+        Sniff::No
+    }
 }
 
 /// Lines that say something, counted from 1, without what is around them.
 pub(in crate::dump) fn lines<'a>(input: &Input<'a>) -> impl Iterator<Item = (usize, &'a str)> {
-    let numbered = input.text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
+    let numbered = input
+        .text
+        .lines()
+        .enumerate()
+        .map(|(at, line)| (at + 1, line.trim()));
     numbered.filter(|(_, line)| !line.is_empty())
 }
 
@@ -67,7 +75,11 @@ pub(in crate::dump) fn anything(
 
 /// Counts a line.
 pub(in crate::dump) fn count(taken: &mut Taken, is_understood: bool) {
-    if is_understood { taken.understood += 1 } else { taken.passed_over += 1 }
+    if is_understood {
+        taken.understood += 1
+    } else {
+        taken.passed_over += 1
+    }
 }
 
 /// Notes that the host runs Solaris.
@@ -82,12 +94,26 @@ mod tests {
 
     #[test]
     fn sizes_as_metainit_takes_them() {
-        for (word, bytes) in
-            [("512", 512 * 512), ("32b", 16 << 10), ("256k", 256 << 10), ("1024m", 1 << 30), ("2G", 2 << 30)]
-        {
+        for (word, bytes) in [
+            ("512", 512 * 512),
+            ("32b", 16 << 10),
+            ("256k", 256 << 10),
+            ("1024m", 1 << 30),
+            ("2G", 2 << 30),
+        ] {
             assert_eq!(size(word), Some(Bytes(bytes)), "{word}");
         }
-        for word in ["", "k", "1.5g", "12x", "-4k", "36028797018963968", "16777216t", "all", "٣k"] {
+        for word in [
+            "",
+            "k",
+            "1.5g",
+            "12x",
+            "-4k",
+            "36028797018963968",
+            "16777216t",
+            "all",
+            "٣k",
+        ] {
             assert_eq!(size(word), None, "{word}");
         }
     }

@@ -23,7 +23,10 @@ pub(super) struct Component {
 
 impl Component {
     pub(super) fn named(name: &str) -> Component {
-        Component { name: device_name(name).into_owned(), start: None }
+        Component {
+            name: device_name(name).into_owned(),
+            start: None,
+        }
     }
 }
 
@@ -90,10 +93,12 @@ impl Volume {
     /// Whether nothing that decides about places was left out.
     pub(super) fn is_exact(&self) -> bool {
         match &self.shape {
-            Shape::Rows(rows) => rows.iter().all(|row| row.components.len() < 2 || row.interlace.is_some()),
-            Shape::Raid5 { interlace, columns, .. } => {
-                interlace.is_some() && columns.iter().all(|column| column.start.is_some())
-            }
+            Shape::Rows(rows) => rows
+                .iter()
+                .all(|row| row.components.len() < 2 || row.interlace.is_some()),
+            Shape::Raid5 {
+                interlace, columns, ..
+            } => interlace.is_some() && columns.iter().all(|column| column.start.is_some()),
             Shape::SoftAnywhere { .. } => false,
             Shape::Mirror { .. } | Shape::Soft { .. } | Shape::Logged { .. } => true,
         }
@@ -112,9 +117,9 @@ impl Volume {
 
     fn size(&self) -> Option<Bytes> {
         match &self.shape {
-            Shape::Soft { extents, .. } => {
-                extents.iter().try_fold(Bytes(0), |sum, extent| sum.checked_add(extent.len))
-            }
+            Shape::Soft { extents, .. } => extents
+                .iter()
+                .try_fold(Bytes(0), |sum, extent| sum.checked_add(extent.len)),
             _ => self.size,
         }
     }
@@ -140,7 +145,12 @@ pub(super) fn declare(volume: Volume, builder: &mut Builder) {
         builder.size(id, size, source);
     }
     match &volume.shape {
-        Shape::Mirror { read_policy, write_policy, pass, .. } => {
+        Shape::Mirror {
+            read_policy,
+            write_policy,
+            pass,
+            ..
+        } => {
             builder.fact(id, keys::READ_POLICY, *read_policy, source);
             builder.fact(id, keys::WRITE_POLICY, *write_policy, source);
             if let Some(pass) = pass {

@@ -12,7 +12,12 @@ use super::text::{anything, blocks, count, lines, on_solaris, sniff_by};
 use crate::builder::{Builder, device_name};
 use crate::node::{Kind, Part, Placing, keys};
 
-pub(super) static FORMAT: Format = Format { tool: "vxdisk list", is_verified: false, sniff, read };
+pub(super) static FORMAT: Format = Format {
+    tool: "vxdisk list",
+    is_verified: false,
+    sniff,
+    read,
+};
 
 fn sniff(input: &Input<'_>) -> Sniff {
     let is_region = |line: &str| line.starts_with("public:") && line.contains("slice=");
@@ -20,7 +25,8 @@ fn sniff(input: &Input<'_>) -> Sniff {
 }
 
 fn is_heading(line: &str) -> bool {
-    line.split_whitespace().eq(["DEVICE", "TYPE", "DISK", "GROUP", "STATUS"])
+    line.split_whitespace()
+        .eq(["DEVICE", "TYPE", "DISK", "GROUP", "STATUS"])
 }
 
 /// A disk in detail while its lines are read.
@@ -48,7 +54,14 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
             is_table = true;
         } else if let Some(device) = text.strip_prefix("Device:") {
             finish(&draft, input, builder);
-            (draft, is_table) = (Draft { device: device.trim(), line, ..Draft::default() }, false);
+            (draft, is_table) = (
+                Draft {
+                    device: device.trim(),
+                    line,
+                    ..Draft::default()
+                },
+                false,
+            );
             taken.understood += 1;
         } else if is_table {
             count(&mut taken, table_row(text, line, input, builder));
@@ -65,12 +78,18 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
         }
     }
     finish(&draft, input, builder);
-    anything(taken, input, FORMAT.tool, "a table of disks, or \"Device:\" and \"public:\" of one")
+    anything(
+        taken,
+        input,
+        FORMAT.tool,
+        "a table of disks, or \"Device:\" and \"public:\" of one",
+    )
 }
 
 /// `NAME=VALUE` among others.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    text.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+    text.split_whitespace()
+        .find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
 }
 
 fn region(value: &str) -> Option<Region> {
@@ -89,7 +108,9 @@ fn region(value: &str) -> Option<Region> {
 /// Device, type, disk, group, status; `-` where there is none.
 fn table_row(text: &str, line: usize, input: &Input<'_>, builder: &mut Builder) -> bool {
     let words: Vec<&str> = text.split_whitespace().take(5).collect();
-    let &[device, _, disk, _, _] = words.as_slice() else { return false };
+    let &[device, _, disk, _, _] = words.as_slice() else {
+        return false;
+    };
     let source = input.source(FORMAT.tool, line);
     let name = device_name(device);
     let id = builder.node(disk_of(&name).unwrap_or(&name));
@@ -107,7 +128,10 @@ fn finish(draft: &Draft<'_>, input: &Input<'_>, builder: &mut Builder) {
     let disk = disk_of(&name).unwrap_or(&name);
     let (below, start) = match region.disk_offset {
         Some(disk_offset) => (builder.node(disk), disk_offset.checked_add(region.offset)),
-        None => (builder.node(&format!("{disk}s{}", region.slice)), Some(region.offset)),
+        None => (
+            builder.node(&format!("{disk}s{}", region.slice)),
+            Some(region.offset),
+        ),
     };
     let Some(start) = start else { return };
     on_solaris(builder, &source);
@@ -121,7 +145,12 @@ fn finish(draft: &Draft<'_>, input: &Input<'_>, builder: &mut Builder) {
     builder.kind(public, Kind::LogicalVolume, &source);
     builder.size(public, region.len, &source);
     builder.fact(public, keys::MANAGER, "vxvm", &source);
-    let part = Part { upper: Bytes(0), node: below, start, len: Some(region.len) };
+    let part = Part {
+        upper: Bytes(0),
+        node: below,
+        start,
+        len: Some(region.len),
+    };
     builder.place(public, Placing::Parts { parts: vec![part] }, &source);
 }
 
@@ -140,16 +169,29 @@ mod tests {
                     public:    slice=2 offset=65792 len=1000 disk_offset=16\n\
                     Device:    c1t7d0s2\ndisk:      name=t7 id=1\npublic:    slice=4 offset=3 len=1000\n";
         let mut builder = Builder::default();
-        read(&Input { name: "vxdisk", text }, &mut builder).expect("reads");
+        read(
+            &Input {
+                name: "vxdisk",
+                text,
+            },
+            &mut builder,
+        )
+        .expect("reads");
         join(&mut builder);
         let stack = builder.finish();
         let shift = |top, below| {
             let landings = stack.landings(stack.find(top).expect("it")).all;
-            landings.iter().find(|one| stack.node(one.on).name == below).map(|one| one.shift / 512)
+            landings
+                .iter()
+                .find(|one| stack.node(one.on).name == below)
+                .map(|one| one.shift / 512)
         };
         assert_eq!(shift("slicedg/t8", "c1t8d0"), Some(9424));
         assert_eq!(shift("t9", "c1t9d0"), Some(16 + 65_792));
-        assert_eq!((shift("t7", "c1t7d0s4"), shift("t7", "c1t7d0")), (Some(3), None));
+        assert_eq!(
+            (shift("t7", "c1t7d0s4"), shift("t7", "c1t7d0")),
+            (Some(3), None)
+        );
     }
 
     #[test]
@@ -158,9 +200,27 @@ mod tests {
                     c1t8d0s2     auto:sliced     t8           slicedg      online\n\
                     c1t9d0s2     auto:none       -            -            online invalid\nshort line\n";
         let mut builder = Builder::default();
-        let taken = read(&Input { name: "vxdisk", text }, &mut builder).expect("reads");
-        assert_eq!(taken, Taken { understood: 2, passed_over: 1 });
-        let content = |name: &str| builder.get(builder.find(name).expect("it")).word(keys::CONTENT).is_some();
+        let taken = read(
+            &Input {
+                name: "vxdisk",
+                text,
+            },
+            &mut builder,
+        )
+        .expect("reads");
+        assert_eq!(
+            taken,
+            Taken {
+                understood: 2,
+                passed_over: 1
+            }
+        );
+        let content = |name: &str| {
+            builder
+                .get(builder.find(name).expect("it"))
+                .word(keys::CONTENT)
+                .is_some()
+        };
         assert!(content("c1t8d0") && !content("c1t9d0"));
     }
 }

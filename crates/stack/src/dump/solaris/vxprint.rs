@@ -17,13 +17,27 @@ use crate::graph::NodeId;
 use crate::grid::Source;
 use crate::node::{Chunks, Kind, Member, Part, Placing, keys};
 
-pub(super) static FORMAT: Format = Format { tool: "vxprint -ht", is_verified: false, sniff, read };
+pub(super) static FORMAT: Format = Format {
+    tool: "vxprint -ht",
+    is_verified: false,
+    sniff,
+    read,
+};
 
 fn sniff(input: &Input<'_>) -> Sniff {
     sniff_by(input, |line| {
         let mut words = line.split_whitespace();
         words.next() == Some("SD")
-            && words.eq(["NAME", "PLEX", "DISK", "DISKOFFS", "LENGTH", "[COL/]OFF", "DEVICE", "MODE"])
+            && words.eq([
+                "NAME",
+                "PLEX",
+                "DISK",
+                "DISKOFFS",
+                "LENGTH",
+                "[COL/]OFF",
+                "DEVICE",
+                "MODE",
+            ])
     })
 }
 
@@ -76,12 +90,19 @@ fn read(input: &Input<'_>, builder: &mut Builder) -> Result<Taken, DumpError> {
         count(&mut taken, understood.is_some());
     }
     place(groups.plexes, builder);
-    anything(taken, input, FORMAT.tool, "records of disks, volumes, plexes and subdisks")
+    anything(
+        taken,
+        input,
+        FORMAT.tool,
+        "records of disks, volumes, plexes and subdisks",
+    )
 }
 
 /// `dm NAME DEVICE TYPE PRIVLEN PUBLEN STATE`
 fn disk(words: &[&str], groups: &Groups, source: &Source, builder: &mut Builder) -> Option<()> {
-    let &[_, name, device, _, _, len, ..] = words else { return None };
+    let &[_, name, device, _, _, len, ..] = words else {
+        return None;
+    };
     let (name, len) = (groups.name(name)?, blocks(len)?);
     let device = device_name(device);
     let below = disk_of(&device).map(|disk| builder.node(disk));
@@ -91,13 +112,22 @@ fn disk(words: &[&str], groups: &Groups, source: &Source, builder: &mut Builder)
     builder.fact(id, keys::MANAGER, "vxvm", source);
     builder.size(id, len, source);
     let why = format!("where the public region begins is not told; vxdisk list {device} would");
-    builder.place(id, Placing::Unknown { members: below.into_iter().collect(), why }, source);
+    builder.place(
+        id,
+        Placing::Unknown {
+            members: below.into_iter().collect(),
+            why,
+        },
+        source,
+    );
     Some(())
 }
 
 /// `v NAME RVG KSTATE STATE LENGTH READPOL PREFPLEX UTYPE`
 fn volume(words: &[&str], groups: &Groups, source: &Source, builder: &mut Builder) -> Option<()> {
-    let &[_, name, _, _, _, len, read_policy, ..] = words else { return None };
+    let &[_, name, _, _, _, len, read_policy, ..] = words else {
+        return None;
+    };
     let (id, len) = (builder.node(&groups.name(name)?), blocks(len)?);
     builder.kind(id, Kind::LogicalVolume, source);
     builder.fact(id, keys::MANAGER, "vxvm", source);
@@ -110,9 +140,16 @@ fn volume(words: &[&str], groups: &Groups, source: &Source, builder: &mut Builde
 
 /// `pl NAME VOLUME KSTATE STATE LENGTH LAYOUT NCOL/WID MODE`
 fn plex(words: &[&str], groups: &mut Groups, source: Source, builder: &mut Builder) -> Option<()> {
-    let &[_, name, volume, _, _, len, layout, columns, ..] = words else { return None };
+    let &[_, name, volume, _, _, len, layout, columns, ..] = words else {
+        return None;
+    };
     let (name, len) = (groups.name(name)?, blocks(len)?);
-    let chunk = || columns.split_once('/').and_then(|(_, chunk)| blocks(chunk)).filter(|chunk| chunk.0 > 0);
+    let chunk = || {
+        columns
+            .split_once('/')
+            .and_then(|(_, chunk)| blocks(chunk))
+            .filter(|chunk| chunk.0 > 0)
+    };
     let columns = match layout {
         "CONCAT" => None,
         "STRIPE" => Some((chunk()?, 0)),
@@ -120,13 +157,29 @@ fn plex(words: &[&str], groups: &mut Groups, source: Source, builder: &mut Build
         _ => return None,
     };
     let volume = builder.node(&groups.name(volume)?);
-    groups.plexes.insert(name, Plex { volume, source, len, columns, subdisks: Vec::new() });
+    groups.plexes.insert(
+        name,
+        Plex {
+            volume,
+            source,
+            len,
+            columns,
+            subdisks: Vec::new(),
+        },
+    );
     Some(())
 }
 
 /// `sd NAME PLEX DISK DISKOFFS LENGTH [COL/]OFF DEVICE MODE`
-fn subdisk(words: &[&str], groups: &mut Groups, source: &Source, builder: &mut Builder) -> Option<()> {
-    let &[_, name, plex, disk, start, len, place, ..] = words else { return None };
+fn subdisk(
+    words: &[&str],
+    groups: &mut Groups,
+    source: &Source,
+    builder: &mut Builder,
+) -> Option<()> {
+    let &[_, name, plex, disk, start, len, place, ..] = words else {
+        return None;
+    };
     let (name, plex, disk) = (groups.name(name)?, groups.name(plex)?, groups.name(disk)?);
     let (start, len) = (blocks(start)?, blocks(len)?);
     let (column, offset) = place.split_once('/').unwrap_or(("0", place));
@@ -136,9 +189,19 @@ fn subdisk(words: &[&str], groups: &mut Groups, source: &Source, builder: &mut B
     builder.kind(node, Kind::SoftPartition, source);
     builder.fact(node, keys::MANAGER, "vxvm", source);
     builder.size(node, len, source);
-    let part = Part { upper: Bytes(0), node: below, start, len: Some(len) };
+    let part = Part {
+        upper: Bytes(0),
+        node: below,
+        start,
+        len: Some(len),
+    };
     builder.place(node, Placing::Parts { parts: vec![part] }, source);
-    plex.subdisks.push(Subdisk { node, column, offset, len });
+    plex.subdisks.push(Subdisk {
+        node,
+        column,
+        offset,
+        len,
+    });
     Some(())
 }
 
@@ -146,7 +209,8 @@ fn subdisk(words: &[&str], groups: &mut Groups, source: &Source, builder: &mut B
 fn place(plexes: BTreeMap<String, Plex>, builder: &mut Builder) {
     let mut volumes: BTreeMap<NodeId, (Vec<Member>, Source)> = BTreeMap::new();
     for (name, mut plex) in plexes {
-        plex.subdisks.sort_by_key(|subdisk| (subdisk.column, subdisk.offset));
+        plex.subdisks
+            .sort_by_key(|subdisk| (subdisk.column, subdisk.offset));
         let id = builder.node(&name);
         builder.fact(id, keys::MANAGER, "vxvm", &plex.source);
         builder.size(id, plex.len, &plex.source);
@@ -154,16 +218,36 @@ fn place(plexes: BTreeMap<String, Plex>, builder: &mut Builder) {
             None => (Kind::Concat, run(&plex.subdisks)),
             Some((chunk, parity)) => {
                 let members = columns(&name, &plex, builder);
-                let kind = if parity > 0 { Kind::ParityRaid } else { Kind::Stripe };
-                (kind, Placing::Chunks(Chunks { chunk, members, parity, copies: 1, layout: None }))
+                let kind = if parity > 0 {
+                    Kind::ParityRaid
+                } else {
+                    Kind::Stripe
+                };
+                (
+                    kind,
+                    Placing::Chunks(Chunks {
+                        chunk,
+                        members,
+                        parity,
+                        copies: 1,
+                        layout: None,
+                    }),
+                )
             }
         };
         builder.kind(id, kind, &plex.source);
         if !plex.subdisks.is_empty() {
             builder.place(id, placing, &plex.source);
         }
-        let member = Member { node: id, start: Bytes(0) };
-        volumes.entry(plex.volume).or_insert_with(|| (Vec::new(), plex.source)).0.push(member);
+        let member = Member {
+            node: id,
+            start: Bytes(0),
+        };
+        volumes
+            .entry(plex.volume)
+            .or_insert_with(|| (Vec::new(), plex.source))
+            .0
+            .push(member);
     }
     for (volume, (members, source)) in volumes {
         if members.len() > 1 {
@@ -174,9 +258,15 @@ fn place(plexes: BTreeMap<String, Plex>, builder: &mut Builder) {
 }
 
 fn run(subdisks: &[Subdisk]) -> Placing {
-    let part =
-        |one: &Subdisk| Part { upper: one.offset, node: one.node, start: Bytes(0), len: Some(one.len) };
-    Placing::Parts { parts: subdisks.iter().map(part).collect() }
+    let part = |one: &Subdisk| Part {
+        upper: one.offset,
+        node: one.node,
+        start: Bytes(0),
+        len: Some(one.len),
+    };
+    Placing::Parts {
+        parts: subdisks.iter().map(part).collect(),
+    }
 }
 
 /// The columns of a plex in order; one of several subdisks is a layer of its own.
@@ -191,7 +281,13 @@ fn columns(name: &str, plex: &Plex, builder: &mut Builder) -> Vec<Member> {
             id
         }
     };
-    groups.map(node).map(|node| Member { node, start: Bytes(0) }).collect()
+    groups
+        .map(node)
+        .map(|node| Member {
+            node,
+            start: Bytes(0),
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -232,7 +328,10 @@ mod tests {
             assert_eq!(stack.node(vol).kind, Kind::Mirror);
             let landings = stack.landings(vol);
             let on = |name: &str| {
-                let found = landings.all.iter().find(|one| stack.node(one.on).name == name);
+                let found = landings
+                    .all
+                    .iter()
+                    .find(|one| stack.node(one.on).name == name);
                 found.map(|one| (one.shift / 512, one.period.map(|period| period.0 / 512)))
             };
             // 9424 + 100 lies 52 behind a chunk of 128.
@@ -240,7 +339,12 @@ mod tests {
             assert_eq!(on("slicedg/vol-01 column 1"), Some((0, Some(128))));
             // Where the public region of the other disk begins was not told.
             assert_eq!(on("c1t9d0"), None);
-            assert!(landings.lost.iter().any(|(_, why)| why.contains("vxdisk list c1t9d0s2")));
+            assert!(
+                landings
+                    .lost
+                    .iter()
+                    .any(|(_, why)| why.contains("vxdisk list c1t9d0s2"))
+            );
             assert_eq!(stack.problems(), []);
         }
     }

@@ -43,17 +43,24 @@ impl Backing {
         match self {
             Backing::Number(major, minor) => {
                 let known = host.by_number((*major, *minor));
-                known.ok_or_else(|| format!("its device {major}:{minor} is not among those of this host"))
+                known.ok_or_else(|| {
+                    format!("its device {major}:{minor} is not among those of this host")
+                })
             }
             Backing::Address(address) => {
                 let is_it = |device: &&Device| device.address.as_ref() == Some(address);
-                let found = devices.iter().find(|(_, device)| is_it(device)).map(|(node, _)| *node);
+                let found = devices
+                    .iter()
+                    .find(|(_, device)| is_it(device))
+                    .map(|(node, _)| *node);
                 found.ok_or_else(|| format!("its device {address} is not among those of this host"))
             }
             Backing::Path(path) => of_path(root, host, builder, path),
             Backing::Memory => {
                 let node = builder.node(&format!("memory of {export}"));
-                let source = Source::Kernel { path: "/sys/kernel/config/target/core".to_owned() };
+                let source = Source::Kernel {
+                    path: "/sys/kernel/config/target/core".to_owned(),
+                };
                 builder.kind(node, Kind::Ram, &source);
                 Ok(node)
             }
@@ -63,13 +70,26 @@ impl Backing {
 }
 
 /// A path as an administrator wrote it: links are followed, where they are there to follow.
-fn of_path(root: &Root<'_>, host: &Host, builder: &mut Builder, path: &str) -> Result<NodeId, String> {
-    let resolved = root.directory.resolved(path).unwrap_or_else(|_| path.to_owned());
-    if let Some(known) = [&*resolved, path].into_iter().find_map(|path| builder.find(path)) {
+fn of_path(
+    root: &Root<'_>,
+    host: &Host,
+    builder: &mut Builder,
+    path: &str,
+) -> Result<NodeId, String> {
+    let resolved = root
+        .directory
+        .resolved(path)
+        .unwrap_or_else(|_| path.to_owned());
+    if let Some(known) = [&*resolved, path]
+        .into_iter()
+        .find_map(|path| builder.find(path))
+    {
         return Ok(known);
     }
     if resolved.starts_with("/dev/") {
-        return Err(format!("its device {resolved} is not among those of this host"));
+        return Err(format!(
+            "its device {resolved} is not among those of this host"
+        ));
     }
     Ok(host.file(root, builder, &resolved))
 }

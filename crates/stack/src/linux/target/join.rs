@@ -14,43 +14,73 @@ use crate::node::{Kind, Part, Placing};
 
 /// Puts each disk on the export that it is: by its address on an adapter of this host, or by an identity that no other
 /// export has.
-pub(super) fn join(builder: &mut Builder, devices: &HashMap<NodeId, &Device>, exports: &[(NodeId, &Export)]) {
+pub(super) fn join(
+    builder: &mut Builder,
+    devices: &HashMap<NodeId, &Device>,
+    exports: &[(NodeId, &Export)],
+) {
     let mut by_address: HashMap<&str, NodeId> = HashMap::new();
     let mut by_identity: HashMap<&str, Vec<NodeId>> = HashMap::new();
     for (node, export) in exports {
-        by_address.extend(export.addresses.iter().map(|address| (address.as_str(), *node)));
+        by_address.extend(
+            export
+                .addresses
+                .iter()
+                .map(|address| (address.as_str(), *node)),
+        );
         if let Some(identity) = &export.identity {
             by_identity.entry(identity).or_default().push(*node);
         }
     }
-    let mut disks: Vec<(NodeId, &Device)> = devices.iter().map(|(node, device)| (*node, *device)).collect();
+    let mut disks: Vec<(NodeId, &Device)> = devices
+        .iter()
+        .map(|(node, device)| (*node, *device))
+        .collect();
     disks.sort_by_key(|(node, _)| *node);
     for (disk, device) in disks {
-        if builder.get(disk).kind != Kind::VirtualDisk || builder.get(disk).placing != Placing::Leaf {
+        if builder.get(disk).kind != Kind::VirtualDisk || builder.get(disk).placing != Placing::Leaf
+        {
             continue;
         }
-        let address = device.address.as_deref().and_then(|address| by_address.get(address).copied());
-        let same = device.identity.as_deref().and_then(|identity| by_identity.get(identity));
+        let address = device
+            .address
+            .as_deref()
+            .and_then(|address| by_address.get(address).copied());
+        let same = device
+            .identity
+            .as_deref()
+            .and_then(|identity| by_identity.get(identity));
         let (export, file) = match (address, same.map(Vec::as_slice)) {
             (Some(export), _) => (export, "device"),
             (None, Some([only])) => (*only, "wwid"),
             (None, Some([_, _, ..])) => {
                 let name = builder.get(disk).name.clone();
-                builder
-                    .note(format!("{name}: several exports have its identity, so that it was put on none"));
+                builder.note(format!(
+                    "{name}: several exports have its identity, so that it was put on none"
+                ));
                 continue;
             }
             (None, _) => continue,
         };
         if !stands_on(builder, export, disk) {
-            put_on(builder, disk, export, &sysfs(&format!("{}/{file}", device.name)));
+            put_on(
+                builder,
+                disk,
+                export,
+                &sysfs(&format!("{}/{file}", device.name)),
+            );
         }
     }
 }
 
 fn put_on(builder: &mut Builder, disk: NodeId, export: NodeId, source: &Source) {
     let len = builder.get(disk).size;
-    let part = Part { upper: Bytes(0), node: export, start: Bytes(0), len };
+    let part = Part {
+        upper: Bytes(0),
+        node: export,
+        start: Bytes(0),
+        len,
+    };
     builder.place(disk, Placing::Parts { parts: vec![part] }, source);
 }
 

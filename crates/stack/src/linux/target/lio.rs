@@ -30,15 +30,25 @@ struct Lun {
 /// All backstores that some LUN shows.
 pub(super) fn read(root: &Root<'_>, reader: &mut Reader) -> Vec<Export> {
     let mut exports = Vec::new();
-    let Ok(config) = root.directory.below(&format!("{CONFIG}/target")) else { return exports };
+    let Ok(config) = root.directory.below(&format!("{CONFIG}/target")) else {
+        return exports;
+    };
     let luns = read_luns(reader, &config);
-    let Some(core) = reader.child(&config, "core") else { return exports };
+    let Some(core) = reader.child(&config, "core") else {
+        return exports;
+    };
     for (backstore, luns) in luns {
-        let Some((hba, name)) = backstore.split_once('/') else { continue };
-        let directory = reader.child(&core, hba).and_then(|hba| reader.child(&hba, name));
+        let Some((hba, name)) = backstore.split_once('/') else {
+            continue;
+        };
+        let directory = reader
+            .child(&core, hba)
+            .and_then(|hba| reader.child(&hba, name));
         match directory {
             Some(directory) => exports.push(one(reader, &directory, &backstore, &luns)),
-            None => reader.note(format!("/{CONFIG}/target/core/{backstore} cannot be opened")),
+            None => reader.note(format!(
+                "/{CONFIG}/target/core/{backstore} cannot be opened"
+            )),
         }
     }
     exports
@@ -50,17 +60,31 @@ fn read_luns(reader: &mut Reader, config: &Directory) -> BTreeMap<String, Vec<Lu
     let mut fabrics = config.names().unwrap_or_default();
     fabrics.sort_unstable();
     for fabric in fabrics.iter().filter(|fabric| *fabric != "core") {
-        let Some(directory) = reader.child(config, fabric) else { continue };
+        let Some(directory) = reader.child(config, fabric) else {
+            continue;
+        };
         for wwn in reader.names(config, fabric) {
-            let Some(target) = reader.child(&directory, &wwn) else { continue };
+            let Some(target) = reader.child(&directory, &wwn) else {
+                continue;
+            };
             for group in reader.names(&directory, &wwn) {
-                let Some(group_directory) = reader.child(&target, &group) else { continue };
+                let Some(group_directory) = reader.child(&target, &group) else {
+                    continue;
+                };
                 for (lun, backstore) in luns_of(reader, &group_directory) {
-                    let on_host = reader.word(&group_directory, "address").filter(|_| fabric == "loopback");
+                    let on_host = reader
+                        .word(&group_directory, "address")
+                        .filter(|_| fabric == "loopback");
                     let number = lun.trim_start_matches("lun_");
                     let address = on_host.map(|address| format!("{address}:{number}"));
                     let (fabric, wwn, group) = (fabric.clone(), wwn.clone(), group.clone());
-                    let lun = Lun { fabric, wwn, group, lun, address };
+                    let lun = Lun {
+                        fabric,
+                        wwn,
+                        group,
+                        lun,
+                        address,
+                    };
                     luns.entry(backstore).or_default().push(lun);
                 }
             }
@@ -72,9 +96,13 @@ fn read_luns(reader: &mut Reader, config: &Directory) -> BTreeMap<String, Vec<Lu
 /// LUNs of a portal group, each with its backstore.
 fn luns_of(reader: &mut Reader, group: &Directory) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    let Some(luns) = reader.child(group, "lun") else { return found };
+    let Some(luns) = reader.child(group, "lun") else {
+        return found;
+    };
     for lun in reader.names(group, "lun") {
-        let Some(directory) = reader.child(&luns, &lun) else { continue };
+        let Some(directory) = reader.child(&luns, &lun) else {
+            continue;
+        };
         let links = directory.names().unwrap_or_default();
         let backstore = links.iter().find_map(|link| {
             let target = directory.link(link).ok()?;
@@ -87,30 +115,46 @@ fn luns_of(reader: &mut Reader, group: &Directory) -> Vec<(String, String)> {
 
 fn one(reader: &mut Reader, directory: &Directory, backstore: &str, luns: &[Lun]) -> Export {
     // The short name first: one backstore may be many LUNs, and an IQN fills a line.
-    let as_lun = luns.iter().map(|lun| format!("{}/{}/{}", lun.wwn, lun.group, lun.lun));
-    let names = std::iter::once(backstore.to_owned()).chain(as_lun).collect();
+    let as_lun = luns
+        .iter()
+        .map(|lun| format!("{}/{}/{}", lun.wwn, lun.group, lun.lun));
+    let names = std::iter::once(backstore.to_owned())
+        .chain(as_lun)
+        .collect();
     let hba = backstore.split('/').next().unwrap_or_default();
     let kind = hba.rsplit_once('_').map_or(hba, |(kind, _)| kind);
     let info = reader.word(directory, "info").unwrap_or_default();
-    let path = reader.word(directory, "udev_path").filter(|path| path.starts_with('/'));
+    let path = reader
+        .word(directory, "udev_path")
+        .filter(|path| path.starts_with('/'));
     let (backing, size) = backing(kind, &info, path);
     let wwn = reader.child(directory, "wwn");
     let mut of_wwn = |name: &str| wwn.as_ref().and_then(|wwn| reader.word(wwn, name));
     let serial = of_wwn("vpd_unit_serial").and_then(|text| after_colon(&text).map(str::to_owned));
     let company = of_wwn("company_id").and_then(|text| {
-        let text = after_colon(&text).unwrap_or(&text).trim_start_matches("0x").to_owned();
+        let text = after_colon(&text)
+            .unwrap_or(&text)
+            .trim_start_matches("0x")
+            .to_owned();
         u32::from_str_radix(&text, 16).ok()
     });
     let attributes = reader.child(directory, "attrib");
     let mut attribute = |name: &str| -> Option<u64> {
-        attributes.as_ref().and_then(|attributes| reader.number(attributes, name, backstore))
+        attributes
+            .as_ref()
+            .and_then(|attributes| reader.number(attributes, name, backstore))
     };
     let block = attribute("block_size");
-    let bytes = |blocks: Option<u64>| blocks.zip(block).and_then(|(blocks, block)| blocks.checked_mul(block));
+    let bytes = |blocks: Option<u64>| {
+        blocks
+            .zip(block)
+            .and_then(|(blocks, block)| blocks.checked_mul(block))
+    };
     let unmap = bytes(attribute("unmap_granularity"));
     let unmap_start = bytes(attribute("unmap_granularity_alignment"));
     // A block device states its own.
-    let optimal = bytes(attribute("optimal_sectors")).filter(|_| !matches!(kind, "iblock" | "pscsi"));
+    let optimal =
+        bytes(attribute("optimal_sectors")).filter(|_| !matches!(kind, "iblock" | "pscsi"));
     let write_cache = attribute("emulate_write_cache").map(|value| value != 0);
     let is_unmapped = attribute("emulate_tpu").is_some_and(|value| value != 0);
     Export {
@@ -121,11 +165,15 @@ fn one(reader: &mut Reader, directory: &Directory, backstore: &str, luns: &[Lun]
         backing,
         target: luns.first().map(|lun| lun.wwn.clone()),
         transport: luns.first().map(|lun| lun.fabric.clone()),
-        unit: luns.first().and_then(|lun| lun.lun.trim_start_matches("lun_").parse().ok()),
+        unit: luns
+            .first()
+            .and_then(|lun| lun.lun.trim_start_matches("lun_").parse().ok()),
         size,
         block,
         optimal,
-        discard: unmap.filter(|_| is_unmapped).map(|unmap| (unmap, unmap_start.unwrap_or(0))),
+        discard: unmap
+            .filter(|_| is_unmapped)
+            .map(|unmap| (unmap, unmap_start.unwrap_or(0))),
         write_cache,
         // What is passed through keeps the identity that it has.
         identity: serial
@@ -151,24 +199,31 @@ fn backing(kind: &str, info: &str, path: Option<String>) -> (Backing, Option<u64
     let or_path = |path: Option<String>| path.map_or_else(Backing::default, Backing::Path);
     match kind {
         "iblock" => {
-            let device = number("Major:").zip(number("Minor:")).filter(|device| *device != (0, 0));
+            let device = number("Major:")
+                .zip(number("Minor:"))
+                .filter(|device| *device != (0, 0));
             let device = device.and_then(|(major, minor)| {
-                Some(Backing::Number(major.try_into().ok()?, minor.try_into().ok()?))
+                Some(Backing::Number(
+                    major.try_into().ok()?,
+                    minor.try_into().ok()?,
+                ))
             });
             (device.unwrap_or_else(|| or_path(path)), None)
         }
         "fileio" => {
             // The name of the file may hold blanks.
-            let file =
-                word(" File:").and_then(|rest| rest.rsplit_once("  Size:")).map(|(file, _)| file.to_owned());
+            let file = word(" File:")
+                .and_then(|rest| rest.rsplit_once("  Size:"))
+                .map(|(file, _)| file.to_owned());
             (or_path(file.or(path)), number("  Size:"))
         }
         "pscsi" => {
             let place = ["Host ID:", "Channel ID:", "Target ID:", "LUN:"].map(number);
             match place {
-                [Some(host), Some(channel), Some(target), Some(lun)] => {
-                    (Backing::Address(format!("{host}:{channel}:{target}:{lun}")), None)
-                }
+                [Some(host), Some(channel), Some(target), Some(lun)] => (
+                    Backing::Address(format!("{host}:{channel}:{target}:{lun}")),
+                    None,
+                ),
                 _ => (or_path(path), None),
             }
         }
@@ -183,8 +238,13 @@ fn backing(kind: &str, info: &str, path: Option<String>) -> (Backing, Option<u64
         "user" => {
             // What follows the name of the handler may hold a password.
             let handler = word("Config:").and_then(|rest| rest.split(['/', ' ', '\n']).next());
-            let handler = handler.map(|it| format!(" ({})", crate::dump::shown(it))).unwrap_or_default();
-            (Backing::Unknown(format!("a program serves it{handler}")), None)
+            let handler = handler
+                .map(|it| format!(" ({})", crate::dump::shown(it)))
+                .unwrap_or_default();
+            (
+                Backing::Unknown(format!("a program serves it{handler}")),
+                None,
+            )
         }
         _ => (or_path(path), None),
     }
@@ -193,7 +253,10 @@ fn backing(kind: &str, info: &str, path: Option<String>) -> (Backing, Option<u64
 /// The identity that initiators see as `wwid`: NAA type 6, the company, and the first 25 hexadecimal digits of the serial
 /// number, zeros behind (`spc_gen_naa_6h_vendor_specific`).
 fn identity(company: u32, serial: &str) -> String {
-    let digits = serial.chars().filter(char::is_ascii_hexdigit).map(|digit| digit.to_ascii_lowercase());
+    let digits = serial
+        .chars()
+        .filter(char::is_ascii_hexdigit)
+        .map(|digit| digit.to_ascii_lowercase());
     let digits: String = digits.take(VENDOR_DIGITS).collect();
     format!("naa.6{:06x}{digits:0<VENDOR_DIGITS$}", company & 0xff_ffff)
 }
@@ -213,7 +276,11 @@ mod tests {
                 "iBlock device: sda1  UDEV PATH: /dev/sda1  readonly: 0\n        Major: 8 Minor: 1  CLAIMED: IBLOCK",
                 (Backing::Number(8, 1), None),
             ),
-            ("iblock", "  readonly: 0\n        Major: 0 Minor: 0", (path("/dev/x"), None)),
+            (
+                "iblock",
+                "  readonly: 0\n        Major: 0 Minor: 0",
+                (path("/dev/x"), None),
+            ),
             (
                 "fileio",
                 "TCM FILEIO ID: 0        File: /srv/a b.img  Size: 1048576  Mode: O_DSYNC Async: 0",
@@ -232,10 +299,17 @@ mod tests {
             (
                 "user",
                 "Config: rbd/pool/vm  Size: 1073741824",
-                (Backing::Unknown("a program serves it (\"rbd\")".to_owned()), None),
+                (
+                    Backing::Unknown("a program serves it (\"rbd\")".to_owned()),
+                    None,
+                ),
             ),
             ("fileio", "", (path("/dev/x"), None)),
-            ("rd_mcp", "PAGES/PAGE_SIZE: 99999999999999999999*4096", (Backing::Memory, None)),
+            (
+                "rd_mcp",
+                "PAGES/PAGE_SIZE: 99999999999999999999*4096",
+                (Backing::Memory, None),
+            ),
         ] {
             let found = backing(kind, &format!("{head}{info}"), Some("/dev/x".to_owned()));
             assert_eq!(found, expected, "{info}");
@@ -246,7 +320,10 @@ mod tests {
     #[test]
     fn identities_are_those_that_initiators_see() {
         for (serial, expected) in [
-            ("a1b2c3d4-5e6f-4a7b-8c9d-0e1f2a3b4c5d", "naa.6001405a1b2c3d45e6f4a7b8c9d0e1f2"),
+            (
+                "a1b2c3d4-5e6f-4a7b-8c9d-0e1f2a3b4c5d",
+                "naa.6001405a1b2c3d45e6f4a7b8c9d0e1f2",
+            ),
             ("12zz", "naa.60014051200000000000000000000000"),
             ("", "naa.60014050000000000000000000000000"),
         ] {

@@ -68,7 +68,12 @@ struct Stated {
 }
 
 /// Tells of all exports, and puts disks of this host on theirs.
-pub(super) fn tell_all(root: &Root<'_>, host: &mut Host, builder: &mut Builder, devices: &[Device]) {
+pub(super) fn tell_all(
+    root: &Root<'_>,
+    host: &mut Host,
+    builder: &mut Builder,
+    devices: &[Device],
+) {
     let mut reader = Reader::new();
     let mut exports = lio::read(root, &mut reader);
     exports.extend(nvmet::read(root, &mut reader));
@@ -100,7 +105,9 @@ fn tell(
     devices: &HashMap<NodeId, &Device>,
     export: &mut Export,
 ) -> Option<NodeId> {
-    let source = Source::Kernel { path: format!("/{}", export.path) };
+    let source = Source::Kernel {
+        path: format!("/{}", export.path),
+    };
     let (name, others) = export.names.split_first()?;
     let node = builder.node(name);
     builder.kind(node, Kind::Export, &source);
@@ -111,7 +118,14 @@ fn tell(
         Ok(below) => below,
         Err(why) => {
             builder.opaque(node, why.as_str());
-            builder.place(node, Placing::Unknown { members: Vec::new(), why }, &source);
+            builder.place(
+                node,
+                Placing::Unknown {
+                    members: Vec::new(),
+                    why,
+                },
+                &source,
+            );
             tell_facts(builder, node, export, &source);
             return Some(node);
         }
@@ -121,9 +135,16 @@ fn tell(
         builder.size(node, size, &source);
     }
     if export.backstore == "pscsi" {
-        export.identity = devices.get(&below).and_then(|device| device.identity.clone());
+        export.identity = devices
+            .get(&below)
+            .and_then(|device| device.identity.clone());
     }
-    let part = Part { upper: Bytes(0), node: below, start: Bytes(0), len: size };
+    let part = Part {
+        upper: Bytes(0),
+        node: below,
+        start: Bytes(0),
+        len: size,
+    };
     builder.place(node, Placing::Parts { parts: vec![part] }, &source);
     tell_facts(builder, node, export, &source);
     if let Some(stated) = stated(export, host, builder, devices, below) {
@@ -136,7 +157,9 @@ fn tell_facts(builder: &mut Builder, node: NodeId, export: &Export, source: &Sou
     builder.fact(node, keys::EXPORTED_BY, export.by, source);
     builder.fact(node, keys::BACKSTORE, export.backstore.as_str(), source);
     let unit = export.unit.map(|unit| unit.to_string());
-    let cache = export.write_cache.map(|is_on| if is_on { "write back" } else { "write through" }.to_owned());
+    let cache = export
+        .write_cache
+        .map(|is_on| if is_on { "write back" } else { "write through" }.to_owned());
     for (key, value) in [
         (keys::TARGET, &export.target),
         (keys::UNIT_NUMBER, &unit),
@@ -174,16 +197,31 @@ fn stated(
             let (logical, physical) = blocks?;
             let block = export.block.unwrap_or(logical);
             let blocks_per_physical = (physical / logical).max(1);
-            let start = device?.alignment_offset.and_then(|offset| u64::try_from(offset).ok()).unwrap_or(0);
+            let start = device?
+                .alignment_offset
+                .and_then(|offset| u64::try_from(offset).ok())
+                .unwrap_or(0);
             let physical = block.checked_mul(1 << blocks_per_physical.ilog2())?;
             let offset = (start / logical).checked_mul(block)? % physical;
-            Some(Stated { logical: block, physical, offset })
+            Some(Stated {
+                logical: block,
+                physical,
+                offset,
+            })
         }
         ("lio", _) => {
             let block = export.block?;
-            Some(Stated { logical: block, physical: block, offset: 0 })
+            Some(Stated {
+                logical: block,
+                physical: block,
+                offset: 0,
+            })
         }
-        _ => blocks.map(|(logical, physical)| Stated { logical, physical: physical.max(logical), offset: 0 }),
+        _ => blocks.map(|(logical, physical)| Stated {
+            logical,
+            physical: physical.max(logical),
+            offset: 0,
+        }),
     }
 }
 
@@ -204,22 +242,45 @@ fn limits_of(
 }
 
 fn tell_blocks(builder: &mut Builder, node: NodeId, export: &Export, stated: Stated) {
-    let source = |file: &str| Source::Kernel { path: format!("/{}/{file}", export.path) };
+    let source = |file: &str| Source::Kernel {
+        path: format!("/{}/{file}", export.path),
+    };
     let (block_file, unmap_file, optimal_file) = match export.by {
-        "lio" => ("attrib/block_size", "attrib/unmap_granularity", "attrib/optimal_sectors"),
+        "lio" => (
+            "attrib/block_size",
+            "attrib/unmap_granularity",
+            "attrib/optimal_sectors",
+        ),
         _ => ("device_path", "device_path", "device_path"),
     };
     if let Ok(grid) = Grid::unit(Bytes(stated.logical)) {
-        builder.grid(node, GridFact::believed(grid, What::LogicalBlock, source(block_file)));
+        builder.grid(
+            node,
+            GridFact::believed(grid, What::LogicalBlock, source(block_file)),
+        );
     }
     let discard = export.discard.filter(|(granularity, _)| *granularity > 0);
     for (granularity, offset, what, file) in [
-        (Some(stated.physical), stated.offset, What::PhysicalBlock, block_file),
+        (
+            Some(stated.physical),
+            stated.offset,
+            What::PhysicalBlock,
+            block_file,
+        ),
         (export.optimal, 0, What::OptimalIo, optimal_file),
-        (discard.map(|it| it.0), discard.map_or(0, |it| it.1 % it.0), What::DiscardUnit, unmap_file),
+        (
+            discard.map(|it| it.0),
+            discard.map_or(0, |it| it.1 % it.0),
+            What::DiscardUnit,
+            unmap_file,
+        ),
     ] {
-        let Some(granularity) = granularity else { continue };
-        let Ok(grid) = Grid::new(Bytes(granularity), Bytes(offset), GridKind::Unit) else { continue };
+        let Some(granularity) = granularity else {
+            continue;
+        };
+        let Ok(grid) = Grid::new(Bytes(granularity), Bytes(offset), GridKind::Unit) else {
+            continue;
+        };
         let why = "what initiators are told; what is below is known here";
         builder.grid(node, GridFact::doubted(grid, what, source(file), why));
     }

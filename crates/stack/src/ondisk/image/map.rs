@@ -13,7 +13,10 @@ pub(super) enum Map {
     /// All in one run.
     Run { start: u64 },
     /// One table, here as places in the file; `None` for zeros.
-    Table { block: u64, places: Vec<Option<u64>> },
+    Table {
+        block: u64,
+        places: Vec<Option<u64>>,
+    },
     /// Two tables of qcow2, read as they are needed.
     Qcow2(super::qcow2::Tables),
 }
@@ -33,9 +36,14 @@ impl Map {
             Map::Run { start } => Ok((Place::At(start.saturating_add(at)), u64::MAX)),
             Map::Table { block, places } => {
                 let within = at % block;
-                let found =
-                    usize::try_from(at / block).ok().and_then(|block| places.get(block)).copied().flatten();
-                let place = found.map_or(Place::Zeros, |start| Place::At(start.saturating_add(within)));
+                let found = usize::try_from(at / block)
+                    .ok()
+                    .and_then(|block| places.get(block))
+                    .copied()
+                    .flatten();
+                let place = found.map_or(Place::Zeros, |start| {
+                    Place::At(start.saturating_add(within))
+                });
                 Ok((place, block - within))
             }
             Map::Qcow2(tables) => tables.place(file, at),
@@ -51,8 +59,12 @@ impl Map {
         match self {
             Map::Run { start } => (start.saturating_add(size) > end).then_some(end),
             Map::Table { block, places } => {
-                let left = (0..).map(|number: u64| size.saturating_sub(number.saturating_mul(*block)));
-                let blocks = places.iter().zip(left).filter_map(|(place, left)| Some(((*place)?, left)));
+                let left =
+                    (0..).map(|number: u64| size.saturating_sub(number.saturating_mul(*block)));
+                let blocks = places
+                    .iter()
+                    .zip(left)
+                    .filter_map(|(place, left)| Some(((*place)?, left)));
                 let mut missing =
                     blocks.filter_map(|(place, left)| first_missing(place, left.min(*block), end));
                 missing.next()
@@ -93,12 +105,16 @@ impl Disk for Mapped<'_> {
         let mut done = 0;
         while done < buffer.len() {
             let (place, follow) = self.map.place(self.file, offset_bytes + done as u64)?;
-            let len = usize::try_from(follow).unwrap_or(usize::MAX).clamp(1, buffer.len() - done);
+            let len = usize::try_from(follow)
+                .unwrap_or(usize::MAX)
+                .clamp(1, buffer.len() - done);
             let piece = &mut buffer[done..done + len];
             match place {
                 Place::At(at) => self.read_or_zeros(at, piece)?,
                 Place::Zeros => piece.fill(0),
-                Place::Elsewhere(why) => return Err(io::Error::new(io::ErrorKind::Unsupported, why)),
+                Place::Elsewhere(why) => {
+                    return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+                }
             }
             done += len;
         }
@@ -110,7 +126,9 @@ impl Mapped<'_> {
     /// The last block of a file may be shorter than a block: what was never written is zero.
     fn read_or_zeros(&self, at: u64, piece: &mut [u8]) -> io::Result<()> {
         let there = self.file.size_bytes().saturating_sub(at);
-        let len = piece.len().min(usize::try_from(there).unwrap_or(usize::MAX));
+        let len = piece
+            .len()
+            .min(usize::try_from(there).unwrap_or(usize::MAX));
         piece[len..].fill(0);
         self.file.read_at(at, &mut piece[..len])
     }
@@ -120,9 +138,12 @@ impl Mapped<'_> {
 /// of the blocks that there are holds of further ones only when `pitch` is a multiple: the distance of two new ones.
 pub(super) fn step(places: &[Option<u64>], block: u64, pitch: u64) -> (u64, u64) {
     let mut starts = places.iter().flatten();
-    let Some(first) = starts.next() else { return (gcd(block, pitch).max(1), 0) };
-    let others = starts
-        .fold((gcd(block, pitch), 1), |(step, count), start| (gcd(step, start.abs_diff(*first)), count + 1));
+    let Some(first) = starts.next() else {
+        return (gcd(block, pitch).max(1), 0);
+    };
+    let others = starts.fold((gcd(block, pitch), 1), |(step, count), start| {
+        (gcd(step, start.abs_diff(*first)), count + 1)
+    });
     let step = others.0.max(1);
     (step, first % step)
 }

@@ -66,14 +66,22 @@ enum Lies {
 impl Image {
     /// Clusters of qcow2 that are compressed begin at any byte, and of those in a backing file nothing is known.
     fn tell_what_is_elsewhere(&mut self, file: &dyn Disk) {
-        let Ok(Map::Qcow2(tables)) = &self.map else { return };
+        let Ok(Map::Qcow2(tables)) = &self.map else {
+            return;
+        };
         let held = tables.held(file, self.size);
         let (some, all) = match held {
-            Held { is_compressed: true, .. } => (
+            Held {
+                is_compressed: true,
+                ..
+            } => (
                 "some of its clusters are compressed, and those begin at any byte",
                 "its clusters are compressed, and those begin at any byte",
             ),
-            Held { is_in_backing: true, .. } => (qcow2::SOME_IN_BACKING, qcow2::ALL_IN_BACKING),
+            Held {
+                is_in_backing: true,
+                ..
+            } => (qcow2::SOME_IN_BACKING, qcow2::ALL_IN_BACKING),
             _ => return,
         };
         match held.has_own {
@@ -85,8 +93,12 @@ impl Image {
 
 type Reader = fn(&Area<'_>) -> Option<Result<Image, String>>;
 
-const READERS: [(&str, Reader); 4] =
-    [("qcow2", qcow2::read), ("VHDX", vhdx::read), ("VMDK", vmdk::read), ("VHD", vhd::read)];
+const READERS: [(&str, Reader); 4] = [
+    ("qcow2", qcow2::read),
+    ("VHDX", vhdx::read),
+    ("VMDK", vmdk::read),
+    ("VHD", vhd::read),
+];
 
 /// The disk in a file, to be read as a guest does; `None` when the file is of no known format, and so a disk itself.
 ///
@@ -116,7 +128,9 @@ impl Scan {
             }
             Some((Err(why), _)) => {
                 let name = &builder.get(id).name;
-                builder.note(format!("{name}: what is on the virtual disk is not known: {why}"));
+                builder.note(format!(
+                    "{name}: what is on the virtual disk is not known: {why}"
+                ));
             }
             None => {}
         }
@@ -132,7 +146,11 @@ pub fn tell_disk_of(builder: &mut Builder, file: &dyn Disk, id: NodeId) -> Optio
 }
 
 /// The disk in a file and what its format says; without the latter where it is damaged, `None` where it has no format.
-fn place_image(builder: &mut Builder, file: &dyn Disk, id: NodeId) -> Option<(NodeId, Option<Image>)> {
+fn place_image(
+    builder: &mut Builder,
+    file: &dyn Disk,
+    id: NodeId,
+) -> Option<(NodeId, Option<Image>)> {
     let area = Area::whole(file);
     let name = builder.get(id).name.clone();
     let found = READERS.iter().find_map(|(format, read)| {
@@ -143,7 +161,9 @@ fn place_image(builder: &mut Builder, file: &dyn Disk, id: NodeId) -> Option<(No
         builder.note(format!("{name}: {failure}"));
     }
     let (format, found) = found?;
-    let source = Source::OnDisk { format: format.to_owned() };
+    let source = Source::OnDisk {
+        format: format.to_owned(),
+    };
     builder.fact(id, keys::CONTENT, format, &source);
     match found {
         Ok(mut image) => {
@@ -162,7 +182,12 @@ fn place_image(builder: &mut Builder, file: &dyn Disk, id: NodeId) -> Option<(No
                     Bytes(file.size_bytes())
                 ));
             }
-            builder.problem(Problem { node: Some(id), id: problem, text, source });
+            builder.problem(Problem {
+                node: Some(id),
+                id: problem,
+                text,
+                source,
+            });
             builder.opaque(id, "the virtual disk in it cannot be read");
             Some((id, None))
         }
@@ -171,32 +196,56 @@ fn place_image(builder: &mut Builder, file: &dyn Disk, id: NodeId) -> Option<(No
 
 /// Whether the file is as long as its own tables have it.
 fn tell_of_end(builder: &mut Builder, file: &dyn Disk, id: NodeId, name: &str, image: &Image) {
-    if let Some(at) = image.map.as_ref().ok().and_then(|map| map.beyond(file, image.size)) {
+    if let Some(at) = image
+        .map
+        .as_ref()
+        .ok()
+        .and_then(|map| map.beyond(file, image.size))
+    {
         let text = format!(
             "{name}: {} has something at byte {}, and the file is {} long: its end is missing",
             image.format,
             group_digits(at),
             Bytes(file.size_bytes())
         );
-        let source = Source::OnDisk { format: image.format.to_owned() };
-        builder.problem(Problem { node: Some(id), id: ids::BEYOND_DEVICE, text, source });
+        let source = Source::OnDisk {
+            format: image.format.to_owned(),
+        };
+        builder.problem(Problem {
+            node: Some(id),
+            id: ids::BEYOND_DEVICE,
+            text,
+            source,
+        });
     }
 }
 
 fn tell(builder: &mut Builder, id: NodeId, name: &str, image: &Image) -> NodeId {
-    let source = Source::OnDisk { format: image.format.to_owned() };
+    let source = Source::OnDisk {
+        format: image.format.to_owned(),
+    };
     let disk = builder.node(&format!("{name}{DISK_OF_IMAGE}"));
     builder.kind(disk, Kind::ImageDisk, &source);
     builder.size(disk, Bytes(image.size), &source);
     let beside = |builder: &mut Builder, file: &str| builder.node(&beside(name, file));
     let placing = match &image.lies {
         Lies::Run { start } => nodes::run(id, *start, Some(Bytes(image.size))),
-        Lies::Blocks { block, start } => {
-            Placing::Blocks { block: Bytes(*block), member: Member { node: id, start: Bytes(*start) } }
-        }
+        Lies::Blocks { block, start } => Placing::Blocks {
+            block: Bytes(*block),
+            member: Member {
+                node: id,
+                start: Bytes(*start),
+            },
+        },
         Lies::BlocksOf { file, block } => {
-            let member = Member { node: beside(builder, file), start: Bytes(0) };
-            Placing::Blocks { block: Bytes(*block), member }
+            let member = Member {
+                node: beside(builder, file),
+                start: Bytes(0),
+            };
+            Placing::Blocks {
+                block: Bytes(*block),
+                member,
+            }
         }
         Lies::Files(files) => {
             let mut upper = Bytes(0);
@@ -204,13 +253,21 @@ fn tell(builder: &mut Builder, id: NodeId, name: &str, image: &Image) -> NodeId 
             for (file, start, len) in files {
                 if let Some(file) = file {
                     let node = beside(builder, file);
-                    parts.push(Part { upper, node, start: Bytes(*start), len: Some(Bytes(*len)) });
+                    parts.push(Part {
+                        upper,
+                        node,
+                        start: Bytes(*start),
+                        len: Some(Bytes(*len)),
+                    });
                 }
                 upper = upper.checked_add(Bytes(*len)).unwrap_or(Bytes(u64::MAX));
             }
             Placing::Parts { parts }
         }
-        Lies::Unknown(why) => Placing::Unknown { members: vec![id], why: why.clone() },
+        Lies::Unknown(why) => Placing::Unknown {
+            members: vec![id],
+            why: why.clone(),
+        },
     };
     builder.place(disk, placing, &source);
     if let Some(why) = image.elsewhere {
@@ -224,7 +281,12 @@ fn tell(builder: &mut Builder, id: NodeId, name: &str, image: &Image) -> NodeId 
     }
     for text in &image.problems {
         let text = format!("{name}: {text}");
-        builder.problem(Problem { node: Some(id), id: ids::BROKEN_SUPERBLOCK, text, source: source.clone() });
+        builder.problem(Problem {
+            node: Some(id),
+            id: ids::BROKEN_SUPERBLOCK,
+            text,
+            source: source.clone(),
+        });
     }
     disk
 }
@@ -239,5 +301,10 @@ fn beside(image: &str, file: &str) -> String {
 
 /// The cell of a format that allocates by blocks.
 fn cluster(len: u64) -> Cell {
-    Cell { len, offset: 0, what: What::Cluster, kind: GridKind::Boundary }
+    Cell {
+        len,
+        offset: 0,
+        what: What::Cluster,
+        kind: GridKind::Boundary,
+    }
 }

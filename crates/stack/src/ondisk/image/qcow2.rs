@@ -56,7 +56,9 @@ pub(super) struct Tables {
 }
 
 pub(super) fn read(area: &Area<'_>) -> Option<Result<Image, String>> {
-    let header = area.read(0, 104).filter(|header| header.has(0, b"QFI\xfb"))?;
+    let header = area
+        .read(0, 104)
+        .filter(|header| header.has(0, b"QFI\xfb"))?;
     let version = header.be32(4);
     let bits = header.be32(20);
     if !matches!(version, 2 | 3) || !CLUSTER_BITS.contains(&bits) {
@@ -73,10 +75,14 @@ pub(super) fn read(area: &Area<'_>) -> Option<Result<Image, String>> {
     let mut notes = Vec::new();
     if has_backing {
         let name = backing(area, header.be64(8), header.be32(16));
-        notes.push(format!("clusters that it does not have are in its backing file {name}"));
+        notes.push(format!(
+            "clusters that it does not have are in its backing file {name}"
+        ));
     }
     if incompatible & INCOMPATIBLE_DIRTY != 0 {
-        notes.push("it was not closed: its reference counts may be wrong, its places are not".to_owned());
+        notes.push(
+            "it was not closed: its reference counts may be wrong, its places are not".to_owned(),
+        );
     }
     let mut problems = Vec::new();
     if incompatible & INCOMPATIBLE_CORRUPT != 0 {
@@ -91,15 +97,18 @@ pub(super) fn read(area: &Area<'_>) -> Option<Result<Image, String>> {
     };
     let mut map = Ok(Map::Qcow2(tables));
     let lies = if incompatible & INCOMPATIBLE_DATA_FILE != 0 {
-        let file =
-            data_file(area, header_len).unwrap_or_else(|| "a data file that it does not name".to_owned());
+        let file = data_file(area, header_len)
+            .unwrap_or_else(|| "a data file that it does not name".to_owned());
         map = Err(format!("its data are in {file}"));
         match autoclear & AUTOCLEAR_RAW {
             0 => Lies::BlocksOf { file, block: bytes },
             _ => Lies::Files(vec![(Some(file), 0, header.be64(24))]),
         }
     } else {
-        Lies::Blocks { block: bytes, start: 0 }
+        Lies::Blocks {
+            block: bytes,
+            start: 0,
+        }
     };
     if header.be32(32) != 0 {
         map = Err("it is encrypted".to_owned());
@@ -107,14 +116,30 @@ pub(super) fn read(area: &Area<'_>) -> Option<Result<Image, String>> {
     // With a map the clusters are looked at.
     let elsewhere = (has_backing && map.is_err()).then_some(SOME_IN_BACKING);
     // Written anew is what a subcluster holds.
-    let unit = if is_extended { bytes / SUBCLUSTERS } else { bytes };
+    let unit = if is_extended {
+        bytes / SUBCLUSTERS
+    } else {
+        bytes
+    };
     let cells = vec![cluster(unit)];
-    Some(Ok(Image { format: "qcow2", size: header.be64(24), lies, cells, elsewhere, notes, problems, map }))
+    Some(Ok(Image {
+        format: "qcow2",
+        size: header.be64(24),
+        lies,
+        cells,
+        elsewhere,
+        notes,
+        problems,
+        map,
+    }))
 }
 
 fn backing(area: &Area<'_>, at: u64, len: u32) -> String {
     let len = len.min(1023) as usize;
-    area.read(at, len).map_or_else(|| "that it does not name".to_owned(), |name| name.text(0, len))
+    area.read(at, len).map_or_else(
+        || "that it does not name".to_owned(),
+        |name| name.text(0, len),
+    )
 }
 
 /// Extensions follow the header: kind, length, and data up to a multiple of 8.
@@ -142,8 +167,11 @@ impl Tables {
         let entries = self.cluster / self.entry_bytes;
         let number = at / self.cluster;
         let (first, second) = (number / entries, number % entries);
-        let absent =
-            if self.has_backing { Place::Elsewhere("it is in the backing file") } else { Place::Zeros };
+        let absent = if self.has_backing {
+            Place::Elsewhere("it is in the backing file")
+        } else {
+            Place::Zeros
+        };
         if first >= self.first_entries {
             return Ok((absent, follow));
         }
@@ -162,7 +190,11 @@ impl Tables {
         if self.entry_bytes == 8 || !matches!(place, Place::At(_)) {
             return Ok((place, follow));
         }
-        self.subcluster(file, table.saturating_add(second * 16 + 8), (place, within, absent))
+        self.subcluster(
+            file,
+            table.saturating_add(second * 16 + 8),
+            (place, within, absent),
+        )
     }
 
     /// A byte of data or of a table that the file has ended before.
@@ -172,17 +204,25 @@ impl Tables {
         if let Some(missing) = first_missing(self.first_at, first_len, end) {
             return Some(missing);
         }
-        let tables = (0..self.first_entries)
-            .filter_map(|first| Some((first, number_at(file, self.first_at, first, 8).ok()? & OFFSET)));
-        for (first, table) in tables.filter(|(_, table)| *table > 0).take(TABLES_LOOKED_AT) {
+        let tables = (0..self.first_entries).filter_map(|first| {
+            Some((
+                first,
+                number_at(file, self.first_at, first, 8).ok()? & OFFSET,
+            ))
+        });
+        for (first, table) in tables
+            .filter(|(_, table)| *table > 0)
+            .take(TABLES_LOOKED_AT)
+        {
             if let Some(missing) = first_missing(table, self.cluster, end) {
                 return Some(missing);
             }
             let mut bytes = vec![0; usize::try_from(self.cluster).ok()?];
             file.read_at(table, &mut bytes).ok()?;
             let per_table = self.cluster / self.entry_bytes;
-            let entries =
-                bytes.chunks_exact(self.entry_bytes as usize).zip(first.saturating_mul(per_table)..);
+            let entries = bytes
+                .chunks_exact(self.entry_bytes as usize)
+                .zip(first.saturating_mul(per_table)..);
             let mut missing = entries.filter_map(|(entry, number)| {
                 let left = size.saturating_sub(number.saturating_mul(self.cluster));
                 let (place, len) = self.run_of(entry, left)?;
@@ -204,7 +244,8 @@ impl Tables {
         held.is_in_backing = self.has_backing && tables > self.first_entries;
         let mut looked_at = 0;
         for first in 0..tables.min(self.first_entries) {
-            let Ok(table) = number_at(file, self.first_at, first, 8).map(|entry| entry & OFFSET) else {
+            let Ok(table) = number_at(file, self.first_at, first, 8).map(|entry| entry & OFFSET)
+            else {
                 break;
             };
             if table == 0 {
@@ -229,7 +270,9 @@ impl Tables {
     }
 
     fn note_entry(&self, entry: &[u8], held: &mut Held) {
-        let Some(found) = entry.first_chunk().map(|entry| u64::from_be_bytes(*entry)) else { return };
+        let Some(found) = entry.first_chunk().map(|entry| u64::from_be_bytes(*entry)) else {
+            return;
+        };
         if found & COMPRESSED != 0 {
             held.is_compressed = true;
             return;
@@ -256,7 +299,8 @@ impl Tables {
         let there = match entry.get(8..).and_then(|map| map.first_chunk()) {
             // Up to the last subcluster that is there.
             Some(map) => {
-                u64::from(32 - (u64::from_be_bytes(*map) as u32).leading_zeros()) * self.cluster / SUBCLUSTERS
+                u64::from(32 - (u64::from_be_bytes(*map) as u32).leading_zeros()) * self.cluster
+                    / SUBCLUSTERS
             }
             None if found & ALL_ZEROS != 0 => 0,
             None => self.cluster,
@@ -293,7 +337,9 @@ impl Tables {
 }
 
 fn number_at(file: &dyn Disk, table: u64, number: u64, entry_bytes: u64) -> io::Result<u64> {
-    let at = number.checked_mul(entry_bytes).and_then(|at| at.checked_add(table));
+    let at = number
+        .checked_mul(entry_bytes)
+        .and_then(|at| at.checked_add(table));
     let mut bytes = [0; 8];
     file.read_at(at.ok_or(io::ErrorKind::UnexpectedEof)?, &mut bytes)?;
     Ok(u64::from_be_bytes(bytes))

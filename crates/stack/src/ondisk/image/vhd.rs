@@ -18,7 +18,11 @@ const ABSENT: u32 = u32::MAX;
 
 pub(super) fn read(area: &Area<'_>) -> Option<Result<Image, String>> {
     let is_footer = |block: &Block| block.has(0, b"conectix");
-    let last = area.len().checked_sub(FOOTER as u64).and_then(|at| area.read(at, FOOTER)).filter(is_footer);
+    let last = area
+        .len()
+        .checked_sub(FOOTER as u64)
+        .and_then(|at| area.read(at, FOOTER))
+        .filter(is_footer);
     // Dynamic disks have a copy at the beginning.
     let copy = || area.read(0, FOOTER).filter(is_footer);
     let mut problems = Vec::new();
@@ -44,7 +48,12 @@ pub(super) fn read(area: &Area<'_>) -> Option<Result<Image, String>> {
         map,
     };
     Some(match footer.be32(60) {
-        FIXED => Ok(image(Lies::Run { start: 0 }, Vec::new(), Vec::new(), Ok(Map::Run { start: 0 }))),
+        FIXED => Ok(image(
+            Lies::Run { start: 0 },
+            Vec::new(),
+            Vec::new(),
+            Ok(Map::Run { start: 0 }),
+        )),
         kind @ (DYNAMIC | DIFFERENCING) => match table(area, footer.be64(16)) {
             Ok(Table { block, places }) => {
                 let bitmap = bitmap_bytes(block);
@@ -55,11 +64,18 @@ pub(super) fn read(area: &Area<'_>) -> Option<Result<Image, String>> {
                     notes.push("sectors that it does not have are in its parent".to_owned());
                     map = Err("parts of it are in its parent".to_owned());
                 }
-                Ok(image(Lies::Blocks { block: step, start }, vec![cluster(block)], notes, map))
+                Ok(image(
+                    Lies::Blocks { block: step, start },
+                    vec![cluster(block)],
+                    notes,
+                    map,
+                ))
             }
             Err(why) => Err(why),
         },
-        kind => Err(format!("VHD: found a disk of type {kind}, expected 2, 3 or 4")),
+        kind => Err(format!(
+            "VHD: found a disk of type {kind}, expected 2, 3 or 4"
+        )),
     })
 }
 
@@ -70,7 +86,9 @@ struct Table {
 
 /// The header of a dynamic disk, and its table of blocks.
 fn table(area: &Area<'_>, at: u64) -> Result<Table, String> {
-    let header = area.read(at, 1024).filter(|header| header.has(0, b"cxsparse"));
+    let header = area
+        .read(at, 1024)
+        .filter(|header| header.has(0, b"cxsparse"));
     let header = header.ok_or("VHD: no header of a dynamic disk")?;
     let (entries, block) = (u64::from(header.be32(28)), u64::from(header.be32(32)));
     if !block.is_power_of_two() || block < SECTOR || entries > ENTRIES_MAX {
@@ -78,13 +96,17 @@ fn table(area: &Area<'_>, at: u64) -> Result<Table, String> {
             "VHD: found {entries} blocks of {block} bytes, expected at most {ENTRIES_MAX} of a power of two"
         ));
     }
-    let table =
-        area.read(header.be64(16), 4 * entries as usize).ok_or("VHD: its table of blocks is cut off")?;
+    let table = area
+        .read(header.be64(16), 4 * entries as usize)
+        .ok_or("VHD: its table of blocks is cut off")?;
     let places = (0..entries as usize).map(|entry| match table.be32(4 * entry) {
         ABSENT => None,
         sector => Some(u64::from(sector) * SECTOR + bitmap_bytes(block)),
     });
-    Ok(Table { block, places: places.collect() })
+    Ok(Table {
+        block,
+        places: places.collect(),
+    })
 }
 
 /// A bit for each sector, in whole sectors.
@@ -95,5 +117,7 @@ fn bitmap_bytes(block: u64) -> u64 {
 /// The complement of the sum of all bytes but the checksum's own.
 fn checksum(block: &Block, len: usize, at: usize) -> u32 {
     let others = (0..len).filter(|byte| !(at..at + 4).contains(byte));
-    !others.map(|byte| u32::from(block.byte(byte))).fold(0, u32::wrapping_add)
+    !others
+        .map(|byte| u32::from(block.byte(byte)))
+        .fold(0, u32::wrapping_add)
 }

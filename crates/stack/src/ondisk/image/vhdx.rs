@@ -30,8 +30,16 @@ const PARTLY_PRESENT: u64 = 7;
 const HAS_PARENT: u32 = 2;
 
 const fn guid(a: u32, b: u16, c: u16, d: u64) -> [u8; 16] {
-    let (a, b, c, d) = (a.to_le_bytes(), b.to_le_bytes(), c.to_le_bytes(), d.to_be_bytes());
-    [a[0], a[1], a[2], a[3], b[0], b[1], c[0], c[1], d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7]]
+    let (a, b, c, d) = (
+        a.to_le_bytes(),
+        b.to_le_bytes(),
+        c.to_le_bytes(),
+        d.to_be_bytes(),
+    );
+    [
+        a[0], a[1], a[2], a[3], b[0], b[1], c[0], c[1], d[0], d[1], d[2], d[3], d[4], d[5], d[6],
+        d[7],
+    ]
 }
 
 pub(super) fn read(area: &Area<'_>) -> Option<Result<Image, String>> {
@@ -40,22 +48,35 @@ pub(super) fn read(area: &Area<'_>) -> Option<Result<Image, String>> {
 }
 
 fn read_marked(area: &Area<'_>) -> Result<Image, String> {
-    let tables = REGIONS.into_iter().filter_map(|at| area.read(at, TABLE_LEN));
-    let table = tables.into_iter().find(|table| table.has(0, b"regi")).ok_or("VHDX: no table of regions")?;
+    let tables = REGIONS
+        .into_iter()
+        .filter_map(|at| area.read(at, TABLE_LEN));
+    let table = tables
+        .into_iter()
+        .find(|table| table.has(0, b"regi"))
+        .ok_or("VHDX: no table of regions")?;
     let (metadata_at, _) = region(&table, &METADATA).ok_or("VHDX: no region of metadata")?;
     let (bat_at, bat_len) = region(&table, &BAT).ok_or("VHDX: no table of blocks")?;
-    let metadata = area.read(metadata_at, TABLE_LEN).filter(|table| table.has(0, b"metadata"));
+    let metadata = area
+        .read(metadata_at, TABLE_LEN)
+        .filter(|table| table.has(0, b"metadata"));
     let metadata = metadata.ok_or("VHDX: no table of metadata")?;
     let item = |guid: &[u8; 16], name: &str| {
         let at = item(&metadata, guid).and_then(|offset| metadata_at.checked_add(offset));
-        at.and_then(|at| area.read(at, 8)).ok_or_else(|| format!("VHDX: no {name}"))
+        at.and_then(|at| area.read(at, 8))
+            .ok_or_else(|| format!("VHDX: no {name}"))
     };
     let parameters = item(&FILE_PARAMETERS, "parameters of the file")?;
     let (block, flags) = (u64::from(parameters.le32(0)), parameters.le32(4));
     let size = item(&DISK_SIZE, "size of the disk")?.le64(0);
     let logical = u64::from(item(&LOGICAL_SECTOR, "logical sector")?.le32(0));
-    if !block.is_power_of_two() || !(MIB..=256 * MIB).contains(&block) || !matches!(logical, 512 | 4096) {
-        return Err(format!("VHDX: found blocks of {block} bytes and sectors of {logical}"));
+    if !block.is_power_of_two()
+        || !(MIB..=256 * MIB).contains(&block)
+        || !matches!(logical, 512 | 4096)
+    {
+        return Err(format!(
+            "VHDX: found blocks of {block} bytes and sectors of {logical}"
+        ));
     }
     let mut cells = vec![cluster(block), sector(logical, What::LogicalBlock)];
     if let Ok(physical) = item(&PHYSICAL_SECTOR, "physical sector") {
@@ -64,11 +85,20 @@ fn read_marked(area: &Area<'_>) -> Result<Image, String> {
     let mut notes = Vec::new();
     // Beyond what is read of tables the format still promises whole MiB.
     let (lies, mut map) = if size.div_ceil(block) > ENTRIES_MAX {
-        (Lies::Blocks { block: MIB, start: 0 }, Err(format!("it has more than {ENTRIES_MAX} blocks")))
+        (
+            Lies::Blocks {
+                block: MIB,
+                start: 0,
+            },
+            Err(format!("it has more than {ENTRIES_MAX} blocks")),
+        )
     } else {
         let places = places(area, (bat_at, bat_len), (block, size, logical))?;
         let (step, start) = step(&places, block, MIB);
-        (Lies::Blocks { block: step, start }, Ok(Map::Table { block, places }))
+        (
+            Lies::Blocks { block: step, start },
+            Ok(Map::Table { block, places }),
+        )
     };
     if flags & HAS_PARENT != 0 {
         notes.push("sectors that it does not have are in its parent".to_owned());
@@ -77,24 +107,42 @@ fn read_marked(area: &Area<'_>) -> Result<Image, String> {
     if has_log(area) {
         notes.push("its log was not played back: newer tables may be in it".to_owned());
     }
-    Ok(Image { format: "VHDX", size, lies, cells, elsewhere: None, notes, problems: Vec::new(), map })
+    Ok(Image {
+        format: "VHDX",
+        size,
+        lies,
+        cells,
+        elsewhere: None,
+        notes,
+        problems: Vec::new(),
+        map,
+    })
 }
 
 fn sector(len: u64, what: What) -> Cell {
-    Cell { len, offset: 0, what, kind: GridKind::Unit }
+    Cell {
+        len,
+        offset: 0,
+        what,
+        kind: GridKind::Unit,
+    }
 }
 
 /// Start and length of a region.
 fn region(table: &Block, guid: &[u8; 16]) -> Option<(u64, u64)> {
     let count = (table.le32(8) as usize).min(REGIONS_MAX);
-    let at = (0..count).map(|number| 16 + 32 * number).find(|at| table.has(*at, guid))?;
+    let at = (0..count)
+        .map(|number| 16 + 32 * number)
+        .find(|at| table.has(*at, guid))?;
     Some((table.le64(at + 16), table.le32(at + 24).into()))
 }
 
 /// Where an item lies within the region of metadata.
 fn item(table: &Block, guid: &[u8; 16]) -> Option<u64> {
     let count = usize::from(table.le16(10)).min(REGIONS_MAX);
-    let at = (0..count).map(|number| 32 + 32 * number).find(|at| table.has(*at, guid))?;
+    let at = (0..count)
+        .map(|number| 32 + 32 * number)
+        .find(|at| table.has(*at, guid))?;
     Some(table.le32(at + 16).into())
 }
 
@@ -108,9 +156,13 @@ fn places(
     let blocks = size.div_ceil(block);
     let entries = blocks.saturating_add(blocks / between);
     if entries.saturating_mul(8) > len {
-        return Err(format!("VHDX: found {blocks} blocks, and a table of {len} bytes"));
+        return Err(format!(
+            "VHDX: found {blocks} blocks, and a table of {len} bytes"
+        ));
     }
-    let table = area.read(at, 8 * entries as usize).ok_or("VHDX: its table of blocks is cut off")?;
+    let table = area
+        .read(at, 8 * entries as usize)
+        .ok_or("VHDX: its table of blocks is cut off")?;
     let place = |number: u64| {
         let entry = table.le64(8 * (number + number / between) as usize);
         matches!(entry & 7, PRESENT | PARTLY_PRESENT).then_some((entry >> 20).saturating_mul(MIB))
@@ -120,8 +172,10 @@ fn places(
 
 /// The newer of the two headers names a log when there is something in it.
 fn has_log(area: &Area<'_>) -> bool {
-    let headers =
-        HEADERS.into_iter().filter_map(|at| area.read(at, 96)).filter(|header| header.has(0, b"head"));
+    let headers = HEADERS
+        .into_iter()
+        .filter_map(|at| area.read(at, 96))
+        .filter(|header| header.has(0, b"head"));
     headers
         .max_by_key(|header| header.le64(8))
         .is_some_and(|header| header.run(48, 16).iter().any(|byte| *byte != 0))

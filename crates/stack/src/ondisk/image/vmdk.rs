@@ -24,23 +24,48 @@ pub(super) fn read(area: &Area<'_>) -> Option<Result<Image, String>> {
         return Some(sparse(area, &header));
     }
     if header.has(0, b"COWD") {
-        return Some(Err("VMDK: grains of the format COWD are not read".to_owned()));
+        return Some(Err(
+            "VMDK: grains of the format COWD are not read".to_owned()
+        ));
     }
-    let is_text = header.text(0, 64).to_ascii_lowercase().starts_with("# disk descriptorfile");
+    let is_text = header
+        .text(0, 64)
+        .to_ascii_lowercase()
+        .starts_with("# disk descriptorfile");
     is_text.then(|| {
         let len = area.len().min(DESCRIPTOR_MAX) as usize;
-        descriptor(&area.read(0, len).ok_or("VMDK: its text cannot be read")?.text(0, len))
+        descriptor(
+            &area
+                .read(0, len)
+                .ok_or("VMDK: its text cannot be read")?
+                .text(0, len),
+        )
     })
 }
 
 fn image(size: u64, lies: Lies, map: Result<Map, String>) -> Image {
     let (notes, problems) = (Vec::new(), Vec::new());
-    Image { format: "VMDK", size, lies, cells: Vec::new(), elsewhere: None, notes, problems, map }
+    Image {
+        format: "VMDK",
+        size,
+        lies,
+        cells: Vec::new(),
+        elsewhere: None,
+        notes,
+        problems,
+        map,
+    }
 }
 
 fn sparse(area: &Area<'_>, header: &Block) -> Result<Image, String> {
-    let size = header.le64(12).checked_mul(SECTOR).ok_or("VMDK: a size beyond 64 bits")?;
-    let grain = header.le64(20).checked_mul(SECTOR).filter(|grain| grain.is_power_of_two());
+    let size = header
+        .le64(12)
+        .checked_mul(SECTOR)
+        .ok_or("VMDK: a size beyond 64 bits")?;
+    let grain = header
+        .le64(20)
+        .checked_mul(SECTOR)
+        .filter(|grain| grain.is_power_of_two());
     let grain = grain.ok_or("VMDK: grains of no power of two")?;
     let flags = header.le32(8);
     if flags & FLAG_COMPRESSED != 0 {
@@ -54,21 +79,33 @@ fn sparse(area: &Area<'_>, header: &Block) -> Result<Image, String> {
     let places = grains(area, header, (size, grain))?;
     // Tools lay grains one after the other from the first one on.
     let (step, start) = step(&places, grain, grain);
-    let map = Map::Table { block: grain, places };
+    let map = Map::Table {
+        block: grain,
+        places,
+    };
     let mut image = image(size, Lies::Blocks { block: step, start }, Ok(map));
     image.cells.push(cluster(grain));
     Ok(image)
 }
 
 /// A directory of tables, each with so many grains.
-fn grains(area: &Area<'_>, header: &Block, (size, grain): (u64, u64)) -> Result<Vec<Option<u64>>, String> {
+fn grains(
+    area: &Area<'_>,
+    header: &Block,
+    (size, grain): (u64, u64),
+) -> Result<Vec<Option<u64>>, String> {
     let (per_table, count) = (u64::from(header.le32(44)), size.div_ceil(grain));
     if !(1..=TABLE_ENTRIES_MAX).contains(&per_table) {
-        return Err(format!("VMDK: found {count} grains, {per_table} in each table"));
+        return Err(format!(
+            "VMDK: found {count} grains, {per_table} in each table"
+        ));
     }
     let has_zeros = header.le32(8) & FLAG_ZERO_GRAINS != 0;
     let tables = count.div_ceil(per_table);
-    let directory = header.le64(56).checked_mul(SECTOR).and_then(|at| area.read(at, 4 * tables as usize));
+    let directory = header
+        .le64(56)
+        .checked_mul(SECTOR)
+        .and_then(|at| area.read(at, 4 * tables as usize));
     let directory = directory.ok_or("VMDK: its directory of grains is cut off")?;
     let mut places = Vec::new();
     for table in 0..tables {
@@ -78,12 +115,16 @@ fn grains(area: &Area<'_>, header: &Block, (size, grain): (u64, u64)) -> Result<
             places.extend((0..len).map(|_| None));
             continue;
         }
-        let entries = area.read(at, 4 * len as usize).ok_or("VMDK: a table of grains is cut off")?;
-        places.extend((0..len as usize).map(|number| match entries.le32(4 * number) {
-            0 => None,
-            ZERO_GRAIN if has_zeros => None,
-            sector => Some(u64::from(sector) * SECTOR),
-        }));
+        let entries = area
+            .read(at, 4 * len as usize)
+            .ok_or("VMDK: a table of grains is cut off")?;
+        places.extend(
+            (0..len as usize).map(|number| match entries.le32(4 * number) {
+                0 => None,
+                ZERO_GRAIN if has_zeros => None,
+                sector => Some(u64::from(sector) * SECTOR),
+            }),
+        );
     }
     Ok(places)
 }
@@ -94,11 +135,17 @@ fn descriptor(text: &str) -> Result<Image, String> {
     let mut unknown = None;
     let mut size: u64 = 0;
     for line in text.lines() {
-        let (head, rest) =
-            line.split_once('"').map_or((line, None), |(head, rest)| (head, rest.rsplit_once('"')));
+        let (head, rest) = line
+            .split_once('"')
+            .map_or((line, None), |(head, rest)| (head, rest.rsplit_once('"')));
         let words: Vec<&str> = head.split_whitespace().collect();
-        let ["RW" | "RDONLY" | "NOACCESS", sectors, kind] = words[..] else { continue };
-        let len = sectors.parse().ok().and_then(|sectors: u64| sectors.checked_mul(SECTOR));
+        let ["RW" | "RDONLY" | "NOACCESS", sectors, kind] = words[..] else {
+            continue;
+        };
+        let len = sectors
+            .parse()
+            .ok()
+            .and_then(|sectors: u64| sectors.checked_mul(SECTOR));
         let len = len.ok_or_else(|| format!("VMDK: found an extent of {sectors:?} sectors"))?;
         let (file, start) = match rest {
             Some((file, start)) => (Some(file.to_owned()), start.trim().parse().unwrap_or(0_u64)),
@@ -120,5 +167,9 @@ fn descriptor(text: &str) -> Result<Image, String> {
         (Some(why), _) => Lies::Unknown(why),
         (None, _) => Lies::Files(files),
     };
-    Ok(image(size, lies, Err("its data are in other files".to_owned())))
+    Ok(image(
+        size,
+        lies,
+        Err("its data are in other files".to_owned()),
+    ))
 }

@@ -32,7 +32,9 @@ pub(super) struct Group<'a> {
 }
 
 pub(super) fn source() -> Source {
-    Source::OnDisk { format: "LVM2".to_owned() }
+    Source::OnDisk {
+        format: "LVM2".to_owned(),
+    }
 }
 
 impl Groups {
@@ -56,14 +58,30 @@ impl Groups {
         for (id, (name, text)) in &self.groups {
             let first = *names.entry(name.as_str()).or_insert(id);
             // Two groups of one name are copies or of two hosts.
-            let name = if first == id { name.clone() } else { format!("{name}-{id}") };
-            let Some(extent) = text.number("extent_size").and_then(|sectors| sectors.checked_mul(SECTOR))
+            let name = if first == id {
+                name.clone()
+            } else {
+                format!("{name}-{id}")
+            };
+            let Some(extent) = text
+                .number("extent_size")
+                .and_then(|sectors| sectors.checked_mul(SECTOR))
             else {
-                builder.note(format!("volume group {name} does not say how long its extents are"));
+                builder.note(format!(
+                    "volume group {name} does not say how long its extents are"
+                ));
                 continue;
             };
             let pvs = self.pvs_of(builder, &name, text, extent);
-            volumes::tell(builder, &Group { name, text, extent, pvs });
+            volumes::tell(
+                builder,
+                &Group {
+                    name,
+                    text,
+                    extent,
+                    pvs,
+                },
+            );
         }
     }
 
@@ -77,7 +95,10 @@ impl Groups {
         let mut found = HashMap::new();
         for (name, pv) in text.sections("physical_volumes") {
             let uuid = pv.text("id").unwrap_or_default().replace('-', "");
-            let start = pv.number("pe_start").and_then(|sectors| sectors.checked_mul(SECTOR)).unwrap_or(0);
+            let start = pv
+                .number("pe_start")
+                .and_then(|sectors| sectors.checked_mul(SECTOR))
+                .unwrap_or(0);
             let node = match self.pvs.get(&uuid) {
                 Some(node) => {
                     tell_pv(builder, *node, start, extent);
@@ -100,6 +121,11 @@ fn tell_pv(builder: &mut Builder, node: NodeId, start: u64, extent: u64) {
     builder.fact(node, keys::PE_START, start.to_string(), &source);
     builder.fact(node, keys::PE_SIZE, extent.to_string(), &source);
     let offset = start.checked_rem(extent).unwrap_or(0);
-    let cell = Cell { len: extent, offset, what: What::VolumeExtent, kind: GridKind::Boundary };
+    let cell = Cell {
+        len: extent,
+        offset,
+        what: What::VolumeExtent,
+        kind: GridKind::Boundary,
+    };
     nodes::tell_cell(builder, node, cell, &source);
 }

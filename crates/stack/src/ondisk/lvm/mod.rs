@@ -44,7 +44,10 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
     })?;
     let mut problems = Vec::new();
     if checksum(sector.run(20, 492)) != sector.le32(16) {
-        problems.push((ids::BROKEN_SUPERBLOCK, "checksum of the label of LVM does not fit".to_owned()));
+        problems.push((
+            ids::BROKEN_SUPERBLOCK,
+            "checksum of the label of LVM does not fit".to_owned(),
+        ));
     }
     let mut next = at.saturating_add(40);
     let data = locations(&sector, &mut next);
@@ -53,14 +56,20 @@ pub(super) fn read(area: &Area<'_>) -> Option<Content> {
     for (start, len) in metadata {
         match read_metadata(area, start, len) {
             Ok(found) => group = group.or(found),
-            Err(why) => {
-                problems.push((ids::BROKEN_SUPERBLOCK, format!("metadata of LVM at byte {start}: {why}")))
-            }
+            Err(why) => problems.push((
+                ids::BROKEN_SUPERBLOCK,
+                format!("metadata of LVM at byte {start}: {why}"),
+            )),
         }
     }
     let data_start = data.first().map(|(start, _)| *start);
-    let pv = Pv { uuid: sector.text(at, 32), data_start, group };
-    let mut content = Content::new("LVM2 PV", Layer::Nothing).sized(Some(sector.le64(at.saturating_add(32))));
+    let pv = Pv {
+        uuid: sector.text(at, 32),
+        data_start,
+        group,
+    };
+    let mut content =
+        Content::new("LVM2 PV", Layer::Nothing).sized(Some(sector.le64(at.saturating_add(32))));
     content.problems = problems;
     if let (None, Some(start)) = (&pv.group, pv.data_start) {
         content = content.fact(keys::PE_START, start);
@@ -84,8 +93,14 @@ fn locations(sector: &super::area::Block, next: &mut usize) -> Vec<(u64, u64)> {
 }
 
 /// The text that an area has now; `None` in one that has none yet.
-fn read_metadata(area: &Area<'_>, start: u64, len: u64) -> Result<Option<(String, Section)>, String> {
-    let header = area.read(start, METADATA_HEADER_BYTES as usize).ok_or("beyond the end of the device")?;
+fn read_metadata(
+    area: &Area<'_>,
+    start: u64,
+    len: u64,
+) -> Result<Option<(String, Section)>, String> {
+    let header = area
+        .read(start, METADATA_HEADER_BYTES as usize)
+        .ok_or("beyond the end of the device")?;
     if !header.has(4, METADATA_MAGIC) {
         return Err("no signature".to_owned());
     }
@@ -99,7 +114,9 @@ fn read_metadata(area: &Area<'_>, start: u64, len: u64) -> Result<Option<(String
     let is_within =
         offset >= METADATA_HEADER_BYTES && offset < len && text_len <= len - METADATA_HEADER_BYTES;
     if !is_within || text_len > TEXT_BYTES_MAX {
-        return Err(format!("found a text of {text_len} bytes at {offset}, expected one within {len} bytes"));
+        return Err(format!(
+            "found a text of {text_len} bytes at {offset}, expected one within {len} bytes"
+        ));
     }
     let bytes = ring(area, start, len, (offset, text_len)).ok_or("the text is cut off")?;
     if checksum(&bytes) != expected {
@@ -111,14 +128,22 @@ fn read_metadata(area: &Area<'_>, start: u64, len: u64) -> Result<Option<(String
         Value::Section(section) => Some((name, section)),
         _ => None,
     });
-    group.map(Some).ok_or_else(|| "the text names no volume group".to_owned())
+    group
+        .map(Some)
+        .ok_or_else(|| "the text names no volume group".to_owned())
 }
 
 /// The area is written round and round: what does not fit at its end goes on behind its header.
 fn ring(area: &Area<'_>, start: u64, len: u64, (offset, text_len): (u64, u64)) -> Option<Vec<u8>> {
     let first = text_len.min(len - offset);
-    let mut bytes = area.read(start.checked_add(offset)?, first as usize)?.bytes().to_vec();
-    let rest = area.read(start.checked_add(METADATA_HEADER_BYTES)?, (text_len - first) as usize)?;
+    let mut bytes = area
+        .read(start.checked_add(offset)?, first as usize)?
+        .bytes()
+        .to_vec();
+    let rest = area.read(
+        start.checked_add(METADATA_HEADER_BYTES)?,
+        (text_len - first) as usize,
+    )?;
     bytes.extend_from_slice(rest.bytes());
     Some(bytes)
 }

@@ -27,7 +27,10 @@ impl IntoIterator for Section {
 
 impl Section {
     pub(crate) fn get(&self, name: &str) -> Option<&Value> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+        self.0
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value)
     }
 
     /// A number that is not negative.
@@ -73,7 +76,10 @@ impl Section {
 }
 
 pub(super) fn parse(text: &str) -> Result<Section, String> {
-    let mut parser = Parser { rest: text, len: text.len() };
+    let mut parser = Parser {
+        rest: text,
+        len: text.len(),
+    };
     let section = parser.section(0)?;
     match parser.peek() {
         None => Ok(section),
@@ -139,9 +145,12 @@ impl<'a> Parser<'a> {
         match self.peek() {
             Some('"') => self.quoted().map(Value::Text),
             Some('0'..='9' | '-' | '+') => {
-                let number = self.while_all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.'));
+                let number =
+                    self.while_all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.'));
                 // Fractions are written by nothing that places bytes.
-                Ok(number.parse().map_or_else(|_| Value::Text(number.to_owned()), Value::Number))
+                Ok(number
+                    .parse()
+                    .map_or_else(|_| Value::Text(number.to_owned()), Value::Number))
             }
             _ => Err(self.expected("a value")),
         }
@@ -197,7 +206,10 @@ impl<'a> Parser<'a> {
 
     fn expected(&self, what: &str) -> String {
         let found: String = self.rest.chars().take(20).collect();
-        format!("byte {} of the text: found {found:?}, expected {what}", self.len - self.rest.len())
+        format!(
+            "byte {} of the text: found {found:?}, expected {what}",
+            self.len - self.rest.len()
+        )
     }
 }
 
@@ -215,17 +227,32 @@ mod tests {
         let parsed = parse(text).expect("a text");
         let vg = parsed.section("vg").expect("a section");
         assert_eq!(vg.text("id"), Some("a\"b"));
-        assert_eq!((vg.number("n"), vg.get("n")), (None, Some(&Value::Number(-3))));
-        let starts: Vec<_> = vg.sections("pvs").map(|(name, pv)| (name, pv.number("start"))).collect();
+        assert_eq!(
+            (vg.number("n"), vg.get("n")),
+            (None, Some(&Value::Number(-3)))
+        );
+        let starts: Vec<_> = vg
+            .sections("pvs")
+            .map(|(name, pv)| (name, pv.number("start")))
+            .collect();
         assert_eq!(starts, [("p0", Some(2048))]);
-        assert_eq!(vg.list("l"), [Value::Text("x".to_owned()), Value::Number(7)]);
+        assert_eq!(
+            vg.list("l"),
+            [Value::Text("x".to_owned()), Value::Number(7)]
+        );
         assert_eq!(parsed.number("v"), Some(1));
     }
 
     #[test]
     fn what_is_no_such_text_says_where() {
-        for (text, at) in [("vg {", 4), ("vg }", 3), ("a = [1 2]", 7), ("a = \"x", 5), ("}", 0), ("é = 1", 0)]
-        {
+        for (text, at) in [
+            ("vg {", 4),
+            ("vg }", 3),
+            ("a = [1 2]", 7),
+            ("a = \"x", 5),
+            ("}", 0),
+            ("é = 1", 0),
+        ] {
             let error = parse(text).expect_err(text);
             assert!(error.starts_with(&format!("byte {at} ")), "{text}: {error}");
         }

@@ -25,7 +25,10 @@ pub(super) fn tell(builder: &mut Builder, group: &Group<'_>) {
         .collect();
     for (name, volume) in volumes() {
         let segments: Vec<&Section> = volume.segments();
-        if segments.iter().any(|segment| segment.text("type") == Some("snapshot")) {
+        if segments
+            .iter()
+            .any(|segment| segment.text("type") == Some("snapshot"))
+        {
             continue;
         }
         let id = group.volume(builder, name);
@@ -33,11 +36,22 @@ pub(super) fn tell(builder: &mut Builder, group: &Group<'_>) {
         if stores.contains(name) {
             builder.kind(id, Kind::LogicalVolume, &source());
             let why = "a snapshot: unchanged blocks lie in its origin".to_owned();
-            place(builder, id, Placing::Unknown { members: Vec::new(), why });
+            place(
+                builder,
+                id,
+                Placing::Unknown {
+                    members: Vec::new(),
+                    why,
+                },
+            );
             continue;
         }
-        let extents = segments.iter().filter_map(|segment| segment.number("extent_count"));
-        let len = extents.fold(0_u64, u64::saturating_add).saturating_mul(group.extent);
+        let extents = segments
+            .iter()
+            .filter_map(|segment| segment.number("extent_count"));
+        let len = extents
+            .fold(0_u64, u64::saturating_add)
+            .saturating_mul(group.extent);
         if len > 0 {
             builder.size(id, Bytes(len), &source());
         }
@@ -49,8 +63,9 @@ impl Section {
     /// `segment1`, `segment2` and so on, in order of their extents.
     fn segments(&self) -> Vec<&Section> {
         let count = self.number("segment_count").unwrap_or(1).clamp(1, 1 << 16);
-        let mut found: Vec<&Section> =
-            (1..=count).map_while(|number| self.section(&format!("segment{number}"))).collect();
+        let mut found: Vec<&Section> = (1..=count)
+            .map_while(|number| self.section(&format!("segment{number}")))
+            .collect();
         found.sort_by_key(|segment| segment.number("start_extent"));
         found
     }
@@ -67,16 +82,23 @@ impl Group<'_> {
             Some((node, start)) => (*node, *start),
             None => (self.volume(builder, name), 0),
         };
-        Member { node, start: Bytes(extent.saturating_mul(self.extent).saturating_add(from)) }
+        Member {
+            node,
+            start: Bytes(extent.saturating_mul(self.extent).saturating_add(from)),
+        }
     }
 
     /// The areas of a list `["name", extent, "name", extent, …]`.
     fn areas(&self, builder: &mut Builder, list: &[Value]) -> Vec<Member> {
         let pairs = list.chunks_exact(2).filter_map(|pair| match pair {
-            [Value::Text(name), Value::Number(extent)] => Some((name, u64::try_from(*extent).ok()?)),
+            [Value::Text(name), Value::Number(extent)] => {
+                Some((name, u64::try_from(*extent).ok()?))
+            }
             _ => None,
         });
-        pairs.map(|(name, extent)| self.area(builder, name, extent)).collect()
+        pairs
+            .map(|(name, extent)| self.area(builder, name, extent))
+            .collect()
     }
 }
 
@@ -88,22 +110,43 @@ fn tell_volume(builder: &mut Builder, group: &Group<'_>, id: NodeId, segments: &
     }
     let mut parts = Vec::new();
     for (number, segment) in segments.iter().enumerate() {
-        let bytes =
-            |name| segment.number(name).and_then(|extents| extents.checked_mul(group.extent)).map(Bytes);
-        let (Some(upper), len) = (bytes("start_extent"), bytes("extent_count")) else { continue };
+        let bytes = |name| {
+            segment
+                .number(name)
+                .and_then(|extents| extents.checked_mul(group.extent))
+                .map(Bytes)
+        };
+        let (Some(upper), len) = (bytes("start_extent"), bytes("extent_count")) else {
+            continue;
+        };
         let below = group_of_one(builder, group, segment).unwrap_or_else(|| {
             let name = format!("{}[{number}]", builder.get(id).name);
             let piece = builder.node(&name);
             let (kind, placing) = placed(builder, group, piece, segment);
             builder.kind(piece, kind, &source());
             builder.place(piece, placing, &source());
-            Member { node: piece, start: Bytes(0) }
+            Member {
+                node: piece,
+                start: Bytes(0),
+            }
         });
-        parts.push(Part { upper, node: below.node, start: below.start, len });
+        parts.push(Part {
+            upper,
+            node: below.node,
+            start: below.start,
+            len,
+        });
     }
     builder.kind(id, Kind::LogicalVolume, &source());
-    let nothing = Placing::Unknown { members: Vec::new(), why: NOT_PLACED.to_owned() };
-    let placing = if parts.is_empty() { nothing } else { Placing::Parts { parts } };
+    let nothing = Placing::Unknown {
+        members: Vec::new(),
+        why: NOT_PLACED.to_owned(),
+    };
+    let placing = if parts.is_empty() {
+        nothing
+    } else {
+        Placing::Parts { parts }
+    };
     place(builder, id, placing);
 }
 
@@ -118,16 +161,31 @@ fn group_of_one(builder: &mut Builder, group: &Group<'_>, segment: &Section) -> 
 
 /// What the kernel says of a volume in use is not doubted where layers between differ from the text's.
 fn place(builder: &mut Builder, id: NodeId, placing: Placing) {
-    let is_known = !matches!(builder.get(id).placing, Placing::Leaf | Placing::Unknown { .. });
+    let is_known = !matches!(
+        builder.get(id).placing,
+        Placing::Leaf | Placing::Unknown { .. }
+    );
     let is_plain = matches!(placing, Placing::Parts { .. } | Placing::Chunks(_));
     if !is_known || is_plain && builder.get(id).kind != Kind::Cache {
         builder.place(id, placing, &source());
     }
 }
 
-fn placed(builder: &mut Builder, group: &Group<'_>, id: NodeId, segment: &Section) -> (Kind, Placing) {
-    let sectors = |name| segment.number(name).and_then(|sectors| sectors.checked_mul(SECTOR));
-    let len = segment.number("extent_count").and_then(|extents| extents.checked_mul(group.extent)).map(Bytes);
+fn placed(
+    builder: &mut Builder,
+    group: &Group<'_>,
+    id: NodeId,
+    segment: &Section,
+) -> (Kind, Placing) {
+    let sectors = |name| {
+        segment
+            .number(name)
+            .and_then(|sectors| sectors.checked_mul(SECTOR))
+    };
+    let len = segment
+        .number("extent_count")
+        .and_then(|extents| extents.checked_mul(group.extent))
+        .map(Bytes);
     let kind = segment.text("type").unwrap_or_default();
     // A volume of the same group that is named by itself.
     let mut below = |name: &str| Some(group.area(builder, segment.text(name)?, 0));
@@ -136,23 +194,41 @@ fn placed(builder: &mut Builder, group: &Group<'_>, id: NodeId, segment: &Sectio
             let members = group.areas(builder, segment.list("stripes"));
             return striped(members, sectors("stripe_size"), len);
         }
-        "mirror" => {
-            Some((Kind::Mirror, Placing::Copies { members: group.areas(builder, segment.list("mirrors")) }))
-        }
+        "mirror" => Some((
+            Kind::Mirror,
+            Placing::Copies {
+                members: group.areas(builder, segment.list("mirrors")),
+            },
+        )),
         "thin-pool" => below("pool").map(|data| (Kind::ThinPool, nodes::run(data.node, 0, len))),
-        "cache-pool" => below("data").map(|data| (Kind::LogicalVolume, nodes::run(data.node, 0, len))),
-        "cache" | "writecache" => below("origin").map(|data| (Kind::Cache, nodes::run(data.node, 0, len))),
+        "cache-pool" => {
+            below("data").map(|data| (Kind::LogicalVolume, nodes::run(data.node, 0, len)))
+        }
+        "cache" | "writecache" => {
+            below("origin").map(|data| (Kind::Cache, nodes::run(data.node, 0, len)))
+        }
         "thin" => thin(group, segment, below("thin_pool")),
         raid if raid.starts_with("raid") => raided(builder, group, segment, raid),
         _ => None,
     };
     if let ("thin-pool", Some(len)) = (kind, sectors("chunk_size")) {
-        let cell = Cell { len, offset: 0, what: What::Cluster, kind: GridKind::Boundary };
+        let cell = Cell {
+            len,
+            offset: 0,
+            what: What::Cluster,
+            kind: GridKind::Boundary,
+        };
         nodes::tell_cell(builder, id, cell, &source());
     }
     found.unwrap_or_else(|| {
         let why = format!("how segments of type {kind:?} lie is not known here");
-        (Kind::LogicalVolume, Placing::Unknown { members: Vec::new(), why })
+        (
+            Kind::LogicalVolume,
+            Placing::Unknown {
+                members: Vec::new(),
+                why,
+            },
+        )
     })
 }
 
@@ -160,22 +236,46 @@ fn striped(members: Vec<Member>, chunk: Option<u64>, len: Option<Bytes>) -> (Kin
     match (&members[..], chunk) {
         ([one], _) => (Kind::LogicalVolume, nodes::run(one.node, one.start.0, len)),
         ([_, _, ..], Some(chunk)) if chunk > 0 => {
-            let chunks = Chunks { chunk: Bytes(chunk), members, parity: 0, copies: 1, layout: None };
+            let chunks = Chunks {
+                chunk: Bytes(chunk),
+                members,
+                parity: 0,
+                copies: 1,
+                layout: None,
+            };
             (Kind::Stripe, Placing::Chunks(chunks))
         }
         _ => {
             let members = members.iter().map(|member| member.node).collect();
-            (Kind::LogicalVolume, Placing::Unknown { members, why: NOT_PLACED.to_owned() })
+            (
+                Kind::LogicalVolume,
+                Placing::Unknown {
+                    members,
+                    why: NOT_PLACED.to_owned(),
+                },
+            )
         }
     }
 }
 
 /// Blocks of the pool, each of the pool's chunk.
 fn thin(group: &Group<'_>, segment: &Section, pool: Option<Member>) -> Option<(Kind, Placing)> {
-    let text =
-        group.text.section("logical_volumes")?.section(segment.text("thin_pool")?)?.section("segment1")?;
-    let block = text.number("chunk_size").filter(|sectors| *sectors > 0)?.checked_mul(SECTOR)?;
-    Some((Kind::ThinVolume, Placing::Blocks { block: Bytes(block), member: pool? }))
+    let text = group
+        .text
+        .section("logical_volumes")?
+        .section(segment.text("thin_pool")?)?
+        .section("segment1")?;
+    let block = text
+        .number("chunk_size")
+        .filter(|sectors| *sectors > 0)?
+        .checked_mul(SECTOR)?;
+    Some((
+        Kind::ThinVolume,
+        Placing::Blocks {
+            block: Bytes(block),
+            member: pool?,
+        },
+    ))
 }
 
 /// Members are volumes of their own, each after the one with its metadata where there is such.
@@ -189,15 +289,24 @@ fn raided(
         [] => (segment.list("raids"), 2),
         list => (list, 1),
     };
-    let names = list.iter().skip(step - 1).step_by(step).filter_map(|name| match name {
-        Value::Text(name) => Some(name.as_str()),
-        _ => None,
-    });
+    let names = list
+        .iter()
+        .skip(step - 1)
+        .step_by(step)
+        .filter_map(|name| match name {
+            Value::Text(name) => Some(name.as_str()),
+            _ => None,
+        });
     let members: Vec<Member> = names.map(|name| group.area(builder, name, 0)).collect();
     if level == "raid1" {
         return Some((Kind::Mirror, Placing::Copies { members }));
     }
-    let chunk = Bytes(segment.number("stripe_size").filter(|sectors| *sectors > 0)?.checked_mul(SECTOR)?);
+    let chunk = Bytes(
+        segment
+            .number("stripe_size")
+            .filter(|sectors| *sectors > 0)?
+            .checked_mul(SECTOR)?,
+    );
     let (kind, parity, copies) = match level.get(..5)? {
         "raid4" | "raid5" => (Kind::ParityRaid, 1, 1),
         "raid6" => (Kind::ParityRaid, 2, 1),
@@ -217,5 +326,14 @@ fn raided(
         Some((_, "rs")) => Some(ParityLayout::RightSymmetric),
         _ => None,
     };
-    Some((kind, Placing::Chunks(Chunks { chunk, members, parity, copies, layout })))
+    Some((
+        kind,
+        Placing::Chunks(Chunks {
+            chunk,
+            members,
+            parity,
+            copies,
+            layout,
+        }),
+    ))
 }

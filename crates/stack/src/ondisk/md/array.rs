@@ -19,7 +19,9 @@ pub(crate) struct Array {
 
 impl Array {
     pub(crate) fn new() -> Array {
-        Array { members: Vec::new() }
+        Array {
+            members: Vec::new(),
+        }
     }
 
     pub(crate) fn add(&mut self, node: NodeId, superblock: Superblock) {
@@ -29,19 +31,34 @@ impl Array {
     /// Makes the array's node, or adds to the one that is known already.
     pub(crate) fn tell(&self, builder: &mut Builder) {
         // The member that was written last knows best.
-        let Some((_, newest)) = self.members.iter().max_by_key(|(_, superblock)| superblock.events) else {
+        let Some((_, newest)) = self
+            .members
+            .iter()
+            .max_by_key(|(_, superblock)| superblock.events)
+        else {
             return;
         };
-        let source = Source::OnDisk { format: format!("md {}", newest.version) };
+        let source = Source::OnDisk {
+            format: format!("md {}", newest.version),
+        };
         let below: Vec<NodeId> = self.members.iter().map(|(node, _)| *node).collect();
-        let known = nodes::above_with(builder, &below, |node| node.word(keys::MANAGER) == Some("md"));
+        let known = nodes::above_with(builder, &below, |node| {
+            node.word(keys::MANAGER) == Some("md")
+        });
         let id = known.unwrap_or_else(|| builder.node(&name(newest)));
         builder.alias(id, &format!("md-uuid-{}", shown(newest.uuid)));
         builder.fact(id, keys::MANAGER, "md", &source);
         builder.fact(id, keys::METADATA, newest.version, &source);
         let Some(level) = newest.level_word() else {
             let why = format!("the level {} is not known", newest.level);
-            return builder.place(id, Placing::Unknown { members: below, why }, &source);
+            return builder.place(
+                id,
+                Placing::Unknown {
+                    members: below,
+                    why,
+                },
+                &source,
+            );
         };
         builder.fact(id, keys::LEVEL, level, &source);
         if let Some((kind, _)) = md::kind_of(level) {
@@ -49,25 +66,46 @@ impl Array {
         }
         let placing = match self.placing(builder, id, newest) {
             Ok(placing) => placing,
-            Err(why) => Placing::Unknown { members: below, why },
+            Err(why) => Placing::Unknown {
+                members: below,
+                why,
+            },
         };
         builder.place(id, placing, &source);
     }
 
-    fn placing(&self, builder: &mut Builder, id: NodeId, newest: &Superblock) -> Result<Placing, String> {
+    fn placing(
+        &self,
+        builder: &mut Builder,
+        id: NodeId,
+        newest: &Superblock,
+    ) -> Result<Placing, String> {
         if newest.is_reshaping {
             return Err("the array is being reshaped".to_owned());
         }
         let mut members = Vec::new();
         for role in 0..newest.disks {
-            let mut seen = self.members.iter().filter(|(_, one)| one.role == Some(role));
+            let mut seen = self
+                .members
+                .iter()
+                .filter(|(_, one)| one.role == Some(role));
             // A member that was left behind has the same place and fewer events.
             let found = seen.by_ref().max_by_key(|(_, one)| one.events);
             members.push(match found {
-                Some((node, one)) => {
-                    (Member { node: *node, start: Bytes(one.data_start) }, Some(one.data_len))
-                }
-                None => (Member { node: missing(builder, id, role as usize), start: Bytes(0) }, None),
+                Some((node, one)) => (
+                    Member {
+                        node: *node,
+                        start: Bytes(one.data_start),
+                    },
+                    Some(one.data_len),
+                ),
+                None => (
+                    Member {
+                        node: missing(builder, id, role as usize),
+                        start: Bytes(0),
+                    },
+                    None,
+                ),
             });
         }
         place(newest, members)
@@ -92,7 +130,13 @@ fn place(array: &Superblock, members: Vec<(Member, Option<u64>)>) -> Result<Plac
         chunk: Some(Bytes(array.chunk)).filter(|chunk| chunk.0 > 0 && !members.is_empty()),
         layout: md::layout_of(array.layout),
         copies: md::copies_of(array.layout),
-        members: members.into_iter().map(|(member, len)| (member, len.map(Bytes))).collect(),
+        members: members
+            .into_iter()
+            .map(|(member, len)| (member, len.map(Bytes)))
+            .collect(),
     };
-    array.place("the array states no chunk", "a member is missing, so its length is not known")
+    array.place(
+        "the array states no chunk",
+        "a member is missing, so its length is not known",
+    )
 }

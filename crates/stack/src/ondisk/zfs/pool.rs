@@ -25,7 +25,9 @@ pub(crate) struct Pool {
 }
 
 fn source() -> Source {
-    Source::OnDisk { format: "ZFS label".to_owned() }
+    Source::OnDisk {
+        format: "ZFS label".to_owned(),
+    }
 }
 
 impl Pool {
@@ -44,20 +46,33 @@ impl Pool {
         let id = builder.node(&self.name);
         builder.kind(id, Kind::Pool, &source());
         builder.fact(id, keys::MANAGER, "zfs", &source());
-        let tops: Vec<(Member, Option<u64>)> =
-            self.tops.values().map(|(_, top)| (self.vdev(builder, id, top), top.ashift)).collect();
+        let tops: Vec<(Member, Option<u64>)> = self
+            .tops
+            .values()
+            .map(|(_, top)| (self.vdev(builder, id, top), top.ashift))
+            .collect();
         let members: Vec<NodeId> = tops.iter().map(|(member, _)| member.node).collect();
         let placing = match tops[..] {
             [(member, Some(ashift))] if self.tops_stated <= 1 => {
                 builder.fact(id, keys::ASHIFT, ashift.to_string(), &source());
-                Placing::Blocks { block: Bytes(1 << ashift), member }
+                Placing::Blocks {
+                    block: Bytes(1 << ashift),
+                    member,
+                }
             }
-            [_] if self.tops_stated <= 1 => {
-                Placing::Unknown { members, why: "the label does not state ashift".to_owned() }
-            }
-            _ => Placing::Unknown { members, why: "ZFS spreads blocks over its vdevs".to_owned() },
+            [_] if self.tops_stated <= 1 => Placing::Unknown {
+                members,
+                why: "the label does not state ashift".to_owned(),
+            },
+            _ => Placing::Unknown {
+                members,
+                why: "ZFS spreads blocks over its vdevs".to_owned(),
+            },
         };
-        if matches!(builder.get(id).placing, Placing::Leaf | Placing::Unknown { .. }) {
+        if matches!(
+            builder.get(id).placing,
+            Placing::Leaf | Placing::Unknown { .. }
+        ) {
             builder.place(id, placing, &source());
         }
     }
@@ -66,13 +81,23 @@ impl Pool {
     fn vdev(&self, builder: &mut Builder, pool: NodeId, vdev: &Vdev) -> Member {
         if vdev.children.is_empty() {
             let node = self.device(builder, pool, vdev);
-            return Member { node, start: Bytes(DATA_START) };
+            return Member {
+                node,
+                start: Bytes(DATA_START),
+            };
         }
-        let parity = if vdev.kind == "raidz" { vdev.parity.to_string() } else { String::new() };
+        let parity = if vdev.kind == "raidz" {
+            vdev.parity.to_string()
+        } else {
+            String::new()
+        };
         let name = format!("{}:{}{parity}-{}", self.name, vdev.kind, vdev.id);
         let id = builder.node(&name);
-        let members: Vec<Member> =
-            vdev.children.iter().map(|child| self.vdev(builder, pool, child)).collect();
+        let members: Vec<Member> = vdev
+            .children
+            .iter()
+            .map(|child| self.vdev(builder, pool, child))
+            .collect();
         let ids = members.iter().map(|member| member.node).collect();
         let chunk = vdev.ashift.map(|ashift| Bytes(1 << ashift));
         let (kind, placing) = match (vdev.kind.as_str(), chunk) {
@@ -81,7 +106,13 @@ impl Pool {
                 let parity = u32::try_from(vdev.parity).unwrap_or(u32::MAX);
                 (
                     Kind::ParityRaid,
-                    Placing::Chunks(Chunks { chunk, members, parity, copies: 1, layout: None }),
+                    Placing::Chunks(Chunks {
+                        chunk,
+                        members,
+                        parity,
+                        copies: 1,
+                        layout: None,
+                    }),
                 )
             }
             (other, _) => {
@@ -92,13 +123,24 @@ impl Pool {
         builder.kind(id, kind, &source());
         builder.place(id, placing, &source());
         if let Some(Bytes(len)) = chunk {
-            let cell = Cell { len, offset: 0, what: What::Ashift, kind: GridKind::Unit };
+            let cell = Cell {
+                len,
+                offset: 0,
+                what: What::Ashift,
+                kind: GridKind::Unit,
+            };
             nodes::tell_cell(builder, id, cell, &source());
         }
-        Member { node: id, start: Bytes(0) }
+        Member {
+            node: id,
+            start: Bytes(0),
+        }
     }
 
     fn device(&self, builder: &mut Builder, pool: NodeId, vdev: &Vdev) -> NodeId {
-        self.devices.get(&vdev.guid).copied().unwrap_or_else(|| missing(builder, pool, vdev.id as usize))
+        self.devices
+            .get(&vdev.guid)
+            .copied()
+            .unwrap_or_else(|| missing(builder, pool, vdev.id as usize))
     }
 }

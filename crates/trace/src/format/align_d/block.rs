@@ -37,7 +37,8 @@ pub fn facts(line: &[u8]) -> (Vec<(Fact, &[u8])>, bool) {
     let found: Vec<&[u8]> = words(line).take(16).collect();
     let (mut rest, mut facts) = (&found[..], Vec::new());
     while let [figure, after @ ..] = rest {
-        let Some((phrase, fact)) = PHRASES.iter().find(|(phrase, _)| after.starts_with(phrase)) else {
+        let Some((phrase, fact)) = PHRASES.iter().find(|(phrase, _)| after.starts_with(phrase))
+        else {
             break;
         };
         facts.push((*fact, *figure));

@@ -103,7 +103,8 @@ impl Interpreter {
             return;
         }
         self.events.accept(&record, &mut sink.info);
-        self.events.drain(&mut sink.batch, 2 * BATCH_EVENTS, &mut sink.info);
+        self.events
+            .drain(&mut sink.batch, 2 * BATCH_EVENTS, &mut sink.info);
     }
 
     #[inline]
@@ -142,14 +143,22 @@ impl Interpreter {
     fn time_of_day(&self, time_ns: i64, data: &[u8], info: &mut SourceInfo) {
         if info.clock == Clock::Start {
             // Times of notes still count from boot there, those of I/O no more.
-            return info.note("the time of day is not known, since blkparse has made the times relative");
+            return info
+                .note("the time of day is not known, since blkparse has made the times relative");
         }
-        let word = |at: usize| data.get(at..)?.first_chunk().map(|bytes| i64::from(self.shape.u32(*bytes)));
+        let word = |at: usize| {
+            data.get(at..)?
+                .first_chunk()
+                .map(|bytes| i64::from(self.shape.u32(*bytes)))
+        };
         if let (Some(seconds), Some(ns @ 0..1_000_000_000)) = (word(0), word(4)) {
             let unix_ns = seconds * 1_000_000_000 + ns;
             info.unix_ns_at_zero = info.unix_ns_at_zero.or(unix_ns.checked_sub(time_ns));
         } else {
-            info.note(format!("a note of the time of day holds {}, and was passed over", shown(data)));
+            info.note(format!(
+                "a note of the time of day holds {}, and was passed over",
+                shown(data)
+            ));
         }
     }
 
@@ -158,7 +167,9 @@ impl Interpreter {
         if memchr::memmem::find(text, b"dropped").is_none() {
             return;
         }
-        let number = text.split(|byte| !byte.is_ascii_digit()).find_map(parse_u64);
+        let number = text
+            .split(|byte| !byte.is_ascii_digit())
+            .find_map(parse_u64);
         self.said_lost = self.said_lost.saturating_add(number.unwrap_or(1));
         self.events.lost_some();
         info.note(format!("the recording says {}", shown(text)));
@@ -170,9 +181,16 @@ impl Interpreter {
         info.counts.lost = self.sequences.lost.saturating_add(self.said_lost);
         info.counts.damaged += self.sequences.damaged;
         let letters = LETTERS.iter().zip(self.by_action);
-        let notes = ["process", "timestamp", "message", "note"].iter().zip(self.notes);
-        let all = letters.chain(notes).chain([(&"passthrough", self.passthrough)]);
-        info.tallies.extend(all.filter(|(_, count)| *count > 0).map(|(name, count)| (*name, count)));
+        let notes = ["process", "timestamp", "message", "note"]
+            .iter()
+            .zip(self.notes);
+        let all = letters
+            .chain(notes)
+            .chain([(&"passthrough", self.passthrough)]);
+        info.tallies.extend(
+            all.filter(|(_, count)| *count > 0)
+                .map(|(name, count)| (*name, count)),
+        );
     }
 
     /// Says what is only known at the end.
@@ -182,13 +200,22 @@ impl Interpreter {
                 info.note(format!("{what}: {count}"));
             }
         };
-        say(self.of_other_cpu, "records that name another CPU than their file does");
+        say(
+            self.of_other_cpu,
+            "records that name another CPU than their file does",
+        );
         say(
             self.back_in_time,
             "records earlier than the one before (merge a live stream of blktrace with `blkparse -d` first)",
         );
-        say(self.sequences.back, "times that sequence numbers go back, as if recordings had been joined");
-        say(self.passthrough, "commands that applications sent themselves, which are no I/O here");
+        say(
+            self.sequences.back,
+            "times that sequence numbers go back, as if recordings had been joined",
+        );
+        say(
+            self.passthrough,
+            "commands that applications sent themselves, which are no I/O here",
+        );
         say(self.by_action[0], "records of an unknown action");
     }
 }

@@ -45,13 +45,24 @@ impl Records {
     /// Merges streams of one layout.
     #[must_use]
     pub fn new(streams: Vec<Stream>) -> Records {
-        Records { streams, others: BinaryHeap::new(), current: None, started: false }
+        Records {
+            streams,
+            others: BinaryHeap::new(),
+            current: None,
+            started: false,
+        }
     }
 
     /// Layout of the records.
     #[must_use]
     pub fn shape(&self) -> Shape {
-        self.streams.first().map_or(Shape { version: 7, big_endian: false }, Stream::shape)
+        self.streams.first().map_or(
+            Shape {
+                version: 7,
+                big_endian: false,
+            },
+            Stream::shape,
+        )
     }
 
     /// The next record; `None` at the end.
@@ -65,11 +76,14 @@ impl Records {
         } else if let Some(current) = self.current {
             self.follow(current)?;
         }
-        Ok(self.current.and_then(|current| self.streams.get(current)).map(|stream| Seen {
-            record: stream.record,
-            data: stream.data(),
-            file_cpu: stream.cpu,
-        }))
+        Ok(self
+            .current
+            .and_then(|current| self.streams.get(current))
+            .map(|stream| Seen {
+                record: stream.record,
+                data: stream.data(),
+                file_cpu: stream.cpu,
+            }))
     }
 
     fn start(&mut self) -> Result<(), Error> {
@@ -104,8 +118,16 @@ impl Records {
     /// Damaged places so far, how many there were, and bytes passed over.
     #[must_use]
     pub fn damages(&self) -> (Vec<Damage>, u64, u64) {
-        let places = self.streams.iter().flat_map(|stream| stream.damages.iter().cloned()).collect();
+        let places = self
+            .streams
+            .iter()
+            .flat_map(|stream| stream.damages.iter().cloned())
+            .collect();
         let damaged = self.streams.iter().map(|stream| stream.damaged).sum();
-        (places, damaged, self.streams.iter().map(|stream| stream.skipped_bytes).sum())
+        (
+            places,
+            damaged,
+            self.streams.iter().map(|stream| stream.skipped_bytes).sum(),
+        )
     }
 }

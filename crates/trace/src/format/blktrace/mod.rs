@@ -53,7 +53,14 @@ fn sniff(prefix: &[u8], complete: bool) -> Sniff {
 fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
     let path = input.path.clone();
     let stream = stream::Stream::new(input, String::new(), None)?;
-    reader::open(path, set::Opened { streams: vec![stream], missing: Default::default() }, options)
+    reader::open(
+        path,
+        set::Opened {
+            streams: vec![stream],
+            missing: Default::default(),
+        },
+        options,
+    )
 }
 
 /// Every record of a recording whose files are named.
@@ -61,6 +68,9 @@ fn open(input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
 /// # Errors
 /// When one cannot be opened, is no blktrace, or is of another layout than the others.
 pub fn records(files: &[std::path::PathBuf]) -> Result<Records, Error> {
-    let path = files.first().map(|file| file.display().to_string()).unwrap_or_default();
+    let path = files
+        .first()
+        .map(|file| file.display().to_string())
+        .unwrap_or_default();
     Ok(Records::new(set::open(&path, files, None)?.streams))
 }

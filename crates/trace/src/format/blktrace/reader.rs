@@ -36,7 +36,11 @@ struct BlktraceReader {
 ///
 /// # Errors
 /// When one cannot be opened, is no blktrace, or when the layer asked for is not there.
-pub fn open_files(path: &Path, files: &[PathBuf], options: &ReadOptions) -> Result<Box<dyn Reader>, Error> {
+pub fn open_files(
+    path: &Path,
+    files: &[PathBuf],
+    options: &ReadOptions,
+) -> Result<Box<dyn Reader>, Error> {
     let path = path.display().to_string();
     let opened = set::open(&path, files, options.progress.as_ref())?;
     open(path, opened, options)
@@ -54,18 +58,33 @@ pub(super) fn open(
     present.check(options.layer, &path)?;
     let clock = clock_of(&early);
     let is_part = !is_named && clock == Clock::Boot;
-    let missing = if is_part { missing_beside(&early) } else { Missing::Cpus(opened.missing) };
+    let missing = if is_part {
+        missing_beside(&early)
+    } else {
+        Missing::Cpus(opened.missing)
+    };
     let mut info = SourceInfo {
         path,
         format: FORMAT.name,
-        verified: shape == Shape { version: 7, big_endian: false },
+        verified: shape
+            == Shape {
+                version: 7,
+                big_endian: false,
+            },
         clock,
         ..SourceInfo::default()
     };
     let no_latency = tell_missing(&missing, &mut info);
     let events = BlockEvents::new(present, options.layer, no_latency, &mut info);
     let interpreter = Interpreter::new(events, shape);
-    Ok(Box::new(BlktraceReader { records, early, damage, interpreter, sink: Sink::new(info), ended: false }))
+    Ok(Box::new(BlktraceReader {
+        records,
+        early,
+        damage,
+        interpreter,
+        sink: Sink::new(info),
+        ended: false,
+    }))
 }
 
 /// Records that were looked at to find the layers: record, data, CPU of the file.
@@ -92,7 +111,10 @@ fn missing_beside(early: &Early) -> Missing {
 
 /// Records of I/O: no notes.
 fn io_records(early: &Early) -> impl Iterator<Item = &RawRecord> {
-    early.iter().map(|(record, ..)| record).filter(|record| record.note().is_none())
+    early
+        .iter()
+        .map(|(record, ..)| record)
+        .filter(|record| record.note().is_none())
 }
 
 /// Whether more issues have no completion, or completions no issue, than can be in flight where a recording begins or
@@ -100,7 +122,9 @@ fn io_records(early: &Early) -> impl Iterator<Item = &RawRecord> {
 fn is_torn(early: &Early) -> bool {
     let mut open = FxHashSet::default();
     let (mut issues, mut completions, mut unmatched) = (0u64, 0u64, 0u64);
-    for record in io_records(early).filter(|record| !record.is_passthrough() && record.len_bytes > 0) {
+    for record in
+        io_records(early).filter(|record| !record.is_passthrough() && record.len_bytes > 0)
+    {
         let place = (record.device, record.sector);
         match record.kind() {
             Action::Issue => {
@@ -115,7 +139,9 @@ fn is_torn(early: &Early) -> bool {
         }
     }
     let is_much = |lone: u64, all: u64| lone > IN_FLIGHT_MAX && lone > all / 10;
-    issues > 0 && completions > 0 && (is_much(unmatched, completions) || is_much(open.len() as u64, issues))
+    issues > 0
+        && completions > 0
+        && (is_much(unmatched, completions) || is_much(open.len() as u64, issues))
 }
 
 /// Says what is missing; gives the reason why latencies cannot be trusted then.
@@ -125,8 +151,12 @@ fn tell_missing(missing: &Missing, info: &mut SourceInfo) -> Option<String> {
         Missing::Cpus(cpus) => {
             let ranges = set::ranges(cpus);
             info.counts.missing_files = cpus.len() as u64;
-            info.note(format!("the recording has files of other CPUs too, which are not here: {ranges}"));
-            Some(format!("completions may be in the missing files of CPU {ranges}"))
+            info.note(format!(
+                "the recording has files of other CPUs too, which are not here: {ranges}"
+            ));
+            Some(format!(
+                "completions may be in the missing files of CPU {ranges}"
+            ))
         }
         Missing::Others(cpu) => {
             // At least one.
@@ -143,18 +173,33 @@ fn tell_missing(missing: &Missing, info: &mut SourceInfo) -> Option<String> {
 /// Times count from boot, except in a file that blkparse has merged: from its first record.
 fn clock_of(early: &Early) -> Clock {
     let first = early.iter().find(|(record, ..)| record.note().is_none());
-    if first.is_some_and(|(record, ..)| record.time_ns == 0) { Clock::Start } else { Clock::Boot }
+    if first.is_some_and(|(record, ..)| record.time_ns == 0) {
+        Clock::Start
+    } else {
+        Clock::Boot
+    }
 }
 
 /// Reads until all kinds of records were seen that decide on the layers, or enough of them; where the name of the file
 /// does not tell its CPU, until a second one was seen.
-fn look_ahead(records: &mut Records, is_named: bool) -> Result<(Early, Present, Option<Error>), Error> {
+fn look_ahead(
+    records: &mut Records,
+    is_named: bool,
+) -> Result<(Early, Present, Option<Error>), Error> {
     let mut early: Early = VecDeque::new();
     let mut present = Present::default();
-    let all = Present { queues: true, issues: true, completions: true };
+    let all = Present {
+        queues: true,
+        issues: true,
+        completions: true,
+    };
     let (mut first_cpu, mut is_of_one) = (None, !is_named);
     while early.len() < PEEK_RECORDS && (present != all || is_of_one) {
-        let Seen { record, data, file_cpu } = match records.next_record() {
+        let Seen {
+            record,
+            data,
+            file_cpu,
+        } = match records.next_record() {
             Ok(Some(seen)) => seen,
             Ok(None) => break,
             Err(damage) if !early.is_empty() => return Ok((early, present, Some(damage))),
@@ -174,7 +219,14 @@ fn look_ahead(records: &mut Records, is_named: bool) -> Result<(Early, Present, 
 impl BlktraceReader {
     fn read_records(&mut self) -> Result<(), Error> {
         while let Some((record, data, file_cpu)) = self.early.pop_front() {
-            self.interpreter.record(&Seen { record, data: &data, file_cpu }, &mut self.sink);
+            self.interpreter.record(
+                &Seen {
+                    record,
+                    data: &data,
+                    file_cpu,
+                },
+                &mut self.sink,
+            );
         }
         if let Some(damage) = self.damage.take() {
             return Err(damage);
@@ -190,7 +242,9 @@ impl BlktraceReader {
     }
 
     fn drain_rest(&mut self) {
-        self.interpreter.events.drain_rest(&mut self.sink.batch, BATCH_EVENTS, &mut self.sink.info);
+        self.interpreter
+            .events
+            .drain_rest(&mut self.sink.batch, BATCH_EVENTS, &mut self.sink.info);
     }
 
     /// Brings the counts of the records into what is known of the source.

@@ -25,8 +25,8 @@ const CGROUP_BIT: u64 = 1 << 8;
 
 /// Letters as blkparse prints them, by action.
 pub const LETTERS: [&str; 20] = [
-    "unknown", "Q", "M", "F", "G", "S", "R", "D", "C", "P", "U", "UT", "I", "X", "B", "A", "ABORT", "DRV",
-    "ZP", "ZU",
+    "unknown", "Q", "M", "F", "G", "S", "R", "D", "C", "P", "U", "UT", "I", "X", "B", "A", "ABORT",
+    "DRV", "ZP", "ZU",
 ];
 
 /// A remap has the most data, 16 bytes, before them the id of a control group.
@@ -142,7 +142,13 @@ impl RawRecord {
     #[inline]
     #[must_use]
     pub fn op_and_flags(&self) -> (Op, i32) {
-        let has = |bit: u64, flag: i32| if self.categories() & bit != 0 { flag } else { 0 };
+        let has = |bit: u64, flag: i32| {
+            if self.categories() & bit != 0 {
+                flag
+            } else {
+                0
+            }
+        };
         let bits = has(category::FLUSH, flags::PREFLUSH)
             | has(category::FUA, flags::FUA)
             | has(category::AHEAD, flags::AHEAD)
@@ -175,9 +181,15 @@ impl RawRecord {
 
     /// Takes the control group, if there is one, off the data.
     #[must_use]
-    pub fn split_cgroup<'data>(&self, shape: Shape, data: &'data [u8]) -> (Option<i64>, &'data [u8]) {
+    pub fn split_cgroup<'data>(
+        &self,
+        shape: Shape,
+        data: &'data [u8],
+    ) -> (Option<i64>, &'data [u8]) {
         match data.split_first_chunk::<8>() {
-            Some((id, rest)) if self.action & CGROUP_BIT != 0 => (i64::try_from(shape.u64(*id)).ok(), rest),
+            Some((id, rest)) if self.action & CGROUP_BIT != 0 => {
+                (i64::try_from(shape.u64(*id)).ok(), rest)
+            }
             _ => (None, data),
         }
     }

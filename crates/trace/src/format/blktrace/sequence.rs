@@ -54,7 +54,10 @@ impl Sequences {
     fn find(&mut self, key: (u32, u32), sequence: u32) -> usize {
         let states = &mut self.states;
         let index = *self.index.entry(key).or_insert_with(|| {
-            states.push(Sequence { last: sequence.wrapping_sub(1), jump: None });
+            states.push(Sequence {
+                last: sequence.wrapping_sub(1),
+                jump: None,
+            });
             states.len() - 1
         });
         self.recent = Some((key, index));
@@ -95,9 +98,16 @@ mod tests {
     fn check(numbers: &[u32], expected: (u64, u64, u64)) {
         let mut sequences = Sequences::default();
         for &sequence in numbers {
-            sequences.step(&RawRecord { sequence, ..RawRecord::default() });
+            sequences.step(&RawRecord {
+                sequence,
+                ..RawRecord::default()
+            });
         }
-        assert_eq!((sequences.lost, sequences.damaged, sequences.back), expected, "{numbers:?}");
+        assert_eq!(
+            (sequences.lost, sequences.damaged, sequences.back),
+            expected,
+            "{numbers:?}"
+        );
     }
 
     #[test]
@@ -114,13 +124,29 @@ mod tests {
     #[test]
     fn each_cpu_and_device_counts_for_itself() {
         let mut sequences = Sequences::default();
-        for (device, cpu, sequence) in [(1, 0, 1), (1, 1, 9), (2, 0, 5), (1, 0, 2), (1, 1, 10), (2, 0, 7)] {
-            sequences.step(&RawRecord { device, cpu, sequence, ..RawRecord::default() });
+        for (device, cpu, sequence) in [
+            (1, 0, 1),
+            (1, 1, 9),
+            (2, 0, 5),
+            (1, 0, 2),
+            (1, 1, 10),
+            (2, 0, 7),
+        ] {
+            sequences.step(&RawRecord {
+                device,
+                cpu,
+                sequence,
+                ..RawRecord::default()
+            });
         }
         assert_eq!(sequences.lost, 1);
         let mut one_count = Sequences::default();
         for (device, sequence) in [(1, 1), (2, 2), (1, 3), (1, 4), (2, 5), (2, 8)] {
-            one_count.step(&RawRecord { device, sequence, ..RawRecord::default() });
+            one_count.step(&RawRecord {
+                device,
+                sequence,
+                ..RawRecord::default()
+            });
         }
         assert_eq!(one_count.lost, 2);
     }

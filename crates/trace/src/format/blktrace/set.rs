@@ -13,7 +13,10 @@ use crate::progress::Progress;
 #[must_use]
 pub fn file_of_cpu(path: &Path) -> Option<(PathBuf, u32)> {
     let name = path.file_name()?.to_str()?;
-    let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
+    let name = name
+        .strip_suffix(".gz")
+        .or_else(|| name.strip_suffix(".zst"))
+        .unwrap_or(name);
     let (prefix, cpu) = name.rsplit_once(".blktrace.")?;
     let digits = !cpu.is_empty() && cpu.bytes().all(|byte| byte.is_ascii_digit());
     (digits && !prefix.is_empty()).then_some(())?;
@@ -23,8 +26,14 @@ pub fn file_of_cpu(path: &Path) -> Option<(PathBuf, u32)> {
 /// All files of single CPUs in a directory, by recording and CPU.
 #[must_use]
 pub fn files_in(directory: &Path) -> Vec<(PathBuf, u32, PathBuf)> {
-    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
-    let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
+    let directory = if directory.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        directory
+    };
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        return Vec::new();
+    };
     let mut files: Vec<_> = entries
         .filter_map(|entry| {
             let path = entry.ok()?.path();
@@ -60,25 +69,41 @@ pub struct Opened {
 ///
 /// # Errors
 /// When one cannot be opened, is no blktrace, or is of another layout than the others.
-pub fn open(path: &str, files: &[PathBuf], progress: Option<&Arc<Progress>>) -> Result<Opened, Error> {
+pub fn open(
+    path: &str,
+    files: &[PathBuf],
+    progress: Option<&Arc<Progress>>,
+) -> Result<Opened, Error> {
     let mut streams: Vec<Stream> = Vec::new();
     let mut named = BTreeSet::new();
     for file in files {
         let cpu = file_of_cpu(file).map(|(_, cpu)| cpu);
         named.extend(cpu);
-        let label = if files.len() > 1 { file_label(file) } else { String::new() };
+        let label = if files.len() > 1 {
+            file_label(file)
+        } else {
+            String::new()
+        };
         // An empty file is a CPU that did no I/O, and is as good as any other.
         streams.extend(Stream::open(file, label, cpu, progress)?);
     }
     let Some(shape) = streams.first().map(Stream::shape) else {
-        return Err(Error::Empty { path: path.to_owned() });
+        return Err(Error::Empty {
+            path: path.to_owned(),
+        });
     };
     same_shape(path, shape, &streams)?;
-    Ok(Opened { streams, missing: missing(files, &named) })
+    Ok(Opened {
+        streams,
+        missing: missing(files, &named),
+    })
 }
 
 fn file_label(file: &Path) -> String {
-    file.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    file.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 fn same_shape(path: &str, shape: Shape, streams: &[Stream]) -> Result<(), Error> {
@@ -99,7 +124,10 @@ fn missing(files: &[PathBuf], named: &BTreeSet<u32>) -> BTreeSet<u32> {
     let mut missing: BTreeSet<u32> = below.collect();
     if let Some((recording, _)) = files.first().and_then(|file| file_of_cpu(file)) {
         let beside = files_of(&recording);
-        let cpus = beside.iter().filter_map(|path| file_of_cpu(path)).map(|(_, cpu)| cpu);
+        let cpus = beside
+            .iter()
+            .filter_map(|path| file_of_cpu(path))
+            .map(|(_, cpu)| cpu);
         missing.extend(cpus.filter(|cpu| !named.contains(cpu)));
     }
     missing
@@ -131,7 +159,11 @@ mod tests {
     fn names_of_files() {
         let check = |path: &str, expected: Option<(&str, u32)>| {
             let found = file_of_cpu(Path::new(path));
-            assert_eq!(found, expected.map(|(prefix, cpu)| (PathBuf::from(prefix), cpu)), "{path}");
+            assert_eq!(
+                found,
+                expected.map(|(prefix, cpu)| (PathBuf::from(prefix), cpu)),
+                "{path}"
+            );
         };
         check("d/sdb.blktrace.10", Some(("d/sdb", 10)));
         check("sdb.blktrace.0", Some(("sdb", 0)));
@@ -148,6 +180,9 @@ mod tests {
 
     #[test]
     fn ranges_of_cpus() {
-        assert_eq!(ranges(&BTreeSet::from([2, 3, 4, 7, 9, 10])), "2–4, 7, 9, 10");
+        assert_eq!(
+            ranges(&BTreeSet::from([2, 3, 4, 7, 9, 10])),
+            "2–4, 7, 9, 10"
+        );
     }
 }

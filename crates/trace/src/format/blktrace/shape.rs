@@ -43,14 +43,21 @@ impl Shape {
             [0x65, 0x61, 0x74, version] => (*version, true),
             _ => return None,
         };
-        matches!(version, 7 | 8).then_some(Shape { version, big_endian })
+        matches!(version, 7 | 8).then_some(Shape {
+            version,
+            big_endian,
+        })
     }
 
     /// The four bytes with which each record begins.
     #[must_use]
     pub const fn magic(self) -> [u8; 4] {
         let magic = 0x6561_7400 | self.version as u32;
-        if self.big_endian { magic.to_be_bytes() } else { magic.to_le_bytes() }
+        if self.big_endian {
+            magic.to_be_bytes()
+        } else {
+            magic.to_le_bytes()
+        }
     }
 
     /// Bytes of a record without its data.
@@ -63,19 +70,34 @@ impl Shape {
     #[must_use]
     pub fn words(self) -> String {
         let order = if self.big_endian { "big" } else { "little" };
-        format!("blktrace records of version {}, {order}-endian", self.version)
+        format!(
+            "blktrace records of version {}, {order}-endian",
+            self.version
+        )
     }
 
     fn u16(self, bytes: [u8; 2]) -> u16 {
-        if self.big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) }
+        if self.big_endian {
+            u16::from_be_bytes(bytes)
+        } else {
+            u16::from_le_bytes(bytes)
+        }
     }
 
     pub(super) fn u32(self, bytes: [u8; 4]) -> u32 {
-        if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+        if self.big_endian {
+            u32::from_be_bytes(bytes)
+        } else {
+            u32::from_le_bytes(bytes)
+        }
     }
 
     pub(super) fn u64(self, bytes: [u8; 8]) -> u64 {
-        if self.big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) }
+        if self.big_endian {
+            u64::from_be_bytes(bytes)
+        } else {
+            u64::from_le_bytes(bytes)
+        }
     }
 
     /// The record at the beginning of `bytes`; `None` when too few are there or it cannot be one.
@@ -97,7 +119,9 @@ impl Shape {
     fn decode_7(self, b: &[u8; 48]) -> RawRecord {
         RawRecord {
             sequence: self.u32([b[4], b[5], b[6], b[7]]),
-            time_ns: self.u64([b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]]).cast_signed(),
+            time_ns: self
+                .u64([b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]])
+                .cast_signed(),
             sector: self.u64([b[16], b[17], b[18], b[19], b[20], b[21], b[22], b[23]]),
             len_bytes: self.u32([b[24], b[25], b[26], b[27]]),
             action: u64::from(self.u32([b[28], b[29], b[30], b[31]])),
@@ -113,7 +137,9 @@ impl Shape {
     fn decode_8(self, b: &[u8; 64]) -> RawRecord {
         RawRecord {
             sequence: self.u32([b[4], b[5], b[6], b[7]]),
-            time_ns: self.u64([b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]]).cast_signed(),
+            time_ns: self
+                .u64([b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]])
+                .cast_signed(),
             sector: self.u64([b[16], b[17], b[18], b[19], b[20], b[21], b[22], b[23]]),
             len_bytes: self.u32([b[24], b[25], b[26], b[27]]),
             pid: self.u32([b[28], b[29], b[30], b[31]]),

@@ -53,7 +53,10 @@ impl Stream {
                 found: shown(head),
                 expected: "a blktrace record of version 7 or 8".to_owned(),
             };
-            return Err(Error::Malformed { path: input.path, damage });
+            return Err(Error::Malformed {
+                path: input.path,
+                damage,
+            });
         };
         // A second handle for each of some hundred files would be a waste of them.
         input.plain_file = None;
@@ -98,7 +101,9 @@ impl Stream {
     #[must_use]
     pub fn data(&self) -> &[u8] {
         let shown = self.input.as_ref().map_or(&[][..], Input::shown);
-        shown.get(self.shape.header_bytes()..self.taken).unwrap_or_default()
+        shown
+            .get(self.shape.header_bytes()..self.taken)
+            .unwrap_or_default()
     }
 
     /// Goes to the next record; false at the end.
@@ -107,7 +112,9 @@ impl Stream {
     /// When records of another layout follow.
     #[inline]
     pub fn advance(&mut self) -> Result<bool, Error> {
-        let Some(input) = self.input.as_mut() else { return Ok(false) };
+        let Some(input) = self.input.as_mut() else {
+            return Ok(false);
+        };
         let header = self.shape.header_bytes();
         let wanted = self.taken + header;
         let mut bytes = input.shown();
@@ -117,10 +124,14 @@ impl Stream {
                 Err(error) => return Ok(self.stop(&error)),
             }
         }
-        if let Some(record) = bytes.get(self.taken..).and_then(|rest| self.shape.decode(rest)) {
+        if let Some(record) = bytes
+            .get(self.taken..)
+            .and_then(|rest| self.shape.decode(rest))
+        {
             let whole = header + usize::from(record.data_bytes);
             let wanted = self.taken + whole;
-            if bytes.len() >= wanted || input.peek(wanted).is_ok_and(|bytes| bytes.len() >= wanted) {
+            if bytes.len() >= wanted || input.peek(wanted).is_ok_and(|bytes| bytes.len() >= wanted)
+            {
                 input.consume(self.taken);
                 self.taken = whole;
                 self.record = record;
@@ -144,16 +155,25 @@ impl Stream {
     fn damage(&mut self, offset: u64, found: &str, expected: String) {
         self.damaged += 1;
         if self.damages.len() < DAMAGES_KEPT {
-            let found =
-                if self.label.is_empty() { found.to_owned() } else { format!("{found} in {}", self.label) };
-            self.damages.push(Damage { place: Place::Byte(offset), found, expected });
+            let found = if self.label.is_empty() {
+                found.to_owned()
+            } else {
+                format!("{found} in {}", self.label)
+            };
+            self.damages.push(Damage {
+                place: Place::Byte(offset),
+                found,
+                expected,
+            });
         }
     }
 
     /// Where a record should stand there is none: finds the next one.
     #[cold]
     fn resync(&mut self) -> Result<bool, Error> {
-        let Some(input) = self.input.as_mut() else { return Ok(false) };
+        let Some(input) = self.input.as_mut() else {
+            return Ok(false);
+        };
         let at = input.offset() + self.taken as u64;
         let rest = input.shown().get(self.taken..).unwrap_or_default();
         if rest.is_empty() {
@@ -162,22 +182,34 @@ impl Stream {
         }
         let found_shape = Shape::of(rest);
         let found = if found_shape == Some(self.shape) && input.is_last() {
-            format!("a record cut off or damaged, {} bytes before the end", rest.len())
+            format!(
+                "a record cut off or damaged, {} bytes before the end",
+                rest.len()
+            )
         } else {
             shown(rest)
         };
         if let Some(other) = found_shape.filter(|other| *other != self.shape) {
             let path = input.path.clone();
-            let damage =
-                Damage { place: Place::Byte(at), found: other.words(), expected: self.shape.words() };
+            let damage = Damage {
+                place: Place::Byte(at),
+                found: other.words(),
+                expected: self.shape.words(),
+            };
             self.damage(at, &damage.found, damage.expected.clone());
             self.input = None;
             return Err(Error::Malformed { path, damage });
         }
         self.damage(at, &found, self.shape.words());
         let own = found_shape.is_some();
-        let start = if own { self.taken + 1 } else { self.taken.min(self.shape.header_bytes()) };
-        let Some(input) = self.input.as_mut() else { return Ok(false) };
+        let start = if own {
+            self.taken + 1
+        } else {
+            self.taken.min(self.shape.header_bytes())
+        };
+        let Some(input) = self.input.as_mut() else {
+            return Ok(false);
+        };
         input.consume(start.min(input.shown().len()));
         self.taken = 0;
         let outcome = self.search();
@@ -195,7 +227,9 @@ impl Stream {
 
     /// Puts the input before the next plausible record; false, and at the end, when there is none.
     fn search(&mut self) -> Result<bool, Error> {
-        let Some(input) = self.input.as_mut() else { return Ok(false) };
+        let Some(input) = self.input.as_mut() else {
+            return Ok(false);
+        };
         let finder = memmem::Finder::new(&self.shape.magic()).into_owned();
         loop {
             let window = input.peek(SEARCH_BYTES)?;
@@ -204,7 +238,8 @@ impl Stream {
             let mut places = finder.find_iter(window);
             let place = places.find(|&place| {
                 // One near the end of the window is looked at again in the next.
-                (!last && length - place < LONGEST_RECORD) || is_plausible(self.shape, &window[place..])
+                (!last && length - place < LONGEST_RECORD)
+                    || is_plausible(self.shape, &window[place..])
             });
             let consumed = place.unwrap_or(if last { length } else { length - 3 });
             input.consume(consumed);
@@ -219,7 +254,9 @@ impl Stream {
 
 /// Whether a record begins here and the next one, or the end, stands where its length says.
 fn is_plausible(shape: Shape, bytes: &[u8]) -> bool {
-    let Some(record) = shape.decode(bytes) else { return false };
+    let Some(record) = shape.decode(bytes) else {
+        return false;
+    };
     match bytes.get(shape.header_bytes() + usize::from(record.data_bytes)..) {
         Some(next) if next.len() >= 4 => next.starts_with(&shape.magic()),
         Some(end) => shape.magic().starts_with(end),

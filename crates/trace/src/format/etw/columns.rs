@@ -63,7 +63,10 @@ fn meaning_of(name: &str) -> Option<usize> {
     if name == "Disk" {
         return Some(DISK);
     }
-    COLUMNS.iter().enumerate().position(|(at, column)| at != DISK && name.starts_with(column))
+    COLUMNS
+        .iter()
+        .enumerate()
+        .position(|(at, column)| at != DISK && name.starts_with(column))
 }
 
 impl Header {
@@ -71,7 +74,11 @@ impl Header {
     pub fn of(line: &[u8]) -> Option<Header> {
         let text = std::str::from_utf8(line).ok()?;
         let separator = if text.contains(';') { b';' } else { b',' };
-        let mut header = Header { separator, meaning: Vec::new(), scales: [0; COLUMNS.len()] };
+        let mut header = Header {
+            separator,
+            meaning: Vec::new(),
+            scales: [0; COLUMNS.len()],
+        };
         for name in quoted_fields(line, separator) {
             let name = std::str::from_utf8(name).ok()?.trim();
             let meaning = meaning_of(name).filter(|at| !header.meaning.contains(&Some(*at)));
@@ -80,7 +87,10 @@ impl Header {
             }
             header.meaning.push(meaning);
         }
-        NEEDED.iter().all(|at| header.meaning.contains(&Some(*at))).then_some(header)
+        NEEDED
+            .iter()
+            .all(|at| header.meaning.contains(&Some(*at)))
+            .then_some(header)
     }
 }
 
@@ -116,12 +126,18 @@ impl<'line> Cells<'line> {
     }
 
     /// A time, where the file has such a column.
-    pub fn time(&self, at: usize, header: &Header, locale: Locale) -> Result<Option<i64>, LineError> {
+    pub fn time(
+        &self,
+        at: usize,
+        header: &Header,
+        locale: Locale,
+    ) -> Result<Option<i64>, LineError> {
         if self.get(at).is_none() {
             return Ok(None);
         }
         let scale = header.scales.get(at).copied().unwrap_or_default();
-        self.needed(at, "a time, 0 or more", |cell| locale.decimal(cell, scale)).map(Some)
+        self.needed(at, "a time, 0 or more", |cell| locale.decimal(cell, scale))
+            .map(Some)
     }
 }
 
@@ -132,11 +148,20 @@ mod tests {
     #[test]
     fn headers() {
         let header = Header::of(
-            "Disk;Size (B);IO Type;Min Offset;Init Time (ms);Count;Disk Service Time (\u{b5}s)".as_bytes(),
+            "Disk;Size (B);IO Type;Min Offset;Init Time (ms);Count;Disk Service Time (\u{b5}s)"
+                .as_bytes(),
         );
         let header = header.unwrap();
         assert_eq!(header.separator, b';');
-        let meaning = [Some(DISK), Some(SIZE), Some(OP), Some(MIN_OFFSET), Some(INIT), None, Some(SERVICE)];
+        let meaning = [
+            Some(DISK),
+            Some(SIZE),
+            Some(OP),
+            Some(MIN_OFFSET),
+            Some(INIT),
+            None,
+            Some(SERVICE),
+        ];
         assert_eq!(header.meaning, meaning);
         assert_eq!((header.scales[INIT], header.scales[SERVICE]), (6, 3));
         assert_eq!(

@@ -22,8 +22,10 @@ pub fn split_line(line: &[u8]) -> Option<Line<'_>> {
     while let Some(at) = memchr::memchr(b':', line.get(from..)?).map(|at| from + at) {
         from = at + 1;
         let before = &line[..at];
-        let start =
-            before.iter().rposition(|byte| !byte.is_ascii_digit() && *byte != b'.').map_or(0, |at| at + 1);
+        let start = before
+            .iter()
+            .rposition(|byte| !byte.is_ascii_digit() && *byte != b'.')
+            .map_or(0, |at| at + 1);
         let time = &before[start..];
         if !matches!(line.get(from), Some(b' ' | b'\t')) || memchr::memchr(b'.', time).is_none() {
             continue;
@@ -33,10 +35,18 @@ pub fn split_line(line: &[u8]) -> Option<Line<'_>> {
         // perf may count between the time and the event.
         let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let rest = rest[digits..].trim_ascii_start();
-        let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+        let end = rest
+            .iter()
+            .position(u8::is_ascii_whitespace)
+            .unwrap_or(rest.len());
         let event = rest[..end].strip_suffix(b":")?;
         let event = event.strip_prefix(b"block:").unwrap_or(event);
-        return Some(Line { task: &line[..start], time_ns, event, rest: &rest[end..] });
+        return Some(Line {
+            task: &line[..start],
+            time_ns,
+            event,
+            rest: &rest[end..],
+        });
     }
     None
 }
@@ -46,7 +56,10 @@ pub fn task_of(task: &[u8]) -> (&[u8], Option<i32>) {
     let mut task = task.trim_ascii();
     if let Some(at) = memchr::memrchr(b'[', task) {
         // The CPU, and after it perhaps flags.
-        let cpu = task[at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let cpu = task[at + 1..]
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
         if cpu > 0 && task.get(at + 1 + cpu) == Some(&b']') {
             task = task[..at].trim_ascii_end();
         }
@@ -54,10 +67,19 @@ pub fn task_of(task: &[u8]) -> (&[u8], Option<i32>) {
     if let Some(at) = memchr::memrchr(b'(', task).filter(|_| task.ends_with(b")")) {
         task = task[..at].trim_ascii_end();
     }
-    let last = task.iter().rposition(|byte| !byte.is_ascii_digit() && *byte != b'/').map_or(0, |at| at + 1);
-    let comm = task[..last].strip_suffix(b"-").unwrap_or(&task[..last]).trim_ascii();
+    let last = task
+        .iter()
+        .rposition(|byte| !byte.is_ascii_digit() && *byte != b'/')
+        .map_or(0, |at| at + 1);
+    let comm = task[..last]
+        .strip_suffix(b"-")
+        .unwrap_or(&task[..last])
+        .trim_ascii();
     // `PROCESS/THREAD` where perf was asked for both.
-    let pid = task[last..].split(|byte| *byte == b'/').next().and_then(parse_u64);
+    let pid = task[last..]
+        .split(|byte| *byte == b'/')
+        .next()
+        .and_then(parse_u64);
     (comm, pid.and_then(|pid| i32::try_from(pid).ok()))
 }
 
@@ -81,14 +103,20 @@ pub struct Place<'line> {
 
 fn is_device(word: &[u8]) -> bool {
     let mut numbers = word.split(|byte| *byte == b',');
-    let two = (numbers.next().and_then(parse_u64), numbers.next().and_then(parse_u64));
+    let two = (
+        numbers.next().and_then(parse_u64),
+        numbers.next().and_then(parse_u64),
+    );
     matches!(two, (Some(_), Some(_))) && numbers.next().is_none()
 }
 
 /// Takes a word off the front.
 fn take<'line>(rest: &mut &'line [u8]) -> &'line [u8] {
     let text = rest.trim_ascii_start();
-    let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
+    let end = text
+        .iter()
+        .position(u8::is_ascii_whitespace)
+        .unwrap_or(text.len());
     let (word, after) = text.split_at(end);
     *rest = after;
     word
@@ -104,8 +132,10 @@ pub fn place_of(action: Action, line: &[u8]) -> Result<Place<'_>, LineError> {
     }
     let rwbs = take(&mut rest);
     let mut command = &rest[..0];
-    if matches!(action, Action::Insert | Action::Issue | Action::Complete | Action::Requeue)
-        && let (Some(open), Some(close)) = (memchr::memchr(b'(', rest), memchr::memchr(b')', rest))
+    if matches!(
+        action,
+        Action::Insert | Action::Issue | Action::Complete | Action::Requeue
+    ) && let (Some(open), Some(close)) = (memchr::memchr(b'(', rest), memchr::memchr(b')', rest))
         && open < close
     {
         (command, rest) = (&rest[open + 1..close], &rest[close + 1..]);
@@ -120,7 +150,15 @@ pub fn place_of(action: Action, line: &[u8]) -> Result<Place<'_>, LineError> {
         None
     };
     let failed = action == Action::Complete && !line.trim_ascii_end().ends_with(b"[0]");
-    Ok(Place { device, rwbs, command, sector, sectors, from, failed })
+    Ok(Place {
+        device,
+        rwbs,
+        command,
+        sector,
+        sectors,
+        from,
+        failed,
+    })
 }
 
 fn source_of(mut rest: &[u8]) -> Option<(&[u8], u64)> {
@@ -134,12 +172,14 @@ fn source_of(mut rest: &[u8]) -> Option<(&[u8], u64)> {
 pub fn lost_events(line: &[u8]) -> Option<u64> {
     let of_perf = memchr::memmem::find(line, b"PERF_RECORD_LOST").is_some();
     let of_trace_cmd = line.ends_with(b" EVENTS DROPPED]");
-    words(line).zip(words(line).skip(1)).find_map(|pair| match pair {
-        (b"[LOST", count) => parse_u64(count),
-        (b"lost", count) if of_perf => parse_u64(count),
-        ([b'[', count @ ..], b"EVENTS") if of_trace_cmd => parse_u64(count),
-        _ => None,
-    })
+    words(line)
+        .zip(words(line).skip(1))
+        .find_map(|pair| match pair {
+            (b"[LOST", count) => parse_u64(count),
+            (b"lost", count) if of_perf => parse_u64(count),
+            ([b'[', count @ ..], b"EVENTS") if of_trace_cmd => parse_u64(count),
+            _ => None,
+        })
 }
 
 #[cfg(test)]
@@ -158,7 +198,12 @@ mod tests {
             assert_eq!(found, expected, "{line}");
         };
         let any = |before: &str, comm: &str, pid: i32| {
-            check(before, "2.0", "block:block_plug", (comm, pid, 2 * SECOND, "block_plug"));
+            check(
+                before,
+                "2.0",
+                "block:block_plug",
+                (comm, pid, 2 * SECOND, "block_plug"),
+            );
         };
         any("  tar 16072 [001]", "tar", 16072);
         any(" rep-306069 [007] ....", "rep", 306_069);
@@ -169,7 +214,12 @@ mod tests {
         any("Web Content 12/13 [001]", "Web Content", 12);
         any("a: [b] 1 2-3 [001]", "a: [b] 1 2", 3);
         any("tar 5", "tar", 5);
-        check("dd 1 [0]", "1.000000001", "   sched:x", ("dd", 1, SECOND + 1, "sched:x"));
+        check(
+            "dd 1 [0]",
+            "1.000000001",
+            "   sched:x",
+            ("dd", 1, SECOND + 1, "sched:x"),
+        );
         check(
             "dd 1 [0]",
             "19654.923315",
@@ -196,24 +246,62 @@ mod tests {
             let found = place_of(action, rest.as_bytes());
             let found = found.as_ref().ok().map(|place| {
                 let text = |bytes| std::str::from_utf8(bytes).unwrap();
-                (text(place.rwbs), text(place.command), place.sector, place.sectors, place.failed)
+                (
+                    text(place.rwbs),
+                    text(place.command),
+                    place.sector,
+                    place.sectors,
+                    place.failed,
+                )
             });
             assert_eq!(found, expected, "{rest}");
         };
-        check(Action::Queue, " 8,0 FWS 0 + 0 [rep]", Some(("FWS", "", 0, 0, false)));
-        check(Action::Queue, " 8,0 R 8 + 16 [a (b) c]", Some(("R", "", 8, 16, false)));
-        check(Action::Issue, " 7,0 RA 4096 () 274458 + 8 0x2,0,4 [x]", Some(("RA", "", 274_458, 8, false)));
-        check(Action::Issue, " 7,0 RA 4096 () 274458 + 8 be,0,4 [x]", Some(("RA", "", 274_458, 8, false)));
-        check(Action::Issue, " 8,0 N 36 (12 00 24 00) 0 + 0 [x]", Some(("N", "12 00 24 00", 0, 0, false)));
+        check(
+            Action::Queue,
+            " 8,0 FWS 0 + 0 [rep]",
+            Some(("FWS", "", 0, 0, false)),
+        );
+        check(
+            Action::Queue,
+            " 8,0 R 8 + 16 [a (b) c]",
+            Some(("R", "", 8, 16, false)),
+        );
+        check(
+            Action::Issue,
+            " 7,0 RA 4096 () 274458 + 8 0x2,0,4 [x]",
+            Some(("RA", "", 274_458, 8, false)),
+        );
+        check(
+            Action::Issue,
+            " 7,0 RA 4096 () 274458 + 8 be,0,4 [x]",
+            Some(("RA", "", 274_458, 8, false)),
+        );
+        check(
+            Action::Issue,
+            " 8,0 N 36 (12 00 24 00) 0 + 0 [x]",
+            Some(("N", "12 00 24 00", 0, 0, false)),
+        );
         check(
             Action::Complete,
             " 8,0 FF () 18446744073709551615 + 0 [0]",
             Some(("FF", "", u64::MAX, 0, false)),
         );
-        check(Action::Complete, " 8,0 WS () 0 + 0 [-5]", Some(("WS", "", 0, 0, true)));
-        check(Action::Complete, " 8,0 W () 8 + 8 none,0,0 [0]", Some(("W", "", 8, 8, false)));
+        check(
+            Action::Complete,
+            " 8,0 WS () 0 + 0 [-5]",
+            Some(("WS", "", 0, 0, true)),
+        );
+        check(
+            Action::Complete,
+            " 8,0 W () 8 + 8 none,0,0 [0]",
+            Some(("W", "", 8, 8, false)),
+        );
         check(Action::Issue, " 8,0 R 8 () -1 + 8 [x]", None);
-        check(Action::Issue, " 8,0 R 8 () 8 + 99999999999999999999 [x]", None);
+        check(
+            Action::Issue,
+            " 8,0 R 8 () 8 + 99999999999999999999 [x]",
+            None,
+        );
         check(Action::Issue, " sda R 8 () 8 + 8 [x]", None);
         check(Action::Issue, "", None);
         check(Action::Remap, " 8,0 R 80 + 8 [x]", None);

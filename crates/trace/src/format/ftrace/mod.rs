@@ -67,27 +67,40 @@ const BIO_COMPLETE: &str = "block_bio_complete";
 
 fn action_of(event: &[u8]) -> Option<(&'static str, Action)> {
     event.starts_with(b"block_").then_some(())?;
-    EVENTS.iter().find(|(name, _)| name.as_bytes() == event).copied()
+    EVENTS
+        .iter()
+        .find(|(name, _)| name.as_bytes() == event)
+        .copied()
 }
 
 /// Lines that are no events: comments, what trace-cmd says of itself, call chains (an address, indented).
 /// A process may be called `dd` or `cafe`, so that a line which can be an event is asked about this last.
 fn is_around(line: &[u8]) -> bool {
     let indented = matches!(line.first(), Some(b' ' | b'\t'));
-    let address = words(line).next().is_none_or(|word| word.iter().all(u8::is_ascii_hexdigit));
+    let address = words(line)
+        .next()
+        .is_none_or(|word| word.iter().all(u8::is_ascii_hexdigit));
     line.starts_with(b"#") || line.starts_with(b"cpus=") || indented && address
 }
 
 fn sniff(prefix: &[u8], complete: bool) -> Sniff {
-    let mut shapes = whole_lines(prefix, complete).map(|line| (line, split_line(line))).peekable();
-    while shapes.next_if(|(line, shape)| shape.is_none() && is_around(line)).is_some() {}
+    let mut shapes = whole_lines(prefix, complete)
+        .map(|line| (line, split_line(line)))
+        .peekable();
+    while shapes
+        .next_if(|(line, shape)| shape.is_none() && is_around(line))
+        .is_some()
+    {}
     match shapes.peek() {
         Some((line, None)) if lost_events(line).is_none() => return Sniff::No,
         // No line of an event is as long.
         None if complete || prefix.len() >= 16 * 1024 => return Sniff::No,
         _ => {}
     }
-    if shapes.filter_map(|(_, shape)| shape).any(|line| action_of(line.event).is_some()) {
+    if shapes
+        .filter_map(|(_, shape)| shape)
+        .any(|line| action_of(line.event).is_some())
+    {
         Sniff::Yes
     } else if complete {
         Sniff::No
@@ -114,10 +127,21 @@ fn open(mut input: Input, options: &ReadOptions) -> Result<Box<dyn Reader>, Erro
     bios_complete &= !present.issues && !present.completions;
     present.completions |= bios_complete;
     present.check(options.layer, &input.path)?;
-    let mut info =
-        SourceInfo { format: FORMAT.name, verified: true, clock: Clock::Boot, ..SourceInfo::default() };
+    let mut info = SourceInfo {
+        format: FORMAT.name,
+        verified: true,
+        clock: Clock::Boot,
+        ..SourceInfo::default()
+    };
     let events = BlockEvents::new(present, options.layer, None, &mut info);
-    Ok(Box::new(TextReader::new(input, Ftrace { events, bios_complete }, info)))
+    Ok(Box::new(TextReader::new(
+        input,
+        Ftrace {
+            events,
+            bios_complete,
+        },
+        info,
+    )))
 }
 
 impl LineFormat for Ftrace {
@@ -125,8 +149,14 @@ impl LineFormat for Ftrace {
         let Some(head) = split_line(line) else {
             return self.other_line(line, sink);
         };
-        let Some((name, action)) = action_of(head.event) else { return Ok(()) };
-        let action = if name == BIO_COMPLETE && self.bios_complete { Action::Complete } else { action };
+        let Some((name, action)) = action_of(head.event) else {
+            return Ok(());
+        };
+        let action = if name == BIO_COMPLETE && self.bios_complete {
+            Action::Complete
+        } else {
+            action
+        };
         if action != Action::Other {
             self.io(action, &head, sink)?;
         }
@@ -135,7 +165,8 @@ impl LineFormat for Ftrace {
     }
 
     fn end(&mut self, sink: &mut Sink) {
-        self.events.drain_rest(&mut sink.batch, usize::MAX, &mut sink.info);
+        self.events
+            .drain_rest(&mut sink.batch, usize::MAX, &mut sink.info);
     }
 }
 
@@ -149,13 +180,19 @@ impl Ftrace {
         if is_around(line) {
             return Ok(());
         }
-        Err(LineError::new(line, "COMM PID [CPU] SECONDS: EVENT: of perf script or ftrace"))
+        Err(LineError::new(
+            line,
+            "COMM PID [CPU] SECONDS: EVENT: of perf script or ftrace",
+        ))
     }
 
     fn io(&mut self, action: Action, head: &Line<'_>, sink: &mut Sink) -> Result<(), LineError> {
         let place = place_of(action, head.rest)?;
         let (op, flags) = parse_rwbs(place.rwbs, place.sectors);
-        let end = place.sector.checked_add(place.sectors).and_then(|end| end.checked_mul(512));
+        let end = place
+            .sector
+            .checked_add(place.sectors)
+            .and_then(|end| end.checked_mul(512));
         // The sector of a flush means nothing, and is often the largest number.
         if place.sectors > 0 && end.is_none() {
             return Err(LineError::new(head.rest, "a sector and a count below 2^55"));
@@ -167,7 +204,11 @@ impl Ftrace {
             return Ok(());
         }
         let begins = matches!(action, Action::Queue | Action::Issue);
-        let (comm, pid) = if begins { task_of(head.task) } else { (&b""[..], None) };
+        let (comm, pid) = if begins {
+            task_of(head.task)
+        } else {
+            (&b""[..], None)
+        };
         let record = Record {
             action,
             time_ns: head.time_ns,
@@ -186,7 +227,8 @@ impl Ftrace {
             self.events.remap(from, sector, &record, &mut sink.names);
         }
         self.events.accept(&record, &mut sink.info);
-        self.events.drain(&mut sink.batch, 2 * BATCH_EVENTS, &mut sink.info);
+        self.events
+            .drain(&mut sink.batch, 2 * BATCH_EVENTS, &mut sink.info);
         Ok(())
     }
 }

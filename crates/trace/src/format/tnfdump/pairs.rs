@@ -36,7 +36,10 @@ impl Pairs {
     /// Takes a start in; without `awaited` it has no end to wait for.
     pub fn start(&mut self, event: Event, awaited: Option<Awaited>, sink: &mut Sink) {
         let number = self.first + self.waiting.len() as u64;
-        self.waiting.push_back(Waiting { event, done: awaited.is_none() });
+        self.waiting.push_back(Waiting {
+            event,
+            done: awaited.is_none(),
+        });
         let lost = awaited.and_then(|awaited| self.by_buf.insert(awaited.buf, (number, awaited)));
         if let Some(lost) = lost.and_then(|(lost, _)| self.at(lost)) {
             // The buffer is in use again, so the end of its last I/O was not recorded.
@@ -47,7 +50,11 @@ impl Pairs {
 
     /// Ends the I/O of a buffer.
     pub fn complete(&mut self, time_ns: i64, ended: Awaited, sink: &mut Sink) {
-        let found = self.by_buf.get(&ended.buf).copied().filter(|(_, awaited)| *awaited == ended);
+        let found = self
+            .by_buf
+            .get(&ended.buf)
+            .copied()
+            .filter(|(_, awaited)| *awaited == ended);
         let Some((number, _)) = found else {
             sink.info.counts.unmatched_completions += 1;
             return;

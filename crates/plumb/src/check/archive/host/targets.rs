@@ -33,7 +33,14 @@ const FABRICS: [&str; 3] = ["/session", "/tcm_loop_adapter_", "/nvme-fabrics/"];
 /// Files of such a disk.
 const DISK: [&str; 4] = ["wwid", "nsid", "uuid", "nguid"];
 /// Files of the hardware that it seems to be, or of its controller.
-const ORIGIN: [&str; 6] = ["wwid", "vpd_pg80", "transport", "address", "subsysnqn", "serial"];
+const ORIGIN: [&str; 6] = [
+    "wwid",
+    "vpd_pg80",
+    "transport",
+    "address",
+    "subsysnqn",
+    "serial",
+];
 
 /// Packs what is exported.
 pub(super) fn take<W: Write>(packer: &mut Packer<W>, root: &Path) -> io::Result<()> {
@@ -59,7 +66,9 @@ pub(super) fn take<W: Write>(packer: &mut Packer<W>, root: &Path) -> io::Result<
 fn take_backstores<W: Write>(packer: &mut Packer<W>, root: &Path, core: &Path) -> io::Result<()> {
     for hba in below(root, core) {
         // What programs were told to serve may hold a password.
-        let is_program = hba.file_name().is_some_and(|name| name.to_string_lossy().starts_with("user_"));
+        let is_program = hba
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with("user_"));
         for backstore in below(root, &hba) {
             take_files(packer, root, &backstore, &BACKSTORE)?;
             if !is_program {
@@ -86,7 +95,11 @@ fn take_fabric<W: Write>(packer: &mut Packer<W>, root: &Path, fabric: &Path) -> 
 }
 
 /// Packs where a disk comes from.
-pub(super) fn take_origin<W: Write>(packer: &mut Packer<W>, root: &Path, device: &Path) -> io::Result<()> {
+pub(super) fn take_origin<W: Write>(
+    packer: &mut Packer<W>,
+    root: &Path,
+    device: &Path,
+) -> io::Result<()> {
     let path = device.to_string_lossy();
     if !FABRICS.iter().any(|fabric| path.contains(fabric)) {
         return Ok(());
@@ -95,10 +108,15 @@ pub(super) fn take_origin<W: Write>(packer: &mut Packer<W>, root: &Path, device:
     if let Some(hardware) = take_link(packer, root, &device.join("device"))? {
         take_files(packer, root, &hardware, &ORIGIN)?;
     }
-    let Some(session) = path.split('/').find(|step| step.starts_with("session")) else { return Ok(()) };
+    let Some(session) = path.split('/').find(|step| step.starts_with("session")) else {
+        return Ok(());
+    };
     let number = session.trim_start_matches("session");
     for (path, files) in [
-        (format!("sys/class/iscsi_session/{session}"), &["targetname"][..]),
+        (
+            format!("sys/class/iscsi_session/{session}"),
+            &["targetname"][..],
+        ),
         (
             format!("sys/class/iscsi_connection/connection{number}:0"),
             &["persistent_address", "persistent_port"],
@@ -117,7 +135,9 @@ fn take_files<W: Write>(
     folder: &Path,
     files: &[&str],
 ) -> io::Result<()> {
-    files.iter().try_for_each(|file| take_file(packer, root, &folder.join(file)))
+    files
+        .iter()
+        .try_for_each(|file| take_file(packer, root, &folder.join(file)))
 }
 
 /// Links in a directory, as they are.
@@ -133,8 +153,12 @@ fn take_links<W: Write>(packer: &mut Packer<W>, root: &Path, folder: &Path) -> i
 
 /// Directories in a directory; links are none.
 fn below(root: &Path, folder: &Path) -> Vec<PathBuf> {
-    let paths = names_in(&root.join(folder)).into_iter().map(|name| folder.join(name));
-    paths.filter(|path| fs::symlink_metadata(root.join(path)).is_ok_and(|found| found.is_dir())).collect()
+    let paths = names_in(&root.join(folder))
+        .into_iter()
+        .map(|name| folder.join(name));
+    paths
+        .filter(|path| fs::symlink_metadata(root.join(path)).is_ok_and(|found| found.is_dir()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -154,7 +178,10 @@ mod tests {
         let mut builder = Builder::default();
         linux::collect(&root, &mut builder).expect("a host");
         let nodes = builder.finish();
-        nodes.nodes().map(|(_, node)| serde_json::to_value(node).expect("JSON")).collect()
+        nodes
+            .nodes()
+            .map(|(_, node)| serde_json::to_value(node).expect("JSON"))
+            .collect()
     }
 
     fn host(root: &Path) -> FakeHost {
@@ -172,7 +199,12 @@ mod tests {
         let config = "sys/kernel/config";
         let loopback = format!("{config}/target/loopback/naa.5001405000000001/tpgt_1");
         host.write(&format!("{loopback}/address"), "7:0:1\n");
-        host.namespace("nqn.2026-11.org.example:ssd", 1, "/dev/sda1", "f81d4fae-7dec-11d0-a765-00a0c91e6bf6");
+        host.namespace(
+            "nqn.2026-11.org.example:ssd",
+            1,
+            "/dev/sda1",
+            "f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
+        );
         for secret in [
             "target/iscsi/discovery_auth/password",
             "target/iscsi/iqn.2026-11.org.example:disk/tpgt_1/auth/password",
@@ -182,16 +214,38 @@ mod tests {
             host.write(&format!("{config}/{secret}"), "secret\n");
         }
         for (name, place) in [
-            ("sdb", "sys/devices/tcm_loop_0/tcm_loop_adapter_0/host7/target7:0:1/7:0:1:2/block/sdb"),
-            ("sdc", "sys/devices/platform/host8/session3/target8:0:0/8:0:0:1/block/sdc"),
-            ("nvme1n1", "sys/devices/virtual/nvme-fabrics/ctl/nvme1/nvme1n1"),
+            (
+                "sdb",
+                "sys/devices/tcm_loop_0/tcm_loop_adapter_0/host7/target7:0:1/7:0:1:2/block/sdb",
+            ),
+            (
+                "sdc",
+                "sys/devices/platform/host8/session3/target8:0:0/8:0:0:1/block/sdc",
+            ),
+            (
+                "nvme1n1",
+                "sys/devices/virtual/nvme-fabrics/ctl/nvme1/nvme1n1",
+            ),
         ] {
-            host.disk(&FakeDisk { place: Some(place.to_owned()), ..FakeDisk::named(name) });
+            host.disk(&FakeDisk {
+                place: Some(place.to_owned()),
+                ..FakeDisk::named(name)
+            });
         }
         host.attribute("sdc", "../../wwid", "naa.6001405");
-        host.write("sys/class/iscsi_session/session3/targetname", "iqn.2026-11.org.example:other\n");
-        host.write("sys/class/iscsi_connection/connection3:0/persistent_address", "192.0.2.1\n");
-        for (file, text) in [("../transport", "tcp"), ("../subsysnqn", "nqn.x"), ("nsid", "1")] {
+        host.write(
+            "sys/class/iscsi_session/session3/targetname",
+            "iqn.2026-11.org.example:other\n",
+        );
+        host.write(
+            "sys/class/iscsi_connection/connection3:0/persistent_address",
+            "192.0.2.1\n",
+        );
+        for (file, text) in [
+            ("../transport", "tcp"),
+            ("../subsysnqn", "nqn.x"),
+            ("nsid", "1"),
+        ] {
             host.attribute("nvme1n1", file, text);
         }
         host
@@ -203,17 +257,32 @@ mod tests {
         let (here, there) = (folder.path().join("here"), folder.path().join("there"));
         host(&here);
         let mut bytes = Vec::new();
-        let origin =
-            Origin { root: &here, kernel: &Elsewhere, disks: &Kept::NONE, images: &[], asks_tools: false };
+        let origin = Origin {
+            root: &here,
+            kernel: &Elsewhere,
+            disks: &Kept::NONE,
+            images: &[],
+            asks_tools: false,
+        };
         super::super::collect(&origin, &mut bytes).expect("a collection");
         super::super::super::unpack("c.tar.zst", &bytes, &there).expect("a whole collection");
         let (mine, its) = (known(&here), known(&there.join("root")));
-        for name in ["iblock_0/x", "user_1/y", "nqn.2026-11.org.example:ssd/ns1", "nvme1n1", "sdc"] {
+        for name in [
+            "iblock_0/x",
+            "user_1/y",
+            "nqn.2026-11.org.example:ssd/ns1",
+            "nvme1n1",
+            "sdc",
+        ] {
             assert!(mine.iter().any(|node| node["name"] == name), "no {name}");
         }
         assert_eq!(mine.len(), its.len());
         // Of what a program serves nothing is taken but that it is there.
-        for (mine, its) in mine.iter().zip(&its).filter(|(mine, _)| mine["name"] != "user_1/y") {
+        for (mine, its) in mine
+            .iter()
+            .zip(&its)
+            .filter(|(mine, _)| mine["name"] != "user_1/y")
+        {
             assert_eq!(mine, its);
         }
         let tar = zstd::decode_all(&bytes[..]).expect("a frame");
