@@ -112,6 +112,14 @@ pub enum PlanError {
         /// The name of the finding about it.
         problem: &'static str,
     },
+    /// A disk whose label says less than the journal of its unfinished move.
+    #[error(
+        "a move on {disk} has not ended: run `plumb fix status` for it, then end the move with resume or rollback"
+    )]
+    UnfinishedMove {
+        /// The disk with the label.
+        disk: String,
+    },
     /// A profile that cannot tell.
     #[error(transparent)]
     Profile(#[from] plumb_profile::what_if::Refusal),
@@ -138,6 +146,7 @@ impl PlanError {
             self,
             PlanError::NoRoom { .. }
                 | PlanError::LabelProblem { .. }
+                | PlanError::UnfinishedMove { .. }
                 | PlanError::Conflict { .. }
                 | PlanError::Profile(_)
                 | PlanError::ResponseBelowService { .. }

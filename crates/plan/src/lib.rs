@@ -3,7 +3,7 @@
 //!
 //! Pure arithmetic: nothing is read, run or written here. Each request is a plain struct; its `plan` gives a [`Plan`]
 //! that reports print without counting anything. Ways are listed in the order of harm: tune what there is, relocate
-//! online, create anew, shift in place.
+//! online, move crash-safely, recreate, move in place.
 //!
 //! - [`plan`]: what a plan is made of; [`nodes`]: owner, mode and names of device nodes, before and after
 //! - [`partition`], [`softpart`], [`stripe`], [`filesystem`]: layouts

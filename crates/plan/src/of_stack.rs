@@ -11,7 +11,8 @@ use crate::partition::{self, Content, FileSystem, Label};
 use crate::softpart::{self, SoftPartition, Submirror};
 
 /// What must be mended before anything is written to a label, the first to be mended first.
-const LABEL_PROBLEMS: [&str; 4] = [
+const LABEL_PROBLEMS: [&str; 5] = [
+    ids::UNFINISHED_MOVE,
     ids::BROKEN_LABEL,
     ids::BEYOND_DEVICE,
     ids::OVERLAPPING_PARTITIONS,
@@ -156,9 +157,9 @@ pub(crate) fn has_whole_labels(stack: &Stack, id: NodeId) -> Result<(), PlanErro
         };
         if let Some(problem) = LABEL_PROBLEMS.into_iter().find_map(problem) {
             let disk = stack.node(disk).own_name().to_owned();
-            return Err(PlanError::LabelProblem {
-                disk,
-                problem: problem.id,
+            return Err(match problem.id {
+                ids::UNFINISHED_MOVE => PlanError::UnfinishedMove { disk },
+                problem => PlanError::LabelProblem { disk, problem },
             });
         }
     }

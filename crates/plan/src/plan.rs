@@ -5,17 +5,19 @@ use serde::Serialize;
 
 use crate::nodes::Nodes;
 
-/// How much a way of reaching the layout harms: the less the earlier.
+/// The harm that a remedy can do, in ascending order: a plan recommends its first remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Harm {
-    /// Nothing is moved: a setting, a hint, an option.
+    /// Changes a setting, a hint or an option; no data move.
     Tune,
-    /// Data moves while in use, by a volume manager or a mirror.
+    /// A volume manager or a mirror moves the data while they stay in use.
     Online,
-    /// What is there is removed and made anew; data come back from a copy.
+    /// `plumb fix move` moves the data offline; an interruption loses nothing.
+    Move,
+    /// Destroys the data: only for an empty device or after a backup.
     Recreate,
-    /// Data are moved in place, offline.
+    /// A tool moves the data offline; an interruption destroys them.
     Shift,
 }
 
@@ -24,10 +26,20 @@ impl Harm {
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
-            Harm::Tune => "tune",
-            Harm::Online => "relocate online",
-            Harm::Recreate => "create anew",
-            Harm::Shift => "shift in place",
+            Harm::Tune => "change a setting",
+            Harm::Online => "move the data online",
+            Harm::Move => "move the data crash-safely",
+            Harm::Recreate => "recreate, which destroys the data",
+            Harm::Shift => "move the data, not crash-safe",
+        }
+    }
+
+    /// Whether the data survive the remedy, an interruption included.
+    #[must_use]
+    pub const fn keeps_data(self) -> bool {
+        match self {
+            Harm::Tune | Harm::Online | Harm::Move => true,
+            Harm::Recreate | Harm::Shift => false,
         }
     }
 }

@@ -103,10 +103,39 @@ fn outcome(context: &Context<'_>, problem: &Problem) -> Outcome {
         problem.text.clone(),
         evidence,
     );
-    Outcome::Found(match remedy(problem) {
+    let remedy = match has_unfinished_move(context, problem) {
+        true => Some(END_THE_MOVE),
+        false => remedy(problem),
+    };
+    Outcome::Found(match remedy {
         Some(remedy) => finding.explained(remedy),
         None => finding,
     })
+}
+
+/// A change of the label takes the place of the one that the journal of a move knows.
+const END_THE_MOVE: &str = "a move on this disk has not ended: do not change its label; run plumb fix status of the disk, \
+                            then end the move with plumb fix resume or rollback";
+
+/// Whether a problem is one of a label on a disk with an unfinished move.
+fn has_unfinished_move(context: &Context<'_>, problem: &Problem) -> bool {
+    let of_label = matches!(
+        problem.id,
+        BROKEN | STRANDED | BEYOND | ids::OVERLAPPING_PARTITIONS | ids::SECTOR_SIZE_MISMATCH
+    );
+    let leaves = |problem: &Problem| {
+        problem
+            .node
+            .map(|id| context.leaves(id))
+            .unwrap_or_default()
+    };
+    let disks = leaves(problem);
+    let mut moves = context
+        .stack
+        .problems()
+        .iter()
+        .filter(|other| other.id == ids::UNFINISHED_MOVE);
+    of_label && moves.any(|other| leaves(other).iter().any(|disk| disks.contains(disk)))
 }
 
 fn remedy(problem: &Problem) -> Option<&'static str> {

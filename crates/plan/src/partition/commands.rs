@@ -11,8 +11,6 @@ use crate::partition::{Label, Layout, Request};
 use crate::plan::{Harm, Remedy, Step};
 use crate::shell::{file_name, word};
 
-pub use shift::WITH_PLUMB;
-
 /// Every way to make the partition there.
 #[must_use]
 pub fn remedies(request: &Request, layout: &Layout) -> Vec<Remedy> {

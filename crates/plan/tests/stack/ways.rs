@@ -125,7 +125,10 @@ fn partitions_without_room_behind_them() {
             .map(|answer| answer.plan)
     };
     let commands = |plan: &plumb_plan::Plan| {
-        let ways = plan.remedies.iter().filter(|way| way.harm == Harm::Shift);
+        let ways = plan
+            .remedies
+            .iter()
+            .filter(|way| matches!(way.harm, Harm::Move | Harm::Shift));
         let commands = |way: &Remedy| {
             way.steps
                 .iter()

@@ -1,15 +1,19 @@
-//! What to do about findings: the commands of the way of least harm.
+//! Commands for findings: the first remedy of the plan that answers a finding, if the data survive it.
+//!
+//! A remedy that destroys data is printed only for a partition that is known to be empty. The other remedies of a plan
+//! are left to `plumb plan` and `plumb fix`.
 
 use std::collections::HashMap;
+use std::fs::File;
 
 use plumb_diagnose::{Diagnosis, Finding, Fix};
-use plumb_plan::partition::commands::WITH_PLUMB;
-use plumb_plan::{Answer, Harm, Remedy, Wishes};
-use plumb_stack::{Kind, NodeId, Stack};
+use plumb_plan::{Answer, Plan, Remedy, Wishes};
+use plumb_stack::{Kind, NodeId, Placing, Stack};
+use rustix::fs::SeekFrom;
 
 use crate::cli::Beneath;
 
-/// Gives findings the commands of the way of least harm; the others are told of by `plumb plan`.
+/// Adds to each finding the commands of its recommended remedy, or the reason why there are none.
 pub fn with_commands(beneath: &Beneath, is_image: bool, stack: &Stack, diagnosis: &mut Diagnosis) {
     let wishes = Wishes {
         page: beneath.page,
@@ -22,13 +26,8 @@ pub fn with_commands(beneath: &Beneath, is_image: bool, stack: &Stack, diagnosis
         let Some(node) = stack.find(&finding.target().device) else {
             continue;
         };
-        // Inside of a virtual disk no tool works on the file.
-        if is_image
-            && stack
-                .under(node)
-                .into_iter()
-                .any(|below| stack.node(below).kind == Kind::ImageDisk)
-        {
+        // No tool can change a file inside a virtual disk.
+        if is_image && is_inside_image(stack, node) {
             finding
                 .explain("no commands for it: attach the image as a device first, and check that");
             continue;
@@ -36,7 +35,7 @@ pub fn with_commands(beneath: &Beneath, is_image: bool, stack: &Stack, diagnosis
         if let Some(component) = plumb_plan::component_laid_out(stack, finding.id(), node) {
             if let Some(first) = laid_out.get(&component) {
                 finding.explain(format!(
-                    "all soft partitions of {} are laid out anew together: see {first}",
+                    "one layout covers all soft partitions of {}: see {first}",
                     stack.node(component).own_name()
                 ));
                 continue;
@@ -47,80 +46,109 @@ pub fn with_commands(beneath: &Beneath, is_image: bool, stack: &Stack, diagnosis
             );
         }
         match plumb_plan::for_finding(stack, finding.id(), node, &wishes) {
-            Some(Ok(Answer { changes, plan })) => match (plan.remedies.first(), plan.refusal) {
-                (Some(way), _) => {
-                    if let Some(whose) = whose(stack, node, changes) {
-                        finding.explain(whose);
-                    }
-                    tell(finding, way);
-                    if let Some(command) = move_of(&plan.remedies) {
-                        finding.explain(format!(
-                            "with its data: {command} shows a move that no crash harms"
-                        ));
-                    }
-                }
-                (None, Some(why)) => finding.explain(format!("no commands for it: {why}")),
-                (None, None) => {}
-            },
+            Some(Ok(answer)) => recommend(finding, stack, node, answer),
             Some(Err(why)) => finding.explain(format!("no commands for it: {why}")),
             None => {}
         }
     }
 }
 
-/// On which host the commands are to be run: names of devices are those of the host of what they change, which may be
-/// below the host that a finding is about.
-fn whose(stack: &Stack, found: NodeId, changes: NodeId) -> Option<String> {
+fn is_inside_image(stack: &Stack, node: NodeId) -> bool {
+    let below = stack.under(node);
+    below
+        .into_iter()
+        .any(|id| stack.node(id).kind == Kind::ImageDisk)
+}
+
+/// Adds the first remedy that keeps the data, or says that none does.
+fn recommend(finding: &mut Finding, stack: &Stack, found: NodeId, answer: Answer) {
+    let Answer { changes, plan } = answer;
+    let is_empty = is_known_empty(stack, changes);
+    let recommended = plan
+        .remedies
+        .iter()
+        .find(|remedy| remedy.harm.keeps_data() || is_empty);
+    match (recommended, &plan.refusal) {
+        (Some(remedy), _) => {
+            if let Some(host) = host_of_commands(stack, found, changes) {
+                finding.explain(host);
+            }
+            add_steps(finding, remedy);
+        }
+        (None, Some(why)) => finding.explain(format!("no commands for it: {why}")),
+        (None, None) if plan.remedies.is_empty() => {}
+        (None, None) => finding.explain(destroys_data(stack, changes, &plan)),
+    }
+}
+
+fn destroys_data(stack: &Stack, changes: NodeId, plan: &Plan) -> String {
+    format!(
+        "no commands for it: every fix destroys the data on {}. `plumb plan {}` prints the steps, which need a backup",
+        stack.node(changes).name,
+        plan.kind
+    )
+}
+
+/// Whether a partition holds no data: it is part of an image file that is a hole there, and nothing stands on it. The
+/// bytes of a block device are not all read, so a device is never known to be empty.
+fn is_known_empty(stack: &Stack, id: NodeId) -> bool {
+    let node = stack.node(id);
+    let (Kind::Partition, Placing::Parts { parts }) = (node.kind, &node.placing) else {
+        return false;
+    };
+    let [part] = parts.as_slice() else {
+        return false;
+    };
+    let disk = stack.node(part.node);
+    let (Kind::File, Some(len), true) = (disk.kind, part.len, stack.above(id).is_empty()) else {
+        return false;
+    };
+    let end = part.start.checked_add(len);
+    let file = File::open(disk.own_name());
+    let (Some(end), Ok(file)) = (end, file) else {
+        return false;
+    };
+    match rustix::fs::seek(&file, SeekFrom::Data(part.start.0)) {
+        Ok(data) => data >= end.0,
+        // No data from there to the end of the file.
+        Err(rustix::io::Errno::NXIO) => true,
+        Err(_) => false,
+    }
+}
+
+/// The host to run the commands on: device names are those of the host of the changed node, which may be below the host
+/// that the finding is about.
+fn host_of_commands(stack: &Stack, found: NodeId, changes: NodeId) -> Option<String> {
     let (found, changes) = (&stack.node(found).host, stack.node(changes));
     let host = match (&changes.host, found) {
         (Some(host), _) => host,
         (None, Some(_)) => "this host",
         (None, None) => return None,
     };
-    let what = if changes.host == *found {
+    let changed = if changes.host == *found {
         String::new()
     } else {
         format!(": they change {}", changes.name)
     };
     Some(format!(
-        "commands are for {host}, with the names that it has for its devices{what}"
+        "run the commands on {host}, with its names for its devices{changed}"
     ))
 }
 
-/// The command that shows how Plumb itself would move a partition with its data, where nothing has to come before.
-fn move_of(ways: &[Remedy]) -> Option<&str> {
-    let way = ways.iter().find(|way| way.title == WITH_PLUMB)?;
-    let first = way.steps.first()?.command.as_str();
-    first.starts_with("plumb fix move").then_some(first)
-}
-
-/// Adds one way with all that must hold for it: a command alone would be taken at its word.
-fn tell(finding: &mut Finding, way: &Remedy) {
+/// Adds a remedy with its preconditions: a reader would run a command alone without them.
+fn add_steps(finding: &mut Finding, remedy: &Remedy) {
     finding.explain(format!(
-        "the way of least harm is to {}: {}",
-        way.harm.words(),
-        way.title
+        "recommended: {} ({})",
+        remedy.harm.words(),
+        remedy.title
     ));
-    for constraint in &way.constraints {
+    for constraint in &remedy.constraints {
         finding.explain(constraint.as_str());
     }
-    let data = match way.harm {
-        Harm::Tune | Harm::Online => "",
-        Harm::Recreate => {
-            "data there are not taken along, so only where there are none or a copy is; "
-        }
-        Harm::Shift => "data are moved in place, so only with a copy; ",
-    };
-    for step in way.steps.iter().cloned() {
-        let changes = !step.risk.starts_with("none: ");
-        let risk = if changes {
-            format!("{data}{}", step.risk)
-        } else {
-            step.risk
-        };
+    for step in remedy.steps.iter().cloned() {
         finding.add_fix(Fix {
             command: step.command,
-            risk: risk.into(),
+            risk: step.risk.into(),
             undo: step.undo.into(),
         });
     }

@@ -193,7 +193,7 @@ impl Disk {
         for (number, len) in files {
             let (name, bytes) = (format!("file{number}"), noise(*len, number + 1));
             if mounted.is_some() {
-                fs::write(self.at().join(&name), &bytes).expect("room");
+                fs::write(self.mount_point().join(&name), &bytes).expect("room");
             } else {
                 let from = self.dir.path().join(&name);
                 fs::write(&from, &bytes).expect("room");
@@ -224,14 +224,15 @@ impl Disk {
         PathBuf::from(format!("{}p{number}", self.device.path().display()))
     }
 
-    fn at(&self) -> PathBuf {
+    /// The directory that [`Disk::mount`] mounts the first partition on.
+    pub fn mount_point(&self) -> PathBuf {
         let at = self.dir.path().join("at");
         fs::create_dir_all(&at).expect("room");
         at
     }
 
     pub fn mount(&self) -> Mounted {
-        Mounted::mount(&self.node(1), &self.at())
+        Mounted::mount(&self.node(1), &self.mount_point())
     }
 
     pub fn journal(&self) -> PathBuf {
@@ -363,10 +364,10 @@ impl Disk {
         } else {
             "defaults"
         };
-        let mounted = Mounted::mount_with(options, &self.node(1), &self.at());
+        let mounted = Mounted::mount_with(options, &self.node(1), &self.mount_point());
         for (name, bytes) in &self.files {
             assert!(
-                fs::read(self.at().join(name)).expect("a file") == *bytes,
+                fs::read(self.mount_point().join(name)).expect("a file") == *bytes,
                 "{name}"
             );
         }

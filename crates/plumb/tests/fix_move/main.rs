@@ -3,6 +3,7 @@
 
 mod disk;
 mod kills;
+mod recommended;
 
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt;

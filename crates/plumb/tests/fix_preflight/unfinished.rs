@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 
 use plumb_testkit::loop_device::run;
 use plumb_testkit::require;
+use serde_json::Value;
 
 use crate::disk::{Disk, assert_done, assert_refused, disk_bytes};
 
@@ -97,21 +98,50 @@ fn relabelled_once(disk: &Disk) {
     ));
 }
 
-/// What `plumb check` says of moves on the whole disk: the partition each, with the words.
-fn moves_found(disk: &Disk) -> Vec<(String, String)> {
+/// The findings of `plumb check` on the whole disk, with a grid that no partition starts on.
+fn findings(disk: &Disk) -> Vec<Value> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_plumb"));
     let output = command
         .arg("check")
         .arg(disk.device.path())
-        .arg("--json")
+        .args(["--grid", "1g", "--json"])
         .output()
         .expect("plumb runs");
-    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let findings = document["findings"].as_array().expect("findings");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    document["findings"].as_array().expect("findings").clone()
+}
+
+/// That no finding about the disk or one of its partitions has a command, since each would change the label.
+fn assert_no_commands(disk: &Disk) {
+    let findings = findings(disk);
+    let device = disk.device.name();
+    let of_disk = findings.iter().filter(|finding| {
+        let target = finding["target"]["device"].as_str().expect("text");
+        target.starts_with(&device) && finding["id"] != "queue-setting"
+    });
+    let of_disk: Vec<&Value> = of_disk.collect();
+    assert!(
+        of_disk
+            .iter()
+            .any(|finding| finding["id"] == "misaligned-partition"),
+        "{of_disk:?}"
+    );
+    for finding in of_disk {
+        assert_eq!(
+            finding["fix"].as_array().map(Vec::len),
+            Some(0),
+            "{finding:#}"
+        );
+    }
+}
+
+/// What `plumb check` says of moves on the whole disk: the partition each, with the words.
+fn moves_found(disk: &Disk) -> Vec<(String, String)> {
+    let findings = findings(disk);
     let of_moves = findings
         .iter()
         .filter(|finding| finding["id"] == "unfinished-move");
-    let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
     of_moves
         .map(|finding| {
             (
@@ -141,6 +171,7 @@ fn a_disk_with_a_move_that_was_stopped() {
         disk.stopped(1, TO);
         assert_only_the_move_goes_on(&disk, &["partition 1 of type moving at byte 1048576"]);
         assert_eq!(moves_found(&disk), std::slice::from_ref(&of_move));
+        assert_no_commands(&disk);
         assert_done(&disk.go(what));
         if what == "resume" {
             assert_done(&disk.fix_move(1, &["--to", "4096s", "--yes", &disk.name(1)]));

@@ -6,8 +6,8 @@ use super::{Work, smaller};
 use crate::plan::{Harm, Remedy, Step};
 use crate::shell::word;
 
-/// Title of the way by Plumb.
-pub const WITH_PLUMB: &str = "with plumb fix move";
+/// Title of the remedy by Plumb.
+const WITH_PLUMB: &str = "with plumb fix move";
 const UNUSED: &str = "unmounted, and nothing on top: no volume, no swap, no database";
 
 impl Work<'_> {
@@ -19,14 +19,27 @@ impl Work<'_> {
             .collect()
     }
 
-    fn way(&self, title: &str) -> Remedy {
+    fn way(&self, harm: Harm, title: &str) -> Remedy {
         let start = crate::error::position(self.layout.start);
-        Remedy::new(
-            Harm::Shift,
-            title,
-            format!("starts at {start}, data with it"),
-        )
-        .constraint(UNUSED)
+        Remedy::new(harm, title, format!("starts at {start}, data with it")).constraint(UNUSED)
+    }
+
+    /// The unmount that a move needs; nothing if the file system is not mounted, or if it is the root file system, which
+    /// only another system can move.
+    fn unmount(&self) -> Option<Step> {
+        let mount = self.mount()?;
+        let mount = word(mount).into_owned();
+        (mount != "/").then(|| {
+            Step::new(
+                format!("umount {mount}"),
+                "fails while a process uses the file system; stop its applications first",
+                format!("mount {mount}, or as it was mounted before"),
+            )
+        })
+    }
+
+    fn mount(&self) -> Option<&str> {
+        self.request.file_system.as_ref()?.mount.as_deref()
     }
 
     /// What makes it as long as it can be there; no steps where it is. `None` where that cannot be done.
@@ -69,8 +82,12 @@ impl Work<'_> {
         let smaller = self.made_smaller()?;
         let save = (!smaller.is_empty())
             .then(|| Step::save(format!("sfdisk -d {} > {}.sfdisk", self.device, self.file)));
+        // The steps that shrink a file system unmount it themselves, some of them at their end.
+        let is_shrunk = !smaller.is_empty();
+        let unmount = self.unmount().filter(|_| !is_shrunk);
         let way = self
-            .way(WITH_PLUMB)
+            .way(Harm::Move, WITH_PLUMB)
+            .steps(unmount)
             .steps(save)
             .steps(smaller)
             .step(Step::look(format!("plumb fix move {node} --to {to}s")))
@@ -82,6 +99,18 @@ impl Work<'_> {
             ))
             .step(Step::look(format!("plumb check {node}")))
             .constraint("its journal lies on another disk: --journal FILE where /var/lib/plumb is on the same");
+        let way = if is_shrunk {
+            way.constraint(
+                "only the move is crash-safe: back up the file system before you shrink it",
+            )
+        } else {
+            way
+        };
+        if self.mount() == Some("/") {
+            return Some(way.constraint(
+                "it holds the root file system: boot from other media, such as a live system, and run the commands there",
+            ));
+        }
         Some(way)
     }
 
@@ -93,7 +122,7 @@ impl Work<'_> {
             .len_lba(self.request)
             .filter(|_| self.request.size.is_some())?;
         Some(
-            self.way("with sfdisk --move-data")
+            self.way(Harm::Shift, "with sfdisk --move-data")
                 .step(Step::save(format!("sfdisk -d {device} > {file}.sfdisk")))
                 .steps(self.made_smaller()?)
                 .step(Step::new(
